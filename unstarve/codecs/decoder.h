@@ -1,0 +1,67 @@
+#pragma once
+// Encoded image bytes to upright 8-bit RGB, the whole image or a part of it, at full size or reduced.
+//
+// Format is told from the content (magic bytes), never from a file name. Greyscale is replicated, CMYK/YCCK converted
+// (Adobe's inverted convention understood), alpha dropped, 16-bit PNG reduced to its high byte, EXIF orientation applied:
+// every coordinate of this interface is in the upright image.
+//
+// Exactness: decoding with a crop gives exactly the crop of decoding the whole image (at the same reduction).
+// Ownership: a Decoder keeps its codecs' state and scratch between images; after the largest image it allocates nothing.
+// Threads:   one Decoder per thread.
+// Failure:   Error(kInput) with the reason (truncated, not an image, a dimension over kMaxSide, ...). The caller adds the
+//            path. A truncated or corrupt entropy-coded segment is an error, not grey pixels.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "unstarve/core/image.h"
+
+namespace unstarve {
+
+enum class Encoding { kUnknown, kJpeg, kPng };
+
+[[nodiscard]] const char* to_string(Encoding encoding) noexcept;
+[[nodiscard]] Encoding detect_encoding(std::span<const std::uint8_t> bytes) noexcept;
+
+// Guards against size bombs: 65,500 is JPEG's own limit (libjpeg's JPEG_MAX_DIMENSION); the pixel limit is 2^28
+// (805 MB of RGB), a little over the largest photographs in public data sets.
+inline constexpr int kMaxSide = 65'500;
+inline constexpr std::int64_t kMaxPixels = std::int64_t{1} << 28;
+
+struct ImageHeader {
+  Encoding encoding = Encoding::kUnknown;
+  Size size;            // upright, after EXIF orientation
+  int orientation = 1;  // EXIF tag 0x0112: 1..8
+  int components = 3;   // as stored: 1 grey, 3 colour, 4 CMYK or with alpha
+};
+
+struct DecodeRequest {
+  // Part of the upright full-size image; must lie within it. Width 0 asks for all of it.
+  Rect crop;
+  // 1, 2, 4 or 8: each side comes out as ceil(side / reduction) of the whole image; with a crop, the pixels whose
+  // reduced coordinates run from floor(crop.x / reduction) to ceil((crop.x + crop.width) / reduction), and likewise in
+  // y. Only JPEG reduces (in the IDCT); for other formats it must be 1, see can_reduce().
+  int reduction = 1;
+};
+
+class Decoder {
+ public:
+  Decoder();
+  ~Decoder();
+  Decoder(Decoder&&) noexcept;
+  Decoder& operator=(Decoder&&) noexcept;
+
+  // Reads the header only and remembers `bytes`, which must stay until decode() has returned.
+  ImageHeader open(std::span<const std::uint8_t> bytes);
+  // Decodes the image last opened, once per open(), into `out` (resized to what was asked).
+  void decode(const DecodeRequest& request, Image& out);
+
+  [[nodiscard]] static bool can_reduce(Encoding encoding) noexcept { return encoding == Encoding::kJpeg; }
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace unstarve

@@ -1,0 +1,36 @@
+#pragma once
+// Whole files: read one, map one, and write one so that its final name never shows a partial file.
+//
+// Failure: Error(kIo) with operation, path and reason. Threads: free functions are safe; a MappedFile is read-only.
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace unstarve {
+
+// The whole file as text.
+[[nodiscard]] std::string read_text_file(const std::filesystem::path& path);
+
+// Writes `<path>.partial-<pid>` beside it, syncs, then renames over `path`. On failure (disk full, no permission) the
+// partial file is removed and what stood under `path` before is untouched.
+void write_file_atomically(const std::filesystem::path& path, std::string_view contents);
+
+// A read-only memory map of a file; an empty file maps to an empty span. Movable.
+class MappedFile {
+ public:
+  explicit MappedFile(const std::filesystem::path& path);
+  ~MappedFile();
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+  [[nodiscard]] std::span<const std::uint8_t> bytes() const { return {data_, size_}; }
+
+ private:
+  const std::uint8_t* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace unstarve

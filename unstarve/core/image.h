@@ -1,0 +1,80 @@
+#pragma once
+// Pixels in memory: sizes, rectangles, a borrowed view of 8-bit RGB in any stride, and an image that owns its pixels.
+//
+// Coordinates: x grows to the right, y downwards, origin at the top left, units pixels. Everything here is upright RGB;
+// codecs turn greyscale, CMYK and EXIF orientation into it.
+// Ownership: PixelView borrows. Image owns, grows when needed and never shrinks, so that a worker's scratch image stops
+// allocating once it has seen its largest sample.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "unstarve/core/aligned.h"
+
+namespace unstarve {
+
+inline constexpr int kChannels = 3;
+
+struct Size {
+  int width = 0;
+  int height = 0;
+  friend bool operator==(const Size&, const Size&) = default;
+};
+
+struct Rect {
+  int x = 0;
+  int y = 0;
+  int width = 0;
+  int height = 0;
+  friend bool operator==(const Rect&, const Rect&) = default;
+  [[nodiscard]] Size size() const { return {width, height}; }
+};
+
+// The value of channel c at (x, y) is data[y * row_stride + x * pixel_stride + c * channel_stride].
+// Interleaved: pixel_stride 3, channel_stride 1. Planar: pixel_stride 1, channel_stride >= width * height.
+struct PixelView {
+  const std::uint8_t* data = nullptr;
+  int width = 0;
+  int height = 0;
+  std::ptrdiff_t row_stride = 0;
+  std::ptrdiff_t pixel_stride = kChannels;
+  std::ptrdiff_t channel_stride = 1;
+
+  [[nodiscard]] Size size() const { return {width, height}; }
+  [[nodiscard]] bool interleaved() const { return pixel_stride == kChannels && channel_stride == 1; }
+  [[nodiscard]] bool planar() const { return pixel_stride == 1; }
+  [[nodiscard]] std::uint8_t at(int x, int y, int c) const {
+    return data[y * row_stride + x * pixel_stride + c * channel_stride];
+  }
+};
+
+// Interleaved RGB rows without gaps, 64-byte aligned, with at least 64 readable bytes behind the last pixel, so that
+// vector code may read (not use) past the end.
+class Image {
+ public:
+  Image() = default;
+  explicit Image(Size size) { resize(size); }
+
+  // Keeps the memory when it suffices; the pixels are then undefined.
+  void resize(Size size) {
+    size_ = size;
+    memory_.reserve_discard(bytes() + 64);
+  }
+
+  [[nodiscard]] Size size() const { return size_; }
+  [[nodiscard]] std::size_t row_bytes() const { return static_cast<std::size_t>(size_.width) * kChannels; }
+  [[nodiscard]] std::size_t bytes() const { return row_bytes() * static_cast<std::size_t>(size_.height); }
+  [[nodiscard]] std::uint8_t* data() { return memory_.data(); }
+  [[nodiscard]] const std::uint8_t* data() const { return memory_.data(); }
+  [[nodiscard]] std::uint8_t* row(int y) { return data() + static_cast<std::size_t>(y) * row_bytes(); }
+  [[nodiscard]] const std::uint8_t* row(int y) const { return data() + static_cast<std::size_t>(y) * row_bytes(); }
+  [[nodiscard]] PixelView view() const {
+    return {data(), size_.width, size_.height, static_cast<std::ptrdiff_t>(row_bytes()), kChannels, 1};
+  }
+
+ private:
+  Size size_;
+  AlignedBytes memory_;
+};
+
+}  // namespace unstarve

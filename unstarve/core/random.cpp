@@ -1,0 +1,45 @@
+#include "unstarve/core/random.h"
+
+namespace unstarve {
+
+std::array<std::uint32_t, 4> philox4x32_10(std::array<std::uint32_t, 4> c, std::array<std::uint32_t, 2> k) noexcept {
+  // Multipliers and Weyl increments from the paper, table 2 and section 4.
+  constexpr std::uint64_t kMul0 = 0xD2511F53, kMul1 = 0xCD9E8D57;
+  constexpr std::uint32_t kWeyl0 = 0x9E3779B9, kWeyl1 = 0xBB67AE85;
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t p0 = kMul0 * c[0], p1 = kMul1 * c[2];
+    c = {static_cast<std::uint32_t>(p1 >> 32) ^ c[1] ^ k[0], static_cast<std::uint32_t>(p1),
+         static_cast<std::uint32_t>(p0 >> 32) ^ c[3] ^ k[1], static_cast<std::uint32_t>(p0)};
+    k[0] += kWeyl0;
+    k[1] += kWeyl1;
+  }
+  return c;
+}
+
+// Key: the seed. Counter: draw number (8 bits are plenty for blocks of one operation, the rest names the operation),
+// epoch, sample.
+Random::Random(std::uint64_t seed, std::uint32_t epoch, std::uint64_t sample, std::uint32_t operation) noexcept
+    : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)},
+      counter_{operation << 20, epoch, static_cast<std::uint32_t>(sample), static_cast<std::uint32_t>(sample >> 32)} {}
+
+std::uint32_t Random::bits() noexcept {
+  if (used_ == 4) {
+    block_ = philox4x32_10(counter_, key_);
+    ++counter_[0];
+    used_ = 0;
+  }
+  return block_[used_++];
+}
+
+double Random::uniform() noexcept { return (bits() >> 8) * 0x1p-24; }
+
+std::uint32_t Random::below(std::uint32_t n) noexcept {
+  std::uint64_t product = std::uint64_t{bits()} * n;
+  if (static_cast<std::uint32_t>(product) < n) {
+    const std::uint32_t threshold = (0u - n) % n;
+    while (static_cast<std::uint32_t>(product) < threshold) product = std::uint64_t{bits()} * n;
+  }
+  return static_cast<std::uint32_t>(product >> 32);
+}
+
+}  // namespace unstarve

@@ -1,0 +1,66 @@
+#pragma once
+// What a chain of operations works on: a window over borrowed pixels, so that crops, pads and flips move nothing.
+//
+// A Frame is width x height. Its pixel (x, y) is the pixel (left + x, top + y) of `pixels`, or, when mirrored,
+// (left + width - 1 - x, top + y); where that lies outside of `pixels` it is `fill`. Only resize() and store() read
+// pixels; everything else edits these few numbers.
+// Ownership: borrows pixels (of the data set's memory, or of a Scratch image); valid until the worker's next sample.
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+#include "unstarve/core/image.h"
+#include "unstarve/core/random.h"
+
+namespace unstarve {
+
+struct Frame {
+  PixelView pixels;
+  int left = 0;
+  int top = 0;
+  int width = 0;
+  int height = 0;
+  bool mirrored = false;
+  std::array<std::uint8_t, kChannels> fill{};
+
+  Frame() = default;
+  explicit Frame(PixelView view) : pixels(view), width(view.width), height(view.height) {}
+
+  [[nodiscard]] Size size() const { return {width, height}; }
+
+  // Narrows (or, beyond the edges, widens) the window to `rect`, given in this frame's coordinates.
+  void crop(Rect rect) {
+    left += mirrored ? width - rect.x - rect.width : rect.x;
+    top += rect.y;
+    width = rect.width;
+    height = rect.height;
+  }
+  void mirror() { mirrored = !mirrored; }
+
+  // True when no pixel of the window lies outside of `pixels`.
+  [[nodiscard]] bool inside() const {
+    return left >= 0 && top >= 0 && left + width <= pixels.width && top + height <= pixels.height;
+  }
+};
+
+// A worker's memory for intermediate images and filter tables; grows to its largest need, then stops allocating.
+class Scratch {
+ public:
+  Scratch();
+  ~Scratch();
+  Scratch(Scratch&&) noexcept;
+  Scratch& operator=(Scratch&&) noexcept;
+
+  // An image not borrowed by `frame`; the other one is left alone (two images alternate along a chain).
+  [[nodiscard]] Image& other_than(const Frame& frame);
+
+  struct ResizeTables;  // see resize.cpp
+  [[nodiscard]] ResizeTables& resize_tables() { return *tables_; }
+
+ private:
+  Image images_[2];
+  std::unique_ptr<ResizeTables> tables_;
+};
+
+}  // namespace unstarve

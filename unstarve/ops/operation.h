@@ -1,0 +1,67 @@
+#pragma once
+// One image operation of a chain: a parameter set that is fixed for the run, applied to one sample at a time.
+//
+// An operation is split in two so that a decoder can be told what it need not decode:
+//   select() draws the operation's random numbers and answers which part of its input it reads;
+//   apply()  gets exactly that part as a frame and turns it into the output, drawing on from the same generator.
+// Running select() on the header's size, decoding only that part and applying is exact: the pixels are the same as with
+// the whole image.
+//
+// Threads: const after construction; any number of threads. Failure: Error(kArgument) from the factory only.
+// To add one: a file beside this one with class and factory, a row in kOperations (operations.cpp), a test against
+// Pillow or torchvision.
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "unstarve/core/random.h"
+#include "unstarve/ops/frame.h"
+
+namespace unstarve {
+
+// Parameters as they stand in a spec: name to one or more numbers ("size: 224", "scale: [0.08, 1]").
+using OpParams = std::map<std::string, std::vector<double>>;
+
+// An operation as the user asked for it: plain data.
+struct OpSpec {
+  std::string name;  // "random_resized_crop", ...
+  OpParams params;
+  friend bool operator==(const OpSpec&, const OpSpec&) = default;
+};
+
+class Operation {
+ public:
+  virtual ~Operation() = default;
+
+  // The part of an input of this size that apply() will read; the whole of it unless overridden.
+  [[nodiscard]] virtual Rect select(Size input, Random& random) const {
+    (void)random;
+    return {0, 0, input.width, input.height};
+  }
+  // Size that comes out for a selected part of this size.
+  [[nodiscard]] virtual Size output_size(Size selected) const = 0;
+  // True when output_size() is the same for every input: a batch needs it of the chain's last resizing operation.
+  [[nodiscard]] virtual bool fixed_output() const { return false; }
+  // True when apply() resamples, so that decoding at a reduction that is still at least output_size() is a sensible
+  // approximation.
+  [[nodiscard]] virtual bool resamples() const { return false; }
+  // Turns the selected part into the output, in place: edits the window, or points it to an image of `scratch`.
+  virtual void apply(Frame& frame, Random& random, Scratch& scratch) const = 0;
+};
+
+struct OperationInfo {
+  std::string_view name;
+  std::string_view help;  // one line with its parameters and their defaults
+  std::unique_ptr<Operation> (*make)(const OpParams& params);
+};
+
+// All operations, in the order of the documentation.
+[[nodiscard]] std::span<const OperationInfo> operations();
+// Throws Error(kArgument) for an unknown name (the message lists the known ones), an unknown or malformed parameter.
+[[nodiscard]] std::unique_ptr<Operation> make_operation(const OpSpec& spec);
+
+}  // namespace unstarve

@@ -1,0 +1,112 @@
+#pragma once
+// The executor: threads that fill batch slots in the order of the plan, and the consumer's end of it.
+//
+// Every worker takes one sample (or a short run of them) from read to store and writes into its place in a slot that was
+// allocated once; a full slot is handed to the consumer in order, and comes back when the Batch is destroyed.
+// Which thread handles a sample never shows in the batch: order and randomness are functions of (seed, epoch, sample).
+//
+// Ownership: the Loader owns slots and threads; a Batch borrows a slot and must be destroyed before the Loader.
+// Threads:   next() from one consumer thread at a time; close() from any.
+// Failure:   next() first returns the good batches, then throws what a worker met (Error with path and reason).
+// Closing:   the destructor stops in mid-epoch, joins all threads, frees all memory. close() wakes a blocked next().
+// Cost:      no allocation per sample after the first epoch's largest record; one mutex operation per batch and chunk.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "unstarve/core/clock.h"
+#include "unstarve/core/profile.h"
+#include "unstarve/device/device.h"
+#include "unstarve/pipeline/spec.h"
+#include "unstarve/storage/dataset.h"
+
+namespace unstarve {
+
+// One batch, borrowed from the ring. Move-only; returning the slot is its destructor's work.
+class Batch {
+ public:
+  Batch() = default;
+  Batch(Batch&& other) noexcept;
+  Batch& operator=(Batch&& other) noexcept;
+  ~Batch();
+
+  // samples() x 3 x height x width elements (or NHWC), contiguous, 64-byte aligned, of the spec's type.
+  [[nodiscard]] const std::uint8_t* pixels() const { return pixels_; }
+  [[nodiscard]] std::size_t pixel_bytes() const { return pixel_bytes_; }
+  [[nodiscard]] std::span<const std::int64_t> labels() const { return labels_; }
+  [[nodiscard]] std::span<const std::uint64_t> ids() const { return ids_; }  // the samples' ids in the data set
+  [[nodiscard]] std::size_t samples() const { return labels_.size(); }
+  [[nodiscard]] Size size() const { return size_; }
+  [[nodiscard]] std::uint32_t epoch() const { return epoch_; }
+  [[nodiscard]] std::uint64_t index() const { return index_; }  // within its epoch
+  [[nodiscard]] bool last_of_epoch() const { return last_; }
+  [[nodiscard]] bool pinned() const { return pinned_; }
+
+ private:
+  friend class Loader;
+  struct Return;
+  const std::uint8_t* pixels_ = nullptr;
+  std::size_t pixel_bytes_ = 0;
+  std::span<const std::int64_t> labels_;
+  std::span<const std::uint64_t> ids_;
+  Size size_;
+  std::uint32_t epoch_ = 0;
+  std::uint64_t index_ = 0;
+  bool last_ = false;
+  bool pinned_ = false;
+  void* ring_ = nullptr;  // where the slot goes back to
+  std::size_t slot_ = 0;
+};
+
+// Where in the endless sequence of epochs a loader starts.
+struct Position {
+  std::uint32_t epoch = 0;
+  std::uint64_t batch = 0;
+  friend bool operator==(const Position&, const Position&) = default;
+};
+
+// A sample that could not be used.
+struct BadSample {
+  std::uint64_t id = 0;
+  std::string location;
+  std::string reason;
+};
+
+class Loader {
+ public:
+  struct Options {
+    Position start;
+    std::uint32_t epochs = 0;  // how many from start.epoch on; 0: endless
+  };
+
+  // `device` gives the slots' memory; it, `dataset` and `clock` must outlive the loader. Throws Error(kArgument) when the
+  // spec does not fit the data (see plan.h).
+  Loader(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, Device& device, Options options,
+         Clock& clock = steady_clock());
+  ~Loader();
+  Loader(const Loader&) = delete;
+  Loader& operator=(const Loader&) = delete;
+
+  // The next batch in order; nothing after the last one or after close().
+  [[nodiscard]] std::optional<Batch> next();
+  void close();
+
+  [[nodiscard]] std::uint64_t batches_per_epoch() const;
+  [[nodiscard]] Size sample_size() const;
+  [[nodiscard]] std::size_t memory_bytes() const;  // all slots
+  [[nodiscard]] int threads() const;
+  // Counted since construction; bad samples in the order of their position, each once, 1,000 at most.
+  [[nodiscard]] Profile profile() const;
+  [[nodiscard]] std::vector<BadSample> bad_samples() const;
+  [[nodiscard]] std::uint64_t bad_count() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace unstarve

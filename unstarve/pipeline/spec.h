@@ -1,0 +1,81 @@
+#pragma once
+// What the user asked of a pipeline: plain data, equal in C++, YAML and (later) Python. Nothing here runs.
+//
+// The three forms never mix: the spec (this), the plan (plan.h: what will run) and the loader (loader.h: threads and
+// buffers). YAML is read and written by spec_yaml.h; unknown keys are errors there.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "unstarve/ops/operation.h"
+#include "unstarve/ops/store.h"
+
+namespace unstarve {
+
+inline constexpr int kSpecVersion = 1;
+
+struct SourceSpec {
+  std::string path;   // what storage's open_dataset() takes
+  std::string split;  // "train", "test" or ""
+  friend bool operator==(const SourceSpec&, const SourceSpec&) = default;
+};
+
+struct OrderSpec {
+  bool shuffle = true;
+  std::uint64_t seed = 0;
+  int rank = 0;   // this process among `world`; every rank gets equally many batches
+  int world = 1;
+  friend bool operator==(const OrderSpec&, const OrderSpec&) = default;
+};
+
+struct DecodeSpec {
+  bool crop_only = true;       // exact: decode only the part that the first operation reads
+  bool reduced_scale = false;  // approximate: decode at 1/2, 1/4, 1/8 where the result is still at least the target size
+  friend bool operator==(const DecodeSpec&, const DecodeSpec&) = default;
+};
+
+struct BatchSpec {
+  int size = 256;
+  bool drop_last = true;
+  friend bool operator==(const BatchSpec&, const BatchSpec&) = default;
+};
+
+struct ExecutionSpec {
+  int threads = 0;             // loader threads; 0: as many as usable cores
+  int prefetch = 2;            // batches made ahead of the consumer; 0: made when asked for
+  bool pinned = true;          // slots in page-locked memory, on devices that have it
+  friend bool operator==(const ExecutionSpec&, const ExecutionSpec&) = default;
+};
+
+enum class OnError {
+  kFail,     // deliver the good batches before it, then throw
+  kSkip,     // the batch is shorter by the bad samples
+  kReplace,  // the next good sample by id takes its place (deterministic)
+};
+
+struct ErrorSpec {
+  OnError policy = OnError::kFail;
+  std::uint64_t limit = 1000;  // more bad samples than this in one run fail it under any policy
+  friend bool operator==(const ErrorSpec&, const ErrorSpec&) = default;
+};
+
+struct PipelineSpec {
+  int version = kSpecVersion;
+  SourceSpec source;
+  OrderSpec order;
+  DecodeSpec decode;
+  std::vector<OpSpec> operations;
+  StoreFormat output;
+  BatchSpec batch;
+  ExecutionSpec execution;
+  ErrorSpec errors;
+  friend bool operator==(const PipelineSpec&, const PipelineSpec&) = default;
+};
+
+// The usual chains: training is random resized crop and flip from photographs, pad crop 4 and flip from images not
+// larger than 40 px; evaluation is resize (8/7 of `size`) and centre crop, or nothing for small ones.
+[[nodiscard]] std::vector<OpSpec> training_operations(int size);
+[[nodiscard]] std::vector<OpSpec> evaluation_operations(int size);
+
+}  // namespace unstarve

@@ -1,0 +1,70 @@
+#pragma once
+// A data set: so many records of the same fields, each read in place by its id, in any order, by many threads at once.
+//
+// Ids are 0 .. size() - 1, stable for the same data. A record's values lie either in the data set's own memory (mapped
+// files, generated) or in the caller's RecordBuffer; either way they are valid until the next read into that buffer.
+//
+// Threads:   read() and everything const may be called by any number of threads, each with its own RecordBuffer.
+// Failure:   Error(kIo) when the bytes cannot be read, Error(kInput) when the record is damaged; the message names file
+//            and offset or member. Damage that only decoding shows is not looked for here.
+// Cost:      read() allocates only while the RecordBuffer is still growing to its largest record.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "unstarve/core/aligned.h"
+#include "unstarve/core/image.h"
+
+namespace unstarve {
+
+enum class FieldKind {
+  kEncodedImage,  // JPEG, PNG, ...: Value::bytes
+  kPixels,        // raw 8-bit RGB: Value::pixels
+  kLabel,         // class number: Value::integer
+};
+
+struct Field {
+  std::string name;  // "image", "label"
+  FieldKind kind;
+};
+
+struct Value {
+  std::span<const std::uint8_t> bytes;
+  PixelView pixels;
+  std::int64_t integer = 0;
+};
+
+// What one read() fills: values in the order of Dataset::fields(), and the memory some of them lie in.
+struct RecordBuffer {
+  std::vector<Value> values;
+  AlignedBytes storage;
+};
+
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+
+  // "image folder", "cifar-10 binary", "synthetic", ...
+  [[nodiscard]] virtual std::string format() const = 0;
+  [[nodiscard]] virtual std::uint64_t size() const = 0;
+  [[nodiscard]] virtual const std::vector<Field>& fields() const = 0;
+  // Class names in the order of their numbers; empty where the format has none.
+  [[nodiscard]] virtual const std::vector<std::string>& classes() const = 0;
+  // Bytes of all records as stored, or 0 when learning it would cost a pass over the data.
+  [[nodiscard]] virtual std::uint64_t stored_bytes() const = 0;
+  // Where record `id` lies, for messages: "photos/cat/1.jpg", "data_batch_1.bin record 17".
+  [[nodiscard]] virtual std::string location(std::uint64_t id) const = 0;
+
+  // Precondition: id < size().
+  virtual void read(std::uint64_t id, RecordBuffer& record) const = 0;
+  // Several at once, for formats that can join or overlap the requests; ids and records are equally long.
+  virtual void read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const;
+
+  // Index of the first field of `kind`, -1 if none.
+  [[nodiscard]] int field_index(FieldKind kind) const;
+};
+
+}  // namespace unstarve

@@ -1,0 +1,19 @@
+#pragma once
+// From a path to a data set: looks at the content, tries the formats of one constant table in order.
+//
+// Failure: Error(kIo) when the path is missing or unreadable; Error(kInput) when nothing recognises it (the message
+// lists what was found and the formats known) or when it holds no sample.
+
+#include <memory>
+#include <string>
+
+#include "unstarve/storage/dataset.h"
+
+namespace unstarve {
+
+// `path`: a folder with one folder per class (nested split folders such as train/ are not searched), a folder or file of
+// CIFAR-10/100 binaries, or "synthetic:classes=10,images=2000,size=32,seed=1" for generated samples in memory.
+// `split`: "train", "test" or "" (everything), for formats that hold both.
+[[nodiscard]] std::shared_ptr<const Dataset> open_dataset(const std::string& path, const std::string& split = "");
+
+}  // namespace unstarve
