@@ -15,11 +15,13 @@ namespace unstarve {
 // The whole file as text.
 [[nodiscard]] std::string read_text_file(const std::filesystem::path& path);
 
-// Writes `<path>.partial-<pid>` beside it, syncs, then renames over `path`. On failure (disk full, no permission) the
-// partial file is removed and what stood under `path` before is untouched.
+// Writes `<path>.partial-<pid>-<n>` beside it, syncs, then renames over `path`. On failure (disk full, no permission)
+// the partial file is removed and what stood under `path` before is untouched. A link is followed; a device or pipe
+// (/dev/stdout, /dev/null) is written to as it is.
 void write_file_atomically(const std::filesystem::path& path, std::string_view contents);
 
-// A read-only memory map of a file; an empty file maps to an empty span. Movable.
+// A read-only memory map of a regular file; an empty one maps to an empty span. Movable. A file that somebody shortens
+// while it is mapped kills the reader with SIGBUS, as any map does.
 class MappedFile {
  public:
   explicit MappedFile(const std::filesystem::path& path);

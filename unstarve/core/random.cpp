@@ -16,8 +16,7 @@ std::array<std::uint32_t, 4> philox4x32_10(std::array<std::uint32_t, 4> c, std::
   return c;
 }
 
-// Key: the seed. Counter: draw number (8 bits are plenty for blocks of one operation, the rest names the operation),
-// epoch, sample.
+// Key: the seed. Counter: 20 bits number the blocks of one operation and 12 bits the operation, then epoch and sample.
 Random::Random(std::uint64_t seed, std::uint32_t epoch, std::uint64_t sample, std::uint32_t operation) noexcept
     : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)},
       counter_{operation << 20, epoch, static_cast<std::uint32_t>(sample), static_cast<std::uint32_t>(sample >> 32)} {}

@@ -1,0 +1,139 @@
+#include "unstarve/core/file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <utility>
+
+#include "unstarve/core/error.h"
+
+namespace unstarve {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Closes a descriptor on every way out; close() itself can be asked for its verdict.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  [[nodiscard]] int get() const { return fd_; }
+  [[nodiscard]] bool close() { return ::close(std::exchange(fd_, -1)) == 0; }
+
+ private:
+  int fd_;
+};
+
+int open_for_reading(const fs::path& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) throw io_error("open", path.string(), errno);
+  return fd;
+}
+
+void write_all(int fd, const fs::path& path, std::string_view contents) {
+  while (!contents.empty()) {
+    const ssize_t n = ::write(fd, contents.data(), contents.size());
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      throw io_error("write", path.string(), errno);
+    }
+    contents.remove_prefix(static_cast<std::size_t>(n));
+  }
+}
+
+// Devices and pipes have no final name to protect, and renaming over /dev/null would replace it.
+void write_in_place(const fs::path& path, std::string_view contents) {
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (file.get() < 0) throw io_error("open", path.string(), errno);
+  write_all(file.get(), path, contents);
+  if (!file.close()) throw io_error("close", path.string(), errno);
+}
+
+// Puts the rename itself on the disk. Some file systems cannot sync a folder; the rename stands all the same.
+void sync_folder(const fs::path& folder) {
+  Descriptor file(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (file.get() >= 0) ::fsync(file.get());
+}
+
+}  // namespace
+
+std::string read_text_file(const fs::path& path) {
+  const Descriptor file(open_for_reading(path));
+  struct stat info {};
+  std::string text;
+  if (::fstat(file.get(), &info) == 0 && S_ISREG(info.st_mode)) text.reserve(static_cast<std::size_t>(info.st_size) + 1);
+  // Read to the end rather than to the size: files of /proc claim to be empty.
+  char chunk[16384];
+  while (true) {
+    const ssize_t n = ::read(file.get(), chunk, sizeof chunk);
+    if (n == 0) return text;
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      throw io_error("read", path.string(), errno);
+    }
+    text.append(chunk, static_cast<std::size_t>(n));
+  }
+}
+
+void write_file_atomically(const fs::path& path, std::string_view contents) {
+  // A symbolic link stays one: what it points to is replaced.
+  std::error_code none;
+  const fs::path target = fs::is_symlink(path, none) ? fs::weakly_canonical(path) : path;
+  const fs::file_status status = fs::status(target, none);
+  if (fs::is_directory(status)) throw io_error("write", path.string(), EISDIR);
+  if (fs::exists(status) && !fs::is_regular_file(status)) return write_in_place(target, contents);
+
+  static std::atomic<unsigned> serial{0};  // threads of one process may write the same path
+  fs::path partial = target;
+  partial += fmt::format(".partial-{}-{}", ::getpid(), serial.fetch_add(1, std::memory_order_relaxed));
+  Descriptor file(::open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (file.get() < 0) throw io_error("write", path.string(), errno);
+  try {
+    write_all(file.get(), path, contents);
+    if (::fsync(file.get()) != 0) throw io_error("sync", path.string(), errno);
+    if (!file.close()) throw io_error("close", path.string(), errno);
+    if (::rename(partial.c_str(), target.c_str()) != 0) throw io_error("rename to", path.string(), errno);
+  } catch (...) {
+    ::unlink(partial.c_str());
+    throw;
+  }
+  sync_folder(target.has_parent_path() ? target.parent_path() : fs::path("."));
+}
+
+MappedFile::MappedFile(const fs::path& path) {
+  const Descriptor file(open_for_reading(path));
+  struct stat info {};
+  if (::fstat(file.get(), &info) != 0) throw io_error("stat", path.string(), errno);
+  if (S_ISDIR(info.st_mode)) throw io_error("map", path.string(), EISDIR);
+  if (!S_ISREG(info.st_mode)) throw Error(ErrorKind::kIo, "map " + path.string() + ": not a regular file");
+  if (info.st_size == 0) return;
+  const auto size = static_cast<std::size_t>(info.st_size);
+  void* memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  if (memory == MAP_FAILED) throw io_error("map", path.string(), errno);
+  data_ = static_cast<const std::uint8_t*>(memory);
+  size_ = size;
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) ::munmap(const_cast<std::uint8_t*>(data_), size_);
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+}  // namespace unstarve

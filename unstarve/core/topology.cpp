@@ -1,0 +1,169 @@
+#include "unstarve/core/topology.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <string_view>
+#include <vector>
+
+namespace unstarve {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Kernel lists such as "0-3,8,10-11"; 0 when the text is none.
+int count_of_list(const std::string& text) {
+  std::istringstream in(text);
+  long total = 0, first = 0;
+  while (in >> first) {
+    long last = first;
+    if (in.peek() == '-') {
+      in.get();
+      if (!(in >> last)) return 0;
+    }
+    if (first < 0 || last < first || last > 1 << 20) return 0;  // no machine has a million processors
+    total += last - first + 1;
+    if (in.peek() != ',') break;
+    in.get();
+  }
+  return static_cast<int>(std::min<long>(total, 1 << 20));
+}
+
+std::string first_line(const fs::path& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+// "/sys/..." below the root under test.
+fs::path under(const fs::path& root, const fs::path& absolute) { return root / absolute.relative_path(); }
+
+int affinity_of_process() {
+  // The mask is as long as the kernel's, which is not known beforehand: EINVAL asks for a longer one.
+  for (int processors = 1024; processors <= 1 << 20; processors *= 4) {
+    std::vector<cpu_set_t> mask(static_cast<std::size_t>(processors) / 1024);
+    const std::size_t bytes = mask.size() * sizeof(cpu_set_t);
+    if (sched_getaffinity(0, bytes, mask.data()) == 0) return CPU_COUNT_S(bytes, mask.data());
+  }
+  return 0;
+}
+
+int affinity_of_status(const fs::path& root) {
+  std::ifstream file(under(root, "/proc/self/status"));
+  constexpr std::string_view kKey = "Cpus_allowed_list:";
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with(kKey)) return count_of_list(line.substr(kKey.size()));
+  }
+  return 0;
+}
+
+// Is `word` one of the comma-separated `list`?
+bool lists(std::string_view list, std::string_view word) {
+  while (!list.empty()) {
+    const auto comma = std::min(list.find(','), list.size());
+    if (list.substr(0, comma) == word) return true;
+    list.remove_prefix(std::min(comma + 1, list.size()));
+  }
+  return false;
+}
+
+// Where a cgroup hierarchy is mounted, and which of its folders is the mount's top (not "/" inside some containers).
+struct Mount {
+  fs::path point;
+  std::string top = "/";
+};
+
+// A line of mountinfo (proc(5)): id parent device ROOT POINT options [tags...] - TYPE source SUPER_OPTIONS.
+std::optional<Mount> find_mount(const fs::path& root, bool v2) {
+  std::ifstream file(under(root, "/proc/self/mountinfo"));
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string id, parent, device, top, point, word, type, source, options;
+    words >> id >> parent >> device >> top >> point;
+    while (words >> word && word != "-") {
+    }
+    words >> type >> source >> options;
+    if (v2 ? type == "cgroup2" : (type == "cgroup" && lists(options, "cpu"))) return Mount{point, top};
+  }
+  const fs::path usual = v2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu";
+  std::error_code none;
+  if (fs::is_directory(under(root, usual), none)) return Mount{usual, "/"};
+  return std::nullopt;
+}
+
+// The process's folder in the hierarchy: "0::PATH" in v2, "N:...,cpu,...:PATH" in v1 (cgroups(7)).
+std::optional<std::string> find_group(const fs::path& root, bool v2) {
+  std::ifstream file(under(root, "/proc/self/cgroup"));
+  for (std::string line; std::getline(file, line);) {
+    const auto first = line.find(':');
+    const auto second = first == std::string::npos ? first : line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    if (v2 ? line.starts_with("0::") : lists(controllers, "cpu")) return line.substr(second + 1);
+  }
+  return std::nullopt;
+}
+
+// Cores that one folder grants, 0 when it sets no limit: v2 "cpu.max" holds "QUOTA|max PERIOD" in microseconds, v1
+// "cpu.cfs_quota_us" (-1: none) and "cpu.cfs_period_us" hold one number each.
+double quota_of_folder(const fs::path& folder, bool v2) {
+  double quota = 0, period = 0;
+  if (v2) {
+    std::ifstream(folder / "cpu.max") >> quota >> period;
+  } else {
+    std::ifstream(folder / "cpu.cfs_quota_us") >> quota;
+    std::ifstream(folder / "cpu.cfs_period_us") >> period;
+  }
+  return quota > 0 && period > 0 ? quota / period : 0;
+}
+
+// The least quota from the process's folder up to the mount: a parent's limit binds its children.
+double quota_of_hierarchy(const fs::path& root, bool v2) {
+  const auto mount = find_mount(root, v2);
+  const auto group = find_group(root, v2);
+  if (!mount || !group) return 0;
+  std::string inside = *group;
+  // Paths are told from the hierarchy's top, or from our namespace's; what lies above the mount cannot be seen.
+  if (mount->top != "/" && inside.starts_with(mount->top)) inside.erase(0, mount->top.size());
+  if (inside.find("..") != std::string::npos) inside.clear();
+  const fs::path top = under(root, mount->point);
+  fs::path relative = fs::path(inside).relative_path();
+  double least = 0;
+  while (true) {
+    const double quota = quota_of_folder(top / relative, v2);
+    if (quota > 0 && (least == 0 || quota < least)) least = quota;
+    if (relative.empty()) return least;
+    relative = relative.parent_path();
+  }
+}
+
+}  // namespace
+
+int Topology::usable() const {
+  const int whole = quota > 0 ? static_cast<int>(std::min(std::floor(quota), 1e6)) : affinity;
+  return std::max(1, std::min(affinity, whole));
+}
+
+Topology read_topology(const fs::path& root) {
+  Topology topology;
+  const bool live = root == "/";
+  const int affinity = live ? affinity_of_process() : affinity_of_status(root);
+  const int online = count_of_list(first_line(under(root, "/sys/devices/system/cpu/online")));
+  topology.online = std::max({1, online, online == 0 ? affinity : 0});
+  topology.affinity = affinity > 0 ? affinity : topology.online;
+  topology.numa_nodes = std::max(1, count_of_list(first_line(under(root, "/sys/devices/system/node/online"))));
+  topology.threads_per_core =
+      std::max(1, count_of_list(first_line(under(root, "/sys/devices/system/cpu/cpu0/topology/thread_siblings_list"))));
+  for (const bool v2 : {true, false}) {
+    const double quota = quota_of_hierarchy(root, v2);
+    if (quota > 0 && (topology.quota == 0 || quota < topology.quota)) topology.quota = quota;
+  }
+  return topology;
+}
+
+}  // namespace unstarve
