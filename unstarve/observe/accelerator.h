@@ -5,6 +5,7 @@
 // clock, reached by sleeping short of it and spinning the rest, and utilisation is scored with the nominal time, so
 // that an oversleep is a loss and not, as in the benchmark's own code, counted as work.
 // Threads: an EmulatedAccelerator belongs to one consumer thread.
+// Cost:    up to 300 us of one core per step for the spin: 0.1 % of an H100's ResNet-50 step, most of a DLRM step.
 
 #include <cstdint>
 #include <span>
@@ -30,6 +31,7 @@ struct AcceleratorModel {
 class EmulatedAccelerator {
  public:
   // `step_ns` scaled for another batch size: time per sample is kept.
+  // Throws Error(kArgument) when `batch` is below 1. `clock` must outlive this.
   EmulatedAccelerator(const AcceleratorModel& model, int batch, Clock& clock = steady_clock());
   // Holds one batch: returns when `step_ns` have passed since the call.
   void step();

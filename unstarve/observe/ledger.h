@@ -45,10 +45,16 @@ struct Ledger {
 // Kept when interval.low > 1; undecided with fewer than kMinPairs pairs; else reverted.
 [[nodiscard]] Verdict judge(const RatioInterval& interval) noexcept;
 
-// The table of the terminal, with a header line; `width` columns at most, longest reasons cut.
+// The first entry that is a base, and the last one that stands (base or kept); null when there is none.
+[[nodiscard]] const LedgerEntry* base_entry(const Ledger& ledger) noexcept;
+[[nodiscard]] const LedgerEntry* final_entry(const Ledger& ledger) noexcept;
+
+// The table of the terminal, with a header line; `width` columns at most, longest reasons cut. Names that affect
+// learning are marked *, approximate ones ~, with the losses below the table.
 [[nodiscard]] std::string to_table(const Ledger& ledger, int width = 120);
-// {"title":..., "base":samples_per_s, "final":samples_per_s, "rungs":[{name,status,reason,batch,memory_bytes,step_ms,
-// samples_per_s,relative,ratio,low,high,pairs,affects_learning,approximate,loss_before,loss_after}]}
+// {"title":..., "base":samples_per_s, "final":samples_per_s, "rungs":[{name,change,status,reason,batch,memory_bytes,
+// step_ms,samples_per_s,relative,ratio,low,high,pairs,affects_learning,approximate,loss_before,loss_after}]}
+// null stands for a figure that is not finite (an interval of fewer than two pairs) or not there (no entries).
 [[nodiscard]] std::string to_json(const Ledger& ledger);
 
 }  // namespace unstarve

@@ -1,7 +1,10 @@
 #pragma once
 // The bench's four figures and the one sentence that follows from them. Pure functions of plain data.
+//
+// Failure: none; a figure that is not positive and finite counts as not measured, and the sentence says what is missing.
 
 #include <string>
+#include <vector>
 
 #include "unstarve/core/profile.h"
 
@@ -18,14 +21,16 @@ struct BenchFigures {
   double utilisation = 0;  // nominal compute / wall, 0..1
   double loader_cores = 0;  // cores busy while the loader ran alone
   int usable_cores = 0;
+  std::vector<StageProfile> stages;  // of the loader alone; names the stage that takes most of its time
 };
 
-enum class Bottleneck { kStorage, kLoader, kCopy, kNetwork, kContention };
+// kUnknown: nothing was measured. kContention: together the parts stay well below the slowest of them.
+enum class Bottleneck { kUnknown, kStorage, kLoader, kCopy, kNetwork, kContention };
 [[nodiscard]] const char* to_string(Bottleneck bottleneck) noexcept;
 
 struct BenchVerdict {
-  Bottleneck bottleneck = Bottleneck::kNetwork;
-  double overlap = 0;     // together / min(loader, copy, network): 1 means the parts hide behind the slowest
+  Bottleneck bottleneck = Bottleneck::kUnknown;
+  double overlap = 0;     // together / min(loader, copy, network): 1 means the parts hide behind the slowest; 0 unknown
   std::string sentence;   // "the network is the bottleneck; the loader could feed 3.8 such devices"
 };
 

@@ -1,0 +1,51 @@
+#include "unstarve/observe/format.h"
+
+#include <catch2/catch.hpp>
+#include <limits>
+
+using namespace unstarve;
+
+TEST_CASE("rates keep three digits and set thousands apart", "[format]") {
+  CHECK(format_rate(41200) == "41 200");
+  CHECK(format_rate(1234567) == "1 234 567");
+  CHECK(format_rate(999.6) == "1 000");
+  CHECK(format_rate(612.4) == "612");
+  CHECK(format_rate(99.96) == "100");
+  CHECK(format_rate(61.24) == "61.2");
+  CHECK(format_rate(2.9) == "2.90");
+  CHECK(format_rate(0.0612) == "0.061");
+  CHECK(format_rate(-1234) == "-1 234");
+  CHECK(format_rate(std::numeric_limits<double>::infinity()) == "-");
+}
+
+TEST_CASE("bytes take the unit that leaves few digits", "[format]") {
+  CHECK(format_bytes(0) == "-");
+  CHECK(format_bytes(512) == "512 B");
+  CHECK(format_bytes(1536) == "1.50 KB");
+  CHECK(format_bytes(std::uint64_t{250} << 20) == "250 MB");
+  CHECK(format_bytes(std::uint64_t{1023} << 20) == "1.00 GB");
+  CHECK(format_bytes(std::uint64_t{5} << 50) == "5.00 PB");
+}
+
+TEST_CASE("percentages and intervals read as in the tables", "[format]") {
+  CHECK(format_percent(0.977) == "97.7 %");
+  CHECK(format_percent(1.44) == "144 %");
+  CHECK(format_percent(0.99999) == "100 %");
+  CHECK(format_interval(1.44, 1.42, 1.46) == "1.44 [1.42, 1.46]");
+  CHECK(format_interval(1, 0, std::numeric_limits<double>::infinity()) == "1.00 [0.00, inf]");
+}
+
+TEST_CASE("foreign text cannot steer the terminal", "[format]") {
+  CHECK(printable("a\x1b[31mb\nc\x7f") == "a?[31mb?c?");
+  CHECK(printable("a\xC2\x9B" "31mb") == "a?31mb");
+  CHECK(printable("größe") == "größe");
+}
+
+TEST_CASE("columns count code points, not bytes", "[format]") {
+  CHECK(text_width("größe") == 5);
+  CHECK(clip("größenordnung", 6) == "größe…");
+  CHECK(clip("größe", 5) == "größe");
+  CHECK(clip("größe", 0).empty());
+  CHECK(pad_right("ö", 3) == "ö  ");
+  CHECK(pad_left("ö", 3) == "  ö");
+}

@@ -1,0 +1,167 @@
+#include "unstarve/observe/ledger.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "unstarve/observe/format.h"
+
+namespace unstarve {
+namespace {
+
+constexpr std::size_t kColumns = 8;
+constexpr std::size_t kMinNameWidth = 10;
+constexpr std::size_t kGap = 2;
+
+using Row = std::array<std::string, kColumns>;
+
+bool measured(const LedgerEntry& entry) { return entry.verdict != Verdict::kNotApplicable; }
+
+std::string marked_name(const LedgerEntry& entry) {
+  std::string name = printable(entry.name);
+  if (entry.affects_learning) name += " *";
+  if (entry.approximate) name += " ~";
+  return name;
+}
+
+std::string outcome(const LedgerEntry& entry) {
+  if (entry.verdict == Verdict::kBase) return printable(entry.reason);
+  std::string text = to_string(entry.verdict);
+  if (!entry.reason.empty()) text += ": " + printable(entry.reason);
+  return text;
+}
+
+Row table_row(const LedgerEntry& entry) {
+  Row row;
+  row[0] = marked_name(entry);
+  row[7] = outcome(entry);
+  if (!measured(entry)) return row;
+  row[1] = entry.batch > 0 ? std::to_string(entry.batch) : "-";
+  row[2] = format_bytes(entry.memory_bytes);
+  row[3] = fmt::format("{:.1f}", entry.step_ms);
+  row[4] = format_rate(entry.samples_per_s);
+  row[5] = fmt::format("{:.0f} %", entry.relative * 100);
+  if (entry.verdict != Verdict::kBase) {
+    row[6] = entry.ratio.pairs > 1 ? format_interval(entry.ratio.ratio, entry.ratio.low, entry.ratio.high) : "-";
+  }
+  return row;
+}
+
+// What the marks behind the names mean, and the losses they ask for.
+void append_notes(const Ledger& ledger, std::size_t width, std::string& table) {
+  const auto add = [&](const std::string& line) { table += clip(line, width) + "\n"; };
+  const auto has = [&](auto member) {
+    return std::any_of(ledger.entries.begin(), ledger.entries.end(), [&](const auto& e) { return e.*member; });
+  };
+  if (has(&LedgerEntry::affects_learning)) {
+    add("* may change what is learned");
+    for (const LedgerEntry& entry : ledger.entries) {
+      if (!entry.affects_learning || !measured(entry)) continue;
+      if (entry.loss_before == 0 && entry.loss_after == 0) continue;
+      add(fmt::format("  {}: mean loss of the first steps {:.4f} before, {:.4f} with it", printable(entry.name),
+                      entry.loss_before, entry.loss_after));
+    }
+  }
+  if (has(&LedgerEntry::approximate)) add("~ approximate: the output is not bit-equal to the exact path");
+}
+
+}  // namespace
+
+const char* to_string(Verdict verdict) noexcept {
+  switch (verdict) {
+    case Verdict::kKept: return "kept";
+    case Verdict::kReverted: return "reverted";
+    case Verdict::kUndecided: return "undecided";
+    case Verdict::kNotApplicable: return "not applicable";
+    case Verdict::kBase: return "base";
+  }
+  return "unknown";
+}
+
+Verdict judge(const RatioInterval& interval) noexcept {
+  if (interval.pairs < kMinPairs) return Verdict::kUndecided;
+  return interval.low > 1 ? Verdict::kKept : Verdict::kReverted;
+}
+
+const LedgerEntry* base_entry(const Ledger& ledger) noexcept {
+  for (const LedgerEntry& entry : ledger.entries) {
+    if (entry.verdict == Verdict::kBase) return &entry;
+  }
+  return nullptr;
+}
+
+const LedgerEntry* final_entry(const Ledger& ledger) noexcept {
+  const LedgerEntry* last = nullptr;
+  for (const LedgerEntry& entry : ledger.entries) {
+    if (entry.verdict == Verdict::kBase || entry.verdict == Verdict::kKept) last = &entry;
+  }
+  return last;
+}
+
+std::string to_table(const Ledger& ledger, int width) {
+  const std::size_t columns = static_cast<std::size_t>(std::max(width, 20));
+  std::vector<Row> rows = {{"step", "batch", "memory", "step ms", "samples/s", "of base", "vs. before (95 %)", ""}};
+  for (const LedgerEntry& entry : ledger.entries) rows.push_back(table_row(entry));
+
+  std::array<std::size_t, kColumns> widths{};
+  for (const Row& row : rows) {
+    for (std::size_t i = 0; i < kColumns; ++i) widths[i] = std::max(widths[i], text_width(row[i]));
+  }
+  // The figures are never cut; what they leave goes to the outcome, which at least shows its word, then to the names.
+  std::size_t figures = kGap * (kColumns - 1);
+  for (std::size_t i = 1; i + 1 < kColumns; ++i) figures += widths[i];
+  const std::size_t shortest_outcome = std::min(widths[7], text_width(to_string(Verdict::kNotApplicable)));
+  const std::size_t room = columns > figures + shortest_outcome ? columns - figures - shortest_outcome : 0;
+  widths[0] = std::min(widths[0], std::max(kMinNameWidth, room));
+
+  std::string table;
+  if (!ledger.title.empty()) table += clip(printable(ledger.title), columns) + "\n";
+  for (const Row& row : rows) {
+    std::string line = pad_right(clip(row[0], widths[0]), widths[0]);
+    for (std::size_t i = 1; i + 1 < kColumns; ++i) {
+      line += std::string(kGap, ' ');
+      line += i == 6 ? pad_right(row[i], widths[i]) : pad_left(row[i], widths[i]);
+    }
+    line += std::string(kGap, ' ') + row[7];
+    line = clip(line, columns);
+    line.erase(line.find_last_not_of(' ') + 1);
+    table += line + "\n";
+  }
+  append_notes(ledger, columns, table);
+  return table;
+}
+
+std::string to_json(const Ledger& ledger) {
+  using nlohmann::json;
+  const auto rate_of = [](const LedgerEntry* entry) { return entry ? json(entry->samples_per_s) : json(); };
+  json rungs = json::array();
+  for (const LedgerEntry& entry : ledger.entries) {
+    rungs.push_back({{"name", entry.name},
+                     {"change", entry.change},
+                     {"status", to_string(entry.verdict)},
+                     {"reason", entry.reason},
+                     {"batch", entry.batch},
+                     {"memory_bytes", entry.memory_bytes},
+                     {"step_ms", entry.step_ms},
+                     {"samples_per_s", entry.samples_per_s},
+                     {"relative", entry.relative},
+                     {"ratio", entry.ratio.ratio},
+                     {"low", entry.ratio.low},
+                     {"high", entry.ratio.high},
+                     {"pairs", entry.ratio.pairs},
+                     {"affects_learning", entry.affects_learning},
+                     {"approximate", entry.approximate},
+                     {"loss_before", entry.loss_before},
+                     {"loss_after", entry.loss_after}});
+  }
+  const json all = {{"title", ledger.title},
+                    {"base", rate_of(base_entry(ledger))},
+                    {"final", rate_of(final_entry(ledger))},
+                    {"rungs", std::move(rungs)}};
+  // Names may come from a file system and need not be UTF-8; a replacement character is better than no report.
+  return all.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+}  // namespace unstarve

@@ -1,0 +1,127 @@
+#include "unstarve/observe/ledger.h"
+
+#include <catch2/catch.hpp>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "unstarve/observe/format.h"
+
+using namespace unstarve;
+
+namespace {
+
+LedgerEntry entry(const std::string& name, Verdict verdict, double rate, RatioInterval ratio) {
+  LedgerEntry e;
+  e.name = name;
+  e.verdict = verdict;
+  e.batch = 32;
+  e.memory_bytes = std::size_t{1} << 30;
+  e.step_ms = 32e3 / rate;
+  e.samples_per_s = rate;
+  e.relative = rate / 273;
+  e.ratio = ratio;
+  return e;
+}
+
+Ledger sample() {
+  Ledger ledger;
+  ledger.title = "training on cpu";
+  ledger.entries.push_back(entry("base", Verdict::kBase, 273, {}));
+  ledger.entries.push_back(entry("mixed precision bf16", Verdict::kKept, 395, {1.44, 1.42, 1.46, 8}));
+  ledger.entries.back().affects_learning = true;
+  ledger.entries.back().loss_before = 2.3012;
+  ledger.entries.back().loss_after = 2.3025;
+  ledger.entries.push_back(entry("channels last", Verdict::kReverted, 386, {0.98, 0.96, 1.0, 8}));
+  ledger.entries.push_back(entry("pinned memory", Verdict::kNotApplicable, 0, {}));
+  ledger.entries.back().reason = "the device is the host itself, so there is no copy that page-locking could speed up";
+  ledger.entries.push_back(entry("reduced decode", Verdict::kUndecided, 500, {1.2, 0.9, 1.6, 3}));
+  ledger.entries.back().approximate = true;
+  return ledger;
+}
+
+std::vector<std::string> lines(const std::string& text) {
+  std::vector<std::string> all;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) all.push_back(line);
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a change is kept only when its whole interval lies above 1", "[ledger]") {
+  CHECK(judge({1.05, 1.001, 1.1, 6}) == Verdict::kKept);
+  CHECK(judge({1.05, 1.0, 1.1, 6}) == Verdict::kReverted);
+  CHECK(judge({1.05, 0.99, 1.1, 60}) == Verdict::kReverted);
+  CHECK(judge({0.5, 0.4, 0.6, 6}) == Verdict::kReverted);
+}
+
+TEST_CASE("fewer than six pairs leave a change undecided, whatever they say", "[ledger]") {
+  CHECK(judge({3, 2.9, 3.1, 5}) == Verdict::kUndecided);
+  CHECK(judge({0.3, 0.2, 0.4, 5}) == Verdict::kUndecided);
+  CHECK(judge({}) == Verdict::kUndecided);
+}
+
+TEST_CASE("an interval that is not a number keeps nothing", "[ledger]") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  CHECK(judge({nan, nan, nan, 9}) == Verdict::kReverted);
+}
+
+TEST_CASE("the table shows every figure, marks and reason", "[ledger]") {
+  const std::string table = to_table(sample(), 200);
+  const auto all = lines(table);
+  REQUIRE(all.size() == 2 + 5 + 3);
+  CHECK(all[0] == "training on cpu");
+  CHECK(all[1].find("samples/s") != std::string::npos);
+  CHECK(all[2].find("273") != std::string::npos);
+  CHECK(all[2].find("100 %") != std::string::npos);
+  CHECK(all[3].find("mixed precision bf16 *") == 0);
+  CHECK(all[3].find("1.44 [1.42, 1.46]  kept") != std::string::npos);
+  CHECK(all[4].find("reverted") != std::string::npos);
+  CHECK(all[5].find("not applicable: the device is the host itself") != std::string::npos);
+  CHECK(all[5].find("1.00 GB") == std::string::npos);
+  CHECK(all[6].find("reduced decode ~") == 0);
+  CHECK(table.find("mean loss of the first steps 2.3012 before, 2.3025 with it") != std::string::npos);
+  CHECK(table.find("~ approximate") != std::string::npos);
+}
+
+TEST_CASE("the table keeps to its width and cuts reasons before figures", "[ledger]") {
+  for (const int width : {60, 80, 100, 120}) {
+    CAPTURE(width);
+    for (const std::string& line : lines(to_table(sample(), width))) CHECK(text_width(line) <= std::size_t(width));
+  }
+  const auto all = lines(to_table(sample(), 110));
+  CHECK(all[3].find("1.44 [1.42, 1.46]  kept") != std::string::npos);
+  CHECK(all[5].find("…") != std::string::npos);
+}
+
+TEST_CASE("names with escape sequences do not reach the terminal", "[ledger]") {
+  Ledger ledger = sample();
+  ledger.entries[1].name = "evil\x1b[2Jname";
+  CHECK(to_table(ledger).find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("JSON carries base, final and one object per rung", "[ledger]") {
+  const auto json = nlohmann::json::parse(to_json(sample()));
+  CHECK(json["title"] == "training on cpu");
+  CHECK(json["base"] == 273.0);
+  CHECK(json["final"] == 395.0);  // the last one that stands, not the last one tried
+  REQUIRE(json["rungs"].size() == 5);
+  CHECK(json["rungs"][1]["status"] == "kept");
+  CHECK(json["rungs"][1]["pairs"] == 8);
+  CHECK(json["rungs"][1]["affects_learning"] == true);
+  CHECK(json["rungs"][3]["status"] == "not applicable");
+  CHECK(json["rungs"][4]["approximate"] == true);
+}
+
+TEST_CASE("JSON survives an open interval, an empty ledger and names that are not UTF-8", "[ledger]") {
+  Ledger ledger;
+  auto json = nlohmann::json::parse(to_json(ledger));
+  CHECK(json["base"].is_null());
+  CHECK(json["rungs"].empty());
+
+  ledger.entries.push_back(entry("\xff\xfe", Verdict::kUndecided, 1, {1, 0, std::numeric_limits<double>::infinity(), 1}));
+  json = nlohmann::json::parse(to_json(ledger));
+  CHECK(json["rungs"][0]["high"].is_null());
+  CHECK(json["rungs"][0]["name"].is_string());
+}

@@ -1,0 +1,272 @@
+#include "unstarve/observe/machine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <string_view>
+
+namespace unstarve {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The whole file, empty when it cannot be read: /proc and /sys tell no size, so it is read as a stream.
+std::string slurp(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (file) text << file.rdbuf();
+  return text.str();
+}
+
+std::string trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t\n");
+  if (first == std::string_view::npos) return {};
+  const auto last = text.find_last_not_of(std::string_view(" \t\n\0", 4));
+  return std::string(text.substr(first, last - first + 1));
+}
+
+std::string first_line(const fs::path& path) {
+  const std::string text = slurp(path);
+  return trimmed(std::string_view(text).substr(0, text.find('\n')));
+}
+
+std::vector<std::string> words(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> all;
+  for (std::string word; stream >> word;) all.push_back(word);
+  return all;
+}
+
+// "123", "123 kB", "32768K", "32M"; 0 when it is no number ("max").
+std::uint64_t parse_bytes(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{}) return 0;
+  const std::string unit = trimmed(text.substr(static_cast<std::size_t>(end - text.data())));
+  if (unit.empty()) return value;
+  switch (unit[0]) {
+    case 'k': case 'K': return value << 10;
+    case 'm': case 'M': return value << 20;
+    case 'g': case 'G': return value << 30;
+    default: return value;
+  }
+}
+
+// Lines of "key<separator>value"; the first occurrence counts (of several processors, the first).
+std::map<std::string, std::string> parse_keys(const std::string& text, char separator) {
+  std::map<std::string, std::string> all;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) {
+    const auto at = line.find(separator);
+    if (at == std::string::npos) continue;
+    all.try_emplace(trimmed(std::string_view(line).substr(0, at)), trimmed(std::string_view(line).substr(at + 1)));
+  }
+  return all;
+}
+
+std::string value_of(const std::map<std::string, std::string>& keys, const std::string& key) {
+  const auto found = keys.find(key);
+  return found == keys.end() ? std::string() : found->second;
+}
+
+struct NamedFlag {
+  const char* name;  // in our words
+  const char* flag;  // in /proc/cpuinfo
+};
+
+// Ordered from old to new. x86 names are those of arch/x86/include/asm/cpufeatures.h, Arm's those of
+// arch/arm64/kernel/cpuinfo.c in Linux.
+constexpr std::array<NamedFlag, 18> kFlags = {{{"sse4_2", "sse4_2"},
+                                               {"avx", "avx"},
+                                               {"f16c", "f16c"},
+                                               {"fma", "fma"},
+                                               {"avx2", "avx2"},
+                                               {"avx_vnni", "avx_vnni"},
+                                               {"avx512_vnni", "avx512_vnni"},
+                                               {"avx512_bf16", "avx512_bf16"},
+                                               {"avx512_fp16", "avx512_fp16"},
+                                               {"amx_int8", "amx_int8"},
+                                               {"amx_bf16", "amx_bf16"},
+                                               {"neon", "asimd"},
+                                               {"neon_fp16", "asimdhp"},
+                                               {"neon_dotprod", "asimddp"},
+                                               {"neon_i8mm", "i8mm"},
+                                               {"neon_bf16", "bf16"},
+                                               {"sve", "sve"},
+                                               {"sve2", "sve2"}}};
+// What compilers and libraries mean by AVX-512 (x86-64-v4); one of them alone is of little use.
+constexpr std::array<const char*, 5> kAvx512 = {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"};
+
+std::vector<std::string> instruction_sets(const std::vector<std::string>& flags) {
+  const auto has = [&](const char* flag) { return std::find(flags.begin(), flags.end(), flag) != flags.end(); };
+  std::vector<std::string> sets;
+  for (const NamedFlag& named : kFlags) {
+    if (has(named.flag)) sets.emplace_back(named.name);
+    const bool after_avx2 = std::string_view(named.name) == "avx2";
+    if (after_avx2 && std::all_of(kAvx512.begin(), kAvx512.end(), has)) sets.emplace_back("avx512");
+  }
+  return sets;
+}
+
+// Arm processors tell numbers instead of a name: implementer 0x41 is Arm, parts are those of arch/arm64/include/asm/
+// cputype.h in Linux.
+std::string arm_model(const std::map<std::string, std::string>& cpuinfo) {
+  const std::string implementer = value_of(cpuinfo, "CPU implementer");
+  const std::string part = value_of(cpuinfo, "CPU part");
+  if (implementer.empty()) return {};
+  struct Part {
+    const char* number;
+    const char* name;
+  };
+  static constexpr std::array<Part, 8> kParts = {{{"0xd08", "Arm Cortex-A72"},
+                                                  {"0xd0b", "Arm Cortex-A76"},
+                                                  {"0xd0c", "Arm Neoverse N1"},
+                                                  {"0xd40", "Arm Neoverse V1"},
+                                                  {"0xd49", "Arm Neoverse N2"},
+                                                  {"0xd4f", "Arm Neoverse V2"},
+                                                  {"0xd83", "Arm Neoverse V3-AE"},
+                                                  {"0xd84", "Arm Neoverse V3"}}};
+  for (const Part& known : kParts) {
+    if (implementer == "0x41" && part == known.number) return known.name;
+  }
+  return fmt::format("Arm implementer {} part {}", implementer, part);
+}
+
+// The cache of the highest level that processor 0 uses (one of several on a machine with several sockets or dies).
+std::uint64_t last_level_cache(const fs::path& root) {
+  int highest = 0;
+  std::uint64_t bytes = 0;
+  for (int index = 0; index < 8; ++index) {
+    const fs::path cache = root / "sys/devices/system/cpu/cpu0/cache" / fmt::format("index{}", index);
+    const int level = static_cast<int>(parse_bytes(first_line(cache / "level")));
+    if (level <= highest || first_line(cache / "type") == "Instruction") continue;
+    highest = level;
+    bytes = parse_bytes(first_line(cache / "size"));
+  }
+  return bytes;
+}
+
+struct MemoryCgroup {
+  fs::path mount;    // where the hierarchy is mounted, under root
+  fs::path path;     // of this process in it
+  bool v2 = false;
+};
+
+// The hierarchy that limits memory: v1's memory controller where it is mounted, else v2's unified one.
+std::optional<MemoryCgroup> memory_cgroup(const fs::path& root) {
+  std::optional<MemoryCgroup> unified;
+  std::istringstream lines(slurp(root / "proc/self/cgroup"));
+  for (std::string line; std::getline(lines, line);) {
+    const auto first = line.find(':');
+    const auto second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    const std::string controllers = fmt::format(",{},", line.substr(first + 1, second - first - 1));
+    fs::path path = fs::path(line.substr(second + 1)).relative_path();
+    if (line.find("..", second) != std::string::npos) path.clear();  // above what this namespace shows
+    if (controllers.find(",memory,") != std::string::npos) return MemoryCgroup{root / "sys/fs/cgroup/memory", path, false};
+    if (controllers == ",,") unified = MemoryCgroup{root / "sys/fs/cgroup", path, true};
+  }
+  return unified;
+}
+
+// The least limit along the path from the process's group to the root, and what is left under it.
+void read_memory_limit(const fs::path& root, MachineFacts& facts) {
+  const auto group = memory_cgroup(root);
+  if (!group) return;
+  const char* const limit_file = group->v2 ? "memory.max" : "memory.limit_in_bytes";
+  const char* const used_file = group->v2 ? "memory.current" : "memory.usage_in_bytes";
+  // Inside a container the path may name a directory of the host that is not visible; the mount itself then counts.
+  for (fs::path path = group->path;; path = path.parent_path()) {
+    const fs::path directory = group->mount / path;
+    const std::uint64_t limit = parse_bytes(first_line(directory / limit_file));
+    // v1 writes a number near 2^63 for "no limit".
+    const bool binds = limit > 0 && (facts.memory_bytes == 0 || limit < facts.memory_bytes);
+    if (binds) {
+      if (facts.memory_limit_bytes == 0 || limit < facts.memory_limit_bytes) facts.memory_limit_bytes = limit;
+      // Page cache counts as used but is given back on demand.
+      const auto stat = parse_keys(slurp(directory / "memory.stat"), ' ');
+      const std::uint64_t cache = parse_bytes(value_of(stat, group->v2 ? "inactive_file" : "total_inactive_file"));
+      const std::uint64_t used = parse_bytes(first_line(directory / used_file));
+      const std::uint64_t held = used > cache ? used - cache : 0;
+      facts.memory_available_bytes = std::min(facts.memory_available_bytes, limit > held ? limit - held : 0);
+    }
+    if (path.empty() || path == path.parent_path()) break;
+  }
+}
+
+// From the mount's options; a tmpfs without a size has half of the memory (Documentation/filesystems/tmpfs.rst).
+std::uint64_t shm_size(const fs::path& root, std::uint64_t memory_bytes) {
+  std::uint64_t bytes = 0;
+  std::istringstream lines(slurp(root / "proc/self/mounts"));
+  for (std::string line; std::getline(lines, line);) {
+    const auto fields = words(line);
+    if (fields.size() < 4 || fields[1] != "/dev/shm" || fields[2] != "tmpfs") continue;
+    bytes = memory_bytes / 2;
+    std::istringstream options(fields[3]);
+    for (std::string option; std::getline(options, option, ',');) {
+      if (option.starts_with("size=")) bytes = parse_bytes(std::string_view(option).substr(5));
+    }
+  }
+  return bytes;
+}
+
+// The choice in brackets: "always [madvise] never".
+std::string bracketed(const std::string& text) {
+  const auto open = text.find('[');
+  const auto close = text.find(']', open);
+  return open == std::string::npos || close == std::string::npos ? text : text.substr(open + 1, close - open - 1);
+}
+
+std::string find_hypervisor(const fs::path& root, const std::vector<std::string>& flags) {
+  const std::string type = first_line(root / "sys/hypervisor/type");
+  if (!type.empty()) return type;
+  const std::string vendor = first_line(root / "sys/class/dmi/id/sys_vendor");
+  const std::string product = first_line(root / "sys/class/dmi/id/product_name");
+  const bool flagged = std::find(flags.begin(), flags.end(), "hypervisor") != flags.end();
+  // Arm sets no flag; its clouds are known by the machine's maker, except where they rent the bare metal.
+  const bool bare = product.find("metal") != std::string::npos;
+  const bool maker = vendor == "QEMU" || vendor == "Amazon EC2" || vendor == "Google" || vendor == "VMware, Inc.";
+  const bool arm = std::find(flags.begin(), flags.end(), "asimd") != flags.end();
+  if (!flagged && !(arm && maker && !bare)) return {};
+  if (vendor.empty()) return "of unknown kind";
+  return product.empty() ? vendor : vendor + " " + product;
+}
+
+}  // namespace
+
+bool MachineFacts::has(const std::string& instruction_set) const {
+  return std::find(instruction_sets.begin(), instruction_sets.end(), instruction_set) != instruction_sets.end();
+}
+
+MachineFacts read_machine_facts(const fs::path& root) {
+  MachineFacts facts;
+  facts.topology = read_topology(root);
+
+  const auto cpuinfo = parse_keys(slurp(root / "proc/cpuinfo"), ':');
+  std::vector<std::string> flags = words(value_of(cpuinfo, "flags"));
+  if (flags.empty()) flags = words(value_of(cpuinfo, "Features"));
+  facts.instruction_sets = instruction_sets(flags);
+  facts.cpu_model = value_of(cpuinfo, "model name");
+  if (facts.cpu_model.empty()) facts.cpu_model = arm_model(cpuinfo);
+
+  const auto meminfo = parse_keys(slurp(root / "proc/meminfo"), ':');
+  facts.memory_bytes = parse_bytes(value_of(meminfo, "MemTotal"));
+  facts.memory_available_bytes = parse_bytes(value_of(meminfo, "MemAvailable"));
+  read_memory_limit(root, facts);
+
+  facts.last_level_cache_bytes = last_level_cache(root);
+  facts.shm_bytes = shm_size(root, facts.memory_bytes);
+  facts.transparent_huge_pages = bracketed(first_line(root / "sys/kernel/mm/transparent_hugepage/enabled"));
+  facts.governor = first_line(root / "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+  facts.kernel = first_line(root / "proc/sys/kernel/osrelease");
+  facts.hypervisor = find_hypervisor(root, flags);
+  return facts;
+}
+
+}  // namespace unstarve

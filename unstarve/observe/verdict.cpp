@@ -1,0 +1,179 @@
+#include "unstarve/observe/verdict.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "unstarve/observe/format.h"
+
+namespace unstarve {
+namespace {
+
+// Below this share of the slowest part, the parts do not merely fail to overlap perfectly: they disturb each other.
+constexpr double kContentionOverlap = 0.85;
+// Reading alone this close to the whole loader, while processors idle, leaves the storage as its limit.
+constexpr double kStorageShare = 0.7;
+// More cores busy than this share of the usable ones: the loader is limited by computing, whatever it computes.
+constexpr double kCoresBusy = 0.85;
+// Together this close to one part after the other means that nothing overlaps.
+constexpr double kSerialMargin = 1.08;
+
+bool known(double rate) { return std::isfinite(rate) && rate > 0; }
+double or_infinite(double rate) { return known(rate) ? rate : std::numeric_limits<double>::infinity(); }
+double or_zero(double value) { return known(value) ? value : 0; }
+
+std::string rate_text(double rate) { return format_rate(rate) + " samples/s"; }
+
+std::string cores_text(double cores) {
+  const double whole = std::ceil(cores - 1e-9);
+  return fmt::format("{:.0f} {}", whole, whole <= 1 ? "core" : "cores");
+}
+
+// The loader's rate per busy core; per usable core where the busy ones were not counted; 0 when neither is known.
+double rate_per_core(const BenchFigures& f) {
+  const double cores = known(f.loader_cores) ? f.loader_cores : static_cast<double>(f.usable_cores);
+  return known(f.loader) && cores > 0 ? f.loader / cores : 0;
+}
+
+bool cores_are_busy(const BenchFigures& f) {
+  return f.usable_cores > 0 && or_zero(f.loader_cores) >= kCoresBusy * f.usable_cores;
+}
+
+bool limited_by_storage(const BenchFigures& f) {
+  return known(f.storage) && f.loader >= kStorageShare * f.storage && !cores_are_busy(f);
+}
+
+struct Dominant {
+  std::string name;
+  double share = 0;
+};
+
+// The stage with the largest share of the loader's thread time; waiting is no stage's work.
+Dominant dominant_stage(const std::vector<StageProfile>& stages) {
+  std::int64_t total = 0;
+  const StageProfile* largest = nullptr;
+  for (const StageProfile& stage : stages) {
+    if (stage.name == "wait" || stage.busy_ns <= 0) continue;
+    total += stage.busy_ns;
+    if (largest == nullptr || stage.busy_ns > largest->busy_ns) largest = &stage;
+  }
+  if (largest == nullptr) return {};
+  return {printable(largest->name), static_cast<double>(largest->busy_ns) / static_cast<double>(total)};
+}
+
+std::string network_sentence(const BenchFigures& f) {
+  std::string text = "the network is the bottleneck";
+  if (!known(f.loader)) return text + fmt::format(" at {}; the loader was not measured", rate_text(f.network));
+  text += fmt::format("; the loader could feed {:.1f} such devices", f.loader / f.network);
+  const double per_core = rate_per_core(f);
+  if (per_core > 0 && f.usable_cores > 1) {
+    const double enough = std::max(1.0, std::ceil(f.network / per_core - 1e-9));
+    if (enough < f.usable_cores) {
+      text += fmt::format(", and {} of {} would do for one", cores_text(enough), f.usable_cores);
+    }
+  }
+  return text;
+}
+
+std::string loader_sentence(const BenchFigures& f, double next) {
+  std::string text = "the loader is the bottleneck";
+  const Dominant stage = dominant_stage(f.stages);
+  if (!stage.name.empty()) text += fmt::format(": {} takes {:.0f} % of its time", stage.name, stage.share * 100);
+  if (std::isinf(next)) return text + fmt::format("; it reaches {}, and no device was measured", rate_text(f.loader));
+  text += fmt::format("; it could feed {:.2f} such devices", f.loader / next);
+  const double per_core = rate_per_core(f);
+  if (per_core > 0) {
+    text += fmt::format(", and about {} would keep one busy", cores_text(next / per_core));
+    if (f.usable_cores > 0) text += fmt::format(" ({} usable here)", f.usable_cores);
+    if (known(f.loader_cores) && f.usable_cores > 0 && !cores_are_busy(f)) {
+      text += fmt::format("; only {:.1f} are busy, so give it more threads", f.loader_cores);
+    }
+  }
+  return text;
+}
+
+std::string storage_sentence(const BenchFigures& f, double next) {
+  std::string text = fmt::format("the storage is the bottleneck: reading alone reaches {} and the loader {}",
+                                 rate_text(f.storage), rate_text(f.loader));
+  if (known(f.loader_cores) && f.usable_cores > 0) {
+    text += fmt::format(" with {:.1f} of {} cores busy", f.loader_cores, f.usable_cores);
+  }
+  if (std::isinf(next)) return text;
+  return text + fmt::format("; it could feed {:.2f} such devices: read further ahead, pack the files, or cache them",
+                            f.loader / next);
+}
+
+std::string copy_sentence(const BenchFigures& f) {
+  std::string text = fmt::format("the copy to the device is the bottleneck at {}", rate_text(f.copy));
+  if (known(f.network)) text += fmt::format(", {} of what the network takes", format_percent(f.copy / f.network));
+  return text + "; send uint8 pixels, from pinned memory";
+}
+
+std::string contention_sentence(const BenchFigures& f, double slowest, double serial, double overlap) {
+  std::string text = fmt::format("the parts get in each other's way: together they reach {}, {} of the slowest alone ({})",
+                                 rate_text(f.together), format_percent(overlap), format_rate(slowest));
+  if (f.together <= serial * kSerialMargin) {
+    text += "; they run as if one after the other: prefetch, or give them processors of their own";
+  } else {
+    text += "; they compete for processors or memory: try fewer loader threads";
+  }
+  if (known(f.data_wait)) text += fmt::format(" ({} of the time goes to waiting for data)", format_percent(f.data_wait));
+  return text;
+}
+
+}  // namespace
+
+const char* to_string(Bottleneck bottleneck) noexcept {
+  switch (bottleneck) {
+    case Bottleneck::kUnknown: return "unknown";
+    case Bottleneck::kStorage: return "storage";
+    case Bottleneck::kLoader: return "loader";
+    case Bottleneck::kCopy: return "copy";
+    case Bottleneck::kNetwork: return "network";
+    case Bottleneck::kContention: return "contention";
+  }
+  return "unknown";
+}
+
+BenchVerdict judge_bench(const BenchFigures& figures) {
+  const double loader = or_infinite(figures.loader);
+  const double copy = or_infinite(figures.copy);
+  const double network = or_infinite(figures.network);
+  const double slowest = std::min({loader, copy, network});
+
+  BenchVerdict verdict;
+  if (std::isinf(slowest)) {
+    verdict.sentence = known(figures.storage)
+                           ? fmt::format("only the storage was measured: {}", rate_text(figures.storage))
+                           : "nothing was measured";
+    return verdict;
+  }
+  if (known(figures.together)) {
+    verdict.overlap = figures.together / slowest;
+    const double serial = 1 / (1 / loader + 1 / copy + 1 / network);
+    const bool several = serial < slowest;
+    if (several && verdict.overlap < kContentionOverlap) {
+      verdict.bottleneck = Bottleneck::kContention;
+      verdict.sentence = contention_sentence(figures, slowest, serial, verdict.overlap);
+      return verdict;
+    }
+  }
+  if (network <= slowest) {
+    verdict.bottleneck = Bottleneck::kNetwork;
+    verdict.sentence = network_sentence(figures);
+  } else if (copy <= slowest) {
+    verdict.bottleneck = Bottleneck::kCopy;
+    verdict.sentence = copy_sentence(figures);
+  } else if (limited_by_storage(figures)) {
+    verdict.bottleneck = Bottleneck::kStorage;
+    verdict.sentence = storage_sentence(figures, std::min(copy, network));
+  } else {
+    verdict.bottleneck = Bottleneck::kLoader;
+    verdict.sentence = loader_sentence(figures, std::min(copy, network));
+  }
+  return verdict;
+}
+
+}  // namespace unstarve

@@ -1,0 +1,142 @@
+#include "unstarve/observe/verdict.h"
+
+#include <catch2/catch.hpp>
+#include <limits>
+
+using namespace unstarve;
+
+namespace {
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+// ResNet-50 on a processor, as in the architecture's example: everything hides behind the network.
+BenchFigures network_bound() {
+  BenchFigures f;
+  f.storage = 41200;
+  f.loader = 2310;
+  f.copy = 9800;
+  f.network = 612;
+  f.together = 598;
+  f.loader_cores = 1.2;
+  f.usable_cores = 2;
+  return f;
+}
+
+// Two cores feeding an emulated H100 from ImageNet photographs.
+BenchFigures loader_bound() {
+  BenchFigures f;
+  f.storage = 38000;
+  f.loader = 1180;
+  f.copy = 25000;
+  f.network = 1786;
+  f.together = 1150;
+  f.data_wait = 0.35;
+  f.loader_cores = 1.96;
+  f.usable_cores = 2;
+  f.stages = {{"read", 1000, 40'000'000, 0},
+              {"decode", 1000, 1'200'000'000, 0},
+              {"augment", 1000, 400'000'000, 0},
+              {"store", 1000, 60'000'000, 0},
+              {"wait", 1000, 9'000'000'000, 0}};
+  return f;
+}
+
+}  // namespace
+
+TEST_CASE("a network-bound bench tells how many devices the loader could feed", "[verdict]") {
+  BenchFigures f = network_bound();
+  BenchVerdict v = judge_bench(f);
+  CHECK(v.bottleneck == Bottleneck::kNetwork);
+  CHECK(v.overlap == Approx(0.977).epsilon(0.001));
+  CHECK(v.sentence == "the network is the bottleneck; the loader could feed 3.8 such devices, and 1 core of 2 would do for one");
+  f.loader_cores = 2;
+  f.loader = 640;
+  v = judge_bench(f);
+  CHECK(v.sentence == "the network is the bottleneck; the loader could feed 1.0 such devices");
+}
+
+TEST_CASE("a loader-bound bench names the stage and the cores that would do", "[verdict]") {
+  const BenchVerdict v = judge_bench(loader_bound());
+  CHECK(v.bottleneck == Bottleneck::kLoader);
+  CHECK(contains(v.sentence, "decode takes 71 % of its time"));  // waiting is not work
+  CHECK(contains(v.sentence, "could feed 0.66 such devices"));
+  CHECK(contains(v.sentence, "about 3 cores would keep one busy (2 usable here)"));
+  CHECK_FALSE(contains(v.sentence, "more threads"));
+}
+
+TEST_CASE("a loader that leaves cores idle is told to take more threads", "[verdict]") {
+  BenchFigures f = loader_bound();
+  f.loader_cores = 1.0;
+  f.usable_cores = 8;
+  CHECK(contains(judge_bench(f).sentence, "only 1.0 are busy, so give it more threads"));
+}
+
+TEST_CASE("reading that is nearly the whole loader blames the storage, unless the cores are busy with it", "[verdict]") {
+  BenchFigures f = loader_bound();
+  f.storage = 1400;
+  f.loader_cores = 0.4;
+  CHECK(judge_bench(f).bottleneck == Bottleneck::kStorage);
+  CHECK(contains(judge_bench(f).sentence, "with 0.4 of 2 cores busy"));
+  f.loader_cores = 1.9;
+  CHECK(judge_bench(f).bottleneck == Bottleneck::kLoader);
+}
+
+TEST_CASE("a slow copy is blamed on the copy", "[verdict]") {
+  BenchFigures f = loader_bound();
+  f.loader = 30000;
+  f.copy = 9000;
+  f.network = 12000;
+  f.together = 8800;
+  const BenchVerdict v = judge_bench(f);
+  CHECK(v.bottleneck == Bottleneck::kCopy);
+  CHECK(contains(v.sentence, "75.0 % of what the network takes"));
+}
+
+TEST_CASE("together well below the slowest part is contention", "[verdict]") {
+  BenchFigures f = network_bound();
+  f.copy = 0;
+  f.loader = 700;
+  f.together = 450;
+  BenchVerdict v = judge_bench(f);
+  CHECK(v.bottleneck == Bottleneck::kContention);
+  CHECK(v.overlap == Approx(450.0 / 612));
+  CHECK(contains(v.sentence, "compete for processors"));
+
+  f.together = 330;  // 1 / (1/700 + 1/612) = 326.5
+  f.data_wait = 0.46;
+  v = judge_bench(f);
+  CHECK(contains(v.sentence, "one after the other"));
+  CHECK(contains(v.sentence, "46.0 % of the time goes to waiting for data"));
+}
+
+TEST_CASE("one part alone cannot contend with itself", "[verdict]") {
+  BenchFigures f;
+  f.network = 612;
+  f.together = 300;
+  CHECK(judge_bench(f).bottleneck == Bottleneck::kNetwork);
+  CHECK(contains(judge_bench(f).sentence, "the loader was not measured"));
+}
+
+TEST_CASE("what was not measured is said, not guessed", "[verdict]") {
+  CHECK(judge_bench({}).bottleneck == Bottleneck::kUnknown);
+  CHECK(judge_bench({}).sentence == "nothing was measured");
+
+  BenchFigures f;
+  f.storage = 41200;
+  CHECK(judge_bench(f).sentence == "only the storage was measured: 41 200 samples/s");
+
+  f.loader = 2310;
+  CHECK(judge_bench(f).bottleneck == Bottleneck::kLoader);
+  CHECK(contains(judge_bench(f).sentence, "no device was measured"));
+  CHECK(judge_bench(f).overlap == 0);
+}
+
+TEST_CASE("figures that are no numbers count as not measured", "[verdict]") {
+  BenchFigures f = network_bound();
+  f.copy = std::numeric_limits<double>::quiet_NaN();
+  f.loader_cores = -1;
+  CHECK(judge_bench(f).bottleneck == Bottleneck::kNetwork);
+  f.network = std::numeric_limits<double>::infinity();
+  f.together = 0;
+  CHECK(judge_bench(f).bottleneck == Bottleneck::kLoader);
+}
