@@ -58,6 +58,16 @@ void write_in_place(const fs::path& path, std::string_view contents) {
   if (!file.close()) throw io_error("close", path.string(), errno);
 }
 
+// A symbolic link stays one, also one that points to nothing yet: what it points to is written.
+fs::path follow_links(fs::path path) {
+  std::error_code none;
+  for (int links = 0; fs::is_symlink(path, none); ++links) {
+    if (links == 40) throw io_error("write", path.string(), ELOOP);  // as many as the kernel follows
+    path = path.parent_path() / fs::read_symlink(path);
+  }
+  return path;
+}
+
 // Puts the rename itself on the disk. Some file systems cannot sync a folder; the rename stands all the same.
 void sync_folder(const fs::path& folder) {
   Descriptor file(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -85,9 +95,8 @@ std::string read_text_file(const fs::path& path) {
 }
 
 void write_file_atomically(const fs::path& path, std::string_view contents) {
-  // A symbolic link stays one: what it points to is replaced.
+  const fs::path target = follow_links(path);
   std::error_code none;
-  const fs::path target = fs::is_symlink(path, none) ? fs::weakly_canonical(path) : path;
   const fs::file_status status = fs::status(target, none);
   if (fs::is_directory(status)) throw io_error("write", path.string(), EISDIR);
   if (fs::exists(status) && !fs::is_regular_file(status)) return write_in_place(target, contents);

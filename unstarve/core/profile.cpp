@@ -52,7 +52,10 @@ template <class T, class ReadOne>
 void read_list(const json& object, const char* name, std::vector<T>& into, ReadOne read_one) {
   const json& list = field(object, "top level", name);
   if (!list.is_array()) refuse(name, list.type_name(), "a list");
-  for (const json& item : list) read_one(item, fmt::format("{}[{}]", name, into.size()), into.emplace_back());
+  for (const json& item : list) {
+    const std::string where = fmt::format("{}[{}]", name, into.size());
+    read_one(item, where, into.emplace_back());
+  }
 }
 
 }  // namespace
@@ -66,7 +69,7 @@ std::string to_json(const Profile& profile) {
   out["loader_threads"] = profile.loader_threads;
   out["prefetch_batches"] = profile.prefetch_batches;
   out["cpu_cores_busy"] = profile.cpu_cores_busy;
-  out["stages"] = out["step"] = out["utilisation"] = nlohmann::ordered_json::array();
+  for (const char* list : {"stages", "step", "utilisation"}) out[list] = nlohmann::ordered_json::array();
   for (const StageProfile& s : profile.stages) {
     out["stages"].push_back({{"name", s.name}, {"samples", s.samples}, {"busy_ns", s.busy_ns}, {"bytes", s.bytes}});
   }

@@ -89,7 +89,7 @@ class BoundedQueue {
   }
   std::optional<T> take(std::unique_lock<std::mutex>& lock) {
     if (count_ == 0) return std::nullopt;
-    std::optional<T> item(std::move(ring_[first_]));
+    std::optional<T> item(std::move(*ring_[first_]));
     ring_[first_].reset();
     first_ = (first_ + 1) % ring_.size();
     --count_;

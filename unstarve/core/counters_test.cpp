@@ -1,0 +1,78 @@
+#include "unstarve/core/counters.h"
+
+#include <catch2/catch.hpp>
+
+#include <thread>
+
+#include "unstarve/core/error.h"
+
+using unstarve::Error;
+using unstarve::StageCounters;
+
+TEST_CASE("counters add up over workers, per stage") {
+  StageCounters counters({"read", "decode"}, 2);
+  counters.worker(0).count(0, 10, 1000);
+  counters.worker(1).count(0, 5, 500);
+  counters.worker(1).count(1, 5, 9000);
+  const auto sum = counters.sum();
+  REQUIRE(sum.size() == 2);
+  CHECK(sum[0].name == "read");
+  CHECK(sum[0].samples == 15);
+  CHECK(sum[0].bytes == 1500);
+  CHECK(sum[1].samples == 5);
+  CHECK(sum[1].bytes == 9000);
+  CHECK(sum[0].busy_ns == 0);
+}
+
+TEST_CASE("the time of the timed samples stands for all of them") {
+  StageCounters counters({"decode"}, 2);
+  counters.worker(0).count(0, 90, 0);
+  counters.worker(1).count(0, 10, 0);
+  counters.worker(0).time(0, 8, 800);
+  counters.worker(1).time(0, 2, 400);
+  CHECK(counters.sum()[0].busy_ns == 12000);  // 1200 ns / 10 timed * 100
+}
+
+TEST_CASE("workers count at once without losing anything, while another thread reads") {
+  constexpr int kWorkers = 3, kRounds = 20000;
+  StageCounters counters({"a", "b"}, kWorkers);
+  {
+    std::vector<std::jthread> threads;
+    for (int w = 0; w < kWorkers; ++w) {
+      threads.emplace_back([&, w] {
+        auto& mine = counters.worker(w);
+        for (int i = 0; i < kRounds; ++i) {
+          mine.count(0, 1, 2);
+          mine.count(1, 3, 4);
+        }
+      });
+    }
+    std::int64_t before = 0;
+    for (int i = 0; i < 100; ++i) {
+      const std::int64_t now = counters.sum()[0].samples;
+      CHECK(now >= before);
+      before = now;
+    }
+  }
+  const auto sum = counters.sum();
+  CHECK(sum[0].samples == kWorkers * kRounds);
+  CHECK(sum[0].bytes == 2 * kWorkers * kRounds);
+  CHECK(sum[1].samples == 3 * kWorkers * kRounds);
+  CHECK(sum[1].bytes == 4 * kWorkers * kRounds);
+}
+
+TEST_CASE("counters for nobody or nothing are refused") {
+  CHECK_THROWS_AS(StageCounters({}, 1), Error);
+  CHECK_THROWS_AS(StageCounters({"a"}, 0), Error);
+  CHECK_THROWS_AS(StageCounters(std::vector<std::string>(9, "s"), 1), Error);
+  StageCounters one({"a"}, 1);
+  CHECK_THROWS_AS(one.worker(1), Error);
+  CHECK_THROWS_AS(one.worker(-1), Error);
+}
+
+TEST_CASE("two workers never share a cache line") {
+  StageCounters counters({"a"}, 2);
+  const auto distance = reinterpret_cast<const char*>(&counters.worker(1)) - reinterpret_cast<const char*>(&counters.worker(0));
+  CHECK(reinterpret_cast<std::uintptr_t>(&counters.worker(0)) % 64 == 0);
+  CHECK(distance % 64 == 0);
+}

@@ -1,0 +1,39 @@
+#include "unstarve/core/error.h"
+
+#include <catch2/catch.hpp>
+
+#include <cerrno>
+#include <set>
+#include <string>
+
+#include "unstarve/core/result.h"
+
+using unstarve::Error;
+using unstarve::ErrorKind;
+using unstarve::Result;
+
+TEST_CASE("every kind of error has a name of its own") {
+  std::set<std::string> names;
+  for (int kind = 0; kind <= static_cast<int>(ErrorKind::kInternal); ++kind) {
+    names.insert(to_string(static_cast<ErrorKind>(kind)));
+  }
+  CHECK(names.size() == 8);
+  CHECK(names.count("unknown") == 0);
+}
+
+TEST_CASE("an error of the operating system names operation, path and reason") {
+  const Error error = unstarve::io_error("open", "/no/such", ENOENT);
+  CHECK(error.kind() == ErrorKind::kIo);
+  CHECK(std::string(error.what()) == "open /no/such: No such file or directory");
+}
+
+TEST_CASE("a result holds its value or throws its error") {
+  Result<std::string> good(std::string("text"));
+  CHECK(good.ok());
+  CHECK(good.value() == "text");
+  CHECK(std::move(good).value() == "text");
+  const Result<std::string> bad(Error(ErrorKind::kInput, "broken"));
+  CHECK_FALSE(bad);
+  CHECK(bad.error().kind() == ErrorKind::kInput);
+  CHECK_THROWS_WITH(bad.value(), "broken");
+}

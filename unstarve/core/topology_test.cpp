@@ -1,0 +1,166 @@
+#include "unstarve/core/topology.h"
+
+#include <catch2/catch.hpp>
+#include <stdlib.h>
+
+#include <fstream>
+#include <initializer_list>
+#include <map>
+#include <thread>
+
+using unstarve::read_topology;
+using unstarve::Topology;
+namespace fs = std::filesystem;
+
+namespace {
+
+// A tree of /proc and /sys as recorded on some machine: path to contents.
+class Tree {
+ public:
+  Tree(std::initializer_list<std::pair<const char*, const char*>> files) {
+    std::string name = (fs::temp_directory_path() / "unstarve-tree-XXXXXX").string();
+    REQUIRE(::mkdtemp(name.data()) != nullptr);
+    root_ = name;
+    for (const auto& [path, contents] : files) {
+      const fs::path file = root_ / path;
+      fs::create_directories(file.parent_path());
+      std::ofstream(file) << contents;
+    }
+  }
+  ~Tree() { fs::remove_all(root_); }
+  Tree(const Tree&) = delete;
+  Tree& operator=(const Tree&) = delete;
+  [[nodiscard]] Topology read() const { return read_topology(root_); }
+
+ private:
+  fs::path root_;
+};
+
+}  // namespace
+
+TEST_CASE("a desktop without limits: every processor, two threads to a core") {
+  const Tree tree{{"sys/devices/system/cpu/online", "0-15\n"},
+                  {"sys/devices/system/cpu/cpu0/topology/thread_siblings_list", "0,8\n"},
+                  {"sys/devices/system/node/online", "0\n"},
+                  {"proc/self/status", "Name:\tcat\nCpus_allowed:\tffff\nCpus_allowed_list:\t0-15\n"},
+                  {"proc/self/cgroup", "0::/user.slice/user-1000.slice/session-3.scope\n"},
+                  {"proc/self/mountinfo", "30 22 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw\n"},
+                  {"sys/fs/cgroup/user.slice/cpu.max", "max 100000\n"},
+                  {"sys/fs/cgroup/user.slice/user-1000.slice/session-3.scope/cpu.max", "max 100000\n"}};
+  const Topology t = tree.read();
+  CHECK(t.online == 16);
+  CHECK(t.affinity == 16);
+  CHECK(t.quota == 0);
+  CHECK(t.threads_per_core == 2);
+  CHECK(t.numa_nodes == 1);
+  CHECK(t.usable() == 16);
+}
+
+TEST_CASE("cgroup v2 in a container with its own namespace") {
+  const Tree tree{{"sys/devices/system/cpu/online", "0-63\n"},
+                  {"sys/devices/system/node/online", "0-1\n"},
+                  {"proc/self/status", "Cpus_allowed_list:\t0-63\n"},
+                  {"proc/self/cgroup", "0::/\n"},
+                  {"proc/self/mountinfo",
+                   "900 880 0:27 / /sys/fs/cgroup ro,nosuid,nodev,noexec - cgroup2 cgroup rw,nsdelegate\n"},
+                  {"sys/fs/cgroup/cpu.max", "250000 100000\n"}};
+  const Topology t = tree.read();
+  CHECK(t.quota == 2.5);
+  CHECK(t.numa_nodes == 2);
+  CHECK(t.usable() == 2);
+}
+
+TEST_CASE("nested cgroups: the least quota on the way up binds") {
+  const Tree tree{{"sys/devices/system/cpu/online", "0-31\n"},
+                  {"proc/self/status", "Cpus_allowed_list:\t0-31\n"},
+                  {"proc/self/cgroup", "0::/slurm/job_7/step_0\n"},
+                  {"proc/self/mountinfo", "30 22 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"},
+                  {"sys/fs/cgroup/slurm/cpu.max", "2000000 100000\n"},
+                  {"sys/fs/cgroup/slurm/job_7/cpu.max", "300000 100000\n"},
+                  {"sys/fs/cgroup/slurm/job_7/step_0/cpu.max", "800000 100000\n"}};
+  CHECK(tree.read().quota == 3);
+  CHECK(tree.read().usable() == 3);
+}
+
+TEST_CASE("cgroup v1 with cpu and cpuacct mounted together, the container's folder as the mount's top") {
+  const Tree tree{{"sys/devices/system/cpu/online", "0-7\n"},
+                  {"proc/self/status", "Cpus_allowed_list:\t0-7\n"},
+                  {"proc/self/cgroup",
+                   "12:memory:/docker/abc\n4:cpu,cpuacct:/docker/abc/sub\n3:cpuset:/docker/abc\n0::/system.slice\n"},
+                  {"proc/self/mountinfo",
+                   "700 690 0:30 /docker/abc /sys/fs/cgroup/cpu,cpuacct ro master:13 - cgroup cgroup rw,cpu,cpuacct\n"
+                   "701 690 0:31 /docker/abc /sys/fs/cgroup/cpuset ro master:14 - cgroup cgroup rw,cpuset\n"},
+                  {"sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "400000\n"},
+                  {"sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n"},
+                  {"sys/fs/cgroup/cpu,cpuacct/sub/cpu.cfs_quota_us", "-1\n"},
+                  {"sys/fs/cgroup/cpu,cpuacct/sub/cpu.cfs_period_us", "100000\n"}};
+  CHECK(tree.read().quota == 4);
+  CHECK(tree.read().usable() == 4);
+}
+
+TEST_CASE("both cgroup versions mounted, the quota in version 1") {
+  const Tree tree{{"sys/devices/system/cpu/online", "0-3\n"},
+                  {"proc/self/status", "Cpus_allowed_list:\t0-3\n"},
+                  {"proc/self/cgroup", "2:cpuacct:/\n1:cpu:/\n0::/\n"},
+                  {"proc/self/mountinfo",
+                   "31 30 0:28 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n"
+                   "32 30 0:29 / /sys/fs/cgroup/cpuacct rw - cgroup cgroup rw,cpuacct\n"
+                   "33 30 0:30 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n"},
+                  {"sys/fs/cgroup/cpu/cpu.cfs_quota_us", "150000\n"},
+                  {"sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n"}};
+  CHECK(tree.read().quota == 1.5);
+  CHECK(tree.read().usable() == 1);
+}
+
+TEST_CASE("a cpuset leaves fewer processors than the machine has") {
+  const Tree tree{{"sys/devices/system/cpu/online", "0-63\n"},
+                  {"proc/self/status", "Cpus_allowed:\tf0f\nCpus_allowed_list:\t0-3,8,10-12\n"},
+                  {"proc/self/cgroup", "0::/\n"},
+                  {"sys/fs/cgroup/cpu.max", "1600000 100000\n"}};
+  const Topology t = tree.read();
+  CHECK(t.online == 64);
+  CHECK(t.affinity == 8);
+  CHECK(t.quota == 16);
+  CHECK(t.usable() == 8);
+}
+
+TEST_CASE("a quota below one core still leaves one thread") {
+  const Tree tree{{"sys/devices/system/cpu/online", "0-3\n"},
+                  {"proc/self/cgroup", "0::/\n"},
+                  {"sys/fs/cgroup/cpu.max", "50000 100000\n"}};
+  CHECK(tree.read().quota == 0.5);
+  CHECK(tree.read().affinity == 4);  // no mask recorded: all that are online
+  CHECK(tree.read().usable() == 1);
+}
+
+TEST_CASE("a process in a cgroup outside its namespace sees the mount's top") {
+  const Tree tree{{"sys/devices/system/cpu/online", "0-7\n"},
+                  {"proc/self/cgroup", "0::/../../other\n"},
+                  {"proc/self/mountinfo", "30 22 0:26 /../.. /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"},
+                  {"sys/fs/cgroup/cpu.max", "200000 100000\n"}};
+  CHECK(tree.read().quota == 2);
+}
+
+TEST_CASE("unreadable or senseless files mean no limit") {
+  const Tree nothing{};
+  CHECK(nothing.read().usable() == 1);
+  CHECK(nothing.read().quota == 0);
+  const Tree senseless{{"sys/devices/system/cpu/online", "7-3\n"},
+                       {"sys/devices/system/node/online", "x\n"},
+                       {"proc/self/status", "Cpus_allowed_list:\t0-99999999999\n"},
+                       {"proc/self/cgroup", "::\n0\n0:\n\n"},
+                       {"proc/self/mountinfo", "\n - \n1 2 3 - cgroup2\n"},
+                       {"sys/fs/cgroup/cpu.max", "much 0\n"}};
+  const Topology t = senseless.read();
+  CHECK(t.online == 1);
+  CHECK(t.affinity == 1);
+  CHECK(t.quota == 0);
+  CHECK(t.usable() == 1);
+}
+
+TEST_CASE("this machine grants at least one processor, and no more than it has") {
+  const Topology t = read_topology();
+  CHECK(t.usable() >= 1);
+  CHECK(t.affinity <= t.online);
+  CHECK(t.affinity == static_cast<int>(std::thread::hardware_concurrency()));
+}
