@@ -62,7 +62,7 @@ class Device {
 // Ordinary pageable host memory, 64-byte aligned, pages touched.
 [[nodiscard]] std::unique_ptr<Memory> allocate_pageable(std::size_t bytes);
 
-// "cpu", "cuda" or "cuda:N".
+// "cpu", "cuda" or "cuda:N"; Error(kArgument) for any other name.
 [[nodiscard]] std::unique_ptr<Device> open_device(const std::string& name);
 
 // What a build and machine offer, for `doctor`: never throws.

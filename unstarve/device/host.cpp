@@ -1,0 +1,74 @@
+// The host as a device: its memory is the host's, its copies are memcpy and have run when the call returns, so that its
+// streams have nothing to wait for.
+#include <cstring>
+#include <new>
+
+#include "unstarve/core/aligned.h"
+#include "unstarve/core/error.h"
+#include "unstarve/device/backends.h"
+
+namespace unstarve {
+namespace {
+
+// No processor of today gives a program more than 2^47 bytes of addresses without being asked; beyond it the request
+// itself is a defect, and the arithmetic of alignment must not overflow on it.
+constexpr std::size_t kAddressSpace = std::size_t{1} << 47;
+
+class HostMemory final : public Memory {
+ public:
+  explicit HostMemory(std::size_t bytes) : bytes_(bytes) {
+    try {
+      if (bytes > kAddressSpace) throw std::bad_alloc();
+      memory_ = AlignedBytes(bytes);
+    } catch (const std::bad_alloc&) {
+      throw Error(ErrorKind::kMemory, "allocate host memory: " + std::to_string(bytes) + " bytes were refused");
+    }
+    // Touched now, so that page faults do not show up in the first step that is timed.
+    if (bytes > 0) std::memset(memory_.data(), 0, bytes);
+  }
+  std::uint8_t* data() override { return memory_.data(); }
+  [[nodiscard]] std::size_t bytes() const override { return bytes_; }
+  [[nodiscard]] bool pinned() const override { return false; }
+
+ private:
+  std::size_t bytes_;
+  AlignedBytes memory_;
+};
+
+class HostEvent final : public Event {
+ public:
+  void wait() override {}
+  bool done() override { return true; }
+};
+
+class HostStream final : public Stream {
+ public:
+  std::unique_ptr<Event> record() override { return std::make_unique<HostEvent>(); }
+  void wait_for(Event& event) override { event.wait(); }
+  void synchronise() override {}
+  void* native() override { return nullptr; }
+};
+
+class HostDevice final : public Device {
+ public:
+  [[nodiscard]] std::string name() const override { return "cpu"; }
+  [[nodiscard]] bool is_host() const override { return true; }
+  std::unique_ptr<Memory> allocate(std::size_t bytes) override { return std::make_unique<HostMemory>(bytes); }
+  std::unique_ptr<Memory> allocate_pinned(std::size_t bytes) override { return std::make_unique<HostMemory>(bytes); }
+  std::unique_ptr<Stream> make_stream() override { return std::make_unique<HostStream>(); }
+  void copy_to_device(void* dst, const void* src, std::size_t bytes, Stream&) override { copy(dst, src, bytes); }
+  void copy_to_host(void* dst, const void* src, std::size_t bytes, Stream&) override { copy(dst, src, bytes); }
+
+ private:
+  static void copy(void* dst, const void* src, std::size_t bytes) {
+    if (bytes > 0) std::memcpy(dst, src, bytes);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Device> open_host() { return std::make_unique<HostDevice>(); }
+
+std::unique_ptr<Memory> allocate_pageable(std::size_t bytes) { return std::make_unique<HostMemory>(bytes); }
+
+}  // namespace unstarve
