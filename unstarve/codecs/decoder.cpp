@@ -1,0 +1,123 @@
+#include "unstarve/codecs/decoder.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "unstarve/codecs/jpeg/jpeg_decoder.h"
+#include "unstarve/codecs/orientation.h"
+#include "unstarve/codecs/png.h"
+#include "unstarve/core/error.h"
+
+namespace unstarve {
+namespace {
+
+std::string text_of(Rect rect) {
+  return std::to_string(rect.width) + " x " + std::to_string(rect.height) + " at (" + std::to_string(rect.x) + ", " +
+         std::to_string(rect.y) + ")";
+}
+
+[[noreturn]] void throw_unknown(std::span<const std::uint8_t> bytes) {
+  if (bytes.empty()) throw Error(ErrorKind::kInput, "empty file: 0 bytes, expected a JPEG or PNG image");
+  constexpr char kDigits[] = "0123456789ABCDEF";
+  std::string start;
+  for (const std::uint8_t byte : bytes.first(std::min<std::size_t>(bytes.size(), 8))) {
+    start += {' ', kDigits[byte >> 4], kDigits[byte & 15]};
+  }
+  throw Error(ErrorKind::kInput, "not a JPEG or PNG image: the file of " + std::to_string(bytes.size()) +
+                                     " bytes begins with" + start);
+}
+
+int divided_up(int value, int divisor) { return (value + divisor - 1) / divisor; }
+
+// The request in pixels of the reduced upright image.
+Rect reduced_rect(const DecodeRequest& request, Size size) {
+  const int reduction = request.reduction;
+  if (reduction != 1 && reduction != 2 && reduction != 4 && reduction != 8) {
+    throw Error(ErrorKind::kArgument, "decode: reduction " + std::to_string(reduction) + ", expected 1, 2, 4 or 8");
+  }
+  if (request.crop.width == 0) return {0, 0, divided_up(size.width, reduction), divided_up(size.height, reduction)};
+  const Rect& crop = request.crop;
+  // Differences, not sums: a sum could overflow.
+  if (crop.x < 0 || crop.y < 0 || crop.width < 0 || crop.height <= 0 || crop.width > size.width ||
+      crop.height > size.height || crop.x > size.width - crop.width || crop.y > size.height - crop.height) {
+    throw Error(ErrorKind::kArgument, "decode: crop " + text_of(crop) + " does not lie within the image of " +
+                                          std::to_string(size.width) + " x " + std::to_string(size.height));
+  }
+  const int left = crop.x / reduction;
+  const int top = crop.y / reduction;
+  return {left, top, divided_up(crop.x + crop.width, reduction) - left,
+          divided_up(crop.y + crop.height, reduction) - top};
+}
+
+}  // namespace
+
+const char* to_string(Encoding encoding) noexcept {
+  switch (encoding) {
+    case Encoding::kUnknown: return "unknown";
+    case Encoding::kJpeg: return "jpeg";
+    case Encoding::kPng: return "png";
+  }
+  return "unknown";
+}
+
+Encoding detect_encoding(std::span<const std::uint8_t> bytes) noexcept {
+  constexpr std::array<std::uint8_t, 3> kJpegStart = {0xFF, 0xD8, 0xFF};
+  constexpr std::array<std::uint8_t, 8> kPngStart = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
+  const auto begins_with = [bytes](const auto& magic) {
+    return bytes.size() >= magic.size() && std::equal(magic.begin(), magic.end(), bytes.begin());
+  };
+  if (begins_with(kJpegStart)) return Encoding::kJpeg;
+  if (begins_with(kPngStart)) return Encoding::kPng;
+  return Encoding::kUnknown;
+}
+
+struct Decoder::State {
+  JpegDecoder jpeg;
+  PngDecoder png;
+  ImageHeader header;
+  Image stored;  // before it is turned upright
+};
+
+Decoder::Decoder() : state_(std::make_unique<State>()) {}
+Decoder::~Decoder() = default;
+Decoder::Decoder(Decoder&&) noexcept = default;
+Decoder& Decoder::operator=(Decoder&&) noexcept = default;
+
+ImageHeader Decoder::open(std::span<const std::uint8_t> bytes) {
+  ImageHeader& header = state_->header;
+  header = {};
+  switch (detect_encoding(bytes)) {
+    case Encoding::kUnknown: throw_unknown(bytes);
+    case Encoding::kJpeg: header = state_->jpeg.open(bytes); break;
+    case Encoding::kPng: header = state_->png.open(bytes); break;
+  }
+  header.size = upright_size(header.size, header.orientation);
+  return header;
+}
+
+void Decoder::decode(const DecodeRequest& request, Image& out) {
+  const ImageHeader& header = state_->header;
+  if (header.encoding == Encoding::kUnknown) throw Error(ErrorKind::kArgument, "decode: no image is open");
+  const Rect upright = reduced_rect(request, header.size);
+  if (header.encoding == Encoding::kPng) {
+    if (request.reduction != 1) {
+      throw Error(ErrorKind::kArgument,
+                  "decode: PNG cannot be reduced while decoding, asked for 1/" + std::to_string(request.reduction));
+    }
+    state_->png.decode(upright, out);
+    return;
+  }
+  if (header.orientation == 1) {
+    state_->jpeg.decode(request.reduction, upright, out);
+    return;
+  }
+  // Reversed axes count from the far edge of the reduced image, so the request is turned after it is reduced.
+  const Size reduced = {divided_up(header.size.width, request.reduction),
+                        divided_up(header.size.height, request.reduction)};
+  const Rect rect = stored_rect(upright, upright_size(reduced, header.orientation), header.orientation);
+  state_->jpeg.decode(request.reduction, rect, state_->stored);
+  turn_upright(state_->stored, header.orientation, out);
+}
+
+}  // namespace unstarve

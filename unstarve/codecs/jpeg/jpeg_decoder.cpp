@@ -1,0 +1,262 @@
+#include "unstarve/codecs/jpeg/jpeg_decoder.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <string>
+
+#include <jerror.h>
+
+#include "unstarve/codecs/guarded_call.h"
+#include "unstarve/codecs/image_arena.h"
+#include "unstarve/codecs/jpeg/exif.h"
+#include "unstarve/codecs/jpeg/jpeg_errors.h"
+#include "unstarve/codecs/jpeg/jpeg_memory.h"
+
+namespace unstarve {
+
+// libjpeg's structs hold each other's addresses, so a session never moves.
+struct JpegSession {
+  JpegFailure failure{};
+  jpeg_decompress_struct cinfo{};
+  jpeg_source_mgr source{};
+  jpeg_progress_mgr progress{};
+  ImageArena arena;
+  bool created = false;
+
+  std::span<const std::uint8_t> bytes;
+  bool opened = false;
+
+  // What decode_step() is to do.
+  int reduction = 1;
+  Rect rect;
+  std::uint8_t* out = nullptr;
+  std::size_t out_stride = 0;
+
+  ~JpegSession() { close(); }
+  void close() noexcept {
+    if (created) jpeg_destroy_decompress(&cinfo);
+    created = false;
+    opened = false;
+    arena.release();
+  }
+};
+
+namespace {
+
+// A progressive file of a few kilobytes can ask for thousands of passes over 2^28 pixels; real ones have about ten. The
+// limit is the one libjpeg-turbo's report LJT-01-004 on this attack suggests.
+constexpr int kMaxScans = 500;
+// The most rows that one call of libjpeg hands out: the largest vertical sampling factor.
+constexpr JDIMENSION kRowsPerCall = 4;
+
+// ---- the data source: one span of memory ----
+
+void init_source(j_decompress_ptr) {}
+void term_source(j_decompress_ptr) {}
+
+// libjpeg asks for more only when all of the span is used up.
+boolean fill_input_buffer(j_decompress_ptr cinfo) { fail(reinterpret_cast<j_common_ptr>(cinfo), JERR_INPUT_EOF); }
+
+void skip_input_data(j_decompress_ptr cinfo, long count) {
+  if (count <= 0) return;
+  jpeg_source_mgr& source = *cinfo->src;
+  const std::size_t step = std::min(static_cast<std::size_t>(count), source.bytes_in_buffer);
+  const bool beyond = step < static_cast<std::size_t>(count);
+  source.next_input_byte += step;
+  source.bytes_in_buffer -= step;
+  if (beyond) fail(reinterpret_cast<j_common_ptr>(cinfo), JERR_INPUT_EOF);
+}
+
+void count_scans(j_common_ptr cinfo) {
+  if (reinterpret_cast<j_decompress_ptr>(cinfo)->input_scan_number > kMaxScans) fail(cinfo, kTooManyScans);
+}
+
+// ---- steps: run inside guarded_call(), so they hold only numbers and pointers ----
+
+void create_step(void* context) {
+  auto& session = *static_cast<JpegSession*>(context);
+  session.cinfo.err = install(session.failure);
+  jpeg_create_decompress(&session.cinfo);
+  serve_jpeg_memory_from(session.arena, session.cinfo);
+  session.source.init_source = init_source;
+  session.source.fill_input_buffer = fill_input_buffer;
+  session.source.skip_input_data = skip_input_data;
+  session.source.resync_to_restart = jpeg_resync_to_restart;
+  session.source.term_source = term_source;
+  session.cinfo.src = &session.source;
+  session.progress.progress_monitor = count_scans;
+}
+
+void header_step(void* context) {
+  auto& session = *static_cast<JpegSession*>(context);
+  jpeg_abort_decompress(&session.cinfo);
+  forget_tables(session.cinfo);
+  session.source.next_input_byte = session.bytes.data();
+  session.source.bytes_in_buffer = session.bytes.size();
+  session.cinfo.progress = nullptr;
+  jpeg_read_header(&session.cinfo, TRUE);
+}
+
+// Whether libjpeg estimates low frequencies from neighbouring blocks, because a progressive file leaves them inexact.
+// Such estimates reach two blocks to each side, so these rare files are decoded in full width.
+bool smooths_blocks(const jpeg_decompress_struct& cinfo) {
+  constexpr int kSmoothed = 10;  // DC and the nine lowest AC coefficients (jdcoefct.h, SAVED_COEFS)
+  if (!cinfo.progressive_mode || cinfo.coef_bits == nullptr) return false;
+  for (int component = 0; component < cinfo.num_components; ++component) {
+    for (int i = 1; i < kSmoothed; ++i) {
+      if (cinfo.coef_bits[component][i] != 0) return true;
+    }
+  }
+  return false;
+}
+
+// Adobe's inverted CMYK, 0 meaning full ink: a channel is C * K / 255, rounded.
+void cmyk_to_rgb(const JSAMPLE* cmyk, std::uint8_t* rgb, int pixels) {
+  for (int x = 0; x < pixels; ++x, cmyk += 4, rgb += kChannels) {
+    for (int c = 0; c < kChannels; ++c) {
+      // Exact division by 255 with rounding, for products up to 255 * 255.
+      const unsigned product = static_cast<unsigned>(cmyk[c]) * cmyk[3] + 128;
+      rgb[c] = static_cast<std::uint8_t>((product + (product >> 8)) >> 8);
+    }
+  }
+}
+
+// Makes libjpeg decode the columns of `rect` and a margin; returns the column its rows begin with.
+//
+// Smooth upsampling mixes each chroma sample with its neighbours, and at the edge of what is decoded it repeats the
+// last one. With two pixels to a chroma sample, the first pixel decoded and the last one are wrong where the image goes
+// on: hence one pixel more on the left (libjpeg goes on down to a block boundary) and two on the right. libjpeg also
+// changes its upsampling method for components that become less than three samples wide: hence the least width.
+JDIMENSION crop_columns(jpeg_decompress_struct& cinfo, const Rect& rect) {
+  const auto full = static_cast<int>(cinfo.output_width);
+  const int least = 3 * cinfo.max_h_samp_factor;
+  int right = std::min(rect.x + rect.width + 2, full);
+  int left = std::max(rect.x - 1, 0);
+  right = std::min(std::max(right, left + least), full);
+  left = std::max(std::min(left, right - least), 0);
+  auto x = static_cast<JDIMENSION>(left);
+  auto width = static_cast<JDIMENSION>(right - left);
+  jpeg_crop_scanline(&cinfo, &x, &width);
+  return x;
+}
+
+void decode_step(void* context) {
+  auto& session = *static_cast<JpegSession*>(context);
+  jpeg_decompress_struct& cinfo = session.cinfo;
+  const Rect& rect = session.rect;
+
+  cinfo.scale_num = 1;
+  cinfo.scale_denom = static_cast<unsigned>(session.reduction);
+  cinfo.out_color_space = cinfo.num_components == 4 ? JCS_CMYK : JCS_RGB;
+  cinfo.dct_method = JDCT_ISLOW;
+  cinfo.do_fancy_upsampling = TRUE;
+  if (jpeg_has_multiple_scans(&cinfo)) cinfo.progress = &session.progress;
+  jpeg_start_decompress(&cinfo);
+
+  const bool part_of_width = rect.width < static_cast<int>(cinfo.output_width);
+  const JDIMENSION first = part_of_width && !smooths_blocks(cinfo) ? crop_columns(cinfo, rect) : 0;
+
+  // Rows go to their place at once where libjpeg's rows are ours, else through a few rows of its memory.
+  const bool cmyk = cinfo.output_components == 4;
+  const bool direct = !cmyk && static_cast<int>(cinfo.output_width) == rect.width;
+  JSAMPROW rows[kRowsPerCall];
+  if (!direct) {
+    const auto samples = static_cast<JDIMENSION>(cinfo.output_width * static_cast<unsigned>(cinfo.output_components));
+    JSAMPARRAY scratch =
+        cinfo.mem->alloc_sarray(reinterpret_cast<j_common_ptr>(&cinfo), JPOOL_IMAGE, samples, kRowsPerCall);
+    std::copy(scratch, scratch + kRowsPerCall, rows);
+  }
+  const std::size_t offset = (static_cast<std::size_t>(rect.x) - first) * static_cast<unsigned>(cinfo.output_components);
+
+  // Skipping lands inside the row of blocks that holds the line before ours, so the context that vertical upsampling
+  // needs is decoded with it.
+  if (rect.y > 0) jpeg_skip_scanlines(&cinfo, static_cast<JDIMENSION>(rect.y));
+  std::uint8_t* target = session.out;
+  for (int left = rect.height; left > 0;) {
+    const JDIMENSION wanted = std::min(kRowsPerCall, static_cast<JDIMENSION>(left));
+    if (direct) {
+      for (JDIMENSION i = 0; i < wanted; ++i) rows[i] = target + i * session.out_stride;
+    }
+    const JDIMENSION got = jpeg_read_scanlines(&cinfo, rows, wanted);
+    if (got == 0) fail(reinterpret_cast<j_common_ptr>(&cinfo), JERR_CANT_SUSPEND);
+    for (JDIMENSION i = 0; i < got; ++i, target += session.out_stride) {
+      if (cmyk) {
+        cmyk_to_rgb(rows[i] + offset, target, rect.width);
+      } else if (!direct) {
+        std::memcpy(target, rows[i] + offset, session.out_stride);
+      }
+    }
+    left -= static_cast<int>(got);
+  }
+
+  if (cinfo.output_scanline == cinfo.output_height) {
+    jpeg_finish_decompress(&cinfo);
+  } else {
+    jpeg_abort_decompress(&cinfo);
+  }
+}
+
+// Runs a step; after a failure the decompressor is made anew, since libjpeg promises nothing about its state.
+void run(JpegSession& session, void (*step)(void*)) {
+  if (guarded_call(session.failure.jump, step, &session)) return;
+  const jpeg_decompress_struct& cinfo = session.cinfo;
+  std::string where = "file of " + std::to_string(session.bytes.size()) + " bytes";
+  if (step == decode_step) {
+    where += ", at row " + std::to_string(cinfo.output_scanline) + " of " + std::to_string(cinfo.output_height);
+  }
+  const Error error = jpeg_error(session.failure, where);
+  session.close();
+  throw error;
+}
+
+}  // namespace
+
+JpegDecoder::JpegDecoder() : session_(std::make_unique<JpegSession>()) {}
+JpegDecoder::~JpegDecoder() = default;
+JpegDecoder::JpegDecoder(JpegDecoder&&) noexcept = default;
+JpegDecoder& JpegDecoder::operator=(JpegDecoder&&) noexcept = default;
+
+ImageHeader JpegDecoder::open(std::span<const std::uint8_t> bytes) {
+  JpegSession& session = *session_;
+  session.opened = false;
+  session.bytes = bytes;
+  if (!session.created) {
+    // Set first: after a failure in here, close() has to free what there is.
+    session.created = true;
+    session.cinfo.mem = nullptr;
+    run(session, create_step);
+  }
+  run(session, header_step);
+
+  const jpeg_decompress_struct& cinfo = session.cinfo;
+  const std::int64_t pixels = std::int64_t{cinfo.image_width} * cinfo.image_height;
+  if (pixels > kMaxPixels) {
+    throw Error(ErrorKind::kInput, "JPEG: too large: " + std::to_string(cinfo.image_width) + " x " +
+                                       std::to_string(cinfo.image_height) + " pixels, the limit is " +
+                                       std::to_string(kMaxPixels) + " in all");
+  }
+  if (cinfo.num_components != 1 && cinfo.num_components != 3 && cinfo.num_components != 4) {
+    throw Error(ErrorKind::kInput, "JPEG: " + std::to_string(cinfo.num_components) +
+                                       " colour components, expected 1 (grey), 3 (colour) or 4 (CMYK)");
+  }
+  session.opened = true;
+  return {Encoding::kJpeg,
+          {static_cast<int>(cinfo.image_width), static_cast<int>(cinfo.image_height)},
+          exif_orientation(bytes),
+          cinfo.num_components};
+}
+
+void JpegDecoder::decode(int reduction, Rect rect, Image& out) {
+  JpegSession& session = *session_;
+  if (!session.opened) throw Error(ErrorKind::kArgument, "JPEG: decode() needs an open() of its own before it");
+  session.opened = false;
+  out.resize(rect.size());
+  session.reduction = reduction;
+  session.rect = rect;
+  session.out = out.data();
+  session.out_stride = out.row_bytes();
+  run(session, decode_step);
+}
+
+}  // namespace unstarve

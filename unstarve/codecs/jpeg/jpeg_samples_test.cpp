@@ -1,0 +1,193 @@
+#include "unstarve/codecs/jpeg/jpeg_samples.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include <jpeglib.h>
+
+#include "unstarve/codecs/guarded_call.h"
+#include "unstarve/codecs/jpeg/jpeg_errors.h"
+#include "unstarve/core/random.h"
+
+namespace unstarve {
+namespace {
+
+struct SampleSession {
+  JpegFailure failure{};
+  jpeg_compress_struct cinfo{};
+  const JpegSample* sample = nullptr;
+  Size size;
+  int components = 3;
+  std::uint8_t* pixels = nullptr;
+  unsigned char* bytes = nullptr;
+  unsigned long byte_count = 0;
+};
+
+void write_step(void* context) {
+  auto& session = *static_cast<SampleSession*>(context);
+  const JpegSample& sample = *session.sample;
+  jpeg_compress_struct& cinfo = session.cinfo;
+  jpeg_create_compress(&cinfo);
+  jpeg_mem_dest(&cinfo, &session.bytes, &session.byte_count);
+  cinfo.image_width = static_cast<JDIMENSION>(session.size.width);
+  cinfo.image_height = static_cast<JDIMENSION>(session.size.height);
+  cinfo.input_components = session.components;
+  const bool four = session.components == 4;
+  cinfo.in_color_space = four ? JCS_CMYK : session.components == 1 ? JCS_GRAYSCALE : JCS_RGB;
+  jpeg_set_defaults(&cinfo);
+  if (sample.colour == SampleColour::kRgb) jpeg_set_colorspace(&cinfo, JCS_RGB);
+  if (sample.colour == SampleColour::kYcck) jpeg_set_colorspace(&cinfo, JCS_YCCK);
+  jpeg_set_quality(&cinfo, sample.quality, TRUE);
+  for (int i = 0; i < cinfo.num_components; ++i) {
+    const bool full = i == 0 || i == 3;
+    cinfo.comp_info[i].h_samp_factor = full ? sample.horizontal : 1;
+    cinfo.comp_info[i].v_samp_factor = full ? sample.vertical : 1;
+  }
+  cinfo.restart_interval = static_cast<unsigned>(sample.restart_interval);
+  cinfo.arith_code = sample.arithmetic ? TRUE : FALSE;
+  if (sample.progressive) jpeg_simple_progression(&cinfo);
+  jpeg_start_compress(&cinfo, TRUE);
+  for (int y = 0; y < session.size.height; ++y) {
+    JSAMPROW row = session.pixels + static_cast<std::size_t>(y) * session.size.width * session.components;
+    jpeg_write_scanlines(&cinfo, &row, 1);
+  }
+  jpeg_finish_compress(&cinfo);
+}
+
+}  // namespace
+
+Image sample_image(Size size, std::uint32_t seed) {
+  Image image(size);
+  Random random(seed, 0, 0, 0);
+  const double angle = random.uniform(0.0, 6.28);
+  const double period = random.uniform(3.0, 40.0);
+  for (int y = 0; y < size.height; ++y) {
+    for (int x = 0; x < size.width; ++x) {
+      const double wave = std::sin((x * std::cos(angle) + y * std::sin(angle)) / period);
+      for (int c = 0; c < kChannels; ++c) {
+        const double edge = ((x / 7 + y / 5 + c) % 3) * 40.0;
+        const double value = 70.0 + 60.0 * wave * (c - 1) + edge + random.uniform(0.0, 60.0);
+        image.row(y)[x * kChannels + c] = static_cast<std::uint8_t>(std::fmin(255.0, std::fmax(0.0, value)));
+      }
+    }
+  }
+  return image;
+}
+
+std::vector<JpegSample> all_jpeg_samples() {
+  using enum SampleColour;
+  return {
+      {"4:4:4", 1, 1},
+      {"4:2:2", 2, 1},
+      {"4:2:0", 2, 2},
+      {"4:4:0", 1, 2},
+      {"4:1:1", 4, 1},
+      {"4:1:0", 4, 2},
+      {"1x4", 1, 4},
+      {"grey", 1, 1, kGrey},
+      {"grey with 2x2 sampling", 2, 2, kGrey},
+      {"RGB", 1, 1, kRgb},
+      {"CMYK", 1, 1, kCmyk},
+      {"YCCK 4:2:0", 2, 2, kYcck},
+      {"YCCK 4:4:4", 1, 1, kYcck},
+      {"progressive 4:4:4", 1, 1, kYcc, true},
+      {"progressive 4:2:0", 2, 2, kYcc, true},
+      {"progressive 4:2:2", 2, 1, kYcc, true},
+      {"progressive 4:4:0", 1, 2, kYcc, true},
+      {"progressive grey", 1, 1, kGrey, true},
+      {"progressive grey with 2x2 sampling", 2, 2, kGrey, true},
+      {"4:2:0 with restarts", 2, 2, kYcc, false, false, 3},
+      {"4:4:4 with restarts", 1, 1, kYcc, false, false, 1},
+      {"progressive 4:2:0 with restarts", 2, 2, kYcc, true, false, 5},
+      {"arithmetic 4:2:0", 2, 2, kYcc, false, true},
+      {"progressive arithmetic 4:2:0", 2, 2, kYcc, true, true},
+  };
+}
+
+std::vector<std::uint8_t> make_jpeg(const Image& image, const JpegSample& sample) {
+  SampleSession session;
+  session.cinfo.err = install(session.failure);
+  session.sample = &sample;
+  session.size = image.size();
+  std::vector<std::uint8_t> pixels(image.data(), image.data() + image.bytes());
+  const std::size_t count = pixels.size() / kChannels;
+  if (sample.colour == SampleColour::kGrey) {
+    session.components = 1;
+    for (std::size_t i = 0; i < count; ++i) pixels[i] = pixels[i * kChannels + 1];
+  } else if (sample.colour == SampleColour::kCmyk || sample.colour == SampleColour::kYcck) {
+    session.components = 4;
+    pixels.resize(count * 4);
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint8_t* rgb = image.data() + i * kChannels;
+      std::memcpy(&pixels[i * 4], rgb, kChannels);
+      pixels[i * 4 + 3] = static_cast<std::uint8_t>(255 - rgb[2] / 2);
+    }
+  }
+  session.pixels = pixels.data();
+  const bool done = guarded_call(session.failure.jump, write_step, &session);
+  std::vector<std::uint8_t> result(session.bytes, session.bytes + session.byte_count);
+  jpeg_destroy_compress(&session.cinfo);
+  std::free(session.bytes);
+  if (!done) throw jpeg_error(session.failure, "sample " + sample.name);
+  return result;
+}
+
+std::vector<std::uint8_t> with_orientation(std::vector<std::uint8_t> jpeg, int orientation, bool big_endian) {
+  std::vector<std::uint8_t> segment = {0xFF, 0xE1, 0, 0, 'E', 'x', 'i', 'f', 0, 0};
+  const auto put = [&](std::uint32_t value, int bytes) {
+    for (int i = 0; i < bytes; ++i) {
+      const int shift = 8 * (big_endian ? bytes - 1 - i : i);
+      segment.push_back(static_cast<std::uint8_t>(value >> shift));
+    }
+  };
+  const std::uint8_t order = big_endian ? 'M' : 'I';
+  segment.insert(segment.end(), {order, order});
+  put(42, 2);
+  put(8, 4);
+  put(2, 2);  // two entries, the wanted one second
+  put(0x0100, 2), put(4, 2), put(1, 4), put(77, 4);
+  put(0x0112, 2), put(3, 2), put(1, 4), put(static_cast<std::uint32_t>(orientation), 2), put(0, 2);
+  put(0, 4);
+  segment[3] = static_cast<std::uint8_t>(segment.size() - 2);
+  jpeg.insert(jpeg.begin() + 2, segment.begin(), segment.end());
+  return jpeg;
+}
+
+std::vector<std::size_t> scan_starts(const std::vector<std::uint8_t>& jpeg) {
+  std::vector<std::size_t> starts;
+  std::size_t begin = 2;
+  for (std::size_t at = 2; at + 4 <= jpeg.size();) {
+    if (jpeg[at] != 0xFF || jpeg[at + 1] == 0xD9) break;
+    const bool scan = jpeg[at + 1] == 0xDA;
+    at += 2 + (static_cast<std::size_t>(jpeg[at + 2]) << 8 | jpeg[at + 3]);
+    if (!scan) continue;
+    starts.push_back(begin);
+    // Entropy-coded data: up to a marker that is neither stuffing nor a restart.
+    while (at + 1 < jpeg.size() && (jpeg[at] != 0xFF || jpeg[at + 1] == 0 || (jpeg[at + 1] & 0xF8) == 0xD0)) ++at;
+    begin = at;
+  }
+  return starts;
+}
+
+Image crop_of(const Image& image, Rect rect) {
+  Image crop(rect.size());
+  for (int y = 0; y < rect.height; ++y) {
+    std::memcpy(crop.row(y), image.row(rect.y + y) + rect.x * kChannels, crop.row_bytes());
+  }
+  return crop;
+}
+
+bool same_pixels(const Image& a, const Image& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.bytes()) == 0;
+}
+
+TEST_CASE("a progressive sample has several scans, a sequential one a single one", "[codecs]") {
+  const Image image = sample_image({40, 30}, 1);
+  CHECK(scan_starts(make_jpeg(image, {})).size() == 1);
+  CHECK(scan_starts(make_jpeg(image, {"progressive", 2, 2, SampleColour::kYcc, true})).size() > 5);
+}
+
+}  // namespace unstarve
