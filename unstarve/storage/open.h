@@ -1,5 +1,5 @@
 #pragma once
-// From a path to a data set: looks at the content, tries the formats of one constant table in order.
+// From a path to a data set: looks at what lies there and asks the formats of one constant table.
 //
 // Failure: Error(kIo) when the path is missing or unreadable; Error(kInput) when nothing recognises it (the message
 // lists what was found and the formats known) or when it holds no sample.

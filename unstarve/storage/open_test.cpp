@@ -1,0 +1,80 @@
+#include "unstarve/storage/open.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "unstarve/storage/conformance.h"
+#include "unstarve/storage/temporary_folder.h"
+
+namespace unstarve {
+namespace {
+
+using testing::TemporaryFolder;
+
+void check_refused(const std::string& path, ErrorKind kind, const std::string& part, const std::string& split = "") {
+  INFO(path);
+  try {
+    (void)open_dataset(path, split);
+    FAIL("expected an Error that contains: " << part);
+  } catch (const Error& error) {
+    CHECK(error.kind() == kind);
+    CHECK_THAT(error.what(), Catch::Contains(part));
+    if (kind != ErrorKind::kMemory) CHECK_THAT(error.what(), Catch::Contains(path));
+  }
+}
+
+TEST_CASE("what cannot be opened is told with its path, what was found and what is known") {
+  TemporaryFolder folder;
+  check_refused(folder.str("nowhere"), ErrorKind::kIo, "No such file or directory");
+  check_refused("", ErrorKind::kArgument, "the path of the data set is empty");
+
+  folder.folder("empty");
+  check_refused(folder.str("empty"), ErrorKind::kInput, "the folder is empty; known: synthetic");
+
+  folder.write("flat/1.jpg", "x");
+  check_refused(folder.str("flat"), ErrorKind::kInput, "found 0 folders, 1 file (1.jpg); known: ");
+
+  folder.write("imageless/a/notes.txt", "x");
+  check_refused(folder.str("imageless"), ErrorKind::kInput, "no image in its class folders; found 1 folder (a)");
+
+  folder.write("file.txt", "x");
+  check_refused(folder.str("file.txt"), ErrorKind::kInput, "a file of no known format");
+
+  folder.write("mixed/a/1.jpg", "x");
+  folder.write("mixed/data_batch_1.bin", "x");
+  check_refused(folder.str("mixed"), ErrorKind::kInput,
+                "mixed formats, both CIFAR binary and image folder; found 1 folder (a), 1 file (data_batch_1.bin)");
+
+  for (int i = 0; i < 8; ++i) folder.write("many/" + std::to_string(i) + ".txt", "x");
+  check_refused(folder.str("many"), ErrorKind::kInput, "8 files (0.txt, 1.txt, 2.txt, 3.txt, 4.txt, ...)");
+}
+
+TEST_CASE("folders that may not be read are told") {
+  if (::geteuid() == 0) return;  // root reads everything
+  TemporaryFolder folder;
+  folder.write("set/a/1.jpg", "x");
+  std::filesystem::permissions(folder.path() / "set/a", std::filesystem::perms::none);
+  check_refused(folder.str("set"), ErrorKind::kIo, "Permission denied");
+  std::filesystem::permissions(folder.path() / "set/a", std::filesystem::perms::owner_all);
+}
+
+TEST_CASE("options of made data sets are checked") {
+  check_refused("synthetic:classes=0", ErrorKind::kArgument, "option classes is '0', expected a whole number from 1 to 1000");
+  check_refused("synthetic:images=many", ErrorKind::kArgument, "option images is 'many'");
+  check_refused("synthetic:size=32x", ErrorKind::kArgument, "option size is '32x'");
+  check_refused("synthetic:size=-8", ErrorKind::kArgument, "option size is '-8'");
+  check_refused("synthetic:seed=", ErrorKind::kArgument, "option seed is ''");
+  check_refused("synthetic:colour=1", ErrorKind::kArgument,
+                "unknown option 'colour', known are classes, images, size, seed");
+  check_refused("synthetic:size", ErrorKind::kArgument, "found 'size', expected key=value");
+  check_refused("synthetic:size=16,size=8", ErrorKind::kArgument, "option 'size' twice");
+  check_refused("synthetic:images=100000000,size=500", ErrorKind::kMemory, "unstarve synth");
+  check_refused("synthetic:images=10", ErrorKind::kArgument, "no split 'half'", "half");
+  check_refused("sleep:ms=-1", ErrorKind::kArgument, "option ms is '-1'");
+  check_refused("sleep", ErrorKind::kArgument, "has no split 'train'", "train");
+  check_refused("sleepy", ErrorKind::kIo, "No such file or directory");
+}
+
+}  // namespace
+}  // namespace unstarve
