@@ -4,11 +4,14 @@
 // value = (pixel / 255 - mean[c]) / stddev[c], computed as pixel * scale[c] + bias[c] in float32 (one fused multiply-add,
 // so that every instruction set gives the same bits), rounded to the element type to nearest even. kUint8 stores the
 // pixel itself and ignores mean and stddev.
-// Threads: pure. Cost: large float outputs are written past the cache (streaming stores) when `dst` is 64-byte aligned.
+// Threads: pure. Failure: Error(kArgument) from the constructor when a stddev is 0 or a value not finite.
+// Cost: the floating formats are written past the cache by whole cache lines (streaming stores), and are visible to
+// other threads as any other write is when store() returns. Best when every sample begins at a multiple of 64 bytes.
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "unstarve/ops/frame.h"
 
@@ -37,7 +40,9 @@ struct StoreFormat {
   friend bool operator==(const StoreFormat&, const StoreFormat&) = default;
 };
 
-// Precomputed form of a StoreFormat.
+struct ValueMap;  // see convert.h
+
+// Precomputed form of a StoreFormat; cheap to copy.
 class Storer {
  public:
   explicit Storer(const StoreFormat& format);
@@ -52,8 +57,7 @@ class Storer {
 
  private:
   StoreFormat format_;
-  std::array<float, kChannels> scale_;
-  std::array<float, kChannels> bias_;
+  std::shared_ptr<const ValueMap> map_;
 };
 
 }  // namespace unstarve

@@ -1,0 +1,147 @@
+#include "unstarve/ops/convert.h"
+
+#include <bit>
+
+#include "unstarve/ops/simd_targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "unstarve/ops/convert.cpp"
+#include <hwy/foreach_target.h>  // compiles this file once per instruction set
+#include <hwy/cache_control.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace unstarve::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+constexpr std::size_t kLine = 64;  // bytes of a cache line
+
+HWY_INLINE void write_one(float value, float* to) { *to = value; }
+HWY_INLINE void write_one(float value, std::uint16_t* to) { *to = to_bfloat16(value); }
+
+// kPeriod 1: all values are of `channel`; 3: the first is of `channel`, and they go on in turn.
+template <std::size_t kPeriod, class T>
+HWY_INLINE void convert_by_table(const ValueMap& map, std::size_t channel, const std::uint8_t* from, std::size_t count,
+                                 T* to) {
+  for (std::size_t i = 0; i < count; ++i) {
+    write_one(map.table[channel][from[i]], to + i);
+    if (kPeriod == kChannels && ++channel == kChannels) channel = 0;
+  }
+}
+
+#if HWY_NATIVE_FMA
+
+using DF = hn::CappedTag<float, kLine / sizeof(float)>;
+using DI = hn::RebindToSigned<DF>;
+using DU = hn::RebindToUnsigned<DF>;
+using VF = hn::VFromD<DF>;
+constexpr std::size_t kLanes = hn::MaxLanes(DF());
+
+HWY_INLINE VF normalise(const std::uint8_t* from, VF scale, VF bias) {
+  const hn::Rebind<std::uint8_t, DF> d8;
+  return hn::MulAdd(hn::ConvertTo(DF(), hn::PromoteTo(DI(), hn::LoadU(d8, from))), scale, bias);
+}
+
+// The upper 16 bits after rounding to nearest even, as 32-bit numbers below 2^16.
+HWY_INLINE hn::VFromD<DI> rounded_upper_half(VF value) {
+  const auto bits = hn::BitCast(DU(), value);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(DU(), 1));
+  return hn::BitCast(DI(), hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(DU(), 0x7FFF)))));
+}
+
+HWY_INLINE void stream(VF value, float* to) { hn::Stream(value, DF(), to); }
+HWY_INLINE void stream(VF value, std::uint16_t* to) {
+  const hn::Rebind<std::uint16_t, DF> d16;
+  hn::Stream(hn::DemoteTo(d16, rounded_upper_half(value)), d16, to);
+}
+
+template <std::size_t kPeriod, class T>
+HWY_INLINE void convert(const ValueMap& map, std::size_t channel, const std::uint8_t* from, std::size_t count, T* to) {
+  constexpr std::size_t kLineValues = kLine / sizeof(T);
+  const std::size_t misaligned = reinterpret_cast<std::uintptr_t>(to) % kLine / sizeof(T);
+  const std::size_t head = misaligned == 0 ? 0 : kLineValues - misaligned < count ? kLineValues - misaligned : count;
+  convert_by_table<kPeriod>(map, channel, from, head, to);
+  channel = (channel + head % kPeriod) % kChannels;
+
+  // The constants of three vectors in a row; the fourth begins with the channel that the first began with.
+  alignas(64) float scales[kPeriod * kLanes], biases[kPeriod * kLanes];
+  for (std::size_t i = 0; i < kPeriod * kLanes; ++i) {
+    scales[i] = map.scale[kPeriod == 1 ? channel : (channel + i) % kChannels];
+    biases[i] = map.bias[kPeriod == 1 ? channel : (channel + i) % kChannels];
+  }
+  VF scale[kPeriod], bias[kPeriod];
+  for (std::size_t j = 0; j < kPeriod; ++j) {
+    scale[j] = hn::Load(DF(), scales + j * kLanes);
+    bias[j] = hn::Load(DF(), biases + j * kLanes);
+  }
+
+  constexpr std::size_t kStep = kPeriod * kLineValues;
+  std::size_t i = head;
+  for (; i + kStep <= count; i += kStep) {
+    for (std::size_t j = 0; j < kStep / kLanes; ++j) {
+      stream(normalise(from + i + j * kLanes, scale[j % kPeriod], bias[j % kPeriod]), to + i + j * kLanes);
+    }
+  }
+  convert_by_table<kPeriod>(map, channel, from + i, count - i, to + i);
+}
+
+#else
+
+template <std::size_t kPeriod, class T>
+HWY_INLINE void convert(const ValueMap& map, std::size_t channel, const std::uint8_t* from, std::size_t count, T* to) {
+  convert_by_table<kPeriod>(map, channel, from, count, to);
+}
+
+#endif
+
+}  // namespace
+
+void plane_to_float(const ValueMap& map, int channel, const std::uint8_t* from, std::size_t count, float* to) {
+  convert<1>(map, static_cast<std::size_t>(channel), from, count, to);
+}
+void plane_to_bfloat16(const ValueMap& map, int channel, const std::uint8_t* from, std::size_t count,
+                       std::uint16_t* to) {
+  convert<1>(map, static_cast<std::size_t>(channel), from, count, to);
+}
+void interleaved_to_float(const ValueMap& map, const std::uint8_t* from, std::size_t count, float* to) {
+  convert<kChannels>(map, 0, from, count, to);
+}
+void interleaved_to_bfloat16(const ValueMap& map, const std::uint8_t* from, std::size_t count, std::uint16_t* to) {
+  convert<kChannels>(map, 0, from, count, to);
+}
+
+}  // namespace unstarve::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace unstarve {
+
+HWY_EXPORT(plane_to_float);
+HWY_EXPORT(plane_to_bfloat16);
+HWY_EXPORT(interleaved_to_float);
+HWY_EXPORT(interleaved_to_bfloat16);
+
+std::uint16_t to_bfloat16(float value) noexcept {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  return static_cast<std::uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+}
+
+void convert_plane(const ValueMap& map, int channel, const std::uint8_t* from, std::size_t count, float* to) {
+  HWY_DYNAMIC_DISPATCH(plane_to_float)(map, channel, from, count, to);
+}
+void convert_plane(const ValueMap& map, int channel, const std::uint8_t* from, std::size_t count, std::uint16_t* to) {
+  HWY_DYNAMIC_DISPATCH(plane_to_bfloat16)(map, channel, from, count, to);
+}
+void convert_interleaved(const ValueMap& map, const std::uint8_t* from, std::size_t count, float* to) {
+  HWY_DYNAMIC_DISPATCH(interleaved_to_float)(map, from, count, to);
+}
+void convert_interleaved(const ValueMap& map, const std::uint8_t* from, std::size_t count, std::uint16_t* to) {
+  HWY_DYNAMIC_DISPATCH(interleaved_to_bfloat16)(map, from, count, to);
+}
+
+void finish_streaming() noexcept { hwy::FlushStream(); }
+
+}  // namespace unstarve
+#endif

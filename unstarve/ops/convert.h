@@ -1,0 +1,35 @@
+#pragma once
+// 8-bit values to normalised float32 or bfloat16 in one straight run: the second half of a store. Private to ops.
+//
+// Same bits everywhere: instruction sets with a fused multiply-add compute it; the others look the result up in `table`,
+// which was computed by std::fma. Memory: whole cache lines are written past the cache (streaming stores); the caller
+// calls finish_streaming() before another thread may read them.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "unstarve/core/image.h"
+
+namespace unstarve {
+
+// What the 256 pixel values of each channel become, and the constants that say the same.
+struct ValueMap {
+  std::array<float, kChannels> scale{};
+  std::array<float, kChannels> bias{};
+  alignas(64) std::array<std::array<float, 256>, kChannels> table{};
+};
+
+// Nearest even, for finite values.
+[[nodiscard]] std::uint16_t to_bfloat16(float value) noexcept;
+
+// `count` values of one channel.
+void convert_plane(const ValueMap& map, int channel, const std::uint8_t* from, std::size_t count, float* to);
+void convert_plane(const ValueMap& map, int channel, const std::uint8_t* from, std::size_t count, std::uint16_t* to);
+// `count` values that go through the channels in turn, beginning with the first.
+void convert_interleaved(const ValueMap& map, const std::uint8_t* from, std::size_t count, float* to);
+void convert_interleaved(const ValueMap& map, const std::uint8_t* from, std::size_t count, std::uint16_t* to);
+
+void finish_streaming() noexcept;
+
+}  // namespace unstarve

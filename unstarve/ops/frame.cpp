@@ -1,0 +1,19 @@
+#include "unstarve/ops/frame.h"
+
+#include "unstarve/ops/resize_tables.h"
+
+namespace unstarve {
+
+Scratch::Scratch() : tables_(std::make_unique<ResizeTables>()) {}
+Scratch::~Scratch() = default;
+Scratch::Scratch(Scratch&&) noexcept = default;
+Scratch& Scratch::operator=(Scratch&&) noexcept = default;
+
+Image& Scratch::other_than(const Frame& frame) {
+  const Image& first = images_[0];
+  const bool borrowed = first.data() != nullptr && frame.pixels.data >= first.data() &&
+                        frame.pixels.data < first.data() + first.bytes();
+  return images_[borrowed ? 1 : 0];
+}
+
+}  // namespace unstarve

@@ -1,0 +1,71 @@
+#include "unstarve/ops/resize.h"
+
+#include <cstddef>
+#include <vector>
+
+#include "unstarve/ops/resize_filter.h"
+#include "unstarve/ops/resize_kernels.h"
+#include "unstarve/ops/resize_tables.h"
+#include "unstarve/ops/window.h"
+
+namespace unstarve {
+
+void resize_bilinear(Frame& frame, Size size, Scratch& scratch) {
+  const bool readable = frame.pixels.interleaved() && frame.inside() &&
+                        static_cast<std::size_t>(frame.width) * kChannels >= kResizeMinRowBytes;
+  if (!readable) {
+    Image& copy = scratch.other_than(frame);
+    copy.resize(frame.size());
+    Frame upright = frame;
+    upright.mirrored = false;
+    copy_window(upright, 0, frame.height, {copy.data(), static_cast<std::ptrdiff_t>(copy.row_bytes()), 1});
+    const bool mirrored = frame.mirrored;
+    frame = Frame(copy.view());
+    frame.mirrored = mirrored;
+  }
+
+  Scratch::ResizeTables& tables = scratch.resize_tables();
+  tables.vertical.build(frame.height, size.height);
+  tables.horizontal.build(frame.width, size.width);
+  Image& out = scratch.other_than(frame);
+  out.resize(size);
+  const PixelView& pixels = frame.pixels;
+  resize_rows(pixels.data + frame.top * pixels.row_stride + std::ptrdiff_t{frame.left} * kChannels, pixels.row_stride,
+              tables, out.data());
+  const bool mirrored = frame.mirrored;
+  frame = Frame(out.view());
+  frame.mirrored = mirrored;
+}
+
+void resize_bilinear_reference(const Frame& frame, Size size, Image& out) {
+  AxisFilter vertical, horizontal;
+  vertical.build(frame.height, size.height);
+  horizontal.build(frame.width, size.width);
+  Frame upright = frame;
+  upright.mirrored = false;
+
+  const auto weighted = [](const AxisFilter& filter, int i, const auto& value_at) {
+    int sum = 1 << (filter.fraction_bits() - 1);
+    for (int k = 0; k < filter.taps(); ++k) {
+      if (const int weight = filter.weights(i)[k]) sum += weight * value_at(filter.first(i) + k);
+    }
+    return static_cast<std::uint8_t>(sum >> filter.fraction_bits());
+  };
+
+  std::vector<std::uint8_t> row(static_cast<std::size_t>(frame.width));
+  out.resize(size);
+  for (int y = 0; y < size.height; ++y) {
+    for (int c = 0; c < kChannels; ++c) {
+      for (int x = 0; x < frame.width; ++x) {
+        row[static_cast<std::size_t>(x)] =
+            weighted(vertical, y, [&](int line) { return window_value(upright, x, line, c); });
+      }
+      for (int x = 0; x < size.width; ++x) {
+        out.row(y)[x * kChannels + c] =
+            weighted(horizontal, x, [&](int column) { return row[static_cast<std::size_t>(column)]; });
+      }
+    }
+  }
+}
+
+}  // namespace unstarve

@@ -1,0 +1,47 @@
+// The whole image to a short side of a given length (aspect ratio kept), or to a given height and width: torchvision's
+// Resize.
+
+#include <cstdint>
+#include <optional>
+
+#include "unstarve/ops/operation_list.h"
+#include "unstarve/ops/parameters.h"
+#include "unstarve/ops/resize.h"
+
+namespace unstarve {
+namespace {
+
+class Resize final : public Operation {
+ public:
+  Resize(int short_side, std::optional<Size> exact) : short_side_(short_side), exact_(exact) {}
+
+  Size output_size(Size in) const override {
+    if (exact_) return *exact_;
+    // The long side is rounded towards zero, as torchvision does.
+    const auto long_side = [&](int in_long, int in_short) {
+      return static_cast<int>(std::int64_t{short_side_} * in_long / in_short);
+    };
+    return in.width <= in.height ? Size{short_side_, long_side(in.height, in.width)}
+                                 : Size{long_side(in.width, in.height), short_side_};
+  }
+  bool fixed_output() const override { return exact_.has_value(); }
+  bool resamples() const override { return true; }
+  void apply(Frame& frame, Random&, Scratch& scratch) const override {
+    resize_bilinear(frame, output_size(frame.size()), scratch);
+  }
+
+ private:
+  int short_side_;
+  std::optional<Size> exact_;
+};
+
+}  // namespace
+
+std::unique_ptr<Operation> make_resize(const OpParams& params) {
+  const Parameters p("resize", params, {"size"});
+  const Size size = p.size("size");
+  const bool both = params.at("size").size() == 2;
+  return std::make_unique<Resize>(size.width, both ? std::optional(size) : std::nullopt);
+}
+
+}  // namespace unstarve

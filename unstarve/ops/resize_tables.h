@@ -1,0 +1,22 @@
+#pragma once
+// What a resize keeps between calls, so that it allocates nothing once it has met its largest sample. Private to ops.
+
+#include <cstdint>
+#include <vector>
+
+#include "unstarve/core/aligned.h"
+#include "unstarve/ops/frame.h"
+#include "unstarve/ops/resize_filter.h"
+
+namespace unstarve {
+
+struct Scratch::ResizeTables {
+  AxisFilter vertical;
+  AxisFilter horizontal;
+  AlignedBytes row;      // one row between the passes
+  AlignedBytes spread;   // the horizontal filter's weights in the order of the kernel's vectors
+  std::vector<std::int32_t> offsets;  // byte offset of every output pixel's first input pixel
+  std::vector<const std::uint8_t*> rows;
+};
+
+}  // namespace unstarve

@@ -1,0 +1,142 @@
+#include "unstarve/ops/resize.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include <catch2/catch.hpp>
+
+#include "unstarve/ops/resize_filter.h"
+#include "unstarve/ops/test_support.h"
+
+namespace unstarve {
+namespace {
+
+using testing::Arrangement;
+using testing::between;
+using testing::Pixels;
+
+bool same_pixels(const Frame& frame, const Image& expected) {
+  if (frame.pixels.size() != expected.size() || !frame.pixels.interleaved()) return false;
+  for (int y = 0; y < frame.pixels.height; ++y) {
+    if (std::memcmp(frame.pixels.data + y * frame.pixels.row_stride, expected.row(y), expected.row_bytes()) != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+TEST_CASE("a resize gives the reference's bits on every instruction set") {
+  testing::on_every_target([](const std::string& target) {
+    INFO(target);
+    Random random(1, 0, 0, 0);
+    Scratch scratch;
+    Image expected;
+    for (int trial = 0; trial < 250; ++trial) {
+      const int longest = trial % 10 == 0 ? 700 : 90;
+      const Pixels pixels({between(random, 1, longest), between(random, 1, longest)},
+                          static_cast<Arrangement>(random.below(3)), random);
+      Frame frame = testing::random_window(pixels.view, random);
+      const Size size{between(random, 1, 120), between(random, 1, 120)};
+      INFO("window " << frame.width << "x" << frame.height << " to " << size.width << "x" << size.height);
+      const bool mirrored = frame.mirrored;
+      resize_bilinear_reference(frame, size, expected);
+      resize_bilinear(frame, size, scratch);
+      REQUIRE(frame.mirrored == mirrored);
+      REQUIRE(same_pixels(frame, expected));
+    }
+  });
+}
+
+TEST_CASE("resizing twice in a row alternates between the scratch images") {
+  Random random(2, 0, 0, 0);
+  const Pixels pixels({130, 97}, Arrangement::kPlanar, random);
+  Frame frame(pixels.view);
+  Image first, second;
+  resize_bilinear_reference(frame, {64, 70}, first);
+  resize_bilinear_reference(Frame(first.view()), {91, 33}, second);
+  Scratch scratch;
+  resize_bilinear(frame, {64, 70}, scratch);
+  resize_bilinear(frame, {91, 33}, scratch);
+  REQUIRE(same_pixels(frame, second));
+}
+
+TEST_CASE("resizing to the same size copies") {
+  Random random(3, 0, 0, 0);
+  const Pixels pixels({41, 29}, Arrangement::kInterleaved, random);
+  Frame frame(pixels.view);
+  Scratch scratch;
+  resize_bilinear(frame, {41, 29}, scratch);
+  for (int y = 0; y < 29; ++y) {
+    for (int x = 0; x < 41; ++x) {
+      for (int c = 0; c < kChannels; ++c) REQUIRE(frame.pixels.at(x, y, c) == pixels.view.at(x, y, c));
+    }
+  }
+}
+
+TEST_CASE("a flat image stays flat at any reduction") {
+  for (const int side : {1, 2, 3, 50, 333, 3000}) {
+    for (const int value : {0, 1, 127, 254, 255}) {
+      Image flat({side, 40});
+      std::fill_n(flat.data(), flat.bytes(), static_cast<std::uint8_t>(value));
+      Frame frame(flat.view());
+      Scratch scratch;
+      resize_bilinear(frame, {37, 11}, scratch);
+      for (int y = 0; y < 11; ++y) {
+        for (int x = 0; x < 37; ++x) REQUIRE(frame.pixels.at(x, y, 1) == value);
+      }
+    }
+  }
+}
+
+// The definition, in double: what both passes would give without any rounding.
+TEST_CASE("a resize stays within one step of the exact triangle filter") {
+  const auto exact_weight = [](int in, int out, int i, int x) {
+    const double scale = static_cast<double>(in) / out, support = std::max(1.0, scale);
+    const auto triangle = [&](int at) { return std::max(0.0, 1 - std::abs(at + 0.5 - (i + 0.5) * scale) / support); };
+    double sum = 0;
+    for (int at = 0; at < in; ++at) sum += triangle(at);
+    return triangle(x) / sum;
+  };
+  Random random(4, 0, 0, 0);
+  for (int trial = 0; trial < 20; ++trial) {
+    const Size in{between(random, 1, 60), between(random, 1, 60)}, out{between(random, 1, 30), between(random, 1, 30)};
+    const Pixels pixels(in, Arrangement::kInterleaved, random);
+    Frame frame(pixels.view);
+    Scratch scratch;
+    resize_bilinear(frame, out, scratch);
+    for (int y = 0; y < out.height; ++y) {
+      for (int x = 0; x < out.width; ++x) {
+        double sum = 0;
+        for (int v = 0; v < in.height; ++v) {
+          const double weight = exact_weight(in.height, out.height, y, v);
+          if (weight == 0) continue;
+          for (int u = 0; u < in.width; ++u) {
+            sum += weight * exact_weight(in.width, out.width, x, u) * pixels.view.at(u, v, 2);
+          }
+        }
+        // Half a step per rounding, and what 16-bit weights add.
+        REQUIRE(std::abs(sum - frame.pixels.at(x, y, 2)) < 1.05);
+      }
+    }
+  }
+}
+
+TEST_CASE("filter weights add up to one within their rounding") {
+  for (const auto& [in, out] : {std::pair{1, 1}, {1, 224}, {100, 224}, {300, 224}, {500, 224}, {5000, 224}, {7, 1}}) {
+    AxisFilter filter;
+    filter.build(in, out);
+    const int one = 1 << filter.fraction_bits();
+    for (int i = 0; i < out; ++i) {
+      int sum = 0;
+      for (int k = 0; k < filter.taps(); ++k) {
+        sum += filter.weights(i)[k];
+        REQUIRE((filter.weights(i)[k] == 0 || filter.first(i) + k < in));
+      }
+      REQUIRE(std::abs(sum - one) <= filter.taps());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace unstarve

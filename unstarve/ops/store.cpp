@@ -1,0 +1,118 @@
+#include "unstarve/ops/store.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+
+#include "unstarve/core/error.h"
+#include "unstarve/ops/convert.h"
+#include "unstarve/ops/window.h"
+
+namespace unstarve {
+namespace {
+
+// 8-bit pixels on their way to the conversion: small enough to stay in the first-level cache beside the source rows,
+// large enough for a whole 32 x 32 sample and for several rows of a 224 one.
+constexpr int kStagePixels = 4096;
+// Not a multiple of 4096, at which loads and stores of the planes would wait for each other.
+constexpr int kStageStride = kStagePixels + 64;
+
+std::shared_ptr<const ValueMap> make_map(const Normalisation& normalisation) {
+  auto map = std::make_shared<ValueMap>();
+  for (std::size_t c = 0; c < kChannels; ++c) {
+    const double mean = normalisation.mean[c], stddev = normalisation.stddev[c];
+    map->scale[c] = static_cast<float>(1.0 / (255.0 * stddev));
+    map->bias[c] = static_cast<float>(-mean / stddev);
+    if (!std::isfinite(map->scale[c]) || !std::isfinite(map->bias[c]) || !std::isfinite(map->scale[c] * 256)) {
+      throw Error(ErrorKind::kArgument, "normalisation: mean " + std::to_string(mean) + " and stddev " +
+                                            std::to_string(stddev) + " of channel " + std::to_string(c) +
+                                            " give values that are not finite numbers; stddev must not be 0");
+    }
+    for (std::size_t v = 0; v < 256; ++v) {
+      map->table[c][v] = std::fma(static_cast<float>(v), map->scale[c], map->bias[c]);
+    }
+  }
+  return map;
+}
+
+// A part of the frame, as a frame: columns [x, x + width) as they come out.
+Frame columns(const Frame& frame, int x, int width) {
+  Frame part = frame;
+  part.crop({x, 0, width, frame.height});
+  return part;
+}
+
+template <class T>
+void convert_frame(const Frame& frame, const ValueMap& map, Layout layout, T* dst) {
+  alignas(64) std::uint8_t stage[kStageStride * kChannels + 64];
+  const auto width = static_cast<std::size_t>(frame.width);
+  const std::size_t plane = width * static_cast<std::size_t>(frame.height);
+  // Wide frames go through in strips of columns, others whole rows at a time, as many as fit.
+  const int strip = std::min(frame.width, kStagePixels);
+  const int rows_at_once = strip == frame.width ? kStagePixels / strip : 1;
+  for (int x = 0; x < frame.width; x += strip) {
+    const int part_width = std::min(strip, frame.width - x);
+    const Frame part = strip == frame.width ? frame : columns(frame, x, part_width);
+    for (int y = 0; y < frame.height; y += rows_at_once) {
+      const int rows = std::min(rows_at_once, frame.height - y);
+      const auto pixels = static_cast<std::size_t>(part_width) * static_cast<std::size_t>(rows);
+      const std::size_t at = static_cast<std::size_t>(y) * width + static_cast<std::size_t>(x);
+      if (layout == Layout::kNchw) {
+        copy_window(part, y, rows, {stage, part_width, kStageStride});
+        for (int c = 0; c < kChannels; ++c) {
+          convert_plane(map, c, stage + c * kStageStride, pixels, dst + static_cast<std::size_t>(c) * plane + at);
+        }
+      } else {
+        copy_window(part, y, rows, {stage, std::ptrdiff_t{part_width} * kChannels, 1});
+        convert_interleaved(map, stage, pixels * kChannels, dst + at * kChannels);
+      }
+    }
+  }
+  finish_streaming();
+}
+
+}  // namespace
+
+Storer::Storer(const StoreFormat& format) : format_(format), map_(make_map(format.normalisation)) {}
+
+void Storer::store(const Frame& frame, void* dst) const {
+  if (frame.width <= 0 || frame.height <= 0) return;
+  const std::ptrdiff_t width = frame.width;
+  switch (format_.type) {
+    case ElementType::kUint8: {
+      auto* to = static_cast<std::uint8_t*>(dst);
+      if (format_.layout == Layout::kNchw) {
+        // A single pixel's planes lie 1 apart, as interleaved channels do.
+        copy_window(frame, 0, frame.height, {to, width, width * frame.height});
+      } else {
+        copy_window(frame, 0, frame.height, {to, width * kChannels, 1});
+      }
+      return;
+    }
+    case ElementType::kFloat32: convert_frame(frame, *map_, format_.layout, static_cast<float*>(dst)); return;
+    case ElementType::kBfloat16: convert_frame(frame, *map_, format_.layout, static_cast<std::uint16_t*>(dst)); return;
+  }
+}
+
+void Storer::store_reference(const Frame& frame, void* dst) const {
+  const auto width = static_cast<std::size_t>(frame.width), height = static_cast<std::size_t>(frame.height);
+  for (std::size_t c = 0; c < kChannels; ++c) {
+    for (std::size_t y = 0; y < height; ++y) {
+      for (std::size_t x = 0; x < width; ++x) {
+        const std::uint8_t pixel =
+            window_value(frame, static_cast<int>(x), static_cast<int>(y), static_cast<int>(c));
+        const float value = std::fma(static_cast<float>(pixel), map_->scale[c], map_->bias[c]);
+        const std::size_t at = format_.layout == Layout::kNchw ? (c * height + y) * width + x
+                                                               : (y * width + x) * kChannels + c;
+        switch (format_.type) {
+          case ElementType::kUint8: static_cast<std::uint8_t*>(dst)[at] = pixel; break;
+          case ElementType::kFloat32: static_cast<float*>(dst)[at] = value; break;
+          case ElementType::kBfloat16: static_cast<std::uint16_t*>(dst)[at] = to_bfloat16(value); break;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace unstarve

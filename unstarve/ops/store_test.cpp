@@ -1,0 +1,87 @@
+#include "unstarve/ops/store.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "unstarve/core/error.h"
+#include "unstarve/ops/convert.h"
+#include "unstarve/ops/test_support.h"
+
+namespace unstarve {
+namespace {
+
+using testing::Arrangement;
+using testing::between;
+using testing::Pixels;
+
+constexpr std::uint8_t kGuard = 0xA5;
+
+TEST_CASE("a store gives the reference's bits on every instruction set, and nothing beyond the sample") {
+  testing::on_every_target([](const std::string& target) {
+    INFO(target);
+    Random random(5, 0, 0, 0);
+    for (int trial = 0; trial < 600; ++trial) {
+      // Some wider than the staging buffer; both sides cross the widths of vectors.
+      const bool wide = trial % 60 == 0;
+      const Size size{wide ? between(random, 4000, 9000) : between(random, 1, 100), between(random, 1, wide ? 3 : 80)};
+      const Pixels pixels(size, static_cast<Arrangement>(random.below(3)), random);
+      const Frame frame = testing::random_window(pixels.view, random);
+      const StoreFormat format{static_cast<ElementType>(random.below(3)), static_cast<Layout>(random.below(2)),
+                               random.below(2) == 0 ? kImagenetNormalisation : kCifar10Normalisation};
+      const Storer storer(format);
+      const std::size_t bytes = storer.sample_bytes(frame.size());
+      // Aligned to the element only, in half of the trials.
+      const std::size_t shift = random.below(2) == 0 ? 0 : random.below(16) * element_bytes(format.type);
+      AlignedBytes actual(bytes + shift + 64), expected(bytes + 64);
+      std::memset(actual.data(), kGuard, bytes + shift + 64);
+      INFO("window " << frame.width << "x" << frame.height << " type " << static_cast<int>(format.type) << " layout "
+                     << static_cast<int>(format.layout) << " shift " << shift);
+      storer.store(frame, actual.data() + shift);
+      storer.store_reference(frame, expected.data());
+      REQUIRE(std::memcmp(actual.data() + shift, expected.data(), bytes) == 0);
+      for (std::size_t i = 0; i < shift; ++i) REQUIRE(actual.data()[i] == kGuard);
+      for (std::size_t i = 0; i < 64; ++i) REQUIRE(actual.data()[shift + bytes + i] == kGuard);
+    }
+  });
+}
+
+TEST_CASE("float32 is (pixel / 255 - mean) / stddev") {
+  Image image({2, 1});
+  const std::uint8_t bytes[] = {0, 128, 255, 7, 8, 9};
+  std::memcpy(image.data(), bytes, sizeof(bytes));
+  const Storer storer({ElementType::kFloat32, Layout::kNchw, kImagenetNormalisation});
+  float out[6];
+  storer.store(Frame(image.view()), out);
+  for (int c = 0; c < 3; ++c) {
+    for (int x = 0; x < 2; ++x) {
+      const auto k = static_cast<std::size_t>(c);
+      const double expected =
+          (bytes[x * 3 + c] / 255.0 - kImagenetNormalisation.mean[k]) / kImagenetNormalisation.stddev[k];
+      REQUIRE(out[c * 2 + x] == Approx(expected).margin(1e-6));
+    }
+  }
+}
+
+TEST_CASE("bfloat16 rounds to nearest even") {
+  REQUIRE(to_bfloat16(1.0f) == 0x3F80);
+  REQUIRE(to_bfloat16(-2.0f) == 0xC000);
+  REQUIRE(to_bfloat16(1.0f + 0x1p-8f) == 0x3F80);             // a tie: the even neighbour is below
+  REQUIRE(to_bfloat16(1.0f + 0x1p-7f + 0x1p-8f) == 0x3F82);   // a tie: the even neighbour is above
+  REQUIRE(to_bfloat16(1.0f + 0x1p-8f + 0x1p-20f) == 0x3F81);  // just over the tie
+  REQUIRE(to_bfloat16(0.0f) == 0);
+}
+
+TEST_CASE("a stddev of zero or a value that is not finite is refused") {
+  StoreFormat format;
+  SECTION("zero") { format.normalisation.stddev[1] = 0; }
+  SECTION("tiny") { format.normalisation.stddev[1] = std::numeric_limits<float>::denorm_min(); }
+  SECTION("nan") { format.normalisation.mean[2] = std::numeric_limits<float>::quiet_NaN(); }
+  REQUIRE_THROWS_AS(Storer(format), Error);
+}
+
+}  // namespace
+}  // namespace unstarve

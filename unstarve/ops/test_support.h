@@ -1,0 +1,77 @@
+#pragma once
+// For this folder's tests: made-up pixels and windows, and a loop over the instruction sets of the machine.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "unstarve/core/random.h"
+#include "unstarve/ops/frame.h"
+#include "unstarve/ops/simd_targets.h"
+
+#include <hwy/targets.h>
+
+namespace unstarve::testing {
+
+// Runs `body(name)` once for every instruction set that this machine has and the kernels are compiled for, the plain
+// loops among them. The choice is global: no other thread may run kernels meanwhile.
+template <class Body>
+void on_every_target(const Body& body) {
+  std::vector<std::int64_t> targets = hwy::SupportedAndGeneratedTargets();
+  bool plain = false;
+  for (const std::int64_t target : targets) plain = plain || target == HWY_SCALAR || target == HWY_EMU128;
+  if (!plain) targets.push_back(HWY_STATIC_TARGET);
+  for (const std::int64_t target : targets) {
+    hwy::GetChosenTarget().Update(target);
+    body(std::string(hwy::TargetName(target)));
+  }
+  hwy::GetChosenTarget().DeInit();
+}
+
+enum class Arrangement { kInterleaved, kPlanar, kStrided };
+
+// Pixels of a given arrangement, exactly as many bytes as the view spans, so that a sanitizer sees any read beyond them.
+struct Pixels {
+  std::vector<std::uint8_t> bytes;
+  PixelView view;
+
+  Pixels(Size size, Arrangement arrangement, Random& random) {
+    const std::ptrdiff_t gap = random.below(4);
+    const std::ptrdiff_t pixel = arrangement == Arrangement::kInterleaved ? 3 : arrangement == Arrangement::kPlanar ? 1 : 4;
+    const std::ptrdiff_t row = size.width * pixel + gap;
+    const std::ptrdiff_t channel = arrangement == Arrangement::kPlanar ? row * size.height : 1;
+    const std::ptrdiff_t last = (size.height - 1) * row + (size.width - 1) * pixel + 2 * channel;
+    bytes.resize(static_cast<std::size_t>(last) + 1);
+    for (auto& byte : bytes) byte = static_cast<std::uint8_t>(random.bits());
+    // Extremes, where rounding and saturation would show.
+    if (random.below(4) == 0) {
+      for (auto& byte : bytes) byte = byte < 128 ? 0 : 255;
+    }
+    view = {bytes.data(), size.width, size.height, row, pixel, channel};
+  }
+};
+
+inline int between(Random& random, int low, int high) {
+  return low + static_cast<int>(random.below(static_cast<std::uint32_t>(high - low + 1)));
+}
+
+// A window over `view`: within it, or reaching out at any side, or (rarely) wholly outside.
+inline Frame random_window(const PixelView& view, Random& random) {
+  Frame frame(view);
+  frame.fill = {static_cast<std::uint8_t>(random.bits()), static_cast<std::uint8_t>(random.bits()),
+                static_cast<std::uint8_t>(random.bits())};
+  if (random.below(2) == 0) frame.mirror();
+  const int width = between(random, 1, view.width), height = between(random, 1, view.height);
+  switch (random.below(4)) {
+    case 0: break;
+    case 1:
+    case 2: frame.crop({between(random, 0, view.width - width), between(random, 0, view.height - height), width, height});
+      break;
+    default:
+      frame.crop({between(random, -width - 2, view.width + 2), between(random, -height - 2, view.height + 2),
+                  width + between(random, 0, 9), height + between(random, 0, 9)});
+  }
+  return frame;
+}
+
+}  // namespace unstarve::testing
