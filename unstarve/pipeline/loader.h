@@ -5,11 +5,12 @@
 // allocated once; a full slot is handed to the consumer in order, and comes back when the Batch is destroyed.
 // Which thread handles a sample never shows in the batch: order and randomness are functions of (seed, epoch, sample).
 //
-// Ownership: the Loader owns slots and threads; a Batch borrows a slot and must be destroyed before the Loader.
+// Ownership: the Loader owns its threads and shares the slots with the Batches that borrow them; the device must outlive
+//            both.
 // Threads:   next() from one consumer thread at a time; close() from any.
 // Failure:   next() first returns the good batches, then throws what a worker met (Error with path and reason).
 // Closing:   the destructor stops in mid-epoch, joins all threads, frees all memory. close() wakes a blocked next().
-// Cost:      no allocation per sample after the first epoch's largest record; one mutex operation per batch and chunk.
+// Cost:      no allocation per sample once the largest record was seen; one short critical section per run of samples.
 
 #include <cstdint>
 #include <memory>
@@ -25,6 +26,10 @@
 #include "unstarve/storage/dataset.h"
 
 namespace unstarve {
+
+class SlotRing;
+struct Plan;
+struct Slot;
 
 // One batch, borrowed from the ring. Move-only; returning the slot is its destructor's work.
 class Batch {
@@ -48,7 +53,6 @@ class Batch {
 
  private:
   friend class Loader;
-  struct Return;
   const std::uint8_t* pixels_ = nullptr;
   std::size_t pixel_bytes_ = 0;
   std::span<const std::int64_t> labels_;
@@ -58,8 +62,8 @@ class Batch {
   std::uint64_t index_ = 0;
   bool last_ = false;
   bool pinned_ = false;
-  void* ring_ = nullptr;  // where the slot goes back to
-  std::size_t slot_ = 0;
+  std::shared_ptr<SlotRing> ring_;  // where the slot goes back to
+  Slot* slot_ = nullptr;
 };
 
 // Where in the endless sequence of epochs a loader starts.
@@ -99,7 +103,9 @@ class Loader {
   [[nodiscard]] Size sample_size() const;
   [[nodiscard]] std::size_t memory_bytes() const;  // all slots
   [[nodiscard]] int threads() const;
-  // Counted since construction; bad samples in the order of their position, each once, 1,000 at most.
+  [[nodiscard]] const Plan& plan() const;
+  // Counted since construction. Stage "wait" is the consumer's time in next(). Bad samples by id, each once, at most
+  // 1,000 listed; under the fail policy the exception tells.
   [[nodiscard]] Profile profile() const;
   [[nodiscard]] std::vector<BadSample> bad_samples() const;
   [[nodiscard]] std::uint64_t bad_count() const;

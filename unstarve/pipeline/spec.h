@@ -13,8 +13,6 @@
 
 namespace unstarve {
 
-inline constexpr int kSpecVersion = 1;
-
 struct SourceSpec {
   std::string path;   // what storage's open_dataset() takes
   std::string split;  // "train", "test" or ""
@@ -61,7 +59,6 @@ struct ErrorSpec {
 };
 
 struct PipelineSpec {
-  int version = kSpecVersion;
   SourceSpec source;
   OrderSpec order;
   DecodeSpec decode;

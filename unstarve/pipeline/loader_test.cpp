@@ -1,0 +1,398 @@
+#include "unstarve/pipeline/loader.h"
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <thread>
+
+#include <unistd.h>
+
+#include "unstarve/codecs/encode.h"
+#include "unstarve/core/error.h"
+#include "unstarve/pipeline/plan.h"
+#include "unstarve/pipeline/sample_worker.h"
+#include "unstarve/storage/open.h"
+
+namespace unstarve {
+namespace {
+
+namespace fs = std::filesystem;
+
+// JPEG files of varied sizes in memory; ids of `bad` hold bytes that are no image.
+class JpegSet final : public Dataset {
+ public:
+  explicit JpegSet(std::uint64_t count, std::set<std::uint64_t> bad = {}) {
+    Random random(1, 0, 0, 0);
+    for (std::uint64_t id = 0; id < count; ++id) {
+      Image image({static_cast<int>(40 + random.below(80)), static_cast<int>(40 + random.below(80))});
+      for (std::size_t i = 0; i < image.bytes(); ++i)
+        image.data()[i] = static_cast<std::uint8_t>((i * (id + 3)) / 7 + random.below(9));
+      files_.push_back(encode_jpeg(image.view(), 85, id % 3 ? ChromaSampling::k420 : ChromaSampling::k444));
+      if (bad.contains(id)) files_.back().assign(100, std::uint8_t{7});
+    }
+  }
+  std::string format() const override { return "jpeg files in memory"; }
+  std::uint64_t size() const override { return files_.size(); }
+  const std::vector<Field>& fields() const override { return fields_; }
+  const std::vector<std::string>& classes() const override { return classes_; }
+  std::uint64_t stored_bytes() const override { return 0; }
+  std::string location(std::uint64_t id) const override { return "file-" + std::to_string(id); }
+  void read(std::uint64_t id, RecordBuffer& record) const override {
+    record.values.resize(2);
+    record.values[0].bytes = files_[static_cast<std::size_t>(id)];
+    record.values[1].integer = static_cast<std::int64_t>(id);
+  }
+
+ private:
+  std::vector<std::vector<std::uint8_t>> files_;
+  std::vector<Field> fields_{{"image", FieldKind::kEncodedImage}, {"label", FieldKind::kLabel}};
+  std::vector<std::string> classes_;
+};
+
+PipelineSpec small_spec(int batch, int threads = 3, int prefetch = 2) {
+  PipelineSpec spec;
+  spec.operations = training_operations(48);
+  spec.output = {ElementType::kFloat32, Layout::kNchw, kImagenetNormalisation};
+  spec.batch = {batch, true};
+  spec.execution = {threads, prefetch, true};
+  return spec;
+}
+
+// Everything a consumer sees of one batch.
+struct Seen {
+  std::vector<std::uint8_t> pixels;
+  std::vector<std::int64_t> labels;
+  std::vector<std::uint64_t> ids;
+  Position position;
+  friend bool operator==(const Seen&, const Seen&) = default;
+};
+
+Seen see(const Batch& batch) {
+  return {{batch.pixels(), batch.pixels() + batch.pixel_bytes()},
+          {batch.labels().begin(), batch.labels().end()},
+          {batch.ids().begin(), batch.ids().end()},
+          {batch.epoch(), batch.index()}};
+}
+
+std::vector<Seen> run(const PipelineSpec& spec, std::shared_ptr<const Dataset> dataset, Loader::Options options) {
+  const auto device = open_device("cpu");
+  Loader loader(spec, std::move(dataset), *device, options);
+  std::vector<Seen> seen;
+  while (auto batch = loader.next()) seen.push_back(see(*batch));
+  return seen;
+}
+
+TEST_CASE("batches are bit-equal for any number of threads and any prefetch") {
+  const auto dataset = std::make_shared<JpegSet>(60);
+  const auto expected = run(small_spec(7, 1, 0), dataset, {{}, 3});
+  REQUIRE(expected.size() == 3 * (60 / 7));
+  for (int threads : {1, 2, 5, 16})
+    for (int prefetch : {0, 1, 4}) CHECK(run(small_spec(7, threads, prefetch), dataset, {{}, 3}) == expected);
+}
+
+TEST_CASE("decoding only the crop changes no pixel") {
+  const auto dataset = std::make_shared<JpegSet>(60);
+  PipelineSpec whole = small_spec(20);
+  whole.decode.crop_only = false;
+  CHECK(run(small_spec(20), dataset, {{}, 2}) == run(whole, dataset, {{}, 2}));
+  PipelineSpec centre = small_spec(20);
+  centre.operations = {{"center_crop", {{"size", {32}}}}};
+  PipelineSpec centre_whole = centre;
+  centre_whole.decode.crop_only = false;
+  CHECK(run(centre, dataset, {{}, 1}) == run(centre_whole, dataset, {{}, 1}));
+  // Larger than any image: filled up around the edges.
+  centre.operations = centre_whole.operations = {{"center_crop", {{"size", {130}}}}};
+  CHECK(run(centre, dataset, {{}, 1}) == run(centre_whole, dataset, {{}, 1}));
+}
+
+TEST_CASE("any position can be resumed") {
+  const auto dataset = std::make_shared<JpegSet>(40);
+  const auto expected = run(small_spec(6), dataset, {{}, 2});
+  for (std::size_t at = 0; at < expected.size(); ++at) {
+    const Position start = expected[at].position;
+    const auto rest = run(small_spec(6), dataset, {start, 2 - start.epoch});
+    CHECK(rest == std::vector<Seen>(expected.begin() + static_cast<std::ptrdiff_t>(at), expected.end()));
+  }
+}
+
+TEST_CASE("each epoch sees every sample once, with its label") {
+  const auto dataset = std::make_shared<JpegSet>(30);
+  PipelineSpec spec = small_spec(7);
+  spec.batch.drop_last = false;
+  std::map<std::uint32_t, std::set<std::uint64_t>> ids;
+  for (const Seen& seen : run(spec, dataset, {{}, 2})) {
+    for (std::size_t i = 0; i < seen.ids.size(); ++i) {
+      CHECK(seen.labels[i] == static_cast<std::int64_t>(seen.ids[i]));
+      CHECK(ids[seen.position.epoch].insert(seen.ids[i]).second);
+    }
+  }
+  CHECK(ids.size() == 2);
+  CHECK(ids[0].size() == 30);
+  CHECK(ids[1].size() == 30);
+}
+
+TEST_CASE("stored pixels go the same way as encoded images") {
+  const auto dataset = open_dataset("synthetic:classes=10,images=50,size=32,seed=1");
+  PipelineSpec spec;
+  spec.operations = training_operations(32);
+  spec.output = {ElementType::kUint8, Layout::kNhwc, {}};
+  spec.batch = {16, true};
+  spec.execution = {1, 0, false};
+  const auto expected = run(spec, dataset, {{}, 2});
+  REQUIRE(expected.size() == 6);
+  CHECK(expected[0].pixels.size() == 16 * 32 * 32 * 3);
+  spec.execution = {4, 3, true};
+  CHECK(run(spec, dataset, {{}, 2}) == expected);
+}
+
+TEST_CASE("the fail policy delivers the good batches, then throws with the sample's place") {
+  const auto dataset = std::make_shared<JpegSet>(40, std::set<std::uint64_t>{25});
+  PipelineSpec spec = small_spec(8);
+  spec.order.shuffle = false;
+  const auto device = open_device("cpu");
+  Loader loader(spec, dataset, *device, {{}, 1});
+  for (int batch = 0; batch < 3; ++batch) CHECK(loader.next()->samples() == 8);
+  CHECK_THROWS_WITH(loader.next(), Catch::Contains("file-25"));
+  CHECK_FALSE(loader.next());
+}
+
+TEST_CASE("the skip policy shortens the batch and counts") {
+  const auto dataset = std::make_shared<JpegSet>(40, std::set<std::uint64_t>{0, 9, 15});
+  PipelineSpec spec = small_spec(8);
+  spec.order.shuffle = false;
+  spec.errors.policy = OnError::kSkip;
+  const auto device = open_device("cpu");
+  Loader loader(spec, dataset, *device, {{}, 2});
+  std::vector<std::size_t> counts;
+  while (auto batch = loader.next()) {
+    counts.push_back(batch->samples());
+    CHECK(batch->pixel_bytes() == batch->samples() * 48 * 48 * 3 * 4);
+    for (std::size_t i = 0; i < batch->samples(); ++i) CHECK(batch->labels()[i] == static_cast<std::int64_t>(batch->ids()[i]));
+  }
+  CHECK(counts == std::vector<std::size_t>{7, 6, 8, 8, 8, 7, 6, 8, 8, 8});
+  CHECK(loader.bad_count() == 3);
+  REQUIRE(loader.bad_samples().size() == 3);
+  CHECK(loader.bad_samples()[1].location == "file-9");
+  CHECK_THAT(loader.bad_samples()[1].reason, Catch::Contains("file-9: "));
+
+  // What remains is what a run without the bad ones has: same pixels for the same sample.
+  PipelineSpec good = spec;
+  good.errors.policy = OnError::kFail;
+  const auto all = run(good, std::make_shared<JpegSet>(40), {{}, 1});
+  const auto some = run(spec, dataset, {{}, 1});
+  const std::size_t sample = 48 * 48 * 3 * 4;
+  CHECK(std::memcmp(some[0].pixels.data(), all[0].pixels.data() + sample, 7 * sample) == 0);
+}
+
+TEST_CASE("the replace policy takes the next good sample, for any number of threads") {
+  const auto dataset = std::make_shared<JpegSet>(40, std::set<std::uint64_t>{8, 9, 39});
+  PipelineSpec spec = small_spec(8, 1, 0);
+  spec.errors.policy = OnError::kReplace;
+  const auto expected = run(spec, dataset, {{}, 2});
+  REQUIRE(expected.size() == 10);
+  std::multiset<std::uint64_t> ids;
+  for (std::size_t b = 0; b < 5; ++b) ids.insert(expected[b].ids.begin(), expected[b].ids.end());
+  CHECK(ids.count(10) == 3);
+  CHECK(ids.count(0) == 2);
+  CHECK(ids.count(8) + ids.count(9) + ids.count(39) == 0);
+  spec.execution = {7, 2, true};
+  CHECK(run(spec, dataset, {{}, 2}) == expected);
+}
+
+TEST_CASE("more bad samples than the limit fail the run under any policy") {
+  std::set<std::uint64_t> bad;
+  for (std::uint64_t id = 0; id < 12; ++id) bad.insert(id);
+  PipelineSpec spec = small_spec(10);
+  spec.errors = {OnError::kSkip, 5};
+  CHECK_THROWS_WITH(run(spec, std::make_shared<JpegSet>(40, bad), {{}, 2}), Catch::Contains("more than the limit of 5"));
+}
+
+TEST_CASE("a data set without one good sample is an error, not a hang") {
+  std::set<std::uint64_t> bad;
+  for (std::uint64_t id = 0; id < 10; ++id) bad.insert(id);
+  PipelineSpec spec = small_spec(5);
+  spec.errors.policy = OnError::kReplace;
+  CHECK_THROWS_WITH(run(spec, std::make_shared<JpegSet>(10, bad), {{}, 1}), Catch::Contains("none of the first 10"));
+}
+
+TEST_CASE("closing in mid-epoch, at every moment, leaves nothing running") {
+  const auto dataset = std::make_shared<JpegSet>(40);
+  const auto device = open_device("cpu");
+  for (int taken = 0; taken < 8; ++taken) {
+    Loader loader(small_spec(4, 4, 3), dataset, *device, {});
+    for (int i = 0; i < taken; ++i) REQUIRE(loader.next());
+  }
+  // A batch may outlive its loader.
+  std::optional<Batch> kept;
+  {
+    Loader loader(small_spec(4), dataset, *device, {});
+    kept = loader.next();
+  }
+  CHECK(kept->samples() == 4);
+  kept.reset();
+}
+
+TEST_CASE("close() wakes a consumer that waits") {
+  const auto dataset = open_dataset("sleep:ms=20,images=100,size=32");
+  const auto device = open_device("cpu");
+  PipelineSpec spec;
+  spec.batch = {100, true};
+  spec.execution = {1, 1, false};
+  Loader loader(spec, dataset, *device, {});
+  std::jthread closer([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    loader.close();
+  });
+  CHECK_FALSE(loader.next());
+}
+
+TEST_CASE("a consumer that holds every batch is told so instead of waiting for ever") {
+  const auto dataset = std::make_shared<JpegSet>(40);
+  const auto device = open_device("cpu");
+  Loader loader(small_spec(4, 2, 1), dataset, *device, {});
+  std::vector<Batch> held;
+  const auto hold_more = [&] {
+    for (int i = 0; i < 4; ++i) held.push_back(*loader.next());
+  };
+  CHECK_THROWS_WITH(hold_more(), Catch::Contains("held by the consumer"));
+  CHECK(held.size() == 3);
+  held.clear();
+  CHECK(loader.next());
+}
+
+// Hands out ever more samples, and remembers how many reads were going on at the same time.
+class CountingSet final : public Dataset {
+ public:
+  std::string format() const override { return "counting"; }
+  std::uint64_t size() const override { return 1000; }
+  const std::vector<Field>& fields() const override { return fields_; }
+  const std::vector<std::string>& classes() const override { return classes_; }
+  std::uint64_t stored_bytes() const override { return 0; }
+  std::string location(std::uint64_t id) const override { return std::to_string(id); }
+  void read(std::uint64_t, RecordBuffer& record) const override {
+    ++reads;
+    record.values.resize(1);
+    record.values[0].pixels = image_.view();
+  }
+  mutable std::atomic<int> reads{0};
+
+ private:
+  Image image_ = [] {
+    Image image({8, 8});
+    std::memset(image.data(), 1, image.bytes());
+    return image;
+  }();
+  std::vector<Field> fields_{{"image", FieldKind::kPixels}};
+  std::vector<std::string> classes_;
+};
+
+TEST_CASE("work runs ahead of the consumer by exactly the prefetch depth") {
+  const auto device = open_device("cpu");
+  for (int prefetch : {0, 1, 3}) {
+    const auto dataset = std::make_shared<CountingSet>();
+    PipelineSpec spec;
+    spec.batch = {10, true};
+    spec.execution = {2, prefetch, false};
+    Loader loader(spec, dataset, *device, {});
+    for (int taken = 0; taken < 4; ++taken) {
+      const int expected = 1 + 10 * (taken + prefetch);  // planning reads one sample
+      // The workers must reach the mark, and then stay on it.
+      for (int i = 0; i < 5000 && dataset->reads < expected; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      CHECK(dataset->reads == expected);
+      REQUIRE(loader.next());
+    }
+  }
+}
+
+TEST_CASE("a source that sleeps is served by as many workers as there are") {
+  // Not a timing test: with n workers, n reads overlap, which the source's own clock shows.
+  const auto dataset = open_dataset("sleep:ms=20,images=64,size=32");
+  const auto device = open_device("cpu");
+  PipelineSpec spec;
+  spec.batch = {16, true};
+  const auto wall_ms = [&](int threads) {
+    spec.execution = {threads, 0, false};
+    Loader loader(spec, dataset, *device, {{}, 1});
+    const auto start = steady_clock().now_ns();
+    while (loader.next()) {
+    }
+    return (steady_clock().now_ns() - start) / 1'000'000;
+  };
+  const auto one = wall_ms(1), eight = wall_ms(8);
+  CHECK(one >= 64 * 20);
+  CHECK(eight >= 8 * 20);
+  CHECK(eight < one / 2);  // 8 times less work in sequence; half is far from any scheduling noise
+}
+
+TEST_CASE("specs that do not fit the data are refused before anything runs") {
+  const auto dataset = std::make_shared<JpegSet>(10);
+  PipelineSpec spec = small_spec(4);
+  spec.operations = {{"no_such_operation", {}}};
+  CHECK_THROWS_WITH(run(spec, dataset, {}), Catch::Contains("operations[0]") && Catch::Contains("no_such_operation"));
+  spec = small_spec(4);
+  spec.operations.clear();  // images of varied sizes cannot form a batch
+  spec.order.shuffle = false;
+  CHECK_THROWS_WITH(run(spec, dataset, {{}, 1}), Catch::Contains("pixels come out of the operations"));
+  spec = small_spec(4);
+  spec.execution.threads = -1;
+  CHECK_THROWS_AS(run(spec, dataset, {}), Error);
+  CHECK_THROWS_AS(run(small_spec(4), dataset, {{0, 2}, 1}), Error);  // an epoch has two batches: 0 and 1
+}
+
+TEST_CASE("reduced decoding is used where the crop is at least twice the target") {
+  const auto photo = [] {
+    Image image({400, 300});
+    for (int y = 0; y < 300; ++y)
+      for (int x = 0; x < 400 * 3; ++x) image.row(y)[x] = static_cast<std::uint8_t>((x / 5 + y) & 255);
+    return image;
+  }();
+  const fs::path folder = fs::temp_directory_path() / ("unstarve-loader-" + std::to_string(::getpid()));
+  fs::create_directories(folder / "only");
+  const auto bytes = encode_jpeg(photo.view(), 95);
+  std::ofstream(folder / "only" / "1.jpg", std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  PipelineSpec spec = small_spec(1);
+  spec.operations = {{"resize", {{"size", {75}}}}, {"center_crop", {{"size", {64}}}}};
+  spec.output = {ElementType::kUint8, Layout::kNhwc, {}};
+  const auto dataset = open_dataset(folder.string());
+  const auto exact = run(spec, dataset, {{}, 1});
+  spec.decode.reduced_scale = true;
+  const auto reduced = run(spec, dataset, {{}, 1});
+  fs::remove_all(folder);
+  REQUIRE(exact[0].pixels.size() == reduced[0].pixels.size());
+  double difference = 0;
+  for (std::size_t i = 0; i < exact[0].pixels.size(); ++i) difference += std::abs(exact[0].pixels[i] - reduced[0].pixels[i]);
+  CHECK(exact[0].pixels != reduced[0].pixels);                       // it was taken,
+  CHECK(difference / static_cast<double>(exact[0].pixels.size()) < 6);  // and shows nearly the same
+}
+
+TEST_CASE("the profile counts what passed") {
+  const auto dataset = std::make_shared<JpegSet>(40);
+  const auto device = open_device("cpu");
+  Loader loader(small_spec(8), dataset, *device, {{}, 2});
+  while (loader.next()) {
+  }
+  const Profile profile = loader.profile();
+  CHECK(profile.samples == 80);
+  CHECK(profile.batches == 10);
+  CHECK(profile.loader_threads == 3);
+  REQUIRE(profile.stages.size() == 5);
+  CHECK(profile.stages[1].name == "decode");
+  CHECK(profile.stages[1].samples == 80);
+  CHECK(profile.stages[1].busy_ns > 0);
+  CHECK(profile.stages[3].bytes == 80 * 48 * 48 * 3 * 4);
+}
+
+TEST_CASE("reductions keep at least the target") {
+  CHECK(choose_reduction({448, 448}, {224, 224}) == 2);
+  CHECK(choose_reduction({447, 600}, {224, 224}) == 1);
+  CHECK(choose_reduction({2000, 1900}, {224, 224}) == 8);
+  CHECK(choose_reduction({10, 10}, {224, 224}) == 1);
+}
+
+}  // namespace
+}  // namespace unstarve

@@ -1,0 +1,65 @@
+#pragma once
+// The order of an epoch: from (seed, epoch, batch, index, rank) to a sample id, by arithmetic alone.
+//
+// A keyed permutation of 0 .. size - 1: a Feistel network over the next power of two, walked until it lands inside
+// (Black and Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002). No list of indices exists, so any position
+// can be reached in O(1) by any number of ranks, and the state of a run is a few integers.
+//
+// Ranks: the global batch is world x batch samples; rank r takes its r-th stretch of it. Every rank gets equally many
+// batches and equally many samples in each; when the last global batch is kept (drop_last false) and does not divide
+// by the world, it is filled up with the first samples of the same epoch's order, as torch's DistributedSampler does.
+//
+// Threads: pure after construction. Cost: about 20-40 ns per id.
+
+#include <array>
+#include <cstdint>
+
+#include "unstarve/pipeline/spec.h"
+
+namespace unstarve {
+
+class Permutation {
+ public:
+  // Of 0 .. size - 1; size >= 1. Other keys, other permutations.
+  Permutation(std::uint64_t size, std::uint64_t seed, std::uint32_t epoch);
+  // Precondition: position < size.
+  [[nodiscard]] std::uint64_t operator()(std::uint64_t position) const;
+
+ private:
+  static constexpr int kRounds = 8;
+  [[nodiscard]] std::uint64_t encrypt(std::uint64_t value) const;
+  std::uint64_t size_;
+  int low_bits_ = 1, high_bits_ = 1;
+  std::array<std::uint64_t, kRounds> keys_{};
+};
+
+class Order {
+ public:
+  // Throws Error(kArgument) when batch, world or rank make no sense, or when not even one batch results.
+  Order(const OrderSpec& spec, const BatchSpec& batch, std::uint64_t samples);
+
+  [[nodiscard]] std::uint64_t batches_per_epoch() const { return batches_; }
+  // Samples of this rank in batch `batch` of an epoch: the batch size, or fewer in a kept last one.
+  [[nodiscard]] std::uint64_t batch_samples(std::uint64_t batch) const;
+
+  // The ids of one epoch.
+  class Epoch {
+   public:
+    Epoch(const Order& order, std::uint32_t epoch);
+    [[nodiscard]] std::uint64_t id(std::uint64_t batch, std::uint64_t index) const;
+
+   private:
+    const Order* order_;
+    Permutation permutation_;
+  };
+  [[nodiscard]] Epoch epoch(std::uint32_t number) const { return Epoch(*this, number); }
+
+ private:
+  OrderSpec spec_;
+  std::uint64_t batch_;
+  std::uint64_t samples_;
+  std::uint64_t batches_ = 0;
+  std::uint64_t last_samples_ = 0;  // per rank, in the last batch
+};
+
+}  // namespace unstarve

@@ -1,0 +1,123 @@
+#include "unstarve/pipeline/plan.h"
+
+#include <fmt/format.h>
+
+#include "unstarve/codecs/decoder.h"
+#include "unstarve/core/error.h"
+
+namespace unstarve {
+namespace {
+
+// How many samples are tried for a readable header before the data set is given up.
+constexpr std::uint64_t kProbes = 100;
+
+// The size of the first image that can be read: what the chain of operations starts from.
+Size probe_size(const Dataset& dataset, int image_field, bool encoded) {
+  RecordBuffer record;
+  Decoder decoder;
+  std::string reason;
+  for (std::uint64_t id = 0; id < std::min(dataset.size(), kProbes); ++id) {
+    try {
+      dataset.read(id, record);
+      const Value& value = record.values[static_cast<std::size_t>(image_field)];
+      return encoded ? decoder.open(value.bytes).size : value.pixels.size();
+    } catch (const Error& error) {
+      if (reason.empty()) reason = dataset.location(id) + ": " + error.what();
+    }
+  }
+  throw Error(ErrorKind::kInput, fmt::format("none of the first {} samples can be read; the first: {}",
+                                             std::min(dataset.size(), kProbes), reason));
+}
+
+PassNote crop_pass(const Plan& plan, Size probed) {
+  PassNote note{"crop_into_decode", false, true, ""};
+  Random random(plan.spec.order.seed, 0, 0, 0);
+  if (!plan.encoded) {
+    note.reason = "samples are stored as pixels";
+  } else if (!plan.spec.decode.crop_only) {
+    note.reason = "switched off by decode.crop_only";
+  } else if (plan.operations.empty()) {
+    note.reason = "no operation selects a part";
+  } else if (plan.operations[0]->select(probed, random) == Rect{0, 0, probed.width, probed.height} &&
+             !plan.operations[0]->fixed_output()) {
+    note.reason = fmt::format("{} reads the whole image", plan.spec.operations[0].name);
+  } else {
+    note.applied = true;
+    note.reason = fmt::format("only what {} reads is decoded", plan.spec.operations[0].name);
+  }
+  return note;
+}
+
+PassNote scale_pass(const Plan& plan) {
+  PassNote note{"scale_into_decode", false, false, ""};
+  if (!plan.encoded) {
+    note.reason = "samples are stored as pixels";
+  } else if (!plan.spec.decode.reduced_scale) {
+    note.reason = "approximate, and not asked for by decode.reduced_scale";
+  } else if (plan.operations.empty() || !plan.operations[0]->resamples()) {
+    note.reason = "the first operation does not resample";
+  } else {
+    note.applied = true;
+    note.reason = "JPEG at 1/2, 1/4 or 1/8 where that is still at least the target size";
+  }
+  return note;
+}
+
+}  // namespace
+
+Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int usable_cores) {
+  if (spec.execution.threads < 0 || spec.execution.threads > 1024)
+    throw Error(ErrorKind::kArgument, fmt::format("execution.threads: {}, expected 0 to 1024", spec.execution.threads));
+  if (spec.execution.prefetch < 0 || spec.execution.prefetch > 1024)
+    throw Error(ErrorKind::kArgument, fmt::format("execution.prefetch: {}, expected 0 to 1024", spec.execution.prefetch));
+  if (spec.execution.threads == 0) spec.execution.threads = usable_cores;
+
+  Order order(spec.order, spec.batch, dataset->size());
+  Plan plan{std::move(spec), std::move(dataset), {}, order, {}, 0, -1, false, false, false, {}};
+  const Dataset& data = *plan.dataset;
+  plan.image_field = data.field_index(FieldKind::kEncodedImage);
+  plan.encoded = plan.image_field >= 0;
+  if (!plan.encoded) plan.image_field = data.field_index(FieldKind::kPixels);
+  if (plan.image_field < 0)
+    throw Error(ErrorKind::kInput, fmt::format("{} has no image field, and a pipeline needs one", data.format()));
+  plan.label_field = data.field_index(FieldKind::kLabel);
+
+  for (std::size_t i = 0; i < plan.spec.operations.size(); ++i) {
+    try {
+      plan.operations.push_back(make_operation(plan.spec.operations[i]));
+    } catch (const Error& error) {
+      throw Error(error.kind(), fmt::format("operations[{}]: {}", i, error.what()));
+    }
+  }
+  const Size probed = probe_size(data, plan.image_field, plan.encoded);
+  plan.sample_size = probed;
+  for (const auto& operation : plan.operations) plan.sample_size = operation->output_size(plan.sample_size);
+
+  plan.passes = {crop_pass(plan, probed), scale_pass(plan)};
+  plan.crop_into_decode = plan.passes[0].applied;
+  plan.scale_into_decode = plan.passes[1].applied;
+  return plan;
+}
+
+std::string explain(const Plan& plan) {
+  std::string text = fmt::format("source      {}, {} samples, {}\n", plan.dataset->format(), plan.dataset->size(),
+                                 plan.encoded ? "encoded images" : "pixels");
+  text += fmt::format("order       {}, seed {}, rank {} of {}\n",
+                      plan.spec.order.shuffle ? "keyed permutation" : "as stored", plan.spec.order.seed,
+                      plan.spec.order.rank, plan.spec.order.world);
+  for (const auto& operation : plan.spec.operations) {
+    text += "operation   " + operation.name;
+    for (const auto& [name, values] : operation.params) text += fmt::format(" {}={}", name, fmt::join(values, ","));
+    text += '\n';
+  }
+  text += fmt::format("batch       {} x {}x{}, {} per epoch\n", plan.spec.batch.size, plan.sample_size.width,
+                      plan.sample_size.height, plan.order.batches_per_epoch());
+  text += fmt::format("execution   {} threads, {} batches ahead\n", plan.spec.execution.threads,
+                      plan.spec.execution.prefetch);
+  for (const auto& pass : plan.passes)
+    text += fmt::format("pass        {} ({}): {}; {}\n", pass.name, pass.exact ? "exact" : "approximate",
+                        pass.applied ? "applied" : "not applied", pass.reason);
+  return text;
+}
+
+}  // namespace unstarve

@@ -1,0 +1,49 @@
+#pragma once
+// The plan: what will run, made from a spec and the data set it meets. Inspectable, without threads or buffers.
+//
+// Making it validates the spec against the data: fields, operations, one output size for all samples. The optimisations
+// it took or left are listed with their reasons.
+//
+// Threads: immutable; shared by all workers. Failure: make_plan() throws Error(kArgument) naming the offending node.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "unstarve/ops/operation.h"
+#include "unstarve/ops/store.h"
+#include "unstarve/pipeline/order.h"
+#include "unstarve/pipeline/spec.h"
+#include "unstarve/storage/dataset.h"
+
+namespace unstarve {
+
+// One named optimisation: whether it is in the plan, whether it changes pixels, and why.
+struct PassNote {
+  std::string name;
+  bool applied = false;
+  bool exact = true;
+  std::string reason;
+};
+
+struct Plan {
+  PipelineSpec spec;  // with defaults filled in (threads)
+  std::shared_ptr<const Dataset> dataset;
+  std::vector<std::unique_ptr<Operation>> operations;
+  Order order;
+  Size sample_size;
+  int image_field = 0;
+  int label_field = -1;  // -1: samples have no label, 0 is delivered
+  bool encoded = false;  // the image field needs decoding
+  bool crop_into_decode = false;
+  bool scale_into_decode = false;
+  std::vector<PassNote> passes;
+};
+
+// `usable_cores` is what execution.threads 0 becomes.
+[[nodiscard]] Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int usable_cores);
+
+// Human-readable: operations in order, passes with reasons, sizes.
+[[nodiscard]] std::string explain(const Plan& plan);
+
+}  // namespace unstarve

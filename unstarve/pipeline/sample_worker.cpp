@@ -1,0 +1,112 @@
+#include "unstarve/pipeline/sample_worker.h"
+
+#include <fmt/format.h>
+
+#include "unstarve/core/error.h"
+
+namespace unstarve {
+
+// Laps between stages; reads the clock only for timed samples.
+class SampleWorker::StageClock {
+ public:
+  StageClock(StageTotals& totals, bool timed) : totals_(totals), timed_(timed) {
+    if (!timed_) return;
+    ++totals_.timed_samples;
+    last_ = steady_clock().now_ns();
+  }
+  void lap(Stage stage, std::size_t bytes) {
+    const auto index = static_cast<std::size_t>(stage);
+    totals_.bytes[index] += static_cast<std::int64_t>(bytes);
+    if (!timed_) return;
+    const std::int64_t now = steady_clock().now_ns();
+    totals_.ns[index] += now - last_;
+    last_ = now;
+  }
+
+ private:
+  StageTotals& totals_;
+  const bool timed_;
+  std::int64_t last_ = 0;
+};
+
+SampleWorker::SampleWorker(const Plan& plan) : plan_(plan), storer_(plan.spec.output) {}
+
+int choose_reduction(Size selected, Size target) {
+  for (int reduction : {8, 4, 2})
+    if (selected.width / reduction >= target.width && selected.height / reduction >= target.height) return reduction;
+  return 1;
+}
+
+std::size_t SampleWorker::decode(const Value& value, std::uint64_t id, std::uint32_t epoch, Frame& frame,
+                                 StageClock& clock) {
+  const ImageHeader header = decoder_.open(value.bytes);
+  const bool first_selects = plan_.crop_into_decode || plan_.scale_into_decode;
+  if (!first_selects) {
+    decoder_.decode({}, decoded_);
+    frame = Frame(decoded_.view());
+    clock.lap(Stage::kDecode, decoded_.bytes());
+    return 0;
+  }
+  const Operation& first = *plan_.operations[0];
+  Random random(plan_.spec.order.seed, epoch, id, 0);
+  const Rect selected = first.select(header.size, random);
+  DecodeRequest request;
+  // A selection beyond the edges (a centre crop of a smaller image) needs all there is, and fill around it.
+  const bool within = selected.x >= 0 && selected.y >= 0 && selected.x + selected.width <= header.size.width &&
+                      selected.y + selected.height <= header.size.height;
+  if (within && plan_.scale_into_decode && Decoder::can_reduce(header.encoding))
+    request.reduction = choose_reduction(selected.size(), first.output_size(selected.size()));
+  if (within && plan_.crop_into_decode) request.crop = selected;
+  const bool cropped = request.crop.width > 0;
+  decoder_.decode(request, decoded_);
+  frame = Frame(decoded_.view());
+  if (!cropped && request.reduction == 1) frame.crop(selected);
+  if (!cropped && request.reduction > 1) {
+    const int r = request.reduction;
+    frame.crop({selected.x / r, selected.y / r, (selected.x + selected.width + r - 1) / r - selected.x / r,
+                (selected.y + selected.height + r - 1) / r - selected.y / r});
+  }
+  clock.lap(Stage::kDecode, decoded_.bytes());
+  first.apply(frame, random, scratch_);
+  return 1;
+}
+
+std::int64_t SampleWorker::run(std::uint64_t id, std::uint32_t epoch, std::uint8_t* pixels, StageTotals& totals,
+                               bool timed) {
+  StageClock clock(totals, timed);
+  const Dataset& dataset = *plan_.dataset;
+  dataset.read(id, record_);
+  const Value& value = record_.values[static_cast<std::size_t>(plan_.image_field)];
+  const std::int64_t label =
+      plan_.label_field < 0 ? 0 : record_.values[static_cast<std::size_t>(plan_.label_field)].integer;
+  clock.lap(Stage::kRead, plan_.encoded ? value.bytes.size() : 0);
+
+  Frame frame;
+  std::size_t done = 0;
+  if (plan_.encoded) {
+    try {
+      done = decode(value, id, epoch, frame, clock);
+    } catch (const Error& error) {
+      throw Error(error.kind(), dataset.location(id) + ": " + error.what());
+    }
+  } else {
+    frame = Frame(value.pixels);
+  }
+  for (std::size_t i = done; i < plan_.operations.size(); ++i) {
+    Random random(plan_.spec.order.seed, epoch, id, static_cast<std::uint32_t>(i));
+    frame.crop(plan_.operations[i]->select(frame.size(), random));
+    plan_.operations[i]->apply(frame, random, scratch_);
+  }
+  if (frame.size() != plan_.sample_size)
+    throw Error(ErrorKind::kInput,
+                fmt::format("{}: {}x{} pixels come out of the operations, but the batch needs {}x{}; add an operation "
+                            "with a fixed size (random_resized_crop, center_crop)",
+                            dataset.location(id), frame.width, frame.height, plan_.sample_size.width,
+                            plan_.sample_size.height));
+  clock.lap(Stage::kAugment, static_cast<std::size_t>(frame.width) * static_cast<std::size_t>(frame.height) * kChannels);
+  storer_.store(frame, pixels);
+  clock.lap(Stage::kStore, sample_bytes());
+  return label;
+}
+
+}  // namespace unstarve

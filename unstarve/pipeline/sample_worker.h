@@ -1,0 +1,57 @@
+#pragma once
+// One worker's way from a sample id to pixels in their place in the batch: read, decode, operations, store.
+//
+// Holds everything a thread needs for itself (codec state, scratch images, record buffer), so that a run of samples
+// allocates nothing once the largest has been seen. The loader runs one per thread; benchmarks run one in a bare loop
+// to see what the loader costs on top.
+//
+// Threads: one thread per worker; the plan is shared. Failure: run() throws Error with the sample's location.
+
+#include <array>
+#include <cstdint>
+
+#include "unstarve/codecs/decoder.h"
+#include "unstarve/core/clock.h"
+#include "unstarve/pipeline/plan.h"
+
+namespace unstarve {
+
+enum class Stage { kRead, kDecode, kAugment, kStore };
+inline constexpr std::size_t kStages = 4;
+inline constexpr std::array<const char*, kStages> kStageNames{"read", "decode", "augment", "store"};
+
+// What a run of samples cost: bytes out of each stage for all of them, nanoseconds for the timed ones.
+struct StageTotals {
+  std::array<std::int64_t, kStages> bytes{};
+  std::array<std::int64_t, kStages> ns{};
+  std::int64_t timed_samples = 0;
+};
+
+class SampleWorker {
+ public:
+  // `plan` must outlive the worker.
+  explicit SampleWorker(const Plan& plan);
+
+  // Writes the sample's pixels to `pixels` (plan's format and size), adds to `totals` and returns the label. The clock
+  // is read only when the sample is to be `timed`.
+  std::int64_t run(std::uint64_t id, std::uint32_t epoch, std::uint8_t* pixels, StageTotals& totals, bool timed);
+
+  [[nodiscard]] std::size_t sample_bytes() const { return storer_.sample_bytes(plan_.sample_size); }
+
+ private:
+  class StageClock;
+  // The frame after decoding, and the number of operations already done on the way.
+  std::size_t decode(const Value& value, std::uint64_t id, std::uint32_t epoch, Frame& frame, StageClock& clock);
+
+  const Plan& plan_;
+  Storer storer_;
+  Decoder decoder_;
+  RecordBuffer record_;
+  Image decoded_;
+  Scratch scratch_;
+};
+
+// The largest reduction of 1, 2, 4, 8 at which `selected` is still at least `target` in both sides.
+[[nodiscard]] int choose_reduction(Size selected, Size target);
+
+}  // namespace unstarve

@@ -1,0 +1,115 @@
+#include "unstarve/pipeline/slot_ring.h"
+
+#include <algorithm>
+
+namespace unstarve {
+
+SlotRing::SlotRing(const Order& order, Options options, Device& device)
+    : order_(order), options_(options), next_(options.start) {
+  if (next_.batch >= order_.batches_per_epoch())
+    throw Error(ErrorKind::kArgument, "start at batch " + std::to_string(next_.batch) + ": an epoch has " +
+                                          std::to_string(order_.batches_per_epoch()));
+  const std::size_t count = static_cast<std::size_t>(options_.prefetch) + 2;
+  const std::size_t bytes = options_.sample_bytes * options_.batch_samples;
+  slots_.resize(count);
+  in_flight_.resize(count);
+  free_.reserve(count);
+  for (Slot& slot : slots_) {
+    slot.memory = options_.pinned ? device.allocate_pinned(bytes) : allocate_pageable(bytes);
+    slot.labels.resize(options_.batch_samples);
+    slot.ids.resize(options_.batch_samples);
+    slot.good.resize(options_.batch_samples);
+    free_.push_back(&slot);
+  }
+}
+
+bool SlotRing::exhausted() const {
+  return options_.epochs != 0 && next_.epoch - options_.start.epoch >= options_.epochs;
+}
+
+bool SlotRing::may_open() const {
+  return !exhausted() && !free_.empty() &&
+         opened_ < std::max(asked_, taken_) + static_cast<std::uint64_t>(options_.prefetch);
+}
+
+void SlotRing::open() {
+  Slot* slot = free_.back();
+  free_.pop_back();
+  slot->epoch = next_.epoch;
+  slot->batch = next_.batch;
+  slot->samples = static_cast<std::size_t>(order_.batch_samples(next_.batch));
+  slot->unfinished = slot->samples;
+  slot->failure.reset();
+  std::fill(slot->good.begin(), slot->good.end(), std::uint8_t{1});
+  in_flight_[opened_ % in_flight_.size()] = slot;
+  ++opened_;
+  if (++next_.batch == order_.batches_per_epoch()) next_ = {next_.epoch + 1, 0};
+  filling_ = slot;
+  filling_next_ = 0;
+}
+
+std::optional<Claim> SlotRing::claim(std::size_t most) {
+  std::unique_lock lock(mutex_);
+  work_.wait(lock, [&] { return closed_ || filling_ || may_open() || exhausted(); });
+  if (closed_) return {};
+  if (!filling_) {
+    if (!may_open()) return {};  // exhausted
+    open();
+    // Others may be waiting for the samples of this batch.
+    work_.notify_all();
+  }
+  const Claim claim{filling_, filling_next_, std::min(most, filling_->samples - filling_next_)};
+  filling_next_ += claim.count;
+  if (filling_next_ == filling_->samples) filling_ = nullptr;
+  return claim;
+}
+
+void SlotRing::finish(const Claim& claim, std::optional<Error> failure, std::size_t failure_index) {
+  std::lock_guard lock(mutex_);
+  Slot& slot = *claim.slot;
+  if (failure && (!slot.failure || failure_index < slot.failure_index)) {
+    slot.failure = std::move(failure);
+    slot.failure_index = failure_index;
+  }
+  slot.unfinished -= claim.count;
+  if (slot.unfinished == 0) ready_.notify_all();
+}
+
+Slot* SlotRing::take() {
+  std::unique_lock lock(mutex_);
+  asked_ = taken_ + 1;
+  if (taken_ == opened_ && free_.empty() && !exhausted() && !closed_)
+    throw Error(ErrorKind::kArgument, "all " + std::to_string(slots_.size()) +
+                                          " batches are held by the consumer; destroy one before asking for the next");
+  work_.notify_all();
+  ready_.wait(lock, [&] {
+    return closed_ || (taken_ < opened_ ? in_flight_[taken_ % in_flight_.size()]->unfinished == 0 : exhausted());
+  });
+  if (closed_ || taken_ == opened_) return nullptr;
+  Slot* slot = in_flight_[taken_ % in_flight_.size()];
+  ++taken_;
+  // With `prefetch` 0 nothing may be opened now; otherwise one more may.
+  work_.notify_all();
+  return slot;
+}
+
+void SlotRing::release(Slot* slot) {
+  {
+    std::lock_guard lock(mutex_);
+    free_.push_back(slot);
+  }
+  work_.notify_all();
+}
+
+void SlotRing::close() {
+  {
+    std::lock_guard lock(mutex_);
+    closed_ = true;
+  }
+  work_.notify_all();
+  ready_.notify_all();
+}
+
+std::size_t SlotRing::memory_bytes() const { return slots_.size() * options_.sample_bytes * options_.batch_samples; }
+
+}  // namespace unstarve

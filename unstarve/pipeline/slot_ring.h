@@ -1,0 +1,101 @@
+#pragma once
+// A ring of batch slots, filled by many workers and read by one consumer, and the schedule between them.
+//
+//   claim() ── worker writes samples ── finish() ──▶ take() ── consumer uses the batch ── release() ──▶ claim() ...
+//
+// Batches are opened in order, at most `prefetch` ahead of what the consumer has asked for, and taken in order; the
+// workers' claims within them are short runs of samples, so that several workers fill one batch.
+//
+// Ownership: the ring owns the slots' memory for its lifetime; Slot pointers are borrowed until release().
+// Threads:   claim(), finish() by any worker; take() by one consumer at a time; release(), close() by any thread.
+// Blocking:  claim() waits for a batch to work on, take() for the next batch to be full; close() wakes both.
+// Cost:      no allocation after construction; one short critical section per claim and per batch.
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "unstarve/core/error.h"
+#include "unstarve/device/device.h"
+#include "unstarve/pipeline/loader.h"
+#include "unstarve/pipeline/order.h"
+
+namespace unstarve {
+
+struct Slot {
+  std::unique_ptr<Memory> memory;
+  std::vector<std::int64_t> labels;
+  std::vector<std::uint64_t> ids;
+  std::vector<std::uint8_t> good;  // 0: left out by the skip policy
+
+  std::uint32_t epoch = 0;
+  std::uint64_t batch = 0;
+  std::size_t samples = 0;
+  std::size_t unfinished = 0;      // samples that no finish() has reported yet
+  std::optional<Error> failure;    // of the bad sample with the lowest index
+  std::size_t failure_index = 0;
+};
+
+// Samples first .. first + count - 1 of a slot.
+struct Claim {
+  Slot* slot = nullptr;
+  std::size_t first = 0;
+  std::size_t count = 0;
+};
+
+class SlotRing {
+ public:
+  struct Options {
+    std::size_t sample_bytes = 0;
+    std::size_t batch_samples = 0;
+    int prefetch = 2;
+    bool pinned = false;
+    Position start;
+    std::uint32_t epochs = 0;  // 0: endless
+  };
+
+  // prefetch + 2 slots: those being filled, and two that the consumer may hold. Throws Error(kMemory).
+  SlotRing(const Order& order, Options options, Device& device);
+
+  // Up to `most` samples of the oldest batch with unclaimed ones; nothing when closed or when all batches are claimed.
+  [[nodiscard]] std::optional<Claim> claim(std::size_t most);
+  // Reports a claim as done, with the failure of its lowest bad sample if the run is to fail by it.
+  void finish(const Claim& claim, std::optional<Error> failure = {}, std::size_t failure_index = 0);
+
+  // The next batch in order; null at the end and after close(). Throws Error(kArgument) when the consumer holds so many
+  // batches that none is left to fill.
+  [[nodiscard]] Slot* take();
+  void release(Slot* slot);
+  void close();
+
+  [[nodiscard]] std::size_t memory_bytes() const;
+  [[nodiscard]] bool last_of_epoch(const Slot& slot) const { return slot.batch + 1 == order_.batches_per_epoch(); }
+
+ private:
+  // All of these expect mutex_ to be held.
+  [[nodiscard]] bool exhausted() const;     // no further batch exists
+  [[nodiscard]] bool may_open() const;      // the next batch may be started now
+  void open();
+
+  const Order order_;
+  const Options options_;
+  std::vector<Slot> slots_;
+
+  std::mutex mutex_;
+  std::condition_variable work_;   // for claim()
+  std::condition_variable ready_;  // for take()
+  std::vector<Slot*> free_;
+  std::vector<Slot*> in_flight_;   // opened and not taken, a ring indexed by batch sequence number
+  std::uint64_t opened_ = 0;       // batches ever opened
+  std::uint64_t taken_ = 0;        // batches ever taken
+  std::uint64_t asked_ = 0;        // take() calls ever begun
+  Position next_;                  // of the next batch to open
+  Slot* filling_ = nullptr;        // the latest opened slot, while it has unclaimed samples
+  std::size_t filling_next_ = 0;   // its first unclaimed sample
+  bool closed_ = false;
+};
+
+}  // namespace unstarve

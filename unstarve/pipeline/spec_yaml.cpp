@@ -1,0 +1,145 @@
+#include "unstarve/pipeline/spec_yaml.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+namespace unstarve {
+namespace {
+
+template <class T, std::size_t N>
+using Names = std::array<std::pair<const char*, T>, N>;
+constexpr Names<ElementType, 3> kTypes{
+    {{"uint8", ElementType::kUint8}, {"float32", ElementType::kFloat32}, {"bfloat16", ElementType::kBfloat16}}};
+constexpr Names<Layout, 2> kLayouts{{{"NCHW", Layout::kNchw}, {"NHWC", Layout::kNhwc}}};
+constexpr Names<OnError, 3> kPolicies{
+    {{"fail", OnError::kFail}, {"skip", OnError::kSkip}, {"replace", OnError::kReplace}}};
+
+template <class T, std::size_t N>
+const char* name_of(const Names<T, N>& names, T value) {
+  for (const auto& [name, candidate] : names)
+    if (candidate == value) return name;
+  return "";
+}
+
+template <class T, std::size_t N>
+void get_named(YamlMap& map, const std::string& key, const Names<T, N>& names, T& value) {
+  std::string text = name_of(names, value);
+  map.get(key, text);
+  std::string known;
+  for (const auto& [name, candidate] : names) {
+    if (text == name) {
+      value = candidate;
+      return;
+    }
+    known += (known.empty() ? "" : ", ") + std::string(name);
+  }
+  map.fail(key, fmt::format("found \"{}\", expected one of {}", text, known));
+}
+
+void get_channels(YamlMap& map, const std::string& key, std::array<float, kChannels>& value) {
+  std::vector<double> numbers(value.begin(), value.end());
+  map.get(key, numbers);
+  if (numbers.size() != value.size()) map.fail(key, "expected three numbers, one per channel");
+  for (std::size_t c = 0; c < value.size(); ++c) value[c] = static_cast<float>(numbers[c]);
+}
+
+// Shortest text that reads back to the same float or double.
+std::string exact(float number) { return fmt::format("{}", number); }
+std::string exact(double number) { return fmt::format("{}", number); }
+
+void write_numbers(YAML::Emitter& out, const auto& numbers) {
+  out << YAML::Flow << YAML::BeginSeq;
+  for (const auto number : numbers) out << exact(number);
+  out << YAML::EndSeq;
+}
+
+}  // namespace
+
+void write_yaml(YAML::Emitter& out, const PipelineSpec& spec) {
+  using YAML::Key;
+  using YAML::Value;
+  const auto flow = [&](const char* key) -> YAML::Emitter& {
+    return out << Key << key << Value << YAML::Flow << YAML::BeginMap;
+  };
+  out << YAML::BeginMap;
+  flow("source") << Key << "path" << Value << YAML::DoubleQuoted << spec.source.path << Key << "split" << Value
+                 << YAML::DoubleQuoted << spec.source.split << YAML::EndMap;
+  flow("order") << Key << "shuffle" << Value << spec.order.shuffle << Key << "seed" << Value << spec.order.seed << Key
+                << "rank" << Value << spec.order.rank << Key << "world" << Value << spec.order.world << YAML::EndMap;
+  flow("decode") << Key << "crop_only" << Value << spec.decode.crop_only << Key << "reduced_scale" << Value
+                 << spec.decode.reduced_scale << YAML::EndMap;
+  out << Key << "operations" << Value << YAML::BeginSeq;
+  for (const OpSpec& operation : spec.operations) {
+    out << YAML::BeginMap << Key << operation.name << Value << YAML::Flow << YAML::BeginMap;
+    for (const auto& [name, values] : operation.params) {
+      out << Key << name << Value;
+      if (values.size() == 1)
+        out << exact(values[0]);
+      else
+        write_numbers(out, values);
+    }
+    out << YAML::EndMap << YAML::EndMap;
+  }
+  out << YAML::EndSeq;
+  flow("output") << Key << "type" << Value << name_of(kTypes, spec.output.type) << Key << "layout" << Value
+                 << name_of(kLayouts, spec.output.layout) << Key << "mean" << Value;
+  write_numbers(out, spec.output.normalisation.mean);
+  out << Key << "stddev" << Value;
+  write_numbers(out, spec.output.normalisation.stddev);
+  out << YAML::EndMap;
+  flow("batch") << Key << "size" << Value << spec.batch.size << Key << "drop_last" << Value << spec.batch.drop_last
+                << YAML::EndMap;
+  flow("execution") << Key << "threads" << Value << spec.execution.threads << Key << "prefetch" << Value
+                    << spec.execution.prefetch << Key << "pinned" << Value << spec.execution.pinned << YAML::EndMap;
+  flow("errors") << Key << "policy" << Value << name_of(kPolicies, spec.errors.policy) << Key << "limit" << Value
+                 << spec.errors.limit << YAML::EndMap;
+  out << YAML::EndMap;
+}
+
+PipelineSpec read_pipeline_yaml(YamlMap map) {
+  PipelineSpec spec;
+  YamlMap source = map.map("source");
+  source.get("path", spec.source.path);
+  source.get("split", spec.source.split);
+  source.finish();
+  YamlMap order = map.map("order");
+  order.get("shuffle", spec.order.shuffle);
+  order.get("seed", spec.order.seed);
+  order.get("rank", spec.order.rank);
+  order.get("world", spec.order.world);
+  order.finish();
+  YamlMap decode = map.map("decode");
+  decode.get("crop_only", spec.decode.crop_only);
+  decode.get("reduced_scale", spec.decode.reduced_scale);
+  decode.finish();
+  for (auto& [name, params] : map.named_list("operations")) {
+    OpSpec operation{name, {}};
+    for (const std::string& key : params.keys()) params.get(key, operation.params[key]);
+    spec.operations.push_back(std::move(operation));
+  }
+  YamlMap output = map.map("output");
+  get_named(output, "type", kTypes, spec.output.type);
+  get_named(output, "layout", kLayouts, spec.output.layout);
+  get_channels(output, "mean", spec.output.normalisation.mean);
+  get_channels(output, "stddev", spec.output.normalisation.stddev);
+  output.finish();
+  YamlMap batch = map.map("batch");
+  batch.get("size", spec.batch.size);
+  batch.get("drop_last", spec.batch.drop_last);
+  batch.finish();
+  YamlMap execution = map.map("execution");
+  execution.get("threads", spec.execution.threads);
+  execution.get("prefetch", spec.execution.prefetch);
+  execution.get("pinned", spec.execution.pinned);
+  execution.finish();
+  YamlMap errors = map.map("errors");
+  get_named(errors, "policy", kPolicies, spec.errors.policy);
+  errors.get("limit", spec.errors.limit);
+  errors.finish();
+  map.finish();
+  return spec;
+}
+
+}  // namespace unstarve

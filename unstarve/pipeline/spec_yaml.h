@@ -1,0 +1,27 @@
+#pragma once
+// Pipeline specs as YAML: what is written can be read back to an equal spec.
+//
+//   source: {path: photos/train, split: ""}
+//   order: {shuffle: true, seed: 0, rank: 0, world: 1}
+//   decode: {crop_only: true, reduced_scale: false}
+//   operations:
+//     - random_resized_crop: {size: 224}
+//     - horizontal_flip: {probability: 0.5}
+//   output: {type: uint8, layout: NCHW, mean: [...], stddev: [...]}
+//   batch: {size: 256, drop_last: true}
+//   execution: {threads: 0, prefetch: 2, pinned: true}
+//   errors: {policy: fail, limit: 1000}
+//
+// Every key may be left out; an unknown one is an error. Failure: Error(kInput) with the path of the node and its line.
+
+#include <string>
+
+#include "unstarve/pipeline/spec.h"
+#include "unstarve/pipeline/yaml_map.h"
+
+namespace unstarve {
+
+void write_yaml(YAML::Emitter& out, const PipelineSpec& spec);  // a mapping
+[[nodiscard]] PipelineSpec read_pipeline_yaml(YamlMap map);
+
+}  // namespace unstarve

@@ -1,0 +1,52 @@
+#include "unstarve/pipeline/spec_yaml.h"
+
+#include <catch2/catch.hpp>
+
+#include "unstarve/core/error.h"
+
+namespace unstarve {
+namespace {
+
+PipelineSpec round_trip(const PipelineSpec& spec) {
+  YAML::Emitter out;
+  write_yaml(out, spec);
+  return read_pipeline_yaml(YamlMap::parse(out.c_str(), "test.yaml"));
+}
+
+PipelineSpec read(const std::string& text) { return read_pipeline_yaml(YamlMap::parse(text, "p.yaml")); }
+
+TEST_CASE("a spec survives being written and read") {
+  PipelineSpec spec;
+  CHECK(round_trip(spec) == spec);
+  spec.source = {"a \"quoted\": path # with: all", "train"};
+  spec.order = {false, 0xffffffffffffffffULL, 3, 8};
+  spec.decode = {false, true};
+  spec.operations = training_operations(224);
+  spec.operations.push_back({"random_resized_crop", {{"size", {176}}, {"scale", {0.35, 1.0 / 3}}}});
+  spec.output = {ElementType::kBfloat16, Layout::kNhwc, kImagenetNormalisation};
+  spec.batch = {77, false};
+  spec.execution = {5, 0, false};
+  spec.errors = {OnError::kReplace, 12};
+  CHECK(round_trip(spec) == spec);
+}
+
+TEST_CASE("missing keys keep their defaults") { CHECK(read("batch: {size: 8}").execution == ExecutionSpec{}); }
+
+TEST_CASE("an operation without parameters may be a bare name") {
+  CHECK(read("operations:\n  - horizontal_flip\n").operations == std::vector<OpSpec>{{"horizontal_flip", {}}});
+}
+
+TEST_CASE("what is wrong is named with path, line, found and expected") {
+  CHECK_THROWS_WITH(read("batch:\n  size: many"), Catch::Contains("p.yaml.batch.size: line 2: found \"many\", expected a whole number"));
+  CHECK_THROWS_WITH(read("batch: {sise: 3}"), Catch::Contains("p.yaml.batch.sise") && Catch::Contains("known here: drop_last, size"));
+  CHECK_THROWS_WITH(read("output: {type: int7}"), Catch::Contains("found \"int7\"") && Catch::Contains("bfloat16"));
+  CHECK_THROWS_WITH(read("output: {mean: [1, 2]}"), Catch::Contains("three numbers"));
+  CHECK_THROWS_WITH(read("operations: 3"), Catch::Contains("expected a list"));
+  CHECK_THROWS_WITH(read("operations: [[1]]"), Catch::Contains("entry 0"));
+  CHECK_THROWS_WITH(read("batch: 3"), Catch::Contains("expected a mapping"));
+  CHECK_THROWS_WITH(read("a: [1, 2"), Catch::Contains("not YAML"));
+  CHECK_THROWS_AS(read("order: {seed: -1}"), Error);
+}
+
+}  // namespace
+}  // namespace unstarve
