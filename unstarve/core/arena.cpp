@@ -43,8 +43,8 @@ Arena::Arena(ByteBudget& budget, std::string who, std::size_t block_bytes)
 
 std::uint8_t* Arena::allocate(std::size_t bytes, std::size_t alignment) {
   if (!std::has_single_bit(alignment) || alignment > 64) {
-    throw Error(ErrorKind::kArgument, fmt::format("arena of {}: alignment {}, expected a power of two up to 64", who_,
-                                                  alignment));
+    throw Error(ErrorKind::kArgument,
+                fmt::format("arena of {}: alignment {}, expected a power of two up to 64", who_, alignment));
   }
   for (; block_ < blocks_.size(); ++block_, offset_ = 0) {
     const std::size_t start = (offset_ + alignment - 1) & ~(alignment - 1);

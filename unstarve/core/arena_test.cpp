@@ -126,8 +126,7 @@ TEST_CASE("an arena that its budget refuses stays usable, and gives all back in 
   {
     Arena arena(budget, "worker 3", 1024);
     (void)arena.allocate(1000);
-    CHECK_THROWS_WITH(arena.allocate(4000),
-                      "memory budget: worker 3 asks for 4032 bytes, 3072 of 4096 bytes are left");
+    CHECK_THROWS_WITH(arena.allocate(4000), "memory budget: worker 3 asks for 4032 bytes, 3072 of 4096 bytes are left");
     CHECK_THROWS_AS(arena.allocate(SIZE_MAX), Error);
     CHECK(arena.allocate(2000) != nullptr);
     CHECK(budget.used() == arena.reserved());

@@ -72,7 +72,8 @@ TEST_CASE("counters for nobody or nothing are refused") {
 
 TEST_CASE("two workers never share a cache line") {
   StageCounters counters({"a"}, 2);
-  const auto distance = reinterpret_cast<const char*>(&counters.worker(1)) - reinterpret_cast<const char*>(&counters.worker(0));
+  const auto distance =
+      reinterpret_cast<const char*>(&counters.worker(1)) - reinterpret_cast<const char*>(&counters.worker(0));
   CHECK(reinterpret_cast<std::uintptr_t>(&counters.worker(0)) % 64 == 0);
   CHECK(distance % 64 == 0);
 }

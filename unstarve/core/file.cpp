@@ -80,7 +80,8 @@ std::string read_text_file(const fs::path& path) {
   const Descriptor file(open_for_reading(path));
   struct stat info {};
   std::string text;
-  if (::fstat(file.get(), &info) == 0 && S_ISREG(info.st_mode)) text.reserve(static_cast<std::size_t>(info.st_size) + 1);
+  if (::fstat(file.get(), &info) == 0 && S_ISREG(info.st_mode))
+    text.reserve(static_cast<std::size_t>(info.st_size) + 1);
   // Read to the end rather than to the size: files of /proc claim to be empty.
   char chunk[16384];
   while (true) {

@@ -1,9 +1,9 @@
 #include "unstarve/core/file.h"
 
-#include <catch2/catch.hpp>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <csignal>

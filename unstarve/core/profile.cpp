@@ -27,7 +27,8 @@ const json& field(const json& object, const std::string& where, const char* name
 // Strict: JSON that says 1.5 or "3" where an integer belongs was not written by us.
 void read(const json& object, const std::string& where, const char* name, std::int64_t& into) {
   const json& value = field(object, where, name);
-  const bool fits = value.is_number_integer() && !(value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX);
+  const bool fits =
+      value.is_number_integer() && !(value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX);
   if (!fits) refuse(where + "." + name, value.dump(), "an integer");
   into = value.get<std::int64_t>();
 }
@@ -74,8 +75,7 @@ std::string to_json(const Profile& profile) {
     out["stages"].push_back({{"name", s.name}, {"samples", s.samples}, {"busy_ns", s.busy_ns}, {"bytes", s.bytes}});
   }
   for (const StepPart& p : profile.step) {
-    out["step"].push_back(
-        {{"name", p.name}, {"mean_ms", p.mean_ms}, {"median_ms", p.median_ms}, {"p95_ms", p.p95_ms}});
+    out["step"].push_back({{"name", p.name}, {"mean_ms", p.mean_ms}, {"median_ms", p.median_ms}, {"p95_ms", p.p95_ms}});
   }
   for (const UtilisationPoint& u : profile.utilisation) {
     out["utilisation"].push_back({{"seconds", u.seconds}, {"utilisation", u.utilisation}});
@@ -94,8 +94,8 @@ Profile profile_from_json(const std::string& text) {
   Profile profile;
   read(in, top, "version", profile.version);
   if (profile.version != kProfileVersion) {
-    throw Error(ErrorKind::kInput, fmt::format("profile: version {}, this program reads version {}", profile.version,
-                                               kProfileVersion));
+    throw Error(ErrorKind::kInput,
+                fmt::format("profile: version {}, this program reads version {}", profile.version, kProfileVersion));
   }
   read(in, top, "wall_ns", profile.wall_ns);
   read(in, top, "samples", profile.samples);

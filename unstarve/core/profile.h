@@ -14,10 +14,10 @@ inline constexpr int kProfileVersion = 1;
 
 // One stage of the loader, summed over its worker threads.
 struct StageProfile {
-  std::string name;           // "read", "decode", "augment", "store", "wait"
-  std::int64_t samples = 0;   // samples that passed
-  std::int64_t busy_ns = 0;   // thread time spent (estimated from a sample of timed records)
-  std::int64_t bytes = 0;     // bytes that came out of the stage
+  std::string name;          // "read", "decode", "augment", "store", "wait"
+  std::int64_t samples = 0;  // samples that passed
+  std::int64_t busy_ns = 0;  // thread time spent (estimated from a sample of timed records)
+  std::int64_t bytes = 0;    // bytes that came out of the stage
 };
 
 // One part of a step as the consumer saw it: wait, copy, forward, backward, optimiser, ...; parts sum to wall time.
@@ -40,7 +40,7 @@ struct Profile {
   std::int64_t batches = 0;
   int loader_threads = 0;
   int prefetch_batches = 0;
-  double cpu_cores_busy = 0;        // process CPU time / wall time
+  double cpu_cores_busy = 0;  // process CPU time / wall time
   std::vector<StageProfile> stages;
   std::vector<StepPart> step;
   std::vector<UtilisationPoint> utilisation;

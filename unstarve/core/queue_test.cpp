@@ -103,9 +103,7 @@ TEST_CASE("many producers and consumers pass every item exactly once") {
   for (const auto& count : seen) REQUIRE(count == 1);
 }
 
-TEST_CASE("a queue without room for one item is refused") {
-  CHECK_THROWS_AS(BoundedQueue<int>(0), unstarve::Error);
-}
+TEST_CASE("a queue without room for one item is refused") { CHECK_THROWS_AS(BoundedQueue<int>(0), unstarve::Error); }
 
 TEST_CASE("a queue lets go of what was popped") {
   BoundedQueue<std::shared_ptr<int>> queue(4);

@@ -49,7 +49,8 @@ double student_t_975(int degrees) {
 RatioInterval ratio_interval(std::span<const double> numerator, std::span<const double> denominator) {
   if (numerator.size() != denominator.size() || numerator.empty()) {
     throw Error(ErrorKind::kArgument, fmt::format("ratio interval: {} numerators and {} denominators, expected equally "
-                                                  "many and at least one", numerator.size(), denominator.size()));
+                                                  "many and at least one",
+                                                  numerator.size(), denominator.size()));
   }
   std::vector<double> logs(numerator.size());
   double sum = 0;

@@ -9,9 +9,9 @@
 namespace unstarve {
 
 struct Topology {
-  int online = 1;          // processors of the machine
-  int affinity = 1;        // in this process's affinity mask (includes the cpuset)
-  double quota = 0;        // cgroup CPU quota in cores, 0 when none (v2 cpu.max or v1 cfs_quota, the least along the path)
+  int online = 1;    // processors of the machine
+  int affinity = 1;  // in this process's affinity mask (includes the cpuset)
+  double quota = 0;  // cgroup CPU quota in cores, 0 when none (v2 cpu.max or v1 cfs_quota, the least along the path)
   int numa_nodes = 1;
   int threads_per_core = 1;
 

@@ -1,7 +1,7 @@
 #include "unstarve/core/topology.h"
 
-#include <catch2/catch.hpp>
 #include <stdlib.h>
+#include <catch2/catch.hpp>
 
 #include <fstream>
 #include <initializer_list>
@@ -57,13 +57,13 @@ TEST_CASE("a desktop without limits: every processor, two threads to a core") {
 }
 
 TEST_CASE("cgroup v2 in a container with its own namespace") {
-  const Tree tree{{"sys/devices/system/cpu/online", "0-63\n"},
-                  {"sys/devices/system/node/online", "0-1\n"},
-                  {"proc/self/status", "Cpus_allowed_list:\t0-63\n"},
-                  {"proc/self/cgroup", "0::/\n"},
-                  {"proc/self/mountinfo",
-                   "900 880 0:27 / /sys/fs/cgroup ro,nosuid,nodev,noexec - cgroup2 cgroup rw,nsdelegate\n"},
-                  {"sys/fs/cgroup/cpu.max", "250000 100000\n"}};
+  const Tree tree{
+      {"sys/devices/system/cpu/online", "0-63\n"},
+      {"sys/devices/system/node/online", "0-1\n"},
+      {"proc/self/status", "Cpus_allowed_list:\t0-63\n"},
+      {"proc/self/cgroup", "0::/\n"},
+      {"proc/self/mountinfo", "900 880 0:27 / /sys/fs/cgroup ro,nosuid,nodev,noexec - cgroup2 cgroup rw,nsdelegate\n"},
+      {"sys/fs/cgroup/cpu.max", "250000 100000\n"}};
   const Topology t = tree.read();
   CHECK(t.quota == 2.5);
   CHECK(t.numa_nodes == 2);

@@ -1,0 +1,67 @@
+# The commands of this tree. They are thin: CMake presets, ctest and the scripts of tools/ do the work.
+#
+#   JOBS=N        how many compilers run at once (all processors this process may use)
+#   SETUP=no      do not install anything; take what is there
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+JOBS ?= $(shell nproc)
+export CTEST_OUTPUT_ON_FAILURE := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+ifeq ($(SETUP),no)
+setup_for = @true
+else
+setup_for = @tools/setup.sh $(1)
+endif
+
+# Configures once; ninja does it again whenever a CMake file or the set of sources changes.
+configure = @test -f build/build.ninja || cmake --preset release
+
+.PHONY: help setup setup-build build demo test test-long bench sanitize fuzz format lint clean
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup:  ## install what building and testing need (tells the size first)
+	$(call setup_for,build test)
+
+setup-build:
+	$(call setup_for,build)
+
+build: setup-build  ## build/unstarve
+	$(configure)
+	@cmake --build build --target unstarve -j $(JOBS)
+
+demo: build  ## three minutes: two ladders and an HTML report
+	@tools/demo.sh
+
+test: setup  ## build everything and run every test
+	$(configure)
+	@cmake --build build -j $(JOBS)
+	@ctest --preset release
+
+test-long: setup  ## the tests that take minutes each
+	$(configure)
+	@cmake --build build -j $(JOBS)
+	@ctest --preset release -C long -R '[.]long$$'
+
+bench: build  ## compare with other loaders side by side: make bench [ONLY=regex]
+	@ONLY='$(ONLY)' tools/bench.sh
+
+sanitize: setup  ## tests and fuzz corpora under ASan+UBSan, threads under TSan
+	@JOBS=$(JOBS) tools/sanitize.sh
+
+fuzz:  ## a minute of libFuzzer per target: make fuzz [ONLY=regex] [SECONDS_EACH=60]
+	$(call setup_for,build dev)
+	@JOBS=$(JOBS) ONLY='$(ONLY)' tools/fuzz.sh $(or $(SECONDS_EACH),60)
+
+format:  ## rewrite the sources by clang-format
+	$(call setup_for,build dev)
+	@tools/format.sh
+
+lint:  ## clang-tidy, format and layers, without changing anything: make lint [ONLY=regex]
+	$(call setup_for,build dev)
+	@JOBS=$(JOBS) ONLY='$(ONLY)' tools/lint.sh
+
+clean:  ## remove every build folder; .venv stays
+	@rm -rf build build-debug build-light build-asan build-tsan build-fuzz

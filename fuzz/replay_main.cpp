@@ -1,0 +1,158 @@
+// Runs a fuzz target over its corpus without libFuzzer: every file as it is, then fixed mutations of the files.
+//
+//   NAME_fuzz FOLDER [MUTATIONS]    every file of FOLDER, then MUTATIONS (2,000) of them in turn
+//   NAME_fuzz FILE                  this one input
+//
+// The mutations are a function of their number, so a failure repeats. When the target dies, the input that killed it is
+// left in the working folder as crash-NAME_fuzz, and a line says which it was. An empty corpus is a failure.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "unstarve/core/error.h"
+#include "unstarve/core/file.h"
+#include "unstarve/core/random.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+// Defined in programs built with AddressSanitizer, which ends the process without raising a signal.
+extern "C" void __sanitizer_set_death_callback(void (*callback)()) __attribute__((weak));
+
+namespace {
+
+namespace fs = std::filesystem;
+using Bytes = std::vector<std::uint8_t>;
+
+// What is being run, for the handlers.
+const std::uint8_t* g_data = nullptr;
+std::size_t g_size = 0;
+std::string g_what, g_crash_name;
+
+// Only calls that are allowed in a signal handler.
+void leave_input() {
+  if (g_data == nullptr) return;
+  const int fd = ::open(g_crash_name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  bool written = fd >= 0;
+  for (std::size_t at = 0; written && at < g_size;) {
+    const ssize_t n = ::write(fd, g_data + at, g_size - at);
+    written = n > 0;
+    if (written) at += static_cast<std::size_t>(n);
+  }
+  if (fd >= 0) ::close(fd);
+  for (const std::string& part : {g_what,
+                                  std::string(written ? ": killed the target; input left in "
+                                                      : ": killed the target; "
+                                                        "its input could not be left in "),
+                                  g_crash_name}) {
+    if (::write(STDERR_FILENO, part.data(), part.size()) < 0) return;
+  }
+  if (::write(STDERR_FILENO, "\n", 1) < 0) return;
+  g_data = nullptr;
+}
+
+void on_signal(int number) {
+  leave_input();
+  std::signal(number, SIG_DFL);
+  std::raise(number);
+}
+
+void run(const Bytes& input, std::string what) {
+  // A block of exactly the input's size, so that a sanitizer sees a read of one byte too many.
+  const Bytes exact(input.begin(), input.end());
+  g_what = std::move(what);
+  g_size = exact.size();
+  g_data = exact.data() != nullptr ? exact.data() : reinterpret_cast<const std::uint8_t*>("");
+  LLVMFuzzerTestOneInput(g_data, g_size);
+  g_data = nullptr;
+}
+
+// One to four changes: cut the end, flip bits, set a byte to a telling value, remove or repeat a piece, splice in a piece
+// of another file.
+Bytes mutate(const std::vector<Bytes>& corpus, std::size_t file, std::uint64_t number) {
+  constexpr std::uint8_t kTelling[] = {0x00, 0x01, 0x7f, 0x80, 0xd8, 0xff};
+  unstarve::Random random(0x66757a7a, 0, number, 0);
+  const auto below = [&](std::size_t n) {
+    return static_cast<std::size_t>(random.below(static_cast<std::uint32_t>(n)));
+  };
+  Bytes bytes = corpus[file];
+  for (std::size_t change = 1 + below(4); change > 0; --change) {
+    const std::size_t at = bytes.empty() ? 0 : below(bytes.size());
+    const std::size_t length = bytes.empty() ? 0 : 1 + below(std::min<std::size_t>(bytes.size() - at, 64));
+    const auto place = bytes.begin() + static_cast<std::ptrdiff_t>(at);
+    switch (bytes.empty() ? 5 : below(6)) {
+      case 0: bytes.resize(at); break;
+      case 1: bytes[at] = static_cast<std::uint8_t>(bytes[at] ^ (1u << below(8))); break;
+      case 2: bytes[at] = kTelling[below(std::size(kTelling))]; break;
+      case 3: bytes.erase(place, place + static_cast<std::ptrdiff_t>(length)); break;
+      case 4: {
+        const Bytes piece(place, place + static_cast<std::ptrdiff_t>(length));
+        bytes.insert(place, piece.begin(), piece.end());
+        break;
+      }
+      default: {
+        const Bytes& other = corpus[below(corpus.size())];
+        if (other.empty()) break;
+        const std::size_t from = below(other.size());
+        const std::size_t piece = std::min(other.size() - from, 1 + below(256));
+        const auto begin = other.begin() + static_cast<std::ptrdiff_t>(from);
+        bytes.insert(place, begin, begin + static_cast<std::ptrdiff_t>(piece));
+      }
+    }
+  }
+  return bytes;
+}
+
+Bytes read_bytes(const fs::path& path) {
+  const std::string text = unstarve::read_text_file(path);
+  return {text.begin(), text.end()};
+}
+
+int replay(const fs::path& corpus_path, std::uint64_t mutations) {
+  std::vector<fs::path> paths;
+  if (fs::is_directory(corpus_path)) {
+    for (const auto& entry : fs::directory_iterator(corpus_path)) paths.push_back(entry.path());
+    std::sort(paths.begin(), paths.end());
+  } else {
+    paths.push_back(corpus_path);
+    mutations = 0;
+  }
+  if (paths.empty()) throw unstarve::Error(unstarve::ErrorKind::kInput, corpus_path.string() + ": the corpus is empty");
+  std::vector<Bytes> corpus;
+  for (const fs::path& path : paths) {
+    corpus.push_back(read_bytes(path));
+    run(corpus.back(), path.string());
+  }
+  for (std::uint64_t number = 0; number < mutations; ++number) {
+    const std::size_t file = number % corpus.size();
+    run(mutate(corpus, file, number), paths[file].string() + ", mutation " + std::to_string(number));
+  }
+  std::printf("%zu files and %llu mutations\n", corpus.size(), static_cast<unsigned long long>(mutations));
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2 || argc > 3) {
+    std::fprintf(stderr, "usage: %s FOLDER [MUTATIONS] | FILE\n", argv[0]);
+    return 2;
+  }
+  g_crash_name = "crash-" + fs::path(argv[0]).filename().string();
+  for (const int number : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL}) std::signal(number, on_signal);
+  if (__sanitizer_set_death_callback != nullptr) __sanitizer_set_death_callback(leave_input);
+  try {
+    return replay(argv[1], argc == 3 ? std::stoull(argv[2]) : 2000);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "%s: %s\n", g_what.empty() ? argv[0] : g_what.c_str(), e.what());
+    leave_input();
+    return 1;
+  }
+}

@@ -1,0 +1,73 @@
+"""tools/check_layers.py catches each kind of violation, at its file and line, and nothing else."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CHECKER = Path(__file__).resolve().parents[2] / "tools" / "check_layers.py"
+
+
+def check(root: Path, files: dict[str, str]) -> tuple[int, list[str]]:
+    """Exit code and printed lines for a tree of these files (and a core/error.h to include)."""
+    for name, text in {"unstarve/core/error.h": "", **files}.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    result = subprocess.run([sys.executable, str(CHECKER), str(root)], capture_output=True, text=True, check=False)
+    return result.returncode, result.stdout.splitlines()
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"unstarve/core/error.cpp": '#include "unstarve/core/error.h"\n'},
+        {"unstarve/ops/a.h": '#include <vector>\n#include "unstarve/core/error.h"\n'},
+        {"unstarve/train/a.cpp": "#include <torch/torch.h>\n"},
+        {"unstarve/device/cuda/a.cu": "#include <cuda_runtime.h>\n"},
+        {"unstarve/core/a.h": '// #include "unstarve/jobs/none.h"\n'},
+        {"unstarve/jobs/a.h": "", "cli/main.cpp": '#include "unstarve/jobs/a.h"\n'},
+        {"unstarve/jobs/a.h": "", "fuzz/a_fuzz.cpp": '#include "unstarve/jobs/a.h"\n'},
+        {"cmake/torch_pch.h": "#include <torch/torch.h>\n"},
+    ],
+)
+def test_accepts(tmp_path: Path, files: dict[str, str]) -> None:
+    code, lines = check(tmp_path, files)
+    assert (code, lines[-1].split(", ")[1]) == (0, "0 violations"), lines
+
+
+@pytest.mark.parametrize(
+    ("files", "where", "reason"),
+    [
+        (
+            {"unstarve/ops/a.h": "", "unstarve/core/b.h": '#pragma once\n#include "unstarve/ops/a.h"\n'},
+            "unstarve/core/b.h:2:", "core (rank 0) includes unstarve/ops/a.h (rank 2)",
+        ),
+        (
+            {"unstarve/ops/a.h": "", "unstarve/storage/b.cpp": '#  include "unstarve/ops/a.h"\n'},
+            "unstarve/storage/b.cpp:1:", "storage (rank 2) includes unstarve/ops/a.h (rank 2)",
+        ),
+        ({"unstarve/ops/b.cpp": '#include "unstarve/core/none.h"\n'}, "unstarve/ops/b.cpp:1:", "does not exist"),
+        ({"tests/b.cpp": '#include "unstarve/core/none.h"\n'}, "tests/b.cpp:1:", "does not exist"),
+        ({"unstarve/ops/b.cpp": "#include <unstarve/core/error.h>\n"}, "unstarve/ops/b.cpp:1:", "is ours"),
+        ({"unstarve/core/b.cpp": '#include "error.h"\n'}, "unstarve/core/b.cpp:1:", "path from the root"),
+        ({"unstarve/ops/b.cpp": "#include <torch/torch.h>\n"}, "unstarve/ops/b.cpp:1:", "libtorch's torch/torch.h in ops"),
+        ({"unstarve/pipeline/b.h": "#include <ATen/ATen.h>\n"}, "unstarve/pipeline/b.h:1:", "libtorch's ATen/ATen.h"),
+        ({"cli/b.cpp": "#include <torch/torch.h>\n"}, "cli/b.cpp:1:", "libtorch's torch/torch.h in cli"),
+        ({"unstarve/device/b.cpp": "#include <cuda_runtime.h>\n"}, "unstarve/device/b.cpp:1:", "CUDA's cuda_runtime.h"),
+        ({"unstarve/train/cuda/b.cu": "#include <cuda.h>\n"}, "unstarve/train/cuda/b.cu:1:", "CUDA's cuda.h"),
+        ({"unstarve/extras/b.cpp": ""}, "unstarve/extras/b.cpp:1:", "has no rank"),
+    ],
+)  # fmt: skip
+def test_catches(tmp_path: Path, files: dict[str, str], where: str, reason: str) -> None:
+    code, lines = check(tmp_path, files)
+    assert code == 1
+    assert lines[-1].endswith("1 violations"), lines
+    assert lines[0].startswith(where) and reason in lines[0], lines
+
+
+def test_an_empty_tree_is_no_pass(tmp_path: Path) -> None:
+    assert subprocess.run([sys.executable, str(CHECKER), str(tmp_path)], capture_output=True, check=False).returncode == 1
