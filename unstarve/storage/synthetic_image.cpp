@@ -18,7 +18,7 @@ constexpr std::uint32_t kSceneStream = 0xF00;
 constexpr std::uint32_t kGrainStream = 0xF01;
 
 constexpr int kSupersampleBelow = 96;  // sides under this are drawn with kSupersample^2 samples per pixel
-constexpr int kSupersample = 3;
+constexpr int kSupersample = 2;
 
 struct Colour {
   float r = 0, g = 0, b = 0;
@@ -188,7 +188,8 @@ Scene compose(const SyntheticSet& set, std::uint64_t id, Size size, Random& rand
   scene.light_y = uniform(random, -35, 35) / height;
   scene.cloud = uniform(random, 4, 22);
   scene.detail = uniform(random, 2, 16);
-  scene.grain = uniform(random, 3, 15);
+  // Photographs scaled down to icons have lost most of their grain.
+  scene.grain = side < kSupersampleBelow ? uniform(random, 2, 10) : uniform(random, 6, 24);
   return scene;
 }
 

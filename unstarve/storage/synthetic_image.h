@@ -6,7 +6,7 @@
 // no information, so that a mean colour does not give the class away; a small convolutional network learns it.
 //
 // Function:  the pixels depend on (seed, id, classes, size) and nothing else; equal for equal builds.
-// Threads:   pure apart from `out`. Cost: about 10 ns per pixel at 500 pixels; small images are drawn with 9 samples per
+// Threads:   pure apart from `out`. Cost: about 20 ns per pixel at 500 pixels; small images are drawn with 4 samples per
 //            pixel, so that 32 x 32 shows its shapes.
 
 #include <cstdint>

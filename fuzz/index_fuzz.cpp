@@ -1,0 +1,73 @@
+// Any bytes as an index sidecar. Checksums hide what lies behind them from a fuzzer, so the input is read twice: as it is,
+// and with the checksums of header, sections, records and tables put right.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "unstarve/core/error.h"
+#include "unstarve/storage/crc32.h"
+#include "unstarve/storage/index_layout.h"
+#include "unstarve/storage/index_sidecar.h"
+#include "unstarve/storage/little_endian.h"
+
+namespace {
+
+using namespace unstarve;
+using namespace unstarve::index_layout;
+
+void read_everything(std::span<const std::uint8_t> bytes) {
+  std::uint64_t sum = 0;
+  try {
+    const IndexView view(bytes, "fuzz");
+    for (std::uint64_t id = 0; id < view.size(); ++id) {
+      sum += view.record(id).offset + view.record(id).height;
+      for (int kind = 0; kind < static_cast<int>(view.blob_names().size()); ++kind) {
+        try {
+          for (const std::uint8_t byte : view.blob(kind, id)) sum += byte;
+        } catch (const Error&) {
+        }
+      }
+    }
+  } catch (const Error&) {
+  }
+  volatile std::uint64_t keep = sum;  // the reads must happen
+  (void)keep;
+}
+
+void put(std::vector<std::uint8_t>& bytes, std::size_t at, std::uint64_t value, std::size_t width) {
+  for (std::size_t i = 0; i < width; ++i, value >>= 8) bytes[at + i] = static_cast<std::uint8_t>(value);
+}
+
+void mend_checksums(std::vector<std::uint8_t>& bytes) {
+  if (bytes.size() < kHeaderBytes) return;
+  const std::span<const std::uint8_t> all(bytes);
+  std::copy(kMagic.begin(), kMagic.end(), bytes.begin());
+  put(bytes, 8, kIndexVersion, 4);
+  put(bytes, 40, bytes.size(), 8);
+  const std::uint64_t count = load_little<std::uint64_t>(bytes.data() + 16);
+  const std::size_t room = (bytes.size() - kHeaderBytes) / kSectionBytes;
+  const std::size_t sections = std::min<std::size_t>(load_little<std::uint32_t>(bytes.data() + 12), room);
+  for (std::size_t i = 0; i < sections; ++i) {
+    const std::size_t entry = kHeaderBytes + i * kSectionBytes;
+    const std::uint64_t offset = load_little<std::uint64_t>(bytes.data() + entry + 24);
+    std::uint64_t length = load_little<std::uint64_t>(bytes.data() + entry + 32);
+    if (offset > bytes.size() || length > bytes.size() - offset) continue;
+    if (load_little<std::uint32_t>(bytes.data() + entry + 44) == kBlobsKind && count <= length / kBlobEntryBytes) {
+      length = count * kBlobEntryBytes;
+    }
+    put(bytes, entry + 40, crc32(all.subspan(offset, length)), 4);
+  }
+  put(bytes, 48, crc32(all.subspan(kHeaderBytes, sections * kSectionBytes)), 4);
+  put(bytes, 52, crc32(all.first(52)), 4);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  read_everything({data, size});
+  std::vector<std::uint8_t> mended(data, data + size);
+  mend_checksums(mended);
+  read_everything(mended);
+  return 0;
+}

@@ -1,0 +1,20 @@
+#pragma once
+// The constants of the index sidecar's layout, drawn in index_sidecar.h. Shared by its reader and its writer.
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace unstarve::index_layout {
+
+inline constexpr std::string_view kMagic = "UNSTIDX\n";
+inline constexpr std::size_t kHeaderBytes = 56;
+inline constexpr std::size_t kSectionBytes = 48;
+inline constexpr std::size_t kRecordBytes = 32;
+inline constexpr std::size_t kBlobEntryBytes = 16;
+inline constexpr std::size_t kAlignment = 8;
+inline constexpr std::uint32_t kRecordsKind = 1;
+inline constexpr std::uint32_t kBlobsKind = 2;
+inline constexpr std::string_view kRecordsName = "records";
+
+}  // namespace unstarve::index_layout

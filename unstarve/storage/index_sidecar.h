@@ -1,0 +1,140 @@
+#pragma once
+// The index sidecar: a file beside a data set that remembers what one pass over it found, so that later runs need none.
+//
+// It holds where each record lies, its label and size, and any number of named blobs per record (the bit positions in a
+// JPEG, say). It is a cache: when it is missing, stale or damaged it is made again, and nothing else depends on it.
+//
+// Layout, version 1, all numbers little-endian, all sections aligned to 8:
+//
+//   0   magic "UNSTIDX\n"                     8 bytes
+//   8   version                               u32
+//   12  sections                              u32
+//   16  records                               u64
+//   24  bytes of the data set                 u64   \  fingerprint: another value means the data changed
+//   32  its last change, ns since 1970        i64   /
+//   40  bytes of this file                    u64
+//   48  CRC-32 of the section table           u32
+//   52  CRC-32 of bytes 0..51                 u32
+//   56  section table, 48 bytes each:
+//         name, ended and filled by NUL       24 bytes   "records", or the name of a kind of blob
+//         offset from the file's start        u64
+//         bytes                               u64
+//         CRC-32 of the part that is checked  u32        records: all of it; blobs: the table
+//         kind                                u32        1 records, 2 blobs
+//   ..  records, 32 bytes each:  offset u64 | length u64 | file u32 | label i32 | width u32 | height u32
+//   ..  blobs:  a table of 16 bytes per record:  offset from the table's end u64 | length u32 | CRC-32 u32,
+//               then the blobs' bytes; length 0 means that the record has none
+//
+// Ownership: IndexSidecar owns the map of the file; blob() and the bytes it gives borrow from it.
+// Threads:   read-only after opening.
+// Failure:   read_index() tells missing, stale and damaged apart as values; blob() throws Error(kInput) for damaged bytes.
+// Cost:      opening checks everything but the blobs' bytes, which are checked one by one when they are asked for.
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "unstarve/core/file.h"
+
+namespace unstarve {
+
+inline constexpr std::uint32_t kIndexVersion = 1;
+inline constexpr std::size_t kIndexNameBytes = 24;  // with at least one NUL
+
+// What tells that a data set is still the one that was indexed.
+struct Fingerprint {
+  std::uint64_t bytes = 0;
+  std::int64_t changed_ns = 0;
+  friend bool operator==(const Fingerprint&, const Fingerprint&) = default;
+};
+
+// Sizes added, the latest change. Throws Error(kIo) with the path.
+[[nodiscard]] Fingerprint fingerprint_of(std::span<const std::filesystem::path> files);
+
+struct IndexRecord {
+  std::uint64_t offset = 0;  // in its file
+  std::uint64_t length = 0;
+  std::uint32_t file = 0;    // number of the file in the data set's own order
+  std::int32_t label = -1;   // -1: none
+  std::uint32_t width = 0;   // upright; 0: not known
+  std::uint32_t height = 0;
+  friend bool operator==(const IndexRecord&, const IndexRecord&) = default;
+};
+
+struct IndexBlobs {
+  std::string name;                               // 1 to 23 bytes of [a-z0-9-], not "records"
+  std::vector<std::vector<std::uint8_t>> blobs;  // one per record, empty for none
+};
+
+// Throws Error(kArgument) for names that are not allowed or come twice, or blobs that are not one per record or over
+// 4 GiB; Error(kIo) when writing fails, and then nothing is left under `path`.
+void write_index(const std::filesystem::path& path, const Fingerprint& fingerprint,
+                 std::span<const IndexRecord> records, std::span<const IndexBlobs> blobs = {});
+
+// The bytes of an index, checked. Borrows them: parsing and owning are apart so that the parser can be fuzzed.
+class IndexView {
+ public:
+  // Throws Error(kInput) for damage; `name` stands for the file in messages.
+  IndexView(std::span<const std::uint8_t> bytes, std::string name);
+
+  [[nodiscard]] const Fingerprint& fingerprint() const { return fingerprint_; }
+  [[nodiscard]] std::uint64_t size() const { return count_; }
+  // Precondition: id < size().
+  [[nodiscard]] IndexRecord record(std::uint64_t id) const;
+  [[nodiscard]] std::vector<std::string> blob_names() const;
+  // Number of the kind of blob for blob(), -1 if the file has none of that name.
+  [[nodiscard]] int blob_kind(std::string_view name) const;
+  // Precondition: 0 <= kind < blob_names().size(), id < size(). Empty when the record has none. Throws Error(kInput).
+  [[nodiscard]] std::span<const std::uint8_t> blob(int kind, std::uint64_t id) const;
+
+ private:
+  struct Blobs {
+    std::string name;
+    std::span<const std::uint8_t> table;
+    std::span<const std::uint8_t> bytes;
+  };
+
+  void add_section(std::uint32_t number, std::span<const std::uint8_t> entry);
+  [[noreturn]] void damaged(std::uint64_t offset, const std::string& what) const;
+
+  std::span<const std::uint8_t> bytes_;
+  std::string name_;
+  Fingerprint fingerprint_;
+  std::uint64_t count_ = 0;
+  bool has_records_ = false;
+  std::span<const std::uint8_t> records_;
+  std::vector<Blobs> blobs_;
+};
+
+class IndexSidecar {
+ public:
+  // Throws Error(kIo) or Error(kInput); read_index() is what tells the reasons apart.
+  explicit IndexSidecar(const std::filesystem::path& path) : map_(path), view_(map_.bytes(), path.string()) {}
+  [[nodiscard]] const IndexView& view() const { return view_; }
+
+ private:
+  MappedFile map_;
+  IndexView view_;
+};
+
+enum class IndexState { kGood, kMissing, kStale, kDamaged };
+
+struct IndexReading {
+  IndexState state = IndexState::kMissing;
+  std::string reason;                   // why it is not good, for a message
+  std::optional<IndexSidecar> sidecar;  // when it is good
+};
+
+// Stale: made of other data, or by another version of the format. Throws Error(kIo) when the file is there but cannot be
+// read.
+[[nodiscard]] IndexReading read_index(const std::filesystem::path& path, const Fingerprint& expected);
+
+// Where the sidecar of `data` lies: "<data>.unstarve-index".
+[[nodiscard]] std::filesystem::path index_path(const std::filesystem::path& data);
+
+}  // namespace unstarve

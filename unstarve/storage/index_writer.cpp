@@ -1,0 +1,134 @@
+// Writing of the index sidecar; the layout is drawn in index_sidecar.h.
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <limits>
+#include <set>
+
+#include "unstarve/core/error.h"
+#include "unstarve/storage/crc32.h"
+#include "unstarve/storage/index_layout.h"
+#include "unstarve/storage/index_sidecar.h"
+#include "unstarve/storage/little_endian.h"
+
+namespace unstarve {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace index_layout;
+
+std::span<const std::uint8_t> as_bytes(std::string_view text) {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
+
+struct Section {
+  std::string name;
+  std::uint32_t kind;
+  std::size_t checked_bytes;  // of the front of `bytes`
+  std::string bytes;
+};
+
+Section records_section(std::span<const IndexRecord> records) {
+  Section section{std::string(kRecordsName), kRecordsKind, records.size() * kRecordBytes, {}};
+  section.bytes.reserve(section.checked_bytes);
+  for (const IndexRecord& record : records) {
+    append_little(section.bytes, record.offset);
+    append_little(section.bytes, record.length);
+    append_little(section.bytes, record.file);
+    append_little(section.bytes, record.label);
+    append_little(section.bytes, record.width);
+    append_little(section.bytes, record.height);
+  }
+  return section;
+}
+
+void check_name(const std::string& name, std::set<std::string>& used) {
+  const bool plain = std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+  });
+  if (!plain || name.empty() || name.size() >= kIndexNameBytes || name == kRecordsName || !used.insert(name).second) {
+    throw Error(ErrorKind::kArgument, "write index: the kind of blob '" + name + "' needs a name of its own, of 1 to " +
+                                          std::to_string(kIndexNameBytes - 1) + " characters a-z, 0-9 and -");
+  }
+}
+
+Section blobs_section(const IndexBlobs& kind, std::size_t records) {
+  if (kind.blobs.size() != records) {
+    throw Error(ErrorKind::kArgument, "write index: " + std::to_string(kind.blobs.size()) + " blobs '" + kind.name +
+                                          "' for " + std::to_string(records) + " records");
+  }
+  Section section{kind.name, kBlobsKind, records * kBlobEntryBytes, {}};
+  std::uint64_t offset = 0;
+  for (const std::vector<std::uint8_t>& blob : kind.blobs) {
+    if (blob.size() > std::numeric_limits<std::uint32_t>::max()) {
+      throw Error(ErrorKind::kArgument, "write index: a blob '" + kind.name + "' over 4 GiB");
+    }
+    append_little(section.bytes, offset);
+    append_little(section.bytes, static_cast<std::uint32_t>(blob.size()));
+    append_little(section.bytes, crc32(blob));
+    offset += blob.size();
+  }
+  section.bytes.reserve(section.bytes.size() + offset);
+  for (const std::vector<std::uint8_t>& blob : kind.blobs) section.bytes.append(blob.begin(), blob.end());
+  return section;
+}
+
+std::uint64_t aligned(std::uint64_t offset) { return (offset + kAlignment - 1) / kAlignment * kAlignment; }
+
+}  // namespace
+
+Fingerprint fingerprint_of(std::span<const fs::path> files) {
+  Fingerprint print;
+  for (const fs::path& file : files) {
+    struct stat status {};
+    if (::stat(file.c_str(), &status) != 0) throw io_error("look at", file.string(), errno);
+    print.bytes += static_cast<std::uint64_t>(status.st_size);
+    print.changed_ns = std::max(print.changed_ns, static_cast<std::int64_t>(status.st_mtim.tv_sec) * 1'000'000'000 +
+                                                      static_cast<std::int64_t>(status.st_mtim.tv_nsec));
+  }
+  return print;
+}
+
+void write_index(const fs::path& path, const Fingerprint& fingerprint, std::span<const IndexRecord> records,
+                 std::span<const IndexBlobs> blobs) {
+  std::vector<Section> sections{records_section(records)};
+  std::set<std::string> used;
+  for (const IndexBlobs& kind : blobs) {
+    check_name(kind.name, used);
+    sections.push_back(blobs_section(kind, records.size()));
+  }
+
+  std::string table;
+  std::uint64_t end = kHeaderBytes + sections.size() * kSectionBytes;
+  for (const Section& section : sections) {
+    const std::uint64_t offset = aligned(end);
+    table += section.name;
+    table.append(kIndexNameBytes - section.name.size(), '\0');
+    append_little(table, offset);
+    append_little(table, static_cast<std::uint64_t>(section.bytes.size()));
+    append_little(table, crc32(as_bytes(std::string_view(section.bytes).substr(0, section.checked_bytes))));
+    append_little(table, section.kind);
+    end = offset + section.bytes.size();
+  }
+
+  std::string file(kMagic);
+  append_little(file, kIndexVersion);
+  append_little(file, static_cast<std::uint32_t>(sections.size()));
+  append_little(file, static_cast<std::uint64_t>(records.size()));
+  append_little(file, fingerprint.bytes);
+  append_little(file, fingerprint.changed_ns);
+  append_little(file, end);
+  append_little(file, crc32(as_bytes(table)));
+  append_little(file, crc32(as_bytes(file)));
+  file += table;
+  file.reserve(end);
+  for (Section& section : sections) {
+    file.resize(aligned(file.size()), '\0');
+    file += section.bytes;
+    section.bytes = {};  // its memory is needed no more
+  }
+  write_file_atomically(path, file);
+}
+
+}  // namespace unstarve
