@@ -24,8 +24,8 @@ std::string text_of(Rect rect) {
   for (const std::uint8_t byte : bytes.first(std::min<std::size_t>(bytes.size(), 8))) {
     start += {' ', kDigits[byte >> 4], kDigits[byte & 15]};
   }
-  throw Error(ErrorKind::kInput, "not a JPEG or PNG image: the file of " + std::to_string(bytes.size()) +
-                                     " bytes begins with" + start);
+  throw Error(ErrorKind::kInput,
+              "not a JPEG or PNG image: the file of " + std::to_string(bytes.size()) + " bytes begins with" + start);
 }
 
 int divided_up(int value, int divisor) { return (value + divisor - 1) / divisor; }

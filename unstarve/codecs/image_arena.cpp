@@ -38,7 +38,7 @@ void ImageArena::reset() noexcept {
 void ImageArena::release() noexcept {
   while (last_ != nullptr) {
     Block* previous = last_->previous;
-    ::operator delete(last_, std::align_val_t{kAlign});
+    ::operator delete (last_, std::align_val_t{kAlign});
     last_ = previous;
   }
   used_ = 0;
@@ -46,7 +46,7 @@ void ImageArena::release() noexcept {
 }
 
 ImageArena::Block* ImageArena::add_block(std::size_t bytes) noexcept {
-  void* memory = ::operator new(bytes, std::align_val_t{kAlign}, std::nothrow);
+  void* memory = ::operator new (bytes, std::align_val_t{kAlign}, std::nothrow);
   if (memory == nullptr) return nullptr;
   last_ = new (memory) Block{last_, bytes};
   used_ = kHeader;

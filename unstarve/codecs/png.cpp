@@ -85,8 +85,8 @@ void on_read(png_structp png, png_bytep target, std::size_t count) {
 
 void decode_step(void* context) {
   auto& session = *static_cast<PngSession*>(context);
-  png_structp png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &session, on_error, on_warning, &session, on_malloc,
-                                             on_free);
+  png_structp png =
+      png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &session, on_error, on_warning, &session, on_malloc, on_free);
   session.png = png;
   if (png == nullptr) {
     session.out_of_memory = true;

@@ -138,6 +138,14 @@ JDIMENSION crop_columns(jpeg_decompress_struct& cinfo, const Rect& rect) {
   auto x = static_cast<JDIMENSION>(left);
   auto width = static_cast<JDIMENSION>(right - left);
   jpeg_crop_scanline(&cinfo, &x, &width);
+  // Version 2.1.5 forgets here that a component's own IDCT size may differ (4:1:0 at half size), and upsampling then
+  // ends too early.
+  for (int i = 0; i < cinfo.num_components; ++i) {
+    jpeg_component_info& component = cinfo.comp_info[i];
+    const auto samples = static_cast<JDIMENSION>(component.h_samp_factor * component.DCT_scaled_size);
+    const auto pixels = static_cast<JDIMENSION>(cinfo.max_h_samp_factor * cinfo.min_DCT_scaled_size);
+    component.downsampled_width = (cinfo.output_width * samples + pixels - 1) / pixels;
+  }
   return x;
 }
 
@@ -167,7 +175,8 @@ void decode_step(void* context) {
         cinfo.mem->alloc_sarray(reinterpret_cast<j_common_ptr>(&cinfo), JPOOL_IMAGE, samples, kRowsPerCall);
     std::copy(scratch, scratch + kRowsPerCall, rows);
   }
-  const std::size_t offset = (static_cast<std::size_t>(rect.x) - first) * static_cast<unsigned>(cinfo.output_components);
+  const std::size_t offset =
+      (static_cast<std::size_t>(rect.x) - first) * static_cast<unsigned>(cinfo.output_components);
 
   // Skipping lands inside the row of blocks that holds the line before ours, so the context that vertical upsampling
   // needs is decoded with it.

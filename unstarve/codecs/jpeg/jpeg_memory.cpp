@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <cstring>
 
-#include <jpeglib.h>
 #include <jerror.h>
+#include <jpeglib.h>
 
 #include "unstarve/codecs/image_arena.h"
 
@@ -57,8 +57,8 @@ JBLOCKARRAY alloc_block_rows(j_common_ptr cinfo, int, JDIMENSION blocks_per_row,
   return rows;
 }
 
-jvirt_barray_ptr request_coefficients(j_common_ptr cinfo, int, boolean, JDIMENSION blocks_per_row,
-                                      JDIMENSION row_count, JDIMENSION) {
+jvirt_barray_ptr request_coefficients(j_common_ptr cinfo, int, boolean, JDIMENSION blocks_per_row, JDIMENSION row_count,
+                                      JDIMENSION) {
   auto* array = static_cast<CoefficientArray*>(allocate(cinfo, sizeof(CoefficientArray)));
   Manager& manager = manager_of(cinfo);
   *array = {manager.arrays, nullptr, blocks_per_row, row_count, 0};
