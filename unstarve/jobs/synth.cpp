@@ -1,0 +1,251 @@
+#include "unstarve/jobs/synth.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "unstarve/codecs/encode.h"
+#include "unstarve/core/error.h"
+#include "unstarve/core/file.h"
+#include "unstarve/core/random.h"
+#include "unstarve/core/thread_pool.h"
+#include "unstarve/core/topology.h"
+#include "unstarve/storage/file_descriptor.h"
+#include "unstarve/storage/synthetic_image.h"
+#include "unstarve/storage/synthetic_shapes.h"
+
+namespace unstarve {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Tells whose the folder is, and what is in it. Raised when the drawing or the encoding changes.
+constexpr const char* kMarker = "unstarve-synth.json";
+constexpr int kGenerator = 1;
+constexpr std::uint32_t kFileStream = 0xF02;  // beside those of synthetic_image.cpp
+
+struct FileLook {
+  Size size;
+  int quality = 95;
+  ChromaSampling sampling = ChromaSampling::k444;
+};
+
+// Proportions, qualities and samplings as they are mixed in ImageNet: two thirds of its files have quality 96 and longer
+// side 500; 76 % are 4:4:4, 20 % 4:2:0, the rest 4:2:2 and grey.
+FileLook look_of(const SynthOptions& options, std::uint64_t id) {
+  Random random(options.seed, 0, id, kFileStream);
+  FileLook look;
+  const double kind = random.uniform();
+  const double proportion = random.uniform();
+  const bool upright = random.uniform() < 0.2;
+  look.sampling = kind < 0.76 ? ChromaSampling::k444 : kind < 0.97 ? ChromaSampling::k420 : ChromaSampling::k422;
+  if (options.size <= 96) {
+    look.size = {options.size, options.size};
+    look.quality = 75 + static_cast<int>(random.below(14));  // near CIFAR's 0.9 KB per file
+    return look;
+  }
+  const double ratio = proportion < 0.6 ? 0.75 : proportion < 0.9 ? 2.0 / 3 : 1.0;
+  const int shorter = static_cast<int>(options.size * ratio + 0.5);
+  look.size = upright ? Size{shorter, options.size} : Size{options.size, shorter};
+  look.quality = random.uniform() < 0.65 ? 96 : 80 + static_cast<int>(random.below(16));
+  return look;
+}
+
+void check(const SynthOptions& options) {
+  const auto refuse = [](const std::string& what) { throw Error(ErrorKind::kArgument, "synth: " + what); };
+  if (options.classes < 1 || options.classes > kSyntheticMaxClasses) {
+    refuse(fmt::format("{} classes, expected 1 to {}", options.classes, kSyntheticMaxClasses));
+  }
+  if (options.size < 16 || options.size > 8192) refuse(fmt::format("size {}, expected 16 to 8192", options.size));
+  const auto classes = static_cast<std::uint64_t>(options.classes);
+  if (options.images < classes) refuse(fmt::format("{} images for {} classes", options.images, options.classes));
+  if (options.images >= kSyntheticTestBegin || options.test_images >= kSyntheticTestBegin) refuse("too many images");
+}
+
+// Equal text means the same files.
+std::string marker_text(const SynthOptions& options) {
+  const nlohmann::json marker = {{"generator", kGenerator}, {"classes", options.classes}, {"images", options.images},
+                                 {"size", options.size},    {"seed", options.seed},       {"test_images", options.test_images}};
+  return marker.dump(2) + "\n";
+}
+
+// One part of the set: its images lie in <folder>/<class>/.
+struct Part {
+  fs::path folder;
+  std::uint64_t begin = 0;  // id of the first sample
+  std::uint64_t images = 0;
+};
+
+std::vector<Part> parts_of(const SynthOptions& options, const fs::path& folder) {
+  if (options.test_images == 0) return {{folder, 0, options.images}};
+  const auto classes = static_cast<std::uint64_t>(options.classes);
+  const std::uint64_t test_begin = (kSyntheticTestBegin + classes - 1) / classes * classes;
+  return {{folder / "train", 0, options.images}, {folder / "test", test_begin, options.test_images}};
+}
+
+fs::path file_in(const Part& part, const SynthOptions& options, std::uint64_t index) {
+  const int label = synthetic_label({options.seed, options.classes}, part.begin + index);
+  return part.folder / synthetic_class_name(label, options.classes) / fmt::format("{:05}.jpg", index);
+}
+
+void write_new_file(const fs::path& path, const std::vector<std::uint8_t>& bytes) {
+  const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (!file.valid()) throw io_error("write", path.string(), errno);
+  for (std::size_t done = 0; done < bytes.size();) {
+    const ssize_t wrote = ::write(file.get(), bytes.data() + done, bytes.size() - done);
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote < 0) throw io_error("write", path.string(), errno);
+    done += static_cast<std::size_t>(wrote);
+  }
+}
+
+// DIR.partial while it is being filled: locked against a second run, removed unless it was published.
+class PartialFolder {
+ public:
+  PartialFolder(const fs::path& final_path, const std::string& marker) : final_(final_path), path_(final_path) {
+    path_ += ".partial";
+    std::error_code failed;
+    if (fs::exists(path_, failed)) take_over();
+    fs::create_directories(path_, failed);
+    if (failed) throw io_error("make folder", path_.string(), failed.value());
+    lock_ = FileDescriptor(::open((path_ / kMarker).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+    if (!lock_.valid()) throw io_error("write", (path_ / kMarker).string(), errno);
+    if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) throw busy();
+    if (::pwrite(lock_.get(), marker.data(), marker.size(), 0) != static_cast<ssize_t>(marker.size())) {
+      const int reason = errno;
+      remove();
+      throw io_error("write", (path_ / kMarker).string(), reason);
+    }
+  }
+  ~PartialFolder() {
+    if (!published_) remove();
+  }
+  PartialFolder(const PartialFolder&) = delete;
+  PartialFolder& operator=(const PartialFolder&) = delete;
+
+  [[nodiscard]] const fs::path& path() const { return path_; }
+
+  void publish() {
+    // rename(2) replaces an empty folder, and refuses one that has been filled meanwhile.
+    if (::rename(path_.c_str(), final_.c_str()) != 0) throw io_error("rename to", final_.string(), errno);
+    published_ = true;
+  }
+
+ private:
+  [[nodiscard]] Error busy() const {
+    return Error(ErrorKind::kArgument, "synth: another run is writing " + path_.string());
+  }
+
+  // Only what an earlier run of ours left may go.
+  void take_over() {
+    const FileDescriptor marker(::open((path_ / kMarker).c_str(), O_RDONLY | O_CLOEXEC));
+    if (!marker.valid()) {
+      throw Error(ErrorKind::kArgument, "synth: " + path_.string() + " is in the way and not of an earlier run; move it");
+    }
+    if (::flock(marker.get(), LOCK_EX | LOCK_NB) != 0) throw busy();
+    std::error_code failed;
+    fs::remove_all(path_, failed);
+    if (failed) throw io_error("remove", path_.string(), failed.value());
+  }
+
+  void remove() noexcept {
+    std::error_code ignored;  // the first error is the one to tell
+    fs::remove_all(path_, ignored);
+  }
+
+  fs::path final_;
+  fs::path path_;
+  FileDescriptor lock_;
+  bool published_ = false;
+};
+
+std::uint64_t bytes_below(const fs::path& folder) {
+  std::uint64_t bytes = 0;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.is_regular_file() && entry.path().extension() == ".jpg") bytes += entry.file_size();
+  }
+  return bytes;
+}
+
+// Whether the folder holds this set already. Throws when it holds anything else.
+bool holds_same(const fs::path& folder, const std::string& marker) {
+  std::error_code failed;
+  const fs::file_status status = fs::status(folder, failed);
+  if (!fs::exists(status)) return false;
+  if (!fs::is_directory(status)) throw Error(ErrorKind::kArgument, "synth: " + folder.string() + " is not a folder");
+  const bool empty = fs::is_empty(folder, failed);
+  if (failed) throw io_error("read folder", folder.string(), failed.value());
+  if (empty) return false;
+  if (!fs::exists(folder / kMarker)) {
+    throw Error(ErrorKind::kArgument, "synth: " + folder.string() + " is not empty; give a new or an empty folder");
+  }
+  const std::string found = read_text_file(folder / kMarker);
+  if (found == marker) return true;
+  throw Error(ErrorKind::kArgument, "synth: " + folder.string() + " holds another synthetic set: found " + found +
+                                        "expected " + marker + "give another folder, or remove this one");
+}
+
+}  // namespace
+
+SynthResult run_synth(const fs::path& given, const SynthOptions& options, const SynthProgress& progress) {
+  check(options);
+  const fs::path folder = given.has_filename() ? given : given.parent_path();  // "photos/" is "photos"
+  if (folder.empty()) throw Error(ErrorKind::kArgument, "synth: the folder has no name");
+  SynthResult result;
+  result.images = options.images + options.test_images;
+  const std::string marker = marker_text(options);
+  if (holds_same(folder, marker)) {
+    result.already_there = true;
+    result.bytes = bytes_below(folder);
+    return result;
+  }
+
+  PartialFolder partial(folder, marker);
+  std::atomic<std::uint64_t> bytes{0};
+  std::mutex progress_mutex;
+  std::uint64_t done = 0;
+  std::atomic<bool> failed{false};  // after the first error the others need not be written
+  ThreadPool pool(options.threads > 0 ? options.threads : read_topology().usable());  // last: joins before the rest goes
+  for (const Part& part : parts_of(options, partial.path())) {
+    for (int label = 0; label < options.classes; ++label) {
+      std::error_code refused;
+      fs::create_directories(part.folder / synthetic_class_name(label, options.classes), refused);
+      if (refused) throw io_error("make folder", part.folder.string(), refused.value());
+    }
+    constexpr std::uint64_t kChunk = 16;  // some tens of milliseconds of photographs
+    for (std::uint64_t first = 0; first < part.images; first += kChunk) {
+      pool.submit([&, part, first] {
+        Image image;
+        for (std::uint64_t i = first; i < std::min(first + kChunk, part.images) && !failed; ++i) {
+          try {
+            const FileLook look = look_of(options, part.begin + i);
+            draw_synthetic({options.seed, options.classes}, part.begin + i, look.size, image);
+            const std::vector<std::uint8_t> file = encode_jpeg(image.view(), look.quality, look.sampling);
+            write_new_file(file_in(part, options, i), file);
+            bytes += file.size();
+            const std::lock_guard lock(progress_mutex);
+            ++done;
+            if (progress) progress(done, result.images);
+          } catch (...) {
+            failed = true;
+            throw;
+          }
+        }
+      });
+    }
+  }
+  pool.wait();
+  partial.publish();
+  result.bytes = bytes;
+  return result;
+}
+
+}  // namespace unstarve
