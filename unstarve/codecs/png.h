@@ -1,9 +1,9 @@
 #pragma once
 // PNG bytes to RGB rows by libpng: all colour types, bit depths and interlacing.
 //
-// Palettes and grey are expanded, 16-bit samples keep their high byte. Alpha (a channel or a tRNS chunk) is dropped, not
-// composited over a background: the colour that is stored shows, as with Pillow's convert("RGB"). Gamma, colour profiles
-// and an eXIf chunk's orientation are not applied: pixels come out as they are stored.
+// Palettes and grey are expanded, 16-bit samples keep their high byte. Alpha (a channel or a tRNS chunk) is dropped,
+// not composited over a background: the colour that is stored shows, as with Pillow's convert("RGB"). Gamma, colour
+// profiles and an eXIf chunk's orientation are not applied: pixels come out as they are stored.
 //
 // A part of an image is decoded down to its last row (all of it when interlaced), keeping its columns.
 // Ownership: keeps libpng's memory; after the largest image it allocates nothing.

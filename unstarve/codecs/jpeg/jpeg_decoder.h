@@ -38,7 +38,8 @@ class JpegDecoder {
   JpegDecoder(JpegDecoder&&) noexcept;
   JpegDecoder& operator=(JpegDecoder&&) noexcept;
 
-  // The header's size is the stored one; its orientation tells how to turn it. `bytes` must stay until decode() is done.
+  // The header's size is the stored one; its orientation tells how to turn it. `bytes` must stay until decode() has
+  // returned.
   ImageHeader open(std::span<const std::uint8_t> bytes);
 
   // `rect`: pixels of the stored image reduced by `reduction` (1, 2, 4, 8), not empty, inside of it. Once per open().

@@ -221,8 +221,8 @@ TEST_CASE("an image's tables do not leak into the next image", "[codecs]") {
 TEST_CASE("a progressive JPEG of thousands of scans is refused", "[codecs]") {
   Decoder decoder;
   const auto bytes = make_jpeg(sample_image({16, 16}, 4), {"progressive", 1, 1, SampleColour::kGrey, true});
-  // A scan that says "no more coefficients" for each of the four blocks: a table whose only code, 0, means end of block,
-  // the scan's header, four zero bits and padding.
+  // A scan that says "no more coefficients" for each of the four blocks: a table whose only code, 0, means end of
+  // block; the scan's header; four zero bits and padding.
   const std::vector<std::uint8_t> scan = {0xFF, 0xC4, 0, 20, 0x10, 1,    0,    0, 0, 0, 0, 0, 0, 0,  0, 0,   0,
                                           0,    0,    0, 0,  0,    0xFF, 0xDA, 0, 8, 1, 1, 0, 1, 63, 0, 0x0F};
   std::vector<std::uint8_t> many(bytes.begin(), bytes.end() - 2);

@@ -1,8 +1,8 @@
 #pragma once
 // libjpeg's error manager: notes the first failure and jumps to the guarded_call() around it; never prints or exits.
 //
-// Use: hold a JpegFailure, set cinfo.err = install(failure), run libjpeg inside guarded_call(failure.jump, ...), and when
-// that returns false, throw jpeg_error(...). Which warnings count as failures is told in jpeg_decoder.h.
+// Use: hold a JpegFailure, set cinfo.err = install(failure), run libjpeg inside guarded_call(failure.jump, ...), and
+// when that returns false, throw jpeg_error(...). Which warnings count as failures is told in jpeg_decoder.h.
 // This header needs libjpeg's; only the files that talk to libjpeg include it.
 
 #include <csetjmp>

@@ -90,7 +90,7 @@ JBLOCKARRAY access_coefficients(j_common_ptr cinfo, jvirt_barray_ptr handle, JDI
   return array->rows + first;
 }
 
-// Called by jpeg_abort() and jpeg_finish_decompress() for JPOOL_IMAGE; jpeg_destroy() frees libjpeg's own memory itself.
+// Called by jpeg_abort() and jpeg_finish_decompress() for JPOOL_IMAGE; jpeg_destroy() frees libjpeg's memory itself.
 void free_pool(j_common_ptr cinfo, int) {
   Manager& manager = manager_of(cinfo);
   manager.arrays = nullptr;

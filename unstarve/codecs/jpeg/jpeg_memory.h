@@ -1,10 +1,10 @@
 #pragma once
 // libjpeg's memory manager, served from an ImageArena instead of malloc.
 //
-// The manager is a struct of function pointers inside the decompressor (jmorecfg.h calls it public). This replaces those
-// that hand out memory for an image: small and large objects, sample rows, coefficient rows, and the whole-image
-// coefficient arrays that progressive files need (libjpeg could put those on disk; here they stay in memory).
-// What libjpeg calls permanent is served from the arena too once the object exists: the quantisation and Huffman tables.
+// The manager is a struct of function pointers inside the decompressor, public in jpeglib.h. This replaces those that
+// hand out memory for an image: small and large objects, sample rows, coefficient rows, and the whole-image coefficient
+// arrays that progressive files need (libjpeg could put those on disk; here they stay in memory).
+// What libjpeg calls permanent is served from the arena too once the object exists: quantisation and Huffman tables.
 // That makes forget_tables() possible, without which a file that defines no tables of its own would be decoded with
 // those of the image before.
 //

@@ -1,0 +1,125 @@
+// Pixels equal to Pillow's, bit for bit: checksums of what Pillow 13.0.0 (with libjpeg-turbo 3.2.0) makes of the fuzz
+// corpus's whole files and of 160 photographs, as zlib.crc32(ImageOps.exif_transpose(image).convert("RGB").tobytes()).
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include <zlib.h>
+
+#include "unstarve/codecs/decoder.h"
+#include "unstarve/codecs/jpeg/jpeg_samples.h"
+#include "unstarve/core/file.h"
+#include "unstarve/core/random.h"
+
+namespace unstarve {
+namespace {
+
+struct Golden {
+  const char* name;
+  Size size;
+  std::uint32_t checksum;
+};
+
+constexpr Golden kGolden[] = {
+    {"jpeg/420.jpg", {45, 37}, 0x518e77c7},
+    {"jpeg/422.jpg", {45, 37}, 0x17fefee1},
+    {"jpeg/444.jpg", {45, 37}, 0x9b44d5d6},
+    {"jpeg/cmyk.jpg", {45, 37}, 0xe539bd5b},
+    {"jpeg/cmyk_without_adobe.jpg", {45, 37}, 0xe539bd5b},
+    {"jpeg/grey.jpg", {45, 37}, 0x8b0c4c2c},
+    {"jpeg/orientation_2.jpg", {29, 21}, 0x906772b4},
+    {"jpeg/orientation_3.jpg", {29, 21}, 0x37c40f20},
+    {"jpeg/orientation_4.jpg", {29, 21}, 0x197bbbb5},
+    {"jpeg/orientation_5.jpg", {21, 29}, 0x0585a6c1},
+    {"jpeg/orientation_6.jpg", {21, 29}, 0xa1c7bfef},
+    {"jpeg/orientation_7.jpg", {21, 29}, 0xe1eacd99},
+    {"jpeg/orientation_8.jpg", {21, 29}, 0xb9e26a76},
+    {"jpeg/progressive_420.jpg", {45, 37}, 0x518e77c7},
+    {"jpeg/progressive_422.jpg", {45, 37}, 0x17fefee1},
+    {"jpeg/progressive_444.jpg", {45, 37}, 0x9b44d5d6},
+    {"jpeg/restarts.jpg", {45, 37}, 0x337c37dd},
+    {"png/grey.png", {21, 17}, 0x1a3db092},
+    {"png/grey_alpha.png", {21, 17}, 0x1a3db092},
+    {"png/one_bit.png", {21, 17}, 0xd311263d},
+    {"png/palette.png", {21, 17}, 0xebef54ae},
+    {"png/palette_transparent.png", {21, 17}, 0x4d1ef767},
+    {"png/rgb.png", {21, 17}, 0xb3f02499},
+    {"png/rgba.png", {21, 17}, 0xb3f02499},
+};
+
+// Of the photographs' pixels one behind the other, in the archive's order.
+constexpr std::uint32_t kPhotographsChecksum = 0xd7bcf0a4;
+constexpr int kPhotographs = 160;
+
+std::uint32_t checksum_of(const Image& image, std::uint32_t before = 0) {
+  return static_cast<std::uint32_t>(crc32_z(before, image.data(), image.bytes()));
+}
+
+// A tar archive (POSIX.1-1988): a header of 512 bytes with the size in octal at 124, then the file, padded to 512.
+template <typename Visit>
+void for_each_file(std::span<const std::uint8_t> tar, Visit visit) {
+  constexpr std::size_t kBlock = 512;
+  for (std::size_t at = 0; at + kBlock <= tar.size() && tar[at] != 0;) {
+    const auto* header = reinterpret_cast<const char*>(tar.data() + at);
+    const std::size_t size = std::strtoull(std::string(header + 124, 11).c_str(), nullptr, 8);
+    REQUIRE(size <= tar.size() - at - kBlock);
+    if (header[156] == '0' && size > 0) visit(tar.subspan(at + kBlock, size));
+    at += kBlock + (size + kBlock - 1) / kBlock * kBlock;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the corpus decodes to Pillow's pixels", "[codecs]") {
+  Decoder decoder;
+  Image out;
+  for (const Golden& golden : kGolden) {
+    INFO(golden.name);
+    const MappedFile file(std::filesystem::path("fuzz/corpus") / golden.name);
+    const ImageHeader header = decoder.open(file.bytes());
+    CHECK(header.size == golden.size);
+    decoder.decode({}, out);
+    CHECK(checksum_of(out) == golden.checksum);
+  }
+}
+
+TEST_CASE("photographs decode to Pillow's pixels, and their crops to the crops of these", "[codecs]") {
+  const char* folder = std::getenv("UNSTARVE_DATA");
+  const auto path = std::filesystem::path(folder != nullptr ? folder : "../shared/data") / "imagenet160.tar";
+  if (!std::filesystem::exists(path)) {
+    WARN("no photographs: " << path.string() << " is missing");
+    return;
+  }
+  const MappedFile archive(path);
+  Decoder decoder;
+  Image whole, part;
+  std::uint32_t checksum = 0;
+  std::uint32_t count = 0;
+  int different = 0;
+  for_each_file(archive.bytes(), [&](std::span<const std::uint8_t> bytes) {
+    Random random(17, 0, count++, 0);
+    const Size size = decoder.open(bytes).size;
+    for (const int reduction : {1, 2, 4, 8}) {
+      decoder.open(bytes);
+      decoder.decode({{}, reduction}, whole);
+      if (reduction == 1) checksum = checksum_of(whole, checksum);
+      Rect rect;
+      rect.width = 1 + static_cast<int>(random.below(static_cast<std::uint32_t>(size.width)));
+      rect.height = 1 + static_cast<int>(random.below(static_cast<std::uint32_t>(size.height)));
+      rect.x = static_cast<int>(random.below(static_cast<std::uint32_t>(size.width - rect.width + 1)));
+      rect.y = static_cast<int>(random.below(static_cast<std::uint32_t>(size.height - rect.height + 1)));
+      decoder.open(bytes);
+      decoder.decode({rect, reduction}, part);
+      const Rect reduced{rect.x / reduction, rect.y / reduction, part.size().width, part.size().height};
+      different += same_pixels(part, crop_of(whole, reduced)) ? 0 : 1;
+    }
+  });
+  CHECK(count == kPhotographs);
+  CHECK(checksum == kPhotographsChecksum);
+  CHECK(different == 0);
+}
+
+}  // namespace unstarve
