@@ -96,7 +96,7 @@ if ! command -v dpkg-query >/dev/null; then
   missing=("${needed[@]}")
   cannot_install "this is no Debian (make SETUP=no takes what is there)"
 fi
-mapfile -t missing < <(missing_packages)
+read -ra missing <<<"$(missing_packages | tr '\n' ' ')"
 [ ${#missing[@]} = 0 ] || install_packages
 
 # --- PyPI's packages -----------------------------------------------------------------------------------------------
