@@ -64,7 +64,7 @@ void check(const SynthOptions& options) {
   if (options.classes < 1 || options.classes > kSyntheticMaxClasses) {
     refuse(fmt::format("{} classes, expected 1 to {}", options.classes, kSyntheticMaxClasses));
   }
-  if (options.size < 16 || options.size > 8192) refuse(fmt::format("size {}, expected 16 to 8192", options.size));
+  if (options.size < 8 || options.size > 8192) refuse(fmt::format("size {}, expected 8 to 8192", options.size));
   const auto classes = static_cast<std::uint64_t>(options.classes);
   if (options.images < classes) refuse(fmt::format("{} images for {} classes", options.images, options.classes));
   if (options.images >= kSyntheticTestBegin || options.test_images >= kSyntheticTestBegin) refuse("too many images");

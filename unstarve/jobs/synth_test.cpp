@@ -172,7 +172,7 @@ TEST_CASE("options out of range are refused") {
   check_refused(set, with([](SynthOptions& o) { o.classes = 0; }), "0 classes, expected 1 to 1000");
   check_refused(set, with([](SynthOptions& o) { o.classes = 1001; }), "1001 classes");
   check_refused(set, with([](SynthOptions& o) { o.images = 9; }), "9 images for 10 classes");
-  check_refused(set, with([](SynthOptions& o) { o.size = 15; }), "size 15, expected 16 to 8192");
+  check_refused(set, with([](SynthOptions& o) { o.size = 7; }), "size 7, expected 8 to 8192");
   check_refused("", small(), "the folder has no name");
   CHECK_FALSE(fs::exists(set));
 }

@@ -1,0 +1,152 @@
+#include "unstarve/jobs/inspect.h"
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "unstarve/codecs/encode.h"
+#include "unstarve/core/error.h"
+#include "unstarve/storage/open.h"
+#include "unstarve/storage/synthetic_image.h"
+#include "unstarve/storage/temporary_folder.h"
+
+namespace unstarve {
+namespace {
+
+using testing::TemporaryFolder;
+
+std::vector<std::uint8_t> jpeg(std::uint64_t id, Size size) {
+  Image image;
+  draw_synthetic({1, 10}, id, size, image);
+  return encode_jpeg(image.view(), 90);
+}
+
+// Four good images and five bad ones.
+void fill(const TemporaryFolder& folder) {
+  const auto photo = jpeg(1, {120, 90});
+  folder.write("set/cat/1.jpg", photo);
+  folder.write("set/cat/2.jpg", jpeg(2, {40, 30}));
+  folder.write("set/cat/3_random.jpg", std::string(500, 'r'));
+  folder.write("set/cat/4_empty.jpg", "");
+  folder.write("set/dog/1_cut.jpg", std::span(photo).first(photo.size() / 2));
+  folder.write("set/dog/2.jpg", jpeg(3, {60, 80}));
+  folder.write("set/dog/3_lost.jpg", "x");
+  Image image;
+  draw_synthetic({1, 10}, 4, {16, 16}, image);
+  folder.write("set/dog/4.PNG", encode_png(image.view()));
+  // Frame header of a JPEG that claims 60,000 x 60,000 pixels.
+  const std::vector<std::uint8_t> bomb = {0xFF, 0xD8, 0xFF, 0xC0, 0, 17,   8, 0xEA, 0x60, 0xEA, 0x60,
+                                          3,    1,    0x11, 0,    2, 0x11, 0, 3,    0x11, 0,    0xFF, 0xD9};
+  folder.write("set/dog/5_bomb.jpg", bomb);
+  std::filesystem::remove(folder.path() / "set/dog/3_lost.jpg");
+  std::filesystem::create_symlink(folder.str("nowhere"), folder.str("set/dog/3_lost.jpg"));
+}
+
+TEST_CASE("inspect finds every record that cannot be used, with place and reason") {
+  TemporaryFolder folder;
+  fill(folder);
+  const InspectResult result = run_inspect(folder.str("set"), "", 3);
+  CHECK(result.format == "image folder");
+  CHECK(result.samples == 9);
+  REQUIRE(result.classes.size() == 2);
+  CHECK(result.classes[0].name == "cat");
+  CHECK(result.classes[0].samples == 3);  // of the empty file not even the label was read
+  CHECK(result.classes[1].samples == 4);
+  CHECK(result.sizes.smallest == Size{16, 16});
+  CHECK(result.sizes.median == Size{40, 30});
+  CHECK(result.sizes.largest == Size{120, 90});
+  CHECK(result.encodings == std::map<std::string, std::uint64_t>{{"jpeg", 3}, {"png", 1}});
+
+  REQUIRE(result.corrupt.size() == 5);
+  const std::vector<std::pair<std::string, std::string>> expected = {{"cat/3_random.jpg", "not a JPEG or PNG"},
+                                                                     {"cat/4_empty.jpg", "empty"},
+                                                                     {"dog/1_cut.jpg", ""},
+                                                                     {"dog/3_lost.jpg", "No such file"},
+                                                                     {"dog/5_bomb.jpg", ""}};
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    CHECK(result.corrupt[i].location == folder.str("set/" + expected[i].first));
+    CHECK_THAT(result.corrupt[i].reason, Catch::Contains(expected[i].second));
+    CHECK_FALSE(result.corrupt[i].reason.empty());
+    CHECK((i == 0 || result.corrupt[i - 1].id < result.corrupt[i].id));
+  }
+}
+
+TEST_CASE("the number of threads does not show in the result") {
+  TemporaryFolder folder;
+  fill(folder);
+  CHECK(to_json(run_inspect(folder.str("set"), "", 1)) == to_json(run_inspect(folder.str("set"), "", 4)));
+}
+
+TEST_CASE("bytes are those of the records") {
+  TemporaryFolder folder;
+  const auto a = jpeg(1, {32, 32});
+  const auto b = jpeg(2, {32, 32});
+  folder.write("set/x/a.jpg", a);
+  folder.write("set/x/b.jpg", b);
+  CHECK(run_inspect(folder.str("set")).bytes == a.size() + b.size());
+  CHECK(run_inspect("synthetic:images=50,size=16").bytes == 50 * 16 * 16 * 3);
+}
+
+TEST_CASE("raw data sets are inspected, too") {
+  TemporaryFolder folder;
+  std::string bytes;
+  for (const int label : {3, 10, 9}) bytes += static_cast<char>(label) + std::string(3072, 'x');
+  folder.write("data_batch_1.bin", bytes);
+  const InspectResult result = run_inspect(folder.str());
+  CHECK(result.format == "cifar-10 binary");
+  CHECK(result.bytes == 3 * 3073);
+  CHECK(result.encodings == std::map<std::string, std::uint64_t>{{"raw", 2}});
+  REQUIRE(result.corrupt.size() == 1);
+  CHECK(result.corrupt[0].id == 1);
+  CHECK_THAT(result.corrupt[0].reason, Catch::Contains("label 10 at offset 3073 is out of range"));
+  CHECK(result.classes.at(3).samples == 1);
+}
+
+TEST_CASE("progress reaches the total and may stop the work") {
+  std::uint64_t last = 0;
+  (void)run_inspect("synthetic:images=100,size=16", "", 2, [&](std::uint64_t done, std::uint64_t total) {
+    CHECK(done > last);
+    CHECK(total == 100);
+    last = done;
+  });
+  CHECK(last == 100);
+  CHECK_THROWS_AS(run_inspect("synthetic:images=100,size=16", "", 2,
+                              [](std::uint64_t, std::uint64_t) { throw Error(ErrorKind::kCancelled, "stopped"); }),
+                  Error);
+}
+
+TEST_CASE("the JSON form has what scripts read") {
+  TemporaryFolder folder;
+  fill(folder);
+  folder.write("set/dog/6_\xFF.jpg", "not UTF-8");
+  const auto json = nlohmann::json::parse(to_json(run_inspect(folder.str("set"))));
+  CHECK(json["format"] == "image folder");
+  CHECK(json["samples"] == 10);
+  CHECK(json["classes"] == 2);
+  CHECK(json["class_counts"][1] == nlohmann::json({{"name", "dog"}, {"samples", 5}}));
+  CHECK(json["sizes"]["largest"] == nlohmann::json::array({120, 90}));
+  CHECK(json["corrupt"].size() == 6);
+  CHECK(json["corrupt"][0]["location"] == folder.str("set/cat/3_random.jpg"));
+  CHECK(json["corrupt"][0]["id"] == 2);
+
+  folder.write("bad/x/1.jpg", "x");
+  const auto nothing = nlohmann::json::parse(to_json(run_inspect(folder.str("bad"))));
+  CHECK(nothing["sizes"]["median"].is_null());
+  CHECK(nothing["corrupt"].size() == 1);
+}
+
+TEST_CASE("the text form fits a terminal") {
+  TemporaryFolder folder;
+  fill(folder);
+  folder.write("set/dog/\x1b[31m.jpg", "escape");
+  const std::string text = to_text(run_inspect(folder.str("set")), 2);
+  CHECK_THAT(text, Catch::Contains("samples    10\n") && Catch::Contains("corrupt    6\n"));
+  CHECK_THAT(text, Catch::Contains("16 x 16 smallest, 40 x 30 median, 120 x 90 largest"));
+  CHECK_THAT(text, Catch::Contains("... and 4 more"));
+  CHECK(text.find('\x1b') == std::string::npos);
+  CHECK_THAT(to_text(run_inspect(folder.str("set"))), Catch::Contains("?[31m.jpg"));
+}
+
+}  // namespace
+}  // namespace unstarve
