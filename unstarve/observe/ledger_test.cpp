@@ -120,7 +120,8 @@ TEST_CASE("JSON survives an open interval, an empty ledger and names that are no
   CHECK(json["base"].is_null());
   CHECK(json["rungs"].empty());
 
-  ledger.entries.push_back(entry("\xff\xfe", Verdict::kUndecided, 1, {1, 0, std::numeric_limits<double>::infinity(), 1}));
+  const double infinity = std::numeric_limits<double>::infinity();
+  ledger.entries.push_back(entry("\xff\xfe", Verdict::kUndecided, 1, {1, 0, infinity, 1}));
   json = nlohmann::json::parse(to_json(ledger));
   CHECK(json["rungs"][0]["high"].is_null());
   CHECK(json["rungs"][0]["name"].is_string());

@@ -169,7 +169,8 @@ std::optional<MemoryCgroup> memory_cgroup(const fs::path& root) {
     const std::string controllers = fmt::format(",{},", line.substr(first + 1, second - first - 1));
     fs::path path = fs::path(line.substr(second + 1)).relative_path();
     if (line.find("..", second) != std::string::npos) path.clear();  // above what this namespace shows
-    if (controllers.find(",memory,") != std::string::npos) return MemoryCgroup{root / "sys/fs/cgroup/memory", path, false};
+    const bool memory = controllers.find(",memory,") != std::string::npos;
+    if (memory) return MemoryCgroup{root / "sys/fs/cgroup/memory", path, false};
     if (controllers == ",,") unified = MemoryCgroup{root / "sys/fs/cgroup", path, true};
   }
   return unified;

@@ -112,15 +112,16 @@ std::string copy_sentence(const BenchFigures& f) {
 }
 
 std::string contention_sentence(const BenchFigures& f, double slowest, double serial, double overlap) {
-  std::string text = fmt::format("the parts get in each other's way: together they reach {}, {} of the slowest alone ({})",
+  std::string text = fmt::format("the parts get in each other's way: together they reach {}, {} of the slowest "
+                                 "alone ({})",
                                  rate_text(f.together), format_percent(overlap), format_rate(slowest));
   if (f.together <= serial * kSerialMargin) {
     text += "; they run as if one after the other: prefetch, or give them processors of their own";
   } else {
     text += "; they compete for processors or memory: try fewer loader threads";
   }
-  if (known(f.data_wait)) text += fmt::format(" ({} of the time goes to waiting for data)", format_percent(f.data_wait));
-  return text;
+  if (!known(f.data_wait)) return text;
+  return text + fmt::format(" ({} of the time goes to waiting for data)", format_percent(f.data_wait));
 }
 
 }  // namespace

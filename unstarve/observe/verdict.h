@@ -1,7 +1,8 @@
 #pragma once
 // The bench's four figures and the one sentence that follows from them. Pure functions of plain data.
 //
-// Failure: none; a figure that is not positive and finite counts as not measured, and the sentence says what is missing.
+// Failure: none; a figure that is not positive and finite counts as not measured, and the sentence says what is
+// missing.
 
 #include <string>
 #include <vector>

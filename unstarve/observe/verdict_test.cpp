@@ -48,7 +48,8 @@ TEST_CASE("a network-bound bench tells how many devices the loader could feed", 
   BenchVerdict v = judge_bench(f);
   CHECK(v.bottleneck == Bottleneck::kNetwork);
   CHECK(v.overlap == Approx(0.977).epsilon(0.001));
-  CHECK(v.sentence == "the network is the bottleneck; the loader could feed 3.8 such devices, and 1 core of 2 would do for one");
+  CHECK(v.sentence ==
+        "the network is the bottleneck; the loader could feed 3.8 such devices, and 1 core of 2 would do for one");
   f.loader_cores = 2;
   f.loader = 640;
   v = judge_bench(f);
@@ -71,7 +72,7 @@ TEST_CASE("a loader that leaves cores idle is told to take more threads", "[verd
   CHECK(contains(judge_bench(f).sentence, "only 1.0 are busy, so give it more threads"));
 }
 
-TEST_CASE("reading that is nearly the whole loader blames the storage, unless the cores are busy with it", "[verdict]") {
+TEST_CASE("reading that is nearly the whole loader blames the storage, unless cores are busy with it", "[verdict]") {
   BenchFigures f = loader_bound();
   f.storage = 1400;
   f.loader_cores = 0.4;

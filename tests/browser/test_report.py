@@ -1,0 +1,190 @@
+"""The report in a real browser: nothing goes wrong, every chart has its marks, and it fits wide and narrow windows."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from chromium import Chromium, find_chromium
+
+PROGRAM = os.environ.get("SAMPLE_REPORT")
+
+pytestmark = [
+    pytest.mark.skipif(find_chromium() is None, reason="chromium is not installed: the report was not looked at"),
+]
+
+VIEWS = [(width, scheme) for width in (1280, 400) for scheme in ("light", "dark")]
+
+# Marks of the sample: what a reader must be able to see in each chart.
+COUNT = """(kind, selector) => [...document.querySelectorAll(`.plot[data-chart=${kind}]`)]
+    .map(box => [...box.querySelectorAll(selector)].filter(mark => {
+        const area = mark.getBoundingClientRect(); return area.width > 0 && area.height > 0; }).length)"""
+
+# Share of the canvas's pixels that are painted at all, by opacity.
+PAINTED = """[...document.querySelectorAll('.plot[data-chart=utilisation] canvas')].map(canvas => {
+    const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+    let painted = 0;
+    for (let i = 3; i < pixels.length; i += 4) painted += pixels[i] > 0;
+    return painted / (pixels.length / 4);
+})"""
+
+# Elements that reach past the right edge of the window, but for what scrolls inside a box of its own.
+OVERFLOW = """(() => {
+    const edge = document.documentElement.clientWidth + 1;
+    return [...document.body.querySelectorAll('*')]
+        .filter(e => !e.closest('.box, svg, .uplot, script') && e.getBoundingClientRect().right > edge)
+        .map(e => `${e.tagName}.${e.className}`).slice(0, 5);
+})()"""
+
+# WCAG contrast of every text with its background, least first.
+CONTRAST = """(() => {
+    const channel = v => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+    const numbers = colour => colour.match(/[0-9.]+/g).map(Number);
+    const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
+    const behind = e => { for (; e; e = e.parentElement) {
+        const colour = numbers(getComputedStyle(e).backgroundColor);
+        if (colour.length < 4 || colour[3] > 0) return colour; } return [255, 255, 255]; };
+    const worst = [];
+    for (const e of document.querySelectorAll('h1,h2,h3,p,a,code,td,th,dt,dd,figcaption,summary,.tile span,.status,' +
+                                              '.plot text:not(.on-bar),.legend li')) {
+        if (!e.textContent.trim() || !e.getClientRects().length) continue;
+        const style = getComputedStyle(e);
+        const ink = light(numbers(e instanceof SVGElement ? style.fill : style.color));
+        const paper = light(behind(e));
+        worst.push([(Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05), e.textContent.slice(0, 40)]);
+    }
+    return worst.sort((a, b) => a[0] - b[0])[0];
+})()"""
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    assert PROGRAM, "set SAMPLE_REPORT to the program sample_report of the build"
+    folder = tmp_path_factory.mktemp("reports")
+    pages = {name: folder / f"{name}.html" for name in ("plain", "hostile")}
+    subprocess.run([PROGRAM, pages["plain"]], check=True)
+    subprocess.run([PROGRAM, pages["hostile"], "hostile"], check=True)
+    return pages
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Chromium]:
+    program = find_chromium()
+    assert program
+    with Chromium(program) as chromium:
+        yield chromium
+
+
+@pytest.fixture(autouse=True)
+def no_problems(request: pytest.FixtureRequest) -> Iterator[None]:
+    """After every test: the page threw nothing, logged nothing, fetched nothing."""
+    chromium = request.getfixturevalue("browser")
+    chromium.problems.clear()
+    yield
+    assert chromium.problems == []
+
+
+@pytest.mark.parametrize(("width", "scheme"), VIEWS)
+def test_every_chart_has_its_marks(browser: Chromium, reports: dict[str, Path], width: int, scheme: str) -> None:
+    browser.show(reports["plain"], width, scheme)
+
+    def count(kind: str, selector: str) -> object:
+        return browser.evaluate(f"({COUNT})('{kind}', '{selector}')")
+
+    assert count("ladder", ".bar") == [7 + 4, 5 + 2]  # rungs measured, and the legend's
+    assert count("ladder", "[data-status=absent]") == [2, 1]
+    assert count("ladder", "[data-status=reverted] .bar") == [1, 0]
+    assert count("ladder", "[data-status=undecided] .bar") == [1, 0]
+    assert count("ladder", "g .whisker") == [6, 4]
+    assert count("step", ".segment") == [10, 4]
+    assert count("stages", ".segment") == [8]
+    assert count("rates", ".dot") == [4]
+    painted = browser.evaluate(PAINTED)
+    assert len(painted) == 2 and all(0.005 < share < 0.5 for share in painted), painted
+
+
+@pytest.mark.parametrize(("width", "scheme"), VIEWS)
+def test_statuses_differ_without_colour(browser: Chromium, reports: dict[str, Path], width: int, scheme: str) -> None:
+    browser.show(reports["plain"], width, scheme)
+    looks = browser.evaluate("""['base', 'kept', 'reverted', 'undecided', 'absent'].map(status => {
+        const row = document.querySelector(`[data-status=${status}]`);
+        return [...row.querySelectorAll('text')].map(text => text.textContent).join(' ').match(/[•✓↩?–]/)[0]; })""")
+    assert looks == ["•", "✓", "↩", "?", "–"]
+
+
+@pytest.mark.parametrize("name", ["plain", "hostile"])
+@pytest.mark.parametrize("width", [1280, 400, 320])
+def test_the_page_never_scrolls_sideways(browser: Chromium, reports: dict[str, Path], name: str, width: int) -> None:
+    browser.show(reports[name], width, "light")
+    assert browser.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    assert browser.evaluate(OVERFLOW) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_text_can_be_read(browser: Chromium, reports: dict[str, Path], scheme: str) -> None:
+    browser.show(reports["plain"], 1280, scheme)
+    worst, text = browser.evaluate(CONTRAST)  # type: ignore[misc]
+    assert worst >= 4.5, f"contrast {worst:.2f} of {text!r}"
+
+
+def test_a_change_of_scheme_repaints_page_and_canvas(browser: Chromium, reports: dict[str, Path]) -> None:
+    browser.show(reports["plain"], 1280, "light")
+    look = "[getComputedStyle(document.body).backgroundColor, document.querySelector('canvas').toDataURL()]"
+    light = browser.evaluate(look)
+    browser.set_scheme("dark")
+    browser.settle()
+    dark = browser.evaluate(look)
+    assert light[0] == "rgb(255, 255, 255)"  # type: ignore[index]
+    assert dark[0] != light[0]  # type: ignore[index]
+    assert dark[1] != light[1]  # type: ignore[index]
+
+
+def test_a_change_of_width_redraws_the_charts(browser: Chromium, reports: dict[str, Path]) -> None:
+    browser.show(reports["plain"], 1280, "light")
+    browser.call("Emulation.setDeviceMetricsOverride", width=400, height=900, deviceScaleFactor=1, mobile=False)
+    browser.settle()
+    fits = """[...document.querySelectorAll('.plot')].map(box => {
+        const drawing = box.querySelector('svg, canvas').getBoundingClientRect();
+        return Math.abs(drawing.width - box.clientWidth) <= 1; })"""
+    assert all(browser.evaluate(fits))  # type: ignore[arg-type]
+
+
+def test_tables_say_what_the_charts_draw(browser: Chromium, reports: dict[str, Path]) -> None:
+    browser.show(reports["plain"], 1280, "light")
+    rows = browser.evaluate("""[...document.querySelectorAll('#part-1 table.cards tbody tr')].map(row =>
+        [...row.cells].map(cell => cell.innerText.replace(/\\s+/g, ' ').trim()))""")
+    assert len(rows) == 9  # type: ignore[arg-type]
+    assert rows[2][0].startswith("mixed precision float32 -> bfloat16 affects learning: loss 2.318 → 2.317")  # type: ignore[index]
+    assert rows[2][1:] == ["128", "635 MB", "260.2", "492", "180 %", "1.44 [1.42, 1.46]", "✓ kept"]  # type: ignore[index]
+    assert rows[5][7] == "– not applicable the device is the host: there is no bus to cross"  # type: ignore[index]
+
+
+def test_charts_speak_to_screen_readers(browser: Chromium, reports: dict[str, Path]) -> None:
+    browser.show(reports["plain"], 1280, "light")
+    labels = browser.evaluate("[...document.querySelectorAll('.plot')].map(p => [p.getAttribute('role'), p.ariaLabel])")
+    assert all(role == "img" and label for role, label in labels)  # type: ignore[union-attr]
+    assert "channels last 482, reverted" in labels[0][1]  # type: ignore[index]
+
+
+def test_names_do_not_become_markup(browser: Chromium, reports: dict[str, Path]) -> None:
+    browser.show(reports["hostile"], 1280, "dark")
+    assert browser.evaluate("document.title") != "owned"
+    assert browser.evaluate("document.images.length") == 0
+    assert browser.evaluate("document.querySelectorAll('script').length") == 3
+    assert browser.evaluate("document.querySelectorAll('.plot[data-chart=ladder] .bar').length") > 5  # type: ignore[operator]
+
+
+def test_paper_is_light(browser: Chromium, reports: dict[str, Path]) -> None:
+    browser.show(reports["plain"], 1280, "dark")
+    browser.call("Emulation.setEmulatedMedia", media="print",
+                 features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    assert browser.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    browser.evaluate("dispatchEvent(new Event('beforeprint')), true")
+    browser.settle()
+    assert browser.evaluate("[...document.querySelectorAll('details')].every(part => part.open)")
+    browser.evaluate("dispatchEvent(new Event('afterprint')), true")
+    browser.call("Emulation.setEmulatedMedia", media="")

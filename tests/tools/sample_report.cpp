@@ -1,0 +1,181 @@
+// Writes a report of recorded figures for the tests in the browser: sample_report OUT [hostile]
+//
+// `hostile` makes the same report with names that try to be markup, overlong words and figures that are not finite.
+
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <limits>
+
+#include "unstarve/observe/report/report.h"
+
+using namespace unstarve;
+
+namespace {
+
+LedgerEntry rung(const char* name, const char* change, Verdict verdict, int batch, double memory_gb, double rate,
+                 double relative, RatioInterval ratio) {
+  LedgerEntry e;
+  e.name = name;
+  e.change = change;
+  e.verdict = verdict;
+  e.batch = batch;
+  e.memory_bytes = static_cast<std::size_t>(memory_gb * 1024 * 1024 * 1024);
+  e.samples_per_s = rate;
+  e.step_ms = rate > 0 ? batch * 1e3 / rate : 0;
+  e.relative = relative;
+  e.ratio = ratio;
+  return e;
+}
+
+LedgerEntry absent(const char* name, const char* reason) {
+  LedgerEntry e;
+  e.name = name;
+  e.verdict = Verdict::kNotApplicable;
+  e.reason = reason;
+  return e;
+}
+
+Profile profile(int batch, double rate, double seconds, std::vector<StepPart> step, double low, double high) {
+  Profile p;
+  p.wall_ns = static_cast<std::int64_t>(seconds * 1e9);
+  p.samples = static_cast<std::int64_t>(rate * seconds);
+  p.batches = p.samples / batch;
+  p.step = std::move(step);
+  for (int i = 1; i <= static_cast<int>(seconds); ++i) {
+    const double wave = 0.5 + 0.5 * std::sin(i * 1.7) * std::cos(i * 0.6);
+    p.utilisation.push_back({static_cast<double>(i), low + (high - low) * wave});
+  }
+  return p;
+}
+
+ReportSection training() {
+  ReportSection s;
+  s.ledger.title = "Training on cpu, resnet18 at 32 px";
+  auto& all = s.ledger.entries;
+  all.push_back(rung("base", "batch 32, float32, NCHW, one loader thread", Verdict::kBase, 32, 0.61, 273, 1, {}));
+  all.push_back(rung("batch size", "batch 32 -> 128", Verdict::kKept, 128, 0.94, 341, 1.25, {1.25, 1.22, 1.28, 8}));
+  all.back().affects_learning = true;
+  all.back().loss_before = 2.301;
+  all.back().loss_after = 2.318;
+  all.push_back(rung("mixed precision", "float32 -> bfloat16",
+                     Verdict::kKept, 128, 0.62, 492, 1.80, {1.44, 1.42, 1.46, 9}));
+  all.back().affects_learning = true;
+  all.back().loss_before = 2.318;
+  all.back().loss_after = 2.317;
+  all.push_back(rung("channels last", "NCHW -> NHWC", Verdict::kReverted, 128, 0.63, 482, 1.76, {0.98, 0.96, 1.0, 8}));
+  all.push_back(rung("fused optimiser", "per-parameter -> fused SGD",
+                     Verdict::kKept, 128, 0.62, 522, 1.91, {1.06, 1.03, 1.09, 7}));
+  all.push_back(absent("uint8 over the bus", "the device is the host: there is no bus to cross"));
+  all.push_back(absent("pinned memory", "the device is the host: there is no copy to speed up"));
+  all.push_back(rung("loader threads", "1 -> 2", Verdict::kUndecided, 128, 0.64, 548, 2.01, {1.05, 0.94, 1.17, 4}));
+  all.back().reason = "time ran out after 4 of 6 pairs";
+  all.push_back(rung("prefetch depth", "0 -> 2 batches", Verdict::kKept, 128, 0.66, 614, 2.25, {1.18, 1.12, 1.24, 8}));
+  s.verdict = "the network is the bottleneck; the loader could feed 3.8 such devices, and 1 core of 2 would do for one";
+  s.before = profile(32, 273, 24, {{"wait", 41.2, 39.8, 61.0}, {"copy", 0.9, 0.8, 1.4}, {"forward", 24.1, 23.8, 27.0},
+                                   {"backward", 44.0, 43.5, 49.1}, {"optimiser", 7.0, 6.9, 8.1}}, 0.52, 0.72);
+  s.after = profile(128, 614, 26, {{"wait", 4.1, 2.2, 14.0}, {"copy", 2.9, 2.8, 4.4}, {"forward", 70.1, 69.8, 77.0},
+                                   {"backward", 124.0, 122.5, 139.1}, {"optimiser", 7.2, 7.1, 8.3}}, 0.91, 0.99);
+  return s;
+}
+
+ReportSection feeding() {
+  ReportSection s;
+  s.ledger.title = "Feeding emulated:h100-resnet50 from JPEG photographs";
+  auto& all = s.ledger.entries;
+  all.push_back(rung("base", "one loader thread, no prefetch, full decode", Verdict::kBase, 64, 0.21, 212, 1, {}));
+  all.push_back(rung("loader threads", "1 -> 2", Verdict::kKept, 64, 0.24, 418, 1.97, {1.97, 1.93, 2.01, 8}));
+  all.push_back(rung("prefetch depth", "0 -> 2 batches", Verdict::kKept, 64, 0.29, 447, 2.11, {1.07, 1.05, 1.09, 8}));
+  all.push_back(rung("crop-only decode", "whole image -> crop",
+                     Verdict::kKept, 64, 0.29, 803, 3.80, {1.80, 1.74, 1.86, 8}));
+  all.push_back(rung("reduced decode scale", "1/1 -> 1/2 where the crop allows",
+                     Verdict::kKept, 64, 0.28, 1264, 5.97, {1.57, 1.52, 1.62, 8}));
+  all.back().approximate = true;
+  all.push_back(absent("mixed precision", "an emulated accelerator computes nothing"));
+  s.verdict = "the loader is the bottleneck: decode takes 71 % of its time; it could feed 0.71 such devices, and about "
+              "3 cores would keep one busy (2 usable here)";
+  BenchFigures f;
+  f.storage = 41200;
+  f.loader = 1264;
+  f.copy = 25800;
+  f.network = 1786;
+  f.together = 1230;
+  f.data_wait = 0.31;
+  f.utilisation = 0.69;
+  f.loader_cores = 1.96;
+  f.usable_cores = 2;
+  s.figures = f;
+  s.before = profile(64, 212, 20, {{"wait", 266, 262, 301}, {"compute", 36, 36, 36}}, 0.10, 0.14);
+  s.after = profile(64, 1230, 20, {{"wait", 16.2, 14.9, 26.0}, {"compute", 35.8, 35.8, 35.9}}, 0.61, 0.74);
+  s.before->stages = {{"read", 4240, 110'000'000, 486'000'000}, {"decode", 4240, 16'400'000'000, 3'000'000'000},
+                      {"augment", 4240, 2'300'000'000, 638'000'000}, {"store", 4240, 600'000'000, 2'552'000'000}};
+  s.after->stages = {{"read", 24600, 640'000'000, 2'820'000'000}, {"decode", 24600, 27'300'000'000, 9'000'000'000},
+                     {"augment", 24600, 8'500'000'000, 3'700'000'000}, {"store", 24600, 2'100'000'000, 3'700'000'000},
+                     {"wait", 24600, 900'000'000, 0}};
+  return s;
+}
+
+Report sample() {
+  Report r;
+  r.title = "unstarve tune photos/";
+  r.command = "unstarve tune photos/ --model resnet18 --device cpu --minutes 3 --out tuned.yaml --report report.html";
+  r.created = "2026-11-21T08:00:00Z";
+  r.version = "0.1.0";
+  r.machine.cpu_model = "AMD EPYC 9575F 64-Core Processor";
+  r.machine.topology.online = 8;
+  r.machine.topology.affinity = 8;
+  r.machine.topology.quota = 2.5;
+  r.machine.instruction_sets = {"sse4_2", "avx", "f16c", "fma", "avx2", "avx512", "avx_vnni", "avx512_bf16"};
+  r.machine.memory_bytes = std::uint64_t{64} << 30;
+  r.machine.memory_limit_bytes = std::uint64_t{16} << 30;
+  r.machine.memory_available_bytes = std::uint64_t{10} << 30;
+  r.machine.last_level_cache_bytes = std::uint64_t{32} << 20;
+  r.machine.shm_bytes = std::uint64_t{64} << 20;
+  r.machine.transparent_huge_pages = "madvise";
+  r.machine.kernel = "6.8.0-41-generic";
+  r.machine.hypervisor = "Amazon EC2 m8a.2xlarge";
+  r.sections = {training(), feeding()};
+  return r;
+}
+
+void make_hostile(Report& r) {
+  const std::string attack = "</script><script>document.title='owned'</script>"
+                             "<img src=x onerror=\"document.title='owned'\">";
+  const std::string overlong(300, 'w');
+  r.title += attack;
+  r.command += attack + overlong;
+  r.machine.cpu_model = attack + overlong;
+  ReportSection& s = r.sections[0];
+  s.ledger.title += attack;
+  s.verdict += attack + overlong;
+  s.ledger.entries[1].name = attack;
+  s.ledger.entries[2].name = overlong;
+  s.ledger.entries[3].change = attack;
+  s.ledger.entries[5].reason = attack + overlong;
+  s.ledger.entries[6].name = "not UTF-8: \xff\xfe";
+  s.ledger.entries[7].ratio = {1.05, 0, std::numeric_limits<double>::infinity(), 1};
+  s.before->step[0].name = attack;
+  s.after->utilisation.resize(1);
+  r.sections.push_back({});  // nothing at all was measured
+  r.sections.back().before = Profile{};
+  r.sections.back().figures = BenchFigures{};
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  if (count < 2 || count > 3 || (count == 3 && std::strcmp(words[2], "hostile") != 0)) {
+    std::fprintf(stderr, "usage: %s OUT [hostile]\n", words[0]);
+    return 2;
+  }
+  try {
+    Report report = sample();
+    if (count == 3) make_hostile(report);
+    write_report(report, words[1]);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "sample_report: %s\n", error.what());
+    return 3;
+  }
+  return 0;
+}

@@ -1,0 +1,117 @@
+// The ladder: a bar per step, from 0, its verdict told by colour, fill and sign. A tick marks the step before as it was
+// measured beside this one, the whisker is the 95 % interval of the ratio laid on that tick.
+const SIGNS = { base: "•", kept: "✓", reverted: "↩", undecided: "?", absent: "–" };
+const ABSENT = "not applicable";
+
+function lookOf(rung) {
+  return rung.status === ABSENT ? "absent" : rung.status;
+}
+
+function compared(rung) {
+  return rung.status !== "base" && rung.status !== ABSENT && rung.pairs > 1;
+}
+
+function ratioText(rung) {
+  return compared(rung) ? `× ${rung.ratio.toFixed(2)}` : "";
+}
+
+// Sign, rate and ratio: in columns where there is room, else in one line at the right edge. Returns the space it took.
+function rungFigures(row, rung, look, narrow, width, right, y) {
+  const soft = { y, class: `verdict-${look}` };
+  if (narrow) {
+    const words = rung.status === ABSENT ? ABSENT : `${rate(rung.samples_per_s)}  ${ratioText(rung)}`.trim();
+    const text = svg("text", { ...soft, x: width, "text-anchor": "end" }, row, `${SIGNS[look]} ${words}`);
+    return text.getComputedTextLength() + 12;
+  }
+  const start = width - right + 12;
+  svg("text", { ...soft, x: start }, row, SIGNS[look]);
+  if (rung.status === ABSENT) {
+    svg("text", { ...soft, x: start + 16 }, row, ABSENT);
+  } else {
+    const figure = rate(rung.samples_per_s);
+    svg("text", { ...soft, x: start + 72, "text-anchor": "end" }, row, figure).classList.add("strong");
+    svg("text", { ...soft, x: start + 84 }, row, ratioText(rung));
+  }
+  return right;
+}
+
+function whisker(group, x, y, rung) {
+  const before = rung.samples_per_s / rung.ratio;
+  if (rung.low === null || rung.high === null) return;
+  const low = x(before * rung.low);
+  const high = x(before * rung.high);
+  const path = `M${low} ${y - 4}V${y + 4}M${low} ${y}H${high}M${high} ${y - 4}V${y + 4}`;
+  svg("path", { d: path, class: "whisker-halo" }, group);
+  svg("path", { d: path, class: "whisker" }, group);
+}
+
+function hatch(drawing, id) {
+  const pattern = svg("pattern", { id, width: 6, height: 6, patternUnits: "userSpaceOnUse",
+    patternTransform: "rotate(45)" }, svg("defs", {}, drawing));
+  svg("rect", { width: 6, height: 6, class: "hatch-paper" }, pattern);
+  svg("line", { x1: 0, x2: 0, y1: 0, y2: 6, class: "hatch-reverted" }, pattern);
+}
+
+function ladderLegend(box, rungs, hatchId) {
+  const list = html("ul", "legend", box);
+  for (const look of ["base", "kept", "reverted", "undecided"]) {
+    if (!rungs.some((rung) => lookOf(rung) === look)) continue;
+    const item = html("li", "", list);
+    const key = svg("svg", { viewBox: "0 0 16 12", "aria-hidden": "true" }, item);
+    const bar = svg("rect", { x: 1, y: 1, width: 14, height: 10, rx: 2, class: `bar ${look}` }, key);
+    if (look === "reverted") bar.setAttribute("fill", `url(#${hatchId})`);
+    item.append(`${SIGNS[look]} ${look}`);
+  }
+  if (!rungs.some(compared)) return;
+  const tick = html("li", "", list);
+  svg("line", { x1: 8, x2: 8, y1: 0, y2: 12, class: "before" },
+    svg("svg", { viewBox: "0 0 16 12", "aria-hidden": "true" }, tick));
+  tick.append("the step before, measured beside it");
+  const interval = html("li", "", list);
+  svg("path", { d: "M1 2V10M1 6H15M15 2V10", class: "whisker" },
+    svg("svg", { viewBox: "0 0 16 12", "aria-hidden": "true" }, interval));
+  interval.append("95 % interval");
+}
+
+function drawLadder(box, section, width, index) {
+  const rungs = section.ledger.rungs;
+  const narrow = width < 620;
+  const pitch = narrow ? 48 : 32;
+  const left = narrow ? 0 : Math.min(250, width * 0.27);
+  const right = narrow ? 8 : 142;
+  const top = 4;
+  const bottom = top + rungs.length * pitch;
+  const reach = Math.max(...rungs.map((rung) => rung.status === ABSENT ? 0
+    : Math.max(rung.samples_per_s, (rung.high ?? 0) * rung.samples_per_s / rung.ratio)), 1e-9);
+  const span = width - left - right - 1;
+  const x = (value) => left + 0.5 + span * Math.min(1, value / reach);
+  const drawing = canvas(box, width, bottom + 24);
+  const hatchId = `hatch-${index}`;
+  hatch(drawing, hatchId);
+  grid(drawing, ticks(reach, narrow ? 4 : 7), x, top, bottom, axisFigure);
+
+  rungs.forEach((rung, i) => {
+    const look = lookOf(rung);
+    const row = svg("g", { "data-status": look }, drawing);
+    const y = top + i * pitch + (narrow ? 33 : pitch / 2);
+    const text = y - (narrow ? 16 : -4.5);
+    const figure = look === "absent" ? "" : `${rate(rung.samples_per_s)} samples/s ${ratioText(rung)}, `;
+    svg("title", {}, row, `${rung.name}: ${figure}${rung.status}`);
+    const taken = rungFigures(row, rung, look, narrow, width, right, text);
+    const name = svg("text", { x: narrow ? 0 : left - 12, y: text, "text-anchor": narrow ? "start" : "end",
+      class: look === "absent" ? "soft" : "" }, row, rung.name);
+    fit(name, narrow ? width - taken : left - 14);
+    if (look === "absent") {
+      svg("line", { x1: x(0), x2: x(0) + 36, y1: y, y2: y, class: "stub absent" }, row);
+      return;
+    }
+    const bar = svg("rect", { x: x(0), y: y - 8, width: Math.max(1, x(rung.samples_per_s) - x(0)), height: 16, rx: 2,
+      class: `bar ${look}` }, row);
+    if (look === "reverted") bar.setAttribute("fill", `url(#${hatchId})`);
+    if (!compared(rung)) return;
+    const before = x(rung.samples_per_s / rung.ratio);
+    svg("line", { x1: before, x2: before, y1: y - 12, y2: y + 12, class: "before" }, row);
+    whisker(row, x, y, rung);
+  });
+  ladderLegend(box, rungs, hatchId);
+}

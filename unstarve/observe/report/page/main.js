@@ -1,0 +1,37 @@
+// Draws every chart, and again when its width, the colour scheme or the medium changes.
+const CHARTS = { ladder: drawLadder, step: drawStep, stages: drawStages, rates: drawRates,
+  utilisation: drawUtilisation };
+const sections = JSON.parse(document.getElementById("figures").textContent).sections;
+const boxes = [...document.querySelectorAll(".plot")];
+const widths = new WeakMap();
+
+function draw(box, width) {
+  widths.set(box, width);
+  CHARTS[box.dataset.chart](box, sections[Number(box.dataset.section)], width, box.dataset.section);
+}
+
+function drawAll(width) {
+  for (const box of boxes) draw(box, width ?? Math.floor(box.clientWidth));
+}
+
+const observer = new ResizeObserver((entries) => {
+  for (const { target, contentRect } of entries) {
+    const width = Math.floor(contentRect.width);
+    if (width > 0 && widths.get(target) !== width) draw(target, width);
+  }
+});
+for (const box of boxes) observer.observe(box);
+
+const dark = matchMedia("(prefers-color-scheme: dark)");
+dark.addEventListener("change", () => drawAll());
+
+// Paper is light, and narrower than most screens; closed figures are worth their ink.
+addEventListener("beforeprint", () => {
+  document.documentElement.classList.add("printing");
+  for (const part of document.querySelectorAll("details")) part.open = true;
+  drawAll(660);
+});
+addEventListener("afterprint", () => {
+  document.documentElement.classList.remove("printing");
+  drawAll();
+});

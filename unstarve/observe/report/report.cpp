@@ -1,0 +1,189 @@
+#include "unstarve/observe/report/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "unstarve/core/file.h"
+#include "unstarve/core/statistics.h"
+#include "unstarve/observe/format.h"
+#include "unstarve/observe/report/assets.h"
+#include "unstarve/observe/report/html.h"
+#include "unstarve/observe/report/island.h"
+#include "unstarve/observe/report/tables.h"
+
+namespace unstarve {
+namespace {
+
+// Nothing may be fetched: the page opens offline, years later, and no name in it can make it call out.
+constexpr const char* kPolicy =
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
+
+constexpr const char* kSeeTable = "A drawing of the figures in the table that follows";
+
+// A place for a chart; the scripts fill it. The sentence is what a screen reader hears, the table beside it the truth.
+std::string chart(const char* kind, std::size_t section, const char* title, const std::string& says) {
+  return fmt::format(
+      "<figure class=\"chart\"><figcaption>{2}</figcaption>"
+      "<div class=\"plot\" data-chart=\"{0}\" data-section=\"{1}\" role=\"img\" aria-label=\"{3}\"></div></figure>\n",
+      kind, section, escape_html(title), escape_html(says));
+}
+
+std::string details(const char* summary, const std::string& html) {
+  return fmt::format("<details><summary>{}</summary>\n{}</details>\n", escape_html(summary), html);
+}
+
+int count(const Ledger& ledger, Verdict verdict) {
+  return static_cast<int>(std::count_if(ledger.entries.begin(), ledger.entries.end(),
+                                        [&](const LedgerEntry& entry) { return entry.verdict == verdict; }));
+}
+
+std::string ladder_in_words(const Ledger& ledger) {
+  std::string words = "Samples per second by step:";
+  for (const LedgerEntry& entry : ledger.entries) {
+    words += " " + entry.name + " ";
+    if (entry.verdict != Verdict::kNotApplicable) words += format_rate(entry.samples_per_s) + ", ";
+    words += std::string(to_string(entry.verdict)) + ";";
+  }
+  return words;
+}
+
+std::string gain_text(const Ledger& ledger) {
+  const LedgerEntry* const base = base_entry(ledger);
+  const LedgerEntry* const last = final_entry(ledger);
+  if (base == nullptr || last == nullptr) return {};
+  return fmt::format("{} → {} samples/s", format_rate(base->samples_per_s), format_rate(last->samples_per_s));
+}
+
+std::string tile(const std::string& value, const std::string& label) {
+  return fmt::format("<div class=\"tile\"><b>{}</b><span>{}</span></div>\n", escape_html(value), escape_html(label));
+}
+
+std::string ladder_tiles(const Ledger& ledger) {
+  const LedgerEntry* const last = final_entry(ledger);
+  if (base_entry(ledger) == nullptr || last == nullptr) return {};
+  std::string html = "<div class=\"tiles\">\n";
+  html += tile(fmt::format("{:.2f} ×", last->relative), "the base");
+  html += tile(gain_text(ledger), "before and after");
+  const int kept = count(ledger, Verdict::kKept);
+  const int tried = kept + count(ledger, Verdict::kReverted) + count(ledger, Verdict::kUndecided);
+  html += tile(fmt::format("{} of {}", kept, tried), "changes kept, of those tried");
+  return html + "</div>\n";
+}
+
+std::string utilisation_in_words(const char* name, const Profile* profile) {
+  if (profile == nullptr || profile->utilisation.empty()) return {};
+  std::vector<double> values;
+  for (const UtilisationPoint& point : profile->utilisation) values.push_back(point.utilisation);
+  return fmt::format(" {}: median {}, lowest tenth below {}.", name, format_percent(median(values)),
+                     format_percent(quantile(values, 0.1)));
+}
+
+std::string profiles_html(const Profile* before, const Profile* after, std::size_t index) {
+  const auto any = [&](auto member) {
+    return (before && !(before->*member).empty()) || (after && !(after->*member).empty());
+  };
+  std::string html;
+  if (any(&Profile::step)) {
+    html += "<h3>Where a step's time goes</h3>\n";
+    html += chart("step", index, "Time per sample by part of the step", kSeeTable);
+    html += details("Figures", step_table(before, after));
+  }
+  if (any(&Profile::stages)) {
+    html += "<h3>Where the loader's time goes</h3>\n";
+    html += chart("stages", index, "Thread time per sample by stage", kSeeTable);
+    html += details("Figures", stage_table(before, after));
+  }
+  if (any(&Profile::utilisation)) {
+    const std::string words = utilisation_in_words("Before", before) + utilisation_in_words("After", after);
+    html += "<h3>Utilisation over time</h3>\n";
+    html += chart("utilisation", index, "Compute time / wall time", "Utilisation over time." + words);
+    html += fmt::format("<p class=\"note\">{}</p>\n", escape_html(words));
+  }
+  return html;
+}
+
+std::string title_of(const ReportSection& section) {
+  return section.ledger.title.empty() ? "Measurement" : section.ledger.title;
+}
+
+bool any_rate(const BenchFigures& f) {
+  return f.storage > 0 || f.loader > 0 || f.copy > 0 || f.network > 0 || f.together > 0;
+}
+
+std::string section_html(const ReportSection& section, std::size_t index) {
+  std::string html = fmt::format("<section id=\"part-{}\">\n<h2>{}</h2>\n", index + 1, escape_html(title_of(section)));
+  if (!section.verdict.empty()) html += fmt::format("<p class=\"verdict\">{}</p>\n", escape_html(section.verdict));
+  if (!section.ledger.entries.empty()) {
+    html += ladder_tiles(section.ledger);
+    html += chart("ladder", index, "Samples per second, step by step", ladder_in_words(section.ledger));
+    html += ladder_table(section.ledger);
+  }
+  if (section.figures && any_rate(*section.figures)) {
+    html += "<h3>Each part alone, and together</h3>\n";
+    html += chart("rates", index, "Samples per second, logarithmic scale", kSeeTable);
+    html += bench_table(*section.figures) + bench_facts(*section.figures);
+  }
+  html += profiles_html(section.before ? &*section.before : nullptr, section.after ? &*section.after : nullptr, index);
+  return html + "</section>\n";
+}
+
+// Every section in one line, so that the result is read before anything is scrolled.
+std::string overview(const Report& report) {
+  if (report.sections.size() < 2) return {};
+  std::string html = "<nav aria-label=\"Parts of this report\"><ul>\n";
+  for (std::size_t i = 0; i < report.sections.size(); ++i) {
+    const ReportSection& section = report.sections[i];
+    html += fmt::format("<li><a href=\"#part-{}\">{}</a> <span>{}</span></li>\n", i + 1, escape_html(title_of(section)),
+                        escape_html(gain_text(section.ledger)));
+  }
+  return html + "</ul></nav>\n";
+}
+
+// "2026-11-21T08:00:00Z" as people read it; any other form as it is.
+std::string readable_time(std::string iso) {
+  if (iso.size() != 20 || iso[10] != 'T' || iso[19] != 'Z') return iso;
+  return iso.substr(0, 10) + " " + iso.substr(11, 5) + " UTC";
+}
+
+std::string header_html(const Report& report) {
+  std::string html = fmt::format("<header>\n<h1>{}</h1>\n", escape_html(report.title));
+  if (!report.command.empty()) {
+    html += fmt::format("<pre class=\"command\"><code>{}</code></pre>\n", escape_html(report.command));
+  }
+  html += fmt::format("<p class=\"meta\"><time datetime=\"{}\">{}</time> · unstarve {}", escape_html(report.created),
+                      escape_html(readable_time(report.created)), escape_html(report.version));
+  if (!report.machine.cpu_model.empty()) {
+    html += fmt::format(" · {}, {} usable {}", escape_html(report.machine.cpu_model), report.machine.topology.usable(),
+                        report.machine.topology.usable() == 1 ? "core" : "cores");
+  }
+  return html + "</p>\n" + overview(report) + "</header>\n";
+}
+
+}  // namespace
+
+std::string render_report(const Report& report) {
+  std::string html = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n";
+  html += fmt::format("<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n", kPolicy);
+  html += "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n";
+  html += "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n";
+  html += fmt::format("<title>{}</title>\n<style>\n{}</style>\n</head>\n<body>\n<main>\n", escape_html(report.title),
+                      report_style());
+  html += header_html(report);
+  for (std::size_t i = 0; i < report.sections.size(); ++i) html += section_html(report.sections[i], i);
+  html += "<section id=\"machine\">\n<h2>The machine</h2>\n" + machine_facts(report.machine) + "</section>\n";
+  html += fmt::format("</main>\n<footer><p>Made by unstarve {}. Every ratio is to the step before, with its 95 % "
+                      "interval, from interleaved pairs of runs.</p></footer>\n",
+                      escape_html(report.version));
+  html += fmt::format("<script type=\"application/json\" id=\"figures\">{}</script>\n",
+                      escape_json_island(report_island(report)));
+  html += fmt::format("<script>\n/*! uPlot\n{}*/\n{}</script>\n", plot_licence(), plot_library());
+  html += fmt::format("<script>\n(() => {{\n\"use strict\";\n{}}})();\n</script>\n</body>\n</html>\n", report_script());
+  return html;
+}
+
+void write_report(const Report& report, const std::filesystem::path& path) {
+  write_file_atomically(path, render_report(report));
+}
+
+}  // namespace unstarve

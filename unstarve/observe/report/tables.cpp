@@ -1,0 +1,209 @@
+#include "unstarve/observe/report/tables.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "unstarve/observe/format.h"
+#include "unstarve/observe/report/html.h"
+
+namespace unstarve {
+namespace {
+
+// The class and the sign that tell a verdict without colour; charts.css and ladder.js use the same ones.
+struct VerdictLook {
+  const char* name;
+  const char* sign;
+};
+
+VerdictLook look_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kKept: return {"kept", "✓"};
+    case Verdict::kReverted: return {"reverted", "↩"};
+    case Verdict::kUndecided: return {"undecided", "?"};
+    case Verdict::kNotApplicable: return {"absent", "–"};
+    case Verdict::kBase: break;
+  }
+  return {"base", "•"};
+}
+
+std::string name_cell(const LedgerEntry& entry) {
+  std::string html = fmt::format("<span class=\"name\">{}</span>", escape_html(entry.name));
+  if (!entry.change.empty()) html += fmt::format("<span class=\"change\">{}</span>", escape_html(entry.change));
+  if (entry.affects_learning) {
+    html += "<span class=\"mark\">affects learning";
+    if (entry.loss_before != 0 || entry.loss_after != 0) {
+      html += fmt::format(": loss {:.3f} → {:.3f}", entry.loss_before, entry.loss_after);
+    }
+    html += "</span>";
+  }
+  if (entry.approximate) html += "<span class=\"mark\">approximate</span>";
+  return html;
+}
+
+std::string status_cell(const LedgerEntry& entry) {
+  const VerdictLook look = look_of(entry.verdict);
+  std::string html = fmt::format("<span class=\"status\"><span class=\"sign\" aria-hidden=\"true\">{}</span> {}</span>",
+                                 look.sign, to_string(entry.verdict));
+  if (!entry.reason.empty()) html += fmt::format("<span class=\"reason\">{}</span>", escape_html(entry.reason));
+  return html;
+}
+
+// "1.44" over "[1.42, 1.46]".
+std::string ratio_cell(const LedgerEntry& entry) {
+  const RatioInterval& r = entry.ratio;
+  if (entry.verdict == Verdict::kBase || entry.verdict == Verdict::kNotApplicable || r.pairs < 2) return {};
+  return fmt::format("<span>{:.2f} <span class=\"interval\">[{:.2f}, {:.2f}]</span></span>", r.ratio, r.low, r.high);
+}
+
+std::string ms_text(double ms) { return std::isfinite(ms) ? fmt::format("{:.{}f}", ms, ms < 10 ? 2 : 1) : "-"; }
+
+// Names of both runs in the order of their first appearance.
+template <class Part>
+std::vector<std::string> names_of(const std::vector<Part>* before, const std::vector<Part>* after) {
+  std::vector<std::string> names;
+  for (const auto* parts : {before, after}) {
+    if (parts == nullptr) continue;
+    for (const Part& part : *parts) {
+      if (std::find(names.begin(), names.end(), part.name) == names.end()) names.push_back(part.name);
+    }
+  }
+  return names;
+}
+
+template <class Part>
+const Part* find_part(const std::vector<Part>* parts, const std::string& name) {
+  if (parts == nullptr) return nullptr;
+  const auto found = std::find_if(parts->begin(), parts->end(), [&](const Part& p) { return p.name == name; });
+  return found == parts->end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+std::string ladder_table(const Ledger& ledger) {
+  HtmlTable table("Every step of the ladder",
+                  {{"step"}, {"batch", true}, {"memory", true}, {"step ms", true}, {"samples/s", true},
+                   {"of base", true}, {"ratio to before", true}, {"verdict"}},
+                  true);
+  for (const LedgerEntry& entry : ledger.entries) {
+    std::vector<std::string> cells(8);
+    cells[0] = name_cell(entry);
+    if (entry.verdict != Verdict::kNotApplicable) {
+      cells[1] = entry.batch > 0 ? std::to_string(entry.batch) : "";
+      cells[2] = entry.memory_bytes > 0 ? format_bytes(entry.memory_bytes) : "";
+      cells[3] = ms_text(entry.step_ms);
+      cells[4] = format_rate(entry.samples_per_s);
+      cells[5] = fmt::format("{:.0f} %", entry.relative * 100);
+      cells[6] = ratio_cell(entry);
+    }
+    cells[7] = status_cell(entry);
+    table.add_row(cells, look_of(entry.verdict).name);
+  }
+  return table.finish();
+}
+
+std::string step_table(const Profile* before, const Profile* after) {
+  HtmlTable table("Parts of a step, ms per step",
+                  {{"part"}, {"before: mean", true}, {"median", true}, {"p95", true}, {"after: mean", true},
+                   {"median", true}, {"p95", true}});
+  const auto* const old_parts = before ? &before->step : nullptr;
+  const auto* const new_parts = after ? &after->step : nullptr;
+  for (const std::string& name : names_of(old_parts, new_parts)) {
+    std::vector<std::string> cells = {escape_html(name)};
+    for (const StepPart* part : {find_part(old_parts, name), find_part(new_parts, name)}) {
+      for (const double StepPart::*figure : {&StepPart::mean_ms, &StepPart::median_ms, &StepPart::p95_ms}) {
+        cells.push_back(part ? ms_text(part->*figure) : "");
+      }
+    }
+    table.add_row(cells);
+  }
+  return table.finish();
+}
+
+std::string stage_table(const Profile* before, const Profile* after) {
+  HtmlTable table("Stages of the loader, thread time per sample",
+                  {{"stage"}, {"before: µs", true}, {"share", true}, {"bytes", true}, {"after: µs", true},
+                   {"share", true}, {"bytes", true}});
+  const auto* const old_stages = before ? &before->stages : nullptr;
+  const auto* const new_stages = after ? &after->stages : nullptr;
+  const auto total_of = [](const std::vector<StageProfile>* stages) {
+    double total = 0;
+    for (const StageProfile& stage : stages ? *stages : std::vector<StageProfile>()) {
+      if (stage.name != "wait") total += static_cast<double>(stage.busy_ns);
+    }
+    return total;
+  };
+  const std::array<double, 2> totals = {total_of(old_stages), total_of(new_stages)};
+  for (const std::string& name : names_of(old_stages, new_stages)) {
+    std::vector<std::string> cells = {escape_html(name)};
+    const std::array<const StageProfile*, 2> stages = {find_part(old_stages, name), find_part(new_stages, name)};
+    for (std::size_t i = 0; i < stages.size(); ++i) {
+      const StageProfile* const stage = stages[i];
+      const bool any = stage != nullptr && stage->samples > 0;
+      const double busy = any ? static_cast<double>(stage->busy_ns) : 0;
+      const double samples = any ? static_cast<double>(stage->samples) : 1;
+      cells.push_back(any ? format_rate(busy / 1e3 / samples) : "");
+      // Waiting is told but is no share of the work.
+      cells.push_back(any && name != "wait" && totals[i] > 0 ? format_percent(busy / totals[i]) : "");
+      cells.push_back(any && stage->bytes > 0 ? format_bytes(static_cast<std::uint64_t>(stage->bytes / stage->samples))
+                                              : "");
+    }
+    table.add_row(cells);
+  }
+  return table.finish();
+}
+
+std::string bench_table(const BenchFigures& figures) {
+  HtmlTable table("What each part reaches alone, and all together",
+                  {{"part"}, {"samples/s", true}, {"of the network", true}});
+  const auto row = [&](const char* name, double rate) {
+    if (!(rate > 0)) return;
+    const bool comparable = figures.network > 0;
+    table.add_row({name, format_rate(rate), comparable ? fmt::format("{:.2f} ×", rate / figures.network) : ""});
+  };
+  row("storage", figures.storage);
+  row("loader", figures.loader);
+  row("copy", figures.copy);
+  row("network", figures.network);
+  row("together", figures.together);
+  return table.finish();
+}
+
+std::string bench_facts(const BenchFigures& figures) {
+  const BenchVerdict verdict = judge_bench(figures);
+  const auto share = [](double value) { return value > 0 ? format_percent(value) : std::string(); };
+  const bool cores = figures.loader_cores > 0 && figures.usable_cores > 0;
+  return facts_list({{"overlap efficiency", share(verdict.overlap)},
+                     {"utilisation", share(figures.utilisation)},
+                     {"waiting for data", share(figures.data_wait)},
+                     {"cores busy, loader alone",
+                      cores ? fmt::format("{:.1f} of {}", figures.loader_cores, figures.usable_cores) : ""}});
+}
+
+std::string machine_facts(const MachineFacts& machine) {
+  const Topology& t = machine.topology;
+  std::string cores = fmt::format("{} usable", t.usable());
+  if (t.affinity != t.online) cores += fmt::format(", {} of {} in the affinity mask", t.affinity, t.online);
+  if (t.quota > 0) cores += fmt::format(", cgroup quota {:.4g}", t.quota);
+  if (t.threads_per_core > 1) cores += fmt::format(", {} threads per core", t.threads_per_core);
+  std::string sets;
+  for (const std::string& set : machine.instruction_sets) sets += (sets.empty() ? "" : " ") + set;
+  const auto bytes = [](std::uint64_t value) { return value > 0 ? format_bytes(value) : std::string(); };
+  return facts_list({{"processor", machine.cpu_model},
+                     {"cores", cores},
+                     {"NUMA nodes", std::to_string(t.numa_nodes)},
+                     {"instruction sets", sets},
+                     {"memory", bytes(machine.memory_bytes)},
+                     {"memory limit", bytes(machine.memory_limit_bytes)},
+                     {"memory available", bytes(machine.memory_available_bytes)},
+                     {"last-level cache", bytes(machine.last_level_cache_bytes)},
+                     {"/dev/shm", bytes(machine.shm_bytes)},
+                     {"transparent huge pages", machine.transparent_huge_pages},
+                     {"frequency governor", machine.governor},
+                     {"kernel", machine.kernel},
+                     {"virtual machine", machine.hypervisor}});
+}
+
+}  // namespace unstarve
