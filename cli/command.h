@@ -1,0 +1,73 @@
+#pragma once
+// The command table: every verb, its options and help. The parser, --help, the man page and the shell completion are all
+// made from it, so that they cannot disagree.
+//
+// Commands are thin: they parse, call a job and print. Threads: one. Failure: Error, turned into the exit code by main().
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace unstarve::cli {
+
+// What the exit code says.
+inline constexpr int kDone = 0, kCheckFailed = 1, kWrongUsage = 2, kBadInput = 3, kMissingComponent = 4;
+
+// What may stand where a value is expected; decides what the shell completes.
+enum class Completes { kNothing, kPath, kDevice, kModel };
+
+struct Option {
+  const char* name;     // "--seconds", or "DATA" for a positional argument
+  const char* value;    // "S"; empty for a flag and for positional arguments
+  const char* fallback; // shown as default; empty when there is none
+  const char* help;
+  bool required = false;
+  Completes completes = Completes::kNothing;
+  [[nodiscard]] bool positional() const { return name[0] != '-'; }
+  [[nodiscard]] bool flag() const { return !positional() && value[0] == '\0'; }
+};
+
+// The values given, by option name; typed reading with a clear error.
+class Arguments {
+ public:
+  explicit Arguments(std::map<std::string, std::string> values) : values_(std::move(values)) {}
+  [[nodiscard]] bool has(const std::string& name) const { return values_.contains(name); }
+  [[nodiscard]] std::string text(const std::string& name, const std::string& fallback = "") const;
+  // Throws Error(kArgument) when it is not a number, or outside of [low, high].
+  [[nodiscard]] double number(const std::string& name, double fallback, double low, double high) const;
+  [[nodiscard]] long long integer(const std::string& name, long long fallback, long long low, long long high) const;
+
+ private:
+  std::map<std::string, std::string> values_;
+};
+
+struct Command {
+  const char* name;
+  const char* summary;      // one line
+  const char* description;  // a paragraph
+  const char* example;      // lines that can be pasted
+  std::vector<Option> options;
+  int (*run)(const Arguments& arguments, const std::string& command_line);
+};
+
+// In the order of the help.
+[[nodiscard]] std::span<const Command> commands();
+
+// Each in its own file of commands/.
+[[nodiscard]] Command bench_command();
+[[nodiscard]] Command tune_command();
+[[nodiscard]] Command train_command();
+[[nodiscard]] Command inspect_command();
+[[nodiscard]] Command synth_command();
+[[nodiscard]] Command doctor_command();
+[[nodiscard]] Command demo_command();
+[[nodiscard]] Command completion_command();
+[[nodiscard]] Command man_command();
+
+// Bash completion and the manual page in roff, from the table.
+[[nodiscard]] std::string bash_completion();
+[[nodiscard]] std::string man_page();
+
+}  // namespace unstarve::cli

@@ -1,0 +1,57 @@
+#include "unstarve/jobs/demo.h"
+
+#include "../terminal.h"
+#include "shared.h"
+#include "unstarve/core/file.h"
+
+namespace unstarve::cli {
+namespace {
+
+int run(const Arguments& arguments, const std::string& command_line) {
+  DemoOptions options;
+  options.thumbnails = arguments.text("--thumbnails");
+  options.photographs = arguments.text("--photographs");
+  options.device = arguments.text("--device", options.device);
+  options.accelerator = arguments.text("--accelerator", options.accelerator);
+  options.minutes = arguments.number("--minutes", options.minutes, 0.02, 10000);
+  options.folder = arguments.text("--folder", "unstarve-demo");
+  std::vector<TuneResult> results;
+  {
+    ProgressBar bar;
+    results = run_demo(options, bar.callback());
+  }
+  std::string text;
+  for (const TuneResult& result : results)
+    text += arguments.has("--json") ? (text.empty() ? "[" : ",") + to_json(result) : to_text(result, terminal_width()) + "\n";
+  if (arguments.has("--json")) text = "{\"ladders\":" + text + "]}\n";
+  print_result(text);
+  const std::filesystem::path report = arguments.text("--report", (options.folder / "report.html").string());
+  write_report(report_of(results, "unstarve demo", command_line), report);
+  const std::filesystem::path yaml = options.folder / "tuned.yaml";
+  write_file_atomically(yaml, winner_yaml(results[0], command_line));
+  if (!arguments.has("--json"))
+    print_result("report    " + report.string() + "\nsettings  " + yaml.string() + "\n");
+  return kDone;
+}
+
+}  // namespace
+
+Command demo_command() {
+  return {"demo",
+          "Two ladders and a report in three minutes, on data that is made if none is given",
+          "Climbs the ladder of `tune` twice: training a small network here, and feeding an emulated accelerator from "
+          "JPEG photographs. Writes report.html and tuned.yaml.",
+          "  unstarve demo\n"
+          "  unstarve demo --photographs my-photos/ --report report.html",
+          {{"--thumbnails", "DATA", "made", "32-pixel data set to train on", false, Completes::kPath},
+           {"--photographs", "DATA", "made", "photographs to feed from", false, Completes::kPath},
+           {"--device", "NAME", "cpu", "what trains: cpu or cuda", false, Completes::kDevice},
+           {"--accelerator", "NAME", "emulated:h100-resnet50", "what is fed", false, Completes::kDevice},
+           {"--minutes", "M", "3", "for both ladders together"},
+           {"--folder", "DIR", "unstarve-demo", "where data, settings and report go", false, Completes::kPath},
+           {"--report", "FILE", "report.html in the folder", "the report", false, Completes::kPath},
+           json_option()},
+          run};
+}
+
+}  // namespace unstarve::cli

@@ -1,0 +1,42 @@
+#include "unstarve/jobs/inspect.h"
+
+#include <fmt/format.h>
+
+#include "../terminal.h"
+#include "shared.h"
+
+namespace unstarve::cli {
+namespace {
+
+int run(const Arguments& arguments, const std::string&) {
+  InspectResult result;
+  {
+    ProgressBar bar;
+    result = run_inspect(arguments.text("DATA"), arguments.text("--split"),
+                         static_cast<int>(arguments.integer("--threads", 0, 1, 1024)),
+                         [&](std::uint64_t done, std::uint64_t total) {
+                           bar.show(fmt::format("{} of {} records", done, total),
+                                    static_cast<double>(done) / static_cast<double>(total));
+                         });
+  }
+  print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
+  return arguments.has("--strict") && !result.corrupt.empty() ? kCheckFailed : kDone;
+}
+
+}  // namespace
+
+Command inspect_command() {
+  return {"inspect",
+          "What a data set is, and whether all of it can be used",
+          "Reads and decodes every record: format, samples, classes, bytes, image sizes, and each corrupt record with "
+          "its place and reason.",
+          "  unstarve inspect photos/\n"
+          "  unstarve inspect photos/ --json --strict || echo damaged",
+          {data_option(), split_option(),
+           {"--threads", "N", "all usable cores", "decoding threads"},
+           {"--strict", "", "", "exit with 1 when a record is corrupt"},
+           json_option()},
+          run};
+}
+
+}  // namespace unstarve::cli

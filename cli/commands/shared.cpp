@@ -1,0 +1,38 @@
+#include "shared.h"
+
+#include <cerrno>
+#include <cstdio>
+
+#include "unstarve/core/error.h"
+#include "unstarve/storage/open.h"
+
+namespace unstarve::cli {
+
+Settings settings_from(const Arguments& arguments) {
+  Settings settings;
+  if (arguments.has("--config")) {
+    settings = load_settings(arguments.text("--config"));
+    if (arguments.has("DATA")) settings.pipeline.source = {arguments.text("DATA"), arguments.text("--split")};
+    if (arguments.has("--model")) settings.train.model = arguments.text("--model");
+    const std::string device = arguments.text("--device", settings.train.device);
+    if (!device.starts_with("emulated:")) settings.train.device = device;
+  } else {
+    const std::string path = arguments.text("DATA"), split = arguments.text("--split");
+    const auto dataset = open_dataset(path, split);
+    settings = default_settings(path, split, *dataset, arguments.text("--model"), arguments.text("--device", "cpu"),
+                                static_cast<int>(arguments.integer("--image-size", 0, 8, 4096)));
+  }
+  if (arguments.has("--batch")) set_batch(settings, static_cast<int>(arguments.integer("--batch", 0, 1, 1 << 20)));
+  auto& execution = settings.pipeline.execution;
+  execution.threads = static_cast<int>(arguments.integer("--threads", execution.threads, 1, 1024));
+  execution.prefetch = static_cast<int>(arguments.integer("--prefetch", execution.prefetch, 0, 1024));
+  return settings;
+}
+
+void print_result(const std::string& text) {
+  errno = 0;
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+    throw io_error("writing", "standard output", errno);
+}
+
+}  // namespace unstarve::cli

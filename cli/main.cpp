@@ -1,0 +1,126 @@
+// The program `unstarve`: reads the command line by the command table, runs the verb, turns errors into exit codes.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "command.h"
+#include "unstarve/core/error.h"
+#include "unstarve/core/version.h"
+
+namespace {
+
+using namespace unstarve;
+using namespace unstarve::cli;
+
+int exit_code(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::kArgument: return kWrongUsage;
+    case ErrorKind::kInput:
+    case ErrorKind::kIo:
+    case ErrorKind::kMemory: return kBadInput;
+    case ErrorKind::kMissing: return kMissingComponent;
+    case ErrorKind::kCheck:
+    case ErrorKind::kCancelled:
+    case ErrorKind::kInternal: return kCheckFailed;
+  }
+  return kCheckFailed;
+}
+
+int report(bool json, const char* kind, const std::string& message, int code) {
+  if (json) fmt::print("{}\n", nlohmann::json{{"error", {{"kind", kind}, {"message", message}}}}.dump());
+  fmt::print(stderr, "unstarve: {}\n", message);
+  return code;
+}
+
+// Ctrl-C ends the process at once: no job leaves a partial file under a final name, and the kernel frees the rest. Only
+// the progress bar's line has to go.
+extern "C" void interrupted(int signal) {
+  constexpr char kClear[] = "\r\x1b[K";
+  if (isatty(STDERR_FILENO)) (void)!write(STDERR_FILENO, kClear, sizeof kClear - 1);
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
+
+// One command's options, bound to strings; CLI11 holds pointers into it.
+struct Binding {
+  const Command* command = nullptr;
+  CLI::App* app = nullptr;
+  std::map<std::string, std::string> values;
+  std::map<std::string, bool> flags;
+  std::map<std::string, CLI::Option*> given;
+};
+
+void bind(CLI::App& root, Binding& binding) {
+  const Command& command = *binding.command;
+  CLI::App* app = root.add_subcommand(command.name, command.summary);
+  app->description(std::string(command.summary) + "\n\n" + command.description);
+  app->footer("\nExample:\n" + std::string(command.example));
+  for (const Option& option : command.options) {
+    std::string help = option.help;
+    if (option.fallback[0] != '\0') help += fmt::format(" [{}]", option.fallback);
+    if (option.flag()) {
+      binding.given[option.name] = app->add_flag(option.name, binding.flags[option.name], help);
+      continue;
+    }
+    CLI::Option* added = app->add_option(option.name, binding.values[option.name], help);
+    if (!option.positional()) added->type_name(option.value);
+    if (option.positional()) added->type_name("");
+    if (option.required) added->required();
+    binding.given[option.name] = added;
+  }
+  binding.app = app;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGINT, interrupted);
+  std::signal(SIGTERM, interrupted);
+  CLI::App app{"Keeps the accelerator busy: finds what starves it, removes it, proves the gain."};
+  app.name("unstarve");
+  app.set_version_flag("--version", kVersion);
+  app.require_subcommand(1);
+  app.footer(
+      "\nunstarve COMMAND --help tells more, with an example.\n"
+      "Exit codes: 0 done, 1 a check failed, 2 wrong usage, 3 bad input, 4 missing component.");
+  std::vector<Binding> bindings(commands().size());
+  for (std::size_t i = 0; i < bindings.size(); ++i) {
+    bindings[i].command = &commands()[i];
+    bind(app, bindings[i]);
+  }
+
+  bool json = false;
+  for (int i = 1; i < argc; ++i) json = json || std::string_view(argv[i]) == "--json";
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {  // --help, --version
+    return app.exit(success);
+  } catch (const CLI::ParseError& error) {
+    return report(json, "argument", fmt::format("{}\nRun unstarve --help, or unstarve COMMAND --help.", error.what()),
+                  kWrongUsage);
+  }
+
+  std::string command_line = "unstarve";
+  for (int i = 1; i < argc; ++i) command_line += std::string(" ") + argv[i];
+  try {
+    for (Binding& binding : bindings) {
+      if (!binding.app->parsed()) continue;
+      std::map<std::string, std::string> given;
+      for (const auto& [name, option] : binding.given)
+        if (option->count() > 0) given[name] = binding.values.contains(name) ? binding.values[name] : "true";
+      return binding.command->run(Arguments(std::move(given)), command_line);
+    }
+    return kWrongUsage;
+  } catch (const Error& error) {
+    return report(json, to_string(error.kind()), error.what(), exit_code(error.kind()));
+  } catch (const std::bad_alloc&) {
+    return report(json, "memory", "out of memory", kBadInput);
+  } catch (const std::exception& error) {
+    return report(json, "internal", fmt::format("unexpected: {}", error.what()), kCheckFailed);
+  }
+}

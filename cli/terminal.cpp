@@ -1,0 +1,52 @@
+#include "terminal.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "unstarve/core/clock.h"
+#include "unstarve/observe/format.h"
+
+namespace unstarve::cli {
+namespace {
+
+constexpr std::int64_t kRedrawNs = 100'000'000;
+constexpr int kBarColumns = 30;
+
+int columns_of(int descriptor, int fallback) {
+  winsize size{};
+  return ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : fallback;
+}
+
+}  // namespace
+
+ProgressBar::ProgressBar() : terminal_(isatty(STDERR_FILENO) != 0), start_ns_(steady_clock().now_ns()) {}
+
+ProgressBar::~ProgressBar() {
+  if (terminal_ && shown_ns_ != 0) fmt::print(stderr, "\r\x1b[K");
+}
+
+void ProgressBar::show(std::string_view what, double share) {
+  if (!terminal_) return;
+  const std::int64_t now = steady_clock().now_ns();
+  if (what == shown_what_ && now - shown_ns_ < kRedrawNs) return;
+  shown_ns_ = now;
+  shown_what_ = what;
+  share = std::clamp(share, 0.0, 1.0);
+  const double elapsed = static_cast<double>(now - start_ns_) / 1e9;
+  const int filled = static_cast<int>(share * kBarColumns);
+  std::string line = fmt::format("{:#>{}}{:->{}} {:3.0f} %", "", filled, "", kBarColumns - filled, 100 * share);
+  // Too early an estimate is worse than none.
+  if (share > 0.03) line += fmt::format("  {:.0f} s left", elapsed / share * (1 - share));
+  line += "  " + printable(what);
+  const int columns = columns_of(STDERR_FILENO, 80);
+  fmt::print(stderr, "\r\x1b[K{}", clip(line, static_cast<std::size_t>(std::max(1, columns - 1))));
+  std::fflush(stderr);
+}
+
+int terminal_width() { return isatty(STDOUT_FILENO) ? columns_of(STDOUT_FILENO, 120) : 120; }
+
+}  // namespace unstarve::cli

@@ -1,0 +1,148 @@
+#include "unstarve/jobs/settings.h"
+
+#include <fmt/format.h>
+
+#include "unstarve/codecs/decoder.h"
+#include "unstarve/core/error.h"
+#include "unstarve/core/file.h"
+#include "unstarve/observe/accelerator.h"
+#include "unstarve/pipeline/spec_yaml.h"
+
+namespace unstarve {
+namespace {
+
+// Images up to this side are trained at their own size, as CIFAR is.
+constexpr int kThumbnailSide = 40;
+constexpr int kPhotographSide = 224;
+
+int probe_side(const Dataset& dataset) {
+  RecordBuffer record;
+  Decoder decoder;
+  const int encoded = dataset.field_index(FieldKind::kEncodedImage);
+  const int pixels = dataset.field_index(FieldKind::kPixels);
+  std::string reason = "no image field";
+  for (std::uint64_t id = 0; id < std::min<std::uint64_t>(dataset.size(), 100); ++id) {
+    try {
+      dataset.read(id, record);
+      const Size size = encoded >= 0 ? decoder.open(record.values[static_cast<std::size_t>(encoded)].bytes).size
+                                     : record.values.at(static_cast<std::size_t>(pixels)).pixels.size();
+      return std::max(size.width, size.height);
+    } catch (const Error& error) {
+      reason = dataset.location(id) + ": " + error.what();
+    }
+  }
+  throw Error(ErrorKind::kInput, "no sample can be read: " + reason);
+}
+
+int starting_batch(const std::string& device, int image_size) {
+  if (device.starts_with("emulated:")) return find_accelerator(device.substr(9)).batch;
+  if (device.starts_with("cuda")) return 256;
+  return image_size > kThumbnailSide ? 32 : 256;
+}
+
+TrainSettings read_train(YamlMap map) {
+  TrainSettings train;
+  map.get("model", train.model);
+  map.get("classes", train.classes);
+  map.get("image_size", train.image_size);
+  map.get("device", train.device);
+  std::string precision = to_string(train.precision);
+  map.get("precision", precision);
+  try {
+    train.precision = precision_from_string(precision);
+  } catch (const Error& error) {
+    map.fail("precision", error.what());
+  }
+  map.get("channels_last", train.channels_last);
+  map.get("fused_optimiser", train.fused_optimiser);
+  map.get("operator_threads", train.operator_threads);
+  map.get("learning_rate", train.learning_rate);
+  map.get("momentum", train.momentum);
+  map.get("weight_decay", train.weight_decay);
+  map.get("label_smoothing", train.label_smoothing);
+  map.get("warmup", train.warmup);
+  map.get("seed", train.seed);
+  map.finish();
+  return train;
+}
+
+void write_train(YAML::Emitter& out, const TrainSettings& train) {
+  const auto entry = [&](const char* key, const auto& value) { out << YAML::Key << key << YAML::Value << value; };
+  const auto number = [&](const char* key, double value) { entry(key, fmt::format("{}", value)); };
+  out << YAML::BeginMap;
+  entry("model", train.model);
+  entry("classes", train.classes);
+  entry("image_size", train.image_size);
+  entry("device", train.device);
+  entry("precision", std::string(to_string(train.precision)));
+  entry("channels_last", train.channels_last);
+  entry("fused_optimiser", train.fused_optimiser);
+  entry("operator_threads", train.operator_threads);
+  number("learning_rate", train.learning_rate);
+  number("momentum", train.momentum);
+  number("weight_decay", train.weight_decay);
+  number("label_smoothing", train.label_smoothing);
+  number("warmup", train.warmup);
+  entry("seed", train.seed);
+  out << YAML::EndMap;
+}
+
+}  // namespace
+
+std::string to_yaml(const Settings& settings, const std::string& comment) {
+  YAML::Emitter out;
+  if (!comment.empty()) out << YAML::Comment(comment);
+  out << YAML::BeginMap << YAML::Key << "unstarve" << YAML::Value << kSettingsVersion;
+  out << YAML::Key << "pipeline" << YAML::Value;
+  write_yaml(out, settings.pipeline);
+  out << YAML::Key << "train" << YAML::Value;
+  write_train(out, settings.train);
+  out << YAML::EndMap;
+  return std::string(out.c_str()) + "\n";
+}
+
+Settings settings_from_yaml(const std::string& text, const std::string& name) {
+  YamlMap map = YamlMap::parse(text, name);
+  int version = 0;
+  map.get("unstarve", version);
+  if (version != kSettingsVersion)
+    map.fail("unstarve", fmt::format("version {}, but this program reads version {}", version, kSettingsVersion));
+  Settings settings;
+  settings.pipeline = read_pipeline_yaml(map.map("pipeline"));
+  settings.train = read_train(map.map("train"));
+  map.finish();
+  return settings;
+}
+
+Settings load_settings(const std::filesystem::path& path) {
+  return settings_from_yaml(read_text_file(path), path.string());
+}
+
+Settings default_settings(const std::string& path, const std::string& split, const Dataset& dataset,
+                          const std::string& model, const std::string& device, int image_size) {
+  const int side = probe_side(dataset);
+  const bool thumbnails = side <= kThumbnailSide;
+  Settings settings;
+  TrainSettings& train = settings.train;
+  train.model = !model.empty() ? model : thumbnails ? "cifar_net" : "resnet18";
+  train.classes = std::max(2, static_cast<int>(dataset.classes().size()));
+  train.image_size = image_size > 0 ? image_size : thumbnails ? side : kPhotographSide;
+  train.device = device.starts_with("emulated:") ? "cpu" : device;
+  train.channels_last = true;
+  train.fused_optimiser = true;
+  PipelineSpec& pipeline = settings.pipeline;
+  pipeline.source = {path, split};
+  pipeline.operations = training_operations(train.image_size);
+  pipeline.output = {ElementType::kUint8, Layout::kNhwc, thumbnails ? kCifar10Normalisation : kImagenetNormalisation};
+  pipeline.batch.size = 256;
+  train.learning_rate = 0.1;
+  set_batch(settings, starting_batch(device, train.image_size));
+  return settings;
+}
+
+void set_batch(Settings& settings, int batch) {
+  settings.train.learning_rate *= static_cast<double>(batch) / settings.pipeline.batch.size;
+  settings.pipeline.batch.size = batch;
+}
+
+}  // namespace unstarve

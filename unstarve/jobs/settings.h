@@ -1,0 +1,41 @@
+#pragma once
+// Everything a run can be told, as plain data and as the YAML file that `tune` writes and `train` and `bench` take.
+//
+//   unstarve: 1            # version of this schema
+//   pipeline: {...}        # see pipeline/spec_yaml.h
+//   train: {...}           # see train/settings.h; the same names
+//
+// Failure: Error(kInput) with file, node and line; an unknown key or version is an error.
+
+#include <filesystem>
+#include <string>
+
+#include "unstarve/pipeline/spec.h"
+#include "unstarve/storage/dataset.h"
+#include "unstarve/train/settings.h"
+
+namespace unstarve {
+
+inline constexpr int kSettingsVersion = 1;
+
+struct Settings {
+  PipelineSpec pipeline;
+  TrainSettings train;
+  friend bool operator==(const Settings&, const Settings&) = default;
+};
+
+// `comment` becomes the file's first lines.
+[[nodiscard]] std::string to_yaml(const Settings& settings, const std::string& comment = "");
+[[nodiscard]] Settings settings_from_yaml(const std::string& text, const std::string& name);
+[[nodiscard]] Settings load_settings(const std::filesystem::path& path);
+
+// What one would choose by hand before any measurement: the data's own size for thumbnails, 224 otherwise; channels
+// last, the fused optimiser, uint8 to the device, all cores, two batches ahead. `model` "" chooses cifar_net for
+// thumbnails and resnet18 otherwise; `device` is "cpu", "cuda[:N]" or "emulated:<name>".
+[[nodiscard]] Settings default_settings(const std::string& path, const std::string& split, const Dataset& dataset,
+                                        const std::string& model, const std::string& device, int image_size = 0);
+
+// Changes the batch size and, in proportion, the learning rate (Goyal et al., "Accurate, large minibatch SGD", 2017).
+void set_batch(Settings& settings, int batch);
+
+}  // namespace unstarve

@@ -1,0 +1,99 @@
+#include "unstarve/jobs/tune.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "unstarve/core/version.h"
+#include "unstarve/storage/open.h"
+
+namespace unstarve {
+namespace {
+
+std::string now_utc() {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::now()));
+}
+
+std::string title_of(const Settings& settings, const Target& target) {
+  if (target.emulated())
+    return fmt::format("feeding {} from {} at {} px", target.name, settings.pipeline.source.path, settings.train.image_size);
+  return fmt::format("training {} on {} from {} at {} px", settings.train.model, target.name,
+                     settings.pipeline.source.path, settings.train.image_size);
+}
+
+// The part of a step with the largest mean, and its share.
+std::string largest_part(const Profile& profile) {
+  double total = 0;
+  const StepPart* largest = nullptr;
+  for (const StepPart& part : profile.step) {
+    total += part.mean_ms;
+    if (!largest || part.mean_ms > largest->mean_ms) largest = &part;
+  }
+  if (!largest || total <= 0) return "";
+  return fmt::format("; what remains is mostly {} ({:.0f} % of a step)",
+                     largest->name == "wait" ? "waiting for data" : largest->name, 100 * largest->mean_ms / total);
+}
+
+}  // namespace
+
+TuneResult run_tune(const TuneOptions& options, const Progress& progress) {
+  const Target target = parse_target(options.device);
+  const auto dataset = open_dataset(options.data, options.split);
+  LadderOptions ladder;
+  ladder.base = base_of(
+      default_settings(options.data, options.split, *dataset, options.model, options.device, options.image_size));
+  ladder.target = target;
+  ladder.seconds = options.minutes * 60;
+  LadderResult climbed = climb(ladder, dataset, rungs(), progress);
+
+  TuneResult result;
+  result.ledger = std::move(climbed.ledger);
+  result.ledger.title = title_of(ladder.base, target);
+  result.winner = std::move(climbed.winner);
+  result.total = climbed.total;
+  result.before = std::move(climbed.before);
+  result.after = std::move(climbed.after);
+  result.verdict = fmt::format("the kept rungs make it {:.2f} times the base [{:.2f}, {:.2f}]{}", result.total.ratio,
+                               result.total.low, result.total.high, largest_part(result.after));
+  return result;
+}
+
+std::string winner_yaml(const TuneResult& result, const std::string& command) {
+  return to_yaml(result.winner, fmt::format("{}\nmade by: {}\nat {}, unstarve {}\n{}", result.ledger.title, command,
+                                            now_utc(), kVersion, result.verdict));
+}
+
+Report report_of(const std::vector<TuneResult>& results, const std::string& title, const std::string& command) {
+  Report report;
+  report.title = title;
+  report.command = command;
+  report.created = now_utc();
+  report.version = kVersion;
+  report.machine = read_machine_facts();
+  for (const TuneResult& result : results) {
+    ReportSection section;
+    section.ledger = result.ledger;
+    section.before = result.before;
+    section.after = result.after;
+    section.verdict = result.verdict;
+    report.sections.push_back(std::move(section));
+  }
+  return report;
+}
+
+std::string to_text(const TuneResult& result, int width) {
+  return fmt::format("{}\n{}  {}\n", result.ledger.title, to_table(result.ledger, width), result.verdict);
+}
+
+std::string to_json(const TuneResult& result) {
+  auto json = nlohmann::ordered_json::parse(to_json(result.ledger));
+  json["total"] = {{"ratio", result.total.ratio}, {"low", result.total.low}, {"high", result.total.high}};
+  json["verdict"] = result.verdict;
+  json["before"] = nlohmann::ordered_json::parse(to_json(result.before));
+  json["after"] = nlohmann::ordered_json::parse(to_json(result.after));
+  return json.dump();
+}
+
+}  // namespace unstarve
