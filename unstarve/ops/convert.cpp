@@ -51,13 +51,31 @@ HWY_INLINE hn::VFromD<DI> rounded_upper_half(VF value) {
   return hn::BitCast(DI(), hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(DU(), 0x7FFF)))));
 }
 
-HWY_INLINE void stream(VF value, float* to) { hn::Stream(value, DF(), to); }
-HWY_INLINE void stream(VF value, std::uint16_t* to) {
-  const hn::Rebind<std::uint16_t, DF> d16;
-  hn::Stream(hn::DemoteTo(d16, rounded_upper_half(value)), d16, to);
+// Two vectors, to an address aligned to both.
+template <bool kPastCache>
+HWY_INLINE void write_two(VF a, VF b, float* to) {
+  if constexpr (kPastCache) {
+    hn::Stream(a, DF(), to);
+    hn::Stream(b, DF(), to + kLanes);
+  } else {
+    hn::Store(a, DF(), to);
+    hn::Store(b, DF(), to + kLanes);
+  }
+}
+template <bool kPastCache>
+HWY_INLINE void write_two(VF a, VF b, std::uint16_t* to) {
+  const hn::Repartition<std::uint16_t, DF> d16;
+  const hn::Half<decltype(d16)> half;
+  const auto both =
+      hn::Combine(d16, hn::DemoteTo(half, rounded_upper_half(b)), hn::DemoteTo(half, rounded_upper_half(a)));
+  if constexpr (kPastCache) {
+    hn::Stream(both, d16, to);
+  } else {
+    hn::Store(both, d16, to);
+  }
 }
 
-template <std::size_t kPeriod, class T>
+template <std::size_t kPeriod, bool kPastCache, class T>
 HWY_INLINE void convert(const ValueMap& map, std::size_t channel, const std::uint8_t* from, std::size_t count, T* to) {
   constexpr std::size_t kLineValues = kLine / sizeof(T);
   const std::size_t misaligned = reinterpret_cast<std::uintptr_t>(to) % kLine / sizeof(T);
@@ -77,11 +95,14 @@ HWY_INLINE void convert(const ValueMap& map, std::size_t channel, const std::uin
     bias[j] = hn::Load(DF(), biases + j * kLanes);
   }
 
-  constexpr std::size_t kStep = kPeriod * kLineValues;
+  // An even number of vectors and of cache lines, after which the channels begin anew.
+  constexpr std::size_t kStep = 2 * kPeriod * (kLineValues > kLanes ? kLineValues : kLanes);
   std::size_t i = head;
   for (; i + kStep <= count; i += kStep) {
-    for (std::size_t j = 0; j < kStep / kLanes; ++j) {
-      stream(normalise(from + i + j * kLanes, scale[j % kPeriod], bias[j % kPeriod]), to + i + j * kLanes);
+    for (std::size_t j = 0; j < kStep / kLanes; j += 2) {
+      const VF a = normalise(from + i + j * kLanes, scale[j % kPeriod], bias[j % kPeriod]);
+      const VF b = normalise(from + i + (j + 1) * kLanes, scale[(j + 1) % kPeriod], bias[(j + 1) % kPeriod]);
+      write_two<kPastCache>(a, b, to + i + j * kLanes);
     }
   }
   convert_by_table<kPeriod>(map, channel, from + i, count - i, to + i);
@@ -89,7 +110,7 @@ HWY_INLINE void convert(const ValueMap& map, std::size_t channel, const std::uin
 
 #else
 
-template <std::size_t kPeriod, class T>
+template <std::size_t kPeriod, bool kPastCache, class T>
 HWY_INLINE void convert(const ValueMap& map, std::size_t channel, const std::uint8_t* from, std::size_t count, T* to) {
   convert_by_table<kPeriod>(map, channel, from, count, to);
 }
@@ -98,18 +119,30 @@ HWY_INLINE void convert(const ValueMap& map, std::size_t channel, const std::uin
 
 }  // namespace
 
-void plane_to_float(const ValueMap& map, int channel, const std::uint8_t* from, std::size_t count, float* to) {
-  convert<1>(map, static_cast<std::size_t>(channel), from, count, to);
+template <std::size_t kPeriod, class T>
+void convert_to(const ValueMap& map, int channel, const std::uint8_t* from, std::size_t count, T* to, Destination how) {
+  if (how == Destination::kMemory) {
+    convert<kPeriod, true>(map, static_cast<std::size_t>(channel), from, count, to);
+  } else {
+    convert<kPeriod, false>(map, static_cast<std::size_t>(channel), from, count, to);
+  }
+}
+
+void plane_to_float(const ValueMap& map, int channel, const std::uint8_t* from, std::size_t count, float* to,
+                    Destination how) {
+  convert_to<1>(map, channel, from, count, to, how);
 }
 void plane_to_bfloat16(const ValueMap& map, int channel, const std::uint8_t* from, std::size_t count,
-                       std::uint16_t* to) {
-  convert<1>(map, static_cast<std::size_t>(channel), from, count, to);
+                       std::uint16_t* to, Destination how) {
+  convert_to<1>(map, channel, from, count, to, how);
 }
-void interleaved_to_float(const ValueMap& map, const std::uint8_t* from, std::size_t count, float* to) {
-  convert<kChannels>(map, 0, from, count, to);
+void interleaved_to_float(const ValueMap& map, const std::uint8_t* from, std::size_t count, float* to,
+                          Destination how) {
+  convert_to<kChannels>(map, 0, from, count, to, how);
 }
-void interleaved_to_bfloat16(const ValueMap& map, const std::uint8_t* from, std::size_t count, std::uint16_t* to) {
-  convert<kChannels>(map, 0, from, count, to);
+void interleaved_to_bfloat16(const ValueMap& map, const std::uint8_t* from, std::size_t count, std::uint16_t* to,
+                             Destination how) {
+  convert_to<kChannels>(map, 0, from, count, to, how);
 }
 
 }  // namespace unstarve::HWY_NAMESPACE
@@ -128,17 +161,21 @@ std::uint16_t to_bfloat16(float value) noexcept {
   return static_cast<std::uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
 }
 
-void convert_plane(const ValueMap& map, int channel, const std::uint8_t* from, std::size_t count, float* to) {
-  HWY_DYNAMIC_DISPATCH(plane_to_float)(map, channel, from, count, to);
+void convert_plane(const ValueMap& map, int channel, const std::uint8_t* from, std::size_t count, float* to,
+                   Destination how) {
+  HWY_DYNAMIC_DISPATCH(plane_to_float)(map, channel, from, count, to, how);
 }
-void convert_plane(const ValueMap& map, int channel, const std::uint8_t* from, std::size_t count, std::uint16_t* to) {
-  HWY_DYNAMIC_DISPATCH(plane_to_bfloat16)(map, channel, from, count, to);
+void convert_plane(const ValueMap& map, int channel, const std::uint8_t* from, std::size_t count, std::uint16_t* to,
+                   Destination how) {
+  HWY_DYNAMIC_DISPATCH(plane_to_bfloat16)(map, channel, from, count, to, how);
 }
-void convert_interleaved(const ValueMap& map, const std::uint8_t* from, std::size_t count, float* to) {
-  HWY_DYNAMIC_DISPATCH(interleaved_to_float)(map, from, count, to);
+void convert_interleaved(const ValueMap& map, const std::uint8_t* from, std::size_t count, float* to,
+                         Destination how) {
+  HWY_DYNAMIC_DISPATCH(interleaved_to_float)(map, from, count, to, how);
 }
-void convert_interleaved(const ValueMap& map, const std::uint8_t* from, std::size_t count, std::uint16_t* to) {
-  HWY_DYNAMIC_DISPATCH(interleaved_to_bfloat16)(map, from, count, to);
+void convert_interleaved(const ValueMap& map, const std::uint8_t* from, std::size_t count, std::uint16_t* to,
+                         Destination how) {
+  HWY_DYNAMIC_DISPATCH(interleaved_to_bfloat16)(map, from, count, to, how);
 }
 
 void finish_streaming() noexcept { hwy::FlushStream(); }

@@ -2,8 +2,7 @@
 // 8-bit values to normalised float32 or bfloat16 in one straight run: the second half of a store. Private to ops.
 //
 // Same bits everywhere: instruction sets with a fused multiply-add compute it; the others look the result up in `table`,
-// which was computed by std::fma. Memory: whole cache lines are written past the cache (streaming stores); the caller
-// calls finish_streaming() before another thread may read them.
+// which was computed by std::fma.
 
 #include <array>
 #include <cstddef>
@@ -23,12 +22,20 @@ struct ValueMap {
 // Nearest even, for finite values.
 [[nodiscard]] std::uint16_t to_bfloat16(float value) noexcept;
 
+enum class Destination {
+  kCache,   // ordinary writes
+  kMemory,  // whole cache lines past the cache; finish_streaming() must follow before another thread may read them
+};
+
 // `count` values of one channel.
-void convert_plane(const ValueMap& map, int channel, const std::uint8_t* from, std::size_t count, float* to);
-void convert_plane(const ValueMap& map, int channel, const std::uint8_t* from, std::size_t count, std::uint16_t* to);
+void convert_plane(const ValueMap& map, int channel, const std::uint8_t* from, std::size_t count, float* to,
+                   Destination how);
+void convert_plane(const ValueMap& map, int channel, const std::uint8_t* from, std::size_t count, std::uint16_t* to,
+                   Destination how);
 // `count` values that go through the channels in turn, beginning with the first.
-void convert_interleaved(const ValueMap& map, const std::uint8_t* from, std::size_t count, float* to);
-void convert_interleaved(const ValueMap& map, const std::uint8_t* from, std::size_t count, std::uint16_t* to);
+void convert_interleaved(const ValueMap& map, const std::uint8_t* from, std::size_t count, float* to, Destination how);
+void convert_interleaved(const ValueMap& map, const std::uint8_t* from, std::size_t count, std::uint16_t* to,
+                         Destination how);
 
 void finish_streaming() noexcept;
 

@@ -7,7 +7,8 @@
 // Running select() on the header's size, decoding only that part and applying is exact: the pixels are the same as with
 // the whole image.
 //
-// Threads: const after construction; any number of threads. Failure: Error(kArgument) from the factory only.
+// Threads: const after construction; any number of threads. Failure: Error(kArgument) from the factory; Error(kInput) from
+// output_size() and apply() for a sample that the operation would blow up beyond the decoder's pixel limit.
 // To add one: a file beside this one with class and factory, a row in kOperations (operations.cpp), a test against
 // Pillow or torchvision.
 

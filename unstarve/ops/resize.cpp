@@ -52,17 +52,17 @@ void resize_bilinear_reference(const Frame& frame, Size size, Image& out) {
     return static_cast<std::uint8_t>(sum >> filter.fraction_bits());
   };
 
-  std::vector<std::uint8_t> row(static_cast<std::size_t>(frame.width));
+  std::vector<std::uint8_t> column(static_cast<std::size_t>(frame.height));
   out.resize(size);
-  for (int y = 0; y < size.height; ++y) {
+  for (int x = 0; x < size.width; ++x) {
     for (int c = 0; c < kChannels; ++c) {
-      for (int x = 0; x < frame.width; ++x) {
-        row[static_cast<std::size_t>(x)] =
-            weighted(vertical, y, [&](int line) { return window_value(upright, x, line, c); });
+      for (int y = 0; y < frame.height; ++y) {
+        column[static_cast<std::size_t>(y)] =
+            weighted(horizontal, x, [&](int at) { return window_value(upright, at, y, c); });
       }
-      for (int x = 0; x < size.width; ++x) {
+      for (int y = 0; y < size.height; ++y) {
         out.row(y)[x * kChannels + c] =
-            weighted(horizontal, x, [&](int column) { return row[static_cast<std::size_t>(column)]; });
+            weighted(vertical, y, [&](int at) { return column[static_cast<std::size_t>(at)]; });
       }
     }
   }

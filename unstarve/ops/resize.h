@@ -1,13 +1,11 @@
 #pragma once
 // Bilinear resize with antialiasing, as Pillow's BILINEAR and torchvision's antialias=True: a triangle filter whose
-// support grows with the reduction factor, one pass per axis, each rounded to 8 bits from fixed-point weights (see
-// resize_filter.h for their precision).
+// support grows with the reduction factor, horizontal pass first, then vertical, each rounded to 8 bits from
+// fixed-point weights (see resize_filter.h for their precision).
 //
-// Order: vertical first, row by row, so that what lies between the passes is one row in the first-level cache; Pillow
-// goes horizontally first. Either order rounds once between the passes, by at most half a step, so the results lie at
-// most 1 of 255 apart.
-// Agreement: at most 1 of 255 away from Pillow at any pixel; the SIMD kernels are bit-equal to
-// resize_bilinear_reference().
+// Agreement: the same bits as torchvision on 8-bit tensors (torch's own vectorised kernel); at most 1 of 255 away from
+// Pillow, in 0.2 % of a photograph's values when reducing and 1 % when enlarging (tests/python/test_ops_golden.py). The
+// SIMD kernels are bit-equal to resize_bilinear_reference().
 // Threads: pure but for `scratch`. Failure: none (sizes are positive by precondition). Cost: only the window is read; a
 // window that reaches outside of its pixels, is narrower than 22 pixels or not interleaved is copied first.
 

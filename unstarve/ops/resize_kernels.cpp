@@ -17,28 +17,31 @@ namespace {
 
 // Machines without SSE4: plain loops.
 void run(const std::uint8_t* source, std::ptrdiff_t row_stride, Scratch::ResizeTables& t, std::uint8_t* out) {
-  const AxisFilter& vertical = t.vertical;
   const AxisFilter& horizontal = t.horizontal;
-  const int row_bytes = horizontal.input() * kChannels;
-  t.row.reserve_discard(static_cast<std::size_t>(row_bytes));
-  std::uint8_t* const row = t.row.data();
-  for (int y = 0; y < vertical.output(); ++y) {
-    const std::int16_t* const w = vertical.weights(y);
-    for (int x = 0; x < row_bytes; ++x) {
-      int sum = 1 << (vertical.fraction_bits() - 1);
-      for (int k = 0; k < vertical.taps() && vertical.first(y) + k < vertical.input(); ++k) {
-        sum += w[k] * source[(vertical.first(y) + k) * row_stride + x];
-      }
-      row[x] = static_cast<std::uint8_t>(sum >> vertical.fraction_bits());
-    }
+  const AxisFilter& vertical = t.vertical;
+  const std::ptrdiff_t row_bytes = std::ptrdiff_t{horizontal.output()} * kChannels;
+  t.between.reserve_discard(static_cast<std::size_t>(row_bytes) * static_cast<std::size_t>(vertical.input()));
+  std::uint8_t* between = t.between.data();
+  for (int y = 0; y < vertical.input(); ++y) {
     for (int x = 0; x < horizontal.output(); ++x) {
+      const int first = horizontal.first(x);
       for (int c = 0; c < kChannels; ++c) {
         int sum = 1 << (horizontal.fraction_bits() - 1);
-        for (int k = 0; k < horizontal.taps() && horizontal.first(x) + k < horizontal.input(); ++k) {
-          sum += horizontal.weights(x)[k] * row[(horizontal.first(x) + k) * kChannels + c];
+        for (int k = 0; k < horizontal.taps() && first + k < horizontal.input(); ++k) {
+          sum += horizontal.weights(x)[k] * source[y * row_stride + (first + k) * kChannels + c];
         }
-        *out++ = static_cast<std::uint8_t>(sum >> horizontal.fraction_bits());
+        *between++ = static_cast<std::uint8_t>(sum >> horizontal.fraction_bits());
       }
+    }
+  }
+  for (int y = 0; y < vertical.output(); ++y) {
+    const int first = vertical.first(y);
+    for (std::ptrdiff_t x = 0; x < row_bytes; ++x) {
+      int sum = 1 << (vertical.fraction_bits() - 1);
+      for (int k = 0; k < vertical.taps() && first + k < vertical.input(); ++k) {
+        sum += vertical.weights(y)[k] * t.between.data()[(first + k) * row_bytes + x];
+      }
+      *out++ = static_cast<std::uint8_t>(sum >> vertical.fraction_bits());
     }
   }
 }
@@ -78,8 +81,8 @@ struct Sum {
   }
 };
 
-// Four vectors of 32-bit values 0..255 to one of bytes; within each 128-bit block the bytes come out as
-// a0 c-interleaved: [a0 b0 a1 b1 a2 b2 a3 b3 c0 d0 c1 d1 c2 d2 c3 d3].
+// Four vectors of 32-bit values 0..255 to one of bytes; within each 128-bit block they come out as
+// [a0 b0 a1 b1 a2 b2 a3 b3 c0 d0 c1 d1 c2 d2 c3 d3].
 HWY_INLINE V8 narrow(V32 a, V32 b, V32 c, V32 d) {
   const V16 ac = hn::ReorderDemote2To(D16(), a, c);
   const V16 bd = hn::ReorderDemote2To(D16(), b, d);
@@ -104,7 +107,8 @@ HWY_INLINE void vertical_row(const std::uint8_t* const* HWY_RESTRICT rows, const
   };
 
   for (std::size_t x = 0; x < bytes; x += kBytes) {
-    // The last vector overlaps the one before; a row shorter than a vector is followed by readable bytes.
+    // The last vector overlaps the one before. A row shorter than a vector is followed by readable bytes, and what is
+    // written behind it by the next row.
     if (x + kBytes > bytes) x = bytes > kBytes ? bytes - kBytes : 0;
     Sum s0(rounding), s1(rounding), s2(rounding), s3(rounding);
     for (std::size_t p = 0; p < pairs; ++p) {
@@ -210,53 +214,80 @@ void spread_horizontal(Scratch::ResizeTables& t) {
   }
 }
 
+void run_horizontal(const std::uint8_t* row, const Scratch::ResizeTables& t, std::uint8_t* out) {
+  const auto* spread = reinterpret_cast<const std::int16_t*>(t.spread.data());
+  const std::int32_t* offsets = t.offsets.data();
+  const auto pixels = static_cast<std::size_t>(t.horizontal.output());
+  const auto pairs = static_cast<std::size_t>(t.horizontal.taps()) / 2;
+  const int bits = t.horizontal.fraction_bits();
+  switch (pairs) {
+    case 1: return horizontal_row<1>(row, offsets, spread, pairs, bits, pixels, out);
+    case 2: return horizontal_row<2>(row, offsets, spread, pairs, bits, pixels, out);
+    case 3: return horizontal_row<3>(row, offsets, spread, pairs, bits, pixels, out);
+    default: return horizontal_row<0>(row, offsets, spread, pairs, bits, pixels, out);
+  }
+}
+
+void run_vertical(const Scratch::ResizeTables& t, int y, std::uint8_t* out) {
+  const std::uint8_t* const* rows = t.rows.data();
+  const auto bytes = static_cast<std::size_t>(t.horizontal.output()) * kChannels;
+  const auto pairs = static_cast<std::size_t>(t.vertical.taps()) / 2;
+  const std::int16_t* weights = t.vertical.weights(y);
+  const int bits = t.vertical.fraction_bits();
+  switch (pairs) {
+    case 1: return vertical_row<1>(rows, weights, pairs, bits, bytes, out);
+    case 2: return vertical_row<2>(rows, weights, pairs, bits, bytes, out);
+    case 3: return vertical_row<3>(rows, weights, pairs, bits, bytes, out);
+    default: return vertical_row<0>(rows, weights, pairs, bits, bytes, out);
+  }
+}
+
 void run(const std::uint8_t* source, std::ptrdiff_t row_stride, Scratch::ResizeTables& t, std::uint8_t* out) {
-  const AxisFilter& vertical = t.vertical;
   const AxisFilter& horizontal = t.horizontal;
-  const auto row_bytes = static_cast<std::size_t>(horizontal.input()) * kChannels;
+  const AxisFilter& vertical = t.vertical;
   const auto out_bytes = static_cast<std::size_t>(horizontal.output()) * kChannels;
+  const int last_line = vertical.input() - 1;
   const auto taps = static_cast<std::size_t>(vertical.taps());
-  const auto horizontal_taps = static_cast<std::size_t>(horizontal.taps());
-  if (!horizontal.identity()) spread_horizontal(t);
-  // The horizontal pass reads blocks of 16 bytes past an output pixel's taps, with weights of 0.
-  t.row.reserve_discard(row_bytes + horizontal_taps * kChannels + 2 * kBytes);
+  // Only as many rows as one output row needs lie between the passes: line i in place i % taps of a ring.
+  const std::size_t pitch = out_bytes + 2 * kBytes;
+  t.between.reserve_discard(pitch * taps);
   t.rows.resize(taps);
+  if (!horizontal.identity()) {
+    spread_horizontal(t);
+    // The horizontal pass reads beyond a row's last pixel, with weights of 0: into the next row, or from this copy.
+    const auto row_bytes = static_cast<std::size_t>(horizontal.input()) * kChannels;
+    t.last_row.reserve_discard(row_bytes + static_cast<std::size_t>(horizontal.taps()) * kChannels + kBytes);
+    std::memcpy(t.last_row.data(), source + last_line * row_stride, row_bytes);
+  }
+  const auto source_line = [&](int line) {
+    return line == last_line && !horizontal.identity() ? t.last_row.data() : source + line * row_stride;
+  };
 
+  int done = 0;  // lines that went through the horizontal pass
   for (int y = 0; y < vertical.output(); ++y, out += out_bytes) {
-    std::uint8_t* const between = horizontal.identity() ? out : t.row.data();
-    for (std::size_t k = 0; k < taps; ++k) {
-      const int line = vertical.first(y) + static_cast<int>(k);
-      t.rows[k] = source + row_stride * (line < vertical.input() ? line : vertical.input() - 1);
-    }
-    const std::uint8_t* const* rows = t.rows.data();
-    const std::int16_t* weights = vertical.weights(y);
-    const int bits = vertical.fraction_bits();
     if (vertical.identity()) {
-      std::memcpy(between, rows[0], row_bytes);
-    } else if (taps == 2) {
-      vertical_row<1>(rows, weights, 1, bits, row_bytes, between);
-    } else if (taps == 4) {
-      vertical_row<2>(rows, weights, 2, bits, row_bytes, between);
-    } else if (taps == 6) {
-      vertical_row<3>(rows, weights, 3, bits, row_bytes, between);
-    } else {
-      vertical_row<0>(rows, weights, taps / 2, bits, row_bytes, between);
+      if (horizontal.identity()) {
+        std::memcpy(out, source_line(y), out_bytes);
+      } else {
+        run_horizontal(source_line(y), t, out);
+      }
+      continue;
     }
-    if (horizontal.identity()) continue;
-
-    const auto* spread = reinterpret_cast<const std::int16_t*>(t.spread.data());
-    const std::int32_t* offsets = t.offsets.data();
-    const auto pixels = static_cast<std::size_t>(horizontal.output());
-    const int h_bits = horizontal.fraction_bits();
-    if (horizontal_taps == 2) {
-      horizontal_row<1>(between, offsets, spread, 1, h_bits, pixels, out);
-    } else if (horizontal_taps == 4) {
-      horizontal_row<2>(between, offsets, spread, 2, h_bits, pixels, out);
-    } else if (horizontal_taps == 6) {
-      horizontal_row<3>(between, offsets, spread, 3, h_bits, pixels, out);
-    } else {
-      horizontal_row<0>(between, offsets, spread, horizontal_taps / 2, h_bits, pixels, out);
+    for (std::size_t k = 0; k < taps; ++k) {
+      const int wanted = vertical.first(y) + static_cast<int>(k);
+      const int line = wanted < last_line ? wanted : last_line;
+      if (horizontal.identity()) {
+        t.rows[k] = source_line(line);
+        continue;
+      }
+      std::uint8_t* const row = t.between.data() + static_cast<std::size_t>(line) % taps * pitch;
+      if (line >= done) {
+        run_horizontal(source_line(line), t, row);
+        done = line + 1;
+      }
+      t.rows[k] = row;
     }
+    run_vertical(t, y, out);
   }
 }
 

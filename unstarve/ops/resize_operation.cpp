@@ -4,6 +4,10 @@
 #include <cstdint>
 #include <optional>
 
+#include <fmt/format.h>
+
+#include "unstarve/codecs/decoder.h"
+#include "unstarve/core/error.h"
 #include "unstarve/ops/operation_list.h"
 #include "unstarve/ops/parameters.h"
 #include "unstarve/ops/resize.h"
@@ -19,7 +23,14 @@ class Resize final : public Operation {
     if (exact_) return *exact_;
     // The long side is rounded towards zero, as torchvision does.
     const auto long_side = [&](int in_long, int in_short) {
-      return static_cast<int>(std::int64_t{short_side_} * in_long / in_short);
+      const std::int64_t side = std::int64_t{short_side_} * in_long / in_short;
+      if (side * short_side_ > kMaxPixels) {
+        throw Error(ErrorKind::kInput,
+                    fmt::format("operation resize: an image of {}x{} would become {}x{} (long side by short side), over "
+                                "the limit of {} pixels",
+                                in.width, in.height, side, short_side_, kMaxPixels));
+      }
+      return static_cast<int>(side);
     };
     return in.width <= in.height ? Size{short_side_, long_side(in.height, in.width)}
                                  : Size{long_side(in.width, in.height), short_side_};

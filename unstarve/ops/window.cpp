@@ -1,7 +1,6 @@
 #include "unstarve/ops/window.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "unstarve/ops/simd_targets.h"
@@ -15,29 +14,35 @@ HWY_BEFORE_NAMESPACE();
 namespace unstarve::HWY_NAMESPACE {
 namespace {
 
-// A run of pixels that lie side by side in the source; `to` of a mirrored run is still its leftmost output pixel.
-struct Run {
-  const std::uint8_t* from;     // channel 0 of the run's first source pixel
+// Rows of pixels that lie side by side in the source; `to` of mirrored rows is still their leftmost output pixel.
+struct Block {
+  const std::uint8_t* from;     // channel 0 of the first row's first source pixel
+  std::ptrdiff_t from_row;      // distance of rows
   std::ptrdiff_t from_channel;  // distance of channels; 1 in interleaved rows
   std::uint8_t* to;
+  std::ptrdiff_t to_row;
   std::ptrdiff_t to_channel;
+  std::ptrdiff_t rows;
+  std::ptrdiff_t pixels;  // per row
 };
 
-template <bool kFromInterleaved, bool kToInterleaved, bool kMirrored>
-HWY_INLINE void copy_pixels(const Run& run, std::size_t pixels) {
-  constexpr std::ptrdiff_t kFromPixel = kFromInterleaved ? 3 : 1, kToPixel = kToInterleaved ? 3 : 1;
-  const auto n = static_cast<std::ptrdiff_t>(pixels);
-  for (std::ptrdiff_t x = 0; x < n; ++x) {
-    const std::uint8_t* from = run.from + kFromPixel * (kMirrored ? n - 1 - x : x);
-    for (std::ptrdiff_t c = 0; c < 3; ++c) run.to[kToPixel * x + c * run.to_channel] = from[c * run.from_channel];
+// Any strides, pixel by pixel.
+void copy_pixels(const Block& block, std::ptrdiff_t from_pixel, std::ptrdiff_t to_pixel, bool mirrored) {
+  const std::ptrdiff_t n = block.pixels;
+  for (std::ptrdiff_t y = 0; y < block.rows; ++y) {
+    for (std::ptrdiff_t x = 0; x < n; ++x) {
+      const std::uint8_t* from = block.from + y * block.from_row + from_pixel * (mirrored ? n - 1 - x : x);
+      std::uint8_t* to = block.to + y * block.to_row + to_pixel * x;
+      for (std::ptrdiff_t c = 0; c < kChannels; ++c) to[c * block.to_channel] = from[c * block.from_channel];
+    }
   }
 }
 
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
 
 template <bool kFromInterleaved, bool kToInterleaved, bool kMirrored>
-void copy_run(const Run& run, std::size_t pixels) {
-  copy_pixels<kFromInterleaved, kToInterleaved, kMirrored>(run, pixels);
+void copy_block(const Block& block) {
+  copy_pixels(block, kFromInterleaved ? kChannels : 1, kToInterleaved ? kChannels : 1, kMirrored);
 }
 
 #else
@@ -56,15 +61,15 @@ HWY_INLINE hn::VFromD<D> reverse_bytes(D d, hn::VFromD<D> v) {
 }
 
 template <bool kFromInterleaved, bool kToInterleaved, bool kMirrored, class D>
-HWY_INLINE void copy_vector(D d, const Run& run, std::size_t source, std::size_t target) {
+HWY_INLINE void copy_vector(D d, const std::uint8_t* from, std::ptrdiff_t from_channel, std::uint8_t* to,
+                            std::ptrdiff_t to_channel) {
   hn::VFromD<D> r, g, b;
   if constexpr (kFromInterleaved) {
-    hn::LoadInterleaved3(d, run.from + 3 * source, r, g, b);
+    hn::LoadInterleaved3(d, from, r, g, b);
   } else {
-    const std::uint8_t* p = run.from + source;
-    r = hn::LoadU(d, p);
-    g = hn::LoadU(d, p + run.from_channel);
-    b = hn::LoadU(d, p + 2 * run.from_channel);
+    r = hn::LoadU(d, from);
+    g = hn::LoadU(d, from + from_channel);
+    b = hn::LoadU(d, from + 2 * from_channel);
   }
   if constexpr (kMirrored) {
     r = reverse_bytes(d, r);
@@ -72,60 +77,86 @@ HWY_INLINE void copy_vector(D d, const Run& run, std::size_t source, std::size_t
     b = reverse_bytes(d, b);
   }
   if constexpr (kToInterleaved) {
-    hn::StoreInterleaved3(r, g, b, d, run.to + 3 * target);
+    hn::StoreInterleaved3(r, g, b, d, to);
   } else {
-    std::uint8_t* p = run.to + target;
-    hn::StoreU(r, d, p);
-    hn::StoreU(g, d, p + run.to_channel);
-    hn::StoreU(b, d, p + 2 * run.to_channel);
+    hn::StoreU(r, d, to);
+    hn::StoreU(g, d, to + to_channel);
+    hn::StoreU(b, d, to + 2 * to_channel);
   }
 }
 
 template <bool kFromInterleaved, bool kToInterleaved, bool kMirrored>
-void copy_run(const Run& run, std::size_t pixels) {
-  // The last vector overlaps the one before, so that no run of 16 or more needs a loop over single pixels.
-  const auto copy_in_steps = [&](auto d) HWY_ATTR {
-    constexpr std::size_t kStep = hn::MaxLanes(decltype(d)());
-    for (std::size_t x = 0; x < pixels; x += kStep) {
-      if (x + kStep > pixels) x = pixels - kStep;
-      copy_vector<kFromInterleaved, kToInterleaved, kMirrored>(d, run, kMirrored ? pixels - kStep - x : x, x);
-    }
+void copy_block(const Block& block) {
+  constexpr std::ptrdiff_t kFromPixel = kFromInterleaved ? kChannels : 1, kToPixel = kToInterleaved ? kChannels : 1;
+  constexpr std::ptrdiff_t kWide = HWY_MAX_BYTES < 32 ? HWY_MAX_BYTES : 32;
+  const hn::FixedTag<std::uint8_t, kWide> wide;
+  const hn::FixedTag<std::uint8_t, 16> narrow;
+  const std::ptrdiff_t n = block.pixels;
+  const std::uint8_t* from = block.from;
+  std::uint8_t* to = block.to;
+  // Writes `lanes` pixels from output pixel x on.
+  const auto copy_at = [&](auto d, std::ptrdiff_t x) HWY_ATTR {
+    constexpr auto kLanes = static_cast<std::ptrdiff_t>(hn::MaxLanes(decltype(d)()));
+    copy_vector<kFromInterleaved, kToInterleaved, kMirrored>(d, from + kFromPixel * (kMirrored ? n - kLanes - x : x),
+                                                             block.from_channel, to + kToPixel * x, block.to_channel);
   };
-  constexpr std::size_t kBytes = HWY_MAX_BYTES < 32 ? HWY_MAX_BYTES : 32;
-  if (pixels >= kBytes) {
-    copy_in_steps(hn::FixedTag<std::uint8_t, kBytes>());
-  } else if (pixels >= 16) {
-    copy_in_steps(hn::FixedTag<std::uint8_t, 16>());
+  // The last vector overlaps the one before, so that only rows of fewer than 16 pixels need a loop over pixels.
+  if (n > kWide) {
+    for (std::ptrdiff_t y = 0; y < block.rows; ++y, from += block.from_row, to += block.to_row) {
+      for (std::ptrdiff_t x = 0; x < n - kWide; x += kWide) copy_at(wide, x);
+      copy_at(wide, n - kWide);
+    }
+  } else if (n >= 16) {
+    // Two vectors whatever the width: that of a small image's window is drawn anew every time and defies prediction.
+    for (std::ptrdiff_t y = 0; y < block.rows; ++y, from += block.from_row, to += block.to_row) {
+      copy_at(narrow, 0);
+      copy_at(narrow, n - 16);
+    }
   } else {
-    copy_pixels<kFromInterleaved, kToInterleaved, kMirrored>(run, pixels);
+    copy_pixels(block, kFromPixel, kToPixel, kMirrored);
   }
 }
 
 #endif
 
 template <bool kFromInterleaved, bool kToInterleaved>
-void copy_any(const Run& run, std::size_t pixels, bool mirrored) {
+void copy_any(const Block& block, bool mirrored) {
   if (mirrored) {
-    copy_run<kFromInterleaved, kToInterleaved, true>(run, pixels);
+    copy_block<kFromInterleaved, kToInterleaved, true>(block);
   } else if constexpr (kFromInterleaved && kToInterleaved) {
-    std::memcpy(run.to, run.from, 3 * pixels);
+    for (std::ptrdiff_t y = 0; y < block.rows; ++y) {
+      std::memcpy(block.to + y * block.to_row, block.from + y * block.from_row,
+                  static_cast<std::size_t>(block.pixels) * kChannels);
+    }
   } else {
-    copy_run<kFromInterleaved, kToInterleaved, false>(run, pixels);
+    copy_block<kFromInterleaved, kToInterleaved, false>(block);
   }
 }
 
-// Pixels [begin, end) of an output row take the fill colour.
-void fill_run(const Frame& frame, std::uint8_t* row, std::ptrdiff_t channel_stride, std::ptrdiff_t begin,
-              std::ptrdiff_t end) {
-  if (begin >= end) return;
-  const std::ptrdiff_t pixel_stride = channel_stride == 1 ? kChannels : 1;
-  for (std::ptrdiff_t c = 0; c < kChannels; ++c) {
-    std::uint8_t* p = row + c * channel_stride;
+// The part of a copy that lies outside of the source: everything but rows [top, bottom) of columns [left, right).
+struct Hole {
+  int top, bottom, left, right;
+};
+
+void fill_around(const Frame& frame, int count, const Hole& hole, const RowTarget& target) {
+  const bool interleaved = target.channel_stride == 1;
+  const auto width = static_cast<std::size_t>(frame.width);
+  // Narrow strips beside every row would cost more than the pixels: small planes without gaps are filled whole.
+  const bool whole = !interleaved && target.row_stride == frame.width && frame.width <= 64;
+  for (int c = 0; c < kChannels; ++c) {
     const std::uint8_t value = frame.fill[static_cast<std::size_t>(c)];
-    if (pixel_stride == 1) {
-      std::memset(p + begin, value, static_cast<std::size_t>(end - begin));
-    } else {
-      for (std::ptrdiff_t x = begin; x < end; ++x) p[x * pixel_stride] = value;
+    std::uint8_t* const plane = target.data + c * target.channel_stride;
+    if (whole) {
+      std::memset(plane, value, width * static_cast<std::size_t>(count));
+      continue;
+    }
+    const std::ptrdiff_t step = interleaved ? kChannels : 1;
+    for (int y = 0; y < count; ++y) {
+      std::uint8_t* const row = plane + y * target.row_stride;
+      const bool open = y >= hole.top && y < hole.bottom;
+      const int left = open ? hole.left : frame.width, right = open ? hole.right : frame.width;
+      for (std::ptrdiff_t x = 0; x < left; ++x) row[x * step] = value;
+      for (std::ptrdiff_t x = right; x < frame.width; ++x) row[x * step] = value;
     }
   }
 }
@@ -134,50 +165,36 @@ void fill_run(const Frame& frame, std::uint8_t* row, std::ptrdiff_t channel_stri
 
 void copy_window_on_target(const Frame& frame, int first, int count, const RowTarget& target) {
   const PixelView& pixels = frame.pixels;
-  // Columns [begin, end) of the output lie within the source.
-  int begin = std::clamp(-frame.left, 0, frame.width);
-  int end = std::clamp(pixels.width - frame.left, begin, frame.width);
-  const std::ptrdiff_t source_x = frame.left + begin;
-  if (frame.mirrored) {
-    const int old_begin = begin;
-    begin = frame.width - end;
-    end = frame.width - old_begin;
-  }
-  const auto run_pixels = static_cast<std::size_t>(end - begin);
+  // The rows and columns of the copy that lie within the source; the columns first as if not mirrored.
+  const int y0 = frame.top + first;
+  Hole hole;
+  hole.top = std::clamp(-y0, 0, count);
+  hole.bottom = std::clamp(pixels.height - y0, hole.top, count);
+  const int left = std::clamp(-frame.left, 0, frame.width);
+  const int right = std::clamp(pixels.width - frame.left, left, frame.width);
+  hole.left = frame.mirrored ? frame.width - right : left;
+  hole.right = frame.mirrored ? frame.width - left : right;
+  if (hole.top > 0 || hole.bottom < count || left > 0 || right < frame.width) fill_around(frame, count, hole, target);
+  if (hole.top == hole.bottom || left == right) return;
+
   const bool to_interleaved = target.channel_stride == 1;
   const std::ptrdiff_t to_pixel = to_interleaved ? kChannels : 1;
-
-  for (int i = 0; i < count; ++i) {
-    const std::ptrdiff_t y = std::ptrdiff_t{frame.top} + first + i;
-    std::uint8_t* const row = target.data + i * target.row_stride;
-    if (y < 0 || y >= pixels.height || run_pixels == 0) {
-      fill_run(frame, row, target.channel_stride, 0, frame.width);
-      continue;
-    }
-    fill_run(frame, row, target.channel_stride, 0, begin);
-    fill_run(frame, row, target.channel_stride, end, frame.width);
-    const Run run{pixels.data + y * pixels.row_stride + source_x * pixels.pixel_stride, pixels.channel_stride,
-                  row + begin * to_pixel, target.channel_stride};
-    if (pixels.interleaved()) {
-      if (to_interleaved) {
-        copy_any<true, true>(run, run_pixels, frame.mirrored);
-      } else {
-        copy_any<true, false>(run, run_pixels, frame.mirrored);
-      }
-    } else if (pixels.planar()) {
-      if (to_interleaved) {
-        copy_any<false, true>(run, run_pixels, frame.mirrored);
-      } else {
-        copy_any<false, false>(run, run_pixels, frame.mirrored);
-      }
-    } else {
-      for (std::ptrdiff_t x = 0; x < end - begin; ++x) {
-        const std::uint8_t* from = run.from + pixels.pixel_stride * (frame.mirrored ? end - begin - 1 - x : x);
-        for (std::ptrdiff_t c = 0; c < kChannels; ++c) {
-          run.to[x * to_pixel + c * target.channel_stride] = from[c * pixels.channel_stride];
-        }
-      }
-    }
+  Block block;
+  block.from = pixels.data + std::ptrdiff_t{y0 + hole.top} * pixels.row_stride +
+               std::ptrdiff_t{frame.left + left} * pixels.pixel_stride;
+  block.from_row = pixels.row_stride;
+  block.from_channel = pixels.channel_stride;
+  block.to = target.data + hole.top * target.row_stride + hole.left * to_pixel;
+  block.to_row = target.row_stride;
+  block.to_channel = target.channel_stride;
+  block.rows = hole.bottom - hole.top;
+  block.pixels = right - left;
+  if (pixels.interleaved()) {
+    to_interleaved ? copy_any<true, true>(block, frame.mirrored) : copy_any<true, false>(block, frame.mirrored);
+  } else if (pixels.planar()) {
+    to_interleaved ? copy_any<false, true>(block, frame.mirrored) : copy_any<false, false>(block, frame.mirrored);
+  } else {
+    copy_pixels(block, pixels.pixel_stride, to_pixel, frame.mirrored);
   }
 }
 

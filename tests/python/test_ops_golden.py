@@ -1,0 +1,213 @@
+"""The operations against Pillow and torch, pixel by pixel, on made-up pictures and on photographs where there are any.
+
+torch.nn.functional.interpolate(antialias=True) is what torchvision.transforms.v2 resizes tensors with.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import tarfile
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+PROGRAM = os.environ.get("UNSTARVE_APPLY_OP")
+DATA = Path(os.environ.get("UNSTARVE_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
+
+pytestmark = pytest.mark.skipif(not PROGRAM, reason="UNSTARVE_APPLY_OP does not name the program apply_op")
+
+
+def apply(pixels: np.ndarray, *operations: str, output: str = "uint8-nhwc", sample: int = 0) -> tuple[np.ndarray, list]:
+    """Runs the chain on uint8 pixels (height, width, 3); returns the stored sample and the selected (x, y, w, h)s."""
+    height, width, _ = pixels.shape
+    done = subprocess.run(
+        [PROGRAM, str(width), str(height), output, str(sample), *operations],
+        input=pixels.tobytes(), capture_output=True, timeout=120, check=False,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    head, body = done.stdout.split(b"\n", 1)
+    facts = json.loads(head)
+    kind, layout = output.split("-")
+    values = np.frombuffer(body, {"uint8": np.uint8, "float32": np.float32, "bfloat16": np.uint16}[kind])
+    size = (facts["height"], facts["width"])
+    shape = (*size, 3) if layout == "nhwc" else (3, *size)
+    return values.reshape(shape), list(zip(*[iter(facts["selected"])] * 4))
+
+
+def checkerboard(width: int, height: int) -> np.ndarray:
+    y, x = np.mgrid[:height, :width]
+    return np.repeat((((x // 2 + y // 3) % 2) * 255).astype(np.uint8)[..., None], 3, axis=2)
+
+
+def noise(width: int, height: int) -> np.ndarray:
+    return np.random.default_rng(width * 7919 + height).integers(0, 256, (height, width, 3), dtype=np.uint8)
+
+
+def gradient(width: int, height: int) -> np.ndarray:
+    y, x = np.mgrid[:height, :width]
+    channels = [x * 255 // max(1, width - 1), y * 255 // max(1, height - 1), (x + y) % 256]
+    return np.stack(channels, axis=2).astype(np.uint8)
+
+
+@cache
+def photographs() -> list[np.ndarray]:
+    archive = DATA / "imagenet160.tar"
+    if not archive.exists():
+        return []
+    pictures = []
+    with tarfile.open(archive) as tar:
+        for member in tar:
+            if member.name.lower().endswith((".jpg", ".jpeg")):
+                file = tar.extractfile(member)
+                assert file is not None
+                pictures.append(np.asarray(Image.open(io.BytesIO(file.read())).convert("RGB")))
+            if len(pictures) == 40:
+                break
+    return pictures
+
+
+def pictures(count: int) -> list[np.ndarray]:
+    made_up = [make(w, h) for make in (checkerboard, noise, gradient) for w, h in ((300, 260), (101, 57), (640, 427))]
+    return made_up + photographs()[:count]
+
+
+def differences(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
+    assert ours.shape == theirs.shape
+    return np.abs(ours.astype(int) - theirs.astype(int))
+
+
+SIZES = [(224, 224), (160, 96), (64, 200), (33, 17), (500, 700), (1, 1)]  # height, width
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda s: f"{s[1]}x{s[0]}")
+def test_resize_is_within_one_step_of_pillow(size: tuple[int, int]) -> None:
+    shares = []
+    for pixels in pictures(12):
+        ours, _ = apply(pixels, f"resize:size={size[0]},{size[1]}")
+        theirs = np.asarray(Image.fromarray(pixels).resize((size[1], size[0]), Image.Resampling.BILINEAR))
+        difference = differences(ours, theirs)
+        assert difference.max() <= 1
+        shares.append((difference > 0).mean())
+    print(f"differing by 1 from Pillow: {100 * np.mean(shares):.2f} % of the values, {100 * max(shares):.2f} % at most")
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda s: f"{s[1]}x{s[0]}")
+def test_resize_is_within_one_step_of_torch(size: tuple[int, int]) -> None:
+    shares = []
+    for pixels in pictures(6):
+        ours, _ = apply(pixels, f"resize:size={size[0]},{size[1]}")
+        planes = torch.from_numpy(pixels.copy()).permute(2, 0, 1)[None]
+        options = dict(size=size, mode="bilinear", antialias=True, align_corners=False)
+        # In float32 nothing is rounded between the passes, so this is the definition itself; torch's own uint8 kernel
+        # rounds its weights to 16 bits as ours does, and comes with its own error.
+        exact = torch.nn.functional.interpolate(planes.float(), **options)[0].permute(1, 2, 0).numpy()
+        assert np.abs(ours - exact).max() <= 1.05
+        rounded = torch.nn.functional.interpolate(planes, **options)[0].permute(1, 2, 0).numpy()
+        difference = differences(ours, rounded)
+        assert difference.max() <= 1
+        shares.append((difference > 0).mean())
+    print(f"differing by 1 from torch uint8: {100 * np.mean(shares):.2f} %, {100 * max(shares):.2f} % at most")
+
+
+@pytest.mark.parametrize("width,height", [(1, 1), (1, 40), (40, 1), (2, 3), (15, 16), (17, 5)])
+def test_tiny_images_resize_as_in_pillow(width: int, height: int) -> None:
+    pixels = noise(width, height)
+    for size in [(1, 1), (5, 3), (37, 41), (224, 224)]:
+        ours, _ = apply(pixels, f"resize:size={size[0]},{size[1]}")
+        theirs = np.asarray(Image.fromarray(pixels).resize((size[1], size[0]), Image.Resampling.BILINEAR))
+        assert differences(ours, theirs).max() <= 1
+
+
+def test_random_resized_crop_is_pillows_crop_and_resize() -> None:
+    for sample, pixels in enumerate(pictures(20)):
+        ours, [(x, y, w, h)] = apply(pixels, "random_resized_crop:size=224", sample=sample)
+        part = Image.fromarray(pixels).crop((x, y, x + w, y + h))
+        assert differences(ours, np.asarray(part.resize((224, 224), Image.Resampling.BILINEAR))).max() <= 1
+
+
+def test_short_side_resize_gives_torchvisions_size() -> None:
+    # torchvision: new_short, new_long = size, int(size * long / short)
+    for width, height in [(500, 375), (375, 500), (333, 500), (1024, 768), (100, 100), (7, 1000)]:
+        ours, _ = apply(noise(width, height), "resize:size=256")
+        short, long = sorted((width, height))
+        expected_long = int(256 * long / short)
+        assert ours.shape[:2] == ((256, expected_long) if height <= width else (expected_long, 256))
+
+
+def torchvision_center_crop(pixels: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+    """The arithmetic of torchvision.transforms.functional.center_crop, in NumPy."""
+    height, width = pixels.shape[:2]
+    crop_height, crop_width = size
+    if crop_width > width or crop_height > height:
+        left = (crop_width - width) // 2 if crop_width > width else 0
+        top = (crop_height - height) // 2 if crop_height > height else 0
+        right = (crop_width - width + 1) // 2 if crop_width > width else 0
+        bottom = (crop_height - height + 1) // 2 if crop_height > height else 0
+        pixels = np.pad(pixels, ((top, bottom), (left, right), (0, 0)))
+        height, width = pixels.shape[:2]
+    top, left = int(round((height - crop_height) / 2.0)), int(round((width - crop_width) / 2.0))
+    return pixels[top : top + crop_height, left : left + crop_width]
+
+
+@pytest.mark.parametrize("size", [(224, 224), (31, 64), (100, 20), (1, 1)])
+def test_center_crop_is_torchvisions(size: tuple[int, int]) -> None:
+    for width, height in [(300, 260), (225, 227), (223, 500), (64, 31), (30, 30), (1, 1)]:
+        pixels = noise(width, height)
+        ours, _ = apply(pixels, f"center_crop:size={size[0]},{size[1]}")
+        assert np.array_equal(ours, torchvision_center_crop(pixels, size))
+
+
+def test_pad_crop_is_a_window_of_the_padded_image() -> None:
+    pixels = noise(32, 32)
+    padded = np.pad(pixels, ((4, 4), (4, 4), (0, 0)))
+    windows = {padded[y : y + 32, x : x + 32].tobytes(): (x, y) for y in range(9) for x in range(9)}
+    seen = {windows[apply(pixels, "pad_crop:size=32", sample=sample)[0].tobytes()] for sample in range(60)}
+    assert len(seen) > 30
+
+
+def test_horizontal_flip_mirrors() -> None:
+    pixels = gradient(45, 31)
+    ours, _ = apply(pixels, "horizontal_flip:probability=1")
+    assert np.array_equal(ours, pixels[:, ::-1])
+
+
+@pytest.mark.parametrize("layout", ["nchw", "nhwc"])
+def test_stored_floats_are_torchs_normalised_ones(layout: str) -> None:
+    pixels = noise(113, 47)
+    mean, std = torch.tensor([0.485, 0.456, 0.406]), torch.tensor([0.229, 0.224, 0.225])
+    # In float64, rounded once: within an ulp or two of what any order of float32 operations gives.
+    expected = (torch.from_numpy(pixels).double() / 255 - mean.double()) / std.double()
+    if layout == "nchw":
+        expected = expected.permute(2, 0, 1)
+    floats, _ = apply(pixels, output=f"float32-{layout}")
+    np.testing.assert_allclose(floats, expected.numpy(), rtol=0, atol=5e-7)
+    halves, _ = apply(pixels, output=f"bfloat16-{layout}")
+    assert np.array_equal(halves, torch.from_numpy(floats.copy()).bfloat16().view(torch.uint16).numpy())
+
+
+def test_a_training_chain_resizes_flips_and_normalises() -> None:
+    pixels = gradient(320, 240)
+    chain = ("random_resized_crop:size=64", "horizontal_flip:probability=1")
+    bytes_, _ = apply(pixels, *chain, sample=3)
+    floats, _ = apply(pixels, *chain, sample=3, output="float32-nchw")
+    mean, std = np.float64([0.485, 0.456, 0.406]), np.float64([0.229, 0.224, 0.225])
+    np.testing.assert_allclose(floats.transpose(1, 2, 0), (bytes_ / 255 - mean) / std, rtol=0, atol=5e-7)
+
+
+def test_torchvision_itself_agrees() -> None:
+    try:
+        from torchvision.transforms.v2 import functional
+    except (ImportError, RuntimeError) as error:
+        pytest.skip(f"torchvision does not load beside this torch: {error}")
+    for pixels in pictures(6):
+        ours, _ = apply(pixels, "resize:size=256", "center_crop:size=224")
+        planes = torch.from_numpy(pixels.copy()).permute(2, 0, 1)
+        theirs = functional.center_crop(functional.resize(planes, [256], antialias=True), [224, 224])
+        assert differences(ours, theirs.permute(1, 2, 0).numpy()).max() <= 1

@@ -1,0 +1,204 @@
+#include "unstarve/ops/operation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "unstarve/core/error.h"
+#include "unstarve/ops/test_support.h"
+#include "unstarve/ops/window.h"
+
+namespace unstarve {
+namespace {
+
+using testing::Arrangement;
+using testing::Pixels;
+using Catch::Matchers::Contains;
+
+Random stream(std::uint64_t sample) { return Random(11, 2, sample, 3); }
+
+Frame run(const Operation& operation, Frame frame, Random random, Scratch& scratch) {
+  frame.crop(operation.select(frame.size(), random));
+  operation.apply(frame, random, scratch);
+  return frame;
+}
+
+OpSpec usual(std::string_view name) {
+  OpSpec spec{std::string(name), {}};
+  if (name != "horizontal_flip") spec.params["size"] = {24};
+  return spec;
+}
+
+// What every operation must do, whatever it is.
+TEST_CASE("every operation gives the size it announced, from the part it selected") {
+  Random made_up(1, 0, 0, 0);
+  for (const OperationInfo& info : operations()) {
+    INFO(info.name);
+    const auto operation = make_operation(usual(info.name));
+    for (const Size size : {Size{1, 1}, {1, 50}, {50, 1}, {23, 25}, {24, 24}, {60, 40}, {300, 200}}) {
+      const Pixels pixels(size, Arrangement::kInterleaved, made_up);
+      for (std::uint64_t sample = 0; sample < 20; ++sample) {
+        Scratch scratch;
+        Random random = stream(sample);
+        const Rect part = operation->select(size, random);
+        REQUIRE(part.x >= 0);
+        REQUIRE(part.y >= 0);
+        REQUIRE(part.width >= 1);
+        REQUIRE(part.height >= 1);
+        REQUIRE(part.x + part.width <= size.width);
+        REQUIRE(part.y + part.height <= size.height);
+        const Frame out = run(*operation, Frame(pixels.view), stream(sample), scratch);
+        REQUIRE(out.size() == operation->output_size(part.size()));
+        if (operation->fixed_output()) REQUIRE(out.size() == Size{24, 24});
+      }
+    }
+  }
+}
+
+TEST_CASE("an operation on the selected part alone gives the same pixels as on the whole image") {
+  Random made_up(2, 0, 0, 0);
+  const Pixels pixels({90, 70}, Arrangement::kInterleaved, made_up);
+  for (const OperationInfo& info : operations()) {
+    INFO(info.name);
+    const auto operation = make_operation(usual(info.name));
+    for (std::uint64_t sample = 0; sample < 30; ++sample) {
+      Scratch one, two;
+      const Frame whole = run(*operation, Frame(pixels.view), stream(sample), one);
+      // As a decoder would: select() on the header's size, only that part in an image of its own, then apply().
+      Random random = stream(sample);
+      const Rect part = operation->select(pixels.view.size(), random);
+      Frame window(pixels.view);
+      window.crop(part);
+      Image decoded(part.size());
+      copy_window(window, 0, part.height, {decoded.data(), static_cast<std::ptrdiff_t>(decoded.row_bytes()), 1});
+      Frame alone(decoded.view());
+      operation->apply(alone, random, two);
+      REQUIRE(alone.size() == whole.size());
+      for (int y = 0; y < whole.height; ++y) {
+        for (int x = 0; x < whole.width; ++x) REQUIRE(window_value(alone, x, y, 1) == window_value(whole, x, y, 1));
+      }
+    }
+  }
+}
+
+TEST_CASE("random resized crop draws areas and aspect ratios from its ranges") {
+  const auto crop = make_operation({"random_resized_crop", {{"size", {8}}}});
+  const Size image{1000, 1000};
+  constexpr int kDraws = 20'000;
+  std::vector<double> areas, log_ratios;
+  int at_left = 0;
+  for (std::uint64_t sample = 0; sample < kDraws; ++sample) {
+    Random random = stream(sample);
+    const Rect part = crop->select(image, random);
+    areas.push_back(part.width * static_cast<double>(part.height) / 1e6);
+    log_ratios.push_back(std::log(static_cast<double>(part.width) / part.height));
+    if (part.x < (image.width - part.width) / 2) ++at_left;
+  }
+  const double log_high = std::log(4.0 / 3.0);
+  REQUIRE(*std::min_element(areas.begin(), areas.end()) > 0.079);
+  REQUIRE(*std::max_element(areas.begin(), areas.end()) <= 1.0);
+  REQUIRE(*std::max_element(log_ratios.begin(), log_ratios.end()) < log_high + 0.01);
+  REQUIRE(*std::min_element(log_ratios.begin(), log_ratios.end()) > -log_high - 0.01);
+  // A trial fails only where a side would exceed the image: for areas below 3/4 never. There the areas are uniform and
+  // the logarithms of the ratio too: the largest deviation of the empirical distribution stays below 1.63 / sqrt(n) with
+  // probability 0.99 (Kolmogorov).
+  std::vector<double> free_areas, free_ratios;
+  for (std::size_t i = 0; i < areas.size(); ++i) {
+    if (areas[i] >= 0.74) continue;
+    free_areas.push_back((areas[i] - 0.08) / (0.74 - 0.08));
+    free_ratios.push_back((log_ratios[i] + log_high) / (2 * log_high));
+  }
+  for (std::vector<double>* values : {&free_areas, &free_ratios}) {
+    std::sort(values->begin(), values->end());
+    const auto n = static_cast<double>(values->size());
+    double deviation = 0;
+    for (std::size_t i = 0; i < values->size(); ++i) {
+      deviation = std::max(deviation, std::abs((*values)[i] - (static_cast<double>(i) + 0.5) / n));
+    }
+    // Sides are whole pixels, which moves a value by up to 1 / 280 of itself.
+    REQUIRE(deviation < 1.63 / std::sqrt(n) + 0.002);
+  }
+  REQUIRE(std::abs(at_left - kDraws / 2) < 4 * std::sqrt(kDraws / 4.0) + kDraws * 0.01);
+}
+
+TEST_CASE("random resized crop falls back to the largest central part of an allowed ratio") {
+  const auto crop = make_operation({"random_resized_crop", {{"size", {8}}, {"scale", {1, 1}}}});
+  Random random = stream(1);
+  REQUIRE(crop->select({1000, 100}, random) == Rect{433, 0, 133, 100});
+  REQUIRE(crop->select({100, 1000}, random) == Rect{0, 433, 100, 133});
+  REQUIRE(crop->select({1, 1000}, random) == Rect{0, 499, 1, 1});
+}
+
+TEST_CASE("pad crop reaches every place of the padded image, and no other") {
+  const auto crop = make_operation({"pad_crop", {{"size", {32}}}});
+  Image image({32, 32});
+  Scratch scratch;
+  std::set<std::pair<int, int>> places;
+  for (std::uint64_t sample = 0; sample < 3000; ++sample) {
+    const Frame frame = run(*crop, Frame(image.view()), stream(sample), scratch);
+    REQUIRE((std::abs(frame.left) <= 4 && std::abs(frame.top) <= 4));
+    places.insert({frame.left, frame.top});
+  }
+  REQUIRE(places.size() == 81);
+}
+
+TEST_CASE("horizontal flip mirrors as often as asked") {
+  Image image({3, 1});
+  Scratch scratch;
+  for (const double probability : {0.0, 0.25, 0.5, 1.0}) {
+    const auto flip = make_operation({"horizontal_flip", {{"probability", {probability}}}});
+    int mirrored = 0;
+    for (std::uint64_t sample = 0; sample < 4000; ++sample) {
+      mirrored += run(*flip, Frame(image.view()), stream(sample), scratch).mirrored ? 1 : 0;
+    }
+    // Five standard deviations.
+    REQUIRE(std::abs(mirrored - 4000 * probability) <= 5 * std::sqrt(4000 * probability * (1 - probability)));
+  }
+}
+
+TEST_CASE("a crop after a flip is the crop of the flipped image") {
+  Random made_up(3, 0, 0, 0);
+  const Pixels pixels({20, 10}, Arrangement::kInterleaved, made_up);
+  Frame frame(pixels.view);
+  frame.mirror();
+  frame.crop({3, 1, 5, 4});
+  for (int x = 0; x < 5; ++x) REQUIRE(window_value(frame, x, 0, 0) == pixels.view.at(20 - 1 - (x + 3), 1, 0));
+}
+
+TEST_CASE("a resize that would blow a thin image up beyond the pixel limit is refused") {
+  const auto resize = make_operation({"resize", {{"size", {256}}}});
+  REQUIRE(resize->output_size({100, 1000}) == Size{256, 2560});
+  REQUIRE_THROWS_WITH(resize->output_size({1, 60'000}), Contains("1x60000 would become 15360000x256"));
+}
+
+TEST_CASE("wrong operations and parameters are refused with what was expected") {
+  const auto refused = [](const OpSpec& spec, const std::string& said) {
+    INFO(said);
+    REQUIRE_THROWS_WITH(make_operation(spec), Contains(said));
+    try {
+      (void)make_operation(spec);
+    } catch (const Error& error) {
+      REQUIRE(error.kind() == ErrorKind::kArgument);
+    }
+  };
+  refused({"random_crop", {}}, "unknown operation 'random_crop'; known: random_resized_crop, resize, center_crop");
+  refused({"resize", {}}, "operation resize: parameter 'size' is missing");
+  refused({"resize", {{"size", {0}}}}, "parameter 'size' is [0]; expected one side, or height and width, from 1");
+  refused({"resize", {{"size", {1.5}}}}, "[1.5]");
+  refused({"resize", {{"size", {1, 2, 3}}}}, "[1, 2, 3]");
+  refused({"resize", {{"size", {}}}}, "[]");
+  refused({"resize", {{"size", {std::nan("")}}}}, "[nan]");
+  refused({"resize", {{"size", {8}}, {"sise", {8}}}}, "unknown parameter 'sise'; it takes: size");
+  refused({"random_resized_crop", {{"size", {8}}, {"scale", {0.5, 0.1}}}}, "two numbers, the first not above");
+  refused({"random_resized_crop", {{"size", {8}}, {"scale", {0, 1}}}}, "over 0 and up to 1");
+  refused({"random_resized_crop", {{"size", {8}}, {"ratio", {1}}}}, "parameter 'ratio' is [1]");
+  refused({"pad_crop", {{"size", {8}}, {"padding", {-1}}}}, "an integer from 0");
+  refused({"horizontal_flip", {{"probability", {1.1}}}}, "a number from 0 to 1");
+}
+
+}  // namespace
+}  // namespace unstarve
