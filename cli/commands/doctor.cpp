@@ -1,0 +1,29 @@
+#include "unstarve/jobs/doctor.h"
+
+#include "shared.h"
+#include "unstarve/core/version.h"
+#include "unstarve/train/trainer.h"
+
+namespace unstarve::cli {
+namespace {
+
+int run(const Arguments& arguments, const std::string&) {
+  const DoctorResult result = run_doctor({kVersion, compiler_name(), libtorch_version(), libtorch_has_cuda()});
+  print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
+  return kDone;
+}
+
+}  // namespace
+
+Command doctor_command() {
+  return {"doctor",
+          "The machine's facts that matter, and the command that mends what is amiss",
+          "Instruction sets, usable cores under affinity and cgroup limits, memory, /dev/shm, huge pages, GPU and "
+          "driver, and what this build was made with.",
+          "  unstarve doctor\n"
+          "  unstarve doctor --json",
+          {json_option()},
+          run};
+}
+
+}  // namespace unstarve::cli
