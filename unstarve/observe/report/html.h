@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "unstarve/observe/facts.h"
+
 namespace unstarve {
 
 // For element content and for attribute values in either quote.
@@ -34,10 +36,6 @@ class HtmlTable {
   std::string rows_;
 };
 
-struct Fact {
-  std::string name;   // text
-  std::string value;  // text; a fact without a value is left out
-};
 [[nodiscard]] std::string facts_list(const std::vector<Fact>& facts);
 
 }  // namespace unstarve

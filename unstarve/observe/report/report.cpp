@@ -6,6 +6,7 @@
 
 #include "unstarve/core/file.h"
 #include "unstarve/core/statistics.h"
+#include "unstarve/observe/facts.h"
 #include "unstarve/observe/format.h"
 #include "unstarve/observe/report/assets.h"
 #include "unstarve/observe/report/html.h"
@@ -171,7 +172,7 @@ std::string render_report(const Report& report) {
                       report_style());
   html += header_html(report);
   for (std::size_t i = 0; i < report.sections.size(); ++i) html += section_html(report.sections[i], i);
-  html += "<section id=\"machine\">\n<h2>The machine</h2>\n" + machine_facts(report.machine) + "</section>\n";
+  html += "<section id=\"machine\">\n<h2>The machine</h2>\n" + facts_list(describe(report.machine)) + "</section>\n";
   html += fmt::format("</main>\n<footer><p>Made by unstarve {}. Every ratio is to the step before, with its 95 % "
                       "interval, from interleaved pairs of runs.</p></footer>\n",
                       escape_html(report.version));

@@ -182,28 +182,4 @@ std::string bench_facts(const BenchFigures& figures) {
                       cores ? fmt::format("{:.1f} of {}", figures.loader_cores, figures.usable_cores) : ""}});
 }
 
-std::string machine_facts(const MachineFacts& machine) {
-  const Topology& t = machine.topology;
-  std::string cores = fmt::format("{} usable", t.usable());
-  if (t.affinity != t.online) cores += fmt::format(", {} of {} in the affinity mask", t.affinity, t.online);
-  if (t.quota > 0) cores += fmt::format(", cgroup quota {:.4g}", t.quota);
-  if (t.threads_per_core > 1) cores += fmt::format(", {} threads per core", t.threads_per_core);
-  std::string sets;
-  for (const std::string& set : machine.instruction_sets) sets += (sets.empty() ? "" : " ") + set;
-  const auto bytes = [](std::uint64_t value) { return value > 0 ? format_bytes(value) : std::string(); };
-  return facts_list({{"processor", machine.cpu_model},
-                     {"cores", cores},
-                     {"NUMA nodes", std::to_string(t.numa_nodes)},
-                     {"instruction sets", sets},
-                     {"memory", bytes(machine.memory_bytes)},
-                     {"memory limit", bytes(machine.memory_limit_bytes)},
-                     {"memory available", bytes(machine.memory_available_bytes)},
-                     {"last-level cache", bytes(machine.last_level_cache_bytes)},
-                     {"/dev/shm", bytes(machine.shm_bytes)},
-                     {"transparent huge pages", machine.transparent_huge_pages},
-                     {"frequency governor", machine.governor},
-                     {"kernel", machine.kernel},
-                     {"virtual machine", machine.hypervisor}});
-}
-
 }  // namespace unstarve

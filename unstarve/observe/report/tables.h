@@ -16,6 +16,5 @@ namespace unstarve {
 [[nodiscard]] std::string stage_table(const Profile* before, const Profile* after);
 [[nodiscard]] std::string bench_table(const BenchFigures& figures);
 [[nodiscard]] std::string bench_facts(const BenchFigures& figures);
-[[nodiscard]] std::string machine_facts(const MachineFacts& machine);
 
 }  // namespace unstarve

@@ -1,0 +1,127 @@
+#include "unstarve/jobs/doctor.h"
+
+#include <fmt/format.h>
+
+#include "unstarve/observe/format.h"
+
+namespace unstarve {
+namespace {
+
+constexpr std::uint64_t kGigabyte = std::uint64_t{1} << 30;
+// Eight DataLoader workers with two batches of 256 float images at 224 px each hold about 2.5 GB in /dev/shm.
+constexpr std::uint64_t kEnoughShm = 5 * kGigabyte / 2;
+// libtorch with a ResNet, its activations at a small batch and the loader's slots.
+constexpr std::uint64_t kEnoughMemory = 2 * kGigabyte;
+
+using Findings = std::vector<DoctorFinding>;
+
+void look_at_cores(const Topology& t, Findings& findings) {
+  if (t.quota > 0 && t.quota < t.affinity) {
+    findings.push_back(
+        {"cores", fmt::format("the cgroup quota is {:.4g} cores, but {} processors are visible", t.quota, t.affinity),
+         fmt::format("unstarve starts {} threads; programs that count processors start {} and are throttled",
+                     t.usable(), t.affinity),
+         fmt::format("export OMP_NUM_THREADS={}", t.usable())});
+  }
+  if (t.affinity < t.online) {
+    findings.push_back({"cores", fmt::format("{} of {} processors are in the affinity mask", t.affinity, t.online),
+                        "the others cannot be used by this process; widen the mask or the cpuset if they are free",
+                        fmt::format("taskset -c 0-{} unstarve ...", t.online - 1)});
+  }
+  if (t.numa_nodes > 1) {
+    findings.push_back({"numa", fmt::format("memory lies on {} NUMA nodes", t.numa_nodes),
+                        "keep loader and memory on the node of the accelerator; memory of another node is slower",
+                        "numactl --cpunodebind=0 --membind=0 unstarve ..."});
+  }
+}
+
+void look_at_instructions(const MachineFacts& machine, Findings& findings) {
+  if (machine.instruction_sets.empty()) return;  // not told: nothing follows
+  if (!machine.has("avx2") && !machine.has("neon")) {
+    findings.push_back({"instructions", "the processor has neither AVX2 nor NEON",
+                        "image operations run several times slower than on a processor of the last ten years", ""});
+  }
+  if (!machine.has("avx512_bf16") && !machine.has("amx_bf16") && !machine.has("neon_bf16")) {
+    findings.push_back({"bfloat16", "the processor has no bfloat16 instructions",
+                        "mixed precision on the processor would be emulated and slower: train in float32", ""});
+  }
+}
+
+void look_at_memory(const MachineFacts& machine, Findings& findings) {
+  if (machine.memory_available_bytes > 0 && machine.memory_available_bytes < kEnoughMemory) {
+    const std::string limit = machine.memory_limit_bytes > 0
+                                  ? fmt::format(" under a limit of {}", format_bytes(machine.memory_limit_bytes))
+                                  : "";
+    findings.push_back({"memory", format_bytes(machine.memory_available_bytes) + " of memory are available" + limit,
+                        "training may be killed for memory: take a smaller batch, or raise the limit", ""});
+  }
+  if (machine.shm_bytes < kEnoughShm) {
+    const std::string size = machine.shm_bytes > 0 ? "has " + format_bytes(machine.shm_bytes) : "is not mounted";
+    findings.push_back({"shm", "/dev/shm " + size,
+                        "unstarve does not use it, but PyTorch's DataLoader fails with \"bus error\" when it is full",
+                        "sudo mount -o remount,size=8G /dev/shm   (docker run --shm-size=8g)"});
+  }
+  if (machine.transparent_huge_pages == "never") {
+    findings.push_back({"huge pages", "transparent huge pages are off",
+                        "large buffers cost more address translation; let programs ask for huge pages",
+                        "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled"});
+  }
+}
+
+void look_at_frequency(const MachineFacts& machine, Findings& findings) {
+  if (machine.governor != "powersave" && machine.governor != "conservative") return;
+  findings.push_back({"governor", "the frequency governor is " + machine.governor,
+                      "cores may run below their speed, and measurements vary with it",
+                      "sudo cpupower frequency-set -g performance"});
+}
+
+void look_at_devices(const BuildFacts& build, const DeviceReport& devices, Findings& findings) {
+  if (!devices.reason.empty()) {
+    findings.push_back({"gpu", devices.reason,
+                        "an emulated accelerator tells how well this machine would feed one",
+                        "unstarve bench DATA --device emulated:h100-resnet50"});
+  } else if (!build.libtorch.empty() && !build.libtorch_cuda) {
+    findings.push_back({"gpu", "there is a GPU, but this build's libtorch " + build.libtorch + " has no CUDA",
+                        "networks train on the processor only: build with a CUDA variant of torch", ""});
+  }
+  if (build.libtorch.empty()) {
+    findings.push_back({"libtorch", "this build has no libtorch",
+                        "training and measuring networks are absent; data, loading and emulated accelerators work",
+                        "make setup build"});
+  }
+}
+
+}  // namespace
+
+std::string compiler_name() {
+#if defined(__clang__)
+  return fmt::format("clang {}.{}.{}", __clang_major__, __clang_minor__, __clang_patchlevel__);
+#elif defined(__GNUC__)
+  return fmt::format("gcc {}.{}.{}", __GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__);
+#else
+  return "of unknown kind";
+#endif
+}
+
+std::vector<DoctorFinding> find_faults(const BuildFacts& build, const MachineFacts& machine,
+                                       const DeviceReport& devices) {
+  Findings findings;
+  look_at_devices(build, devices, findings);
+  look_at_cores(machine.topology, findings);
+  look_at_instructions(machine, findings);
+  look_at_memory(machine, findings);
+  look_at_frequency(machine, findings);
+  return findings;
+}
+
+DoctorResult run_doctor(const BuildFacts& build) {
+  DoctorResult result;
+  result.build = build;
+  if (result.build.compiler.empty()) result.build.compiler = compiler_name();
+  result.machine = read_machine_facts();
+  result.devices = report_devices();
+  result.findings = find_faults(result.build, result.machine, result.devices);
+  return result;
+}
+
+}  // namespace unstarve

@@ -1,0 +1,140 @@
+#include "unstarve/jobs/doctor.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+using namespace unstarve;
+
+namespace {
+
+// A machine and a build that leave nothing to mend.
+MachineFacts good_machine() {
+  MachineFacts machine;
+  machine.cpu_model = "AMD EPYC 9575F";
+  machine.topology.online = machine.topology.affinity = 16;
+  machine.instruction_sets = {"avx2", "avx512", "avx512_bf16"};
+  machine.memory_bytes = machine.memory_available_bytes = std::uint64_t{128} << 30;
+  machine.shm_bytes = std::uint64_t{64} << 30;
+  machine.transparent_huge_pages = "madvise";
+  machine.governor = "performance";
+  return machine;
+}
+
+BuildFacts good_build() { return {"0.1.0", "gcc 12.2.0", "2.13.0+cu130", true}; }
+
+DeviceReport good_devices() {
+  DeviceReport devices;
+  devices.cuda_in_build = true;
+  devices.cuda_runtime = "13.0";
+  devices.driver = "13.0";
+  devices.gpus = {{"NVIDIA H200", std::size_t{139} << 30, 9, 0}};
+  return devices;
+}
+
+std::vector<std::string> topics(const BuildFacts& build, const MachineFacts& machine, const DeviceReport& devices) {
+  std::vector<std::string> all;
+  for (const DoctorFinding& finding : find_faults(build, machine, devices)) all.push_back(finding.topic);
+  return all;
+}
+
+using Topics = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("a good machine has nothing to mend", "[doctor]") {
+  CHECK(topics(good_build(), good_machine(), good_devices()).empty());
+  const DoctorResult result{good_build(), good_machine(), good_devices(), {}};
+  CHECK(to_text(result).find("nothing to mend") != std::string::npos);
+}
+
+TEST_CASE("each fault of the machine is found by itself, with what mends it", "[doctor]") {
+  const auto with = [](auto change) {
+    MachineFacts machine = good_machine();
+    change(machine);
+    return topics(good_build(), machine, good_devices());
+  };
+  CHECK(with([](auto& m) { m.topology.quota = 2.5; }) == Topics{"cores"});
+  CHECK(with([](auto& m) { m.topology.quota = 16; }).empty());
+  CHECK(with([](auto& m) { m.topology.affinity = 4; }) == Topics{"cores"});
+  CHECK(with([](auto& m) { m.topology.numa_nodes = 2; }) == Topics{"numa"});
+  CHECK(with([](auto& m) { m.instruction_sets = {"avx2"}; }) == Topics{"bfloat16"});
+  CHECK(with([](auto& m) { m.instruction_sets = {"sse4_2"}; }) == Topics{"instructions", "bfloat16"});
+  CHECK(with([](auto& m) { m.instruction_sets = {"neon", "neon_bf16"}; }).empty());
+  CHECK(with([](auto& m) { m.instruction_sets.clear(); }).empty());
+  CHECK(with([](auto& m) { m.memory_available_bytes = 1 << 30; }) == Topics{"memory"});
+  CHECK(with([](auto& m) { m.shm_bytes = 64 << 20; }) == Topics{"shm"});
+  CHECK(with([](auto& m) { m.shm_bytes = 0; }) == Topics{"shm"});
+  CHECK(with([](auto& m) { m.transparent_huge_pages = "never"; }) == Topics{"huge pages"});
+  CHECK(with([](auto& m) { m.governor = "powersave"; }) == Topics{"governor"});
+  CHECK(with([](auto& m) { m.governor.clear(); }).empty());
+}
+
+TEST_CASE("a quota below the visible processors tells how many threads are right", "[doctor]") {
+  MachineFacts machine = good_machine();
+  machine.topology.quota = 2.5;
+  const auto findings = find_faults(good_build(), machine, good_devices());
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].found == "the cgroup quota is 2.5 cores, but 16 processors are visible");
+  CHECK(findings[0].command == "export OMP_NUM_THREADS=2");
+}
+
+TEST_CASE("what the build lacks is told with what still works", "[doctor]") {
+  BuildFacts build = good_build();
+  DeviceReport devices = good_devices();
+  devices.gpus.clear();
+  devices.reason = "this build has no CUDA";
+  build.libtorch.clear();
+  const auto findings = find_faults(build, good_machine(), devices);
+  REQUIRE(findings.size() == 2);
+  CHECK(findings[0].topic == "gpu");
+  CHECK(findings[0].found == "this build has no CUDA");
+  CHECK(findings[0].command.find("emulated:") != std::string::npos);
+  CHECK(findings[1].topic == "libtorch");
+}
+
+TEST_CASE("a GPU that libtorch cannot use is found", "[doctor]") {
+  BuildFacts build = good_build();
+  build.libtorch = "2.13.0+cpu";
+  build.libtorch_cuda = false;
+  CHECK(topics(build, good_machine(), good_devices()) == Topics{"gpu"});
+}
+
+TEST_CASE("JSON tells build, machine, devices and findings", "[doctor]") {
+  MachineFacts machine = good_machine();
+  machine.topology.quota = 2.5;
+  machine.instruction_sets = {"avx2"};
+  DoctorResult result{good_build(), machine, good_devices(), find_faults(good_build(), machine, good_devices())};
+  const auto json = nlohmann::json::parse(to_json(result));
+  CHECK(json["build"]["libtorch"] == "2.13.0+cu130");
+  CHECK(json["build"]["cuda_runtime"] == "13.0");
+  CHECK(json["machine"]["cores"]["usable"] == 2);
+  CHECK(json["machine"]["cores"]["quota"] == 2.5);
+  CHECK(json["devices"]["gpus"][0]["capability"] == "9.0");
+  CHECK(json["devices"]["reason"].is_null());
+  REQUIRE(json["findings"].size() == 2);
+  CHECK(json["findings"][1]["topic"] == "bfloat16");
+  CHECK(json["findings"][1]["command"].is_null());
+}
+
+TEST_CASE("text is safe for a terminal and lists facts, findings and commands", "[doctor]") {
+  MachineFacts machine = good_machine();
+  machine.cpu_model = "evil\x1b[2J";
+  machine.transparent_huge_pages = "never";
+  const DoctorResult result{good_build(), machine, good_devices(),
+                            find_faults(good_build(), machine, good_devices())};
+  const std::string text = to_text(result);
+  CHECK(text.find('\x1b') == std::string::npos);
+  CHECK(text.find("NVIDIA H200, 139 GB, compute capability 9.0") != std::string::npos);
+  CHECK(text.find("    $ echo madvise | sudo tee") != std::string::npos);
+}
+
+TEST_CASE("this machine can be examined", "[doctor]") {
+  const DoctorResult result = run_doctor({"0.1.0", "", "", false});
+  CHECK(result.machine.memory_bytes > 0);
+  CHECK_FALSE(result.build.compiler.empty());
+  CHECK(result.devices.gpus.empty() != result.devices.reason.empty());
+  const bool libtorch_missed = std::any_of(result.findings.begin(), result.findings.end(),
+                                           [](const DoctorFinding& f) { return f.topic == "libtorch"; });
+  CHECK(libtorch_missed);
+}
