@@ -1,5 +1,5 @@
-// Any bytes as an index sidecar. Checksums hide what lies behind them from a fuzzer, so the input is read twice: as it is,
-// and with the checksums of header, sections, records and tables put right.
+// Any bytes as an index sidecar. Checksums hide what lies behind them from a fuzzer, so the input is read twice: as it
+// is, and with the checksums of header, sections, records and tables put right.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

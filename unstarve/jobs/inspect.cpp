@@ -45,7 +45,8 @@ class Examiner {
       }
     } catch (const Error& error) {
       // A record too large for memory cannot be used either; anything else is no fault of the record.
-      if (error.kind() != ErrorKind::kInput && error.kind() != ErrorKind::kIo && error.kind() != ErrorKind::kMemory) throw;
+      if (error.kind() != ErrorKind::kInput && error.kind() != ErrorKind::kIo && error.kind() != ErrorKind::kMemory)
+        throw;
       return error.what();
     }
     return std::nullopt;
@@ -59,8 +60,8 @@ class Examiner {
     const std::size_t classes = data_.classes().size();
     if (classes == 0) return;
     if (label < 0 || label >= static_cast<std::int64_t>(classes)) {
-      throw Error(ErrorKind::kInput, "label " + std::to_string(label) + " is out of range, expected 0 to " +
-                                         std::to_string(classes - 1));
+      throw Error(ErrorKind::kInput,
+                  "label " + std::to_string(label) + " is out of range, expected 0 to " + std::to_string(classes - 1));
     }
     finding.label = static_cast<std::int32_t>(label);
   }

@@ -59,8 +59,9 @@ using InspectProgress = std::function<void(std::uint64_t done, std::uint64_t tot
 [[nodiscard]] InspectResult inspect_dataset(const Dataset& data, const std::string& path, int threads = 0,
                                             const InspectProgress& progress = {});
 
-// One JSON object: path, format, samples, classes (their number), class_counts[] (name, samples), bytes, sizes (smallest,
-// median, largest, each [width, height]; null when nothing decodes), encodings, corrupt[] (id, location, reason).
+// One JSON object: path, format, samples, classes (their number), class_counts[] (name, samples), bytes, sizes
+// (smallest, median, largest, each [width, height]; null when nothing decodes), encodings, corrupt[] (id, location,
+// reason).
 [[nodiscard]] std::string to_json(const InspectResult& result);
 // The same for people, some lines; at most `corrupt_shown` corrupt records are listed.
 [[nodiscard]] std::string to_text(const InspectResult& result, std::size_t corrupt_shown = 20);

@@ -18,12 +18,12 @@ std::string text_of(Size size) { return fmt::format("{} x {}", size.width, size.
 
 std::string text_of(const std::vector<ClassCount>& classes) {
   if (classes.empty()) return "none";
-  const auto [fewest, most] = std::minmax_element(classes.begin(), classes.end(), [](const auto& a, const auto& b) {
-    return a.samples < b.samples;
-  });
+  const auto [fewest, most] = std::minmax_element(classes.begin(), classes.end(),
+                                                  [](const auto& a, const auto& b) { return a.samples < b.samples; });
   std::string text = fmt::format("{}, {} to {} samples each (", classes.size(), fewest->samples, most->samples);
   constexpr std::size_t kShown = 5;
-  for (std::size_t i = 0; i < std::min(classes.size(), kShown); ++i) text += (i == 0 ? "" : ", ") + printable(classes[i].name);
+  for (std::size_t i = 0; i < std::min(classes.size(), kShown); ++i)
+    text += (i == 0 ? "" : ", ") + printable(classes[i].name);
   return text + (classes.size() > kShown ? ", ...)" : ")");
 }
 
@@ -55,7 +55,9 @@ std::string to_json(const InspectResult& result) {
 
 std::string to_text(const InspectResult& result, std::size_t corrupt_shown) {
   std::string text;
-  const auto line = [&](const char* name, const std::string& value) { text += fmt::format("  {:<11}{}\n", name, value); };
+  const auto line = [&](const char* name, const std::string& value) {
+    text += fmt::format("  {:<11}{}\n", name, value);
+  };
   line("data", printable(result.path));
   line("format", result.format);
   line("samples", fmt::format("{}", result.samples));
@@ -66,7 +68,8 @@ std::string to_text(const InspectResult& result, std::size_t corrupt_shown) {
                                text_of(result.sizes.median), text_of(result.sizes.largest)));
   }
   std::string encodings;
-  for (const auto& [name, count] : result.encodings) encodings += fmt::format("{}{} {}", encodings.empty() ? "" : ", ", count, name);
+  for (const auto& [name, count] : result.encodings)
+    encodings += fmt::format("{}{} {}", encodings.empty() ? "" : ", ", count, name);
   if (!encodings.empty()) line("encodings", encodings);
   line("corrupt", result.corrupt.empty() ? "none" : fmt::format("{}", result.corrupt.size()));
   for (std::size_t i = 0; i < std::min(corrupt_shown, result.corrupt.size()); ++i) {
@@ -75,7 +78,8 @@ std::string to_text(const InspectResult& result, std::size_t corrupt_shown) {
     const bool named = record.reason.find(record.location) != std::string::npos;
     text += "    " + printable(named ? record.reason : record.location + ": " + record.reason) + "\n";
   }
-  if (result.corrupt.size() > corrupt_shown) text += fmt::format("    ... and {} more\n", result.corrupt.size() - corrupt_shown);
+  if (result.corrupt.size() > corrupt_shown)
+    text += fmt::format("    ... and {} more\n", result.corrupt.size() - corrupt_shown);
   return text;
 }
 

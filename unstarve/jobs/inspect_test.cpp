@@ -36,8 +36,8 @@ void fill(const TemporaryFolder& folder) {
   draw_synthetic({1, 10}, 4, {16, 16}, image);
   folder.write("set/dog/4.PNG", encode_png(image.view()));
   // Frame header of a JPEG that claims 60,000 x 60,000 pixels.
-  const std::vector<std::uint8_t> bomb = {0xFF, 0xD8, 0xFF, 0xC0, 0, 17,   8, 0xEA, 0x60, 0xEA, 0x60,
-                                          3,    1,    0x11, 0,    2, 0x11, 0, 3,    0x11, 0,    0xFF, 0xD9};
+  const std::vector<std::uint8_t> bomb = {0xFF, 0xD8, 0xFF, 0xC0, 0,    17, 8, 0xEA, 0x60, 0xEA, 0x60, 3,
+                                          1,    0x11, 0,    2,    0x11, 0,  3, 0x11, 0,    0xFF, 0xD9};
   folder.write("set/dog/5_bomb.jpg", bomb);
   std::filesystem::remove(folder.path() / "set/dog/3_lost.jpg");
   std::filesystem::create_symlink(folder.str("nowhere"), folder.str("set/dog/3_lost.jpg"));

@@ -38,8 +38,8 @@ struct FileLook {
   ChromaSampling sampling = ChromaSampling::k444;
 };
 
-// Proportions, qualities and samplings as they are mixed in ImageNet: two thirds of its files have quality 96 and longer
-// side 500; 76 % are 4:4:4, 20 % 4:2:0, the rest 4:2:2 and grey.
+// Proportions, qualities and samplings as they are mixed in ImageNet: two thirds of its files have quality 96 and
+// longer side 500; 76 % are 4:4:4, 20 % 4:2:0, the rest 4:2:2 and grey.
 FileLook look_of(const SynthOptions& options, std::uint64_t id) {
   Random random(options.seed, 0, id, kFileStream);
   FileLook look;
@@ -72,8 +72,9 @@ void check(const SynthOptions& options) {
 
 // Equal text means the same files.
 std::string marker_text(const SynthOptions& options) {
-  const nlohmann::json marker = {{"generator", kGenerator}, {"classes", options.classes}, {"images", options.images},
-                                 {"size", options.size},    {"seed", options.seed},       {"test_images", options.test_images}};
+  const nlohmann::json marker = {{"generator", kGenerator},  {"classes", options.classes},
+                                 {"images", options.images}, {"size", options.size},
+                                 {"seed", options.seed},     {"test_images", options.test_images}};
   return marker.dump(2) + "\n";
 }
 
@@ -148,7 +149,8 @@ class PartialFolder {
   void take_over() {
     const FileDescriptor marker(::open((path_ / kMarker).c_str(), O_RDONLY | O_CLOEXEC));
     if (!marker.valid()) {
-      throw Error(ErrorKind::kArgument, "synth: " + path_.string() + " is in the way and not of an earlier run; move it");
+      throw Error(ErrorKind::kArgument,
+                  "synth: " + path_.string() + " is in the way and not of an earlier run; move it");
     }
     if (::flock(marker.get(), LOCK_EX | LOCK_NB) != 0) throw busy();
     std::error_code failed;
@@ -213,7 +215,8 @@ SynthResult run_synth(const fs::path& given, const SynthOptions& options, const 
   std::mutex progress_mutex;
   std::uint64_t done = 0;
   std::atomic<bool> failed{false};  // after the first error the others need not be written
-  ThreadPool pool(options.threads > 0 ? options.threads : read_topology().usable());  // last: joins before the rest goes
+  ThreadPool pool(options.threads > 0 ? options.threads
+                                      : read_topology().usable());  // last: joins before the rest goes
   for (const Part& part : parts_of(options, partial.path())) {
     for (int label = 0; label < options.classes; ++label) {
       std::error_code refused;

@@ -25,7 +25,7 @@ namespace unstarve {
 struct SynthOptions {
   int classes = 10;
   std::uint64_t images = 2000;
-  int size = 500;                 // longer side in pixels
+  int size = 500;  // longer side in pixels
   std::uint64_t seed = 1;
   std::uint64_t test_images = 0;  // above 0: also DIR/test, and the images go to DIR/train
   int threads = 0;                // 0: every usable core

@@ -10,8 +10,8 @@ CifarRecords::CifarRecords(const CifarLayout& layout, std::span<const std::uint8
     : layout_(layout), bytes_(bytes), file_(std::move(file)) {
   const std::size_t record = layout_.record_bytes();
   if (bytes.empty()) {
-    throw Error(ErrorKind::kInput, "open " + file_ + ": the file is empty, expected records of " +
-                                       std::to_string(record) + " bytes");
+    throw Error(ErrorKind::kInput,
+                "open " + file_ + ": the file is empty, expected records of " + std::to_string(record) + " bytes");
   }
   if (bytes.size() % record != 0) {
     const std::size_t whole = bytes.size() / record;
@@ -34,7 +34,8 @@ void CifarRecords::read(std::uint64_t index, RecordBuffer& record) const {
                                        " is out of range, expected 0 to " + std::to_string(layout_.classes - 1));
   }
   record.values.resize(2);
-  record.values[0] = {{}, {start + layout_.label_bytes, kCifarSide, kCifarSide, kCifarSide, 1, kCifarSide * kCifarSide}, 0};
+  record.values[0] = {
+      {}, {start + layout_.label_bytes, kCifarSide, kCifarSide, kCifarSide, 1, kCifarSide * kCifarSide}, 0};
   record.values[1] = {{}, {}, label};
 }
 

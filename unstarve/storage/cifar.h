@@ -3,7 +3,7 @@
 //
 // Layout (https://www.cs.toronto.edu/~kriz/cifar.html): records without header or gap,
 //
-//   CIFAR-10   | label | 1024 red | 1024 green | 1024 blue |            3073 bytes; data_batch_{1..5}.bin, test_batch.bin
+//   CIFAR-10   | label | 1024 red | 1024 green | 1024 blue |            3073 bytes; data_batch_{1..5}, test_batch .bin
 //   CIFAR-100  | coarse | fine | 1024 red | 1024 green | 1024 blue |    3074 bytes; train.bin, test.bin
 //
 // each plane 32 rows of 32. The label is `fine` for CIFAR-100. Class names come from batches.meta.txt or
@@ -30,7 +30,7 @@ namespace unstarve {
 struct CifarLayout {
   const char* name;  // "cifar-10 binary"
   int classes;
-  int label_bytes;   // the last of them is the label
+  int label_bytes;  // the last of them is the label
   [[nodiscard]] constexpr std::size_t record_bytes() const { return static_cast<std::size_t>(label_bytes) + 3 * 1024; }
 };
 

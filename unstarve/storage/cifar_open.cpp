@@ -31,9 +31,9 @@ CifarFiles find_files(const CifarLayout& layout, std::initializer_list<const cha
 }
 
 CifarFiles find_10(const std::vector<std::string>& present) {
-  return find_files(kCifar10,
-                    {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin"},
-                    "test_batch.bin", present);
+  return find_files(
+      kCifar10, {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin"},
+      "test_batch.bin", present);
 }
 
 CifarFiles find_100(const std::vector<std::string>& present) {
@@ -72,8 +72,8 @@ void refuse_hole(const CifarFiles& found, const std::string& folder) {
   for (std::size_t i = 0; i < found.train.size(); ++i) {
     const std::string expected = "data_batch_" + std::to_string(i + 1) + ".bin";
     if (found.train[i] != expected) {
-      throw Error(ErrorKind::kInput, "open " + folder + ": " + expected + " is missing, although " + found.train[i] +
-                                         " is there");
+      throw Error(ErrorKind::kInput,
+                  "open " + folder + ": " + expected + " is missing, although " + found.train[i] + " is there");
     }
   }
 }

@@ -42,7 +42,8 @@ void check_refused(const std::string& path, const std::string& part, const std::
 // Makes the label of record `id` 200, in the file that holds it.
 void spoil_label(const std::string& file, std::uint64_t index, const CifarLayout& layout) {
   std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
-  stream.seekp(static_cast<std::streamoff>(index * layout.record_bytes() + static_cast<std::size_t>(layout.label_bytes) - 1));
+  stream.seekp(
+      static_cast<std::streamoff>(index * layout.record_bytes() + static_cast<std::size_t>(layout.label_bytes) - 1));
   stream.put(static_cast<char>(200));
   REQUIRE(stream.flush());
 }
@@ -125,8 +126,9 @@ TEST_CASE("a file of another name is told by its length") {
 TEST_CASE("damaged CIFAR files are told with file and offset") {
   TemporaryFolder folder;
   folder.write("cut/data_batch_1.bin", records(kCifar10, 4).substr(0, 3 * 3073 + 10));
-  check_refused(folder.str("cut"), "data_batch_1.bin: 9229 bytes are no multiple of cifar-10 binary's record of 3073 "
-                                   "bytes; record 3 at offset 9219 has only 10");
+  check_refused(folder.str("cut"),
+                "data_batch_1.bin: 9229 bytes are no multiple of cifar-10 binary's record of 3073 "
+                "bytes; record 3 at offset 9219 has only 10");
   folder.write("void/test_batch.bin", "");
   check_refused(folder.str("void"), "test_batch.bin: the file is empty");
   folder.write("hole/data_batch_1.bin", records(kCifar10, 1));

@@ -63,8 +63,8 @@ void check_fits(const Dataset& data, std::uint64_t most, const char* what) {
     throw Error(ErrorKind::kArgument, "write CIFAR-10: the " + data.format() + " has no labels");
   }
   if (data.classes().size() > static_cast<std::size_t>(kCifar10.classes)) {
-    throw Error(ErrorKind::kArgument, "write CIFAR-10: " + std::to_string(data.classes().size()) +
-                                          " classes, the format holds 10");
+    throw Error(ErrorKind::kArgument,
+                "write CIFAR-10: " + std::to_string(data.classes().size()) + " classes, the format holds 10");
   }
   if (data.size() > most) {
     throw Error(ErrorKind::kArgument, "write CIFAR-10: " + std::to_string(data.size()) + " " + what +
@@ -116,7 +116,8 @@ void write_cifar10(const Dataset& train, const Dataset* test, const fs::path& fo
     const fs::path file = folder / ("data_batch_" + std::to_string(batch) + ".bin");
     if (fs::exists(file)) throw Error(ErrorKind::kArgument, "write CIFAR-10: " + file.string() + " is there already");
   }
-  if (test != nullptr) write_file_atomically(folder / "test_batch.bin", encode_cifar10(*test, 0, test->size(), threads));
+  if (test != nullptr)
+    write_file_atomically(folder / "test_batch.bin", encode_cifar10(*test, 0, test->size(), threads));
   write_file_atomically(folder / "batches.meta.txt", meta_text(train.classes()));
   for (std::uint64_t first = 0, batch = 1; first < train.size(); first += kCifarRecordsPerFile, ++batch) {
     write_file_atomically(folder / ("data_batch_" + std::to_string(batch) + ".bin"),

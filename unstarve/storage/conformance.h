@@ -23,8 +23,9 @@ struct DatasetUnderTest {
   // A data set of so many samples, the same data for the same number. With 0 it must throw an Error, as no format opens
   // a data set without a sample.
   std::function<std::shared_ptr<const Dataset>(std::uint64_t samples)> make;
-  // Damages the stored record `id` of the set that make(many) gave last; empty for sets that lie in memory only. Reading
-  // it must fail with Error(kIo) or Error(kInput) that contains the returned text, and its neighbours must still read.
+  // Damages the stored record `id` of the set that make(many) gave last; empty for sets that lie in memory only.
+  // Reading it must fail with Error(kIo) or Error(kInput) that contains the returned text, and its neighbours must
+  // still read.
   std::function<std::string(std::uint64_t id)> damage;
 };
 

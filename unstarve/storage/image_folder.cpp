@@ -86,7 +86,8 @@ ImageFolder::ImageFolder(std::string root)
   names_.shrink_to_fit();
   if (names_.empty()) {
     throw Error(ErrorKind::kInput, "open image folder " + root_ + ": no image in its class folders; found " +
-                                       describe(listing) + ", expected files *.jpg, *.jpeg or *.png in one folder per class");
+                                       describe(listing) +
+                                       ", expected files *.jpg, *.jpeg or *.png in one folder per class");
   }
 }
 
@@ -95,9 +96,8 @@ void ImageFolder::add_class(const std::string& name) {
   classes_.push_back(name);
   class_begin_.push_back(first);
   ClassWalk(folder_.get(), root_, name, pool_, names_).enter("");
-  std::sort(names_.begin() + static_cast<std::ptrdiff_t>(first), names_.end(), [&](std::uint64_t a, std::uint64_t b) {
-    return comes_before(pool_.data() + a, pool_.data() + b);
-  });
+  std::sort(names_.begin() + static_cast<std::ptrdiff_t>(first), names_.end(),
+            [&](std::uint64_t a, std::uint64_t b) { return comes_before(pool_.data() + a, pool_.data() + b); });
 }
 
 std::size_t ImageFolder::class_of(std::uint64_t id) const {

@@ -3,11 +3,11 @@
 //
 //   photos/cat/1.jpg  photos/cat/outdoors/2.jpeg  photos/dog/7.PNG      classes: 0 cat, 1 dog
 //
-// Order:     classes by name; within a class by the folder's path, then by file name; all compared byte by byte. This is
-//            the order of torchvision's ImageFolder, so ids and labels agree with it. It depends on names only.
-// Samples:   files ending in .jpg, .jpeg, .png in any case, at any depth below the class folder. Hidden entries and other
-//            files are left out. Links are followed; a folder is entered once per class, so that loops end. A class
-//            folder without images keeps its number.
+// Order:     classes by name; within a class by the folder's path, then by file name; all compared byte by byte. This
+//            is the order of torchvision's ImageFolder, so ids and labels agree with it. It depends on names only.
+// Samples:   files ending in .jpg, .jpeg, .png in any case, at any depth below the class folder. Hidden entries and
+//            other files are left out. Links are followed; a folder is entered once per class, so that loops end. A
+//            class folder without images keeps its number.
 // Fields:    image (encoded), label.
 // Ownership: keeps the root open and the names of all files in one pool: name + 9 bytes per file, see memory_bytes().
 // Cost:      opening lists each folder and does not look at the files; read() is openat, fstat, pread, close.
@@ -57,8 +57,8 @@ class ImageFolder final : public Dataset {
   std::vector<std::uint64_t> names_;        // where in pool_ the name of record `id` begins
 };
 
-// The row of the format table. A folder whose only sub-folders are splits (train, test, val, ...) that hold class folders
-// needs `split`: without it the classes would be called train and test.
+// The row of the format table. A folder whose only sub-folders are splits (train, test, val, ...) that hold class
+// folders needs `split`: without it the classes would be called train and test.
 [[nodiscard]] bool recognises_image_folder(const Source& source);
 [[nodiscard]] std::shared_ptr<const Dataset> open_image_folder(const Source& source, const std::string& split);
 

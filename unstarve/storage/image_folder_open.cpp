@@ -10,9 +10,7 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kSplits = {"train", "test", "val", "valid", "validation"};
 
-bool is_split_name(const std::string& name) {
-  return std::find(kSplits.begin(), kSplits.end(), name) != kSplits.end();
-}
+bool is_split_name(const std::string& name) { return std::find(kSplits.begin(), kSplits.end(), name) != kSplits.end(); }
 
 // Splits hold class folders and no image of their own; a class that happens to be called "train" holds images.
 bool holds_splits(const Source& source) {

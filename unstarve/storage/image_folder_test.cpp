@@ -52,7 +52,8 @@ TEST_CASE("an image folder keeps the contract of a data set") {
     written = samples;
     folder->folder("cat");
     folder->folder("dog");
-    for (std::uint64_t i = 0; i < samples; ++i) folder->write(name_of(i), "image " + std::string(i * 100, 'x') + name_of(i));
+    for (std::uint64_t i = 0; i < samples; ++i)
+      folder->write(name_of(i), "image " + std::string(i * 100, 'x') + name_of(i));
     last = open_dataset(folder->str());
     return last;
   };
@@ -87,8 +88,8 @@ TEST_CASE("classes and files are ordered bytewise, folders before the files' nam
   }
   const ImageFolder data(folder.str());
   CHECK(data.classes() == std::vector<std::string>{"B", "a", "b"});
-  CHECK(locations(data, folder.str()) ==
-        std::vector<std::string>{"B/x.Jpeg", "a/z.jpg", "b/1.PNG", "b/10.jpg", "b/2.jpg", "b/1.jpg/in.jpg", "b/sub/0.jpg"});
+  CHECK(locations(data, folder.str()) == std::vector<std::string>{"B/x.Jpeg", "a/z.jpg", "b/1.PNG", "b/10.jpg",
+                                                                  "b/2.jpg", "b/1.jpg/in.jpg", "b/sub/0.jpg"});
   for (std::uint64_t id = 0; id < data.size(); ++id) CHECK(text_of(data, id) == locations(data, folder.str())[id]);
 }
 

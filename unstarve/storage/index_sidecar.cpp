@@ -84,7 +84,8 @@ void IndexView::add_section(std::uint32_t number, std::span<const std::uint8_t> 
       const std::uint64_t start = load_little<std::uint64_t>(table.data() + id * kBlobEntryBytes);
       const std::uint32_t blob_length = load_little<std::uint32_t>(table.data() + id * kBlobEntryBytes + 8);
       if (start > blobs.size() || blob_length > blobs.size() - start) {
-        damaged(offset + id * kBlobEntryBytes, "'" + name + "' of record " + std::to_string(id) + " lies outside of it");
+        damaged(offset + id * kBlobEntryBytes,
+                "'" + name + "' of record " + std::to_string(id) + " lies outside of it");
       }
     }
     blobs_.push_back({name, table, blobs});
@@ -95,7 +96,7 @@ void IndexView::add_section(std::uint32_t number, std::span<const std::uint8_t> 
 
 IndexRecord IndexView::record(std::uint64_t id) const {
   const std::uint8_t* const p = records_.data() + id * kRecordBytes;
-  return {load_little<std::uint64_t>(p),      load_little<std::uint64_t>(p + 8),  load_little<std::uint32_t>(p + 16),
+  return {load_little<std::uint64_t>(p),     load_little<std::uint64_t>(p + 8),  load_little<std::uint32_t>(p + 16),
           load_little<std::int32_t>(p + 20), load_little<std::uint32_t>(p + 24), load_little<std::uint32_t>(p + 28)};
 }
 
@@ -131,8 +132,10 @@ IndexReading read_index(const fs::path& path, const Fingerprint& expected) {
     if (has_magic(file.bytes())) {
       const std::uint32_t version = load_little<std::uint32_t>(file.bytes().data() + 8);
       if (version != kIndexVersion) {
-        return {IndexState::kStale, "index " + path.string() + " is of version " + std::to_string(version) +
-                                        ", this program uses " + std::to_string(kIndexVersion), std::nullopt};
+        return {IndexState::kStale,
+                "index " + path.string() + " is of version " + std::to_string(version) + ", this program uses " +
+                    std::to_string(kIndexVersion),
+                std::nullopt};
       }
     }
   }

@@ -27,7 +27,8 @@
 //
 // Ownership: IndexSidecar owns the map of the file; blob() and the bytes it gives borrow from it.
 // Threads:   read-only after opening.
-// Failure:   read_index() tells missing, stale and damaged apart as values; blob() throws Error(kInput) for damaged bytes.
+// Failure:   read_index() tells missing, stale and damaged apart as values; blob() throws Error(kInput) for damaged
+//            bytes.
 // Cost:      opening checks everything but the blobs' bytes, which are checked one by one when they are asked for.
 
 #include <array>
@@ -59,15 +60,15 @@ struct Fingerprint {
 struct IndexRecord {
   std::uint64_t offset = 0;  // in its file
   std::uint64_t length = 0;
-  std::uint32_t file = 0;    // number of the file in the data set's own order
-  std::int32_t label = -1;   // -1: none
-  std::uint32_t width = 0;   // upright; 0: not known
+  std::uint32_t file = 0;   // number of the file in the data set's own order
+  std::int32_t label = -1;  // -1: none
+  std::uint32_t width = 0;  // upright; 0: not known
   std::uint32_t height = 0;
   friend bool operator==(const IndexRecord&, const IndexRecord&) = default;
 };
 
 struct IndexBlobs {
-  std::string name;                               // 1 to 23 bytes of [a-z0-9-], not "records"
+  std::string name;                              // 1 to 23 bytes of [a-z0-9-], not "records"
   std::vector<std::vector<std::uint8_t>> blobs;  // one per record, empty for none
 };
 
@@ -130,7 +131,8 @@ struct IndexReading {
   std::optional<IndexSidecar> sidecar;  // when it is good
 };
 
-// Stale: made of other data, or by another version of the format. Throws Error(kIo) when the file is there but cannot be
+// Stale: made of other data, or by another version of the format. Throws Error(kIo) when the file is there but cannot
+//        be
 // read.
 [[nodiscard]] IndexReading read_index(const std::filesystem::path& path, const Fingerprint& expected);
 

@@ -44,9 +44,8 @@ Section records_section(std::span<const IndexRecord> records) {
 }
 
 void check_name(const std::string& name, std::set<std::string>& used) {
-  const bool plain = std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
-  });
+  const bool plain = std::all_of(name.begin(), name.end(),
+                                 [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
   if (!plain || name.empty() || name.size() >= kIndexNameBytes || name == kRecordsName || !used.insert(name).second) {
     throw Error(ErrorKind::kArgument, "write index: the kind of blob '" + name + "' needs a name of its own, of 1 to " +
                                           std::to_string(kIndexNameBytes - 1) + " characters a-z, 0-9 and -");

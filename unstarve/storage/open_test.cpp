@@ -60,7 +60,8 @@ TEST_CASE("folders that may not be read are told") {
 }
 
 TEST_CASE("options of made data sets are checked") {
-  check_refused("synthetic:classes=0", ErrorKind::kArgument, "option classes is '0', expected a whole number from 1 to 1000");
+  check_refused("synthetic:classes=0", ErrorKind::kArgument,
+                "option classes is '0', expected a whole number from 1 to 1000");
   check_refused("synthetic:images=many", ErrorKind::kArgument, "option images is 'many'");
   check_refused("synthetic:size=32x", ErrorKind::kArgument, "option size is '32x'");
   check_refused("synthetic:size=-8", ErrorKind::kArgument, "option size is '-8'");

@@ -2,7 +2,8 @@
 // A source that sleeps before it gives each record: it shows what a slow store does to a pipeline, and what threads do
 // about it. With sleeps of 5 ms, one reader gets 200 records a second, eight readers 1,600, on any machine.
 //
-// Fields:    image (raw pixels, planar), label = id % 10. Records of one id are equal; they cost next to nothing to make.
+// Fields:    image (raw pixels, planar), label = id % 10. Records of one id are equal; they cost next to nothing to
+//            make.
 // Ownership: holds one image; the clock must outlive it.
 // Threads:   as Dataset; every reader sleeps for itself.
 

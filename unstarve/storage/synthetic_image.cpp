@@ -30,9 +30,7 @@ Colour mix(const Colour& a, const Colour& b, float t) noexcept {
 
 float luma(const Colour& c) noexcept { return 0.299f * c.r + 0.587f * c.g + 0.114f * c.b; }
 
-float uniform(Random& random, float low, float high) noexcept {
-  return static_cast<float>(random.uniform(low, high));
-}
+float uniform(Random& random, float low, float high) noexcept { return static_cast<float>(random.uniform(low, high)); }
 
 Colour any_colour(Random& random) noexcept {
   return {uniform(random, 15, 240), uniform(random, 15, 240), uniform(random, 15, 240)};
@@ -213,9 +211,7 @@ class Grain {
   std::uint64_t state_;
 };
 
-std::uint8_t to_byte(float value) noexcept {
-  return static_cast<std::uint8_t>(std::clamp(value + 0.5f, 0.0f, 255.0f));
-}
+std::uint8_t to_byte(float value) noexcept { return static_cast<std::uint8_t>(std::clamp(value + 0.5f, 0.0f, 255.0f)); }
 
 }  // namespace
 

@@ -82,8 +82,10 @@ float texture_value(int texture, float u, float v, float cells, std::uint32_t se
     case 5: return std::clamp(0.5f + 0.55f * u, 0.0f, 1.0f);
     case 6: return std::min(place_in(x * 0.6f), place_in(y * 0.6f)) < 0.28f ? 1.0f : 0.0f;
     case 7: return place_in(0.5f * y + std::fabs(place_in(x * 0.4f) - 0.5f) * 1.6f) < 0.5f ? 0.0f : 1.0f;
-    case 8: return static_cast<float>(hash(static_cast<std::uint32_t>(cell_of(x * 1.7f)),
-                                           static_cast<std::uint32_t>(cell_of(y * 1.7f)), seed) >> 31);
+    case 8:
+      return static_cast<float>(
+          hash(static_cast<std::uint32_t>(cell_of(x * 1.7f)), static_cast<std::uint32_t>(cell_of(y * 1.7f)), seed) >>
+          31);
     default: return u * v > 0.0f ? 1.0f : 0.0f;
   }
 }

@@ -68,7 +68,8 @@ TEST_CASE("every shape covers a fair part of its square and no two are alike") {
     std::vector<bool> mask;
     for (int y = 0; y < 40; ++y) {
       for (int x = 0; x < 40; ++x) {
-        mask.push_back(shape_distance(shape, static_cast<float>(x) / 20 - 0.975f, static_cast<float>(y) / 20 - 0.975f) < 0);
+        mask.push_back(shape_distance(shape, static_cast<float>(x) / 20 - 0.975f, static_cast<float>(y) / 20 - 0.975f) <
+                       0);
       }
     }
     const auto inside = std::count(mask.begin(), mask.end(), true);
