@@ -24,6 +24,9 @@ if(UNSTARVE_SANITIZE)
   target_compile_options(unstarve_options INTERFACE -fsanitize=${UNSTARVE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(unstarve_options INTERFACE -fsanitize=${UNSTARVE_SANITIZE})
 endif()
+if(UNSTARVE_FUZZ)
+  target_compile_options(unstarve_options INTERFACE -fsanitize=fuzzer-no-link)  # coverage, which leads libFuzzer
+endif()
 
 # libtorch comes from the PyPI wheel in .venv (or wherever Torch_DIR points).
 set(UNSTARVE_HAS_TORCH FALSE)
