@@ -73,7 +73,7 @@ def check_file(root: Path, path: Path, layer: str | None) -> Iterator[str]:
                     yield f"{here} {header}: the folder {target} has no rank"
                 elif RANK[target] >= RANK[layer]:
                     yield f"{here} {layer} (rank {RANK[layer]}) includes {header} (rank {RANK[target]})"
-        elif quote == '"' and layer is not None and (path.parent / header).is_file():
+        elif quote == '"' and where.parts[0] == "unstarve" and (path.parent / header).is_file():
             yield f'{here} "{header}": write the path from the root of the tree'
         elif TORCH_HEADER.match(header) and layer is not None and layer not in TORCH:
             yield f"{here} libtorch's {header} in {layer}; it may stand in {', '.join(sorted(TORCH))}"
