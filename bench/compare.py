@@ -1,0 +1,56 @@
+"""Interleaved measurement of two sides, and the ratio of their rates with its 95 % interval.
+
+Runs on shared machines drift by a quarter and more, so the sides take turns in short blocks, A B B A A B ..., and are
+compared pair by pair: the ratio is the geometric mean of the pairs' ratios, its interval Student's t over their
+logarithms (the same as unstarve/core/statistics.h).
+"""
+
+import math
+
+# Two-sided 95 % points of Student's t for 1 to 6 degrees of freedom, where the expansion below is not good enough.
+SMALL_T = (12.706205, 4.302653, 3.182446, 2.776445, 2.570582, 2.446912)
+
+
+def student_t_975(degrees):
+    """By table up to 6 degrees of freedom, else by the Cornish-Fisher expansion (Abramowitz and Stegun 26.7.5)."""
+    if degrees < 1:
+        raise ValueError(f"Student's t needs at least 1 degree of freedom, got {degrees}")
+    if degrees <= len(SMALL_T):
+        return SMALL_T[degrees - 1]
+    z = 1.959963985
+    terms = (
+        z,
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
+    )
+    return sum(term / degrees**power for power, term in enumerate(terms))
+
+
+def ratio_interval(ours, peer):
+    """(ratio, low, high) of paired rates; at least two pairs."""
+    logs = [math.log(a / b) for a, b in zip(ours, peer, strict=True)]
+    mean = sum(logs) / len(logs)
+    deviation = math.sqrt(sum((value - mean) ** 2 for value in logs) / (len(logs) - 1))
+    half = student_t_975(len(logs) - 1) * deviation / math.sqrt(len(logs))
+    return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
+
+
+def interleave(ours, peer, pairs, seconds, progress=lambda pair: None):
+    """Rates of both sides, one per pair of blocks; the order within pairs alternates."""
+    rates = ([], [])
+    sides = (ours, peer)
+    for side in sides:
+        side.rate(min(seconds, 2.0))  # warm-up
+    for pair in range(pairs):
+        for which in (0, 1) if pair % 2 == 0 else (1, 0):
+            rates[which].append(sides[which].rate(seconds))
+        progress(pair)
+    return rates
+
+
+def median(values):
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2

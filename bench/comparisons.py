@@ -1,0 +1,46 @@
+"""The comparisons by name: what both sides do, and who the other side is.
+
+A side is ("python", peer module) or ("ours", mode of bench/ours). Jobs are plain data, the same for both sides but for
+the `data` folder that run.py fills in.
+"""
+
+from dataclasses import dataclass
+
+IMAGENET = {"job": "imagenet-train", "batch": 256, "seed": 0}
+CIFAR = {"job": "cifar-train", "batch": 512, "seed": 0}
+RESNET18 = {"job": "train", "model": "resnet18", "classes": 1000, "image_size": 224, "batch": 32, "seed": 0}
+CIFAR_NET = {"job": "train", "model": "cifar_net", "classes": 10, "image_size": 32, "batch": 512, "seed": 0}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    name: str
+    job: dict
+    peer: tuple
+    ours: str = "loader"
+    data: str = ""  # "photographs", "cifar" or none
+    peer_options: tuple = ()  # more (key, value) pairs for the peer's job
+
+
+def _python(module):
+    return ("python", module)
+
+
+COMPARISONS = (
+    Comparison("imagenet-train/torchvision", IMAGENET, _python("torchvision"), data="photographs"),
+    Comparison("imagenet-train/pillow", IMAGENET, _python("pillow"), data="photographs"),
+    Comparison("imagenet-train/simplejpeg", IMAGENET, _python("simplejpeg"), data="photographs"),
+    Comparison("imagenet-train/tf.data", IMAGENET, _python("tf_data"), data="photographs"),
+    Comparison("imagenet-train/dali", IMAGENET, _python("dali"), data="photographs"),
+    Comparison("imagenet-train/ffcv", IMAGENET, _python("ffcv"), data="photographs"),
+    Comparison("imagenet-train/spdl", IMAGENET, _python("spdl"), data="photographs"),
+    Comparison("cifar-train/torchvision", CIFAR, _python("torchvision"), data="cifar"),
+    Comparison("cifar-train/ffcv", CIFAR, _python("ffcv"), data="cifar"),
+    Comparison("cifar-train/torch-batched", CIFAR, _python("torch_batched"), data="cifar"),
+    Comparison("cifar-train/memcpy", CIFAR, ("ours", "memcpy"), data="cifar"),
+    Comparison("loader-overhead", IMAGENET, ("ours", "bare"), data="photographs"),
+    Comparison("train-resnet18-224/eager", RESNET18, _python("eager"), ours="train"),
+    Comparison("train-resnet18-224/compile", RESNET18, _python("eager"), ours="train",
+               peer_options=(("compile", True),)),
+    Comparison("train-cifar-32/eager", CIFAR_NET, _python("eager"), ours="train"),
+)

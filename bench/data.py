@@ -1,0 +1,114 @@
+"""The input of the comparisons, unpacked or made once under build/bench-data.
+
+Looked for in the folder UNSTARVE_DATA names, else in ../shared/data: imagenet160.tar and cifar10-jpeg.tar.zst. Where
+they are absent `unstarve synth` makes a set of the same kind, and the results say so.
+"""
+
+import os
+import shutil
+import subprocess
+import tarfile
+from pathlib import Path
+
+# Copies of each photograph: 1,280 files make five whole batches, and 140 MB do not fit into a last-level cache as the
+# 18 MB of the 160 photographs might.
+COPIES = 8
+CIFAR_CLASSES = "airplane automobile bird cat deer dog frog horse ship truck".split()
+
+
+def _archive(name):
+    given = os.environ.get("UNSTARVE_DATA")
+    path = (Path(given) if given else Path(__file__).resolve().parents[2] / "shared" / "data") / name
+    return path if path.exists() else None
+
+
+def _finished(part, folder):
+    part.rename(folder)
+    return folder
+
+
+def photographs(root, program):
+    """A class-per-folder tree of at least 1,280 photographs, and what it is."""
+    archive = _archive("imagenet160.tar")
+    if archive is None:
+        folder = Path(root) / "photographs-synthetic"
+        if not folder.exists():
+            part = _fresh(folder)
+            _synth(program, part, images=1280, size=500)
+            _finished(part, folder)
+        return folder, "synthetic photographs, 500 px"
+    folder = Path(root) / "photographs"
+    if not folder.exists():
+        part = _fresh(folder)
+        with tarfile.open(archive) as tar:
+            for member in tar:
+                if member.isfile() and member.name.lower().endswith((".jpg", ".jpeg")):
+                    name = Path(member.name)
+                    target = part / name.parent.name
+                    target.mkdir(exist_ok=True)
+                    data = tar.extractfile(member).read()
+                    for copy in range(COPIES):
+                        (target / f"{name.stem}_{copy}{name.suffix}").write_bytes(data)
+        _finished(part, folder)
+    return folder, f"160 ImageNet photographs, {COPIES} copies each"
+
+
+def cifar(root, program):
+    """CIFAR-10 in its binary form (five training files, one test file), and what it is."""
+    archive = _archive("cifar10-jpeg.tar.zst")
+    folder = Path(root) / ("cifar10" if archive else "cifar10-synthetic")
+    if not folder.exists():
+        part = _fresh(folder)
+        images = part / "jpeg"
+        images.mkdir()
+        if archive:
+            _run(["tar", "--zstd", "-xf", str(archive), "-C", str(images)])
+            train, test = images / "cifar10" / "train", images / "cifar10" / "test"
+        else:
+            train, test = images / "train", images / "test"
+            _synth(program, train, images=50_000, size=32)
+            _synth(program, test, images=10_000, size=32)
+        records = _records(train)
+        each = len(records) // 5
+        for number in range(5):
+            (part / f"data_batch_{number + 1}.bin").write_bytes(b"".join(records[number * each : (number + 1) * each]))
+        (part / "test_batch.bin").write_bytes(b"".join(_records(test)))
+        (part / "batches.meta.txt").write_text("\n".join(CIFAR_CLASSES) + "\n")
+        shutil.rmtree(images)
+        _finished(part, folder)
+    return folder, "CIFAR-10" if archive else "synthetic images, 32 px"
+
+
+def _records(root):
+    """CIFAR's binary records of a class-per-folder tree, the classes mixed as in the original."""
+    import numpy
+    from PIL import Image
+
+    from bench.peers.inputs import image_files
+
+    records = []
+    for path, label in image_files(root):
+        with Image.open(path) as image:
+            pixels = numpy.asarray(image.convert("RGB").resize((32, 32)) if image.size != (32, 32) else
+                                   image.convert("RGB"))
+        records.append(bytes([label]) + pixels.transpose(2, 0, 1).tobytes())
+    order = numpy.random.default_rng(0).permutation(len(records))
+    return [records[index] for index in order]
+
+
+def _fresh(folder):
+    part = folder.with_name(folder.name + ".part")
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True)
+    return part
+
+
+def _synth(program, folder, images, size):
+    _run([str(program), "synth", str(folder), "--classes", "10", "--images", str(images), "--size", str(size),
+          "--seed", "1"])
+
+
+def _run(command):
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SystemExit(f"bench: `{' '.join(command)}` failed: {done.stderr.strip() or done.stdout.strip()}")

@@ -1,0 +1,28 @@
+#include "bench/ours/jobs.h"
+
+#include "unstarve/core/error.h"
+
+namespace unstarve::bench {
+
+PipelineSpec pipeline_of(const Job& job) {
+  const std::string name = job.at("job");
+  PipelineSpec spec;
+  spec.source.path = job.at("data");
+  spec.order.seed = job.at("seed");
+  spec.batch.size = job.at("batch");
+  spec.execution.threads = job.at("cores");
+  spec.output.type = ElementType::kFloat32;
+  if (name == "imagenet-train") {
+    spec.operations = training_operations(224);
+    spec.output.normalisation = kImagenetNormalisation;
+  } else if (name == "cifar-train") {
+    spec.source.split = "train";
+    spec.operations = training_operations(32);
+    spec.output.normalisation = kCifar10Normalisation;
+  } else {
+    throw Error(ErrorKind::kArgument, "bench: unknown job '" + name + "', expected imagenet-train or cifar-train");
+  }
+  return spec;
+}
+
+}  // namespace unstarve::bench

@@ -1,0 +1,71 @@
+// Our side of the comparisons as a child process of bench/run.py: `unstarve_peer_bench SIDE JOB`.
+//
+// The protocol is that of bench/peers/serve.py: {"ready": true} or {"error": text}, then for each line of stdin, a JSON
+// array, one JSON object: ["run", seconds] -> {"samples", "seconds"}; ["check", path or null] -> what there is to see;
+// ["quit"] ends it.
+#include <array>
+#include <iostream>
+#include <string>
+#include <string_view>
+
+#include "bench/ours/sides.h"
+#include "unstarve/core/error.h"
+
+namespace {
+
+using unstarve::Error;
+using unstarve::ErrorKind;
+using unstarve::bench::Side;
+
+struct SideEntry {
+  std::string_view name;
+  std::unique_ptr<Side> (*make)(const unstarve::bench::Job& job);
+};
+
+constexpr std::array<SideEntry, 4> kSides{{{"loader", unstarve::bench::make_loader_side},
+                                           {"bare", unstarve::bench::make_bare_side},
+                                           {"memcpy", unstarve::bench::make_memcpy_side},
+                                           {"train", unstarve::bench::make_train_side}}};
+
+std::unique_ptr<Side> make_side(std::string_view name, const std::string& job) {
+  for (const SideEntry& entry : kSides)
+    if (entry.name == name) return entry.make(nlohmann::json::parse(job));
+  throw Error(ErrorKind::kArgument, "bench: unknown side '" + std::string(name) +
+                                        "', expected loader, bare, memcpy or train");
+}
+
+void answer(const nlohmann::json& value) { std::cout << value.dump() << std::endl; }
+
+nlohmann::json obey(Side& side, const nlohmann::json& command) {
+  const std::string name = command.at(0);
+  if (name == "run") {
+    const unstarve::bench::Block block = side.run(command.at(1));
+    return {{"samples", block.samples}, {"seconds", block.seconds}};
+  }
+  if (name == "check") {
+    return side.check(command.at(1).is_null() ? std::nullopt : std::optional<std::string>(command.at(1)));
+  }
+  throw Error(ErrorKind::kArgument, "bench: unknown command '" + name + "', expected run, check or quit");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    std::cerr << "usage: unstarve_peer_bench loader|bare|memcpy|train JOB-AS-JSON (started by bench/run.py)\n";
+    return 2;
+  }
+  try {
+    const std::unique_ptr<Side> side = make_side(argv[1], argv[2]);
+    answer({{"ready", true}});
+    for (std::string line; std::getline(std::cin, line);) {
+      const nlohmann::json command = nlohmann::json::parse(line);
+      if (command.at(0) == "quit") break;
+      answer(obey(*side, command));
+    }
+  } catch (const std::exception& error) {
+    answer({{"error", error.what()}});
+    return 1;
+  }
+  return 0;
+}

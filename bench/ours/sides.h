@@ -1,0 +1,20 @@
+#pragma once
+// The sides of this program, one file each.
+
+#include <memory>
+
+#include "bench/ours/side.h"
+
+namespace unstarve::bench {
+
+// The loader on "imagenet-train" or "cifar-train": what the peers are compared with.
+[[nodiscard]] std::unique_ptr<Side> make_loader_side(const Job& job);
+// The same samples, operations and amount of batch memory without the loader: each thread runs its share of the order
+// in a plain loop, with no queue, no slot to wait for and no consumer.
+[[nodiscard]] std::unique_ptr<Side> make_bare_side(const Job& job);
+// One memcpy of the output per batch, shared among the threads, into memory larger than the last-level cache.
+[[nodiscard]] std::unique_ptr<Side> make_memcpy_side(const Job& job);
+// Training steps on one resident batch.
+[[nodiscard]] std::unique_ptr<Side> make_train_side(const Job& job);
+
+}  // namespace unstarve::bench

@@ -1,0 +1,74 @@
+// Training steps of our trainer at the settings that the Python side has too: channels-last, fused optimiser, the job's
+// precision, one thread per core.
+#include <chrono>
+#include <vector>
+
+#include "bench/ours/sides.h"
+#include "unstarve/core/random.h"
+#include "unstarve/train/trainer.h"
+
+namespace unstarve::bench {
+namespace {
+
+constexpr double kLearningRate = 0.01;
+
+TrainSettings settings_of(const Job& job) {
+  TrainSettings settings;
+  settings.model = job.at("model");
+  settings.classes = job.at("classes");
+  settings.image_size = job.at("image_size");
+  settings.precision = precision_from_string(job.at("precision"));
+  settings.channels_last = true;
+  settings.fused_optimiser = true;
+  settings.operator_threads = job.at("cores");
+  settings.seed = job.at("seed");
+  return settings;
+}
+
+class TrainSide final : public Side {
+ public:
+  explicit TrainSide(const Job& job) : samples_(job.at("batch")), trainer_(make_trainer(settings_of(job))) {
+    const int size = job.at("image_size");
+    const std::uint32_t classes = job.at("classes");
+    Random random(job.at("seed"), 0, 0, 0);
+    std::vector<float> pixels(static_cast<std::size_t>(samples_) * kChannels * static_cast<std::size_t>(size * size));
+    for (float& pixel : pixels) pixel = static_cast<float>(random.uniform(-2, 2));
+    std::vector<std::int64_t> labels(static_cast<std::size_t>(samples_));
+    for (std::int64_t& label : labels) label = random.below(classes);
+    HostBatch batch;
+    batch.pixels = reinterpret_cast<const std::uint8_t*>(pixels.data());
+    batch.labels = labels;
+    batch.size = {size, size};
+    batch.format.layout = Layout::kNhwc;
+    trainer_->load(batch);
+    trainer_->step(kLearningRate);
+  }
+
+  Block run(double seconds) override {
+    using Clock = std::chrono::steady_clock;
+    Block block;
+    const auto start = Clock::now();
+    while (block.seconds < seconds) {
+      trainer_->step(kLearningRate);
+      block.samples += samples_;
+      block.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    }
+    return block;
+  }
+
+  nlohmann::json check(const std::optional<std::string>&) override {
+    const double before = trainer_->loss();
+    for (int i = 0; i < 10; ++i) trainer_->step(kLearningRate);
+    return {{"parameters", trainer_->parameters()}, {"macs", trainer_->macs()}, {"loss", {before, trainer_->loss()}}};
+  }
+
+ private:
+  int samples_;
+  std::unique_ptr<Trainer> trainer_;
+};
+
+}  // namespace
+
+std::unique_ptr<Side> make_train_side(const Job& job) { return std::make_unique<TrainSide>(job); }
+
+}  // namespace unstarve::bench

@@ -1,0 +1,124 @@
+"""FFCV, built from its source distribution.
+
+Photographs: its .beton file holds the original JPEG bytes (a field that stores them unchanged: re-encoding would give
+FFCV other work than the rest), memory-mapped through the page cache; RandomResizedCropRGBImageDecoder, flip,
+NormalizeImage to float32. It decodes with TurboJPEG's fast DCT and resizes by area averaging: both are fixed in its C++
+part.
+CIFAR-10: raw pixels in the .beton; SimpleRGBImageDecoder, flip, RandomTranslate(padding=4), NormalizeImage, as its own
+CIFAR script does, but float32 on the CPU.
+Indices are repeated, so that an epoch is long enough for its per-epoch start-up not to count.
+"""
+
+from bench.peers.inputs import (CIFAR_MEAN, CIFAR_PAD, CIFAR_STD, CROP, IMAGENET_MEAN, IMAGENET_STD, image_files,
+                                load_cifar)
+
+ENVIRONMENT = "ffcv"
+JOBS = ["imagenet-train", "cifar-train"]
+
+
+def candidates(job):
+    cores = job["cores"]
+    return [{"workers": cores, "ahead": 3}, {"workers": cores, "ahead": 1}]
+
+
+def _original_jpeg_field():
+    from ffcv.fields import RGBImageField
+    from ffcv.fields.rgb_image import IMAGE_MODES
+
+    class OriginalJpegField(RGBImageField):
+        """Stores the bytes of a JPEG file as they are."""
+
+        def encode(self, destination, sample, malloc):
+            data, width, height = sample
+            destination["mode"] = IMAGE_MODES["jpg"]
+            destination["width"], destination["height"] = width, height
+            destination["data_ptr"], storage = malloc(data.nbytes)
+            storage[:] = data
+
+    return OriginalJpegField()
+
+
+class _Photographs:
+    def __init__(self, files):
+        self.files = files
+
+    def __len__(self):
+        return len(self.files)
+
+    def __getitem__(self, index):
+        import numpy
+        from PIL import Image
+
+        path, label = self.files[index]
+        with Image.open(path) as image:
+            width, height = image.size
+        return (numpy.fromfile(path, numpy.uint8), width, height), label
+
+
+class _Pixels:
+    def __init__(self, images, labels):
+        self.images, self.labels = images, labels
+
+    def __len__(self):
+        return len(self.labels)
+
+    def __getitem__(self, index):
+        return self.images[index], int(self.labels[index])
+
+
+def _write(path, image_field, samples, workers):
+    from pathlib import Path
+
+    from ffcv.fields import IntField
+    from ffcv.writer import DatasetWriter
+
+    if not path.exists():
+        part = Path(str(path) + ".part")
+        writer = DatasetWriter(str(part), {"image": image_field, "label": IntField()}, num_workers=workers)
+        writer.from_indexed_dataset(samples)
+        part.rename(path)
+    return str(path)
+
+
+def batches(job, settings):
+    from pathlib import Path
+
+    import numpy
+    from ffcv.fields import RGBImageField
+    from ffcv.fields.basics import IntDecoder
+    from ffcv.fields.decoders import RandomResizedCropRGBImageDecoder, SimpleRGBImageDecoder
+    from ffcv.loader import Loader, OrderOption
+    from ffcv.transforms import (NormalizeImage, RandomHorizontalFlip, RandomTranslate, Squeeze, ToTensor,
+                                 ToTorchImage)
+
+    folder = Path(job["data"])
+    if job["job"] == "imagenet-train":
+        samples = _Photographs(image_files(folder))
+        beton = _write(folder.with_suffix(".beton"), _original_jpeg_field(), samples, job["cores"])
+        decoders = [RandomResizedCropRGBImageDecoder((CROP, CROP)), RandomHorizontalFlip()]
+        mean, std = IMAGENET_MEAN, IMAGENET_STD
+    else:
+        pixels, labels = load_cifar(folder)
+        samples = _Pixels(pixels.transpose(0, 2, 3, 1).copy(), labels)
+        beton = _write(folder.with_suffix(".beton"), RGBImageField(write_mode="raw"), samples, job["cores"])
+        decoders = [SimpleRGBImageDecoder(), RandomHorizontalFlip(), RandomTranslate(padding=CIFAR_PAD, fill=(0, 0, 0))]
+        mean, std = CIFAR_MEAN, CIFAR_STD
+    normalise = NormalizeImage(255 * numpy.array(mean), 255 * numpy.array(std), numpy.float32)
+    repeats = max(1, 10_000 * job["batch"] // len(samples))
+    loader = Loader(
+        beton,
+        batch_size=job["batch"],
+        num_workers=settings["workers"],
+        os_cache=True,
+        order=OrderOption.RANDOM,
+        indices=numpy.tile(numpy.arange(len(samples)), repeats),
+        drop_last=True,
+        batches_ahead=settings["ahead"],
+        custom_fields={"image": RGBImageField},  # how to read back what OriginalJpegField wrote
+        pipelines={
+            "image": decoders + [normalise, ToTensor(), ToTorchImage()],
+            "label": [IntDecoder(), ToTensor(), Squeeze()],
+        },
+    )
+    while True:
+        yield from loader

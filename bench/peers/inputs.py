@@ -1,0 +1,50 @@
+"""What every Python peer reads, and the random numbers of the job, in plain Python.
+
+Photographs: a folder with one folder per class; class numbers follow the sorted folder names.
+CIFAR-10: the binary files (1 label byte, then 3072 bytes of R, G, B planes per record).
+"""
+
+import math
+import random
+from pathlib import Path
+
+IMAGENET_MEAN = (0.485, 0.456, 0.406)
+IMAGENET_STD = (0.229, 0.224, 0.225)
+CIFAR_MEAN = (0.4914, 0.4822, 0.4465)
+CIFAR_STD = (0.2470, 0.2435, 0.2616)
+
+CROP = 224  # output side of the photograph job
+CIFAR_PAD = 4
+
+
+def image_files(root):
+    """All (path, label) of a class-per-folder tree, sorted."""
+    classes = sorted(entry for entry in Path(root).iterdir() if entry.is_dir())
+    return [(str(path), label) for label, folder in enumerate(classes) for path in sorted(folder.iterdir())]
+
+
+def load_cifar(root):
+    """Training images as uint8 [N, 3, 32, 32] and int64 labels [N] (NumPy)."""
+    import numpy
+
+    records = numpy.concatenate(
+        [numpy.fromfile(path, numpy.uint8).reshape(-1, 3073) for path in sorted(Path(root).glob("data_batch_*.bin"))]
+    )
+    return records[:, 1:].reshape(-1, 3, 32, 32).copy(), records[:, 0].astype(numpy.int64)
+
+
+def crop_box(width, height, draw=random):
+    """Random resized crop as the field defines it: (left, top, width, height).
+
+    Area uniform in 0.08..1 of the image, log of the aspect ratio uniform in 3/4..4/3, ten tries, else the largest
+    central crop within those ratios.
+    """
+    low, high = math.log(3 / 4), math.log(4 / 3)
+    for _ in range(10):
+        area = width * height * draw.uniform(0.08, 1.0)
+        ratio = math.exp(draw.uniform(low, high))
+        w, h = round(math.sqrt(area * ratio)), round(math.sqrt(area / ratio))
+        if 0 < w <= width and 0 < h <= height:
+            return draw.randint(0, width - w), draw.randint(0, height - h), w, h
+    w, h = min(width, round(height * 4 / 3)), min(height, round(width * 4 / 3))
+    return (width - w) // 2, (height - h) // 2, w, h

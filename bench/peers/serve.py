@@ -1,0 +1,109 @@
+"""One peer as a long-lived child process: `python -m bench.peers.serve PEER JOB SETTINGS` (both JSON).
+
+Commands arrive on stdin, one JSON array a line; each is answered by one JSON object on the original stdout:
+["run", S]    consume whole batches for at least S seconds: {"samples": n, "seconds": s}
+["check", P]  look at a few batches, write a sheet of crops to P if not null: shape, mean, deviation, labels, ...
+["quit"]
+The first line it writes is {"ready": true}, or {"error": text} when the peer cannot work here. A block starts and ends
+at the arrival of a batch, and the harness stops the whole process group between blocks, so that read-ahead neither
+steals time from the other side nor arrives free of charge.
+"""
+
+import importlib
+import json
+import os
+import sys
+import time
+import traceback
+
+
+def consume(source, seconds):
+    samples = 0
+    start = time.perf_counter()
+    while True:
+        images, _ = next(source)
+        samples += len(images)
+        elapsed = time.perf_counter() - start
+        if elapsed >= seconds:
+            return {"samples": samples, "seconds": elapsed}
+
+
+def check(source, path):
+    import numpy
+
+    count, total, squares, labels, low, high = 0, 0.0, 0.0, set(), [], []
+    for _ in range(4):
+        images, classes = next(source)
+        images = numpy.asarray(images)
+        if images.shape[1] == 3:
+            images = images.transpose(0, 2, 3, 1)
+        assert images.dtype == numpy.float32, f"batches are {images.dtype}, expected float32"
+        assert numpy.isfinite(images).all(), "batch holds values that are not finite"
+        count += len(images)
+        total += images.astype(numpy.float64).mean(axis=(1, 2)).sum(axis=0)
+        squares += (images.astype(numpy.float64) ** 2).mean(axis=(1, 2)).sum(axis=0)
+        labels.update(numpy.asarray(classes).reshape(-1).tolist())
+        low.append(images.min())
+        high.append(images.max())
+    mean = total / count
+    if path is not None:
+        write_sheet(images[:16], path)
+    return {
+        "shape": list(images.shape),
+        "mean": [round(float(v), 3) for v in mean],
+        "deviation": [round(float(v), 3) for v in numpy.sqrt(squares / count - mean**2)],
+        "range": [round(float(min(low)), 3), round(float(max(high)), 3)],
+        "labels": len(labels),
+        "label_range": [int(min(labels)), int(max(labels))],
+        "distinct": len({image.tobytes() for image in images}),
+    }
+
+
+def write_sheet(images, path):
+    """4 x 4 crops as a PPM picture, brought back to 0..255 by ImageNet's statistics (near enough for CIFAR's)."""
+    import numpy
+
+    from bench.peers.inputs import IMAGENET_MEAN, IMAGENET_STD
+
+    pixels = (images * IMAGENET_STD + IMAGENET_MEAN) * 255
+    pixels = pixels.clip(0, 255).round().astype(numpy.uint8)
+    sheet = numpy.concatenate([numpy.concatenate(list(pixels[row : row + 4]), axis=1) for row in (0, 4, 8, 12)])
+    with open(path, "wb") as file:
+        file.write(b"P6 %d %d 255\n" % (sheet.shape[1], sheet.shape[0]) + sheet.tobytes())
+
+
+def main():
+    peer, job, settings = sys.argv[1], json.loads(sys.argv[2]), json.loads(sys.argv[3])
+    # Libraries print to stdout: keep the protocol's channel for ourselves.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+
+    def answer(value):
+        answers.write(json.dumps(value) + "\n")
+        answers.flush()
+
+    try:
+        source = importlib.import_module("bench.peers." + peer).batches(job, settings)
+        next(source)
+    except Exception as error:  # whatever a peer raises is its reason for not taking part
+        traceback.print_exc()
+        answer({"error": f"{type(error).__name__}: {error}"})
+        return 1
+    answer({"ready": True})
+    for line in sys.stdin:
+        command = json.loads(line)
+        if command[0] == "quit":
+            break
+        try:
+            answer(consume(source, command[1]) if command[0] == "run" else check(source, command[1]))
+        except Exception as error:
+            traceback.print_exc()
+            answer({"error": f"{type(error).__name__}: {error}"})
+            return 1
+    # Peers' own shutdown may hang on their threads; nothing of theirs is worth keeping.
+    answers.flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

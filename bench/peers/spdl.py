@@ -1,0 +1,72 @@
+"""SPDL's thread pipeline with FFmpeg's MJPEG decoder.
+
+Each task demultiplexes a file, learns its size from the packet, and lets one FFmpeg filter graph crop, scale
+(bilinear), flip and convert to RGB; frames of a batch are joined by one copy, then normalised by torch. One worker
+thread per core.
+Tried: one image per task or several (fewer hand-overs through its event loop), one or two batches of read-ahead.
+FFmpeg itself is a set of Debian packages here.
+"""
+
+from bench.peers.inputs import CROP, IMAGENET_MEAN, IMAGENET_STD, crop_box, image_files
+
+ENVIRONMENT = "torch"
+JOBS = ["imagenet-train"]
+
+
+def candidates(job):
+    cores = job["cores"]
+    return [
+        {"threads": cores, "images_per_task": 16, "ahead": 2},
+        {"threads": cores, "images_per_task": 1, "ahead": 2},
+        {"threads": cores, "images_per_task": 64, "ahead": 1},
+        {"threads": 2 * cores, "images_per_task": 16, "ahead": 2},
+    ]
+
+
+def batches(job, settings):
+    import random
+
+    import spdl.io
+    import torch
+    from spdl.pipeline import PipelineBuilder
+
+    torch.set_num_threads(1)
+    files = image_files(job["data"])
+    scale = torch.tensor([1 / (255 * s) for s in IMAGENET_STD])
+    bias = torch.tensor([-m / s for m, s in zip(IMAGENET_MEAN, IMAGENET_STD)])
+    chunk = settings["images_per_task"]
+
+    def source():
+        while True:
+            order = random.sample(files, len(files))
+            for start in range(0, len(order) - chunk + 1, chunk):
+                yield order[start : start + chunk]
+
+    def decode(items):
+        frames = []
+        for path, label in items:
+            packets = spdl.io.demux_image(path)
+            x, y, w, h = crop_box(packets.width, packets.height)
+            flip = "hflip," if random.random() < 0.5 else ""
+            graph = f"crop={w}:{h}:{x}:{y}:exact=1,scale={CROP}:{CROP}:flags=bilinear,{flip}format=rgb24"
+            frames.append((spdl.io.decode_packets(packets, filter_desc=graph), label))
+        return frames
+
+    def collate(chunks):
+        frames = [item for items in chunks for item in items]
+        buffer = spdl.io.convert_frames([frame for frame, _ in frames])
+        images = torch.from_numpy(spdl.io.to_numpy(buffer)).float().mul_(scale).add_(bias)
+        return images, torch.tensor([label for _, label in frames])
+
+    assert job["batch"] % chunk == 0, "the batch must be a multiple of images_per_task"
+    pipeline = (
+        PipelineBuilder()
+        .add_source(source())
+        .pipe(decode, concurrency=settings["threads"])
+        .aggregate(job["batch"] // chunk)
+        .pipe(collate)
+        .add_sink(settings["ahead"])
+        .build(num_threads=settings["threads"])
+    )
+    with pipeline.auto_stop():
+        yield from pipeline

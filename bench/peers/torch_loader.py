@@ -1,0 +1,107 @@
+"""PyTorch's DataLoader as the DataLoader peers (torchvision, pillow, simplejpeg) share it, without a peer of its own.
+
+Settings:
+workers    worker processes (persistent); 0: in the main process
+prefetch   batches each worker makes ahead
+normalise  where uint8 becomes normalised float32: "sample" (in the worker, while the image is in the cache), "batch"
+           (in the worker, on the stacked batch), "main" (the worker sends uint8; the main process writes float32 into
+           a batch that is kept, as a training loop that normalises late does) or "transform" (the samples come as
+           normalised float32 already)
+The sampler is endless (one permutation after another), so that short epochs do not drain the workers, as they would
+not with a real training set's thousands of batches.
+"""
+
+from bench.peers.inputs import CIFAR_MEAN, CIFAR_STD, IMAGENET_MEAN, IMAGENET_STD
+
+
+def photograph_candidates(job):
+    cores = job["cores"]
+    return [
+        {"workers": cores, "prefetch": 2, "normalise": "main"},
+        {"workers": cores, "prefetch": 2, "normalise": "sample"},
+        {"workers": cores, "prefetch": 4, "normalise": "batch"},
+        {"workers": 2 * cores, "prefetch": 2, "normalise": "main"},
+    ]
+
+
+def _endless(count):
+    import torch
+
+    while True:
+        yield from torch.randperm(count).tolist()
+
+
+class _Samples:
+    """Map-style data set over `count` samples; `load` gives (uint8 [3, H, W] tensor, label)."""
+
+    def __init__(self, count, load, finish):
+        self.count, self.load, self.finish = count, load, finish
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, index):
+        image, label = self.load(index)
+        return (image if self.finish is None else self.finish(image)), label
+
+
+class _Normalise:
+    def __init__(self, mean, std):
+        import torch
+
+        self.scale = torch.tensor([1 / (255 * s) for s in std]).view(3, 1, 1)
+        self.bias = torch.tensor([-m / s for m, s in zip(mean, std)]).view(3, 1, 1)
+
+    def __call__(self, images):
+        return images.float().mul_(self.scale).add_(self.bias)
+
+    def into(self, images, out):
+        out.copy_(images)
+        return out.mul_(self.scale).add_(self.bias)
+
+
+class _CollateNormalised:
+    def __init__(self, normalise):
+        self.normalise = normalise
+
+    def __call__(self, samples):
+        import torch
+        from torch.utils.data import default_collate
+
+        images = torch.stack([image for image, _ in samples])
+        return self.normalise(images), default_collate([label for _, label in samples])
+
+
+def batches(count, load, job, settings):
+    """Endless batches of the samples that load(index) gives, 0 <= index < count."""
+    import torch
+    from torch.utils.data import DataLoader
+
+    cifar = job["job"].startswith("cifar")
+    normalise = _Normalise(CIFAR_MEAN, CIFAR_STD) if cifar else _Normalise(IMAGENET_MEAN, IMAGENET_STD)
+    where = settings["normalise"]
+    workers = settings["workers"]
+    # Workers run single-threaded (torch sets that); the main process may use all cores for its part.
+    torch.set_num_threads(job["cores"])
+
+    class Sampler(torch.utils.data.Sampler):
+        def __iter__(self):
+            return _endless(count)
+
+    loader = DataLoader(
+        _Samples(count, load, normalise if where == "sample" else None),
+        batch_size=job["batch"],
+        sampler=Sampler(),
+        num_workers=workers,
+        prefetch_factor=settings["prefetch"] if workers else None,
+        persistent_workers=workers > 0,
+        collate_fn=_CollateNormalised(normalise) if where == "batch" else None,
+        drop_last=True,
+    )
+    out = None
+    for images, labels in loader:
+        if where == "main":
+            if out is None:
+                out = torch.empty(images.shape)
+            images = normalise.into(images, out)
+        yield images, labels

@@ -1,0 +1,71 @@
+"""torchvision in PyTorch's DataLoader.
+
+Photographs: torchvision.io decodes (libjpeg-turbo, RGB, channels-last in memory), v2's functional resized_crop with
+antialias on uint8 (its fast vectorised path wants just that layout), flip, normalise.
+CIFAR-10: the usual transforms on tensors in memory, RandomCrop(32, padding=4), RandomHorizontalFlip, normalise.
+Tried for CIFAR: v2 transforms on tensors, on PIL images (the commonest recipe), 0, 1, 2 and 4 workers; all stand in
+candidates(), so that each machine settles for itself.
+The environment has PyPI's own torch, because PyPI's torchvision is built for it and does not load beside a CPU build.
+"""
+
+from bench.peers import torch_loader
+from bench.peers.inputs import CIFAR_MEAN, CIFAR_STD, CROP, crop_box, image_files, load_cifar
+
+ENVIRONMENT = "torchvision"
+JOBS = ["imagenet-train", "cifar-train"]
+
+
+def candidates(job):
+    if job["job"] == "imagenet-train":
+        return torch_loader.photograph_candidates(job)
+    cores = job["cores"]
+    return [
+        {"workers": cores, "prefetch": 2, "normalise": "main", "images": "tensor"},
+        {"workers": cores, "prefetch": 4, "normalise": "sample", "images": "tensor"},
+        {"workers": 2 * cores, "prefetch": 2, "normalise": "main", "images": "tensor"},
+        {"workers": 0, "prefetch": 0, "normalise": "main", "images": "tensor"},
+        {"workers": cores, "prefetch": 2, "normalise": "transform", "images": "pil"},
+    ]
+
+
+def _photographs(job, settings):
+    import random
+
+    from torchvision.io import ImageReadMode, decode_jpeg, read_file
+    from torchvision.transforms.v2 import functional
+
+    files = image_files(job["data"])
+
+    def load(index):
+        path, label = files[index]
+        image = decode_jpeg(read_file(path), mode=ImageReadMode.RGB)
+        left, top, width, height = crop_box(image.shape[2], image.shape[1])
+        image = functional.resized_crop(image, top, left, height, width, [CROP, CROP], antialias=True)
+        if random.random() < 0.5:
+            image = functional.horizontal_flip(image)
+        return image, label
+
+    return torch_loader.batches(len(files), load, job, settings)
+
+
+def _cifar(job, settings):
+    import torch
+    from torchvision.transforms import v2
+
+    pixels, labels = load_cifar(job["data"])
+    labels = labels.tolist()
+    crop = [v2.RandomCrop(32, padding=4), v2.RandomHorizontalFlip()]
+    if settings["images"] == "tensor":
+        images = torch.from_numpy(pixels)
+        transform = v2.Compose(crop)
+    else:
+        from PIL import Image
+
+        images = [Image.fromarray(image) for image in pixels.transpose(0, 2, 3, 1)]
+        transform = v2.Compose(crop + [v2.ToImage(), v2.ToDtype(torch.float32, scale=True),
+                                       v2.Normalize(CIFAR_MEAN, CIFAR_STD, inplace=True), v2.ToPureTensor()])
+    return torch_loader.batches(len(labels), lambda index: (transform(images[index]), labels[index]), job, settings)
+
+
+def batches(job, settings):
+    return _photographs(job, settings) if job["job"] == "imagenet-train" else _cifar(job, settings)

@@ -1,0 +1,218 @@
+#!/usr/bin/env python3
+"""Side-by-side measurements of unstarve and its peers; `make bench ONLY=imagenet-train` runs those whose name matches.
+
+Each comparison starts both sides as child processes, lets them take turns in short blocks, and appends one JSON line to
+build/bench.jsonl: name, ours, peer (medians over blocks), unit, ratio (above 1: we are better) with its 95 % interval
+low .. high, command, pairs, machine, settings, data, status. A peer that cannot run here gets a line with status
+"unavailable" and the reason. docs/benchmarks.md tells the rest.
+"""
+
+import argparse
+import importlib
+import json
+import os
+import platform
+import re
+import shlex
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from bench import compare, data, setup  # noqa: E402
+from bench.child import Child, Failed  # noqa: E402
+from bench.comparisons import COMPARISONS  # noqa: E402
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="", metavar="REGEX", help="comparisons whose name matches; all by default")
+    parser.add_argument("--pairs", type=int, default=8, help="pairs of blocks (default 8; at least 2)")
+    parser.add_argument("--seconds", type=float, default=4.0, help="least length of a block (default 4)")
+    parser.add_argument("--cores", type=int, default=0, help="processors for either side (default: all usable)")
+    parser.add_argument("--build", type=Path, default=ROOT / "build", help="build folder (default build)")
+    parser.add_argument("--retune", action="store_true", help="choose the peers' settings anew")
+    parser.add_argument("--no-install", action="store_true", help="do not make missing environments")
+    parser.add_argument("--check", action="store_true",
+                        help="instead of timing, look at every side's batches (and write a sheet of crops)")
+    parser.add_argument("--list", action="store_true", help="name the comparisons and stop")
+    options = parser.parse_args()
+    if options.pairs < 2 or options.seconds <= 0:
+        parser.error("--pairs must be at least 2 and --seconds positive")
+    return options
+
+
+def machine(cores):
+    model = platform.machine()
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            model = line.split(":", 1)[1].strip()
+            break
+    return {"processor": model, "cores": len(cores), "kernel": platform.release(),
+            "load_before": round(os.getloadavg()[0], 2)}
+
+
+def bfloat16_is_native():
+    flags = Path("/proc/cpuinfo").read_text()
+    return "avx512_bf16" in flags or "amx_bf16" in flags
+
+
+class Bench:
+    def __init__(self, options):
+        self.options = options
+        usable = sorted(os.sched_getaffinity(0))
+        self.cores = set(usable[: options.cores] if options.cores else usable)
+        self.program = options.build / "bench" / "unstarve_peer_bench"
+        self.settings_file = options.build / "bench-settings.json"
+        self.folders = {"": (None, "none")}
+
+    def folder(self, kind):
+        if kind not in self.folders:
+            say(f"preparing {kind}")
+            make = {"photographs": data.photographs, "cifar": data.cifar}[kind]
+            (self.options.build / "bench-data").mkdir(parents=True, exist_ok=True)
+            self.folders[kind] = make(self.options.build / "bench-data", self.options.build / "unstarve")
+        return self.folders[kind]
+
+    def job(self, comparison):
+        job = comparison.job | {"cores": len(self.cores)}
+        folder, _ = self.folder(comparison.data)
+        if folder is not None:
+            job["data"] = str(folder)
+        if job["job"] == "train":
+            job["precision"] = "bfloat16" if bfloat16_is_native() else "float32"
+        return job
+
+    def ours(self, mode, job):
+        if not self.program.exists():
+            raise SystemExit(f"bench: {self.program} is missing; build it with: "
+                             f"cmake --build {self.options.build} --target unstarve_peer_bench")
+        return Child([self.program, mode, json.dumps(job)], self.cores, ROOT)
+
+    def python(self, module, job, settings):
+        peer = importlib.import_module("bench.peers." + module)
+        if peer.ENVIRONMENT == "":
+            python = Path(sys.executable)
+        else:
+            python = setup.interpreter(peer.ENVIRONMENT, self.options.build / "peers", not self.options.no_install, say)
+        return Child([python, "-m", "bench.peers.serve", module, json.dumps(job), json.dumps(settings)], self.cores,
+                     ROOT, {"PYTHONDONTWRITEBYTECODE": "1"})
+
+    def choose(self, module, job):
+        """The fastest of the peer's candidate settings, measured here once and remembered."""
+        candidates = importlib.import_module("bench.peers." + module).candidates(job)
+        key = f"{module} {json.dumps(job, sort_keys=True)}"
+        known = json.loads(self.settings_file.read_text()) if self.settings_file.exists() else {}
+        if key in known and known[key]["candidates"] == candidates and not self.options.retune:
+            return known[key]["chosen"]
+        tried = []
+        for settings in candidates if len(candidates) > 1 else []:
+            try:
+                with self.python(module, job, settings) as child:
+                    child.rate(2)
+                    rate = compare.median([child.rate(2) for _ in range(3)])
+            except Failed as failure:
+                say(f"  {module} {settings}: {failure}")
+                continue
+            say(f"  {module} {settings}: {rate:.1f}/s")
+            tried.append((rate, settings))
+        tried.sort(key=lambda item: -item[0])
+        chosen = tried[0][1] if tried else candidates[0]
+        if len(tried) > 1:
+            # The two best again, side by side: one after the other they may have met different hours.
+            with self.python(module, job, tried[0][1]) as first, self.python(module, job, tried[1][1]) as second:
+                ratio, _, _ = compare.ratio_interval(*compare.interleave(first, second, 4, 2))
+                chosen = tried[0 if ratio >= 1 else 1][1]
+        known[key] = {"candidates": candidates, "chosen": chosen,
+                      "tried": [{"settings": settings, "rate": round(rate, 1)} for rate, settings in tried]}
+        part = self.settings_file.with_suffix(".part")
+        part.write_text(json.dumps(known, indent=1) + "\n")
+        part.rename(self.settings_file)
+        return chosen
+
+    def sides(self, comparison):
+        """(start ours, start peer, the peer's settings)."""
+        job = self.job(comparison)
+        kind, what = comparison.peer
+        peer_job = job | dict(comparison.peer_options)
+        if kind == "ours":
+            return lambda: self.ours(comparison.ours, job), lambda: self.ours(what, peer_job), {}
+        settings = self.choose(what, peer_job)
+        return lambda: self.ours(comparison.ours, job), lambda: self.python(what, peer_job, settings), settings
+
+    def run(self, comparison):
+        line = {"name": comparison.name, "status": "measured", "ours": None, "peer": None, "unit": "images/s",
+                "ratio": None, "low": None, "high": None,
+                "command": "make bench ONLY=" + shlex.quote(f"^{re.escape(comparison.name)}$".replace("\\-", "-")),
+                "pairs": 0, "seconds": self.options.seconds, "job": comparison.job, "machine": machine(self.cores)}
+        try:
+            start_ours, start_peer, line["settings"] = self.sides(comparison)
+            line["data"] = self.folder(comparison.data)[1]
+            with start_peer() as peer, start_ours() as ours:
+                ours_rates, peer_rates = compare.interleave(
+                    ours, peer, self.options.pairs, self.options.seconds,
+                    lambda pair: say(f"  pair {pair + 1} of {self.options.pairs}") if sys.stderr.isatty() else None)
+        except (setup.Unavailable, Failed) as failure:
+            return line | {"status": "unavailable", "reason": str(failure)}
+        ratio, low, high = compare.ratio_interval(ours_rates, peer_rates)
+        line |= {"ours": round(compare.median(ours_rates), 2), "peer": round(compare.median(peer_rates), 2),
+                 "ratio": round(ratio, 4), "low": round(low, 4), "high": round(high, 4), "pairs": len(ours_rates)}
+        if comparison.name == "loader-overhead":
+            line["overhead"] = round(1 - ratio, 4)  # 1 - bare time / pipeline time
+        return line
+
+    def check(self, comparison):
+        sheets = self.options.build / "bench-sheets"
+        sheets.mkdir(parents=True, exist_ok=True)
+        for side, start in zip(("ours", "peer"), self.sides(comparison)[:2], strict=True):
+            with start() as child:
+                sheet = sheets / f"{comparison.name.replace('/', '-')}-{side}.ppm"
+                print(comparison.name, side, json.dumps(child.check(str(sheet))), flush=True)
+
+
+def report(line):
+    if line["status"] != "measured":
+        return f"{line['name']:<28} unavailable: {line['reason']}"
+    return (f"{line['name']:<28} ours {line['ours']:>12,.1f}  peer {line['peer']:>12,.1f} {line['unit']}"
+            f"  ratio {line['ratio']:.3f} [{line['low']:.3f}, {line['high']:.3f}]")
+
+
+def main():
+    options = arguments()
+    try:
+        chosen = [comparison for comparison in COMPARISONS if re.search(options.only, comparison.name)]
+    except re.error as error:
+        say(f"bench: ONLY={options.only!r} is not a regular expression: {error}")
+        return 2
+    if options.list or not chosen:
+        if not chosen:
+            say(f"bench: no comparison matches {options.only!r}; there are:")
+        print("\n".join(comparison.name for comparison in COMPARISONS))
+        return 0 if options.list else 2
+    bench = Bench(options)
+    results = options.build / "bench.jsonl"
+    for comparison in chosen:
+        say(f"{comparison.name} ...")
+        if options.check:
+            try:
+                bench.check(comparison)
+            except (setup.Unavailable, Failed) as failure:
+                print(comparison.name, "unavailable:", failure, flush=True)
+            continue
+        started = time.time()
+        line = bench.run(comparison)
+        line["at"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started))
+        with open(results, "a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+        print(report(line), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,141 @@
+"""Virtual environments of the peers, made under build/peers when a comparison first needs them.
+
+An environment counts as there when its `ready` file holds the same text as its recipe here; else it is made anew. Those
+marked `base` see the packages of the interpreter that runs the harness (torch, NumPy, Pillow), so that torch is not
+installed again. Debian packages are only checked for: a missing one makes the peer unavailable, with its name as
+reason.
+"""
+
+import importlib.metadata
+import json
+import shutil
+import subprocess
+import sys
+import sysconfig
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+
+class Unavailable(Exception):
+    """A peer cannot take part here; the text is the reason shown."""
+
+
+@dataclass(frozen=True)
+class Environment:
+    requirements: tuple
+    megabytes: int  # to download, about
+    base: bool = False
+    dependencies: bool = True  # False: install exactly what is listed
+    debian: tuple = ()
+    build: tuple = field(default=())  # installed first, for packages that are built from source
+
+
+TORCHVISION_BESIDE_BASE = Environment(("torchvision==0.28.0",), 10, base=True, dependencies=False)
+ENVIRONMENTS = {
+    # FFmpeg's libraries are Debian's; SPDL loads them by name.
+    "torch": Environment(
+        ("simplejpeg==1.9.0", "spdl==0.8.0", "spdl-core==0.8.0", "spdl-io==0.8.0"), 30, base=True, dependencies=False,
+        debian=("libavcodec59", "libavdevice59", "libavfilter8", "libavformat59"),
+    ),
+    # PyPI's torchvision is linked to PyPI's CUDA build of torch and does not load beside a CPU build; "===" keeps pip
+    # from taking a local CPU build.
+    "torchvision": Environment(
+        ("torch===2.13.0", "torchvision==0.28.0", "pillow==13.0.0", "numpy==2.4.6"), 2700,
+    ),
+    "tensorflow": Environment(("tensorflow-cpu==2.21.0",), 300),
+    "dali": Environment(("nvidia-dali-cuda120==2.4.0", "numpy==2.4.6"), 600),
+    # NumPy 1.26 and numba 0.60 are contemporaries of FFCV 1.0.2; newer ones break its generated code.
+    "ffcv": Environment(
+        ("numpy==1.26.4", "numba==0.60.0", "llvmlite==0.43.0", "opencv-python-headless==4.10.0.84", "tqdm==4.67.1",
+         "ffcv==1.0.2"), 110, base=True, dependencies=False,
+        debian=("g++", "pkg-config", "libopencv-imgproc-dev", "libturbojpeg0-dev"),
+        build=("setuptools==84.2.1", "wheel==0.48.0"),
+    ),
+}
+
+# What FFCV's build asks for is all of OpenCV (190 Debian packages); its source uses core and imgproc.
+OPENCV_PC = """Name: OpenCV
+Description: the modules that FFCV uses
+Version: 4.6.0
+Libs: -lopencv_imgproc -lopencv_core
+Cflags: -I{folder} -I/usr/include/opencv4
+"""
+OPENCV_HEADER = """#pragma once
+#include <opencv2/core.hpp>
+#include <opencv2/imgproc.hpp>
+"""
+
+
+def _recipe(name):
+    environment = ENVIRONMENTS[name]
+    if name == "torchvision" and "+cpu" not in _base_torch():
+        environment = TORCHVISION_BESIDE_BASE
+    return environment
+
+
+def _base_torch():
+    try:
+        return importlib.metadata.version("torch")
+    except importlib.metadata.PackageNotFoundError:
+        raise Unavailable(f"{sys.executable} has no torch: run make build first") from None
+
+
+def _missing_debian(packages):
+    if not packages or shutil.which("dpkg-query") is None:
+        return []
+    return [
+        package for package in packages
+        if "ok installed" not in subprocess.run(
+            ["dpkg-query", "-W", "-f", "${Status}", package], capture_output=True, text=True, check=False
+        ).stdout
+    ]
+
+
+def _opencv_shim(folder):
+    (folder / "opencv2").mkdir(parents=True, exist_ok=True)
+    (folder / "opencv2" / "opencv.hpp").write_text(OPENCV_HEADER)
+    (folder / "opencv4.pc").write_text(OPENCV_PC.format(folder=folder.resolve()))
+
+
+def interpreter(name, root, install=True, say=print):
+    """Path of the environment's Python, made if need be. Raises Unavailable with the reason."""
+    environment = _recipe(name)
+    folder = Path(root) / name
+    python = folder / "bin" / "python"
+    recipe = json.dumps(asdict(environment) | {"base_torch": _base_torch() if environment.base else ""}, sort_keys=True)
+    missing = _missing_debian(environment.debian)
+    if missing:
+        raise Unavailable("Debian packages are missing: apt-get install " + " ".join(missing))
+    ready = folder / "ready"
+    if ready.exists() and ready.read_text() == recipe:
+        return python
+    if not install:
+        raise Unavailable(f"its environment {folder} is not installed (and --no-install was given)")
+    say(f"installing {name}: {', '.join(environment.requirements)} (about {environment.megabytes} MB to download)")
+    shutil.rmtree(folder, ignore_errors=True)
+    _run([sys.executable, "-m", "venv", str(folder)])
+    if environment.base:
+        site = subprocess.run([python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
+                              capture_output=True, text=True, check=True).stdout.strip()
+        (Path(site) / "base.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    extra = {}
+    if environment.build:
+        _run(pip + list(environment.build))
+        _opencv_shim(folder / "opencv")
+        extra = {"PKG_CONFIG_PATH": str((folder / "opencv").resolve())}
+        pip.append("--no-build-isolation")
+    if not environment.dependencies:
+        pip.append("--no-deps")
+    _run(pip + list(environment.requirements), extra)
+    ready.write_text(recipe)
+    return python
+
+
+def _run(command, extra=None):
+    import os
+
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | (extra or {}), check=False)
+    if done.returncode != 0:
+        reason = [line for line in done.stderr.splitlines() if "rror" in line] or done.stderr.splitlines()
+        raise Unavailable(f"`{' '.join(command[-4:])}` failed: {'; '.join(reason[-3:])}")

@@ -1,0 +1,150 @@
+"""The comparison harness: its statistics, its children, its peers' common random numbers."""
+
+import json
+import math
+import os
+import random
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from bench import compare  # noqa: E402
+from bench.child import Child, Failed  # noqa: E402
+from bench.comparisons import COMPARISONS  # noqa: E402
+from bench.peers import inputs  # noqa: E402
+from bench.setup import ENVIRONMENTS  # noqa: E402
+
+PEER = """
+import json, sys
+print(json.dumps({"ready": True}), flush=True)
+for line in sys.stdin:
+    name, value = json.loads(line)
+    print(json.dumps({"samples": 30, "seconds": value} if name == "run" else {"error": "cannot look"}), flush=True)
+"""
+
+
+def child(script):
+    return Child([sys.executable, "-c", script], os.sched_getaffinity(0), ROOT)
+
+
+def state(process):
+    return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0]
+
+
+# Two-sided 95 % points from the usual printed table.
+@pytest.mark.parametrize("degrees, expected", [(1, 12.706), (4, 2.776), (5, 2.571), (7, 2.365), (15, 2.131), (60, 2.000)])
+def test_student_t_agrees_with_the_printed_table(degrees, expected):
+    assert compare.student_t_975(degrees) == pytest.approx(expected, abs=5.1e-4)
+
+
+def test_ratio_is_the_geometric_mean_of_pairs():
+    ratio, low, high = compare.ratio_interval([2.0, 8.0], [1.0, 1.0])
+    assert ratio == pytest.approx(4.0)
+    # Logarithms log 2 and log 8: standard error log 2, times Student's 12.706 for one degree of freedom.
+    assert math.log(high / ratio) == pytest.approx(12.706205 * math.log(2))
+    assert low * high == pytest.approx(ratio**2)
+
+
+def test_drift_common_to_both_sides_cancels():
+    drift = [1.0, 0.8, 1.3, 0.7]
+    assert compare.ratio_interval([3 * d for d in drift], drift) == pytest.approx((3, 3, 3))
+
+
+def test_pairs_alternate_which_side_goes_first():
+    order = []
+
+    class Side:
+        def __init__(self, name):
+            self.name = name
+
+        def rate(self, seconds):
+            order.append(self.name)
+            return 1.0
+
+    rates = compare.interleave(Side("a"), Side("b"), 4, 1)
+    assert "".join(order[2:]) == "abbaabba"  # after one warm-up each
+    assert [len(side) for side in rates] == [4, 4]
+
+
+def test_a_child_stands_still_between_its_blocks():
+    with child(PEER) as peer:
+        assert state(peer.process.pid) == "T"
+        assert peer.rate(1.5) == 20
+        assert state(peer.process.pid) == "T"
+        process = peer.process
+    assert process.returncode is not None
+
+
+def test_a_childs_own_reason_is_reported():
+    with child(PEER) as peer, pytest.raises(Failed, match="cannot look"):
+        peer.check()
+
+
+def test_the_last_words_of_a_dead_child_are_reported():
+    with pytest.raises(Failed, match="status 3: no such library"):
+        child("import sys; print('no such library', file=sys.stderr); sys.exit(3)")
+
+
+def test_crop_boxes_lie_inside_and_cover_the_allowed_areas():
+    draw = random.Random(1)
+    areas = []
+    for width, height in [(500, 375), (64, 900), (1, 1), (224, 224)]:
+        for _ in range(500):
+            x, y, w, h = inputs.crop_box(width, height, draw)
+            assert x >= 0 and y >= 0 and w > 0 and h > 0 and x + w <= width and y + h <= height
+            if width == 500:
+                areas.append(w * h / (width * height))
+    assert min(areas) < 0.12 and max(areas) > 0.9
+
+
+def test_every_promised_comparison_is_there_and_its_peer_can_be_looked_up():
+    promised = {f"imagenet-train/{peer}" for peer in
+                ("torchvision", "pillow", "simplejpeg", "tf.data", "dali", "ffcv", "spdl")}
+    promised |= {f"cifar-train/{peer}" for peer in ("torchvision", "ffcv", "torch-batched", "memcpy")}
+    promised |= {"loader-overhead", "train-resnet18-224/eager", "train-resnet18-224/compile", "train-cifar-32/eager"}
+    assert {comparison.name for comparison in COMPARISONS} == promised
+    import importlib
+
+    for comparison in COMPARISONS:
+        kind, name = comparison.peer
+        if kind == "python":
+            peer = importlib.import_module("bench.peers." + name)  # without its packages
+            job = comparison.job | {"cores": 2}
+            assert job["job"] in peer.JOBS
+            assert len(peer.candidates(job)) >= 1
+            assert peer.ENVIRONMENT == "" or peer.ENVIRONMENT in ENVIRONMENTS
+
+
+def test_environments_pin_every_package():
+    for environment in ENVIRONMENTS.values():
+        for requirement in environment.requirements + environment.build:
+            assert re.fullmatch(r"[a-z0-9-]+={2,3}[0-9.]+", requirement)
+
+
+def test_an_only_that_matches_nothing_lists_the_names():
+    done = subprocess.run([sys.executable, ROOT / "bench" / "run.py", "--only", "nothing-like-it"], capture_output=True,
+                          text=True, check=False)
+    assert done.returncode == 2
+    assert "no comparison matches 'nothing-like-it'" in done.stderr
+    assert "loader-overhead" in done.stdout
+
+
+def test_an_unavailable_peer_is_reported_by_name(tmp_path):
+    build = tmp_path / "build"
+    (build / "bench-data" / "photographs").mkdir(parents=True)
+    (build / "bench-data" / "photographs-synthetic").mkdir(parents=True)
+    done = subprocess.run(
+        [sys.executable, ROOT / "bench" / "run.py", "--only", "imagenet-train/tf.data", "--no-install", "--build", build],
+        capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    line = json.loads((build / "bench.jsonl").read_text())
+    assert line["name"] == "imagenet-train/tf.data"
+    assert line["status"] == "unavailable"
+    assert "not installed" in line["reason"]
+    assert line["ratio"] is None
