@@ -18,7 +18,7 @@ function(unstarve_folder name)
     if(UNSTARVE_HAS_TORCH)
       list(FILTER sources EXCLUDE REGEX "_absent\\.cpp$")
     else()
-      list(FILTER sources INCLUDE REGEX "/(trainer_absent|settings)\\.cpp$")
+      list(FILTER sources INCLUDE REGEX "/(trainer_absent|settings|loop|loader_source)\\.cpp$")
       list(FILTER tests INCLUDE REGEX "/settings_test\\.cpp$")
     endif()
   endif()
@@ -42,16 +42,28 @@ function(unstarve_folder name)
     target_link_libraries(unstarve_${name} PRIVATE CUDA::cudart_static)
   endif()
   if(arg_TORCH)
-    target_link_libraries(unstarve_${name} PUBLIC ${TORCH_LIBRARIES})
+    # PRIVATE: libtorch's include folder holds a newer fmt that must not shadow ours in folders without libtorch. Where
+    # it is in, fmt is taken header-only, so that either version is complete in itself.
+    target_link_libraries(unstarve_${name} PRIVATE ${TORCH_LIBRARIES})
+    target_compile_definitions(unstarve_${name} PRIVATE FMT_HEADER_ONLY=1)
     target_include_directories(unstarve_${name} SYSTEM PRIVATE ${TORCH_INCLUDE_DIRS})
     target_compile_options(unstarve_${name} PRIVATE ${TORCH_CXX_FLAGS})
     target_precompile_headers(unstarve_${name} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/torch_pch.h)
+    # The precompiled header costs a gigabyte and seconds even where it is not used: not for files without libtorch.
+    set_source_files_properties(
+      ${PROJECT_SOURCE_DIR}/tests/catch_main.cpp
+      ${dir}/safetensors.cpp ${dir}/safetensors_test.cpp
+      ${dir}/settings.cpp ${dir}/settings_test.cpp ${dir}/trainer_test.cpp
+      ${dir}/loop.cpp ${dir}/loop_test.cpp ${dir}/loader_source.cpp
+      PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
   endif()
 
   if(tests)
     add_executable(unstarve_${name}_test ${tests} ${PROJECT_SOURCE_DIR}/tests/catch_main.cpp)
     target_link_libraries(unstarve_${name}_test PRIVATE unstarve_${name} Catch2::Catch2)
     if(arg_TORCH)
+      target_link_libraries(unstarve_${name}_test PRIVATE ${TORCH_LIBRARIES})
+      target_compile_definitions(unstarve_${name}_test PRIVATE FMT_HEADER_ONLY=1)
       target_include_directories(unstarve_${name}_test SYSTEM PRIVATE ${TORCH_INCLUDE_DIRS})
       target_compile_options(unstarve_${name}_test PRIVATE ${TORCH_CXX_FLAGS})
       target_precompile_headers(unstarve_${name}_test REUSE_FROM unstarve_${name})

@@ -1,0 +1,110 @@
+"""Weights go between Python and C++ both ways; the recorded golden values are torchvision's."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tests" / "golden")]
+
+import make_models  # noqa: E402
+from unstarve import weights  # noqa: E402
+
+GOLDEN = json.loads(make_models.GOLDEN.read_text())
+
+
+def models_test_program() -> Path:
+    build = Path(os.environ["UNSTARVE"]).parent if "UNSTARVE" in os.environ else ROOT / "build"
+    program = build / "unstarve_models_test"
+    if not program.exists():
+        pytest.skip(f"{program} is not built: this build has no libtorch")
+    return program
+
+
+def formula_state(name: str) -> dict[str, np.ndarray]:
+    return {key: make_models.formula(key, tuple(shape)) for key, shape in GOLDEN[name]["shapes"].items()}
+
+
+def test_arrays_come_back_as_they_were_written(tmp_path):
+    arrays = {
+        "a.weight": np.arange(24, dtype=np.float32).reshape(2, 3, 4).transpose(2, 0, 1),
+        "count": np.array(7, np.int64),
+        "empty": np.zeros((0, 3), np.uint8),
+        "flag": np.array([True, False]),
+    }
+    weights.convert(arrays, tmp_path / "x.safetensors")
+    back = weights.load(tmp_path / "x.safetensors")
+    assert back.keys() == arrays.keys()
+    for key, array in arrays.items():
+        assert back[key].dtype == array.dtype
+        np.testing.assert_array_equal(back[key], array)
+
+
+def test_a_pth_file_converts_and_comes_back_as_a_state_dict(tmp_path):
+    torch = pytest.importorskip("torch")
+    state = {
+        "w": torch.randn(4, 3, 2, 2).contiguous(memory_format=torch.channels_last),
+        "h": torch.randn(5).bfloat16(),
+        "n": torch.tensor(3),
+    }
+    torch.save({"state_dict": state, "epoch": 1}, tmp_path / "x.pth")
+    weights.convert(tmp_path / "x.pth", tmp_path / "x.safetensors")
+    back = weights.load_torch(tmp_path / "x.safetensors")
+    for key, tensor in state.items():
+        assert back[key].dtype == tensor.dtype
+        assert torch.equal(back[key], tensor)
+
+
+def test_what_is_no_state_dict_is_refused_and_leaves_no_file(tmp_path):
+    torch = pytest.importorskip("torch")
+    torch.save([1, 2], tmp_path / "list.pth")
+    with pytest.raises(ValueError, match="expected a state_dict"):
+        weights.convert(tmp_path / "list.pth", tmp_path / "x.safetensors")
+    with pytest.raises(ValueError, match="complex"):
+        weights.convert({"a": np.zeros(2, np.complex64)}, tmp_path / "x.safetensors")
+    assert [p.name for p in tmp_path.iterdir()] == ["list.pth"]
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff" * 20, b"\x02" + bytes(7) + b"[]"])
+def test_what_is_no_safetensors_file_is_refused(tmp_path, content):
+    (tmp_path / "x").write_bytes(content)
+    with pytest.raises(ValueError, match="no valid safetensors file"):
+        weights.load(tmp_path / "x")
+
+
+def test_a_truncated_file_is_refused(tmp_path):
+    weights.convert({"a": np.zeros(8, np.float32)}, tmp_path / "x")
+    (tmp_path / "x").write_bytes((tmp_path / "x").read_bytes()[:-1])
+    with pytest.raises(ValueError, match="'a' does not lie inside the file"):
+        weights.load(tmp_path / "x")
+
+
+@pytest.mark.parametrize("name", ["resnet18", "resnet50", "mobilenet_v2"])
+def test_the_program_loads_converted_weights_and_computes_torchvisions_logits(name, tmp_path):
+    program = models_test_program()
+    path = tmp_path / f"{name}.safetensors"
+    weights.convert(formula_state(name), path)
+    environment = os.environ | {"UNSTARVE_TEST_WEIGHTS": str(path), "UNSTARVE_TEST_MODEL": name}
+    run = subprocess.run([program, "[.python]"], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "All tests passed" in run.stdout
+
+
+def test_the_recorded_values_are_torchvisions():
+    pytest.importorskip("torch")
+    try:
+        made = make_models.make()
+    except ImportError:
+        pytest.skip("torchvision is not installed (pip install --no-deps torchvision)")
+    assert made.keys() == GOLDEN.keys()
+    for name, model in made.items():
+        assert model["shapes"] == GOLDEN[name]["shapes"]
+        scale = np.abs(model["logits"]).max()
+        np.testing.assert_allclose(GOLDEN[name]["logits"], model["logits"], rtol=0, atol=2e-5 * scale)

@@ -1,0 +1,94 @@
+#include "unstarve/models/layers.h"
+
+#include <cmath>
+#include <utility>
+
+namespace unstarve {
+
+Chain::Chain(const std::vector<NetworkPtr>& children) {
+  for (const NetworkPtr& child : children) add(child);
+}
+
+void Chain::add(NetworkPtr child) {
+  register_module(std::to_string(children_.size()), child);
+  children_.push_back(std::move(child));
+}
+
+torch::Tensor Chain::forward(torch::Tensor x) {
+  for (const NetworkPtr& child : children_) x = child->forward(std::move(x));
+  return x;
+}
+
+Conv::Conv(const ConvShape& shape) : shape_(shape) {
+  const double fan_out = static_cast<double>(shape.out) * shape.kernel * shape.kernel / shape.groups;
+  weight_ = register_parameter(
+      "weight", torch::empty({shape.out, shape.in / shape.groups, shape.kernel, shape.kernel}).normal_(0, std::sqrt(2 / fan_out)));
+}
+
+torch::Tensor Conv::forward(torch::Tensor x) {
+  torch::Tensor y = torch::conv2d(x, weight_, {}, {shape_.stride, shape_.stride}, {shape_.padding, shape_.padding},
+                                  {1, 1}, shape_.groups);
+  macs_ = static_cast<double>(y.size(2) * y.size(3)) * static_cast<double>(weight_.numel());
+  return y;
+}
+
+BatchNorm::BatchNorm(int channels)
+    : weight_(register_parameter("weight", torch::ones({channels}))),
+      bias_(register_parameter("bias", torch::zeros({channels}))),
+      running_mean_(register_buffer("running_mean", torch::zeros({channels}))),
+      running_var_(register_buffer("running_var", torch::ones({channels}))),
+      num_batches_tracked_(register_buffer("num_batches_tracked", torch::zeros({}, torch::kInt64))) {}
+
+torch::Tensor BatchNorm::forward(torch::Tensor x) {
+  // Counted as Python's module counts, so that a checkpoint goes both ways.
+  if (is_training()) num_batches_tracked_.add_(1);
+  return torch::batch_norm(x, weight_, bias_, running_mean_, running_var_, is_training(), 0.1, 1e-5,
+                           /*cudnn_enabled=*/true);
+}
+
+Linear::Linear(int in, int out, double stddev) {
+  torch::Tensor weight = torch::empty({out, in});
+  torch::Tensor bias = torch::zeros({out});
+  if (stddev > 0) {
+    weight.normal_(0, stddev);
+  } else {
+    const double bound = 1 / std::sqrt(static_cast<double>(in));
+    weight.uniform_(-bound, bound);
+    bias.uniform_(-bound, bound);
+  }
+  weight_ = register_parameter("weight", weight);
+  bias_ = register_parameter("bias", bias);
+}
+
+torch::Tensor Linear::forward(torch::Tensor x) {
+  macs_ = static_cast<double>(weight_.numel());
+  return torch::linear(x, weight_, bias_);
+}
+
+torch::Tensor global_mean(const torch::Tensor& x) { return torch::adaptive_avg_pool2d(x, {1, 1}).flatten(1); }
+
+torch::Tensor global_max(const torch::Tensor& x) { return x.amax({2, 3}); }
+
+double count_macs(Network& network, int image_size) {
+  const torch::NoGradGuard no_grad;
+  const bool training = network.is_training();
+  const auto parameters = network.parameters();
+  const auto options = parameters.empty() ? torch::TensorOptions() : parameters[0].options().requires_grad(false);
+  network.eval();
+  (void)network.forward(torch::zeros({1, 3, image_size, image_size}, options));
+  network.train(training);
+
+  double macs = network.own_macs();
+  for (const auto& module : network.modules(/*include_self=*/false)) {
+    if (const auto* layer = dynamic_cast<const Network*>(module.get())) macs += layer->own_macs();
+  }
+  return macs;
+}
+
+std::int64_t count_parameters(const Network& network) {
+  std::int64_t count = 0;
+  for (const torch::Tensor& parameter : network.parameters()) count += parameter.numel();
+  return count;
+}
+
+}  // namespace unstarve

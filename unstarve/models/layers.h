@@ -1,0 +1,131 @@
+#pragma once
+// The layers that networks are built of: thin modules over one ATen call each, with torchvision's parameter names.
+//
+// Every layer is a Network: it takes one tensor and gives one. Convolutions and linear layers remember how many
+// multiply-adds their latest forward pass cost per image, so that a network's cost is counted by running it once.
+// Ownership: a module owns its children and parameters, as torch modules do.
+// Threads:   a network belongs to one thread at a time.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <torch/torch.h>
+
+namespace unstarve {
+
+class Network : public torch::nn::Module {
+ public:
+  [[nodiscard]] virtual torch::Tensor forward(torch::Tensor x) = 0;
+  // Multiply-adds per image of this layer's own latest forward pass, children not included.
+  [[nodiscard]] virtual double own_macs() const { return 0; }
+};
+
+using NetworkPtr = std::shared_ptr<Network>;
+
+// Children "0", "1", ... one after the other.
+class Chain final : public Network {
+ public:
+  Chain() = default;
+  explicit Chain(const std::vector<NetworkPtr>& children);
+  void add(NetworkPtr child);
+  torch::Tensor forward(torch::Tensor x) override;
+
+ private:
+  std::vector<NetworkPtr> children_;
+};
+
+// Square kernels without bias, as batch norm follows every one. Weights by He's initialisation over the outputs (normal,
+// standard deviation sqrt(2 / (out * kernel * kernel / groups))), as torchvision's networks have it.
+struct ConvShape {
+  int in = 0;
+  int out = 0;
+  int kernel = 3;
+  int stride = 1;
+  int padding = 1;
+  int groups = 1;
+};
+
+class Conv final : public Network {
+ public:
+  explicit Conv(const ConvShape& shape);
+  torch::Tensor forward(torch::Tensor x) override;
+  double own_macs() const override { return macs_; }
+
+ private:
+  ConvShape shape_;
+  torch::Tensor weight_;
+  double macs_ = 0;
+};
+
+// Momentum 0.1 and epsilon 1e-5; scale 1, shift 0.
+class BatchNorm final : public Network {
+ public:
+  explicit BatchNorm(int channels);
+  torch::Tensor forward(torch::Tensor x) override;
+
+ private:
+  torch::Tensor weight_;
+  torch::Tensor bias_;
+  torch::Tensor running_mean_;
+  torch::Tensor running_var_;
+  torch::Tensor num_batches_tracked_;
+};
+
+// Weights and bias uniform in +-1/sqrt(in), unless a standard deviation is given: normal then, bias 0.
+class Linear final : public Network {
+ public:
+  Linear(int in, int out, double stddev = 0);
+  torch::Tensor forward(torch::Tensor x) override;
+  double own_macs() const override { return macs_; }
+
+ private:
+  torch::Tensor weight_;
+  torch::Tensor bias_;
+  double macs_ = 0;
+};
+
+// Layers without parameters. The activations overwrite their input.
+class Relu final : public Network {
+ public:
+  torch::Tensor forward(torch::Tensor x) override { return x.relu_(); }
+};
+
+class Relu6 final : public Network {
+ public:
+  torch::Tensor forward(torch::Tensor x) override { return torch::hardtanh_(x, 0, 6); }
+};
+
+class Dropout final : public Network {
+ public:
+  explicit Dropout(double probability) : probability_(probability) {}
+  torch::Tensor forward(torch::Tensor x) override { return torch::dropout(x, probability_, is_training()); }
+
+ private:
+  double probability_;
+};
+
+class MaxPool final : public Network {
+ public:
+  MaxPool(int kernel, int stride, int padding) : kernel_(kernel), stride_(stride), padding_(padding) {}
+  torch::Tensor forward(torch::Tensor x) override {
+    return torch::max_pool2d(x, {kernel_, kernel_}, {stride_, stride_}, {padding_, padding_});
+  }
+
+ private:
+  int kernel_;
+  int stride_;
+  int padding_;
+};
+
+// Mean or maximum over all positions: N x C x H x W to N x C.
+[[nodiscard]] torch::Tensor global_mean(const torch::Tensor& x);
+[[nodiscard]] torch::Tensor global_max(const torch::Tensor& x);
+
+// Multiply-adds of one forward pass for one image of `image_size` squared: runs one of zeros in evaluation mode, leaving
+// the network as it was.
+[[nodiscard]] double count_macs(Network& network, int image_size);
+[[nodiscard]] std::int64_t count_parameters(const Network& network);
+
+}  // namespace unstarve

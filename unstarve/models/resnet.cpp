@@ -1,0 +1,126 @@
+#include "unstarve/models/resnet.h"
+
+#include <utility>
+
+namespace unstarve {
+namespace {
+
+ConvShape conv3x3(int in, int out, int stride = 1) { return {.in = in, .out = out, .stride = stride}; }
+ConvShape conv1x1(int in, int out, int stride = 1) {
+  return {.in = in, .out = out, .kernel = 1, .stride = stride, .padding = 0};
+}
+
+class BasicBlock final : public Network {
+ public:
+  static constexpr int kExpansion = 1;
+
+  BasicBlock(int in, int width, int stride, NetworkPtr downsample)
+      : conv1_(register_module("conv1", std::make_shared<Conv>(conv3x3(in, width, stride)))),
+        bn1_(register_module("bn1", std::make_shared<BatchNorm>(width))),
+        conv2_(register_module("conv2", std::make_shared<Conv>(conv3x3(width, width)))),
+        bn2_(register_module("bn2", std::make_shared<BatchNorm>(width))),
+        downsample_(std::move(downsample)) {
+    if (downsample_) register_module("downsample", downsample_);
+  }
+
+  torch::Tensor forward(torch::Tensor x) override {
+    torch::Tensor y = bn1_->forward(conv1_->forward(x)).relu_();
+    y = bn2_->forward(conv2_->forward(y));
+    return y.add_(downsample_ ? downsample_->forward(x) : x).relu_();
+  }
+
+ private:
+  std::shared_ptr<Conv> conv1_;
+  std::shared_ptr<BatchNorm> bn1_;
+  std::shared_ptr<Conv> conv2_;
+  std::shared_ptr<BatchNorm> bn2_;
+  NetworkPtr downsample_;
+};
+
+class Bottleneck final : public Network {
+ public:
+  static constexpr int kExpansion = 4;
+
+  Bottleneck(int in, int width, int stride, NetworkPtr downsample)
+      : conv1_(register_module("conv1", std::make_shared<Conv>(conv1x1(in, width)))),
+        bn1_(register_module("bn1", std::make_shared<BatchNorm>(width))),
+        conv2_(register_module("conv2", std::make_shared<Conv>(conv3x3(width, width, stride)))),
+        bn2_(register_module("bn2", std::make_shared<BatchNorm>(width))),
+        conv3_(register_module("conv3", std::make_shared<Conv>(conv1x1(width, width * kExpansion)))),
+        bn3_(register_module("bn3", std::make_shared<BatchNorm>(width * kExpansion))),
+        downsample_(std::move(downsample)) {
+    if (downsample_) register_module("downsample", downsample_);
+  }
+
+  torch::Tensor forward(torch::Tensor x) override {
+    torch::Tensor y = bn1_->forward(conv1_->forward(x)).relu_();
+    y = bn2_->forward(conv2_->forward(y)).relu_();
+    y = bn3_->forward(conv3_->forward(y));
+    return y.add_(downsample_ ? downsample_->forward(x) : x).relu_();
+  }
+
+ private:
+  std::shared_ptr<Conv> conv1_;
+  std::shared_ptr<BatchNorm> bn1_;
+  std::shared_ptr<Conv> conv2_;
+  std::shared_ptr<BatchNorm> bn2_;
+  std::shared_ptr<Conv> conv3_;
+  std::shared_ptr<BatchNorm> bn3_;
+  NetworkPtr downsample_;
+};
+
+template <class Block>
+std::shared_ptr<Chain> make_stage(int in, int width, int blocks, int stride) {
+  const int out = width * Block::kExpansion;
+  NetworkPtr downsample;
+  if (stride != 1 || in != out) {
+    downsample = std::make_shared<Chain>(std::vector<NetworkPtr>{std::make_shared<Conv>(conv1x1(in, out, stride)),
+                                                                 std::make_shared<BatchNorm>(out)});
+  }
+  auto stage = std::make_shared<Chain>();
+  stage->add(std::make_shared<Block>(in, width, stride, downsample));
+  for (int i = 1; i < blocks; ++i) stage->add(std::make_shared<Block>(out, width, 1, nullptr));
+  return stage;
+}
+
+template <class Block>
+class Resnet final : public Network {
+ public:
+  Resnet(const ResnetShape& shape, int classes)
+      : small_images_(shape.small_images),
+        conv1_(register_module("conv1", std::make_shared<Conv>(shape.small_images
+                                                                   ? conv3x3(3, 64)
+                                                                   : ConvShape{3, 64, 7, 2, 3, 1}))),
+        bn1_(register_module("bn1", std::make_shared<BatchNorm>(64))) {
+    constexpr int kExpansion = Block::kExpansion;
+    layers_ = {make_stage<Block>(64, 64, shape.blocks[0], 1),
+               make_stage<Block>(64 * kExpansion, 128, shape.blocks[1], 2),
+               make_stage<Block>(128 * kExpansion, 256, shape.blocks[2], 2),
+               make_stage<Block>(256 * kExpansion, 512, shape.blocks[3], 2)};
+    for (std::size_t i = 0; i < layers_.size(); ++i) register_module("layer" + std::to_string(i + 1), layers_[i]);
+    fc_ = register_module("fc", std::make_shared<Linear>(512 * kExpansion, classes));
+  }
+
+  torch::Tensor forward(torch::Tensor x) override {
+    x = bn1_->forward(conv1_->forward(std::move(x))).relu_();
+    if (!small_images_) x = torch::max_pool2d(x, {3, 3}, {2, 2}, {1, 1});
+    for (const auto& layer : layers_) x = layer->forward(std::move(x));
+    return fc_->forward(global_mean(x));
+  }
+
+ private:
+  bool small_images_;
+  std::shared_ptr<Conv> conv1_;
+  std::shared_ptr<BatchNorm> bn1_;
+  std::array<std::shared_ptr<Chain>, 4> layers_;
+  std::shared_ptr<Linear> fc_;
+};
+
+}  // namespace
+
+NetworkPtr make_resnet(const ResnetShape& shape, int classes) {
+  if (shape.bottleneck) return std::make_shared<Resnet<Bottleneck>>(shape, classes);
+  return std::make_shared<Resnet<BasicBlock>>(shape, classes);
+}
+
+}  // namespace unstarve

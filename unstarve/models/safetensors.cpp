@@ -1,0 +1,283 @@
+#include "unstarve/models/safetensors.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "unstarve/core/error.h"
+#include "unstarve/core/file.h"
+
+namespace unstarve {
+namespace {
+
+using Json = nlohmann::json;
+
+static_assert(std::endian::native == std::endian::little, "arrays are mapped as they lie in the file");
+
+// Headers of real models stay below 1 MB; the format's reference reader refuses more than this.
+constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
+constexpr std::size_t kMaxDimensions = 32;
+constexpr std::string_view kMetadata = "__metadata__";
+
+struct ElementTypeRow {
+  std::string_view name;
+  std::size_t bytes;
+};
+constexpr std::array<ElementTypeRow, 15> kElementTypes{{{"F64", 8},
+                                                        {"F32", 4},
+                                                        {"F16", 2},
+                                                        {"BF16", 2},
+                                                        {"F8_E4M3", 1},
+                                                        {"F8_E5M2", 1},
+                                                        {"I64", 8},
+                                                        {"I32", 4},
+                                                        {"I16", 2},
+                                                        {"I8", 1},
+                                                        {"U64", 8},
+                                                        {"U32", 4},
+                                                        {"U16", 2},
+                                                        {"U8", 1},
+                                                        {"BOOL", 1}}};
+
+[[nodiscard]] Error bad(const std::string& origin, const std::string& what) {
+  return {ErrorKind::kInput, fmt::format("reading safetensors {}: {}", origin, what)};
+}
+
+// Bytes of a shape, or nothing representable: false on overflow or a negative dimension.
+bool shape_bytes(std::span<const std::int64_t> shape, std::size_t element, std::size_t& bytes) noexcept {
+  constexpr auto kMax = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  std::uint64_t product = element;
+  for (const std::int64_t dimension : shape) {
+    if (dimension < 0) return false;
+    const auto factor = static_cast<std::uint64_t>(dimension);
+    if (factor != 0 && product > kMax / factor) return false;
+    product *= factor;
+  }
+  bytes = product;
+  return true;
+}
+
+// Takes the header's events one by one, so that duplicate names are seen and no nesting beyond the format's is built.
+class HeaderReader final : public nlohmann::json_sax<Json> {
+ public:
+  HeaderReader(SafetensorsHeader& header, const std::string& origin) : header_(header), origin_(origin) {}
+
+  bool null() override { return unexpected("null"); }
+  bool boolean(bool) override { return unexpected("a boolean"); }
+  bool number_float(double, const std::string& text) override { return unexpected("the number " + text); }
+  bool binary(Json::binary_t&) override { return unexpected("binary data"); }
+  bool number_integer(std::int64_t value) override { return unexpected(fmt::format("the number {}", value)); }
+
+  bool number_unsigned(std::uint64_t value) override {
+    if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
+      return unexpected(fmt::format("the number {}", value));
+    }
+    if (place_ == Place::kShape) {
+      if (tensor_.shape.size() == kMaxDimensions) return unexpected(fmt::format("more than {} dimensions", kMaxDimensions));
+      tensor_.shape.push_back(static_cast<std::int64_t>(value));
+      return true;
+    }
+    if (place_ == Place::kOffsets && offsets_ < 2) {
+      (offsets_++ == 0 ? tensor_.begin : tensor_.end) = value;
+      return true;
+    }
+    return unexpected(fmt::format("the number {}", value));
+  }
+
+  bool string(std::string& value) override {
+    if (place_ == Place::kText) {
+      if (!header_.metadata.emplace(key_, value).second) return unexpected("the metadata key twice");
+      return true;
+    }
+    if (place_ == Place::kTensor && key_ == "dtype") {
+      tensor_.type = value;
+      return true;
+    }
+    return unexpected("a string");
+  }
+
+  bool start_object(std::size_t) override {
+    switch (place_) {
+      case Place::kOutside: place_ = Place::kTop; return true;
+      case Place::kTop:
+        place_ = key_ == kMetadata ? Place::kText : Place::kTensor;
+        tensor_ = {};
+        tensor_.name = key_;
+        fields_.clear();
+        offsets_ = 0;
+        return true;
+      default: return unexpected("an object");
+    }
+  }
+
+  bool key(std::string& name) override {
+    key_ = name;
+    if (place_ == Place::kTop && !names_.insert(name).second) return unexpected("the name twice");
+    if (place_ == Place::kTensor) {
+      if (name != "dtype" && name != "shape" && name != "data_offsets") return unexpected("an unknown key");
+      if (!fields_.insert(name).second) return unexpected("the key twice");
+    }
+    return true;
+  }
+
+  bool end_object() override {
+    if (place_ == Place::kTop) {
+      place_ = Place::kEnd;
+      return true;
+    }
+    if (place_ == Place::kTensor) {
+      if (fields_.size() != 3 || offsets_ != 2) {
+        throw bad(origin_, fmt::format("tensor \"{}\" lacks one of dtype, shape and two data_offsets", tensor_.name));
+      }
+      header_.tensors.push_back(std::move(tensor_));
+    }
+    place_ = Place::kTop;
+    return true;
+  }
+
+  bool start_array(std::size_t) override {
+    if (place_ == Place::kTensor && key_ == "shape") return enter(Place::kShape);
+    if (place_ == Place::kTensor && key_ == "data_offsets") return enter(Place::kOffsets);
+    return unexpected("an array");
+  }
+
+  bool end_array() override { return enter(Place::kTensor); }
+
+  bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception& error) override {
+    throw bad(origin_, fmt::format("the header is no valid JSON at its byte {}: {}", position, error.what()));
+  }
+
+ private:
+  enum class Place { kOutside, kTop, kText, kTensor, kShape, kOffsets, kEnd };
+
+  bool enter(Place place) {
+    place_ = place;
+    return true;
+  }
+  [[noreturn]] bool unexpected(const std::string& what) const {
+    throw bad(origin_, fmt::format("found {} in the header near \"{}\", which the format does not have there", what,
+                                   key_.substr(0, 80)));
+  }
+
+  SafetensorsHeader& header_;
+  const std::string& origin_;
+  Place place_ = Place::kOutside;
+  std::string key_;
+  StoredTensor tensor_;
+  std::set<std::string> names_;
+  std::set<std::string> fields_;
+  int offsets_ = 0;
+};
+
+// Types known, sizes as the shapes say, data without gap or overlap up to the end of the file; offsets become absolute.
+void check_layout(SafetensorsHeader& header, std::size_t data_begin, std::size_t file_bytes, const std::string& origin) {
+  std::stable_sort(header.tensors.begin(), header.tensors.end(), [](const StoredTensor& a, const StoredTensor& b) {
+    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+  });
+  std::size_t expected = 0;
+  for (StoredTensor& tensor : header.tensors) {
+    const std::size_t element = safetensors_element_bytes(tensor.type);
+    if (element == 0) {
+      throw bad(origin, fmt::format("tensor \"{}\" has the unknown dtype \"{}\"", tensor.name, tensor.type.substr(0, 20)));
+    }
+    std::size_t bytes = 0;
+    if (!shape_bytes(tensor.shape, element, bytes)) {
+      throw bad(origin, fmt::format("tensor \"{}\" has an impossible shape [{}]", tensor.name, fmt::join(tensor.shape, ", ")));
+    }
+    if (tensor.begin != expected || tensor.end < tensor.begin || tensor.end - tensor.begin != bytes) {
+      throw bad(origin, fmt::format("tensor \"{}\" lies at [{}, {}), expected [{}, {})", tensor.name, tensor.begin,
+                                    tensor.end, expected, expected + bytes));
+    }
+    expected = tensor.end;
+    if (expected > file_bytes - data_begin) {
+      throw bad(origin, fmt::format("tensor \"{}\" ends {} bytes after the end of the file (truncated?)", tensor.name,
+                                    expected - (file_bytes - data_begin)));
+    }
+    tensor.begin += data_begin;
+    tensor.end += data_begin;
+  }
+  if (expected != file_bytes - data_begin) {
+    throw bad(origin, fmt::format("{} bytes follow the last tensor", file_bytes - data_begin - expected));
+  }
+}
+
+}  // namespace
+
+std::size_t safetensors_element_bytes(std::string_view type) noexcept {
+  for (const ElementTypeRow& row : kElementTypes) {
+    if (row.name == type) return row.bytes;
+  }
+  return 0;
+}
+
+const StoredTensor* SafetensorsHeader::find(std::string_view name) const noexcept {
+  const auto found = std::find_if(tensors.begin(), tensors.end(), [&](const StoredTensor& t) { return t.name == name; });
+  return found == tensors.end() ? nullptr : &*found;
+}
+
+SafetensorsHeader parse_safetensors(std::span<const std::uint8_t> file, const std::string& origin) {
+  constexpr std::size_t kPrefix = 8;
+  if (file.size() < kPrefix + 2) {
+    throw bad(origin, fmt::format("{} bytes is too short for a header", file.size()));
+  }
+  std::uint64_t json_bytes = 0;
+  for (std::size_t i = 0; i < kPrefix; ++i) json_bytes |= static_cast<std::uint64_t>(file[i]) << (8 * i);
+  if (json_bytes > kMaxHeaderBytes || json_bytes > file.size() - kPrefix) {
+    throw bad(origin, fmt::format("the header is said to have {} bytes, but the file has {} (is it safetensors at all?)",
+                                  json_bytes, file.size()));
+  }
+  const auto json = file.subspan(kPrefix, json_bytes);
+  if (json.empty() || json[0] != '{') throw bad(origin, "the header does not start with '{'");
+
+  SafetensorsHeader header;
+  HeaderReader reader(header, origin);
+  Json::sax_parse(json.begin(), json.end(), &reader);
+  check_layout(header, kPrefix + json_bytes, file.size(), origin);
+  return header;
+}
+
+std::string format_safetensors(std::span<const TensorToStore> tensors,
+                               const std::map<std::string, std::string>& metadata) {
+  nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  if (!metadata.empty()) header[std::string(kMetadata)] = metadata;
+  std::size_t offset = 0;
+  for (const TensorToStore& tensor : tensors) {
+    std::size_t bytes = 0;
+    const std::size_t element = safetensors_element_bytes(tensor.type);
+    if (element == 0 || !shape_bytes(tensor.shape, element, bytes) || bytes != tensor.bytes.size()) {
+      throw Error(ErrorKind::kArgument,
+                  fmt::format("writing safetensors: tensor \"{}\" of type {} and shape [{}] cannot have {} bytes",
+                              tensor.name, tensor.type, fmt::join(tensor.shape, ", "), tensor.bytes.size()));
+    }
+    if (header.contains(tensor.name)) {
+      throw Error(ErrorKind::kArgument, fmt::format("writing safetensors: the name \"{}\" occurs twice", tensor.name));
+    }
+    header[tensor.name] = {{"dtype", tensor.type}, {"shape", tensor.shape}, {"data_offsets", {offset, offset + bytes}}};
+    offset += bytes;
+  }
+  std::string json = header.dump();
+  json.append((8 - json.size() % 8) % 8, ' ');  // so that the data is aligned when the file is mapped
+
+  std::string file;
+  file.reserve(8 + json.size() + offset);
+  for (std::size_t i = 0; i < 8; ++i) file.push_back(static_cast<char>((json.size() >> (8 * i)) & 0xff));
+  file += json;
+  for (const TensorToStore& tensor : tensors) {
+    file.append(reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size());
+  }
+  return file;
+}
+
+void write_safetensors(const std::filesystem::path& path, std::span<const TensorToStore> tensors,
+                       const std::map<std::string, std::string>& metadata) {
+  write_file_atomically(path, format_safetensors(tensors, metadata));
+}
+
+}  // namespace unstarve

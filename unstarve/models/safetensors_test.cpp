@@ -1,0 +1,122 @@
+#include "unstarve/models/safetensors.h"
+
+#include <catch2/catch.hpp>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "unstarve/core/error.h"
+#include "unstarve/core/file.h"
+
+namespace unstarve {
+namespace {
+
+std::span<const std::uint8_t> bytes_of(const std::string& text) {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
+
+std::string with_header(const std::string& json, const std::string& data = "") {
+  std::string file;
+  for (std::size_t i = 0; i < 8; ++i) file.push_back(static_cast<char>((json.size() >> (8 * i)) & 0xff));
+  return file + json + data;
+}
+
+std::string refusal(const std::string& file) {
+  try {
+    (void)parse_safetensors(bytes_of(file), "x.safetensors");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::kInput);
+    return error.what();
+  }
+  return "accepted";
+}
+
+const std::string kTwo = R"({"a":{"dtype":"F32","shape":[2,1],"data_offsets":[0,8]},)"
+                         R"("b":{"dtype":"U8","shape":[3],"data_offsets":[8,11]}})";
+
+}  // namespace
+
+TEST_CASE("safetensors written are read back with names, shapes, bytes and metadata") {
+  const std::vector<float> a{1, 2, 3, 4, 5, 6};
+  const std::int64_t b = 7;
+  const std::vector<TensorToStore> tensors{
+      {"layer.weight", "F32", {2, 3}, {reinterpret_cast<const std::uint8_t*>(a.data()), 24}},
+      {"empty", "I64", {0, 4}, {}},
+      {"count", "I64", {}, {reinterpret_cast<const std::uint8_t*>(&b), 8}}};
+  const std::string file = format_safetensors(tensors, {{"step", "12"}});
+
+  const SafetensorsHeader header = parse_safetensors(bytes_of(file), "x");
+  REQUIRE(header.tensors.size() == 3);
+  CHECK(header.metadata.at("step") == "12");
+  const StoredTensor* weight = header.find("layer.weight");
+  REQUIRE(weight != nullptr);
+  CHECK(weight->shape == std::vector<std::int64_t>{2, 3});
+  CHECK(weight->begin % 8 == 0);
+  CHECK(file.substr(weight->begin, 24) == std::string(reinterpret_cast<const char*>(a.data()), 24));
+  CHECK(header.find("count")->shape.empty());
+  CHECK(header.find("absent") == nullptr);
+}
+
+TEST_CASE("safetensors of an empty model are valid") {
+  CHECK(parse_safetensors(bytes_of(format_safetensors({}, {})), "x").tensors.empty());
+}
+
+TEST_CASE("safetensors data may stand in another order than its names") {
+  const auto header = parse_safetensors(
+      bytes_of(with_header(R"({"b":{"dtype":"U8","shape":[1],"data_offsets":[4,5]},)"
+                           R"("a":{"dtype":"I32","shape":[],"data_offsets":[0,4]}}   )",
+                           "12345")),
+      "x");
+  CHECK(header.tensors[0].name == "a");
+  CHECK(header.tensors[1].end - header.tensors[1].begin == 1);
+}
+
+TEST_CASE("safetensors that lie about themselves are refused with the reason") {
+  using Catch::Contains;
+  CHECK_THAT(refusal(""), Contains("too short"));
+  CHECK_THAT(refusal(std::string(8, '\xff') + "{}"), Contains("is it safetensors at all"));
+  CHECK_THAT(refusal(with_header("[1]      ")), Contains("does not start with"));
+  CHECK_THAT(refusal(with_header("{\"a\":")), Contains("no valid JSON"));
+  CHECK_THAT(refusal(with_header("{}", "1")), Contains("1 bytes follow the last tensor"));
+  CHECK_THAT(refusal(with_header(kTwo, "0123456789")), Contains("\"b\" ends 1 bytes after the end"));
+  CHECK(refusal(with_header(kTwo, "01234567890")) == "accepted");
+  CHECK_THAT(refusal(with_header(R"({"a":{"dtype":"F33","shape":[1],"data_offsets":[0,4]}})", "1234")),
+             Contains("unknown dtype \"F33\""));
+  CHECK_THAT(refusal(with_header(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", "1234")),
+             Contains("expected [0, 8)"));
+  CHECK_THAT(refusal(with_header(R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[2,4]}})", "1234")),
+             Contains("expected [0, 2)"));
+  CHECK_THAT(refusal(with_header(
+                 R"({"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]}})")),
+             Contains("impossible shape"));
+  CHECK_THAT(refusal(with_header(R"({"a":{"dtype":"U8","shape":[-1],"data_offsets":[0,0]}})")),
+             Contains("does not have there"));
+  CHECK_THAT(refusal(with_header(R"({"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},)"
+                                 R"("a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}})")),
+             Contains("twice"));
+  CHECK_THAT(refusal(with_header(R"({"a":{"dtype":"U8","shape":[0]}})")), Contains("lacks one of"));
+  CHECK_THAT(refusal(with_header(R"({"a":{"dtype":"U8","shape":[0],"data_offsets":[0]}})")), Contains("lacks one of"));
+  CHECK_THAT(refusal(with_header(R"({"__metadata__":{"a":1}})")), Contains("the number 1"));
+  CHECK_THAT(refusal(with_header(R"({"a":)" + std::string(1000, '{') + "}")), Contains("no valid JSON"));
+}
+
+TEST_CASE("safetensors are not written with a wrong size or twice the same name") {
+  const std::uint8_t byte = 0;
+  CHECK_THROWS_AS(format_safetensors(std::vector<TensorToStore>{{"a", "F32", {1}, {&byte, 1}}}, {}), Error);
+  CHECK_THROWS_AS(
+      format_safetensors(std::vector<TensorToStore>{{"a", "U8", {1}, {&byte, 1}}, {"a", "U8", {1}, {&byte, 1}}}, {}),
+      Error);
+}
+
+TEST_CASE("a safetensors file that cannot be written is an io error that names the path") {
+  try {
+    write_safetensors("/nonexistent-folder/x.safetensors", {}, {});
+    FAIL("no error");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::kIo);
+    CHECK_THAT(error.what(), Catch::Contains("/nonexistent-folder/x.safetensors"));
+  }
+}
+
+}  // namespace unstarve

@@ -1,0 +1,196 @@
+// Networks against torchvision's, recorded in tests/golden/models.json by tests/golden/make_models.py.
+
+#include "unstarve/models/zoo.h"
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <cstdlib>
+#include <set>
+#include <string>
+
+#include <nlohmann/json.hpp>
+#include <torch/torch.h>
+
+#include "unstarve/core/error.h"
+#include "unstarve/core/file.h"
+#include "unstarve/models/layers.h"
+#include "unstarve/models/weights.h"
+
+namespace unstarve {
+namespace {
+
+constexpr int kClasses = 10;
+
+const nlohmann::json& golden() {
+  static const nlohmann::json models = nlohmann::json::parse(read_text_file("tests/golden/models.json"));
+  return models;
+}
+
+// The same formula as in make_models.py: FNV-1a of the name, then MurmurHash3's finaliser of name + index.
+torch::Tensor uniform(const std::string& name, std::int64_t count) {
+  std::uint32_t start = 2166136261U;
+  for (const char c : name) start = (start ^ static_cast<std::uint8_t>(c)) * 16777619U;
+  torch::Tensor values = torch::empty({count}, torch::kFloat64);
+  auto* out = values.mutable_data_ptr<double>();
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::uint32_t x = static_cast<std::uint32_t>(i) * 0x9E3779B9U + start;
+    x = (x ^ (x >> 16)) * 0x85EBCA6BU;
+    x = (x ^ (x >> 13)) * 0xC2B2AE35U;
+    out[i] = static_cast<double>(x ^ (x >> 16)) / 4294967296.0 - 0.5;
+  }
+  return values;
+}
+
+torch::Tensor formula(const std::string& name, const torch::Tensor& like) {
+  if (name.ends_with("num_batches_tracked")) return torch::zeros_like(like);
+  torch::Tensor value = uniform(name, like.numel());
+  if (like.dim() >= 2) {
+    value = value * std::sqrt(12.0) * std::sqrt(2.0 / static_cast<double>(like[0].numel()));
+  } else if (name.ends_with("running_var")) {
+    value = 1 + 0.5 * value;
+  } else if (name.ends_with(".weight")) {
+    value = 1 + 0.2 * value;
+  } else {
+    value = 0.2 * value;
+  }
+  return value.to(torch::kFloat32).view(like.sizes());
+}
+
+void fill_by_formula(Network& network) {
+  const torch::NoGradGuard no_grad;
+  for (StateEntry& entry : network_state(network)) entry.tensor.copy_(formula(entry.name, entry.tensor));
+}
+
+void check_logits(Network& network, const nlohmann::json& model) {
+  const torch::NoGradGuard no_grad;
+  const auto size = model["image_size"].get<std::int64_t>();
+  const torch::Tensor image = uniform("input", 3 * size * size).to(torch::kFloat32).view({1, 3, size, size});
+  network.eval();
+  for (const auto format : {torch::MemoryFormat::Contiguous, torch::MemoryFormat::ChannelsLast}) {
+    const torch::Tensor logits = network.forward(image.contiguous(format))[0].to(torch::kFloat64);
+    const torch::Tensor expected = torch::tensor(model["logits"].get<std::vector<double>>(), torch::kFloat64);
+    const double scale = expected.abs().max().item<double>();
+    CHECK((logits - expected).abs().max().item<double>() < 2e-5 * scale);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("names and shapes of torchvision's state_dicts are ours") {
+  for (const auto& [name, model] : golden().items()) {
+    CAPTURE(name);
+    std::set<std::pair<std::string, std::vector<std::int64_t>>> ours;
+    for (const StateEntry& entry : network_state(*find_model(name).make(kClasses))) {
+      ours.emplace(entry.name, entry.tensor.sizes().vec());
+    }
+    std::set<std::pair<std::string, std::vector<std::int64_t>>> theirs;
+    for (const auto& [key, shape] : model["shapes"].items()) theirs.emplace(key, shape.get<std::vector<std::int64_t>>());
+    CHECK(ours == theirs);
+  }
+}
+
+TEST_CASE("with the same weights the logits are torchvision's") {
+  for (const auto& [name, model] : golden().items()) {
+    CAPTURE(name);
+    const NetworkPtr network = find_model(name).make(kClasses);
+    fill_by_formula(*network);
+    check_logits(*network, model);
+  }
+}
+
+TEST_CASE("multiply-adds are those of the literature, and cifar_net stays below 0.05 billion") {
+  const auto macs = [](const char* name) {
+    const ModelEntry& entry = find_model(name);
+    return count_macs(*entry.make(1000), entry.image_size);
+  };
+  CHECK(macs("resnet18") == Approx(1.814e9).epsilon(0.001));
+  CHECK(macs("resnet34") == Approx(3.664e9).epsilon(0.001));
+  CHECK(macs("resnet50") == Approx(4.089e9).epsilon(0.001));
+  CHECK(macs("mobilenet_v2") == Approx(0.3008e9).epsilon(0.001));
+  CHECK(macs("cifar_resnet18") == Approx(0.556e9).epsilon(0.005));
+  const ModelEntry& small = find_model("cifar_net");
+  CHECK(count_macs(*small.make(kClasses), 32) < 0.05e9);
+}
+
+TEST_CASE("counting multiply-adds leaves the network as it was") {
+  const NetworkPtr network = find_model("cifar_net").make(kClasses);
+  const torch::Tensor mean = network->named_buffers()["features.0.1.running_mean"];
+  network->train();
+  (void)count_macs(*network, 32);
+  CHECK(network->is_training());
+  CHECK(mean.abs().sum().item<double>() == 0);
+}
+
+TEST_CASE("parameters are as many as torchvision counts") {
+  CHECK(count_parameters(*find_model("resnet18").make(1000)) == 11689512);
+  CHECK(count_parameters(*find_model("resnet50").make(1000)) == 25557032);
+  CHECK(count_parameters(*find_model("mobilenet_v2").make(1000)) == 3504872);
+}
+
+TEST_CASE("every network takes its own image size and gives one logit per class") {
+  const torch::NoGradGuard no_grad;
+  for (const ModelEntry& entry : model_table()) {
+    CAPTURE(std::string(entry.name));
+    const torch::Tensor y = entry.make(7)->forward(torch::zeros({2, 3, entry.image_size, entry.image_size}));
+    CHECK(y.sizes() == torch::IntArrayRef({2, 7}));
+  }
+}
+
+TEST_CASE("an unknown model is refused with the known names") {
+  CHECK_THROWS_WITH(find_model("resnet19"), Catch::Contains("resnet19") && Catch::Contains("mobilenet_v2"));
+}
+
+TEST_CASE("weights of another shape or with a missing or unknown tensor are refused by name and change nothing") {
+  const NetworkPtr network = find_model("cifar_net").make(kClasses);
+  const auto before = network_state(*network)[0].tensor.clone();
+  const auto refusal = [&](const std::vector<StateEntry>& entries) -> std::string {
+    std::vector<torch::Tensor> kept;
+    std::vector<TensorToStore> tensors;
+    for (const StateEntry& entry : entries) {
+      kept.push_back((entry.tensor.detach() + 1).contiguous());
+      tensors.push_back({entry.name, entry.tensor.is_floating_point() ? "F32" : "I64", kept.back().sizes().vec(),
+                         {static_cast<const std::uint8_t*>(kept.back().data_ptr()), kept.back().nbytes()}});
+    }
+    const std::string file = format_safetensors(tensors, {});
+    const std::span bytes(reinterpret_cast<const std::uint8_t*>(file.data()), file.size());
+    try {
+      load_state(network_state(*network), parse_safetensors(bytes, "x"), bytes, "x");
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::kInput);
+      return error.what();
+    }
+    return "accepted";
+  };
+
+  auto entries = network_state(*network);
+  entries.back() = {entries.back().name, torch::zeros({3})};
+  const std::string last = entries.back().name;
+  CHECK_THAT(refusal(entries), Catch::Contains(last) && Catch::Contains("[3]"));
+  entries = network_state(*network);
+  entries.push_back({"extra.weight", torch::zeros({1})});
+  CHECK_THAT(refusal(entries), Catch::Contains("extra.weight"));
+  entries = network_state(*network);
+  entries.erase(entries.begin());
+  CHECK_THAT(refusal(entries), Catch::Contains("features.0.0.weight") && Catch::Contains("missing"));
+  CHECK(torch::equal(network_state(*network)[0].tensor, before));
+
+  entries = network_state(*network);
+  std::erase_if(entries, [](const StateEntry& e) { return e.optional; });
+  CHECK(refusal(entries) == "accepted");
+  CHECK(torch::equal(network_state(*network)[0].tensor, before + 1));
+}
+
+// Run by tests/python/test_models.py, which made the file with weights.convert().
+TEST_CASE("weights converted by Python load and give torchvision's logits", "[.python]") {
+  const char* path = std::getenv("UNSTARVE_TEST_WEIGHTS");
+  const char* name = std::getenv("UNSTARVE_TEST_MODEL");
+  REQUIRE(path != nullptr);
+  REQUIRE(name != nullptr);
+  const NetworkPtr network = find_model(name).make(kClasses);
+  const MappedFile file(path);
+  load_state(network_state(*network), parse_safetensors(file.bytes(), path), file.bytes(), path);
+  check_logits(*network, golden()[name]);
+}
+
+}  // namespace unstarve
