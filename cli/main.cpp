@@ -81,6 +81,9 @@ void bind(CLI::App& root, Binding& binding) {
 int main(int argc, char** argv) {
   std::signal(SIGINT, interrupted);
   std::signal(SIGTERM, interrupted);
+  // A file over the size limit and a closed pipe are errors of the write, with a message.
+  std::signal(SIGXFSZ, SIG_IGN);
+  std::signal(SIGPIPE, SIG_IGN);
   CLI::App app{"Keeps the accelerator busy: finds what starves it, removes it, proves the gain."};
   app.name("unstarve");
   app.set_version_flag("--version", kVersion);

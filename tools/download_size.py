@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """Tells how much `pip install` is about to download, from the report of its dry run.
 
-    download_size.py REPORT           one line per package and a sum; nothing when all is installed
-    download_size.py --reachable URL  exit code 0 when the URL answers within five seconds
+    download_size.py REPORT    one line per package and a sum; nothing when all is installed
 """
 
 from __future__ import annotations
@@ -38,12 +37,6 @@ def megabytes(size: int | None) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    if arguments[:1] == ["--reachable"] and len(arguments) == 2:
-        try:
-            head(arguments[1], 5)
-        except (OSError, ValueError):
-            return 1
-        return 0
     if len(arguments) != 1:
         print(__doc__, file=sys.stderr)
         return 2

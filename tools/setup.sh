@@ -119,21 +119,15 @@ if ! new_enough .venv/bin/python; then
 fi
 
 pip=(.venv/bin/python -m pip --disable-pip-version-check)
-index=()
-# PyPI's torch for Linux brings gigabytes of CUDA. Without a GPU take the CPU build, where its index can be reached.
-if [ ! -e /proc/driver/nvidia/version ] && ! .venv/bin/python -c 'import torch' 2>/dev/null &&
-  .venv/bin/python tools/download_size.py --reachable https://download.pytorch.org/whl/cpu/torch/; then
-  index=(--extra-index-url https://download.pytorch.org/whl/cpu)
-fi
 report=$(mktemp)
 trap 'rm -f "$report"' EXIT
-"${pip[@]}" install -q --dry-run --report "$report" "${index[@]}" -r requirements.txt ||
+"${pip[@]}" install -q --dry-run --report "$report" -r requirements.txt ||
   fail "pip cannot find what requirements.txt names (see above); run by hand:" \
     ".venv/bin/python -m pip install -r requirements.txt"
 plan=$(.venv/bin/python tools/download_size.py "$report")
 if [ -n "$plan" ]; then
   while IFS= read -r line; do say "$line"; done <<<"$plan"
-  "${pip[@]}" install -q "${index[@]}" -r requirements.txt ||
+  "${pip[@]}" install -q -r requirements.txt ||
     fail "pip failed (see above); run by hand: .venv/bin/python -m pip install -r requirements.txt"
 fi
 

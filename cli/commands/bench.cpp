@@ -30,7 +30,7 @@ Command bench_command() {
           "would compute on it, so that a machine without a GPU learns how well it would feed one.",
           "  unstarve bench photos/ --model resnet18 --device cpu --seconds 20\n"
           "  unstarve bench photos/ --device emulated:h100-resnet50 --json",
-          {data_option(), split_option(), model_option(), device_option(), image_size_option(), config_option(),
+          {data_option(false), split_option(), model_option(), device_option(), image_size_option(), config_option(),
            {"--seconds", "S", "20", "how long to measure"},
            {"--batch", "N", "256 up to 40 px, 32 above; the emulated accelerator's own", "samples per step"},
            {"--threads", "N", "all usable cores", "loader threads"},

@@ -17,6 +17,8 @@ Settings settings_from(const Arguments& arguments) {
     const std::string device = arguments.text("--device", settings.train.device);
     if (!device.starts_with("emulated:")) settings.train.device = device;
   } else {
+    if (!arguments.has("DATA"))
+      throw Error(ErrorKind::kArgument, "which data? Give DATA, or a settings file that names it with --config");
     const std::string path = arguments.text("DATA"), split = arguments.text("--split");
     const auto dataset = open_dataset(path, split);
     settings = default_settings(path, split, *dataset, arguments.text("--model"), arguments.text("--device", "cpu"),

@@ -86,7 +86,7 @@ double copy_rate(Rig& rig, double seconds, double& gb_per_s) {
 }  // namespace
 
 double loader_rate(const PipelineSpec& spec, std::shared_ptr<const Dataset> dataset, Device& device, double seconds,
-                   double* cores_busy) {
+                   double* cores_busy, std::vector<StageProfile>* stages) {
   Loader loader(spec, std::move(dataset), device, {});
   for (int i = 0; i <= spec.execution.prefetch; ++i) (void)loader.next();
   std::int64_t samples = 0;
@@ -98,6 +98,7 @@ double loader_rate(const PipelineSpec& spec, std::shared_ptr<const Dataset> data
   } while (steady_clock().now_ns() < deadline);
   const std::int64_t wall = steady_clock().now_ns() - start;
   if (cores_busy) *cores_busy = static_cast<double>(process_cpu_ns() - cpu) / static_cast<double>(wall);
+  if (stages) *stages = loader.profile().stages;
   return per_second(samples, wall);
 }
 
@@ -173,7 +174,7 @@ BenchResult run_bench(const BenchOptions& options, const Progress& progress) {
     storage.push_back(storage_rate(*dataset, settings.pipeline, slice * kStorageShare));
     tell("loader alone", done + kStorageShare / kRounds);
     double cores_busy = 0;
-    loader.push_back(loader_rate(settings.pipeline, dataset, rig.device(), slice * kLoaderShare, &cores_busy));
+    loader.push_back(loader_rate(settings.pipeline, dataset, rig.device(), slice * kLoaderShare, &cores_busy, &figures.stages));
     cores.push_back(cores_busy);
     tell("copy alone", done + (kStorageShare + kLoaderShare) / kRounds);
     copy.push_back(copy_rate(rig, slice * kCopyShare, result.copy_gb_per_s));

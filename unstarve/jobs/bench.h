@@ -36,7 +36,8 @@ struct BenchResult {
 
 // Loader: rate of batches taken as fast as they come, for `seconds`.
 [[nodiscard]] double loader_rate(const PipelineSpec& spec, std::shared_ptr<const Dataset> dataset, Device& device,
-                                 double seconds, double* cores_busy = nullptr);
+                                 double seconds, double* cores_busy = nullptr,
+                                 std::vector<StageProfile>* stages = nullptr);
 
 // Step parts as the profile holds them, with mean, median and 95th percentile.
 [[nodiscard]] std::vector<StepPart> summarise(const std::vector<StepParts>& steps);

@@ -1,0 +1,74 @@
+#include "unstarve/jobs/train.h"
+
+#include "../terminal.h"
+#include "shared.h"
+#include "unstarve/core/error.h"
+
+namespace unstarve::cli {
+namespace {
+
+OnError policy_of(const std::string& name) {
+  if (name == "fail") return OnError::kFail;
+  if (name == "skip") return OnError::kSkip;
+  if (name == "replace") return OnError::kReplace;
+  throw Error(ErrorKind::kArgument, "--on-error: found \"" + name + "\", expected fail, skip or replace");
+}
+
+int run(const Arguments& arguments, const std::string&) {
+  TrainOptions options;
+  options.settings = settings_from(arguments);
+  TrainSettings& train = options.settings.train;
+  if (arguments.text("--device").starts_with("emulated:"))
+    throw Error(ErrorKind::kArgument, "--device: an emulated accelerator learns nothing; train takes cpu, cuda or cuda:N");
+  train.learning_rate = arguments.number("--learning-rate", train.learning_rate, 1e-9, 1e3);
+  train.seed = static_cast<std::uint64_t>(arguments.integer("--seed", static_cast<long long>(train.seed), 0, 1LL << 62));
+  if (arguments.has("--seed")) options.settings.pipeline.order.seed = train.seed;
+  if (arguments.has("--precision")) train.precision = precision_from_string(arguments.text("--precision"));
+  if (arguments.has("--on-error")) options.settings.pipeline.errors.policy = policy_of(arguments.text("--on-error"));
+  options.validation = arguments.text("--val");
+  options.validation_split = arguments.text("--val-split");
+  options.minutes = arguments.number("--minutes", 0, 0.001, 1e7);
+  options.epochs = arguments.number("--epochs", options.minutes > 0 ? 0 : 10, 0.001, 1e7);
+  options.evaluate_every = arguments.number("--evaluate-every", options.minutes > 0 ? 0 : 1, 0, 1e7);
+  options.out = arguments.text("--out");
+  options.resume = arguments.text("--resume");
+  TrainResult result;
+  {
+    ProgressBar bar;
+    result = run_train(options, bar.callback());
+  }
+  print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
+  return kDone;
+}
+
+}  // namespace
+
+Command train_command() {
+  return {"train",
+          "Train a network, by the settings that tune found or by sensible ones",
+          "A straight loop: wait for a batch, bring it over, forward, backward, optimiser; evaluation and a checkpoint "
+          "in safetensors with torchvision's names. The learning rate warms up and falls to zero as the epochs or the "
+          "minutes end.",
+          "  unstarve train photos/ --val val/ --config tuned.yaml --minutes 10 --json\n"
+          "  unstarve train cifar10/train --val cifar10/test --epochs 8 --out model.safetensors",
+          {data_option(false), split_option(),
+           {"--val", "DATA", "", "data to evaluate on", false, Completes::kPath},
+           {"--val-split", "NAME", "", "part of it"},
+           config_option(), model_option(), device_option(), image_size_option(),
+           {"--minutes", "M", "", "how long to train"},
+           {"--epochs", "N", "10 without --minutes", "how many passes"},
+           {"--batch", "N", "256 up to 40 px, 32 above", "samples per step; scales the learning rate"},
+           {"--learning-rate", "R", "0.1 at batch 256", "its peak"},
+           {"--precision", "NAME", "float32", "float32, bfloat16 or float16"},
+           {"--threads", "N", "all usable cores", "loader threads"},
+           {"--prefetch", "N", "2", "batches made ahead"},
+           {"--seed", "N", "0", "of weights, order and augmentation"},
+           {"--on-error", "POLICY", "fail", "what a bad sample does: fail, skip or replace"},
+           {"--evaluate-every", "N", "1 epoch; only at the end with --minutes", "epochs between evaluations"},
+           {"--out", "FILE", "", "checkpoint, written at each evaluation", false, Completes::kPath},
+           {"--resume", "FILE", "", "go on from a checkpoint, or start from weights", false, Completes::kPath},
+           json_option()},
+          run};
+}
+
+}  // namespace unstarve::cli

@@ -1,0 +1,140 @@
+#include "unstarve/jobs/train.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "unstarve/core/error.h"
+#include "unstarve/device/device.h"
+#include "unstarve/pipeline/order.h"
+#include "unstarve/storage/open.h"
+#include "unstarve/train/loader_source.h"
+
+namespace unstarve {
+namespace {
+
+PipelineSpec validation_spec(const Settings& settings) {
+  PipelineSpec spec = settings.pipeline;
+  spec.operations = evaluation_operations(settings.train.image_size);
+  spec.order.shuffle = false;
+  spec.batch.drop_last = false;
+  spec.execution.prefetch = std::max(1, spec.execution.prefetch);
+  return spec;
+}
+
+void check_classes(const Dataset& training, const Dataset& validation) {
+  if (training.classes() != validation.classes())
+    throw Error(ErrorKind::kInput, fmt::format("the validation data has other classes than the training data: {} and {}",
+                                               fmt::join(validation.classes(), ", "), fmt::join(training.classes(), ", ")));
+}
+
+}  // namespace
+
+TrainResult run_train(const TrainOptions& options, const Progress& progress, std::stop_token stop) {
+  const Settings& settings = options.settings;
+  const auto dataset = open_dataset(settings.pipeline.source.path, settings.pipeline.source.split);
+  std::shared_ptr<const Dataset> validation;
+  if (!options.validation.empty()) {
+    validation = open_dataset(options.validation, options.validation_split);
+    check_classes(*dataset, *validation);
+  }
+  const auto device = open_device(settings.train.device);
+  const auto trainer = make_trainer(settings.train);
+
+  TrainPlan plan;
+  plan.minutes = options.minutes;
+  plan.checkpoint = options.out;
+  if (!options.resume.empty()) plan.start_step = trainer->restore(options.resume);
+
+  // Where the run stands follows from the step number alone.
+  const Order order(settings.pipeline.order, settings.pipeline.batch, dataset->size());
+  const auto per_epoch = static_cast<std::int64_t>(order.batches_per_epoch());
+  const Position start{static_cast<std::uint32_t>(plan.start_step / per_epoch),
+                       static_cast<std::uint64_t>(plan.start_step % per_epoch)};
+  LoaderSource source(std::make_unique<Loader>(settings.pipeline, dataset, *device, Loader::Options{start, 0}),
+                      settings.pipeline.output);
+  if (options.epochs > 0) plan.steps = std::llround(std::ceil(options.epochs * static_cast<double>(per_epoch)));
+  plan.evaluate_every = std::llround(options.evaluate_every * static_cast<double>(per_epoch));
+  plan.report_every = std::clamp<std::int64_t>(per_epoch / 10, 1, 50);
+  if (validation) {
+    const PipelineSpec spec = validation_spec(settings);
+    plan.validation_batches = static_cast<std::int64_t>(
+        Order(spec.order, spec.batch, validation->size()).batches_per_epoch());
+    plan.validation = [spec, validation, &device] {
+      return std::make_unique<LoaderSource>(std::make_unique<Loader>(spec, validation, *device, Loader::Options{{}, 1}),
+                                            spec.output);
+    };
+  }
+  plan.report = [&](const TrainHistory& history) {
+    if (!progress || history.points.empty()) return;
+    const TrainPoint& point = history.points.back();
+    const double by_time = options.minutes > 0 ? point.seconds / (60 * options.minutes) : 0;
+    const double by_steps = plan.steps > 0 ? static_cast<double>(point.step) / static_cast<double>(plan.steps) : 0;
+    progress(fmt::format("epoch {:.1f}  loss {:.3f}  {:.0f} img/s  waiting {:.0f} %{}",
+                         static_cast<double>(point.step) / static_cast<double>(per_epoch), point.loss,
+                         point.samples_per_s, 100 * point.wait_share,
+                         history.evaluations.empty()
+                             ? ""
+                             : fmt::format("  accuracy {:.1f} %", 100 * history.evaluations.back().accuracy)),
+             std::max(by_time, by_steps));
+  };
+
+  TrainResult result;
+  result.settings = settings;
+  result.settings.pipeline.execution.threads = source.loader().threads();
+  result.history = run_training(*trainer, settings.train, source, plan, stop);
+  result.epochs = static_cast<double>(result.history.steps) / static_cast<double>(per_epoch);
+  result.parameters = trainer->parameters();
+  result.macs = trainer->macs();
+  result.bad = source.loader().bad_samples();
+  return result;
+}
+
+std::string to_text(const TrainResult& r) {
+  const TrainHistory& h = r.history;
+  std::string text = fmt::format("{} on {}: {:.1f} epochs, {} steps of {} in {:.0f} s, {:.0f} img/s, waiting {:.1f} %\n",
+                                 r.settings.train.model, r.settings.train.device, r.epochs, h.steps,
+                                 r.settings.pipeline.batch.size, h.seconds, static_cast<double>(h.samples) / h.seconds,
+                                 100 * h.wait_seconds / h.seconds);
+  if (!h.points.empty()) text += fmt::format("loss      {:.3f} -> {:.3f}\n", h.points.front().loss, h.points.back().loss);
+  if (!h.evaluations.empty())
+    text += fmt::format("accuracy  {:.2f} % (validation loss {:.3f})\n", 100 * h.evaluations.back().accuracy,
+                        h.evaluations.back().loss);
+  for (const BadSample& bad : r.bad) text += fmt::format("bad       {}: {}\n", bad.location, bad.reason);
+  return text;
+}
+
+std::string to_json(const TrainResult& r) {
+  const TrainHistory& h = r.history;
+  nlohmann::ordered_json json;
+  json["model"] = r.settings.train.model;
+  json["device"] = r.settings.train.device;
+  json["batch"] = r.settings.pipeline.batch.size;
+  json["parameters"] = r.parameters;
+  json["macs"] = r.macs;
+  json["epochs"] = r.epochs;
+  json["steps"] = h.steps;
+  json["samples"] = h.samples;
+  json["seconds"] = h.seconds;
+  json["samples_per_s"] = static_cast<double>(h.samples) / h.seconds;
+  json["data_wait"] = h.wait_seconds / h.seconds;
+  json["loss_first"] = h.points.empty() ? nlohmann::json() : nlohmann::json(h.points.front().loss);
+  json["loss_last"] = h.points.empty() ? nlohmann::json() : nlohmann::json(h.points.back().loss);
+  json["accuracy"] = h.evaluations.empty() ? nlohmann::json() : nlohmann::json(h.evaluations.back().accuracy);
+  json["val_loss"] = h.evaluations.empty() ? nlohmann::json() : nlohmann::json(h.evaluations.back().loss);
+  json["points"] = nlohmann::json::array();
+  for (const TrainPoint& point : h.points)
+    json["points"].push_back({{"step", point.step}, {"seconds", point.seconds}, {"loss", point.loss},
+                              {"learning_rate", point.learning_rate}, {"data_wait", point.wait_share}});
+  json["evaluations"] = nlohmann::json::array();
+  for (const EvaluationPoint& point : h.evaluations)
+    json["evaluations"].push_back(
+        {{"step", point.step}, {"seconds", point.seconds}, {"accuracy", point.accuracy}, {"loss", point.loss}});
+  json["bad"] = nlohmann::json::array();
+  for (const BadSample& bad : r.bad) json["bad"].push_back({{"location", bad.location}, {"reason", bad.reason}});
+  return json.dump();
+}
+
+}  // namespace unstarve
