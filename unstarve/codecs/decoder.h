@@ -2,14 +2,16 @@
 // Encoded image bytes to upright 8-bit RGB, the whole image or a part of it, at full size or reduced.
 //
 // Format is told from the content (magic bytes), never from a file name. Greyscale is replicated, CMYK/YCCK converted
-// (Adobe's inverted convention understood), alpha dropped, 16-bit PNG reduced to its high byte, EXIF orientation applied:
-// every coordinate of this interface is in the upright image.
+// (Adobe's inverted convention understood), alpha dropped (not composited), 16-bit PNG reduced to its high byte, JPEG's
+// EXIF orientation applied (PNG's eXIf chunk is ignored): every coordinate of this interface is in the upright image.
 //
-// Exactness: decoding with a crop gives exactly the crop of decoding the whole image (at the same reduction).
+// Exactness: decoding with a crop gives exactly the crop of decoding the whole image (at the same reduction); JPEG
+//            pixels equal Pillow's. jpeg/jpeg_decoder.h and png.h tell the details.
 // Ownership: a Decoder keeps its codecs' state and scratch between images; after the largest image it allocates nothing.
 // Threads:   one Decoder per thread.
-// Failure:   Error(kInput) with the reason (truncated, not an image, a dimension over kMaxSide, ...). The caller adds the
-//            path. A truncated or corrupt entropy-coded segment is an error, not grey pixels.
+// Failure:   Error(kInput) with the reason (truncated, not an image, a dimension over kMaxSide, ...). The caller adds
+//            the path. A truncated or corrupt entropy-coded segment is an error, not grey pixels; damage below the part
+//            that was asked for is not looked at. After an error the Decoder opens the next image as if nothing was.
 
 #include <cstdint>
 #include <memory>

@@ -11,11 +11,13 @@ constexpr std::size_t kAlign = 64;
 // Holds all of a 4:2:0 JPEG of about 500 pixels' width; smaller first blocks would only be joined later.
 constexpr std::size_t kFirstBlock = 128 * 1024;
 constexpr std::size_t kHeader = kAlign;
+// Far above what an image within kMaxPixels needs (2 GB of coefficients); a larger request comes from a damaged file.
+constexpr std::size_t kMostBytes = std::size_t{1} << 36;
 
 }  // namespace
 
 void* ImageArena::allocate(std::size_t bytes) noexcept {
-  if (bytes > SIZE_MAX / 2) return nullptr;
+  if (bytes > kMostBytes) return nullptr;
   const std::size_t wanted = (bytes + kAlign - 1) / kAlign * kAlign + kAlign;
   if (last_ == nullptr || last_->bytes - used_ < wanted) {
     // Growing by half of what there is keeps the number of blocks of one image logarithmic.

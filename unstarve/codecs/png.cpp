@@ -166,10 +166,10 @@ ImageHeader PngDecoder::open(std::span<const std::uint8_t> bytes) {
   const std::uint32_t width = big_endian_32(&bytes[16]);
   const std::uint32_t height = big_endian_32(&bytes[20]);
   const int components = components_of(bytes[25]);
-  const std::string found = std::to_string(width) + " x " + std::to_string(height) + " pixels";
-  if (width == 0 || height == 0) throw Error(ErrorKind::kInput, "PNG: empty: " + found);
+  const auto found = [=] { return std::to_string(width) + " x " + std::to_string(height) + " pixels"; };
+  if (width == 0 || height == 0) throw Error(ErrorKind::kInput, "PNG: empty: " + found());
   if (width > kMaxSide || height > kMaxSide || std::int64_t{width} * height > kMaxPixels) {
-    throw Error(ErrorKind::kInput, "PNG: too large: " + found + ", the limit is " + std::to_string(kMaxSide) +
+    throw Error(ErrorKind::kInput, "PNG: too large: " + found() + ", the limit is " + std::to_string(kMaxSide) +
                                        " a side and " + std::to_string(kMaxPixels) + " in all");
   }
   if (components == 0) {
