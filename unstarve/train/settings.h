@@ -1,5 +1,7 @@
 #pragma once
 // How to train: plain data, part of the settings file. Nothing here needs libtorch.
+//
+// Threads: values and pure functions.
 
 #include <cstdint>
 #include <string>
@@ -27,5 +29,8 @@ struct TrainSettings {
   std::uint64_t seed = 0;           // of the initial weights
   friend bool operator==(const TrainSettings&, const TrainSettings&) = default;
 };
+
+// Throws Error(kArgument) for a value out of its range, naming it. Model, device and precision are make_trainer()'s.
+void check_settings(const TrainSettings& settings);
 
 }  // namespace unstarve

@@ -4,9 +4,12 @@
 // The batch is given as the loader made it: uint8 pixels are normalised and cast on the device, float pixels are taken
 // as they are. In between, nothing is slowed or sped up that the settings do not name.
 //
-// Threads:   one thread at a time.
+// Threads:   one thread at a time. The number of operator threads is set for the calling thread before each call, so
+//            trainers with different numbers may take turns.
 // Failure:   make_trainer() throws Error(kMissing) in a build without libtorch or for a device that is not there,
-//            Error(kArgument) for settings that make no sense (an unknown model lists the known ones).
+//            Error(kArgument) for settings that make no sense (an unknown model lists the known ones). Calls throw
+//            Error(kMemory) when memory is refused, Error(kInput) for a label that has no class, Error(kInternal) with
+//            libtorch's own message for anything else.
 // Memory:    no graph outlives its step; losses stay on the device until read.
 
 #include <cstdint>
@@ -21,7 +24,7 @@
 
 namespace unstarve {
 
-// A batch in host memory, borrowed: `samples` x 3 x height x width in `format`.
+// A batch in host memory, borrowed: labels.size() x 3 x height x width in `format`. `pinned` speaks of the pixels only.
 struct HostBatch {
   const std::uint8_t* pixels = nullptr;
   std::span<const std::int64_t> labels;
@@ -48,9 +51,12 @@ class Trainer {
  public:
   virtual ~Trainer() = default;
 
-  // Brings a batch to the device and keeps it as the current one; returns when the host memory may be reused.
+  // Makes a batch the current one. Its memory is borrowed until the last step() or evaluate() that uses it has
+  // returned: on the host it is read where it lies, on a GPU a pinned batch is copied while the device still works on
+  // the batch before. Pageable memory is copied before load() returns.
   virtual void load(const HostBatch& batch) = 0;
-  // Forward, backward and optimiser step on the current batch, at this learning rate.
+  // Forward, backward and optimiser step on the current batch, at this learning rate. On a GPU it returns when the work
+  // is queued and the batch's host memory is no longer needed.
   virtual void step(double learning_rate) = 0;
   // Waits for the device; on the host a no-op.
   virtual void synchronise() = 0;
@@ -60,16 +66,18 @@ class Trainer {
   virtual void enable_timing(bool on) = 0;
   [[nodiscard]] virtual StepTimes times() = 0;
 
-  // Runs the current batch in evaluation mode and adds to `result`.
+  // Runs the current batch in evaluation mode and adds to `result` (without label smoothing); waits for the device.
   virtual void evaluate(Evaluation& result) = 0;
 
   // Weights, batch-norm statistics, momentum and `step_number` as safetensors; names as torchvision's state_dict.
   virtual void save(const std::filesystem::path& path, std::int64_t step_number) = 0;
-  // Restores what save() wrote, or the weights alone of a plain state_dict in safetensors; returns the step number (0
+  // Restores what save() wrote (bit-equal: training goes on as if it had not stopped), or the weights alone of a plain state_dict in safetensors; returns the step number (0
   // for plain weights). Throws Error(kInput) that names the first tensor that is missing or of another shape.
   virtual std::int64_t restore(const std::filesystem::path& path) = 0;
 
-  // Peak bytes held: on a GPU by the caching allocator, on the host by the process (resident) since construction.
+  // Peak bytes held since construction: on a GPU by the caching allocator, on the host by the whole process (resident).
+  // Construction resets the kernel's high-water mark; where it must not (read-only /proc), the peak is that of the
+  // process's life.
   [[nodiscard]] virtual std::size_t peak_memory_bytes() = 0;
   [[nodiscard]] virtual std::int64_t parameters() const = 0;
   // Multiply-adds of one forward pass for one image.
@@ -78,13 +86,28 @@ class Trainer {
 
 [[nodiscard]] std::unique_ptr<Trainer> make_trainer(const TrainSettings& settings);
 
-// The learning rate at `step` of `total`: see TrainSettings::warmup.
+// The learning rate at `step` of `total` (0-based): see TrainSettings::warmup. The first and last steps are above zero.
 [[nodiscard]] double scheduled_rate(const TrainSettings& settings, std::int64_t step, std::int64_t total);
+
+// Whether the device computes in `precision` by instructions of its own; without them it is emulated and slower.
+// make_trainer() takes either. Throws Error(kMissing) for a device that is not there, Error(kArgument) for a bad name.
+struct PrecisionSupport {
+  bool supported = false;
+  std::string reason;  // why not; empty when supported
+};
+[[nodiscard]] PrecisionSupport precision_supported(const std::string& device, Precision precision);
 
 // Of this build: "2.13.0+cpu", or empty without libtorch. Never throws.
 [[nodiscard]] std::string libtorch_version();
 [[nodiscard]] bool libtorch_has_cuda();
-// Names a model setting may take, with their multiply-adds; empty without libtorch.
+
+// What TrainSettings::model may be; empty without libtorch.
+struct ModelInfo {
+  std::string name;
+  int image_size = 0;  // what it was designed for
+  std::string help;    // one line, with its multiply-adds
+};
+[[nodiscard]] std::vector<ModelInfo> model_infos();
 [[nodiscard]] std::vector<std::string> model_names();
 
 }  // namespace unstarve

@@ -1,0 +1,63 @@
+#pragma once
+// What libtorch lacks: a scope for autocast, and its exceptions as ours.
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <ATen/autocast_mode.h>
+#include <torch/torch.h>
+
+#include "unstarve/core/error.h"
+
+namespace unstarve {
+
+// Autocast to `type` on one kind of device while it lives; does nothing for float32. The state is the calling thread's.
+//
+// Weights cast to the lower precision are cached between uses; the outermost scope empties that cache when it ends,
+// since the optimiser changes the weights next.
+class AutocastScope {
+ public:
+  AutocastScope(torch::DeviceType device, torch::ScalarType type)
+      : device_(device),
+        was_enabled_(at::autocast::is_autocast_enabled(device)),
+        was_type_(at::autocast::get_autocast_dtype(device)) {
+    at::autocast::increment_nesting();
+    at::autocast::set_autocast_enabled(device, type != torch::kFloat32);
+    if (type != torch::kFloat32) at::autocast::set_autocast_dtype(device, type);
+  }
+  ~AutocastScope() {
+    if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
+    at::autocast::set_autocast_enabled(device_, was_enabled_);
+    at::autocast::set_autocast_dtype(device_, was_type_);
+  }
+  AutocastScope(const AutocastScope&) = delete;
+  AutocastScope& operator=(const AutocastScope&) = delete;
+
+ private:
+  torch::DeviceType device_;
+  bool was_enabled_;
+  torch::ScalarType was_type_;
+};
+
+// Runs `body`; what libtorch throws leaves as an Error that names the operation.
+template <class Body>
+decltype(auto) translate_errors(std::string_view operation, Body&& body) {
+  const auto fail = [&](ErrorKind kind, std::string_view reason) -> Error {
+    return {kind, std::string(operation) + ": " + std::string(reason)};
+  };
+  try {
+    return std::forward<Body>(body)();
+  } catch (const c10::OutOfMemoryError& error) {
+    throw fail(ErrorKind::kMemory, error.what_without_backtrace());
+  } catch (const c10::Error& error) {
+    // The host allocator has no exception type of its own.
+    const std::string_view reason = error.what_without_backtrace();
+    const bool memory = reason.find("can't allocate memory") != std::string_view::npos;
+    throw fail(memory ? ErrorKind::kMemory : ErrorKind::kInternal, reason);
+  } catch (const std::bad_alloc&) {
+    throw fail(ErrorKind::kMemory, "memory was refused");
+  }
+}
+
+}  // namespace unstarve

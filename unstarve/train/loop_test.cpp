@@ -1,0 +1,196 @@
+// The loop against a trainer that only keeps time, on a clock that the test moves.
+
+#include "unstarve/train/loop.h"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "unstarve/core/error.h"
+
+namespace unstarve {
+namespace {
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+
+class FakeTrainer final : public Trainer {
+ public:
+  FakeTrainer(ManualClock& clock, double step_s) : clock_(clock), step_s_(step_s) {}
+  void load(const HostBatch&) override { ++loads; }
+  void step(double learning_rate) override {
+    rates.push_back(learning_rate);
+    advance(rates.size() == 1 ? first_step_s : step_s_);
+  }
+  void synchronise() override {}
+  double loss() override { return loss_value; }
+  void enable_timing(bool) override {}
+  StepTimes times() override { return {}; }
+  void evaluate(Evaluation& result) override {
+    advance(evaluation_s);
+    result.samples += 4;
+    result.correct += 3;
+    result.loss_sum += 2;
+  }
+  void save(const std::filesystem::path&, std::int64_t step) override { saved.push_back(step); }
+  std::int64_t restore(const std::filesystem::path&) override { return 0; }
+  std::size_t peak_memory_bytes() override { return 0; }
+  std::int64_t parameters() const override { return 0; }
+  double macs() const override { return 0; }
+
+  int loads = 0;
+  double loss_value = 1;
+  double first_step_s = 1;
+  double evaluation_s = 0;
+  std::vector<double> rates;
+  std::vector<std::int64_t> saved;
+
+ private:
+  void advance(double seconds) { clock_.advance(static_cast<std::int64_t>(seconds * kSecond)); }
+  ManualClock& clock_;
+  double step_s_;
+};
+
+class FakeSource final : public BatchSource {
+ public:
+  explicit FakeSource(std::int64_t batches, ManualClock* clock = nullptr, double wait_s = 0)
+      : left_(batches), clock_(clock), wait_s_(wait_s) {}
+  bool next(HostBatch& batch) override {
+    if (left_-- <= 0) return false;
+    if (clock_ != nullptr) clock_->advance(static_cast<std::int64_t>(wait_s_ * kSecond));
+    batch.labels = labels_;
+    return true;
+  }
+
+ private:
+  std::int64_t left_;
+  ManualClock* clock_;
+  double wait_s_;
+  std::array<std::int64_t, 4> labels_{};
+};
+
+constexpr std::int64_t kEndless = std::numeric_limits<std::int64_t>::max();
+
+}  // namespace
+
+TEST_CASE("a run of n steps does n steps along the schedule and saves at the end") {
+  ManualClock clock;
+  FakeTrainer trainer(clock, 1);
+  FakeSource source(kEndless);
+  TrainPlan plan;
+  plan.steps = 10;
+  plan.report_every = 4;
+  plan.checkpoint = "unused";
+  int reports = 0;
+  plan.report = [&](const TrainHistory&) { ++reports; };
+  const TrainSettings settings;
+  const TrainHistory history = run_training(trainer, settings, source, plan, {}, clock);
+
+  CHECK(history.steps == 10);
+  CHECK(history.samples == 40);
+  REQUIRE(trainer.rates.size() == 10);
+  for (std::int64_t i = 0; i < 10; ++i) CHECK(trainer.rates[static_cast<std::size_t>(i)] == scheduled_rate(settings, i, 10));
+  REQUIRE(history.points.size() == 4);  // 1, 4, 8, 10
+  CHECK(history.points[1].step == 4);
+  CHECK(history.points[1].samples_per_s == Approx(4));
+  CHECK(history.points.back().step == 10);
+  CHECK(reports == 4);
+  CHECK(trainer.saved == std::vector<std::int64_t>{10});
+  CHECK(history.evaluations.empty());
+}
+
+TEST_CASE("a resumed run goes on where the schedule was") {
+  ManualClock clock;
+  FakeTrainer trainer(clock, 1);
+  FakeSource source(kEndless);
+  TrainPlan plan;
+  plan.steps = 10;
+  plan.start_step = 7;
+  const TrainSettings settings;
+  const TrainHistory history = run_training(trainer, settings, source, plan, {}, clock);
+  CHECK(history.steps == 10);
+  REQUIRE(trainer.rates.size() == 3);
+  CHECK(trainer.rates[0] == scheduled_rate(settings, 7, 10));
+}
+
+TEST_CASE("a timed run ends in time with the rate near zero, its last evaluation included") {
+  ManualClock clock;
+  FakeTrainer trainer(clock, 0.5);
+  trainer.first_step_s = 20;  // kernels are made
+  trainer.evaluation_s = 2;
+  FakeSource source(kEndless);
+  TrainPlan plan;
+  plan.minutes = 5;
+  plan.evaluate_every = 100;
+  plan.validation = [] { return std::make_unique<FakeSource>(10); };
+  plan.validation_batches = 10;
+  TrainSettings settings;
+  const TrainHistory history = run_training(trainer, settings, source, plan, {}, clock);
+
+  CHECK(history.seconds <= 300);
+  CHECK(history.seconds > 290);
+  CHECK(history.steps >= 400);  // 20 s for the first, four evaluations of 20 s, 0.5 s each for the rest
+  CHECK(trainer.rates.back() < 0.05 * settings.learning_rate);
+  CHECK(*std::max_element(trainer.rates.begin(), trainer.rates.end()) > 0.9 * settings.learning_rate);
+  CHECK(history.evaluations.back().step == history.steps);
+  CHECK(history.evaluations.back().accuracy == Approx(0.75));
+  CHECK(history.evaluations.back().loss == Approx(0.5));
+}
+
+TEST_CASE("a limit shorter than a step still trains one") {
+  ManualClock clock;
+  FakeTrainer trainer(clock, 100);
+  trainer.first_step_s = 100;
+  FakeSource source(kEndless);
+  TrainPlan plan;
+  plan.minutes = 0.1;
+  CHECK(run_training(trainer, {}, source, plan, {}, clock).steps == 1);
+}
+
+TEST_CASE("waiting for data shows as a share of the time") {
+  ManualClock clock;
+  FakeTrainer trainer(clock, 1);
+  FakeSource source(kEndless, &clock, 3);
+  TrainPlan plan;
+  plan.steps = 20;
+  const TrainHistory history = run_training(trainer, {}, source, plan, {}, clock);
+  CHECK(history.points.back().wait_share == Approx(0.75));
+  CHECK(history.wait_seconds == Approx(60));
+}
+
+TEST_CASE("a run without an end, without data, with a lost loss or stopped says so") {
+  ManualClock clock;
+  FakeTrainer trainer(clock, 1);
+  FakeSource endless(kEndless);
+  FakeSource short_source(3);
+  TrainPlan plan;
+  const auto kind = [&](BatchSource& source, std::stop_token stop = {}) {
+    try {
+      (void)run_training(trainer, {}, source, plan, stop, clock);
+    } catch (const Error& error) {
+      return std::string(to_string(error.kind())) + ": " + error.what();
+    }
+    return std::string("done");
+  };
+  using Catch::Contains;
+  CHECK_THAT(kind(endless), Contains("0 steps and 0 minutes"));
+  plan.steps = 5;
+  CHECK_THAT(kind(short_source), Contains("the data ended after 3 steps of 5"));
+  std::stop_source stop;
+  stop.request_stop();
+  CHECK_THAT(kind(endless, stop.get_token()), Contains(to_string(ErrorKind::kCancelled)));
+  trainer.loss_value = std::nan("");
+  CHECK_THAT(kind(endless), Contains("step 1 is nan"));
+}
+
+TEST_CASE("evaluation of nothing is an error, not an accuracy") {
+  ManualClock clock;
+  FakeTrainer trainer(clock, 1);
+  FakeSource empty(0);
+  CHECK_THROWS_AS(evaluate_all(trainer, empty), Error);
+}
+
+}  // namespace unstarve

@@ -1,0 +1,135 @@
+#include "unstarve/train/staging.h"
+
+#include <chrono>
+
+#include <ATen/DeviceAccelerator.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+#include <fmt/format.h>
+
+#include "unstarve/core/error.h"
+
+namespace unstarve {
+namespace {
+
+torch::ScalarType element_type(ElementType type) {
+  switch (type) {
+    case ElementType::kUint8: return torch::kUInt8;
+    case ElementType::kBfloat16: return torch::kBFloat16;
+    case ElementType::kFloat32: break;
+  }
+  return torch::kFloat32;
+}
+
+void check(const HostBatch& batch) {
+  if (batch.pixels == nullptr || batch.labels.empty() || batch.size.width <= 0 || batch.size.height <= 0) {
+    throw Error(ErrorKind::kArgument, fmt::format("loading a batch: found {} samples of {} x {} at {}, expected some",
+                                                  batch.labels.size(), batch.size.width, batch.size.height,
+                                                  fmt::ptr(batch.pixels)));
+  }
+}
+
+// libtorch has no view of constant memory; nothing writes through these.
+template <class T>
+void* mutable_address(const T* data) {
+  return const_cast<T*>(data);
+}
+
+torch::Tensor as_images(const torch::Tensor& flat, const HostBatch& batch) {
+  const auto samples = static_cast<std::int64_t>(batch.labels.size());
+  if (batch.format.layout == Layout::kNhwc) {
+    return flat.view({samples, batch.size.height, batch.size.width, kChannels}).permute({0, 3, 1, 2});
+  }
+  return flat.view({samples, kChannels, batch.size.height, batch.size.width});
+}
+
+}  // namespace
+
+Staging::Staging(torch::Device device) : device_(device) {
+  if (device.is_cpu()) return;
+  copies_ = c10::impl::VirtualGuardImpl(device.type()).getStreamFromGlobalPool(device, /*isHighPriority=*/false);
+  for (Slot& slot : slots_) {
+    slot.started.emplace(device.type(), c10::EventFlag::BACKEND_DEFAULT);
+    slot.ready.emplace(device.type(), c10::EventFlag::BACKEND_DEFAULT);
+    slot.free.emplace(device.type());
+  }
+}
+
+Staging::~Staging() {
+  // Device memory must not return to the allocator, nor host memory to its owner, while a copy runs.
+  if (copies_) copies_->synchronize();
+}
+
+void Staging::load(const HostBatch& batch) {
+  check(batch);
+  const auto begin = std::chrono::steady_clock::now();
+  const auto samples = static_cast<std::int64_t>(batch.labels.size());
+  const std::int64_t elements = samples * kChannels * batch.size.height * batch.size.width;
+  const torch::Tensor pixels =
+      torch::from_blob(mutable_address(batch.pixels), {elements}, torch::dtype(element_type(batch.format.type)));
+  const torch::Tensor labels =
+      torch::from_blob(mutable_address(batch.labels.data()), {samples}, torch::dtype(torch::kInt64));
+
+  if (!copies_) {
+    current_ = {as_images(pixels, batch), labels, batch.format.normalisation};
+  } else {
+    slot_ = 1 - slot_;
+    Slot& slot = slots_[slot_];
+    if (slot.free->was_marked_for_recording()) slot.free->block(*copies_);
+    const c10::StreamGuard guard(*copies_);
+    if (timing_) slot.started->record(*copies_);
+    const torch::Tensor device_labels = copy_labels(slot, labels);
+    current_ = {as_images(copy_pixels(slot, pixels, batch.pinned), batch), device_labels, batch.format.normalisation};
+    slot.ready->record(*copies_);
+  }
+  host_ms_ = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+}
+
+torch::Tensor Staging::copy_pixels(Slot& slot, const torch::Tensor& flat, bool pinned) {
+  if (!slot.pixels.defined() || slot.pixels.numel() < flat.numel() || slot.pixels.dtype() != flat.dtype()) {
+    // Old memory goes back and new memory comes from either stream's past: let both finish. Once per batch shape.
+    at::accelerator::synchronizeDevice(device_.index());
+    slot.pixels = torch::empty({flat.numel()}, flat.options().device(device_));
+  }
+  torch::Tensor target = slot.pixels.narrow(0, 0, flat.numel());
+  target.copy_(flat, /*non_blocking=*/pinned);
+  return target;
+}
+
+torch::Tensor Staging::copy_labels(Slot& slot, const torch::Tensor& labels) {
+  if (!slot.labels.defined() || slot.labels.numel() < labels.numel()) {
+    at::accelerator::synchronizeDevice(device_.index());
+    slot.labels = torch::empty({labels.numel()}, labels.options().device(device_));
+    slot.pinned_labels = torch::empty({labels.numel()}, labels.options().pinned_memory(true));
+  } else if (slot.ready->was_marked_for_recording()) {
+    slot.ready->synchronize();  // the copy out of these pinned labels, two batches ago
+  }
+  torch::Tensor pinned = slot.pinned_labels.narrow(0, 0, labels.numel());
+  pinned.copy_(labels);
+  torch::Tensor target = slot.labels.narrow(0, 0, labels.numel());
+  target.copy_(pinned, /*non_blocking=*/true);
+  return target;
+}
+
+const Staging::Current& Staging::current() {
+  if (!current_.pixels.defined()) throw Error(ErrorKind::kArgument, "training: a step was asked for before load()");
+  if (copies_) slots_[slot_].ready->block(at::accelerator::getCurrentStream(device_.index()));
+  return current_;
+}
+
+void Staging::used() {
+  if (!copies_) return;
+  Slot& slot = slots_[slot_];
+  slot.free->record(at::accelerator::getCurrentStream(device_.index()));
+  slot.ready->synchronize();
+}
+
+double Staging::copy_ms() {
+  if (!copies_) return host_ms_;
+  Slot& slot = slots_[slot_];
+  if (!slot.started->was_marked_for_recording()) return 0;
+  slot.ready->synchronize();
+  return slot.started->elapsedTime(*slot.ready);
+}
+
+}  // namespace unstarve

@@ -1,0 +1,22 @@
+#pragma once
+// Devices by name for libtorch, and what they can do. Only libtorch's device-generic interface is used, so the same
+// source builds against its CPU and CUDA packages.
+
+#include <cstddef>
+#include <string>
+
+#include <torch/torch.h>
+
+#include "unstarve/train/trainer.h"
+
+namespace unstarve {
+
+// "cpu", "cuda", "cuda:N". Throws Error(kArgument) for another name, Error(kMissing) for a GPU that is not there.
+[[nodiscard]] torch::Device parse_device(const std::string& name);
+[[nodiscard]] torch::ScalarType torch_type(Precision precision);
+
+// The peak of memory held: see Trainer::peak_memory_bytes().
+void reset_peak_memory(torch::Device device);
+[[nodiscard]] std::size_t peak_memory(torch::Device device);
+
+}  // namespace unstarve

@@ -1,0 +1,24 @@
+// trainer.h in a build without libtorch: everything that needs it says how to get it.
+
+#include "unstarve/core/error.h"
+#include "unstarve/train/trainer.h"
+
+namespace unstarve {
+namespace {
+
+[[noreturn]] void absent(const char* what) {
+  throw Error(ErrorKind::kMissing,
+              std::string(what) + " needs libtorch, which this build does not have: run `make setup` (it installs torch "
+                                  "into .venv) and build again with -DUNSTARVE_TORCH=ON");
+}
+
+}  // namespace
+
+std::unique_ptr<Trainer> make_trainer(const TrainSettings&) { absent("training"); }
+PrecisionSupport precision_supported(const std::string&, Precision) { absent("training"); }
+std::string libtorch_version() { return ""; }
+bool libtorch_has_cuda() { return false; }
+std::vector<ModelInfo> model_infos() { return {}; }
+std::vector<std::string> model_names() { return {}; }
+
+}  // namespace unstarve

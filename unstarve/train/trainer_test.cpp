@@ -1,0 +1,277 @@
+// Trainers on the host, through the interface alone, on small batches that can be learned.
+
+#include "unstarve/train/trainer.h"
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+#include "unstarve/core/error.h"
+#include "unstarve/core/random.h"
+
+namespace unstarve {
+namespace {
+
+constexpr int kSide = 32;
+constexpr int kSamples = 16;
+constexpr int kClassCount = 4;
+
+// Noise around a brightness that tells the class.
+struct Samples {
+  std::vector<std::uint8_t> pixels;
+  std::vector<std::int64_t> labels;
+
+  explicit Samples(std::uint32_t index, int samples = kSamples) {
+    Random random(7, index, 0, 0);
+    for (int n = 0; n < samples; ++n) {
+      const auto label = static_cast<std::int64_t>(random.below(kClassCount));
+      labels.push_back(label);
+      for (int i = 0; i < kSide * kSide * 3; ++i) {
+        pixels.push_back(static_cast<std::uint8_t>(static_cast<std::uint32_t>(40 * label) + random.below(60)));
+      }
+    }
+  }
+  [[nodiscard]] HostBatch batch(Layout layout = Layout::kNhwc) const {
+    return {pixels.data(), labels, {kSide, kSide}, {ElementType::kUint8, layout, kCifar10Normalisation}, false};
+  }
+};
+
+TrainSettings small_settings() {
+  TrainSettings settings;
+  settings.model = "cifar_net";
+  settings.classes = kClassCount;
+  settings.image_size = kSide;
+  settings.learning_rate = 0.02;
+  settings.warmup = 0;
+  settings.operator_threads = 2;
+  return settings;
+}
+
+// Losses of so many steps on batches from `first` on, at the rates of a schedule of `total` steps.
+std::vector<double> losses(Trainer& trainer, int steps, std::uint32_t first = 0, int total = 1000) {
+  std::vector<double> result;
+  for (int i = 0; i < steps; ++i) {
+    const Samples samples(first + static_cast<std::uint32_t>(i));
+    trainer.load(samples.batch());
+    trainer.step(scheduled_rate(small_settings(), i, total));
+    result.push_back(trainer.loss());
+  }
+  return result;
+}
+
+std::vector<double> losses(const TrainSettings& settings, int steps) {
+  const auto trainer = make_trainer(settings);
+  return losses(*trainer, steps);
+}
+
+Evaluation evaluate(Trainer& trainer, const HostBatch& batch) {
+  Evaluation result;
+  trainer.load(batch);
+  trainer.evaluate(result);
+  return result;
+}
+
+// A file that goes with the test.
+class TemporaryFile {
+ public:
+  TemporaryFile()
+      : path_(std::filesystem::temp_directory_path() / ("unstarve-trainer-test-" + std::to_string(::getpid()))) {}
+  ~TemporaryFile() { std::filesystem::remove(path_); }
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+template <class Action>
+std::string refusal(ErrorKind kind, Action action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    CHECK(error.kind() == kind);
+    return error.what();
+  }
+  return "accepted";
+}
+
+}  // namespace
+
+TEST_CASE("training lowers the loss and raises the accuracy on data that can be learned") {
+  const auto trainer = make_trainer(small_settings());
+  const Samples unseen(1000, 64);
+  const auto curve = losses(*trainer, 40, 0, 40);
+  CHECK(curve.front() > 1.0);
+  CHECK(curve.back() < 0.3);
+  const Evaluation after = evaluate(*trainer, unseen.batch());
+  CHECK(after.samples == 64);
+  CHECK(after.correct > 55);
+  CHECK(after.loss_sum / 64 < 0.7);
+}
+
+TEST_CASE("the same seed and batches give the same losses, another seed others") {
+  TrainSettings settings = small_settings();
+  const auto first = losses(settings, 4);
+  CHECK(losses(settings, 4) == first);
+  settings.seed = 1;
+  CHECK(losses(settings, 4) != first);
+}
+
+TEST_CASE("memory format, fused optimiser and the batch's layout do not change what is learned") {
+  TrainSettings settings = small_settings();
+  const auto plain = losses(settings, 5);
+  settings.channels_last = true;
+  const auto channels_last = losses(settings, 5);
+  settings.fused_optimiser = true;
+  const auto fused = losses(settings, 5);
+  for (std::size_t i = 0; i < plain.size(); ++i) {
+    CHECK(channels_last[i] == Approx(plain[i]).epsilon(2e-3));
+    CHECK(fused[i] == Approx(plain[i]).epsilon(2e-3));
+  }
+}
+
+TEST_CASE("float batches give what uint8 batches give, in either layout") {
+  const Samples samples(5);
+  std::vector<float> planar(samples.pixels.size());
+  std::vector<float> interleaved(samples.pixels.size());
+  const std::size_t image = kSide * kSide;
+  for (std::size_t i = 0; i < samples.pixels.size(); ++i) {
+    const std::size_t n = i / (3 * image);
+    const std::size_t p = i / 3 % image;
+    const std::size_t c = i % 3;
+    const float value =
+        (static_cast<float>(samples.pixels[i]) / 255 - kCifar10Normalisation.mean[c]) / kCifar10Normalisation.stddev[c];
+    interleaved[i] = value;
+    planar[n * 3 * image + c * image + p] = value;
+  }
+  const auto loss_of = [&](const HostBatch& batch) {
+    const auto trainer = make_trainer(small_settings());
+    return evaluate(*trainer, batch).loss_sum;
+  };
+  HostBatch batch = samples.batch();
+  const double expected = loss_of(batch);
+  batch.format = {ElementType::kFloat32, Layout::kNhwc, {}};
+  batch.pixels = reinterpret_cast<const std::uint8_t*>(interleaved.data());
+  CHECK(loss_of(batch) == Approx(expected).epsilon(1e-4));
+  batch.format.layout = Layout::kNchw;
+  batch.pixels = reinterpret_cast<const std::uint8_t*>(planar.data());
+  CHECK(loss_of(batch) == Approx(expected).epsilon(1e-4));
+
+  std::vector<std::uint16_t> rounded;  // to bfloat16, towards zero: its upper half
+  for (const float value : planar) {
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, &value, sizeof bits);
+    rounded.push_back(static_cast<std::uint16_t>(bits >> 16));
+  }
+  batch.format.type = ElementType::kBfloat16;
+  batch.pixels = reinterpret_cast<const std::uint8_t*>(rounded.data());
+  CHECK(loss_of(batch) == Approx(expected).epsilon(0.02));
+}
+
+TEST_CASE("bfloat16 stays close to float32") {
+  TrainSettings settings = small_settings();
+  const auto full = losses(settings, 5);
+  settings.precision = Precision::kBfloat16;
+  const auto half = losses(settings, 5);
+  CHECK(half != full);
+  for (std::size_t i = 0; i < full.size(); ++i) CHECK(half[i] == Approx(full[i]).epsilon(0.1).margin(0.05));
+}
+
+TEST_CASE("float16 with loss scaling stays close to float32") {
+  TrainSettings settings = small_settings();
+  const auto full = losses(settings, 3);
+  settings.precision = Precision::kFloat16;
+  for (const bool fused : {false, true}) {
+    settings.fused_optimiser = fused;
+    const auto half = losses(settings, 3);
+    for (std::size_t i = 0; i < full.size(); ++i) CHECK(half[i] == Approx(full[i]).epsilon(0.1).margin(0.05));
+  }
+}
+
+TEST_CASE("a checkpoint resumes bit-equal") {
+  const TemporaryFile file;
+  TrainSettings settings = small_settings();
+  settings.channels_last = true;
+  settings.fused_optimiser = true;
+  const auto first = make_trainer(settings);
+  (void)losses(*first, 3);
+  first->save(file.path(), 3);
+  const auto expected = losses(*first, 3, 3);
+
+  settings.seed = 99;
+  const auto second = make_trainer(settings);
+  CHECK(second->restore(file.path()) == 3);
+  CHECK(losses(*second, 3, 3) == expected);
+}
+
+TEST_CASE("a checkpoint of another model, a damaged or a missing one is refused with the reason") {
+  const TemporaryFile file;
+  TrainSettings settings = small_settings();
+  make_trainer(settings)->save(file.path(), 1);
+  settings.classes = kClassCount + 1;
+  const auto other = make_trainer(settings);
+  using Catch::Contains;
+  CHECK_THAT(refusal(ErrorKind::kInput, [&] { (void)other->restore(file.path()); }),
+             Contains("fc.weight") && Contains(file.path().string()));
+  std::filesystem::resize_file(file.path(), std::filesystem::file_size(file.path()) - 1);
+  CHECK_THAT(refusal(ErrorKind::kInput, [&] { (void)other->restore(file.path()); }), Contains("truncated"));
+  CHECK_THAT(refusal(ErrorKind::kIo, [&] { (void)other->restore("no-such-file"); }), Contains("no-such-file"));
+}
+
+TEST_CASE("impossible requests are refused with the reason") {
+  using Catch::Contains;
+  TrainSettings settings = small_settings();
+  settings.model = "alexnet";
+  CHECK_THAT(refusal(ErrorKind::kArgument, [&] { (void)make_trainer(settings); }), Contains("cifar_net"));
+  settings = small_settings();
+  settings.device = "tpu";
+  CHECK_THAT(refusal(ErrorKind::kArgument, [&] { (void)make_trainer(settings); }), Contains("tpu"));
+  if (!libtorch_has_cuda()) {
+    settings.device = "cuda";
+    CHECK_THAT(refusal(ErrorKind::kMissing, [&] { (void)make_trainer(settings); }), Contains("CUDA"));
+  }
+
+  const auto trainer = make_trainer(small_settings());
+  CHECK_THAT(refusal(ErrorKind::kArgument, [&] { trainer->step(0.1); }), Contains("before load"));
+  CHECK_THAT(refusal(ErrorKind::kArgument, [&] { (void)trainer->loss(); }), Contains("before the first step"));
+  Samples samples(0);
+  samples.labels[2] = kClassCount;
+  CHECK_THAT(refusal(ErrorKind::kInput, [&] { trainer->load(samples.batch()); }), Contains("sample 2 has label 4"));
+  CHECK_THAT(refusal(ErrorKind::kArgument, [&] { trainer->load({}); }), Contains("0 samples"));
+}
+
+TEST_CASE("a trainer tells its size, cost, memory and times") {
+  const auto trainer = make_trainer(small_settings());
+  CHECK(trainer->macs() > 30e6);
+  CHECK(trainer->macs() < 50e6);
+  CHECK(trainer->parameters() > 500'000);
+  CHECK(trainer->peak_memory_bytes() > 10'000'000);
+  const Samples samples(0);
+  trainer->load(samples.batch());
+  trainer->step(0.1);
+  CHECK(trainer->times().forward_ms == 0);
+  trainer->enable_timing(true);
+  trainer->step(0.1);
+  const StepTimes times = trainer->times();
+  CHECK(times.forward_ms > 0);
+  CHECK(times.backward_ms > 0);
+  CHECK(times.optimiser_ms > 0);
+}
+
+TEST_CASE("models are listed with what they are for") {
+  CHECK(model_names().size() == model_infos().size());
+  CHECK(model_names().size() >= 6);
+  for (const ModelInfo& info : model_infos()) {
+    CHECK(info.image_size >= 32);
+    CHECK_FALSE(info.help.empty());
+  }
+  CHECK_FALSE(libtorch_version().empty());
+}
+
+}  // namespace unstarve

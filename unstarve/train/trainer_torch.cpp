@@ -1,0 +1,290 @@
+// Trainer through libtorch: one class that reads in the order of a step.
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include <ATen/DeviceAccelerator.h>
+#include <c10/core/DeviceGuard.h>
+#include <c10/core/Event.h>
+#include <fmt/format.h>
+
+#include "unstarve/core/file.h"
+#include "unstarve/core/topology.h"
+#include "unstarve/models/layers.h"
+#include "unstarve/models/weights.h"
+#include "unstarve/models/zoo.h"
+#include "unstarve/train/guards.h"
+#include "unstarve/train/loss_scaler.h"
+#include "unstarve/train/normalise.h"
+#include "unstarve/train/sgd.h"
+#include "unstarve/train/staging.h"
+#include "unstarve/train/torch_device.h"
+#include "unstarve/train/trainer.h"
+
+namespace unstarve {
+namespace {
+
+constexpr const char* kStepKey = "unstarve.step";
+constexpr const char* kMomentumPrefix = "optimiser.momentum.";
+constexpr const char* kScaleName = "loss_scaler.scale";
+constexpr const char* kGoodStepsName = "loss_scaler.good_steps";
+
+// Marks in time on the host's clock or, by events, on the device's.
+class StepTimer {
+ public:
+  static constexpr std::size_t kMarks = 4;  // begin, forward done, backward done, optimiser done
+
+  explicit StepTimer(torch::Device device) : device_(device) {
+    if (device.is_cpu()) return;
+    for (auto& event : events_) event.emplace(device.type(), c10::EventFlag::BACKEND_DEFAULT);
+  }
+  void enable(bool on) { on_ = on; }
+  [[nodiscard]] bool enabled() const { return on_; }
+  void mark(std::size_t index) {
+    if (!on_) return;
+    if (device_.is_cpu()) {
+      times_[index] = std::chrono::steady_clock::now();
+    } else {
+      events_[index]->record(at::accelerator::getCurrentStream(device_.index()));
+    }
+    marked_ = marked_ || index + 1 == kMarks;
+  }
+  // Between mark `index` and the next one.
+  [[nodiscard]] double part_ms(std::size_t index) {
+    if (!on_ || !marked_) return 0;
+    if (device_.is_cpu()) {
+      return std::chrono::duration<double, std::milli>(times_[index + 1] - times_[index]).count();
+    }
+    events_[index + 1]->synchronize();
+    return events_[index]->elapsedTime(*events_[index + 1]);
+  }
+
+ private:
+  torch::Device device_;
+  bool on_ = false;
+  bool marked_ = false;
+  std::array<std::chrono::steady_clock::time_point, kMarks> times_{};
+  std::array<std::optional<c10::Event>, kMarks> events_;
+};
+
+class TorchTrainer final : public Trainer {
+ public:
+  explicit TorchTrainer(const TrainSettings& settings)
+      : settings_(settings),
+        device_(parse_device(settings.device)),
+        threads_(settings.operator_threads > 0 ? settings.operator_threads : read_topology().usable()),
+        format_(settings.channels_last ? torch::MemoryFormat::ChannelsLast : torch::MemoryFormat::Contiguous),
+        type_(torch_type(settings.precision)),
+        staging_(device_),
+        timer_(device_) {
+    use_device();
+    reset_peak_memory(device_);
+    torch::manual_seed(settings.seed);
+    network_ = find_model(settings.model).make(settings.classes);
+    network_->to(device_);
+    for (torch::Tensor& parameter : network_->parameters()) {
+      if (parameter.dim() == 4) parameter.set_data(parameter.detach().contiguous(format_));
+    }
+    sgd_.emplace(network_->parameters(), SgdOptions{settings.momentum, settings.weight_decay, settings.fused_optimiser});
+    if (settings.precision == Precision::kFloat16) scaler_.emplace(device_);
+  }
+
+  void load(const HostBatch& batch) override {
+    translate_errors("loading a batch", [&] {
+      use_device();
+      check_labels(batch.labels);
+      staging_.load(batch);
+    });
+  }
+
+  void step(double learning_rate) override {
+    translate_errors("training step", [&] {
+      use_device();
+      network_->train();
+      timer_.mark(0);
+      const Staging::Current& batch = staging_.current();
+      torch::Tensor loss = torch::nn::functional::cross_entropy(
+          forward(batch), batch.labels,
+          torch::nn::functional::CrossEntropyFuncOptions().label_smoothing(settings_.label_smoothing));
+      timer_.mark(1);
+      (scaler_ ? scaler_->scale(loss) : loss).backward();
+      timer_.mark(2);
+      update(learning_rate);
+      loss_ = loss.detach();
+      timer_.mark(3);
+      staging_.used();
+    });
+  }
+
+  void synchronise() override {
+    if (!device_.is_cpu()) at::accelerator::synchronizeDevice(device_.index());
+  }
+
+  double loss() override {
+    if (!loss_.defined()) throw Error(ErrorKind::kArgument, "training: the loss was asked for before the first step");
+    return translate_errors("reading the loss", [&] { return loss_.item<double>(); });
+  }
+
+  void enable_timing(bool on) override {
+    timer_.enable(on);
+    staging_.enable_timing(on);
+  }
+
+  StepTimes times() override {
+    if (!timer_.enabled()) return {};
+    return {staging_.copy_ms(), timer_.part_ms(0), timer_.part_ms(1), timer_.part_ms(2)};
+  }
+
+  void evaluate(Evaluation& result) override {
+    translate_errors("evaluation step", [&] {
+      use_device();
+      const torch::NoGradGuard no_grad;
+      network_->eval();
+      const Staging::Current& batch = staging_.current();
+      const torch::Tensor logits = forward(batch);
+      const torch::Tensor correct = logits.argmax(1).eq(batch.labels).sum();
+      const torch::Tensor loss = torch::cross_entropy_loss(logits, batch.labels, {}, at::Reduction::Sum);
+      staging_.used();
+      result.samples += batch.labels.size(0);
+      result.correct += correct.item<std::int64_t>();
+      result.loss_sum += loss.item<double>();
+    });
+  }
+
+  void save(const std::filesystem::path& path, std::int64_t step_number) override {
+    translate_errors("saving " + path.string(), [&] {
+      save_state(checkpoint_state(), {{"format", "pt"}, {kStepKey, std::to_string(step_number)}}, path);
+    });
+  }
+
+  std::int64_t restore(const std::filesystem::path& path) override {
+    return translate_errors("restoring " + path.string(), [&] {
+      const MappedFile file(path);
+      const SafetensorsHeader header = parse_safetensors(file.bytes(), path.string());
+      const auto step = header.metadata.find(kStepKey);
+      const bool checkpoint = step != header.metadata.end();
+      const std::int64_t number = checkpoint ? step_number(step->second, path) : 0;
+      load_state(checkpoint ? checkpoint_state() : network_state(*network_), header, file.bytes(), path.string());
+      if (!checkpoint) forget_progress();
+      return number;
+    });
+  }
+
+  std::size_t peak_memory_bytes() override { return peak_memory(device_); }
+  std::int64_t parameters() const override { return count_parameters(*network_); }
+  double macs() const override {
+    return translate_errors("counting multiply-adds", [&] { return count_macs(*network_, settings_.image_size); });
+  }
+
+ private:
+  // Operator threads are the calling thread's in OpenMP, and changing them clears oneDNN's cached kernels.
+  void use_device() {
+    if (torch::get_num_threads() != threads_) torch::set_num_threads(threads_);
+    if (!device_.is_cpu()) at::accelerator::setDeviceIndex(device_.index());
+  }
+
+  // On a GPU a label without a class would kill the whole context, so it is found before.
+  void check_labels(std::span<const std::int64_t> labels) const {
+    const auto wrong =
+        std::find_if(labels.begin(), labels.end(), [&](std::int64_t l) { return l < 0 || l >= settings_.classes; });
+    if (wrong != labels.end()) {
+      throw Error(ErrorKind::kInput, fmt::format("loading a batch: sample {} has label {}, the model has classes 0 to {}",
+                                                 wrong - labels.begin(), *wrong, settings_.classes - 1));
+    }
+  }
+
+  torch::Tensor prepare(const Staging::Current& batch) {
+    if (batch.pixels.scalar_type() == torch::kUInt8) return normalise_(batch.pixels, batch.normalisation, format_);
+    const torch::Tensor pixels = type_ == torch::kFloat32 ? batch.pixels.to(torch::kFloat32) : batch.pixels;
+    return pixels.contiguous(format_);
+  }
+
+  // Logits in float32.
+  torch::Tensor forward(const Staging::Current& batch) {
+    const AutocastScope autocast(device_.type(), type_);
+    return network_->forward(prepare(batch)).to(torch::kFloat32);
+  }
+
+  void update(double learning_rate) {
+    if (scaler_) {
+      const torch::Tensor found_inf = scaler_->unscale(sgd_->gradients());
+      sgd_->step(learning_rate, found_inf);
+      scaler_->update(found_inf);
+    } else {
+      sgd_->step(learning_rate);
+    }
+    sgd_->clear_gradients();
+  }
+
+  std::vector<StateEntry> checkpoint_state() const {
+    std::vector<StateEntry> entries = network_state(*network_);
+    const auto parameters = network_->named_parameters();
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      entries.push_back({kMomentumPrefix + parameters[i].key(), sgd_->momentum()[i]});
+    }
+    if (scaler_) {
+      entries.push_back({kScaleName, scaler_->scale_tensor()});
+      entries.push_back({kGoodStepsName, scaler_->growth_tensor()});
+    }
+    return entries;
+  }
+
+  // Weights from elsewhere: the momentum of the weights before means nothing to them.
+  void forget_progress() {
+    for (torch::Tensor momentum : sgd_->momentum()) momentum.zero_();
+    if (scaler_) scaler_.emplace(device_);
+  }
+
+  static std::int64_t step_number(const std::string& text, const std::filesystem::path& path) {
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || end != text.data() + text.size() || number < 0) {
+      throw Error(ErrorKind::kInput,
+                  fmt::format("loading weights {}: {} is \"{}\", expected a step number", path.string(), kStepKey, text));
+    }
+    return number;
+  }
+
+  TrainSettings settings_;
+  torch::Device device_;
+  int threads_;
+  torch::MemoryFormat format_;
+  torch::ScalarType type_;
+  Staging staging_;
+  StepTimer timer_;
+  Normaliser normalise_;
+  NetworkPtr network_;
+  std::optional<Sgd> sgd_;
+  std::optional<LossScaler> scaler_;
+  torch::Tensor loss_;
+};
+
+}  // namespace
+
+std::unique_ptr<Trainer> make_trainer(const TrainSettings& settings) {
+  check_settings(settings);
+  (void)find_model(settings.model);
+  return translate_errors("making a trainer of " + settings.model, [&]() -> std::unique_ptr<Trainer> {
+    return std::make_unique<TorchTrainer>(settings);
+  });
+}
+
+std::vector<ModelInfo> model_infos() {
+  std::vector<ModelInfo> infos;
+  for (const ModelEntry& entry : model_table()) {
+    infos.push_back({std::string(entry.name), entry.image_size, std::string(entry.help)});
+  }
+  return infos;
+}
+
+std::vector<std::string> model_names() {
+  std::vector<std::string> names;
+  for (const ModelEntry& entry : model_table()) names.emplace_back(entry.name);
+  return names;
+}
+
+}  // namespace unstarve
