@@ -46,7 +46,8 @@ test-long: setup  ## the tests that take minutes each
 	@ctest --preset release -C long -R '[.]long$$'
 
 bench: build  ## compare with other loaders side by side: make bench [ONLY=regex]
-	@ONLY='$(ONLY)' tools/bench.sh
+	@cmake --build build --target unstarve_peer_bench -j $(JOBS)
+	@.venv/bin/python bench/run.py --only '$(ONLY)'
 
 sanitize: setup  ## tests and fuzz corpora under ASan+UBSan, threads under TSan
 	@JOBS=$(JOBS) tools/sanitize.sh

@@ -1,0 +1,33 @@
+// Any bytes as the YAML of a pipeline: refused with Error(kInput), or read, and then written and read back unchanged.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include "unstarve/core/error.h"
+#include "unstarve/pipeline/spec_yaml.h"
+
+namespace {
+
+std::string written(const unstarve::PipelineSpec& spec) {
+  YAML::Emitter out;
+  unstarve::write_yaml(out, spec);
+  return out.c_str();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  unstarve::PipelineSpec spec;
+  try {
+    spec = unstarve::read_pipeline_yaml(
+        unstarve::YamlMap::parse(std::string(reinterpret_cast<const char*>(data), size), "fuzz"));
+  } catch (const unstarve::Error& error) {
+    if (error.kind() != unstarve::ErrorKind::kInput) std::abort();
+    return 0;
+  }
+  const std::string text = written(spec);
+  // Compared as text, since a NaN does not equal itself.
+  if (written(unstarve::read_pipeline_yaml(unstarve::YamlMap::parse(text, "again"))) != text) std::abort();
+  return 0;
+}
