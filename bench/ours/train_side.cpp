@@ -31,13 +31,13 @@ class TrainSide final : public Side {
     const int size = job.at("image_size");
     const std::uint32_t classes = job.at("classes");
     Random random(job.at("seed"), 0, 0, 0);
-    std::vector<float> pixels(static_cast<std::size_t>(samples_) * kChannels * static_cast<std::size_t>(size * size));
-    for (float& pixel : pixels) pixel = static_cast<float>(random.uniform(-2, 2));
-    std::vector<std::int64_t> labels(static_cast<std::size_t>(samples_));
-    for (std::int64_t& label : labels) label = random.below(classes);
+    pixels_.resize(static_cast<std::size_t>(samples_) * kChannels * static_cast<std::size_t>(size * size));
+    for (float& pixel : pixels_) pixel = static_cast<float>(random.uniform(-2, 2));
+    labels_.resize(static_cast<std::size_t>(samples_));
+    for (std::int64_t& label : labels_) label = random.below(classes);
     HostBatch batch;
-    batch.pixels = reinterpret_cast<const std::uint8_t*>(pixels.data());
-    batch.labels = labels;
+    batch.pixels = reinterpret_cast<const std::uint8_t*>(pixels_.data());
+    batch.labels = labels_;
     batch.size = {size, size};
     batch.format.layout = Layout::kNhwc;
     trainer_->load(batch);
@@ -64,6 +64,8 @@ class TrainSide final : public Side {
 
  private:
   int samples_;
+  std::vector<float> pixels_;  // the trainer borrows the batch
+  std::vector<std::int64_t> labels_;
   std::unique_ptr<Trainer> trainer_;
 };
 
