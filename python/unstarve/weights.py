@@ -1,7 +1,7 @@
 """Weights between PyTorch and `unstarve`, as safetensors files.
 
-`unstarve train` reads and writes safetensors under torchvision's names, so a `state_dict` of `torchvision.models.resnet50`
-goes in as it is, and what was trained comes back as one::
+`unstarve train` reads and writes safetensors under torchvision's names, so a `state_dict` of
+`torchvision.models.resnet50` goes in as it is, and what was trained comes back as one::
 
     from unstarve import weights
     weights.convert("resnet50.pth", "resnet50.safetensors")      # or a state_dict itself
@@ -36,12 +36,12 @@ _OPTIMISER = ("optimiser.", "loss_scaler.")
 def convert(source: str | os.PathLike | Mapping[str, Any], destination: str | os.PathLike) -> None:
     """Writes a state_dict as safetensors.
 
-    `source` is a mapping from names to tensors (PyTorch's or NumPy's, any shape, any dtype of the format) or the path of
-    a file made by `torch.save(state_dict)`; a file that holds {"state_dict": ...} or {"model": ...} is unwrapped. Files
-    are read with `weights_only=True`, so they cannot run code. The destination appears only when complete.
+    `source` is a mapping from names to tensors (PyTorch's or NumPy's, any shape, any dtype of the format) or the path
+    of a file made by `torch.save(state_dict)`; a file that holds {"state_dict": ...} or {"model": ...} is unwrapped.
+    Files are read with `weights_only=True`, so they cannot run code. The destination appears only when complete.
 
-    Raises `ValueError` when there is no state_dict in it or a tensor has a dtype the format lacks, `OSError` when a file
-    cannot be read or written.
+    Raises `ValueError` when there is no state_dict in it or a tensor has a dtype the format lacks, `OSError` when a
+    file cannot be read or written.
     """
     if not isinstance(source, Mapping):
         import torch

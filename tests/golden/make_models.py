@@ -32,7 +32,7 @@ def uniform(name: str, count: int) -> np.ndarray:
 
 
 def formula(name: str, shape: tuple[int, ...]) -> np.ndarray:
-    """The value of the tensor `name`: He-like scale for matrices, near (1, 0) for batch norm; int64 zeros for counts."""
+    """The value of the tensor `name`: He-like scale for matrices, near (1, 0) for batch norm, zeros for counts."""
     if name.endswith("num_batches_tracked"):
         return np.zeros(shape, np.int64)
     u = uniform(name, math.prod(shape))

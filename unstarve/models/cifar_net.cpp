@@ -34,9 +34,7 @@ class CifarNet final : public Network {
                             halve(), conv_bn_relu({.in = 128, .out = 256})}))),
         fc_(register_module("fc", std::make_shared<Linear>(256, classes))) {}
 
-  torch::Tensor forward(torch::Tensor x) override {
-    return fc_->forward(global_max(features_->forward(std::move(x))));
-  }
+  torch::Tensor forward(torch::Tensor x) override { return fc_->forward(global_max(features_->forward(std::move(x)))); }
 
  private:
   std::shared_ptr<Chain> features_;

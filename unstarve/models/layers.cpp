@@ -21,8 +21,8 @@ torch::Tensor Chain::forward(torch::Tensor x) {
 
 Conv::Conv(const ConvShape& shape) : shape_(shape) {
   const double fan_out = static_cast<double>(shape.out) * shape.kernel * shape.kernel / shape.groups;
-  weight_ = register_parameter(
-      "weight", torch::empty({shape.out, shape.in / shape.groups, shape.kernel, shape.kernel}).normal_(0, std::sqrt(2 / fan_out)));
+  torch::Tensor weight = torch::empty({shape.out, shape.in / shape.groups, shape.kernel, shape.kernel});
+  weight_ = register_parameter("weight", weight.normal_(0, std::sqrt(2 / fan_out)));
 }
 
 torch::Tensor Conv::forward(torch::Tensor x) {

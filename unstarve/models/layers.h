@@ -36,8 +36,8 @@ class Chain final : public Network {
   std::vector<NetworkPtr> children_;
 };
 
-// Square kernels without bias, as batch norm follows every one. Weights by He's initialisation over the outputs (normal,
-// standard deviation sqrt(2 / (out * kernel * kernel / groups))), as torchvision's networks have it.
+// Square kernels without bias, as batch norm follows every one. Weights by He's initialisation over the outputs
+// (normal, standard deviation sqrt(2 / (out * kernel * kernel / groups))), as torchvision's networks have it.
 struct ConvShape {
   int in = 0;
   int out = 0;
@@ -123,8 +123,8 @@ class MaxPool final : public Network {
 [[nodiscard]] torch::Tensor global_mean(const torch::Tensor& x);
 [[nodiscard]] torch::Tensor global_max(const torch::Tensor& x);
 
-// Multiply-adds of one forward pass for one image of `image_size` squared: runs one of zeros in evaluation mode, leaving
-// the network as it was.
+// Multiply-adds of one forward pass for one image of `image_size` squared: runs one of zeros in evaluation mode,
+// leaving the network as it was.
 [[nodiscard]] double count_macs(Network& network, int image_size);
 [[nodiscard]] std::int64_t count_parameters(const Network& network);
 

@@ -53,7 +53,8 @@ class MobilenetV2 final : public Network {
     int in = kStemChannels;
     for (const Stage& stage : kStages) {
       for (int i = 0; i < stage.blocks; ++i) {
-        features->add(std::make_shared<InvertedResidual>(in, stage.channels, i == 0 ? stage.stride : 1, stage.expansion));
+        const int stride = i == 0 ? stage.stride : 1;
+        features->add(std::make_shared<InvertedResidual>(in, stage.channels, stride, stage.expansion));
         in = stage.channels;
       }
     }

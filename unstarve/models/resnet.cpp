@@ -74,8 +74,8 @@ std::shared_ptr<Chain> make_stage(int in, int width, int blocks, int stride) {
   const int out = width * Block::kExpansion;
   NetworkPtr downsample;
   if (stride != 1 || in != out) {
-    downsample = std::make_shared<Chain>(std::vector<NetworkPtr>{std::make_shared<Conv>(conv1x1(in, out, stride)),
-                                                                 std::make_shared<BatchNorm>(out)});
+    downsample = std::make_shared<Chain>(
+        std::vector<NetworkPtr>{std::make_shared<Conv>(conv1x1(in, out, stride)), std::make_shared<BatchNorm>(out)});
   }
   auto stage = std::make_shared<Chain>();
   stage->add(std::make_shared<Block>(in, width, stride, downsample));
@@ -88,9 +88,8 @@ class Resnet final : public Network {
  public:
   Resnet(const ResnetShape& shape, int classes)
       : small_images_(shape.small_images),
-        conv1_(register_module("conv1", std::make_shared<Conv>(shape.small_images
-                                                                   ? conv3x3(3, 64)
-                                                                   : ConvShape{3, 64, 7, 2, 3, 1}))),
+        conv1_(register_module(
+            "conv1", std::make_shared<Conv>(shape.small_images ? conv3x3(3, 64) : ConvShape{3, 64, 7, 2, 3, 1}))),
         bn1_(register_module("bn1", std::make_shared<BatchNorm>(64))) {
     constexpr int kExpansion = Block::kExpansion;
     layers_ = {make_stage<Block>(64, 64, shape.blocks[0], 1),

@@ -80,7 +80,9 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
       return unexpected(fmt::format("the number {}", value));
     }
     if (place_ == Place::kShape) {
-      if (tensor_.shape.size() == kMaxDimensions) return unexpected(fmt::format("more than {} dimensions", kMaxDimensions));
+      if (tensor_.shape.size() == kMaxDimensions) {
+        return unexpected(fmt::format("more than {} dimensions", kMaxDimensions));
+      }
       tensor_.shape.push_back(static_cast<std::int64_t>(value));
       return true;
     }
@@ -177,7 +179,8 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
 };
 
 // Types known, sizes as the shapes say, data without gap or overlap up to the end of the file; offsets become absolute.
-void check_layout(SafetensorsHeader& header, std::size_t data_begin, std::size_t file_bytes, const std::string& origin) {
+void check_layout(SafetensorsHeader& header, std::size_t data_begin, std::size_t file_bytes,
+                  const std::string& origin) {
   std::stable_sort(header.tensors.begin(), header.tensors.end(), [](const StoredTensor& a, const StoredTensor& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
   });
@@ -185,11 +188,13 @@ void check_layout(SafetensorsHeader& header, std::size_t data_begin, std::size_t
   for (StoredTensor& tensor : header.tensors) {
     const std::size_t element = safetensors_element_bytes(tensor.type);
     if (element == 0) {
-      throw bad(origin, fmt::format("tensor \"{}\" has the unknown dtype \"{}\"", tensor.name, tensor.type.substr(0, 20)));
+      throw bad(origin,
+                fmt::format("tensor \"{}\" has the unknown dtype \"{}\"", tensor.name, tensor.type.substr(0, 20)));
     }
     std::size_t bytes = 0;
     if (!shape_bytes(tensor.shape, element, bytes)) {
-      throw bad(origin, fmt::format("tensor \"{}\" has an impossible shape [{}]", tensor.name, fmt::join(tensor.shape, ", ")));
+      throw bad(origin,
+                fmt::format("tensor \"{}\" has an impossible shape [{}]", tensor.name, fmt::join(tensor.shape, ", ")));
     }
     if (tensor.begin != expected || tensor.end < tensor.begin || tensor.end - tensor.begin != bytes) {
       throw bad(origin, fmt::format("tensor \"{}\" lies at [{}, {}), expected [{}, {})", tensor.name, tensor.begin,
@@ -218,7 +223,8 @@ std::size_t safetensors_element_bytes(std::string_view type) noexcept {
 }
 
 const StoredTensor* SafetensorsHeader::find(std::string_view name) const noexcept {
-  const auto found = std::find_if(tensors.begin(), tensors.end(), [&](const StoredTensor& t) { return t.name == name; });
+  const auto found =
+      std::find_if(tensors.begin(), tensors.end(), [&](const StoredTensor& t) { return t.name == name; });
   return found == tensors.end() ? nullptr : &*found;
 }
 
@@ -230,8 +236,9 @@ SafetensorsHeader parse_safetensors(std::span<const std::uint8_t> file, const st
   std::uint64_t json_bytes = 0;
   for (std::size_t i = 0; i < kPrefix; ++i) json_bytes |= static_cast<std::uint64_t>(file[i]) << (8 * i);
   if (json_bytes > kMaxHeaderBytes || json_bytes > file.size() - kPrefix) {
-    throw bad(origin, fmt::format("the header is said to have {} bytes, but the file has {} (is it safetensors at all?)",
-                                  json_bytes, file.size()));
+    throw bad(origin,
+              fmt::format("the header is said to have {} bytes, but the file has {} (is it safetensors at all?)",
+                          json_bytes, file.size()));
   }
   const auto json = file.subspan(kPrefix, json_bytes);
   if (json.empty() || json[0] != '{') throw bad(origin, "the header does not start with '{'");

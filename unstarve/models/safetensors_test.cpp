@@ -63,11 +63,11 @@ TEST_CASE("safetensors of an empty model are valid") {
 }
 
 TEST_CASE("safetensors data may stand in another order than its names") {
-  const auto header = parse_safetensors(
-      bytes_of(with_header(R"({"b":{"dtype":"U8","shape":[1],"data_offsets":[4,5]},)"
-                           R"("a":{"dtype":"I32","shape":[],"data_offsets":[0,4]}}   )",
-                           "12345")),
-      "x");
+  const auto header =
+      parse_safetensors(bytes_of(with_header(R"({"b":{"dtype":"U8","shape":[1],"data_offsets":[4,5]},)"
+                                             R"("a":{"dtype":"I32","shape":[],"data_offsets":[0,4]}}   )",
+                                             "12345")),
+                        "x");
   CHECK(header.tensors[0].name == "a");
   CHECK(header.tensors[1].end - header.tensors[1].begin == 1);
 }
@@ -87,8 +87,7 @@ TEST_CASE("safetensors that lie about themselves are refused with the reason") {
              Contains("expected [0, 8)"));
   CHECK_THAT(refusal(with_header(R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[2,4]}})", "1234")),
              Contains("expected [0, 2)"));
-  CHECK_THAT(refusal(with_header(
-                 R"({"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]}})")),
+  CHECK_THAT(refusal(with_header(R"({"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]}})")),
              Contains("impossible shape"));
   CHECK_THAT(refusal(with_header(R"({"a":{"dtype":"U8","shape":[-1],"data_offsets":[0,0]}})")),
              Contains("does not have there"));

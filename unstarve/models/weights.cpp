@@ -61,12 +61,15 @@ void load_state(std::span<const StateEntry> entries, const SafetensorsHeader& he
     const torch::ScalarType type = readable_type(*stored, entry, origin);
     // A copy through bytes: the file's data may lie at any alignment.
     torch::Tensor value = torch::empty(stored->shape, torch::dtype(type));
-    if (stored->end > stored->begin) std::memcpy(value.data_ptr(), file.data() + stored->begin, stored->end - stored->begin);
+    const std::size_t bytes = stored->end - stored->begin;
+    if (bytes > 0) std::memcpy(value.data_ptr(), file.data() + stored->begin, bytes);
     found.emplace_back(&entry, std::move(value));
     used.insert(entry.name);
   }
   for (const StoredTensor& stored : header.tensors) {
-    if (!used.contains(stored.name)) throw bad(origin, fmt::format("tensor \"{}\" is not one of the model's", stored.name));
+    if (!used.contains(stored.name)) {
+      throw bad(origin, fmt::format("tensor \"{}\" is not one of the model's", stored.name));
+    }
   }
   const torch::NoGradGuard no_grad;
   for (const auto& [entry, value] : found) entry->tensor.detach().copy_(value);
@@ -83,8 +86,8 @@ void save_state(std::span<const StateEntry> entries, const std::map<std::string,
     for (const auto& [name, scalar] : kTypes) {
       if (scalar == value.scalar_type()) type = name;
     }
-    tensors.push_back({entry.name, type, value.sizes().vec(),
-                       {static_cast<const std::uint8_t*>(value.data_ptr()), value.nbytes()}});
+    tensors.push_back(
+        {entry.name, type, value.sizes().vec(), {static_cast<const std::uint8_t*>(value.data_ptr()), value.nbytes()}});
   }
   write_safetensors(path, tensors, metadata);
 }

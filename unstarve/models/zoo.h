@@ -13,7 +13,7 @@ class Network;
 
 struct ModelEntry {
   std::string_view name;
-  int image_size;       // what it was designed for; others work where its strides allow
+  int image_size;  // what it was designed for; others work where its strides allow
   std::string_view help;
   std::shared_ptr<Network> (*make)(int classes);  // weights from the default generator: seed it before
 };

@@ -9,8 +9,8 @@
 #include <set>
 #include <string>
 
-#include <nlohmann/json.hpp>
 #include <torch/torch.h>
+#include <nlohmann/json.hpp>
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
@@ -78,14 +78,17 @@ void check_logits(Network& network, const nlohmann::json& model) {
 }  // namespace
 
 TEST_CASE("names and shapes of torchvision's state_dicts are ours") {
+  using NamesAndShapes = std::set<std::pair<std::string, std::vector<std::int64_t>>>;
   for (const auto& [name, model] : golden().items()) {
     CAPTURE(name);
-    std::set<std::pair<std::string, std::vector<std::int64_t>>> ours;
+    NamesAndShapes ours;
     for (const StateEntry& entry : network_state(*find_model(name).make(kClasses))) {
       ours.emplace(entry.name, entry.tensor.sizes().vec());
     }
-    std::set<std::pair<std::string, std::vector<std::int64_t>>> theirs;
-    for (const auto& [key, shape] : model["shapes"].items()) theirs.emplace(key, shape.get<std::vector<std::int64_t>>());
+    NamesAndShapes theirs;
+    for (const auto& [key, shape] : model["shapes"].items()) {
+      theirs.emplace(key, shape.get<std::vector<std::int64_t>>());
+    }
     CHECK(ours == theirs);
   }
 }
@@ -149,7 +152,9 @@ TEST_CASE("weights of another shape or with a missing or unknown tensor are refu
     std::vector<TensorToStore> tensors;
     for (const StateEntry& entry : entries) {
       kept.push_back((entry.tensor.detach() + 1).contiguous());
-      tensors.push_back({entry.name, entry.tensor.is_floating_point() ? "F32" : "I64", kept.back().sizes().vec(),
+      tensors.push_back({entry.name,
+                         entry.tensor.is_floating_point() ? "F32" : "I64",
+                         kept.back().sizes().vec(),
                          {static_cast<const std::uint8_t*>(kept.back().data_ptr()), kept.back().nbytes()}});
     }
     const std::string file = format_safetensors(tensors, {});

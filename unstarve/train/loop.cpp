@@ -78,8 +78,9 @@ class Stopwatch {
 TrainHistory run_training(Trainer& trainer, const TrainSettings& settings, BatchSource& source, const TrainPlan& plan,
                           std::stop_token stop, Clock& clock) {
   if (plan.steps <= 0 && !(plan.minutes > 0)) {
-    throw Error(ErrorKind::kArgument, fmt::format("training: found {} steps and {} minutes, expected one of them above 0",
-                                                  plan.steps, plan.minutes));
+    throw Error(
+        ErrorKind::kArgument,
+        fmt::format("training: found {} steps and {} minutes, expected one of them above 0", plan.steps, plan.minutes));
   }
   TrainHistory history;
   StepBudget budget(plan);
@@ -107,8 +108,9 @@ TrainHistory run_training(Trainer& trainer, const TrainSettings& settings, Batch
   const auto add_point = [&] {
     const double loss = trainer.loss();
     if (!std::isfinite(loss)) {
-      throw Error(ErrorKind::kCheck, fmt::format("training: the loss at step {} is {}; lower the learning rate (now {:.4g})",
-                                                 step, loss, rate));
+      throw Error(
+          ErrorKind::kCheck,
+          fmt::format("training: the loss at step {} is {}; lower the learning rate (now {:.4g})", step, loss, rate));
     }
     const double now_s = run.seconds() - evaluating_s;
     const double elapsed_s = std::max(now_s - mark_s, 1e-9);

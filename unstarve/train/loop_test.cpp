@@ -92,7 +92,9 @@ TEST_CASE("a run of n steps does n steps along the schedule and saves at the end
   CHECK(history.steps == 10);
   CHECK(history.samples == 40);
   REQUIRE(trainer.rates.size() == 10);
-  for (std::int64_t i = 0; i < 10; ++i) CHECK(trainer.rates[static_cast<std::size_t>(i)] == scheduled_rate(settings, i, 10));
+  for (std::size_t i = 0; i < 10; ++i) {
+    CHECK(trainer.rates[i] == scheduled_rate(settings, static_cast<std::int64_t>(i), 10));
+  }
   REQUIRE(history.points.size() == 4);  // 1, 4, 8, 10
   CHECK(history.points[1].step == 4);
   CHECK(history.points[1].samples_per_s == Approx(4));

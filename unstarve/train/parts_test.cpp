@@ -45,7 +45,8 @@ TEST_CASE("both forms of the optimiser take the steps of torch's SGD") {
     const auto ours = make_parameters();
     const auto reference = make_parameters();
     Sgd sgd(ours, {.momentum = 0.9, .weight_decay = 5e-4, .fused = fused});
-    torch::optim::SGD torch_sgd(reference, torch::optim::SGDOptions(rate).momentum(0.9).weight_decay(5e-4).nesterov(true));
+    torch::optim::SGD torch_sgd(reference,
+                                torch::optim::SGDOptions(rate).momentum(0.9).weight_decay(5e-4).nesterov(true));
     for (int step = 0; step < 5; ++step) {
       make_gradients(ours, step);
       make_gradients(reference, step);

@@ -23,9 +23,9 @@ torch::ScalarType element_type(ElementType type) {
 
 void check(const HostBatch& batch) {
   if (batch.pixels == nullptr || batch.labels.empty() || batch.size.width <= 0 || batch.size.height <= 0) {
-    throw Error(ErrorKind::kArgument, fmt::format("loading a batch: found {} samples of {} x {} at {}, expected some",
-                                                  batch.labels.size(), batch.size.width, batch.size.height,
-                                                  fmt::ptr(batch.pixels)));
+    throw Error(ErrorKind::kArgument,
+                fmt::format("loading a batch: found {} samples of {} x {} at {}, expected some", batch.labels.size(),
+                            batch.size.width, batch.size.height, fmt::ptr(batch.pixels)));
   }
 }
 

@@ -45,9 +45,9 @@ class Staging {
 
  private:
   struct Slot {
-    torch::Tensor pixels;         // flat, in the batch's element type
+    torch::Tensor pixels;  // flat, in the batch's element type
     torch::Tensor labels;
-    torch::Tensor pinned_labels;  // labels come from ordinary memory
+    torch::Tensor pinned_labels;        // labels come from ordinary memory
     std::optional<c10::Event> started;  // timed
     std::optional<c10::Event> ready;
     std::optional<c10::Event> free;

@@ -52,7 +52,8 @@ torch::Device parse_device(const std::string& name) {
   }
   if (!libtorch_has_cuda()) {
     throw Error(ErrorKind::kMissing, fmt::format("device {}: this build's libtorch {} has no CUDA; install a CUDA "
-                                                 "variant of torch and build again", name, libtorch_version()));
+                                                 "variant of torch and build again",
+                                                 name, libtorch_version()));
   }
   const int count = cuda_devices();
   if (index >= count) {

@@ -29,7 +29,7 @@ struct HostBatch {
   const std::uint8_t* pixels = nullptr;
   std::span<const std::int64_t> labels;
   Size size;
-  StoreFormat format;   // type, layout; normalisation is applied on the device when type is kUint8
+  StoreFormat format;  // type, layout; normalisation is applied on the device when type is kUint8
   bool pinned = false;
 };
 
@@ -71,8 +71,9 @@ class Trainer {
 
   // Weights, batch-norm statistics, momentum and `step_number` as safetensors; names as torchvision's state_dict.
   virtual void save(const std::filesystem::path& path, std::int64_t step_number) = 0;
-  // Restores what save() wrote (bit-equal: training goes on as if it had not stopped), or the weights alone of a plain state_dict in safetensors; returns the step number (0
-  // for plain weights). Throws Error(kInput) that names the first tensor that is missing or of another shape.
+  // Restores what save() wrote (bit-equal: training goes on as if it had not stopped), or the weights alone of a plain
+  // state_dict in safetensors; returns the step number (0 for plain weights). Throws Error(kInput) that names the first
+  // tensor that is missing, unknown or of another shape; nothing has changed then.
   virtual std::int64_t restore(const std::filesystem::path& path) = 0;
 
   // Peak bytes held since construction: on a GPU by the caching allocator, on the host by the whole process (resident).

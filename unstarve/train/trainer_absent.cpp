@@ -7,9 +7,9 @@ namespace unstarve {
 namespace {
 
 [[noreturn]] void absent(const char* what) {
-  throw Error(ErrorKind::kMissing,
-              std::string(what) + " needs libtorch, which this build does not have: run `make setup` (it installs torch "
-                                  "into .venv) and build again with -DUNSTARVE_TORCH=ON");
+  throw Error(ErrorKind::kMissing, std::string(what) +
+                                       " needs libtorch, which this build does not have: run `make setup` (it installs "
+                                       "torch into .venv) and build again with -DUNSTARVE_TORCH=ON");
 }
 
 }  // namespace

@@ -89,7 +89,8 @@ class TorchTrainer final : public Trainer {
     for (torch::Tensor& parameter : network_->parameters()) {
       if (parameter.dim() == 4) parameter.set_data(parameter.detach().contiguous(format_));
     }
-    sgd_.emplace(network_->parameters(), SgdOptions{settings.momentum, settings.weight_decay, settings.fused_optimiser});
+    sgd_.emplace(network_->parameters(),
+                 SgdOptions{settings.momentum, settings.weight_decay, settings.fused_optimiser});
     if (settings.precision == Precision::kFloat16) scaler_.emplace(device_);
   }
 
@@ -192,8 +193,9 @@ class TorchTrainer final : public Trainer {
     const auto wrong =
         std::find_if(labels.begin(), labels.end(), [&](std::int64_t l) { return l < 0 || l >= settings_.classes; });
     if (wrong != labels.end()) {
-      throw Error(ErrorKind::kInput, fmt::format("loading a batch: sample {} has label {}, the model has classes 0 to {}",
-                                                 wrong - labels.begin(), *wrong, settings_.classes - 1));
+      throw Error(ErrorKind::kInput,
+                  fmt::format("loading a batch: sample {} has label {}, the model has classes 0 to {}",
+                              wrong - labels.begin(), *wrong, settings_.classes - 1));
     }
   }
 
@@ -243,8 +245,8 @@ class TorchTrainer final : public Trainer {
     std::int64_t number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     if (error != std::errc() || end != text.data() + text.size() || number < 0) {
-      throw Error(ErrorKind::kInput,
-                  fmt::format("loading weights {}: {} is \"{}\", expected a step number", path.string(), kStepKey, text));
+      throw Error(ErrorKind::kInput, fmt::format("loading weights {}: {} is \"{}\", expected a step number",
+                                                 path.string(), kStepKey, text));
     }
     return number;
   }
@@ -268,9 +270,8 @@ class TorchTrainer final : public Trainer {
 std::unique_ptr<Trainer> make_trainer(const TrainSettings& settings) {
   check_settings(settings);
   (void)find_model(settings.model);
-  return translate_errors("making a trainer of " + settings.model, [&]() -> std::unique_ptr<Trainer> {
-    return std::make_unique<TorchTrainer>(settings);
-  });
+  return translate_errors("making a trainer of " + settings.model,
+                          [&]() -> std::unique_ptr<Trainer> { return std::make_unique<TorchTrainer>(settings); });
 }
 
 std::vector<ModelInfo> model_infos() {
