@@ -19,7 +19,9 @@ endif()
 add_library(unstarve_options INTERFACE)
 target_include_directories(unstarve_options INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(unstarve_options INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor>)
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor>
+  # std::string + const char* trips -Wrestrict falsely: GCC bug 105651.
+  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-Wno-restrict>)
 if(UNSTARVE_SANITIZE)
   target_compile_options(unstarve_options INTERFACE -fsanitize=${UNSTARVE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(unstarve_options INTERFACE -fsanitize=${UNSTARVE_SANITIZE})

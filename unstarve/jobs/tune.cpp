@@ -84,7 +84,7 @@ Report report_of(const std::vector<TuneResult>& results, const std::string& titl
 }
 
 std::string to_text(const TuneResult& result, int width) {
-  return fmt::format("{}\n{}  {}\n", result.ledger.title, to_table(result.ledger, width), result.verdict);
+  return to_table(result.ledger, width) + result.verdict + "\n";
 }
 
 std::string to_json(const TuneResult& result) {

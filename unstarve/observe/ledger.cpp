@@ -17,7 +17,7 @@ constexpr std::size_t kGap = 2;
 
 using Row = std::array<std::string, kColumns>;
 
-bool measured(const LedgerEntry& entry) { return entry.verdict != Verdict::kNotApplicable; }
+bool measured(const LedgerEntry& entry) { return entry.verdict == Verdict::kBase || entry.ratio.pairs > 0; }
 
 std::string marked_name(const LedgerEntry& entry) {
   std::string name = printable(entry.name);
@@ -118,17 +118,25 @@ std::string to_table(const Ledger& ledger, int width) {
 
   std::string table;
   if (!ledger.title.empty()) table += clip(printable(ledger.title), columns) + "\n";
+  std::vector<const Row*> below;
   for (const Row& row : rows) {
     std::string line = pad_right(clip(row[0], widths[0]), widths[0]);
     for (std::size_t i = 1; i + 1 < kColumns; ++i) {
       line += std::string(kGap, ' ');
       line += i == 6 ? pad_right(row[i], widths[i]) : pad_left(row[i], widths[i]);
     }
-    line += std::string(kGap, ' ') + row[7];
+    line += std::string(kGap, ' ');
+    if (text_width(line) + text_width(row[7]) <= columns) {
+      line += row[7];
+    } else {  // the word alone; its reason stands below the table
+      line += row[7].substr(0, row[7].find(':'));
+      below.push_back(&row);
+    }
     line = clip(line, columns);
     line.erase(line.find_last_not_of(' ') + 1);
     table += line + "\n";
   }
+  for (const Row* row : below) table += clip("  " + (*row)[0] + ": " + (*row)[7].substr((*row)[7].find(':') + 2), columns) + "\n";
   append_notes(ledger, columns, table);
   return table;
 }
