@@ -7,6 +7,7 @@
 #include "unstarve/core/file.h"
 #include "unstarve/observe/accelerator.h"
 #include "unstarve/pipeline/spec_yaml.h"
+#include "unstarve/train/trainer.h"
 
 namespace unstarve {
 namespace {
@@ -130,12 +131,17 @@ Settings default_settings(const std::string& path, const std::string& split, con
   train.device = device.starts_with("emulated:") ? "cpu" : device;
   train.channels_last = true;
   train.fused_optimiser = true;
+  // Where libtorch is absent nothing trains, and where the device is, making the trainer says so.
+  if (!libtorch_version().empty() && (train.device == "cpu" || libtorch_has_cuda()) &&
+      precision_supported(train.device, Precision::kBfloat16).supported)
+    train.precision = Precision::kBfloat16;
   PipelineSpec& pipeline = settings.pipeline;
   pipeline.source = {path, split};
   pipeline.operations = training_operations(train.image_size);
   pipeline.output = {ElementType::kUint8, Layout::kNhwc, thumbnails ? kCifar10Normalisation : kImagenetNormalisation};
   pipeline.batch.size = 256;
-  train.learning_rate = 0.1;
+  train.learning_rate = thumbnails ? 0.2 : 0.1;
+  train.label_smoothing = thumbnails ? 0.1 : 0;
   set_batch(settings, starting_batch(device, train.image_size));
   return settings;
 }

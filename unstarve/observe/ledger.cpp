@@ -136,7 +136,10 @@ std::string to_table(const Ledger& ledger, int width) {
     line.erase(line.find_last_not_of(' ') + 1);
     table += line + "\n";
   }
-  for (const Row* row : below) table += clip("  " + (*row)[0] + ": " + (*row)[7].substr((*row)[7].find(':') + 2), columns) + "\n";
+  for (const Row* row : below) {
+    const std::size_t colon = (*row)[7].find(": ");
+    if (colon != std::string::npos) table += clip("  " + (*row)[0] + ": " + (*row)[7].substr(colon + 2), columns) + "\n";
+  }
   append_notes(ledger, columns, table);
   return table;
 }
