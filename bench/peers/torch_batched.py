@@ -19,7 +19,10 @@ RING = 4  # batches in memory: those of our loader at its default prefetch
 
 
 def candidates(job):
-    return [{"way": way, "threads": job["cores"]} for way in ("rows", "gather", "shifts")]
+    # One thread too: a batch is so little work that waking others may cost more than they bring.
+    return [{"way": way, "threads": job["cores"]} for way in ("rows", "gather", "shifts")] + [
+        {"way": "rows", "threads": 1}
+    ]
 
 
 def batches(job, settings):
