@@ -58,7 +58,7 @@ Command train_command() {
            {"--minutes", "M", "", "how long to train"},
            {"--epochs", "N", "10 without --minutes", "how many passes"},
            {"--batch", "N", "256 up to 40 px, 32 above", "samples per step; scales the learning rate"},
-           {"--learning-rate", "R", "0.1 at batch 256; 0.2 up to 40 px", "its peak"},
+           {"--learning-rate", "R", "0.1 at batch 256", "its peak"},
            {"--precision", "NAME", "bfloat16 where the device has it, else float32", "float32, bfloat16 or float16"},
            {"--threads", "N", "all usable cores", "loader threads"},
            {"--prefetch", "N", "2", "batches made ahead"},

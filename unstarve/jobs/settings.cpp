@@ -140,7 +140,7 @@ Settings default_settings(const std::string& path, const std::string& split, con
   pipeline.operations = training_operations(train.image_size);
   pipeline.output = {ElementType::kUint8, Layout::kNhwc, thumbnails ? kCifar10Normalisation : kImagenetNormalisation};
   pipeline.batch.size = 256;
-  train.learning_rate = thumbnails ? 0.2 : 0.1;
+  train.learning_rate = 0.1;
   train.label_smoothing = thumbnails ? 0.1 : 0;
   set_batch(settings, starting_batch(device, train.image_size));
   return settings;

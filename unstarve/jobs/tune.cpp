@@ -75,6 +75,7 @@ Report report_of(const std::vector<TuneResult>& results, const std::string& titl
   for (const TuneResult& result : results) {
     ReportSection section;
     section.ledger = result.ledger;
+    section.total = result.total;
     section.before = result.before;
     section.after = result.after;
     section.verdict = result.verdict;

@@ -17,8 +17,6 @@ constexpr std::size_t kGap = 2;
 
 using Row = std::array<std::string, kColumns>;
 
-bool measured(const LedgerEntry& entry) { return entry.verdict == Verdict::kBase || entry.ratio.pairs > 0; }
-
 std::string marked_name(const LedgerEntry& entry) {
   std::string name = printable(entry.name);
   if (entry.affects_learning) name += " *";

@@ -42,6 +42,11 @@ struct Ledger {
   std::vector<LedgerEntry> entries;
 };
 
+// Whether the entry has figures: the base, and every rung that was run at all.
+[[nodiscard]] inline bool measured(const LedgerEntry& entry) noexcept {
+  return entry.verdict == Verdict::kBase || entry.ratio.pairs > 0;
+}
+
 // Kept when interval.low > 1; undecided with fewer than kMinPairs pairs; else reverted.
 [[nodiscard]] Verdict judge(const RatioInterval& interval) noexcept;
 

@@ -120,10 +120,14 @@ void Loader::State::work(StageCounters::Worker& own) {
     std::size_t failure_index = 0;
     StageTotals totals;
     const std::int64_t start = steady_clock().now_ns();
-    for (std::size_t i = claim->first; i < claim->first + claim->count && !failure; ++i) {
+    const std::size_t end = claim->first + claim->count;
+    std::uint64_t next_id = epoch->id(slot.batch, claim->first);
+    for (std::size_t i = claim->first; i < end && !failure; ++i) {
+      const std::uint64_t id = next_id;
+      if (i + 1 < end) plan.dataset->will_read(next_id = epoch->id(slot.batch, i + 1));
       const bool time_it = sample_ns > kAlwaysTimedNs || ran++ % kTimedEvery == 0;
       try {
-        run_sample(worker, slot, i, epoch->id(slot.batch, i), totals, time_it);
+        run_sample(worker, slot, i, id, totals, time_it);
       } catch (const Error& error) {
         failure = error;
       } catch (const std::bad_alloc&) {

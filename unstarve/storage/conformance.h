@@ -141,6 +141,12 @@ inline void check_dataset(const DatasetUnderTest& test, std::uint64_t many = 23)
   RecordBuffer reused;
   for (const std::uint64_t id : ids) CHECK(read_copy(*data, id, reused) == expected[id]);
 
+  // A hint changes nothing, whatever is read after it.
+  for (const std::uint64_t id : ids) {
+    data->will_read(id);
+    CHECK(read_copy(*data, ids.front(), reused) == expected[ids.front()]);
+  }
+
   // Several at once equal one by one, also when an id comes twice.
   ids.push_back(ids.front());
   std::vector<RecordBuffer> records(ids.size());

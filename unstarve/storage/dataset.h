@@ -63,6 +63,10 @@ class Dataset {
   // Several at once, for formats that can join or overlap the requests; ids and records are equally long.
   virtual void read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const;
 
+  // A hint that record `id` is read next by this thread: formats whose records lie in memory bring them to the cache.
+  // Never fails, never blocks; nothing unless overridden.
+  virtual void will_read(std::uint64_t id) const noexcept { (void)id; }
+
   // Index of the first field of `kind`, -1 if none.
   [[nodiscard]] int field_index(FieldKind kind) const;
 };

@@ -43,7 +43,7 @@ std::string ladder_in_words(const Ledger& ledger) {
   std::string words = "Samples per second by step:";
   for (const LedgerEntry& entry : ledger.entries) {
     words += " " + entry.name + " ";
-    if (entry.verdict != Verdict::kNotApplicable) words += format_rate(entry.samples_per_s) + ", ";
+    if (measured(entry)) words += format_rate(entry.samples_per_s) + ", ";
     words += std::string(to_string(entry.verdict)) + ";";
   }
   return words;
@@ -60,11 +60,15 @@ std::string tile(const std::string& value, const std::string& label) {
   return fmt::format("<div class=\"tile\"><b>{}</b><span>{}</span></div>\n", escape_html(value), escape_html(label));
 }
 
-std::string ladder_tiles(const Ledger& ledger) {
+std::string ladder_tiles(const Ledger& ledger, const std::optional<RatioInterval>& total) {
   const LedgerEntry* const last = final_entry(ledger);
   if (base_entry(ledger) == nullptr || last == nullptr) return {};
   std::string html = "<div class=\"tiles\">\n";
-  html += tile(fmt::format("{:.2f} ×", last->relative), "the base");
+  // The winner measured against the base once more tells more than the product of the rungs.
+  if (total)
+    html += tile(fmt::format("{:.2f} ×", total->ratio), fmt::format("the base [{:.2f}, {:.2f}]", total->low, total->high));
+  else
+    html += tile(fmt::format("{:.2f} ×", last->relative), "the base");
   html += tile(gain_text(ledger), "before and after");
   const int kept = count(ledger, Verdict::kKept);
   const int tried = kept + count(ledger, Verdict::kReverted) + count(ledger, Verdict::kUndecided);
@@ -116,7 +120,7 @@ std::string section_html(const ReportSection& section, std::size_t index) {
   std::string html = fmt::format("<section id=\"part-{}\">\n<h2>{}</h2>\n", index + 1, escape_html(title_of(section)));
   if (!section.verdict.empty()) html += fmt::format("<p class=\"verdict\">{}</p>\n", escape_html(section.verdict));
   if (!section.ledger.entries.empty()) {
-    html += ladder_tiles(section.ledger);
+    html += ladder_tiles(section.ledger, section.total);
     html += chart("ladder", index, "Samples per second, step by step", ladder_in_words(section.ledger));
     html += ladder_table(section.ledger);
   }

@@ -18,6 +18,7 @@ namespace unstarve {
 
 struct ReportSection {
   Ledger ledger;                        // may have no entries (a bench)
+  std::optional<RatioInterval> total;   // winner against base, measured on its own
   std::optional<Profile> before;        // base settings' run
   std::optional<Profile> after;         // winning settings' run
   std::optional<BenchFigures> figures;

@@ -90,7 +90,7 @@ std::string ladder_table(const Ledger& ledger) {
   for (const LedgerEntry& entry : ledger.entries) {
     std::vector<std::string> cells(8);
     cells[0] = name_cell(entry);
-    if (entry.verdict != Verdict::kNotApplicable) {
+    if (measured(entry)) {
       cells[1] = entry.batch > 0 ? std::to_string(entry.batch) : "";
       cells[2] = entry.memory_bytes > 0 ? format_bytes(entry.memory_bytes) : "";
       cells[3] = ms_text(entry.step_ms);

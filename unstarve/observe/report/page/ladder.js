@@ -1,14 +1,18 @@
 // The ladder: a bar per step, from 0, its verdict told by colour, fill and sign. A tick marks the step before as it was
 // measured beside this one, the whisker is the 95 % interval of the ratio laid on that tick.
 const SIGNS = { base: "•", kept: "✓", reverted: "↩", undecided: "?", absent: "–" };
-const ABSENT = "not applicable";
+
+// Without figures: it does not apply, or its time never came.
+function absent(rung) {
+  return rung.status !== "base" && rung.pairs === 0;
+}
 
 function lookOf(rung) {
-  return rung.status === ABSENT ? "absent" : rung.status;
+  return absent(rung) ? "absent" : rung.status;
 }
 
 function compared(rung) {
-  return rung.status !== "base" && rung.status !== ABSENT && rung.pairs > 1;
+  return rung.status !== "base" && rung.pairs > 1;
 }
 
 function ratioText(rung) {
@@ -19,14 +23,14 @@ function ratioText(rung) {
 function rungFigures(row, rung, look, narrow, width, right, y) {
   const soft = { y, class: `verdict-${look}` };
   if (narrow) {
-    const words = rung.status === ABSENT ? ABSENT : `${rate(rung.samples_per_s)}  ${ratioText(rung)}`.trim();
+    const words = absent(rung) ? rung.status : `${rate(rung.samples_per_s)}  ${ratioText(rung)}`.trim();
     const text = svg("text", { ...soft, x: width, "text-anchor": "end" }, row, `${SIGNS[look]} ${words}`);
     return text.getComputedTextLength() + 12;
   }
   const start = width - right + 12;
   svg("text", { ...soft, x: start }, row, SIGNS[look]);
-  if (rung.status === ABSENT) {
-    svg("text", { ...soft, x: start + 16 }, row, ABSENT);
+  if (absent(rung)) {
+    svg("text", { ...soft, x: start + 16 }, row, rung.status);
   } else {
     const figure = rate(rung.samples_per_s);
     svg("text", { ...soft, x: start + 72, "text-anchor": "end" }, row, figure).classList.add("strong");
@@ -81,7 +85,7 @@ function drawLadder(box, section, width, index) {
   const right = narrow ? 8 : 142;
   const top = 4;
   const bottom = top + rungs.length * pitch;
-  const reach = Math.max(...rungs.map((rung) => rung.status === ABSENT ? 0
+  const reach = Math.max(...rungs.map((rung) => absent(rung) ? 0
     : Math.max(rung.samples_per_s, (rung.high ?? 0) * rung.samples_per_s / rung.ratio)), 1e-9);
   const span = width - left - right - 1;
   const x = (value) => left + 0.5 + span * Math.min(1, value / reach);
