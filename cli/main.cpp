@@ -58,8 +58,8 @@ struct Binding {
 void bind(CLI::App& root, Binding& binding) {
   const Command& command = *binding.command;
   CLI::App* app = root.add_subcommand(command.name, command.summary);
-  app->description(std::string(command.summary) + "\n\n" + command.description);
-  app->footer("\nExample:\n" + std::string(command.example));
+  // The list of verbs shows the summary alone; the description stands in the verb's own help.
+  app->footer("\n" + std::string(command.description) + "\n\nExample:\n" + command.example);
   for (const Option& option : command.options) {
     std::string help = option.help;
     if (option.fallback[0] != '\0') help += fmt::format(" [{}]", option.fallback);

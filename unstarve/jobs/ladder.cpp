@@ -40,7 +40,10 @@ Measured build(const Settings& settings, const std::shared_ptr<const Dataset>& d
   measured.rig->run(0, 1);  // allocations, primitives' caches, page faults
   const Block block = measured.rig->run(0, 2);
   measured.step_s = static_cast<double>(block.wall_ns) / 1e9 / static_cast<double>(block.steps);
-  measured.memory_bytes = target.cuda() ? measured.rig->trainer()->peak_memory_bytes() : probe.peak_growth_bytes();
+  if (target.cuda())
+    measured.memory_bytes = measured.rig->trainer()->peak_memory_bytes();
+  else if (probe.exact())  // otherwise unknown, and shown as such: the process's whole peak would be another figure
+    measured.memory_bytes = probe.peak_growth_bytes();
   return measured;
 }
 

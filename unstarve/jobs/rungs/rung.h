@@ -22,8 +22,8 @@ struct RungContext {
   MachineFacts machine;
   bool encoded = false;         // samples need decoding
   std::uint64_t samples = 0;    // in the data set
-  // The loader's and the network's own rate under the current settings: what a rung with many candidates starts from.
-  bool has_network() const { return !target.emulated(); }
+  // An emulated accelerator only takes time.
+  [[nodiscard]] bool has_network() const { return !target.emulated(); }
 };
 
 struct Candidate {
