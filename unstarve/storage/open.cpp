@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cerrno>
-#include <filesystem>
 
 #include "unstarve/core/error.h"
 #include "unstarve/storage/cifar.h"
@@ -29,30 +28,7 @@ std::string known_formats() {
   return text;
 }
 
-std::string describe_names(const std::vector<std::string>& names, const char* one, const char* many) {
-  constexpr std::size_t kShown = 5;
-  std::string text = std::to_string(names.size()) + " " + (names.size() == 1 ? one : many);
-  for (std::size_t i = 0; i < names.size() && i < kShown; ++i) text += (i == 0 ? " (" : ", ") + names[i];
-  if (names.size() > kShown) text += ", ...";
-  return names.empty() ? text : text + ")";
-}
-
 }  // namespace
-
-std::string describe(const FolderListing& listing) {
-  return describe_names(listing.folders, "folder", "folders") + ", " + describe_names(listing.files, "file", "files");
-}
-
-Source look_at(const std::string& text) {
-  Source source{text, false, false, {}};
-  std::error_code failed;
-  const std::filesystem::file_status status = std::filesystem::status(text, failed);
-  if (failed && status.type() == std::filesystem::file_type::none) throw io_error("open", text, failed.value());
-  source.exists = std::filesystem::exists(status);
-  source.folder = std::filesystem::is_directory(status);
-  if (source.folder) source.listing = list_folder(text);
-  return source;
-}
 
 std::shared_ptr<const Dataset> open_dataset(const std::string& path, const std::string& split) {
   if (path.empty()) throw Error(ErrorKind::kArgument, "open: the path of the data set is empty");
@@ -66,8 +42,13 @@ std::shared_ptr<const Dataset> open_dataset(const std::string& path, const std::
     }
     chosen = &format;
   }
-  if (chosen != nullptr) return chosen->open(source, split);
-  if (!source.exists) throw io_error("open", path, ENOENT);
+  if (chosen != nullptr) {
+    if (!chosen->takes_options && !source.options.empty()) {
+      throw Error(ErrorKind::kArgument, "open " + path + ": " + chosen->name + " has no options behind '#'");
+    }
+    return chosen->open(source, split);
+  }
+  if (!source.exists && source.files.empty()) throw io_error("open", path, ENOENT);
   if (!source.folder) {
     throw Error(ErrorKind::kInput, "open " + path + ": a file of no known format; known: " + known_formats());
   }

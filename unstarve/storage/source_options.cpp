@@ -6,8 +6,8 @@
 
 namespace unstarve {
 
-SourceOptions::SourceOptions(const std::string& text) : text_(text) {
-  const std::size_t colon = text.find(':');
+SourceOptions::SourceOptions(const std::string& text, char separator) : text_(text) {
+  const std::size_t colon = text.find(separator);
   if (colon == std::string::npos) return;
   std::string rest = text.substr(colon + 1);
   while (!rest.empty()) {
@@ -39,6 +39,18 @@ std::uint64_t SourceOptions::take(const std::string& key, std::uint64_t otherwis
                                           std::to_string(high));
   }
   return number;
+}
+
+std::string SourceOptions::take_text(const std::string& key, const std::string& otherwise) {
+  known_ += (known_.empty() ? "" : ", ") + key;
+  const auto found = values_.find(key);
+  if (found == values_.end()) return otherwise;
+  const std::string value = found->second;
+  values_.erase(found);
+  if (value.empty()) {
+    throw Error(ErrorKind::kArgument, "open " + text_ + ": option " + key + " is empty, expected a value");
+  }
+  return value;
 }
 
 void SourceOptions::refuse_rest() const {

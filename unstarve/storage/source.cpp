@@ -1,0 +1,131 @@
+// What lies at a path, looked at once for all formats, and which of its files make up a split.
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <filesystem>
+#include <set>
+
+#include "unstarve/core/error.h"
+#include "unstarve/storage/format.h"
+#include "unstarve/storage/shard_list.h"
+
+namespace unstarve {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<std::string_view, 8> kSplits = {"train", "training", "test",       "testing",
+                                                     "val",   "valid",    "validation", "dev"};
+
+std::string describe_names(const std::vector<std::string>& names, const char* one, const char* many) {
+  constexpr std::size_t kShown = 5;
+  std::string text = std::to_string(names.size()) + " " + (names.size() == 1 ? one : many);
+  for (std::size_t i = 0; i < names.size() && i < kShown; ++i) text += (i == 0 ? " (" : ", ") + names[i];
+  if (names.size() > kShown) text += ", ...";
+  return names.empty() ? text : text + ")";
+}
+
+fs::file_status status_of(const std::string& path) {
+  std::error_code failed;
+  const fs::file_status status = fs::status(path, failed);
+  if (failed && status.type() == fs::file_type::none) throw io_error("open", path, failed.value());
+  return status;
+}
+
+// Parts "path#key=value" unless that is the name of a file.
+void part_options(Source& source) {
+  source.path = source.text;
+  const std::size_t mark = source.text.rfind('#');
+  if (mark == std::string::npos || (!is_url(source.text) && fs::exists(status_of(source.text)))) return;
+  source.path = source.text.substr(0, mark);
+  source.options = SourceOptions(source.text, '#');
+}
+
+// The first file that has a byte: shards may be empty.
+void look_at_first(Source& source) {
+  for (const std::string& file : source.files) {
+    source.first = open_bytes(file);
+    if (source.first->size() > 0) break;
+  }
+  source.head.resize(static_cast<std::size_t>(std::min<std::uint64_t>(kHeadBytes, source.first->size())));
+  source.first->read(0, source.head);
+  source.content = inflate_head(source.head, kHeadBytes);
+  if (source.content.empty()) {
+    source.content = source.head;
+  } else {
+    source.compression = detect_compression(source.head);
+  }
+}
+
+// The words of a file name, which anything but letters parts: "x-train.tfrecord-00000-of-8" has x, train, tfrecord, of.
+bool has_word(std::string_view name, std::string_view word) {
+  const auto letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
+  for (std::size_t at = name.find(word); at != std::string_view::npos; at = name.find(word, at + 1)) {
+    const bool begins = at == 0 || !letter(name[at - 1]);
+    const bool ends = at + word.size() == name.size() || !letter(name[at + word.size()]);
+    if (begins && ends) return true;
+  }
+  return false;
+}
+
+std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+void keep_split(std::vector<std::string>& files, const Source& source, const std::string& split) {
+  std::set<std::string_view> present;
+  for (const std::string& file : files) {
+    for (const std::string_view known : kSplits) {
+      if (has_word(base_name(file), known)) present.insert(known);
+    }
+  }
+  std::string splits;
+  for (const std::string_view known : present) splits += (splits.empty() ? "" : ", ") + std::string(known);
+  if (split.empty()) {
+    if (!source.folder || present.size() < 2) return;
+    throw Error(ErrorKind::kInput, "open " + source.text + ": it holds the splits " + splits + "; choose one of them");
+  }
+  std::erase_if(files, [&](const std::string& file) { return !has_word(base_name(file), split); });
+  if (!files.empty()) return;
+  throw Error(ErrorKind::kArgument, "open " + source.text + ": no file of the split '" + split + "', " +
+                                        (splits.empty() ? "its file names tell none" : "it has " + splits));
+}
+
+}  // namespace
+
+std::string describe(const FolderListing& listing) {
+  return describe_names(listing.folders, "folder", "folders") + ", " + describe_names(listing.files, "file", "files");
+}
+
+Source look_at(const std::string& text) {
+  Source source;
+  source.text = text;
+  part_options(source);
+  if (!is_url(source.path)) {
+    const fs::file_status status = status_of(source.path);
+    source.exists = fs::exists(status);
+    source.folder = fs::is_directory(status);
+  }
+  if (source.folder) {
+    source.listing = list_folder(source.path);
+  } else if (source.exists || is_url(source.path) || is_pattern(source.path)) {
+    source.files = list_shards(source.path);
+    look_at_first(source);
+  }
+  return source;
+}
+
+std::vector<Shard> choose_shards(const Source& source, const std::string& split,
+                                 bool (*is_shard)(std::string_view name)) {
+  std::vector<std::string> files = source.files;
+  for (const std::string& name : source.listing.files) {
+    if (is_shard(name)) files.push_back((fs::path(source.path) / name).string());
+  }
+  keep_split(files, source, split);
+  std::vector<Shard> shards;
+  for (std::string& file : files) {
+    const bool first = source.first != nullptr && file == source.first->name();
+    shards.push_back({std::move(file), first ? source.first : nullptr});
+  }
+  return shards;
+}
+
+}  // namespace unstarve
