@@ -1,5 +1,5 @@
 // Any bytes as an index sidecar. Checksums hide what lies behind them from a fuzzer, so the input is read twice: as it
-// is, and with the checksums of header, sections, records and tables put right.
+// is, and with the checksums of header, sections, records, blobs and parts put right.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -20,8 +20,15 @@ void read_everything(std::span<const std::uint8_t> bytes) {
   std::uint64_t sum = 0;
   try {
     const IndexView view(bytes, "fuzz");
+    try {
+      sum += view.part("classes").value_or(bytes.first(0)).size();
+    } catch (const Error&) {
+    }
     for (std::uint64_t id = 0; id < view.size(); ++id) {
-      sum += view.record(id).offset + view.record(id).height;
+      try {
+        sum += view.record(id).offset + view.record(id).height;
+      } catch (const Error&) {
+      }
       for (int kind = 0; kind < static_cast<int>(view.blob_names().size()); ++kind) {
         try {
           for (const std::uint8_t byte : view.blob(kind, id)) sum += byte;
@@ -39,6 +46,30 @@ void put(std::vector<std::uint8_t>& bytes, std::size_t at, std::uint64_t value, 
   for (std::size_t i = 0; i < width; ++i, value >>= 8) bytes[at + i] = static_cast<std::uint8_t>(value);
 }
 
+void mend_records(std::vector<std::uint8_t>& bytes, std::size_t at, std::span<const std::uint8_t> section,
+                  std::uint64_t count) {
+  for (std::uint64_t block = 0; block * kBlockRecords < count; ++block) {
+    const std::uint64_t begin = block * kBlockRecords * kRecordBytes;
+    const std::uint64_t length = std::min<std::uint64_t>(kBlockRecords, count - block * kBlockRecords) * kRecordBytes;
+    const std::uint64_t crc = count * kRecordBytes + block * kBlockCrcBytes;
+    if (count > section.size() || begin + length > section.size() || crc + kBlockCrcBytes > section.size()) return;
+    put(bytes, at + crc, crc32(section.subspan(begin, length)), kBlockCrcBytes);
+  }
+}
+
+void mend_blobs(std::vector<std::uint8_t>& bytes, std::size_t at, std::span<const std::uint8_t> section,
+                std::uint64_t count) {
+  for (std::uint64_t id = 0; id < count && (id + 1) * kBlobEntryBytes <= section.size(); ++id) {
+    const auto entry = section.subspan(id * kBlobEntryBytes, kBlobEntryBytes);
+    const auto blobs = section.subspan(std::min<std::uint64_t>(count, section.size() / kBlobEntryBytes) * kBlobEntryBytes);
+    const std::uint64_t begin = load_little<std::uint64_t>(entry.data());
+    const std::uint32_t length = load_little<std::uint32_t>(entry.data() + 8);
+    if (begin > blobs.size() || length > blobs.size() - begin) continue;
+    put(bytes, at + id * kBlobEntryBytes + kBlobCheckedBytes,
+        crc32(blobs.subspan(begin, length), crc32(entry.first(kBlobCheckedBytes))), 4);
+  }
+}
+
 void mend_checksums(std::vector<std::uint8_t>& bytes) {
   if (bytes.size() < kHeaderBytes) return;
   const std::span<const std::uint8_t> all(bytes);
@@ -51,12 +82,14 @@ void mend_checksums(std::vector<std::uint8_t>& bytes) {
   for (std::size_t i = 0; i < sections; ++i) {
     const std::size_t entry = kHeaderBytes + i * kSectionBytes;
     const std::uint64_t offset = load_little<std::uint64_t>(bytes.data() + entry + 24);
-    std::uint64_t length = load_little<std::uint64_t>(bytes.data() + entry + 32);
+    const std::uint64_t length = load_little<std::uint64_t>(bytes.data() + entry + 32);
     if (offset > bytes.size() || length > bytes.size() - offset) continue;
-    if (load_little<std::uint32_t>(bytes.data() + entry + 44) == kBlobsKind && count <= length / kBlobEntryBytes) {
-      length = count * kBlobEntryBytes;
+    const auto section = all.subspan(offset, length);
+    switch (load_little<std::uint32_t>(bytes.data() + entry + 44)) {
+      case kRecordsKind: mend_records(bytes, offset, section, count); break;
+      case kBlobsKind: mend_blobs(bytes, offset, section, count); break;
+      default: put(bytes, entry + 40, crc32(section), 4);
     }
-    put(bytes, entry + 40, crc32(all.subspan(offset, length)), 4);
   }
   put(bytes, 48, crc32(all.subspan(kHeaderBytes, sections * kSectionBytes)), 4);
   put(bytes, 52, crc32(all.first(52)), 4);

@@ -22,7 +22,8 @@ bool has_magic(std::span<const std::uint8_t> bytes) {
 }  // namespace
 
 void IndexView::damaged(std::uint64_t offset, const std::string& what) const {
-  throw Error(ErrorKind::kInput, "read index " + name_ + ": damaged at offset " + std::to_string(offset) + ": " + what);
+  throw Error(ErrorKind::kInput, "read index " + name_ + ": damaged at offset " + std::to_string(offset) + ": " + what +
+                                     "; delete it, it is made again");
 }
 
 IndexView::IndexView(std::span<const std::uint8_t> bytes, std::string name) : bytes_(bytes), name_(std::move(name)) {
@@ -44,7 +45,7 @@ IndexView::IndexView(std::span<const std::uint8_t> bytes, std::string name) : by
   }
   // Every record takes at least its own 32 bytes: bounds every product below.
   if (count_ > bytes.size() / kRecordBytes) damaged(16, std::to_string(count_) + " records do not fit into the file");
-  if (sections > (bytes.size() - kHeaderBytes) / kSectionBytes) {
+  if (sections > kMaxSections || sections > (bytes.size() - kHeaderBytes) / kSectionBytes) {
     damaged(12, std::to_string(sections) + " sections do not fit into the file");
   }
   const auto table = bytes.subspan(kHeaderBytes, sections * kSectionBytes);
@@ -66,35 +67,51 @@ void IndexView::add_section(std::uint32_t number, std::span<const std::uint8_t> 
     damaged(at, "section '" + name + "' lies outside of the file");
   }
   const auto section = bytes_.subspan(offset, length);
+  const auto is_part = [&](const Part& part) { return part.name == name; };
+  if (blob_kind(name) >= 0 || std::any_of(parts_.begin(), parts_.end(), is_part)) {
+    damaged(at, "two sections '" + name + "'");
+  }
   if (kind == kRecordsKind) {
-    if (has_records_ || length != count_ * kRecordBytes) {
-      damaged(at, "records take " + std::to_string(length) + " bytes, expected one section of " +
-                      std::to_string(count_ * kRecordBytes));
-    }
-    if (crc32(section) != crc) damaged(offset, "checksum of the records");
-    has_records_ = true;
-    records_ = section;
+    add_records(at, section);
   } else if (kind == kBlobsKind) {
-    if (blob_kind(name) >= 0) damaged(at, "two sections '" + name + "'");
-    if (length / kBlobEntryBytes < count_) damaged(at, "section '" + name + "' is shorter than its table");
-    const auto table = section.first(count_ * kBlobEntryBytes);
-    const auto blobs = section.subspan(table.size());
-    if (crc32(table) != crc) damaged(offset, "checksum of the table of '" + name + "'");
-    for (std::uint64_t id = 0; id < count_; ++id) {
-      const std::uint64_t start = load_little<std::uint64_t>(table.data() + id * kBlobEntryBytes);
-      const std::uint32_t blob_length = load_little<std::uint32_t>(table.data() + id * kBlobEntryBytes + 8);
-      if (start > blobs.size() || blob_length > blobs.size() - start) {
-        damaged(offset + id * kBlobEntryBytes,
-                "'" + name + "' of record " + std::to_string(id) + " lies outside of it");
-      }
-    }
-    blobs_.push_back({name, table, blobs});
+    add_blobs(at, name, section);
+  } else if (kind == kPartKind) {
+    parts_.push_back({name, section, crc});
   } else {
     damaged(at, "section '" + name + "' of unknown kind " + std::to_string(kind));
   }
 }
 
+void IndexView::add_records(std::uint64_t at, std::span<const std::uint8_t> section) {
+  const std::uint64_t blocks = (count_ + kBlockRecords - 1) / kBlockRecords;
+  const std::uint64_t expected = count_ * kRecordBytes + blocks * kBlockCrcBytes;
+  if (has_records_ || section.size() != expected) {
+    damaged(at, "records take " + std::to_string(section.size()) + " bytes, expected one section of " +
+                    std::to_string(expected));
+  }
+  has_records_ = true;
+  records_ = section.first(count_ * kRecordBytes);
+  block_crcs_ = section.subspan(records_.size());
+  checked_ = std::vector<std::atomic<bool>>(blocks);
+}
+
+void IndexView::add_blobs(std::uint64_t at, const std::string& name, std::span<const std::uint8_t> section) {
+  if (section.size() / kBlobEntryBytes < count_) damaged(at, "section '" + name + "' is shorter than its table");
+  blobs_.push_back({name, section.first(count_ * kBlobEntryBytes), section.subspan(count_ * kBlobEntryBytes)});
+}
+
+void IndexView::check_block(std::uint64_t block) const {
+  if (checked_[block].load(std::memory_order_relaxed)) return;
+  const std::size_t begin = block * kBlockRecords * kRecordBytes;
+  const auto bytes = records_.subspan(begin, std::min(kBlockRecords * kRecordBytes, records_.size() - begin));
+  if (crc32(bytes) != load_little<std::uint32_t>(block_crcs_.data() + block * kBlockCrcBytes)) {
+    damaged(static_cast<std::uint64_t>(bytes.data() - bytes_.data()), "checksum of the records");
+  }
+  checked_[block].store(true, std::memory_order_relaxed);
+}
+
 IndexRecord IndexView::record(std::uint64_t id) const {
+  check_block(id / kBlockRecords);
   const std::uint8_t* const p = records_.data() + id * kRecordBytes;
   return {load_little<std::uint64_t>(p),     load_little<std::uint64_t>(p + 8),  load_little<std::uint32_t>(p + 16),
           load_little<std::int32_t>(p + 20), load_little<std::uint32_t>(p + 24), load_little<std::uint32_t>(p + 28)};
@@ -116,12 +133,35 @@ int IndexView::blob_kind(std::string_view name) const {
 std::span<const std::uint8_t> IndexView::blob(int kind, std::uint64_t id) const {
   const Blobs& blobs = blobs_[static_cast<std::size_t>(kind)];
   const std::uint8_t* const entry = blobs.table.data() + id * kBlobEntryBytes;
-  const auto found = blobs.bytes.subspan(load_little<std::uint64_t>(entry), load_little<std::uint32_t>(entry + 8));
-  if (crc32(found) != load_little<std::uint32_t>(entry + 12)) {
-    damaged(static_cast<std::uint64_t>(found.data() - bytes_.data()),
-            "checksum of '" + blobs.name + "' of record " + std::to_string(id));
+  const std::uint64_t begin = load_little<std::uint64_t>(entry);
+  const std::uint32_t length = load_little<std::uint32_t>(entry + 8);
+  const std::string what = "'" + blobs.name + "' of record " + std::to_string(id);
+  if (begin > blobs.bytes.size() || length > blobs.bytes.size() - begin) {
+    damaged(static_cast<std::uint64_t>(entry - bytes_.data()), what + " lies outside of its section");
+  }
+  const auto found = blobs.bytes.subspan(begin, length);
+  if (crc32(found, crc32({entry, kBlobCheckedBytes})) != load_little<std::uint32_t>(entry + kBlobCheckedBytes)) {
+    damaged(static_cast<std::uint64_t>(found.data() - bytes_.data()), "checksum of " + what);
   }
   return found;
+}
+
+std::optional<std::span<const std::uint8_t>> IndexView::unchecked_part(std::string_view name) const {
+  for (const Part& part : parts_) {
+    if (part.name == name) return part.bytes;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::span<const std::uint8_t>> IndexView::part(std::string_view name) const {
+  for (const Part& part : parts_) {
+    if (part.name != name) continue;
+    if (crc32(part.bytes) != part.crc) {
+      damaged(static_cast<std::uint64_t>(part.bytes.data() - bytes_.data()), "checksum of '" + part.name + "'");
+    }
+    return part.bytes;
+  }
+  return std::nullopt;
 }
 
 IndexReading read_index(const fs::path& path, const Fingerprint& expected) {

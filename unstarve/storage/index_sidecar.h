@@ -4,7 +4,7 @@
 // It holds where each record lies, its label and size, and any number of named blobs per record (the bit positions in a
 // JPEG, say). It is a cache: when it is missing, stale or damaged it is made again, and nothing else depends on it.
 //
-// Layout, version 1, all numbers little-endian, all sections aligned to 8:
+// Layout, version 2, all numbers little-endian, all sections aligned to 8:
 //
 //   0   magic "UNSTIDX\n"                     8 bytes
 //   8   version                               u32
@@ -16,22 +16,26 @@
 //   48  CRC-32 of the section table           u32
 //   52  CRC-32 of bytes 0..51                 u32
 //   56  section table, 48 bytes each:
-//         name, ended and filled by NUL       24 bytes   "records", or the name of a kind of blob
+//         name, ended and filled by NUL       24 bytes   "records", or the name of a kind of blob or of a part
 //         offset from the file's start        u64
 //         bytes                               u64
-//         CRC-32 of the part that is checked  u32        records: all of it; blobs: the table
-//         kind                                u32        1 records, 2 blobs
+//         CRC-32                              u32        parts: of all bytes; else 0
+//         kind                                u32        1 records, 2 blobs, 3 part
 //   ..  records, 32 bytes each:  offset u64 | length u64 | file u32 | label i32 | width u32 | height u32
-//   ..  blobs:  a table of 16 bytes per record:  offset from the table's end u64 | length u32 | CRC-32 u32,
-//               then the blobs' bytes; length 0 means that the record has none
+//         then the CRC-32 of every 1,024 records (of the rest, for the last), u32 each
+//   ..  blobs:  a table of 16 bytes per record:  offset from the table's end u64 | length u32 |
+//         CRC-32 of the 12 bytes before and of the blob u32;  then the blobs' bytes; length 0: the record has none
+//   ..  part:   bytes that concern all records: class names, seek points
 //
-// Ownership: IndexSidecar owns the map of the file; blob() and the bytes it gives borrow from it.
-// Threads:   read-only after opening.
-// Failure:   read_index() tells missing, stale and damaged apart as values; blob() throws Error(kInput) for damaged
-//            bytes.
-// Cost:      opening checks everything but the blobs' bytes, which are checked one by one when they are asked for.
+// Ownership: IndexSidecar owns the map of the file; what blob() and part() give borrows from it.
+// Threads:   may be called by any number of threads.
+// Failure:   read_index() tells missing, stale and damaged apart as values; record(), blob() and part() throw
+//            Error(kInput) for damage.
+// Cost:      opening looks at the header and the section table only, so it takes the same time for any number of records;
+//            records are checked 1,024 at a time when one of them is first asked for, blobs and parts at every call.
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -44,7 +48,7 @@
 
 namespace unstarve {
 
-inline constexpr std::uint32_t kIndexVersion = 1;
+inline constexpr std::uint32_t kIndexVersion = 2;
 inline constexpr std::size_t kIndexNameBytes = 24;  // with at least one NUL
 
 // What tells that a data set is still the one that was indexed.
@@ -72,12 +76,22 @@ struct IndexBlobs {
   std::vector<std::vector<std::uint8_t>> blobs;  // one per record, empty for none
 };
 
-// Throws Error(kArgument) for names that are not allowed or come twice, or blobs that are not one per record or over
-// 4 GiB; Error(kIo) when writing fails, and then nothing is left under `path`.
-void write_index(const std::filesystem::path& path, const Fingerprint& fingerprint,
-                 std::span<const IndexRecord> records, std::span<const IndexBlobs> blobs = {});
+struct IndexPart {
+  std::string name;  // as of blobs, and no blobs' name
+  std::string bytes;
+};
 
-// The bytes of an index, checked. Borrows them: parsing and owning are apart so that the parser can be fuzzed.
+// The bytes of a sidecar. Throws Error(kArgument) for names that are not allowed or come twice, or blobs that are not one
+// per record or over 4 GiB.
+[[nodiscard]] std::string index_bytes(const Fingerprint& fingerprint, std::span<const IndexRecord> records,
+                                      std::span<const IndexBlobs> blobs = {}, std::span<const IndexPart> parts = {});
+
+// Throws as index_bytes(), and Error(kIo) when writing fails; then nothing is left under `path`.
+void write_index(const std::filesystem::path& path, const Fingerprint& fingerprint,
+                 std::span<const IndexRecord> records, std::span<const IndexBlobs> blobs = {},
+                 std::span<const IndexPart> parts = {});
+
+// The bytes of an index. Borrows them: parsing and owning are apart so that the parser can be fuzzed.
 class IndexView {
  public:
   // Throws Error(kInput) for damage; `name` stands for the file in messages.
@@ -85,13 +99,17 @@ class IndexView {
 
   [[nodiscard]] const Fingerprint& fingerprint() const { return fingerprint_; }
   [[nodiscard]] std::uint64_t size() const { return count_; }
-  // Precondition: id < size().
+  // Precondition: id < size(). Throws Error(kInput).
   [[nodiscard]] IndexRecord record(std::uint64_t id) const;
   [[nodiscard]] std::vector<std::string> blob_names() const;
   // Number of the kind of blob for blob(), -1 if the file has none of that name.
   [[nodiscard]] int blob_kind(std::string_view name) const;
   // Precondition: 0 <= kind < blob_names().size(), id < size(). Empty when the record has none. Throws Error(kInput).
   [[nodiscard]] std::span<const std::uint8_t> blob(int kind, std::uint64_t id) const;
+  // The part of that name, nothing if there is none. Throws Error(kInput).
+  [[nodiscard]] std::optional<std::span<const std::uint8_t>> part(std::string_view name) const;
+  // The same without a look at its checksum, for parts that are large and check themselves piece by piece.
+  [[nodiscard]] std::optional<std::span<const std::uint8_t>> unchecked_part(std::string_view name) const;
 
  private:
   struct Blobs {
@@ -99,7 +117,15 @@ class IndexView {
     std::span<const std::uint8_t> table;
     std::span<const std::uint8_t> bytes;
   };
+  struct Part {
+    std::string name;
+    std::span<const std::uint8_t> bytes;
+    std::uint32_t crc;
+  };
 
+  void check_block(std::uint64_t block) const;
+  void add_records(std::uint64_t at, std::span<const std::uint8_t> section);
+  void add_blobs(std::uint64_t at, const std::string& name, std::span<const std::uint8_t> section);
   void add_section(std::uint32_t number, std::span<const std::uint8_t> entry);
   [[noreturn]] void damaged(std::uint64_t offset, const std::string& what) const;
 
@@ -109,7 +135,10 @@ class IndexView {
   std::uint64_t count_ = 0;
   bool has_records_ = false;
   std::span<const std::uint8_t> records_;
+  std::span<const std::uint8_t> block_crcs_;
+  mutable std::vector<std::atomic<bool>> checked_;  // by block of records
   std::vector<Blobs> blobs_;
+  std::vector<Part> parts_;
 };
 
 class IndexSidecar {
@@ -131,8 +160,7 @@ struct IndexReading {
   std::optional<IndexSidecar> sidecar;  // when it is good
 };
 
-// Stale: made of other data, or by another version of the format. Throws Error(kIo) when the file is there but cannot
-//        be
+// Stale: made of other data, or by another version of the format. Throws Error(kIo) when the file is there but cannot be
 // read.
 [[nodiscard]] IndexReading read_index(const std::filesystem::path& path, const Fingerprint& expected);
 

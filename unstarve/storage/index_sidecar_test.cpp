@@ -30,6 +30,8 @@ std::vector<IndexBlobs> some_blobs(std::size_t count) {
   return kinds;
 }
 
+const std::vector<IndexPart> kParts{{"classes", "cat dog"}, {"nothing", ""}};
+
 const Fingerprint kPrint{123456789012, 1700000000000000001};
 
 TEST_CASE("CRC-32 has its published check values") {
@@ -45,10 +47,10 @@ TEST_CASE("CRC-32 has its published check values") {
 
 TEST_CASE("an index reads back as it was written") {
   TemporaryFolder folder;
-  const std::size_t count = GENERATE(0, 1, 100);
+  const std::size_t count = GENERATE(0, 1, 100, 1023, 1024, 1025, 2100);
   const auto records = some_records(count);
   const auto blobs = some_blobs(count);
-  write_index(folder.path() / "x", kPrint, records, blobs);
+  write_index(folder.path() / "x", kPrint, records, blobs, kParts);
   const IndexReading reading = read_index(folder.path() / "x", kPrint);
   REQUIRE(reading.state == IndexState::kGood);
   const IndexView& view = reading.sidecar->view();
@@ -57,6 +59,12 @@ TEST_CASE("an index reads back as it was written") {
   CHECK(view.blob_names() == std::vector<std::string>{"jpeg-rows", "thumb"});
   CHECK(view.blob_kind("thumb") == 1);
   CHECK(view.blob_kind("records") == -1);
+  const auto part = view.part("classes");
+  REQUIRE(part.has_value());
+  CHECK(std::string(part->begin(), part->end()) == "cat dog");
+  REQUIRE(view.part("nothing").has_value());
+  CHECK(view.part("nothing")->empty());
+  CHECK_FALSE(view.part("thumb").has_value());
   for (std::size_t id = 0; id < count; ++id) {
     CHECK(view.record(id) == records[id]);
     const auto blob = view.blob(0, id);
@@ -76,11 +84,11 @@ TEST_CASE("missing, stale and damaged indexes are told apart") {
 
   const std::string good = read_text_file(path);
   std::string other_version = good;
-  other_version[8] = 2;
+  other_version[8] = 1;
   write_file_atomically(path, other_version);
   const IndexReading newer = read_index(path, kPrint);
   CHECK(newer.state == IndexState::kStale);
-  CHECK_THAT(newer.reason, Catch::Contains("version 2, this program uses 1"));
+  CHECK_THAT(newer.reason, Catch::Contains("version 1, this program uses 2"));
 
   for (const std::string& bad : {std::string(), std::string("short"), std::string(200, 'x'), good.substr(0, 40),
                                  good.substr(0, good.size() - 1), good + "x"}) {
@@ -95,7 +103,7 @@ TEST_CASE("missing, stale and damaged indexes are told apart") {
 TEST_CASE("every flipped byte is noticed") {
   TemporaryFolder folder;
   const fs::path path = folder.path() / "x";
-  write_index(path, kPrint, some_records(4), some_blobs(4));
+  write_index(path, kPrint, some_records(4), some_blobs(4), kParts);
   const std::string good = read_text_file(path);
   int quiet = 0;
   for (std::size_t i = 0; i < good.size(); ++i) {
@@ -103,7 +111,9 @@ TEST_CASE("every flipped byte is noticed") {
     bad[i] = static_cast<char>(bad[i] ^ 0x20);
     try {
       const IndexView view({reinterpret_cast<const std::uint8_t*>(bad.data()), bad.size()}, "bad");
+      (void)view.part("classes");
       for (std::uint64_t id = 0; id < view.size(); ++id) {
+        (void)view.record(id);
         (void)view.blob(0, id);
         (void)view.blob(1, id);
       }
@@ -114,7 +124,23 @@ TEST_CASE("every flipped byte is noticed") {
       CHECK(error.kind() == ErrorKind::kInput);
     }
   }
-  CHECK(quiet < 8);
+  CHECK(quiet < 24);
+}
+
+TEST_CASE("damage of one block of records leaves the others readable") {
+  std::string bytes = index_bytes(kPrint, some_records(3000));
+  const std::size_t first = bytes.size() - 3 * 4 - 3000 * 32;
+  bytes[first + 2000 * 32] = static_cast<char>(bytes[first + 2000 * 32] ^ 1);
+  const IndexView view({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}, "x.index");
+  CHECK(view.record(0) == some_records(1)[0]);
+  CHECK(view.record(2048).length == 3048);
+  try {
+    (void)view.record(1024);  // of the same block as record 2000
+    FAIL("expected an Error");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::kInput);
+    CHECK_THAT(error.what(), Catch::Contains("x.index") && Catch::Contains("delete it"));
+  }
 }
 
 TEST_CASE("an index that cannot be written right is refused") {
@@ -129,6 +155,9 @@ TEST_CASE("an index that cannot be written right is refused") {
   CHECK_THROWS_AS(write_index(path, kPrint, records, twice), Error);
   const std::vector<IndexBlobs> few{{"a", {{1}}}};
   CHECK_THROWS_AS(write_index(path, kPrint, records, few), Error);
+  const std::vector<IndexBlobs> fine{{"a", {{1}, {2}}}};
+  const std::vector<IndexPart> taken{{"a", "x"}};
+  CHECK_THROWS_AS(write_index(path, kPrint, records, fine, taken), Error);
   CHECK_FALSE(fs::exists(path));
   CHECK_THROWS_AS(write_index(folder.path() / "no/such/folder", kPrint, records), Error);
 }

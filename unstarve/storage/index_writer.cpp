@@ -25,13 +25,14 @@ std::span<const std::uint8_t> as_bytes(std::string_view text) {
 struct Section {
   std::string name;
   std::uint32_t kind;
-  std::size_t checked_bytes;  // of the front of `bytes`
+  std::uint32_t crc;
   std::string bytes;
 };
 
 Section records_section(std::span<const IndexRecord> records) {
-  Section section{std::string(kRecordsName), kRecordsKind, records.size() * kRecordBytes, {}};
-  section.bytes.reserve(section.checked_bytes);
+  Section section{std::string(kRecordsName), kRecordsKind, 0, {}};
+  const std::size_t bytes = records.size() * kRecordBytes;
+  section.bytes.reserve(bytes + (records.size() / kBlockRecords + 1) * kBlockCrcBytes);
   for (const IndexRecord& record : records) {
     append_little(section.bytes, record.offset);
     append_little(section.bytes, record.length);
@@ -40,6 +41,10 @@ Section records_section(std::span<const IndexRecord> records) {
     append_little(section.bytes, record.width);
     append_little(section.bytes, record.height);
   }
+  for (std::size_t begin = 0; begin < bytes; begin += kBlockRecords * kRecordBytes) {
+    const std::string_view written(section.bytes.data(), bytes);
+    append_little(section.bytes, crc32(as_bytes(written.substr(begin, kBlockRecords * kRecordBytes))));
+  }
   return section;
 }
 
@@ -47,7 +52,7 @@ void check_name(const std::string& name, std::set<std::string>& used) {
   const bool plain = std::all_of(name.begin(), name.end(),
                                  [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
   if (!plain || name.empty() || name.size() >= kIndexNameBytes || name == kRecordsName || !used.insert(name).second) {
-    throw Error(ErrorKind::kArgument, "write index: the kind of blob '" + name + "' needs a name of its own, of 1 to " +
+    throw Error(ErrorKind::kArgument, "write index: the name '" + name + "' needs a name of its own, of 1 to " +
                                           std::to_string(kIndexNameBytes - 1) + " characters a-z, 0-9 and -");
   }
 }
@@ -57,15 +62,17 @@ Section blobs_section(const IndexBlobs& kind, std::size_t records) {
     throw Error(ErrorKind::kArgument, "write index: " + std::to_string(kind.blobs.size()) + " blobs '" + kind.name +
                                           "' for " + std::to_string(records) + " records");
   }
-  Section section{kind.name, kBlobsKind, records * kBlobEntryBytes, {}};
+  Section section{kind.name, kBlobsKind, 0, {}};
   std::uint64_t offset = 0;
   for (const std::vector<std::uint8_t>& blob : kind.blobs) {
     if (blob.size() > std::numeric_limits<std::uint32_t>::max()) {
       throw Error(ErrorKind::kArgument, "write index: a blob '" + kind.name + "' over 4 GiB");
     }
-    append_little(section.bytes, offset);
-    append_little(section.bytes, static_cast<std::uint32_t>(blob.size()));
-    append_little(section.bytes, crc32(blob));
+    std::string entry;
+    append_little(entry, offset);
+    append_little(entry, static_cast<std::uint32_t>(blob.size()));
+    append_little(entry, crc32(blob, crc32(as_bytes(entry))));
+    section.bytes += entry;
     offset += blob.size();
   }
   section.bytes.reserve(section.bytes.size() + offset);
@@ -89,13 +96,17 @@ Fingerprint fingerprint_of(std::span<const fs::path> files) {
   return print;
 }
 
-void write_index(const fs::path& path, const Fingerprint& fingerprint, std::span<const IndexRecord> records,
-                 std::span<const IndexBlobs> blobs) {
+std::string index_bytes(const Fingerprint& fingerprint, std::span<const IndexRecord> records,
+                        std::span<const IndexBlobs> blobs, std::span<const IndexPart> parts) {
   std::vector<Section> sections{records_section(records)};
   std::set<std::string> used;
   for (const IndexBlobs& kind : blobs) {
     check_name(kind.name, used);
     sections.push_back(blobs_section(kind, records.size()));
+  }
+  for (const IndexPart& part : parts) {
+    check_name(part.name, used);
+    sections.push_back({part.name, kPartKind, crc32(as_bytes(part.bytes)), part.bytes});
   }
 
   std::string table;
@@ -106,7 +117,7 @@ void write_index(const fs::path& path, const Fingerprint& fingerprint, std::span
     table.append(kIndexNameBytes - section.name.size(), '\0');
     append_little(table, offset);
     append_little(table, static_cast<std::uint64_t>(section.bytes.size()));
-    append_little(table, crc32(as_bytes(std::string_view(section.bytes).substr(0, section.checked_bytes))));
+    append_little(table, section.crc);
     append_little(table, section.kind);
     end = offset + section.bytes.size();
   }
@@ -127,7 +138,12 @@ void write_index(const fs::path& path, const Fingerprint& fingerprint, std::span
     file += section.bytes;
     section.bytes = {};  // its memory is needed no more
   }
-  write_file_atomically(path, file);
+  return file;
+}
+
+void write_index(const fs::path& path, const Fingerprint& fingerprint, std::span<const IndexRecord> records,
+                 std::span<const IndexBlobs> blobs, std::span<const IndexPart> parts) {
+  write_file_atomically(path, index_bytes(fingerprint, records, blobs, parts));
 }
 
 }  // namespace unstarve
