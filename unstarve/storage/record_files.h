@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "unstarve/core/image.h"
 #include "unstarve/storage/dataset.h"
 #include "unstarve/storage/record_format.h"
 
@@ -34,11 +35,51 @@ struct Shard {
 struct RecordFilesOptions {
   // Reads and writes index sidecars; without it indexes are made in memory every time (for tests and fuzzing).
   bool keep_index = true;
-  int threads = 0;  // for indexing; 0: as many as processors, at most 4
+  // That open and index shards; 0: as many as processors, at most 4; for URLs 16.
+  int threads = 0;
 };
 
-[[nodiscard]] std::shared_ptr<const Dataset> open_record_files(std::vector<Shard> shards,
-                                                               std::shared_ptr<const RecordFormat> format,
-                                                               const RecordFilesOptions& options = {});
+class RecordFiles final : public Dataset {
+ public:
+  RecordFiles(std::vector<Shard> shards, std::shared_ptr<const RecordFormat> format,
+              const RecordFilesOptions& options = {});
+  ~RecordFiles() override;
+
+  [[nodiscard]] std::string format() const override { return format_->name(); }
+  [[nodiscard]] std::uint64_t size() const override { return begins_.back(); }
+  [[nodiscard]] const std::vector<Field>& fields() const override { return fields_; }
+  [[nodiscard]] const std::vector<std::string>& classes() const override { return classes_; }
+  [[nodiscard]] std::uint64_t stored_bytes() const override { return stored_bytes_; }
+  [[nodiscard]] std::string location(std::uint64_t id) const override;
+  void read(std::uint64_t id, RecordBuffer& record) const override;
+  void read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const override;
+
+  // Upright width and height from the image's header, 0 x 0 where it did not tell. Throws Error(kInput) for a damaged
+  // index.
+  [[nodiscard]] Size image_size(std::uint64_t id) const;
+  // Why indexes could not be kept, one line per shard; empty when all were.
+  [[nodiscard]] const std::vector<std::string>& notes() const noexcept { return notes_; }
+
+ private:
+  struct OpenShard;
+  struct Place;
+
+  void open_shards(std::vector<Shard> shards, const RecordFilesOptions& options);
+  void number_classes();
+  void take_names(const std::vector<std::string>& sorted);
+  void refuse_empty() const;
+  [[nodiscard]] Place find(std::uint64_t id) const;
+  [[nodiscard]] Place check(std::uint64_t id) const;
+  void fill(const Place& place, std::uint64_t id, std::span<const std::uint8_t> stored, RecordBuffer& record) const;
+
+  std::shared_ptr<const RecordFormat> format_;
+  std::vector<std::unique_ptr<OpenShard>> shards_;
+  std::vector<std::uint64_t> begins_;  // first id of each shard, and size() at the end
+  std::vector<Field> fields_;
+  std::vector<std::string> classes_;
+  std::vector<std::string> notes_;
+  std::uint64_t stored_bytes_ = 0;
+  bool labelled_ = false;
+};
 
 }  // namespace unstarve

@@ -27,10 +27,10 @@ inline constexpr std::int64_t kMaxClasses = std::int64_t{1} << 20;
 struct ScannedRecord {
   std::uint64_t offset = 0;
   std::uint64_t length = 0;
-  std::int64_t label = -1;       // class number; -1 for none, or where only the name is known
-  std::string_view label_name;   // class name; empty for none
-  std::string_view member;       // name of the record, for messages and keys; empty where records have none
-  std::span<const std::uint8_t> encoded;  // the encoded image, if it is at hand: its header tells the size for the index
+  std::int64_t label = -1;      // class number; -1 for none, or where only the name is known
+  std::string_view label_name;  // class name; empty for none
+  std::string_view member;      // name of the record, for messages and keys; empty where records have none
+  std::span<const std::uint8_t> encoded;  // the encoded image, if it is at hand: its header tells the size
 };
 
 class RecordSink {
@@ -49,17 +49,26 @@ class RecordFormat {
 
   // "tfrecord"
   [[nodiscard]] virtual std::string name() const = 0;
-  // What an index made by scan() depends on: raised version numbers, field names. Another text makes indexes stale.
-  [[nodiscard]] virtual std::string recipe() const = 0;
+  // What an index made by scan() depends on: a number that is raised when scan() changes. Another makes it stale.
+  [[nodiscard]] virtual int scan_version() const = 0;
+  // Options that change what scan() finds, as text; "" for the defaults. Each keeps indexes of its own.
+  [[nodiscard]] virtual std::string variant() const { return ""; }
   // What fill() puts into the first value.
   [[nodiscard]] virtual FieldKind image_kind() const { return FieldKind::kEncodedImage; }
 
-  // One pass over one shard. Damage goes to the sink; throws only where nothing of the shard can be read, and what the
-  // bytes throw may pass through: the layer then adds one damaged record for the rest of the shard if it was Error(kInput).
+  // One pass over one shard. Damage goes to the sink. An Error(kInput) that is thrown (by the bytes, where a compressed
+  // stream is damaged) becomes one damaged record that stands for the rest of the shard.
   virtual void scan(ForwardBytes& bytes, RecordSink& sink) const = 0;
 
-  // Sets `image` from the stored bytes, which stay valid as long as `image` is used.
-  // Throws Error(kInput) when the record is damaged. The message needs no place: the caller puts it in front.
+  // Whether the first bytes of a shard (up to 4096) are this format's as they stand: asked before they are taken for a
+  // compressed stream. Needed only by formats whose first bytes may look like one.
+  [[nodiscard]] virtual bool begins_plain(std::span<const std::uint8_t> front) const {
+    (void)front;
+    return false;
+  }
+
+  // Sets `image` from the stored bytes, which stay valid as long as `image` is used. Throws Error(kInput) when the record
+  // is damaged; the message needs no place, the caller puts it in front.
   virtual void fill(std::span<const std::uint8_t> stored, const IndexRecord& entry, Value& image) const = 0;
 };
 
