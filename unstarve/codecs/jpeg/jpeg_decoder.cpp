@@ -9,6 +9,7 @@
 
 #include "unstarve/codecs/guarded_call.h"
 #include "unstarve/codecs/image_arena.h"
+#include "unstarve/codecs/jpeg/baseline_decoder.h"
 #include "unstarve/codecs/jpeg/exif.h"
 #include "unstarve/codecs/jpeg/jpeg_errors.h"
 #include "unstarve/codecs/jpeg/jpeg_memory.h"
@@ -26,6 +27,9 @@ struct JpegSession {
 
   std::span<const std::uint8_t> bytes;
   bool opened = false;
+
+  BaselineImage baseline;
+  BaselineDecoder baseline_decoder;
 
   // What decode_step() is to do.
   int reduction = 1;
@@ -261,6 +265,10 @@ void JpegDecoder::decode(int reduction, Rect rect, Image& out) {
   if (!session.opened) throw Error(ErrorKind::kArgument, "JPEG: decode() needs an open() of its own before it");
   session.opened = false;
   out.resize(rect.size());
+  if (reduction == 1 && read_baseline(session.cinfo, session.bytes, session.baseline) &&
+      session.baseline_decoder.decode(session.baseline, rect, out)) {
+    return;
+  }
   session.reduction = reduction;
   session.rect = rect;
   session.out = out.data();

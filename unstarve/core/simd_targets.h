@@ -1,5 +1,5 @@
 #pragma once
-// Which instruction sets the kernels of this folder are compiled for; include it before any header of Highway.
+// Which instruction sets SIMD kernels are compiled for; include it before any header of Highway.
 //
 // On x86-64: plain loops (Highway's SCALAR or EMU128), SSE4, AVX2, AVX-512 (AVX3) and its Ice Lake extension (AVX3_DL), chosen at run
 // time. SSSE3 is left out: it dates from 2006, and such machines run the plain loops. Vectors of unknown length (SVE)

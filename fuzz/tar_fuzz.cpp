@@ -1,0 +1,58 @@
+// Any bytes as a tar archive. The checksums hide what lies behind them from a fuzzer, so the input is walked twice: as it
+// is, and with the checksum of every block that says "ustar" put right.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <vector>
+
+#include "unstarve/storage/forward_memory.h"
+#include "unstarve/storage/tar_scanner.h"
+
+namespace {
+
+using namespace unstarve;
+
+void walk(std::span<const std::uint8_t> bytes) {
+  testing::ForwardMemory forward(bytes);
+  TarScanner scanner(forward);
+  TarEvent event;
+  unsigned sum = 0;
+  // Every event takes at least one block.
+  for (std::size_t events = 0;; ++events) {
+    if (events > bytes.size() / kTarBlockBytes + 1) __builtin_trap();
+    scanner.next(event);
+    if (event.kind == TarEvent::Kind::kEnd) break;
+    if (event.header > bytes.size() || event.bytes > bytes.size() - event.header) __builtin_trap();
+    if (event.kind == TarEvent::Kind::kDamage && event.reason.empty()) __builtin_trap();
+    if (event.kind == TarEvent::Kind::kFile && event.body.size() != event.bytes) __builtin_trap();
+    for (const std::uint8_t byte : event.body) sum += byte;
+    const std::size_t extension = tar_extension_at(event.name);
+    if (extension != std::string_view::npos && extension > event.name.size()) __builtin_trap();
+    sum += is_tar_metadata(event.name) ? 1 : 0;
+  }
+  volatile unsigned keep = sum;  // the reads must happen
+  (void)keep;
+}
+
+void mend(std::uint8_t* block) {
+  std::memset(block + 148, ' ', 8);
+  unsigned sum = 0;
+  for (std::size_t i = 0; i < kTarBlockBytes; ++i) sum += block[i];
+  char text[8];
+  std::snprintf(text, sizeof text, "%06o", sum);
+  std::copy_n(text, 7, block + 148);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  walk({data, size});
+  std::vector<std::uint8_t> mended(data, data + size);
+  for (std::size_t at = 0; at + kTarBlockBytes <= size; at += kTarBlockBytes) {
+    if (std::memcmp(mended.data() + at + 257, "ustar", 5) == 0) mend(mended.data() + at);
+  }
+  walk(mended);
+  return 0;
+}

@@ -1,0 +1,74 @@
+#pragma once
+// The fast path for JPEG: our own decoder for baseline files (see baseline_image.h for which), bit-equal to
+// libjpeg-turbo's accurate IDCT with fancy upsampling.
+//
+//   scan ──EntropyBytes──▶ bits ──EntropyDecoder──▶ CoefficientRow ──inverse_dct──▶ sample rows ──colour──▶ RGB rows
+//
+// An MCU row at a time, so that everything between the file and the output stays in the cache; of each component only
+// two rows of MCUs exist.
+//
+// What makes it faster than a general decoder: no work but bit counting outside of the crop (see entropy_decoder.h), one
+// table look-up per symbol, no stuffed bytes in the inner loop, and no state machine that can stop at every byte.
+//
+// Ownership: keeps its scratch; after the largest image it allocates nothing. Threads: one at a time.
+// Failure:   decode() returns false, with `out` undefined, for data that it takes to be damaged. It never accepts data
+//            that libjpeg-turbo would refuse or warn about up to the crop's last row of MCUs; the other way round
+//            happens (stray bytes before a marker), so the caller then asks libjpeg-turbo.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "unstarve/codecs/jpeg/baseline_image.h"
+#include "unstarve/codecs/jpeg/baseline_plan.h"
+#include "unstarve/codecs/jpeg/coefficients.h"
+#include "unstarve/codecs/jpeg/entropy_bytes.h"
+#include "unstarve/codecs/jpeg/entropy_decoder.h"
+#include "unstarve/codecs/jpeg/huffman_table.h"
+#include "unstarve/core/aligned.h"
+#include "unstarve/core/image.h"
+
+namespace unstarve {
+
+class BaselineDecoder {
+ public:
+  // `rect`: pixels of the stored image, not empty, inside of it. `out` has its size.
+  [[nodiscard]] bool decode(const BaselineImage& image, const Rect& rect, Image& out);
+
+ private:
+  // One component: the coefficients of a row of MCUs, and a ring of sample rows.
+  struct Plane {
+    int horizontal = 1;  // sampling factors
+    int vertical = 1;
+    std::array<CoefficientRow, 2> blocks;  // one row of blocks each; `vertical` of them are used
+    AlignedBytes samples;
+    std::size_t stride = 0;
+    int ring_rows = 0;
+    int first_sample = 0;  // the column of the image's samples that column 0 of the rows holds
+    int width = 0;         // samples of the whole image
+    int height = 0;
+
+    [[nodiscard]] std::uint8_t* row(int y);
+  };
+
+  bool build_tables(const BaselineImage& image);
+  void lay_out(const BaselineImage& image);
+  bool decode_rows(const BaselineImage& image, const Rect& rect, Image& out);
+  void transform(const BaselineImage& image, int mcu_row);
+  void repeat_edges(Plane& plane, int y);
+  void emit(const BaselineImage& image, const Rect& rect, int y, std::uint8_t* rgb);
+  const std::uint8_t* upsampled(const BaselineImage& image, const Rect& rect, Plane& plane, int y, AlignedBytes& row);
+
+  BaselinePlan plan_;
+  EntropyBytes bytes_;
+  EntropyDecoder entropy_;
+  Mcu mcu_;
+  std::array<DcTable, 4> dc_;
+  std::array<AcTable, 4> ac_;
+  std::array<Plane, 3> planes_;
+  std::array<AlignedBytes, 2> chroma_rows_;
+  AlignedBytes sums_;
+};
+
+}  // namespace unstarve

@@ -1,0 +1,75 @@
+#pragma once
+// Huffman decoding of a baseline scan, MCU by MCU, into rows of coefficients or into nothing.
+//
+// Without an index a JPEG file can only be read from its start: where a block's bits begin is known when those before
+// it have been read, and its DC is a difference to the block before. So blocks outside of a crop are skipped, not left
+// out: their bits are consumed and their DC summed, but no coefficient is computed or stored.
+//
+// Ownership: borrows tables and bytes. Threads: one at a time.
+// Failure:   skip(), keep() and finish() return false when the data cannot be right: no such code, more than 64
+//            coefficients in a block, too few bits or bytes left over in a restart interval. What then is to be
+//            said is libjpeg-turbo's to find out.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "unstarve/codecs/jpeg/coefficients.h"
+#include "unstarve/codecs/jpeg/entropy_bytes.h"
+#include "unstarve/codecs/jpeg/huffman_table.h"
+
+namespace unstarve {
+
+// One block of an MCU, in the order of the file.
+struct McuBlock {
+  int component = 0;
+  const DcTable* dc = nullptr;
+  const AcTable* ac = nullptr;
+  // Where keep() puts it: block number `step * mcu + offset` of `row`.
+  CoefficientRow* row = nullptr;
+  std::size_t step = 1;
+  std::size_t offset = 0;
+};
+
+inline constexpr int kMaxMcuBlocks = 6;  // 4:2:0: four of luma, two of chroma
+
+// What the kernels read and write. The stream's next bits are the top bits of `bits`, of which `count` are counted in;
+// `next` is the byte to load from.
+struct EntropyState {
+  std::uint64_t bits = 0;
+  std::uint64_t count = 0;
+  const std::uint8_t* next = nullptr;
+  std::array<std::int32_t, 3> dc{};
+};
+
+struct Mcu {
+  std::array<McuBlock, kMaxMcuBlocks> blocks{};
+  int count = 0;
+};
+
+class EntropyDecoder {
+ public:
+  // `mcu` and `bytes` stay until the last call. restart_interval in MCUs, 0 for none; mcus: of the whole image.
+  void start(const EntropyBytes& bytes, const Mcu& mcu, int restart_interval, std::size_t mcus);
+
+  [[nodiscard]] bool skip(std::size_t mcus);
+  // To numbers 0 .. mcus - 1 of the blocks' rows, whose values are zero before.
+  [[nodiscard]] bool keep(std::size_t mcus);
+  // After the last MCU of the image: that the data ends there, in front of the end-of-image marker.
+  [[nodiscard]] bool finish() const;
+
+ private:
+  template <bool kKeep>
+  [[nodiscard]] bool run(std::size_t mcus);
+  [[nodiscard]] bool ends_here() const;
+  void enter_segment();
+
+  const EntropyBytes* bytes_ = nullptr;
+  const Mcu* mcu_ = nullptr;
+  EntropyState state_;
+  std::size_t segment_ = 0;
+  std::size_t interval_ = 0;       // MCUs of a segment
+  std::size_t left_in_segment_ = 0;
+};
+
+}  // namespace unstarve

@@ -1,0 +1,325 @@
+#include "unstarve/codecs/jpeg/idct.h"
+
+#include <algorithm>
+
+#include "unstarve/core/simd_targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "unstarve/codecs/jpeg/idct.cpp"
+#include <hwy/foreach_target.h>  // compiles this file once per instruction set
+#include <hwy/highway.h>
+
+#ifndef UNSTARVE_IDCT_CONSTANTS
+#define UNSTARVE_IDCT_CONSTANTS
+namespace unstarve::idct {
+
+// Products of cosines in 13-bit fixed point, by their value as in jidctint.c.
+constexpr int kBits = 13;
+constexpr int kBetween = 2;  // bits kept from the first pass to the second
+constexpr int k0_298 = 2446;
+constexpr int k0_390 = 3196;
+constexpr int k0_541 = 4433;
+constexpr int k0_765 = 6270;
+constexpr int k0_899 = 7373;
+constexpr int k1_175 = 9633;
+constexpr int k1_501 = 12299;
+constexpr int k1_847 = 15137;
+constexpr int k1_961 = 16069;
+constexpr int k2_053 = 16819;
+constexpr int k2_562 = 20995;
+constexpr int k3_072 = 25172;
+
+}  // namespace unstarve::idct
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace unstarve::HWY_NAMESPACE {
+namespace {
+
+constexpr std::size_t kGroupRow = 8 * CoefficientRow::kGroupBlocks;  // values of one row of a group
+
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+
+// Machines without SSE4: the reference, block by block.
+void run(CoefficientRow& row, const std::int16_t* quantisation, std::uint8_t* out, std::ptrdiff_t stride) {
+  for (std::size_t block = 0; block < row.groups() * CoefficientRow::kGroupBlocks; ++block) {
+    std::int16_t* values = row.values() + CoefficientRow::place(block);
+    std::int16_t coefficients[64];
+    for (std::size_t y = 0; y < 8; ++y) {
+      std::copy_n(values + y * kGroupRow, 8, coefficients + y * 8);
+      std::fill_n(values + y * kGroupRow, 8, std::int16_t{0});
+    }
+    inverse_dct_reference(coefficients, quantisation, out + 8 * block, stride);
+  }
+}
+
+#else
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// One row of as many blocks as a vector has 128-bit parts: 1, 2 or 4. Everything below stays within those parts.
+constexpr std::size_t kBytes = HWY_MAX_BYTES < 64 ? HWY_MAX_BYTES : 64;
+constexpr std::size_t kParts = kBytes / 16;
+using D8 = hn::FixedTag<std::uint8_t, kBytes / 2>;
+using D16 = hn::FixedTag<std::int16_t, kBytes / 2>;
+using D32 = hn::FixedTag<std::int32_t, kBytes / 4>;
+using D64 = hn::FixedTag<std::int64_t, kBytes / 8>;
+using V16 = hn::VFromD<D16>;
+using V32 = hn::VFromD<D32>;
+
+// The 32-bit values of one row.
+struct Wide {
+  V32 lower;
+  V32 upper;
+};
+
+HWY_INLINE Wide operator+(Wide a, Wide b) { return {hn::Add(a.lower, b.lower), hn::Add(a.upper, b.upper)}; }
+HWY_INLINE Wide operator-(Wide a, Wide b) { return {hn::Sub(a.lower, b.lower), hn::Sub(a.upper, b.upper)}; }
+
+// a * x + b * y, 16-bit inputs and factors.
+struct Pair {
+  V16 lower;
+  V16 upper;
+  HWY_INLINE Pair(V16 a, V16 b) : lower(hn::InterleaveLower(D16(), a, b)), upper(hn::InterleaveUpper(D16(), a, b)) {}
+  template <int kX, int kY>
+  HWY_INLINE Wide times() const {
+    const V16 factors = hn::BitCast(
+        D16(), hn::Set(D32(), static_cast<std::int32_t>((static_cast<std::uint32_t>(kY) << 16) | (kX & 0xFFFF))));
+    return {product(lower, factors), product(upper, factors)};
+  }
+
+ private:
+  static HWY_INLINE V32 product(V16 values, V16 factors) {
+    V32 second = hn::Zero(D32());
+    const V32 first = hn::ReorderWidenMulAccumulate(D32(), values, factors, hn::Zero(D32()), second);
+    return hn::RearrangeToOddPlusEven(first, second);
+  }
+};
+
+// v << 13, from 16 to 32 bits.
+HWY_INLINE Wide shifted(V16 v) {
+  const V16 zero = hn::Zero(D16());
+  constexpr int kDown = 16 - idct::kBits;
+  return {hn::ShiftRight<kDown>(hn::BitCast(D32(), hn::InterleaveLower(D16(), zero, v))),
+          hn::ShiftRight<kDown>(hn::BitCast(D32(), hn::InterleaveUpper(D16(), zero, v)))};
+}
+
+template <int kDown>
+HWY_INLINE V16 descaled(Wide v) {
+  const V32 half = hn::Set(D32(), 1 << (kDown - 1));
+  return hn::ReorderDemote2To(D16(), hn::ShiftRight<kDown>(hn::Add(v.lower, half)),
+                              hn::ShiftRight<kDown>(hn::Add(v.upper, half)));
+}
+
+// The transform in one dimension, across eight vectors.
+template <int kDown>
+HWY_INLINE void transform(V16& v0, V16& v1, V16& v2, V16& v3, V16& v4, V16& v5, V16& v6, V16& v7) {
+  using namespace idct;  // NOLINT: its constants
+  const Pair z26(v2, v6);
+  const Wide even2 = z26.times<k0_541, k0_541 - k1_847>();
+  const Wide even3 = z26.times<k0_541 + k0_765, k0_541>();
+  const Wide even0 = shifted(hn::Add(v0, v4));
+  const Wide even1 = shifted(hn::Sub(v0, v4));
+  const Wide t10 = even0 + even3;
+  const Wide t13 = even0 - even3;
+  const Wide t11 = even1 + even2;
+  const Wide t12 = even1 - even2;
+
+  const Pair z34(hn::Add(v7, v3), hn::Add(v5, v1));
+  const Wide z3 = z34.times<k1_175 - k1_961, k1_175>();
+  const Wide z4 = z34.times<k1_175, k1_175 - k0_390>();
+  const Pair z71(v7, v1);
+  const Pair z53(v5, v3);
+  const Wide odd0 = z71.times<k0_298 - k0_899, -k0_899>() + z3;
+  const Wide odd3 = z71.times<-k0_899, k1_501 - k0_899>() + z4;
+  const Wide odd1 = z53.times<k2_053 - k2_562, -k2_562>() + z4;
+  const Wide odd2 = z53.times<-k2_562, k3_072 - k2_562>() + z3;
+
+  v0 = descaled<kDown>(t10 + odd3);
+  v7 = descaled<kDown>(t10 - odd3);
+  v1 = descaled<kDown>(t11 + odd2);
+  v6 = descaled<kDown>(t11 - odd2);
+  v2 = descaled<kDown>(t12 + odd1);
+  v5 = descaled<kDown>(t12 - odd1);
+  v3 = descaled<kDown>(t13 + odd0);
+  v4 = descaled<kDown>(t13 - odd0);
+}
+
+HWY_INLINE void interleave32(V16& a, V16& b) {
+  const auto lower = hn::InterleaveLower(D32(), hn::BitCast(D32(), a), hn::BitCast(D32(), b));
+  const auto upper = hn::InterleaveUpper(D32(), hn::BitCast(D32(), a), hn::BitCast(D32(), b));
+  a = hn::BitCast(D16(), lower);
+  b = hn::BitCast(D16(), upper);
+}
+
+HWY_INLINE void interleave64(V16& a, V16& b) {
+  const auto lower = hn::InterleaveLower(D64(), hn::BitCast(D64(), a), hn::BitCast(D64(), b));
+  const auto upper = hn::InterleaveUpper(D64(), hn::BitCast(D64(), a), hn::BitCast(D64(), b));
+  a = hn::BitCast(D16(), lower);
+  b = hn::BitCast(D16(), upper);
+}
+
+HWY_INLINE void interleave16(V16& a, V16& b) {
+  const V16 lower = hn::InterleaveLower(D16(), a, b);
+  b = hn::InterleaveUpper(D16(), a, b);
+  a = lower;
+}
+
+// Transposes the 8 x 8 values of every 128-bit part.
+HWY_INLINE void transpose(V16& v0, V16& v1, V16& v2, V16& v3, V16& v4, V16& v5, V16& v6, V16& v7) {
+  interleave16(v0, v1);  // v0: 00 10 01 11 02 12 03 13   v1: 04 14 05 15 ...
+  interleave16(v2, v3);
+  interleave16(v4, v5);
+  interleave16(v6, v7);
+  interleave32(v0, v2);  // v0: 00 10 20 30 01 11 21 31   v2: 02 12 22 32 03 ...
+  interleave32(v1, v3);
+  interleave32(v4, v6);
+  interleave32(v5, v7);
+  interleave64(v0, v4);  // v0: 00 10 20 30 40 50 60 70   v4: 01 11 ...
+  interleave64(v2, v6);
+  interleave64(v1, v5);
+  interleave64(v3, v7);
+  const V16 c1 = v4, c3 = v6, c4 = v1, c6 = v3;  // columns: v0 v4 v2 v6 v1 v5 v3 v7
+  v1 = c1;
+  v3 = c3;
+  v4 = c4;
+  v6 = c6;
+}
+
+HWY_INLINE void store_samples(V16 v, std::uint8_t* out) {
+  const V16 centred = hn::SaturatedAdd(v, hn::Set(D16(), 128));
+  hn::StoreU(hn::DemoteTo(D8(), centred), D8(), out);
+}
+
+// Blocks with nothing but DC: every sample is the same.
+HWY_INLINE void flat_blocks(std::int16_t* values, std::int16_t factor, std::uint8_t* out, std::ptrdiff_t stride) {
+  const V16 scaled = hn::Mul(hn::Load(D16(), values), hn::Set(D16(), factor));
+  const V16 dc = descaled<idct::kBits - idct::kBetween>(shifted(scaled));
+  hn::Store(hn::Zero(D16()), D16(), values);
+  // The first value of each part, in all of its lanes; then the second pass, of which only the DC term is left.
+  alignas(16) static constexpr std::uint8_t kFirst[16] = {0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1};
+  const hn::FixedTag<std::uint8_t, kBytes> bytes;
+  const V16 all =
+      hn::BitCast(D16(), hn::TableLookupBytes(hn::BitCast(bytes, dc), hn::LoadDup128(bytes, kFirst)));
+  const V16 sample = descaled<idct::kBits + idct::kBetween + 3>(shifted(all));
+  for (std::ptrdiff_t y = 0; y < 8; ++y) store_samples(sample, out + y * stride);
+}
+
+void run(CoefficientRow& row, const std::int16_t* quantisation, std::uint8_t* out, std::ptrdiff_t stride) {
+  V16 factor[8];
+  for (std::size_t y = 0; y < 8; ++y) {
+    const hn::FixedTag<std::int16_t, 8> part;
+    alignas(64) std::int16_t repeated[kBytes / 2];
+    for (std::size_t p = 0; p < kParts; ++p) hn::StoreU(hn::LoadU(part, quantisation + 8 * y), part, repeated + 8 * p);
+    factor[y] = hn::Load(D16(), repeated);
+  }
+  const V16 zero = hn::Zero(D16());
+  for (std::size_t group = 0; group < row.groups(); ++group) {
+    for (std::size_t p = 0; p < CoefficientRow::kGroupBlocks; p += kParts, out += 8 * kParts) {
+      std::int16_t* values = row.values() + group * CoefficientRow::kGroupValues + p * 8;
+      const std::uint8_t* last = row.last() + group * CoefficientRow::kGroupBlocks + p;
+      unsigned any = 0;
+      for (std::size_t i = 0; i < kParts; ++i) any |= last[i];
+      if (any == 0) {
+        flat_blocks(values, quantisation[0], out, stride);
+        continue;
+      }
+      const auto take = [&](std::size_t y) HWY_ATTR {
+        const V16 v = hn::Load(D16(), values + y * kGroupRow);
+        hn::Store(zero, D16(), values + y * kGroupRow);
+        return hn::Mul(v, factor[y]);
+      };
+      V16 v0 = take(0), v1 = take(1), v2 = take(2), v3 = take(3), v4 = take(4), v5 = take(5), v6 = take(6), v7 = take(7);
+      transform<idct::kBits - idct::kBetween>(v0, v1, v2, v3, v4, v5, v6, v7);
+      transpose(v0, v1, v2, v3, v4, v5, v6, v7);
+      transform<idct::kBits + idct::kBetween + 3>(v0, v1, v2, v3, v4, v5, v6, v7);
+      transpose(v0, v1, v2, v3, v4, v5, v6, v7);
+      store_samples(v0, out);
+      store_samples(v1, out + stride);
+      store_samples(v2, out + 2 * stride);
+      store_samples(v3, out + 3 * stride);
+      store_samples(v4, out + 4 * stride);
+      store_samples(v5, out + 5 * stride);
+      store_samples(v6, out + 6 * stride);
+      store_samples(v7, out + 7 * stride);
+    }
+  }
+}
+
+#endif
+
+}  // namespace
+
+void inverse_dct_on_target(CoefficientRow& row, const std::int16_t* quantisation, std::uint8_t* out,
+                           std::ptrdiff_t stride) {
+  run(row, quantisation, out, stride);
+}
+
+}  // namespace unstarve::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace unstarve {
+namespace {
+
+HWY_EXPORT(inverse_dct_on_target);
+
+std::int16_t wrapped(int value) { return static_cast<std::int16_t>(static_cast<std::uint16_t>(value)); }
+
+std::int16_t descaled(std::uint32_t value, int down) {
+  const int shifted = static_cast<std::int32_t>(value + (1u << (down - 1))) >> down;
+  return static_cast<std::int16_t>(std::clamp(shifted, -32768, 32767));
+}
+
+// The transform of eight values `step` apart. Unsigned: sums of wild values wrap as in vector registers.
+void transform(std::int16_t* v, std::ptrdiff_t step, int down) {
+  using namespace idct;  // NOLINT: its constants
+  const auto in = [&](int i) { return static_cast<int>(v[i * step]); };
+  const auto times = [](int a, int x, int b, int y) {
+    return static_cast<std::uint32_t>(a * x) + static_cast<std::uint32_t>(b * y);
+  };
+  const std::uint32_t even2 = times(in(2), k0_541, in(6), k0_541 - k1_847);
+  const std::uint32_t even3 = times(in(2), k0_541 + k0_765, in(6), k0_541);
+  const auto even0 = static_cast<std::uint32_t>(wrapped(in(0) + in(4)) * (1 << kBits));
+  const auto even1 = static_cast<std::uint32_t>(wrapped(in(0) - in(4)) * (1 << kBits));
+  const std::uint32_t t10 = even0 + even3, t13 = even0 - even3, t11 = even1 + even2, t12 = even1 - even2;
+  const int s3 = wrapped(in(7) + in(3));
+  const int s4 = wrapped(in(5) + in(1));
+  const std::uint32_t z3 = times(s3, k1_175 - k1_961, s4, k1_175);
+  const std::uint32_t z4 = times(s3, k1_175, s4, k1_175 - k0_390);
+  const std::uint32_t odd0 = times(in(7), k0_298 - k0_899, in(1), -k0_899) + z3;
+  const std::uint32_t odd3 = times(in(7), -k0_899, in(1), k1_501 - k0_899) + z4;
+  const std::uint32_t odd1 = times(in(5), k2_053 - k2_562, in(3), -k2_562) + z4;
+  const std::uint32_t odd2 = times(in(5), -k2_562, in(3), k3_072 - k2_562) + z3;
+  v[0] = descaled(t10 + odd3, down);
+  v[7 * step] = descaled(t10 - odd3, down);
+  v[step] = descaled(t11 + odd2, down);
+  v[6 * step] = descaled(t11 - odd2, down);
+  v[2 * step] = descaled(t12 + odd1, down);
+  v[5 * step] = descaled(t12 - odd1, down);
+  v[3 * step] = descaled(t13 + odd0, down);
+  v[4 * step] = descaled(t13 - odd0, down);
+}
+
+}  // namespace
+
+void inverse_dct(CoefficientRow& row, const std::int16_t* quantisation, std::uint8_t* out, std::ptrdiff_t stride) {
+  HWY_DYNAMIC_DISPATCH(inverse_dct_on_target)(row, quantisation, out, stride);
+}
+
+void inverse_dct_reference(const std::int16_t* coefficients, const std::int16_t* quantisation, std::uint8_t* out,
+                           std::ptrdiff_t stride) {
+  std::int16_t values[64];
+  for (std::size_t i = 0; i < 64; ++i) values[i] = wrapped(coefficients[i] * quantisation[i]);
+  for (std::ptrdiff_t x = 0; x < 8; ++x) transform(values + x, 8, idct::kBits - idct::kBetween);
+  for (std::ptrdiff_t y = 0; y < 8; ++y) {
+    transform(values + 8 * y, 1, idct::kBits + idct::kBetween + 3);
+    for (std::ptrdiff_t x = 0; x < 8; ++x) {
+      const int sample = std::min(values[8 * y + x] + 128, 32767);
+      out[y * stride + x] = static_cast<std::uint8_t>(std::clamp(sample, 0, 255));
+    }
+  }
+}
+
+}  // namespace unstarve
+#endif

@@ -1,0 +1,57 @@
+#pragma once
+// One record of MXNet's RecordIO, as dmlc-core writes it, and the image header in it: pure parsers.
+//
+// Layout (dmlc-core recordio.h; mxnet recordio.py), all numbers little-endian, all parts filled with 0 to a multiple of 4:
+//
+//   | magic 0xced7230a | flag 3 bits, length 29 bits | bytes ... fill |                    a record in one part: flag 0
+//   | magic | 1, length | bytes | magic | 2, length | bytes | ... | magic | 3, length | bytes fill |        in several
+//
+// A record is split where four aligned bytes of it look like the magic: those bytes are left out and belong between the
+// parts. So the magic at a multiple of 4 is always the beginning of a part, which is what makes damage recoverable.
+//
+// The bytes of an image record:
+//
+//   | flag u32 | label f32 | id u64 | id2 u64 | flag > 0: flag labels f32 | encoded image |
+//
+// Label:     `label`, or the first of the labels when flag > 0. A class number: whole and not negative.
+// Threads:   pure functions. Failure: Error(kInput) with what was found, without file and offset (the caller adds them).
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace unstarve {
+
+inline constexpr std::uint32_t kRecordioMagic = 0xced7230a;
+inline constexpr std::size_t kRecordioHeadBytes = 8;
+
+enum class RecordioFlag : std::uint8_t { kWhole = 0, kFirst = 1, kMiddle = 2, kLast = 3 };
+
+struct RecordioHead {
+  RecordioFlag flag = RecordioFlag::kWhole;
+  std::uint32_t length = 0;
+  // Of the part with head and fill.
+  [[nodiscard]] constexpr std::uint64_t stored_bytes() const noexcept {
+    return kRecordioHeadBytes + (std::uint64_t{length} + 3) / 4 * 4;
+  }
+};
+
+// Whether four bytes are the magic. Precondition: they are readable.
+[[nodiscard]] bool is_recordio_magic(const std::uint8_t* bytes) noexcept;
+
+// Throws for a wrong magic or a flag that is none. Precondition: kRecordioHeadBytes bytes.
+[[nodiscard]] RecordioHead parse_recordio_head(std::span<const std::uint8_t> bytes);
+
+// The record that `stored` is, all its parts: where it lies when there is one part, else joined in `joined`.
+[[nodiscard]] std::span<const std::uint8_t> join_recordio(std::span<const std::uint8_t> stored,
+                                                          std::vector<std::uint8_t>& joined);
+
+struct RecordioImage {
+  std::int64_t label = -1;
+  std::uint64_t id = 0;
+  std::span<const std::uint8_t> encoded;
+};
+
+[[nodiscard]] RecordioImage parse_recordio_image(std::span<const std::uint8_t> record);
+
+}  // namespace unstarve
