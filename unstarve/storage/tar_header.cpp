@@ -51,22 +51,6 @@ std::optional<std::uint64_t> parse_size(TarBlock block) noexcept {
   return parse_octal(text_at(block, kSizeAt, kSizeBytes));
 }
 
-bool checksum_is_right(TarBlock block) noexcept {
-  const std::optional<std::uint64_t> stored = parse_octal(text_at(block, kChecksumAt, kChecksumBytes));
-  if (!stored) return false;
-  std::uint32_t sum = 0;
-  std::int32_t high = 0;  // how many bytes have their first bit set: signed sums are 256 less for each
-  for (const std::uint8_t byte : block) {
-    sum += byte;
-    high += byte >> 7;
-  }
-  for (std::size_t i = kChecksumAt; i < kChecksumAt + kChecksumBytes; ++i) {
-    sum = sum - block[i] + ' ';
-    high -= block[i] >> 7;
-  }
-  return *stored == sum || static_cast<std::int64_t>(*stored) == std::int64_t{sum} - 256 * std::int64_t{high};
-}
-
 [[noreturn]] void refuse(const std::string& what) { throw Error(ErrorKind::kInput, what); }
 
 void set_pax_field(std::string_view key, std::string_view value, PaxFields& fields) {
@@ -87,16 +71,32 @@ void set_pax_field(std::string_view key, std::string_view value, PaxFields& fiel
 
 }  // namespace
 
+bool has_right_checksum(TarBlock block) noexcept {
+  const std::optional<std::uint64_t> stored = parse_octal(text_at(block, kChecksumAt, kChecksumBytes));
+  if (!stored) return false;
+  std::uint32_t sum = 0;
+  std::int32_t high = 0;  // how many bytes have their first bit set: signed sums are 256 less for each
+  for (const std::uint8_t byte : block) {
+    sum += byte;
+    high += byte >> 7;
+  }
+  for (std::size_t i = kChecksumAt; i < kChecksumAt + kChecksumBytes; ++i) {
+    sum = sum - block[i] + ' ';
+    high -= block[i] >> 7;
+  }
+  return *stored == sum || static_cast<std::int64_t>(*stored) == std::int64_t{sum} - 256 * std::int64_t{high};
+}
+
 bool is_zero_block(TarBlock block) noexcept {
   return std::all_of(block.begin(), block.end(), [](std::uint8_t byte) { return byte == 0; });
 }
 
-bool is_tar_header(TarBlock block) noexcept { return has_magic(block) && checksum_is_right(block); }
+bool is_tar_header(TarBlock block) noexcept { return has_magic(block) && has_right_checksum(block); }
 
 bool tar_type_has_body(char type) noexcept { return type < '1' || type > '6'; }
 
 TarHeader parse_tar_header(TarBlock block) {
-  if (!checksum_is_right(block)) {
+  if (!has_right_checksum(block)) {
     refuse(std::string("the header's checksum is wrong") + (has_magic(block) ? "" : " and there is no 'ustar' in it"));
   }
   TarHeader header;

@@ -34,6 +34,8 @@ struct TarHeader {
   std::uint64_t size = 0;
 };
 
+// Whether the checksum in the block is that of its bytes, whatever it says else.
+[[nodiscard]] bool has_right_checksum(TarBlock block) noexcept;
 // Whether the block says "ustar" and its checksum is right: what is looked for behind damage.
 [[nodiscard]] bool is_tar_header(TarBlock block) noexcept;
 [[nodiscard]] bool is_zero_block(TarBlock block) noexcept;

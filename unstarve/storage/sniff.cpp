@@ -1,0 +1,35 @@
+#include "unstarve/storage/sniff.h"
+
+#include <algorithm>
+
+#include "unstarve/core/error.h"
+
+namespace unstarve {
+
+std::vector<std::uint8_t> content_front(const ByteSource& file) {
+  std::vector<std::uint8_t> front(static_cast<std::size_t>(std::min<std::uint64_t>(kHeadBytes, file.size())));
+  file.read(0, front);
+  std::vector<std::uint8_t> content = inflate_head(front, kHeadBytes);
+  return content.empty() ? front : content;
+}
+
+bool folder_begins(const Source& source, bool (*is_shard)(std::string_view name),
+                   bool (*is_content)(std::span<const std::uint8_t> front)) {
+  if (!source.folder) return false;
+  const auto& files = source.listing.files;
+  const auto found = std::find_if(files.begin(), files.end(), is_shard);
+  if (found == files.end()) return false;
+  try {
+    return is_content(content_front(*open_bytes(source.path + "/" + *found)));
+  } catch (const Error& error) {
+    return error.kind() == ErrorKind::kIo;
+  }
+}
+
+bool ends_in(std::string_view name, std::string_view ending) noexcept {
+  if (name.size() < ending.size()) return false;
+  return std::equal(ending.begin(), ending.end(), name.end() - static_cast<std::ptrdiff_t>(ending.size()),
+                    [](char a, char b) { return a == (b >= 'A' && b <= 'Z' ? static_cast<char>(b + 32) : b); });
+}
+
+}  // namespace unstarve
