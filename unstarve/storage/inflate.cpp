@@ -239,11 +239,11 @@ Compression detect_compression(std::span<const std::uint8_t> head) noexcept {
   return Compression::kNone;
 }
 
-std::vector<std::uint8_t> inflate_head(std::span<const std::uint8_t> head, std::size_t limit) {
+std::optional<std::vector<std::uint8_t>> inflate_head(std::span<const std::uint8_t> head, std::size_t limit) {
   std::vector<std::uint8_t> out(limit);
   const Compression compression = detect_compression(head);
   z_stream stream{};
-  if (compression == Compression::kNone || limit == 0) return {};
+  if (compression == Compression::kNone) return std::nullopt;
   if (::inflateInit2(&stream, compression == Compression::kGzip ? 31 : 15) != Z_OK) {
     throw Error(ErrorKind::kMemory, "inflate: no memory for zlib");
   }
@@ -254,7 +254,7 @@ std::vector<std::uint8_t> inflate_head(std::span<const std::uint8_t> head, std::
   const int result = ::inflate(&stream, Z_SYNC_FLUSH);
   out.resize(limit - stream.avail_out);
   ::inflateEnd(&stream);
-  if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR) return {};
+  if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR) return std::nullopt;
   return out;
 }
 

@@ -9,14 +9,16 @@
 #include "unstarve/storage/image_folder.h"
 #include "unstarve/storage/sleep_source.h"
 #include "unstarve/storage/synthetic.h"
+#include "unstarve/storage/tfrecord.h"
 
 namespace unstarve {
 namespace {
 
-constexpr std::array<Format, 4> kFormats = {{
+constexpr std::array<Format, 5> kFormats = {{
     {"synthetic", "synthetic:classes=10,images=2000,size=32,seed=1", recognises_synthetic, open_synthetic},
     {"sleep", "sleep:ms=5,images=100,size=32", recognises_sleep, open_sleep},
     {"CIFAR binary", "data_batch_1.bin or train.bin and its siblings", recognises_cifar, open_cifar},
+    {"tfrecord", "*.tfrecord, also compressed", recognises_tfrecord, open_tfrecord, true},
     {"image folder", "one folder of *.jpg, *.jpeg or *.png per class", recognises_image_folder, open_image_folder},
 }};
 

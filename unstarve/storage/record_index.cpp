@@ -16,6 +16,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Of output: enough to tell a compressed stream from bytes that begin like one.
+constexpr std::size_t kProbeBytes = 1024;
+
 std::string made_by(const RecordFormat& format) {
   return format.name() + " " + std::to_string(format.scan_version()) + " " + format.variant();
 }
@@ -112,7 +115,7 @@ Compression compression_of(const ByteSource& shard, const RecordFormat& format) 
   std::array<std::uint8_t, 4096> head;
   const auto front = std::span(head).first(static_cast<std::size_t>(std::min<std::uint64_t>(head.size(), shard.size())));
   shard.read(0, front);
-  if (format.begins_plain(front) || inflate_head(front, 1).empty()) return Compression::kNone;
+  if (format.begins_plain(front) || !inflate_head(front, kProbeBytes)) return Compression::kNone;
   return detect_compression(front);
 }
 

@@ -15,6 +15,8 @@
 namespace unstarve {
 namespace {
 
+// Of our own sidecars, which lie beside the data and are matched by "train-*".
+constexpr std::string_view kIndexSuffix = ".unstarve-index";
 constexpr std::string_view kWildcards = "*?[";
 
 [[noreturn]] void too_many(const std::string& text) {
@@ -84,7 +86,10 @@ std::vector<std::string> expand_glob(const std::string& pattern, const std::stri
   glob_t found{};
   const int result = ::glob(pattern.c_str(), GLOB_NOSORT | GLOB_ERR, nullptr, &found);
   std::vector<std::string> files;
-  for (std::size_t i = 0; i < found.gl_pathc; ++i) files.emplace_back(found.gl_pathv[i]);
+  for (std::size_t i = 0; i < found.gl_pathc; ++i) {
+    const std::string_view file(found.gl_pathv[i]);
+    if (file.find(kIndexSuffix) == std::string_view::npos) files.emplace_back(file);
+  }
   ::globfree(&found);
   if (result == GLOB_NOSPACE) throw Error(ErrorKind::kMemory, "list " + text + ": too many files match");
   if (result == GLOB_ABORTED) throw io_error("list", text, errno);

@@ -2,7 +2,8 @@
 // From what the user writes to the list of files that make up one data set.
 //
 //   data/train.tar               one file
-//   data/train-*.tar             a glob: *, ?, [a-z], sorted bytewise; hidden files are not matched by a leading *
+//   data/train-*.tar             a glob: *, ?, [a-z], sorted bytewise; hidden files are not matched by a leading
+//                                *, index sidecars (*.unstarve-index) not at all
 //   data/train-{000..007}.tar    a range; the first number's width is kept; it may run downwards
 //   data/{train,extra}.tar       alternatives, and any number of braces, the last one turning fastest
 //   s3://bucket/train-{0..7}.tar braces work for URLs, too

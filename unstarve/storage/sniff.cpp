@@ -9,8 +9,7 @@ namespace unstarve {
 std::vector<std::uint8_t> content_front(const ByteSource& file) {
   std::vector<std::uint8_t> front(static_cast<std::size_t>(std::min<std::uint64_t>(kHeadBytes, file.size())));
   file.read(0, front);
-  std::vector<std::uint8_t> content = inflate_head(front, kHeadBytes);
-  return content.empty() ? front : content;
+  return inflate_head(front, kHeadBytes).value_or(front);
 }
 
 bool folder_begins(const Source& source, bool (*is_shard)(std::string_view name),

@@ -3,6 +3,7 @@
 #include <array>
 #include <cctype>
 #include <filesystem>
+#include <optional>
 #include <set>
 
 #include "unstarve/core/error.h"
@@ -49,12 +50,9 @@ void look_at_first(Source& source) {
   }
   source.head.resize(static_cast<std::size_t>(std::min<std::uint64_t>(kHeadBytes, source.first->size())));
   source.first->read(0, source.head);
-  source.content = inflate_head(source.head, kHeadBytes);
-  if (source.content.empty()) {
-    source.content = source.head;
-  } else {
-    source.compression = detect_compression(source.head);
-  }
+  std::optional<std::vector<std::uint8_t>> inflated = inflate_head(source.head, kHeadBytes);
+  if (inflated) source.compression = detect_compression(source.head);
+  source.content = inflated ? *std::move(inflated) : source.head;
 }
 
 // The words of a file name, which anything but letters parts: "x-train.tfrecord-00000-of-8" has x, train, tfrecord, of.
