@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "unstarve/ops/simd_targets.h"
+#include "unstarve/core/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "unstarve/ops/resize_kernels.cpp"

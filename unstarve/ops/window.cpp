@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "unstarve/ops/simd_targets.h"
+#include "unstarve/core/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "unstarve/ops/window.cpp"

@@ -38,18 +38,27 @@ namespace {
 
 constexpr std::size_t kGroupRow = 8 * CoefficientRow::kGroupBlocks;  // values of one row of a group
 
-#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
-
-// Machines without SSE4: the reference, block by block.
-void run(CoefficientRow& row, const std::int16_t* quantisation, std::uint8_t* out, std::ptrdiff_t stride) {
-  for (std::size_t block = 0; block < row.groups() * CoefficientRow::kGroupBlocks; ++block) {
-    std::int16_t* values = row.values() + CoefficientRow::place(block);
+// So many blocks by the reference: `values` is the first one's DC.
+HWY_NOINLINE void plain_blocks(std::int16_t* values, std::size_t blocks, const std::int16_t* quantisation,
+                               std::uint8_t* out, std::ptrdiff_t stride) {
+  for (std::size_t block = 0; block < blocks; ++block, values += 8, out += 8) {
     std::int16_t coefficients[64];
     for (std::size_t y = 0; y < 8; ++y) {
       std::copy_n(values + y * kGroupRow, 8, coefficients + y * 8);
       std::fill_n(values + y * kGroupRow, 8, std::int16_t{0});
     }
-    inverse_dct_reference(coefficients, quantisation, out + 8 * block, stride);
+    inverse_dct_reference(coefficients, quantisation, out, stride);
+  }
+}
+
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+
+// Machines without SSE4.
+void run(CoefficientRow& row, const std::int16_t* quantisation, std::uint8_t* out, std::ptrdiff_t stride) {
+  for (std::size_t group = 0; group < row.groups(); ++group) {
+    constexpr std::size_t kBlocks = CoefficientRow::kGroupBlocks;
+    plain_blocks(row.values() + group * CoefficientRow::kGroupValues, kBlocks, quantisation, out + group * kBlocks * 8,
+                 stride);
   }
 }
 
@@ -192,17 +201,20 @@ HWY_INLINE void store_samples(V16 v, std::uint8_t* out) {
 }
 
 // Blocks with nothing but DC: every sample is the same.
-HWY_INLINE void flat_blocks(std::int16_t* values, std::int16_t factor, std::uint8_t* out, std::ptrdiff_t stride) {
-  const V16 scaled = hn::Mul(hn::Load(D16(), values), hn::Set(D16(), factor));
-  const V16 dc = descaled<idct::kBits - idct::kBetween>(shifted(scaled));
-  hn::Store(hn::Zero(D16()), D16(), values);
+HWY_INLINE void flat_blocks(V16 row0, std::uint8_t* out, std::ptrdiff_t stride) {
+  const V16 dc = hn::ShiftLeft<idct::kBetween>(row0);
   // The first value of each part, in all of its lanes; then the second pass, of which only the DC term is left.
   alignas(16) static constexpr std::uint8_t kFirst[16] = {0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1};
   const hn::FixedTag<std::uint8_t, kBytes> bytes;
-  const V16 all =
-      hn::BitCast(D16(), hn::TableLookupBytes(hn::BitCast(bytes, dc), hn::LoadDup128(bytes, kFirst)));
+  const V16 all = hn::BitCast(D16(), hn::TableLookupBytes(hn::BitCast(bytes, dc), hn::LoadDup128(bytes, kFirst)));
   const V16 sample = descaled<idct::kBits + idct::kBetween + 3>(shifted(all));
   for (std::ptrdiff_t y = 0; y < 8; ++y) store_samples(sample, out + y * stride);
+}
+
+// Values of row 0 that the shift between the passes takes out of 16 bits: no image has them.
+HWY_INLINE bool is_wild(V16 row0) {
+  constexpr std::int16_t kMost = 32767 >> idct::kBetween;
+  return !hn::AllFalse(D16(), hn::Or(hn::Gt(row0, hn::Set(D16(), kMost)), hn::Lt(row0, hn::Set(D16(), -kMost - 1))));
 }
 
 void run(CoefficientRow& row, const std::int16_t* quantisation, std::uint8_t* out, std::ptrdiff_t stride) {
@@ -220,8 +232,14 @@ void run(CoefficientRow& row, const std::int16_t* quantisation, std::uint8_t* ou
       const std::uint8_t* last = row.last() + group * CoefficientRow::kGroupBlocks + p;
       unsigned any = 0;
       for (std::size_t i = 0; i < kParts; ++i) any |= last[i];
+      V16 v0 = hn::Mul(hn::Load(D16(), values), factor[0]);
+      if (HWY_UNLIKELY(is_wild(v0))) {
+        plain_blocks(values, kParts, quantisation, out, stride);
+        continue;
+      }
+      hn::Store(zero, D16(), values);
       if (any == 0) {
-        flat_blocks(values, quantisation[0], out, stride);
+        flat_blocks(v0, out, stride);
         continue;
       }
       const auto take = [&](std::size_t y) HWY_ATTR {
@@ -229,7 +247,7 @@ void run(CoefficientRow& row, const std::int16_t* quantisation, std::uint8_t* ou
         hn::Store(zero, D16(), values + y * kGroupRow);
         return hn::Mul(v, factor[y]);
       };
-      V16 v0 = take(0), v1 = take(1), v2 = take(2), v3 = take(3), v4 = take(4), v5 = take(5), v6 = take(6), v7 = take(7);
+      V16 v1 = take(1), v2 = take(2), v3 = take(3), v4 = take(4), v5 = take(5), v6 = take(6), v7 = take(7);
       transform<idct::kBits - idct::kBetween>(v0, v1, v2, v3, v4, v5, v6, v7);
       transpose(v0, v1, v2, v3, v4, v5, v6, v7);
       transform<idct::kBits + idct::kBetween + 3>(v0, v1, v2, v3, v4, v5, v6, v7);
@@ -311,7 +329,16 @@ void inverse_dct_reference(const std::int16_t* coefficients, const std::int16_t*
                            std::ptrdiff_t stride) {
   std::int16_t values[64];
   for (std::size_t i = 0; i < 64; ++i) values[i] = wrapped(coefficients[i] * quantisation[i]);
-  for (std::ptrdiff_t x = 0; x < 8; ++x) transform(values + x, 8, idct::kBits - idct::kBetween);
+  // libjpeg-turbo's short cut: without vertical frequencies the first pass only shifts.
+  const bool constant_columns = std::all_of(coefficients + 8, coefficients + 64, [](std::int16_t c) { return c == 0; });
+  for (std::ptrdiff_t x = 0; x < 8; ++x) {
+    if (constant_columns) {
+      const std::int16_t shifted = wrapped(values[x] * (1 << idct::kBetween));
+      for (std::ptrdiff_t y = 0; y < 8; ++y) values[8 * y + x] = shifted;
+    } else {
+      transform(values + x, 8, idct::kBits - idct::kBetween);
+    }
+  }
   for (std::ptrdiff_t y = 0; y < 8; ++y) {
     transform(values + 8 * y, 1, idct::kBits + idct::kBetween + 3);
     for (std::ptrdiff_t x = 0; x < 8; ++x) {

@@ -3,9 +3,9 @@
 //
 // The algorithm is that of Loeffler, Ligtenberg and Moschytz ("Practical fast 1-D DCT algorithms with 11
 // multiplications", ICASSP 1989) in 13-bit fixed point with two bits more between the passes, as libjpeg's accurate
-// integer method ("islow") defines it; samples are bit-equal to libjpeg-turbo's. Only made-up coefficients can overflow 16
-// bits; then sums of two inputs wrap and descaled values saturate, as in libjpeg-turbo's SIMD code but for its short cut
-// for blocks without vertical frequencies, which wraps.
+// integer method ("islow") defines it. Samples are bit-equal to libjpeg-turbo's SIMD code on x86-64, also for made-up
+// coefficients that overflow 16 bits: sums of two inputs wrap, descaled values saturate, and where all columns of a
+// block are constant the values between the passes wrap.
 //
 // Threads: pure.
 

@@ -28,6 +28,8 @@ struct JpegSession {
   std::span<const std::uint8_t> bytes;
   bool opened = false;
 
+  bool use_own_decoder = true;
+  bool used_own_decoder = false;
   BaselineImage baseline;
   BaselineDecoder baseline_decoder;
 
@@ -260,15 +262,18 @@ ImageHeader JpegDecoder::open(std::span<const std::uint8_t> bytes) {
           cinfo.num_components};
 }
 
+void JpegDecoder::use_own_decoder(bool use) noexcept { session_->use_own_decoder = use; }
+bool JpegDecoder::used_own_decoder() const noexcept { return session_->used_own_decoder; }
+
 void JpegDecoder::decode(int reduction, Rect rect, Image& out) {
   JpegSession& session = *session_;
   if (!session.opened) throw Error(ErrorKind::kArgument, "JPEG: decode() needs an open() of its own before it");
   session.opened = false;
   out.resize(rect.size());
-  if (reduction == 1 && read_baseline(session.cinfo, session.bytes, session.baseline) &&
-      session.baseline_decoder.decode(session.baseline, rect, out)) {
-    return;
-  }
+  session.used_own_decoder = session.use_own_decoder && reduction == 1 &&
+                             read_baseline(session.cinfo, session.bytes, session.baseline) &&
+                             session.baseline_decoder.decode(session.baseline, rect, out);
+  if (session.used_own_decoder) return;
   session.reduction = reduction;
   session.rect = rect;
   session.out = out.data();

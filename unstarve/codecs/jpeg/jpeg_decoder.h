@@ -1,13 +1,20 @@
 #pragma once
-// JPEG bytes to RGB rows as they are stored (before EXIF orientation), by libjpeg-turbo's scanline interface.
+// JPEG bytes to RGB rows as they are stored (before EXIF orientation): baseline files by our own decoder, everything else
+// by libjpeg-turbo's scanline interface.
+//
+//   header by libjpeg ──▶ a baseline file at full size? ──yes──▶ BaselineDecoder ──ok──▶ pixels
+//                                              no └──────▶ libjpeg-turbo ◀──damaged?──┘
+//
+// Which of the two it was shows in nothing but time. What our own decoder takes for damaged goes to libjpeg-turbo too,
+// which then tells what is wrong, or decodes it after all.
 //
 // Pixels are those of libjpeg-turbo's accurate integer IDCT with smooth ("fancy") chroma upsampling, which is what
 // Pillow and torchvision show too. CMYK and YCCK become RGB by round(C * K / 255) on the inverted values that Adobe
 // writes and that Pillow and torchvision assume whether the file has Adobe's marker or not.
 //
-// A part of an image costs less than the whole: blocks left and right of it are only entropy-decoded, rows above it are
-// skipped, and decoding stops behind its last row. Its pixels are exactly those of the whole image; decode_step() in
-// jpeg_decoder.cpp tells the margin that takes.
+// A part of an image costs less than the whole: blocks beside and above it are only entropy-decoded, and decoding stops
+// behind its last row. Its pixels are exactly those of the whole image; decode_step() in jpeg_decoder.cpp and
+// baseline_plan.h tell the margin that takes.
 //
 // What is refused: everything libjpeg calls an error, and those of its warnings that mean made-up pixels:
 //   premature end of the file or of a data segment, a bad Huffman or arithmetic code, a restart marker out of order, an
@@ -44,6 +51,11 @@ class JpegDecoder {
 
   // `rect`: pixels of the stored image reduced by `reduction` (1, 2, 4, 8), not empty, inside of it. Once per open().
   void decode(int reduction, Rect rect, Image& out);
+
+  // For comparisons: whether baseline files go to our own decoder (they do unless told otherwise), and whether the
+  // last image did.
+  void use_own_decoder(bool use) noexcept;
+  [[nodiscard]] bool used_own_decoder() const noexcept;
 
  private:
   std::unique_ptr<JpegSession> session_;

@@ -1,0 +1,159 @@
+// Our own decoder against libjpeg-turbo: the same pixels for whole images and crops, the same decision about damage.
+#include "unstarve/codecs/jpeg/baseline_decoder.h"
+
+#include <catch2/catch.hpp>
+#include <optional>
+#include <string>
+
+#include "unstarve/codecs/jpeg/jpeg_decoder.h"
+#include "unstarve/codecs/jpeg/jpeg_samples.h"
+#include "unstarve/core/error.h"
+#include "unstarve/core/random.h"
+#include "unstarve/core/simd_test_support.h"
+
+namespace unstarve {
+namespace {
+
+// Layouts that are ours, with and without restarts, at qualities that make blocks of every length.
+std::vector<JpegSample> our_samples() {
+  std::vector<JpegSample> samples;
+  for (const int restarts : {0, 1, 7}) {
+    for (const int quality : {5, 60, 98, 100}) {
+      const std::string rest = ", restarts " + std::to_string(restarts) + ", quality " + std::to_string(quality);
+      samples.push_back({"4:4:4" + rest, 1, 1, SampleColour::kYcc, false, false, restarts, quality});
+      samples.push_back({"4:2:2" + rest, 2, 1, SampleColour::kYcc, false, false, restarts, quality});
+      samples.push_back({"4:4:0" + rest, 1, 2, SampleColour::kYcc, false, false, restarts, quality});
+      samples.push_back({"4:2:0" + rest, 2, 2, SampleColour::kYcc, false, false, restarts, quality});
+      samples.push_back({"grey" + rest, 1, 1, SampleColour::kGrey, false, false, restarts, quality});
+      samples.push_back({"grey 2x2" + rest, 2, 2, SampleColour::kGrey, false, false, restarts, quality});
+    }
+  }
+  return samples;
+}
+
+// The pixels, or nothing when the decoder refuses.
+std::optional<Image> decoded(JpegDecoder& decoder, const std::vector<std::uint8_t>& bytes, bool own, Rect rect) {
+  Image out;
+  decoder.use_own_decoder(own);
+  try {
+    decoder.open(bytes);
+    decoder.decode(1, rect, out);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+  return out;
+}
+
+Rect random_rect(Random& random, Size size) {
+  const auto below = [&random](int limit) { return static_cast<int>(random.below(static_cast<std::uint32_t>(limit))); };
+  const int x = below(size.width), y = below(size.height);
+  return {x, y, 1 + below(size.width - x), 1 + below(size.height - y)};
+}
+
+}  // namespace
+
+TEST_CASE("baseline files decode to libjpeg-turbo's pixels, whole and in part", "[codecs]") {
+  JpegDecoder decoder;
+  Random random(51, 0, 0, 0);
+  for (const JpegSample& sample : our_samples()) {
+    for (const Size size : {Size{61, 47}, Size{64, 48}, Size{5, 3}, Size{8, 33}, Size{131, 17}}) {
+      const auto bytes = make_jpeg(sample_image(size, random.bits()), sample);
+      INFO(sample.name << ", " << size.width << " x " << size.height);
+      const Rect all{0, 0, size.width, size.height};
+      const auto expected = decoded(decoder, bytes, false, all);
+      REQUIRE(expected.has_value());
+      REQUIRE_FALSE(decoder.used_own_decoder());
+      for (int i = 0; i < 12; ++i) {
+        const Rect rect = i == 0 ? all : random_rect(random, size);
+        const auto own = decoded(decoder, bytes, true, rect);
+        REQUIRE(decoder.used_own_decoder());
+        INFO(rect.width << " x " << rect.height << " at " << rect.x << ", " << rect.y);
+        REQUIRE(own.has_value());
+        REQUIRE(same_pixels(*own, crop_of(*expected, rect)));
+      }
+    }
+  }
+}
+
+TEST_CASE("our own decoder gives the same pixels on every instruction set", "[codecs]") {
+  JpegDecoder decoder;
+  for (const JpegSample& sample : our_samples()) {
+    if (sample.quality != 60) continue;
+    const auto bytes = make_jpeg(sample_image({77, 50}, 9), sample);
+    const Rect all{0, 0, 77, 50};
+    const auto expected = decoded(decoder, bytes, false, all);
+    testing::on_every_target([&](const std::string& target) {
+      INFO(sample.name << ", " << target);
+      const auto own = decoded(decoder, bytes, true, all);
+      CHECK(decoder.used_own_decoder());
+      CHECK(same_pixels(*own, *expected));
+    });
+  }
+}
+
+TEST_CASE("what is not of its kind goes to libjpeg-turbo", "[codecs]") {
+  JpegDecoder decoder;
+  for (const JpegSample& sample : all_jpeg_samples()) {
+    const bool ours = !sample.progressive && !sample.arithmetic && sample.horizontal <= 2 && sample.vertical <= 2 &&
+                      (sample.colour == SampleColour::kYcc || sample.colour == SampleColour::kGrey);
+    INFO(sample.name);
+    REQUIRE(decoded(decoder, make_jpeg(sample_image({40, 40}, 1), sample), true, {0, 0, 40, 40}).has_value());
+    CHECK(decoder.used_own_decoder() == ours);
+  }
+  // Too narrow for smooth upsampling.
+  REQUIRE(decoded(decoder, make_jpeg(sample_image({4, 40}, 1), {}), true, {0, 0, 4, 40}).has_value());
+  CHECK_FALSE(decoder.used_own_decoder());
+}
+
+TEST_CASE("damaged files are judged as libjpeg-turbo judges them, and those that pass have its pixels", "[codecs]") {
+  JpegDecoder decoder;
+  int refused = 0, own = 0;
+  for (const JpegSample& sample : our_samples()) {
+    const auto bytes = make_jpeg(sample_image({40, 40}, 4), sample);
+    for (std::uint32_t i = 0; i < 120; ++i) {
+      Random random(52, 0, i, 0);
+      auto damaged = bytes;
+      const std::uint32_t changes = 1 + random.below(3);
+      for (std::uint32_t k = 0; k < changes; ++k) {
+        // Mostly in the entropy-coded part, which is the larger end of the file.
+        const std::uint32_t start = random.below(4) == 0 ? 2 : static_cast<std::uint32_t>(bytes.size() / 3);
+        damaged[start + random.below(static_cast<std::uint32_t>(bytes.size()) - start)] =
+            static_cast<std::uint8_t>(random.bits());
+      }
+      Rect all;
+      try {
+        const Size size = decoder.open(damaged).size;
+        if (std::int64_t{size.width} * size.height > 300 * 300) continue;
+        all = {0, 0, size.width, size.height};
+      } catch (const Error&) {
+        continue;
+      }
+      INFO(sample.name << ", damage " << i);
+      const auto expected = decoded(decoder, damaged, false, all);
+      const auto ours = decoded(decoder, damaged, true, all);
+      own += decoder.used_own_decoder() ? 1 : 0;
+      REQUIRE(ours.has_value() == expected.has_value());
+      if (ours.has_value()) {
+        REQUIRE(same_pixels(*ours, *expected));
+      } else {
+        ++refused;
+      }
+    }
+  }
+  CHECK(refused > 500);
+  CHECK(own > 500);
+}
+
+TEST_CASE("after damage the decoder's scratch is clean", "[codecs]") {
+  JpegDecoder decoder;
+  for (const JpegSample& sample : our_samples()) {
+    const auto bytes = make_jpeg(sample_image({40, 40}, 5), sample);
+    const auto expected = decoded(decoder, bytes, true, {0, 0, 40, 40});
+    auto damaged = bytes;
+    damaged.resize(bytes.size() * 3 / 4);
+    CHECK_FALSE(decoded(decoder, damaged, true, {0, 0, 40, 40}).has_value());
+    CHECK(same_pixels(*decoded(decoder, bytes, true, {0, 0, 40, 40}), *expected));
+  }
+}
+
+}  // namespace unstarve

@@ -1,0 +1,104 @@
+// The IDCT's kernels against their reference on every instruction set, and the reference against the real transform.
+#include "unstarve/codecs/jpeg/idct.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+#include "unstarve/core/random.h"
+#include "unstarve/core/simd_test_support.h"
+
+namespace unstarve {
+namespace {
+
+struct Block {
+  std::int16_t values[64] = {};
+  int last = 0;  // number in zigzag order; only 0 or not 0 matters to the kernels
+};
+
+// Blocks of every kind: DC alone, few coefficients, a first row alone, many, and values no image has.
+Block random_block(Random& random) {
+  Block block;
+  const std::uint32_t kind = random.below(5);
+  const int limit = kind == 4 ? 65536 : 400;
+  const auto value = [&] {
+    return static_cast<std::int16_t>(static_cast<int>(random.below(static_cast<std::uint32_t>(limit))) - limit / 2);
+  };
+  block.values[0] = value();
+  const std::uint32_t count = kind == 0 ? 0 : kind == 1 ? 1 + random.below(5) : random.below(64);
+  const std::uint32_t places = kind == 2 ? 8 : 64;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint32_t place = 1 + random.below(places - 1);
+    block.values[place] = value();
+    block.last = 63;
+  }
+  return block;
+}
+
+}  // namespace
+
+TEST_CASE("the IDCT of every instruction set equals the reference", "[codecs]") {
+  testing::on_every_target([](const std::string& target) {
+    INFO(target);
+    Random random(21, 0, 0, 0);
+    for (int round = 0; round < 300; ++round) {
+      const std::size_t blocks = 1 + random.below(11);
+      std::int16_t quantisation[64];
+      for (auto& factor : quantisation) factor = static_cast<std::int16_t>(1 + random.below(round % 3 == 0 ? 255 : 12));
+      CoefficientRow row;
+      row.resize(blocks);
+      const std::size_t stride = row.groups() * 32 + 64;
+      std::vector<std::uint8_t> expected(stride * 8), out(stride * 8);
+      for (std::size_t b = 0; b < blocks; ++b) {
+        const Block block = random_block(random);
+        for (std::size_t y = 0; y < 8; ++y) {
+          std::copy_n(block.values + 8 * y, 8, row.values() + CoefficientRow::place(b) + y * 32);
+        }
+        row.last()[b] = static_cast<std::uint8_t>(block.last);
+        inverse_dct_reference(block.values, quantisation, expected.data() + 8 * b, static_cast<std::ptrdiff_t>(stride));
+      }
+      inverse_dct(row, quantisation, out.data(), static_cast<std::ptrdiff_t>(stride));
+      for (std::size_t y = 0; y < 8; ++y) {
+        const bool same = std::equal(out.begin() + static_cast<std::ptrdiff_t>(y * stride),
+                                     out.begin() + static_cast<std::ptrdiff_t>(y * stride + 8 * blocks),
+                                     expected.begin() + static_cast<std::ptrdiff_t>(y * stride));
+        REQUIRE(same);
+      }
+      // The next row of blocks finds zeros.
+      std::int64_t left = 0;
+      for (std::size_t i = 0; i < row.groups() * CoefficientRow::kGroupValues; ++i) left |= row.values()[i];
+      REQUIRE(left == 0);
+    }
+  });
+}
+
+TEST_CASE("the IDCT is within 0.6 of the cosine transform", "[codecs]") {
+  Random random(22, 0, 0, 0);
+  std::int16_t ones[64];
+  std::fill_n(ones, 64, std::int16_t{1});
+  double worst = 0;
+  for (int round = 0; round < 200; ++round) {
+    std::int16_t in[64];
+    for (auto& value : in) value = static_cast<std::int16_t>(static_cast<int>(random.below(61)) - 30);
+    std::uint8_t out[64];
+    inverse_dct_reference(in, ones, out, 8);
+    for (int y = 0; y < 8; ++y) {
+      for (int x = 0; x < 8; ++x) {
+        double sum = 0;  // T.81, A.3.3
+        for (int v = 0; v < 8; ++v) {
+          for (int u = 0; u < 8; ++u) {
+            const double scale = (u == 0 ? std::numbers::sqrt2 / 2 : 1) * (v == 0 ? std::numbers::sqrt2 / 2 : 1) / 4;
+            sum += scale * in[8 * v + u] * std::cos((2 * x + 1) * u * std::numbers::pi / 16) *
+                   std::cos((2 * y + 1) * v * std::numbers::pi / 16);
+          }
+        }
+        const double sample = std::clamp(sum + 128, 0.0, 255.0);
+        worst = std::max(worst, std::abs(sample - out[8 * y + x]));
+      }
+    }
+  }
+  CHECK(worst < 0.6);
+}
+
+}  // namespace unstarve

@@ -1,0 +1,30 @@
+#pragma once
+// For tests of SIMD kernels: a loop over the instruction sets of the machine. Include from test files only.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "unstarve/core/simd_targets.h"
+
+#include <hwy/highway.h>
+#include <hwy/targets.h>
+
+namespace unstarve::testing {
+
+// Runs `body(name)` once for every instruction set that this machine has and the kernels are compiled for, the plain
+// loops among them. The choice is global: no other thread may run kernels meanwhile.
+template <class Body>
+void on_every_target(const Body& body) {
+  std::vector<std::int64_t> targets = hwy::SupportedAndGeneratedTargets();
+  bool plain = false;
+  for (const std::int64_t target : targets) plain = plain || target == HWY_SCALAR || target == HWY_EMU128;
+  if (!plain) targets.push_back(HWY_STATIC_TARGET);
+  for (const std::int64_t target : targets) {
+    hwy::GetChosenTarget().Update(target);
+    body(std::string(hwy::TargetName(target)));
+  }
+  hwy::GetChosenTarget().DeInit();
+}
+
+}  // namespace unstarve::testing
