@@ -165,7 +165,7 @@ void RecordFiles::fill(const Place& place, std::uint64_t id, std::span<const std
   record.values.resize(fields_.size());
   record.values[0] = {};
   try {
-    format_->fill(stored, place.entry, record.values[0]);
+    format_->fill(stored, place.entry, record.storage, record.values[0]);
   } catch (const Error& error) {
     throw Error(error.kind(), "read " + location(id) + ": " + error.what());
   }

@@ -68,8 +68,10 @@ class RecordFormat {
   }
 
   // Sets `image` from the stored bytes, which stay valid as long as `image` is used. Throws Error(kInput) when the record
-  // is damaged; the message needs no place, the caller puts it in front.
-  virtual void fill(std::span<const std::uint8_t> stored, const IndexRecord& entry, Value& image) const = 0;
+  // is damaged; the message needs no place, the caller puts it in front. `room` is the caller's memory for what does not
+  // lie in one piece; `stored` lies at its beginning where the shard is not mapped.
+  virtual void fill(std::span<const std::uint8_t> stored, const IndexRecord& entry, AlignedBytes& room,
+                    Value& image) const = 0;
 };
 
 }  // namespace unstarve

@@ -106,8 +106,7 @@ class TfRecordFormat final : public RecordFormat {
     }
   }
 
-  void fill(std::span<const std::uint8_t> stored, const IndexRecord& entry, Value& image) const override {
-    (void)entry;
+  void fill(std::span<const std::uint8_t> stored, const IndexRecord&, AlignedBytes&, Value& image) const override {
     if (stored.size() < kAroundBytes || length_at(stored.data()) != stored.size() - kAroundBytes) {
       throw Error(ErrorKind::kInput, "the checksum of its length is wrong");
     }

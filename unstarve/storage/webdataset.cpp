@@ -246,7 +246,7 @@ class Webdataset final : public RecordFormat {
 
   [[nodiscard]] bool begins_plain(std::span<const std::uint8_t> front) const override { return is_tar(front); }
 
-  void fill(std::span<const std::uint8_t> stored, const IndexRecord&, Value& image) const override {
+  void fill(std::span<const std::uint8_t> stored, const IndexRecord&, AlignedBytes&, Value& image) const override {
     if (stored.size() <= kTarBlockBytes || !has_right_checksum(TarBlock(stored.data(), kTarBlockBytes))) {
       throw Error(ErrorKind::kInput, "the header before the image has changed since the shard was indexed");
     }
