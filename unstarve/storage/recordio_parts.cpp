@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <string>
 
 #include "unstarve/core/error.h"
@@ -37,26 +38,30 @@ RecordioHead parse_recordio_head(std::span<const std::uint8_t> bytes) {
   return {static_cast<RecordioFlag>(word >> 29), word & ((1U << 29) - 1)};
 }
 
-std::span<const std::uint8_t> join_recordio(std::span<const std::uint8_t> stored, std::vector<std::uint8_t>& joined) {
-  joined.clear();
+bool is_recordio_in_parts(std::span<const std::uint8_t> stored) noexcept {
+  return stored.size() >= kRecordioHeadBytes && is_recordio_magic(stored.data()) &&
+         load_little<std::uint32_t>(stored.data() + 4) >> 29 == static_cast<std::uint32_t>(RecordioFlag::kFirst);
+}
+
+std::span<const std::uint8_t> join_recordio(std::span<const std::uint8_t> stored, std::uint8_t* room) {
+  std::size_t joined = 0;  // never beyond what was taken of `stored`: a head is longer than the magic it becomes
   for (bool first = true;; first = false) {
     if (stored.size() < kRecordioHeadBytes) refuse("the record ends inside the head of a part");
     const RecordioHead head = parse_recordio_head(stored);
-    const bool begins = head.flag == RecordioFlag::kWhole || head.flag == RecordioFlag::kFirst;
-    if (begins != first) refuse("the parts of the record are out of order");
+    if (head.begins() != first) refuse("the parts of the record are out of order");
     if (head.length > stored.size() - kRecordioHeadBytes) {
       refuse("a part of " + std::to_string(head.length) + " bytes, but only " +
              std::to_string(stored.size() - kRecordioHeadBytes) + " are there");
     }
     const std::span<const std::uint8_t> part = stored.subspan(kRecordioHeadBytes, head.length);
-    const bool ends = head.flag == RecordioFlag::kWhole || head.flag == RecordioFlag::kLast;
-    if (ends && head.stored_bytes() < stored.size()) refuse("bytes follow the last part of the record");
+    if (head.ends() && head.stored_bytes() < stored.size()) refuse("bytes follow the last part of the record");
     if (head.flag == RecordioFlag::kWhole) return part;
-    joined.insert(joined.end(), part.begin(), part.end());
-    if (ends) return joined;
-    for (int shift = 0; shift < 32; shift += 8) joined.push_back(static_cast<std::uint8_t>(kRecordioMagic >> shift));
+    if (!part.empty()) std::memmove(room + joined, part.data(), part.size());
+    joined += part.size();
+    if (head.ends()) return {room, joined};
     if (head.stored_bytes() > stored.size()) refuse("the record ends after a part that is not its last");
     stored = stored.subspan(head.stored_bytes());
+    for (int shift = 0; shift < 32; shift += 8) room[joined++] = static_cast<std::uint8_t>(kRecordioMagic >> shift);
   }
 }
 

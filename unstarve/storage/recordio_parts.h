@@ -18,7 +18,6 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
 namespace unstarve {
 
@@ -30,6 +29,8 @@ enum class RecordioFlag : std::uint8_t { kWhole = 0, kFirst = 1, kMiddle = 2, kL
 struct RecordioHead {
   RecordioFlag flag = RecordioFlag::kWhole;
   std::uint32_t length = 0;
+  [[nodiscard]] constexpr bool begins() const noexcept { return flag == RecordioFlag::kWhole || flag == RecordioFlag::kFirst; }
+  [[nodiscard]] constexpr bool ends() const noexcept { return flag == RecordioFlag::kWhole || flag == RecordioFlag::kLast; }
   // Of the part with head and fill.
   [[nodiscard]] constexpr std::uint64_t stored_bytes() const noexcept {
     return kRecordioHeadBytes + (std::uint64_t{length} + 3) / 4 * 4;
@@ -42,9 +43,12 @@ struct RecordioHead {
 // Throws for a wrong magic or a flag that is none. Precondition: kRecordioHeadBytes bytes.
 [[nodiscard]] RecordioHead parse_recordio_head(std::span<const std::uint8_t> bytes);
 
-// The record that `stored` is, all its parts: where it lies when there is one part, else joined in `joined`.
-[[nodiscard]] std::span<const std::uint8_t> join_recordio(std::span<const std::uint8_t> stored,
-                                                          std::vector<std::uint8_t>& joined);
+// Whether the record that begins `stored` is in several parts. False for what is no record.
+[[nodiscard]] bool is_recordio_in_parts(std::span<const std::uint8_t> stored) noexcept;
+
+// The record that `stored` is, all its parts: where it lies when there is one part, else joined in `room`, which has
+// stored.size() bytes and may be where `stored` lies.
+[[nodiscard]] std::span<const std::uint8_t> join_recordio(std::span<const std::uint8_t> stored, std::uint8_t* room);
 
 struct RecordioImage {
   std::int64_t label = -1;

@@ -1,6 +1,7 @@
 #include "unstarve/storage/recordio_parts.h"
 
 #include <catch2/catch.hpp>
+#include <vector>
 
 #include "unstarve/storage/byte_text.h"
 #include "unstarve/storage/fixtures_folder.h"
@@ -12,18 +13,21 @@ namespace {
 using testing::bytes_of, testing::refusal, testing::text_of;
 using testing::recordio_image, testing::recordio_part, testing::recordio_record;
 
+// In a room of its own, and in place.
 std::string joined(const std::string& stored) {
-  std::vector<std::uint8_t> memory;
-  return text_of(join_recordio(bytes_of(stored), memory));
+  std::vector<std::uint8_t> room(stored.size());
+  std::string apart = text_of(join_recordio(bytes_of(stored), room.data()));
+  std::vector<std::uint8_t> copy(stored.begin(), stored.end());
+  CHECK(text_of(join_recordio(copy, copy.data())) == apart);
+  return apart;
 }
 
 TEST_CASE("a record in one part is handed out where it lies") {
   const std::string stored = recordio_record("hello");
-  std::vector<std::uint8_t> memory;
-  const auto bytes = join_recordio(bytes_of(stored), memory);
+  CHECK_FALSE(is_recordio_in_parts(bytes_of(stored)));
+  const auto bytes = join_recordio(bytes_of(stored), nullptr);
   CHECK(text_of(bytes) == "hello");
   CHECK(bytes.data() == bytes_of(stored).data() + kRecordioHeadBytes);
-  CHECK(memory.empty());
   CHECK(joined(recordio_record("")).empty());
 }
 
@@ -32,6 +36,7 @@ TEST_CASE("parts are joined by the magic they were split at") {
   const std::string data = "abcd" + magic + magic + "ef" + magic + "x";  // the last one is not aligned
   const std::string stored = recordio_record(data);
   CHECK(stored.size() == 8 + 4 + 8 + 8 + 8);
+  CHECK(is_recordio_in_parts(bytes_of(stored)));
   CHECK(joined(stored) == data);
   CHECK(joined(recordio_record(magic)) == magic);
 }

@@ -32,14 +32,14 @@ bool TarScanner::step(TarEvent& event) {
   const std::uint64_t begin = pending_.any ? pending_.begin : at_;
   if (bytes.size() < kTarBlockBytes) {
     at_ += bytes.size();
-    if (begin != at_) return damaged(begin, "the archive ends inside a header", event);
+    if (begin != at_) return damaged(begin, at_, "the archive ends inside a header", event);
     event = {};
     return true;
   }
   const TarBlock block(bytes.data(), kTarBlockBytes);
   if (is_zero_block(block)) {
     at_ += kTarBlockBytes;
-    return pending_.any && damaged(begin, "an extended header without the member it describes", event);
+    return pending_.any && damaged(begin, at_, "an extended header without the member it describes", event);
   }
   TarHeader header;
   bool more_sparse = false;
@@ -49,7 +49,7 @@ bool TarScanner::step(TarEvent& event) {
   } catch (const Error& error) {
     at_ += kTarBlockBytes;
     skip_to_header();
-    return damaged(begin, error.what(), event);
+    return damaged(begin, at_, error.what(), event);
   }
   if (is_extended(header.type)) return take_extended(header, event);
   event.header = at_;
@@ -72,22 +72,21 @@ bool TarScanner::take_extended(const TarHeader& header, TarEvent& event) {
                                          std::to_string(header.size) + " bytes, expected at most " +
                                          std::to_string(kMaxTarExtendedBytes));
     }
-    const std::span<const std::uint8_t> body = bytes_.at(at_, header.size);
-    if (body.size() < header.size) {
-      at_ += body.size();
-      throw Error(ErrorKind::kInput, "the archive ends inside an extended header");
-    }
+    // With what fills the last block, which a cut archive may lack.
+    const std::span<const std::uint8_t> there = bytes_.at(at_, filled(header.size));
+    at_ += there.size();
+    if (there.size() < header.size) throw Error(ErrorKind::kInput, "the archive ends inside an extended header");
+    const std::span<const std::uint8_t> body = there.first(header.size);
     if (header.type == 'L') {
       pending_.long_name.assign(body.begin(), std::find(body.begin(), body.end(), 0));
     } else if (header.type != 'K') {
       parse_pax(body, header.type == 'g' ? global_ : pending_.pax);
     }
-    at_ += filled(header.size);
     return false;
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kInput) throw;
     skip_to_header();
-    return damaged(begin, error.what(), event);
+    return damaged(begin, at_, error.what(), event);
   }
 }
 
@@ -115,21 +114,22 @@ bool TarScanner::take_member(const TarHeader& header, TarEvent& event) {
   const std::uint64_t there = look_at_body(size, event);
   if (there < size) {
     at_ += there;
-    return damaged(begin,
+    return damaged(begin, at_,
                    "a member of " + std::to_string(size) +
                        " bytes reaches beyond the end: the archive was cut, or the size is wrong",
                    event);
   }
   event.data = at_;
-  at_ += filled(size);
+  const std::uint64_t end = at_ + size;
+  at_ += filled(size);  // beyond the end of an archive that was cut there
   if (header.type == 'S' || told.pax.sparse) {
-    return damaged(begin, "a sparse member, which is not stored as it is; pack it without --sparse", event);
+    return damaged(begin, end, "a sparse member, which is not stored as it is; pack it without --sparse", event);
   }
   if (header.type != '0' && header.type != '7') return false;
   event.name = name_of(header, told);
   if (!event.name.empty() && event.name.back() == '/') return false;  // how v7 told folders
   if (leads_out(event.name)) {
-    return damaged(begin, "the member's name '" + event.name + "' is absolute or leads out by '..'", event);
+    return damaged(begin, end, "the member's name '" + event.name + "' is absolute or leads out by '..'", event);
   }
   event.kind = TarEvent::Kind::kFile;
   event.bytes = size;
@@ -153,13 +153,13 @@ std::uint64_t TarScanner::look_at_body(std::uint64_t size, TarEvent& event) {
   return there;
 }
 
-bool TarScanner::damaged(std::uint64_t begin, std::string reason, TarEvent& event) {
+bool TarScanner::damaged(std::uint64_t begin, std::uint64_t end, std::string reason, TarEvent& event) {
   pending_ = {};
   event = {};
   event.kind = TarEvent::Kind::kDamage;
   event.header = begin;
   event.data = begin;
-  event.bytes = at_ - begin;
+  event.bytes = end - begin;
   event.reason = std::move(reason);
   return true;
 }

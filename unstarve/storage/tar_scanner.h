@@ -63,7 +63,7 @@ class TarScanner {
   bool take_member(const TarHeader& header, TarEvent& event);
   std::uint64_t look_at_body(std::uint64_t size, TarEvent& event);
   [[nodiscard]] std::string name_of(const TarHeader& header, const Pending& told) const;
-  bool damaged(std::uint64_t begin, std::string reason, TarEvent& event);
+  bool damaged(std::uint64_t begin, std::uint64_t end, std::string reason, TarEvent& event);
   void skip_sparse_map();
   void skip_to_header();
   // Shorter at the end.

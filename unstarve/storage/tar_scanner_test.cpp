@@ -137,6 +137,7 @@ TEST_CASE("an archive cut anywhere keeps its whole members and tells of the rest
   REQUIRE(told(whole) == expected);
   for (std::size_t length = 0; length < whole.size(); ++length) {
     const Lines lines = told(whole.substr(0, length));
+    for (const TarEvent& event : scan(whole.substr(0, length))) CHECK(event.header + event.bytes <= length);
     for (std::size_t i = 0; i < lines.size(); ++i) {
       if (lines[i][0] == '!') CHECK(i + 1 == lines.size());
       else CHECK(lines[i] == expected[i]);

@@ -1,0 +1,55 @@
+// Any bytes as a RecordIO file: scanned, and every record that the scan takes is read.
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "unstarve/core/error.h"
+#include "unstarve/storage/forward_memory.h"
+#include "unstarve/storage/recordio.h"
+#include "unstarve/storage/recordio_parts.h"
+
+namespace {
+
+using namespace unstarve;
+
+// Every byte belongs to one record or damage, in order.
+class CheckingSink final : public RecordSink {
+ public:
+  explicit CheckingSink(std::span<const std::uint8_t> file) : file_(file) {}
+  void add(const ScannedRecord& record) override {
+    take(record.offset, record.length);
+    const std::span<const std::uint8_t> stored = file_.subspan(record.offset, record.length);
+    AlignedBytes room;
+    Value image;
+    recordio_format()->fill(stored, {}, room, image);  // what was scanned without an error reads without one
+    if (image.bytes.size() != record.encoded.size()) __builtin_trap();
+  }
+  void add_damaged(std::uint64_t offset, std::uint64_t length, std::string_view) override { take(offset, length); }
+  void finish() const {
+    if (end_ != file_.size()) __builtin_trap();
+  }
+
+ private:
+  void take(std::uint64_t offset, std::uint64_t length) {
+    if (offset != end_ || length == 0 || length > file_.size() - offset) __builtin_trap();
+    end_ = offset + length;
+  }
+  std::span<const std::uint8_t> file_;
+  std::uint64_t end_ = 0;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::span<const std::uint8_t> file(data, size);
+  testing::ForwardMemory bytes(file);
+  CheckingSink sink(file);
+  recordio_format()->scan(bytes, sink);
+  sink.finish();
+  std::vector<std::uint8_t> room(size);
+  try {
+    (void)parse_recordio_image(join_recordio(file, room.data()));
+  } catch (const Error&) {
+  }
+  return 0;
+}
