@@ -10,6 +10,7 @@
 #include "unstarve/storage/index_layout.h"
 #include "unstarve/storage/index_sidecar.h"
 #include "unstarve/storage/little_endian.h"
+#include "unstarve/storage/record_index.h"
 
 namespace {
 
@@ -40,6 +41,18 @@ void read_everything(std::span<const std::uint8_t> bytes) {
   }
   volatile std::uint64_t keep = sum;  // the reads must happen
   (void)keep;
+}
+
+// As the index of a shard of records.
+void read_as_shard(std::span<const std::uint8_t> bytes) {
+  try {
+    const ShardIndex index(std::string(bytes.begin(), bytes.end()), "fuzz");
+    for (std::uint64_t id = 0; id < std::min<std::uint64_t>(index.view().size(), 100); ++id) {
+      (void)index.reason(id);
+      (void)index.member(id);
+    }
+  } catch (const Error&) {
+  }
 }
 
 void put(std::vector<std::uint8_t>& bytes, std::size_t at, std::uint64_t value, std::size_t width) {
@@ -102,5 +115,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::vector<std::uint8_t> mended(data, data + size);
   mend_checksums(mended);
   read_everything(mended);
+  read_as_shard(mended);
   return 0;
 }

@@ -1,0 +1,64 @@
+// Any bytes as a shard of TFRecord: indexed and read, mapped and by ranges. Checksums hide what lies behind them from a
+// fuzzer, so the input is taken twice: as it is, and with the checksums of its records put right.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include "unstarve/core/error.h"
+#include "unstarve/storage/crc32c.h"
+#include "unstarve/storage/little_endian.h"
+#include "unstarve/storage/memory_bytes.h"
+#include "unstarve/storage/record_files.h"
+#include "unstarve/storage/tfrecord.h"
+
+namespace {
+
+using namespace unstarve;
+
+void read_everything(std::string_view bytes, testing::Access access) {
+  const auto source = std::make_shared<testing::MemoryBytes>(bytes, access);
+  std::uint64_t sum = 0;
+  try {
+    const RecordFiles data({{"memory", source}}, make_tfrecord_format(), {false, 1});
+    RecordBuffer record;
+    for (std::uint64_t id = 0; id < data.size(); ++id) {
+      sum += data.location(id).size();
+      try {
+        data.read(id, record);
+        for (const std::uint8_t byte : record.values.at(0).bytes) sum += byte;
+      } catch (const Error& error) {
+        if (error.kind() != ErrorKind::kInput) std::abort();
+      }
+    }
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kInput) std::abort();
+  }
+  volatile std::uint64_t keep = sum;  // the reads must happen
+  (void)keep;
+}
+
+void put(std::string& bytes, std::size_t at, std::uint32_t value) {
+  for (std::size_t i = 0; i < 4; ++i, value >>= 8) bytes[at + i] = static_cast<char>(value);
+}
+
+void mend_checksums(std::string& bytes) {
+  const std::span<const std::uint8_t> all(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+  for (std::size_t at = 0; bytes.size() - at >= 16;) {
+    const std::uint64_t length = load_little<std::uint64_t>(all.data() + at);
+    put(bytes, at + 8, mask_crc32c(crc32c(all.subspan(at, 8))));
+    if (length > bytes.size() - at - 16) return;
+    put(bytes, at + 12 + length, mask_crc32c(crc32c(all.subspan(at + 12, length))));
+    at += 16 + length;
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  std::string bytes(reinterpret_cast<const char*>(data), size);
+  read_everything(bytes, testing::Access::kMapped);
+  mend_checksums(bytes);
+  read_everything(bytes, testing::Access::kRanges);
+  return 0;
+}
