@@ -7,6 +7,7 @@
 #include "unstarve/storage/cifar.h"
 #include "unstarve/storage/format.h"
 #include "unstarve/storage/image_folder.h"
+#include "unstarve/storage/mds.h"
 #include "unstarve/storage/recordio.h"
 #include "unstarve/storage/sleep_source.h"
 #include "unstarve/storage/synthetic.h"
@@ -16,13 +17,14 @@
 namespace unstarve {
 namespace {
 
-constexpr std::array<Format, 7> kFormats = {{
+constexpr std::array<Format, 8> kFormats = {{
     {"synthetic", "synthetic:classes=10,images=2000,size=32,seed=1", recognises_synthetic, open_synthetic},
     {"sleep", "sleep:ms=5,images=100,size=32", recognises_sleep, open_sleep},
     {"CIFAR binary", "data_batch_1.bin or train.bin and its siblings", recognises_cifar, open_cifar},
     {"tfrecord", "*.tfrecord, also compressed", recognises_tfrecord, open_tfrecord, true},
     {"webdataset", "*.tar, also .tar.gz", recognises_webdataset, open_webdataset, true},
     {"recordio", "*.rec", recognises_recordio, open_recordio},
+    {"mds", "a folder with index.json, or that file", recognises_mds, open_mds, true},
     {"image folder", "one folder of *.jpg, *.jpeg or *.png per class", recognises_image_folder, open_image_folder},
 }};
 
