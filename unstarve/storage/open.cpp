@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "unstarve/core/error.h"
+#include "unstarve/storage/array_files.h"
 #include "unstarve/storage/cifar.h"
 #include "unstarve/storage/format.h"
 #include "unstarve/storage/image_folder.h"
@@ -17,7 +18,7 @@
 namespace unstarve {
 namespace {
 
-constexpr std::array<Format, 8> kFormats = {{
+constexpr std::array<Format, 10> kFormats = {{
     {"synthetic", "synthetic:classes=10,images=2000,size=32,seed=1", recognises_synthetic, open_synthetic},
     {"sleep", "sleep:ms=5,images=100,size=32", recognises_sleep, open_sleep},
     {"CIFAR binary", "data_batch_1.bin or train.bin and its siblings", recognises_cifar, open_cifar},
@@ -25,6 +26,8 @@ constexpr std::array<Format, 8> kFormats = {{
     {"webdataset", "*.tar, also .tar.gz", recognises_webdataset, open_webdataset, true},
     {"recordio", "*.rec", recognises_recordio, open_recordio},
     {"mds", "a folder with index.json, or that file", recognises_mds, open_mds, true},
+    {"npy", "images.npy and labels.npy", recognises_npy, open_npy},
+    {"idx", "train-images-idx3-ubyte and its labels, as of MNIST", recognises_idx, open_idx},
     {"image folder", "one folder of *.jpg, *.jpeg or *.png per class", recognises_image_folder, open_image_folder},
 }};
 
