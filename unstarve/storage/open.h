@@ -11,11 +11,23 @@
 
 namespace unstarve {
 
-// `path`: a folder with one folder per class (or with train/, test/, val/ that hold such folders), a folder or file of
-// CIFAR-10/100 binaries, "synthetic:classes=10,images=2000,size=32,seed=1" for generated samples in memory, or
-// "sleep:ms=5,images=100,size=32" for a slow source.
+// `path`, one of
+//
+//   photos/                             a folder with one folder per class, or with train/, test/, val/ that hold such
+//   cifar-10-batches-bin/               CIFAR-10/100 binaries, the folder or one file
+//   train.tfrecord  data-*.tfrecord  data-{000..007}.tfrecord  records/
+//                                       shards: a file, a glob, a range (shard_list.h) or a folder of them
+//   s3://bucket/train-{000..007}.tar    the same by URL
+//   synthetic:classes=10,images=2000,size=32,seed=1    generated samples in memory
+//   sleep:ms=5,images=100,size=32                      a slow source
+//
+// A file's format is told by its content. Formats whose fields have names take options behind '#', which is part of no
+// glob and of no URL's query: "data-*.tfrecord#image=photo,label=y" (tfrecord.h tells which). A file of that very name
+// is that file, without options. The first time shards are opened each is read once to make its index
+// (record_files.h).
+//
 // `split`: "train", "test", ... or "" for everything; a folder of split folders needs one, as its folders are no
-// classes. Throws Error(kArgument) for a split that the data does not have or an option that makes no sense.
+// classes; of shards, those with that word in their name are taken. Throws Error(kArgument) for a split that the data does not have or an option that makes no sense.
 [[nodiscard]] std::shared_ptr<const Dataset> open_dataset(const std::string& path, const std::string& split = "");
 
 }  // namespace unstarve
