@@ -3,7 +3,8 @@
 # Makes the library unstarve_NAME of unstarve/NAME/**.cpp and the test program unstarve_NAME_test of its **_test.cpp.
 # Files are found by glob, so that no test can be orphaned. TORCH links libtorch and precompiles its header. CUDA adds
 # the folder cuda/ when the build has CUDA. Files named *_absent.cpp stand in for a missing component and are taken
-# instead of the component's own files: train/*_absent.cpp without libtorch, device/cuda_absent.cpp without CUDA.
+# instead of the component's own files: train/*_absent.cpp without libtorch, device/cuda_absent.cpp without CUDA,
+# storage/remote/remote_absent.cpp instead of storage/remote/ without libcurl.
 function(unstarve_folder name)
   cmake_parse_arguments(arg "TORCH;CUDA" "" "USES;LINK" ${ARGN})
   set(dir ${PROJECT_SOURCE_DIR}/unstarve/${name})
@@ -21,6 +22,18 @@ function(unstarve_folder name)
     else()
       list(FILTER sources INCLUDE REGEX "/(trainer_absent|settings|loop|loader_source)\\.cpp$")
       list(FILTER tests INCLUDE REGEX "/(trainer_absent|settings|loop)_test\\.cpp$")
+    endif()
+  endif()
+  if(name STREQUAL "storage")
+    set(without remote_absent)
+    if(NOT UNSTARVE_HAS_REMOTE)
+      set(without ".*")
+    endif()
+    list(FILTER sources EXCLUDE REGEX "/remote/${without}\\.cpp$")
+    list(FILTER tests EXCLUDE REGEX "/remote/${without}(_test)?\\.cpp$")
+    if(NOT UNSTARVE_HAS_REMOTE)
+      list(APPEND sources ${dir}/remote/remote_absent.cpp)
+      list(APPEND tests ${dir}/remote/remote_absent_test.cpp)
     endif()
   endif()
   if(arg_CUDA AND UNSTARVE_HAS_CUDA)

@@ -1,4 +1,5 @@
-# Compiler settings, third-party packages and what this build has: UNSTARVE_HAS_TORCH, UNSTARVE_HAS_CUDA.
+# Compiler settings, third-party packages and what this build has: UNSTARVE_HAS_TORCH, UNSTARVE_HAS_CUDA,
+# UNSTARVE_HAS_REMOTE.
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
@@ -65,4 +66,19 @@ if(NOT UNSTARVE_CUDA STREQUAL "OFF" AND NOT UNSTARVE_SANITIZE)
     message(FATAL_ERROR "UNSTARVE_CUDA=ON, but no nvcc with its runtime was found")
   endif()
 endif()
-message(STATUS "unstarve: libtorch ${UNSTARVE_HAS_TORCH}, CUDA ${UNSTARVE_HAS_CUDA}")
+
+# Remote objects: HTTP by libcurl (7.85 names the protocols it may follow), signatures by OpenSSL, lists by expat.
+set(UNSTARVE_HAS_REMOTE FALSE)
+set(UNSTARVE_REMOTE_LIBRARIES)
+if(NOT UNSTARVE_REMOTE STREQUAL "OFF")
+  find_package(CURL 7.85)
+  find_package(OpenSSL)
+  find_package(EXPAT)
+  if(CURL_FOUND AND OpenSSL_FOUND AND EXPAT_FOUND)
+    set(UNSTARVE_HAS_REMOTE TRUE)
+    set(UNSTARVE_REMOTE_LIBRARIES CURL::libcurl OpenSSL::Crypto EXPAT::EXPAT)
+  elseif(UNSTARVE_REMOTE STREQUAL "ON")
+    message(FATAL_ERROR "UNSTARVE_REMOTE=ON, but libcurl, OpenSSL or expat is missing: run `make setup`")
+  endif()
+endif()
+message(STATUS "unstarve: libtorch ${UNSTARVE_HAS_TORCH}, CUDA ${UNSTARVE_HAS_CUDA}, remote ${UNSTARVE_HAS_REMOTE}")

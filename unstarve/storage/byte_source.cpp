@@ -5,6 +5,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/storage/local_bytes.h"
+#include "unstarve/storage/remote/remote.h"
 
 namespace unstarve {
 namespace {
@@ -29,9 +30,7 @@ bool is_url(std::string_view text) noexcept {
 }
 
 std::shared_ptr<const ByteSource> open_bytes(const std::string& path_or_url) {
-  if (is_url(path_or_url)) {
-    throw Error(ErrorKind::kMissing, "open " + path_or_url + ": this build reads local files only, not URLs");
-  }
+  if (is_url(path_or_url)) return open_remote_bytes(path_or_url);
   return std::make_shared<LocalBytes>(path_or_url);
 }
 

@@ -1,0 +1,126 @@
+#include "unstarve/storage/remote/cache_entry.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+
+#include "unstarve/storage/crc32.h"
+#include "unstarve/storage/file_descriptor.h"
+
+namespace unstarve::remote {
+namespace {
+
+constexpr std::array<std::uint8_t, 8> kMagic{'U', 'S', 'T', 'C', 'A', 'C', 'H', '1'};
+constexpr std::size_t kHeadBytes = 64, kCrcAt = 28;
+constexpr std::time_t kTouchAgainSeconds = 10;
+
+template <class Number>
+void put(std::vector<std::uint8_t>& bytes, std::size_t at, Number value) {
+  for (std::size_t i = 0; i < sizeof(Number); ++i) bytes[at + i] = static_cast<std::uint8_t>(value >> (8 * i));
+}
+
+std::uint32_t get_u32(std::span<const std::uint8_t> bytes, std::size_t at) {
+  std::uint32_t value = 0;
+  for (std::size_t i = 0; i < 4; ++i) value |= std::uint32_t{bytes[at + i]} << (8 * i);
+  return value;
+}
+
+std::uint64_t blocks_of(std::uint64_t length) { return (length + kCacheBlockBytes - 1) / kCacheBlockBytes; }
+
+bool pread_all(int file, std::span<std::uint8_t> out, std::uint64_t offset) {
+  while (!out.empty()) {
+    const ssize_t count = ::pread(file, out.data(), out.size(), static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    out = out.subspan(static_cast<std::size_t>(count));
+    offset += static_cast<std::uint64_t>(count);
+  }
+  return true;
+}
+
+// The head of an entry with no block checksums yet.
+std::vector<std::uint8_t> plain_head(const Sha256& object, std::uint64_t offset, std::uint64_t length) {
+  std::vector<std::uint8_t> head(cache_entry_head_bytes(length));
+  std::copy(kMagic.begin(), kMagic.end(), head.begin());
+  put(head, 8, offset);
+  put(head, 16, length);
+  put(head, 24, kCacheBlockBytes);
+  std::copy(object.begin(), object.end(), head.begin() + 32);
+  return head;
+}
+
+// Whether `head` is the one that an entry of these must have. Sets its checksum to 0.
+bool head_is_right(std::vector<std::uint8_t>& head, const Sha256& object, std::uint64_t offset, std::uint64_t length) {
+  const std::uint32_t told = get_u32(head, kCrcAt);
+  put(head, kCrcAt, std::uint32_t{0});
+  const std::vector<std::uint8_t> expected = plain_head(object, offset, length);
+  return told == crc32(head) && std::equal(head.begin(), head.begin() + kHeadBytes, expected.begin());
+}
+
+// Blocks that are wanted whole are read into place; of those at the ends only a part is wanted.
+bool read_blocks(int file, std::span<const std::uint8_t> head, std::uint64_t length, std::uint64_t at,
+                 std::span<std::uint8_t> out) {
+  std::vector<std::uint8_t> scratch;
+  while (!out.empty()) {
+    const std::uint64_t block = at / kCacheBlockBytes, start = block * kCacheBlockBytes;
+    const auto block_bytes = static_cast<std::size_t>(std::min<std::uint64_t>(kCacheBlockBytes, length - start));
+    const auto skip = static_cast<std::size_t>(at - start);
+    const std::size_t count = std::min(block_bytes - skip, out.size());
+    const bool whole = count == block_bytes;
+    if (!whole) scratch.resize(block_bytes);
+    const std::span<std::uint8_t> bytes = whole ? out.first(count) : std::span(scratch);
+    if (!pread_all(file, bytes, head.size() + start)) return false;
+    if (crc32(bytes) != get_u32(head, kHeadBytes + 4 * static_cast<std::size_t>(block))) return false;
+    if (!whole) std::copy_n(scratch.begin() + static_cast<std::ptrdiff_t>(skip), count, out.begin());
+    out = out.subspan(count);
+    at += count;
+  }
+  return true;
+}
+
+void touch(int file, const struct stat& status) {
+  if (std::time(nullptr) - status.st_mtime < kTouchAgainSeconds) return;
+  // Failing is no harm: the entry only looks older than it is.
+  (void)::futimens(file, nullptr);
+}
+
+}  // namespace
+
+std::uint64_t cache_entry_head_bytes(std::uint64_t length) noexcept { return kHeadBytes + 4 * blocks_of(length); }
+
+std::vector<std::uint8_t> cache_entry_head(const Sha256& object, std::uint64_t offset,
+                                           std::span<const std::uint8_t> bytes) {
+  std::vector<std::uint8_t> head = plain_head(object, offset, bytes.size());
+  for (std::size_t block = 0; block * kCacheBlockBytes < bytes.size(); ++block) {
+    const std::size_t start = block * kCacheBlockBytes;
+    const std::size_t count = std::min<std::size_t>(kCacheBlockBytes, bytes.size() - start);
+    put(head, kHeadBytes + 4 * block, crc32(bytes.subspan(start, count)));
+  }
+  put(head, kCrcAt, crc32(head));
+  return head;
+}
+
+EntryRead read_cache_entry(const std::filesystem::path& path, const Sha256& object, std::uint64_t entry_offset,
+                           std::uint64_t entry_length, std::uint64_t offset, std::span<std::uint8_t> out) {
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!file.valid()) return errno == ENOENT ? EntryRead::kAbsent : EntryRead::kDamaged;
+  struct stat status {};
+  const std::uint64_t head_bytes = cache_entry_head_bytes(entry_length);
+  // The size is compared before anything is allocated by it: a name that lies costs nothing.
+  if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
+      static_cast<std::uint64_t>(status.st_size) != head_bytes + entry_length) {
+    return EntryRead::kDamaged;
+  }
+  std::vector<std::uint8_t> head(static_cast<std::size_t>(head_bytes));
+  if (!pread_all(file.get(), head, 0) || !head_is_right(head, object, entry_offset, entry_length) ||
+      !read_blocks(file.get(), head, entry_length, offset - entry_offset, out)) {
+    return EntryRead::kDamaged;
+  }
+  touch(file.get(), status);
+  return EntryRead::kRead;
+}
+
+}  // namespace unstarve::remote

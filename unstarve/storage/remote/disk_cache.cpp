@@ -1,0 +1,348 @@
+#include "unstarve/storage/remote/disk_cache.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <optional>
+
+#include "unstarve/core/clock.h"
+#include "unstarve/core/error.h"
+#include "unstarve/storage/little_endian.h"
+#include "unstarve/storage/remote/cache_entry.h"
+#include "unstarve/storage/remote/text.h"
+
+namespace unstarve::remote {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kDiskBlock = 4096;
+constexpr std::int64_t kPassByNs = 60'000'000'000;
+constexpr std::size_t kUsageBytes = 16;
+constexpr const char* kPartialPrefix = ".partial-";
+
+std::uint64_t on_disk(std::uint64_t file_bytes) { return (file_bytes + kDiskBlock - 1) / kDiskBlock * kDiskBlock; }
+
+std::uint64_t entry_on_disk(std::uint64_t length) { return on_disk(cache_entry_head_bytes(length) + length); }
+
+std::string reason_of(int error) { return std::generic_category().message(error); }
+
+// flock for as long as it lives. `held` is false when it was not to be had.
+class FileLock {
+ public:
+  FileLock(int file, bool wait) : file_(file) {
+    int result = 0;
+    do {
+      result = ::flock(file, wait ? LOCK_EX : LOCK_EX | LOCK_NB);
+    } while (result != 0 && errno == EINTR);
+    held_ = result == 0;
+  }
+  ~FileLock() {
+    if (held_) ::flock(file_, LOCK_UN);
+  }
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+  [[nodiscard]] bool held() const { return held_; }
+
+ private:
+  int file_;
+  bool held_;
+};
+
+FileDescriptor open_lock_file(const fs::path& path) {
+  FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!file.valid()) throw io_error("open disk cache file", path.string(), errno);
+  return file;
+}
+
+struct Extent {
+  std::uint64_t offset = 0, length = 0;
+};
+
+// "OFFSET-LENGTH"
+std::optional<Extent> parse_entry_name(const std::string& name) {
+  const std::size_t dash = name.find('-');
+  if (dash == std::string::npos) return std::nullopt;
+  const auto offset = parse_decimal(std::string_view(name).substr(0, dash));
+  const auto length = parse_decimal(std::string_view(name).substr(dash + 1));
+  if (!offset || !length || *length == 0 || *offset > UINT64_MAX - *length) return std::nullopt;
+  return Extent{*offset, *length};
+}
+
+struct FoundFile {
+  fs::path path;
+  std::uint64_t bytes = 0;  // on disk
+  timespec used{};
+};
+
+struct Inventory {
+  std::vector<FoundFile> entries;
+  std::uint64_t bytes = 0;
+};
+
+// All entries; partial files are removed where `remove_partial`.
+Inventory take_inventory(const fs::path& folder, bool remove_partial) {
+  Inventory inventory;
+  std::error_code error;
+  for (fs::recursive_directory_iterator it(folder, fs::directory_options::skip_permission_denied, error), end;
+       !error && it != end; it.increment(error)) {
+    struct stat status {};
+    if (::lstat(it->path().c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
+    const std::string name = it->path().filename().string();
+    if (remove_partial && name.rfind(kPartialPrefix, 0) == 0) ::unlink(it->path().c_str());
+    if (!parse_entry_name(name)) continue;
+    inventory.entries.push_back({it->path(), on_disk(static_cast<std::uint64_t>(status.st_size)), status.st_mtim});
+    inventory.bytes += inventory.entries.back().bytes;
+  }
+  return inventory;
+}
+
+bool used_before(const FoundFile& a, const FoundFile& b) {
+  return a.used.tv_sec != b.used.tv_sec ? a.used.tv_sec < b.used.tv_sec : a.used.tv_nsec < b.used.tv_nsec;
+}
+
+// 0 or the errno.
+int write_all(int file, std::span<const std::uint8_t> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(file, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return count < 0 ? errno : EIO;
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+  }
+  return 0;
+}
+
+// 0 or the errno; EEXIST when there is such an entry already, whose room is counted. Where files cannot be linked,
+// rename()
+// replaces it: then it is counted twice until the next recount.
+int give_name(const fs::path& partial, const fs::path& path) {
+  if (::link(partial.c_str(), path.c_str()) == 0) return ::unlink(partial.c_str()) == 0 ? 0 : errno;
+  if (errno != EPERM && errno != ENOTSUP && errno != ENOSYS) return errno;
+  return ::rename(partial.c_str(), path.c_str()) == 0 ? 0 : errno;
+}
+
+}  // namespace
+
+// --- one object -----------------------------------------------------------------------------------------------------
+
+DiskCache::Object::Object(std::shared_ptr<DiskCache> cache, const std::string& identity)
+    : cache_(std::move(cache)), id_(sha256(identity)) {
+  const std::string name = hex(id_);
+  folder_ = cache_->folder_ / name.substr(0, 2) / name;
+  std::error_code error;  // no folder yet: nothing is known
+  for (fs::directory_iterator it(folder_, error), end; !error && it != end; it.increment(error)) {
+    const auto extent = parse_entry_name(it->path().filename().string());
+    if (extent) known_[extent->offset] = std::max(known_[extent->offset], extent->length);
+  }
+}
+
+fs::path DiskCache::Object::path_of(std::uint64_t offset, std::uint64_t length) const {
+  return folder_ / (std::to_string(offset) + "-" + std::to_string(length));
+}
+
+DiskCache::Object::Place DiskCache::Object::find(std::uint64_t offset) const {
+  constexpr int kOverlapping = 8;  // entries that overlap are rare; beyond this many the range is fetched again
+  const std::lock_guard lock(mutex_);
+  Place best;
+  auto it = known_.upper_bound(offset);
+  best.next = it == known_.end() ? UINT64_MAX : it->first;
+  std::uint64_t best_end = offset;
+  for (int i = 0; i < kOverlapping && it != known_.begin(); ++i) {
+    --it;
+    const std::uint64_t end = it->first + it->second;
+    if (end <= best_end) continue;
+    best.offset = it->first;
+    best.length = it->second;
+    best_end = end;
+  }
+  return best;
+}
+
+// True when it filled `part`. An entry that turns out to be gone or damaged is forgotten.
+bool DiskCache::Object::read_entry(std::uint64_t entry_offset, std::uint64_t entry_length, const ReadRange& part) {
+  const fs::path path = path_of(entry_offset, entry_length);
+  const EntryRead result = read_cache_entry(path, id_, entry_offset, entry_length, part.offset, part.out);
+  if (result == EntryRead::kRead) {
+    cache_->hit_bytes_ += part.out.size();
+    return true;
+  }
+  if (result == EntryRead::kDamaged) {
+    ++cache_->damaged_;
+    if (::unlink(path.c_str()) == 0) cache_->give_back(entry_on_disk(entry_length));
+  }
+  const std::lock_guard lock(mutex_);
+  const auto known = known_.find(entry_offset);
+  if (known != known_.end() && known->second == entry_length) known_.erase(known);
+  return false;
+}
+
+std::vector<ReadRange> DiskCache::Object::read(const ReadRange& range) {
+  std::vector<ReadRange> missing;
+  std::uint64_t at = range.offset;
+  const std::uint64_t end = range.offset + range.out.size();
+  while (at < end) {
+    const Place place = find(at);
+    const auto from = [&](std::uint64_t to) {
+      return ReadRange{
+          at, range.out.subspan(static_cast<std::size_t>(at - range.offset), static_cast<std::size_t>(to - at))};
+    };
+    if (place.length != 0) {
+      const std::uint64_t to = std::min(end, place.offset + place.length);
+      if (read_entry(place.offset, place.length, from(to))) at = to;
+      continue;  // or look again, without the one that failed
+    }
+    const std::uint64_t to = std::min(end, place.next);
+    // Another process may have stored the very range since this one looked.
+    const bool whole = at == range.offset && to == end;
+    if (!whole || !read_entry(at, to - at, from(to))) missing.push_back(from(to));
+    at = to;
+  }
+  return missing;
+}
+
+void DiskCache::Object::store(std::uint64_t offset, std::span<const std::uint8_t> bytes) {
+  if (bytes.empty() || steady_clock().now_ns() < cache_->store_again_ns_) return;
+  const fs::path path = path_of(offset, bytes.size());
+  const std::uint64_t room = entry_on_disk(bytes.size());
+  const bool there = ::access(path.c_str(), F_OK) == 0;
+  if (!there) {
+    if (!cache_->reserve(room)) return;
+    cache_->write_entry(path, id_, offset, bytes);
+  }
+  const std::lock_guard lock(mutex_);
+  std::uint64_t& length = known_[offset];
+  length = std::max<std::uint64_t>(length, bytes.size());
+}
+
+// --- the cache ------------------------------------------------------------------------------------------------------
+
+DiskCache::DiskCache(fs::path folder, std::uint64_t limit_bytes, std::function<void(const std::string&)> on_warning)
+    : folder_(std::move(folder)), limit_bytes_(limit_bytes), on_warning_(std::move(on_warning)) {
+  std::error_code error;
+  fs::create_directories(folder_, error);
+  if (error) throw io_error("make disk cache", folder_.string(), error.value());
+  usage_file_ = open_lock_file(folder_ / "usage");
+  evict_file_ = open_lock_file(folder_ / "evict.lock");
+  users_file_ = open_lock_file(folder_ / "users.lock");
+  const bool alone = ::flock(users_file_.get(), LOCK_EX | LOCK_NB) == 0;
+  struct stat status {};
+  if (::fstat(usage_file_.get(), &status) != 0) throw io_error("read disk cache usage", folder_.string(), errno);
+  const bool known = status.st_size == kUsageBytes;
+  // Alone, nobody is writing: what is still told to be written was left by a process that was killed.
+  if (!known || (alone && change_usage([](Usage&) {}).writing != 0)) recount();
+  if (::flock(users_file_.get(), LOCK_SH) != 0) throw io_error("lock disk cache", folder_.string(), errno);
+}
+
+CacheStatistics DiskCache::statistics() const { return {hit_bytes_.load(), stored_bytes_.load(), damaged_.load()}; }
+
+std::uint64_t DiskCache::usage_bytes() {
+  return change_usage([](Usage&) {}).bytes;
+}
+
+DiskCache::Usage DiskCache::change_usage(const std::function<void(Usage&)>& change) {
+  const std::lock_guard threads(usage_mutex_);
+  const FileLock processes(usage_file_.get(), true);
+  std::array<std::uint8_t, kUsageBytes> bytes{};
+  Usage usage;
+  if (::pread(usage_file_.get(), bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size())) {
+    usage = {load_little<std::uint64_t>(bytes.data()), load_little<std::uint64_t>(bytes.data() + 8)};
+  }
+  change(usage);
+  std::string text;
+  append_little(text, usage.bytes);
+  append_little(text, usage.writing);
+  if (::pwrite(usage_file_.get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) {
+    pass_by("cannot write " + (folder_ / "usage").string() + ": " + reason_of(errno));
+  }
+  return usage;
+}
+
+bool DiskCache::reserve(std::uint64_t bytes) {
+  if (bytes > limit_bytes_ / 10) return false;
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    bool granted = false;
+    change_usage([&](Usage& usage) {
+      granted = usage.bytes <= limit_bytes_ && bytes <= limit_bytes_ - usage.bytes;
+      if (!granted) return;
+      usage.bytes += bytes;
+      ++usage.writing;
+    });
+    if (granted) return true;
+    if (attempt == 0 && !make_room(bytes)) return false;
+  }
+  return false;
+}
+
+void DiskCache::finish_write(std::uint64_t unused_bytes) {
+  change_usage([unused_bytes](Usage& usage) {
+    usage.bytes -= std::min(usage.bytes, unused_bytes);
+    usage.writing -= std::min<std::uint64_t>(usage.writing, 1);
+  });
+}
+
+void DiskCache::give_back(std::uint64_t bytes) {
+  change_usage([bytes](Usage& usage) { usage.bytes -= std::min(usage.bytes, bytes); });
+}
+
+void DiskCache::recount() {
+  const std::uint64_t bytes = take_inventory(folder_, true).bytes;
+  change_usage([bytes](Usage& usage) { usage = {bytes, 0}; });
+}
+
+// The sum is lowered by what is removed and by no more: entries that others are writing are in it, and may not be in
+// the
+// inventory.
+bool DiskCache::make_room(std::uint64_t wanted) {
+  const std::unique_lock threads(evict_mutex_, std::try_to_lock);
+  if (!threads.owns_lock()) return false;
+  const FileLock processes(evict_file_.get(), false);
+  if (!processes.held()) return false;
+  Inventory inventory = take_inventory(folder_, false);
+  std::sort(inventory.entries.begin(), inventory.entries.end(), used_before);
+  const std::uint64_t goal = limit_bytes_ - limit_bytes_ / 10;
+  std::uint64_t usage = usage_bytes();
+  for (const FoundFile& entry : inventory.entries) {
+    if (usage + wanted <= goal) break;
+    if (::unlink(entry.path.c_str()) != 0) continue;
+    give_back(entry.bytes);
+    usage -= std::min(usage, entry.bytes);
+  }
+  return true;
+}
+
+void DiskCache::write_entry(const fs::path& path, const Sha256& id, std::uint64_t offset,
+                            std::span<const std::uint8_t> bytes) {
+  const std::uint64_t room = entry_on_disk(bytes.size());
+  const fs::path partial =
+      path.parent_path() / (kPartialPrefix + std::to_string(::getpid()) + "-" + std::to_string(partial_number_++));
+  const auto give_up = [&](int error) {
+    ::unlink(partial.c_str());
+    finish_write(room);
+    if (error == EEXIST) return;  // another process was faster
+    pass_by("cannot write " + partial.string() + ": " + reason_of(error));
+  };
+  std::error_code error;
+  fs::create_directories(path.parent_path(), error);
+  FileDescriptor file(::open(partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!file.valid()) return give_up(errno);
+  int failure = write_all(file.get(), cache_entry_head(id, offset, bytes));
+  if (failure == 0) failure = write_all(file.get(), bytes);
+  // Some file systems tell of a full disk only now.
+  if (::close(file.release()) != 0 && failure == 0) failure = errno;
+  if (failure == 0) failure = give_name(partial, path);
+  if (failure != 0) return give_up(failure);
+  finish_write(0);
+  stored_bytes_ += bytes.size();
+}
+
+void DiskCache::pass_by(const std::string& reason) {
+  store_again_ns_ = steady_clock().now_ns() + kPassByNs;
+  if (warned_.exchange(true) || !on_warning_) return;
+  on_warning_("disk cache: " + reason + "; reading goes on without storing");
+}
+
+}  // namespace unstarve::remote

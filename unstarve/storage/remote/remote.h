@@ -1,0 +1,126 @@
+#pragma once
+// Objects behind a URL as ByteSources: http://, https://, s3://bucket/key, gs://bucket/key.
+//
+//   open() ─▶ RemoteSource ─ read_many() ─▶ DiskCache? ─ the ranges it lacks ─▶ Engine: one thread, many ranges in
+//   flight
+//
+// What is read:  exactly the ranges asked for. Ranges that touch are joined up to `join_bytes`, long ones are split at
+//                `split_bytes`. A server that ignores ranges is read from the object's start and cut off after the
+//                range:
+//                slow, but never more in memory than was asked for.
+// Which object:  size, ETag and Last-Modified are taken when it is opened and demanded of every later reply (If-Match,
+//                then compared): an object that is replaced meanwhile is an Error, never a mixture.
+// Connections:   kept and shared by all sources of a store; HTTP/2 over TLS where it is offered.
+// Retries:       lost or refused connections, time-outs, HTTP 408, 429, 500, 502, 503, 504 and replies that contradict
+//                themselves, after a wait that doubles and is jittered, or the one that Retry-After demands. A reply
+//                cut
+//                short is continued where it broke.
+// Hedging:       a range that takes `hedge_factor` times the 95th percentile of those of its size (see latency.h) is
+//                asked for once more over a new connection; whichever is complete first counts.
+// Credentials:   s3:// as credentials.h tells; without any, requests are not signed. gs:// goes to Google's
+//                S3-compatible interface with the HMAC key in GS_ACCESS_KEY_ID and GS_SECRET_ACCESS_KEY. http(s)://
+//                takes
+//                user:password@ from the URL and follows up to 5 redirects, never from https to http.
+// Disk cache:    disk_cache.h.
+//
+// Threads:   everything may be called by any number of threads; one engine thread serves them all. Sources keep what
+//            they need of their store alive.
+// Failure:   Error(kArgument) for a URL or an option that makes no sense, Error(kIo) with URL, offset and reason once
+// all
+//            attempts are used up, Error(kMissing) from every function in a build without libcurl. No message shows a
+//            password, key, token or the values in a URL's query.
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "unstarve/storage/byte_source.h"
+
+namespace unstarve {
+
+// How the bucket is named: http://endpoint/bucket/key or http://bucket.endpoint/key. kAuto: in the host name at
+// Amazon's
+// own endpoints (but for names with dots, which its certificates do not cover), else in the path.
+enum class BucketAddressing { kAuto, kPath, kVirtualHost };
+
+struct RemoteOptions {
+  std::size_t in_flight = 64;  // requests at once, over all sources of the store
+  std::uint64_t split_bytes = std::uint64_t{8} << 20;
+  std::uint64_t join_bytes = std::uint64_t{512} << 10;
+
+  int attempts = 8;                           // per request
+  std::chrono::milliseconds first_wait{100};  // before the second attempt; doubles
+  std::chrono::milliseconds longest_wait{10'000};
+  std::optional<std::uint64_t> jitter_seed;  // of the waits' random half; nothing: one of the system's
+  std::chrono::milliseconds connect_timeout{10'000};
+  std::chrono::seconds stall_timeout{20};            // this long below 1 kB/s ends an attempt
+  std::chrono::milliseconds total_timeout{300'000};  // for a request with all its attempts
+  double hedge_factor = 3;                           // 0: never
+  std::chrono::milliseconds hedge_floor{50};         // never earlier than this
+
+  bool anonymous = false;  // do not sign, whatever credentials there are
+  BucketAddressing addressing = BucketAddressing::kAuto;
+  std::string ca_bundle;  // PEM file of certificate authorities; empty: the system's
+
+  std::filesystem::path cache_folder;  // empty: no disk cache
+  std::uint64_t cache_bytes = std::uint64_t{50} << 30;
+  // Told once when the disk cache has to be passed by (disk full, folder not writable), from any thread.
+  std::function<void(const std::string&)> on_warning;
+};
+
+// The defaults, changed by
+//   UNSTARVE_REMOTE_IN_FLIGHT, UNSTARVE_REMOTE_ATTEMPTS, UNSTARVE_REMOTE_TIMEOUT_S (total)    whole numbers
+//   UNSTARVE_REMOTE_CACHE, UNSTARVE_REMOTE_CACHE_BYTES                                       a folder, and its limit
+//   UNSTARVE_S3_ADDRESSING=auto|path|virtual, UNSTARVE_S3_ANONYMOUS=1
+//   AWS_CA_BUNDLE, else CURL_CA_BUNDLE, else SSL_CERT_FILE                                   a PEM file
+// http_proxy, https_proxy, all_proxy and no_proxy are heeded by libcurl itself.
+[[nodiscard]] RemoteOptions remote_options_from_environment();
+
+struct RemoteObject {
+  std::string url;  // s3://bucket/key or gs://bucket/key
+  std::uint64_t bytes = 0;
+};
+
+// Counted since the store was made.
+struct RemoteStatistics {
+  std::uint64_t requests = 0;  // attempts and hedges included
+  std::uint64_t retries = 0;
+  std::uint64_t hedges = 0, hedges_won = 0;
+  std::uint64_t connections = 0;     // opened
+  std::uint64_t received_bytes = 0;  // bodies only
+  std::uint64_t cache_hit_bytes = 0, cache_stored_bytes = 0, cache_damaged = 0;
+};
+
+class RemoteStore {
+ public:
+  explicit RemoteStore(RemoteOptions options);
+  ~RemoteStore();
+  RemoteStore(const RemoteStore&) = delete;
+  RemoteStore& operator=(const RemoteStore&) = delete;
+
+  // One round trip. Error(kIo) for an object that is not there or may not be read.
+  [[nodiscard]] std::shared_ptr<const ByteSource> open(const std::string& url) const;
+  // All objects of an s3:// or gs:// bucket whose keys begin with the URL's key, in the order of their keys; a page of
+  // 1000 per round trip.
+  [[nodiscard]] std::vector<RemoteObject> list(const std::string& prefix_url) const;
+  [[nodiscard]] RemoteStatistics statistics() const;
+
+  // The one that serves the process, made by its first use with remote_options_from_environment().
+  [[nodiscard]] static RemoteStore& of_process();
+
+ private:
+  struct Parts;
+  std::shared_ptr<Parts> parts_;
+};
+
+// By the process's store.
+[[nodiscard]] std::shared_ptr<const ByteSource> open_remote_bytes(const std::string& url);
+[[nodiscard]] std::vector<RemoteObject> list_objects(const std::string& prefix_url);
+
+}  // namespace unstarve

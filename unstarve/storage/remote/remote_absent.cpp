@@ -1,0 +1,31 @@
+// A build without libcurl, OpenSSL or expat: the one place that says so.
+#include "unstarve/core/error.h"
+#include "unstarve/storage/remote/remote.h"
+
+namespace unstarve {
+namespace {
+
+Error missing(const std::string& operation) {
+  return Error(ErrorKind::kMissing,
+               operation +
+                   ": this build cannot read remote objects (install libcurl4-openssl-dev, libssl-dev and "
+                   "libexpat1-dev, then configure with -DUNSTARVE_REMOTE=ON)");
+}
+
+}  // namespace
+
+struct RemoteStore::Parts {};
+
+RemoteOptions remote_options_from_environment() { throw missing("remote options"); }
+RemoteStore::RemoteStore(RemoteOptions) { throw missing("remote store"); }
+RemoteStore::~RemoteStore() = default;
+// The URL is left out of the messages: taking its secrets out needs the parser that this build lacks.
+std::shared_ptr<const ByteSource> RemoteStore::open(const std::string&) const { throw missing("open URL"); }
+std::vector<RemoteObject> RemoteStore::list(const std::string&) const { throw missing("list objects"); }
+RemoteStatistics RemoteStore::statistics() const { throw missing("remote statistics"); }
+RemoteStore& RemoteStore::of_process() { throw missing("remote store"); }
+
+std::shared_ptr<const ByteSource> open_remote_bytes(const std::string&) { throw missing("open URL"); }
+std::vector<RemoteObject> list_objects(const std::string&) { throw missing("list objects"); }
+
+}  // namespace unstarve

@@ -1,0 +1,25 @@
+#include <catch2/catch.hpp>
+
+#include "unstarve/core/error.h"
+#include "unstarve/storage/remote/remote.h"
+
+namespace unstarve {
+
+TEST_CASE("without libcurl remote objects are missing, with the remedy, and no secret of the URL is shown") {
+  const auto refusal = [](auto call) -> std::string {
+    try {
+      call();
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::kMissing);
+      return error.what();
+    }
+    return "accepted";
+  };
+  const std::string open = refusal([] { (void)open_remote_bytes("https://user:secret@host/file"); });
+  CHECK_THAT(open, Catch::Contains("libcurl4-openssl-dev"));
+  CHECK_THAT(open, !Catch::Contains("secret"));
+  CHECK_THAT(refusal([] { (void)list_objects("s3://bucket/"); }), Catch::Contains("UNSTARVE_REMOTE=ON"));
+  CHECK_THAT(refusal([] { (void)RemoteStore::of_process(); }), Catch::Contains("libcurl4-openssl-dev"));
+}
+
+}  // namespace unstarve

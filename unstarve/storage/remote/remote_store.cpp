@@ -1,0 +1,242 @@
+// RemoteStore: opens objects, lists buckets; the parts it is made of do the rest.
+#include <algorithm>
+
+#include "unstarve/core/error.h"
+#include "unstarve/storage/remote/bucket_client.h"
+#include "unstarve/storage/remote/disk_cache.h"
+#include "unstarve/storage/remote/engine.h"
+#include "unstarve/storage/remote/remote.h"
+#include "unstarve/storage/remote/remote_source.h"
+#include "unstarve/storage/remote/s3_xml.h"
+#include "unstarve/storage/remote/url.h"
+
+namespace unstarve {
+
+using remote::Fetch;
+using remote::HttpRequest;
+using remote::ObjectPin;
+using remote::RemoteUrl;
+using remote::ReplyHeaders;
+using remote::Scheme;
+
+struct RemoteStore::Parts {
+  RemoteOptions options;
+  std::shared_ptr<remote::Engine> engine;
+  std::shared_ptr<remote::DiskCache> cache;  // null: none
+  remote::BucketClient s3, gs;
+};
+
+namespace {
+
+// A page of 1000 keys of 1024 bytes each, encoded at three bytes a byte, and as much again for tags and dates.
+constexpr std::size_t kListPageLimit = std::size_t{8} << 20;
+
+const RemoteOptions& checked(const RemoteOptions& options) {
+  const auto require = [](bool good, const char* what) {
+    if (!good) throw Error(ErrorKind::kArgument, std::string("remote options: ") + what);
+  };
+  require(options.in_flight >= 1 && options.in_flight <= 4096, "in_flight must be 1 to 4096");
+  require(options.split_bytes >= 65536, "split_bytes must be at least 65536");
+  require(options.attempts >= 1, "attempts must be at least 1");
+  require(options.first_wait.count() >= 0 && options.longest_wait.count() >= 0, "waits must not be negative");
+  require(
+      options.connect_timeout.count() >= 1 && options.stall_timeout.count() >= 1 && options.total_timeout.count() >= 1,
+      "time-outs must be positive");
+  require(options.hedge_factor == 0 || options.hedge_factor >= 1, "hedge_factor must be 0 or at least 1");
+  require(options.cache_folder.empty() || options.cache_bytes >= 1 << 20, "cache_bytes must be at least 1 MiB");
+  return options;
+}
+
+std::string range_value(std::uint64_t first, std::uint64_t length) {
+  return "bytes=" + std::to_string(first) + "-" + std::to_string(first + length - 1);
+}
+
+// The request for a range of the object that the reply `pin` was for; the headers of the first request, with an empty
+// pin.
+HttpRequest object_request(const remote::BucketClient* client, const RemoteUrl& url, const std::string& region,
+                           const std::string& etag, std::uint64_t first, std::uint64_t length) {
+  std::vector<remote::NameValue> headers;
+  if (length != 0) headers.emplace_back("Range", range_value(first, length));
+  if (!etag.empty()) headers.emplace_back("If-Match", etag);
+  if (client != nullptr) return client->request(url.bucket, url.key, {}, std::move(headers), region);
+  // Without this a proxy may compress, and a range of that is of no use. Not for buckets: some proxies change the
+  // header,
+  // which would spoil the signature.
+  headers.emplace_back("Accept-Encoding", "identity");
+  return {url.request_url(), std::move(headers), url.user, true};
+}
+
+// What was answered to a request for the first byte, or (`ranged` false) for the whole object.
+struct Probe {
+  ReplyHeaders reply;
+  std::string body;
+};
+
+Probe probe(remote::Engine& engine, const remote::BucketClient* client, const RemoteUrl& url, const std::string& region,
+            bool ranged) {
+  Fetch fetch;
+  fetch.action = "open";
+  fetch.name = url.display_name();
+  fetch.document_limit = 1;
+  fetch.make_request = [&, ranged](std::uint64_t, std::uint64_t) {
+    return object_request(client, url, region, "", 0, ranged ? 1 : 0);
+  };
+  engine.fetch(std::span(&fetch, 1));
+  return {fetch.reply, fetch.body};
+}
+
+[[noreturn]] void refuse(const std::string& action, const std::string& name, const ReplyHeaders& reply,
+                         const std::string& body) {
+  std::string reason = "HTTP " + std::to_string(reply.status);
+  if (reply.status == 404) reason += ", not found";
+  if (reply.status == 401 || reply.status == 403) reason += ", refused";
+  const std::string told = remote::s3_error_text(body);
+  if (!told.empty()) reason += " (" + told + ")";
+  if (!reply.bucket_region.empty()) reason += "; the bucket is in region " + reply.bucket_region;
+  throw Error(ErrorKind::kIo, action + " " + name + ": " + reason);
+}
+
+ObjectPin pin_of(const std::string& name, const Probe& answer) {
+  ObjectPin pin;
+  pin.etag = answer.reply.etag;
+  pin.last_modified = answer.reply.last_modified;
+  std::optional<std::uint64_t> bytes;
+  if (answer.reply.status == 206) {
+    const auto range = remote::parse_content_range(answer.reply.content_range);
+    if (range && !range->unsatisfied && range->first == 0 && range->last == 0) bytes = range->total;
+  } else {
+    bytes = answer.reply.content_length;
+  }
+  if (!bytes) {
+    throw Error(ErrorKind::kIo, "open " + name + ": the server does not tell its size (HTTP " +
+                                    std::to_string(answer.reply.status) + ", Content-Range '" +
+                                    answer.reply.content_range + "')");
+  }
+  pin.bytes = *bytes;
+  return pin;
+}
+
+bool names_other_region(const ReplyHeaders& reply, const std::string& used) {
+  return (reply.status == 301 || reply.status == 307 || reply.status == 400 || reply.status == 403) &&
+         !reply.bucket_region.empty() && reply.bucket_region != used;
+}
+
+}  // namespace
+
+RemoteStore::RemoteStore(RemoteOptions options) {
+  checked(options);
+  auto engine = std::make_shared<remote::Engine>(options);
+  std::shared_ptr<remote::DiskCache> cache;
+  if (!options.cache_folder.empty()) {
+    cache = std::make_shared<remote::DiskCache>(options.cache_folder, options.cache_bytes, options.on_warning);
+  }
+  const bool anonymous = options.anonymous;
+  const BucketAddressing addressing = options.addressing;
+  parts_ = std::shared_ptr<Parts>(new Parts{std::move(options),
+                                            std::move(engine),
+                                            std::move(cache),
+                                            {Scheme::kS3, anonymous, addressing, remote::process_environment()},
+                                            {Scheme::kGs, anonymous, addressing, remote::process_environment()}});
+}
+
+RemoteStore::~RemoteStore() = default;
+
+std::shared_ptr<const ByteSource> RemoteStore::open(const std::string& text) const {
+  const RemoteUrl url = remote::parse_remote_url(text);
+  const std::string name = url.display_name();
+  if (url.is_bucket() && url.key.empty()) {
+    throw Error(ErrorKind::kArgument, "open " + name + ": a bucket without a key, expected an object's");
+  }
+  const remote::BucketClient* client = url.scheme == Scheme::kS3   ? &parts_->s3
+                                       : url.scheme == Scheme::kGs ? &parts_->gs
+                                                                   : nullptr;
+  std::string region;
+  Probe answer = probe(*parts_->engine, client, url, region, true);
+  if (client != nullptr && names_other_region(answer.reply, region)) {
+    region = answer.reply.bucket_region;
+    answer = probe(*parts_->engine, client, url, region, true);
+  }
+  // An empty object has no first byte.
+  if (answer.reply.status == 416) answer = probe(*parts_->engine, client, url, region, false);
+  if (answer.reply.status != 200 && answer.reply.status != 206) refuse("open", name, answer.reply, answer.body);
+
+  ObjectPin pin = pin_of(name, answer);
+  const std::string if_match = pin.strong() ? pin.etag : "";
+  std::unique_ptr<remote::DiskCache::Object> cached;
+  const std::string version = pin.etag.empty() ? pin.last_modified : pin.etag;
+  if (parts_->cache && !version.empty()) {
+    const std::string where = object_request(client, url, region, "", 0, 0).url;
+    cached = std::make_unique<remote::DiskCache::Object>(parts_->cache,
+                                                         where + "\n" + std::to_string(pin.bytes) + "\n" + version);
+  }
+  auto make_request = [parts = parts_, client, url, region, if_match](std::uint64_t first, std::uint64_t length) {
+    return object_request(client, url, region, if_match, first, length);
+  };
+  return std::make_shared<remote::RemoteSource>(name, std::move(pin), std::move(make_request), parts_->engine,
+                                                std::move(cached), parts_->options.split_bytes,
+                                                parts_->options.join_bytes);
+}
+
+std::vector<RemoteObject> RemoteStore::list(const std::string& prefix_url) const {
+  const RemoteUrl url = remote::parse_remote_url(prefix_url);
+  const std::string name = url.display_name();
+  if (!url.is_bucket()) {
+    throw Error(ErrorKind::kArgument, "list " + name + ": only s3:// and gs:// buckets can be listed");
+  }
+  const remote::BucketClient& client = url.scheme == Scheme::kS3 ? parts_->s3 : parts_->gs;
+  const std::string root = (url.scheme == Scheme::kS3 ? "s3://" : "gs://") + url.bucket + "/";
+  std::vector<RemoteObject> objects;
+  std::string token, region;
+  for (;;) {
+    Fetch fetch;
+    fetch.action = "list";
+    fetch.name = name;
+    fetch.document_limit = kListPageLimit;
+    fetch.make_request = [&](std::uint64_t, std::uint64_t) {
+      std::vector<remote::NameValue> query{{"list-type", "2"}, {"encoding-type", "url"}, {"prefix", url.key}};
+      if (!token.empty()) query.emplace_back("continuation-token", token);
+      return client.request(url.bucket, "", std::move(query), {}, region);
+    };
+    parts_->engine->fetch(std::span(&fetch, 1));
+    if (names_other_region(fetch.reply, region)) {
+      region = fetch.reply.bucket_region;
+      continue;
+    }
+    if (fetch.reply.status != 200) refuse("list", name, fetch.reply, fetch.body);
+    remote::ListPage page = remote::parse_list_page(fetch.body, name);
+    for (remote::ListedObject& object : page.objects) objects.push_back({root + object.key, object.bytes});
+    if (!page.truncated) break;
+    if (page.continuation_token == token || page.objects.empty()) {
+      throw Error(ErrorKind::kInput,
+                  "list " + name + ": the server repeats itself after " + std::to_string(objects.size()) + " objects");
+    }
+    token = page.continuation_token;
+  }
+  return objects;
+}
+
+RemoteStatistics RemoteStore::statistics() const {
+  RemoteStatistics statistics = parts_->engine->statistics();
+  if (parts_->cache) {
+    const remote::CacheStatistics cache = parts_->cache->statistics();
+    statistics.cache_hit_bytes = cache.hit_bytes;
+    statistics.cache_stored_bytes = cache.stored_bytes;
+    statistics.cache_damaged = cache.damaged;
+  }
+  return statistics;
+}
+
+RemoteStore& RemoteStore::of_process() {
+  static RemoteStore store(remote_options_from_environment());
+  return store;
+}
+
+std::shared_ptr<const ByteSource> open_remote_bytes(const std::string& url) {
+  return RemoteStore::of_process().open(url);
+}
+
+std::vector<RemoteObject> list_objects(const std::string& prefix_url) {
+  return RemoteStore::of_process().list(prefix_url);
+}
+
+}  // namespace unstarve

@@ -1,0 +1,187 @@
+#include "unstarve/storage/remote/s3_xml.h"
+
+#include <expat.h>
+
+#include <algorithm>
+#include <memory>
+#include <new>
+#include <optional>
+
+#include "unstarve/core/error.h"
+#include "unstarve/storage/remote/text.h"
+
+namespace unstarve::remote {
+namespace {
+
+constexpr std::size_t kDeepest = 16;
+// A key has at most 1024 bytes, three times that when encoded; tokens and messages are shorter than that in practice.
+constexpr std::size_t kLongestText = 8192;
+
+// Calls back with the path ("/ListBucketResult/Contents/Key") and text of every element that ends.
+class ElementReader {
+ public:
+  virtual ~ElementReader() = default;
+
+  // Nothing when it went well, else the reason.
+  std::optional<std::string> read(std::string_view xml) {
+    const std::unique_ptr<XML_ParserStruct, decltype(&XML_ParserFree)> parser(XML_ParserCreate(nullptr),
+                                                                              &XML_ParserFree);
+    if (!parser) throw std::bad_alloc();
+    parser_ = parser.get();
+    XML_SetUserData(parser_, this);
+    XML_SetElementHandler(parser_, &ElementReader::on_start, &ElementReader::on_end);
+    XML_SetCharacterDataHandler(parser_, &ElementReader::on_text);
+    XML_SetStartDoctypeDeclHandler(parser_, &ElementReader::on_doctype);
+    if (xml.size() > std::size_t{1} << 30) return "more than 1 GiB";
+    const XML_Status status = XML_Parse(parser_, xml.data(), static_cast<int>(xml.size()), XML_TRUE);
+    if (status == XML_STATUS_OK && !reason_) return std::nullopt;
+    return "line " + std::to_string(XML_GetCurrentLineNumber(parser_)) + ": " +
+           reason_.value_or(XML_ErrorString(XML_GetErrorCode(parser_)));
+  }
+
+ protected:
+  virtual void started(const std::string& path) = 0;
+  virtual void ended(const std::string& path, const std::string& text) = 0;
+  void stop(const std::string& reason) {
+    if (!reason_) reason_ = reason;
+    XML_StopParser(parser_, XML_FALSE);
+  }
+
+ private:
+  // Exceptions must not pass through expat, which is C.
+  template <class Work>
+  static void guarded(void* self, const Work& work) noexcept {
+    auto& reader = *static_cast<ElementReader*>(self);
+    if (reader.reason_) return;
+    try {
+      work(reader);
+    } catch (const std::exception& error) {
+      reader.reason_ = error.what();
+      XML_StopParser(reader.parser_, XML_FALSE);
+    }
+  }
+  static void on_start(void* self, const XML_Char* name, const XML_Char**) {
+    guarded(self, [name](ElementReader& reader) {
+      if (reader.depth_ == kDeepest) return reader.stop("elements nested deeper than 16");
+      ++reader.depth_;
+      reader.path_ += '/';
+      reader.path_ += name;
+      if (reader.path_.size() > kLongestText) return reader.stop("names of elements too long");
+      reader.text_.clear();
+      reader.started(reader.path_);
+    });
+  }
+  static void on_end(void* self, const XML_Char*) {
+    guarded(self, [](ElementReader& reader) {
+      reader.ended(reader.path_, reader.text_);
+      reader.text_.clear();
+      reader.path_.resize(reader.path_.rfind('/'));
+      --reader.depth_;
+    });
+  }
+  static void on_text(void* self, const XML_Char* text, int length) {
+    guarded(self, [text, length](ElementReader& reader) {
+      if (reader.text_.size() + static_cast<std::size_t>(length) > kLongestText) return reader.stop("a text too long");
+      reader.text_.append(text, static_cast<std::size_t>(length));
+    });
+  }
+  static void on_doctype(void* self, const XML_Char*, const XML_Char*, const XML_Char*, int) {
+    guarded(self, [](ElementReader& reader) { reader.stop("a document type, which S3 never sends"); });
+  }
+
+  XML_Parser parser_ = nullptr;
+  std::optional<std::string> reason_;
+  std::string path_, text_;
+  std::size_t depth_ = 0;
+};
+
+class ListReader final : public ElementReader {
+ public:
+  ListPage page;
+  bool url_encoded = false;
+  bool is_list = false;
+
+ private:
+  void started(const std::string& path) override {
+    if (path == "/ListBucketResult") is_list = true;
+    if (path == "/ListBucketResult/Contents") {
+      page.objects.emplace_back();
+      has_key_ = has_size_ = false;
+    }
+  }
+  void ended(const std::string& path, const std::string& text) override {
+    const std::string_view root = "/ListBucketResult/";
+    if (path.compare(0, root.size(), root) != 0) return;
+    const std::string_view rest = std::string_view(path).substr(root.size());
+    if (rest == "IsTruncated") page.truncated = trim(text) == "true";
+    if (rest == "NextContinuationToken") page.continuation_token = text;
+    if (rest == "EncodingType") url_encoded = trim(text) == "url";
+    if (rest == "Contents" && (!has_key_ || !has_size_)) stop("an object without its Key or Size");
+    if (rest == "Contents/Key") {
+      page.objects.back().key = text;
+      has_key_ = !text.empty();
+    }
+    if (rest == "Contents/Size") {
+      const auto bytes = parse_decimal(trim(text));
+      if (!bytes) return stop("a Size that is no number");
+      page.objects.back().bytes = *bytes;
+      has_size_ = true;
+    }
+  }
+  bool has_key_ = false, has_size_ = false;
+};
+
+class ErrorReader final : public ElementReader {
+ public:
+  std::string code, message;
+
+ private:
+  void started(const std::string&) override {}
+  void ended(const std::string& path, const std::string& text) override {
+    if (path == "/Error/Code") code = text;
+    if (path == "/Error/Message") message = text;
+  }
+};
+
+// Encoded keys have '+' for a space, as in forms.
+std::optional<std::string> decode_key(std::string key) {
+  std::replace(key.begin(), key.end(), '+', ' ');
+  return percent_decode(key);
+}
+
+}  // namespace
+
+ListPage parse_list_page(std::string_view xml, const std::string& name) {
+  const auto refuse = [&](const std::string& reason) {
+    throw Error(ErrorKind::kInput, "list " + name + ": the answer is no ListObjectsV2 page: " + reason);
+  };
+  ListReader reader;
+  if (const auto reason = reader.read(xml)) refuse(*reason);
+  if (!reader.is_list) refuse("no <ListBucketResult>");
+  if (reader.page.truncated && reader.page.continuation_token.empty()) refuse("truncated, but without a token");
+  if (reader.url_encoded) {
+    for (ListedObject& object : reader.page.objects) {
+      auto key = decode_key(object.key);
+      if (!key) refuse("a Key whose encoding is broken");
+      object.key = std::move(*key);
+    }
+  }
+  return std::move(reader.page);
+}
+
+std::string s3_error_text(std::string_view xml) noexcept {
+  try {
+    constexpr std::size_t kLongest = 200;
+    ErrorReader reader;
+    if (xml.empty() || reader.read(xml) || reader.code.empty()) return {};
+    std::string text = reader.code + (reader.message.empty() ? "" : ": " + reader.message);
+    if (text.size() > kLongest) text.resize(kLongest);
+    std::replace_if(
+        text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 32; }, ' ');
+    return text;
+  } catch (const std::exception&) {
+    return {};  // a message without the server's words
+  }
+}
+
+}  // namespace unstarve::remote

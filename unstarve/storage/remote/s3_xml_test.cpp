@@ -1,0 +1,75 @@
+#include "unstarve/storage/remote/s3_xml.h"
+
+#include <catch2/catch.hpp>
+
+#include "unstarve/core/error.h"
+
+namespace unstarve::remote {
+namespace {
+
+const std::string kPage =
+    "<?xml version='1.0' encoding='UTF-8'?>\n<ListBucketResult xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
+    "<Name>b</Name><Prefix>p</Prefix><EncodingType>url</EncodingType><IsTruncated>true</IsTruncated>"
+    "<Contents><Key>a+b%2Bc%26</Key><Size>12</Size><ETag>&quot;x&quot;</ETag><Owner><ID>o</ID></Owner></Contents>"
+    "<Contents><Size>18446744073709551615</Size><Key>z</Key></Contents>"
+    "<NextContinuationToken>t&amp;1</NextContinuationToken></ListBucketResult>";
+
+std::string reason(const std::string& xml) {
+  try {
+    (void)parse_list_page(xml, "s3://b/");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::kInput);
+    return error.what();
+  }
+  return "accepted";
+}
+
+std::string replaced(const std::string& from, const std::string& to) {
+  std::string text = kPage;
+  return text.replace(text.find(from), from.size(), to);
+}
+
+}  // namespace
+
+TEST_CASE("a page of a list") {
+  const ListPage page = parse_list_page(kPage, "s3://b/");
+  REQUIRE(page.objects.size() == 2);
+  CHECK(page.objects[0].key == "a b+c&");
+  CHECK(page.objects[0].bytes == 12);
+  CHECK(page.objects[1].key == "z");
+  CHECK(page.objects[1].bytes == UINT64_MAX);
+  CHECK(page.truncated);
+  CHECK(page.continuation_token == "t&1");
+  // Keys are decoded only where they were encoded.
+  CHECK(parse_list_page(replaced("<EncodingType>url</EncodingType>", ""), "x").objects[0].key == "a+b%2Bc%26");
+}
+
+TEST_CASE("a page that is not what it should be is refused with the reason") {
+  CHECK_THAT(reason(""), Catch::Contains("no element found"));
+  CHECK_THAT(reason("<html></html>"), Catch::Contains("no <ListBucketResult>"));
+  CHECK_THAT(reason(replaced("<Size>12</Size>", "")), Catch::Contains("without its Key or Size"));
+  CHECK_THAT(reason(replaced("<Key>z</Key>", "<Key></Key>")), Catch::Contains("without its Key or Size"));
+  CHECK_THAT(reason(replaced("<Size>12<", "<Size>-1<")), Catch::Contains("no number"));
+  CHECK_THAT(reason(replaced("18446744073709551615", "18446744073709551616")), Catch::Contains("no number"));
+  CHECK_THAT(reason(replaced("a+b%2B", "a+b%2x")), Catch::Contains("encoding is broken"));
+  CHECK_THAT(reason(replaced("t&amp;1", "")), Catch::Contains("without a token"));
+  CHECK_THAT(reason(replaced("a+b", std::string(9000, 'a'))), Catch::Contains("too long"));
+  CHECK_THAT(reason("<!DOCTYPE x [<!ENTITY a \"b\">]>" + kPage.substr(kPage.find("<List"))),
+             Catch::Contains("document type"));
+  std::string deep;
+  for (int i = 0; i < 100; ++i) deep += "<a>";
+  CHECK_THAT(reason(deep), Catch::Contains("deeper"));
+  for (std::size_t length = 0; length < kPage.size(); ++length) CHECK(reason(kPage.substr(0, length)) != "accepted");
+}
+
+TEST_CASE("an error is told by its code and message alone") {
+  CHECK(s3_error_text("<Error><Code>AccessDenied</Code><Message>No\nway</Message><AWSAccessKeyId>SECRET"
+                      "</AWSAccessKeyId></Error>") == "AccessDenied: No way");
+  CHECK(s3_error_text("<Error><Code>X</Code></Error>") == "X");
+  CHECK(s3_error_text("").empty());
+  CHECK(s3_error_text("<html>not found</html>").empty());
+  CHECK(s3_error_text("<Error><Code>X</Code>").empty());
+  CHECK(s3_error_text("<Error><Code>" + std::string(1000, 'x') + "</Code></Error>").size() == 200);
+}
+
+}  // namespace unstarve::remote

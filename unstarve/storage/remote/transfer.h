@@ -1,0 +1,83 @@
+#pragma once
+// One HTTP exchange of a fetch on a libcurl easy handle: one attempt, or one hedge. The only header with libcurl in it.
+//
+// Ownership: owns its handle, which is used again by the next start(). Threads: the engine's thread only.
+// Memory:    bytes of a range go straight to where they are wanted; of other bodies at most 16 KiB or the document's
+//            limit are kept. A body that does not end where it must is cut off.
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <curl/curl.h>
+
+#include "unstarve/core/error.h"
+#include "unstarve/storage/remote/fetch.h"
+#include "unstarve/storage/remote/remote.h"
+
+namespace unstarve::remote {
+
+struct Verdict {
+  enum class Outcome { kDone, kRetry, kFatal } outcome = Outcome::kDone;
+  std::string reason;
+  std::optional<std::chrono::seconds> retry_after;
+};
+
+class Transfer {
+ public:
+  explicit Transfer(const RemoteOptions& options);  // Error(kMemory) when libcurl has no handle to give
+  ~Transfer();
+  Transfer(const Transfer&) = delete;
+  Transfer& operator=(const Transfer&) = delete;
+
+  // Prepares the handle for the bytes of `fetch` from `done` on; into memory of its own when `apart` is true. The
+  // caller
+  // adds easy() to its multi handle.
+  void start(Fetch& fetch, std::uint64_t done, bool apart, std::chrono::milliseconds time_left, void* owner);
+  [[nodiscard]] CURL* easy() const noexcept { return easy_; }
+  [[nodiscard]] static void* owner_of(CURL* easy);
+
+  // After libcurl has finished with it.
+  [[nodiscard]] Verdict verdict(CURLcode code);
+  // Bytes of the range that have come, checked against the pin.
+  [[nodiscard]] std::uint64_t received() const noexcept { return received_; }
+  [[nodiscard]] std::uint64_t body_bytes() const noexcept { return body_bytes_; }
+  [[nodiscard]] long connections_opened() const;
+  // Of a transfer `apart` that is done: its bytes to where they are wanted. Of a document: its reply and body.
+  void deliver();
+
+ private:
+  void set_constants(const RemoteOptions& options);
+  void set_request(const HttpRequest& request);
+  static std::size_t on_header(char* data, std::size_t size, std::size_t count, void* self);
+  static std::size_t on_body(char* data, std::size_t size, std::size_t count, void* self) noexcept;
+  bool take_body(std::span<const std::uint8_t> bytes);
+  bool take_range_bytes(std::span<const std::uint8_t> bytes);
+  void judge_headers();
+  void judge_range();
+  void refuse(Verdict::Outcome outcome, std::string reason);
+  [[nodiscard]] Verdict verdict_of_status() const;
+  [[nodiscard]] bool complete() const noexcept { return accepted_ && received_ == wanted_; }
+
+  CURL* easy_;
+  curl_slist* header_list_ = nullptr;
+  char error_text_[CURL_ERROR_SIZE] = {};
+  ReplyHeaders headers_;
+
+  Fetch* fetch_ = nullptr;
+  std::uint64_t done_ = 0;    // of the fetch before this transfer
+  std::uint64_t wanted_ = 0;  // from then on; 0 for a document
+  std::uint64_t skip_ = 0;    // bytes of a whole body that come before the range
+  std::uint64_t received_ = 0, body_bytes_ = 0;
+  ScatterWriter writer_;
+  std::vector<std::uint8_t> apart_;
+  bool is_apart_ = false;
+  bool judged_ = false;    // the headers have been looked at
+  bool accepted_ = false;  // and the body is the range
+  bool cut_ = false;       // we ended it, having enough
+  std::optional<Verdict> refusal_;
+  std::string kept_body_;
+};
+
+}  // namespace unstarve::remote

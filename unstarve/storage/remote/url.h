@@ -1,0 +1,34 @@
+#pragma once
+// The URLs that are read, taken apart.
+//
+//   http[s]://[user[:password]@]host[:port]/path[?query]      path and query as they are sent: already percent-encoded
+//   s3://bucket/key, gs://bucket/key                          the key as it is: nothing in it is decoded, '?' is a
+//   letter
+//
+// Threads: pure functions. Failure: Error(kArgument) with the reason, but without the user part and the query.
+
+#include <string>
+#include <string_view>
+
+namespace unstarve::remote {
+
+enum class Scheme { kHttp, kHttps, kS3, kGs };
+
+struct RemoteUrl {
+  Scheme scheme = Scheme::kHttp;
+  std::string user;         // "name:password", percent-decoded; empty without
+  std::string authority;    // host[:port]
+  std::string path;         // begins with '/'
+  std::string query;        // without the '?'
+  std::string bucket, key;  // of s3 and gs, where the above are empty
+
+  [[nodiscard]] bool is_bucket() const noexcept { return scheme == Scheme::kS3 || scheme == Scheme::kGs; }
+  // What is requested, without the user part; http and https only.
+  [[nodiscard]] std::string request_url() const;
+  // For messages: no user part, and "..." for every value in the query.
+  [[nodiscard]] std::string display_name() const;
+};
+
+[[nodiscard]] RemoteUrl parse_remote_url(std::string_view url);
+
+}  // namespace unstarve::remote
