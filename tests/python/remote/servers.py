@@ -1,0 +1,198 @@
+"""Real servers on loopback for the tests of remote reading, each stopped by its `with` block, and the tested program."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+NGINX = shutil.which("nginx") or "/usr/sbin/nginx"
+SWIFT_PYTHON = "/usr/bin/python3"  # Debian's, which has Debian's python3-swift
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def stop(process):
+    process.terminate()
+    try:
+        process.wait(20)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def wait_until_open(port, process):
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise RuntimeError(f"the server ended with {process.returncode} before it listened")
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+            return
+        except OSError:
+            time.sleep(0.02)
+    raise RuntimeError("the server does not listen")
+
+
+NGINX_CONFIG = """
+daemon off;
+master_process off;
+pid {folder}/nginx.pid;
+error_log {folder}/error.log;
+events {{ worker_connections 1024; }}
+http {{
+  access_log {folder}/access.log;
+  client_body_temp_path {folder}/t1; proxy_temp_path {folder}/t2; fastcgi_temp_path {folder}/t3;
+  uwsgi_temp_path {folder}/t4; scgi_temp_path {folder}/t5;
+  keepalive_requests 100000;
+  server {{
+    listen 127.0.0.1:{port};
+    root {folder}/www;
+    location /moved/ {{ return 302 /$arg_to; }}
+    location /private/ {{ auth_basic x; auth_basic_user_file {folder}/users; }}
+    location /no-ranges/ {{ alias {folder}/www/; max_ranges 0; }}
+    location /no-etag/ {{ alias {folder}/www/; etag off; }}
+  }}
+  server {{
+    listen 127.0.0.1:{tls_port} ssl http2;
+    ssl_certificate {folder}/cert.pem;
+    ssl_certificate_key {folder}/key.pem;
+    root {folder}/www;
+    location /down/ {{ return 302 http://127.0.0.1:{port}/$arg_to; }}
+  }}
+}}
+"""
+
+
+class Nginx:
+    """Debian's nginx; `www` is what it serves, `url` and `tls_url` where (certificate: `cert`)."""
+
+    def __init__(self, folder):
+        self.folder = Path(folder)
+        self.www = self.folder / "www"
+        self.www.mkdir(parents=True, exist_ok=True)
+        self.port, self.tls_port = free_port(), free_port()
+        self.url, self.tls_url = f"http://127.0.0.1:{self.port}", f"https://127.0.0.1:{self.tls_port}"
+        self.cert = self.folder / "cert.pem"
+        self.process = None
+        (self.folder / "users").write_text("user:{PLAIN}pass word\n")
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj",
+                        "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1",
+                        "-keyout", self.folder / "key.pem", "-out", self.cert], check=True, capture_output=True)
+        self.config = self.folder / "nginx.conf"
+        self.config.write_text(NGINX_CONFIG.format(folder=self.folder, port=self.port, tls_port=self.tls_port))
+
+    def start(self):
+        self.process = subprocess.Popen([NGINX, "-p", self.folder, "-c", self.config, "-e", self.folder / "error.log"])
+        wait_until_open(self.port, self.process)
+
+    def stop(self):
+        if self.process:
+            stop(self.process)
+        self.process = None
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+
+class Swift:
+    """OpenStack Swift's S3 interface. It checks signatures against KEY and SECRET; those for the region "auto" at
+    `auto_endpoint`. Lists have 20 objects a page."""
+
+    KEY, SECRET = "test:tester", "s3cr3t/of+tests"
+
+    def __init__(self, folder):
+        self.folder = Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def __enter__(self):
+        self.process = subprocess.Popen([SWIFT_PYTHON, HERE / "swift_server.py", self.folder, self.KEY, self.SECRET],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        ports = self.process.stdout.readline().split()
+        if len(ports) != 2:
+            stop(self.process)
+            raise RuntimeError("Swift did not start (see above)")
+        self.endpoint, self.auto_endpoint = (f"http://127.0.0.1:{port}" for port in ports)
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        stop(self.process)
+        self.process.stdout.close()
+
+
+class Failed(Exception):
+    """The library's Error: its kind and message."""
+
+    def __init__(self, kind, message):
+        super().__init__(f"{kind}: {message}")
+        self.kind, self.message = kind, message
+
+
+class Probe:
+    """tests/tools/remote_probe.cpp as a child; its commands as methods. Nothing of this process's AWS settings or
+    proxies reaches it."""
+
+    def __init__(self, environment=None, **options):
+        kept = {name: value for name, value in os.environ.items()
+                if not name.startswith(("AWS_", "GS_", "UNSTARVE_")) and not name.lower().endswith("_proxy")
+                and name not in ("HOME", "CURL_CA_BUNDLE", "SSL_CERT_FILE")}
+        options = {"jitter_seed": 1, "first_wait": 10, "longest_wait": 200, "stall_timeout": 1} | options
+        self.process = subprocess.Popen([os.environ["UNSTARVE_REMOTE_PROBE"], json.dumps(options)], text=True,
+                                        env=kept | {"HOME": "/nonexistent"} | (environment or {}),
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.lock = threading.Lock()
+        self.answer()
+
+    def answer(self):
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"remote_probe ended with {self.process.wait()}")
+        answer = json.loads(line)
+        if "error" in answer:
+            raise Failed(answer["error"], answer["message"])
+        return answer
+
+    def ask(self, **command):
+        with self.lock:
+            self.process.stdin.write(json.dumps(command) + "\n")
+            self.process.stdin.flush()
+            return self.answer()
+
+    def open(self, url):
+        return self.ask(open=url)
+
+    def read(self, source, ranges, **more):
+        return self.ask(read=source["source"] if isinstance(source, dict) else source, ranges=ranges, **more)
+
+    def list(self, url):
+        return self.ask(list=url)["objects"]
+
+    def statistics(self):
+        return self.ask(statistics=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        try:
+            code = self.process.wait(60)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise
+        finally:
+            self.process.stdout.close()
+        assert code == 0, f"remote_probe ended with {code}"
