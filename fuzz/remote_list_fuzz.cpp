@@ -1,0 +1,22 @@
+// Any bytes as a page of a bucket's list and as an error of S3.
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "unstarve/core/error.h"
+#include "unstarve/storage/remote/s3_xml.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace unstarve::remote;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  try {
+    const ListPage page = parse_list_page(text, "fuzz");
+    if (page.truncated && page.continuation_token.empty()) __builtin_trap();
+    for (const ListedObject& object : page.objects) {
+      if (object.key.empty()) __builtin_trap();
+    }
+  } catch (const unstarve::Error&) {
+  }
+  if (s3_error_text(text).size() > 200) __builtin_trap();
+  return 0;
+}
