@@ -1,7 +1,6 @@
 #include "unstarve/storage/image_folder.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -12,12 +11,10 @@
 #include <utility>
 
 #include "unstarve/core/error.h"
+#include "unstarve/storage/image_file.h"
 
 namespace unstarve {
 namespace {
-
-// Vector code of the decoders may read past the last byte; the buffer ends this much later.
-constexpr std::size_t kSlackBytes = 64;
 
 // Folder first, then file name, both bytewise.
 bool comes_before(const char* a, const char* b) noexcept {
@@ -120,33 +117,9 @@ void ImageFolder::read(std::uint64_t id, RecordBuffer& record) const {
   path[folder.size()] = '/';
   std::memcpy(path.data() + folder.size() + 1, name, name_bytes);
 
-  // O_NONBLOCK: what has become a pipe since the folder was listed must not hang the worker.
-  const FileDescriptor file(::openat(folder_.get(), path.data(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
-  if (!file.valid()) throw io_error("open", location(id), errno);
-  struct stat status {};
-  if (::fstat(file.get(), &status) != 0) throw io_error("look at", location(id), errno);
-  if (!S_ISREG(status.st_mode)) throw Error(ErrorKind::kInput, "read " + location(id) + ": not a file");
-  if (status.st_size == 0) throw Error(ErrorKind::kInput, "read " + location(id) + ": the file is empty (0 bytes)");
-  const auto bytes = static_cast<std::size_t>(status.st_size);
-  if (bytes > kMaxImageBytes) {
-    throw Error(ErrorKind::kInput, "read " + location(id) + ": " + std::to_string(bytes) +
-                                       " bytes are too many for one image, expected at most " +
-                                       std::to_string(kMaxImageBytes));
-  }
-  record.storage.reserve_discard(bytes + kSlackBytes);
-  std::size_t done = 0;
-  while (done < bytes) {
-    const ssize_t got = ::pread(file.get(), record.storage.data() + done, bytes - done, static_cast<off_t>(done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw io_error("read", location(id), errno);
-    if (got == 0) {
-      throw Error(ErrorKind::kIo, "read " + location(id) + ": the file shrank while it was read, from " +
-                                      std::to_string(bytes) + " to " + std::to_string(done) + " bytes");
-    }
-    done += static_cast<std::size_t>(got);
-  }
+  const std::span<const std::uint8_t> bytes = read_image_file(folder_.get(), path.data(), *this, id, record.storage);
   record.values.resize(2);
-  record.values[0] = {{record.storage.data(), bytes}, {}, 0};
+  record.values[0] = {bytes, {}, 0};
   record.values[1] = {{}, {}, static_cast<std::int64_t>(label)};
 }
 

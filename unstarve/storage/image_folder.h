@@ -22,11 +22,9 @@
 #include "unstarve/storage/dataset.h"
 #include "unstarve/storage/file_descriptor.h"
 #include "unstarve/storage/format.h"
+#include "unstarve/storage/image_file.h"
 
 namespace unstarve {
-
-// Larger than any image that the decoders accept (kMaxPixels as raw RGB is 805 MB): guards the caller's memory.
-inline constexpr std::uint64_t kMaxImageBytes = std::uint64_t{1} << 30;
 
 class ImageFolder final : public Dataset {
  public:

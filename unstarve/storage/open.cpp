@@ -8,6 +8,7 @@
 #include "unstarve/storage/cifar.h"
 #include "unstarve/storage/format.h"
 #include "unstarve/storage/image_folder.h"
+#include "unstarve/storage/manifest.h"
 #include "unstarve/storage/mds.h"
 #include "unstarve/storage/recordio.h"
 #include "unstarve/storage/sleep_source.h"
@@ -18,7 +19,7 @@
 namespace unstarve {
 namespace {
 
-constexpr std::array<Format, 10> kFormats = {{
+constexpr std::array<Format, 11> kFormats = {{
     {"synthetic", "synthetic:classes=10,images=2000,size=32,seed=1", recognises_synthetic, open_synthetic},
     {"sleep", "sleep:ms=5,images=100,size=32", recognises_sleep, open_sleep},
     {"CIFAR binary", "data_batch_1.bin or train.bin and its siblings", recognises_cifar, open_cifar},
@@ -28,6 +29,7 @@ constexpr std::array<Format, 10> kFormats = {{
     {"mds", "a folder with index.json, or that file", recognises_mds, open_mds, true},
     {"npy", "images.npy and labels.npy", recognises_npy, open_npy},
     {"idx", "train-images-idx3-ubyte and its labels, as of MNIST", recognises_idx, open_idx},
+    {"manifest", "a CSV or JSON-lines file of paths and labels", recognises_manifest, open_manifest, true},
     {"image folder", "one folder of *.jpg, *.jpeg or *.png per class", recognises_image_folder, open_image_folder},
 }};
 
