@@ -10,6 +10,7 @@ class HorizontalFlip final : public Operation {
  public:
   explicit HorizontalFlip(double probability) : probability_(probability) {}
 
+  [[nodiscard]] bool random() const override { return true; }
   Size output_size(Size selected) const override { return selected; }
   void apply(Frame& frame, Random& random, Scratch&) const override {
     if (random.uniform() < probability_) frame.mirror();

@@ -47,6 +47,8 @@ class Operation {
   [[nodiscard]] virtual Size output_size(Size selected) const = 0;
   // True when output_size() is the same for every input: a batch needs it of the chain's last resizing operation.
   [[nodiscard]] virtual bool fixed_output() const { return false; }
+  // True when the output depends on the generator: what comes before may be kept from epoch to epoch, this may not.
+  [[nodiscard]] virtual bool random() const { return false; }
   // True when apply() resamples, so that decoding at a reduction that is still at least output_size() is a sensible
   // approximation.
   [[nodiscard]] virtual bool resamples() const { return false; }

@@ -14,6 +14,7 @@ class PadCrop final : public Operation {
   PadCrop(Size size, int padding) : size_(size), padding_(padding) {}
 
   // Everything is read, so that the place can be drawn in apply(): a small image's decoding cannot be cut anyway.
+  [[nodiscard]] bool random() const override { return true; }
   Size output_size(Size) const override { return size_; }
   bool fixed_output() const override { return true; }
   void apply(Frame& frame, Random& random, Scratch&) const override {

@@ -37,6 +37,7 @@ class RandomResizedCrop final : public Operation {
     return central(input);
   }
 
+  [[nodiscard]] bool random() const override { return true; }
   Size output_size(Size) const override { return size_; }
   bool fixed_output() const override { return true; }
   bool resamples() const override { return true; }

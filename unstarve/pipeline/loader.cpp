@@ -65,6 +65,7 @@ struct Loader::State {
   std::map<std::uint64_t, std::string> bad;  // id to reason; at most errors.limit + 1
 
   std::int64_t started_ns;
+  std::atomic<std::int64_t> tried{0};  // samples read, good or bad
   std::atomic<std::int64_t> batches{0};
   std::atomic<std::int64_t> samples{0};
   std::atomic<std::int64_t> waited_ns{0};
@@ -78,6 +79,11 @@ void Loader::State::note_bad(std::uint64_t id, const std::string& reason) {
   if (bad.size() > plan.spec.errors.limit)
     throw Error(ErrorKind::kInput, fmt::format("{} bad samples, more than the limit of {}; the latest: {}", bad.size(),
                                                plan.spec.errors.limit, reason));
+  const std::int64_t read = tried.load(std::memory_order_relaxed);
+  if (read >= static_cast<std::int64_t>(kRateProbation) &&
+      static_cast<double>(bad.size()) > plan.spec.errors.rate * static_cast<double>(read))
+    throw Error(ErrorKind::kInput, fmt::format("{} bad samples among {}, more than the limit of {:.3g} %; the latest: {}",
+                                               bad.size(), read, 100 * plan.spec.errors.rate, reason));
 }
 
 // One sample under the error policy. Throws when the run is to fail by it.
@@ -85,7 +91,7 @@ void Loader::State::run_sample(SampleWorker& worker, Slot& slot, std::size_t ind
                                StageTotals& totals, bool timed) {
   std::uint8_t* pixels = slot.memory->data() + index * worker.sample_bytes();
   const std::uint64_t total = plan.dataset->size();
-  for (std::uint64_t candidate = id, tried = 0;; candidate = (candidate + 1) % total) {
+  for (std::uint64_t candidate = id, attempts = 0;; candidate = (candidate + 1) % total) {
     slot.ids[index] = candidate;
     try {
       slot.labels[index] = worker.run(candidate, slot.epoch, pixels, totals, timed);
@@ -98,7 +104,7 @@ void Loader::State::run_sample(SampleWorker& worker, Slot& slot, std::size_t ind
       slot.good[index] = 0;
       return;
     }
-    if (++tried == total) throw Error(ErrorKind::kInput, "no sample of the data set can be read");
+    if (++attempts == total) throw Error(ErrorKind::kInput, "no sample of the data set can be read");
   }
 }
 
@@ -142,6 +148,7 @@ void Loader::State::work(StageCounters::Worker& own) {
       own.count(stage, static_cast<std::int64_t>(claim->count), totals.bytes[stage]);
       own.time(stage, totals.timed_samples, totals.ns[stage]);
     }
+    tried.fetch_add(static_cast<std::int64_t>(claim->count), std::memory_order_relaxed);
     ring->finish(*claim, std::move(failure), failure_index);
   }
 }

@@ -1,5 +1,6 @@
 #include "unstarve/pipeline/loader.h"
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstring>
@@ -392,6 +393,86 @@ TEST_CASE("reductions keep at least the target") {
   CHECK(choose_reduction({447, 600}, {224, 224}) == 1);
   CHECK(choose_reduction({2000, 1900}, {224, 224}) == 8);
   CHECK(choose_reduction({10, 10}, {224, 224}) == 1);
+}
+
+
+// JPEG files that count how often they are read.
+class CountedJpegs final : public Dataset {
+ public:
+  explicit CountedJpegs(std::uint64_t count) : inner_(count) {}
+  std::string format() const override { return inner_.format(); }
+  std::uint64_t size() const override { return inner_.size(); }
+  const std::vector<Field>& fields() const override { return inner_.fields(); }
+  const std::vector<std::string>& classes() const override { return inner_.classes(); }
+  std::uint64_t stored_bytes() const override { return 0; }
+  std::string location(std::uint64_t id) const override { return inner_.location(id); }
+  void read(std::uint64_t id, RecordBuffer& record) const override {
+    ++reads;
+    inner_.read(id, record);
+  }
+  mutable std::atomic<int> reads{0};
+
+ private:
+  JpegSet inner_;
+};
+
+TEST_CASE("a cache changes no bit of any batch, and the second epoch reads nothing") {
+  constexpr std::uint64_t kSamples = 40;
+  const auto folder = fs::temp_directory_path() / ("unstarve-cache-test-" + std::to_string(::getpid()));
+  for (const bool evaluation : {false, true}) {
+    PipelineSpec spec = small_spec(8);
+    if (evaluation) spec.operations = evaluation_operations(48);
+    Loader::Options three_epochs;
+    three_epochs.epochs = 3;
+    const auto expected = run(spec, std::make_shared<JpegSet>(kSamples), three_epochs);
+    for (const CacheSpec& cache : {CacheSpec{CacheWhat::kEncoded, "", 10}, CacheSpec{CacheWhat::kPixels, "", 100},
+                                   CacheSpec{CacheWhat::kPixels, folder.string(), 100}}) {
+      spec.cache = cache;
+      const auto data = std::make_shared<CountedJpegs>(kSamples);
+      CHECK(run(spec, data, three_epochs) == expected);
+      // One more to learn the first image's size.
+      CHECK(data->reads == static_cast<int>(kSamples) + 1);
+      // Another process, or a later run: the file is there already.
+      if (!cache.folder.empty()) {
+        const auto later = std::make_shared<CountedJpegs>(kSamples);
+        CHECK(run(spec, later, three_epochs) == expected);
+        CHECK(later->reads == 1);
+      }
+    }
+  }
+  fs::remove_all(folder);
+}
+
+TEST_CASE("a cache too small for the data set keeps a part, and the batches stay the same") {
+  PipelineSpec spec = small_spec(8);
+  const auto expected = run(spec, std::make_shared<JpegSet>(300), {{}, 2});
+  spec.cache = {CacheWhat::kPixels, "", 1};
+  const auto data = std::make_shared<CountedJpegs>(300);
+  CHECK(run(spec, data, {{}, 2}) == expected);
+  CHECK(data->reads < 2 * 300);
+  CHECK(data->reads > 300);
+}
+
+TEST_CASE("a cache that makes no sense is refused with the node's name") {
+  const auto data = std::make_shared<JpegSet>(4);
+  PipelineSpec spec = small_spec(2);
+  spec.cache = {CacheWhat::kPixels, "", 0};
+  CHECK_THROWS_WITH(run(spec, data, {{}, 1}), Catch::Contains("cache.limit_mb"));
+  spec.cache = {CacheWhat::kEncoded, "somewhere", 1};
+  CHECK_THROWS_WITH(run(spec, data, {{}, 1}), Catch::Contains("cache.folder"));
+}
+
+TEST_CASE("more bad samples than the rate allows fail the run, once the rate means something") {
+  std::set<std::uint64_t> bad;
+  for (std::uint64_t id = 0; id < 3000; id += 20) bad.insert(id);  // 5 %
+  const auto data = std::make_shared<JpegSet>(3000, bad);
+  PipelineSpec spec = small_spec(10, 2);
+  spec.errors = {OnError::kSkip, 100'000, 0.10};
+  CHECK_NOTHROW(run(spec, data, {{}, 1}));
+  spec.errors.rate = 0.02;
+  CHECK_THROWS_WITH(run(spec, data, {{}, 1}), Catch::Contains("more than the limit of 2 %"));
+  spec.errors.rate = 0;
+  CHECK_THROWS_WITH(run(spec, data, {{}, 1}), Catch::Contains("errors.rate"));
 }
 
 }  // namespace

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/core/error.h"
+#include "unstarve/storage/crc32.h"
 
 namespace unstarve {
 namespace {
@@ -34,6 +37,8 @@ PassNote crop_pass(const Plan& plan, Size probed) {
   Random random(plan.spec.order.seed, 0, 0, 0);
   if (!plan.encoded) {
     note.reason = "samples are stored as pixels";
+  } else if (plan.pixel_cache) {
+    note.reason = "whole images are decoded once, for the cache";
   } else if (!plan.spec.decode.crop_only) {
     note.reason = "switched off by decode.crop_only";
   } else if (plan.operations.empty()) {
@@ -52,6 +57,8 @@ PassNote scale_pass(const Plan& plan) {
   PassNote note{"scale_into_decode", false, false, ""};
   if (!plan.encoded) {
     note.reason = "samples are stored as pixels";
+  } else if (plan.pixel_cache) {
+    note.reason = "whole images are decoded once, for the cache";
   } else if (!plan.spec.decode.reduced_scale) {
     note.reason = "approximate, and not asked for by decode.reduced_scale";
   } else if (plan.operations.empty() || !plan.operations[0]->resamples()) {
@@ -63,17 +70,66 @@ PassNote scale_pass(const Plan& plan) {
   return note;
 }
 
+// Everything that the pixels in the cache depend on.
+std::string cache_key(const Plan& plan) {
+  const Dataset& data = *plan.dataset;
+  std::string key = fmt::format("{}\n{}\n{}\n{} {}\n", plan.spec.source.path, plan.spec.source.split, data.format(),
+                                data.size(), data.stored_bytes());
+  for (std::size_t i = 0; i < plan.cached_operations; ++i) {
+    key += plan.spec.operations[i].name;
+    for (const auto& [name, values] : plan.spec.operations[i].params)
+      key += fmt::format(" {}={}", name, fmt::join(values, ","));
+    key += '\n';
+  }
+  return key;
+}
+
+// Opens the cache that the spec asks for; it stands before the first random operation.
+PassNote place_cache(Plan& plan) {
+  PassNote note{"cache", false, true, "not asked for by cache.what"};
+  const CacheSpec& cache = plan.spec.cache;
+  if (cache.what == CacheWhat::kNothing) return note;
+  if (cache.limit_mb == 0 || cache.limit_mb > std::uint64_t{1} << 40)
+    throw Error(ErrorKind::kArgument, fmt::format("cache.limit_mb: {}, expected 1 or more", cache.limit_mb));
+  if (!plan.encoded)
+    throw Error(ErrorKind::kArgument, "cache.what: the samples are stored as pixels, which need no cache");
+  const std::uint64_t limit = cache.limit_mb * 1'000'000;
+  note.applied = true;
+  if (cache.what == CacheWhat::kEncoded) {
+    if (!cache.folder.empty())
+      throw Error(ErrorKind::kArgument, "cache.folder: encoded records are kept in memory; leave it out, or keep pixels");
+    plan.encoded_cache = cache_encoded(plan.dataset, limit);
+    plan.dataset = plan.encoded_cache;
+    note.reason = fmt::format("encoded records, up to {} MB in memory", cache.limit_mb);
+    return note;
+  }
+  while (plan.cached_operations < plan.operations.size() && !plan.operations[plan.cached_operations]->random())
+    ++plan.cached_operations;
+  const std::string key = cache_key(plan);
+  std::filesystem::path file;
+  if (!cache.folder.empty()) {
+    const auto bytes = std::span(reinterpret_cast<const std::uint8_t*>(key.data()), key.size());
+    file = std::filesystem::path(cache.folder) / fmt::format("pixels-{:08x}-{}mb", crc32(bytes), cache.limit_mb);
+  }
+  plan.pixel_cache = open_pixel_store(file, key, plan.dataset->size(), limit);
+  note.reason = fmt::format("pixels after {} of {} operations, up to {} MB in {}", plan.cached_operations,
+                            plan.operations.size(), cache.limit_mb, file.empty() ? "memory" : file.string());
+  return note;
+}
+
 }  // namespace
 
 Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int usable_cores) {
   if (spec.execution.threads < 0 || spec.execution.threads > 1024)
     throw Error(ErrorKind::kArgument, fmt::format("execution.threads: {}, expected 0 to 1024", spec.execution.threads));
+  if (!(spec.errors.rate > 0 && spec.errors.rate <= 1))
+    throw Error(ErrorKind::kArgument, fmt::format("errors.rate: {}, expected above 0 and at most 1", spec.errors.rate));
   if (spec.execution.prefetch < 0 || spec.execution.prefetch > 1024)
     throw Error(ErrorKind::kArgument, fmt::format("execution.prefetch: {}, expected 0 to 1024", spec.execution.prefetch));
   if (spec.execution.threads == 0) spec.execution.threads = usable_cores;
 
   Order order(spec.order, spec.batch, dataset->size());
-  Plan plan{std::move(spec), std::move(dataset), {}, order, {}, 0, -1, false, false, false, {}};
+  Plan plan{std::move(spec), std::move(dataset), {}, order, {}, 0, -1, false, false, false, {}, {}, 0, {}};
   const Dataset& data = *plan.dataset;
   plan.image_field = data.field_index(FieldKind::kEncodedImage);
   plan.encoded = plan.image_field >= 0;
@@ -93,7 +149,8 @@ Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int us
   plan.sample_size = probed;
   for (const auto& operation : plan.operations) plan.sample_size = operation->output_size(plan.sample_size);
 
-  plan.passes = {crop_pass(plan, probed), scale_pass(plan)};
+  const PassNote cache = place_cache(plan);
+  plan.passes = {crop_pass(plan, probed), scale_pass(plan), cache};
   plan.crop_into_decode = plan.passes[0].applied;
   plan.scale_into_decode = plan.passes[1].applied;
   return plan;

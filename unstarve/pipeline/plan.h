@@ -14,6 +14,8 @@
 #include "unstarve/ops/store.h"
 #include "unstarve/pipeline/order.h"
 #include "unstarve/pipeline/spec.h"
+#include "unstarve/storage/cache/encoded_cache.h"
+#include "unstarve/storage/cache/pixel_store.h"
 #include "unstarve/storage/dataset.h"
 
 namespace unstarve {
@@ -37,6 +39,11 @@ struct Plan {
   bool encoded = false;  // the image field needs decoding
   bool crop_into_decode = false;
   bool scale_into_decode = false;
+  // Where the spec asks for a cache, one of these. `dataset` is then the encoded cache itself; pixels are kept after
+  // the first `cached_operations`.
+  std::shared_ptr<const EncodedCache> encoded_cache;
+  std::shared_ptr<const PixelStore> pixel_cache;
+  std::size_t cached_operations = 0;
   std::vector<PassNote> passes;
 };
 

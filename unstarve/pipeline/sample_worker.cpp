@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "unstarve/core/error.h"
+#include "unstarve/ops/window.h"
 
 namespace unstarve {
 
@@ -71,37 +72,79 @@ std::size_t SampleWorker::decode(const Value& value, std::uint64_t id, std::uint
   return 1;
 }
 
+void SampleWorker::apply(std::size_t operation, std::uint64_t id, std::uint32_t epoch, Frame& frame) {
+  Random random(plan_.spec.order.seed, epoch, id, static_cast<std::uint32_t>(operation));
+  frame.crop(plan_.operations[operation]->select(frame.size(), random));
+  plan_.operations[operation]->apply(frame, random, scratch_);
+}
+
+std::int64_t SampleWorker::through_cache(std::uint64_t id, std::uint32_t epoch, Frame& frame, StageClock& clock) {
+  if (const auto kept = plan_.pixel_cache->find(id)) {
+    frame = Frame(kept->pixels);
+    clock.lap(Stage::kRead, static_cast<std::size_t>(kept->pixels.row_stride) *
+                                static_cast<std::size_t>(kept->pixels.height));
+    clock.lap(Stage::kDecode, 0);
+    return kept->label;
+  }
+  plan_.dataset->read(id, record_);
+  const Value& value = record_.values[static_cast<std::size_t>(plan_.image_field)];
+  const std::int64_t label = label_of(record_);
+  clock.lap(Stage::kRead, value.bytes.size());
+  decode_located(value, id, epoch, frame, clock);
+  for (std::size_t i = 0; i < plan_.cached_operations; ++i) apply(i, id, epoch, frame);
+  if (frame.inside() && !frame.mirrored && frame.pixels.interleaved()) {
+    PixelView part = frame.pixels;
+    part.data += frame.top * part.row_stride + std::ptrdiff_t{frame.left} * kChannels;
+    part.width = frame.width;
+    part.height = frame.height;
+    plan_.pixel_cache->put(id, label, part);
+  } else {
+    to_cache_.resize(frame.size());
+    copy_window(frame, 0, frame.height, {to_cache_.data(), static_cast<std::ptrdiff_t>(to_cache_.row_bytes()), 1});
+    plan_.pixel_cache->put(id, label, to_cache_.view());
+  }
+  return label;
+}
+
+std::int64_t SampleWorker::label_of(const RecordBuffer& record) const {
+  return plan_.label_field < 0 ? 0 : record.values[static_cast<std::size_t>(plan_.label_field)].integer;
+}
+
+std::size_t SampleWorker::decode_located(const Value& value, std::uint64_t id, std::uint32_t epoch, Frame& frame,
+                                         StageClock& clock) {
+  try {
+    return decode(value, id, epoch, frame, clock);
+  } catch (const Error& error) {
+    throw Error(error.kind(), plan_.dataset->location(id) + ": " + error.what());
+  }
+}
+
 std::int64_t SampleWorker::run(std::uint64_t id, std::uint32_t epoch, std::uint8_t* pixels, StageTotals& totals,
                                bool timed) {
   StageClock clock(totals, timed);
-  const Dataset& dataset = *plan_.dataset;
-  dataset.read(id, record_);
-  const Value& value = record_.values[static_cast<std::size_t>(plan_.image_field)];
-  const std::int64_t label =
-      plan_.label_field < 0 ? 0 : record_.values[static_cast<std::size_t>(plan_.label_field)].integer;
-  clock.lap(Stage::kRead, plan_.encoded ? value.bytes.size() : 0);
-
+  std::int64_t label = 0;
   Frame frame;
   std::size_t done = 0;
-  if (plan_.encoded) {
-    try {
-      done = decode(value, id, epoch, frame, clock);
-    } catch (const Error& error) {
-      throw Error(error.kind(), dataset.location(id) + ": " + error.what());
-    }
+  if (plan_.pixel_cache) {
+    label = through_cache(id, epoch, frame, clock);
+    done = plan_.cached_operations;
   } else {
-    frame = Frame(value.pixels);
+    plan_.dataset->read(id, record_);
+    const Value& value = record_.values[static_cast<std::size_t>(plan_.image_field)];
+    label = label_of(record_);
+    clock.lap(Stage::kRead, plan_.encoded ? value.bytes.size() : 0);
+    if (plan_.encoded) {
+      done = decode_located(value, id, epoch, frame, clock);
+    } else {
+      frame = Frame(value.pixels);
+    }
   }
-  for (std::size_t i = done; i < plan_.operations.size(); ++i) {
-    Random random(plan_.spec.order.seed, epoch, id, static_cast<std::uint32_t>(i));
-    frame.crop(plan_.operations[i]->select(frame.size(), random));
-    plan_.operations[i]->apply(frame, random, scratch_);
-  }
+  for (std::size_t i = done; i < plan_.operations.size(); ++i) apply(i, id, epoch, frame);
   if (frame.size() != plan_.sample_size)
     throw Error(ErrorKind::kInput,
                 fmt::format("{}: {}x{} pixels come out of the operations, but the batch needs {}x{}; add an operation "
                             "with a fixed size (random_resized_crop, center_crop)",
-                            dataset.location(id), frame.width, frame.height, plan_.sample_size.width,
+                            plan_.dataset->location(id), frame.width, frame.height, plan_.sample_size.width,
                             plan_.sample_size.height));
   clock.lap(Stage::kAugment, static_cast<std::size_t>(frame.width) * static_cast<std::size_t>(frame.height) * kChannels);
   storer_.store(frame, pixels);

@@ -42,12 +42,18 @@ class SampleWorker {
   class StageClock;
   // The frame after decoding, and the number of operations already done on the way.
   std::size_t decode(const Value& value, std::uint64_t id, std::uint32_t epoch, Frame& frame, StageClock& clock);
+  // Pixels out of the cache, or into it, after the operations that come before it; the label.
+  std::int64_t through_cache(std::uint64_t id, std::uint32_t epoch, Frame& frame, StageClock& clock);
+  [[nodiscard]] std::int64_t label_of(const RecordBuffer& record) const;
+  std::size_t decode_located(const Value& value, std::uint64_t id, std::uint32_t epoch, Frame& frame, StageClock& clock);
+  void apply(std::size_t operation, std::uint64_t id, std::uint32_t epoch, Frame& frame);
 
   const Plan& plan_;
   Storer storer_;
   Decoder decoder_;
   RecordBuffer record_;
   Image decoded_;
+  Image to_cache_;
   Scratch scratch_;
 };
 

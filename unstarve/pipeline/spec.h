@@ -46,15 +46,34 @@ struct ExecutionSpec {
   friend bool operator==(const ExecutionSpec&, const ExecutionSpec&) = default;
 };
 
+enum class CacheWhat {
+  kNothing,
+  kEncoded,  // records as stored, in memory
+  kPixels,   // decoded, after all operations before the first random one; in memory or in a file
+};
+
+struct CacheSpec {
+  CacheWhat what = CacheWhat::kNothing;
+  // A folder for the file of pixels, shared by all processes of the host that name it; "": memory.
+  std::string folder;
+  std::uint64_t limit_mb = 1024;  // in units of 10^6 bytes; more is not kept
+  friend bool operator==(const CacheSpec&, const CacheSpec&) = default;
+};
+
 enum class OnError {
   kFail,     // deliver the good batches before it, then throw
   kSkip,     // the batch is shorter by the bad samples
   kReplace,  // the next good sample by id takes its place (deterministic)
 };
 
+// Samples that have to be read before a rate means something: one bad sample among the first ten is not yet 10 %.
+inline constexpr std::uint64_t kRateProbation = 1000;
+
 struct ErrorSpec {
   OnError policy = OnError::kFail;
   std::uint64_t limit = 1000;  // more bad samples than this in one run fail it under any policy
+  // So does a greater part than this of all samples read, from the kRateProbation-th on; 1: any part is taken.
+  double rate = 1;
   friend bool operator==(const ErrorSpec&, const ErrorSpec&) = default;
 };
 
@@ -62,6 +81,7 @@ struct PipelineSpec {
   SourceSpec source;
   OrderSpec order;
   DecodeSpec decode;
+  CacheSpec cache;
   std::vector<OpSpec> operations;
   StoreFormat output;
   BatchSpec batch;

@@ -13,6 +13,8 @@ using Names = std::array<std::pair<const char*, T>, N>;
 constexpr Names<ElementType, 3> kTypes{
     {{"uint8", ElementType::kUint8}, {"float32", ElementType::kFloat32}, {"bfloat16", ElementType::kBfloat16}}};
 constexpr Names<Layout, 2> kLayouts{{{"NCHW", Layout::kNchw}, {"NHWC", Layout::kNhwc}}};
+constexpr Names<CacheWhat, 3> kCached{
+    {{"nothing", CacheWhat::kNothing}, {"encoded", CacheWhat::kEncoded}, {"pixels", CacheWhat::kPixels}}};
 constexpr Names<OnError, 3> kPolicies{
     {{"fail", OnError::kFail}, {"skip", OnError::kSkip}, {"replace", OnError::kReplace}}};
 
@@ -70,6 +72,9 @@ void write_yaml(YAML::Emitter& out, const PipelineSpec& spec) {
                 << "rank" << Value << spec.order.rank << Key << "world" << Value << spec.order.world << YAML::EndMap;
   flow("decode") << Key << "crop_only" << Value << spec.decode.crop_only << Key << "reduced_scale" << Value
                  << spec.decode.reduced_scale << YAML::EndMap;
+  flow("cache") << Key << "what" << Value << name_of(kCached, spec.cache.what) << Key << "folder" << Value
+                << YAML::DoubleQuoted << spec.cache.folder << Key << "limit_mb" << Value << spec.cache.limit_mb
+                << YAML::EndMap;
   out << Key << "operations" << Value << YAML::BeginSeq;
   for (const OpSpec& operation : spec.operations) {
     out << YAML::BeginMap << Key << operation.name << Value << YAML::Flow << YAML::BeginMap;
@@ -94,7 +99,7 @@ void write_yaml(YAML::Emitter& out, const PipelineSpec& spec) {
   flow("execution") << Key << "threads" << Value << spec.execution.threads << Key << "prefetch" << Value
                     << spec.execution.prefetch << Key << "pinned" << Value << spec.execution.pinned << YAML::EndMap;
   flow("errors") << Key << "policy" << Value << name_of(kPolicies, spec.errors.policy) << Key << "limit" << Value
-                 << spec.errors.limit << YAML::EndMap;
+                 << spec.errors.limit << Key << "rate" << Value << exact(spec.errors.rate) << YAML::EndMap;
   out << YAML::EndMap;
 }
 
@@ -114,6 +119,11 @@ PipelineSpec read_pipeline_yaml(YamlMap map) {
   decode.get("crop_only", spec.decode.crop_only);
   decode.get("reduced_scale", spec.decode.reduced_scale);
   decode.finish();
+  YamlMap cache = map.map("cache");
+  get_named(cache, "what", kCached, spec.cache.what);
+  cache.get("folder", spec.cache.folder);
+  cache.get("limit_mb", spec.cache.limit_mb);
+  cache.finish();
   for (auto& [name, params] : map.named_list("operations")) {
     OpSpec operation{name, {}};
     for (const std::string& key : params.keys()) params.get(key, operation.params[key]);
@@ -137,6 +147,7 @@ PipelineSpec read_pipeline_yaml(YamlMap map) {
   YamlMap errors = map.map("errors");
   get_named(errors, "policy", kPolicies, spec.errors.policy);
   errors.get("limit", spec.errors.limit);
+  errors.get("rate", spec.errors.rate);
   errors.finish();
   map.finish();
   return spec;

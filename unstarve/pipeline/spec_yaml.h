@@ -4,13 +4,14 @@
 //   source: {path: photos/train, split: ""}
 //   order: {shuffle: true, seed: 0, rank: 0, world: 1}
 //   decode: {crop_only: true, reduced_scale: false}
+//   cache: {what: nothing, folder: "", limit_mb: 1024}
 //   operations:
 //     - random_resized_crop: {size: 224}
 //     - horizontal_flip: {probability: 0.5}
 //   output: {type: uint8, layout: NCHW, mean: [...], stddev: [...]}
 //   batch: {size: 256, drop_last: true}
 //   execution: {threads: 0, prefetch: 2, pinned: true}
-//   errors: {policy: fail, limit: 1000}
+//   errors: {policy: fail, limit: 1000, rate: 1}
 //
 // Every key may be left out; an unknown one is an error. Failure: Error(kInput) with the path of the node and its line.
 

@@ -26,7 +26,8 @@ TEST_CASE("a spec survives being written and read") {
   spec.output = {ElementType::kBfloat16, Layout::kNhwc, kImagenetNormalisation};
   spec.batch = {77, false};
   spec.execution = {5, 0, false};
-  spec.errors = {OnError::kReplace, 12};
+  spec.cache = {CacheWhat::kPixels, "a folder", 77};
+  spec.errors = {OnError::kReplace, 12, 1.0 / 3};
   CHECK(round_trip(spec) == spec);
 }
 

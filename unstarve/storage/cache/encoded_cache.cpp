@@ -1,0 +1,133 @@
+#include "unstarve/storage/cache/encoded_cache.h"
+
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "unstarve/core/aligned.h"
+#include "unstarve/core/error.h"
+
+namespace unstarve {
+namespace {
+
+// Records lie in chunks, so that the allocator sees few large blocks.
+constexpr std::size_t kChunkBytes = std::size_t{4} << 20;
+constexpr std::size_t kAlignment = alignof(std::max_align_t);
+
+std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+class MemoryCache final : public EncodedCache {
+ public:
+  MemoryCache(std::shared_ptr<const Dataset> inner, std::uint64_t limit)
+      : inner_(std::move(inner)), limit_(limit), kept_(inner_->size()) {}
+
+  [[nodiscard]] std::string format() const override { return inner_->format(); }
+  [[nodiscard]] std::uint64_t size() const override { return inner_->size(); }
+  [[nodiscard]] const std::vector<Field>& fields() const override { return inner_->fields(); }
+  [[nodiscard]] const std::vector<std::string>& classes() const override { return inner_->classes(); }
+  [[nodiscard]] std::uint64_t stored_bytes() const override { return inner_->stored_bytes(); }
+  [[nodiscard]] std::string location(std::uint64_t id) const override { return inner_->location(id); }
+
+  void read(std::uint64_t id, RecordBuffer& record) const override {
+    if (const Value* values = kept_[id].load(std::memory_order_acquire); values != nullptr && values != claimed()) {
+      hits_.fetch_add(1, std::memory_order_relaxed);
+      record.values.assign(values, values + fields().size());
+      return;
+    }
+    misses_.fetch_add(1, std::memory_order_relaxed);
+    inner_->read(id, record);
+    if (!full_.load(std::memory_order_relaxed)) keep(id, record);
+  }
+
+  void will_read(std::uint64_t id) const noexcept override {
+    if (kept_[id].load(std::memory_order_relaxed) == nullptr) inner_->will_read(id);
+  }
+
+  [[nodiscard]] CacheCounts counts() const override {
+    std::lock_guard lock(mutex_);
+    return {hits_.load(), misses_.load(), records_, bytes_, limit_};
+  }
+
+ private:
+  // Stands for a record that a thread is about to keep; never read through.
+  static const Value* claimed() {
+    static const Value value;
+    return &value;
+  }
+
+  void keep(std::uint64_t id, const RecordBuffer& record) const {
+    const Value* expected = nullptr;
+    if (!kept_[id].compare_exchange_strong(expected, claimed(), std::memory_order_acquire)) return;
+    std::size_t need = aligned(sizeof(Value) * record.values.size());
+    for (const Value& value : record.values) need += aligned(value.bytes.size());
+    std::uint8_t* memory = allocate(need);
+    if (memory == nullptr) {
+      kept_[id].store(nullptr, std::memory_order_release);
+      return;
+    }
+    auto* values = reinterpret_cast<Value*>(memory);
+    memory += aligned(sizeof(Value) * record.values.size());
+    for (std::size_t i = 0; i < record.values.size(); ++i) {
+      Value* const value = new (values + i) Value(record.values[i]);
+      if (!value->bytes.empty()) std::memcpy(memory, value->bytes.data(), value->bytes.size());
+      value->bytes = {memory, value->bytes.size()};
+      memory += aligned(value->bytes.size());
+    }
+    kept_[id].store(values, std::memory_order_release);
+  }
+
+  // Null when the budget or the machine's memory does not hold so much more.
+  std::uint8_t* allocate(std::size_t need) const {
+    std::lock_guard lock(mutex_);
+    if (bytes_ + need > limit_) {
+      // Records are of like size: when one does not fit, few smaller ones would.
+      full_.store(true, std::memory_order_relaxed);
+      return nullptr;
+    }
+    if (need > left_) {
+      const std::size_t room = std::min<std::uint64_t>(limit_ - bytes_, kChunkBytes);
+      try {
+        chunks_.emplace_back(std::max(need, room));
+      } catch (const std::bad_alloc&) {
+        full_.store(true, std::memory_order_relaxed);
+        return nullptr;
+      }
+      next_ = chunks_.back().data();
+      left_ = std::max(need, room);
+    }
+    std::uint8_t* const memory = next_;
+    next_ += need;
+    left_ -= need;
+    bytes_ += need;
+    ++records_;
+    return memory;
+  }
+
+  const std::shared_ptr<const Dataset> inner_;
+  const std::uint64_t limit_;
+  mutable std::vector<std::atomic<const Value*>> kept_;
+  mutable std::atomic<bool> full_{false};
+  mutable std::atomic<std::uint64_t> hits_{0};
+  mutable std::atomic<std::uint64_t> misses_{0};
+  mutable std::mutex mutex_;  // of what follows
+  mutable std::vector<AlignedBytes> chunks_;
+  mutable std::uint8_t* next_ = nullptr;
+  mutable std::size_t left_ = 0;
+  mutable std::uint64_t bytes_ = 0;
+  mutable std::uint64_t records_ = 0;
+};
+
+}  // namespace
+
+std::shared_ptr<const EncodedCache> cache_encoded(std::shared_ptr<const Dataset> inner, std::uint64_t limit_bytes) {
+  if (inner->field_index(FieldKind::kEncodedImage) < 0) {
+    throw Error(ErrorKind::kArgument,
+                "cache: " + inner->format() + " holds raw pixels in memory, which need no cache of encoded records");
+  }
+  return std::make_shared<MemoryCache>(std::move(inner), limit_bytes);
+}
+
+}  // namespace unstarve

@@ -1,0 +1,69 @@
+#include "unstarve/storage/cache/encoded_cache.h"
+
+#include <catch2/catch.hpp>
+#include <thread>
+
+#include "unstarve/codecs/encode.h"
+#include "unstarve/core/error.h"
+#include "unstarve/storage/conformance.h"
+#include "unstarve/storage/image_folder.h"
+#include "unstarve/storage/open.h"
+#include "unstarve/storage/temporary_folder.h"
+
+#include <fstream>
+
+namespace unstarve {
+namespace {
+
+// Writes `samples` images of two classes and opens them through a cache of `limit` bytes.
+std::shared_ptr<const EncodedCache> cached_folder(const testing::TemporaryFolder& folder, std::uint64_t samples,
+                                                  std::uint64_t limit) {
+  const auto root = folder.path() / ("set-" + std::to_string(samples));
+  for (const char* name : {"a", "b"}) std::filesystem::create_directories(root / name);
+  for (std::uint64_t i = 0; i < samples; ++i) {
+    Image image({16, 16});
+    for (std::size_t k = 0; k < image.bytes(); ++k) image.data()[k] = static_cast<std::uint8_t>(k * (i + 1));
+    const auto bytes = encode_jpeg(image.view(), 90, ChromaSampling::k444);
+    std::ofstream file(root / (i % 2 == 0 ? "a" : "b") / (std::to_string(1000 + i) + ".jpg"), std::ios::binary);
+    file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  }
+  return cache_encoded(std::make_shared<ImageFolder>(root.string()), limit);
+}
+
+}  // namespace
+
+TEST_CASE("a cached data set does what every data set does, with room for all, some and none", "[storage]") {
+  for (const std::uint64_t limit : {1'000'000, 5'000, 10}) {
+    const testing::TemporaryFolder folder;
+    testing::DatasetUnderTest test;
+    test.make = [&](std::uint64_t samples) { return cached_folder(folder, samples, limit); };
+    testing::check_dataset(test);
+  }
+}
+
+TEST_CASE("the encoded cache answers from memory, within its budget", "[storage]") {
+  const testing::TemporaryFolder folder;
+  const auto all = cached_folder(folder, 20, 1'000'000);
+  const auto expected = testing::read_all(*all);
+  CHECK(all->counts().misses == 20);
+  CHECK(all->counts().records == 20);
+  std::filesystem::remove_all(folder.path());
+  CHECK(testing::read_all(*all) == expected);  // nothing but the cache is left
+  CHECK(all->counts().hits == 20);
+
+  const auto some = cached_folder(folder, 20, 5'000);
+  (void)testing::read_all(*some);
+  CHECK(some->counts().records > 2);
+  CHECK(some->counts().records < 20);
+  CHECK(some->counts().bytes <= 5'000);
+  const std::uint64_t kept = some->counts().records;
+  (void)testing::read_all(*some);
+  CHECK(some->counts().hits == kept);
+  CHECK(some->counts().records == kept);
+}
+
+TEST_CASE("raw pixels are not cached as encoded records", "[storage]") {
+  CHECK_THROWS_AS(cache_encoded(open_dataset("sleep:ms=0,images=3,size=8"), 1000), Error);
+}
+
+}  // namespace unstarve

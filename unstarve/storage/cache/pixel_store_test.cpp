@@ -1,0 +1,158 @@
+#include "unstarve/storage/cache/pixel_store.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <csignal>
+#include <fstream>
+#include <thread>
+
+#include "unstarve/core/error.h"
+#include "unstarve/core/random.h"
+#include "unstarve/storage/temporary_folder.h"
+
+namespace unstarve {
+namespace {
+
+Image image_of(std::uint64_t id) {
+  Random random(5, 0, id, 0);
+  Image image({1 + static_cast<int>(random.below(40)), 1 + static_cast<int>(random.below(40))});
+  for (std::size_t i = 0; i < image.bytes(); ++i) image.data()[i] = static_cast<std::uint8_t>(random.bits());
+  return image;
+}
+
+bool holds(const PixelStore& store, std::uint64_t id) {
+  const auto kept = store.find(id);
+  if (!kept) return false;
+  const Image expected = image_of(id);
+  REQUIRE(kept->label == static_cast<std::int64_t>(id) * 3 - 1);
+  REQUIRE(kept->pixels.size() == expected.size());
+  REQUIRE(std::equal(expected.data(), expected.data() + expected.bytes(), kept->pixels.data));
+  return true;
+}
+
+void keep(const PixelStore& store, std::uint64_t id) {
+  store.put(id, static_cast<std::int64_t>(id) * 3 - 1, image_of(id).view());
+}
+
+int count(const PixelStore& store, std::uint64_t samples) {
+  int found = 0;
+  for (std::uint64_t id = 0; id < samples; ++id) found += holds(store, id) ? 1 : 0;
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("pixels come back as they were put, from memory and from a file that was closed", "[storage]") {
+  const testing::TemporaryFolder folder;
+  const auto memory = open_pixel_store({}, "key", 50, 1 << 20);
+  for (std::uint64_t id = 0; id < 50; id += 2) keep(*memory, id);
+  CHECK(count(*memory, 50) == 25);
+
+  const auto path = folder.path() / "deep" / "pixels";
+  {
+    const auto file = open_pixel_store(path, "key", 50, 1 << 20);
+    for (std::uint64_t id = 0; id < 50; id += 2) keep(*file, id);
+    CHECK(count(*file, 50) == 25);
+  }
+  const auto again = open_pixel_store(path, "key", 50, 1 << 20);
+  CHECK(count(*again, 50) == 25);
+  CHECK(again->counts().records == 25);
+}
+
+TEST_CASE("another key, size or limit begins anew, but not while somebody uses the file", "[storage]") {
+  const testing::TemporaryFolder folder;
+  const auto path = folder.path() / "pixels";
+  {
+    const auto store = open_pixel_store(path, "key", 10, 1 << 20);
+    keep(*store, 3);
+    CHECK_THROWS_AS(open_pixel_store(path, "other", 10, 1 << 20), Error);
+    CHECK(holds(*open_pixel_store(path, "key", 10, 1 << 20), 3));
+  }
+  CHECK(count(*open_pixel_store(path, "other", 10, 1 << 20), 10) == 0);
+  CHECK(count(*open_pixel_store(path, "key", 10, 1 << 20), 10) == 0);
+}
+
+TEST_CASE("the limit holds, and the store says that it is full", "[storage]") {
+  const auto store = open_pixel_store({}, "key", 1000, 64 * 1024);
+  CHECK(store->note().empty());
+  for (std::uint64_t id = 0; id < 1000; ++id) keep(*store, id);
+  CHECK(store->counts().bytes <= 64 * 1024);
+  const int found = count(*store, 1000);
+  CHECK(found > 10);
+  CHECK(found < 1000);
+  CHECK(store->note().find("limit of 65536 bytes") != std::string::npos);
+  CHECK_THROWS_AS(open_pixel_store({}, "key", 10, 0), Error);
+}
+
+TEST_CASE("damaged pixels and lying entries are dropped, not handed out", "[storage]") {
+  const testing::TemporaryFolder folder;
+  const auto path = folder.path() / "pixels";
+  {
+    const auto store = open_pixel_store(path, "key", 40, 1 << 20);
+    for (std::uint64_t id = 0; id < 40; ++id) keep(*store, id);
+  }
+  for (std::uint32_t round = 0; round < 300; ++round) {
+    Random random(6, 0, round, 0);
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    // Entries (40 x 32 bytes) and the first pixels.
+    file.seekp(4096 + static_cast<std::streamoff>(random.below(40 * 32)));
+    file.put(static_cast<char>(random.bits()));
+    file.seekp(8192 + static_cast<std::streamoff>(random.below(8192)));
+    file.put(static_cast<char>(random.bits()));
+    file.close();
+    const auto store = open_pixel_store(path, "key", 40, 1 << 20);
+    for (std::uint64_t id = 0; id < 40; ++id) {
+      if (const auto kept = store->find(id)) {
+        const Image expected = image_of(id);
+        REQUIRE(std::equal(expected.data(), expected.data() + expected.bytes(), kept->pixels.data));
+      }
+    }
+  }
+}
+
+TEST_CASE("processes share a file, and one that is killed loses nothing but its last sample", "[storage]") {
+  const testing::TemporaryFolder folder;
+  const auto path = folder.path() / "pixels";
+  constexpr std::uint64_t kSamples = 4000;
+  std::uint64_t before = 0;
+  for (int round = 0; round < 12; ++round) {
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      const auto store = open_pixel_store(path, "key", kSamples, 32 << 20);
+      for (std::uint64_t id = static_cast<std::uint64_t>(round) * 7; id < kSamples; ++id) keep(*store, id);
+      ::pause();
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(2 + 5 * round));
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+    const auto store = open_pixel_store(path, "key", kSamples, 32 << 20);
+    std::uint64_t found = 0;
+    for (std::uint64_t id = 0; id < kSamples; ++id) found += holds(*store, id) ? 1 : 0;
+    CHECK(found >= before);
+    before = found;
+  }
+  CHECK(before > 0);
+  const auto store = open_pixel_store(path, "key", kSamples, 32 << 20);
+  for (std::uint64_t id = 0; id < kSamples; ++id) keep(*store, id);
+  CHECK(count(*store, kSamples) == static_cast<int>(kSamples));
+}
+
+TEST_CASE("threads may keep and find at once", "[storage]") {
+  const auto store = open_pixel_store({}, "key", 500, 8 << 20);
+  std::vector<std::jthread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&store] {
+      for (std::uint64_t id = 0; id < 500; ++id) {
+        if (!store->find(id)) keep(*store, id);
+      }
+    });
+  }
+  threads.clear();
+  CHECK(count(*store, 500) == 500);
+}
+
+}  // namespace unstarve
