@@ -1,5 +1,5 @@
-// Any bytes as a tar archive. The checksums hide what lies behind them from a fuzzer, so the input is walked twice: as it
-// is, and with the checksum of every block that says "ustar" put right.
+// Any bytes as a tar archive. The checksums hide what lies behind them from a fuzzer, so the input is walked twice: as
+// it is, and with the checksum of every block that says "ustar" put right.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -29,7 +29,8 @@ struct ArrayHead {
 
 ArrayHead npy_head(std::span<const std::uint8_t> front, std::uint64_t bytes) {
   NpyHeader head = parse_npy_header(front, bytes);
-  return {std::move(head.shape), head.element_bytes, head.is_signed, head.big_endian, head.header_bytes, head.data_bytes};
+  return {std::move(head.shape), head.element_bytes, head.is_signed,
+          head.big_endian,       head.header_bytes,  head.data_bytes};
 }
 
 ArrayHead idx_head(std::span<const std::uint8_t> front, std::uint64_t bytes) {
@@ -95,7 +96,8 @@ std::shared_ptr<const ByteSource> open_array(const std::string& path) {
 }
 
 ArrayHead head_of(const Kind& kind, const ByteSource& file) {
-  std::vector<std::uint8_t> front(static_cast<std::size_t>(std::min<std::uint64_t>(kind.max_header_bytes, file.size())));
+  std::vector<std::uint8_t> front(
+      static_cast<std::size_t>(std::min<std::uint64_t>(kind.max_header_bytes, file.size())));
   file.read(0, front);
   try {
     return kind.parse(front, file.size());
@@ -116,8 +118,9 @@ ArrayShape image_shape(const ArrayHead& head, const std::string& file) {
   const bool fits = (shape.size() == 3 || shape.size() == 4) && (channels == 1 || channels == 3) &&
                     shape[1] <= kMaxSide && shape[2] <= kMaxSide;
   if (!fits || head.element_bytes != 1 || head.is_signed) {
-    refuse(file, "an array " + text_of(shape) + " of " + std::to_string(head.element_bytes) +
-                     "-byte elements is no array of images, expected uint8 (n, height, width, 1 or 3) or (n, height, width)");
+    refuse(file,
+           "an array " + text_of(shape) + " of " + std::to_string(head.element_bytes) +
+               "-byte elements is no array of images, expected uint8 (n, height, width, 1 or 3) or (n, height, width)");
   }
   return {static_cast<int>(shape[2]), static_cast<int>(shape[1]), static_cast<int>(channels)};
 }
@@ -194,10 +197,14 @@ std::vector<std::string> image_files(const Kind& kind, const Source& source, con
   // "labels_labels.npy" beside "labels.npy" is nobody's: what is another's labels is no file of images.
   std::vector<std::string> labels;
   for (const std::string& file : files) labels.push_back(find_labels(file));
-  if (source.folder) std::erase_if(files, [&](const auto& file) { return std::count(labels.begin(), labels.end(), file) > 0; });
-  if (files.empty()) refuse(source.text, "no file of images with labels beside it, such as images.npy and labels.npy; found " +
-                                             describe(source.listing));
-  const auto rank = [](const std::string& file) { return std::string_view(split_of(base_name(file))) == "train" ? 0 : 1; };
+  if (source.folder)
+    std::erase_if(files, [&](const auto& file) { return std::count(labels.begin(), labels.end(), file) > 0; });
+  if (files.empty())
+    refuse(source.text, "no file of images with labels beside it, such as images.npy and labels.npy; found " +
+                            describe(source.listing));
+  const auto rank = [](const std::string& file) {
+    return std::string_view(split_of(base_name(file))) == "train" ? 0 : 1;
+  };
   std::stable_sort(files.begin(), files.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
   if (split.empty()) return files;
   std::erase_if(files, [&](const std::string& file) { return split_of(base_name(file)) != split; });

@@ -2,7 +2,8 @@
 // From a path to the arrays of images and labels that belong together: .npy files and idx files.
 //
 //   npy   images.npy  labels.npy      train_images.npy  train_labels.npy      x_train.npy  y_train.npy
-//         uint8, (n, height, width, 3), (n, height, width, 1) or (n, height, width); labels of any integers, (n) or (n, 1)
+//         uint8, (n, height, width, 3), (n, height, width, 1) or (n, height, width); labels of any
+//         integers, (n) or (n, 1)
 //   idx   train-images-idx3-ubyte  train-labels-idx1-ubyte      t10k-...      as MNIST, Fashion-MNIST, EMNIST publish
 //         them, also .gz (then the file is decompressed into memory)
 //
@@ -11,8 +12,8 @@
 // Path:      the file of images, or a folder: the file of images whose name has "train" is the split train, "t10k" or
 //            "test" test, "val" val; without a split all of them, training first.
 // Detection: by the first bytes (\x93NUMPY; 0x00000803 or 0x00000804).
-// Failure:   opening: Error(kInput) with the file for lengths that do not fit, labels that are missing or not as many as
-//            images, two files for one split; Error(kIo).
+// Failure:   opening: Error(kInput) with the file for lengths that do not fit, labels that are missing or not as many
+//            as images, two files for one split; Error(kIo).
 
 #include <memory>
 #include <string>

@@ -127,7 +127,11 @@ TEST_CASE("a label that is no class costs its record") {
   RecordBuffer record;
   data->read(0, record);
   CHECK(record.values[1].integer == 1);
-  CHECK_THAT(testing::refusal([&] { data->read(1, record); return 0; }), Catch::Contains("images.npy image 1: its label in"));
+  CHECK_THAT(testing::refusal([&] {
+               data->read(1, record);
+               return 0;
+             }),
+             Catch::Contains("images.npy image 1: its label in"));
   data->read(2, record);
   CHECK(record.values[1].integer == 2);
   CHECK(labels_of(testing::bytes_of("\0\1\0\2"s), 2, false, true) == std::vector<std::int32_t>{1, 2});

@@ -20,8 +20,8 @@ NpyHeader npy(const std::string& file) { return parse_npy_header(bytes_of(file),
 
 std::string npy_file(const std::string& dict, std::size_t data_bytes, char version = 1) {
   std::string text = dict + "\n";
-  std::string file = "\x93NUMPY"s + version + '\0' + static_cast<char>(text.size() & 255) +
-                     static_cast<char>(text.size() >> 8);
+  std::string file =
+      "\x93NUMPY"s + version + '\0' + static_cast<char>(text.size() & 255) + static_cast<char>(text.size() >> 8);
   if (version > 1) file += "\0\0"s;
   return file + text + std::string(data_bytes, 'x');
 }
@@ -47,7 +47,8 @@ TEST_CASE("an idx file that is not as long as it says is refused") {
   CHECK_THAT(refusal([&] { return idx("\0\0\x0d\1\0\0\0\1xxxx"s); }), Catch::Contains("element type 13"));
   CHECK_THAT(refusal([&] { return idx("\0\0\x08\5"s + std::string(64, '\1')); }), Catch::Contains("5 dimensions"));
   CHECK_THAT(refusal([&] { return idx("\0\0\x08\1\0\0\0\0"s); }), Catch::Contains("dimension 0 is 0"));
-  CHECK_THAT(refusal([&] { return idx("\0\0\x08\4"s + std::string(64, '\xff')); }), Catch::Contains("the file was cut"));
+  CHECK_THAT(refusal([&] { return idx("\0\0\x08\4"s + std::string(64, '\xff')); }),
+             Catch::Contains("the file was cut"));
   CHECK_THAT(refusal([&] { return idx("PK\3\4"); }), Catch::Contains("two zero bytes"));
 }
 
@@ -74,7 +75,8 @@ TEST_CASE("an npy file that is not what it says is refused") {
   const auto dict = [](const std::string& text) { return refusal([&] { return npy(npy_file(text, 3)); }); };
   CHECK(dict("{'descr': '|u1', 'fortran_order': False, 'shape': (3,)}") == "no error");
   CHECK_THAT(dict("{'descr': '|u1', 'fortran_order': True, 'shape': (3,)}"), Catch::Contains("ascontiguousarray"));
-  CHECK_THAT(dict("{'descr': '<f4', 'fortran_order': False, 'shape': (3,)}"), Catch::Contains("its elements are '<f4'"));
+  CHECK_THAT(dict("{'descr': '<f4', 'fortran_order': False, 'shape': (3,)}"),
+             Catch::Contains("its elements are '<f4'"));
   CHECK_THAT(dict("{'descr': '|O', 'fortran_order': False, 'shape': (3,)}"), Catch::Contains("'|O'"));
   CHECK_THAT(dict("{'descr': [('a', '|u1')], 'fortran_order': False, 'shape': (3,)}"), Catch::Contains("structures"));
   CHECK_THAT(dict("{'descr': '|u1', 'fortran_order': False, 'shape': (4,)}"), Catch::Contains("the file was cut"));

@@ -64,12 +64,9 @@ void ArrayImages::read(std::uint64_t id, RecordBuffer& record) const {
   }
   record.values.resize(2);
   record.values[0] = {};
-  record.values[0].pixels = {pixels,
-                             shape_.width,
-                             shape_.height,
-                             static_cast<std::ptrdiff_t>(shape_.width) * shape_.channels,
-                             shape_.channels,
-                             shape_.channels == 1 ? 0 : 1};
+  record.values[0].pixels = {pixels,          shape_.width,
+                             shape_.height,   static_cast<std::ptrdiff_t>(shape_.width) * shape_.channels,
+                             shape_.channels, shape_.channels == 1 ? 0 : 1};
   record.values[1] = {{}, {}, label};
 }
 

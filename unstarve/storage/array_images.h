@@ -26,13 +26,14 @@ struct ArrayShape {
   int channels = 3;  // 1 or 3
   friend bool operator==(const ArrayShape&, const ArrayShape&) = default;
   [[nodiscard]] constexpr std::uint64_t bytes() const noexcept {
-    return static_cast<std::uint64_t>(width) * static_cast<std::uint64_t>(height) * static_cast<std::uint64_t>(channels);
+    return static_cast<std::uint64_t>(width) * static_cast<std::uint64_t>(height) *
+           static_cast<std::uint64_t>(channels);
   }
 };
 
 struct ArrayPart {
   std::shared_ptr<const ByteSource> bytes;
-  std::uint64_t offset = 0;  // of the first image
+  std::uint64_t offset = 0;          // of the first image
   std::vector<std::int32_t> labels;  // one per image; negative: no class number
   std::string labels_name;           // file of the labels, for messages
 };

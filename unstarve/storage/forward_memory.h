@@ -1,6 +1,7 @@
 #pragma once
-// For tests and fuzz targets: bytes in memory as ForwardBytes that keeps parsers to the rules: offsets that fall end the
-// process, and what was given before lies in freed memory after the next call (a sanitizer tells who still reads it).
+// For tests and fuzz targets: bytes in memory as ForwardBytes that keeps parsers to the rules: offsets that fall end
+// the process, and what was given before lies in freed memory after the next call (a sanitizer tells who still reads
+// it).
 
 #include <algorithm>
 #include <cstdlib>

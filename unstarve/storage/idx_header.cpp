@@ -61,8 +61,8 @@ IdxHeader parse_idx_header(std::span<const std::uint8_t> head, std::uint64_t fil
     if (header.shape.back() == 0) refuse("dimension " + std::to_string(i) + " is 0: there is no element");
     // Each factor is below 2^32 and the product so far at most `there`, checked before the next: no overflow.
     if (header.data_bytes > there || header.shape.back() > there / header.data_bytes) {
-      refuse("its header tells of more elements than the " + std::to_string(there) + " bytes behind it hold: the file " +
-             "was cut");
+      refuse("its header tells of more elements than the " + std::to_string(there) +
+             " bytes behind it hold: the file " + "was cut");
     }
     header.data_bytes *= header.shape.back();
   }

@@ -16,7 +16,7 @@
 namespace unstarve {
 namespace {
 
-constexpr std::uint32_t kNoLabel = static_cast<std::uint32_t>(-1);
+constexpr auto kNoLabel = static_cast<std::uint32_t>(-1);
 
 std::optional<std::int64_t> whole_number(const std::string& text) {
   std::int64_t number = 0;

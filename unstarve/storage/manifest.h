@@ -27,8 +27,8 @@ inline constexpr std::uint64_t kMaxManifestBytes = std::uint64_t{4} << 30;
 
 class Manifest final : public Dataset {
  public:
-  // `text` is the content of the file `name`; relative paths are below `root` (a folder or URL; "" is the working folder).
-  // Throws Error(kInput) without a row, Error(kArgument) for a split that no row has.
+  // `text` is the content of the file `name`; relative paths are below `root` (a folder or URL; "" is the working
+  // folder). Throws Error(kInput) without a row, Error(kArgument) for a split that no row has.
   Manifest(std::string name, std::string_view text, ManifestKind kind, const ManifestColumns& columns, std::string root,
            const std::string& split);
 
@@ -49,14 +49,14 @@ class Manifest final : public Dataset {
   FileDescriptor folder_;  // root_, where it is local
   std::vector<Field> fields_;
   std::vector<std::string> classes_;
-  std::vector<char> pool_;                  // paths, each ended by NUL
-  std::vector<std::uint64_t> paths_;        // where in pool_ the path of record `id` begins
-  std::vector<std::int32_t> labels_;        // -1: none
+  std::vector<char> pool_;                         // paths, each ended by NUL
+  std::vector<std::uint64_t> paths_;               // where in pool_ the path of record `id` begins
+  std::vector<std::int32_t> labels_;               // -1: none
   std::map<std::uint64_t, std::string> problems_;  // of records that cannot be read
 };
 
-// The row of the format table: a text file whose first line is a header with a path, a JSON object with one, or names an
-// image.
+// The row of the format table: a text file whose first line is a header with a path, a JSON object with one, or names
+// an image.
 [[nodiscard]] bool recognises_manifest(const Source& source);
 [[nodiscard]] std::shared_ptr<const Dataset> open_manifest(const Source& source, const std::string& split);
 

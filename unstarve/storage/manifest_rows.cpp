@@ -13,10 +13,12 @@ using nlohmann::json;
 
 constexpr std::array<std::string_view, 9> kPathNames = {"path",  "file",       "filename", "file_name", "filepath",
                                                         "image", "image_path", "img",      "img_path"};
-constexpr std::array<std::string_view, 7> kLabelNames = {"label", "class", "class_name", "cls", "category", "target", "y"};
+constexpr std::array<std::string_view, 7> kLabelNames = {"label",    "class",  "class_name", "cls",
+                                                         "category", "target", "y"};
 constexpr std::array<std::string_view, 3> kSplitNames = {"split", "subset", "partition"};
 constexpr std::array<std::string_view, 4> kImageEndings = {".jpg", ".jpeg", ".png", ".webp"};
-// A row of more bytes has a quote that does not close; keeps a file of such rows from being read again from each of them.
+// A row of more bytes has a quote that does not close; keeps a file of such rows from being read again from each of
+// them.
 constexpr std::size_t kMaxQuotedRowBytes = std::size_t{16} << 10;
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
@@ -70,7 +72,8 @@ class CsvReader {
       for (;;) {
         const std::size_t quote = rest_.substr(0, kMaxQuotedRowBytes).find('"');
         if (quote == std::string_view::npos || rest_.size() - quote < least_left_) return false;
-        next_line_ += static_cast<std::uint64_t>(std::count(rest_.begin(), rest_.begin() + static_cast<std::ptrdiff_t>(quote), '\n'));
+        next_line_ += static_cast<std::uint64_t>(
+            std::count(rest_.begin(), rest_.begin() + static_cast<std::ptrdiff_t>(quote), '\n'));
         field += rest_.substr(0, quote);
         rest_.remove_prefix(quote + 1);
         if (rest_.empty() || rest_.front() != '"') break;
@@ -162,9 +165,12 @@ void take_json(std::string_view line, const ManifestColumns& columns, ManifestRo
   }
   row.path = path->get<std::string>();
   const json* const label = columns.label == "none" ? nullptr : find_key(object, columns.label, kLabelNames);
-  if (label != nullptr && label->is_string()) row.label = label->get<std::string>();
-  else if (label != nullptr && label->is_number_integer()) row.label = label->dump();
-  else if (label != nullptr && !label->is_null()) row.problem = "its label is neither a whole number nor a text";
+  if (label != nullptr && label->is_string())
+    row.label = label->get<std::string>();
+  else if (label != nullptr && label->is_number_integer())
+    row.label = label->dump();
+  else if (label != nullptr && !label->is_null())
+    row.problem = "its label is neither a whole number nor a text";
   const json* const split = find_key(object, "", kSplitNames);
   if (split != nullptr && split->is_string()) row.split = split->get<std::string>();
 }
@@ -228,8 +234,10 @@ std::optional<ManifestKind> manifest_kind(std::string_view text, const ManifestC
 void parse_manifest(ManifestKind kind, std::string_view text, const ManifestColumns& columns,
                     const std::function<void(const ManifestRow& row)>& visit) {
   text = without_mark(text);
-  if (kind == ManifestKind::kJsonLines) parse_json_lines(text, columns, visit);
-  else parse_csv(text, columns, visit);
+  if (kind == ManifestKind::kJsonLines)
+    parse_json_lines(text, columns, visit);
+  else
+    parse_csv(text, columns, visit);
 }
 
 }  // namespace unstarve

@@ -27,9 +27,11 @@ Lines rows(const std::string& text, const ManifestColumns& columns = {}) {
 
 TEST_CASE("CSV is read as it is written in the field") {
   CHECK(rows("path,label,split\na.jpg,1,train\nb.jpg,2,val\n") == Lines{"a.jpg|1|train", "b.jpg|2|val"});
-  CHECK(rows("\xEF\xBB\xBF" "Class;x;File_Name\r\ncat;;a.jpg\r\n\r\n") == Lines{"a.jpg|cat|"});
+  CHECK(rows("\xEF\xBB\xBF"
+             "Class;x;File_Name\r\ncat;;a.jpg\r\n\r\n") == Lines{"a.jpg|cat|"});
   CHECK(rows("img\tcls\na b.jpg\tbig cat\n") == Lines{"a b.jpg|big cat|"});
-  CHECK(rows("path,label\n\"a,\"\"b\"\".jpg\",\"two\nlines\"\nc.jpg,3") == Lines{"a,\"b\".jpg|two\nlines|", "c.jpg|3|"});
+  CHECK(rows("path,label\n\"a,\"\"b\"\".jpg\",\"two\nlines\"\nc.jpg,3") ==
+        Lines{"a,\"b\".jpg|two\nlines|", "c.jpg|3|"});
   CHECK(rows("a.jpg,cat\nb.png,dog\n") == Lines{"a.jpg|cat|", "b.png|dog|"});
   CHECK(rows("a.JPEG") == Lines{"a.JPEG||"});
   CHECK(rows("path\na.jpg\n") == Lines{"a.jpg||"});
@@ -58,7 +60,8 @@ TEST_CASE("any cut of a manifest leaves the rows before it") {
   REQUIRE(whole.size() == 3);
   for (std::size_t length = 11; length < text.size(); ++length) {
     const Lines lines = rows(text.substr(0, length));
-    for (std::size_t i = 0; i + 1 < lines.size() && i < whole.size() && lines[i][0] != '!'; ++i) CHECK(lines[i] == whole[i]);
+    for (std::size_t i = 0; i + 1 < lines.size() && i < whole.size() && lines[i][0] != '!'; ++i)
+      CHECK(lines[i] == whole[i]);
   }
 }
 
@@ -92,14 +95,18 @@ TEST_CASE("a manifest keeps the contract of a data set") {
 
 std::string why(const Dataset& data, std::uint64_t id) {
   RecordBuffer record;
-  return testing::refusal([&] { data.read(id, record); return 0; });
+  return testing::refusal([&] {
+    data.read(id, record);
+    return 0;
+  });
 }
 
 TEST_CASE("paths that lead out are refused, absolute ones are taken") {
   const TemporaryFolder folder;
   folder.write("outside.jpg", "outside");
   folder.write("set/a.jpg", "inside");
-  folder.write("set/list.csv", "path,label\na.jpg,0\n../outside.jpg,1\n" + folder.str("outside.jpg") + ",2\nx/../a.jpg,0\n");
+  folder.write("set/list.csv",
+               "path,label\na.jpg,0\n../outside.jpg,1\n" + folder.str("outside.jpg") + ",2\nx/../a.jpg,0\n");
   const auto data = open_dataset(folder.str("set/list.csv"));
   RecordBuffer record;
   data->read(0, record);

@@ -47,7 +47,8 @@ class Mds final : public RecordFormat {
     for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
       const std::uint64_t begin = offsets[i], behind = offsets[i + 1];
       if (begin < end || behind <= begin) {
-        sink.add_damaged(end, 0, "the shard's table has it from offset " + std::to_string(begin) + " to " + std::to_string(behind));
+        sink.add_damaged(
+            end, 0, "the shard's table has it from offset " + std::to_string(begin) + " to " + std::to_string(behind));
         continue;
       }
       end = behind;
@@ -90,7 +91,8 @@ class Mds final : public RecordFormat {
     }
     std::vector<std::uint32_t> offsets;
     offsets.reserve(std::size_t{samples} + 1);
-    for (std::size_t at = 0; at < table.size(); at += 4) offsets.push_back(load_little<std::uint32_t>(table.data() + at));
+    for (std::size_t at = 0; at < table.size(); at += 4)
+      offsets.push_back(load_little<std::uint32_t>(table.data() + at));
     return offsets;
   }
 
@@ -105,8 +107,10 @@ class Mds final : public RecordFormat {
       const std::span<const std::uint8_t> image = mds_value(sample, columns_, fields_.image);
       if (image.empty()) throw Error(ErrorKind::kInput, "the sample's image is empty");
       ScannedRecord record{offset, length, -1, {}, {}, {}};
-      if (image_kind() == FieldKind::kPixels) (void)parse_mds_pil(image);
-      else record.encoded = image;
+      if (image_kind() == FieldKind::kPixels)
+        (void)parse_mds_pil(image);
+      else
+        record.encoded = image;
       if (fields_.label >= 0) take_label(mds_value(sample, columns_, static_cast<std::size_t>(fields_.label)), record);
       sink.add(record);
     } catch (const Error& error) {
@@ -133,12 +137,14 @@ class Mds final : public RecordFormat {
 
 std::string describe(const std::vector<MdsColumn>& columns) {
   std::string text;
-  for (const MdsColumn& column : columns) text += (text.empty() ? "" : ", ") + column.name + " (" + column.encoding + ")";
+  for (const MdsColumn& column : columns)
+    text += (text.empty() ? "" : ", ") + column.name + " (" + column.encoding + ")";
   return text;
 }
 
 std::size_t column_named(const std::vector<MdsColumn>& columns, const std::string& name) {
-  const auto found = std::find_if(columns.begin(), columns.end(), [&](const auto& column) { return column.name == name; });
+  const auto found =
+      std::find_if(columns.begin(), columns.end(), [&](const auto& column) { return column.name == name; });
   return static_cast<std::size_t>(found - columns.begin());
 }
 
@@ -193,7 +199,8 @@ std::string read_index(const ByteSource& file) {
 Shard open_mds_shard(const std::string& folder, const MdsShard& shard) {
   if (shard.compression.empty()) return {folder + shard.raw.name, nullptr};
   std::error_code failed;
-  if (!is_url(folder) && std::filesystem::exists(folder + shard.raw.name, failed)) return {folder + shard.raw.name, nullptr};
+  if (!is_url(folder) && std::filesystem::exists(folder + shard.raw.name, failed))
+    return {folder + shard.raw.name, nullptr};
   if (shard.compression == "gz") return {folder + shard.zip.name, nullptr};
   throw Error(ErrorKind::kInput, "shard " + shard.zip.name + " is compressed by " + shard.compression +
                                      ", expected gz; decompress it to " + shard.raw.name + " beside it");
@@ -206,7 +213,8 @@ MdsFields choose_mds_fields(const std::vector<MdsColumn>& columns, const std::st
   fields.image = image.empty() ? find_image(columns) : column_named(columns, image);
   if (fields.image == columns.size()) {
     if (image.empty()) {
-      throw Error(ErrorKind::kInput, "no column is an image, it has " + describe(columns) + "; name one by #image=NAME");
+      throw Error(ErrorKind::kInput,
+                  "no column is an image, it has " + describe(columns) + "; name one by #image=NAME");
     }
     throw Error(ErrorKind::kArgument, "no column '" + image + "', it has " + describe(columns));
   }

@@ -2,8 +2,8 @@
 // MosaicML streaming's MDS as a data set of images; mds_index.h draws the layout.
 //
 // Path:      the folder that holds index.json, or index.json itself (the only way for URLs).
-// Image:     the column of encoding jpeg, png or pil (raw RGB or L pixels, read where they lie), else the column of bytes
-//            named image, img, jpg, jpeg or png; "#image=NAME" names another.
+// Image:     the column of encoding jpeg, png or pil (raw RGB or L pixels, read where they lie), else the column of
+//            bytes named image, img, jpg, jpeg or png; "#image=NAME" names another.
 // Label:     the column named label, class, cls, target or y, else the only one of whole numbers; of whole numbers or
 //            str; "#label=NAME" names another, "#label=none" takes none.
 // Shards:    plain, or compressed by gz or zstd; where the plain file of a compressed shard is there it is read.

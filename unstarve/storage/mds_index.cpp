@@ -57,7 +57,8 @@ std::vector<MdsColumn> columns_of(const json& shard) {
     }
     const std::uint64_t bytes = sized ? sizes[i].get<std::uint64_t>() : 0;
     if (bytes > std::numeric_limits<std::uint32_t>::max()) refuse("column " + std::to_string(i) + " is too large");
-    columns.push_back({names[i].get<std::string>(), encodings[i].get<std::string>(), static_cast<std::uint32_t>(bytes)});
+    columns.push_back(
+        {names[i].get<std::string>(), encodings[i].get<std::string>(), static_cast<std::uint32_t>(bytes)});
   }
   return columns;
 }
@@ -127,8 +128,10 @@ MdsIndex parse_mds_index(std::string_view text) {
   for (const json& shard : shards) {
     index.shards.push_back(shard_of(shard));
     std::vector<MdsColumn> columns = columns_of(shard);
-    if (index.columns.empty()) index.columns = std::move(columns);
-    else if (columns != index.columns) refuse("shard '" + index.shards.back().raw.name + "' has other columns than the first");
+    if (index.columns.empty())
+      index.columns = std::move(columns);
+    else if (columns != index.columns)
+      refuse("shard '" + index.shards.back().raw.name + "' has other columns than the first");
   }
   return index;
 }

@@ -12,8 +12,8 @@
 //
 // All numbers little-endian.
 //
-// Checked:   the index's shape and types, that shards agree in their columns, that names lead nowhere out of the folder;
-//            every length within a sample, and that the values fill it exactly. Hashes are not looked at.
+// Checked:   the index's shape and types, that shards agree in their columns, that names lead nowhere out of the
+//            folder; every length within a sample, and that the values fill it exactly. Hashes are not looked at.
 // Threads:   pure functions. Failure: Error(kInput) with what was found, without the file (the caller adds it).
 
 #include <cstdint>
@@ -28,7 +28,7 @@ inline constexpr std::uint64_t kMaxMdsIndexBytes = std::uint64_t{256} << 20;
 
 struct MdsColumn {
   std::string name;
-  std::string encoding;          // "jpeg", "int", "str", ...
+  std::string encoding;           // "jpeg", "int", "str", ...
   std::uint32_t fixed_bytes = 0;  // 0: told by each sample
   friend bool operator==(const MdsColumn&, const MdsColumn&) = default;
 };

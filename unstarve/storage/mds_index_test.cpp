@@ -50,7 +50,8 @@ TEST_CASE("an index of another shape is refused") {
                                           "column_sizes": [99999999999])"))),
              Catch::Contains("too large"));
   CHECK_THAT(why(index_text(shard_text(R"("column_names": ["a"], "column_encodings": ["str"],
-                                          "column_sizes": [null])", "../x"))),
+                                          "column_sizes": [null])",
+                                       "../x"))),
              Catch::Contains("leads out"));
   CHECK_THAT(why(index_text(shard_text() + "," + shard_text(R"("column_names": ["b"], "column_encodings": ["str"],
                                                                "column_sizes": [null])"))),
@@ -81,7 +82,9 @@ TEST_CASE("a sample's columns are found, whatever is cut") {
 }
 
 TEST_CASE("whole numbers of every encoding are read") {
-  const auto number = [](const char* encoding, std::string_view bytes) { return mds_integer(encoding, bytes_of(bytes)); };
+  const auto number = [](const char* encoding, std::string_view bytes) {
+    return mds_integer(encoding, bytes_of(bytes));
+  };
   CHECK(number("int", std::string_view("\xfe\xff\xff\xff\xff\xff\xff\xff", 8)) == -2);
   CHECK(number("int8", "\xff") == -1);
   CHECK(number("uint8", "\xff") == 255);
@@ -91,7 +94,8 @@ TEST_CASE("whole numbers of every encoding are read") {
   CHECK_FALSE(is_mds_integer("float32"));
   CHECK_THAT(refusal([&] { return number("int", "abc"); }), Catch::Contains("of 3 bytes, expected 8"));
   CHECK_THAT(refusal([&] { return number("str_int", "1x"); }), Catch::Contains("no whole number"));
-  CHECK_THAT(refusal([&] { return number("uint64", "\xff\xff\xff\xff\xff\xff\xff\xff"); }), Catch::Contains("too large"));
+  CHECK_THAT(refusal([&] { return number("uint64", "\xff\xff\xff\xff\xff\xff\xff\xff"); }),
+             Catch::Contains("too large"));
 }
 
 TEST_CASE("raw images are checked against their head") {
@@ -102,7 +106,8 @@ TEST_CASE("raw images are checked against their head") {
   for (std::size_t length = 0; length < value.size(); ++length) {
     CHECK(refusal([&] { return parse_mds_pil(bytes_of(value.substr(0, length))); }) != "no error");
   }
-  CHECK_THAT(refusal([&] { return parse_mds_pil(bytes_of(value + "7")); }), Catch::Contains("2 x 1 pixels with 7 bytes"));
+  CHECK_THAT(refusal([&] { return parse_mds_pil(bytes_of(value + "7")); }),
+             Catch::Contains("2 x 1 pixels with 7 bytes"));
   value.replace(12, 3, "LAB");
   CHECK_THAT(refusal([&] { return parse_mds_pil(bytes_of(value)); }), Catch::Contains("mode 'LAB'"));
 }

@@ -40,8 +40,9 @@ Made make_mds(std::uint64_t samples) {
   made.shard += "{}" + body;
   made.index = R"({"version": 2, "shards": [{"format": "mds", "column_names": ["image", "label"],
       "column_encodings": ["jpeg", "int"], "column_sizes": [null, 8], "compression": null, "zip_data": null,
-      "samples": )" + std::to_string(samples) +
-               R"(, "raw_data": {"basename": "shard.00000.mds", "bytes": )" + std::to_string(made.shard.size()) + "}}]}";
+      "samples": )" +
+               std::to_string(samples) + R"(, "raw_data": {"basename": "shard.00000.mds", "bytes": )" +
+               std::to_string(made.shard.size()) + "}}]}";
   return made;
 }
 
@@ -131,7 +132,9 @@ TEST_CASE("columns are chosen by rule or by name") {
   CHECK_THAT(why("id", ""), Catch::Contains("column 'id' is no image but int"));
   CHECK_THAT(why("", "x"), Catch::Contains("no column 'x'"));
   CHECK_THAT(why("", "photo"), Catch::Contains("no class"));
-  CHECK_THAT(testing::refusal([&] { return choose_mds_fields({{"text", "str", 0}}, "", ""); }),
+  CHECK_THAT(testing::refusal([&] {
+               return choose_mds_fields({{"text", "str", 0}}, "", "");
+             }),
              Catch::Contains("no column is an image"));
 }
 

@@ -48,10 +48,12 @@ class DictText {
   // Precondition: none. Saturates below 2^63, which no file is long enough for.
   std::uint64_t number() {
     skip_blanks();
-    if (rest_.empty() || rest_.front() < '0' || rest_.front() > '9') refuse("its shape holds something else than lengths");
+    if (rest_.empty() || rest_.front() < '0' || rest_.front() > '9')
+      refuse("its shape holds something else than lengths");
     std::uint64_t value = 0;
     while (!rest_.empty() && rest_.front() >= '0' && rest_.front() <= '9') {
-      value = std::min<std::uint64_t>(value, std::uint64_t{1} << 59) * 10 + static_cast<std::uint64_t>(rest_.front() - '0');
+      value =
+          std::min<std::uint64_t>(value, std::uint64_t{1} << 59) * 10 + static_cast<std::uint64_t>(rest_.front() - '0');
       rest_.remove_prefix(1);
     }
     take_word("L");  // Python 2 wrote long integers so
@@ -125,9 +127,9 @@ void parse_dict(std::string_view dict, NpyHeader& header) {
 }  // namespace
 
 bool is_npy(std::span<const std::uint8_t> head) noexcept {
-  return head.size() >= kMagicBytes && std::equal(kMagic.begin(), kMagic.end(), head.begin(), [](char a, std::uint8_t b) {
-           return static_cast<std::uint8_t>(a) == b;
-         });
+  return head.size() >= kMagicBytes &&
+         std::equal(kMagic.begin(), kMagic.end(), head.begin(),
+                    [](char a, std::uint8_t b) { return static_cast<std::uint8_t>(a) == b; });
 }
 
 NpyHeader parse_npy_header(std::span<const std::uint8_t> head, std::uint64_t file_bytes) {
@@ -136,8 +138,8 @@ NpyHeader parse_npy_header(std::span<const std::uint8_t> head, std::uint64_t fil
   const int version = head[6];
   if (version < 1 || version > 3) refuse("version " + std::to_string(version) + " of the format, expected 1 to 3");
   const std::size_t text_at = version == 1 ? 10 : 12;
-  const std::size_t text_bytes = version == 1 ? load_little<std::uint16_t>(head.data() + 8)
-                                              : load_little<std::uint32_t>(head.data() + 8);
+  const std::size_t text_bytes =
+      version == 1 ? load_little<std::uint16_t>(head.data() + 8) : load_little<std::uint32_t>(head.data() + 8);
   if (text_bytes > kMaxNpyHeaderBytes - text_at || text_bytes > head.size() - text_at) {
     refuse("a header of " + std::to_string(text_bytes) + " bytes, which the file does not hold or no array needs");
   }

@@ -7,7 +7,8 @@
 //
 // The text is a Python dict of three keys: {'descr': '|u1', 'fortran_order': False, 'shape': (50000, 32, 32, 3), }.
 //
-// Taken:     integers of 1, 2, 4, 8 bytes in either byte order, C order. Refused: floats, objects, structures, Fortran order.
+// Taken:     integers of 1, 2, 4, 8 bytes in either byte order, C order. Refused: floats, objects, structures, Fortran
+//            order.
 // Checked:   that the file is exactly as long as its header says. Threads: pure functions.
 // Failure:   Error(kInput) with what was found, without the file (the caller adds it).
 

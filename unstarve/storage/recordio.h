@@ -7,8 +7,8 @@
 //            write them).
 // Damage:    costs the record it touches: the magic stands at multiples of 4 only where a part begins, so the scan goes
 //            on there. Reading a record checks its heads again.
-// Cost:      a record in one part is handed out where it lies; one in several parts (an image holds the magic by chance,
-//            about one in 150,000) is joined in the caller's buffer.
+// Cost:      a record in one part is handed out where it lies; one in several parts (an image holds the magic by
+//            chance, about one in 150,000) is joined in the caller's buffer.
 // Threads:   as RecordFormat. Failure: as RecordFormat.
 
 #include <memory>

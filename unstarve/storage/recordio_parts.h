@@ -1,7 +1,8 @@
 #pragma once
 // One record of MXNet's RecordIO, as dmlc-core writes it, and the image header in it: pure parsers.
 //
-// Layout (dmlc-core recordio.h; mxnet recordio.py), all numbers little-endian, all parts filled with 0 to a multiple of 4:
+// Layout (dmlc-core recordio.h; mxnet recordio.py), all numbers little-endian, all parts filled with 0 to a multiple of
+// 4:
 //
 //   | magic 0xced7230a | flag 3 bits, length 29 bits | bytes ... fill |                    a record in one part: flag 0
 //   | magic | 1, length | bytes | magic | 2, length | bytes | ... | magic | 3, length | bytes fill |        in several
@@ -14,7 +15,8 @@
 //   | flag u32 | label f32 | id u64 | id2 u64 | flag > 0: flag labels f32 | encoded image |
 //
 // Label:     `label`, or the first of the labels when flag > 0. A class number: whole and not negative.
-// Threads:   pure functions. Failure: Error(kInput) with what was found, without file and offset (the caller adds them).
+// Threads:   pure functions. Failure: Error(kInput) with what was found, without file and offset (the caller adds
+//            them).
 
 #include <cstdint>
 #include <span>
@@ -29,8 +31,12 @@ enum class RecordioFlag : std::uint8_t { kWhole = 0, kFirst = 1, kMiddle = 2, kL
 struct RecordioHead {
   RecordioFlag flag = RecordioFlag::kWhole;
   std::uint32_t length = 0;
-  [[nodiscard]] constexpr bool begins() const noexcept { return flag == RecordioFlag::kWhole || flag == RecordioFlag::kFirst; }
-  [[nodiscard]] constexpr bool ends() const noexcept { return flag == RecordioFlag::kWhole || flag == RecordioFlag::kLast; }
+  [[nodiscard]] constexpr bool begins() const noexcept {
+    return flag == RecordioFlag::kWhole || flag == RecordioFlag::kFirst;
+  }
+  [[nodiscard]] constexpr bool ends() const noexcept {
+    return flag == RecordioFlag::kWhole || flag == RecordioFlag::kLast;
+  }
   // Of the part with head and fill.
   [[nodiscard]] constexpr std::uint64_t stored_bytes() const noexcept {
     return kRecordioHeadBytes + (std::uint64_t{length} + 3) / 4 * 4;

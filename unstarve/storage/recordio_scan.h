@@ -23,7 +23,8 @@ class RecordioScan {
   enum class Part { kGood, kCut, kLies };
 
   bool step();
-  [[nodiscard]] Part look_at_part(std::span<const std::uint8_t> chunk, const RecordioHead& head, std::uint64_t& bytes) const;
+  [[nodiscard]] Part look_at_part(std::span<const std::uint8_t> chunk, const RecordioHead& head,
+                                  std::uint64_t& bytes) const;
   void add(std::uint64_t end, std::span<const std::uint8_t> record);
   void skip_damage(std::uint64_t from, std::string_view reason);
 

@@ -77,7 +77,8 @@ TEST_CASE("what mxnet wrote is read, with and without its .idx, in one part and 
 class Told final : public RecordSink {
  public:
   void add(const ScannedRecord& record) override {
-    lines.push_back(std::to_string(record.offset) + "+" + std::to_string(record.length) + ":" + text_of(record.encoded));
+    lines.push_back(std::to_string(record.offset) + "+" + std::to_string(record.length) + ":" +
+                    text_of(record.encoded));
     end = record.offset + record.length;
   }
   void add_damaged(std::uint64_t offset, std::uint64_t length, std::string_view reason) override {
@@ -102,7 +103,8 @@ std::vector<std::string> scan(const std::string& text) {
 std::vector<std::string> some_records() {
   const std::string magic = testing::recordio_magic();
   return {recordio_record(recordio_image({0}, "one")), recordio_record(recordio_image({1}, "twotwo")),
-          recordio_record(recordio_image({2}, "part" + magic + magic + "ed")), recordio_record(recordio_image({3}, "4"))};
+          recordio_record(recordio_image({2}, "part" + magic + magic + "ed")),
+          recordio_record(recordio_image({3}, "4"))};
 }
 
 TEST_CASE("a changed byte costs at most the record it is in") {

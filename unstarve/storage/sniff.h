@@ -15,8 +15,8 @@ namespace unstarve {
 // The first kHeadBytes of what a file holds, with gzip or zlib undone. Throws Error(kIo).
 [[nodiscard]] std::vector<std::uint8_t> content_front(const ByteSource& file);
 
-// Whether the first file in the folder whose name `is_shard` accepts begins as `is_content` says. One that cannot be read
-// counts as one that does: opening it then says why it cannot.
+// Whether the first file in the folder whose name `is_shard` accepts begins as `is_content` says. One that cannot be
+// read counts as one that does: opening it then says why it cannot.
 [[nodiscard]] bool folder_begins(const Source& source, bool (*is_shard)(std::string_view name),
                                  bool (*is_content)(std::span<const std::uint8_t> front));
 

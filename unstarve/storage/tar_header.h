@@ -6,7 +6,8 @@
 //   0    name                100     ended by NUL unless it is full
 //   124  size                12      octal, or big-endian binary when the first bit is set (GNU)
 //   148  checksum            8       octal sum of all bytes of the block, with blanks in these eight
-//   156  type                1       '0' or NUL file, '5' folder, 'x' and 'g' pax, 'L' and 'K' GNU long name, 'S' sparse
+//   156  type                1       '0' or NUL file, '5' folder, 'x' and 'g' pax, 'L' and 'K' GNU long name,
+//                                  'S' sparse
 //   257  magic               8       "ustar\0" "00" POSIX, "ustar  \0" GNU, anything else is the format of 1979 (v7)
 //   345  prefix              155     POSIX only: goes before name with a '/'; GNU has other things here
 //   482  more sparse blocks  1       GNU sparse only
@@ -15,7 +16,8 @@
 //
 // Checked:   the checksum (as unsigned and, as some old programs summed, as signed bytes), every number, names without
 //            NUL. Not here: what lies where in the file; see tar_scanner.h.
-// Threads:   pure functions. Failure: Error(kInput) with what was found, without file and offset (the caller adds them).
+// Threads:   pure functions. Failure: Error(kInput) with what was found, without file and offset (the caller adds
+//            them).
 
 #include <cstdint>
 #include <optional>
@@ -29,7 +31,7 @@ inline constexpr std::size_t kTarBlockBytes = 512;
 using TarBlock = std::span<const std::uint8_t, kTarBlockBytes>;
 
 struct TarHeader {
-  char type = '0';  // NUL is given as '0'
+  char type = '0';   // NUL is given as '0'
   std::string name;  // as stored, with the prefix
   std::uint64_t size = 0;
 };
@@ -43,7 +45,8 @@ struct TarHeader {
 // Throws for a wrong checksum or size. The magic may be missing (v7).
 [[nodiscard]] TarHeader parse_tar_header(TarBlock block);
 
-// Whether the bytes of a member of this type follow its header. Links, folders and devices may give a size but have none.
+// Whether the bytes of a member of this type follow its header. Links, folders and devices may give a size but have
+// none.
 [[nodiscard]] bool tar_type_has_body(char type) noexcept;
 
 // What a pax body says of the next member (type 'x') or of all that follow (type 'g').

@@ -15,7 +15,8 @@
 //            end (as `tar --ignore-zeros` does). Archives without the closing zero blocks are taken.
 // Names:     as stored. One that is absolute or has a ".." in its path is told as damage: nothing is unpacked here, but
 //            names become keys, and keys become paths when samples are written out.
-// Cost:      of a mapped archive the headers and the last byte of each member are touched. Memory: extended headers are at most kMaxTarExtendedBytes.
+// Cost:      of a mapped archive the headers and the last byte of each member are touched. Memory: extended headers are
+//            at most kMaxTarExtendedBytes.
 // Threads:   one at a time. Failure: Error(kIo) of the source; what is wrong with the archive is told as events.
 
 #include <cstdint>
@@ -33,12 +34,12 @@ inline constexpr std::uint64_t kMaxTarExtendedBytes = std::uint64_t{1} << 20;
 struct TarEvent {
   enum class Kind { kFile, kDamage, kEnd };
   Kind kind = Kind::kEnd;
-  std::string name;            // of a file
-  std::uint64_t header = 0;    // where the block that describes it lies, directly before its bytes
-  std::uint64_t data = 0;      // where its bytes lie
-  std::uint64_t bytes = 0;     // how many
+  std::string name;                    // of a file
+  std::uint64_t header = 0;            // where the block that describes it lies, directly before its bytes
+  std::uint64_t data = 0;              // where its bytes lie
+  std::uint64_t bytes = 0;             // how many
   std::span<const std::uint8_t> body;  // its bytes until the next call of next(); empty beyond kForwardPieceBytes
-  std::string reason;          // of damage, which is [header, header + bytes)
+  std::string reason;                  // of damage, which is [header, header + bytes)
 };
 
 class TarScanner {
@@ -75,8 +76,8 @@ class TarScanner {
   PaxFields global_;
 };
 
-// Where the extension of `path` begins (behind the dot) by the rule of the webdataset package: the first dot of the base
-// name, which may not be its first character; npos when there is none. The key is what stands before the dot.
+// Where the extension of `path` begins (behind the dot) by the rule of the webdataset package: the first dot of the
+// base name, which may not be its first character; npos when there is none. The key is what stands before the dot.
 [[nodiscard]] std::size_t tar_extension_at(std::string_view path) noexcept;
 
 // Whether the webdataset package passes over this member: "__name__", alone or as the first folder.

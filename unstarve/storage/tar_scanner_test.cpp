@@ -44,7 +44,8 @@ using Lines = std::vector<std::string>;
 TEST_CASE("tar members of every format are found where they lie") {
   TarText tar;
   tar.file("a.jpg", "one").file("b.jpg", std::string(512, 'b')).file("empty", "").file("c.jpg", std::string(513, 'c'));
-  CHECK(told(tar.text()) == Lines{"a.jpg:one", "b.jpg:" + std::string(512, 'b'), "empty:", "c.jpg:" + std::string(513, 'c')});
+  CHECK(told(tar.text()) ==
+        Lines{"a.jpg:one", "b.jpg:" + std::string(512, 'b'), "empty:", "c.jpg:" + std::string(513, 'c')});
   CHECK(scan(tar.text())[1].header == 1024);
   CHECK(scan(tar.text())[1].data == 1536);
 
@@ -139,8 +140,10 @@ TEST_CASE("an archive cut anywhere keeps its whole members and tells of the rest
     const Lines lines = told(whole.substr(0, length));
     for (const TarEvent& event : scan(whole.substr(0, length))) CHECK(event.header + event.bytes <= length);
     for (std::size_t i = 0; i < lines.size(); ++i) {
-      if (lines[i][0] == '!') CHECK(i + 1 == lines.size());
-      else CHECK(lines[i] == expected[i]);
+      if (lines[i][0] == '!')
+        CHECK(i + 1 == lines.size());
+      else
+        CHECK(lines[i] == expected[i]);
     }
   }
 }

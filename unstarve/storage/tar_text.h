@@ -74,7 +74,10 @@ class TarText {
     std::snprintf(made.data() + 124, 13, "%012llo", static_cast<unsigned long long>(size));
     std::memcpy(made.data() + 136, "00000000000", 11);
     made[156] = type;
-    std::memcpy(made.data() + 257, "ustar\0" "00", 8);
+    std::memcpy(made.data() + 257,
+                "ustar\0"
+                "00",
+                8);
     return made;
   }
   static void seal(Block& made) {

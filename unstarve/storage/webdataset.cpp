@@ -34,7 +34,8 @@ int image_rank(const WebdatasetOptions& options, std::string_view extension) noe
   if (!options.image.empty()) return extension == options.image ? 0 : kUnranked;
   const int whole = rank_in(kImageExtensions, extension);
   if (whole != kUnranked) return whole;
-  return rank_in(kImageExtensions, last_part(extension)) == kUnranked ? kUnranked : static_cast<int>(kImageExtensions.size());
+  return rank_in(kImageExtensions, last_part(extension)) == kUnranked ? kUnranked
+                                                                      : static_cast<int>(kImageExtensions.size());
 }
 
 int label_rank(const WebdatasetOptions& options, std::string_view extension) noexcept {
@@ -84,8 +85,10 @@ Label parse_label(const WebdatasetOptions& options, std::string_view extension, 
   const std::string_view text(reinterpret_cast<const char*>(body.data()), body.size());
   Label label;
   const std::string_view kind = last_part(extension);
-  if (kind == "json") take_json(text, options.label_key, label);
-  else take_class(text, kind == "txt" && options.label.empty(), label);
+  if (kind == "json")
+    take_json(text, options.label_key, label);
+  else
+    take_class(text, kind == "txt" && options.label.empty(), label);
   return label;
 }
 
@@ -155,7 +158,8 @@ class SampleScan {
     if (label < sample_.label_rank) {
       sample_.label_rank = label;
       sample_.label = parse_label(options_, extension, event.body);
-      if (!sample_.label.problem.empty()) sample_.label.problem = "its member '" + extension + "': " + sample_.label.problem;
+      if (!sample_.label.problem.empty())
+        sample_.label.problem = "its member '" + extension + "': " + sample_.label.problem;
     }
     sample_.extensions.push_back(std::move(extension));
   }
@@ -196,7 +200,8 @@ class SampleScan {
 
   void add() {
     const std::uint64_t begin = sample_.image_rank == kUnranked ? sample_.begin : sample_.image_header;
-    const std::uint64_t length = sample_.image_rank == kUnranked ? sample_.end - begin : kTarBlockBytes + sample_.image_bytes;
+    const std::uint64_t length =
+        sample_.image_rank == kUnranked ? sample_.end - begin : kTarBlockBytes + sample_.image_bytes;
     const std::string problem = problem_of_sample();
     if (!problem.empty()) return sink_.add_damaged(begin, length, "sample '" + sample_.key + "': " + problem);
     if (!sample_.labelled()) unlabelled_ = true;
@@ -287,7 +292,8 @@ std::shared_ptr<const Dataset> open_webdataset(const Source& source, const std::
     options.label_key = options.label.substr(slash + 1);
     options.label.resize(slash);
   }
-  return std::make_shared<RecordFiles>(choose_shards(source, split, is_shard_name), webdataset_format(std::move(options)));
+  return std::make_shared<RecordFiles>(choose_shards(source, split, is_shard_name),
+                                       webdataset_format(std::move(options)));
 }
 
 }  // namespace unstarve

@@ -3,8 +3,8 @@
 //
 //   train/000.jpg  train/000.cls  |  train/001.jpg  train/001.cls  | ...        key "train/000", extensions jpg, cls
 //
-// The rules are those of the webdataset package (1.0.2, tariterators.py): the key is the path up to the first dot of the
-// base name; members of one sample follow each other; extensions count without case; members without an extension,
+// The rules are those of the webdataset package (1.0.2, tariterators.py): the key is the path up to the first dot of
+// the base name; members of one sample follow each other; extensions count without case; members without an extension,
 // hidden ones and "__meta__" are passed over.
 //
 // Image:     the member .jpg, else .jpeg, .png, .webp, else the first whose extension ends in one of those (left.jpg);
@@ -13,8 +13,8 @@
 //            number, or one line of at most kMaxClassNameBytes as a name; a longer text is a caption and no label).
 //            "#label=json/category" names another member and key, "#label=none" takes none, for sets of captions.
 // Damage:    as tar_scanner.h. A sample that lost a member to damage is part of that damaged record; one without an
-//            image, with a member twice, or with a broken .json or .cls is a damaged record of its own. Reading a record
-//            checks its header again: tar has no checksum for the bytes themselves.
+//            image, with a member twice, or with a broken .json or .cls is a damaged record of its own. Reading a
+//            record checks its header again: tar has no checksum for the bytes themselves.
 // Compressed shards: .tar.gz by seek points (inflate.h).
 // Threads:   as RecordFormat. Failure: as RecordFormat.
 
@@ -36,7 +36,8 @@ struct WebdatasetOptions {
 
 [[nodiscard]] std::shared_ptr<const RecordFormat> webdataset_format(WebdatasetOptions options = {});
 
-// The row of the format table: *.tar, *.tar.gz, *.tgz, told by "ustar" at byte 257 or by the checksum of the first header.
+// The row of the format table: *.tar, *.tar.gz, *.tgz, told by "ustar" at byte 257 or by the checksum of the first
+// header.
 [[nodiscard]] bool recognises_webdataset(const Source& source);
 [[nodiscard]] std::shared_ptr<const Dataset> open_webdataset(const Source& source, const std::string& split);
 

@@ -148,7 +148,8 @@ TEST_CASE("a broken sample is told and its neighbours read on") {
   };
   CHECK_THAT(middle(TarText().file("5.cls", "1")), Catch::Contains("sample '5': it has no image"));
   CHECK_THAT(middle(TarText().file("5.jpg", "").file("5.cls", "1")), Catch::Contains("its image is empty"));
-  CHECK_THAT(middle(TarText().file("5.jpg", "x").file("5.cls", "")), Catch::Contains("its member 'cls': it holds neither"));
+  CHECK_THAT(middle(TarText().file("5.jpg", "x").file("5.cls", "")),
+             Catch::Contains("its member 'cls': it holds neither"));
   CHECK_THAT(middle(TarText().file("5.jpg", "x").file("5.json", "{")), Catch::Contains("it is no JSON"));
   CHECK_THAT(middle(TarText().file("5.jpg", "x").file("5.JPG", "y")), Catch::Contains("the member 'jpg' twice"));
   CHECK_THAT(middle(TarText().file("5.jpg", "x").file("5.cls", "99999999")), Catch::Contains("no class number"));
@@ -160,7 +161,8 @@ TEST_CASE("a broken sample is told and its neighbours read on") {
 
 TEST_CASE("a damaged header costs its sample, whichever member it is of") {
   TarText tar;
-  for (const char* const key : {"0", "1", "2", "3"}) tar.file(key + std::string(".cls"), "1").file(key + std::string(".jpg"), key);
+  for (const char* const key : {"0", "1", "2", "3"})
+    tar.file(key + std::string(".cls"), "1").file(key + std::string(".jpg"), key);
   const Lines whole = {"0:1", "1:1", "2:1", "3:1"};
   for (std::size_t member = 0; member < 8; ++member) {
     INFO(member);
@@ -172,8 +174,10 @@ TEST_CASE("a damaged header costs its sample, whichever member it is of") {
     const Lines lines = told(*open_webdataset(source, ""));
     REQUIRE(lines.size() == 4);
     for (std::size_t i = 0; i < 4; ++i) {
-      if (i == member / 2) CHECK(lines[i] == "!the header's checksum is wrong");
-      else CHECK(lines[i] == whole[i]);
+      if (i == member / 2)
+        CHECK(lines[i] == "!the header's checksum is wrong");
+      else
+        CHECK(lines[i] == whole[i]);
     }
   }
 }
@@ -181,7 +185,8 @@ TEST_CASE("a damaged header costs its sample, whichever member it is of") {
 TEST_CASE("shards of a folder belong together and splits are told by name") {
   const TemporaryFolder folder;
   for (const char* const name : {"train-0", "train-1", "val-0"}) {
-    folder.write(std::string(name) + ".tar", TarText().file(name + std::string(".jpg"), name).file(name + std::string(".cls"), "0").end());
+    folder.write(std::string(name) + ".tar",
+                 TarText().file(name + std::string(".jpg"), name).file(name + std::string(".cls"), "0").end());
   }
   folder.write("index.json", "{}");
   CHECK(told(*open_tar(folder.str(), "train")) == Lines{"train-0:0", "train-1:0"});
