@@ -4,7 +4,8 @@
 # Files are found by glob, so that no test can be orphaned. TORCH links libtorch and precompiles its header. CUDA adds
 # the folder cuda/ when the build has CUDA. Files named *_absent.cpp stand in for a missing component and are taken
 # instead of the component's own files: train/*_absent.cpp without libtorch, device/cuda_absent.cpp without CUDA,
-# storage/remote/remote_absent.cpp instead of storage/remote/ without libcurl.
+# storage/remote/remote_absent.cpp instead of storage/remote/ without libcurl, storage/parquet/arrow_absent.cpp instead
+# of the other arrow_*.cpp without Arrow.
 function(unstarve_folder name)
   cmake_parse_arguments(arg "TORCH;CUDA" "" "USES;LINK" ${ARGN})
   set(dir ${PROJECT_SOURCE_DIR}/unstarve/${name})
@@ -36,6 +37,15 @@ function(unstarve_folder name)
       list(APPEND tests ${dir}/remote/remote_absent_test.cpp)
     endif()
   endif()
+  if(name STREQUAL "storage")
+    if(UNSTARVE_HAS_PARQUET)
+      list(FILTER sources EXCLUDE REGEX "/parquet/arrow_absent\\.cpp$")
+      list(FILTER tests EXCLUDE REGEX "/parquet/arrow_absent_test\\.cpp$")
+    else()
+      list(FILTER sources EXCLUDE REGEX "/parquet/arrow_(file|writer)\\.cpp$")
+      list(FILTER tests EXCLUDE REGEX "/parquet/arrow_(file|writer)_test\\.cpp$")
+    endif()
+  endif()
   if(arg_CUDA AND UNSTARVE_HAS_CUDA)
     file(GLOB cuda_sources CONFIGURE_DEPENDS ${dir}/cuda/*.cu ${dir}/cuda/*.cpp)
     list(FILTER sources EXCLUDE REGEX "_absent\\.cpp$")
@@ -53,6 +63,12 @@ function(unstarve_folder name)
   endforeach()
   if(arg_CUDA AND UNSTARVE_HAS_CUDA)
     target_link_libraries(unstarve_${name} PRIVATE CUDA::cudart_static)
+  endif()
+  if(name STREQUAL "storage" AND UNSTARVE_HAS_PARQUET)
+    # The headers for the two files that include them only: no other file is compiled anew for another pyarrow.
+    target_link_libraries(unstarve_${name} PRIVATE $<LINK_ONLY:unstarve_arrow>)
+    set_source_files_properties(${dir}/parquet/arrow_file.cpp ${dir}/parquet/arrow_writer.cpp
+      PROPERTIES COMPILE_OPTIONS "-isystem;${UNSTARVE_ARROW_INCLUDE}")
   endif()
   if(arg_TORCH)
     # PRIVATE: libtorch's include folder holds a newer fmt that must not shadow ours in folders without libtorch. Where

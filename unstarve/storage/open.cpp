@@ -10,6 +10,7 @@
 #include "unstarve/storage/image_folder.h"
 #include "unstarve/storage/manifest.h"
 #include "unstarve/storage/mds.h"
+#include "unstarve/storage/parquet/parquet.h"
 #include "unstarve/storage/recordio.h"
 #include "unstarve/storage/sleep_source.h"
 #include "unstarve/storage/synthetic.h"
@@ -19,13 +20,14 @@
 namespace unstarve {
 namespace {
 
-constexpr std::array<Format, 11> kFormats = {{
+constexpr std::array<Format, 12> kFormats = {{
     {"synthetic", "synthetic:classes=10,images=2000,size=32,seed=1", recognises_synthetic, open_synthetic},
     {"sleep", "sleep:ms=5,images=100,size=32", recognises_sleep, open_sleep},
     {"CIFAR binary", "data_batch_1.bin or train.bin and its siblings", recognises_cifar, open_cifar},
     {"tfrecord", "*.tfrecord, also compressed", recognises_tfrecord, open_tfrecord, true},
     {"webdataset", "*.tar, also .tar.gz", recognises_webdataset, open_webdataset, true},
     {"recordio", "*.rec", recognises_recordio, open_recordio},
+    {"parquet", "*.parquet", recognises_parquet, open_parquet, true},
     {"mds", "a folder with index.json, or that file", recognises_mds, open_mds, true},
     {"npy", "images.npy and labels.npy", recognises_npy, open_npy},
     {"idx", "train-images-idx3-ubyte and its labels, as of MNIST", recognises_idx, open_idx},

@@ -1,0 +1,46 @@
+# Arrow C++ with its Parquet library, from the pyarrow wheel in .venv or the one of UNSTARVE_PYTHON: sets
+# UNSTARVE_HAS_PARQUET, UNSTARVE_ARROW_INCLUDE and makes the target unstarve_arrow, which brings both libraries by file
+# and, as CMake does for libraries that are files, their folder in the run path.
+#
+# The wheel's libraries are named by version (libarrow.so.2600) and have no CMake package; both must come from one wheel.
+# Built for manylinux_2_28: the C++11 ABI of libstdc++, as this build and libtorch's wheel.
+set(UNSTARVE_HAS_PARQUET FALSE)
+if(UNSTARVE_PARQUET STREQUAL "OFF")
+  return()
+endif()
+
+file(GLOB UNSTARVE_PYTHON_FOUND ${PROJECT_SOURCE_DIR}/.venv/bin/python)
+set(UNSTARVE_PYTHON "${UNSTARVE_PYTHON_FOUND}" CACHE FILEPATH "the Python whose pyarrow is built against")
+set(arrow_places)
+if(UNSTARVE_PYTHON)
+  execute_process(
+    COMMAND ${UNSTARVE_PYTHON} -c "import pyarrow; print(pyarrow.get_include(), *pyarrow.get_library_dirs(), sep=';')"
+    OUTPUT_VARIABLE arrow_places OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+endif()
+if(arrow_places)
+  list(POP_FRONT arrow_places arrow_include)
+  foreach(name arrow parquet)
+    set(${name}_library)
+    foreach(folder ${arrow_places})
+      file(GLOB found ${folder}/lib${name}.so.*)
+      list(FILTER found INCLUDE REGEX "\\.so\\.[0-9]+$")
+      list(APPEND ${name}_library ${found})
+    endforeach()
+  endforeach()
+  list(LENGTH arrow_library arrows)
+  list(LENGTH parquet_library parquets)
+  if(arrows EQUAL 1 AND parquets EQUAL 1 AND EXISTS ${arrow_include}/parquet/file_reader.h)
+    set(UNSTARVE_HAS_PARQUET TRUE)
+    add_library(unstarve_libarrow SHARED IMPORTED)
+    set_target_properties(unstarve_libarrow PROPERTIES IMPORTED_LOCATION ${arrow_library} IMPORTED_NO_SONAME FALSE)
+    add_library(unstarve_arrow SHARED IMPORTED)
+    set_target_properties(unstarve_arrow PROPERTIES
+      IMPORTED_LOCATION ${parquet_library}
+      INTERFACE_LINK_LIBRARIES unstarve_libarrow)
+    set(UNSTARVE_ARROW_INCLUDE ${arrow_include})
+  endif()
+endif()
+if(UNSTARVE_PARQUET STREQUAL "ON" AND NOT UNSTARVE_HAS_PARQUET)
+  message(FATAL_ERROR "UNSTARVE_PARQUET=ON, but no pyarrow with its C++ libraries: run `make setup`, or set UNSTARVE_PYTHON")
+endif()
+message(STATUS "unstarve: Parquet ${UNSTARVE_HAS_PARQUET}")

@@ -1,0 +1,32 @@
+#include <catch2/catch.hpp>
+
+#include "unstarve/core/error.h"
+#include "unstarve/storage/fixtures_folder.h"
+#include "unstarve/storage/open.h"
+#include "unstarve/storage/parquet/parquet.h"
+#include "unstarve/storage/parquet/parquet_writer.h"
+
+namespace unstarve {
+namespace {
+
+TEST_CASE("without Arrow, opening Parquet says what to install") {
+  CHECK(arrow_version().empty());
+  try {
+    (void)open_dataset(testing::fixture("parquet/plain.parquet").string());
+    FAIL("expected an Error");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::kMissing);
+    CHECK_THAT(error.what(), Catch::Contains("plain.parquet") && Catch::Contains("pyarrow"));
+  }
+}
+
+TEST_CASE("without Arrow, Parquet cannot be written") {
+  struct NoSink final : ByteSink {
+    void write(std::span<const std::uint8_t>) override {}
+    [[nodiscard]] std::uint64_t position() const noexcept override { return 0; }
+  } sink;
+  CHECK_THROWS_AS(make_parquet_writer(sink, {}), Error);
+}
+
+}  // namespace
+}  // namespace unstarve
