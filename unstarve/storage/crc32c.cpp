@@ -62,26 +62,41 @@ inline std::uint64_t load_word(const std::uint8_t* p) {
   return word;
 }
 
-template <std::size_t kLane>
+constexpr std::size_t kCacheLine = 64;
+
+// With kAhead the three lanes behind these are fetched meanwhile: the lanes cross a page every few hundred cycles, where
+// the hardware's own prefetching ends. On a mapped file that is not in the cache: 11 GB/s without, 24 with, memcpy 17
+// (90th percentiles of 60 interleaved rounds, AMD EPYC).
+template <std::size_t kLane, bool kAhead>
 __attribute__((target("sse4.2,pclmul"))) inline std::uint64_t three_lanes(const std::uint8_t* p, std::uint64_t first) {
   constexpr std::uint32_t kPastOne = shift_constant(kLane);
   constexpr std::uint32_t kPastTwo = shift_constant(2 * kLane);
   std::uint64_t second = 0, third = 0;
-  for (std::size_t i = 0; i < kLane; i += 8) {
-    first = _mm_crc32_u64(first, load_word(p + i));
-    second = _mm_crc32_u64(second, load_word(p + kLane + i));
-    third = _mm_crc32_u64(third, load_word(p + 2 * kLane + i));
+  for (std::size_t line = 0; line < kLane; line += kCacheLine) {
+    if constexpr (kAhead) {
+      for (std::size_t lane = 3; lane < 6; ++lane) {
+        _mm_prefetch(reinterpret_cast<const char*>(p + lane * kLane + line), _MM_HINT_T0);
+      }
+    }
+    for (std::size_t i = line; i < line + kCacheLine; i += 8) {
+      first = _mm_crc32_u64(first, load_word(p + i));
+      second = _mm_crc32_u64(second, load_word(p + kLane + i));
+      third = _mm_crc32_u64(third, load_word(p + 2 * kLane + i));
+    }
   }
   return shifted(first, kPastTwo) ^ shifted(second, kPastOne) ^ third;
 }
 
 __attribute__((target("sse4.2,pclmul"))) std::uint32_t crc32c_instruction(std::span<const std::uint8_t> bytes,
                                                                           std::uint32_t before) {
+  constexpr std::size_t kLong = 3 * kLongLane;
+  constexpr std::size_t kShort = 3 * kShortLane;
   std::uint64_t crc = ~before;
   const std::uint8_t* p = bytes.data();
   std::size_t left = bytes.size();
-  for (; left >= 3 * kLongLane; left -= 3 * kLongLane, p += 3 * kLongLane) crc = three_lanes<kLongLane>(p, crc);
-  for (; left >= 3 * kShortLane; left -= 3 * kShortLane, p += 3 * kShortLane) crc = three_lanes<kShortLane>(p, crc);
+  for (; left >= 2 * kLong; left -= kLong, p += kLong) crc = three_lanes<kLongLane, true>(p, crc);
+  for (; left >= kLong; left -= kLong, p += kLong) crc = three_lanes<kLongLane, false>(p, crc);
+  for (; left >= kShort; left -= kShort, p += kShort) crc = three_lanes<kShortLane, false>(p, crc);
   for (; left >= 8; left -= 8, p += 8) crc = _mm_crc32_u64(crc, load_word(p));
   for (; left > 0; --left, ++p) crc = _mm_crc32_u8(static_cast<std::uint32_t>(crc), *p);
   return ~static_cast<std::uint32_t>(crc);
