@@ -14,6 +14,10 @@ namespace unstarve::bench {
 [[nodiscard]] std::unique_ptr<Side> make_bare_side(const Job& job);
 // One memcpy of the output per batch, shared among the threads, into memory larger than the last-level cache.
 [[nodiscard]] std::unique_ptr<Side> make_memcpy_side(const Job& job);
+// Records of the job's "data", read and checked in its "order", "sequential" or "random".
+[[nodiscard]] std::unique_ptr<Side> make_records_side(const Job& job);
+// memcpy of pieces as large as those records, from memory as large as all of them.
+[[nodiscard]] std::unique_ptr<Side> make_record_memcpy_side(const Job& job);
 // Training steps on one resident batch.
 [[nodiscard]] std::unique_ptr<Side> make_train_side(const Job& job);
 
