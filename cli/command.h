@@ -60,6 +60,8 @@ struct Command {
 [[nodiscard]] Command tune_command();
 [[nodiscard]] Command train_command();
 [[nodiscard]] Command inspect_command();
+[[nodiscard]] Command pack_command();
+[[nodiscard]] Command verify_command();
 [[nodiscard]] Command synth_command();
 [[nodiscard]] Command doctor_command();
 [[nodiscard]] Command demo_command();

@@ -1,0 +1,41 @@
+#include "unstarve/jobs/verify.h"
+
+#include <fmt/format.h>
+
+#include "../terminal.h"
+#include "shared.h"
+#include "unstarve/observe/format.h"
+
+namespace unstarve::cli {
+namespace {
+
+int run(const Arguments& arguments, const std::string&) {
+  const std::string folder = arguments.text("DST");
+  VerifyResult result;
+  {
+    ProgressBar bar;
+    result = run_verify(folder, static_cast<int>(arguments.integer("--threads", 0, 1, 1024)), bar.callback());
+  }
+  print_result(arguments.has("--json") ? to_json(result, folder) + "\n" : to_text(result, folder));
+  if (result.ok()) return kDone;
+  fmt::print(stderr, "unstarve: verify {}: {}: {}\n", printable(folder), printable(result.wrong.front().file),
+             printable(result.wrong.front().reason));
+  return kCheckFailed;
+}
+
+}  // namespace
+
+Command verify_command() {
+  return {
+      "verify",
+      "Check a packed folder against its manifest",
+      "Length, checksum and number of records of every shard; a shard that the manifest does not know is wrong, too. "
+      "Exits with 1 and names the first file that is wrong.",
+      "  unstarve verify packed/ --json",
+      {{"DST", "", "", "folder that unstarve pack made", true, Completes::kPath},
+       {"--threads", "N", "all usable cores", "reading threads"},
+       json_option()},
+      run};
+}
+
+}  // namespace unstarve::cli

@@ -1,0 +1,81 @@
+#pragma once
+// What a packed folder holds, as plain data and as DST/manifest.json:
+//
+//   {"unstarve": "0.1.0", "format": "webdataset", "records": 1280, "bytes": 23068672,
+//    "options": {"resize": 256, "quality": 0, "shard_mb": 100.0, "shuffle": true, "seed": 0, "split": "train=0.9,val=0.1",
+//                "source_split": "", "exclude": 2},
+//    "source": {"format": "image folder", "records": 1282, "fingerprint": "5c6e..."},
+//    "classes": ["cat", "dog"],
+//    "splits": {"train": {"records": 1150, "bytes": ..., "shards": 3}, "val": {...}},
+//    "shards": [{"file": "train-00000.tar", "split": "train", "records": 384, "bytes": 8100864, "crc32c": "0a1b2c3d",
+//                "index": {"file": "train-00000.idx", "bytes": 5120, "crc32c": "..."},         (formats with one)
+//                "skipped": [{"file": "cat/1.jpg", "offset": 0, "reason": "..."}]}, ...]}      (where there are any)
+//
+// The entries of `skipped` have the form of a quarantine list's lines. Nothing tells when, where or by how many it was
+// made: equal packs have equal manifests.
+//
+// Threads: values. Failure: Error(kInput) for text that is no manifest, with what is wrong; Error(kIo).
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace unstarve {
+
+inline constexpr const char* kManifestName = "manifest.json";
+
+struct SkippedRecord {
+  std::string file;
+  std::uint64_t offset = 0;
+  std::string reason;
+  friend bool operator==(const SkippedRecord&, const SkippedRecord&) = default;
+};
+
+struct FileSum {
+  std::string file;  // its name in the folder
+  std::uint64_t bytes = 0;
+  std::uint32_t crc32c = 0;
+  friend bool operator==(const FileSum&, const FileSum&) = default;
+};
+
+struct ShardEntry {
+  FileSum shard;
+  FileSum index;  // of the file beside it; no name: none
+  std::string split;
+  std::uint64_t records = 0;
+  std::vector<SkippedRecord> skipped;
+  friend bool operator==(const ShardEntry&, const ShardEntry&) = default;
+};
+
+struct SplitCount {
+  std::string name;
+  std::uint64_t records = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t shards = 0;
+};
+
+struct PackManifest {
+  std::string version;
+  std::string format;
+  std::string options;  // as JSON text: what was asked
+  std::string source;   // as JSON text: what was there
+  std::vector<std::string> classes;
+  std::vector<std::string> split_names;
+  std::vector<ShardEntry> shards;  // in order
+
+  [[nodiscard]] std::vector<SplitCount> splits() const;
+  [[nodiscard]] std::uint64_t records() const;
+  [[nodiscard]] std::uint64_t bytes() const;
+};
+
+[[nodiscard]] std::string to_json(const ShardEntry& entry);
+// `where` stands in front of messages.
+[[nodiscard]] ShardEntry shard_entry_from_json(const std::string& text, const std::string& where);
+
+[[nodiscard]] std::string to_json(const PackManifest& manifest);
+// Sums that the text tells are compared with those of its shards; names that lead out of the folder are refused.
+[[nodiscard]] PackManifest manifest_from_json(const std::string& text, const std::string& where);
+
+}  // namespace unstarve
