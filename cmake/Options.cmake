@@ -67,6 +67,9 @@ if(NOT UNSTARVE_CUDA STREQUAL "OFF" AND NOT UNSTARVE_SANITIZE)
   endif()
 endif()
 
+# Reads in flight: liburing talks to io_uring; where the kernel refuses that at run time, threads read.
+find_library(UNSTARVE_URING_LIBRARY uring REQUIRED)
+
 # Remote objects: HTTP by libcurl (7.85 names the protocols it may follow), signatures by OpenSSL, lists by expat.
 set(UNSTARVE_HAS_REMOTE FALSE)
 set(UNSTARVE_REMOTE_LIBRARIES)

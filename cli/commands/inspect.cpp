@@ -4,11 +4,23 @@
 
 #include "../terminal.h"
 #include "shared.h"
+#include "unstarve/jobs/io_probe.h"
 
 namespace unstarve::cli {
 namespace {
 
+int run_io(const Arguments& arguments) {
+  IoResult result;
+  {
+    ProgressBar bar;
+    result = run_io_probe(arguments.text("DATA"), arguments.number("--seconds", 6, 0.01, 3600), bar.callback());
+  }
+  print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
+  return kDone;
+}
+
 int run(const Arguments& arguments, const std::string&) {
+  if (arguments.has("--io")) return run_io(arguments);
   InspectResult result;
   {
     ProgressBar bar;
@@ -29,12 +41,16 @@ Command inspect_command() {
   return {"inspect",
           "What a data set is, and whether all of it can be used",
           "Reads and decodes every record: format, samples, classes, bytes, image sizes, and each corrupt record with "
-          "its place and reason.",
+          "its place and reason. With --io, instead, how many reads and bytes a second the place of the data delivers.",
           "  unstarve inspect photos/\n"
-          "  unstarve inspect photos/ --json --strict || echo damaged",
+          "  unstarve inspect photos/ --json --strict || echo damaged\n"
+          "  unstarve inspect 'shards/train-{000..007}.tar'\n"
+          "  unstarve inspect photos/ --io",
           {data_option(), split_option(),
            {"--threads", "N", "all usable cores", "decoding threads"},
            {"--strict", "", "", "exit with 1 when a record is corrupt"},
+           {"--io", "", "", "measure reads and bytes a second instead"},
+           {"--seconds", "S", "6", "how long --io measures"},
            json_option()},
           run};
 }

@@ -1,0 +1,173 @@
+#include "unstarve/storage/io/batch_reader.h"
+
+#include <liburing.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "unstarve/core/error.h"
+
+namespace unstarve {
+namespace {
+
+// A read may stop early at a signal or a device's limit; only 0 means the end of the file.
+void read_fully(FileRead& read) {
+  std::size_t done = 0;
+  while (done < read.out.size()) {
+    const ssize_t got = ::pread(read.descriptor, read.out.data() + done, read.out.size() - done,
+                                static_cast<off_t>(read.offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) {
+      read.result = -errno;
+      return;
+    }
+    if (got == 0) break;
+    done += static_cast<std::size_t>(got);
+  }
+  read.result = static_cast<std::int64_t>(done);
+}
+
+class UringReader final : public BatchReader {
+ public:
+  explicit UringReader(int depth) : depth_(static_cast<std::size_t>(depth)) {
+    const int error = ::io_uring_queue_init(static_cast<unsigned>(depth), &ring_, 0);
+    if (error < 0) {
+      throw Error(ErrorKind::kMissing, std::string("io_uring: the kernel or the container refuses it: ") +
+                                           std::strerror(-error));
+    }
+  }
+  ~UringReader() override { ::io_uring_queue_exit(&ring_); }
+  UringReader(const UringReader&) = delete;
+  UringReader& operator=(const UringReader&) = delete;
+
+  [[nodiscard]] const char* name() const noexcept override { return "io_uring"; }
+
+  void read(std::span<FileRead> reads) override {
+    for (FileRead& read : reads) read.result = 0;
+    std::size_t begun = 0;
+    std::size_t in_flight = 0;
+    int refused = 0;
+    while (begun < reads.size() || in_flight > 0) {
+      while (refused == 0 && begun < reads.size() && in_flight < depth_) {
+        if (!queue(reads[begun])) break;
+        ++begun;
+        ++in_flight;
+      }
+      if (refused != 0 && in_flight == 0) break;
+      const int submitted = ::io_uring_submit_and_wait(&ring_, 1);
+      if (submitted < 0 && submitted != -EINTR && submitted != -EAGAIN && submitted != -EBUSY) refused = submitted;
+      io_uring_cqe* done = nullptr;
+      while (::io_uring_peek_cqe(&ring_, &done) == 0) {
+        FileRead& read = *static_cast<FileRead*>(::io_uring_cqe_get_data(done));
+        const int result = done->res;
+        ::io_uring_cqe_seen(&ring_, done);
+        if (!finished(read, result)) {
+          if (queue(read)) continue;
+          read.result = -EBUSY;
+        }
+        --in_flight;
+      }
+    }
+    for (; begun < reads.size(); ++begun) reads[begun].result = refused;
+  }
+
+ private:
+  bool queue(FileRead& read) {
+    io_uring_sqe* const entry = ::io_uring_get_sqe(&ring_);
+    if (entry == nullptr) return false;
+    const auto done = static_cast<std::size_t>(read.result);
+    ::io_uring_prep_read(entry, read.descriptor, read.out.data() + done, static_cast<unsigned>(read.out.size() - done),
+                         read.offset + done);
+    ::io_uring_sqe_set_data(entry, &read);
+    return true;
+  }
+
+  // Takes the result of one request; false when the rest has to be asked for.
+  static bool finished(FileRead& read, int result) {
+    if (result == -EINTR || result == -EAGAIN) return false;
+    if (result < 0) {
+      read.result = result;
+      return true;
+    }
+    read.result += result;
+    return result == 0 || static_cast<std::size_t>(read.result) == read.out.size();
+  }
+
+  const std::size_t depth_;
+  io_uring ring_{};
+};
+
+class ThreadReader final : public BatchReader {
+ public:
+  explicit ThreadReader(int depth) {
+    for (int i = 0; i < depth; ++i) threads_.emplace_back([this] { work(); });
+  }
+  ~ThreadReader() override {
+    {
+      std::lock_guard lock(mutex_);
+      closed_ = true;
+    }
+    wake_.notify_all();
+  }
+
+  [[nodiscard]] const char* name() const noexcept override { return "pread pool"; }
+
+  void read(std::span<FileRead> reads) override {
+    if (reads.empty()) return;
+    std::unique_lock lock(mutex_);
+    reads_ = reads;
+    next_ = 0;
+    left_ = reads.size();
+    wake_.notify_all();
+    done_.wait(lock, [this] { return left_ == 0; });
+    reads_ = {};
+  }
+
+ private:
+  void work() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      wake_.wait(lock, [this] { return closed_ || next_ < reads_.size(); });
+      if (closed_) return;
+      FileRead& read = reads_[next_++];
+      lock.unlock();
+      read_fully(read);
+      lock.lock();
+      if (--left_ == 0) done_.notify_one();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::condition_variable done_;
+  std::span<FileRead> reads_;
+  std::size_t next_ = 0;
+  std::size_t left_ = 0;
+  bool closed_ = false;
+  std::vector<std::jthread> threads_;  // last: joined before the rest goes
+};
+
+}  // namespace
+
+std::unique_ptr<BatchReader> open_batch_reader(BatchReaderKind kind, int depth) {
+  if (depth < 1 || depth > 1024) {
+    throw Error(ErrorKind::kArgument, "reads in flight: " + std::to_string(depth) + ", expected 1 to 1024");
+  }
+  if (kind == BatchReaderKind::kThreads) return std::make_unique<ThreadReader>(depth);
+  try {
+    return std::make_unique<UringReader>(depth);
+  } catch (const Error&) {
+    if (kind == BatchReaderKind::kUring) throw;
+  }
+  return std::make_unique<ThreadReader>(depth);
+}
+
+}  // namespace unstarve

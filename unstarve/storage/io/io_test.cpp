@@ -1,0 +1,106 @@
+#include <fcntl.h>
+
+#include <catch2/catch.hpp>
+#include <cerrno>
+#include <vector>
+
+#include "unstarve/core/error.h"
+#include "unstarve/core/random.h"
+#include "unstarve/storage/file_descriptor.h"
+#include "unstarve/storage/io/batch_reader.h"
+#include "unstarve/storage/io/scan.h"
+#include "unstarve/storage/temporary_folder.h"
+
+namespace unstarve {
+namespace {
+
+std::vector<std::uint8_t> made_up(std::size_t size) {
+  std::vector<std::uint8_t> bytes(size);
+  Random random(1, 0, size, 0);
+  for (auto& byte : bytes) byte = static_cast<std::uint8_t>(random.bits());
+  return bytes;
+}
+
+// Readers that this machine has: io_uring may be refused.
+std::vector<std::unique_ptr<BatchReader>> readers(int depth) {
+  std::vector<std::unique_ptr<BatchReader>> all;
+  all.push_back(open_batch_reader(BatchReaderKind::kThreads, depth));
+  try {
+    all.push_back(open_batch_reader(BatchReaderKind::kUring, depth));
+  } catch (const Error& error) {
+    WARN(error.what());
+    CHECK(error.kind() == ErrorKind::kMissing);
+  }
+  all.push_back(open_batch_reader(BatchReaderKind::kBest, depth));
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a batch of reads brings every range, whatever the depth", "[storage]") {
+  const testing::TemporaryFolder folder;
+  const auto bytes = made_up(300'000);
+  folder.write("file", std::span<const std::uint8_t>(bytes));
+  const FileDescriptor file(::open(folder.str("file").c_str(), O_RDONLY | O_CLOEXEC));
+  for (const int depth : {1, 3, 64}) {
+    for (const auto& reader : readers(depth)) {
+      INFO(reader->name() << ", depth " << depth);
+      for (std::uint32_t round = 0; round < 5; ++round) {
+        Random random(2, 0, round, 0);
+        std::vector<std::vector<std::uint8_t>> memory(round * 40);
+        std::vector<FileRead> reads;
+        for (auto& out : memory) {
+          out.resize(random.below(9000));
+          reads.push_back({file.get(), random.below(300'000), out, -1});
+        }
+        reader->read(reads);
+        for (const FileRead& read : reads) {
+          const std::size_t there = std::min<std::size_t>(read.out.size(), bytes.size() - read.offset);
+          REQUIRE(read.result == static_cast<std::int64_t>(there));
+          REQUIRE(std::equal(read.out.begin(), read.out.begin() + static_cast<std::ptrdiff_t>(there),
+                             bytes.begin() + static_cast<std::ptrdiff_t>(read.offset)));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a read that fails tells why and does not hold up the others", "[storage]") {
+  const testing::TemporaryFolder folder;
+  folder.write("file", "0123456789");
+  const FileDescriptor file(::open(folder.str("file").c_str(), O_RDONLY | O_CLOEXEC));
+  const FileDescriptor directory(::open(folder.str().c_str(), O_RDONLY | O_CLOEXEC | O_DIRECTORY));
+  for (const auto& reader : readers(4)) {
+    INFO(reader->name());
+    std::uint8_t a[4], b[4], c[4];
+    FileRead reads[] = {{file.get(), 2, a, 0}, {directory.get(), 0, b, 0}, {file.get(), 8, c, 0}};
+    reader->read(reads);
+    CHECK(reads[0].result == 4);
+    CHECK(reads[1].result == -EISDIR);
+    CHECK(reads[2].result == 2);
+    CHECK(a[0] == '2');
+    CHECK(c[1] == '9');
+  }
+  CHECK_THROWS_AS(open_batch_reader(BatchReaderKind::kBest, 0), Error);
+  CHECK_THROWS_AS(open_batch_reader(BatchReaderKind::kBest, 5000), Error);
+}
+
+TEST_CASE("a scan brings the whole file in order, through the cache and past it", "[storage]") {
+  const testing::TemporaryFolder folder;
+  for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{4096}, kScanBytes - 1, kScanBytes, 3 * kScanBytes + 777}) {
+    const auto bytes = made_up(size);
+    folder.write("file", std::span<const std::uint8_t>(bytes));
+    for (const bool past_cache : {false, true}) {
+      std::vector<std::uint8_t> seen;
+      scan_file(folder.str("file"), past_cache, [&](std::span<const std::uint8_t> part) {
+        REQUIRE(part.size() <= kScanBytes);
+        seen.insert(seen.end(), part.begin(), part.end());
+      });
+      INFO(size << " bytes, past the cache: " << past_cache);
+      CHECK(seen == bytes);
+    }
+  }
+  CHECK_THROWS_AS(scan_file(folder.str("missing"), true, [](auto) {}), Error);
+}
+
+}  // namespace unstarve
