@@ -47,7 +47,7 @@ struct Engine::Batch {
   std::mutex mutex;
   std::condition_variable settled;
   std::size_t pending = 0;
-  std::optional<Error> error;
+  std::optional<Failure> failure;
 };
 
 struct Engine::Job {
@@ -87,13 +87,13 @@ void Engine::fetch(std::span<Fetch> fetches) {
   batch.pending = fetches.size();
   {
     const std::lock_guard lock(mutex_);
-    if (dead_) throw *dead_;
+    if (dead_) throw Error(dead_->kind, dead_->message);
     for (Fetch& fetch : fetches) submitted_.push_back(std::make_unique<Job>(Job{fetch, batch}));
   }
   curl_multi_wakeup(multi_);
   std::unique_lock lock(batch.mutex);
   batch.settled.wait(lock, [&] { return batch.pending == 0; });
-  if (batch.error) throw *batch.error;
+  if (batch.failure) throw Error(batch.failure->kind, batch.failure->message);
 }
 
 RemoteStatistics Engine::statistics() const {
@@ -137,7 +137,7 @@ void Engine::step() {
 // Out of memory, or libcurl gave up: whoever waits is told, and whoever comes.
 void Engine::die(const Error& error) noexcept {
   const std::lock_guard lock(mutex_);
-  dead_ = error;
+  dead_ = Failure{error.kind(), error.what()};
   const auto tell = [&](auto& jobs) {
     for (const JobPtr& job : jobs) {
       for (auto* transfer : {job->attempt.get(), job->hedge.get()}) {
@@ -145,7 +145,7 @@ void Engine::die(const Error& error) noexcept {
       }
       {
         const std::lock_guard batch_lock(job->batch.mutex);
-        job->batch.error = error;
+        job->batch.failure = dead_;
       }
       settle(job->batch);
     }
@@ -302,7 +302,7 @@ void Engine::fail(Job& job, const Error& error) {
   cancel_rest_of(owned->batch);
   {
     const std::lock_guard lock(owned->batch.mutex);
-    owned->batch.error = error;
+    owned->batch.failure = Failure{error.kind(), error.what()};
   }
   settle(owned->batch);
 }

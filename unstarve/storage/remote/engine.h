@@ -45,6 +45,12 @@ class Engine {
   [[nodiscard]] RemoteStatistics statistics() const;
 
  private:
+  // An Error on its way to another thread. Copies of one share their text, and ThreadSanitizer cannot see that libstdc++
+  // counts the owners atomically.
+  struct Failure {
+    ErrorKind kind;
+    std::string message;
+  };
   struct Batch;
   struct Job;
   using JobPtr = std::unique_ptr<Job>;
@@ -86,7 +92,7 @@ class Engine {
   mutable std::mutex mutex_;
   std::vector<JobPtr> submitted_;
   bool stopping_ = false;
-  std::optional<Error> dead_;  // why the thread ended before its time
+  std::optional<Failure> dead_;  // why the thread ended before its time
 
   std::atomic<std::uint64_t> requests_{0}, retries_{0}, hedges_{0}, hedges_won_{0}, connections_{0}, received_bytes_{0};
   std::thread thread_;
