@@ -154,7 +154,13 @@ class Probe:
                                         env=kept | {"HOME": "/nonexistent"} | (environment or {}),
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.lock = threading.Lock()
-        self.answer()
+        try:
+            self.answer()
+        except Failed:  # it has ended: no `with` block will
+            self.process.stdin.close()
+            self.process.wait(60)
+            self.process.stdout.close()
+            raise
 
     def answer(self):
         line = self.process.stdout.readline()
