@@ -10,6 +10,7 @@ IMAGENET = {"job": "imagenet-train", "batch": 256, "seed": 0}
 CIFAR = {"job": "cifar-train", "batch": 512, "seed": 0}
 RESNET18 = {"job": "train", "model": "resnet18", "classes": 1000, "image_size": 224, "batch": 32, "seed": 0}
 TFRECORD = {"job": "tfrecord-read", "batch": 256, "order": "sequential", "seed": 0}
+PARQUET = {"job": "parquet-read", "batch": 256, "order": "sequential", "seed": 0}
 CIFAR_NET = {"job": "train", "model": "cifar_net", "classes": 10, "image_size": 32, "batch": 512, "seed": 0}
 
 
@@ -19,7 +20,7 @@ class Comparison:
     job: dict
     peer: tuple
     ours: str = "loader"
-    data: str = ""  # "photographs", "cifar", "tfrecord" or none
+    data: str = ""  # "photographs", "cifar", "tfrecord", "parquet" or none
     peer_options: tuple = ()  # more (key, value) pairs for the peer's job
 
 
@@ -44,6 +45,7 @@ COMPARISONS = (
     Comparison("tfrecord-read/memcpy", TFRECORD, ("ours", "record-memcpy"), ours="records", data="tfrecord"),
     Comparison("random-over-sequential", TFRECORD | {"order": "random"}, ("ours", "records"), ours="records",
                data="tfrecord", peer_options=(("order", "sequential"),)),
+    Comparison("parquet-read/pyarrow", PARQUET, _python("pyarrow_scan"), ours="records", data="parquet"),
     Comparison("train-resnet18-224/eager", RESNET18, _python("eager"), ours="train"),
     Comparison("train-resnet18-224/compile", RESNET18, _python("eager"), ours="train",
                peer_options=(("compile", True),)),

@@ -144,6 +144,32 @@ def _masked_crc32c(data):
     return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
+def parquet(root, program):
+    """The photographs, twice, as `datasets` writes them by default: compressed by Snappy, a hundred rows to a row group.
+
+    Behind the folder's name stands a limit for our cache, so that it cannot hold what the scanner has to decode anew.
+    """
+    photos, what = photographs(root, program)
+    folder = Path(root) / (photos.name + "-parquet")
+    if not folder.exists():
+        import pyarrow
+        from pyarrow import parquet as file_format
+
+        from bench.peers.inputs import image_files
+
+        part = _fresh(folder)
+        rows = image_files(photos) * 2
+        image_type = pyarrow.struct([("bytes", pyarrow.binary()), ("path", pyarrow.string())])
+        for shard in range(8):
+            mine = rows[shard::8]
+            images = [{"bytes": Path(path).read_bytes(), "path": Path(path).name} for path, _ in mine]
+            table = pyarrow.table({"image": pyarrow.array(images, image_type),
+                                   "label": pyarrow.array([label for _, label in mine], pyarrow.int64())})
+            file_format.write_table(table, part / f"train-{shard:05d}-of-00008.parquet", row_group_size=100)
+        _finished(part, folder)
+    return f"{folder}#cache_mb=64", what + ", as Parquet, twice"
+
+
 def _records(root):
     """CIFAR's binary records of a class-per-folder tree, the classes mixed as in the original."""
     import numpy

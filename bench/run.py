@@ -75,7 +75,8 @@ class Bench:
     def folder(self, kind):
         if kind not in self.folders:
             say(f"preparing {kind}")
-            make = {"photographs": data.photographs, "cifar": data.cifar, "tfrecord": data.tfrecord}[kind]
+            make = {"photographs": data.photographs, "cifar": data.cifar, "tfrecord": data.tfrecord,
+                    "parquet": data.parquet}[kind]
             (self.options.build / "bench-data").mkdir(parents=True, exist_ok=True)
             self.folders[kind] = make(self.options.build / "bench-data", self.options.build / "unstarve")
         return self.folders[kind]
