@@ -7,6 +7,16 @@
 #include "unstarve/storage/open.h"
 
 namespace unstarve::cli {
+namespace {
+
+CacheWhat cache_what_from_string(const std::string& name) {
+  if (name == "nothing") return CacheWhat::kNothing;
+  if (name == "encoded") return CacheWhat::kEncoded;
+  if (name == "pixels") return CacheWhat::kPixels;
+  throw Error(ErrorKind::kArgument, "--cache: found \"" + name + "\", expected nothing, encoded or pixels");
+}
+
+}  // namespace
 
 Settings settings_from(const Arguments& arguments) {
   Settings settings;
@@ -28,6 +38,10 @@ Settings settings_from(const Arguments& arguments) {
   auto& execution = settings.pipeline.execution;
   execution.threads = static_cast<int>(arguments.integer("--threads", execution.threads, 1, 1024));
   execution.prefetch = static_cast<int>(arguments.integer("--prefetch", execution.prefetch, 0, 1024));
+  CacheSpec& cache = settings.pipeline.cache;
+  if (arguments.has("--cache")) cache.what = cache_what_from_string(arguments.text("--cache"));
+  cache.folder = arguments.text("--cache-folder", cache.folder);
+  cache.limit_mb = static_cast<std::uint64_t>(arguments.integer("--cache-mb", static_cast<long long>(cache.limit_mb), 1, 1LL << 40));
   return settings;
 }
 

@@ -23,12 +23,17 @@ inline Option device_option() {
   return {"--device", "NAME", "cpu", "cpu, cuda, cuda:N, or emulated:<accelerator>-<workload>", false, Completes::kDevice};
 }
 inline Option image_size_option() { return {"--image-size", "PX", "the data's own up to 40 px, else 224", "side of the training images"}; }
+inline Option cache_option() { return {"--cache", "WHAT", "nothing", "keep encoded records or pixels: encoded, pixels"}; }
+inline Option cache_folder_option() {
+  return {"--cache-folder", "DIR", "", "keep pixels in a file there, shared by processes; else in memory", false, Completes::kPath};
+}
+inline Option cache_limit_option() { return {"--cache-mb", "N", "1024", "bytes to keep, in units of 10^6"}; }
 inline Option config_option() {
   return {"--config", "FILE", "", "settings as unstarve tune writes them", false, Completes::kPath};
 }
 
 // Settings of --config with --model, --device, --split and DATA on top, or defaults made from the data; then --batch,
-// --threads and --prefetch. Throws Error.
+// --threads, --prefetch and what is to be cached. Throws Error.
 [[nodiscard]] Settings settings_from(const Arguments& arguments);
 
 // Prints text to standard output and checks that it went there (a full disk, a closed pipe). Throws Error(kIo).

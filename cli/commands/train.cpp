@@ -32,6 +32,9 @@ int run(const Arguments& arguments, const std::string&) {
   options.evaluate_every = arguments.number("--evaluate-every", options.minutes > 0 ? 0 : 1, 0, 1e7);
   options.out = arguments.text("--out");
   options.resume = arguments.text("--resume");
+  options.quarantine = arguments.text("--quarantine");
+  auto& errors = options.settings.pipeline.errors;
+  errors.rate = arguments.number("--error-rate", errors.rate, 1e-9, 1);
   TrainResult result;
   {
     ProgressBar bar;
@@ -64,6 +67,9 @@ Command train_command() {
            {"--prefetch", "N", "2", "batches made ahead"},
            {"--seed", "N", "0", "of weights, order and augmentation"},
            {"--on-error", "POLICY", "fail", "what a bad sample does: fail, skip or replace"},
+           {"--error-rate", "SHARE", "1", "fail when more of the samples than this are bad"},
+           {"--quarantine", "FILE", "", "list bad samples here, for pack --exclude", false, Completes::kPath},
+           cache_option(), cache_folder_option(), cache_limit_option(),
            {"--evaluate-every", "N", "1 epoch; only at the end with --minutes", "epochs between evaluations"},
            {"--out", "FILE", "", "checkpoint, written at each evaluation", false, Completes::kPath},
            {"--resume", "FILE", "", "go on from a checkpoint, or start from weights", false, Completes::kPath},

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/error.h"
 #include "unstarve/device/device.h"
+#include "unstarve/jobs/quarantine.h"
 #include "unstarve/pipeline/order.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/train/loader_source.h"
@@ -20,6 +22,7 @@ PipelineSpec validation_spec(const Settings& settings) {
   spec.operations = evaluation_operations(settings.train.image_size);
   spec.order.shuffle = false;
   spec.batch.drop_last = false;
+  spec.cache = {};  // of the training data
   spec.execution.prefetch = std::max(1, spec.execution.prefetch);
   return spec;
 }
@@ -84,7 +87,17 @@ TrainResult run_train(const TrainOptions& options, const Progress& progress, std
   TrainResult result;
   result.settings = settings;
   result.settings.pipeline.execution.threads = source.loader().threads();
-  result.history = run_training(*trainer, settings.train, source, plan, stop);
+  const auto list_bad = [&] {
+    constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
+    if (!options.quarantine.empty()) write_quarantine(options.quarantine, source.loader().bad_samples(kAll));
+  };
+  try {
+    result.history = run_training(*trainer, settings.train, source, plan, stop);
+  } catch (...) {
+    list_bad();
+    throw;
+  }
+  list_bad();
   result.epochs = static_cast<double>(result.history.steps) / static_cast<double>(per_epoch);
   result.parameters = trainer->parameters();
   result.macs = trainer->macs();

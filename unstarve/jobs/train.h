@@ -26,6 +26,7 @@ struct TrainOptions {
   double evaluate_every = 1;           // epochs; 0: only at the end
   std::filesystem::path out;           // checkpoint; "": none
   std::filesystem::path resume;        // checkpoint or weights to start from; "": fresh weights
+  std::filesystem::path quarantine;    // list of bad samples (quarantine.h), written also when the run fails; "": none
 };
 
 struct TrainResult {

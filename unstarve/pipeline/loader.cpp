@@ -26,7 +26,6 @@ constexpr std::size_t kMostPerClaim = 64;
 // 25 ns each) would show.
 constexpr std::int64_t kAlwaysTimedNs = 20'000;
 constexpr std::uint64_t kTimedEvery = 32;
-constexpr std::size_t kListedBadSamples = 1000;
 
 }  // namespace
 
@@ -254,11 +253,11 @@ Profile Loader::profile() const {
   return profile;
 }
 
-std::vector<BadSample> Loader::bad_samples() const {
+std::vector<BadSample> Loader::bad_samples(std::size_t most) const {
   std::lock_guard lock(state_->bad_mutex);
   std::vector<BadSample> list;
   for (const auto& [id, reason] : state_->bad) {
-    if (list.size() == kListedBadSamples) break;
+    if (list.size() == most) break;
     list.push_back({id, state_->plan.dataset->location(id), reason});
   }
   return list;

@@ -104,10 +104,10 @@ class Loader {
   [[nodiscard]] std::size_t memory_bytes() const;  // all slots
   [[nodiscard]] int threads() const;
   [[nodiscard]] const Plan& plan() const;
-  // Counted since construction. Stage "wait" is the consumer's time in next(). Bad samples by id, each once, at most
-  // 1,000 listed; under the fail policy the exception tells.
+  // Counted since construction. Stage "wait" is the consumer's time in next(). Bad samples by id, each once, the first
+  // `most` of them; under the fail policy the exception tells.
   [[nodiscard]] Profile profile() const;
-  [[nodiscard]] std::vector<BadSample> bad_samples() const;
+  [[nodiscard]] std::vector<BadSample> bad_samples(std::size_t most = 1000) const;
   [[nodiscard]] std::uint64_t bad_count() const;
 
  private:

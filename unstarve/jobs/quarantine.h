@@ -1,0 +1,20 @@
+#pragma once
+// The quarantine list: which records of a data set could not be used, for `pack --exclude` and for people.
+//
+// One JSON object a line: {"file": "shards/train-000.tar", "offset": 90112, "reason": "..."}; offset 0 for a file that is
+// one record.
+//
+// Threads: free functions. Failure: Error(kIo); a list that was there before stays when writing fails.
+
+#include <filesystem>
+#include <span>
+#include <string>
+
+#include "unstarve/pipeline/loader.h"
+
+namespace unstarve {
+
+[[nodiscard]] std::string quarantine_lines(std::span<const BadSample> bad);
+void write_quarantine(const std::filesystem::path& path, std::span<const BadSample> bad);
+
+}  // namespace unstarve
