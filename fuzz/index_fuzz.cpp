@@ -74,7 +74,8 @@ void mend_blobs(std::vector<std::uint8_t>& bytes, std::size_t at, std::span<cons
                 std::uint64_t count) {
   for (std::uint64_t id = 0; id < count && (id + 1) * kBlobEntryBytes <= section.size(); ++id) {
     const auto entry = section.subspan(id * kBlobEntryBytes, kBlobEntryBytes);
-    const auto blobs = section.subspan(std::min<std::uint64_t>(count, section.size() / kBlobEntryBytes) * kBlobEntryBytes);
+    const auto blobs =
+        section.subspan(std::min<std::uint64_t>(count, section.size() / kBlobEntryBytes) * kBlobEntryBytes);
     const std::uint64_t begin = load_little<std::uint64_t>(entry.data());
     const std::uint32_t length = load_little<std::uint32_t>(entry.data() + 8);
     if (begin > blobs.size() || length > blobs.size() - begin) continue;

@@ -57,16 +57,17 @@ void check_points(const std::shared_ptr<const ByteSource>& source, Compression c
   const auto put = [&](std::size_t at, std::uint32_t value) {
     for (std::size_t i = 0; i < 4; ++i, value >>= 8) points[at + i] = static_cast<char>(value);
   };
-  const std::uint64_t count =
-      points.size() < kHeader ? 0
-                              : std::min<std::uint64_t>(load_little<std::uint64_t>(view(points).data() + 8),
-                                                        (points.size() - kHeader) / kEntry);
+  const std::uint64_t count = points.size() < kHeader
+                                  ? 0
+                                  : std::min<std::uint64_t>(load_little<std::uint64_t>(view(points).data() + 8),
+                                                            (points.size() - kHeader) / kEntry);
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::size_t at = kHeader + i * kEntry;
     const auto windows = view(points).subspan(kHeader + count * kEntry);
     const std::uint64_t begin = load_little<std::uint64_t>(view(points).data() + at + 16);
     const std::uint32_t length = load_little<std::uint32_t>(view(points).data() + at + 24);
-    if (begin <= windows.size() && length <= windows.size() - begin) put(at + 32, crc32(windows.subspan(begin, length)));
+    if (begin <= windows.size() && length <= windows.size() - begin)
+      put(at + 32, crc32(windows.subspan(begin, length)));
     put(at + 36, crc32(view(points).subspan(at, 36)));
   }
   const auto output = open_inflated(source, compression, view(points));

@@ -19,7 +19,10 @@ namespace {
 class RecordsSide final : public Side {
  public:
   explicit RecordsSide(const Job& job)
-      : data_(open_dataset(job.at("data"))), threads_(job.at("cores")), order_(data_->size()), next_(static_cast<std::size_t>(threads_)) {
+      : data_(open_dataset(job.at("data"))),
+        threads_(job.at("cores")),
+        order_(data_->size()),
+        next_(static_cast<std::size_t>(threads_)) {
     std::iota(order_.begin(), order_.end(), 0);
     const std::string order = job.at("order");
     if (order == "random") {
@@ -33,7 +36,8 @@ class RecordsSide final : public Side {
   }
 
   Block run(double seconds) override {
-    return run_threads(threads_, seconds, [this](int thread) { return read_some(next_[static_cast<std::size_t>(thread)]); });
+    return run_threads(threads_, seconds,
+                       [this](int thread) { return read_some(next_[static_cast<std::size_t>(thread)]); });
   }
 
   nlohmann::json check(const std::optional<std::string>&) override {
@@ -84,7 +88,8 @@ class RecordMemcpySide final : public Side {
   }
 
   Block run(double seconds) override {
-    return run_threads(threads_, seconds, [this](int thread) { return copy_some(copies_[static_cast<std::size_t>(thread)]); });
+    return run_threads(threads_, seconds,
+                       [this](int thread) { return copy_some(copies_[static_cast<std::size_t>(thread)]); });
   }
 
   nlohmann::json check(const std::optional<std::string>&) override {

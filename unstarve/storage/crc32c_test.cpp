@@ -15,7 +15,7 @@ std::span<const std::uint8_t> as_bytes(std::string_view text) {
 
 TEST_CASE("CRC-32C has its published check values") {
   CHECK(crc32c({}) == 0);
-  CHECK(crc32c(as_bytes("123456789")) == 0xE3069283);  // the catalogue's check value for CRC-32/ISCSI
+  CHECK(crc32c(as_bytes("123456789")) == 0xE3069283);             // the catalogue's check value for CRC-32/ISCSI
   CHECK(crc32c(std::vector<std::uint8_t>(32, 0)) == 0x8A9136AA);  // RFC 3720, B.4
   CHECK(crc32c(std::vector<std::uint8_t>(32, 0xff)) == 0x62A8AB43);
   CHECK(crc32c_scalar(as_bytes("123456789")) == 0xE3069283);

@@ -24,13 +24,13 @@ inline constexpr std::size_t kHeadBytes = 4096;
 
 // What lies at the path that was given, looked at once for all formats.
 struct Source {
-  std::string text;               // as given: a path, a pattern, a URL, or "name:key=value,..."
-  std::string path;               // the same without "#key=value,..."
-  SourceOptions options{""};      // what stood behind '#'
-  bool exists = false;            // a local file or folder of that very name
+  std::string text;           // as given: a path, a pattern, a URL, or "name:key=value,..."
+  std::string path;           // the same without "#key=value,..."
+  SourceOptions options{""};  // what stood behind '#'
+  bool exists = false;        // a local file or folder of that very name
   bool folder = false;
-  FolderListing listing;          // of a folder, without hidden entries
-  std::vector<std::string> files; // what a file, pattern or URL names, in order; empty for a folder and for nothing
+  FolderListing listing;           // of a folder, without hidden entries
+  std::vector<std::string> files;  // what a file, pattern or URL names, in order; empty for a folder and for nothing
   // The first of `files` that is not empty: open, its first bytes as stored, and those after gzip or zlib were undone (equal to `head`
   // for other files, and then the compression is kNone).
   std::shared_ptr<const ByteSource> first;

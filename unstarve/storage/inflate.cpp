@@ -141,8 +141,9 @@ class InflatedBytes final : public ByteSource {
     std::unique_ptr<Inflater> cursor = take_cursor(offset);
     cursor->skip(offset - cursor->position());
     if (cursor->produce(out) < out.size()) {
-      throw Error(ErrorKind::kInput, "inflate " + name() + ": the stream ends at " + std::to_string(cursor->position()) +
-                                         " bytes of output, its index says " + std::to_string(size_));
+      throw Error(ErrorKind::kInput, "inflate " + name() + ": the stream ends at " +
+                                         std::to_string(cursor->position()) + " bytes of output, its index says " +
+                                         std::to_string(size_));
     }
     give_back(std::move(cursor));
   }
@@ -174,8 +175,10 @@ class InflatedBytes final : public ByteSource {
   InflatePlace place_of(std::uint64_t point) const {
     const auto entry = table_.subspan(point * kPointBytes, kPointBytes);
     if (crc32(entry.first(36)) != load_little<std::uint32_t>(entry.data() + 36)) damaged("is damaged");
-    InflatePlace place{load_little<std::uint64_t>(entry.data()), load_little<std::uint64_t>(entry.data() + 8),
-                       load_little<std::uint32_t>(entry.data() + 28), {}};
+    InflatePlace place{load_little<std::uint64_t>(entry.data()),
+                       load_little<std::uint64_t>(entry.data() + 8),
+                       load_little<std::uint32_t>(entry.data() + 28),
+                       {}};
     const std::uint64_t begin = load_little<std::uint64_t>(entry.data() + 16);
     const std::uint32_t length = load_little<std::uint32_t>(entry.data() + 24);
     if (begin > windows_.size() || length > windows_.size() - begin || length > kInflateWindow || place.bits > 7 ||

@@ -30,7 +30,8 @@ enum class Compression : std::uint8_t { kNone, kGzip, kZlib };
 [[nodiscard]] Compression detect_compression(std::span<const std::uint8_t> head) noexcept;
 
 // The first up to `limit` bytes of the output of a stream that begins with `head`; nothing when it is no such stream.
-[[nodiscard]] std::optional<std::vector<std::uint8_t>> inflate_head(std::span<const std::uint8_t> head, std::size_t limit);
+[[nodiscard]] std::optional<std::vector<std::uint8_t>> inflate_head(std::span<const std::uint8_t> head,
+                                                                    std::size_t limit);
 
 inline constexpr std::uint64_t kSeekPointSpacing = std::uint64_t{1} << 20;
 inline constexpr std::size_t kInflateWindow = std::size_t{32} << 10;

@@ -75,7 +75,8 @@ TEST_CASE("a compressed stream is read at random through its seek points") {
   Random random(12, 0, 0, 0);
   for (int i = 0; i < 60; ++i) {
     const std::size_t offset = random.below(static_cast<std::uint32_t>(text.size()));
-    const std::size_t length = std::min<std::size_t>(random.below(i % 10 == 0 ? 2'000'000 : 3000), text.size() - offset);
+    const std::size_t length =
+        std::min<std::size_t>(random.below(i % 10 == 0 ? 2'000'000 : 3000), text.size() - offset);
     CHECK((read(*stream.output, offset, length) == text.substr(offset, length)));
   }
   std::string in_turn;  // each read goes on where the last ended

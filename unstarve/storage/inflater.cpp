@@ -54,7 +54,8 @@ bool Inflater::refill() {
   if (stream_.avail_in > 0) return true;
   const std::uint64_t left = source_.size() - in_;
   const std::span<const std::uint8_t> mapped = source_.mapped();
-  const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(left, mapped.empty() ? kPieceBytes : kMappedPieceBytes));
+  const auto count =
+      static_cast<std::size_t>(std::min<std::uint64_t>(left, mapped.empty() ? kPieceBytes : kMappedPieceBytes));
   if (count == 0) return false;
   if (mapped.empty()) {
     piece_.resize(kPieceBytes);

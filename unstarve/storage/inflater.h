@@ -19,9 +19,9 @@ namespace unstarve {
 
 // A place where decoding can begin: the start of a deflate block.
 struct InflatePlace {
-  std::uint64_t out = 0;     // bytes of output before it
-  std::uint64_t in = 0;      // first byte of input that is not used up
-  std::uint32_t bits = 0;    // so many high bits of the byte before it belong to the block
+  std::uint64_t out = 0;             // bytes of output before it
+  std::uint64_t in = 0;              // first byte of input that is not used up
+  std::uint32_t bits = 0;            // so many high bits of the byte before it belong to the block
   std::vector<std::uint8_t> window;  // up to kInflateWindow bytes of output before it
 };
 
@@ -61,7 +61,7 @@ class Inflater {
   std::vector<std::uint8_t> waste_;  // where skipped output goes
   std::uint64_t in_ = 0;             // input handed to zlib so far
   std::uint64_t out_ = 0;
-  bool raw_ = false;                 // begun within a member: zlib sees no trailer
+  bool raw_ = false;  // begun within a member: zlib sees no trailer
   bool ended_ = false;
 };
 

@@ -17,9 +17,10 @@ constexpr int kRemoteThreads = 16;
 constexpr std::size_t kMostThreads = 256;
 
 int threads_for(const std::vector<Shard>& shards, const RecordFilesOptions& options) {
-  const int most = options.threads > 0          ? options.threads
-                   : is_url(shards.front().name) ? kRemoteThreads
-                                                 : std::min<int>(kLocalThreads, static_cast<int>(std::thread::hardware_concurrency()));
+  const int most = options.threads > 0 ? options.threads
+                   : is_url(shards.front().name)
+                       ? kRemoteThreads
+                       : std::min<int>(kLocalThreads, static_cast<int>(std::thread::hardware_concurrency()));
   return std::clamp<int>(most, 1, static_cast<int>(std::min<std::size_t>(shards.size(), kMostThreads)));
 }
 
@@ -72,7 +73,8 @@ void RecordFiles::open_shards(std::vector<Shard> shards, const RecordFilesOption
       auto open = std::make_unique<OpenShard>(OpenShard{stored, std::move(index), stored, {}, {}, std::move(note)});
       const Compression compression = open->index.summary().compression;
       if (compression != Compression::kNone) {
-        open->bytes = open_inflated(stored, compression, open->index.view().unchecked_part("points").value_or(std::span<const std::uint8_t>()));
+        open->bytes = open_inflated(
+            stored, compression, open->index.view().unchecked_part("points").value_or(std::span<const std::uint8_t>()));
       }
       open->mapped = open->bytes->mapped();
       shards_[i] = std::move(open);
@@ -88,9 +90,9 @@ void RecordFiles::refuse_empty() const {
   for (const auto& shard : shards_) damaged += shard->index.summary().damaged;
   if (damaged < size()) return;
   const auto first = std::upper_bound(begins_.begin(), begins_.end(), 0) - begins_.begin() - 1;
-  throw Error(ErrorKind::kInput, "open " + format_->name() + " " + shown + ": none of its " + std::to_string(size()) +
-                                     " records can be read; the first: " +
-                                     shards_[static_cast<std::size_t>(first)]->index.reason(0));
+  throw Error(ErrorKind::kInput,
+              "open " + format_->name() + " " + shown + ": none of its " + std::to_string(size()) +
+                  " records can be read; the first: " + shards_[static_cast<std::size_t>(first)]->index.reason(0));
 }
 
 // One numbering for all shards: the numbers the records have, or the sorted names.
@@ -172,8 +174,10 @@ void RecordFiles::fill(const Place& place, std::uint64_t id, std::span<const std
   if (!labelled_) return;
   std::int64_t label = place.entry.label;
   if (label >= 0 && !place.shard->class_of_name.empty()) {
-    if (label >= static_cast<std::int64_t>(place.shard->class_of_name.size())) label = -1;
-    else label = place.shard->class_of_name[static_cast<std::size_t>(label)];
+    if (label >= static_cast<std::int64_t>(place.shard->class_of_name.size()))
+      label = -1;
+    else
+      label = place.shard->class_of_name[static_cast<std::size_t>(label)];
   }
   if (label < 0) throw Error(ErrorKind::kInput, "read " + location(id) + ": the record has no label, others have");
   record.values[1] = {};

@@ -41,7 +41,8 @@ class LineFormat final : public RecordFormat {
         throw Error(ErrorKind::kInput, "stop");
       } else {
         const bool number = label.find_first_not_of("0123456789") == std::string::npos;
-        sink.add({begin, line.size(), number ? std::stoll(label) : -1, number ? "" : std::string_view(label), line, {}});
+        sink.add(
+            {begin, line.size(), number ? std::stoll(label) : -1, number ? "" : std::string_view(label), line, {}});
       }
     }
   }
@@ -218,7 +219,9 @@ TEST_CASE("classes given by name are numbered alike in all shards") {
   CHECK(label_of(*data, 2) == 1);
   CHECK(label_of(*data, 3) == 2);
   folder.write("c", "3 x\n");
-  CHECK_THAT(error_of([&] { (void)open({folder.str("a"), folder.str("c")}, std::make_shared<LineFormat>()); }),
+  CHECK_THAT(error_of([&] {
+               (void)open({folder.str("a"), folder.str("c")}, std::make_shared<LineFormat>());
+             }),
              Catch::Contains("classes are numbers in " + folder.str("c") + " and names in " + folder.str("a")));
 }
 
@@ -250,8 +253,9 @@ TEST_CASE("an index that leads outside of its shard is an error, not a read beyo
     const auto part = whole.part(name);
     parts.push_back({name, std::string(part->begin(), part->end())});
   }
-  for (const IndexRecord& bad : {IndexRecord{6, 3, 0, 0, 0, 0}, IndexRecord{9, 0, 0, 0, 0, 0},
-                                 IndexRecord{~std::uint64_t{0}, 2, 0, 0, 0, 0}, IndexRecord{1, ~std::uint64_t{0}, 0, 0, 0, 0}}) {
+  for (const IndexRecord& bad :
+       {IndexRecord{6, 3, 0, 0, 0, 0}, IndexRecord{9, 0, 0, 0, 0, 0}, IndexRecord{~std::uint64_t{0}, 2, 0, 0, 0, 0},
+        IndexRecord{1, ~std::uint64_t{0}, 0, 0, 0, 0}}) {
     write_index(folder.path() / "a.unstarve-index", whole.fingerprint(), std::vector{bad}, {}, parts);
     const auto data = open({folder.str("a")}, std::make_shared<LineFormat>());
     CHECK(data->size() == 1);

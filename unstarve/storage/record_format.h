@@ -27,9 +27,9 @@ inline constexpr std::int64_t kMaxClasses = std::int64_t{1} << 20;
 struct ScannedRecord {
   std::uint64_t offset = 0;
   std::uint64_t length = 0;
-  std::int64_t label = -1;      // class number; -1 for none, or where only the name is known
-  std::string_view label_name;  // class name; empty for none
-  std::string_view member;      // name of the record, for messages and keys; empty where records have none
+  std::int64_t label = -1;                // class number; -1 for none, or where only the name is known
+  std::string_view label_name;            // class name; empty for none
+  std::string_view member;                // name of the record, for messages and keys; empty where records have none
   std::span<const std::uint8_t> encoded;  // the encoded image, if it is at hand: its header tells the size
 };
 

@@ -62,7 +62,8 @@ std::vector<fs::path> places(const ByteSource& shard, const RecordFormat& format
   if (const std::optional<fs::path> cache = cache_folder()) {
     // The digest tells shards apart, the end of the name is for people.
     const std::string name = whole.substr(whole.find_last_of('/') + 1);
-    found.push_back(*cache / index_path(digest(whole) + "-" + name.substr(name.size() - std::min<std::size_t>(name.size(), 100)) + variant));
+    found.push_back(*cache / index_path(digest(whole) + "-" +
+                                        name.substr(name.size() - std::min<std::size_t>(name.size(), 100)) + variant));
   }
   return found;
 }
@@ -113,7 +114,8 @@ ShardSummary read_summary(const IndexView& view) {
 
 Compression compression_of(const ByteSource& shard, const RecordFormat& format) {
   std::array<std::uint8_t, 4096> head;
-  const auto front = std::span(head).first(static_cast<std::size_t>(std::min<std::uint64_t>(head.size(), shard.size())));
+  const auto front =
+      std::span(head).first(static_cast<std::size_t>(std::min<std::uint64_t>(head.size(), shard.size())));
   shard.read(0, front);
   if (format.begins_plain(front) || !inflate_head(front, kProbeBytes)) return Compression::kNone;
   return detect_compression(front);

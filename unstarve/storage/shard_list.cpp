@@ -20,8 +20,8 @@ constexpr std::string_view kIndexSuffix = ".unstarve-index";
 constexpr std::string_view kWildcards = "*?[";
 
 [[noreturn]] void too_many(const std::string& text) {
-  throw Error(ErrorKind::kArgument, "list " + text + ": its braces stand for more than " + std::to_string(kMaxShards) +
-                                        " files");
+  throw Error(ErrorKind::kArgument,
+              "list " + text + ": its braces stand for more than " + std::to_string(kMaxShards) + " files");
 }
 
 std::optional<std::uint64_t> whole_number(std::string_view digits) {
@@ -101,8 +101,7 @@ std::vector<std::string> expand_glob(const std::string& pattern, const std::stri
 }  // namespace
 
 bool is_pattern(const std::string& text) noexcept {
-  return text.find('{') != std::string::npos ||
-         (!is_url(text) && text.find_first_of(kWildcards) != std::string::npos);
+  return text.find('{') != std::string::npos || (!is_url(text) && text.find_first_of(kWildcards) != std::string::npos);
 }
 
 std::vector<std::string> expand_braces(const std::string& text) {
@@ -110,7 +109,8 @@ std::vector<std::string> expand_braces(const std::string& text) {
   std::size_t at = 0;
   for (std::size_t open = text.find('{'); open != std::string::npos; open = text.find('{', at)) {
     const std::size_t close = matching_brace(text, open);
-    const std::vector<std::string> parts = alternatives(std::string_view(text).substr(open + 1, close - open - 1), text);
+    const std::vector<std::string> parts =
+        alternatives(std::string_view(text).substr(open + 1, close - open - 1), text);
     if (parts.size() * done.size() > kMaxShards) too_many(text);
     std::vector<std::string> longer;
     for (const std::string& begun : done) {

@@ -65,7 +65,8 @@ class WireReader {
   }
 
   [[noreturn]] void damaged(const std::string& what) const {
-    throw Error(ErrorKind::kInput, "no valid tf.train.Example: " + what + " (at byte " + std::to_string(at_ - whole_) + ")");
+    throw Error(ErrorKind::kInput,
+                "no valid tf.train.Example: " + what + " (at byte " + std::to_string(at_ - whole_) + ")");
   }
 
   const std::uint8_t* at_;
@@ -145,9 +146,8 @@ std::optional<std::int64_t> Feature::integer() const {
 
 std::string feature_names(std::span<const std::uint8_t> example) {
   std::string names;
-  for_each_entry(example, [&](std::string_view key, std::span<const std::uint8_t>) {
-    names += std::string(key) + " ";
-  });
+  for_each_entry(example,
+                 [&](std::string_view key, std::span<const std::uint8_t>) { names += std::string(key) + " "; });
   return names;
 }
 

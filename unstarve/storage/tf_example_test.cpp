@@ -41,11 +41,13 @@ TEST_CASE("features are found by name") {
 }
 
 TEST_CASE("integers are read packed and one by one, and lists may be empty") {
-  const std::string one_by_one = example(entry("n", field(3, varint(1 << 3) + varint(300) + varint(1 << 3) + varint(7))));
+  const std::string one_by_one =
+      example(entry("n", field(3, varint(1 << 3) + varint(300) + varint(1 << 3) + varint(7))));
   CHECK(find(one_by_one, "n").integer() == 300);
   const std::string packed = example(entry("n", field(3, field(1, varint(300) + varint(7)))));
   CHECK(find(packed, "n").integer() == 300);
-  const std::string empty = example(entry("n", field(3, "")) + entry("m", field(3, field(1, ""))) + entry("b", field(1, "")));
+  const std::string empty =
+      example(entry("n", field(3, "")) + entry("m", field(3, field(1, ""))) + entry("b", field(1, "")));
   CHECK_FALSE(find(empty, "n").integer().has_value());
   CHECK_FALSE(find(empty, "m").integer().has_value());
   CHECK_FALSE(find(empty, "b").bytes().has_value());

@@ -86,7 +86,8 @@ class TfRecordFormat final : public RecordFormat {
     for (std::uint64_t offset = 0;;) {
       const auto header = bytes.at(offset, kHeaderBytes);
       if (header.empty()) return;
-      const std::optional<std::uint64_t> length = header.size() < kHeaderBytes ? std::nullopt : length_at(header.data());
+      const std::optional<std::uint64_t> length =
+          header.size() < kHeaderBytes ? std::nullopt : length_at(header.data());
       if (!length) {
         const bool cut = header.size() < kHeaderBytes;
         const std::uint64_t next = cut ? offset + header.size() : next_beginning(bytes, offset + 1);
@@ -143,18 +144,21 @@ class TfRecordFormat final : public RecordFormat {
   }
 
   // The first that is there. `features` are those of image_names_.
-  std::span<const std::uint8_t> image_in(std::span<const Feature> features, std::span<const std::uint8_t> example) const {
+  std::span<const std::uint8_t> image_in(std::span<const Feature> features,
+                                         std::span<const std::uint8_t> example) const {
     for (std::size_t i = 0; i < features.size(); ++i) {
       if (!features[i].present()) continue;
       const auto bytes = features[i].bytes();
       if (bytes && !bytes->empty()) return *bytes;
-      throw Error(ErrorKind::kInput, "feature " + std::string(image_names_[i]) + " has no bytes, expected an encoded image");
+      throw Error(ErrorKind::kInput,
+                  "feature " + std::string(image_names_[i]) + " has no bytes, expected an encoded image");
     }
     throw Error(ErrorKind::kInput, "no feature " + join(image_names_) + " for the image; the record has " +
                                        feature_names(example) + "(choose one by #image=NAME)");
   }
 
-  void take_label(std::span<const Feature> features, std::span<const std::uint8_t> example, ScannedRecord& scanned) const {
+  void take_label(std::span<const Feature> features, std::span<const std::uint8_t> example,
+                  ScannedRecord& scanned) const {
     const auto present = [](const Feature& feature) { return feature.present(); };
     const auto found = std::find_if(features.begin(), features.end(), present);
     if (found == features.end()) {

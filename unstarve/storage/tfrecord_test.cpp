@@ -31,8 +31,7 @@ std::string records(std::uint64_t first, std::uint64_t end) {
 }
 
 // A data set of these bytes, without a file and without an index that is kept.
-std::shared_ptr<const RecordFiles> open_memory(const std::string& bytes,
-                                               Access access = Access::kMapped,
+std::shared_ptr<const RecordFiles> open_memory(const std::string& bytes, Access access = Access::kMapped,
                                                const TfRecordFields& fields = {}) {
   auto source = std::make_shared<MemoryBytes>(bytes, access);
   return std::make_shared<RecordFiles>(std::vector<Shard>{{"memory", source}}, make_tfrecord_format(fields),
@@ -68,20 +67,20 @@ void overwrite(const fs::path& file, std::uint64_t offset, char flip) {
 
 TEST_CASE("plain TFRecord passes the conformance suite") {
   TemporaryFolder folder;
-  const DatasetUnderTest test{
-      [&](std::uint64_t samples) {
-        const std::uint64_t first = samples / 3;
-        folder.write("a.tfrecord", records(0, first));
-        folder.write("b.tfrecord", "");
-        folder.write("c.tfrecord", records(first, samples));
-        return open_dataset(folder.str("*.tfrecord"));
-      },
-      [&](std::uint64_t id) {
-        // In the middle of its data; the id lies in the third shard of make(23).
-        const std::uint64_t offset = records(7, id).size() + record_of(id).size() / 2;
-        overwrite(folder.path() / "c.tfrecord", offset, 4);
-        return "c.tfrecord record " + std::to_string(id - 7) + " at offset " + std::to_string(records(7, id).size());
-      }};
+  const DatasetUnderTest test{[&](std::uint64_t samples) {
+                                const std::uint64_t first = samples / 3;
+                                folder.write("a.tfrecord", records(0, first));
+                                folder.write("b.tfrecord", "");
+                                folder.write("c.tfrecord", records(first, samples));
+                                return open_dataset(folder.str("*.tfrecord"));
+                              },
+                              [&](std::uint64_t id) {
+                                // In the middle of its data; the id lies in the third shard of make(23).
+                                const std::uint64_t offset = records(7, id).size() + record_of(id).size() / 2;
+                                overwrite(folder.path() / "c.tfrecord", offset, 4);
+                                return "c.tfrecord record " + std::to_string(id - 7) + " at offset " +
+                                       std::to_string(records(7, id).size());
+                              }};
   check_dataset(test);
 }
 
@@ -97,8 +96,7 @@ TEST_CASE("compressed TFRecord passes the conformance suite") {
 }
 
 TEST_CASE("TFRecord that is not mapped passes the conformance suite") {
-  check_dataset({[](std::uint64_t samples) { return open_memory(records(0, samples), Access::kRanges); },
-                 {}});
+  check_dataset({[](std::uint64_t samples) { return open_memory(records(0, samples), Access::kRanges); }, {}});
 }
 
 TEST_CASE("files that TensorFlow wrote read back equal") {
@@ -144,7 +142,8 @@ TEST_CASE("a damaged TFRecord costs that record only") {
     REQUIRE(data->size() == 6);
     for (const std::uint64_t id : {0, 1, 3, 4, 5}) CHECK(text_of(*data, id) == image_of(id));
     const std::string message = error_of([&] { (void)text_of(*data, 2); });
-    CHECK_THAT(message, Catch::Contains("memory record 2 at offset " + std::to_string(begin) + ": the checksum of its"));
+    CHECK_THAT(message,
+               Catch::Contains("memory record 2 at offset " + std::to_string(begin) + ": the checksum of its"));
   }
 }
 
@@ -189,9 +188,12 @@ void check_cut(const std::string& whole, const std::function<std::string(const s
 }
 
 TEST_CASE("TFRecord cut at any byte gives its whole records and an error") {
-  check_cut(records(0, 4), [](const std::string& bytes) { return bytes; }, 1);
-  check_cut(records(0, 40), [](const std::string& bytes) { return deflated(bytes, 31); }, 1);
-  check_cut(records(0, 40), [](const std::string& bytes) { return deflated(bytes, 15); }, 3);
+  check_cut(
+      records(0, 4), [](const std::string& bytes) { return bytes; }, 1);
+  check_cut(
+      records(0, 40), [](const std::string& bytes) { return deflated(bytes, 31); }, 1);
+  check_cut(
+      records(0, 40), [](const std::string& bytes) { return deflated(bytes, 15); }, 3);
   const std::string whole = records(0, 4);
   const auto data = open_memory(whole.substr(0, whole.size() - 1));
   CHECK(data->size() == 4);
@@ -216,9 +218,9 @@ TEST_CASE("lengths that lie in TFRecord are errors and take no memory") {
 }
 
 TEST_CASE("fields of the Example are chosen by name") {
-  const std::string bytes = tfrecord(example(bytes_feature("image", "first") + bytes_feature("photo", "second") +
-                                             integer_feature("label", 3) + integer_feature("y", 1) +
-                                             bytes_feature("text", "newt")));
+  const std::string bytes =
+      tfrecord(example(bytes_feature("image", "first") + bytes_feature("photo", "second") +
+                       integer_feature("label", 3) + integer_feature("y", 1) + bytes_feature("text", "newt")));
   const auto plain = open_memory(bytes);
   CHECK(text_of(*plain, 0) == "first");
   CHECK(plain->classes() == std::vector<std::string>{"0", "1", "2", "3"});
@@ -226,11 +228,17 @@ TEST_CASE("fields of the Example are chosen by name") {
   CHECK(text_of(*chosen, 0) == "second");
   CHECK(chosen->classes() == std::vector<std::string>{"0", "newt"});
   const auto access = Access::kMapped;
-  CHECK_THAT(error_of([&] { (void)open_memory(bytes, access, {"pixels", "", ""}); }),
+  CHECK_THAT(error_of([&] {
+               (void)open_memory(bytes, access, {"pixels", "", ""});
+             }),
              Catch::Contains("no feature pixels for the image; the record has image photo label y text (choose one"));
-  CHECK_THAT(error_of([&] { (void)open_memory(bytes, access, {"", "z", ""}); }),
+  CHECK_THAT(error_of([&] {
+               (void)open_memory(bytes, access, {"", "z", ""});
+             }),
              Catch::Contains("no feature z for the label"));
-  CHECK_THAT(error_of([&] { (void)open_memory(bytes, access, {"label", "", ""}); }),
+  CHECK_THAT(error_of([&] {
+               (void)open_memory(bytes, access, {"label", "", ""});
+             }),
              Catch::Contains("feature label has no bytes"));
 }
 
@@ -247,10 +255,9 @@ TEST_CASE("records without a label, with one out of range and with none of an im
   CHECK_THAT(error_of([&] { (void)text_of(*some, 2); }), Catch::Contains("is no class number"));
   CHECK_THAT(error_of([&] { (void)text_of(*some, 3); }), Catch::Contains("label 1099511627776 is no class number"));
   CHECK_THAT(error_of([&] { (void)text_of(*some, 4); }), Catch::Contains("no feature image/encoded, image, image_raw"));
-  CHECK_THAT(error_of([&] {
-               (void)open_memory(with(integer_feature("label", 0)) + with(bytes_feature("label", "cat")));
-             }),
-             Catch::Contains("some records have a class number and others only a name ('cat')"));
+  CHECK_THAT(
+      error_of([&] { (void)open_memory(with(integer_feature("label", 0)) + with(bytes_feature("label", "cat"))); }),
+      Catch::Contains("some records have a class number and others only a name ('cat')"));
 }
 
 TEST_CASE("TFRecord is told from its content and its name") {
@@ -262,13 +269,15 @@ TEST_CASE("TFRecord is told from its content and its name") {
   folder.write("bad.tfrecord", "xxxxxxxxxxxx" + records(0, 3));
   CHECK(open_dataset(folder.str("bad.tfrecord"))->size() == 4);
   folder.write("other.gz", deflated("not a record at all", 31));
-  CHECK_THAT(error_of([&] { (void)open_dataset(folder.str("other.gz")); }), Catch::Contains("a file of no known format"));
+  CHECK_THAT(error_of([&] { (void)open_dataset(folder.str("other.gz")); }),
+             Catch::Contains("a file of no known format"));
   CHECK_THAT(error_of([&] { (void)open_dataset(folder.str("data.bin.x#imag=a")); }, ErrorKind::kArgument),
              Catch::Contains("unknown option 'imag', known are image, label, name"));
   for (const char* name : {"a.tfrecord", "a.tfrecords", "a.tfrec", "train-00001-of-00128", "a.tfrecord-0-of-1.gz"}) {
     CHECK(is_tfrecord_name(name));
   }
-  for (const char* name : {"a.tfrecord.idx", "a.tfrecord.unstarve-index", "a-of-b", "00-of-10", "a-0-of-1.parquet", ""}) {
+  for (const char* name :
+       {"a.tfrecord.idx", "a.tfrecord.unstarve-index", "a-of-b", "00-of-10", "a-0-of-1.parquet", ""}) {
     CHECK_FALSE(is_tfrecord_name(name));
   }
 }
