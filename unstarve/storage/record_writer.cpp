@@ -3,6 +3,7 @@
 #include <array>
 
 #include "unstarve/core/error.h"
+#include "unstarve/storage/parquet/parquet_writer.h"
 #include "unstarve/storage/recordio_writer.h"
 #include "unstarve/storage/tfrecord_writer.h"
 #include "unstarve/storage/webdataset_writer.h"
@@ -10,16 +11,10 @@
 namespace unstarve {
 namespace {
 
-std::unique_ptr<RecordWriter> no_parquet(ByteSink&, const std::vector<std::string>&) {
-  throw Error(ErrorKind::kMissing,
-              "pack: this build writes no Parquet; it needs Arrow C++: install the pyarrow wheel (pip install pyarrow) "
-              "and configure again");
-}
-
 constexpr std::array<WriterFormat, 4> kFormats = {{
     {"tfrecord", ".tfrecord", "", make_tfrecord_writer},
     {"webdataset", ".tar", "", make_webdataset_writer},
-    {"parquet", ".parquet", "", no_parquet},
+    {"parquet", ".parquet", "", make_parquet_writer},
     {"recordio", ".rec", ".idx", make_recordio_writer},
 }};
 

@@ -1,0 +1,69 @@
+"""Shards that `unstarve pack --format parquet` writes, read by pyarrow: the files, their bytes, labels and metadata."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+parquet = pytest.importorskip("pyarrow.parquet")
+
+
+def run(*arguments, cwd):
+    return subprocess.run([os.environ["UNSTARVE"], *arguments], cwd=cwd, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("parquet")
+    assert run("synth", "src", "--classes", "3", "--images", "40", "--size", "48", "--seed", "1", cwd=folder).returncode == 0
+    done = run("pack", "src", "packed", "--format", "parquet", "--shard-mb", "0.02", cwd=folder)
+    if done.returncode == 4:
+        pytest.skip(done.stderr.strip())
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_pyarrow_reads_what_was_packed(packed):
+    rows = []
+    shards = sorted((packed / "packed").glob("*.parquet"))
+    assert len(shards) > 1
+    for shard in shards:
+        rows += parquet.ParquetFile(shard, page_checksum_verification=True).read().to_pylist()
+    sources = sorted((packed / "src").rglob("*.jpg"))
+    classes = sorted(entry.name for entry in (packed / "src").iterdir() if entry.is_dir())
+    assert len(rows) == len(sources) == 40
+    by_name = {path.relative_to(packed / "src").as_posix(): path for path in sources}
+    for row in rows:
+        name = Path(row["image"]["path"])
+        path = next(path for relative, path in by_name.items() if Path(relative).with_suffix("") == name.with_suffix(""))
+        assert row["image"]["bytes"] == path.read_bytes()
+        assert classes[row["label"]] == path.parent.name
+
+
+def test_the_schema_is_the_one_that_hugging_face_datasets_writes(packed):
+    schema = parquet.read_schema(next((packed / "packed").glob("*.parquet")))
+    assert str(schema.field("image").type) == "struct<bytes: binary, path: string>"
+    assert str(schema.field("label").type) == "int64"
+    features = json.loads(schema.metadata[b"huggingface"])["info"]["features"]
+    assert features["image"] == {"_type": "Image"}
+    assert features["label"]["_type"] == "ClassLabel"
+    assert len(features["label"]["names"]) == 3
+
+
+def test_what_pyarrow_rewrites_reads_the_same(packed, tmp_path):
+    """Compressed, with dictionaries and other row groups: the same records by our reader."""
+    tables = [parquet.read_table(shard) for shard in sorted((packed / "packed").glob("*.parquet"))]
+    import pyarrow
+
+    parquet.write_table(pyarrow.concat_tables(tables), tmp_path / "all.parquet", compression="zstd", row_group_size=7)
+    seen = []
+    for source in (str(packed / "packed" / "*.parquet"), str(tmp_path / "all.parquet")):
+        done = run("inspect", source, "--json", cwd=packed)
+        assert done.returncode == 0, done.stderr
+        told = json.loads(done.stdout)
+        seen.append({key: told[key] for key in ("format", "samples", "classes", "corrupt")})
+    assert seen[0] == seen[1]
+    assert seen[0]["samples"] == 40
+    assert seen[0]["corrupt"] == []
