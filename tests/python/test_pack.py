@@ -1,0 +1,200 @@
+"""Packing against the world: killed at any moment, a full disk, and the formats' own libraries."""
+
+import filecmp
+import io
+import json
+import os
+import random
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tarfile
+import time
+from pathlib import Path
+
+import pytest
+
+OPTIONS = ["--resize", 40, "--shard-mb", 0.05, "--split", "train=0.8,val=0.2", "--seed", 4]
+KILLS = 30
+
+
+def command(*arguments):
+    return [os.environ["UNSTARVE"], *map(str, arguments)]
+
+
+def unstarve(*arguments, code=0):
+    done = subprocess.run(command(*arguments), capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
+    return done
+
+
+def same_files(one, other):
+    names = sorted(path.name for path in one.iterdir())
+    assert names == sorted(path.name for path in other.iterdir())
+    assert filecmp.cmpfiles(one, other, names, shallow=False)[0] == names
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pack") / "src"
+    unstarve("synth", folder, "--classes", 3, "--images", 400, "--size", 96)
+    return folder
+
+
+def originals(source):
+    """Label and bytes of every file, in the order of the data set."""
+    classes = sorted(path for path in source.iterdir() if path.is_dir())
+    return [(label, path.read_bytes()) for label, folder in enumerate(classes) for path in sorted(folder.iterdir())]
+
+
+@pytest.mark.parametrize("format", ["webdataset", "recordio"])
+def test_killed_at_any_moment_it_goes_on_and_ends_the_same(source, tmp_path, format):
+    options = ["--format", format, "--threads", 2, *OPTIONS]
+    start = time.monotonic()
+    unstarve("pack", source, tmp_path / "whole", *options)
+    length = time.monotonic() - start
+    draw = random.Random(format)
+    killed = tmp_path / "killed"
+    interrupted = rounds = 0
+    for _ in range(KILLS):
+        process = subprocess.Popen(command("pack", source, killed, *options), stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.PIPE, text=True)
+        try:
+            process.wait(draw.uniform(0, 0.8 * length))
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        with process.stderr:
+            assert process.returncode in (0, -signal.SIGKILL), process.stderr.read()
+        interrupted += process.returncode != 0
+        # Whatever has a final name is whole: it is what the uninterrupted run made.
+        if killed.exists():
+            for path in killed.iterdir():
+                if path.name != ".unstarve-pack":
+                    assert path.read_bytes() == (tmp_path / "whole" / path.name).read_bytes(), path.name
+        if process.returncode == 0:
+            same_files(tmp_path / "whole", killed)
+            shutil.rmtree(killed)
+            rounds += 1
+    assert interrupted >= KILLS // 3
+    unstarve("pack", source, killed, *options)
+    same_files(tmp_path / "whole", killed)
+    unstarve("verify", killed)
+
+
+def test_a_full_disk_is_one_clear_error_and_leaves_nothing_half_written(source, tmp_path):
+    script = ('mount -t tmpfs -o size=300k tmpfs "$1" && cd "$1" && "$2" pack "$3" dst --format tfrecord --shard-mb 0.1; '
+              'echo "code $?"; ls -A dst; "$2" verify dst; for f in dst/*.tfrecord; do cp "$f" "$4/"; done')
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "out").mkdir()
+    done = subprocess.run(["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh", tmp_path / "disk",
+                           os.environ["UNSTARVE"], source, tmp_path / "out"], capture_output=True, text=True, check=False)
+    if "code" not in done.stdout:
+        pytest.skip("no small file system can be mounted here: " + done.stderr.strip())
+    assert "code 3" in done.stdout
+    assert "No space left on device" in done.stderr
+    assert "manifest.json" not in done.stdout
+    assert "not packed to its end" in done.stderr
+    whole = tmp_path / "whole"
+    unstarve("pack", source, whole, "--format", "tfrecord", "--shard-mb", 0.1)
+    finished = list((tmp_path / "out").iterdir())
+    assert finished
+    for path in finished:
+        assert path.read_bytes() == (whole / path.name).read_bytes()
+
+
+def test_a_read_only_folder_is_refused(source, tmp_path):
+    if os.geteuid() == 0:
+        target = Path("/proc/unstarve-pack")  # root may write anywhere else
+    else:
+        (tmp_path / "fixed").mkdir(mode=0o555)
+        target = tmp_path / "fixed" / "dst"
+    done = unstarve("pack", source, target, "--format", "tfrecord", code=3)
+    assert str(target) in done.stderr
+
+
+def test_two_runs_at_once_do_not_spoil_each_other(source, tmp_path):
+    options = ["--format", "webdataset", "--threads", 1, *OPTIONS]
+    unstarve("pack", source, tmp_path / "whole", *options)
+    for _ in range(5):
+        runs = [subprocess.Popen(command("pack", source, tmp_path / "both", *options, "--part", f"{part}/2"),
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for part in (1, 2)]
+        for run in runs:
+            _, errors = run.communicate()
+            assert run.returncode == 0, errors
+        same_files(tmp_path / "whole", tmp_path / "both")
+        shutil.rmtree(tmp_path / "both")
+
+
+def test_tar_shards_are_read_by_tarfile_and_hold_the_files(source, tmp_path):
+    unstarve("pack", source, tmp_path / "dst", "--format", "webdataset", "--shard-mb", 0.2)
+    packed = []
+    for shard in sorted((tmp_path / "dst").glob("*.tar")):
+        with tarfile.open(shard) as archive:
+            members = archive.getmembers()
+            assert [member.name.rsplit(".", 1)[1] for member in members] == ["jpg", "cls"] * (len(members) // 2)
+            bodies = [archive.extractfile(member).read() for member in members]
+            packed += zip(map(int, bodies[1::2]), bodies[0::2], strict=True)
+            assert all((member.mtime, member.uid, member.mode) == (0, 0, 0o644) for member in members)
+    assert packed == originals(source)
+
+
+def test_recordio_is_what_mxnet_lays_out(source, tmp_path):
+    """mxnet.recordio.MXIndexedRecordIO's reading, written out: mxnet itself does not install on this Python."""
+    unstarve("pack", source, tmp_path / "dst", "--format", "recordio", "--shard-mb", 0.2)
+    packed = []
+    for shard in sorted((tmp_path / "dst").glob("*.rec")):
+        data = shard.read_bytes()
+        for number, line in enumerate(shard.with_suffix(".idx").read_text().splitlines()):
+            key, offset = map(int, line.split("\t"))
+            assert key == len(packed)
+            magic, word = struct.unpack_from("<II", data, offset)
+            assert (magic, word >> 29) == (0xCED7230A, 0)
+            record = data[offset + 8 : offset + 8 + word]
+            flag, label, id1, id2 = struct.unpack_from("<IfQQ", record)
+            assert (flag, id1, id2) == (0, key, 0)
+            packed.append((int(label), record[24:]))
+        assert number > 0
+    assert packed == originals(source)
+
+
+def test_webdatasets_own_reader_finds_the_samples(source, tmp_path):
+    wds = pytest.importorskip("webdataset", reason="the package webdataset is not installed")
+    unstarve("pack", source, tmp_path / "dst", "--format", "webdataset", "--shard-mb", 0.2)
+    shards = sorted(map(str, (tmp_path / "dst").glob("*.tar")))
+    packed = [(int(sample["cls"]), sample["jpg"]) for sample in wds.WebDataset(shards, shardshuffle=False)]
+    assert packed == originals(source)
+
+
+def test_tensorflow_parses_every_record(source, tmp_path):
+    tf = pytest.importorskip("tensorflow", reason="tensorflow is not installed")
+    unstarve("pack", source, tmp_path / "dst", "--format", "tfrecord", "--shard-mb", 0.2)
+    shards = sorted(map(str, (tmp_path / "dst").glob("*.tfrecord")))
+    packed = []
+    for record in tf.data.TFRecordDataset(shards):
+        feature = tf.train.Example.FromString(record.numpy()).features.feature
+        packed.append((feature["image/class/label"].int64_list.value[0], feature["image/encoded"].bytes_list.value[0]))
+        assert feature["image/format"].bytes_list.value[0] == b"jpeg"
+    assert packed == originals(source)
+
+
+def test_resized_images_are_near_pillows(source, tmp_path):
+    image_module = pytest.importorskip("PIL.Image")
+    import numpy
+
+    unstarve("pack", source, tmp_path / "dst", "--format", "webdataset", "--resize", 48, "--quality", 95)
+    with tarfile.open(tmp_path / "dst" / "data-00000.tar") as archive:
+        packed = [archive.extractfile(member).read() for member in archive if member.name.endswith(".jpg")]
+    sources = originals(source)
+    assert len(packed) == len(sources)
+    for (_, before), after in list(zip(sources, packed, strict=True))[::40]:
+        old, new = (image_module.open(io.BytesIO(data)).convert("RGB") for data in (before, after))
+        width, height = old.size
+        size = (48, 48 * height // width) if width <= height else (48 * width // height, 48)
+        assert new.size == size
+        out = io.BytesIO()
+        old.resize(size, image_module.BILINEAR).save(out, "JPEG", quality=95)
+        expected = numpy.asarray(image_module.open(out), dtype=float)
+        assert numpy.abs(numpy.asarray(new, dtype=float) - expected).mean() < 0.5
