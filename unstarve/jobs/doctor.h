@@ -13,12 +13,14 @@
 
 namespace unstarve {
 
-// What the program was made of. libtorch's facts come from train's libtorch_version() and libtorch_has_cuda().
+// What the program was made of. libtorch's facts come from train's libtorch_version() and libtorch_has_cuda(), Arrow's
+// from storage's arrow_version().
 struct BuildFacts {
   std::string version;   // of unstarve
   std::string compiler;  // "gcc 12.2.0"
   std::string libtorch;  // "2.13.0+cpu", empty without it
   bool libtorch_cuda = false;
+  std::string arrow;  // "26.0.1", empty in a build that neither reads nor writes Parquet
 };
 
 struct DoctorFinding {
@@ -44,9 +46,9 @@ struct DoctorResult {
 
 [[nodiscard]] DoctorResult run_doctor(const BuildFacts& build);
 
-// {"build": {version, compiler, libtorch (null without), libtorch_cuda, cuda_runtime (null without)}, "machine": see
-// observe/facts.h, "devices": {driver (null without), reason (null when a device can be used), gpus[] (name,
-// memory_bytes, capability)}, "findings": [{topic, found, advice, command}]}
+// {"build": {version, compiler, libtorch (null without), libtorch_cuda, arrow (null without), cuda_runtime (null
+// without)}, "machine": see observe/facts.h, "devices": {driver (null without), reason (null when a device can be
+// used), gpus[] (name, memory_bytes, capability)}, "findings": [{topic, found, advice, command}]}
 [[nodiscard]] std::string to_json(const DoctorResult& result);
 [[nodiscard]] std::string to_text(const DoctorResult& result);
 

@@ -20,6 +20,7 @@ std::vector<Fact> describe(const BuildFacts& build, const DeviceReport& devices)
   return {{"unstarve", build.version},
           {"compiler", build.compiler},
           {"libtorch", libtorch},
+          {"Arrow, for Parquet", build.arrow.empty() ? "none" : build.arrow},
           {"CUDA", devices.cuda_in_build ? devices.cuda_runtime : "none"},
           {"driver for CUDA", devices.driver}};
 }
@@ -57,6 +58,7 @@ std::string to_json(const DoctorResult& result) {
                       {"compiler", result.build.compiler},
                       {"libtorch", text_or_null(result.build.libtorch)},
                       {"libtorch_cuda", result.build.libtorch_cuda},
+                      {"arrow", text_or_null(result.build.arrow)},
                       {"cuda_runtime", text_or_null(result.devices.cuda_runtime)}}},
                     {"machine", json::parse(to_json(result.machine))},
                     {"devices",

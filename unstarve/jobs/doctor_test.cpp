@@ -21,7 +21,7 @@ MachineFacts good_machine() {
   return machine;
 }
 
-BuildFacts good_build() { return {"0.1.0", "gcc 12.2.0", "2.13.0+cu130", true}; }
+BuildFacts good_build() { return {"0.1.0", "gcc 12.2.0", "2.13.0+cu130", true, "26.0.1"}; }
 
 DeviceReport good_devices() {
   DeviceReport devices;
@@ -108,6 +108,13 @@ TEST_CASE("JSON tells build, machine, devices and findings", "[doctor]") {
   const auto json = nlohmann::json::parse(to_json(result));
   CHECK(json["build"]["libtorch"] == "2.13.0+cu130");
   CHECK(json["build"]["cuda_runtime"] == "13.0");
+  CHECK(json["build"]["arrow"] == "26.0.1");
+  result.build.arrow.clear();
+  CHECK(nlohmann::json::parse(to_json(result))["build"]["arrow"].is_null());
+  const std::string text = to_text(result);
+  const std::size_t at = text.find("Arrow, for Parquet");
+  REQUIRE(at != std::string::npos);
+  CHECK(text.substr(at, text.find('\n', at) - at).ends_with("none"));
   CHECK(json["machine"]["cores"]["usable"] == 2);
   CHECK(json["machine"]["cores"]["quota"] == 2.5);
   CHECK(json["devices"]["gpus"][0]["capability"] == "9.0");
@@ -130,7 +137,7 @@ TEST_CASE("text is safe for a terminal and lists facts, findings and commands", 
 }
 
 TEST_CASE("this machine can be examined", "[doctor]") {
-  const DoctorResult result = run_doctor({"0.1.0", "", "", false});
+  const DoctorResult result = run_doctor({"0.1.0", "", "", false, ""});
   CHECK(result.machine.memory_bytes > 0);
   CHECK_FALSE(result.build.compiler.empty());
   CHECK(result.devices.gpus.empty() != result.devices.reason.empty());
