@@ -1,0 +1,79 @@
+"""Packing on a Ray cluster gives what one machine gives; the cluster is a local one."""
+
+import filecmp
+import json
+import os
+import secrets
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+# Read when Ray is imported. Nothing is reported to anybody, and nobody else on this machine may use the cluster.
+os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+ray = pytest.importorskip("ray", reason="the package ray is not installed")
+
+ROOT = Path(__file__).resolve().parents[2]
+OPTIONS = ["--format", "webdataset", "--resize", "40", "--shard-mb", "0.02", "--split", "train=0.8,val=0.2", "--seed", "4"]
+
+
+def unstarve(*arguments):
+    return subprocess.run([os.environ["UNSTARVE"], *map(str, arguments)], capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("ray") / "src"
+    done = unstarve("synth", folder, "--classes", 3, "--images", 90, "--size", 64)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+# As `python -m unstarve.ray` in a cluster of its own, on loopback (by itself Ray takes the machine's outer address).
+# 80 MB is the least that Ray takes for its object store; nothing large goes through it here.
+MODULE = """
+import runpy, sys, ray
+ray.init(num_cpus=3, include_dashboard=False, log_to_driver=False, object_store_memory=80 << 20,
+         _node_ip_address="127.0.0.1")
+sys.argv = ["unstarve.ray", *sys.argv[1:]]
+runpy.run_module("unstarve.ray", run_name="__main__")
+"""
+
+
+def run_module(folder, *arguments, code=MODULE):
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "python")}
+    return subprocess.run([sys.executable, "-c", code, *map(str, arguments)], cwd=folder, env=environment,
+                          capture_output=True, text=True, check=False, timeout=120)
+
+
+def test_a_cluster_makes_what_one_machine_makes(source):
+    one = source.parent / "one"
+    assert unstarve("pack", source, one, *OPTIONS).returncode == 0
+    # Relative paths: tasks run in other folders.
+    done = run_module(source.parent, "pack", "src", "many", *OPTIONS, "--parts", 4, "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["complete"] and told["records"] == 90
+    assert told["shards_made"] == told["shards_in_all"] == len(told["shards"]) > 4
+    names = sorted(path.name for path in one.iterdir())
+    assert names == sorted(path.name for path in (source.parent / "many").iterdir())
+    assert filecmp.cmpfiles(one, source.parent / "many", names, shallow=False)[0] == names
+    assert unstarve("verify", source.parent / "many").returncode == 0
+
+
+def test_a_part_that_fails_tells_its_reason_and_code(source):
+    done = run_module(source.parent, "pack", "nowhere", "x", "--format", "tfrecord", "--parts", 2)
+    assert done.returncode == 3
+    assert "nowhere: No such file or directory" in done.stderr
+    done = run_module(source.parent, "pack", "src", "x", "--format", "zip", "--parts", 2)
+    assert done.returncode == 2
+    assert 'found "zip"' in done.stderr
+
+
+def test_wrong_usage_is_told_without_a_cluster(source):
+    for arguments in (["pack", "a", "b", "--parts", "0"], ["pack", "a", "b", "--parts", "2", "--part", "1/2"]):
+        alone = "import runpy; runpy.run_module('unstarve.ray', run_name='__main__')"
+        done = run_module(source.parent, *arguments, code=alone)
+        assert done.returncode == 2
+        assert "usage:" in done.stderr
