@@ -11,6 +11,7 @@ CIFAR = {"job": "cifar-train", "batch": 512, "seed": 0}
 RESNET18 = {"job": "train", "model": "resnet18", "classes": 1000, "image_size": 224, "batch": 32, "seed": 0}
 TFRECORD = {"job": "tfrecord-read", "batch": 256, "order": "sequential", "seed": 0}
 PARQUET = {"job": "parquet-read", "batch": 256, "order": "sequential", "seed": 0}
+PACK = {"job": "pack", "resize": 256}
 CIFAR_NET = {"job": "train", "model": "cifar_net", "classes": 10, "image_size": 32, "batch": 512, "seed": 0}
 
 
@@ -46,6 +47,7 @@ COMPARISONS = (
     Comparison("random-over-sequential", TFRECORD | {"order": "random"}, ("ours", "records"), ours="records",
                data="tfrecord", peer_options=(("order", "sequential"),)),
     Comparison("parquet-read/pyarrow", PARQUET, _python("pyarrow_scan"), ours="records", data="parquet"),
+    Comparison("pack-resize/pillow", PACK, _python("pillow_pack"), ours="pack", data="photographs"),
     Comparison("train-resnet18-224/eager", RESNET18, _python("eager"), ours="train"),
     Comparison("train-resnet18-224/compile", RESNET18, _python("eager"), ours="train",
                peer_options=(("compile", True),)),

@@ -18,6 +18,8 @@ namespace unstarve::bench {
 [[nodiscard]] std::unique_ptr<Side> make_records_side(const Job& job);
 // memcpy of pieces as large as those records, from memory as large as all of them.
 [[nodiscard]] std::unique_ptr<Side> make_record_memcpy_side(const Job& job);
+// `unstarve pack` of the job's "data", images resized to the short side "resize", on as many threads as "cores".
+[[nodiscard]] std::unique_ptr<Side> make_pack_side(const Job& job);
 // Training steps on one resident batch.
 [[nodiscard]] std::unique_ptr<Side> make_train_side(const Job& job);
 

@@ -12,7 +12,7 @@
 //            one machine or several parts.
 // Splits:    by a hash of each sample's key (its place relative to SRC) that depends on nothing else, so a sample stays
 //            in its split when others are added, whatever the seed.
-// Shards:    of equally many records of one split; how many is estimated from up to 256 of them, so that every part
+// Shards:    of equally many records of one split; how many is estimated from up to 64 of them, so that every part
 //            finds the same plan without having seen the others' records.
 // Images:    kept byte for byte unless they change. `resize`: a short side that is longer becomes that long. What was
 //            resized is encoded as it was stored (JPEG at kDefaultQuality), or everything as JPEG where `quality` says

@@ -18,6 +18,7 @@
 #include "unstarve/observe/format.h"
 #include "unstarve/storage/crc32c.h"
 #include "unstarve/storage/file_descriptor.h"
+#include "unstarve/storage/open.h"
 #include "unstarve/storage/record_files.h"
 #include "unstarve/storage/record_writer.h"
 #include "unstarve/storage/recordio.h"
@@ -56,6 +57,7 @@ std::optional<std::string> check_sum(const fs::path& folder, const FileSum& sum)
   return std::nullopt;
 }
 
+// Null for formats that bring a data set of their own and keep no index beside their shards.
 std::shared_ptr<const RecordFormat> reader_of(const std::string& format) {
   if (format == "tfrecord") return make_tfrecord_format();
   if (format == "webdataset") return webdataset_format();
@@ -65,11 +67,13 @@ std::shared_ptr<const RecordFormat> reader_of(const std::string& format) {
 
 std::optional<std::string> check_count(const fs::path& folder, const std::string& format, const ShardEntry& entry) {
   const std::shared_ptr<const RecordFormat> reader = reader_of(format);
-  if (reader == nullptr || entry.records == 0) return std::nullopt;
+  if (entry.records == 0) return std::nullopt;
   RecordFilesOptions options;
   options.keep_index = false;
   options.threads = 1;
-  const std::uint64_t found = RecordFiles({{(folder / entry.shard.file).string(), nullptr}}, reader, options).size();
+  const std::string shard = (folder / entry.shard.file).string();
+  const std::uint64_t found =
+      reader == nullptr ? open_dataset(shard)->size() : RecordFiles({{shard, nullptr}}, reader, options).size();
   if (found != entry.records) return fmt::format("it has {} records, the manifest says {}", found, entry.records);
   return std::nullopt;
 }
