@@ -7,6 +7,8 @@ find_package(yaml-cpp REQUIRED)
 find_package(JPEG REQUIRED)
 find_package(PNG REQUIRED)
 find_package(ZLIB REQUIRED)
+find_package(LibArchive REQUIRED)  # unpacks published archives,
+find_package(OpenSSL REQUIRED)     # whose checksums are MD5 and SHA-256
 find_package(CLI11 REQUIRED)
 find_package(Catch2 2.13 REQUIRED)
 
