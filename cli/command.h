@@ -62,6 +62,8 @@ struct Command {
 [[nodiscard]] Command inspect_command();
 [[nodiscard]] Command pack_command();
 [[nodiscard]] Command verify_command();
+[[nodiscard]] Command datasets_command();
+[[nodiscard]] Command prepare_command();
 [[nodiscard]] Command synth_command();
 [[nodiscard]] Command doctor_command();
 [[nodiscard]] Command demo_command();

@@ -1,0 +1,31 @@
+#include "shared.h"
+#include "unstarve/jobs/catalogue.h"
+
+namespace unstarve::cli {
+namespace {
+
+int run(const Arguments& arguments, const std::string&) {
+  const std::vector<CatalogueEntry> all = load_catalogue(arguments.text("--catalogue"));
+  const std::vector<CatalogueEntry> wanted =
+      arguments.has("NAME") ? std::vector{find_dataset(all, arguments.text("NAME"))} : all;
+  print_result(arguments.has("--json") ? to_json(wanted) + "\n" : to_text(wanted));
+  return kDone;
+}
+
+}  // namespace
+
+Command datasets_command() {
+  return {
+      "datasets",
+      "List well-known data sets: size, licence, home page, archives and their checksums",
+      "What unstarve prepare knows. The output of --json, changed, is a catalogue of one's own for --catalogue: sets "
+      "with name, title, layout (files, imagenet, coco or open-images) and archives with their file and checksum.",
+      "  unstarve datasets\n"
+      "  unstarve datasets cifar10 --json",
+      {{"NAME", "", "all", "one of them"},
+       {"--catalogue", "FILE", "", "sets of your own, as JSON", false, Completes::kPath},
+       json_option()},
+      run};
+}
+
+}  // namespace unstarve::cli
