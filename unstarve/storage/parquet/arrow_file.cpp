@@ -316,7 +316,7 @@ class ArrowFile final : public ParquetFile {
   std::vector<Chunks> chunks_;
 };
 
-// Every length is checked before it is used; what Thrift may allocate for lists and texts is bounded by the footer itself.
+// Every length is checked before it is used; what Thrift may allocate for lists and texts is bounded by the footer.
 void ArrowFile::read_footer() {
   const std::uint64_t size = source_->size();
   if (size < kLeastBytes) throw Error(ErrorKind::kInput, "a file of " + std::to_string(size) + " bytes is no Parquet");

@@ -105,7 +105,7 @@ ChosenColumns choose_columns(std::span<const ParquetLeaf> leaves, const HuggingF
                              const std::string& image, const std::string& label) {
   ChosenColumns chosen;
   chosen.image = choose_image(leaves, features, image);
-  chosen.label = choose_label(leaves, features, label);
+  if (label != kNoLabel) chosen.label = choose_label(leaves, features, label);
   if (chosen.label < 0) return chosen;
   const ParquetLeaf& leaf = leaves[static_cast<std::size_t>(chosen.label)];
   chosen.labels = leaf.type == LeafType::kWhole ? ParquetLabels::kNumbers : ParquetLabels::kNames;

@@ -2,8 +2,8 @@
 // Which columns of a Parquet file are the image and the label, and what Hugging Face's metadata says of them: pure
 // functions, without Arrow.
 //
-// Threads: pure. Failure: Error without the file's name (the caller adds it): kArgument for a name asked for that is not
-//          there, kInput when no column is an image or a column has a type that cannot be one.
+// Threads: pure. Failure: Error without the file's name (the caller adds it): kArgument for a name asked for that is
+//          not there, kInput when no column is an image or a column has a type that cannot be one.
 
 #include <span>
 #include <string>
@@ -39,6 +39,9 @@ struct ChosenColumns {
   ParquetLabels labels = ParquetLabels::kNone;
   std::vector<std::string> class_names;  // of the label's ClassLabel
 };
+
+// As the name of the label: there is to be none (sets of captions).
+inline constexpr std::string_view kNoLabel = "none";
 
 // `image` and `label`: names asked for, "" to look for them.
 [[nodiscard]] ChosenColumns choose_columns(std::span<const ParquetLeaf> leaves, const HuggingFaceFeatures& features,

@@ -51,6 +51,10 @@ TEST_CASE("a column asked for wins, and may be a struct") {
   CHECK(chosen.label == 3);
 }
 
+TEST_CASE("labels can be left out") {
+  CHECK(choose_columns(std::vector<ParquetLeaf>{kStruct, kLabel}, {}, "", "none").labels == ParquetLabels::kNone);
+}
+
 TEST_CASE("lists and columns of other types are passed by") {
   const ChosenColumns chosen =
       choose_columns(std::vector<ParquetLeaf>{leaf("image", LeafType::kBytes, true), leaf("img", LeafType::kBytes),

@@ -8,15 +8,15 @@
 //            webp, picture, else the first that the `huggingface` metadata calls an Image; a column of bytes, or a
 //            struct with a field `bytes` (a row that has only `path` is an error: files elsewhere are not followed).
 //            Label: the option `label`, else label, labels, fine_label, cls, class, target, else the first ClassLabel
-//            of that metadata; whole numbers, or text that is the class name. -1 and null: no label.
+//            of that metadata; whole numbers, or text that is the class name. -1 and null: no label. `none`: no labels.
 // Classes:   named by the metadata's ClassLabel; names in text are numbered in their sorted order over all shards.
 //            Opening reads the label column of every row group for text, and for numbers without names or statistics.
 // Shards:    choose_shards(): a file, a glob, a brace range, a folder of *.parquet, near or far.
-// Checked:   magic at both ends, the footer's length, every chunk within its file, row counts, the checksum of each page
-//            that has one. A damaged page costs its row group: each of its rows is an Error(kInput) that names file and
+// Checked:   magic at both ends, the footer's length, every chunk within its file, row counts, the checksum of each
+//            page that has one. A damaged page costs its row group: each of its rows is an Error(kInput) that names file and
 //            row group, other groups read on.
 //
-// Cost:      a row group is the least that can be decoded, so what a read costs depends on whether its group is at hand:
+// Cost:      a row group is the least that can be decoded, so what a read costs depends on whether its group is there:
 //            - Uncompressed and not dictionary-encoded images in a local file are handed out from the map without being
 //              copied. A group then costs 24 bytes per row to keep, and any order of reading is cheap. `pack` writes
 //              such files: compression gains nothing on JPEG.
