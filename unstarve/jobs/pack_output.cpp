@@ -80,7 +80,8 @@ std::string to_text(const PackResult& result, const std::filesystem::path& folde
   constexpr std::size_t kShown = 20;
   text += fmt::format("  skipped    {}\n", skipped.size());
   for (std::size_t i = 0; i < std::min(skipped.size(), kShown); ++i) {
-    text += fmt::format("    {}\n", printable(skipped[i].reason));
+    const std::string offset = skipped[i].offset > 0 ? fmt::format(" at offset {}", skipped[i].offset) : "";
+    text += fmt::format("    {}{}: {}\n", printable(skipped[i].file), offset, printable(skipped[i].reason));
   }
   if (skipped.size() > kShown) text += fmt::format("    ... and {} more, in --json\n", skipped.size() - kShown);
   return text;
