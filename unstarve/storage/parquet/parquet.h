@@ -23,8 +23,9 @@
 //            - Else a decoded group is as large as its images, and the cache (`cache_mb`, 1024 by default, least
 //              recently used goes first) holds as many as fit. Reading in order decodes each group once, some of them
 //              ahead of the readers by a pool of threads. Reading in full shuffle does so only while ALL groups fit
-//              into the cache; beyond that nearly every record decodes a group of its own, as many times the
-//              work as a group has rows (measured with 100 rows: 80 times slower). Then either raise cache_mb, shuffle within windows that the cache holds, or pack once.
+//              into the cache; beyond that nearly every record decodes a group of its own, as many times the work as
+//              a group has rows (measured with 100 rows: 80 times slower). Then either raise cache_mb, shuffle within
+//              windows that the cache holds, or pack once.
 //            Memory: the cache's limit, and one group for each thread that reads or reads ahead.
 //
 // Threads:   as Dataset. Failure: as open_dataset(); Error(kMissing) in a build without Arrow.
