@@ -24,6 +24,8 @@ enum Type : std::uint32_t {
   kUint32 = 6,
   kSingle = 7,
   kDouble = 9,
+  kInt64 = 12,
+  kUint64 = 13,
   kMatrix = 14,
   kCompressed = 15,
   kUtf8 = 16,
@@ -126,6 +128,8 @@ double number_of(const Element& element, const Elements& elements) {
     case kUint32: return as(std::uint32_t{});
     case kSingle: return as(float{});
     case kDouble: return as(double{});
+    case kInt64: return as(std::int64_t{});
+    case kUint64: return as(std::uint64_t{});
     default: elements.fail(fmt::format("element of type {}, expected a number", element.type));
   }
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/file.h"
 
 using namespace unstarve;
 
@@ -63,6 +64,14 @@ std::map<int, std::string> parse(const std::string& file) {
 TEST_CASE("meta.mat: classes are the synsets without children") {
   const auto classes = parse(file_of({{2, "n02100735", 0}, {1, "n02119789", 0}, {1001, "n00001740", 7}}));
   CHECK(classes == std::map<int, std::string>{{1, "n02119789"}, {2, "n02100735"}});
+}
+
+TEST_CASE("meta.mat: as scipy 1.17.1 writes it, compressed and not") {
+  // savemat() of an object array of (ILSVRC2012_ID, WNID, words, gloss, num_children, children, wordnet_height,
+  // num_train_images), two leaves and one synset with children.
+  for (const char* file : {"fuzz/corpus/mat/scipy_compressed", "fuzz/corpus/mat/scipy_plain"}) {
+    CHECK(parse(read_text_file(file)) == std::map<int, std::string>{{1, "n02119789"}, {2, "n02100735"}});
+  }
 }
 
 TEST_CASE("meta.mat: cut anywhere it is refused, and every byte may be another one") {
