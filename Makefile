@@ -47,6 +47,7 @@ test-long: setup  ## the tests that take minutes each
 
 bench: build  ## compare with other loaders side by side: make bench [ONLY=regex]
 	@cmake --build build --target unstarve_peer_bench -j $(JOBS)
+	@if ninja -C build -t targets all | grep -q 'tests/tools/remote_probe:'; then cmake --build build --target tests/tools/remote_probe -j $(JOBS); fi
 	@.venv/bin/python bench/run.py --only '$(ONLY)'
 
 sanitize: setup  ## tests and fuzz corpora under ASan+UBSan, threads under TSan

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 IMAGENET = {"job": "imagenet-train", "batch": 256, "seed": 0}
 CIFAR = {"job": "cifar-train", "batch": 512, "seed": 0}
 RESNET18 = {"job": "train", "model": "resnet18", "classes": 1000, "image_size": 224, "batch": 32, "seed": 0}
+TAR = {"job": "tar-read", "batch": 256, "order": "sequential", "seed": 0}
 TFRECORD = {"job": "tfrecord-read", "batch": 256, "order": "sequential", "seed": 0}
 PARQUET = {"job": "parquet-read", "batch": 256, "order": "sequential", "seed": 0}
 PACK = {"job": "pack", "resize": 256}
@@ -21,7 +22,7 @@ class Comparison:
     job: dict
     peer: tuple
     ours: str = "loader"
-    data: str = ""  # "photographs", "cifar", "tfrecord", "parquet" or none
+    data: str = ""  # "photographs", "cifar", "tfrecord", "webdataset", "parquet" or none
     peer_options: tuple = ()  # more (key, value) pairs for the peer's job
 
 
@@ -46,6 +47,7 @@ COMPARISONS = (
     Comparison("tfrecord-read/memcpy", TFRECORD, ("ours", "record-memcpy"), ours="records", data="tfrecord"),
     Comparison("random-over-sequential", TFRECORD | {"order": "random"}, ("ours", "records"), ours="records",
                data="tfrecord", peer_options=(("order", "sequential"),)),
+    Comparison("tar-read/webdataset", TAR, _python("web_dataset"), ours="records", data="webdataset"),
     Comparison("parquet-read/pyarrow", PARQUET, _python("pyarrow_scan"), ours="records", data="parquet"),
     Comparison("pack-resize/pillow", PACK, _python("pillow_pack"), ours="pack", data="photographs"),
     Comparison("train-resnet18-224/eager", RESNET18, _python("eager"), ours="train"),

@@ -100,6 +100,29 @@ def tfrecord(root, program):
     return folder, what + ", as TFRecord, twice"
 
 
+def webdataset(root, program):
+    """The photographs as eight WebDataset shards, twice each."""
+    photos, what = photographs(root, program)
+    folder = Path(root) / (photos.name + "-webdataset")
+    if not folder.exists():
+        import io
+        import tarfile
+
+        from bench.peers.inputs import image_files
+
+        part = _fresh(folder)
+        shards = [tarfile.open(part / f"train-{number:06d}.tar", "w", format=tarfile.USTAR_FORMAT) for number in range(8)]
+        for index, (path, label) in enumerate(image_files(photos) * 2):
+            for extension, content in (("jpg", Path(path).read_bytes()), ("cls", str(label).encode())):
+                member = tarfile.TarInfo(f"{index:08d}.{extension}")
+                member.size = len(content)
+                shards[index % 8].addfile(member, io.BytesIO(content))
+        for shard in shards:
+            shard.close()
+        _finished(part, folder)
+    return folder, what + ", as WebDataset shards, twice"
+
+
 def tfrecord_of(image, label):
     """One record, as tensorflow/core/lib/io/record_writer.h and example.proto describe it."""
     import struct

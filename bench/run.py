@@ -14,6 +14,7 @@ import os
 import platform
 import re
 import shlex
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -24,6 +25,10 @@ sys.path.insert(0, str(ROOT))
 from bench import compare, data, setup  # noqa: E402
 from bench.child import Child, Failed  # noqa: E402
 from bench.comparisons import COMPARISONS  # noqa: E402
+
+
+# Comparisons that need servers of their own, each a script that takes --pairs, --seconds and --build.
+STANDALONE = {"remote-50ms/link": ROOT / "bench" / "remote_link.py"}
 
 
 def say(text):
@@ -76,7 +81,7 @@ class Bench:
         if kind not in self.folders:
             say(f"preparing {kind}")
             make = {"photographs": data.photographs, "cifar": data.cifar, "tfrecord": data.tfrecord,
-                    "parquet": data.parquet}[kind]
+                    "webdataset": data.webdataset, "parquet": data.parquet}[kind]
             (self.options.build / "bench-data").mkdir(parents=True, exist_ok=True)
             self.folders[kind] = make(self.options.build / "bench-data", self.options.build / "unstarve")
         return self.folders[kind]
@@ -188,13 +193,14 @@ def main():
     options = arguments()
     try:
         chosen = [comparison for comparison in COMPARISONS if re.search(options.only, comparison.name)]
+        alone = [name for name in STANDALONE if re.search(options.only, name)]
     except re.error as error:
         say(f"bench: ONLY={options.only!r} is not a regular expression: {error}")
         return 2
-    if options.list or not chosen:
-        if not chosen:
+    if options.list or not (chosen or alone):
+        if not (chosen or alone):
             say(f"bench: no comparison matches {options.only!r}; there are:")
-        print("\n".join(comparison.name for comparison in COMPARISONS))
+        print("\n".join([comparison.name for comparison in COMPARISONS] + list(STANDALONE)))
         return 0 if options.list else 2
     bench = Bench(options)
     results = options.build / "bench.jsonl"
@@ -212,6 +218,12 @@ def main():
         with open(results, "a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
         print(report(line), flush=True)
+    for name in alone if not options.check else []:
+        say(f"{name} ...")
+        code = subprocess.run([sys.executable, STANDALONE[name], "--pairs", str(options.pairs), "--seconds",
+                               str(min(options.seconds, 2.6)), "--build", options.build], check=False).returncode
+        if code != 0:
+            return code
     return 0
 
 

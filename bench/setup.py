@@ -43,6 +43,7 @@ ENVIRONMENTS = {
         ("torch===2.13.0", "torchvision==0.28.0", "pillow==13.0.0", "numpy==2.4.6"), 2700,
     ),
     "tensorflow": Environment(("tensorflow-cpu==2.21.0",), 300),
+    "webdataset": Environment(("webdataset==1.0.2", "braceexpand==0.1.7", "pyyaml==6.0.3", "numpy==2.4.6"), 20),
     "dali": Environment(("nvidia-dali-cuda120==2.4.0", "numpy==2.4.6"), 600),
     # NumPy 1.26 and numba 0.60 are contemporaries of FFCV 1.0.2; newer ones break its generated code.
     "ffcv": Environment(

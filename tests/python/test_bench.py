@@ -107,7 +107,8 @@ def test_every_promised_comparison_is_there_and_its_peer_can_be_looked_up():
     promised = {f"imagenet-train/{peer}" for peer in
                 ("torchvision", "pillow", "simplejpeg", "tf.data", "dali", "ffcv", "spdl")}
     promised |= {f"cifar-train/{peer}" for peer in ("torchvision", "ffcv", "torch-batched", "memcpy")}
-    promised |= {"tfrecord-read/tf.data", "tfrecord-read/memcpy", "random-over-sequential", "parquet-read/pyarrow"}
+    promised |= {"tfrecord-read/tf.data", "tfrecord-read/memcpy", "random-over-sequential", "parquet-read/pyarrow",
+                 "tar-read/webdataset"}
     promised |= {"pack-resize/pillow", "loader-overhead", "train-resnet18-224/eager", "train-resnet18-224/compile",
                  "train-cifar-32/eager"}
     assert {comparison.name for comparison in COMPARISONS} == promised
