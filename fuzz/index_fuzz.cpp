@@ -7,10 +7,10 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/storage/crc32.h"
-#include "unstarve/storage/index_layout.h"
-#include "unstarve/storage/index_sidecar.h"
+#include "unstarve/storage/index/index_layout.h"
+#include "unstarve/storage/index/index_sidecar.h"
 #include "unstarve/storage/little_endian.h"
-#include "unstarve/storage/record_index.h"
+#include "unstarve/storage/index/record_index.h"
 
 namespace {
 

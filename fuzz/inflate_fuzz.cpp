@@ -11,9 +11,9 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/storage/crc32.h"
-#include "unstarve/storage/inflate.h"
+#include "unstarve/storage/bytes/inflate.h"
 #include "unstarve/storage/little_endian.h"
-#include "unstarve/storage/memory_bytes.h"
+#include "unstarve/storage/bytes/memory_bytes.h"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "unstarve/core/error.h"
-#include "unstarve/storage/memory_bytes.h"
+#include "unstarve/storage/bytes/memory_bytes.h"
 #include "unstarve/storage/parquet/columns.h"
 #include "unstarve/storage/parquet/parquet_dataset.h"
 

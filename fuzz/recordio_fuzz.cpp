@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "unstarve/core/error.h"
-#include "unstarve/storage/forward_memory.h"
-#include "unstarve/storage/recordio.h"
-#include "unstarve/storage/recordio_parts.h"
+#include "unstarve/storage/bytes/forward_memory.h"
+#include "unstarve/storage/recordio/recordio.h"
+#include "unstarve/storage/recordio/recordio_parts.h"
 
 namespace {
 

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <vector>
 
-#include "unstarve/storage/forward_memory.h"
-#include "unstarve/storage/tar_scanner.h"
+#include "unstarve/storage/bytes/forward_memory.h"
+#include "unstarve/storage/webdataset/tar_scanner.h"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include "unstarve/codecs/encode.h"
 #include "unstarve/core/error.h"
 #include "unstarve/storage/open.h"
-#include "unstarve/storage/synthetic_image.h"
+#include "unstarve/storage/synthetic/synthetic_image.h"
 #include "unstarve/storage/temporary_folder.h"
 
 namespace unstarve {

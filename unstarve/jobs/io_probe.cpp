@@ -14,10 +14,10 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/random.h"
 #include "unstarve/observe/format.h"
-#include "unstarve/storage/byte_source.h"
+#include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/file_descriptor.h"
 #include "unstarve/storage/io/batch_reader.h"
-#include "unstarve/storage/shard_list.h"
+#include "unstarve/storage/bytes/shard_list.h"
 
 namespace unstarve {
 namespace {

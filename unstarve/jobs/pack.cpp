@@ -16,7 +16,7 @@
 #include "unstarve/jobs/pack_order.h"
 #include "unstarve/jobs/pack_plan.h"
 #include "unstarve/observe/format.h"
-#include "unstarve/storage/byte_source.h"
+#include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/open.h"
 
 namespace unstarve {

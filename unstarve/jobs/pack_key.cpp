@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "unstarve/storage/byte_source.h"
+#include "unstarve/storage/bytes/byte_source.h"
 
 namespace unstarve {
 namespace {

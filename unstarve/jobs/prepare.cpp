@@ -15,7 +15,7 @@
 #include "unstarve/jobs/prepare_folder.h"
 #include "unstarve/jobs/prepare_layout.h"
 #include "unstarve/observe/format.h"
-#include "unstarve/storage/byte_source.h"
+#include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/open.h"
 
 namespace unstarve {

@@ -15,7 +15,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/observe/format.h"
 #include "unstarve/storage/file_descriptor.h"
-#include "unstarve/storage/safe_path.h"
+#include "unstarve/storage/folder/safe_path.h"
 
 namespace unstarve {
 namespace {

@@ -19,8 +19,8 @@
 #include "unstarve/core/thread_pool.h"
 #include "unstarve/core/topology.h"
 #include "unstarve/storage/file_descriptor.h"
-#include "unstarve/storage/synthetic_image.h"
-#include "unstarve/storage/synthetic_shapes.h"
+#include "unstarve/storage/synthetic/synthetic_image.h"
+#include "unstarve/storage/synthetic/synthetic_shapes.h"
 
 namespace unstarve {
 namespace {

@@ -19,11 +19,11 @@
 #include "unstarve/storage/crc32c.h"
 #include "unstarve/storage/file_descriptor.h"
 #include "unstarve/storage/open.h"
-#include "unstarve/storage/record_files.h"
+#include "unstarve/storage/index/record_files.h"
 #include "unstarve/storage/record_writer.h"
-#include "unstarve/storage/recordio.h"
-#include "unstarve/storage/tfrecord.h"
-#include "unstarve/storage/webdataset.h"
+#include "unstarve/storage/recordio/recordio.h"
+#include "unstarve/storage/tfrecord/tfrecord.h"
+#include "unstarve/storage/webdataset/webdataset.h"
 
 namespace unstarve {
 namespace {

@@ -10,12 +10,12 @@
 #include <string_view>
 #include <vector>
 
-#include "unstarve/storage/byte_source.h"
+#include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/dataset.h"
-#include "unstarve/storage/folder_scan.h"
-#include "unstarve/storage/inflate.h"
-#include "unstarve/storage/record_files.h"
-#include "unstarve/storage/source_options.h"
+#include "unstarve/storage/folder/folder_scan.h"
+#include "unstarve/storage/bytes/inflate.h"
+#include "unstarve/storage/index/record_files.h"
+#include "unstarve/storage/synthetic/source_options.h"
 
 namespace unstarve {
 

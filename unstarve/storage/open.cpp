@@ -4,18 +4,18 @@
 #include <cerrno>
 
 #include "unstarve/core/error.h"
-#include "unstarve/storage/array_files.h"
-#include "unstarve/storage/cifar.h"
+#include "unstarve/storage/arrays/array_files.h"
+#include "unstarve/storage/cifar/cifar.h"
 #include "unstarve/storage/format.h"
-#include "unstarve/storage/image_folder.h"
-#include "unstarve/storage/manifest.h"
-#include "unstarve/storage/mds.h"
+#include "unstarve/storage/folder/image_folder.h"
+#include "unstarve/storage/folder/manifest.h"
+#include "unstarve/storage/mds/mds.h"
 #include "unstarve/storage/parquet/parquet.h"
-#include "unstarve/storage/recordio.h"
-#include "unstarve/storage/sleep_source.h"
-#include "unstarve/storage/synthetic.h"
-#include "unstarve/storage/tfrecord.h"
-#include "unstarve/storage/webdataset.h"
+#include "unstarve/storage/recordio/recordio.h"
+#include "unstarve/storage/synthetic/sleep_source.h"
+#include "unstarve/storage/synthetic/synthetic.h"
+#include "unstarve/storage/tfrecord/tfrecord.h"
+#include "unstarve/storage/webdataset/webdataset.h"
 
 namespace unstarve {
 namespace {

@@ -4,9 +4,9 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/storage/parquet/parquet_writer.h"
-#include "unstarve/storage/recordio_writer.h"
-#include "unstarve/storage/tfrecord_writer.h"
-#include "unstarve/storage/webdataset_writer.h"
+#include "unstarve/storage/recordio/recordio_writer.h"
+#include "unstarve/storage/tfrecord/tfrecord_writer.h"
+#include "unstarve/storage/webdataset/webdataset_writer.h"
 
 namespace unstarve {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/storage/format.h"
-#include "unstarve/storage/shard_list.h"
+#include "unstarve/storage/bytes/shard_list.h"
 
 namespace unstarve {
 namespace {

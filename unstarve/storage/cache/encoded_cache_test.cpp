@@ -6,7 +6,7 @@
 #include "unstarve/codecs/encode.h"
 #include "unstarve/core/error.h"
 #include "unstarve/storage/conformance.h"
-#include "unstarve/storage/image_folder.h"
+#include "unstarve/storage/folder/image_folder.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/temporary_folder.h"
 

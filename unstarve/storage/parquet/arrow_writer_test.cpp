@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "unstarve/core/error.h"
-#include "unstarve/storage/memory_bytes.h"
+#include "unstarve/storage/bytes/memory_bytes.h"
 #include "unstarve/storage/parquet/memory_sink.h"
 #include "unstarve/storage/parquet/parquet_dataset.h"
 #include "unstarve/storage/parquet/parquet_writer.h"

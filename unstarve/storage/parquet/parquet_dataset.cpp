@@ -9,7 +9,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/thread_pool.h"
-#include "unstarve/storage/record_format.h"
+#include "unstarve/storage/index/record_format.h"
 
 namespace unstarve {
 namespace {

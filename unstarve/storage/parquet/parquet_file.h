@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "unstarve/storage/byte_source.h"
+#include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/parquet/columns.h"
 #include "unstarve/storage/parquet/row_group.h"
 

@@ -36,7 +36,7 @@
 #include <string>
 #include <vector>
 
-#include "unstarve/storage/byte_source.h"
+#include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/file_descriptor.h"
 #include "unstarve/storage/remote/sha256.h"
 

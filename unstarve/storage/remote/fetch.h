@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "unstarve/storage/byte_source.h"
+#include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/remote/http_request.h"
 
 namespace unstarve::remote {

@@ -40,7 +40,7 @@
 #include <string>
 #include <vector>
 
-#include "unstarve/storage/byte_source.h"
+#include "unstarve/storage/bytes/byte_source.h"
 
 namespace unstarve {
 

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "unstarve/storage/byte_source.h"
+#include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/remote/disk_cache.h"
 #include "unstarve/storage/remote/engine.h"
 

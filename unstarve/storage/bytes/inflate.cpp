@@ -1,0 +1,273 @@
+// Seek points as bytes, all numbers little-endian:
+//
+//   0   bytes of output                      u64
+//   8   points                               u64
+//   16  points, 40 bytes each, rising:
+//         out u64 | in u64 | where its window lies, from the end of this table u64 |
+//         bytes of the window u32 | bits u32 | CRC-32 of the window u32 | CRC-32 of the 36 bytes before u32
+//   ..  windows
+#include "unstarve/storage/bytes/inflate.h"
+
+#include <algorithm>
+#include <mutex>
+#include <optional>
+
+#include "unstarve/core/error.h"
+#include "unstarve/storage/crc32.h"
+#include "unstarve/storage/bytes/inflater.h"
+#include "unstarve/storage/little_endian.h"
+
+namespace unstarve {
+namespace {
+
+constexpr std::size_t kPointsHeader = 16;
+constexpr std::size_t kPointBytes = 40;
+constexpr std::size_t kForwardStep = std::size_t{256} << 10;
+
+std::span<const std::uint8_t> as_bytes(const std::string& text) {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
+
+class Forward final : public InflatingForward {
+ public:
+  Forward(const ByteSource& source, Compression compression) : source_(source), inflater_(source, compression) {}
+
+  std::span<const std::uint8_t> at(std::uint64_t offset, std::size_t length) override {
+    if (offset < begin_) throw Error(ErrorKind::kInternal, "inflate " + name() + ": a scan went backwards");
+    drop_before(offset);
+    while (held_ < length && grow()) {
+    }
+    if (held_ < length && failure_) throw *failure_;
+    return std::span<const std::uint8_t>(buffer_).subspan(start_, std::min(length, held_));
+  }
+
+  const std::string& name() const noexcept override { return source_.name(); }
+
+  std::string take_points() override {
+    std::string bytes;
+    append_little(bytes, inflater_.position());
+    append_little(bytes, points_);
+    bytes += table_;
+    bytes += windows_;
+    return bytes;
+  }
+
+ private:
+  void drop_before(std::uint64_t offset) {
+    while (begin_ + held_ < offset) {
+      begin_ += held_;
+      start_ = held_ = 0;
+      if (!grow()) {
+        if (failure_) throw *failure_;
+        begin_ = offset;  // beyond the end
+        return;
+      }
+    }
+    start_ += offset - begin_;
+    held_ -= offset - begin_;
+    begin_ = offset;
+  }
+
+  // One more step of output behind what is held; false at the end or the damage, which is kept for whoever needs the
+  // bytes behind it.
+  bool grow() {
+    if (inflater_.at_end() || failure_) return false;
+    if (start_ > 0 && start_ >= held_) {
+      std::copy_n(buffer_.begin() + static_cast<std::ptrdiff_t>(start_), held_, buffer_.begin());
+      start_ = 0;
+    }
+    const std::size_t end = start_ + held_;
+    if (buffer_.size() < end + kForwardStep) buffer_.resize(std::max(end + kForwardStep, buffer_.size() * 3 / 2));
+    const std::uint64_t before = inflater_.position();
+    try {
+      inflater_.produce(std::span(buffer_).subspan(end, kForwardStep), true);
+      if (inflater_.at_block() && !inflater_.at_end() && inflater_.position() - last_point_ >= kSeekPointSpacing) {
+        add_point(inflater_.place());
+      }
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kInput) throw;
+      failure_ = error;
+    }
+    held_ += inflater_.position() - before;
+    return true;
+  }
+
+  void add_point(const InflatePlace& place) {
+    last_point_ = place.out;
+    ++points_;
+    std::string entry;
+    append_little(entry, place.out);
+    append_little(entry, place.in);
+    append_little(entry, static_cast<std::uint64_t>(windows_.size()));
+    append_little(entry, static_cast<std::uint32_t>(place.window.size()));
+    append_little(entry, place.bits);
+    append_little(entry, crc32(place.window));
+    append_little(entry, crc32(as_bytes(entry)));
+    table_ += entry;
+    windows_.append(place.window.begin(), place.window.end());
+  }
+
+  const ByteSource& source_;
+  Inflater inflater_;
+  std::vector<std::uint8_t> buffer_;
+  std::size_t start_ = 0;  // in buffer_, of what is held
+  std::size_t held_ = 0;
+  std::uint64_t begin_ = 0;  // of what is held, in the output
+  std::optional<Error> failure_;
+  std::uint64_t last_point_ = 0;
+  std::uint64_t points_ = 0;
+  std::string table_;
+  std::string windows_;
+};
+
+class InflatedBytes final : public ByteSource {
+ public:
+  InflatedBytes(std::shared_ptr<const ByteSource> source, Compression compression, std::span<const std::uint8_t> points)
+      : source_(std::move(source)), compression_(compression) {
+    if (points.size() < kPointsHeader) damaged("is cut short");
+    size_ = load_little<std::uint64_t>(points.data());
+    const std::uint64_t count = load_little<std::uint64_t>(points.data() + 8);
+    if (count > (points.size() - kPointsHeader) / kPointBytes) damaged("is shorter than its table");
+    table_ = points.subspan(kPointsHeader, count * kPointBytes);
+    windows_ = points.subspan(kPointsHeader + table_.size());
+  }
+
+  const std::string& name() const noexcept override { return source_->name(); }
+  std::uint64_t size() const noexcept override { return size_; }
+  SourceStamp stamp() const noexcept override { return source_->stamp(); }
+
+  void read(std::uint64_t offset, std::span<std::uint8_t> out) const override {
+    check_range(*this, offset, out.size());
+    std::unique_ptr<Inflater> cursor = take_cursor(offset);
+    cursor->skip(offset - cursor->position());
+    if (cursor->produce(out) < out.size()) {
+      throw Error(ErrorKind::kInput, "inflate " + name() + ": the stream ends at " +
+                                         std::to_string(cursor->position()) + " bytes of output, its index says " +
+                                         std::to_string(size_));
+    }
+    give_back(std::move(cursor));
+  }
+
+ private:
+  [[noreturn]] void damaged(const std::string& what) const {
+    throw Error(ErrorKind::kInput, "inflate " + source_->name() + ": its list of seek points " + what +
+                                       "; delete the index, it is made again");
+  }
+
+  std::uint64_t out_of(std::uint64_t point) const {
+    return load_little<std::uint64_t>(table_.data() + point * kPointBytes);
+  }
+
+  // Number of points at or before `offset`.
+  std::uint64_t points_until(std::uint64_t offset) const {
+    std::uint64_t low = 0, high = table_.size() / kPointBytes;
+    while (low < high) {
+      const std::uint64_t middle = low + (high - low) / 2;
+      if (out_of(middle) <= offset) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return low;
+  }
+
+  InflatePlace place_of(std::uint64_t point) const {
+    const auto entry = table_.subspan(point * kPointBytes, kPointBytes);
+    if (crc32(entry.first(36)) != load_little<std::uint32_t>(entry.data() + 36)) damaged("is damaged");
+    InflatePlace place{load_little<std::uint64_t>(entry.data()),
+                       load_little<std::uint64_t>(entry.data() + 8),
+                       load_little<std::uint32_t>(entry.data() + 28),
+                       {}};
+    const std::uint64_t begin = load_little<std::uint64_t>(entry.data() + 16);
+    const std::uint32_t length = load_little<std::uint32_t>(entry.data() + 24);
+    if (begin > windows_.size() || length > windows_.size() - begin || length > kInflateWindow || place.bits > 7 ||
+        place.in > source_->size() || place.in == 0) {
+      damaged("leads outside of it");
+    }
+    const auto window = windows_.subspan(begin, length);
+    if (crc32(window) != load_little<std::uint32_t>(entry.data() + 32)) damaged("is damaged");
+    place.window.assign(window.begin(), window.end());
+    return place;
+  }
+
+  // The decoder that has least to skip to come to `offset`: one that an earlier read left, or a new one at a point.
+  std::unique_ptr<Inflater> take_cursor(std::uint64_t offset) const {
+    const std::uint64_t points = points_until(offset);
+    const std::uint64_t from_point = points == 0 ? 0 : out_of(points - 1);
+    {
+      const std::lock_guard lock(mutex_);
+      auto nearest = cursors_.end();
+      for (auto it = cursors_.begin(); it != cursors_.end(); ++it) {
+        const std::uint64_t position = (*it)->position();
+        if (position > offset || position < from_point) continue;
+        if (nearest == cursors_.end() || position > (*nearest)->position()) nearest = it;
+      }
+      if (nearest != cursors_.end()) {
+        std::unique_ptr<Inflater> cursor = std::move(*nearest);
+        cursors_.erase(nearest);
+        return cursor;
+      }
+    }
+    if (points == 0) return std::make_unique<Inflater>(*source_, compression_);
+    const InflatePlace place = place_of(points - 1);
+    if (place.out > offset) damaged("is not in order");
+    return std::make_unique<Inflater>(*source_, compression_, place);
+  }
+
+  void give_back(std::unique_ptr<Inflater> cursor) const {
+    const std::lock_guard lock(mutex_);
+    if (cursors_.size() == kInflateCursors) cursors_.erase(cursors_.begin());  // the one left longest ago
+    cursors_.push_back(std::move(cursor));
+  }
+
+  std::shared_ptr<const ByteSource> source_;
+  Compression compression_;
+  std::uint64_t size_ = 0;
+  std::span<const std::uint8_t> table_;
+  std::span<const std::uint8_t> windows_;
+  mutable std::mutex mutex_;  // of cursors_
+  mutable std::vector<std::unique_ptr<Inflater>> cursors_;
+};
+
+}  // namespace
+
+Compression detect_compression(std::span<const std::uint8_t> head) noexcept {
+  if (head.size() >= 3 && head[0] == 0x1f && head[1] == 0x8b && head[2] == 8) return Compression::kGzip;  // RFC 1952
+  // RFC 1950: deflate, a window of at most 32 KiB, no preset dictionary, divisible by 31.
+  if (head.size() >= 2 && (head[0] & 15) == 8 && head[0] >> 4 <= 7 && (head[1] & 0x20) == 0 &&
+      (head[0] * 256 + head[1]) % 31 == 0) {
+    return Compression::kZlib;
+  }
+  return Compression::kNone;
+}
+
+std::optional<std::vector<std::uint8_t>> inflate_head(std::span<const std::uint8_t> head, std::size_t limit) {
+  std::vector<std::uint8_t> out(limit);
+  const Compression compression = detect_compression(head);
+  z_stream stream{};
+  if (compression == Compression::kNone) return std::nullopt;
+  if (::inflateInit2(&stream, compression == Compression::kGzip ? 31 : 15) != Z_OK) {
+    throw Error(ErrorKind::kMemory, "inflate: no memory for zlib");
+  }
+  stream.next_in = const_cast<Bytef*>(head.data());  // zlib does not write to its input
+  stream.avail_in = static_cast<uInt>(head.size());
+  stream.next_out = out.data();
+  stream.avail_out = static_cast<uInt>(limit);
+  const int result = ::inflate(&stream, Z_SYNC_FLUSH);
+  out.resize(limit - stream.avail_out);
+  ::inflateEnd(&stream);
+  if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR) return std::nullopt;
+  return out;
+}
+
+std::unique_ptr<InflatingForward> inflate_forward(const ByteSource& source, Compression compression) {
+  return std::make_unique<Forward>(source, compression);
+}
+
+std::shared_ptr<const ByteSource> open_inflated(std::shared_ptr<const ByteSource> source, Compression compression,
+                                                std::span<const std::uint8_t> points) {
+  return std::make_shared<InflatedBytes>(std::move(source), compression, points);
+}
+
+}  // namespace unstarve

@@ -1,0 +1,98 @@
+#include "unstarve/storage/cifar/cifar.h"
+
+#include <algorithm>
+
+#include "unstarve/core/error.h"
+
+namespace unstarve {
+
+CifarRecords::CifarRecords(const CifarLayout& layout, std::span<const std::uint8_t> bytes, std::string file)
+    : layout_(layout), bytes_(bytes), file_(std::move(file)) {
+  const std::size_t record = layout_.record_bytes();
+  if (bytes.empty()) {
+    throw Error(ErrorKind::kInput,
+                "open " + file_ + ": the file is empty, expected records of " + std::to_string(record) + " bytes");
+  }
+  if (bytes.size() % record != 0) {
+    const std::size_t whole = bytes.size() / record;
+    throw Error(ErrorKind::kInput, "open " + file_ + ": " + std::to_string(bytes.size()) +
+                                       " bytes are no multiple of " + layout_.name + "'s record of " +
+                                       std::to_string(record) + " bytes; record " + std::to_string(whole) +
+                                       " at offset " + std::to_string(whole * record) + " has only " +
+                                       std::to_string(bytes.size() - whole * record));
+  }
+}
+
+void CifarRecords::read(std::uint64_t index, RecordBuffer& record) const {
+  const std::size_t offset = index * layout_.record_bytes();
+  const std::uint8_t* const start = bytes_.data() + offset;
+  const int label = start[layout_.label_bytes - 1];
+  if (label >= layout_.classes) {
+    throw Error(ErrorKind::kInput, "read " + file_ + " record " + std::to_string(index) + ": label " +
+                                       std::to_string(label) + " at offset " +
+                                       std::to_string(offset + static_cast<std::size_t>(layout_.label_bytes) - 1) +
+                                       " is out of range, expected 0 to " + std::to_string(layout_.classes - 1));
+  }
+  record.values.resize(2);
+  record.values[0] = {
+      {}, {start + layout_.label_bytes, kCifarSide, kCifarSide, kCifarSide, 1, kCifarSide * kCifarSide}, 0};
+  record.values[1] = {{}, {}, label};
+}
+
+// The record's three planes are too short for the hardware's stream detection to run ahead in.
+void CifarRecords::will_read(std::uint64_t index) const noexcept {
+  constexpr std::size_t kCacheLine = 64;
+  const std::size_t offset = index * layout_.record_bytes();
+  if (offset + layout_.record_bytes() > bytes_.size()) return;
+  for (std::size_t at = 0; at < layout_.record_bytes(); at += kCacheLine)
+    __builtin_prefetch(bytes_.data() + offset + at, 0, 3);
+}
+
+CifarBinary::CifarBinary(const CifarLayout& layout, const std::vector<std::string>& files,
+                         std::vector<std::string> names)
+    : layout_(layout),
+      fields_{{"image", FieldKind::kPixels}, {"label", FieldKind::kLabel}},
+      classes_(std::move(names)) {
+  for (const std::string& file : files) {
+    maps_.emplace_back(file);
+    files_.emplace_back(layout, maps_.back().bytes(), file);
+    begin_.push_back(begin_.back() + files_.back().size());
+  }
+}
+
+std::size_t CifarBinary::file_of(std::uint64_t id) const {
+  return static_cast<std::size_t>(std::upper_bound(begin_.begin(), begin_.end(), id) - begin_.begin()) - 1;
+}
+
+std::string CifarBinary::location(std::uint64_t id) const {
+  const std::size_t file = file_of(id);
+  return files_[file].file() + " record " + std::to_string(id - begin_[file]);
+}
+
+void CifarBinary::read(std::uint64_t id, RecordBuffer& record) const {
+  const std::size_t file = file_of(id);
+  files_[file].read(id - begin_[file], record);
+}
+
+void CifarBinary::will_read(std::uint64_t id) const noexcept {
+  const std::size_t file = file_of(id);
+  files_[file].will_read(id - begin_[file]);
+}
+
+std::vector<std::string> parse_class_names(std::string_view text, int classes, const std::string& file) {
+  std::vector<std::string> names;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.remove_suffix(1);
+    if (!line.empty()) names.emplace_back(line);
+  }
+  if (names.size() != static_cast<std::size_t>(classes)) {
+    throw Error(ErrorKind::kInput, "read " + file + ": " + std::to_string(names.size()) + " class names, expected " +
+                                       std::to_string(classes));
+  }
+  return names;
+}
+
+}  // namespace unstarve

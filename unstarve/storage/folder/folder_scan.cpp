@@ -1,0 +1,91 @@
+#include "unstarve/storage/folder/folder_scan.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <memory>
+
+#include "unstarve/core/error.h"
+
+namespace unstarve {
+namespace {
+
+EntryKind kind_of_mode(mode_t mode) noexcept {
+  if (S_ISREG(mode)) return EntryKind::kFile;
+  return S_ISDIR(mode) ? EntryKind::kFolder : EntryKind::kOther;
+}
+
+EntryKind kind_of(int folder, const dirent& entry, const std::string& shown) {
+  switch (entry.d_type) {
+    case DT_REG: return EntryKind::kFile;
+    case DT_DIR: return EntryKind::kFolder;
+    case DT_LNK:
+    case DT_UNKNOWN: break;
+    default: return EntryKind::kOther;
+  }
+  struct stat status {};
+  if (::fstatat(folder, entry.d_name, &status, 0) == 0) return kind_of_mode(status.st_mode);
+  if (errno == ENOENT || errno == ELOOP) return EntryKind::kFile;
+  throw io_error("look at", shown + "/" + entry.d_name, errno);
+}
+
+struct CloseFolder {
+  void operator()(DIR* folder) const { ::closedir(folder); }
+};
+
+}  // namespace
+
+FileDescriptor open_folder(int at, const std::string& relative, const std::string& shown) {
+  FileDescriptor folder(::openat(at, relative.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder.valid()) throw io_error("open folder", shown, errno);
+  return folder;
+}
+
+FolderIdentity identity_of(const FileDescriptor& folder, const std::string& shown) {
+  struct stat status {};
+  if (::fstat(folder.get(), &status) != 0) throw io_error("look at folder", shown, errno);
+  return {status.st_dev, status.st_ino};
+}
+
+void scan_folder(FileDescriptor folder, const std::string& shown,
+                 const std::function<void(std::string_view name, EntryKind kind)>& visit) {
+  std::unique_ptr<DIR, CloseFolder> stream(::fdopendir(folder.get()));
+  if (!stream) throw io_error("open folder", shown, errno);
+  const int descriptor = folder.release();  // the stream's now
+  for (;;) {
+    errno = 0;
+    const dirent* entry = ::readdir(stream.get());
+    if (entry == nullptr) {
+      if (errno != 0) throw io_error("read folder", shown, errno);
+      return;
+    }
+    if (entry->d_name[0] != '.') visit(entry->d_name, kind_of(descriptor, *entry, shown));
+  }
+}
+
+FolderListing list_folder(const std::string& path) {
+  FolderListing listing;
+  scan_folder(open_folder(AT_FDCWD, path, path), path, [&](std::string_view name, EntryKind kind) {
+    (kind == EntryKind::kFolder ? listing.folders : listing.files).emplace_back(name);
+  });
+  std::sort(listing.folders.begin(), listing.folders.end());
+  std::sort(listing.files.begin(), listing.files.end());
+  return listing;
+}
+
+bool has_image_extension(std::string_view name) noexcept {
+  constexpr std::array<std::string_view, 3> kExtensions = {".jpg", ".jpeg", ".png"};
+  // ASCII by hand: what counts as an image must not depend on the locale.
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  return std::any_of(kExtensions.begin(), kExtensions.end(), [&](std::string_view extension) {
+    return name.size() > extension.size() &&
+           std::equal(extension.begin(), extension.end(), name.end() - static_cast<std::ptrdiff_t>(extension.size()),
+                      [&](char expected, char found) { return expected == lower(found); });
+  });
+}
+
+}  // namespace unstarve

@@ -1,0 +1,63 @@
+#pragma once
+// Image files in one folder per class.
+//
+//   photos/cat/1.jpg  photos/cat/outdoors/2.jpeg  photos/dog/7.PNG      classes: 0 cat, 1 dog
+//
+// Order:     classes by name; within a class by the folder's path, then by file name; all compared byte by byte. This
+//            is the order of torchvision's ImageFolder, so ids and labels agree with it. It depends on names only.
+// Samples:   files ending in .jpg, .jpeg, .png in any case, at any depth below the class folder. Hidden entries and
+//            other files are left out. Links are followed; a folder is entered once per class, so that loops end. A
+//            class folder without images keeps its number.
+// Fields:    image (encoded), label.
+// Ownership: keeps the root open and the names of all files in one pool: name + 9 bytes per file, see memory_bytes().
+// Cost:      opening lists each folder and does not look at the files; read() is openat, fstat, pread, close.
+// Failure:   as in dataset.h; a missing, unreadable or vanished file is Error(kIo), an empty one or one larger than
+//            kMaxImageBytes Error(kInput).
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "unstarve/storage/dataset.h"
+#include "unstarve/storage/file_descriptor.h"
+#include "unstarve/storage/format.h"
+#include "unstarve/storage/folder/image_file.h"
+
+namespace unstarve {
+
+class ImageFolder final : public Dataset {
+ public:
+  // Throws Error(kIo) when a folder cannot be read, Error(kInput) when there is no image.
+  explicit ImageFolder(std::string root);
+
+  [[nodiscard]] std::string format() const override { return "image folder"; }
+  [[nodiscard]] std::uint64_t size() const override { return names_.size(); }
+  [[nodiscard]] const std::vector<Field>& fields() const override { return fields_; }
+  [[nodiscard]] const std::vector<std::string>& classes() const override { return classes_; }
+  [[nodiscard]] std::uint64_t stored_bytes() const override { return 0; }
+  [[nodiscard]] std::string location(std::uint64_t id) const override;
+  void read(std::uint64_t id, RecordBuffer& record) const override;
+
+  // Bytes held for names and order.
+  [[nodiscard]] std::size_t memory_bytes() const;
+
+ private:
+  void add_class(const std::string& name);
+  [[nodiscard]] std::size_t class_of(std::uint64_t id) const;
+
+  std::string root_;
+  FileDescriptor folder_;
+  std::vector<Field> fields_;
+  std::vector<std::string> classes_;
+  std::vector<std::uint64_t> class_begin_;  // first id of each class, and size() at the end
+  std::vector<char> pool_;                  // paths relative to the class folder, each ended by NUL
+  std::vector<std::uint64_t> names_;        // where in pool_ the name of record `id` begins
+};
+
+// The row of the format table. A folder whose only sub-folders are splits (train, test, val, ...) that hold class
+// folders needs `split`: without it the classes would be called train and test.
+[[nodiscard]] bool recognises_image_folder(const Source& source);
+[[nodiscard]] std::shared_ptr<const Dataset> open_image_folder(const Source& source, const std::string& split);
+
+}  // namespace unstarve

@@ -1,0 +1,178 @@
+#include "unstarve/storage/folder/manifest.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+#include <unordered_map>
+
+#include "unstarve/core/error.h"
+#include "unstarve/storage/folder/folder_scan.h"
+#include "unstarve/storage/folder/image_file.h"
+#include "unstarve/storage/index/record_format.h"
+#include "unstarve/storage/folder/safe_path.h"
+
+namespace unstarve {
+namespace {
+
+constexpr auto kNoLabel = static_cast<std::uint32_t>(-1);
+
+std::optional<std::int64_t> whole_number(const std::string& text) {
+  std::int64_t number = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (failed != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+// Why the path may not be followed; empty when it may.
+std::string problem_of_path(const std::string& path) {
+  if (path.find('\0') != std::string::npos) return "its path contains a NUL";
+  if (path[0] == '/' || is_url(path) || !leads_out(path)) return "";
+  return "its path '" + path + "' leads out of the folder by '..'; give the folder above by #root=FOLDER, or write " +
+         "absolute paths";
+}
+
+}  // namespace
+
+Manifest::Manifest(std::string name, std::string_view text, ManifestKind kind, const ManifestColumns& columns,
+                   std::string root, const std::string& split)
+    : name_(std::move(name)), root_(std::move(root)), fields_{{"image", FieldKind::kEncodedImage}} {
+  if (!is_url(root_)) folder_ = open_folder(AT_FDCWD, root_.empty() ? "." : root_, root_.empty() ? "." : root_);
+  // Labels are kept once each while it is not yet known whether all of them are numbers.
+  std::vector<std::string> labels;
+  std::unordered_map<std::string, std::uint32_t> number_of;
+  std::vector<std::uint32_t> label_of;
+  std::set<std::string> splits;
+  parse_manifest(kind, text, columns, [&](const ManifestRow& row) {
+    if (row.problem.empty() && !row.split.empty()) splits.insert(row.split);
+    if (!split.empty() && row.problem.empty() && row.split != split) return;
+    add(row);
+    const auto next = static_cast<std::uint32_t>(labels.size());
+    if (row.label.empty()) return label_of.push_back(kNoLabel);
+    const auto [place, fresh] = number_of.try_emplace(row.label, next);
+    if (fresh) labels.push_back(row.label);
+    label_of.push_back(place->second);
+  });
+  if (!split.empty() && splits.count(split) == 0) {
+    std::string known;
+    for (const std::string& one : splits) known += (known.empty() ? "" : ", ") + one;
+    throw Error(ErrorKind::kArgument, "open " + name_ + ": no row of the split '" + split + "', " +
+                                          (known.empty() ? "it tells none" : "it has " + known));
+  }
+  if (paths_.empty()) throw Error(ErrorKind::kInput, "open " + name_ + ": it lists no image");
+  number_classes(labels, label_of);
+}
+
+void Manifest::add(const ManifestRow& row) {
+  const std::string problem = row.problem.empty() ? problem_of_path(row.path) : row.problem;
+  if (!problem.empty()) problems_.emplace(paths_.size(), "line " + std::to_string(row.line) + ": " + problem);
+  paths_.push_back(pool_.size());
+  if (problem.empty()) pool_.insert(pool_.end(), row.path.begin(), row.path.end());
+  pool_.push_back('\0');
+}
+
+void Manifest::number_classes(const std::vector<std::string>& labels, const std::vector<std::uint32_t>& label_of) {
+  labels_.assign(paths_.size(), -1);
+  if (labels.empty()) return;
+  fields_.push_back({"label", FieldKind::kLabel});
+  std::vector<std::int64_t> numbers;
+  for (const std::string& label : labels) {
+    const std::optional<std::int64_t> number = whole_number(label);
+    if (!number) break;
+    numbers.push_back(*number);
+  }
+  if (numbers.size() == labels.size()) {
+    std::int64_t largest = -1;
+    for (const std::int64_t number : numbers) largest = number < kMaxClasses ? std::max(largest, number) : largest;
+    for (std::int64_t number = 0; number <= largest; ++number) classes_.push_back(std::to_string(number));
+  } else {
+    classes_ = labels;
+    std::sort(classes_.begin(), classes_.end());
+    numbers.clear();
+    for (const std::string& label : labels) {
+      numbers.push_back(std::lower_bound(classes_.begin(), classes_.end(), label) - classes_.begin());
+    }
+  }
+  for (std::uint64_t id = 0; id < labels_.size(); ++id) {
+    if (label_of[id] == kNoLabel) {
+      problems_.try_emplace(id, "it has no label, others have");
+    } else if (numbers[label_of[id]] < 0 || numbers[label_of[id]] >= kMaxClasses) {
+      problems_.try_emplace(id, "its label " + labels[label_of[id]] + " is no class number, expected 0 to " +
+                                    std::to_string(kMaxClasses - 1));
+    } else {
+      labels_[id] = static_cast<std::int32_t>(numbers[label_of[id]]);
+    }
+  }
+}
+
+std::string Manifest::location(std::uint64_t id) const {
+  const std::string path = pool_.data() + paths_[id];
+  const std::string row = name_ + " row " + std::to_string(id);
+  if (path.empty()) return row;
+  const bool absolute = path[0] == '/' || is_url(path);
+  return (absolute || root_.empty() ? path : root_ + "/" + path) + " (" + row + ")";
+}
+
+void Manifest::read(std::uint64_t id, RecordBuffer& record) const {
+  if (!problems_.empty()) {
+    const auto problem = problems_.find(id);
+    if (problem != problems_.end()) throw Error(ErrorKind::kInput, "read " + location(id) + ": " + problem->second);
+  }
+  const char* const path = pool_.data() + paths_[id];
+  std::span<const std::uint8_t> bytes;
+  if (is_url(path) || (path[0] != '/' && is_url(root_))) {
+    const auto file = open_bytes(is_url(path) ? path : root_ + "/" + path);
+    if (file->size() == 0 || file->size() > kMaxImageBytes) {
+      throw Error(ErrorKind::kInput, "read " + location(id) + ": " + std::to_string(file->size()) +
+                                         " bytes are no image, expected 1 to " + std::to_string(kMaxImageBytes));
+    }
+    record.storage.reserve_discard(file->size() + kReadableBehind);
+    file->read(0, {record.storage.data(), static_cast<std::size_t>(file->size())});
+    bytes = {record.storage.data(), static_cast<std::size_t>(file->size())};
+  } else {
+    bytes = read_image_file(folder_.get(), path, *this, id, record.storage);
+  }
+  record.values.resize(fields_.size());
+  record.values[0] = {bytes, {}, 0};
+  if (fields_.size() > 1) record.values[1] = {{}, {}, labels_[id]};
+}
+
+namespace {
+
+ManifestColumns columns_of(SourceOptions& options) {
+  return {options.take_text("path", ""), options.take_text("label", "")};
+}
+
+std::string_view text_of(std::span<const std::uint8_t> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+}  // namespace
+
+bool recognises_manifest(const Source& source) {
+  if (source.files.size() != 1 || source.compression != Compression::kNone) return false;
+  SourceOptions options = source.options;
+  return manifest_kind(text_of(source.head), columns_of(options)).has_value();
+}
+
+std::shared_ptr<const Dataset> open_manifest(const Source& source, const std::string& split) {
+  SourceOptions options = source.options;
+  const ManifestColumns columns = columns_of(options);
+  const std::string& name = source.first->name();
+  const std::size_t slash = name.rfind('/');
+  const std::string folder = slash == std::string::npos ? "" : slash == 0 ? "/" : name.substr(0, slash);
+  const std::string root = options.take_text("root", folder);
+  options.refuse_rest();
+  if (source.first->size() > kMaxManifestBytes) {
+    throw Error(ErrorKind::kInput, "open " + name + ": " + std::to_string(source.first->size()) +
+                                       " bytes are too many for a manifest, expected at most " +
+                                       std::to_string(kMaxManifestBytes));
+  }
+  std::vector<std::uint8_t> text(source.first->size());
+  source.first->read(0, text);
+  const ManifestKind kind = *manifest_kind(text_of(source.head), columns);
+  return std::make_shared<Manifest>(name, text_of(text), kind, columns, root, split);
+}
+
+}  // namespace unstarve

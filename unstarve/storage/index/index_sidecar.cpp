@@ -1,0 +1,201 @@
+#include "unstarve/storage/index/index_sidecar.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "unstarve/core/error.h"
+#include "unstarve/storage/crc32.h"
+#include "unstarve/storage/index/index_layout.h"
+#include "unstarve/storage/little_endian.h"
+
+namespace unstarve {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace index_layout;
+
+// Whether the part of the header is there that every version keeps: magic and version.
+bool has_magic(std::span<const std::uint8_t> bytes) {
+  return bytes.size() >= 12 && std::memcmp(bytes.data(), kMagic.data(), kMagic.size()) == 0;
+}
+
+}  // namespace
+
+void IndexView::damaged(std::uint64_t offset, const std::string& what) const {
+  throw Error(ErrorKind::kInput, "read index " + name_ + ": damaged at offset " + std::to_string(offset) + ": " + what +
+                                     "; delete it, it is made again");
+}
+
+IndexView::IndexView(std::span<const std::uint8_t> bytes, std::string name) : bytes_(bytes), name_(std::move(name)) {
+  if (!has_magic(bytes)) damaged(0, "no index (magic bytes missing)");
+  const std::uint32_t version = load_little<std::uint32_t>(bytes.data() + 8);
+  if (version != kIndexVersion) {
+    damaged(8, "version " + std::to_string(version) + ", expected " + std::to_string(kIndexVersion));
+  }
+  if (bytes.size() < kHeaderBytes) {
+    damaged(bytes.size(), "the file ends within its header of " + std::to_string(kHeaderBytes) + " bytes");
+  }
+  if (crc32(bytes.first(52)) != load_little<std::uint32_t>(bytes.data() + 52)) damaged(0, "checksum of the header");
+  const std::uint32_t sections = load_little<std::uint32_t>(bytes.data() + 12);
+  count_ = load_little<std::uint64_t>(bytes.data() + 16);
+  fingerprint_ = {load_little<std::uint64_t>(bytes.data() + 24), load_little<std::int64_t>(bytes.data() + 32)};
+  const std::uint64_t file_bytes = load_little<std::uint64_t>(bytes.data() + 40);
+  if (file_bytes != bytes.size()) {
+    damaged(40, "the file has " + std::to_string(bytes.size()) + " bytes, expected " + std::to_string(file_bytes));
+  }
+  // Every record takes at least its own 32 bytes: bounds every product below.
+  if (count_ > bytes.size() / kRecordBytes) damaged(16, std::to_string(count_) + " records do not fit into the file");
+  if (sections > kMaxSections || sections > (bytes.size() - kHeaderBytes) / kSectionBytes) {
+    damaged(12, std::to_string(sections) + " sections do not fit into the file");
+  }
+  const auto table = bytes.subspan(kHeaderBytes, sections * kSectionBytes);
+  if (crc32(table) != load_little<std::uint32_t>(bytes.data() + 48)) damaged(kHeaderBytes, "checksum of the sections");
+  for (std::uint32_t i = 0; i < sections; ++i) add_section(i, table.subspan(i * kSectionBytes, kSectionBytes));
+  if (!has_records_) damaged(kHeaderBytes, "no section of records");
+}
+
+void IndexView::add_section(std::uint32_t number, std::span<const std::uint8_t> entry) {
+  const std::uint64_t at = kHeaderBytes + number * kSectionBytes;
+  const char* const text = reinterpret_cast<const char*>(entry.data());
+  const std::string name(text, ::strnlen(text, kIndexNameBytes));
+  const std::uint64_t offset = load_little<std::uint64_t>(entry.data() + 24);
+  const std::uint64_t length = load_little<std::uint64_t>(entry.data() + 32);
+  const std::uint32_t crc = load_little<std::uint32_t>(entry.data() + 40);
+  const std::uint32_t kind = load_little<std::uint32_t>(entry.data() + 44);
+  if (name.empty() || name.size() == kIndexNameBytes) damaged(at, "name of section " + std::to_string(number));
+  if (offset > bytes_.size() || length > bytes_.size() - offset) {
+    damaged(at, "section '" + name + "' lies outside of the file");
+  }
+  const auto section = bytes_.subspan(offset, length);
+  const auto is_part = [&](const Part& part) { return part.name == name; };
+  if (blob_kind(name) >= 0 || std::any_of(parts_.begin(), parts_.end(), is_part)) {
+    damaged(at, "two sections '" + name + "'");
+  }
+  if (kind == kRecordsKind) {
+    add_records(at, section);
+  } else if (kind == kBlobsKind) {
+    add_blobs(at, name, section);
+  } else if (kind == kPartKind) {
+    parts_.push_back({name, section, crc});
+  } else {
+    damaged(at, "section '" + name + "' of unknown kind " + std::to_string(kind));
+  }
+}
+
+void IndexView::add_records(std::uint64_t at, std::span<const std::uint8_t> section) {
+  const std::uint64_t blocks = (count_ + kBlockRecords - 1) / kBlockRecords;
+  const std::uint64_t expected = count_ * kRecordBytes + blocks * kBlockCrcBytes;
+  if (has_records_ || section.size() != expected) {
+    damaged(at, "records take " + std::to_string(section.size()) + " bytes, expected one section of " +
+                    std::to_string(expected));
+  }
+  has_records_ = true;
+  records_ = section.first(count_ * kRecordBytes);
+  block_crcs_ = section.subspan(records_.size());
+  checked_ = std::vector<std::atomic<bool>>(blocks);
+}
+
+void IndexView::add_blobs(std::uint64_t at, const std::string& name, std::span<const std::uint8_t> section) {
+  if (section.size() / kBlobEntryBytes < count_) damaged(at, "section '" + name + "' is shorter than its table");
+  blobs_.push_back({name, section.first(count_ * kBlobEntryBytes), section.subspan(count_ * kBlobEntryBytes)});
+}
+
+void IndexView::check_block(std::uint64_t block) const {
+  if (checked_[block].load(std::memory_order_relaxed)) return;
+  const std::size_t begin = block * kBlockRecords * kRecordBytes;
+  const auto bytes = records_.subspan(begin, std::min(kBlockRecords * kRecordBytes, records_.size() - begin));
+  if (crc32(bytes) != load_little<std::uint32_t>(block_crcs_.data() + block * kBlockCrcBytes)) {
+    damaged(static_cast<std::uint64_t>(bytes.data() - bytes_.data()), "checksum of the records");
+  }
+  checked_[block].store(true, std::memory_order_relaxed);
+}
+
+IndexRecord IndexView::record(std::uint64_t id) const {
+  check_block(id / kBlockRecords);
+  const std::uint8_t* const p = records_.data() + id * kRecordBytes;
+  return {load_little<std::uint64_t>(p),     load_little<std::uint64_t>(p + 8),  load_little<std::uint32_t>(p + 16),
+          load_little<std::int32_t>(p + 20), load_little<std::uint32_t>(p + 24), load_little<std::uint32_t>(p + 28)};
+}
+
+std::vector<std::string> IndexView::blob_names() const {
+  std::vector<std::string> names;
+  for (const Blobs& blobs : blobs_) names.push_back(blobs.name);
+  return names;
+}
+
+int IndexView::blob_kind(std::string_view name) const {
+  for (std::size_t i = 0; i < blobs_.size(); ++i) {
+    if (blobs_[i].name == name) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+std::span<const std::uint8_t> IndexView::blob(int kind, std::uint64_t id) const {
+  const Blobs& blobs = blobs_[static_cast<std::size_t>(kind)];
+  const std::uint8_t* const entry = blobs.table.data() + id * kBlobEntryBytes;
+  const std::uint64_t begin = load_little<std::uint64_t>(entry);
+  const std::uint32_t length = load_little<std::uint32_t>(entry + 8);
+  const std::string what = "'" + blobs.name + "' of record " + std::to_string(id);
+  if (begin > blobs.bytes.size() || length > blobs.bytes.size() - begin) {
+    damaged(static_cast<std::uint64_t>(entry - bytes_.data()), what + " lies outside of its section");
+  }
+  const auto found = blobs.bytes.subspan(begin, length);
+  if (crc32(found, crc32({entry, kBlobCheckedBytes})) != load_little<std::uint32_t>(entry + kBlobCheckedBytes)) {
+    damaged(static_cast<std::uint64_t>(found.data() - bytes_.data()), "checksum of " + what);
+  }
+  return found;
+}
+
+std::optional<std::span<const std::uint8_t>> IndexView::unchecked_part(std::string_view name) const {
+  for (const Part& part : parts_) {
+    if (part.name == name) return part.bytes;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::span<const std::uint8_t>> IndexView::part(std::string_view name) const {
+  for (const Part& part : parts_) {
+    if (part.name != name) continue;
+    if (crc32(part.bytes) != part.crc) {
+      damaged(static_cast<std::uint64_t>(part.bytes.data() - bytes_.data()), "checksum of '" + part.name + "'");
+    }
+    return part.bytes;
+  }
+  return std::nullopt;
+}
+
+IndexReading read_index(const fs::path& path, const Fingerprint& expected) {
+  std::error_code none;
+  if (!fs::exists(path, none)) return {IndexState::kMissing, path.string() + " does not exist", std::nullopt};
+  {
+    const MappedFile file(path);
+    if (has_magic(file.bytes())) {
+      const std::uint32_t version = load_little<std::uint32_t>(file.bytes().data() + 8);
+      if (version != kIndexVersion) {
+        return {IndexState::kStale,
+                "index " + path.string() + " is of version " + std::to_string(version) + ", this program uses " +
+                    std::to_string(kIndexVersion),
+                std::nullopt};
+      }
+    }
+  }
+  try {
+    IndexSidecar sidecar(path);
+    if (sidecar.view().fingerprint() != expected) {
+      return {IndexState::kStale, "index " + path.string() + " was made of other data: the data set has changed since",
+              std::nullopt};
+    }
+    return {IndexState::kGood, "", std::move(sidecar)};
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kInput) throw;
+    return {IndexState::kDamaged, error.what(), std::nullopt};
+  }
+}
+
+fs::path index_path(const fs::path& data) {
+  fs::path path = data.has_filename() ? data : data.parent_path();
+  path += ".unstarve-index";
+  return path;
+}
+
+}  // namespace unstarve

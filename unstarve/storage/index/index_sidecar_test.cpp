@@ -1,0 +1,182 @@
+#include "unstarve/storage/index/index_sidecar.h"
+
+#include <catch2/catch.hpp>
+
+#include "unstarve/core/error.h"
+#include "unstarve/storage/crc32.h"
+#include "unstarve/storage/temporary_folder.h"
+
+namespace unstarve {
+namespace {
+
+using testing::TemporaryFolder;
+namespace fs = std::filesystem;
+
+std::vector<IndexRecord> some_records(std::size_t count) {
+  std::vector<IndexRecord> records;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto n = static_cast<std::uint32_t>(i);
+    records.push_back({std::uint64_t{n} << 33, 1000 + i, n % 3, static_cast<std::int32_t>(n) - 1, 500 + n, 375});
+  }
+  return records;
+}
+
+std::vector<IndexBlobs> some_blobs(std::size_t count) {
+  std::vector<IndexBlobs> kinds{{"jpeg-rows", {}}, {"thumb", {}}};
+  for (std::size_t i = 0; i < count; ++i) {
+    kinds[0].blobs.emplace_back(i * 7, static_cast<std::uint8_t>(i));  // the first is empty
+    kinds[1].blobs.emplace_back();
+  }
+  return kinds;
+}
+
+const std::vector<IndexPart> kParts{{"classes", "cat dog"}, {"nothing", ""}};
+
+const Fingerprint kPrint{123456789012, 1700000000000000001};
+
+TEST_CASE("CRC-32 has its published check values") {
+  const auto of = [](std::string_view text) {
+    return crc32({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+  };
+  CHECK(of("") == 0);
+  CHECK(of("123456789") == 0xCBF43926);  // the catalogue's check value for CRC-32/ISO-HDLC
+  CHECK(of("The quick brown fox jumps over the lazy dog") == 0x414FA339);
+  const std::vector<std::uint8_t> bytes(100, 7);
+  CHECK(crc32(std::span(bytes).subspan(33), crc32(std::span(bytes).first(33))) == crc32(bytes));
+}
+
+TEST_CASE("an index reads back as it was written") {
+  TemporaryFolder folder;
+  const std::size_t count = GENERATE(0, 1, 100, 1023, 1024, 1025, 2100);
+  const auto records = some_records(count);
+  const auto blobs = some_blobs(count);
+  write_index(folder.path() / "x", kPrint, records, blobs, kParts);
+  const IndexReading reading = read_index(folder.path() / "x", kPrint);
+  REQUIRE(reading.state == IndexState::kGood);
+  const IndexView& view = reading.sidecar->view();
+  CHECK(view.fingerprint() == kPrint);
+  REQUIRE(view.size() == count);
+  CHECK(view.blob_names() == std::vector<std::string>{"jpeg-rows", "thumb"});
+  CHECK(view.blob_kind("thumb") == 1);
+  CHECK(view.blob_kind("records") == -1);
+  const auto part = view.part("classes");
+  REQUIRE(part.has_value());
+  CHECK(std::string(part->begin(), part->end()) == "cat dog");
+  REQUIRE(view.part("nothing").has_value());
+  CHECK(view.part("nothing")->empty());
+  CHECK_FALSE(view.part("thumb").has_value());
+  for (std::size_t id = 0; id < count; ++id) {
+    CHECK(view.record(id) == records[id]);
+    const auto blob = view.blob(0, id);
+    CHECK(std::vector<std::uint8_t>(blob.begin(), blob.end()) == blobs[0].blobs[id]);
+    CHECK(view.blob(1, id).empty());
+  }
+}
+
+TEST_CASE("missing, stale and damaged indexes are told apart") {
+  TemporaryFolder folder;
+  const fs::path path = folder.path() / "x";
+  CHECK(read_index(path, kPrint).state == IndexState::kMissing);
+  write_index(path, kPrint, some_records(3));
+  CHECK(read_index(path, kPrint).state == IndexState::kGood);
+  CHECK(read_index(path, {kPrint.bytes + 1, kPrint.changed_ns}).state == IndexState::kStale);
+  CHECK(read_index(path, {kPrint.bytes, kPrint.changed_ns - 1}).state == IndexState::kStale);
+
+  const std::string good = read_text_file(path);
+  std::string other_version = good;
+  other_version[8] = 1;
+  write_file_atomically(path, other_version);
+  const IndexReading newer = read_index(path, kPrint);
+  CHECK(newer.state == IndexState::kStale);
+  CHECK_THAT(newer.reason, Catch::Contains("version 1, this program uses 2"));
+
+  for (const std::string& bad : {std::string(), std::string("short"), std::string(200, 'x'), good.substr(0, 40),
+                                 good.substr(0, good.size() - 1), good + "x"}) {
+    write_file_atomically(path, bad);
+    const IndexReading reading = read_index(path, kPrint);
+    CHECK(reading.state == IndexState::kDamaged);
+    CHECK_THAT(reading.reason, Catch::Contains(path.string()));
+    CHECK_FALSE(reading.sidecar.has_value());
+  }
+}
+
+TEST_CASE("every flipped byte is noticed") {
+  TemporaryFolder folder;
+  const fs::path path = folder.path() / "x";
+  write_index(path, kPrint, some_records(4), some_blobs(4), kParts);
+  const std::string good = read_text_file(path);
+  int quiet = 0;
+  for (std::size_t i = 0; i < good.size(); ++i) {
+    std::string bad = good;
+    bad[i] = static_cast<char>(bad[i] ^ 0x20);
+    try {
+      const IndexView view({reinterpret_cast<const std::uint8_t*>(bad.data()), bad.size()}, "bad");
+      (void)view.part("classes");
+      for (std::uint64_t id = 0; id < view.size(); ++id) {
+        (void)view.record(id);
+        (void)view.blob(0, id);
+        (void)view.blob(1, id);
+      }
+      ++quiet;
+      INFO("offset " << i);
+      CHECK(good[i] == 0);  // only filling between sections is not covered
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::kInput);
+    }
+  }
+  CHECK(quiet < 24);
+}
+
+TEST_CASE("damage of one block of records leaves the others readable") {
+  std::string bytes = index_bytes(kPrint, some_records(3000));
+  const std::size_t first = bytes.size() - 3 * 4 - 3000 * 32;
+  bytes[first + 2000 * 32] = static_cast<char>(bytes[first + 2000 * 32] ^ 1);
+  const IndexView view({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}, "x.index");
+  CHECK(view.record(0) == some_records(1)[0]);
+  CHECK(view.record(2048).length == 3048);
+  try {
+    (void)view.record(1024);  // of the same block as record 2000
+    FAIL("expected an Error");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::kInput);
+    CHECK_THAT(error.what(), Catch::Contains("x.index") && Catch::Contains("delete it"));
+  }
+}
+
+TEST_CASE("an index that cannot be written right is refused") {
+  TemporaryFolder folder;
+  const fs::path path = folder.path() / "x";
+  const auto records = some_records(2);
+  for (const char* name : {"", "records", "UPPER", "a/b", "much-too-long-for-its-field"}) {
+    const std::vector<IndexBlobs> blobs{{name, {{1}, {2}}}};
+    CHECK_THROWS_AS(write_index(path, kPrint, records, blobs), Error);
+  }
+  const std::vector<IndexBlobs> twice{{"a", {{1}, {2}}}, {"a", {{1}, {2}}}};
+  CHECK_THROWS_AS(write_index(path, kPrint, records, twice), Error);
+  const std::vector<IndexBlobs> few{{"a", {{1}}}};
+  CHECK_THROWS_AS(write_index(path, kPrint, records, few), Error);
+  const std::vector<IndexBlobs> fine{{"a", {{1}, {2}}}};
+  const std::vector<IndexPart> taken{{"a", "x"}};
+  CHECK_THROWS_AS(write_index(path, kPrint, records, fine, taken), Error);
+  CHECK_FALSE(fs::exists(path));
+  CHECK_THROWS_AS(write_index(folder.path() / "no/such/folder", kPrint, records), Error);
+}
+
+TEST_CASE("a fingerprint changes with size and time of any file") {
+  TemporaryFolder folder;
+  folder.write("a", "12345");
+  folder.write("b", "678");
+  const std::vector<fs::path> files{folder.path() / "a", folder.path() / "b"};
+  const Fingerprint before = fingerprint_of(files);
+  CHECK(before.bytes == 8);
+  CHECK(fingerprint_of(files) == before);
+  fs::last_write_time(files[1], fs::last_write_time(files[1]) + std::chrono::seconds(1));
+  CHECK(fingerprint_of(files).changed_ns > before.changed_ns);
+  fs::remove(files[0]);
+  CHECK_THROWS_AS(fingerprint_of(files), Error);
+  CHECK(index_path("photos/").string() == "photos.unstarve-index");
+  CHECK(index_path("a/b.bin").string() == "a/b.bin.unstarve-index");
+}
+
+}  // namespace
+}  // namespace unstarve

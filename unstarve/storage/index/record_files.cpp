@@ -1,0 +1,236 @@
+#include "unstarve/storage/index/record_files.h"
+
+#include <algorithm>
+#include <set>
+#include <thread>
+
+#include "unstarve/core/error.h"
+#include "unstarve/core/thread_pool.h"
+#include "unstarve/storage/index/record_index.h"
+
+namespace unstarve {
+namespace {
+
+// Indexing is bound by the disk or by memory: more threads than this gain nothing and take processors from others.
+constexpr int kLocalThreads = 4;
+constexpr int kRemoteThreads = 16;
+constexpr std::size_t kMostThreads = 256;
+
+int threads_for(const std::vector<Shard>& shards, const RecordFilesOptions& options) {
+  const int most = options.threads > 0 ? options.threads
+                   : is_url(shards.front().name)
+                       ? kRemoteThreads
+                       : std::min<int>(kLocalThreads, static_cast<int>(std::thread::hardware_concurrency()));
+  return std::clamp<int>(most, 1, static_cast<int>(std::min<std::size_t>(shards.size(), kMostThreads)));
+}
+
+}  // namespace
+
+struct RecordFiles::OpenShard {
+  std::shared_ptr<const ByteSource> stored;  // as it lies on the disk
+  ShardIndex index;
+  std::shared_ptr<const ByteSource> bytes;  // decompressed
+  std::span<const std::uint8_t> mapped;     // of `bytes`
+  std::vector<std::int32_t> class_of_name;  // class number of the shard's own numbers, where it has names only
+  std::string note;
+};
+
+// Where a record lies.
+struct RecordFiles::Place {
+  const OpenShard* shard;
+  std::uint64_t number;  // in the shard
+  IndexRecord entry;
+};
+
+RecordFiles::RecordFiles(std::vector<Shard> shards, std::shared_ptr<const RecordFormat> format,
+                         const RecordFilesOptions& options)
+    : format_(std::move(format)) {
+  if (shards.empty()) throw Error(ErrorKind::kArgument, "open " + format_->name() + ": no shard was given");
+  open_shards(std::move(shards), options);
+  begins_.push_back(0);
+  for (const auto& shard : shards_) {
+    begins_.push_back(begins_.back() + shard->index.view().size());
+    stored_bytes_ += shard->stored->size();
+    if (!shard->note.empty()) notes_.push_back(shard->note);
+  }
+  refuse_empty();
+  number_classes();
+  fields_.push_back({"image", format_->image_kind()});
+  if (labelled_) fields_.push_back({"label", FieldKind::kLabel});
+}
+
+RecordFiles::~RecordFiles() = default;
+
+void RecordFiles::open_shards(std::vector<Shard> shards, const RecordFilesOptions& options) {
+  shards_.resize(shards.size());
+  ThreadPool pool(threads_for(shards, options));
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    pool.submit([&, i] {
+      Shard& shard = shards[i];
+      std::shared_ptr<const ByteSource> stored = shard.bytes ? std::move(shard.bytes) : open_bytes(shard.name);
+      std::string note;
+      ShardIndex index = find_or_make_index(*stored, *format_, options.keep_index, note);
+      auto open = std::make_unique<OpenShard>(OpenShard{stored, std::move(index), stored, {}, {}, std::move(note)});
+      const Compression compression = open->index.summary().compression;
+      if (compression != Compression::kNone) {
+        open->bytes = open_inflated(
+            stored, compression, open->index.view().unchecked_part("points").value_or(std::span<const std::uint8_t>()));
+      }
+      open->mapped = open->bytes->mapped();
+      shards_[i] = std::move(open);
+    });
+  }
+  pool.wait();
+}
+
+void RecordFiles::refuse_empty() const {
+  const std::string shown = shards_.front()->stored->name() + (shards_.size() > 1 ? ", ..." : "");
+  if (size() == 0) throw Error(ErrorKind::kInput, "open " + format_->name() + " " + shown + ": it holds no record");
+  std::uint64_t damaged = 0;
+  for (const auto& shard : shards_) damaged += shard->index.summary().damaged;
+  if (damaged < size()) return;
+  const auto first = std::upper_bound(begins_.begin(), begins_.end(), 0) - begins_.begin() - 1;
+  throw Error(ErrorKind::kInput,
+              "open " + format_->name() + " " + shown + ": none of its " + std::to_string(size()) +
+                  " records can be read; the first: " + shards_[static_cast<std::size_t>(first)]->index.reason(0));
+}
+
+// One numbering for all shards: the numbers the records have, or the sorted names.
+void RecordFiles::number_classes() {
+  const OpenShard* numbered = nullptr;
+  const OpenShard* named = nullptr;
+  std::set<std::string> names;
+  std::uint32_t classes = 0;
+  for (const auto& shard : shards_) {
+    const ShardSummary& summary = shard->index.summary();
+    if (summary.labels == LabelKind::kNumbers) numbered = shard.get();
+    if (summary.labels == LabelKind::kNames) named = shard.get();
+    if (summary.labels == LabelKind::kNumbers) classes = std::max(classes, summary.classes);
+    if (summary.labels != LabelKind::kNames) continue;
+    for (const auto& [number, name] : summary.class_names) names.insert(name);
+  }
+  if (numbered != nullptr && named != nullptr) {
+    throw Error(ErrorKind::kInput, "open " + format_->name() + ": classes are numbers in " + numbered->stored->name() +
+                                       " and names in " + named->stored->name() + ", expected the same of all shards");
+  }
+  labelled_ = numbered != nullptr || named != nullptr;
+  if (named != nullptr) return take_names({names.begin(), names.end()});
+  for (std::uint32_t number = 0; number < classes; ++number) classes_.push_back(std::to_string(number));
+  for (auto shard = shards_.rbegin(); shard != shards_.rend(); ++shard) {  // the first shard's name of a class stays
+    for (const auto& [number, name] : (*shard)->index.summary().class_names) classes_[number] = name;
+  }
+}
+
+void RecordFiles::take_names(const std::vector<std::string>& sorted) {
+  classes_ = sorted;
+  for (const auto& shard : shards_) {
+    const ShardSummary& summary = shard->index.summary();
+    shard->class_of_name.assign(summary.classes, -1);
+    for (const auto& [number, name] : summary.class_names) {
+      const auto place = std::lower_bound(classes_.begin(), classes_.end(), name);
+      shard->class_of_name[number] = static_cast<std::int32_t>(place - classes_.begin());
+    }
+  }
+}
+
+RecordFiles::Place RecordFiles::find(std::uint64_t id) const {
+  const auto behind = std::upper_bound(begins_.begin(), begins_.end(), id);
+  const auto shard = static_cast<std::size_t>(behind - begins_.begin()) - 1;
+  const std::uint64_t number = id - begins_[shard];
+  return {shards_[shard].get(), number, shards_[shard]->index.view().record(number)};
+}
+
+std::string RecordFiles::location(std::uint64_t id) const {
+  const Place place = find(id);
+  const std::string member = place.shard->index.member(place.number);
+  return place.shard->stored->name() + (member.empty() ? "" : " " + member) + " record " +
+         std::to_string(place.number) + " at offset " + std::to_string(place.entry.offset);
+}
+
+// Throws for a record that was damaged when it was indexed and for an index that leads outside of its shard.
+RecordFiles::Place RecordFiles::check(std::uint64_t id) const {
+  const Place place = find(id);
+  if (place.entry.label == kDamagedLabel) {
+    throw Error(ErrorKind::kInput, "read " + location(id) + ": " + place.shard->index.reason(place.number));
+  }
+  const std::uint64_t size = place.shard->bytes->size();
+  const IndexRecord& entry = place.entry;
+  if (entry.offset > size || entry.length > size - entry.offset || entry.length > kMaxRecordBytes) {
+    throw Error(ErrorKind::kInput, "read " + location(id) + ": its index gives it " + std::to_string(entry.length) +
+                                       " bytes, the shard has " + std::to_string(size));
+  }
+  return place;
+}
+
+void RecordFiles::fill(const Place& place, std::uint64_t id, std::span<const std::uint8_t> stored,
+                       RecordBuffer& record) const {
+  record.values.resize(fields_.size());
+  record.values[0] = {};
+  try {
+    format_->fill(stored, place.entry, record.storage, record.values[0]);
+  } catch (const Error& error) {
+    throw Error(error.kind(), "read " + location(id) + ": " + error.what());
+  }
+  if (!labelled_) return;
+  std::int64_t label = place.entry.label;
+  if (label >= 0 && !place.shard->class_of_name.empty()) {
+    if (label >= static_cast<std::int64_t>(place.shard->class_of_name.size()))
+      label = -1;
+    else
+      label = place.shard->class_of_name[static_cast<std::size_t>(label)];
+  }
+  if (label < 0) throw Error(ErrorKind::kInput, "read " + location(id) + ": the record has no label, others have");
+  record.values[1] = {};
+  record.values[1].integer = label;
+}
+
+void RecordFiles::read(std::uint64_t id, RecordBuffer& record) const {
+  const Place place = check(id);
+  const auto length = static_cast<std::size_t>(place.entry.length);
+  if (!place.shard->mapped.empty()) {
+    fill(place, id, place.shard->mapped.subspan(place.entry.offset, length), record);
+    return;
+  }
+  record.storage.reserve_discard(length + kReadableBehind);
+  const std::span<std::uint8_t> room(record.storage.data(), length);
+  place.shard->bytes->read(place.entry.offset, room);
+  fill(place, id, room, record);
+}
+
+// The ranges of one shard go to its source together.
+void RecordFiles::read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const {
+  std::vector<Place> places;
+  places.reserve(ids.size());
+  std::vector<std::pair<const OpenShard*, ReadRange>> ranges;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    places.push_back(check(ids[i]));
+    const Place& place = places.back();
+    if (!place.shard->mapped.empty()) continue;
+    const auto length = static_cast<std::size_t>(place.entry.length);
+    records[i].storage.reserve_discard(length + kReadableBehind);
+    ranges.push_back({place.shard, {place.entry.offset, {records[i].storage.data(), length}}});
+  }
+  std::stable_sort(ranges.begin(), ranges.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<ReadRange> together;
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    together.push_back(ranges[i].second);
+    if (i + 1 < ranges.size() && ranges[i + 1].first == ranges[i].first) continue;
+    ranges[i].first->bytes->read_many(together);
+    together.clear();
+  }
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const Place& place = places[i];
+    const auto length = static_cast<std::size_t>(place.entry.length);
+    fill(place, ids[i],
+         place.shard->mapped.empty() ? std::span<const std::uint8_t>(records[i].storage.data(), length)
+                                     : place.shard->mapped.subspan(place.entry.offset, length),
+         records[i]);
+  }
+}
+
+Size RecordFiles::image_size(std::uint64_t id) const {
+  const Place place = find(id);
+  return {static_cast<int>(place.entry.width), static_cast<int>(place.entry.height)};
+}
+
+}  // namespace unstarve

@@ -1,0 +1,199 @@
+#include "unstarve/storage/mds/mds.h"
+
+#include <catch2/catch.hpp>
+#include <fstream>
+
+#include "unstarve/storage/bytes/byte_text.h"
+#include "unstarve/storage/conformance.h"
+#include "unstarve/storage/fixtures_folder.h"
+#include "unstarve/storage/little_endian.h"
+#include "unstarve/storage/bytes/memory_bytes.h"
+#include "unstarve/storage/open.h"
+#include "unstarve/storage/temporary_folder.h"
+
+namespace unstarve {
+namespace {
+
+using testing::text_of, testing::TemporaryFolder;
+
+// A shard of samples "<jpeg length><jpeg><label>", and its index.json.
+struct Made {
+  std::string shard;
+  std::string index;
+  std::vector<std::size_t> begins;
+};
+
+Made make_mds(std::uint64_t samples) {
+  std::string body;
+  Made made;
+  const std::size_t start = 4 + 4 * (samples + 1) + 2;
+  for (std::uint64_t i = 0; i < samples; ++i) {
+    made.begins.push_back(start + body.size());
+    const std::string image = "image " + std::to_string(i);
+    append_little(body, static_cast<std::uint32_t>(image.size()));
+    body += image;
+    append_little(body, static_cast<std::int64_t>(i % 4));
+  }
+  append_little(made.shard, static_cast<std::uint32_t>(samples));
+  for (const std::size_t begin : made.begins) append_little(made.shard, static_cast<std::uint32_t>(begin));
+  append_little(made.shard, static_cast<std::uint32_t>(start + body.size()));
+  made.shard += "{}" + body;
+  made.index = R"({"version": 2, "shards": [{"format": "mds", "column_names": ["image", "label"],
+      "column_encodings": ["jpeg", "int"], "column_sizes": [null, 8], "compression": null, "zip_data": null,
+      "samples": )" +
+               std::to_string(samples) + R"(, "raw_data": {"basename": "shard.00000.mds", "bytes": )" +
+               std::to_string(made.shard.size()) + "}}]}";
+  return made;
+}
+
+TEST_CASE("MDS keeps the contract of a data set") {
+  const TemporaryFolder folder;
+  const std::string file = folder.str("shard.00000.mds");
+  Made made;
+  testing::DatasetUnderTest test;
+  test.make = [&](std::uint64_t samples) {
+    made = make_mds(samples);
+    std::filesystem::remove(file);  // not truncated: it may still be mapped
+    folder.write("shard.00000.mds", made.shard);
+    folder.write("index.json", made.index);
+    return open_dataset(folder.str());
+  };
+  test.damage = [&](std::uint64_t id) {
+    std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+    stream.seekp(static_cast<std::streamoff>(made.begins[id]));
+    stream.put(static_cast<char>(200));
+    REQUIRE(stream.flush());
+    return file + " record " + std::to_string(id) + " at offset " + std::to_string(made.begins[id]) +
+           ": column 'image' has 200 bytes, but only";
+  };
+  testing::check_dataset(test);
+}
+
+// The fixtures get no index beside them.
+std::string copied(const TemporaryFolder& folder, const std::string& name) {
+  std::filesystem::copy(testing::fixture(name), folder.path() / name, std::filesystem::copy_options::recursive);
+  return folder.str(name);
+}
+
+TEST_CASE("what the streaming package wrote is read") {
+  for (const std::string name : {"mds", "mds-gz", "mds-bytes"}) {
+    INFO(name);
+    const TemporaryFolder folder;
+    const std::string path = copied(folder, name);
+    const auto data = open_dataset(name == "mds-gz" ? path + "/index.json" : path);
+    REQUIRE(data->size() == 5);
+    CHECK(data->format() == "mds");
+    for (std::uint64_t id = 0; id < 5; ++id) {
+      RecordBuffer record;
+      data->read(id, record);
+      CHECK(text_of(record.values[0].bytes) == testing::fixture_image(id));
+      const auto expected = static_cast<std::size_t>(testing::kFixtureLabels[id]);
+      CHECK(data->classes().at(static_cast<std::size_t>(record.values[1].integer)) ==
+            (name == "mds-bytes" ? testing::kFixtureNames[expected] : std::to_string(expected)));
+      CHECK((record.storage.capacity() == 0) == (name != "mds-gz"));  // plain ones are not copied
+    }
+  }
+}
+
+TEST_CASE("raw pixels are read where they lie") {
+  const TemporaryFolder folder;
+  const auto data = open_dataset(copied(folder, "mds-pil"));
+  REQUIRE(data->field_index(FieldKind::kPixels) == 0);
+  RecordBuffer record;
+  data->read(3, record);
+  const PixelView& view = record.values[0].pixels;
+  CHECK(view.size() == Size{16, 12});
+  CHECK(view.at(15, 11, 0) == 255);
+  CHECK(view.at(15, 11, 1) == 255);
+  CHECK(view.at(15, 11, 2) == 0);
+  CHECK(record.values[1].integer == 2);
+  CHECK(record.storage.capacity() == 0);
+}
+
+TEST_CASE("columns are chosen by rule or by name") {
+  const std::vector<MdsColumn> columns = {{"id", "int", 8}, {"photo", "png", 0}, {"raw", "bytes", 0}, {"y", "str", 0}};
+  CHECK(choose_mds_fields(columns, "", "").image == 1);
+  CHECK(choose_mds_fields(columns, "", "").label == 3);
+  CHECK(choose_mds_fields(columns, "raw", "id").image == 2);
+  CHECK(choose_mds_fields(columns, "raw", "id").label == 0);
+  CHECK(choose_mds_fields(columns, "", "none").label == -1);
+  CHECK(choose_mds_fields({{"a", "int", 8}, {"b", "jpeg", 0}}, "", "").label == 0);
+  CHECK(choose_mds_fields({{"a", "int", 8}, {"b", "jpeg", 0}, {"c", "int", 8}}, "", "").label == -1);
+  const auto why = [&](const std::string& image, const std::string& label) {
+    try {
+      (void)choose_mds_fields(columns, image, label);
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::kArgument);
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  CHECK_THAT(why("x", ""), Catch::Contains("no column 'x', it has id (int), photo (png), raw (bytes), y (str)"));
+  CHECK_THAT(why("id", ""), Catch::Contains("column 'id' is no image but int"));
+  CHECK_THAT(why("", "x"), Catch::Contains("no column 'x'"));
+  CHECK_THAT(why("", "photo"), Catch::Contains("no class"));
+  CHECK_THAT(testing::refusal([&] {
+               return choose_mds_fields({{"text", "str", 0}}, "", "");
+             }),
+             Catch::Contains("no column is an image"));
+}
+
+TEST_CASE("a shard cut anywhere, or whose table lies, gives the samples that are whole") {
+  const Made made = make_mds(4);
+  const auto format = mds_format({{"image", "jpeg", 0}, {"label", "int", 8}}, {0, 1});
+  const auto readable = [&](const std::string& shard) {
+    std::size_t good = 0;
+    try {
+      const RecordFiles data({{"memory", std::make_shared<testing::MemoryBytes>(shard)}}, format, {false, 1});
+      for (std::uint64_t id = 0; id < data.size(); ++id) {
+        RecordBuffer record;
+        try {
+          data.read(id, record);
+          ++good;
+        } catch (const Error& error) {
+          CHECK(error.kind() == ErrorKind::kInput);
+        }
+      }
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::kInput);
+    }
+    return good;
+  };
+  REQUIRE(readable(made.shard) == 4);
+  for (std::size_t length = 0; length < made.shard.size(); ++length) {
+    std::size_t whole = 0;
+    while (whole < 3 && made.begins[whole + 1] <= length) ++whole;
+    CHECK(readable(made.shard.substr(0, length)) == whole);
+  }
+  for (std::size_t at = 4; at < 24; at += 4) {
+    std::string lies = made.shard;
+    lies.replace(at, 4, "\xff\xff\xff\xff");
+    const std::size_t good = readable(lies);
+    CHECK(good < 4);
+    CHECK((at == 4 || good >= (at - 4) / 4 - 1));  // the samples before the lie
+  }
+  std::string lies = made.shard;
+  lies.replace(0, 4, "\xff\xff\xff\xff");
+  CHECK(readable(lies) == 0);
+}
+
+TEST_CASE("an MDS folder that cannot be opened says why") {
+  const TemporaryFolder folder;
+  const std::string path = copied(folder, "mds");
+  const auto why = [&](const std::string& text, const std::string& split = "") -> std::string {
+    try {
+      (void)open_dataset(text, split);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  CHECK_THAT(why(path, "train"), Catch::Contains("an MDS folder is one split"));
+  CHECK_THAT(why(path + "#image=x"), Catch::Contains("open " + path + "/index.json: no column 'x'"));
+  CHECK_THAT(why(path + "#colour=x"), Catch::Contains("unknown option 'colour'"));
+  std::filesystem::remove(path + "/shard.00001.mds");
+  CHECK_THAT(why(path), Catch::Contains("shard.00001.mds"));
+}
+
+}  // namespace
+}  // namespace unstarve
