@@ -34,7 +34,9 @@ class CoefficientRow {
     if (values_.capacity() != before) clear();
   }
   // After a failed decoding, when not all blocks went through the IDCT.
-  void clear() { std::memset(values_.data(), 0, values_.capacity()); }
+  void clear() {
+    if (values_.capacity() > 0) std::memset(values_.data(), 0, values_.capacity());
+  }
 
   [[nodiscard]] std::size_t groups() const noexcept { return groups_; }
   [[nodiscard]] std::int16_t* values() noexcept { return reinterpret_cast<std::int16_t*>(values_.data()); }
