@@ -1,5 +1,5 @@
 #include "shared.h"
-#include "unstarve/jobs/catalogue.h"
+#include "unstarve/jobs/prepare/catalogue.h"
 
 namespace unstarve::cli {
 namespace {

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/file.h"
-#include "unstarve/jobs/pack_key.h"
+#include "unstarve/jobs/pack/pack_key.h"
 
 namespace unstarve {
 

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "unstarve/jobs/pack_exclude.h"
+#include "unstarve/jobs/pack/pack_exclude.h"
 #include "unstarve/storage/temporary_folder.h"
 
 namespace unstarve {

@@ -1,0 +1,161 @@
+#include "unstarve/jobs/pack/pack_folder.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "unstarve/core/error.h"
+#include "unstarve/core/file.h"
+
+namespace unstarve {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kWorkName = ".unstarve-pack";
+constexpr const char* kPlanName = "plan.json";
+
+// What two packs must have in common to be one.
+Json plan_json(const PackManifest& plan, std::size_t shards) {
+  return {{"unstarve", plan.version},
+          {"format", plan.format},
+          {"options", Json::parse(plan.options)},
+          {"source", Json::parse(plan.source)},
+          {"classes", plan.classes},
+          {"splits", plan.split_names},
+          {"shards", shards}};
+}
+
+std::string text_of(const Json& json) { return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
+// The first thing in which they differ, in words.
+std::string difference(const Json& found, const Json& expected, const std::string& name = "") {
+  if (found.is_object() && expected.is_object()) {
+    for (const auto& [key, value] : expected.items()) {
+      const std::string inner = name.empty() ? key : name + "." + key;
+      if (!found.contains(key)) return inner + " is missing";
+      if (found.at(key) != value) return difference(found.at(key), value, inner);
+    }
+  }
+  const auto shown = [](const Json& json) {
+    const std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+    return text.size() <= 80 ? text : text.substr(0, 80) + "...";
+  };
+  return name + ": found " + shown(found) + ", expected " + shown(expected);
+}
+
+bool there(const fs::path& path) {
+  std::error_code failed;
+  return fs::exists(fs::status(path, failed));
+}
+
+// Whether the file is there in its full length.
+bool is_whole(const fs::path& folder, const FileSum& sum) {
+  std::error_code failed;
+  const fs::path path = folder / sum.file;
+  return fs::is_regular_file(path, failed) && fs::file_size(path, failed) == sum.bytes && !failed;
+}
+
+}  // namespace
+
+PackFolder::PackFolder(fs::path folder, PackManifest plan, std::size_t shard_count)
+    : folder_(std::move(folder)), work_(folder_ / kWorkName), plan_(std::move(plan)), shard_count_(shard_count) {
+  refuse_foreign();
+  read_manifest();
+  take_up();
+}
+
+void PackFolder::refuse_foreign() const {
+  std::error_code failed;
+  const fs::file_status status = fs::status(folder_, failed);
+  if (fs::exists(status) && !fs::is_directory(status))
+    throw Error(ErrorKind::kArgument, "pack: " + folder_.string() + " is not a folder");
+  if (!fs::exists(status) || there(work_) || there(folder_ / kManifestName)) return;
+  const bool empty = fs::is_empty(folder_, failed);
+  if (failed) throw io_error("read folder", folder_.string(), failed.value());
+  if (!empty)
+    throw Error(ErrorKind::kArgument, "pack: " + folder_.string() + " is not empty; give a new or an empty folder");
+}
+
+void PackFolder::read_manifest() {
+  const fs::path path = folder_ / kManifestName;
+  manifest_.reset();
+  in_manifest_.clear();
+  if (!there(path)) return;
+  PackManifest found = manifest_from_json(read_text_file(path), path.string());
+  // As read back: text that is not UTF-8 was changed when it was written.
+  const Json ours = Json::parse(text_of(plan_json(plan_, shard_count_)));
+  const Json theirs = plan_json(found, found.shards.size());
+  if (ours != theirs)
+    throw Error(ErrorKind::kArgument, "pack: " + folder_.string() + " holds another pack (" + difference(theirs, ours) +
+                                          "); give another folder, or remove this one");
+  for (std::size_t i = 0; i < found.shards.size(); ++i) in_manifest_[found.shards[i].shard.file] = i;
+  manifest_ = std::move(found);
+}
+
+void PackFolder::take_up() const {
+  std::error_code failed;
+  fs::create_directories(work_, failed);
+  if (failed) throw io_error("make folder", work_.string(), failed.value());
+  const Json ours = plan_json(plan_, shard_count_);
+  if (!there(work_ / kPlanName)) return publish_text(work_ / kPlanName, work_, text_of(ours));
+  const Json found = Json::parse(read_text_file(work_ / kPlanName), nullptr, /*allow_exceptions=*/false);
+  const Json expected = Json::parse(text_of(ours));
+  if (found != expected)
+    throw Error(ErrorKind::kArgument, "pack: " + folder_.string() + " holds an unfinished pack of another kind (" +
+                                          difference(found, expected) +
+                                          "); give the options it was begun with, another folder, or remove this one");
+}
+
+std::optional<ShardEntry> PackFolder::finished(const std::string& file) const {
+  std::optional<ShardEntry> entry;
+  const auto known = in_manifest_.find(file);
+  if (there(entry_path(file))) {  // newer than the manifest
+    entry = shard_entry_from_json(read_text_file(entry_path(file)), entry_path(file).string());
+  } else if (known != in_manifest_.end()) {
+    entry = manifest_->shards[known->second];
+  }
+  if (!entry || !is_whole(folder_, entry->shard)) return std::nullopt;
+  if (!entry->index.file.empty() && !is_whole(folder_, entry->index)) return std::nullopt;
+  return entry;
+}
+
+std::unique_ptr<PackFile> PackFolder::begin(const std::string& file) const {
+  return std::make_unique<PackFile>(folder_ / file, work_, PackFile::Lock::kTry);
+}
+
+void PackFolder::publish(PackFile& shard, const std::string& index_text, const ShardEntry& entry) const {
+  if (!entry.index.file.empty()) publish_text(folder_ / entry.index.file, work_, index_text);
+  shard.publish();
+  publish_text(entry_path(entry.shard.file), work_, to_json(entry));
+}
+
+bool PackFolder::complete(const std::vector<std::string>& files) {
+  std::error_code ignored;  // what is left of the working folder does no harm
+  PackManifest whole = plan_;
+  for (const std::string& file : files) {
+    std::optional<ShardEntry> entry = finished(file);
+    if (!entry) break;
+    whole.shards.push_back(std::move(*entry));
+  }
+  if (whole.shards.size() < files.size()) {
+    // Another part may have written the manifest meanwhile, and taken the entries away.
+    read_manifest();
+    for (const std::string& file : files) {
+      if (!manifest_ || !finished(file)) return false;
+    }
+    return true;
+  }
+  try {
+    publish_text(folder_ / kManifestName, work_, to_json(whole));
+  } catch (const Error&) {
+    read_manifest();  // of the other part that was as far, and removed the working folder
+    if (!manifest_) throw;
+  }
+  read_manifest();
+  fs::remove_all(work_, ignored);
+  return true;
+}
+
+}  // namespace unstarve

@@ -1,0 +1,187 @@
+#include "unstarve/jobs/pack/pack_manifest.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "unstarve/core/error.h"
+#include "unstarve/storage/folder/safe_path.h"
+
+namespace unstarve {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json json_of(const FileSum& sum) {
+  return {{"file", sum.file}, {"bytes", sum.bytes}, {"crc32c", fmt::format("{:08x}", sum.crc32c)}};
+}
+
+Json json_of(const ShardEntry& entry) {
+  Json json = {{"file", entry.shard.file},
+               {"split", entry.split},
+               {"records", entry.records},
+               {"bytes", entry.shard.bytes},
+               {"crc32c", fmt::format("{:08x}", entry.shard.crc32c)}};
+  if (!entry.index.file.empty()) json["index"] = json_of(entry.index);
+  for (const SkippedRecord& record : entry.skipped) {
+    json["skipped"].push_back({{"file", record.file}, {"offset", record.offset}, {"reason", record.reason}});
+  }
+  return json;
+}
+
+// Reads JSON of a known form; every complaint names the place.
+class Reader {
+ public:
+  Reader(const Json& json, std::string where) : json_(json), where_(std::move(where)) {
+    if (!json.is_object()) refuse("an object was expected");
+  }
+  [[nodiscard]] bool has(const char* key) const { return json_.contains(key); }
+  [[nodiscard]] const Json& at(const char* key) const {
+    if (!json_.contains(key)) refuse(fmt::format("\"{}\" is missing", key));
+    return json_.at(key);
+  }
+  [[nodiscard]] std::string text(const char* key) const {
+    if (!at(key).is_string()) refuse(fmt::format("\"{}\" is no text", key));
+    return at(key).get<std::string>();
+  }
+  [[nodiscard]] std::uint64_t number(const char* key) const {
+    if (!at(key).is_number_unsigned()) refuse(fmt::format("\"{}\" is no whole number", key));
+    return at(key).get<std::uint64_t>();
+  }
+  [[nodiscard]] const Json& list(const char* key) const {
+    if (!at(key).is_array()) refuse(fmt::format("\"{}\" is no list", key));
+    return at(key);
+  }
+  [[nodiscard]] FileSum sum() const {
+    FileSum sum{text("file"), number("bytes"), 0};
+    if (leads_out(sum.file) || sum.file.find('/') != std::string::npos)
+      refuse(fmt::format("\"{}\" is no name of a file in this folder", sum.file));
+    const std::string crc = text("crc32c");
+    const auto [end, status] = std::from_chars(crc.data(), crc.data() + crc.size(), sum.crc32c, 16);
+    if (crc.size() != 8 || status != std::errc() || end != crc.data() + crc.size())
+      refuse(fmt::format("\"crc32c\" is \"{}\", expected eight hexadecimal digits", crc));
+    return sum;
+  }
+  [[nodiscard]] const std::string& where() const { return where_; }
+  [[noreturn]] void refuse(const std::string& what) const { throw Error(ErrorKind::kInput, where_ + ": " + what); }
+
+ private:
+  const Json& json_;
+  std::string where_;
+};
+
+ShardEntry entry_of(const Reader& reader) {
+  ShardEntry entry;
+  entry.shard = reader.sum();
+  entry.split = reader.text("split");
+  entry.records = reader.number("records");
+  if (reader.has("index")) entry.index = Reader(reader.at("index"), reader.where() + ": index").sum();
+  if (!reader.has("skipped")) return entry;
+  for (const Json& item : reader.list("skipped")) {
+    const Reader record(item, reader.where() + ": skipped");
+    entry.skipped.push_back({record.text("file"), record.number("offset"), record.text("reason")});
+  }
+  return entry;
+}
+
+Json parse(const std::string& text, const std::string& where) {
+  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded()) throw Error(ErrorKind::kInput, where + ": it is no JSON; was it cut off?");
+  return json;
+}
+
+// File names need not be UTF-8, JSON must be: what is not becomes U+FFFD.
+std::string dump(const Json& json, int indent) { return json.dump(indent, ' ', false, Json::error_handler_t::replace); }
+
+void check_sums(const PackManifest& manifest, const Reader& reader) {
+  const auto same = [&](const std::string& what, std::uint64_t told, std::uint64_t summed) {
+    if (told != summed) reader.refuse(fmt::format("{}: {} are told, its shards have {}", what, told, summed));
+  };
+  same("records", reader.number("records"), manifest.records());
+  same("bytes", reader.number("bytes"), manifest.bytes());
+  for (const SplitCount& split : manifest.splits()) {
+    const Reader told(reader.at("splits").at(split.name), reader.where() + ": split " + split.name);
+    same(split.name + " records", told.number("records"), split.records);
+    same(split.name + " bytes", told.number("bytes"), split.bytes);
+    same(split.name + " shards", told.number("shards"), split.shards);
+  }
+}
+
+}  // namespace
+
+std::vector<SplitCount> PackManifest::splits() const {
+  std::vector<SplitCount> counts;
+  for (const std::string& name : split_names) {
+    SplitCount count{name};
+    for (const ShardEntry& entry : shards) {
+      if (entry.split != name) continue;
+      count.records += entry.records;
+      count.bytes += entry.shard.bytes;
+      ++count.shards;
+    }
+    counts.push_back(count);
+  }
+  return counts;
+}
+
+std::uint64_t PackManifest::records() const {
+  std::uint64_t sum = 0;
+  for (const ShardEntry& entry : shards) sum += entry.records;
+  return sum;
+}
+
+std::uint64_t PackManifest::bytes() const {
+  std::uint64_t sum = 0;
+  for (const ShardEntry& entry : shards) sum += entry.shard.bytes;
+  return sum;
+}
+
+std::string to_json(const ShardEntry& entry) { return dump(json_of(entry), -1) + "\n"; }
+
+ShardEntry shard_entry_from_json(const std::string& text, const std::string& where) {
+  const Json json = parse(text, where);
+  return entry_of(Reader(json, where));
+}
+
+std::string to_json(const PackManifest& manifest) {
+  Json json = {{"unstarve", manifest.version},
+               {"format", manifest.format},
+               {"records", manifest.records()},
+               {"bytes", manifest.bytes()},
+               {"options", Json::parse(manifest.options)},
+               {"source", Json::parse(manifest.source)},
+               {"classes", manifest.classes}};
+  json["splits"] = Json::object();
+  for (const SplitCount& split : manifest.splits()) {
+    json["splits"][split.name] = {{"records", split.records}, {"bytes", split.bytes}, {"shards", split.shards}};
+  }
+  json["shards"] = Json::array();
+  for (const ShardEntry& entry : manifest.shards) json["shards"].push_back(json_of(entry));
+  return dump(json, 1) + "\n";
+}
+
+PackManifest manifest_from_json(const std::string& text, const std::string& where) {
+  const Json json = parse(text, where);
+  const Reader reader(json, where);
+  PackManifest manifest;
+  manifest.version = reader.text("unstarve");
+  manifest.format = reader.text("format");
+  manifest.options = reader.at("options").dump();
+  manifest.source = reader.at("source").dump();
+  for (const Json& name : reader.list("classes")) {
+    if (!name.is_string()) reader.refuse("\"classes\": a name is no text");
+    manifest.classes.push_back(name.get<std::string>());
+  }
+  if (!reader.at("splits").is_object()) reader.refuse("\"splits\" is no object");
+  for (const auto& item : reader.at("splits").items()) manifest.split_names.push_back(item.key());
+  for (const Json& item : reader.list("shards")) {
+    manifest.shards.push_back(entry_of(Reader(item, fmt::format("{}: shard {}", where, manifest.shards.size()))));
+    const std::string& split = manifest.shards.back().split;
+    if (!reader.at("splits").contains(split)) reader.refuse("a shard is of the unknown split \"" + split + "\"");
+  }
+  check_sums(manifest, reader);
+  return manifest;
+}
+
+}  // namespace unstarve

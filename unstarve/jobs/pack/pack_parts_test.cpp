@@ -1,0 +1,178 @@
+// The parts that packing and verifying are made of.
+#include <sys/resource.h>
+
+#include <catch2/catch.hpp>
+#include <csignal>
+#include <filesystem>
+
+#include "unstarve/core/error.h"
+#include "unstarve/core/file.h"
+#include "unstarve/jobs/pack/pack_file.h"
+#include "unstarve/jobs/pack/pack_manifest.h"
+#include "unstarve/jobs/pack/pack_order.h"
+#include "unstarve/storage/temporary_folder.h"
+
+namespace unstarve {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::TemporaryFolder;
+
+TEST_CASE("results are taken in order, whatever the number of threads") {
+  for (const int threads : {1, 2, 7}) {
+    for (const std::uint64_t window : {1u, 3u, 50u}) {
+      std::vector<std::uint64_t> slots(window), taken;
+      run_in_order(
+          {100, threads, window},
+          [&]() -> OrderedWorker { return [&](std::uint64_t item, std::size_t slot) { slots[slot] = item * item; }; },
+          [&](std::uint64_t, std::size_t slot) { taken.push_back(slots[slot]); });
+      REQUIRE(taken.size() == 100);
+      for (std::uint64_t i = 0; i < 100; ++i) CHECK(taken[i] == i * i);
+    }
+  }
+}
+
+TEST_CASE("the first failure in order comes out, after all before it were taken") {
+  for (int run = 0; run < 20; ++run) {
+    std::uint64_t taken = 0;
+    const auto make_worker = []() -> OrderedWorker {
+      return [](std::uint64_t item, std::size_t) {
+        if (item >= 20) throw Error(ErrorKind::kInput, "item " + std::to_string(item));
+      };
+    };
+    CHECK_THROWS_WITH(run_in_order({1000, 4, 16}, make_worker, [&](std::uint64_t, std::size_t) { ++taken; }),
+                      "item 20");
+    CHECK(taken == 20);
+  }
+  const auto unmade = []() -> OrderedWorker { throw Error(ErrorKind::kMissing, "no worker"); };
+  CHECK_THROWS_WITH(run_in_order({10, 2, 4}, unmade, [](std::uint64_t, std::size_t) {}), "no worker");
+  const auto idle = []() -> OrderedWorker { return [](std::uint64_t, std::size_t) {}; };
+  CHECK_THROWS_WITH(
+      run_in_order({10, 2, 4}, idle, [](std::uint64_t, std::size_t) { throw std::runtime_error("full"); }), "full");
+  run_in_order({0, 2, 4}, unmade, [](std::uint64_t, std::size_t) {});
+}
+
+TEST_CASE("asking to stop ends ordered work") {
+  std::stop_source stop;
+  std::uint64_t taken = 0;
+  const auto idle = []() -> OrderedWorker { return [](std::uint64_t, std::size_t) {}; };
+  CHECK_THROWS_AS(run_in_order(
+                      {1'000'000'000, 2, 4}, idle,
+                      [&](std::uint64_t, std::size_t) {
+                        if (++taken == 100) stop.request_stop();
+                      },
+                      stop.get_token()),
+                  Error);
+  CHECK(taken < 1000);
+}
+
+TEST_CASE("a file has its final name whole or not at all") {
+  TemporaryFolder folder;
+  folder.folder("work");
+  const fs::path final_path = folder.path() / "a.tar", work = folder.path() / "work";
+  std::string expected;
+  {
+    PackFile file(final_path, work, PackFile::Lock::kTry);
+    for (int i = 0; i < 300; ++i) {
+      const std::string piece(static_cast<std::size_t>(i * 97 % 40'000), static_cast<char>(i));
+      file.write(piece);
+      expected += piece;
+      CHECK_FALSE(fs::exists(final_path));
+    }
+    const std::string large(3 << 20, 'x');
+    file.write(large);
+    expected += large;
+    CHECK(file.position() == expected.size());
+    CHECK_THROWS_WITH(PackFile(final_path, work, PackFile::Lock::kTry), Catch::Contains("another process is writing"));
+    file.publish();
+    CHECK(file.sum() == sum_of("a.tar", expected));
+  }
+  CHECK(read_text_file(final_path) == expected);
+  CHECK(fs::is_empty(work));
+
+  { PackFile given_up(folder.path() / "b.tar", work, PackFile::Lock::kTry); }
+  CHECK_FALSE(fs::exists(folder.path() / "b.tar"));
+  CHECK(fs::is_empty(work));
+
+  // What a killed run left is overwritten, not continued.
+  folder.write("work/c.partial", std::string(100, 'o'));
+  publish_text(folder.path() / "c", work, "new");
+  CHECK(read_text_file(folder.path() / "c") == "new");
+  CHECK_THROWS_WITH(publish_text(folder.path() / "nowhere/d", folder.path() / "nowhere", "x"),
+                    Catch::Contains("nowhere/d"));
+}
+
+// As a full disk does, writing fails in mid-file; tests/python/test_pack.py has a really full one.
+TEST_CASE("a write that the system refuses is one clear error and leaves nothing") {
+  TemporaryFolder folder;
+  folder.folder("work");
+  const auto before = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit limit{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &limit) == 0);
+  const rlimit small{1 << 20, limit.rlim_max};
+  {
+    PackFile file(folder.path() / "x.tar", folder.path() / "work", PackFile::Lock::kTry);
+    REQUIRE(::setrlimit(RLIMIT_FSIZE, &small) == 0);
+    CHECK_THROWS_WITH(file.write(std::string(2 << 20, 'x')), "write " + folder.str("x.tar") + ": File too large");
+  }
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &limit) == 0);
+  std::signal(SIGXFSZ, before);
+  CHECK_FALSE(fs::exists(folder.path() / "x.tar"));
+  CHECK(fs::is_empty(folder.path() / "work"));
+}
+
+PackManifest some_manifest() {
+  PackManifest manifest;
+  manifest.version = "0.1.0";
+  manifest.format = "recordio";
+  manifest.options = R"({"resize":0})";
+  manifest.source = R"({"records":3})";
+  manifest.classes = {"cat", "d\"og"};
+  manifest.split_names = {"train", "val"};
+  manifest.shards = {{{"train-00000.rec", 10, 0x12345678}, {"train-00000.idx", 4, 7}, "train", 2, {}},
+                     {{"val-00000.rec", 5, 0}, {"val-00000.idx", 2, 9}, "val", 1, {{"a b", 3, "cut"}}}};
+  return manifest;
+}
+
+TEST_CASE("a manifest is read as it was written") {
+  const PackManifest manifest = some_manifest();
+  const PackManifest read = manifest_from_json(to_json(manifest), "m");
+  CHECK(read.shards == manifest.shards);
+  CHECK(read.classes == manifest.classes);
+  CHECK(read.split_names == manifest.split_names);
+  CHECK(read.format == "recordio");
+  CHECK(to_json(read) == to_json(manifest));
+  CHECK(shard_entry_from_json(to_json(manifest.shards[1]), "m") == manifest.shards[1]);
+}
+
+TEST_CASE("a manifest that is cut anywhere, or says what cannot be, is refused") {
+  const std::string text = to_json(some_manifest());
+  for (std::size_t length = 0; length + 2 < text.size(); ++length) {
+    try {
+      (void)manifest_from_json(text.substr(0, length), "m.json");
+      FAIL("taken at " << length);
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::kInput);
+    }
+  }
+  const auto refused = [&](const std::string& from, const std::string& to) {
+    std::string changed = text;
+    const std::size_t at = changed.find(from);
+    REQUIRE(at != std::string::npos);
+    changed.replace(at, from.size(), to);
+    CHECK_THROWS_AS(manifest_from_json(changed, "m.json"), Error);
+  };
+  refused("\"records\": 3", "\"records\": 4");
+  refused("\"records\": 2", "\"records\": 5");
+  refused("\"bytes\": 15", "\"bytes\": -15");
+  refused("12345678", "1234567");
+  refused("12345678", "1234567g");
+  refused("train-00000.rec", "../x");
+  refused("train-00000.rec", "a/x");
+  refused("train-00000.idx", "/etc/passwd");
+  refused("\"split\": \"val\"", "\"split\": \"other\"");
+  refused("[\n  \"cat\"", "[\n  7, \"cat\"");
+}
+
+}  // namespace
+}  // namespace unstarve

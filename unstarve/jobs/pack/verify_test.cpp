@@ -1,0 +1,102 @@
+#include "unstarve/jobs/pack/verify.h"
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "unstarve/core/error.h"
+#include "unstarve/core/file.h"
+#include "unstarve/jobs/pack/pack.h"
+#include "unstarve/storage/temporary_folder.h"
+
+namespace unstarve {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::TemporaryFolder;
+
+fs::path packed(const TemporaryFolder& folder, const std::string& format) {
+  PackOptions options;
+  options.format = format;
+  options.shard_mb = 0.01;
+  (void)run_pack("synthetic:classes=3,images=60,size=24,seed=5", folder.path() / "dst", options);
+  return folder.path() / "dst";
+}
+
+void flip(const fs::path& file, std::size_t at) {
+  std::string bytes = read_text_file(file);
+  bytes.at(at) = static_cast<char>(bytes.at(at) ^ 1);
+  write_file_atomically(file, bytes);
+}
+
+TEST_CASE("a pack that nobody touched is all right") {
+  const std::string format = GENERATE(as<std::string>{}, "tfrecord", "webdataset", "recordio");
+  TemporaryFolder folder;
+  const fs::path dst = packed(folder, format);
+  const VerifyResult result = run_verify(dst);
+  CHECK(result.ok());
+  CHECK(result.manifest.records() == 60);
+  CHECK(result.manifest.shards.size() > 3);
+  const auto json = nlohmann::json::parse(to_json(result, dst));
+  CHECK(json["ok"] == true);
+  CHECK(json["records"] == 60);
+  CHECK(json["wrong"].empty());
+  CHECK_THAT(to_text(result, dst), Catch::Contains("all right: 60 records"));
+}
+
+TEST_CASE("one changed bit anywhere is found") {
+  TemporaryFolder folder;
+  const fs::path dst = packed(folder, "webdataset");
+  const fs::path shard = dst / "data-00001.tar";
+  const std::string before = read_text_file(shard);
+  for (std::size_t at = 0; at < before.size(); at += 997) {
+    flip(shard, at);
+    const VerifyResult result = run_verify(dst, 2);
+    REQUIRE(result.wrong.size() == 1);
+    CHECK(result.wrong[0].file == "data-00001.tar");
+    CHECK_THAT(result.wrong[0].reason, Catch::Contains("checksum"));
+    flip(shard, at);
+  }
+  CHECK(run_verify(dst).ok());
+}
+
+TEST_CASE("what is wrong is told in order, each with its reason") {
+  TemporaryFolder folder;
+  const fs::path dst = packed(folder, "recordio");
+  fs::remove(dst / "data-00002.rec");
+  flip(dst / "data-00001.idx", 3);
+  fs::resize_file(dst / "data-00000.rec", 100);
+  folder.write("dst/data-99999.rec", "stray");
+  const VerifyResult result = run_verify(dst);
+  REQUIRE(result.wrong.size() == 4);
+  CHECK(result.wrong[0].file == "data-00000.rec");
+  CHECK_THAT(result.wrong[0].reason, Catch::Contains("it has 100 bytes, the manifest says"));
+  CHECK(result.wrong[1].file == "data-00001.idx");
+  CHECK(result.wrong[2].file == "data-00002.rec");
+  CHECK(result.wrong[2].reason == "it is missing");
+  CHECK(result.wrong[3].file == "data-99999.rec");
+  CHECK_THAT(result.wrong[3].reason, Catch::Contains("does not know it"));
+  CHECK_THAT(to_text(result, dst), Catch::Contains("4 files are wrong"));
+}
+
+TEST_CASE("a count that the shards do not have is found, though all checksums are right") {
+  TemporaryFolder folder;
+  const fs::path dst = packed(folder, "tfrecord");
+  PackManifest manifest = run_verify(dst).manifest;
+  ++manifest.shards[1].records;
+  write_file_atomically(dst / kManifestName, to_json(manifest));
+  const VerifyResult result = run_verify(dst);
+  REQUIRE(result.wrong.size() == 1);
+  CHECK(result.wrong[0].file == "data-00001.tfrecord");
+  CHECK_THAT(result.wrong[0].reason, Catch::Contains("records, the manifest says"));
+}
+
+TEST_CASE("a folder without a manifest is refused") {
+  TemporaryFolder folder;
+  CHECK_THROWS_WITH(run_verify(folder.path()), Catch::Contains("manifest.json is missing"));
+  CHECK_THROWS_AS(run_verify(folder.path() / "nowhere"), Error);
+  folder.write("manifest.json", "{}");
+  CHECK_THROWS_WITH(run_verify(folder.path()), Catch::Contains("manifest.json") && Catch::Contains("missing"));
+}
+
+}  // namespace
+}  // namespace unstarve
