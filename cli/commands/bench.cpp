@@ -35,6 +35,7 @@ Command bench_command() {
            {"--batch", "N", "256 up to 40 px, 32 above; the emulated accelerator's own", "samples per step"},
            {"--threads", "N", "all usable cores", "loader threads"},
            {"--prefetch", "N", "2", "batches made ahead"},
+           read_ahead_option(),
            cache_option(), cache_folder_option(), cache_limit_option(),
            json_option()},
           run};

@@ -38,6 +38,7 @@ Settings settings_from(const Arguments& arguments) {
   auto& execution = settings.pipeline.execution;
   execution.threads = static_cast<int>(arguments.integer("--threads", execution.threads, 1, 1024));
   execution.prefetch = static_cast<int>(arguments.integer("--prefetch", execution.prefetch, 0, 1024));
+  execution.read_ahead = static_cast<int>(arguments.integer("--read-ahead", execution.read_ahead, 0, 1024));
   CacheSpec& cache = settings.pipeline.cache;
   if (arguments.has("--cache")) cache.what = cache_what_from_string(arguments.text("--cache"));
   cache.folder = arguments.text("--cache-folder", cache.folder);

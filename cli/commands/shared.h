@@ -27,6 +27,9 @@ inline Option cache_option() { return {"--cache", "WHAT", "nothing", "keep encod
 inline Option cache_folder_option() {
   return {"--cache-folder", "DIR", "", "keep pixels in a file there, shared by processes; else in memory", false, Completes::kPath};
 }
+inline Option read_ahead_option() {
+  return {"--read-ahead", "N", "as the data reward it", "records read before the loader's threads ask, so many at once"};
+}
 inline Option cache_limit_option() { return {"--cache-mb", "N", "1024", "bytes to keep, in units of 10^6"}; }
 inline Option config_option() {
   return {"--config", "FILE", "", "settings as unstarve tune writes them", false, Completes::kPath};

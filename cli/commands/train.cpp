@@ -65,6 +65,7 @@ Command train_command() {
            {"--precision", "NAME", "bfloat16 where the device has it, else float32", "float32, bfloat16 or float16"},
            {"--threads", "N", "all usable cores", "loader threads"},
            {"--prefetch", "N", "2", "batches made ahead"},
+           read_ahead_option(),
            {"--seed", "N", "0", "of weights, order and augmentation"},
            {"--on-error", "POLICY", "fail", "what a bad sample does: fail, skip or replace"},
            {"--error-rate", "SHARE", "1", "fail when more of the samples than this are bad"},

@@ -13,6 +13,7 @@
 #include "unstarve/core/counters.h"
 #include "unstarve/core/topology.h"
 #include "unstarve/pipeline/plan.h"
+#include "unstarve/pipeline/read_ahead.h"
 #include "unstarve/pipeline/sample_worker.h"
 #include "unstarve/pipeline/slot_ring.h"
 
@@ -40,24 +41,37 @@ struct Loader::State {
                               plan.spec.execution.prefetch, plan.spec.execution.pinned && !device.is_host(),
                               options.start, options.epochs},
             device)),
+        read_ahead(start_read_ahead(options)),
         counters({kStageNames.begin(), kStageNames.end()}, plan.spec.execution.threads),
         started_ns(clock.now_ns()) {
     for (int i = 0; i < plan.spec.execution.threads; ++i) threads.emplace_back([this, i] { work(counters.worker(i)); });
   }
 
   ~State() {
-    ring->close();
+    close();
     threads.clear();  // joins
   }
 
+  void close() {
+    ring->close();
+    if (read_ahead) read_ahead->close();
+  }
+
+  std::unique_ptr<ReadAhead> start_read_ahead(const Options& options) const;
+
   void work(StageCounters::Worker& own);
   void run_sample(SampleWorker& worker, Slot& slot, std::size_t index, std::uint64_t id, StageTotals& totals, bool timed);
+  // The sample's record by the read-ahead; false where it has none.
+  bool take_ahead(SampleWorker& worker, const Slot& slot, std::size_t index, StageTotals& totals, bool timed);
+  // Takes records that nobody wants any more, so that the read-ahead can go on to those behind them.
+  void drop_ahead(SampleWorker& worker, const Slot& slot, std::size_t begin, std::size_t end);
   void note_bad(std::uint64_t id, const std::string& reason);
 
   Plan plan;
   Clock& clock;
   Storer storer;
   std::shared_ptr<SlotRing> ring;
+  std::unique_ptr<ReadAhead> read_ahead;  // null: the workers read
   StageCounters counters;
 
   mutable std::mutex bad_mutex;
@@ -70,6 +84,34 @@ struct Loader::State {
   std::atomic<std::int64_t> waited_ns{0};
   std::vector<std::jthread> threads;  // last: joined before what they use goes away
 };
+
+std::unique_ptr<ReadAhead> Loader::State::start_read_ahead(const Options& options) const {
+  if (plan.spec.execution.read_ahead == 0) return nullptr;
+  ReadAhead::Spare spare;
+  if (plan.pixel_cache) spare = [this](std::uint64_t id) { return plan.pixel_cache->find(id).has_value(); };
+  return std::make_unique<ReadAhead>(
+      plan.dataset, plan.order,
+      ReadAhead::Options{plan.spec.execution.read_ahead, options.start, options.epochs, kReadAheadBytes}, spare);
+}
+
+bool Loader::State::take_ahead(SampleWorker& worker, const Slot& slot, std::size_t index, StageTotals& totals,
+                               bool timed) {
+  if (!read_ahead) return false;
+  const std::int64_t start = timed ? steady_clock().now_ns() : 0;
+  const bool is_read = read_ahead->take(slot.epoch, slot.batch, index, worker.record());
+  if (timed) totals.ns[static_cast<std::size_t>(Stage::kRead)] += steady_clock().now_ns() - start;
+  return is_read;
+}
+
+void Loader::State::drop_ahead(SampleWorker& worker, const Slot& slot, std::size_t begin, std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i) {
+    try {
+      (void)read_ahead->take(slot.epoch, slot.batch, i, worker.record());
+    } catch (const std::exception&) {
+      continue;  // the batch has failed by a sample before this one
+    }
+  }
+}
 
 // Remembers a bad sample; throws when there are more than the limit allows.
 void Loader::State::note_bad(std::uint64_t id, const std::string& reason) {
@@ -93,7 +135,8 @@ void Loader::State::run_sample(SampleWorker& worker, Slot& slot, std::size_t ind
   for (std::uint64_t candidate = id, attempts = 0;; candidate = (candidate + 1) % total) {
     slot.ids[index] = candidate;
     try {
-      slot.labels[index] = worker.run(candidate, slot.epoch, pixels, totals, timed);
+      const bool is_read = attempts == 0 && take_ahead(worker, slot, index, totals, timed);
+      slot.labels[index] = worker.run(candidate, slot.epoch, pixels, totals, timed, is_read);
       return;
     } catch (const Error& error) {
       if (plan.spec.errors.policy == OnError::kFail) throw;
@@ -129,7 +172,10 @@ void Loader::State::work(StageCounters::Worker& own) {
     std::uint64_t next_id = epoch->id(slot.batch, claim->first);
     for (std::size_t i = claim->first; i < end && !failure; ++i) {
       const std::uint64_t id = next_id;
-      if (i + 1 < end) plan.dataset->will_read(next_id = epoch->id(slot.batch, i + 1));
+      if (i + 1 < end) {
+        next_id = epoch->id(slot.batch, i + 1);
+        if (!read_ahead) plan.dataset->will_read(next_id);
+      }
       const bool time_it = sample_ns > kAlwaysTimedNs || ran++ % kTimedEvery == 0;
       try {
         run_sample(worker, slot, i, id, totals, time_it);
@@ -140,7 +186,10 @@ void Loader::State::work(StageCounters::Worker& own) {
       } catch (const std::exception& error) {
         failure = Error(ErrorKind::kInternal, error.what());
       }
-      if (failure) failure_index = i;
+      if (failure) {
+        failure_index = i;
+        if (read_ahead) drop_ahead(worker, slot, i + 1, end);
+      }
     }
     sample_ns = (steady_clock().now_ns() - start) / static_cast<std::int64_t>(claim->count);
     for (std::size_t stage = 0; stage < kStages; ++stage) {
@@ -232,11 +281,13 @@ std::optional<Batch> Loader::next() {
   return batch;
 }
 
-void Loader::close() { state_->ring->close(); }
+void Loader::close() { state_->close(); }
 
 std::uint64_t Loader::batches_per_epoch() const { return state_->plan.order.batches_per_epoch(); }
 Size Loader::sample_size() const { return state_->plan.sample_size; }
-std::size_t Loader::memory_bytes() const { return state_->ring->memory_bytes(); }
+std::size_t Loader::memory_bytes() const {
+  return state_->ring->memory_bytes() + (state_->read_ahead ? state_->read_ahead->memory_bytes() : 0);
+}
 int Loader::threads() const { return state_->plan.spec.execution.threads; }
 const Plan& Loader::plan() const { return state_->plan; }
 

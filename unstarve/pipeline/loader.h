@@ -101,7 +101,7 @@ class Loader {
 
   [[nodiscard]] std::uint64_t batches_per_epoch() const;
   [[nodiscard]] Size sample_size() const;
-  [[nodiscard]] std::size_t memory_bytes() const;  // all slots
+  [[nodiscard]] std::size_t memory_bytes() const;  // all slots and the records read ahead
   [[nodiscard]] int threads() const;
   [[nodiscard]] const Plan& plan() const;
   // Counted since construction. Stage "wait" is the consumer's time in next(). Bad samples by id, each once, the first

@@ -87,4 +87,8 @@ std::uint64_t Order::Epoch::id(std::uint64_t batch, std::uint64_t index) const {
   return o.spec_.shuffle ? permutation_(position) : position;
 }
 
+std::uint64_t Order::Epoch::id_at(std::uint64_t place) const {
+  return id(place / order_->batch_, place % order_->batch_);
+}
+
 }  // namespace unstarve

@@ -42,11 +42,17 @@ class Order {
   // Samples of this rank in batch `batch` of an epoch: the batch size, or fewer in a kept last one.
   [[nodiscard]] std::uint64_t batch_samples(std::uint64_t batch) const;
 
+  // Of this rank, in an epoch and in its batches before `batch`.
+  [[nodiscard]] std::uint64_t samples_per_epoch() const { return samples_before(batches_ - 1) + last_samples_; }
+  [[nodiscard]] std::uint64_t samples_before(std::uint64_t batch) const { return batch * batch_; }
+
   // The ids of one epoch.
   class Epoch {
    public:
     Epoch(const Order& order, std::uint32_t epoch);
     [[nodiscard]] std::uint64_t id(std::uint64_t batch, std::uint64_t index) const;
+    // Of the rank's sample `place` of the epoch. Precondition: place < samples_per_epoch().
+    [[nodiscard]] std::uint64_t id_at(std::uint64_t place) const;
 
    private:
     const Order* order_;

@@ -117,6 +117,21 @@ PassNote place_cache(Plan& plan) {
   return note;
 }
 
+// Decides how many records are read ahead, where the spec leaves it open.
+PassNote place_read_ahead(Plan& plan) {
+  int& reads = plan.spec.execution.read_ahead;
+  const bool asked = reads >= 0;
+  if (!asked) reads = plan.dataset->reads_in_flight();
+  PassNote note{"read_ahead", reads > 0, true, ""};
+  if (reads > 0) {
+    note.reason = fmt::format("{} records in flight, {}", reads,
+                              asked ? "as asked for by execution.read_ahead" : "the data lie on a cold disk or a server");
+  } else {
+    note.reason = asked ? "switched off by execution.read_ahead" : "the data lie in memory or in the page cache";
+  }
+  return note;
+}
+
 }  // namespace
 
 Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int usable_cores) {
@@ -126,6 +141,9 @@ Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int us
     throw Error(ErrorKind::kArgument, fmt::format("errors.rate: {}, expected above 0 and at most 1", spec.errors.rate));
   if (spec.execution.prefetch < 0 || spec.execution.prefetch > 1024)
     throw Error(ErrorKind::kArgument, fmt::format("execution.prefetch: {}, expected 0 to 1024", spec.execution.prefetch));
+  if (spec.execution.read_ahead < -1 || spec.execution.read_ahead > 1024)
+    throw Error(ErrorKind::kArgument,
+                fmt::format("execution.read_ahead: {}, expected -1 to 1024", spec.execution.read_ahead));
   if (spec.execution.threads == 0) spec.execution.threads = usable_cores;
 
   Order order(spec.order, spec.batch, dataset->size());
@@ -150,7 +168,7 @@ Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int us
   for (const auto& operation : plan.operations) plan.sample_size = operation->output_size(plan.sample_size);
 
   const PassNote cache = place_cache(plan);
-  plan.passes = {crop_pass(plan, probed), scale_pass(plan), cache};
+  plan.passes = {crop_pass(plan, probed), scale_pass(plan), cache, place_read_ahead(plan)};
   plan.crop_into_decode = plan.passes[0].applied;
   plan.scale_into_decode = plan.passes[1].applied;
   return plan;

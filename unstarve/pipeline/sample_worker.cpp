@@ -78,7 +78,8 @@ void SampleWorker::apply(std::size_t operation, std::uint64_t id, std::uint32_t 
   plan_.operations[operation]->apply(frame, random, scratch_);
 }
 
-std::int64_t SampleWorker::through_cache(std::uint64_t id, std::uint32_t epoch, Frame& frame, StageClock& clock) {
+std::int64_t SampleWorker::through_cache(std::uint64_t id, std::uint32_t epoch, Frame& frame, StageClock& clock,
+                                         bool is_read) {
   if (const auto kept = plan_.pixel_cache->find(id)) {
     frame = Frame(kept->pixels);
     clock.lap(Stage::kRead, static_cast<std::size_t>(kept->pixels.row_stride) *
@@ -86,7 +87,7 @@ std::int64_t SampleWorker::through_cache(std::uint64_t id, std::uint32_t epoch, 
     clock.lap(Stage::kDecode, 0);
     return kept->label;
   }
-  plan_.dataset->read(id, record_);
+  if (!is_read) plan_.dataset->read(id, record_);
   const Value& value = record_.values[static_cast<std::size_t>(plan_.image_field)];
   const std::int64_t label = label_of(record_);
   clock.lap(Stage::kRead, value.bytes.size());
@@ -120,16 +121,16 @@ std::size_t SampleWorker::decode_located(const Value& value, std::uint64_t id, s
 }
 
 std::int64_t SampleWorker::run(std::uint64_t id, std::uint32_t epoch, std::uint8_t* pixels, StageTotals& totals,
-                               bool timed) {
+                               bool timed, bool is_read) {
   StageClock clock(totals, timed);
   std::int64_t label = 0;
   Frame frame;
   std::size_t done = 0;
   if (plan_.pixel_cache) {
-    label = through_cache(id, epoch, frame, clock);
+    label = through_cache(id, epoch, frame, clock, is_read);
     done = plan_.cached_operations;
   } else {
-    plan_.dataset->read(id, record_);
+    if (!is_read) plan_.dataset->read(id, record_);
     const Value& value = record_.values[static_cast<std::size_t>(plan_.image_field)];
     label = label_of(record_);
     clock.lap(Stage::kRead, plan_.encoded ? value.bytes.size() : 0);

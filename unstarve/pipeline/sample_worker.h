@@ -33,8 +33,10 @@ class SampleWorker {
   explicit SampleWorker(const Plan& plan);
 
   // Writes the sample's pixels to `pixels` (plan's format and size), adds to `totals` and returns the label. The clock
-  // is read only when the sample is to be `timed`.
-  std::int64_t run(std::uint64_t id, std::uint32_t epoch, std::uint8_t* pixels, StageTotals& totals, bool timed);
+  // is read only when the sample is to be `timed`. `is_read`: record() holds the sample already.
+  std::int64_t run(std::uint64_t id, std::uint32_t epoch, std::uint8_t* pixels, StageTotals& totals, bool timed,
+                   bool is_read = false);
+  [[nodiscard]] RecordBuffer& record() { return record_; }
 
   [[nodiscard]] std::size_t sample_bytes() const { return storer_.sample_bytes(plan_.sample_size); }
 
@@ -43,7 +45,7 @@ class SampleWorker {
   // The frame after decoding, and the number of operations already done on the way.
   std::size_t decode(const Value& value, std::uint64_t id, std::uint32_t epoch, Frame& frame, StageClock& clock);
   // Pixels out of the cache, or into it, after the operations that come before it; the label.
-  std::int64_t through_cache(std::uint64_t id, std::uint32_t epoch, Frame& frame, StageClock& clock);
+  std::int64_t through_cache(std::uint64_t id, std::uint32_t epoch, Frame& frame, StageClock& clock, bool is_read);
   [[nodiscard]] std::int64_t label_of(const RecordBuffer& record) const;
   std::size_t decode_located(const Value& value, std::uint64_t id, std::uint32_t epoch, Frame& frame, StageClock& clock);
   void apply(std::size_t operation, std::uint64_t id, std::uint32_t epoch, Frame& frame);

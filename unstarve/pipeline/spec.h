@@ -43,6 +43,9 @@ struct ExecutionSpec {
   int threads = 0;             // loader threads; 0: as many as usable cores
   int prefetch = 2;            // batches made ahead of the consumer; 0: made when asked for
   bool pinned = true;          // slots in page-locked memory, on devices that have it
+  // Records read before the workers ask for them, so many at once; 0: none, -1: as the data reward it (none from memory
+  // or the page cache, dozens from a cold disk or a server).
+  int read_ahead = -1;
   friend bool operator==(const ExecutionSpec&, const ExecutionSpec&) = default;
 };
 

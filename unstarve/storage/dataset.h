@@ -67,6 +67,10 @@ class Dataset {
   // Never fails, never blocks; nothing unless overridden.
   virtual void will_read(std::uint64_t id) const noexcept { (void)id; }
 
+  // How many reads at once the place of the data rewards: 0 where reading hardly waits (generated, in memory, in the page
+  // cache), some dozens for a disk or a server. Looks at a few records; may take milliseconds.
+  [[nodiscard]] virtual int reads_in_flight() const { return 0; }
+
   // Index of the first field of `kind`, -1 if none.
   [[nodiscard]] int field_index(FieldKind kind) const;
 };

@@ -50,6 +50,10 @@ class ByteSource {
   // Several ranges at once; a remote source has many in flight. Fills all or throws. One by one unless overridden.
   virtual void read_many(std::span<const ReadRange> ranges) const;
 
+  // A hint that a range is read soon, for mapped sources: the disk starts to bring it. Never fails, never waits for the
+  // disk. Precondition: the range lies within the source.
+  virtual void will_read(std::uint64_t offset, std::size_t length) const noexcept;
+
   // All of the source in memory where it is mapped, for formats that can then hand out records without copying; empty
   // where it is not (remote), and then read() is the only way. At least kReadableBehind bytes behind its end may be read
   // (not used). Touching pages of a file that was truncated meanwhile would kill the process, so a mapped source must

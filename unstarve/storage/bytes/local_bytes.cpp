@@ -48,4 +48,11 @@ void LocalBytes::read(std::uint64_t offset, std::span<std::uint8_t> out) const {
   if (!out.empty()) std::memcpy(out.data(), data_ + offset, out.size());
 }
 
+void LocalBytes::will_read(std::uint64_t offset, std::size_t length) const noexcept {
+  const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  const std::uint64_t begin = offset / page * page;
+  // Only a hint: what it does not start, the read itself brings.
+  (void)::madvise(const_cast<std::uint8_t*>(data_) + begin, offset + length - begin, MADV_WILLNEED);
+}
+
 }  // namespace unstarve

@@ -42,6 +42,25 @@ class MemoryCache final : public EncodedCache {
     if (!full_.load(std::memory_order_relaxed)) keep(id, record);
   }
 
+  // Runs of records that are not held are read together.
+  void read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const override {
+    for (std::size_t i = 0; i < ids.size();) {
+      std::size_t end = i;
+      while (end < ids.size() && !holds(ids[end])) ++end;
+      if (end == i) {
+        read(ids[i], records[i]);
+        ++i;
+        continue;
+      }
+      misses_.fetch_add(end - i, std::memory_order_relaxed);
+      inner_->read_many(ids.subspan(i, end - i), records.subspan(i, end - i));
+      for (; i < end; ++i)
+        if (!full_.load(std::memory_order_relaxed)) keep(ids[i], records[i]);
+    }
+  }
+
+  [[nodiscard]] int reads_in_flight() const override { return inner_->reads_in_flight(); }
+
   void will_read(std::uint64_t id) const noexcept override {
     if (kept_[id].load(std::memory_order_relaxed) == nullptr) inner_->will_read(id);
   }
@@ -52,6 +71,11 @@ class MemoryCache final : public EncodedCache {
   }
 
  private:
+  bool holds(std::uint64_t id) const {
+    const Value* values = kept_[id].load(std::memory_order_acquire);
+    return values != nullptr && values != claimed();
+  }
+
   // Stands for a record that a thread is about to keep; never read through.
   static const Value* claimed() {
     static const Value value;

@@ -4,43 +4,69 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <string>
+#include <vector>
 
 #include "unstarve/core/error.h"
 #include "unstarve/storage/bytes/byte_source.h"
-#include "unstarve/storage/file_descriptor.h"
+#include "unstarve/storage/io/batch_reader.h"
 
 namespace unstarve {
+namespace {
 
-std::span<const std::uint8_t> read_image_file(int folder, const char* path, const Dataset& data, std::uint64_t id,
-                                              AlignedBytes& storage) {
+Error shrank(const std::string& location, std::size_t bytes, std::size_t now) {
+  return Error(ErrorKind::kIo, "read " + location + ": the file shrank while it was read, from " +
+                                   std::to_string(bytes) + " to " + std::to_string(now) + " bytes");
+}
+
+}  // namespace
+
+ImageFile open_image_file(const ImagePath& path) {
+  const auto location = [&path] { return path.data->location(path.id); };
   // O_NONBLOCK: what has become a pipe since the folder was listed must not hang the worker.
-  const FileDescriptor file(::openat(folder, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
-  if (!file.valid()) throw io_error("open", data.location(id), errno);
+  FileDescriptor file(::openat(path.folder, path.path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  if (!file.valid()) throw io_error("open", location(), errno);
   struct stat status {};
-  if (::fstat(file.get(), &status) != 0) throw io_error("look at", data.location(id), errno);
-  if (!S_ISREG(status.st_mode)) throw Error(ErrorKind::kInput, "read " + data.location(id) + ": not a file");
-  if (status.st_size == 0) {
-    throw Error(ErrorKind::kInput, "read " + data.location(id) + ": the file is empty (0 bytes)");
-  }
+  if (::fstat(file.get(), &status) != 0) throw io_error("look at", location(), errno);
+  if (!S_ISREG(status.st_mode)) throw Error(ErrorKind::kInput, "read " + location() + ": not a file");
+  if (status.st_size == 0) throw Error(ErrorKind::kInput, "read " + location() + ": the file is empty (0 bytes)");
   const auto bytes = static_cast<std::size_t>(status.st_size);
   if (bytes > kMaxImageBytes) {
-    throw Error(ErrorKind::kInput, "read " + data.location(id) + ": " + std::to_string(bytes) +
+    throw Error(ErrorKind::kInput, "read " + location() + ": " + std::to_string(bytes) +
                                        " bytes are too many for one image, expected at most " +
                                        std::to_string(kMaxImageBytes));
   }
-  storage.reserve_discard(bytes + kReadableBehind);
+  return {std::move(file), bytes};
+}
+
+std::span<const std::uint8_t> read_image_file(const ImagePath& path, AlignedBytes& storage) {
+  const ImageFile image = open_image_file(path);
+  storage.reserve_discard(image.bytes + kReadableBehind);
   std::size_t done = 0;
-  while (done < bytes) {
-    const ssize_t got = ::pread(file.get(), storage.data() + done, bytes - done, static_cast<off_t>(done));
+  while (done < image.bytes) {
+    const ssize_t got =
+        ::pread(image.file.get(), storage.data() + done, image.bytes - done, static_cast<off_t>(done));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw io_error("read", data.location(id), errno);
-    if (got == 0) {
-      throw Error(ErrorKind::kIo, "read " + data.location(id) + ": the file shrank while it was read, from " +
-                                      std::to_string(bytes) + " to " + std::to_string(done) + " bytes");
-    }
+    if (got < 0) throw io_error("read", path.data->location(path.id), errno);
+    if (got == 0) throw shrank(path.data->location(path.id), image.bytes, done);
     done += static_cast<std::size_t>(got);
   }
-  return {storage.data(), bytes};
+  return {storage.data(), image.bytes};
+}
+
+void read_image_files(std::span<const ImageFile> files, const Dataset& data, std::span<const std::uint64_t> ids,
+                      std::span<RecordBuffer> records) {
+  std::vector<FileRead> reads(files.size());
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    records[i].storage.reserve_discard(files[i].bytes + kReadableBehind);
+    reads[i] = {files[i].file.get(), 0, {records[i].storage.data(), files[i].bytes}, 0};
+  }
+  thread_batch_reader().read(reads);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if (reads[i].result < 0) throw io_error("read", data.location(ids[i]), static_cast<int>(-reads[i].result));
+    const auto got = static_cast<std::size_t>(reads[i].result);
+    if (got < files[i].bytes) throw shrank(data.location(ids[i]), files[i].bytes, got);
+  }
 }
 
 }  // namespace unstarve

@@ -12,6 +12,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/storage/folder/image_file.h"
+#include "unstarve/storage/io/residency.h"
 
 namespace unstarve {
 namespace {
@@ -106,21 +107,44 @@ std::string ImageFolder::location(std::uint64_t id) const {
   return root_ + "/" + classes_[class_of(id)] + "/" + (pool_.data() + names_[id]);
 }
 
-void ImageFolder::read(std::uint64_t id, RecordBuffer& record) const {
-  const std::size_t label = class_of(id);
-  const std::string& folder = classes_[label];
+// The path below root_, in `room`, which lies on the caller's stack: reading allocates nothing.
+ImagePath ImageFolder::path_of(std::uint64_t id, std::span<char> room) const {
+  const std::string& folder = classes_[class_of(id)];
   const char* name = pool_.data() + names_[id];
   const std::size_t name_bytes = std::strlen(name) + 1;
-  std::array<char, PATH_MAX> path;  // on the stack: reading allocates nothing
-  if (folder.size() + 1 + name_bytes > path.size()) throw io_error("open", location(id), ENAMETOOLONG);
-  std::memcpy(path.data(), folder.data(), folder.size());
-  path[folder.size()] = '/';
-  std::memcpy(path.data() + folder.size() + 1, name, name_bytes);
+  if (folder.size() + 1 + name_bytes > room.size()) throw io_error("open", location(id), ENAMETOOLONG);
+  std::memcpy(room.data(), folder.data(), folder.size());
+  room[folder.size()] = '/';
+  std::memcpy(room.data() + folder.size() + 1, name, name_bytes);
+  return {folder_.get(), room.data(), this, id};
+}
 
-  const std::span<const std::uint8_t> bytes = read_image_file(folder_.get(), path.data(), *this, id, record.storage);
+void ImageFolder::fill(std::uint64_t id, std::span<const std::uint8_t> bytes, RecordBuffer& record) const {
   record.values.resize(2);
   record.values[0] = {bytes, {}, 0};
-  record.values[1] = {{}, {}, static_cast<std::int64_t>(label)};
+  record.values[1] = {{}, {}, static_cast<std::int64_t>(class_of(id))};
+}
+
+void ImageFolder::read(std::uint64_t id, RecordBuffer& record) const {
+  std::array<char, PATH_MAX> room;
+  fill(id, read_image_file(path_of(id, room), record.storage), record);
+}
+
+void ImageFolder::read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const {
+  std::array<char, PATH_MAX> room;
+  std::vector<ImageFile> files;
+  files.reserve(ids.size());
+  for (const std::uint64_t id : ids) files.push_back(open_image_file(path_of(id, room)));
+  read_image_files(files, *this, ids, records);
+  for (std::size_t i = 0; i < ids.size(); ++i) fill(ids[i], {records[i].storage.data(), files[i].bytes}, records[i]);
+}
+
+int ImageFolder::reads_in_flight() const {
+  std::array<char, PATH_MAX> room;
+  return rewarding_reads(size(), [&](std::uint64_t id) {
+    const ImageFile image = open_image_file(path_of(id, room));
+    return in_page_cache(image.file.get(), image.bytes / 2);
+  });
 }
 
 std::size_t ImageFolder::memory_bytes() const {

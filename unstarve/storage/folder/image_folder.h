@@ -38,6 +38,8 @@ class ImageFolder final : public Dataset {
   [[nodiscard]] std::uint64_t stored_bytes() const override { return 0; }
   [[nodiscard]] std::string location(std::uint64_t id) const override;
   void read(std::uint64_t id, RecordBuffer& record) const override;
+  void read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const override;
+  [[nodiscard]] int reads_in_flight() const override;
 
   // Bytes held for names and order.
   [[nodiscard]] std::size_t memory_bytes() const;
@@ -45,6 +47,8 @@ class ImageFolder final : public Dataset {
  private:
   void add_class(const std::string& name);
   [[nodiscard]] std::size_t class_of(std::uint64_t id) const;
+  [[nodiscard]] ImagePath path_of(std::uint64_t id, std::span<char> room) const;
+  void fill(std::uint64_t id, std::span<const std::uint8_t> bytes, RecordBuffer& record) const;
 
   std::string root_;
   FileDescriptor folder_;

@@ -131,7 +131,7 @@ void Manifest::read(std::uint64_t id, RecordBuffer& record) const {
     file->read(0, {record.storage.data(), static_cast<std::size_t>(file->size())});
     bytes = {record.storage.data(), static_cast<std::size_t>(file->size())};
   } else {
-    bytes = read_image_file(folder_.get(), path, *this, id, record.storage);
+    bytes = read_image_file({folder_.get(), path, this, id}, record.storage);
   }
   record.values.resize(fields_.size());
   record.values[0] = {bytes, {}, 0};

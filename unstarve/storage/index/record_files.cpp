@@ -1,12 +1,16 @@
 #include "unstarve/storage/index/record_files.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <set>
 #include <thread>
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/thread_pool.h"
+#include "unstarve/storage/file_descriptor.h"
 #include "unstarve/storage/index/record_index.h"
+#include "unstarve/storage/io/residency.h"
 
 namespace unstarve {
 namespace {
@@ -197,7 +201,7 @@ void RecordFiles::read(std::uint64_t id, RecordBuffer& record) const {
   fill(place, id, room, record);
 }
 
-// The ranges of one shard go to its source together.
+// The ranges of one shard go to its source together; of mapped ones all are asked for before the first is touched.
 void RecordFiles::read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const {
   std::vector<Place> places;
   places.reserve(ids.size());
@@ -205,8 +209,11 @@ void RecordFiles::read_many(std::span<const std::uint64_t> ids, std::span<Record
   for (std::size_t i = 0; i < ids.size(); ++i) {
     places.push_back(check(ids[i]));
     const Place& place = places.back();
-    if (!place.shard->mapped.empty()) continue;
     const auto length = static_cast<std::size_t>(place.entry.length);
+    if (!place.shard->mapped.empty()) {
+      place.shard->bytes->will_read(place.entry.offset, length);
+      continue;
+    }
     records[i].storage.reserve_discard(length + kReadableBehind);
     ranges.push_back({place.shard, {place.entry.offset, {records[i].storage.data(), length}}});
   }
@@ -226,6 +233,16 @@ void RecordFiles::read_many(std::span<const std::uint64_t> ids, std::span<Record
                                      : place.shard->mapped.subspan(place.entry.offset, length),
          records[i]);
   }
+}
+
+int RecordFiles::reads_in_flight() const {
+  if (is_url(shards_.front()->stored->name())) return kServerReads;
+  return rewarding_reads(size(), [this](std::uint64_t id) {
+    const Place place = find(id);
+    if (place.shard->bytes != place.shard->stored) return true;  // inflating takes longer than the disk
+    const FileDescriptor file(::open(place.shard->stored->name().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    return !file.valid() || in_page_cache(file.get(), place.entry.offset + place.entry.length / 2);
+  });
 }
 
 Size RecordFiles::image_size(std::uint64_t id) const {

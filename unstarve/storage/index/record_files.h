@@ -53,6 +53,7 @@ class RecordFiles final : public Dataset {
   [[nodiscard]] std::string location(std::uint64_t id) const override;
   void read(std::uint64_t id, RecordBuffer& record) const override;
   void read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const override;
+  [[nodiscard]] int reads_in_flight() const override;
 
   // Upright width and height from the image's header, 0 x 0 where it did not tell. Throws Error(kInput) for a damaged
   // index.

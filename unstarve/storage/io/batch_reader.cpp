@@ -170,4 +170,9 @@ std::unique_ptr<BatchReader> open_batch_reader(BatchReaderKind kind, int depth) 
   return std::make_unique<ThreadReader>(depth);
 }
 
+BatchReader& thread_batch_reader() {
+  thread_local const std::unique_ptr<BatchReader> reader = open_batch_reader(BatchReaderKind::kBest, kThreadReads);
+  return *reader;
+}
+
 }  // namespace unstarve

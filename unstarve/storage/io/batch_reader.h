@@ -38,4 +38,8 @@ class BatchReader {
 
 [[nodiscard]] std::unique_ptr<BatchReader> open_batch_reader(BatchReaderKind kind, int depth);
 
+// The calling thread's own reader of the best kind, made at its first use, with kThreadReads in flight.
+inline constexpr int kThreadReads = 16;
+[[nodiscard]] BatchReader& thread_batch_reader();
+
 }  // namespace unstarve

@@ -1,0 +1,158 @@
+#include "unstarve/pipeline/read_ahead.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
+
+namespace unstarve {
+namespace {
+
+// So many records at a time are enough for the kernel to order their reads; more threads than this gain nothing.
+constexpr int kChunk = 4;
+constexpr int kMostReaders = 16;
+
+std::uint64_t chunk_for(int reads) {
+  const int readers = std::clamp(reads / kChunk, 1, kMostReaders);
+  return static_cast<std::uint64_t>((reads + readers - 1) / readers);
+}
+
+}  // namespace
+
+ReadAhead::ReadAhead(std::shared_ptr<const Dataset> dataset, const Order& order, Options options, Spare spare)
+    : dataset_(std::move(dataset)),
+      order_(order),
+      options_(options),
+      spare_(std::move(spare)),
+      per_epoch_(order.samples_per_epoch()),
+      skipped_(order.samples_before(options.start.batch)),
+      chunk_(chunk_for(options.reads)),
+      ring_(2 * static_cast<std::size_t>(options.reads)) {
+  const auto reads = static_cast<std::uint64_t>(options_.reads);
+  for (std::uint64_t i = 0; i < (reads + chunk_ - 1) / chunk_; ++i) threads_.emplace_back([this] { work(); });
+}
+
+ReadAhead::~ReadAhead() { close(); }
+
+void ReadAhead::close() {
+  {
+    std::lock_guard lock(mutex_);
+    closed_ = true;
+  }
+  free_.notify_all();
+  ready_.notify_all();
+}
+
+std::uint64_t ReadAhead::memory_bytes() const {
+  std::lock_guard lock(mutex_);
+  return held_;
+}
+
+std::uint64_t ReadAhead::window() const {
+  return std::clamp<std::uint64_t>(options_.limit_bytes / largest_, 2, ring_.size());
+}
+
+std::uint64_t ReadAhead::may_begin() const {
+  const std::uint64_t end = options_.epochs == 0 ? std::numeric_limits<std::uint64_t>::max()
+                                                 : options_.epochs * per_epoch_ - skipped_;
+  // Whole chunks only: taken on one by one, as workers free them, they could not be read together.
+  const std::uint64_t count = std::min({chunk_, window() / 2, end - begun_});
+  if (begun_ - taken_ + count > window()) return 0;
+  for (std::uint64_t i = 0; i < count; ++i)
+    if (ring_[(begun_ + i) % ring_.size()].state != State::kFree) return 0;
+  return count;
+}
+
+// Reads records first .. first + count - 1 of the run into their entries, which this thread alone uses meanwhile.
+void ReadAhead::read(std::uint64_t first, std::uint64_t count, std::vector<std::uint64_t>& ids,
+                     std::vector<RecordBuffer>& records) {
+  ids.clear();
+  for (std::uint64_t i = 0; i < count; ++i) {
+    Entry& entry = ring_[(first + i) % ring_.size()];
+    entry.spared = spare_ && spare_(entry.id);
+    if (entry.spared) continue;
+    std::swap(records[ids.size()], entry.record);
+    ids.push_back(entry.id);
+  }
+  bool together = true;
+  try {
+    dataset_->read_many(ids, std::span(records).first(ids.size()));
+  } catch (const std::exception&) {
+    // One of them is bad: each for itself, so that its error is its own.
+    together = false;
+  }
+  for (std::uint64_t i = 0, read = 0; i < count; ++i) {
+    Entry& entry = ring_[(first + i) % ring_.size()];
+    if (entry.spared) continue;
+    if (!together) {
+      try {
+        dataset_->read(entry.id, records[read]);
+      } catch (...) {
+        entry.failure = std::current_exception();
+      }
+    }
+    std::swap(records[read++], entry.record);
+  }
+}
+
+void ReadAhead::work() {
+  std::vector<std::uint64_t> ids;
+  ids.reserve(chunk_);
+  std::vector<RecordBuffer> records(chunk_);
+  std::optional<Order::Epoch> epoch;
+  std::uint32_t epoch_number = 0;
+  std::unique_lock lock(mutex_);
+  while (true) {
+    std::uint64_t count = 0;
+    free_.wait(lock, [&] { return closed_ || (count = may_begin()) > 0; });
+    if (closed_) return;
+    const std::uint64_t first = begun_;
+    begun_ += count;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      Entry& entry = ring_[(first + i) % ring_.size()];
+      entry.state = State::kReading;
+      entry.number = first + i;
+      held_ -= entry.record.storage.capacity();
+    }
+    lock.unlock();
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const std::uint64_t place = first + i + skipped_;
+      const auto number = static_cast<std::uint32_t>(options_.start.epoch + place / per_epoch_);
+      if (!epoch || number != epoch_number) epoch.emplace(order_, epoch_number = number);
+      ring_[(first + i) % ring_.size()].id = epoch->id_at(place % per_epoch_);
+    }
+    read(first, count, ids, records);
+    lock.lock();
+    for (std::uint64_t i = 0; i < count; ++i) {
+      Entry& entry = ring_[(first + i) % ring_.size()];
+      entry.state = State::kReady;
+      largest_ = std::max<std::uint64_t>(largest_, entry.record.storage.capacity());
+      held_ += entry.record.storage.capacity();
+    }
+    ready_.notify_all();
+  }
+}
+
+bool ReadAhead::take(std::uint32_t epoch, std::uint64_t batch, std::uint64_t index, RecordBuffer& record) {
+  const std::uint64_t number =
+      (epoch - options_.start.epoch) * per_epoch_ + order_.samples_before(batch) + index - skipped_;
+  std::unique_lock lock(mutex_);
+  Entry& entry = ring_[number % ring_.size()];
+  ready_.wait(lock, [&] { return closed_ || (entry.state == State::kReady && entry.number == number); });
+  if (closed_) return false;
+  held_ -= entry.record.storage.capacity();
+  std::swap(entry.record, record);
+  // Where the byte limit narrows the window, what lies outside of it must not hold memory.
+  if (window() < ring_.size()) entry.record = {};
+  held_ += entry.record.storage.capacity();
+  const std::exception_ptr failure = std::exchange(entry.failure, nullptr);
+  const bool spared = entry.spared;
+  entry.state = State::kFree;
+  ++taken_;
+  lock.unlock();
+  free_.notify_one();
+  if (failure) std::rethrow_exception(failure);
+  return !spared;
+}
+
+}  // namespace unstarve

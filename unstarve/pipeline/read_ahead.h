@@ -1,0 +1,96 @@
+#pragma once
+// Threads that bring records before the workers ask for them, so that a worker never waits for one disk or server at a
+// time.
+//
+//   order ──▶ readers: Dataset::read_many() of a few records each ──▶ ring of records ──▶ take() by the workers
+//
+// A ring of twice as many records as reads are in flight, in the order of the run: half of them on their way, half of
+// them there. Which thread reads a record never shows in what it holds.
+//
+// Ownership: owns its threads and the ring's record buffers; take() exchanges a buffer for the worker's used one.
+// Threads:   take() by any worker; close() by any thread.
+// Failure:   what reading a record throws comes out of its take(), of no other's.
+// Memory:    the ring holds at most kReadAheadBytes, or two records where those are larger.
+// Cost:      one critical section per record; allocations are those of read_many().
+
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "unstarve/pipeline/loader.h"
+#include "unstarve/pipeline/order.h"
+#include "unstarve/storage/dataset.h"
+
+namespace unstarve {
+
+inline constexpr std::uint64_t kReadAheadBytes = std::uint64_t{256} << 20;
+
+class ReadAhead {
+ public:
+  struct Options {
+    int reads = 64;  // in flight; 1 or more
+    Position start;
+    std::uint32_t epochs = 0;  // 0: endless
+    std::uint64_t limit_bytes = kReadAheadBytes;
+  };
+  // Whether record `id` need not be read (its pixels are in a cache): then take() gives none.
+  using Spare = std::function<bool(std::uint64_t id)>;
+
+  ReadAhead(std::shared_ptr<const Dataset> dataset, const Order& order, Options options, Spare spare = {});
+  ~ReadAhead();
+  ReadAhead(const ReadAhead&) = delete;
+  ReadAhead& operator=(const ReadAhead&) = delete;
+
+  // The record of sample `index` of a batch; each must be taken once, in any order that keeps near the run's. Waits for
+  // it. False when it was spared, or after close(): the worker reads it itself.
+  [[nodiscard]] bool take(std::uint32_t epoch, std::uint64_t batch, std::uint64_t index, RecordBuffer& record);
+  void close();
+
+  // Held by the ring's records.
+  [[nodiscard]] std::uint64_t memory_bytes() const;
+
+ private:
+  enum class State { kFree, kReading, kReady };
+  struct Entry {
+    State state = State::kFree;
+    std::uint64_t number = 0;  // in the run
+    std::uint64_t id = 0;
+    bool spared = false;
+    RecordBuffer record;
+    std::exception_ptr failure;
+  };
+
+  void work();
+  // All of these expect mutex_ to be held.
+  [[nodiscard]] std::uint64_t may_begin() const;  // how many records a reader may take on now, 0 to chunk_
+  [[nodiscard]] std::uint64_t window() const;     // records that the byte limit allows
+
+  void read(std::uint64_t first, std::uint64_t count, std::vector<std::uint64_t>& ids,
+            std::vector<RecordBuffer>& records);
+
+  const std::shared_ptr<const Dataset> dataset_;
+  const Order order_;
+  const Options options_;
+  const Spare spare_;
+  const std::uint64_t per_epoch_;
+  const std::uint64_t skipped_;  // samples of the first epoch before the start
+  const std::uint64_t chunk_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable free_;   // for readers
+  std::condition_variable ready_;  // for workers
+  std::vector<Entry> ring_;        // entry of record n: n % size
+  std::uint64_t begun_ = 0;
+  std::uint64_t taken_ = 0;
+  std::uint64_t largest_ = 1;  // bytes of the largest record seen
+  std::uint64_t held_ = 0;
+  bool closed_ = false;
+  std::vector<std::jthread> threads_;  // last: joined before the rest goes
+};
+
+}  // namespace unstarve
