@@ -164,6 +164,14 @@ std::optional<std::span<const std::uint8_t>> IndexView::part(std::string_view na
   return std::nullopt;
 }
 
+void IndexView::check() const {
+  for (std::uint64_t block = 0; block < checked_.size(); ++block) check_block(block);
+  for (int kind = 0; kind < static_cast<int>(blobs_.size()); ++kind) {
+    for (std::uint64_t id = 0; id < count_; ++id) (void)blob(kind, id);
+  }
+  for (const Part& one : parts_) (void)part(one.name);
+}
+
 IndexReading read_index(const fs::path& path, const Fingerprint& expected) {
   std::error_code none;
   if (!fs::exists(path, none)) return {IndexState::kMissing, path.string() + " does not exist", std::nullopt};

@@ -97,6 +97,7 @@ class IndexView {
   // Throws Error(kInput) for damage; `name` stands for the file in messages.
   IndexView(std::span<const std::uint8_t> bytes, std::string name);
 
+  [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const Fingerprint& fingerprint() const { return fingerprint_; }
   [[nodiscard]] std::uint64_t size() const { return count_; }
   // Precondition: id < size(). Throws Error(kInput).
@@ -110,6 +111,8 @@ class IndexView {
   [[nodiscard]] std::optional<std::span<const std::uint8_t>> part(std::string_view name) const;
   // The same without a look at its checksum, for parts that are large and check themselves piece by piece.
   [[nodiscard]] std::optional<std::span<const std::uint8_t>> unchecked_part(std::string_view name) const;
+  // All records, blobs and parts, by their checksums: one pass over the index. Throws Error(kInput).
+  void check() const;
 
  private:
   struct Blobs {

@@ -9,7 +9,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/thread_pool.h"
 #include "unstarve/storage/file_descriptor.h"
-#include "unstarve/storage/index/record_index.h"
+#include "unstarve/storage/index/kept_index.h"
 #include "unstarve/storage/io/residency.h"
 
 namespace unstarve {
@@ -32,11 +32,10 @@ int threads_for(const std::vector<Shard>& shards, const RecordFilesOptions& opti
 
 struct RecordFiles::OpenShard {
   std::shared_ptr<const ByteSource> stored;  // as it lies on the disk
-  ShardIndex index;
+  std::unique_ptr<const KeptIndex> index;
   std::shared_ptr<const ByteSource> bytes;  // decompressed
   std::span<const std::uint8_t> mapped;     // of `bytes`
   std::vector<std::int32_t> class_of_name;  // class number of the shard's own numbers, where it has names only
-  std::string note;
 };
 
 // Where a record lies.
@@ -53,9 +52,8 @@ RecordFiles::RecordFiles(std::vector<Shard> shards, std::shared_ptr<const Record
   open_shards(std::move(shards), options);
   begins_.push_back(0);
   for (const auto& shard : shards_) {
-    begins_.push_back(begins_.back() + shard->index.view().size());
+    begins_.push_back(begins_.back() + shard->index->size());
     stored_bytes_ += shard->stored->size();
-    if (!shard->note.empty()) notes_.push_back(shard->note);
   }
   refuse_empty();
   number_classes();
@@ -72,16 +70,10 @@ void RecordFiles::open_shards(std::vector<Shard> shards, const RecordFilesOption
     pool.submit([&, i] {
       Shard& shard = shards[i];
       std::shared_ptr<const ByteSource> stored = shard.bytes ? std::move(shard.bytes) : open_bytes(shard.name);
-      std::string note;
-      ShardIndex index = find_or_make_index(*stored, *format_, options.keep_index, note);
-      auto open = std::make_unique<OpenShard>(OpenShard{stored, std::move(index), stored, {}, {}, std::move(note)});
-      const Compression compression = open->index.summary().compression;
-      if (compression != Compression::kNone) {
-        open->bytes = open_inflated(
-            stored, compression, open->index.view().unchecked_part("points").value_or(std::span<const std::uint8_t>()));
-      }
-      open->mapped = open->bytes->mapped();
-      shards_[i] = std::move(open);
+      auto index = std::make_unique<const KeptIndex>(stored, format_, options.keep_index);
+      std::shared_ptr<const ByteSource> bytes = index->bytes();
+      const auto mapped = bytes->mapped();
+      shards_[i] = std::make_unique<OpenShard>(OpenShard{stored, std::move(index), std::move(bytes), mapped, {}});
     });
   }
   pool.wait();
@@ -91,12 +83,12 @@ void RecordFiles::refuse_empty() const {
   const std::string shown = shards_.front()->stored->name() + (shards_.size() > 1 ? ", ..." : "");
   if (size() == 0) throw Error(ErrorKind::kInput, "open " + format_->name() + " " + shown + ": it holds no record");
   std::uint64_t damaged = 0;
-  for (const auto& shard : shards_) damaged += shard->index.summary().damaged;
+  for (const auto& shard : shards_) damaged += shard->index->summary().damaged;
   if (damaged < size()) return;
   const auto first = std::upper_bound(begins_.begin(), begins_.end(), 0) - begins_.begin() - 1;
   throw Error(ErrorKind::kInput,
               "open " + format_->name() + " " + shown + ": none of its " + std::to_string(size()) +
-                  " records can be read; the first: " + shards_[static_cast<std::size_t>(first)]->index.reason(0));
+                  " records can be read; the first: " + shards_[static_cast<std::size_t>(first)]->index->reason(0));
 }
 
 // One numbering for all shards: the numbers the records have, or the sorted names.
@@ -106,7 +98,7 @@ void RecordFiles::number_classes() {
   std::set<std::string> names;
   std::uint32_t classes = 0;
   for (const auto& shard : shards_) {
-    const ShardSummary& summary = shard->index.summary();
+    const ShardSummary& summary = shard->index->summary();
     if (summary.labels == LabelKind::kNumbers) numbered = shard.get();
     if (summary.labels == LabelKind::kNames) named = shard.get();
     if (summary.labels == LabelKind::kNumbers) classes = std::max(classes, summary.classes);
@@ -121,14 +113,14 @@ void RecordFiles::number_classes() {
   if (named != nullptr) return take_names({names.begin(), names.end()});
   for (std::uint32_t number = 0; number < classes; ++number) classes_.push_back(std::to_string(number));
   for (auto shard = shards_.rbegin(); shard != shards_.rend(); ++shard) {  // the first shard's name of a class stays
-    for (const auto& [number, name] : (*shard)->index.summary().class_names) classes_[number] = name;
+    for (const auto& [number, name] : (*shard)->index->summary().class_names) classes_[number] = name;
   }
 }
 
 void RecordFiles::take_names(const std::vector<std::string>& sorted) {
   classes_ = sorted;
   for (const auto& shard : shards_) {
-    const ShardSummary& summary = shard->index.summary();
+    const ShardSummary& summary = shard->index->summary();
     shard->class_of_name.assign(summary.classes, -1);
     for (const auto& [number, name] : summary.class_names) {
       const auto place = std::lower_bound(classes_.begin(), classes_.end(), name);
@@ -141,27 +133,33 @@ RecordFiles::Place RecordFiles::find(std::uint64_t id) const {
   const auto behind = std::upper_bound(begins_.begin(), begins_.end(), id);
   const auto shard = static_cast<std::size_t>(behind - begins_.begin()) - 1;
   const std::uint64_t number = id - begins_[shard];
-  return {shards_[shard].get(), number, shards_[shard]->index.view().record(number)};
+  return {shards_[shard].get(), number, shards_[shard]->index->record(number)};
 }
 
 std::string RecordFiles::location(std::uint64_t id) const {
   const Place place = find(id);
-  const std::string member = place.shard->index.member(place.number);
+  const std::string member = place.shard->index->member(place.number);
   return place.shard->stored->name() + (member.empty() ? "" : " " + member) + " record " +
          std::to_string(place.number) + " at offset " + std::to_string(place.entry.offset);
 }
 
-// Throws for a record that was damaged when it was indexed and for an index that leads outside of its shard.
-RecordFiles::Place RecordFiles::check(std::uint64_t id) const {
-  const Place place = find(id);
-  if (place.entry.label == kDamagedLabel) {
-    throw Error(ErrorKind::kInput, "read " + location(id) + ": " + place.shard->index.reason(place.number));
-  }
+bool RecordFiles::lies_outside(const Place& place) {
   const std::uint64_t size = place.shard->bytes->size();
   const IndexRecord& entry = place.entry;
-  if (entry.offset > size || entry.length > size - entry.offset || entry.length > kMaxRecordBytes) {
-    throw Error(ErrorKind::kInput, "read " + location(id) + ": its index gives it " + std::to_string(entry.length) +
-                                       " bytes, the shard has " + std::to_string(size));
+  return entry.offset > size || entry.length > size - entry.offset || entry.length > kMaxRecordBytes;
+}
+
+// Throws for a record that was damaged when it was indexed and for an index that leads outside of its shard.
+RecordFiles::Place RecordFiles::check(std::uint64_t id) const {
+  Place place = find(id);
+  if (place.entry.label == kDamagedLabel) {
+    throw Error(ErrorKind::kInput, "read " + location(id) + ": " + place.shard->index->reason(place.number));
+  }
+  if (lies_outside(place) && place.shard->index->mend()) place = find(id);
+  if (lies_outside(place)) {
+    throw Error(ErrorKind::kInput, "read " + location(id) + ": its index gives it " +
+                                       std::to_string(place.entry.length) + " bytes, the shard has " +
+                                       std::to_string(place.shard->bytes->size()));
   }
   return place;
 }
@@ -243,6 +241,14 @@ int RecordFiles::reads_in_flight() const {
     const FileDescriptor file(::open(place.shard->stored->name().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     return !file.valid() || in_page_cache(file.get(), place.entry.offset + place.entry.length / 2);
   });
+}
+
+std::vector<std::string> RecordFiles::notes() const {
+  std::vector<std::string> notes;
+  for (const auto& shard : shards_) {
+    if (std::string note = shard->index->note(); !note.empty()) notes.push_back(std::move(note));
+  }
+  return notes;
 }
 
 Size RecordFiles::image_size(std::uint64_t id) const {

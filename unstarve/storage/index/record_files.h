@@ -6,7 +6,8 @@
 // Index:     one sidecar per shard (index_sidecar.h): "<shard>.unstarve-index" beside it; where that folder cannot be
 //            written, and for URLs, in $XDG_CACHE_HOME/unstarve/index (~/.cache/unstarve/index). One made by other
 //            options, another version, or of a file that has changed in size or time since is made again, by a few
-//            shards at a time. Where neither place can be written the index lives in memory only, see notes().
+//            shards at a time. Where neither place can be written the index lives in memory only, see notes(). One
+//            that turns out damaged while it is read is made again then (kept_index.h).
 // Compressed shards (gzip, zlib): read through the seek points kept in the index (inflate.h).
 // Classes:   numbers 0 .. largest label, named where the records name them; records that only name their class are
 //            numbered by the sorted names of all shards.
@@ -58,8 +59,8 @@ class RecordFiles final : public Dataset {
   // Upright width and height from the image's header, 0 x 0 where it did not tell. Throws Error(kInput) for a damaged
   // index.
   [[nodiscard]] Size image_size(std::uint64_t id) const;
-  // Why indexes could not be kept, one line per shard; empty when all were.
-  [[nodiscard]] const std::vector<std::string>& notes() const noexcept { return notes_; }
+  // Why indexes could not be kept, or damaged ones not replaced, one line per shard; empty when all were.
+  [[nodiscard]] std::vector<std::string> notes() const;
 
  private:
   struct OpenShard;
@@ -71,6 +72,7 @@ class RecordFiles final : public Dataset {
   void refuse_empty() const;
   [[nodiscard]] Place find(std::uint64_t id) const;
   [[nodiscard]] Place check(std::uint64_t id) const;
+  [[nodiscard]] static bool lies_outside(const Place& place);
   void fill(const Place& place, std::uint64_t id, std::span<const std::uint8_t> stored, RecordBuffer& record) const;
 
   std::shared_ptr<const RecordFormat> format_;
@@ -78,7 +80,6 @@ class RecordFiles final : public Dataset {
   std::vector<std::uint64_t> begins_;  // first id of each shard, and size() at the end
   std::vector<Field> fields_;
   std::vector<std::string> classes_;
-  std::vector<std::string> notes_;
   std::uint64_t stored_bytes_ = 0;
   bool labelled_ = false;
 };

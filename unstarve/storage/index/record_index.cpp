@@ -175,27 +175,56 @@ std::string make_index(const ByteSource& shard, const RecordFormat& format) {
                         inflating ? inflating->take_points() : std::string(), shard.name());
 }
 
+namespace {
+
+struct MadeIndex {
+  ShardIndex index;
+  bool kept;
+  std::string failed;  // why a place could not be written
+};
+
+// In the first of the places that can be written, in memory where none can.
+MadeIndex make_and_keep(const ByteSource& shard, const RecordFormat& format, const std::vector<fs::path>& candidates) {
+  std::string bytes = make_index(shard, format);
+  std::string failed;
+  for (const fs::path& place : candidates) {
+    try {
+      if (&place != &candidates.front() || is_url(shard.name())) fs::create_directories(place.parent_path());
+      write_file_atomically(place, bytes);
+      return {ShardIndex(IndexSidecar(place)), true, failed};
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kIo) throw;
+      failed = error.what();
+    } catch (const fs::filesystem_error& error) {
+      failed = error.what();
+    }
+  }
+  return {ShardIndex(std::move(bytes), "of " + shard.name()), false, failed};
+}
+
+}  // namespace
+
 ShardIndex find_or_make_index(const ByteSource& shard, const RecordFormat& format, bool keep, std::string& note) {
   const std::vector<fs::path> candidates = keep ? places(shard, format) : std::vector<fs::path>();
   const std::string maker = made_by(format);
   for (const fs::path& place : candidates) {
     if (std::optional<ShardIndex> found = read_place(place, fingerprint_of(shard), maker)) return *std::move(found);
   }
-  std::string bytes = make_index(shard, format);
-  for (const fs::path& place : candidates) {
-    try {
-      if (&place != &candidates.front() || is_url(shard.name())) fs::create_directories(place.parent_path());
-      write_file_atomically(place, bytes);
-      note.clear();
-      return ShardIndex(IndexSidecar(place));
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::kIo) throw;
-      note = error.what();
-    } catch (const fs::filesystem_error& error) {
-      note = error.what();
-    }
-  }
-  return ShardIndex(std::move(bytes), "of " + shard.name());
+  MadeIndex made = make_and_keep(shard, format, candidates);
+  note = made.kept ? "" : made.failed;
+  return std::move(made.index);
+}
+
+ShardIndex remake_index(const ByteSource& shard, const RecordFormat& format, bool keep, const std::string& damaged,
+                        std::string& note) {
+  MadeIndex made = make_and_keep(shard, format, keep ? places(shard, format) : std::vector<fs::path>());
+  std::error_code none;
+  const bool still_there = made.index.view().name() != damaged && fs::exists(damaged, none);
+  note = still_there ? "index " + damaged + " is damaged and could not be replaced (" + made.failed +
+                           "): delete it, else it is made again in every run"
+         : made.kept ? ""
+                     : made.failed;
+  return std::move(made.index);
 }
 
 }  // namespace unstarve

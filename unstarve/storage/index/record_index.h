@@ -42,6 +42,7 @@ struct ShardSummary {
   std::uint32_t classes = 0;  // numbers are below this
   std::uint64_t damaged = 0;
   std::vector<std::pair<std::uint32_t, std::string>> class_names;
+  friend bool operator==(const ShardSummary&, const ShardSummary&) = default;
 };
 
 class ShardIndex {
@@ -73,5 +74,10 @@ class ShardIndex {
 // Reads the index of `shard`, or makes it and, with `keep`, writes it. Where it could not be kept `note` says why.
 [[nodiscard]] ShardIndex find_or_make_index(const ByteSource& shard, const RecordFormat& format, bool keep,
                                             std::string& note);
+
+// Makes the index again because that of name `damaged` (IndexView::name()) is, and with `keep` writes it. `note` says
+// why where it could not be written, or not in the place of the damaged one.
+[[nodiscard]] ShardIndex remake_index(const ByteSource& shard, const RecordFormat& format, bool keep,
+                                      const std::string& damaged, std::string& note);
 
 }  // namespace unstarve
