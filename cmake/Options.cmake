@@ -14,6 +14,13 @@ find_package(Catch2 2.13 REQUIRED)
 
 find_package(hwy REQUIRED)
 
+# Not every distribution's libzstd brings a CMake package.
+find_path(UNSTARVE_ZSTD_INCLUDE zstd_errors.h REQUIRED)
+find_library(UNSTARVE_ZSTD_LIBRARY zstd REQUIRED)
+add_library(unstarve_zstd INTERFACE)
+target_include_directories(unstarve_zstd SYSTEM INTERFACE ${UNSTARVE_ZSTD_INCLUDE})
+target_link_libraries(unstarve_zstd INTERFACE ${UNSTARVE_ZSTD_LIBRARY})
+
 find_program(CCACHE ccache)
 if(CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "unstarve/storage/bytes/byte_source.h"
+#include "unstarve/storage/bytes/inflate.h"
 #include "unstarve/storage/dataset.h"
 #include "unstarve/storage/folder/folder_scan.h"
-#include "unstarve/storage/bytes/inflate.h"
 #include "unstarve/storage/index/record_files.h"
 #include "unstarve/storage/synthetic/source_options.h"
 
@@ -31,8 +31,8 @@ struct Source {
   bool folder = false;
   FolderListing listing;           // of a folder, without hidden entries
   std::vector<std::string> files;  // what a file, pattern or URL names, in order; empty for a folder and for nothing
-  // The first of `files` that is not empty: open, its first bytes as stored, and those after gzip or zlib were undone (equal to `head`
-  // for other files, and then the compression is kNone).
+  // The first of `files` that is not empty: open, its first bytes as stored, and those after gzip, zlib or Zstandard
+  // was undone (equal to `head` for other files, and then the compression is kNone).
   std::shared_ptr<const ByteSource> first;
   std::vector<std::uint8_t> head;
   Compression compression = Compression::kNone;
@@ -50,7 +50,8 @@ struct Format {
   bool takes_options = false;
 };
 
-// Looks at `text`. Throws Error(kIo) when what is there cannot be read; a missing path is told by `exists` and `files`.
+// Looks at `text`. Throws Error(kIo) when what is there cannot be read, Error(kInput) when it is a Zstandard stream that
+// cannot be decoded from its start; a missing path is told by `exists` and `files`.
 [[nodiscard]] Source look_at(const std::string& text);
 
 // "3 folders (a, b, c), 2 files (x.bin, README)": what a folder holds, for messages; the first few names of each kind.

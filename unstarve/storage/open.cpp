@@ -6,9 +6,9 @@
 #include "unstarve/core/error.h"
 #include "unstarve/storage/arrays/array_files.h"
 #include "unstarve/storage/cifar/cifar.h"
-#include "unstarve/storage/format.h"
 #include "unstarve/storage/folder/image_folder.h"
 #include "unstarve/storage/folder/manifest.h"
+#include "unstarve/storage/format.h"
 #include "unstarve/storage/mds/mds.h"
 #include "unstarve/storage/parquet/parquet.h"
 #include "unstarve/storage/recordio/recordio.h"
@@ -25,7 +25,7 @@ constexpr std::array<Format, 12> kFormats = {{
     {"sleep", "sleep:ms=5,images=100,size=32", recognises_sleep, open_sleep},
     {"CIFAR binary", "data_batch_1.bin or train.bin and its siblings", recognises_cifar, open_cifar},
     {"tfrecord", "*.tfrecord, also compressed", recognises_tfrecord, open_tfrecord, true},
-    {"webdataset", "*.tar, also .tar.gz", recognises_webdataset, open_webdataset, true},
+    {"webdataset", "*.tar, also .tar.gz and .tar.zst", recognises_webdataset, open_webdataset, true},
     {"recordio", "*.rec", recognises_recordio, open_recordio},
     {"parquet", "*.parquet", recognises_parquet, open_parquet, true},
     {"mds", "a folder with index.json, or that file", recognises_mds, open_mds, true},

@@ -9,7 +9,7 @@ namespace unstarve {
 std::vector<std::uint8_t> content_front(const ByteSource& file) {
   std::vector<std::uint8_t> front(static_cast<std::size_t>(std::min<std::uint64_t>(kHeadBytes, file.size())));
   file.read(0, front);
-  return inflate_head(front, kHeadBytes).value_or(front);
+  return inflate_head(file, front, kHeadBytes).value_or(front);
 }
 
 bool folder_begins(const Source& source, bool (*is_shard)(std::string_view name),
@@ -21,7 +21,7 @@ bool folder_begins(const Source& source, bool (*is_shard)(std::string_view name)
   try {
     return is_content(content_front(*open_bytes(source.path + "/" + *found)));
   } catch (const Error& error) {
-    return error.kind() == ErrorKind::kIo;
+    return error.kind() == ErrorKind::kIo || error.kind() == ErrorKind::kInput;
   }
 }
 

@@ -12,7 +12,8 @@
 
 namespace unstarve {
 
-// The first kHeadBytes of what a file holds, with gzip or zlib undone. Throws Error(kIo).
+// The first kHeadBytes of what a file holds, with gzip, zlib or Zstandard undone. Throws Error(kIo), and
+// Error(kInput) as inflate_head().
 [[nodiscard]] std::vector<std::uint8_t> content_front(const ByteSource& file);
 
 // Whether the first file in the folder whose name `is_shard` accepts begins as `is_content` says. One that cannot be

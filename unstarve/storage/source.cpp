@@ -7,8 +7,8 @@
 #include <set>
 
 #include "unstarve/core/error.h"
-#include "unstarve/storage/format.h"
 #include "unstarve/storage/bytes/shard_list.h"
+#include "unstarve/storage/format.h"
 
 namespace unstarve {
 namespace {
@@ -50,7 +50,7 @@ void look_at_first(Source& source) {
   }
   source.head.resize(static_cast<std::size_t>(std::min<std::uint64_t>(kHeadBytes, source.first->size())));
   source.first->read(0, source.head);
-  std::optional<std::vector<std::uint8_t>> inflated = inflate_head(source.head, kHeadBytes);
+  std::optional<std::vector<std::uint8_t>> inflated = inflate_head(*source.first, source.head, kHeadBytes);
   if (inflated) source.compression = detect_compression(source.head);
   source.content = inflated ? *std::move(inflated) : source.head;
 }

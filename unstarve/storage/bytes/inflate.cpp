@@ -6,15 +6,20 @@
 //         out u64 | in u64 | where its window lies, from the end of this table u64 |
 //         bytes of the window u32 | bits u32 | CRC-32 of the window u32 | CRC-32 of the 36 bytes before u32
 //   ..  windows
+//
+// Those of Zstandard are the starts of frames: bits and window are 0 and empty.
 #include "unstarve/storage/bytes/inflate.h"
 
 #include <algorithm>
+#include <array>
 #include <mutex>
 #include <optional>
 
 #include "unstarve/core/error.h"
-#include "unstarve/storage/crc32.h"
+#include "unstarve/storage/bytes/decoder_cache.h"
 #include "unstarve/storage/bytes/inflater.h"
+#include "unstarve/storage/bytes/zstd_decoder.h"
+#include "unstarve/storage/crc32.h"
 #include "unstarve/storage/little_endian.h"
 
 namespace unstarve {
@@ -30,7 +35,8 @@ std::span<const std::uint8_t> as_bytes(const std::string& text) {
 
 class Forward final : public InflatingForward {
  public:
-  Forward(const ByteSource& source, Compression compression) : source_(source), inflater_(source, compression) {}
+  Forward(const ByteSource& source, Compression compression)
+      : source_(source), decoder_(make_stream_decoder(source, compression)) {}
 
   std::span<const std::uint8_t> at(std::uint64_t offset, std::size_t length) override {
     if (offset < begin_) throw Error(ErrorKind::kInternal, "inflate " + name() + ": a scan went backwards");
@@ -45,7 +51,7 @@ class Forward final : public InflatingForward {
 
   std::string take_points() override {
     std::string bytes;
-    append_little(bytes, inflater_.position());
+    append_little(bytes, decoder_->position());
     append_little(bytes, points_);
     bytes += table_;
     bytes += windows_;
@@ -71,28 +77,28 @@ class Forward final : public InflatingForward {
   // One more step of output behind what is held; false at the end or the damage, which is kept for whoever needs the
   // bytes behind it.
   bool grow() {
-    if (inflater_.at_end() || failure_) return false;
+    if (decoder_->at_end() || failure_) return false;
     if (start_ > 0 && start_ >= held_) {
       std::copy_n(buffer_.begin() + static_cast<std::ptrdiff_t>(start_), held_, buffer_.begin());
       start_ = 0;
     }
     const std::size_t end = start_ + held_;
     if (buffer_.size() < end + kForwardStep) buffer_.resize(std::max(end + kForwardStep, buffer_.size() * 3 / 2));
-    const std::uint64_t before = inflater_.position();
+    const std::uint64_t before = decoder_->position();
     try {
-      inflater_.produce(std::span(buffer_).subspan(end, kForwardStep), true);
-      if (inflater_.at_block() && !inflater_.at_end() && inflater_.position() - last_point_ >= kSeekPointSpacing) {
-        add_point(inflater_.place());
+      decoder_->produce(std::span(buffer_).subspan(end, kForwardStep), true);
+      if (decoder_->at_place() && !decoder_->at_end() && decoder_->position() - last_point_ >= kSeekPointSpacing) {
+        add_point(decoder_->place());
       }
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::kInput) throw;
       failure_ = error;
     }
-    held_ += inflater_.position() - before;
+    held_ += decoder_->position() - before;
     return true;
   }
 
-  void add_point(const InflatePlace& place) {
+  void add_point(const StreamPlace& place) {
     last_point_ = place.out;
     ++points_;
     std::string entry;
@@ -108,7 +114,7 @@ class Forward final : public InflatingForward {
   }
 
   const ByteSource& source_;
-  Inflater inflater_;
+  std::unique_ptr<StreamDecoder> decoder_;
   std::vector<std::uint8_t> buffer_;
   std::size_t start_ = 0;  // in buffer_, of what is held
   std::size_t held_ = 0;
@@ -132,20 +138,35 @@ class InflatedBytes final : public ByteSource {
     windows_ = points.subspan(kPointsHeader + table_.size());
   }
 
+  ~InflatedBytes() override { DecoderCache::of_process().drop(this); }
+
   const std::string& name() const noexcept override { return source_->name(); }
   std::uint64_t size() const noexcept override { return size_; }
   SourceStamp stamp() const noexcept override { return source_->stamp(); }
 
   void read(std::uint64_t offset, std::span<std::uint8_t> out) const override {
     check_range(*this, offset, out.size());
-    std::unique_ptr<Inflater> cursor = take_cursor(offset);
-    cursor->skip(offset - cursor->position());
-    if (cursor->produce(out) < out.size()) {
+    const std::uint64_t points = points_until(offset);
+    // Within a frame decoding is one after the other: who comes second goes on where the first one is then, instead of
+    // decoding the same once more.
+    std::unique_lock<std::mutex> turn;
+    if (compression_ == Compression::kZstd) turn = std::unique_lock(turns_[points % turns_.size()]);
+    std::unique_ptr<StreamDecoder> decoder =
+        DecoderCache::of_process().take(this, points == 0 ? 0 : out_of(points - 1), offset);
+    if (!decoder) decoder = decoder_at(points, offset);
+    if (decoder->read(offset, out) < out.size()) {
       throw Error(ErrorKind::kInput, "inflate " + name() + ": the stream ends at " +
-                                         std::to_string(cursor->position()) + " bytes of output, its index says " +
+                                         std::to_string(decoder->position()) + " bytes of output, its index says " +
                                          std::to_string(size_));
     }
-    give_back(std::move(cursor));
+    DecoderCache::of_process().give(this, std::move(decoder));
+  }
+
+  // In the order of the stream: one pass serves all that lie in one frame.
+  void read_many(std::span<const ReadRange> ranges) const override {
+    std::vector<ReadRange> sorted(ranges.begin(), ranges.end());
+    std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
+    for (const ReadRange& range : sorted) read(range.offset, range.out);
   }
 
  private:
@@ -172,17 +193,18 @@ class InflatedBytes final : public ByteSource {
     return low;
   }
 
-  InflatePlace place_of(std::uint64_t point) const {
+  StreamPlace place_of(std::uint64_t point) const {
     const auto entry = table_.subspan(point * kPointBytes, kPointBytes);
     if (crc32(entry.first(36)) != load_little<std::uint32_t>(entry.data() + 36)) damaged("is damaged");
-    InflatePlace place{load_little<std::uint64_t>(entry.data()),
-                       load_little<std::uint64_t>(entry.data() + 8),
-                       load_little<std::uint32_t>(entry.data() + 28),
-                       {}};
+    StreamPlace place{load_little<std::uint64_t>(entry.data()),
+                      load_little<std::uint64_t>(entry.data() + 8),
+                      load_little<std::uint32_t>(entry.data() + 28),
+                      {}};
     const std::uint64_t begin = load_little<std::uint64_t>(entry.data() + 16);
     const std::uint32_t length = load_little<std::uint32_t>(entry.data() + 24);
     if (begin > windows_.size() || length > windows_.size() - begin || length > kInflateWindow || place.bits > 7 ||
-        place.in > source_->size() || place.in == 0) {
+        place.in > source_->size() || place.in == 0 ||
+        (compression_ == Compression::kZstd && (length > 0 || place.bits > 0))) {
       damaged("leads outside of it");
     }
     const auto window = windows_.subspan(begin, length);
@@ -191,34 +213,12 @@ class InflatedBytes final : public ByteSource {
     return place;
   }
 
-  // The decoder that has least to skip to come to `offset`: one that an earlier read left, or a new one at a point.
-  std::unique_ptr<Inflater> take_cursor(std::uint64_t offset) const {
-    const std::uint64_t points = points_until(offset);
-    const std::uint64_t from_point = points == 0 ? 0 : out_of(points - 1);
-    {
-      const std::lock_guard lock(mutex_);
-      auto nearest = cursors_.end();
-      for (auto it = cursors_.begin(); it != cursors_.end(); ++it) {
-        const std::uint64_t position = (*it)->position();
-        if (position > offset || position < from_point) continue;
-        if (nearest == cursors_.end() || position > (*nearest)->position()) nearest = it;
-      }
-      if (nearest != cursors_.end()) {
-        std::unique_ptr<Inflater> cursor = std::move(*nearest);
-        cursors_.erase(nearest);
-        return cursor;
-      }
-    }
-    if (points == 0) return std::make_unique<Inflater>(*source_, compression_);
-    const InflatePlace place = place_of(points - 1);
+  // A new one at the last of `points` points, which are those at or before `offset`.
+  std::unique_ptr<StreamDecoder> decoder_at(std::uint64_t points, std::uint64_t offset) const {
+    if (points == 0) return make_stream_decoder(*source_, compression_);
+    const StreamPlace place = place_of(points - 1);
     if (place.out > offset) damaged("is not in order");
-    return std::make_unique<Inflater>(*source_, compression_, place);
-  }
-
-  void give_back(std::unique_ptr<Inflater> cursor) const {
-    const std::lock_guard lock(mutex_);
-    if (cursors_.size() == kInflateCursors) cursors_.erase(cursors_.begin());  // the one left longest ago
-    cursors_.push_back(std::move(cursor));
+    return make_stream_decoder(*source_, compression_, place);
   }
 
   std::shared_ptr<const ByteSource> source_;
@@ -226,8 +226,7 @@ class InflatedBytes final : public ByteSource {
   std::uint64_t size_ = 0;
   std::span<const std::uint8_t> table_;
   std::span<const std::uint8_t> windows_;
-  mutable std::mutex mutex_;  // of cursors_
-  mutable std::vector<std::unique_ptr<Inflater>> cursors_;
+  mutable std::array<std::mutex, 16> turns_;  // by point
 };
 
 }  // namespace
@@ -239,14 +238,17 @@ Compression detect_compression(std::span<const std::uint8_t> head) noexcept {
       (head[0] * 256 + head[1]) % 31 == 0) {
     return Compression::kZlib;
   }
+  if (begins_as_zstd(head)) return Compression::kZstd;
   return Compression::kNone;
 }
 
-std::optional<std::vector<std::uint8_t>> inflate_head(std::span<const std::uint8_t> head, std::size_t limit) {
+namespace {
+
+// gzip and zlib give output for every byte of input, so that the head will do.
+std::optional<std::vector<std::uint8_t>> deflate_head(std::span<const std::uint8_t> head, Compression compression,
+                                                      std::size_t limit) {
   std::vector<std::uint8_t> out(limit);
-  const Compression compression = detect_compression(head);
   z_stream stream{};
-  if (compression == Compression::kNone) return std::nullopt;
   if (::inflateInit2(&stream, compression == Compression::kGzip ? 31 : 15) != Z_OK) {
     throw Error(ErrorKind::kMemory, "inflate: no memory for zlib");
   }
@@ -259,6 +261,29 @@ std::optional<std::vector<std::uint8_t>> inflate_head(std::span<const std::uint8
   ::inflateEnd(&stream);
   if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR) return std::nullopt;
   return out;
+}
+
+// Zstandard gives none before a whole block of up to 128 KiB was read.
+std::vector<std::uint8_t> zstd_head(const ByteSource& source, std::size_t limit) {
+  std::vector<std::uint8_t> out(limit);
+  ZstdDecoder decoder(source);
+  try {
+    decoder.produce(out);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kInput || decoder.position() == 0) throw;
+  }
+  out.resize(static_cast<std::size_t>(decoder.position()));
+  return out;
+}
+
+}  // namespace
+
+std::optional<std::vector<std::uint8_t>> inflate_head(const ByteSource& source, std::span<const std::uint8_t> head,
+                                                      std::size_t limit) {
+  const Compression compression = detect_compression(head);
+  if (compression == Compression::kNone) return std::nullopt;
+  if (compression == Compression::kZstd) return zstd_head(source, limit);
+  return deflate_head(head, compression, limit);
 }
 
 std::unique_ptr<InflatingForward> inflate_forward(const ByteSource& source, Compression compression) {

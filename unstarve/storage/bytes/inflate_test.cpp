@@ -5,8 +5,8 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/random.h"
-#include "unstarve/storage/little_endian.h"
 #include "unstarve/storage/bytes/memory_bytes.h"
+#include "unstarve/storage/little_endian.h"
 #include "unstarve/storage/tfrecord/tfrecord_bytes.h"
 
 namespace unstarve {
@@ -57,12 +57,15 @@ TEST_CASE("compressed streams are told by their first bytes") {
   }
   CHECK(detect_compression(bytes_of("plain text")) == Compression::kNone);
   CHECK(detect_compression({}) == Compression::kNone);
-  const auto head = inflate_head(bytes_of(deflated("some words", 31)), 4);
+  const auto head_of = [](const std::string& stored) {
+    return inflate_head(MemoryBytes(stored), bytes_of(stored).first(std::min<std::size_t>(stored.size(), 4096)), 4);
+  };
+  const auto head = head_of(deflated("some words", 31));
   REQUIRE(head.has_value());
   CHECK(std::string(head->begin(), head->end()) == "some");
-  CHECK(inflate_head(bytes_of(deflated("", 15)), 4)->empty());
-  CHECK_FALSE(inflate_head(bytes_of("x\x9c this is not"), 4).has_value());
-  CHECK_FALSE(inflate_head(bytes_of("\x1f\x8b\x08 nor this, for its flags are reserved"), 4).has_value());
+  CHECK(head_of(deflated("", 15))->empty());
+  CHECK_FALSE(head_of("x\x9c this is not").has_value());
+  CHECK_FALSE(head_of("\x1f\x8b\x08 nor this, for its flags are reserved").has_value());
 }
 
 TEST_CASE("a compressed stream is read at random through its seek points") {

@@ -8,8 +8,8 @@
 namespace unstarve {
 namespace {
 
-constexpr std::size_t kPieceBytes = std::size_t{64} << 10;
-constexpr std::size_t kMappedPieceBytes = std::size_t{1} << 30;  // zlib counts input in 32 bits
+constexpr std::size_t kStateBytes = std::size_t{40} << 10;  // zlib's, with its window
+constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;   // zlib counts in 32 bits
 // zlib's windowBits: 15, minus for raw deflate, plus 16 for gzip (zlib.h, inflateInit2).
 constexpr int kRawBits = -15;
 constexpr int kZlibBits = 15;
@@ -19,12 +19,13 @@ constexpr std::size_t kZlibTrailer = 4;  // RFC 1950: Adler-32
 
 }  // namespace
 
-Inflater::Inflater(const ByteSource& source, Compression compression) : source_(source), compression_(compression) {
+Inflater::Inflater(const ByteSource& source, Compression compression)
+    : StreamDecoder(0), source_(source), compression_(compression), input_(source, 0) {
   begin(compression == Compression::kGzip ? kGzipBits : kZlibBits);
 }
 
-Inflater::Inflater(const ByteSource& source, Compression compression, const InflatePlace& place)
-    : source_(source), compression_(compression), in_(place.in), out_(place.out), raw_(true) {
+Inflater::Inflater(const ByteSource& source, Compression compression, const StreamPlace& place)
+    : StreamDecoder(place.out), source_(source), compression_(compression), input_(source, place.in), raw_(true) {
   std::uint8_t before = 0;
   if (place.bits > 0) source.read(place.in - 1, {&before, 1});
   begin(kRawBits);
@@ -46,35 +47,22 @@ void Inflater::begin(int window_bits) {
 
 void Inflater::damaged(const std::string& what) const {
   throw Error(ErrorKind::kInput, "inflate " + source_.name() + ": the compressed stream is damaged near offset " +
-                                     std::to_string(in_ - stream_.avail_in) + ": " + what);
+                                     std::to_string(input_.position()) + ": " + what);
 }
 
-// False at the end of the input.
+// Gives zlib what comes next; false at the end of the input.
 bool Inflater::refill() {
-  if (stream_.avail_in > 0) return true;
-  const std::uint64_t left = source_.size() - in_;
-  const std::span<const std::uint8_t> mapped = source_.mapped();
-  const auto count =
-      static_cast<std::size_t>(std::min<std::uint64_t>(left, mapped.empty() ? kPieceBytes : kMappedPieceBytes));
-  if (count == 0) return false;
-  if (mapped.empty()) {
-    piece_.resize(kPieceBytes);
-    source_.read(in_, std::span(piece_).first(count));
-    stream_.next_in = piece_.data();
-  } else {
-    stream_.next_in = const_cast<Bytef*>(mapped.data() + in_);  // zlib does not write to its input
-  }
-  stream_.avail_in = static_cast<uInt>(count);
-  in_ += count;
-  return true;
+  const std::span<const std::uint8_t> next = input_.next();
+  stream_.next_in = const_cast<Bytef*>(next.data());  // zlib does not write to its input
+  stream_.avail_in = static_cast<uInt>(std::min(next.size(), kMostAtOnce));
+  return !next.empty();
 }
 
 void Inflater::skip_trailer() {
   for (std::size_t left = compression_ == Compression::kGzip ? kGzipTrailer : kZlibTrailer; left > 0;) {
-    if (!refill()) damaged("it ends within its trailer");
-    const auto taken = static_cast<uInt>(std::min<std::size_t>(left, stream_.avail_in));
-    stream_.next_in += taken;
-    stream_.avail_in -= taken;
+    const std::size_t taken = std::min(left, input_.next().size());
+    if (taken == 0) damaged("it ends within its trailer");
+    input_.take(taken);
     left -= taken;
   }
 }
@@ -86,11 +74,11 @@ void Inflater::next_member() {
     ended_ = true;
     return;
   }
-  while (refill() && *stream_.next_in == 0) {
-    ++stream_.next_in;
-    --stream_.avail_in;
+  for (auto next = input_.next(); !next.empty() && next.front() == 0; next = input_.next()) {
+    input_.take(
+        static_cast<std::size_t>(std::find_if(next.begin(), next.end(), [](auto b) { return b != 0; }) - next.begin()));
   }
-  if (stream_.avail_in == 0) {
+  if (input_.next().empty()) {
     ended_ = true;
     return;
   }
@@ -98,14 +86,16 @@ void Inflater::next_member() {
   if (::inflateReset2(&stream_, kGzipBits) != Z_OK) damaged("zlib cannot begin the next member");
 }
 
-std::size_t Inflater::produce(std::span<std::uint8_t> out, bool stop_at_blocks) {
+std::size_t Inflater::produce(std::span<std::uint8_t> out, bool stop_at_places) {
   std::size_t done = 0;
   while (done < out.size() && !ended_) {
     if (!refill()) damaged("it ends before its last block");
-    const std::size_t room = std::min<std::size_t>(out.size() - done, kMappedPieceBytes);
+    const std::size_t room = std::min<std::size_t>(out.size() - done, kMostAtOnce);
     stream_.next_out = out.data() + done;
     stream_.avail_out = static_cast<uInt>(room);
-    const int result = ::inflate(&stream_, stop_at_blocks ? Z_BLOCK : Z_NO_FLUSH);
+    const Bytef* const from = stream_.next_in;
+    const int result = ::inflate(&stream_, stop_at_places ? Z_BLOCK : Z_NO_FLUSH);
+    input_.take(static_cast<std::size_t>(stream_.next_in - from));
     const std::size_t got = room - stream_.avail_out;
     done += got;
     out_ += got;
@@ -115,30 +105,25 @@ std::size_t Inflater::produce(std::span<std::uint8_t> out, bool stop_at_blocks) 
       throw Error(ErrorKind::kMemory, "inflate " + source_.name() + ": no memory for zlib");
     } else if (result != Z_OK && result != Z_BUF_ERROR) {
       damaged(stream_.msg != nullptr ? stream_.msg : "zlib error " + std::to_string(result));
-    } else if (stop_at_blocks && at_block()) {
+    } else if (stop_at_places && at_place()) {
       return done;
     }
   }
   return done;
 }
 
-void Inflater::skip(std::uint64_t count) {
-  waste_.resize(kPieceBytes);
-  while (count > 0 && !ended_) {
-    count -= produce(std::span(waste_).first(static_cast<std::size_t>(std::min<std::uint64_t>(count, waste_.size()))));
-  }
-}
-
 // zlib.h, inflate(): 128 is added to data_type behind a block or a header, 64 while in the last block.
-bool Inflater::at_block() const noexcept { return (stream_.data_type & 128) != 0 && (stream_.data_type & 64) == 0; }
+bool Inflater::at_place() const noexcept { return (stream_.data_type & 128) != 0 && (stream_.data_type & 64) == 0; }
 
-InflatePlace Inflater::place() {
-  InflatePlace place{out_, in_ - stream_.avail_in, static_cast<std::uint32_t>(stream_.data_type & 7), {}};
+StreamPlace Inflater::place() {
+  StreamPlace place{out_, input_.position(), static_cast<std::uint32_t>(stream_.data_type & 7), {}};
   place.window.resize(kInflateWindow);
   uInt length = 0;
   ::inflateGetDictionary(&stream_, place.window.data(), &length);
   place.window.resize(length);
   return place;
 }
+
+std::size_t Inflater::memory_bytes() const noexcept { return kStateBytes + input_.memory_bytes(); }
 
 }  // namespace unstarve

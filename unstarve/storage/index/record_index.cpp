@@ -8,8 +8,8 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
-#include "unstarve/storage/little_endian.h"
 #include "unstarve/storage/index/record_index_builder.h"
+#include "unstarve/storage/little_endian.h"
 
 namespace unstarve {
 namespace {
@@ -106,7 +106,7 @@ ShardSummary read_summary(const IndexView& view) {
     summary.class_names.emplace_back(number, std::string(reinterpret_cast<const char*>(p + at), length));
     at += length;
   }
-  if (summary.compression > Compression::kZlib || summary.labels > LabelKind::kNames || summary.classes > kMaxClasses) {
+  if (summary.compression > Compression::kZstd || summary.labels > LabelKind::kNames || summary.classes > kMaxClasses) {
     throw Error(ErrorKind::kInput, "read index: its summary is damaged");
   }
   return summary;
@@ -117,8 +117,11 @@ Compression compression_of(const ByteSource& shard, const RecordFormat& format) 
   const auto front =
       std::span(head).first(static_cast<std::size_t>(std::min<std::uint64_t>(head.size(), shard.size())));
   shard.read(0, front);
-  if (format.begins_plain(front) || !inflate_head(front, kProbeBytes)) return Compression::kNone;
-  return detect_compression(front);
+  if (format.begins_plain(front)) return Compression::kNone;
+  const Compression told = detect_compression(front);
+  // Its four bytes leave no doubt; that it is damaged is for the scan to say.
+  if (told == Compression::kZstd) return told;
+  return inflate_head(shard, front, kProbeBytes) ? told : Compression::kNone;
 }
 
 }  // namespace

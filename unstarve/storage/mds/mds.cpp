@@ -195,15 +195,15 @@ std::string read_index(const ByteSource& file) {
   return text;
 }
 
-// The plain file where it is there; the layer above undoes gzip, which it tells from the bytes.
+// The plain file where it is there; the layer above undoes gzip and Zstandard, which it tells from the bytes.
 Shard open_mds_shard(const std::string& folder, const MdsShard& shard) {
   if (shard.compression.empty()) return {folder + shard.raw.name, nullptr};
   std::error_code failed;
   if (!is_url(folder) && std::filesystem::exists(folder + shard.raw.name, failed))
     return {folder + shard.raw.name, nullptr};
-  if (shard.compression == "gz") return {folder + shard.zip.name, nullptr};
+  if (shard.compression == "gz" || shard.compression == "zstd") return {folder + shard.zip.name, nullptr};
   throw Error(ErrorKind::kInput, "shard " + shard.zip.name + " is compressed by " + shard.compression +
-                                     ", expected gz; decompress it to " + shard.raw.name + " beside it");
+                                     ", known are gz and zstd; decompress it to " + shard.raw.name + " beside it");
 }
 
 }  // namespace

@@ -6,7 +6,8 @@
 //            bytes named image, img, jpg, jpeg or png; "#image=NAME" names another.
 // Label:     the column named label, class, cls, target or y, else the only one of whole numbers; of whole numbers or
 //            str; "#label=NAME" names another, "#label=none" takes none.
-// Shards:    plain, or compressed by gz or zstd; where the plain file of a compressed shard is there it is read.
+// Shards:    plain, or compressed by gz or zstd at the costs that inflate.h tells (one by zstd is one frame); where the
+//            plain file of a compressed shard is there it is read. Others (br, bz2, snappy) are refused without it.
 // Damage:    costs the sample it is in. A table of offsets that makes no sense costs the samples it is wrong about, one
 //            that does not fit its file the shard. Hashes are not looked at.
 // Threads:   as RecordFormat. Failure: as RecordFormat; a column that is not there is Error(kArgument).
@@ -15,8 +16,8 @@
 #include <string>
 
 #include "unstarve/storage/format.h"
-#include "unstarve/storage/mds/mds_index.h"
 #include "unstarve/storage/index/record_format.h"
+#include "unstarve/storage/mds/mds_index.h"
 
 namespace unstarve {
 

@@ -4,10 +4,10 @@
 #include <fstream>
 
 #include "unstarve/storage/bytes/byte_text.h"
+#include "unstarve/storage/bytes/memory_bytes.h"
 #include "unstarve/storage/conformance.h"
 #include "unstarve/storage/fixtures_folder.h"
 #include "unstarve/storage/little_endian.h"
-#include "unstarve/storage/bytes/memory_bytes.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/temporary_folder.h"
 
@@ -76,11 +76,11 @@ std::string copied(const TemporaryFolder& folder, const std::string& name) {
 }
 
 TEST_CASE("what the streaming package wrote is read") {
-  for (const std::string name : {"mds", "mds-gz", "mds-bytes"}) {
+  for (const std::string name : {"mds", "mds-gz", "mds-zstd", "mds-bytes"}) {
     INFO(name);
     const TemporaryFolder folder;
     const std::string path = copied(folder, name);
-    const auto data = open_dataset(name == "mds-gz" ? path + "/index.json" : path);
+    const auto data = open_dataset(name.ends_with("z") || name.ends_with("zstd") ? path + "/index.json" : path);
     REQUIRE(data->size() == 5);
     CHECK(data->format() == "mds");
     for (std::uint64_t id = 0; id < 5; ++id) {
@@ -90,8 +90,39 @@ TEST_CASE("what the streaming package wrote is read") {
       const auto expected = static_cast<std::size_t>(testing::kFixtureLabels[id]);
       CHECK(data->classes().at(static_cast<std::size_t>(record.values[1].integer)) ==
             (name == "mds-bytes" ? testing::kFixtureNames[expected] : std::to_string(expected)));
-      CHECK((record.storage.capacity() == 0) == (name != "mds-gz"));  // plain ones are not copied
+      CHECK((record.storage.capacity() == 0) == (name == "mds" || name == "mds-bytes"));  // plain ones are not copied
     }
+  }
+}
+
+TEST_CASE(
+    "compressed shards: the plain file is taken where it is, what is not known is refused, damage costs a shard") {
+  const TemporaryFolder folder;
+  const std::string path = copied(folder, "mds-zstd");
+  const auto image = [&](std::uint64_t id) {
+    const auto data = open_dataset(path);
+    RecordBuffer record;
+    data->read(id, record);
+    return text_of(record.values[0].bytes);
+  };
+  CHECK(image(4) == testing::fixture_image(4));
+  const std::string shard = path + "/shard.00001.mds.zstd";
+  std::filesystem::resize_file(shard, std::filesystem::file_size(shard) - 5);
+  CHECK_THAT(testing::refusal([&] { return image(4); }),
+             Catch::Contains("shard.00001.mds.zstd") && Catch::Contains("ends within a frame"));
+  CHECK(image(0) == testing::fixture_image(0));
+  std::filesystem::copy_file(testing::fixture("mds/shard.00001.mds"), path + "/shard.00001.mds");
+  CHECK(image(4) == testing::fixture_image(4));
+  std::filesystem::remove(path + "/shard.00001.mds");
+  const std::string index = testing::fixture_bytes("mds-zstd/index.json");
+  for (const std::string name : {"br", "bz2", "snappy"}) {
+    std::string other = index;
+    for (std::size_t at = other.find("zstd:7"); at != std::string::npos; at = other.find("zstd:7")) {
+      other.replace(at, 6, name + ":4");
+    }
+    folder.write("mds-zstd/index.json", other);
+    CHECK_THAT(testing::refusal([&] { return open_dataset(path); }),
+               Catch::Contains("is compressed by " + name + ", known are gz and zstd; decompress it to shard.0000"));
   }
 }
 

@@ -204,7 +204,7 @@ bool begins_as_tfrecord(std::span<const std::uint8_t> bytes) noexcept {
 }
 
 bool is_tfrecord_name(std::string_view name) noexcept {
-  for (const std::string_view suffix : {".gz", ".zlib", ".z"}) {
+  for (const std::string_view suffix : {".gz", ".zlib", ".z", ".zst"}) {
     if (name.ends_with(suffix)) {
       name.remove_suffix(suffix.size());
       break;

@@ -3,7 +3,7 @@
 //
 //   | length u64 | masked CRC-32C of the length u32 | data | masked CRC-32C of the data u32 |  record after record
 //
-// The whole file may be a gzip or a zlib stream of that (tf.io.TFRecordOptions).
+// The whole file may be a gzip or a zlib stream of that (tf.io.TFRecordOptions), or a Zstandard one.
 //
 // Fields:    by name in the Example. Image: the option `image`, else the first there is of image/encoded, image,
 //            image_raw; its first value is taken. Label: the option `label`, else image/class/label or label; a number
@@ -37,7 +37,8 @@ struct TfRecordFields {
 // Whether the first 12 bytes are a length and its checksum.
 [[nodiscard]] bool begins_as_tfrecord(std::span<const std::uint8_t> bytes) noexcept;
 
-// Whether a file is called like one: *.tfrecord, *.tfrecords, *.tfrec, *-00000-of-00010, with .gz, .zlib or .z behind.
+// Whether a file is called like one: *.tfrecord, *.tfrecords, *.tfrec, *-00000-of-00010, with .gz, .zlib, .z or .zst
+// behind.
 [[nodiscard]] bool is_tfrecord_name(std::string_view name) noexcept;
 
 // The row of the format table. Options: image, label, name.

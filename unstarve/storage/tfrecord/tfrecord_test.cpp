@@ -4,9 +4,10 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/file.h"
+#include "unstarve/storage/bytes/memory_bytes.h"
+#include "unstarve/storage/bytes/zstd_text.h"
 #include "unstarve/storage/conformance.h"
 #include "unstarve/storage/crc32.h"
-#include "unstarve/storage/bytes/memory_bytes.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/temporary_folder.h"
 #include "unstarve/storage/tfrecord/tfrecord_bytes.h"
@@ -85,11 +86,14 @@ TEST_CASE("plain TFRecord passes the conformance suite") {
 }
 
 TEST_CASE("compressed TFRecord passes the conformance suite") {
-  const int window_bits = GENERATE(15, 31);
+  const int window_bits = GENERATE(15, 31, 0);  // 0: Zstandard
+  const auto compressed = [&](const std::string& text) {
+    return window_bits == 0 ? testing::zstandard(text) : deflated(text, window_bits);
+  };
   TemporaryFolder folder;
   check_dataset({[&](std::uint64_t samples) {
-                   folder.write("a.tfrecord.z", deflated(records(0, samples / 2), window_bits));
-                   folder.write("b.tfrecord.z", deflated(records(samples / 2, samples), window_bits));
+                   folder.write("a.tfrecord.z", compressed(records(0, samples / 2)));
+                   folder.write("b.tfrecord.z", compressed(records(samples / 2, samples)));
                    return open_dataset(folder.str());
                  },
                  {}});
@@ -273,7 +277,8 @@ TEST_CASE("TFRecord is told from its content and its name") {
              Catch::Contains("a file of no known format"));
   CHECK_THAT(error_of([&] { (void)open_dataset(folder.str("data.bin.x#imag=a")); }, ErrorKind::kArgument),
              Catch::Contains("unknown option 'imag', known are image, label, name"));
-  for (const char* name : {"a.tfrecord", "a.tfrecords", "a.tfrec", "train-00001-of-00128", "a.tfrecord-0-of-1.gz"}) {
+  for (const char* name :
+       {"a.tfrecord", "a.tfrecords", "a.tfrec", "train-00001-of-00128", "a.tfrecord-0-of-1.gz", "a.tfrecord.zst"}) {
     CHECK(is_tfrecord_name(name));
   }
   for (const char* name :

@@ -130,6 +130,12 @@ class SampleScan {
     tell_damage();
   }
 
+  // Where a compressed stream is damaged: the last sample before it is one unless it lost a member.
+  void end_early() {
+    sample_.beside_damage = true;
+    finish();
+  }
+
  private:
   void begin(std::string_view key, std::uint64_t header) {
     close();
@@ -235,7 +241,7 @@ class Webdataset final : public RecordFormat {
   explicit Webdataset(WebdatasetOptions options) : options_(std::move(options)) {}
 
   [[nodiscard]] std::string name() const override { return "webdataset"; }
-  [[nodiscard]] int scan_version() const override { return 1; }
+  [[nodiscard]] int scan_version() const override { return 2; }
   [[nodiscard]] std::string variant() const override {
     if (options_.image.empty() && options_.label.empty()) return "";
     return "image=" + options_.image + ",label=" + options_.label + "/" + options_.label_key;
@@ -245,7 +251,12 @@ class Webdataset final : public RecordFormat {
     TarScanner scanner(bytes);
     SampleScan samples(options_, sink);
     TarEvent event;
-    for (scanner.next(event); event.kind != TarEvent::Kind::kEnd; scanner.next(event)) samples.take(event);
+    try {
+      for (scanner.next(event); event.kind != TarEvent::Kind::kEnd; scanner.next(event)) samples.take(event);
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::kInput) samples.end_early();
+      throw;
+    }
     samples.finish();
   }
 
@@ -269,7 +280,8 @@ class Webdataset final : public RecordFormat {
 };
 
 bool is_shard_name(std::string_view name) {
-  return ends_in(name, ".tar") || ends_in(name, ".tar.gz") || ends_in(name, ".tgz");
+  constexpr std::array<std::string_view, 5> kEndings = {".tar", ".tar.gz", ".tgz", ".tar.zst", ".tzst"};
+  return std::any_of(kEndings.begin(), kEndings.end(), [&](std::string_view ending) { return ends_in(name, ending); });
 }
 
 }  // namespace

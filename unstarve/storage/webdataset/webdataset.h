@@ -15,7 +15,7 @@
 // Damage:    as tar_scanner.h. A sample that lost a member to damage is part of that damaged record; one without an
 //            image, with a member twice, or with a broken .json or .cls is a damaged record of its own. Reading a
 //            record checks its header again: tar has no checksum for the bytes themselves.
-// Compressed shards: .tar.gz by seek points (inflate.h).
+// Compressed shards: .tar.gz and .tar.zst by seek points (inflate.h).
 // Threads:   as RecordFormat. Failure: as RecordFormat.
 
 #include <memory>
@@ -36,8 +36,8 @@ struct WebdatasetOptions {
 
 [[nodiscard]] std::shared_ptr<const RecordFormat> webdataset_format(WebdatasetOptions options = {});
 
-// The row of the format table: *.tar, *.tar.gz, *.tgz, told by "ustar" at byte 257 or by the checksum of the first
-// header.
+// The row of the format table: *.tar, *.tar.gz, *.tgz, *.tar.zst, *.tzst, told by "ustar" at byte 257 or by the checksum
+// of the first header.
 [[nodiscard]] bool recognises_webdataset(const Source& source);
 [[nodiscard]] std::shared_ptr<const Dataset> open_webdataset(const Source& source, const std::string& split);
 

@@ -4,10 +4,12 @@
 #include <fstream>
 
 #include "unstarve/storage/bytes/byte_text.h"
+#include "unstarve/storage/bytes/zstd_text.h"
 #include "unstarve/storage/conformance.h"
 #include "unstarve/storage/fixtures_folder.h"
-#include "unstarve/storage/webdataset/tar_text.h"
+#include "unstarve/storage/open.h"
 #include "unstarve/storage/temporary_folder.h"
+#include "unstarve/storage/webdataset/tar_text.h"
 
 namespace unstarve {
 namespace {
@@ -82,7 +84,8 @@ TEST_CASE("webdataset shards keep the contract of a data set") {
 }
 
 TEST_CASE("what the webdataset package wrote is read, labels in every form") {
-  for (const char* const name : {"cls.tar", "json.tar", "txt.tar", "cls.tar.gz", "ustar.tar", "gnu.tar", "pax.tar"}) {
+  for (const char* const name : {"cls.tar", "json.tar", "txt.tar", "cls.tar.gz", "cls.tar.zst", "frames.tar.zst",
+                                 "ustar.tar", "gnu.tar", "pax.tar"}) {
     INFO(name);
     const TemporaryFolder folder;  // the fixtures get no index beside them
     folder.write(name, testing::fixture_bytes("webdataset/" + std::string(name)));
@@ -197,6 +200,40 @@ TEST_CASE("shards of a folder belong together and splits are told by name") {
   CHECK_FALSE(recognises_webdataset(look_at(folder.str("fake/x.tar"))));
   folder.write("named_otherwise", TarText().file("x^2.jpg", "x").end());  // its first bytes look like zlib
   CHECK(told(*open_tar(folder.str("named_otherwise"))) == Lines{"x"});
+}
+
+TEST_CASE("shards of Zstandard belong together and one that is cut gives the samples before the cut") {
+  const auto shard = [](const std::string& key) {
+    return TarText().file(key + "0.jpg", key + "a").file(key + "0.cls", "0").text();
+  };
+  const TemporaryFolder folder;
+  // A frame for each sample, then the end of the archive.
+  const std::vector<std::string> frames = {testing::zstandard(shard("x")), testing::zstandard(shard("y")),
+                                           testing::zstandard(TarText().end())};
+  folder.write("0.tar.zst", frames[0] + frames[1] + frames[2]);
+  folder.write("1.tzst", testing::zstandard(shard("z") + TarText().end()));
+  CHECK(told(*open_tar(folder.str())) == Lines{"xa:0", "ya:0", "za:0"});
+  constexpr std::size_t kMagic = 4;  // less is no stream
+  for (std::size_t length = kMagic; length < frames[0].size() + frames[1].size(); ++length) {
+    INFO(length);
+    const std::string name = "cut" + std::to_string(length);
+    folder.write(name + "/1.tar.zst", (frames[0] + frames[1]).substr(0, length));
+    folder.write(name + "/0.tar.zst", frames[1] + frames[2]);
+    const Lines lines = told(*open_tar(folder.str(name)));  // a damaged shard costs itself only
+    REQUIRE(lines.size() >= 2);
+    CHECK(lines[0] == "ya:0");
+    CHECK((lines[1] == "xa:0") == (length >= frames[0].size()));
+    if (length != frames[0].size()) CHECK_THAT(lines.back(), Catch::Contains("the rest of the shard cannot be read"));
+  }
+  const auto why = [&](const std::string& stored) {
+    folder.write("bad/x.tar.zst", stored);
+    const std::string text = refusal([&] { return open_dataset(folder.str("bad")); });
+    CHECK(refusal([&] { return open_dataset(folder.str("bad/x.tar.zst")); }).find("x.tar.zst") != std::string::npos);
+    return text;
+  };
+  CHECK_THAT(why(testing::zstandard(shard("x"), {3, 30, false})),
+             Catch::Contains("bad/x.tar.zst: the frame at offset 0 needs a window of more than 2^27 bytes"));
+  CHECK_THAT(why(frames[0].substr(0, 30)), Catch::Contains("bad/x.tar.zst") && Catch::Contains("ends within a frame"));
 }
 
 TEST_CASE("a shard cut anywhere gives the samples before the cut") {
