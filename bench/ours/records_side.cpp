@@ -66,8 +66,11 @@ class RecordsSide final : public Side {
     for (int i = 0; i < kSome; ++i) {
       data_->read(order_[reader.at], reader.record);
       // Formats that hand out mapped memory have not touched the bytes yet; whoever gets a record will.
+      // Summed in a register: bytes may alias anything, and a store per line would be charged to the reading.
       const auto bytes = reader.record.values.front().bytes;
-      for (std::size_t at = 0; at < bytes.size(); at += kCacheLine) reader.touched += bytes[at];
+      std::uint64_t touched = 0;
+      for (std::size_t at = 0; at < bytes.size(); at += kCacheLine) touched += bytes[at];
+      reader.touched += touched;
       reader.at = reader.at + 1 < order_.size() ? reader.at + 1 : 0;
     }
     return kSome;
