@@ -12,6 +12,7 @@ RESNET18 = {"job": "train", "model": "resnet18", "classes": 1000, "image_size": 
 TAR = {"job": "tar-read", "batch": 256, "order": "sequential", "seed": 0}
 TFRECORD = {"job": "tfrecord-read", "batch": 256, "order": "sequential", "seed": 0}
 PARQUET = {"job": "parquet-read", "batch": 256, "order": "sequential", "seed": 0}
+FIRST_BATCH = {"job": "folder-first-batch", "batch": 256, "seed": 0}
 PACK = {"job": "pack", "resize": 256}
 CIFAR_NET = {"job": "train", "model": "cifar_net", "classes": 10, "image_size": 32, "batch": 512, "seed": 0}
 
@@ -22,8 +23,9 @@ class Comparison:
     job: dict
     peer: tuple
     ours: str = "loader"
-    data: str = ""  # "photographs", "cifar", "tfrecord", "webdataset", "parquet" or none
+    data: str = ""  # what Bench.folder() in run.py prepares, or none
     peer_options: tuple = ()  # more (key, value) pairs for the peer's job
+    unit: str = "images/s"
 
 
 def _python(module):
@@ -48,7 +50,14 @@ COMPARISONS = (
     Comparison("random-over-sequential", TFRECORD | {"order": "random"}, ("ours", "records"), ours="records",
                data="tfrecord", peer_options=(("order", "sequential"),)),
     Comparison("tar-read/webdataset", TAR, _python("web_dataset"), ours="records", data="webdataset"),
+    Comparison("tar-read/spdl", TAR, _python("spdl_tar"), ours="records", data="webdataset"),
+    Comparison("tar-read-small/spdl", TAR, _python("spdl_tar"), ours="records", data="webdataset-small"),
     Comparison("parquet-read/pyarrow", PARQUET, _python("pyarrow_scan"), ours="records", data="parquet"),
+    Comparison("parquet-read/petastorm", PARQUET, _python("petastorm"), ours="records", data="parquet-flat"),
+    Comparison("folder-first-batch/torch", FIRST_BATCH, _python("torch_folder"), ours="first-batch",
+               data="cifar-folder", unit="first batches/s"),
+    Comparison("folder-first-batch/torch-workers", FIRST_BATCH, _python("torch_folder"), ours="first-batch",
+               data="cifar-folder", peer_options=(("workers", True),), unit="first batches/s"),
     Comparison("pack-resize/pillow", PACK, _python("pillow_pack"), ours="pack", data="photographs"),
     Comparison("train-resnet18-224/eager", RESNET18, _python("eager"), ours="train"),
     Comparison("train-resnet18-224/compile", RESNET18, _python("eager"), ours="train",

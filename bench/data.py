@@ -61,13 +61,7 @@ def cifar(root, program):
         part = _fresh(folder)
         images = part / "jpeg"
         images.mkdir()
-        if archive:
-            _run(["tar", "--zstd", "-xf", str(archive), "-C", str(images)])
-            train, test = images / "cifar10" / "train", images / "cifar10" / "test"
-        else:
-            train, test = images / "train", images / "test"
-            _synth(program, train, images=50_000, size=32)
-            _synth(program, test, images=10_000, size=32)
+        train, test = _cifar_files(images, archive, program)
         records = _records(train)
         each = len(records) // 5
         for number in range(5):
@@ -77,6 +71,35 @@ def cifar(root, program):
         shutil.rmtree(images)
         _finished(part, folder)
     return folder, "CIFAR-10" if archive else "synthetic images, 32 px"
+
+
+def cifar_folder(root, program):
+    """CIFAR-10's 50,000 training images as JPEG files, a folder per class, all of them in the page cache."""
+    archive = _archive("cifar10-jpeg.tar.zst")
+    folder = Path(root) / ("cifar10-folder" if archive else "cifar10-folder-synthetic")
+    if not folder.exists():
+        part = _fresh(folder)
+        unpacked = part / "unpacked"
+        unpacked.mkdir()
+        train, _ = _cifar_files(unpacked, archive, program)
+        for each in train.iterdir():
+            each.rename(part / each.name)
+        shutil.rmtree(unpacked)
+        _finished(part, folder)
+    for path in folder.glob("*/*"):  # a first batch has random files, so a warm-up would leave most of them unread
+        path.read_bytes()
+    return folder, "CIFAR-10, 50,000 JPEG files" if archive else "synthetic images, 32 px, 50,000 files"
+
+
+def _cifar_files(into, archive, program):
+    """The training and the test tree, unpacked or made in the folder `into`."""
+    if archive:
+        _run(["tar", "--zstd", "-xf", str(archive), "-C", str(into)])
+        return into / "cifar10" / "train", into / "cifar10" / "test"
+    train, test = into / "train", into / "test"
+    _synth(program, train, images=50_000, size=32)
+    _synth(program, test, images=10_000, size=32)
+    return train, test
 
 
 def tfrecord(root, program):
@@ -103,7 +126,18 @@ def tfrecord(root, program):
 def webdataset(root, program):
     """The photographs as eight WebDataset shards, twice each."""
     photos, what = photographs(root, program)
-    folder = Path(root) / (photos.name + "-webdataset")
+    return _webdataset(photos, 2), what + ", as WebDataset shards, twice"
+
+
+def webdataset_small(root, program):
+    """CIFAR-10's 50,000 training JPEGs as eight WebDataset shards: records of 1 KB, not 100."""
+    files, what = cifar_folder(root, program)
+    return _webdataset(files, 1), what + ", as WebDataset shards"
+
+
+def _webdataset(images, times):
+    """Eight shards of a class-per-folder tree, beside it; each image goes in so many times."""
+    folder = images.with_name(images.name + "-webdataset")
     if not folder.exists():
         import io
         import tarfile
@@ -111,8 +145,9 @@ def webdataset(root, program):
         from bench.peers.inputs import image_files
 
         part = _fresh(folder)
-        shards = [tarfile.open(part / f"train-{number:06d}.tar", "w", format=tarfile.USTAR_FORMAT) for number in range(8)]
-        for index, (path, label) in enumerate(image_files(photos) * 2):
+        shards = [tarfile.open(part / f"train-{number:06d}.tar", "w", format=tarfile.USTAR_FORMAT)
+                  for number in range(8)]
+        for index, (path, label) in enumerate(image_files(images) * times):
             for extension, content in (("jpg", Path(path).read_bytes()), ("cls", str(label).encode())):
                 member = tarfile.TarInfo(f"{index:08d}.{extension}")
                 member.size = len(content)
@@ -120,7 +155,7 @@ def webdataset(root, program):
         for shard in shards:
             shard.close()
         _finished(part, folder)
-    return folder, what + ", as WebDataset shards, twice"
+    return folder
 
 
 def tfrecord_of(image, label):
@@ -168,12 +203,35 @@ def _masked_crc32c(data):
 
 
 def parquet(root, program):
-    """The photographs, twice, as `datasets` writes them by default: compressed by Snappy, a hundred rows to a row group.
+    """The photographs, twice, as `datasets` writes them by default: compressed by Snappy, a hundred rows a row group.
 
     Behind the folder's name stands a limit for our cache, so that it cannot hold what the scanner has to decode anew.
     """
+    import pyarrow
+
+    image_type = pyarrow.struct([("bytes", pyarrow.binary()), ("path", pyarrow.string())])
+
+    def column(paths):
+        images = [{"bytes": Path(path).read_bytes(), "path": Path(path).name} for path in paths]
+        return pyarrow.array(images, image_type)
+
+    return _parquet(root, program, "parquet", column)
+
+
+def parquet_flat(root, program):
+    """The same, the image a plain column of bytes, as Spark writes it: not every reader takes a struct."""
+    import pyarrow
+
+    def column(paths):
+        return pyarrow.array([Path(path).read_bytes() for path in paths], pyarrow.binary())
+
+    return _parquet(root, program, "parquet-flat", column)
+
+
+def _parquet(root, program, name, column):
+    """Eight files; `column` makes the Arrow array of the images at these paths."""
     photos, what = photographs(root, program)
-    folder = Path(root) / (photos.name + "-parquet")
+    folder = Path(root) / f"{photos.name}-{name}"
     if not folder.exists():
         import pyarrow
         from pyarrow import parquet as file_format
@@ -182,11 +240,9 @@ def parquet(root, program):
 
         part = _fresh(folder)
         rows = image_files(photos) * 2
-        image_type = pyarrow.struct([("bytes", pyarrow.binary()), ("path", pyarrow.string())])
         for shard in range(8):
             mine = rows[shard::8]
-            images = [{"bytes": Path(path).read_bytes(), "path": Path(path).name} for path, _ in mine]
-            table = pyarrow.table({"image": pyarrow.array(images, image_type),
+            table = pyarrow.table({"image": column([path for path, _ in mine]),
                                    "label": pyarrow.array([label for _, label in mine], pyarrow.int64())})
             file_format.write_table(table, part / f"train-{shard:05d}-of-00008.parquet", row_group_size=100)
         _finished(part, folder)

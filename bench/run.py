@@ -80,8 +80,9 @@ class Bench:
     def folder(self, kind):
         if kind not in self.folders:
             say(f"preparing {kind}")
-            make = {"photographs": data.photographs, "cifar": data.cifar, "tfrecord": data.tfrecord,
-                    "webdataset": data.webdataset, "parquet": data.parquet}[kind]
+            make = {"photographs": data.photographs, "cifar": data.cifar, "cifar-folder": data.cifar_folder,
+                    "tfrecord": data.tfrecord, "webdataset": data.webdataset, "webdataset-small": data.webdataset_small,
+                    "parquet": data.parquet, "parquet-flat": data.parquet_flat}[kind]
             (self.options.build / "bench-data").mkdir(parents=True, exist_ok=True)
             self.folders[kind] = make(self.options.build / "bench-data", self.options.build / "unstarve")
         return self.folders[kind]
@@ -153,7 +154,7 @@ class Bench:
         return lambda: self.ours(comparison.ours, job), lambda: self.python(what, peer_job, settings), settings
 
     def run(self, comparison):
-        line = {"name": comparison.name, "status": "measured", "ours": None, "peer": None, "unit": "images/s",
+        line = {"name": comparison.name, "status": "measured", "ours": None, "peer": None, "unit": comparison.unit,
                 "ratio": None, "low": None, "high": None,
                 "command": "make bench ONLY=" + shlex.quote(f"^{re.escape(comparison.name)}$".replace("\\-", "-")),
                 "pairs": 0, "seconds": self.options.seconds, "job": comparison.job, "machine": machine(self.cores)}
@@ -185,7 +186,8 @@ class Bench:
 def report(line):
     if line["status"] != "measured":
         return f"{line['name']:<28} unavailable: {line['reason']}"
-    return (f"{line['name']:<28} ours {line['ours']:>12,.1f}  peer {line['peer']:>12,.1f} {line['unit']}"
+    digits = 1 if line["peer"] >= 100 else 2
+    return (f"{line['name']:<28} ours {line['ours']:>12,.{digits}f}  peer {line['peer']:>12,.{digits}f} {line['unit']}"
             f"  ratio {line['ratio']:.3f} [{line['low']:.3f}, {line['high']:.3f}]")
 
 

@@ -44,6 +44,15 @@ ENVIRONMENTS = {
     ),
     "tensorflow": Environment(("tensorflow-cpu==2.21.0",), 300),
     "webdataset": Environment(("webdataset==1.0.2", "braceexpand==0.1.7", "pyyaml==6.0.3", "numpy==2.4.6"), 20),
+    # Exactly what its tar iterator needs: the "torch" environment's asks for FFmpeg besides.
+    "spdl-tar": Environment(("spdl-core==0.8.0", "spdl-io==0.8.0", "numpy==2.4.6"), 30, dependencies=False),
+    # The newest pyarrow that Petastorm opens a store with is 14, which wants NumPy 1.
+    "petastorm": Environment(
+        ("petastorm==0.13.1", "pyarrow==14.0.2", "numpy==1.26.4", "pandas==2.2.3", "python-dateutil==2.8.2",
+         "pytz==2026.6", "tzdata==2026.6", "dill==0.4.1", "diskcache==5.6.3", "fsspec==2026.9.0", "future==1.0.0",
+         "packaging==26.3", "psutil==7.2.2", "pyzmq==27.3.0", "setuptools==69.5.1", "six==1.17.0"),
+        80, dependencies=False,
+    ),
     "dali": Environment(("nvidia-dali-cuda120==2.4.0", "numpy==2.4.6"), 600),
     # NumPy 1.26 and numba 0.60 are contemporaries of FFCV 1.0.2; newer ones break its generated code.
     "ffcv": Environment(

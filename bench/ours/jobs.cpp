@@ -15,12 +15,13 @@ PipelineSpec pipeline_of(const Job& job) {
   if (name == "imagenet-train") {
     spec.operations = training_operations(224);
     spec.output.normalisation = kImagenetNormalisation;
-  } else if (name == "cifar-train") {
-    spec.source.split = "train";
+  } else if (name == "cifar-train" || name == "folder-first-batch") {
+    if (name == "cifar-train") spec.source.split = "train";
     spec.operations = training_operations(32);
     spec.output.normalisation = kCifar10Normalisation;
   } else {
-    throw Error(ErrorKind::kArgument, "bench: unknown job '" + name + "', expected imagenet-train or cifar-train");
+    throw Error(ErrorKind::kArgument, "bench: unknown job '" + name +
+                                          "', expected imagenet-train, cifar-train or folder-first-batch");
   }
   return spec;
 }

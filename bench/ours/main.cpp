@@ -22,7 +22,8 @@ struct SideEntry {
   std::unique_ptr<Side> (*make)(const unstarve::bench::Job& job);
 };
 
-constexpr std::array<SideEntry, 7> kSides{{{"loader", unstarve::bench::make_loader_side},
+constexpr std::array<SideEntry, 8> kSides{{{"loader", unstarve::bench::make_loader_side},
+                                           {"first-batch", unstarve::bench::make_first_batch_side},
                                            {"bare", unstarve::bench::make_bare_side},
                                            {"memcpy", unstarve::bench::make_memcpy_side},
                                            {"records", unstarve::bench::make_records_side},
@@ -33,8 +34,9 @@ constexpr std::array<SideEntry, 7> kSides{{{"loader", unstarve::bench::make_load
 std::unique_ptr<Side> make_side(std::string_view name, const std::string& job) {
   for (const SideEntry& entry : kSides)
     if (entry.name == name) return entry.make(nlohmann::json::parse(job));
-  throw Error(ErrorKind::kArgument, "bench: unknown side '" + std::string(name) +
-                                        "', expected loader, bare, memcpy, records, record-memcpy, pack or train");
+  throw Error(ErrorKind::kArgument,
+              "bench: unknown side '" + std::string(name) +
+                  "', expected loader, first-batch, bare, memcpy, records, record-memcpy, pack or train");
 }
 
 void answer(const nlohmann::json& value) { std::cout << value.dump() << std::endl; }
@@ -55,7 +57,8 @@ nlohmann::json obey(Side& side, const nlohmann::json& command) {
 
 int main(int argc, char** argv) {
   if (argc != 3) {
-    std::cerr << "usage: unstarve_peer_bench loader|bare|memcpy|records|record-memcpy|pack|train JOB-AS-JSON (started by bench/run.py)\n";
+    std::cerr << "usage: unstarve_peer_bench loader|first-batch|bare|memcpy|records|record-memcpy|pack|train "
+                 "JOB-AS-JSON (started by bench/run.py)\n";
     return 2;
   }
   try {

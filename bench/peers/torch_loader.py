@@ -45,7 +45,7 @@ class _Samples:
         return (image if self.finish is None else self.finish(image)), label
 
 
-class _Normalise:
+class Normalise:
     def __init__(self, mean, std):
         import torch
 
@@ -78,7 +78,7 @@ def batches(count, load, job, settings):
     from torch.utils.data import DataLoader
 
     cifar = job["job"].startswith("cifar")
-    normalise = _Normalise(CIFAR_MEAN, CIFAR_STD) if cifar else _Normalise(IMAGENET_MEAN, IMAGENET_STD)
+    normalise = Normalise(CIFAR_MEAN, CIFAR_STD) if cifar else Normalise(IMAGENET_MEAN, IMAGENET_STD)
     where = settings["normalise"]
     workers = settings["workers"]
     # Workers run single-threaded (torch sets that); the main process may use all cores for its part.

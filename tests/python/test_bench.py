@@ -108,7 +108,8 @@ def test_every_promised_comparison_is_there_and_its_peer_can_be_looked_up():
                 ("torchvision", "pillow", "simplejpeg", "tf.data", "dali", "ffcv", "spdl")}
     promised |= {f"cifar-train/{peer}" for peer in ("torchvision", "ffcv", "torch-batched", "memcpy")}
     promised |= {"tfrecord-read/tf.data", "tfrecord-read/memcpy", "random-over-sequential", "parquet-read/pyarrow",
-                 "tar-read/webdataset"}
+                 "parquet-read/petastorm", "tar-read/webdataset", "tar-read/spdl", "tar-read-small/spdl"}
+    promised |= {"folder-first-batch/torch", "folder-first-batch/torch-workers"}
     promised |= {"pack-resize/pillow", "loader-overhead", "train-resnet18-224/eager", "train-resnet18-224/compile",
                  "train-cifar-32/eager"}
     assert {comparison.name for comparison in COMPARISONS} == promised
@@ -118,10 +119,69 @@ def test_every_promised_comparison_is_there_and_its_peer_can_be_looked_up():
         kind, name = comparison.peer
         if kind == "python":
             peer = importlib.import_module("bench.peers." + name)  # without its packages
-            job = comparison.job | {"cores": 2}
+            job = comparison.job | {"cores": 2} | dict(comparison.peer_options)
             assert job["job"] in peer.JOBS
             assert len(peer.candidates(job)) >= 1
             assert peer.ENVIRONMENT == "" or peer.ENVIRONMENT in ENVIRONMENTS
+
+
+def test_a_first_batch_with_workers_is_never_measured_without():
+    from bench.peers import torch_folder
+
+    job = {"job": "folder-first-batch", "cores": 2}
+    assert 0 in {settings["workers"] for settings in torch_folder.candidates(job)}
+    assert {settings["workers"] for settings in torch_folder.candidates(job | {"workers": True})} == {2}
+
+
+def test_first_batches_count_only_the_time_from_opening_to_the_batch():
+    from bench.peers import torch_folder
+
+    class Source:
+        seconds = 0.25  # of the batch that next() has just brought, whatever else passed
+
+        def __next__(self):
+            return [], []
+
+    assert torch_folder.consume(Source(), 1.0) == {"samples": 4, "seconds": 1.0}
+
+
+def test_the_small_shards_hold_every_image_with_its_label(tmp_path):
+    import tarfile
+
+    from bench import data
+
+    for label, name in enumerate(("cat", "dog")):
+        (tmp_path / "images" / name).mkdir(parents=True)
+        for number in range(5):
+            (tmp_path / "images" / name / f"{number}.jpg").write_bytes(bytes([label, number]))
+    shards = sorted(data._webdataset(tmp_path / "images", 2).glob("*.tar"))
+    assert len(shards) == 8
+    found = []
+    for shard in shards:
+        with tarfile.open(shard) as tar:
+            members = tar.getmembers()
+            assert [Path(member.name).suffix for member in members] == [".jpg", ".cls"] * (len(members) // 2)
+            bodies = [tar.extractfile(member).read() for member in members]
+            found += list(zip(bodies[::2], bodies[1::2], strict=True))
+    assert sorted(found) == sorted([(bytes([label, number]), str(label).encode())
+                                    for label in range(2) for number in range(5)] * 2)
+
+
+def test_flat_parquet_holds_the_image_as_plain_bytes(tmp_path):
+    from pyarrow import parquet
+
+    from bench import data
+
+    for name in ("cat", "dog"):
+        (tmp_path / "photographs-synthetic" / name).mkdir(parents=True)
+        for number in range(4):
+            (tmp_path / "photographs-synthetic" / name / f"{number}.jpg").write_bytes(f"{name}{number}".encode())
+    (tmp_path / "photographs").symlink_to("photographs-synthetic")  # whether or not the archives are here
+    for make, type_ in ((data.parquet_flat, "binary"), (data.parquet, "struct<bytes: binary, path: string>")):
+        place, _ = make(tmp_path, None)
+        table = parquet.read_table(place.partition("#")[0])
+        assert str(table.schema.field("image").type) == type_
+        assert table.num_rows == 16 and sorted(table["label"].to_pylist()) == [0] * 8 + [1] * 8
 
 
 def test_environments_pin_every_package():
