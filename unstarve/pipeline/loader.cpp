@@ -39,7 +39,7 @@ struct Loader::State {
             plan.order,
             SlotRing::Options{storer.sample_bytes(plan.sample_size), static_cast<std::size_t>(plan.spec.batch.size),
                               plan.spec.execution.prefetch, plan.spec.execution.pinned && !device.is_host(),
-                              options.start, options.epochs},
+                              options.grow, options.start, options.epochs},
             device)),
         read_ahead(start_read_ahead(options)),
         counters({kStageNames.begin(), kStageNames.end()}, plan.spec.execution.threads),
@@ -279,6 +279,14 @@ std::optional<Batch> Loader::next() {
   s.batches.fetch_add(1, std::memory_order_relaxed);
   s.samples.fetch_add(static_cast<std::int64_t>(samples), std::memory_order_relaxed);
   return batch;
+}
+
+bool Loader::wait(std::chrono::milliseconds most) {
+  State& s = *state_;
+  const std::int64_t start = s.clock.now_ns();
+  const bool ready = s.ring->wait(most);
+  s.waited_ns.fetch_add(s.clock.now_ns() - start, std::memory_order_relaxed);
+  return ready;
 }
 
 void Loader::close() { state_->close(); }

@@ -12,6 +12,7 @@
 // Closing:   the destructor stops in mid-epoch, joins all threads, frees all memory. close() wakes a blocked next().
 // Cost:      no allocation per sample once the largest record was seen; one short critical section per run of samples.
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -85,6 +86,8 @@ class Loader {
   struct Options {
     Position start;
     std::uint32_t epochs = 0;  // how many from start.epoch on; 0: endless
+    // Whether a consumer may keep more than two batches; memory grows with those it keeps. Else next() throws.
+    bool grow = false;
   };
 
   // `device` gives the slots' memory; it, `dataset` and `clock` must outlive the loader. Throws Error(kArgument) when the
@@ -97,6 +100,8 @@ class Loader {
 
   // The next batch in order; nothing after the last one or after close().
   [[nodiscard]] std::optional<Batch> next();
+  // Waits until next() would not, at most for `most`; whether it would not.
+  [[nodiscard]] bool wait(std::chrono::milliseconds most);
   void close();
 
   [[nodiscard]] std::uint64_t batches_per_epoch() const;

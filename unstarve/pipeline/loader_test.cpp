@@ -228,6 +228,35 @@ class CountingSet final : public Dataset {
   std::vector<std::string> classes_;
 };
 
+TEST_CASE("where slots may grow a consumer keeps what it likes, and gives the memory back") {
+  const auto dataset = std::make_shared<JpegSet>(60);
+  const auto expected = run(small_spec(5), dataset, {{}, 2});
+  const auto device = open_device("cpu");
+  Loader loader(small_spec(5), dataset, *device, {{}, 2, true});
+  const std::size_t usual = loader.memory_bytes();
+  std::vector<Batch> kept;
+  while (auto batch = loader.next()) kept.push_back(std::move(*batch));
+  REQUIRE(kept.size() == expected.size());
+  for (std::size_t i = 0; i < kept.size(); ++i) CHECK(see(kept[i]) == expected[i]);
+  CHECK(loader.memory_bytes() >= kept.size() * kept[0].pixel_bytes());
+  kept.clear();
+  CHECK(loader.memory_bytes() == usual);
+}
+
+TEST_CASE("waiting tells whether a batch is there") {
+  const auto dataset = open_dataset("sleep:ms=200,images=10,size=32");
+  PipelineSpec spec = small_spec(1, 1);
+  spec.operations.clear();
+  const auto device = open_device("cpu");
+  Loader loader(spec, dataset, *device, {{}, 1});
+  CHECK_FALSE(loader.wait(std::chrono::milliseconds(1)));
+  while (!loader.wait(std::chrono::milliseconds(50))) continue;
+  CHECK(loader.next());
+  loader.close();
+  CHECK(loader.wait(std::chrono::milliseconds(0)));
+  CHECK_FALSE(loader.next());
+}
+
 TEST_CASE("work runs ahead of the consumer by exactly the prefetch depth") {
   const auto device = open_device("cpu");
   for (int prefetch : {0, 1, 3}) {

@@ -1,26 +1,29 @@
 #include "unstarve/pipeline/slot_ring.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace unstarve {
 
 SlotRing::SlotRing(const Order& order, Options options, Device& device)
-    : order_(order), options_(options), next_(options.start) {
+    : order_(order), options_(options), device_(device), next_(options.start) {
   if (next_.batch >= order_.batches_per_epoch())
     throw Error(ErrorKind::kArgument, "start at batch " + std::to_string(next_.batch) + ": an epoch has " +
                                           std::to_string(order_.batches_per_epoch()));
   const std::size_t count = static_cast<std::size_t>(options_.prefetch) + 2;
-  const std::size_t bytes = options_.sample_bytes * options_.batch_samples;
-  slots_.resize(count);
   in_flight_.resize(count);
-  free_.reserve(count);
-  for (Slot& slot : slots_) {
-    slot.memory = options_.pinned ? device.allocate_pinned(bytes) : allocate_pageable(bytes);
-    slot.labels.resize(options_.batch_samples);
-    slot.ids.resize(options_.batch_samples);
-    slot.good.resize(options_.batch_samples);
-    free_.push_back(&slot);
-  }
+  for (std::size_t i = 0; i < count; ++i) add_slot();
+}
+
+void SlotRing::add_slot() {
+  const std::size_t bytes = options_.sample_bytes * options_.batch_samples;
+  Slot slot;
+  slot.memory = options_.pinned ? device_.allocate_pinned(bytes) : allocate_pageable(bytes);
+  slot.labels.resize(options_.batch_samples);
+  slot.ids.resize(options_.batch_samples);
+  slot.good.resize(options_.batch_samples);
+  free_.reserve(slots_.size() + 1);  // release() must not allocate
+  free_.push_back(&slots_.emplace_back(std::move(slot)));
 }
 
 bool SlotRing::exhausted() const {
@@ -75,28 +78,52 @@ void SlotRing::finish(const Claim& claim, std::optional<Error> failure, std::siz
   if (slot.unfinished == 0) ready_.notify_all();
 }
 
-Slot* SlotRing::take() {
-  std::unique_lock lock(mutex_);
+bool SlotRing::ready() const {
+  return closed_ || (taken_ < opened_ ? in_flight_[taken_ % in_flight_.size()]->unfinished == 0 : exhausted());
+}
+
+void SlotRing::ask() {
   asked_ = taken_ + 1;
-  if (taken_ == opened_ && free_.empty() && !exhausted() && !closed_)
+  const auto filling = static_cast<std::size_t>(std::max(options_.prefetch, 1));
+  if (options_.grow) {
+    while (!closed_ && !exhausted() && slots_.size() < held_ + filling) add_slot();
+  } else if (taken_ == opened_ && free_.empty() && !exhausted() && !closed_) {
     throw Error(ErrorKind::kArgument, "all " + std::to_string(slots_.size()) +
                                           " batches are held by the consumer; destroy one before asking for the next");
+  }
   work_.notify_all();
-  ready_.wait(lock, [&] {
-    return closed_ || (taken_ < opened_ ? in_flight_[taken_ % in_flight_.size()]->unfinished == 0 : exhausted());
-  });
+}
+
+bool SlotRing::wait(std::chrono::milliseconds most) {
+  std::unique_lock lock(mutex_);
+  ask();
+  return ready_.wait_for(lock, most, [this] { return ready(); });
+}
+
+Slot* SlotRing::take() {
+  std::unique_lock lock(mutex_);
+  ask();
+  ready_.wait(lock, [this] { return ready(); });
   if (closed_ || taken_ == opened_) return nullptr;
   Slot* slot = in_flight_[taken_ % in_flight_.size()];
   ++taken_;
+  ++held_;
   // With `prefetch` 0 nothing may be opened now; otherwise one more may.
   work_.notify_all();
   return slot;
 }
 
 void SlotRing::release(Slot* slot) {
+  std::list<Slot> surplus;  // freed outside of the lock
   {
     std::lock_guard lock(mutex_);
-    free_.push_back(slot);
+    --held_;
+    if (slots_.size() > in_flight_.size()) {
+      const auto place = std::find_if(slots_.begin(), slots_.end(), [slot](const Slot& s) { return &s == slot; });
+      surplus.splice(surplus.end(), slots_, place);
+    } else {
+      free_.push_back(slot);
+    }
   }
   work_.notify_all();
 }
@@ -110,6 +137,9 @@ void SlotRing::close() {
   ready_.notify_all();
 }
 
-std::size_t SlotRing::memory_bytes() const { return slots_.size() * options_.sample_bytes * options_.batch_samples; }
+std::size_t SlotRing::memory_bytes() const {
+  std::lock_guard lock(mutex_);
+  return slots_.size() * options_.sample_bytes * options_.batch_samples;
+}
 
 }  // namespace unstarve

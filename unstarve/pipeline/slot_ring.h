@@ -9,10 +9,14 @@
 // Ownership: the ring owns the slots' memory for its lifetime; Slot pointers are borrowed until release().
 // Threads:   claim(), finish() by any worker; take() by one consumer at a time; release(), close() by any thread.
 // Blocking:  claim() waits for a batch to work on, take() for the next batch to be full; close() wakes both.
-// Cost:      no allocation after construction; one short critical section per claim and per batch.
+// Memory:    prefetch + 2 slots. A consumer that keeps more batches than two gets further slots where `grow` allows it,
+//            so that as many as `prefetch` are always being filled; they go when it lets its batches go.
+// Cost:      no allocation after construction, but for `grow`; one short critical section per claim and per batch.
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -53,11 +57,13 @@ class SlotRing {
     std::size_t batch_samples = 0;
     int prefetch = 2;
     bool pinned = false;
+    bool grow = false;
     Position start;
     std::uint32_t epochs = 0;  // 0: endless
   };
 
-  // prefetch + 2 slots: those being filled, and two that the consumer may hold. Throws Error(kMemory).
+  // prefetch + 2 slots: those being filled, and two that the consumer may hold. Throws Error(kMemory). `device` must
+  // outlive the ring.
   SlotRing(const Order& order, Options options, Device& device);
 
   // Up to `most` samples of the oldest batch with unclaimed ones; nothing when closed or when all batches are claimed.
@@ -66,27 +72,34 @@ class SlotRing {
   void finish(const Claim& claim, std::optional<Error> failure = {}, std::size_t failure_index = 0);
 
   // The next batch in order; null at the end and after close(). Throws Error(kArgument) when the consumer holds so many
-  // batches that none is left to fill.
+  // batches that none is left to fill, with `grow` Error(kMemory) when there is no memory for another.
   [[nodiscard]] Slot* take();
+  // Waits until take() would not, at most for `most`; whether it would not. Throws as take().
+  [[nodiscard]] bool wait(std::chrono::milliseconds most);
   void release(Slot* slot);
   void close();
 
-  [[nodiscard]] std::size_t memory_bytes() const;
+  [[nodiscard]] std::size_t memory_bytes() const;  // of the slots, held ones included
   [[nodiscard]] bool last_of_epoch(const Slot& slot) const { return slot.batch + 1 == order_.batches_per_epoch(); }
 
  private:
   // All of these expect mutex_ to be held.
   [[nodiscard]] bool exhausted() const;     // no further batch exists
   [[nodiscard]] bool may_open() const;      // the next batch may be started now
+  [[nodiscard]] bool ready() const;         // take() need not wait
   void open();
+  void add_slot();
+  void ask();                               // what take() does before it waits
 
   const Order order_;
   const Options options_;
-  std::vector<Slot> slots_;
+  Device& device_;
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable work_;   // for claim()
   std::condition_variable ready_;  // for take()
+  std::list<Slot> slots_;
+  std::size_t held_ = 0;           // by the consumer
   std::vector<Slot*> free_;
   std::vector<Slot*> in_flight_;   // opened and not taken, a ring indexed by batch sequence number
   std::uint64_t opened_ = 0;       // batches ever opened

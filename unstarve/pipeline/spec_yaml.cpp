@@ -154,4 +154,14 @@ PipelineSpec read_pipeline_yaml(YamlMap map) {
   return spec;
 }
 
+PipelineSpec pipeline_from_yaml(const std::string& text, const std::string& name) {
+  return read_pipeline_yaml(YamlMap::parse(text, name));
+}
+
+std::string to_yaml(const PipelineSpec& spec) {
+  YAML::Emitter out;
+  write_yaml(out, spec);
+  return std::string(out.c_str()) + "\n";
+}
+
 }  // namespace unstarve

@@ -25,4 +25,8 @@ namespace unstarve {
 void write_yaml(YAML::Emitter& out, const PipelineSpec& spec);  // a mapping
 [[nodiscard]] PipelineSpec read_pipeline_yaml(YamlMap map);
 
+// A whole document that is one pipeline (JSON, being YAML, too). `name` stands for it in messages.
+[[nodiscard]] PipelineSpec pipeline_from_yaml(const std::string& text, const std::string& name);
+[[nodiscard]] std::string to_yaml(const PipelineSpec& spec);
+
 }  // namespace unstarve
