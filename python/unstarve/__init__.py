@@ -1,10 +1,22 @@
-"""unstarve keeps the accelerator busy: it finds what starves training, removes it, and proves the gain.
+"""unstarve keeps the accelerator busy: a loader that reads what you have, in place, and feeds it without being tuned.
 
-The package is the skeleton that the loader's bindings will fill: it imports without torch and tells its version, which
-is that of the C++ library and of the program. What it holds today is `unstarve.weights`, which turns PyTorch
-checkpoints into safetensors files that the program trains from.
+    import unstarve as un
+
+    loader = un.open("photos/train").shuffle(seed=0).decode().random_resized_crop(224).flip().batch(256)
+    for images, labels in loader.to_torch("cuda", normalize=un.IMAGENET):
+        ...
+
+`un.open` begins a pipeline (unstarve.pipeline), `batch` ends it with a Loader (unstarve.loader): NumPy arrays, or torch
+tensors by `to_torch`. Importing unstarve imports NumPy and no framework. Failures are unstarve.errors.
 """
 
 __version__ = "0.1.0"
 
-__all__ = ["__version__"]
+from unstarve import errors
+from unstarve._core import operations
+from unstarve.errors import Error
+from unstarve.loader import Loader
+from unstarve.pipeline import CIFAR10, IMAGENET, Pipeline, from_yaml, open
+
+__all__ = ["CIFAR10", "IMAGENET", "Error", "Loader", "Pipeline", "__version__", "errors", "from_yaml", "open",
+           "operations"]

@@ -1,0 +1,268 @@
+// The extension module unstarve._core: data sets and the loader, as thin as can be. What users see is the Python around
+// it; nothing here is public.
+//
+// Threads: every call that may wait gives up the GIL; no thread of the library ever takes it.
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "python/bindings/errors.h"
+#include "unstarve/core/error.h"
+#include "unstarve/core/topology.h"
+#include "unstarve/device/device.h"
+#include "unstarve/ops/operation.h"
+#include "unstarve/pipeline/loader.h"
+#include "unstarve/pipeline/order.h"
+#include "unstarve/pipeline/plan.h"
+#include "unstarve/pipeline/spec_yaml.h"
+#include "unstarve/storage/open.h"
+
+namespace unstarve::python {
+namespace {
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+// How long Ctrl-C may go unheard.
+constexpr std::chrono::milliseconds kSignalCheck{100};
+
+using DatasetPtr = std::shared_ptr<Dataset>;
+
+// nanobind keeps no pointers to const; nothing of Dataset that is bound can change it.
+DatasetPtr open(const std::string& path, const std::string& split) {
+  return std::const_pointer_cast<Dataset>(open_dataset(path, split));
+}
+
+nb::object value_of(const Field& field, const Value& value) {
+  if (field.kind == FieldKind::kLabel) return nb::int_(value.integer);
+  if (field.kind == FieldKind::kEncodedImage)
+    return nb::bytes(reinterpret_cast<const char*>(value.bytes.data()), value.bytes.size());
+  const auto height = static_cast<std::size_t>(value.pixels.height);
+  const auto width = static_cast<std::size_t>(value.pixels.width);
+  auto pixels = std::make_unique<std::vector<std::uint8_t>>(height * width * kChannels);
+  for (std::size_t y = 0, at = 0; y < height; ++y)
+    for (std::size_t x = 0; x < width; ++x)
+      for (int c = 0; c < kChannels; ++c, ++at)
+        (*pixels)[at] = value.pixels.at(static_cast<int>(x), static_cast<int>(y), c);
+  std::uint8_t* const data = pixels->data();
+  nb::capsule owner(pixels.release(), [](void* p) noexcept { delete static_cast<std::vector<std::uint8_t>*>(p); });
+  return nb::cast(nb::ndarray<nb::numpy, std::uint8_t>(data, {height, width, kChannels}, owner));
+}
+
+nb::dict read(const Dataset& dataset, std::uint64_t id) {
+  if (id >= dataset.size()) throw nb::index_error("record id");
+  RecordBuffer record;
+  {
+    const nb::gil_scoped_release release;
+    dataset.read(id, record);
+  }
+  nb::dict values;
+  for (std::size_t i = 0; i < dataset.fields().size(); ++i)
+    values[nb::str(dataset.fields()[i].name.c_str())] = value_of(dataset.fields()[i], record.values[i]);
+  return values;
+}
+
+// Memory that a Python function gave: page-locked by a framework that has a GPU.
+class LentMemory final : public Memory {
+ public:
+  // The function gives (address, owner).
+  LentMemory(const nb::object& allocate, std::size_t bytes) : bytes_(bytes) {
+    const nb::gil_scoped_acquire acquire;
+    const auto [address, owner] = nb::cast<std::pair<std::uintptr_t, nb::object>>(allocate(bytes));
+    data_ = reinterpret_cast<std::uint8_t*>(address);
+    owner_ = owner;
+  }
+  ~LentMemory() override {
+    const nb::gil_scoped_acquire acquire;
+    owner_.reset();
+  }
+  [[nodiscard]] std::uint8_t* data() override { return data_; }
+  [[nodiscard]] std::size_t bytes() const override { return bytes_; }
+  [[nodiscard]] bool pinned() const override { return true; }
+
+ private:
+  std::uint8_t* data_ = nullptr;
+  std::size_t bytes_;
+  nb::object owner_;
+};
+
+// The host, whose page-locked memory comes of a Python function. Only the loader's slots are allocated of it.
+class LendingDevice final : public Device {
+ public:
+  explicit LendingDevice(nb::object allocate) : host_(open_device("cpu")), allocate_(std::move(allocate)) {}
+  ~LendingDevice() override {
+    const nb::gil_scoped_acquire acquire;
+    allocate_.reset();
+  }
+  [[nodiscard]] std::string name() const override { return host_->name(); }
+  [[nodiscard]] bool is_host() const override { return false; }
+  [[nodiscard]] std::unique_ptr<Memory> allocate(std::size_t bytes) override { return host_->allocate(bytes); }
+  [[nodiscard]] std::unique_ptr<Memory> allocate_pinned(std::size_t bytes) override {
+    return std::make_unique<LentMemory>(allocate_, bytes);
+  }
+  [[nodiscard]] std::unique_ptr<Stream> make_stream() override { return host_->make_stream(); }
+  void copy_to_device(void* dst, const void* src, std::size_t bytes, Stream& stream) override {
+    host_->copy_to_device(dst, src, bytes, stream);
+  }
+  void copy_to_host(void* dst, const void* src, std::size_t bytes, Stream& stream) override {
+    host_->copy_to_host(dst, src, bytes, stream);
+  }
+
+ private:
+  std::unique_ptr<Device> host_;
+  nb::object allocate_;
+};
+
+class PyLoader {
+ public:
+  // Memory of `allocate` does not grow: a slot is never allocated while the loader's lock is held and the GIL is not.
+  PyLoader(const std::string& spec, DatasetPtr dataset, std::uint32_t epoch, std::uint64_t batch, nb::object allocate) {
+    const bool lent = !allocate.is_none();
+    device_ = lent ? std::make_unique<LendingDevice>(std::move(allocate)) : open_device("cpu");
+    PipelineSpec parsed = pipeline_from_yaml(spec, "pipeline");
+    output_ = parsed.output;
+    const nb::gil_scoped_release release;
+    loader_ = std::make_unique<Loader>(std::move(parsed), std::move(dataset), *device_,
+                                       Loader::Options{{epoch, batch}, 0, !lent});
+  }
+
+  // The next batch, None after close(). Listens to signals while it waits.
+  std::optional<Batch> next() {
+    while (true) {
+      bool ready = false;
+      {
+        const nb::gil_scoped_release release;
+        ready = loader_->wait(kSignalCheck);
+      }
+      if (ready) return loader_->next();
+      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    }
+  }
+
+  [[nodiscard]] const StoreFormat& output() const { return output_; }
+  [[nodiscard]] Loader& loader() { return *loader_; }
+  void close() {
+    const nb::gil_scoped_release release;
+    loader_->close();
+  }
+
+ private:
+  std::unique_ptr<Device> device_;
+  StoreFormat output_;
+  std::unique_ptr<Loader> loader_;
+};
+
+// (images, labels, ids) of a batch whose slot lives as long as any of the arrays. bfloat16 comes as uint16, which NumPy
+// knows.
+nb::tuple arrays(Batch batch, const StoreFormat& output) {
+  auto* const kept = new Batch(std::move(batch));
+  const nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<Batch*>(p); });
+  const std::size_t n = kept->samples();
+  const auto height = static_cast<std::size_t>(kept->size().height);
+  const auto width = static_cast<std::size_t>(kept->size().width);
+  const std::size_t channels = kChannels;
+  std::size_t shape[4] = {n, channels, height, width};
+  if (output.layout == Layout::kNhwc) {
+    shape[1] = height;
+    shape[2] = width;
+    shape[3] = channels;
+  }
+  void* const data = const_cast<std::uint8_t*>(kept->pixels());
+  nb::object images;
+  switch (output.type) {
+    case ElementType::kUint8:
+      images = nb::cast(nb::ndarray<nb::numpy, std::uint8_t>(data, 4, shape, owner));
+      break;
+    case ElementType::kFloat32:
+      images = nb::cast(nb::ndarray<nb::numpy, float>(data, 4, shape, owner));
+      break;
+    case ElementType::kBfloat16:
+      images = nb::cast(nb::ndarray<nb::numpy, std::uint16_t>(data, 4, shape, owner));
+      break;
+  }
+  auto labels = nb::ndarray<nb::numpy, std::int64_t>(const_cast<std::int64_t*>(kept->labels().data()), {n}, owner);
+  auto ids = nb::ndarray<nb::numpy, std::uint64_t>(const_cast<std::uint64_t*>(kept->ids().data()), {n}, owner);
+  return nb::make_tuple(images, nb::cast(labels), nb::cast(ids), kept->epoch(), kept->index(), kept->last_of_epoch());
+}
+
+// Batches and samples per epoch of one rank, without starting anything.
+std::pair<std::uint64_t, std::uint64_t> epoch_of(const std::string& spec, const Dataset& dataset) {
+  const PipelineSpec parsed = pipeline_from_yaml(spec, "pipeline");
+  const Order order(parsed.order, parsed.batch, dataset.size());
+  return {order.batches_per_epoch(), order.samples_per_epoch()};
+}
+
+}  // namespace
+
+NB_MODULE(_core, m) {
+  translate_errors();
+
+  nb::class_<Dataset>(m, "Dataset")
+      .def("__len__", &Dataset::size)
+      .def_prop_ro("format", &Dataset::format)
+      .def_prop_ro("classes", &Dataset::classes)
+      .def_prop_ro("stored_bytes", &Dataset::stored_bytes)
+      .def_prop_ro("fields",
+                   [](const Dataset& dataset) {
+                     std::vector<std::string> names;
+                     for (const Field& field : dataset.fields()) names.push_back(field.name);
+                     return names;
+                   })
+      .def("location",
+           [](const Dataset& dataset, std::uint64_t id) {
+             if (id >= dataset.size()) throw nb::index_error("record id");
+             return dataset.location(id);
+           })
+      .def("read", &read);
+  m.def("open", &open, "path"_a, "split"_a, nb::call_guard<nb::gil_scoped_release>());
+
+  nb::class_<PyLoader>(m, "Loader")
+      .def(nb::init<const std::string&, DatasetPtr, std::uint32_t, std::uint64_t, nb::object>(), "spec"_a, "dataset"_a,
+           "epoch"_a = 0, "batch"_a = 0, "allocate"_a = nb::none())
+      .def("next",
+           [](PyLoader& loader) -> nb::object {
+             std::optional<Batch> batch = loader.next();
+             return batch ? nb::object(arrays(std::move(*batch), loader.output())) : nb::none();
+           })
+      .def("close", &PyLoader::close)
+      .def("batches_per_epoch", [](PyLoader& loader) { return loader.loader().batches_per_epoch(); })
+      .def("memory_bytes", [](PyLoader& loader) { return loader.loader().memory_bytes(); })
+      .def("profile", [](PyLoader& loader) { return to_json(loader.loader().profile()); })
+      .def("explain", [](PyLoader& loader) { return explain(loader.loader().plan()); })
+      .def("bad_samples", [](PyLoader& loader, std::size_t most) {
+        std::vector<std::tuple<std::uint64_t, std::string, std::string>> list;
+        for (const BadSample& bad : loader.loader().bad_samples(most))
+          list.emplace_back(bad.id, bad.location, bad.reason);
+        return list;
+      });
+
+  m.def("canonical", [](const std::string& text) { return to_yaml(pipeline_from_yaml(text, "pipeline")); });
+  m.def("check_operation", [](const std::string& text) {
+    for (const OpSpec& operation : pipeline_from_yaml(text, "pipeline").operations) (void)make_operation(operation);
+  });
+  m.def("epoch_of", &epoch_of);
+  m.def("explain", [](const std::string& text, DatasetPtr dataset) {
+    return explain(make_plan(pipeline_from_yaml(text, "pipeline"), std::move(dataset), read_topology().usable()));
+  });
+  m.def("operations", [] {
+    std::vector<std::pair<std::string, std::string>> list;
+    for (const OperationInfo& info : operations()) list.emplace_back(info.name, info.help);
+    return list;
+  });
+  m.def("usable_cores", [] { return read_topology().usable(); });
+}
+
+}  // namespace unstarve::python

@@ -1,0 +1,40 @@
+"""What unstarve raises: one class per kind of failure, each also the built-in exception that people would catch.
+
+A message names the operation, the object (path, record, node of the spec), what was found and what was expected.
+"""
+
+
+class Error(Exception):
+    """Base of all of them."""
+
+
+class ArgumentError(Error, ValueError):
+    """The request makes no sense: an unknown option, a value out of range, a wrong order of steps."""
+
+
+class InputError(Error, ValueError):
+    """Data that was read is not what it should be: a damaged record, a spec that does not parse."""
+
+
+class IoError(Error, OSError):
+    """The operating system refused: missing, unreadable, disk full, connection lost."""
+
+
+class OutOfMemoryError(Error, MemoryError):
+    """A budget or the machine's memory is exhausted."""
+
+
+class MissingError(Error, RuntimeError):
+    """A component that this build or machine does not have."""
+
+
+class CheckError(Error, RuntimeError):
+    """A check that was asked for failed."""
+
+
+class CancelledError(Error, RuntimeError):
+    """Stopped by the user or by close()."""
+
+
+class InternalError(Error, RuntimeError):
+    """A defect of unstarve itself."""

@@ -1,0 +1,215 @@
+"""Batches of a pipeline, epoch by epoch, as NumPy arrays or the tensors of a framework.
+
+Same batches every run: order and augmentation are functions of (seed, epoch, sample), not of threads or timing. One
+process, threads only; they run on from one epoch into the next, so that epochs begin without a pause.
+"""
+
+import json
+
+from unstarve import _core
+from unstarve.errors import ArgumentError, CancelledError
+
+STATE_VERSION = 1
+
+
+class Loader:
+    """An iterable over the batches of one epoch after the other. Made by `Pipeline.batch`.
+
+    Iterating gives (images, labels): images of shape (batch, 3, height, width) or (batch, height, width, 3) in the
+    pipeline's dtype, labels int64 of shape (batch,). The arrays are the loader's own memory, lent out: keep them as long
+    as you like, memory grows with those you keep.
+
+    Every `for` loop runs one epoch. One that was left early is over: the next loop begins the next epoch, or where
+    `load_state_dict` says. Not for several threads at once.
+    """
+
+    def __init__(self, spec, dataset):
+        self._spec = json.dumps(spec)
+        self._dataset = dataset
+        self._batch_size = spec["batch"]["size"]
+        order = spec.get("order", {})
+        self._seed = order.get("seed", 0)
+        self._shuffle = order.get("shuffle", True)
+        self._world = order.get("world", 1)
+        self._dtype = spec.get("output", {}).get("type", "float32")
+        self._layout = spec.get("output", {}).get("layout", "NCHW")
+        self._batches, self._samples = _core.epoch_of(self._spec, dataset)
+        self._allocate = None
+        self._core = None
+        self._core_at = None  # the position of the batch that _core gives next
+        self._at = (0, 0)  # epoch and batch that come next
+        self._begun = False  # a loop was in the epoch of _at
+        self._turn = 0  # of the newest iterator
+
+    def __len__(self):
+        """Batches per epoch, of this rank."""
+        return self._batches
+
+    def __repr__(self):
+        return f"<unstarve.Loader: {self._dataset.format}, {len(self)} batches of {self._batch_size}>"
+
+    @property
+    def samples(self):
+        """Samples per epoch, of this rank."""
+        return self._samples
+
+    @property
+    def classes(self):
+        """Class names in the order of their labels; empty where the format has none."""
+        return list(self._dataset.classes)
+
+    @property
+    def dtype(self):
+        """Of the images: "uint8", "float32", or "bfloat16", which NumPy shows as uint16."""
+        return self._dtype
+
+    @property
+    def layout(self):
+        """"NCHW" or "NHWC"."""
+        return self._layout
+
+    @property
+    def normalisation(self):
+        """(mean, std) per channel over 0..1, of the pipeline's normalize(); zeros and ones without it."""
+        output = json.loads(self._spec).get("output", {})
+        return tuple(output.get("mean", (0.0, 0.0, 0.0))), tuple(output.get("stddev", (1.0, 1.0, 1.0)))
+
+    @property
+    def epoch(self):
+        """The epoch that the next batch belongs to."""
+        return self._at[0]
+
+    def set_epoch(self, epoch):
+        """The next loop runs this epoch, from its beginning."""
+        self._at = (int(epoch), 0)
+        self._begun = False
+
+    # --- iterating --------------------------------------------------------------------------------------------------
+
+    def __iter__(self):
+        for images, labels, _ in self.batches():
+            yield images, labels
+
+    def batches(self):
+        """As iterating, with the samples' ids: (images, labels, ids), ids uint64 of shape (batch,)."""
+        self._turn += 1
+        turn = self._turn
+        if self._begun:
+            self._at = (self._at[0] + 1, 0)
+        self._begun = True
+        while True:
+            if turn != self._turn:
+                raise CancelledError("this loop was ended by close() or by a newer loop over the same loader")
+            core = self._core_here()
+            try:
+                batch = core.next() if turn == self._turn else None
+            except BaseException:
+                self._core_at = None  # what it gives next is not known: begin anew
+                raise
+            if batch is None:
+                self._stop()
+                raise CancelledError("the loader was closed while it was iterated")
+            images, labels, ids, epoch, index, last = batch
+            self._core_at = self._at = (epoch + 1, 0) if last else (epoch, index + 1)
+            if last:
+                self._begun = False
+            yield images, labels, ids
+            if last:
+                return
+
+    def _core_here(self):
+        """The running loader, started anew where it does not stand at the next batch."""
+        if self._core is None or self._core_at != self._at:
+            self._stop()
+            self._core = _core.Loader(self._spec, self._dataset, *self._at, self._allocate)
+            self._core_at = self._at
+        return self._core
+
+    def close(self):
+        """Stops the threads and frees the memory; iterating starts them again. Also the end of a `with` block.
+
+        From another thread it ends a loop that waits: CancelledError there.
+        """
+        self._turn += 1
+        self._stop()
+
+    def _stop(self):
+        core, self._core, self._core_at = self._core, None, None
+        if core is not None:
+            core.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    # --- state ------------------------------------------------------------------------------------------------------
+
+    def state_dict(self):
+        """Where the run stands, after the last batch that was given: a dict of a few numbers, torch's convention.
+
+        It may be taken at any batch, and loaded by a loader with any number of threads.
+        """
+        epoch, batch = self._at
+        return {"version": STATE_VERSION, "epoch": epoch, "samples": batch * self._batch_size * self._world,
+                "seed": self._seed, "shuffle": self._shuffle, "dataset": len(self._dataset)}
+
+    def load_state_dict(self, state):
+        """The next loop goes on where `state` was taken. ArgumentError when it was another data set or order."""
+        if state.get("version") != STATE_VERSION:
+            raise ArgumentError(f"state: version {state.get('version')!r}, expected {STATE_VERSION}")
+        for key, mine in (("seed", self._seed), ("shuffle", self._shuffle), ("dataset", len(self._dataset))):
+            if state[key] != mine:
+                raise ArgumentError(f"state: {key} {state[key]!r}, but this loader has {mine!r}")
+        together = self._batch_size * self._world
+        batch, rest = divmod(state["samples"], together)
+        if rest:
+            raise ArgumentError(f"state: {state['samples']} samples into the epoch, which is no whole number of batches "
+                                f"of {self._batch_size} on {self._world} rank(s)")
+        self._at = (state["epoch"] + 1, 0) if batch >= self._batches else (state["epoch"], batch)
+        self._begun = False
+
+    # --- what it does -----------------------------------------------------------------------------------------------
+
+    def to_yaml(self):
+        """The whole pipeline, as the program takes it."""
+        return _core.canonical(self._spec)
+
+    def explain(self):
+        """What will run: source, order, operations, every optimisation with whether it applies and why."""
+        return self._core.explain() if self._core else _core.explain(self._spec, self._dataset)
+
+    def profile(self):
+        """What was measured since the threads started: a dict of stages with samples, busy time and bytes."""
+        return json.loads(self._core.profile()) if self._core else {}
+
+    def bad_samples(self, most=1000):
+        """(id, location, reason) of the samples that could not be used, the first `most` of them."""
+        return self._core.bad_samples(most) if self._core else []
+
+    # --- frameworks -------------------------------------------------------------------------------------------------
+
+    def to_torch(self, device="cpu", *, normalize=None, dtype=None, channels_last=False):
+        """The same batches as torch tensors on `device`, by a loader of its own; see unstarve.torch.TorchLoader."""
+        from unstarve.torch import TorchLoader
+
+        return TorchLoader(self, device, normalize=normalize, dtype=dtype, channels_last=channels_last)
+
+    def with_output(self, dtype=None, layout=None, normalize=None, allocate=None):
+        """This loader with another element type, layout or (mean, std), standing where this one stands.
+
+        allocate: called with a number of bytes, gives a writable buffer's address and the object that keeps it; the
+            batches are made there. At most two of them may be kept then.
+        """
+        spec = json.loads(self._spec)
+        output = spec.setdefault("output", {})
+        if dtype is not None:
+            output["type"] = dtype
+        if layout is not None:
+            output["layout"] = layout
+        if normalize is not None:
+            output["mean"], output["stddev"] = (list(map(float, values)) for values in normalize)
+        made = Loader(spec, self._dataset)
+        made._at, made._begun, made._allocate = self._at, self._begun, allocate
+        return made

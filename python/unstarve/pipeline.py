@@ -1,0 +1,231 @@
+"""Describes what to load, step by step; nothing runs before the loader is iterated.
+
+    loader = un.open("photos/train").shuffle(seed=0).decode().random_resized_crop(224).flip().batch(256)
+
+A Pipeline never changes: every step gives a new one, so that a common beginning can be shared. It is plain data, equal
+to the YAML that the program takes (`to_yaml`, `from_yaml`).
+"""
+
+import copy
+import json
+import os
+from collections.abc import Sequence
+
+from unstarve import _core
+from unstarve.errors import ArgumentError
+from unstarve.loader import Loader
+
+# Mean and standard deviation per channel of the training images over 0..1, as torchvision's references use them.
+IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+CIFAR10 = ((0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616))
+
+# What may follow what: a step's place in the chain; steps of one place may stand in any order.
+_PLACES = {"shuffle": 1, "sequential": 1, "shard": 1, "decode": 2, "operation": 3, "normalize": 4, "output": 4}
+
+
+def open(path, split=""):  # noqa: A001  (un.open is the name people expect)
+    """Opens a data set in place, whatever its format, and begins a pipeline over all its samples in shuffled order.
+
+    path: a folder of classes, shards (a file, a glob, "train-{000..007}.tar", a folder of them), CIFAR or MNIST
+        binaries, a CSV or JSON-lines manifest, an http(s)://, s3:// or gs:// URL, or "synthetic:images=2000,size=32".
+    split: "train", "test", ... of data that have splits; "" for everything.
+
+    Raises IoError when nothing is there, InputError when nothing recognises it.
+    """
+    path = os.fspath(path)
+    return Pipeline({"source": {"path": path, "split": split}}, _core.open(path, split))
+
+
+def from_yaml(text, dataset=None):
+    """The Loader of a pipeline's YAML (what `to_yaml` wrote, or one written by hand). InputError names a wrong node."""
+    import yaml
+
+    canonical = _core.canonical(text)
+    spec = yaml.safe_load(canonical)
+    if dataset is None:
+        dataset = _core.open(spec["source"]["path"], spec["source"]["split"])
+    return Loader(spec, dataset)
+
+
+class Pipeline:
+    """A data set and the steps from its records to samples. Made by `unstarve.open`; ended by `batch`."""
+
+    def __init__(self, spec, dataset, place=0, last="open"):
+        self._spec = spec
+        self._dataset = dataset
+        self._place = place
+        self._last = last
+
+    def __len__(self):
+        """Samples of the data set."""
+        return len(self._dataset)
+
+    def __repr__(self):
+        return f"<unstarve.Pipeline: {self._dataset.format}, {len(self)} samples>"
+
+    @property
+    def classes(self):
+        """Class names in the order of their labels; empty where the format has none."""
+        return list(self._dataset.classes)
+
+    def read(self, index):
+        """Record `index` as it is stored: a dict of its fields, encoded images as bytes, pixels as uint8 HWC."""
+        index = int(index)
+        if not 0 <= index < len(self):
+            raise IndexError(f"record {index} of {len(self)}")
+        return self._dataset.read(index)
+
+    def location(self, index):
+        """Where record `index` lies: file and offset or member."""
+        return self._dataset.location(index)
+
+    # --- order ------------------------------------------------------------------------------------------------------
+
+    def shuffle(self, seed=0):
+        """All samples in an order that depends on (seed, epoch) alone: another one every epoch, no list in memory."""
+        return self._with("shuffle", order={"shuffle": True, "seed": _whole("shuffle(seed)", seed, 0)})
+
+    def sequential(self):
+        """The samples in the order in which they are stored."""
+        return self._with("sequential", order={"shuffle": False})
+
+    def shard(self, rank=None, world=None):
+        """This process's part: rank of `world`. Every rank gets equally many batches.
+
+        Without this step, or without arguments, RANK and WORLD_SIZE of the environment count, as torchrun sets them.
+        """
+        if (rank is None) != (world is None):
+            raise ArgumentError("shard: give both rank and world, or neither")
+        if rank is None:
+            rank, world = _rank_and_world()
+        return self._with("shard", order={"rank": _whole("shard(rank)", rank, 0),
+                                          "world": _whole("shard(world)", world, 1)})
+
+    # --- decoding and operations ------------------------------------------------------------------------------------
+
+    def decode(self, *, crop_only=True, reduced_scale=False):
+        """JPEG and PNG to upright RGB. May be left out: encoded images are decoded anyway.
+
+        crop_only: decode only the part that the first operation reads; exact.
+        reduced_scale: decode at 1/2, 1/4 or 1/8 where that is still at least the target size; approximate.
+        """
+        return self._with("decode", decode={"crop_only": bool(crop_only), "reduced_scale": bool(reduced_scale)})
+
+    def random_resized_crop(self, size, *, scale=(0.08, 1.0), ratio=(3 / 4, 4 / 3)):
+        """A random part, resized to size x size (antialiased bilinear), as torchvision's RandomResizedCrop draws it.
+
+        scale: part of the area, least and most. ratio: width / height, least and most.
+        """
+        return self.operation("random_resized_crop", size=size, scale=scale, ratio=ratio)
+
+    def resize(self, size):
+        """To a short side of `size`, or to (height, width) exactly; antialiased bilinear, as Pillow does it."""
+        return self.operation("resize", size=size)
+
+    def center_crop(self, size):
+        """The middle `size` x `size`, with black around where the image is smaller."""
+        return self.operation("center_crop", size=size)
+
+    def pad_crop(self, size, padding=4):
+        """A random size x size part of the image with a black border of `padding` pixels, as CIFAR training uses."""
+        return self.operation("pad_crop", size=size, padding=padding)
+
+    def flip(self, p=0.5):
+        """Mirrors left and right with probability `p`."""
+        return self.operation("horizontal_flip", probability=p)
+
+    def operation(self, name, **parameters):
+        """Any operation by its name, as `unstarve.operations()` lists them. ArgumentError when it makes no sense."""
+        values = {key: list(value) if isinstance(value, Sequence) else value for key, value in parameters.items()}
+        step = {name: values}
+        made = self._with("operation", name)
+        made._spec["operations"] = [*made._spec.get("operations", []), step]
+        _core.check_operation(json.dumps({"operations": [step]}))
+        return made
+
+    def normalize(self, mean, std):
+        """float32 values (pixel / 255 - mean) / std per channel, made while the sample is written into its batch."""
+        return self._with("normalize", output={"type": "float32", "mean": _channels("mean", mean),
+                                               "stddev": _channels("std", std)})
+
+    def output(self, dtype="float32", layout="NCHW"):
+        """The batch's element type ("uint8", "float32", "bfloat16") and layout ("NCHW", "NHWC")."""
+        return self._with("output", output={"type": dtype, "layout": layout})
+
+    # --- how it runs: may stand anywhere ----------------------------------------------------------------------------
+
+    def cache(self, what="encoded", *, folder="", limit_mb=1024):
+        """Keeps what is dear to make again, up to limit_mb * 10^6 bytes, always before the first random operation.
+
+        what: "encoded" (records as stored, in memory) or "pixels" (decoded and resized, in memory, or in a file of
+            `folder` that all processes of the host share).
+        """
+        return self._with(None, cache={"what": what, "folder": os.fspath(folder), "limit_mb": limit_mb})
+
+    def errors(self, policy="fail", *, limit=1000, rate=1.0):
+        """What a bad sample does: "fail" the run, "skip" it, or "replace" it by the next good one.
+
+        limit: more bad samples than this fail the run; rate: so does a greater part than this of all samples read.
+        """
+        return self._with(None, errors={"policy": policy, "limit": limit, "rate": rate})
+
+    def options(self, *, threads=None, prefetch=None, read_ahead=None):
+        """threads: of the loader (all usable cores). prefetch: batches made ahead (2). read_ahead: records read before
+        the threads ask for them, so many at once (as the data reward it)."""
+        given = {"threads": threads, "prefetch": prefetch, "read_ahead": read_ahead}
+        return self._with(None, execution={key: value for key, value in given.items() if value is not None})
+
+    # --- the end ----------------------------------------------------------------------------------------------------
+
+    def batch(self, size, *, drop_last=True):
+        """The Loader of batches of `size` samples; the last, smaller one is dropped unless drop_last is False."""
+        made = self._with(None, batch={"size": _whole("batch(size)", size, 1), "drop_last": bool(drop_last)})
+        order = made._spec.setdefault("order", {})
+        if "world" not in order:
+            order["rank"], order["world"] = _rank_and_world()
+        return Loader(made._spec, made._dataset)
+
+    def to_yaml(self):
+        """The pipeline so far, as the program takes it."""
+        return _core.canonical(json.dumps(self._spec))
+
+    def _with(self, step, name=None, **nodes):
+        name = name or step
+        place = self._place if step is None else _PLACES[step]
+        if place < self._place:
+            raise ArgumentError(f"{name}() after {self._last}(): expected before it; the order is shuffle and shard, "
+                                "decode, operations, normalize and output, batch")
+        spec = copy.deepcopy(self._spec)
+        for node, values in nodes.items():
+            spec.setdefault(node, {}).update(values)
+        # Unknown names and wrong types are refused where they are written, with the node's path.
+        _core.canonical(json.dumps({node: spec[node] for node in nodes}))
+        return Pipeline(spec, self._dataset, place, self._last if step is None else name)
+
+
+def _whole(what, value, least):
+    try:
+        whole = value.__index__()
+    except AttributeError:
+        raise ArgumentError(f"{what}: found {value!r}, expected a whole number") from None
+    if whole < least:
+        raise ArgumentError(f"{what}: found {whole}, expected {least} or more")
+    return whole
+
+
+def _channels(what, values):
+    values = [float(value) for value in values]
+    if len(values) != 3:
+        raise ArgumentError(f"{what}: found {len(values)} numbers, expected three, one per channel")
+    return values
+
+
+def _rank_and_world():
+    """RANK and WORLD_SIZE of the environment, (0, 1) without them."""
+    rank, world = os.environ.get("RANK"), os.environ.get("WORLD_SIZE")
+    if rank is None or world is None:
+        return 0, 1
+    try:
+        return int(rank), int(world)
+    except ValueError:
+        raise ArgumentError(f"RANK={rank!r}, WORLD_SIZE={world!r} in the environment: expected whole numbers") from None

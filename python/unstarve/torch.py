@@ -1,0 +1,139 @@
+"""Batches as torch tensors, on the processor without a copy, on a GPU copied while the one before is computed on.
+
+    for images, labels in loader.to_torch("cuda", normalize=un.IMAGENET, channels_last=True):
+        ...
+
+On a GPU uint8 pixels cross the bus, a quarter of float32's bytes, out of page-locked memory, on a stream of their own,
+and are normalised there; the batch is ready when the current stream gets to it.
+"""
+
+import torch
+
+from unstarve.errors import ArgumentError
+
+_DTYPES = {"uint8": torch.uint8, "float32": torch.float32, "bfloat16": torch.bfloat16}
+_NAMES = {dtype: name for name, dtype in _DTYPES.items()}
+
+
+class TorchLoader:
+    """An iterable of (images, labels) like the Loader it is made of, with `len`, `set_epoch` and torch's state_dict.
+
+    device: "cpu", "cuda", "cuda:1", or a torch.device.
+    normalize: (mean, std) per channel over 0..1; un.IMAGENET. None keeps the pipeline's own normalize().
+    dtype: torch.uint8, float32, bfloat16, on a GPU also float16; None keeps the pipeline's.
+    channels_last: images in torch.channels_last memory format; always of logical shape (batch, 3, height, width).
+
+    images: (batch, 3, height, width) of dtype; labels: int64 (batch,). On a GPU a batch's memory belongs to torch.
+    """
+
+    def __init__(self, loader, device="cpu", *, normalize=None, dtype=None, channels_last=False):
+        self.device = torch.device(device)
+        self.dtype = _DTYPES[loader.dtype] if dtype is None else dtype
+        if normalize is not None and dtype is None and self.dtype == torch.uint8:
+            self.dtype = torch.float32
+        if self.dtype == torch.uint8 and normalize is not None:
+            raise ArgumentError("to_torch: normalize with dtype torch.uint8; normalised values are floating")
+        self.channels_last = channels_last
+        layout = "NHWC" if channels_last else "NCHW"
+        self._normalize = None
+        if self.device.type == "cpu":
+            if self.dtype not in _NAMES:
+                raise ArgumentError(f"to_torch: dtype {self.dtype}, expected one of {', '.join(map(str, _NAMES))} on cpu")
+            self._loader = loader.with_output(_NAMES[self.dtype], layout, normalize)
+        elif self.device.type == "cuda":
+            if self.dtype != torch.uint8:
+                self._normalize = loader.normalisation if normalize is None else normalize
+            self._loader = loader.with_output("uint8", layout, allocate=_pinned)
+        else:
+            raise ArgumentError(f"to_torch: device {self.device}, expected cpu or cuda")
+        self._state = self._loader.state_dict()
+
+    def __len__(self):
+        return len(self._loader)
+
+    def set_epoch(self, epoch):
+        """The next loop runs this epoch, from its beginning."""
+        self._loader.set_epoch(epoch)
+        self._state = self._loader.state_dict()
+
+    def state_dict(self):
+        """Where the run stands, after the last batch that was given."""
+        return dict(self._state)
+
+    def load_state_dict(self, state):
+        """The next loop goes on where `state` was taken."""
+        self._loader.load_state_dict(state)
+        self._state = self._loader.state_dict()
+
+    def close(self):
+        """Stops the threads and frees the memory."""
+        self._loader.close()
+
+    def __getattr__(self, name):
+        # What is the same on every device: classes, samples, epoch, explain, profile, bad_samples, to_yaml.
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._loader, name)
+
+    def __iter__(self):
+        return self._on_gpu() if self.device.type == "cuda" else self._on_host()
+
+    def _host(self):
+        """(images, labels) as tensors over the loader's own memory."""
+        for images, labels in self._loader:
+            images = torch.from_numpy(images)
+            if self._loader.dtype == "bfloat16":
+                images = images.view(torch.bfloat16)
+            if self.channels_last:
+                images = images.permute(0, 3, 1, 2)
+            yield images, torch.from_numpy(labels)
+
+    def _on_host(self):
+        for batch in self._host():
+            self._state = self._loader.state_dict()
+            yield batch
+
+    def _on_gpu(self):
+        with torch.cuda.device(self.device):
+            copies = torch.cuda.Stream()
+            mean, inverse = self._constants()
+            ahead = None
+            for images, labels in self._host():
+                state = self._loader.state_dict()
+                with torch.cuda.stream(copies):
+                    there = images.to(self.device, non_blocking=True)
+                    labels_there = labels.to(self.device, non_blocking=True)
+                    if self.dtype != torch.uint8:
+                        there = there.to(torch.float32)
+                        there = there.sub_(mean).mul_(inverse).to(self.dtype)
+                    done = copies.record_event()
+                if ahead is not None:
+                    yield self._give(*ahead)
+                # The host's memory is the loader's again once its copy is done.
+                ahead = (there, labels_there, done, (images, labels), state)
+                del images, labels
+            if ahead is not None:
+                yield self._give(*ahead)
+
+    def _give(self, images, labels, done, host, state):
+        current = torch.cuda.current_stream()
+        current.wait_event(done)
+        images.record_stream(current)
+        labels.record_stream(current)
+        done.synchronize()
+        del host
+        self._state = state
+        return images, labels
+
+    def _constants(self):
+        """mean and 1 / std in units of the pixels, for (batch, 3, height, width)."""
+        mean, std = self._normalize or ((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
+        shape = (1, 3, 1, 1)
+        mean = torch.tensor(mean, dtype=torch.float32, device=self.device).mul(255).reshape(shape)
+        return mean, torch.tensor(std, dtype=torch.float32, device=self.device).mul(255).reciprocal().reshape(shape)
+
+
+def _pinned(size):
+    """Page-locked memory by torch's allocator, as _core.Loader takes it."""
+    buffer = torch.empty(size, dtype=torch.uint8, pin_memory=True)
+    return buffer.data_ptr(), buffer

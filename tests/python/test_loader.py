@@ -1,0 +1,336 @@
+"""The Python loader: same batches as ever, one epoch per loop, resumable anywhere, nothing leaked, errors as exceptions."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import unstarve as un
+
+SMALL = "synthetic:classes=10,images=200,size=32,seed=1"
+
+
+def photos(folder, count=24, bad=()):
+    """JPEG files of two classes and varied sizes; those of `bad` hold no image."""
+    from PIL import Image
+
+    rng = np.random.default_rng(0)
+    for i in range(count):
+        path = folder / ("cat" if i % 2 else "dog") / f"{i:03}.jpg"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if i in bad:
+            path.write_bytes(b"no image")
+            continue
+        height, width = rng.integers(40, 120, 2)
+        Image.fromarray(rng.integers(0, 256, (height, width, 3), np.uint8)).save(path, quality=90)
+    return folder
+
+
+def copies(loader):
+    return [(images.copy(), labels.copy(), ids.copy()) for images, labels, ids in loader.batches()]
+
+
+def equal(ours, theirs):
+    return len(ours) == len(theirs) and all(
+        np.array_equal(a, b) for one, other in zip(ours, theirs, strict=True) for a, b in zip(one, other, strict=True))
+
+
+def test_batches_are_what_the_chain_says(tmp_path):
+    pipeline = un.open(photos(tmp_path))
+    assert len(pipeline) == 24 and pipeline.classes == ["cat", "dog"]
+    loader = pipeline.shuffle(seed=3).decode().random_resized_crop(48).flip().batch(5, drop_last=False)
+    assert len(loader) == 5 and loader.samples == 24
+    seen = copies(loader)
+    assert [len(labels) for _, labels, _ in seen] == [5, 5, 5, 5, 4]
+    assert all(images.shape[1:] == (3, 48, 48) and images.dtype == np.float32 for images, _, _ in seen)
+    assert sorted(np.concatenate([ids for _, _, ids in seen])) == list(range(24))
+    for _, labels, ids in seen:
+        for label, sample in zip(labels, ids, strict=True):
+            assert pipeline.classes[label] in pipeline.location(int(sample))
+            assert pipeline.read(int(sample))["label"] == label
+
+
+def test_any_number_of_threads_gives_the_same_bits(tmp_path):
+    pipeline = un.open(photos(tmp_path)).shuffle(1).random_resized_crop(32).flip()
+    expected = copies(pipeline.options(threads=1, prefetch=0).batch(6))
+    for threads in (2, 5):
+        for read_ahead in (0, 7):
+            assert equal(copies(pipeline.options(threads=threads, read_ahead=read_ahead).batch(6)), expected)
+
+
+def test_values_are_those_of_pillow(tmp_path):
+    from PIL import Image
+
+    pipeline = un.open(photos(tmp_path)).sequential().resize((30, 20))
+    images, _, ids = next(pipeline.output("uint8", "NHWC").batch(24).batches())
+    for image, sample in zip(images, ids, strict=True):
+        with Image.open(pipeline.location(int(sample))) as stored:
+            theirs = np.asarray(stored.convert("RGB").resize((20, 30), Image.Resampling.BILINEAR), np.int16)
+        assert np.abs(image.astype(np.int16) - theirs).max() <= 1
+    normalised, _, _ = next(pipeline.normalize(*un.IMAGENET).batch(24).batches())
+    mean, std = (np.array(values, np.float32).reshape(1, 3, 1, 1) for values in un.IMAGENET)
+    np.testing.assert_allclose(normalised, (images.transpose(0, 3, 1, 2) / 255 - mean) / std, atol=2e-6)
+
+
+def test_every_loop_is_an_epoch_in_another_order():
+    loader = un.open(SMALL).shuffle(0).batch(50)
+    first, second = copies(loader), copies(loader)
+    assert loader.epoch == 2
+    assert not equal(first, second)
+    loader.set_epoch(0)
+    assert equal(copies(loader), first)
+    assert equal(copies(loader), second)
+
+
+def test_a_loop_left_early_is_over():
+    loader = un.open(SMALL).shuffle(0).batch(20)
+    for _ in loader:
+        break
+    assert loader.epoch == 0 and loader.state_dict()["samples"] == 20
+    whole = un.open(SMALL).shuffle(0).batch(20)
+    whole.set_epoch(1)
+    assert equal(copies(loader), copies(whole))
+
+
+def test_resumes_after_every_batch_with_any_threads():
+    def loader(threads=2):
+        return un.open(SMALL).shuffle(5).pad_crop(32).flip().options(threads=threads).batch(30, drop_last=False)
+
+    run = loader()
+    expected, states = [], [run.state_dict()]
+    for _ in range(2):
+        for images, labels, ids in run.batches():
+            expected.append((images.copy(), labels.copy(), ids.copy()))
+            states.append(run.state_dict())
+    for at, state in enumerate(states[:-1]):
+        resumed = loader(threads=1 + at % 3)
+        resumed.load_state_dict(state)
+        rest = copies(resumed)
+        assert equal(rest, expected[at:at + len(rest)])
+        assert len(rest) == len(run) - at % len(run)
+    assert len(str(states[3])) < 1024
+
+
+def test_a_state_of_something_else_is_refused():
+    state = un.open(SMALL).shuffle(1).batch(20).state_dict()
+    with pytest.raises(un.errors.ArgumentError, match="seed 1, but this loader has 2"):
+        un.open(SMALL).shuffle(2).batch(20).load_state_dict(state)
+    with pytest.raises(un.errors.ArgumentError, match="dataset 200, but this loader has 100"):
+        un.open("synthetic:images=100").shuffle(1).batch(20).load_state_dict(state)
+    with pytest.raises(un.errors.ArgumentError, match="version 7, expected 1"):
+        un.open(SMALL).batch(20).load_state_dict({**state, "version": 7})
+
+
+def test_batches_may_be_kept():
+    loader = un.open(SMALL).shuffle(0).batch(10)
+    expected = copies(loader)
+    loader.set_epoch(0)
+    kept = list(loader.batches())
+    assert equal(kept, expected)
+    del loader
+    assert equal(kept, expected)  # the arrays keep their memory
+
+
+def test_ranks_share_an_epoch(monkeypatch):
+    whole = un.open(SMALL).shuffle(2).batch(40)
+    parts = [copies(un.open(SMALL).shuffle(2).shard(rank, 4).batch(10)) for rank in range(4)]
+    for number, (_, _, ids) in enumerate(whole.batches()):
+        assert np.array_equal(ids, np.concatenate([part[number][2] for part in parts]))
+    monkeypatch.setenv("RANK", "3")
+    monkeypatch.setenv("WORLD_SIZE", "4")
+    assert equal(copies(un.open(SMALL).shuffle(2).batch(10)), parts[3])
+    monkeypatch.setenv("RANK", "4")
+    with pytest.raises(un.Error, match="rank 4 of world 4"):
+        un.open(SMALL).batch(10)
+
+
+def test_bad_samples_by_policy(tmp_path):
+    pipeline = un.open(photos(tmp_path, bad=(3, 8))).shuffle(0).random_resized_crop(32)
+    with pytest.raises(un.errors.InputError, match=r"00[38]\.jpg"):
+        copies(pipeline.batch(6))
+    skipping = pipeline.errors("skip").batch(6)
+    assert sum(len(labels) for _, labels, _ in copies(skipping)) == 22
+    assert [Path(location).name for _, location, _ in skipping.bad_samples()] == ["003.jpg", "008.jpg"]
+    assert sum(len(labels) for _, labels, _ in copies(pipeline.errors("replace").batch(6))) == 24
+    with pytest.raises(un.errors.InputError, match="more than the limit of 1"):
+        copies(pipeline.errors("skip", limit=1).batch(6))
+
+
+def test_after_an_error_the_loop_can_be_run_again(tmp_path):
+    loader = un.open(photos(tmp_path, bad=(3,))).sequential().random_resized_crop(32).batch(6)
+    for _ in range(2):
+        loader.set_epoch(0)
+        with pytest.raises(un.errors.InputError):
+            copies(loader)
+
+
+@pytest.mark.parametrize(("make", "message"), [
+    (lambda p: p.flip().shuffle(), r"shuffle\(\) after horizontal_flip\(\)"),
+    (lambda p: p.normalize(*un.IMAGENET).flip(), r"horizontal_flip\(\) after normalize\(\)"),
+    (lambda p: p.operation("swirl"), "unknown operation 'swirl'; known: random_resized_crop"),
+    (lambda p: p.flip(2), "probability"),
+    (lambda p: p.random_resized_crop("large"), r"operations\[0\].random_resized_crop.size"),
+    (lambda p: p.shuffle(seed=-1), "found -1, expected 0 or more"),
+    (lambda p: p.batch(0), "found 0, expected 1 or more"),
+    (lambda p: p.batch(2.5), "found 2.5, expected a whole number"),
+    (lambda p: p.batch(201), "no full batch"),
+    (lambda p: p.normalize((0, 0), (1, 1)), "found 2 numbers, expected three"),
+    (lambda p: p.output("float64"), 'type: .*found "float64", expected one of uint8, float32, bfloat16'),
+    (lambda p: p.errors("ignore"), 'found "ignore", expected one of fail, skip, replace'),
+    (lambda p: p.cache("everything"), "expected one of nothing, encoded, pixels"),
+    (lambda p: p.shard(0), "both rank and world"),
+    (lambda p: p.options(threads="many"), "execution.threads"),
+    (lambda p: iter(p.options(threads=4096).batch(10)).__next__(), "execution.threads: 4096, expected 0 to 1024"),
+])
+def test_what_makes_no_sense_is_refused_where_it_is_written(make, message):
+    with pytest.raises(un.Error, match=message):
+        make(un.open(SMALL))
+
+
+def test_kinds_of_failure(tmp_path):
+    with pytest.raises(un.errors.IoError, match="No such file"):
+        un.open(tmp_path / "missing")
+    with pytest.raises(OSError, match="No such file"):
+        un.open(tmp_path / "missing")
+    (tmp_path / "note.txt").write_text("hello")
+    with pytest.raises(un.errors.InputError):
+        un.open(tmp_path / "note.txt")
+    with pytest.raises(IndexError):
+        un.open(SMALL).read(200)
+    with pytest.raises(ValueError, match="pipeline.batch.sise"):
+        un.from_yaml("{source: {path: 'synthetic:images=9'}, batch: {sise: 3}}")
+
+
+def test_yaml_makes_the_same_loader(tmp_path):
+    loader = un.open(photos(tmp_path)).shuffle(4).random_resized_crop(32, scale=(0.3, 1)).normalize(*un.CIFAR10).batch(7)
+    again = un.from_yaml(loader.to_yaml())
+    assert again.to_yaml() == loader.to_yaml()
+    assert equal(copies(again), copies(loader))
+
+
+def test_caches_change_nothing(tmp_path):
+    pipeline = un.open(photos(tmp_path / "photos")).shuffle(4).resize(40).random_resized_crop(32)
+    expected = [copies(loader) for loader in [pipeline.batch(7)] for _ in range(2)]
+    for cached in (pipeline.cache("encoded"), pipeline.cache("pixels"),
+                   pipeline.cache("pixels", folder=tmp_path / "cache")):
+        loader = cached.batch(7)
+        for epoch in expected:
+            assert equal(copies(loader), epoch)
+        assert "cache (exact): applied" in loader.explain()
+
+
+def test_a_thousand_loops_left_early_leak_nothing():
+    def resident():
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+    def cycle():
+        with un.open("sleep:ms=0,images=1000,size=32").shuffle(0).pad_crop(32).batch(50) as loader:
+            for _ in loader:
+                break
+
+    for _ in range(100):
+        cycle()
+    threads, memory = len(os.listdir("/proc/self/task")), resident()
+    for _ in range(1000):
+        cycle()
+    assert len(os.listdir("/proc/self/task")) <= threads
+    assert resident() - memory < 8 << 20
+
+
+def test_a_newer_loop_ends_the_older():
+    loader = un.open(SMALL).batch(10)
+    older, newer = iter(loader), iter(loader)
+    next(older)
+    next(newer)
+    with pytest.raises(un.errors.CancelledError, match="newer loop"):
+        next(older)
+
+
+@pytest.mark.parametrize("after", [0.1, 1.0])  # while the loader starts, while its first batch is made
+def test_close_ends_a_loop_that_waits(after):
+    loader = un.open("sleep:ms=300,images=1000,size=32").options(threads=1).batch(1000)
+    closer = threading.Timer(after, loader.close)
+    closer.start()
+    begin = time.monotonic()
+    with pytest.raises(un.errors.CancelledError, match="closed"):
+        next(iter(loader))
+    assert time.monotonic() - begin < 30
+    closer.join()
+
+
+def test_control_c_is_heard_while_waiting():
+    code = """
+        import unstarve as un
+        print("begun", flush=True)
+        try:
+            next(iter(un.open("sleep:ms=300,images=1000,size=32").options(threads=1).batch(1000)))
+        except KeyboardInterrupt:
+            print("heard", flush=True)
+    """
+    with subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "begun\n"
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.read() == "heard\n"
+    assert process.returncode == 0
+
+
+def test_memory_may_be_lent():
+    lent = []
+
+    def allocate(size):
+        buffer = np.zeros(size, np.uint8)
+        lent.append(buffer)
+        return buffer.ctypes.data, buffer
+
+    plain = un.open(SMALL).shuffle(0).output("uint8").batch(50)
+    for ours, theirs in zip(plain.with_output(allocate=allocate).batches(), plain.batches(), strict=True):
+        assert any(buffer.ctypes.data == ours[0].ctypes.data for buffer in lent)
+        assert np.array_equal(ours[0], theirs[0])
+    assert len(lent) == 4
+
+
+def test_torch_on_the_processor():
+    torch = pytest.importorskip("torch")
+    pipeline = un.open(SMALL).shuffle(0)
+    plain = copies(pipeline.batch(50))
+    loader = pipeline.batch(50).to_torch()
+    assert len(loader) == 4 and loader.classes == pipeline.classes
+    states = []
+    for (images, labels), (expected, classes, _) in zip(loader, plain, strict=True):
+        assert images.dtype == torch.float32 and labels.dtype == torch.int64
+        assert torch.equal(images, torch.from_numpy(expected)) and torch.equal(labels, torch.from_numpy(classes))
+        states.append(loader.state_dict())
+    assert [state["samples"] for state in states] == [50, 100, 150, 0]
+    last = next(iter(pipeline.batch(50).to_torch(channels_last=True, normalize=un.CIFAR10)))[0]
+    assert last.is_contiguous(memory_format=torch.channels_last) and last.shape == (50, 3, 32, 32)
+    mean, std = (torch.tensor(values).reshape(1, 3, 1, 1) for values in un.CIFAR10)
+    torch.testing.assert_close(last, (torch.from_numpy(plain[0][0]) - mean) / std, atol=2e-6, rtol=0)
+    half = next(iter(pipeline.batch(50).to_torch(dtype=torch.bfloat16)))[0]
+    assert torch.equal(half, torch.from_numpy(plain[0][0]).to(torch.bfloat16))
+    with pytest.raises(un.errors.ArgumentError, match="uint8"):
+        pipeline.batch(50).to_torch(dtype=torch.uint8, normalize=un.CIFAR10)
+    with pytest.raises(un.errors.ArgumentError, match="float64"):
+        pipeline.batch(50).to_torch(dtype=torch.float64)
+
+
+def test_torch_on_a_gpu():
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("torch sees no GPU")
+    pipeline = un.open(SMALL).shuffle(0).pad_crop(32).flip()
+    expected = list(pipeline.normalize(*un.CIFAR10).batch(50).to_torch())
+    loader = pipeline.batch(50).to_torch("cuda", normalize=un.CIFAR10, channels_last=True)
+    for _ in range(2):
+        loader.set_epoch(0)
+        for (images, labels), (theirs, classes) in zip(loader, expected, strict=True):
+            assert images.is_contiguous(memory_format=torch.channels_last)
+            torch.testing.assert_close(images.cpu(), theirs, atol=1e-5, rtol=0)
+            assert torch.equal(labels.cpu(), classes)
