@@ -16,7 +16,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent / "remote"))
 
 from fault_proxy import FaultProxy, ShapedLink  # noqa: E402
-from servers import NGINX, SWIFT_PYTHON, Failed, Nginx, Probe, Swift  # noqa: E402
+from servers import NGINX, Failed, Nginx, Probe, Swift, has_swift  # noqa: E402
 
 pytestmark = pytest.mark.skipif("UNSTARVE_REMOTE_PROBE" not in os.environ, reason="this build has no remote reading")
 
@@ -282,16 +282,10 @@ def test_a_reply_that_ignores_ranges_only_now_and_then(nginx, content):
 
 @pytest.fixture(scope="module")
 def swift(tmp_path_factory, content):
-    if subprocess.run([SWIFT_PYTHON, "-c", "import swift"], capture_output=True).returncode != 0:
+    if not has_swift():
         pytest.fail("python3-swift is missing: make setup installs it")
-    import botocore.session
-    from botocore.config import Config
-
     with Swift(tmp_path_factory.mktemp("swift")) as server:
-        client = botocore.session.get_session().create_client(
-            "s3", region_name="us-east-1", endpoint_url=server.endpoint, aws_access_key_id=server.KEY,
-            aws_secret_access_key=server.SECRET,
-            config=Config(s3={"addressing_style": "path"}, request_checksum_calculation="when_required", proxies={}))
+        client = server.make_client()
         client.create_bucket(Bucket="bucket")
         for key in ["data.bin", *ODD_KEYS]:
             client.put_object(Bucket="bucket", Key=key, Body=content[:100_000])
@@ -304,8 +298,7 @@ ODD_KEYS = ["a b+c&d=e.bin", "ümlaut/ß.bin", "x/../y.bin", "per%20cent", "q?x=
 
 
 def s3_environment(swift, **more):
-    return {"AWS_ACCESS_KEY_ID": swift.KEY, "AWS_SECRET_ACCESS_KEY": swift.SECRET,
-            "AWS_ENDPOINT_URL": swift.endpoint} | more
+    return swift.environment(**more)
 
 
 @pytest.mark.parametrize("key", ["data.bin", *ODD_KEYS])

@@ -27,9 +27,9 @@ struct Source {
   std::string text;           // as given: a path, a pattern, a URL, or "name:key=value,..."
   std::string path;           // the same without "#key=value,..."
   SourceOptions options{""};  // what stood behind '#'
-  bool exists = false;        // a local file or folder of that very name
-  bool folder = false;
-  FolderListing listing;           // of a folder, without hidden entries
+  bool exists = false;        // a local file or folder of that very name, or a folder of a bucket that holds something
+  bool folder = false;        // local, or of a bucket: `path` is then its URL without a '/' behind
+  FolderListing listing;      // of a folder, without hidden entries
   std::vector<std::string> files;  // what a file, pattern or URL names, in order; empty for a folder and for nothing
   // The first of `files` that is not empty: open, its first bytes as stored, and those after gzip, zlib or Zstandard
   // was undone (equal to `head` for other files, and then the compression is kNone).
@@ -48,10 +48,12 @@ struct Format {
   std::shared_ptr<const Dataset> (*open)(const Source& source, const std::string& split);
   // Whether open() looks at source.options (and refuses those it does not know); else there must be none.
   bool takes_options = false;
+  // Whether open() reads folders of buckets, too.
+  bool in_buckets = false;
 };
 
-// Looks at `text`. Throws Error(kIo) when what is there cannot be read, Error(kInput) when it is a Zstandard stream that
-// cannot be decoded from its start; a missing path is told by `exists` and `files`.
+// Looks at `text`. Throws Error(kIo) when what is there cannot be read, Error(kInput) when it is a Zstandard stream
+// that cannot be decoded from its start; a missing path is told by `exists` and `files`.
 [[nodiscard]] Source look_at(const std::string& text);
 
 // "3 folders (a, b, c), 2 files (x.bin, README)": what a folder holds, for messages; the first few names of each kind.

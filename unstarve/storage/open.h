@@ -17,7 +17,8 @@ namespace unstarve {
 //   cifar-10-batches-bin/               CIFAR-10/100 binaries, the folder or one file
 //   train.tfrecord  data-*.tfrecord  data-{000..007}.tfrecord  records/
 //                                       shards: a file, a glob, a range (shard_list.h) or a folder of them
-//   s3://bucket/train-{000..007}.tar    the same by URL
+//   s3://bucket/train-*.tar  gs://bucket/records/  https://host/train-{000..007}.tar
+//                                       the same by URL; of http(s) neither globs nor folders
 //   synthetic:classes=10,images=2000,size=32,seed=1    generated samples in memory
 //   sleep:ms=5,images=100,size=32                      a slow source
 //
@@ -27,7 +28,8 @@ namespace unstarve {
 // (record_files.h).
 //
 // `split`: "train", "test", ... or "" for everything; a folder of split folders needs one, as its folders are no
-// classes; of shards, those with that word in their name are taken. Throws Error(kArgument) for a split that the data does not have or an option that makes no sense.
+// classes; of shards, those with that word in their name are taken. Throws Error(kArgument) for a split that the data
+// does not have or an option that makes no sense.
 [[nodiscard]] std::shared_ptr<const Dataset> open_dataset(const std::string& path, const std::string& split = "");
 
 }  // namespace unstarve

@@ -9,6 +9,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/storage/bytes/shard_list.h"
 #include "unstarve/storage/format.h"
+#include "unstarve/storage/remote/remote.h"
 
 namespace unstarve {
 namespace {
@@ -40,6 +41,31 @@ void part_options(Source& source) {
   if (mark == std::string::npos || (!is_url(source.text) && fs::exists(status_of(source.text)))) return;
   source.path = source.text.substr(0, mark);
   source.options = SourceOptions(source.text, '#');
+}
+
+// "s3://bucket", "s3://bucket/" and "s3://bucket/a/" are folders.
+bool is_bucket_folder(const std::string& path) {
+  if (!path.starts_with("s3://") && !path.starts_with("gs://")) return false;
+  return path.ends_with('/') || path.find('/', path.find("://") + 3) == std::string::npos;
+}
+
+// What lies in the folder of a bucket, by the keys of all below it.
+FolderListing list_bucket_folder(const std::string& path) {
+  FolderListing listing;
+  for (const RemoteObject& object : list_objects(path + "/")) {
+    const std::string below = object.url.substr(path.size() + 1);
+    const std::size_t slash = below.find('/');
+    if (below.empty() || below.front() == '.') continue;
+    if (slash == std::string::npos)
+      listing.files.push_back(below);
+    else if (slash > 0)
+      listing.folders.push_back(below.substr(0, slash));
+  }
+  for (std::vector<std::string>* const names : {&listing.folders, &listing.files}) {
+    std::sort(names->begin(), names->end());
+    names->erase(std::unique(names->begin(), names->end()), names->end());
+  }
+  return listing;
 }
 
 // The first file that has a byte: shards may be empty.
@@ -102,7 +128,12 @@ Source look_at(const std::string& text) {
     source.exists = fs::exists(status);
     source.folder = fs::is_directory(status);
   }
-  if (source.folder) {
+  if (is_bucket_folder(source.path)) {
+    if (source.path.ends_with('/')) source.path.pop_back();
+    source.listing = list_bucket_folder(source.path);
+    source.folder = true;
+    source.exists = !source.listing.folders.empty() || !source.listing.files.empty();
+  } else if (source.folder) {
     source.listing = list_folder(source.path);
   } else if (source.exists || is_url(source.path) || is_pattern(source.path)) {
     source.files = list_shards(source.path);

@@ -127,10 +127,36 @@ class Swift:
         self.endpoint, self.auto_endpoint = (f"http://127.0.0.1:{port}" for port in ports)
         return self
 
+    def make_client(self):
+        """botocore's, with which the tests put objects."""
+        import botocore.session
+        from botocore.config import Config
+
+        return botocore.session.get_session().create_client(
+            "s3", region_name="us-east-1", endpoint_url=self.endpoint, aws_access_key_id=self.KEY,
+            aws_secret_access_key=self.SECRET,
+            config=Config(s3={"addressing_style": "path"}, request_checksum_calculation="when_required", proxies={}))
+
+    def environment(self, **more):
+        """What tells the tested program of the server and its key."""
+        return {"AWS_ACCESS_KEY_ID": self.KEY, "AWS_SECRET_ACCESS_KEY": self.SECRET,
+                "AWS_ENDPOINT_URL": self.endpoint} | more
+
     def __exit__(self, *_):
         self.process.stdin.close()
         stop(self.process)
         self.process.stdout.close()
+
+
+def has_swift():
+    return subprocess.run([SWIFT_PYTHON, "-c", "import swift"], capture_output=True).returncode == 0
+
+
+def without_settings():
+    """This process's environment without its AWS settings, proxies and home."""
+    return {name: value for name, value in os.environ.items()
+            if not name.startswith(("AWS_", "GS_", "UNSTARVE_")) and not name.lower().endswith("_proxy")
+            and name not in ("HOME", "CURL_CA_BUNDLE", "SSL_CERT_FILE")} | {"HOME": "/nonexistent"}
 
 
 class Failed(Exception):
@@ -146,12 +172,9 @@ class Probe:
     proxies reaches it."""
 
     def __init__(self, environment=None, **options):
-        kept = {name: value for name, value in os.environ.items()
-                if not name.startswith(("AWS_", "GS_", "UNSTARVE_")) and not name.lower().endswith("_proxy")
-                and name not in ("HOME", "CURL_CA_BUNDLE", "SSL_CERT_FILE")}
         options = {"jitter_seed": 1, "first_wait": 10, "longest_wait": 200, "stall_timeout": 1} | options
         self.process = subprocess.Popen([os.environ["UNSTARVE_REMOTE_PROBE"], json.dumps(options)], text=True,
-                                        env=kept | {"HOME": "/nonexistent"} | (environment or {}),
+                                        env=without_settings() | (environment or {}),
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.lock = threading.Lock()
         try:

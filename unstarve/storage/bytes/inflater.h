@@ -16,9 +16,6 @@
 
 namespace unstarve {
 
-// What a deflate block may refer to.
-inline constexpr std::size_t kInflateWindow = std::size_t{32} << 10;
-
 class Inflater final : public StreamDecoder {
  public:
   // At the start of the stream.

@@ -1,5 +1,6 @@
 #include "unstarve/storage/bytes/shard_list.h"
 
+#include <fnmatch.h>
 #include <glob.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/storage/bytes/byte_source.h"
+#include "unstarve/storage/remote/remote.h"
 
 namespace unstarve {
 namespace {
@@ -19,9 +21,34 @@ namespace {
 constexpr std::string_view kIndexSuffix = ".unstarve-index";
 constexpr std::string_view kWildcards = "*?[";
 
+bool is_bucket_url(const std::string& text) noexcept { return text.starts_with("s3://") || text.starts_with("gs://"); }
+
+// Where the host or bucket ends. Precondition: is_url(text).
+std::size_t authority_end(const std::string& text) noexcept {
+  return std::min(text.find_first_of(is_bucket_url(text) ? "/" : "/?#", text.find("://") + 3), text.size());
+}
+
+// Whether `text` has characters that stand for others: of a path, of a bucket's name or key, of the path of an http(s)
+// URL, where '?' begins the query and '[' may be of an address.
+bool has_wildcards(const std::string& text) noexcept {
+  if (!is_url(text) || is_bucket_url(text)) return text.find_first_of(kWildcards) != std::string::npos;
+  const std::size_t begin = authority_end(text);
+  return std::string_view(text).substr(begin, text.find_first_of("?#", begin) - begin).find('*') !=
+         std::string_view::npos;
+}
+
+// For messages: an http(s) URL without its user part and its query.
+std::string shown(const std::string& text) {
+  if (!is_url(text) || is_bucket_url(text)) return text;
+  const std::size_t begin = text.find("://") + 3, query = std::min(text.find('?'), text.size());
+  const std::size_t at = text.rfind('@', query);  // behind the path's first '/', too: a password may hold one
+  const std::size_t host = at == std::string::npos ? begin : at + 1;
+  return text.substr(0, begin) + text.substr(host, query - host) + (query < text.size() ? "?..." : "");
+}
+
 [[noreturn]] void too_many(const std::string& text) {
   throw Error(ErrorKind::kArgument,
-              "list " + text + ": its braces stand for more than " + std::to_string(kMaxShards) + " files");
+              "list " + shown(text) + ": its braces stand for more than " + std::to_string(kMaxShards) + " files");
 }
 
 std::optional<std::uint64_t> whole_number(std::string_view digits) {
@@ -75,14 +102,34 @@ std::size_t matching_brace(const std::string& text, std::size_t open) {
     if (text[i] == '{') ++depth;
     if (text[i] == '}' && --depth == 0) return i;
   }
-  throw Error(ErrorKind::kArgument, "list " + text + ": the brace at position " + std::to_string(open) +
+  throw Error(ErrorKind::kArgument, "list " + shown(text) + ": the brace at position " + std::to_string(open) +
                                         " has no partner, expected {000..007} or {a,b}");
 }
 
-std::vector<std::string> expand_glob(const std::string& pattern, const std::string& text) {
-  if (is_url(pattern)) {
-    throw Error(ErrorKind::kArgument, "list " + text + ": wildcards are not known for URLs; write a range: {000..007}");
+std::vector<std::string> expand_url(const std::string& pattern) {
+  if (!is_bucket_url(pattern)) {
+    throw Error(ErrorKind::kArgument, "list " + shown(pattern) +
+                                          ": an http(s) server has no list of its files to match '*' with; write a " +
+                                          "range, {000..007}, or %2A where it belongs to the name");
   }
+  // A backslash takes the meaning of what follows, as in the patterns of files.
+  const std::size_t wild = pattern.find_first_of("*?[\\");
+  if (wild < authority_end(pattern)) {
+    throw Error(ErrorKind::kArgument, "list " + pattern + ": wildcards are known in keys, not in the bucket's name");
+  }
+  std::vector<std::string> urls;
+  for (RemoteObject& object : list_objects(pattern.substr(0, wild))) urls.push_back(std::move(object.url));
+  const std::size_t listed = urls.size();
+  std::vector<std::string> found = match_objects(pattern, std::move(urls));
+  if (found.empty()) {
+    throw Error(ErrorKind::kInput, "list " + pattern + ": none of the " + std::to_string(listed) +
+                                       " objects that begin with " + pattern.substr(0, wild) + " matches");
+  }
+  return found;
+}
+
+std::vector<std::string> expand_glob(const std::string& pattern, const std::string& text) {
+  if (is_url(pattern)) return expand_url(pattern);
   glob_t found{};
   const int result = ::glob(pattern.c_str(), GLOB_NOSORT | GLOB_ERR, nullptr, &found);
   std::vector<std::string> files;
@@ -100,9 +147,7 @@ std::vector<std::string> expand_glob(const std::string& pattern, const std::stri
 
 }  // namespace
 
-bool is_pattern(const std::string& text) noexcept {
-  return text.find('{') != std::string::npos || (!is_url(text) && text.find_first_of(kWildcards) != std::string::npos);
-}
+bool is_pattern(const std::string& text) noexcept { return text.find('{') != std::string::npos || has_wildcards(text); }
 
 std::vector<std::string> expand_braces(const std::string& text) {
   std::vector<std::string> done{""};
@@ -123,12 +168,22 @@ std::vector<std::string> expand_braces(const std::string& text) {
   return done;
 }
 
+std::vector<std::string> match_objects(const std::string& pattern, std::vector<std::string> urls) {
+  if (std::find(urls.begin(), urls.end(), pattern) != urls.end()) return {pattern};
+  std::erase_if(urls, [&](const std::string& url) {
+    return url.ends_with('/') || url.find(kIndexSuffix) != std::string::npos ||
+           ::fnmatch(pattern.c_str(), url.c_str(), FNM_PATHNAME | FNM_PERIOD) != 0;
+  });
+  std::sort(urls.begin(), urls.end());
+  return urls;
+}
+
 std::vector<std::string> list_shards(const std::string& text) {
   std::error_code failed;
   if (!is_pattern(text) || (!is_url(text) && std::filesystem::exists(text, failed))) return {text};
   std::vector<std::string> shards;
   for (std::string& one : expand_braces(text)) {
-    if (is_url(one) ? one.find('*') == std::string::npos : one.find_first_of(kWildcards) == std::string::npos) {
+    if (!has_wildcards(one)) {
       shards.push_back(std::move(one));
     } else {
       for (std::string& file : expand_glob(one, text)) shards.push_back(std::move(file));

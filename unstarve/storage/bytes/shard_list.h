@@ -7,13 +7,18 @@
 //   data/train-{000..007}.tar    a range; the first number's width is kept; it may run downwards
 //   data/{train,extra}.tar       alternatives, and any number of braces, the last one turning fastest
 //   s3://bucket/train-{0..7}.tar braces work for URLs, too
+//   s3://bucket/2024/train-*.tar wildcards in keys of s3:// and gs://, by the rules of the files' (a * does not match a
+//                                '/'), after the braces; not in the bucket's name. http(s):// has no list of its files
+//                                to match with, so a '*' in the path is refused (%2A where it belongs to a name)
 //
-// Wildcards in URLs are refused.
-//
-// A text that names an existing file or folder as it stands is that file, whatever characters it has.
-// Threads: free functions. Failure: Error(kArgument) for unpaired braces or more than kMaxShards files, Error(kInput)
-//          for a glob that matches nothing, Error(kIo) for a folder that cannot be read. Whether the files of a
-//          brace range exist is not looked at here.
+// A text that names an existing file, folder or, where it has wildcards, object as it stands is that one, whatever
+// characters it has. "Folders" of buckets (keys that end in '/') are no shards.
+// Threads: free functions. Failure: Error(kArgument) for unpaired braces, more than kMaxShards files, or wildcards
+//          where they are not known; Error(kInput) for a glob that matches nothing; Error(kIo) for a folder or bucket that
+//          cannot be read; Error(kMissing) for a bucket in a build without libcurl. Whether the files of a brace range
+//          exist is not looked at here. Messages leave out what may be secret in an http(s):// URL.
+// Cost:    a wildcard in a key lists all keys that begin as the text does before its first wildcard, 1000 per round
+//          trip.
 
 #include <cstddef>
 #include <string>
@@ -24,11 +29,16 @@ namespace unstarve {
 // Larger than any published data set has; stops {0..99999999999} from filling the memory.
 inline constexpr std::size_t kMaxShards = 1'000'000;
 
-// Whether `text` has braces or wildcards. Pure: does not look whether a file of that very name exists.
+// Whether `text` has braces, or wildcards where they would be looked at. Pure: does not look whether a file of that very
+// name exists.
 [[nodiscard]] bool is_pattern(const std::string& text) noexcept;
 
 // Braces alone: pure text. A text without braces gives itself.
 [[nodiscard]] std::vector<std::string> expand_braces(const std::string& text);
+
+// Those of `urls`, objects of buckets, that `pattern` matches, sorted bytewise; `pattern` alone if it is one of them.
+// Pure.
+[[nodiscard]] std::vector<std::string> match_objects(const std::string& pattern, std::vector<std::string> urls);
 
 // The files that `text` names: itself, or those its braces and wildcards stand for. Never empty.
 [[nodiscard]] std::vector<std::string> list_shards(const std::string& text);

@@ -55,7 +55,51 @@ TEST_CASE("globs are sorted and leave hidden files and indexes out") {
   CHECK_THROWS_AS(list_shards(folder.str("none-*")), Error);
 }
 
-TEST_CASE("a file of that very name comes first, and URLs have no wildcards") {
+std::string why_not(const std::string& text) {
+  try {
+    (void)list_shards(text);
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::kArgument);
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST_CASE("wildcards in URLs are for the keys of buckets") {
+  for (const char* text : {"s3://b/t-*.tar", "gs://b/t-?.tar", "s3://b/[ab].tar", "https://h/*.tar", "s3://b/{a,b}"}) {
+    INFO(text);
+    CHECK(is_pattern(text));
+  }
+  for (const char* text : {"s3://b/t.tar", "https://h/t.tar?a=*", "http://[::1]:80/a", "https://h/a%2A.tar"}) {
+    INFO(text);
+    CHECK_FALSE(is_pattern(text));
+    CHECK(list_shards(text) == Names{text});
+  }
+  CHECK_THAT(why_not("s3://buck*/t.tar"), Catch::Contains("list s3://buck*/t.tar: wildcards are known in keys"));
+  CHECK_THAT(why_not("s3://b?c/t.tar"), Catch::Contains("not in the bucket's name"));
+  CHECK_THAT(why_not("https://me:sec/ret@h/*.tar"), Catch::Contains("list https://h/*.tar: an http"));
+  CHECK_THAT(why_not("gs://b[a]"), Catch::Contains("not in the bucket's name"));
+  CHECK_THAT(why_not("https://me:secret@h/{a,b}*.tar?key=hidden"),
+             Catch::Contains("list https://h/a*.tar?...: an http(s) server has no list of its files"));
+  CHECK_THAT(why_not("https://me:secret@h/{a.tar?key=hidden"), Catch::Contains("list https://h/{a.tar?...: the brace"));
+}
+
+TEST_CASE("objects are matched as files are") {
+  const Names urls = {"s3://b/d/t-10.tar", "s3://b/d/t-2.tar",      "s3://b/d/t-2.tar.unstarve-index",
+                      "s3://b/d/.t-3.tar", "s3://b/d/t-/x.tar",     "s3://b/d/",
+                      "s3://b/d/u*.tar",   "s3://b/d/under/t-1.tar"};
+  CHECK(match_objects("s3://b/d/t-*.tar", urls) == Names{"s3://b/d/t-10.tar", "s3://b/d/t-2.tar"});
+  CHECK(match_objects("s3://b/d/*-?.tar", urls) == Names{"s3://b/d/t-2.tar"});
+  CHECK(match_objects("s3://b/d/*/*.tar", urls) == Names{"s3://b/d/t-/x.tar", "s3://b/d/under/t-1.tar"});
+  CHECK(match_objects("s3://b/d/t-[0-1]*", urls) == Names{"s3://b/d/t-10.tar"});
+  CHECK(match_objects("s3://b/*", urls).empty());
+  CHECK(match_objects("s3://b/d/*", urls) == Names{"s3://b/d/t-10.tar", "s3://b/d/t-2.tar", "s3://b/d/u*.tar"});
+  CHECK(match_objects("s3://b/d/u*.tar", urls) == Names{"s3://b/d/u*.tar"});
+  CHECK(match_objects("s3://b/d/u\\*.tar", urls) == Names{"s3://b/d/u*.tar"});
+  CHECK(match_objects("s3://b/d/.t*", urls) == Names{"s3://b/d/.t-3.tar"});
+}
+
+TEST_CASE("a file of that very name comes first") {
   TemporaryFolder folder;
   folder.write("odd{0..3}[a]*.tar", "x");
   CHECK(list_shards(folder.str("odd{0..3}[a]*.tar")) == Names{folder.str("odd{0..3}[a]*.tar")});

@@ -17,12 +17,15 @@ namespace unstarve {
 
 enum class Compression : std::uint8_t { kNone, kGzip, kZlib, kZstd };
 
+// The output that a deflate block may refer to.
+inline constexpr std::size_t kInflateWindow = std::size_t{32} << 10;
+
 // A place where decoding can begin: the start of a deflate block or of a Zstandard frame.
 struct StreamPlace {
   std::uint64_t out = 0;             // bytes of output before it
   std::uint64_t in = 0;              // first byte of input that is not used up
   std::uint32_t bits = 0;            // deflate: so many high bits of the byte before it belong to the block
-  std::vector<std::uint8_t> window;  // deflate: the output before it that later blocks may refer to
+  std::vector<std::uint8_t> window;  // deflate: the output before it, up to kInflateWindow
 };
 
 class StreamDecoder {

@@ -1,0 +1,141 @@
+"""Shards of buckets named by wildcards and by their folder, against Swift's S3 interface, 20 objects to a page."""
+
+import json
+import os
+import subprocess
+import sys
+import tarfile
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / "remote"))
+
+from servers import Swift, has_swift, without_settings  # noqa: E402
+
+pytestmark = pytest.mark.skipif("UNSTARVE_REMOTE_PROBE" not in os.environ, reason="this build has no remote reading")
+
+FIXTURES = Path(__file__).resolve().parents[1] / "fixtures" / "formats"
+
+
+def shard(name, samples):
+    """A tar shard; the image of each sample is its own."""
+    out = BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as archive:
+        for i in range(samples):
+            picture = BytesIO()
+            Image.new("RGB", (16, 16), (sum(name.encode()) % 256, i, 7)).save(picture, "PNG")
+            for extension, body in ("png", picture.getvalue()), ("cls", str(i % 3).encode()):
+                member = tarfile.TarInfo(f"{name.lstrip('.')}-{i}.{extension}")
+                member.size = len(body)
+                archive.addfile(member, BytesIO(body))
+    return out.getvalue()
+
+
+# The number of samples tells which shards were taken.
+SHARDS = {"set/train-2.tar": 1, "set/train-10.tar": 2, "set/val-0.tar": 4, "set/deep/train-3.tar": 8,
+          "set/.train-4.tar": 16, "other/odd[1]*.tar": 32, "other/odd1x.tar": 64}
+
+
+@pytest.fixture(scope="module")
+def swift(tmp_path_factory):
+    if not has_swift():
+        pytest.fail("python3-swift is missing: make setup installs it")
+    with Swift(tmp_path_factory.mktemp("swift")) as server:
+        client = server.make_client()
+        client.create_bucket(Bucket="data")
+
+        def put(key, body):
+            client.put_object(Bucket="data", Key=key, Body=body)
+
+        for key, samples in SHARDS.items():
+            put(key, shard(Path(key).stem, samples))
+        put("set/", b"")
+        put("set/train-2.tar.unstarve-index", b"of another program's making")
+        for i in range(45):
+            put(f"many/part-{i:03}.tar", shard(str(i), 1))
+        put("flat/train-0.tar", shard("a", 3))
+        put("flat/train-1.tar", shard("b", 5))
+        put("flat/.hidden.tar", b"x")
+        for file in sorted((FIXTURES / "mds").iterdir()):
+            put(f"mds/{file.name}", file.read_bytes())
+        for i in range(2):
+            put(f"photos/class{i}/0.png", b"x")
+        yield server
+
+
+@pytest.fixture()
+def unstarve(swift, tmp_path):
+    def run(*arguments, code=0, **more):
+        environment = without_settings() | swift.environment() | {"XDG_CACHE_HOME": str(tmp_path / "cache")} | more
+        done = subprocess.run([os.environ["UNSTARVE"], *map(str, arguments)], env=environment, capture_output=True,
+                              text=True, check=False)
+        assert done.returncode == code, done.stderr
+        return done.stdout if code == 0 else done.stderr
+
+    return run
+
+
+def samples(unstarve, url, *options, **more):
+    told = json.loads(unstarve("inspect", url, "--json", *options, **more))
+    assert told["corrupt"] == []
+    return told["samples"]
+
+
+@pytest.mark.parametrize("pattern, expected", {
+    "set/train-*.tar": 1 + 2,
+    "set/train-?.tar": 1,
+    "set/[tv]*-[0-2]*": 1 + 2 + 4,
+    "set/{train,val}-*.tar": 1 + 2 + 4,
+    "set/*/train-*": 8,
+    "*/train-*.tar": 1 + 2 + 3 + 5,
+    "set/.t*": 16,
+    "other/odd*.tar": 32 + 64,
+    "other/odd[1]*.tar": 32,  # the object of that very name
+    "many/*": 45,
+}.items())
+def test_objects_are_matched_as_files_are(unstarve, pattern, expected):
+    assert samples(unstarve, "s3://data/" + pattern) == expected
+
+
+def test_order_is_that_of_the_bytes_and_of_the_braces(unstarve, tmp_path):
+    for key in SHARDS:
+        (tmp_path / key).parent.mkdir(exist_ok=True, parents=True)
+        (tmp_path / key).write_bytes(shard(Path(key).stem, SHARDS[key]))
+    for i, pattern in enumerate(["set/train-*.tar", "set/{val,train}-*.tar"]):
+        for kind, root in ("near", tmp_path), ("far", "s3://data"):
+            unstarve("pack", f"{root}/{pattern}", tmp_path / f"{kind}{i}", "--format", "recordio")
+        near, far = (next((tmp_path / f"{kind}{i}").glob("*.rec")).read_bytes() for kind in ("near", "far"))
+        assert near == far
+
+
+def test_gs(unstarve, swift):
+    more = {"GS_ACCESS_KEY_ID": swift.KEY, "GS_SECRET_ACCESS_KEY": swift.SECRET, "GS_ENDPOINT_URL": swift.auto_endpoint}
+    assert samples(unstarve, "gs://data/set/train-*.tar", **more) == 3
+    assert samples(unstarve, "gs://data/flat/", **more) == 8
+
+
+def test_folders_of_shards(unstarve):
+    assert samples(unstarve, "s3://data/flat/") == 3 + 5
+    assert samples(unstarve, "s3://data/many/#label=cls") == 45
+    assert samples(unstarve, "s3://data/mds/") == 5
+
+
+def test_what_is_not_there_or_not_known_is_refused(unstarve):
+    for url, reason in {
+        "s3://data/set/none-*.tar": "list s3://data/set/none-*.tar: none of the 0 objects that begin with",
+        "s3://data/set/train-*.rec": "none of the 3 objects that begin with s3://data/set/train- matches",
+        "s3://no-such-bucket/*.tar": "NoSuchBucket",
+        "s3://da*/x.tar": "wildcards are known in keys, not in the bucket's name",
+        "https://127.0.0.1:9/train-*.tar": "an http(s) server has no list of its files to match '*' with",
+        "s3://data/nothing/": "open s3://data/nothing/: No such file or directory",
+        "s3://data/photos/": "it looks like image folder, which is not read from the folder of a bucket",
+        "s3://data": "it looks like image folder, which is not read from the folder of a bucket, only shards are; "
+                     "found 6 folders (flat, many, mds, other, photos, ...)",
+    }.items():
+        code = 2 if "known in keys" in reason or "http(s)" in reason else 3
+        assert reason in unstarve("inspect", url, code=code)
+    error = unstarve("inspect", "s3://data/set/*.tar", code=3, AWS_SECRET_ACCESS_KEY="wr0ng")
+    assert "HTTP 403, refused" in error and "wr0ng" not in error
