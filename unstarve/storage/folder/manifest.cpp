@@ -46,13 +46,15 @@ Manifest::Manifest(std::string name, std::string_view text, ManifestKind kind, c
   std::set<std::string> splits;
   parse_manifest(kind, text, columns, [&](const ManifestRow& row) {
     if (row.problem.empty() && !row.split.empty()) splits.insert(row.split);
+    std::uint32_t label = kNoLabel;
+    if (row.problem.empty() && !row.label.empty()) {
+      const auto [place, fresh] = number_of.try_emplace(row.label, static_cast<std::uint32_t>(labels.size()));
+      if (fresh) labels.push_back(row.label);
+      label = place->second;
+    }
     if (!split.empty() && row.problem.empty() && row.split != split) return;
     add(row);
-    const auto next = static_cast<std::uint32_t>(labels.size());
-    if (row.label.empty()) return label_of.push_back(kNoLabel);
-    const auto [place, fresh] = number_of.try_emplace(row.label, next);
-    if (fresh) labels.push_back(row.label);
-    label_of.push_back(place->second);
+    label_of.push_back(label);
   });
   if (!split.empty() && splits.count(split) == 0) {
     std::string known;
@@ -74,7 +76,7 @@ void Manifest::add(const ManifestRow& row) {
 
 void Manifest::number_classes(const std::vector<std::string>& labels, const std::vector<std::uint32_t>& label_of) {
   labels_.assign(paths_.size(), -1);
-  if (labels.empty()) return;
+  if (std::all_of(label_of.begin(), label_of.end(), [](std::uint32_t label) { return label == kNoLabel; })) return;
   fields_.push_back({"label", FieldKind::kLabel});
   std::vector<std::int64_t> numbers;
   for (const std::string& label : labels) {

@@ -4,8 +4,8 @@
 // Paths:     relative ones are below the manifest's own folder, or below "#root=FOLDER"; one that leads out of it by
 //            ".." is refused (costs its record): the list may be somebody else's. Absolute paths and URLs are taken as
 //            they stand, since whoever wrote them meant just that file. Links are followed.
-// Labels:    class numbers when every label is a whole number, else names, numbered in their sorted order.
-//            "#label=COLUMN", "#label=none", "#path=COLUMN".
+// Labels:    class numbers when every label of the file is a whole number, else names, numbered in their sorted order:
+//            of all splits, so that a class has one number. "#label=COLUMN", "#label=none", "#path=COLUMN".
 // Splits:    the column split, subset or partition.
 // Order:     of the rows. Ownership: the paths in one pool: path + 13 bytes per row.
 // Cost:      opening reads the list alone; read() is openat, fstat, pread, close, of a URL one request.

@@ -145,6 +145,37 @@ TEST_CASE("labels are numbers when all of them are, names otherwise") {
   CHECK(open("path,label\na.jpg,1\n", "#label=none")->fields().size() == 1);
 }
 
+TEST_CASE("the splits of a manifest number their classes alike") {
+  TemporaryFolder folder;
+  folder.write("a.jpg", "x");
+  folder.write("names.csv",
+               "path,label,split\na.jpg,newt,train\na.jpg,cat,train\na.jpg,newt,val\na.jpg,eft,val\na.jpg,,test\n");
+  const auto label_of = [&](const std::string& list, const char* split, std::uint64_t id) {
+    RecordBuffer record;
+    open_dataset(folder.str(list), split)->read(id, record);
+    return record.values.at(1).integer;
+  };
+  const std::vector<std::string> all{"cat", "eft", "newt"};
+  CHECK(open_dataset(folder.str("names.csv"), "train")->classes() == all);
+  CHECK(open_dataset(folder.str("names.csv"), "val")->classes() == all);
+  CHECK(label_of("names.csv", "train", 0) == 2);
+  CHECK(label_of("names.csv", "train", 1) == 0);
+  CHECK(label_of("names.csv", "val", 0) == 2);
+  CHECK(label_of("names.csv", "val", 1) == 1);
+  // A split without labels has none, and its images can be read.
+  const auto unlabelled = open_dataset(folder.str("names.csv"), "test");
+  CHECK(unlabelled->fields().size() == 1);
+  CHECK(unlabelled->classes().empty());
+  RecordBuffer record;
+  unlabelled->read(0, record);
+  // Numbers in one split and names in the other are names in both; numbers reach to the largest of the file.
+  folder.write("mixed.csv", "path,label,split\na.jpg,7,val\na.jpg,cat,train\n");
+  CHECK(open_dataset(folder.str("mixed.csv"), "val")->classes() == std::vector<std::string>{"7", "cat"});
+  folder.write("numbers.csv", "path,label,split\na.jpg,1,val\na.jpg,3,train\n");
+  CHECK(open_dataset(folder.str("numbers.csv"), "val")->classes().size() == 4);
+  CHECK(label_of("numbers.csv", "val", 0) == 1);
+}
+
 TEST_CASE("a split is chosen by its column") {
   const TemporaryFolder folder;
   folder.write("a.jpg", "x");
