@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "command.h"
+#include "notices.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/version.h"
 
@@ -110,6 +111,7 @@ int main(int argc, char** argv) {
 
   std::string command_line = "unstarve";
   for (int i = 1; i < argc; ++i) command_line += std::string(" ") + argv[i];
+  const Notices notices;
   try {
     for (Binding& binding : bindings) {
       if (!binding.app->parsed()) continue;

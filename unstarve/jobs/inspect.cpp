@@ -162,6 +162,7 @@ InspectResult inspect_dataset(const Dataset& data, const std::string& path, int 
   result.bytes = data.stored_bytes() > 0 ? data.stored_bytes() : read_bytes;
   result.sizes = summarise(findings.of);
   result.corrupt = std::move(findings.corrupt);
+  result.notes = data.notes();
   return result;
 }
 

@@ -47,6 +47,7 @@ struct InspectResult {
   SizeSummary sizes;
   std::map<std::string, std::uint64_t> encodings;  // "jpeg", "png", "raw": how many records that decode
   std::vector<CorruptRecord> corrupt;              // by id
+  std::vector<std::string> notes;                  // Dataset::notes() when all was read
 };
 
 // Called with the number of records done and in all.
@@ -61,7 +62,7 @@ using InspectProgress = std::function<void(std::uint64_t done, std::uint64_t tot
 
 // One JSON object: path, format, samples, classes (their number), class_counts[] (name, samples), bytes, sizes
 // (smallest, median, largest, each [width, height]; null when nothing decodes), encodings, corrupt[] (id, location,
-// reason).
+// reason), notes[] (text: indexes that could not be kept).
 [[nodiscard]] std::string to_json(const InspectResult& result);
 // The same for people, some lines; at most `corrupt_shown` corrupt records are listed.
 [[nodiscard]] std::string to_text(const InspectResult& result, std::size_t corrupt_shown = 20);

@@ -49,6 +49,7 @@ std::string to_json(const InspectResult& result) {
   for (const CorruptRecord& record : result.corrupt) {
     json["corrupt"].push_back({{"id", record.id}, {"location", record.location}, {"reason", record.reason}});
   }
+  json["notes"] = result.notes;
   // File names need not be UTF-8, JSON must be: what is not becomes U+FFFD.
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
@@ -80,6 +81,7 @@ std::string to_text(const InspectResult& result, std::size_t corrupt_shown) {
   }
   if (result.corrupt.size() > corrupt_shown)
     text += fmt::format("    ... and {} more\n", result.corrupt.size() - corrupt_shown);
+  for (const std::string& note : result.notes) line("note", printable(note));
   return text;
 }
 

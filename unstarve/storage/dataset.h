@@ -58,6 +58,9 @@ class Dataset {
   // Where record `id` lies, for messages: "photos/cat/1.jpg", "data_batch_1.bin record 17".
   [[nodiscard]] virtual std::string location(std::uint64_t id) const = 0;
 
+  // What went wrong so far without failing anything, a line each: indexes that could not be kept.
+  [[nodiscard]] virtual std::vector<std::string> notes() const { return {}; }
+
   // Precondition: id < size().
   virtual void read(std::uint64_t id, RecordBuffer& record) const = 0;
   // Several at once, for formats that can join or overlap the requests; ids and records are equally long.

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "unstarve/core/error.h"
+#include "unstarve/storage/notice.h"
 
 namespace unstarve {
 namespace {
@@ -65,7 +66,9 @@ KeptIndex::KeptIndex(std::shared_ptr<const ByteSource> shard, std::shared_ptr<co
       format_(std::move(format)),
       keep_(keep),
       first_(open_first()),
-      current_(&first_) {}
+      current_(&first_) {
+  if (!note_.empty()) tell_notice(note_);
+}
 
 KeptIndex::Version KeptIndex::open_first() {
   ShardIndex found = find_or_make_index(*shard_, *format_, keep_, note_);
@@ -112,6 +115,7 @@ bool KeptIndex::mend(const Version& asked) const {
                                        std::to_string(made->index.view().size()) + " records after " +
                                        std::to_string(size()) + ": the shard has changed since it was opened");
   }
+  if (!note_.empty()) tell_notice(note_);
   second_ = std::move(made);
   current_.store(second_.get(), std::memory_order_release);
   return true;

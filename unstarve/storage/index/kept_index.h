@@ -42,7 +42,8 @@ class KeptIndex {
   // whether asking again can help.
   [[nodiscard]] bool mend() const;
 
-  // Why the index could not be kept, or a damaged one not replaced; empty when all went well so far.
+  // Why the index could not be kept, or a damaged one not replaced; told as a notice, too (notice.h). Empty when all went
+  // well so far.
   [[nodiscard]] std::string note() const;
 
  private:

@@ -52,6 +52,8 @@ class RecordFiles final : public Dataset {
   [[nodiscard]] const std::vector<std::string>& classes() const override { return classes_; }
   [[nodiscard]] std::uint64_t stored_bytes() const override { return stored_bytes_; }
   [[nodiscard]] std::string location(std::uint64_t id) const override;
+  // Why indexes could not be kept, or damaged ones not replaced, one line per shard.
+  [[nodiscard]] std::vector<std::string> notes() const override;
   void read(std::uint64_t id, RecordBuffer& record) const override;
   void read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const override;
   [[nodiscard]] int reads_in_flight() const override;
@@ -59,8 +61,6 @@ class RecordFiles final : public Dataset {
   // Upright width and height from the image's header, 0 x 0 where it did not tell. Throws Error(kInput) for a damaged
   // index.
   [[nodiscard]] Size image_size(std::uint64_t id) const;
-  // Why indexes could not be kept, or damaged ones not replaced, one line per shard; empty when all were.
-  [[nodiscard]] std::vector<std::string> notes() const;
 
  private:
   struct OpenShard;

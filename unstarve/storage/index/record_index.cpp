@@ -189,7 +189,7 @@ struct MadeIndex {
 // In the first of the places that can be written, in memory where none can.
 MadeIndex make_and_keep(const ByteSource& shard, const RecordFormat& format, const std::vector<fs::path>& candidates) {
   std::string bytes = make_index(shard, format);
-  std::string failed;
+  std::string failed = "neither XDG_CACHE_HOME nor HOME tells a folder for it";
   for (const fs::path& place : candidates) {
     try {
       if (&place != &candidates.front() || is_url(shard.name())) fs::create_directories(place.parent_path());
@@ -205,6 +205,11 @@ MadeIndex make_and_keep(const ByteSource& shard, const RecordFormat& format, con
   return {ShardIndex(std::move(bytes), "of " + shard.name()), false, failed};
 }
 
+std::string note_of(const MadeIndex& made, const ByteSource& shard, bool keep) {
+  if (made.kept || !keep) return "";
+  return "the index of " + shard.name() + " cannot be kept (" + made.failed + "): it is made again in every run";
+}
+
 }  // namespace
 
 ShardIndex find_or_make_index(const ByteSource& shard, const RecordFormat& format, bool keep, std::string& note) {
@@ -214,7 +219,7 @@ ShardIndex find_or_make_index(const ByteSource& shard, const RecordFormat& forma
     if (std::optional<ShardIndex> found = read_place(place, fingerprint_of(shard), maker)) return *std::move(found);
   }
   MadeIndex made = make_and_keep(shard, format, candidates);
-  note = made.kept ? "" : made.failed;
+  note = note_of(made, shard, keep);
   return std::move(made.index);
 }
 
@@ -225,8 +230,7 @@ ShardIndex remake_index(const ByteSource& shard, const RecordFormat& format, boo
   const bool still_there = made.index.view().name() != damaged && fs::exists(damaged, none);
   note = still_there ? "index " + damaged + " is damaged and could not be replaced (" + made.failed +
                            "): delete it, else it is made again in every run"
-         : made.kept ? ""
-                     : made.failed;
+                     : note_of(made, shard, keep);
   return std::move(made.index);
 }
 

@@ -111,7 +111,8 @@ class RemoteStore {
   [[nodiscard]] std::vector<RemoteObject> list(const std::string& prefix_url) const;
   [[nodiscard]] RemoteStatistics statistics() const;
 
-  // The one that serves the process, made by its first use with remote_options_from_environment().
+  // The one that serves the process, made by its first use with remote_options_from_environment(). Its warnings are
+  // notices (notice.h).
   [[nodiscard]] static RemoteStore& of_process();
 
  private:

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "unstarve/core/error.h"
+#include "unstarve/storage/notice.h"
 #include "unstarve/storage/remote/bucket_client.h"
 #include "unstarve/storage/remote/disk_cache.h"
 #include "unstarve/storage/remote/engine.h"
@@ -227,7 +228,11 @@ RemoteStatistics RemoteStore::statistics() const {
 }
 
 RemoteStore& RemoteStore::of_process() {
-  static RemoteStore store(remote_options_from_environment());
+  static RemoteStore store([] {
+    RemoteOptions options = remote_options_from_environment();
+    options.on_warning = tell_notice;
+    return options;
+  }());
   return store;
 }
 
