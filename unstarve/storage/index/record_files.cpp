@@ -10,6 +10,7 @@
 #include "unstarve/core/thread_pool.h"
 #include "unstarve/storage/file_descriptor.h"
 #include "unstarve/storage/index/kept_index.h"
+#include "unstarve/storage/index/pack_classes.h"
 #include "unstarve/storage/io/residency.h"
 
 namespace unstarve {
@@ -111,10 +112,29 @@ void RecordFiles::number_classes() {
   }
   labelled_ = numbered != nullptr || named != nullptr;
   if (named != nullptr) return take_names({names.begin(), names.end()});
+  if (numbered != nullptr && take_packed_names(classes)) return;
   for (std::uint32_t number = 0; number < classes; ++number) classes_.push_back(std::to_string(number));
   for (auto shard = shards_.rbegin(); shard != shards_.rend(); ++shard) {  // the first shard's name of a class stays
     for (const auto& [number, name] : (*shard)->index->summary().class_names) classes_[number] = name;
   }
+}
+
+// Of class numbers below `classes` that no record names; false where no manifest does either.
+bool RecordFiles::take_packed_names(std::uint32_t classes) {
+  std::vector<std::string> files;
+  for (const auto& shard : shards_) {
+    if (!shard->index->summary().class_names.empty()) return false;
+    files.push_back(shard->stored->name());
+  }
+  std::vector<std::string> names = pack_classes(files);
+  if (names.empty()) return false;
+  if (names.size() < classes) {
+    throw Error(ErrorKind::kInput, "open " + format_->name() + " " + files.front() + ": it has the class number " +
+                                       std::to_string(classes - 1) + ", the manifest.json beside it names " +
+                                       std::to_string(names.size()) + " classes; unstarve verify tells which is wrong");
+  }
+  classes_ = std::move(names);
+  return true;
 }
 
 void RecordFiles::take_names(const std::vector<std::string>& sorted) {

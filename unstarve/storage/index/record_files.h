@@ -9,8 +9,8 @@
 //            shards at a time. Where neither place can be written the index lives in memory only, see notes(). One
 //            that turns out damaged while it is read is made again then (kept_index.h).
 // Compressed shards (gzip, zlib): read through the seek points kept in the index (inflate.h).
-// Classes:   numbers 0 .. largest label, named where the records name them; records that only name their class are
-//            numbered by the sorted names of all shards.
+// Classes:   numbers 0 .. largest label, named where the records name them, or else the manifest of a packed folder
+//            (pack_classes.h); records that only name their class are numbered by the sorted names of all shards.
 // Ownership: holds every shard open (mapped where local) and its index mapped.
 // Threads:   as Dataset.
 // Failure:   opening: Error(kInput) when no record is there or every one is damaged; Error(kIo). read(): as Dataset,
@@ -69,6 +69,7 @@ class RecordFiles final : public Dataset {
   void open_shards(std::vector<Shard> shards, const RecordFilesOptions& options);
   void number_classes();
   void take_names(const std::vector<std::string>& sorted);
+  bool take_packed_names(std::uint32_t classes);
   void refuse_empty() const;
   [[nodiscard]] Place find(std::uint64_t id) const;
   [[nodiscard]] Place check(std::uint64_t id) const;

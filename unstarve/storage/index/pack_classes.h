@@ -1,0 +1,17 @@
+#pragma once
+// The class names of a packed folder: tar and RecordIO shards hold class numbers only, the manifest.json that
+// `unstarve pack` writes beside them holds the names.
+//
+// Threads: free function. Failure: Error(kIo) and Error(kInput), with the manifest's path, for one that cannot be read.
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace unstarve {
+
+// Of the manifest in the folder of these local shards, by class number; empty where there is none, or none that `unstarve
+// pack` wrote, or one that does not list each of the shards.
+[[nodiscard]] std::vector<std::string> pack_classes(std::span<const std::string> shards);
+
+}  // namespace unstarve
