@@ -52,11 +52,11 @@ void check_stream(const std::shared_ptr<const ByteSource>& source, const std::st
   const auto forward = inflate_forward(*source, Compression::kZstd);
   std::string whole;
   const bool complete = drain(*forward, whole);
-  if (begins_as_zstd(view(stored))) {
+  if (complete && begins_as_zstd(view(stored))) {
     std::string reference(kMostOutput, '\0');
     const std::size_t got = ::ZSTD_decompress(reference.data(), reference.size(), stored.data(), stored.size());
-    if (complete && ::ZSTD_isError(got) == 0 && whole != reference.substr(0, got)) std::abort();
-    if (complete && ::ZSTD_isError(got) != 0) std::abort();
+    // Decoding in one call refuses compressed blocks of no bytes, as a stream libzstd passes over them.
+    if (::ZSTD_isError(got) == 0 && whole != reference.substr(0, got)) std::abort();
   }
   const std::string points = forward->take_points();
   const auto output = open_inflated(source, Compression::kZstd, view(points));
