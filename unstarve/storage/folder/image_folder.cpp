@@ -7,64 +7,21 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
-#include <set>
 #include <utility>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/thread_pool.h"
+#include "unstarve/core/topology.h"
+#include "unstarve/storage/folder/class_files.h"
+#include "unstarve/storage/folder/folder_scan.h"
 #include "unstarve/storage/folder/image_file.h"
 #include "unstarve/storage/io/residency.h"
 
 namespace unstarve {
 namespace {
 
-// Folder first, then file name, both bytewise.
-bool comes_before(const char* a, const char* b) noexcept {
-  const auto split = [](const char* path) {
-    const std::string_view whole(path);
-    const std::size_t slash = whole.rfind('/');
-    return slash == std::string_view::npos ? std::pair(std::string_view(), whole)
-                                           : std::pair(whole.substr(0, slash), whole.substr(slash + 1));
-  };
-  return split(a) < split(b);
-}
-
-// Collects the images below one class folder into `pool` and `names`.
-class ClassWalk {
- public:
-  ClassWalk(int root, std::string root_path, const std::string& name, std::vector<char>& pool,
-            std::vector<std::uint64_t>& names)
-      : root_(root), root_path_(std::move(root_path)), class_(name), pool_(pool), names_(names) {}
-
-  // `below` is "" or "sub/folder/".
-  void enter(const std::string& below) {
-    const std::string relative = class_ + "/" + below;
-    const std::string shown = root_path_ + "/" + relative;
-    FileDescriptor folder = open_folder(root_, relative, shown);
-    if (!entered_.insert(identity_of(folder, shown)).second) return;
-    std::vector<std::string> folders;
-    scan_folder(std::move(folder), shown, [&](std::string_view name, EntryKind kind) {
-      if (kind == EntryKind::kFolder) {
-        folders.push_back(below + std::string(name) + "/");
-      } else if (kind == EntryKind::kFile && has_image_extension(name)) {
-        names_.push_back(pool_.size());
-        pool_.insert(pool_.end(), below.begin(), below.end());
-        pool_.insert(pool_.end(), name.begin(), name.end());
-        pool_.push_back('\0');
-      }
-    });
-    // Sorted, so that which of two links to one folder is entered does not depend on the file system.
-    std::sort(folders.begin(), folders.end());
-    for (const std::string& next : folders) enter(next);
-  }
-
- private:
-  int root_;
-  std::string root_path_;
-  std::string class_;
-  std::vector<char>& pool_;
-  std::vector<std::uint64_t>& names_;
-  std::set<FolderIdentity> entered_;
-};
+// Listing is bound by the kernel's directory code: more threads than this gain nothing.
+constexpr int kListingThreads = 8;
 
 std::string without_trailing_slashes(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
@@ -78,10 +35,8 @@ ImageFolder::ImageFolder(std::string root)
       folder_(open_folder(AT_FDCWD, root_, root_)),
       fields_{{"image", FieldKind::kEncodedImage}, {"label", FieldKind::kLabel}} {
   const FolderListing listing = list_folder(root_);
-  for (const std::string& name : listing.folders) add_class(name);
-  class_begin_.push_back(names_.size());
-  pool_.shrink_to_fit();
-  names_.shrink_to_fit();
+  classes_ = listing.folders;
+  list_classes();
   if (names_.empty()) {
     throw Error(ErrorKind::kInput, "open image folder " + root_ + ": no image in its class folders; found " +
                                        describe(listing) +
@@ -89,13 +44,30 @@ ImageFolder::ImageFolder(std::string root)
   }
 }
 
-void ImageFolder::add_class(const std::string& name) {
-  const std::size_t first = names_.size();
-  classes_.push_back(name);
-  class_begin_.push_back(first);
-  ClassWalk(folder_.get(), root_, name, pool_, names_).enter("");
-  std::sort(names_.begin() + static_cast<std::ptrdiff_t>(first), names_.end(),
-            [&](std::uint64_t a, std::uint64_t b) { return comes_before(pool_.data() + a, pool_.data() + b); });
+// All classes by several threads, then into one pool.
+void ImageFolder::list_classes() {
+  std::vector<ClassFiles> lists(classes_.size());
+  {
+    const int threads = std::min({kListingThreads, read_topology().usable(), static_cast<int>(classes_.size())});
+    ThreadPool pool(std::max(threads, 1));
+    for (std::size_t i = 0; i < classes_.size(); ++i)
+      pool.submit([this, &lists, i] { lists[i] = list_class(folder_.get(), root_, classes_[i]); });
+    pool.wait();
+  }
+  std::size_t bytes = 0, files = 0;
+  for (const ClassFiles& list : lists) {
+    bytes += list.pool.size();
+    files += list.names.size();
+  }
+  pool_.reserve(bytes);
+  names_.reserve(files);
+  for (ClassFiles& list : lists) {
+    class_begin_.push_back(names_.size());
+    for (const std::uint64_t name : list.names) names_.push_back(pool_.size() + name);
+    pool_.insert(pool_.end(), list.pool.begin(), list.pool.end());
+    list = {};
+  }
+  class_begin_.push_back(names_.size());
 }
 
 std::size_t ImageFolder::class_of(std::uint64_t id) const {

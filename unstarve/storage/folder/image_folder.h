@@ -10,7 +10,8 @@
 //            class folder without images keeps its number.
 // Fields:    image (encoded), label.
 // Ownership: keeps the root open and the names of all files in one pool: name + 9 bytes per file, see memory_bytes().
-// Cost:      opening lists each folder and does not look at the files; read() is openat, fstat, pread, close.
+// Cost:      opening lists the class folders, several at once, and does not look at the files; read() is openat, fstat,
+//            pread, close.
 // Failure:   as in dataset.h; a missing, unreadable or vanished file is Error(kIo), an empty one or one larger than
 //            kMaxImageBytes Error(kInput).
 
@@ -45,7 +46,7 @@ class ImageFolder final : public Dataset {
   [[nodiscard]] std::size_t memory_bytes() const;
 
  private:
-  void add_class(const std::string& name);
+  void list_classes();
   [[nodiscard]] std::size_t class_of(std::uint64_t id) const;
   [[nodiscard]] ImagePath path_of(std::uint64_t id, std::span<char> room) const;
   void fill(std::uint64_t id, std::span<const std::uint8_t> bytes, RecordBuffer& record) const;

@@ -1,0 +1,113 @@
+#include "unstarve/storage/folder/class_files.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "unstarve/storage/folder/folder_scan.h"
+
+namespace unstarve {
+namespace {
+
+class ClassWalk {
+ public:
+  ClassWalk(int root, const std::string& root_path, const std::string& name, ClassFiles& files)
+      : root_(root), root_path_(root_path), class_(name), files_(files) {}
+
+  // `below` is "" or "sub/folder/".
+  void enter(const std::string& below) {
+    const std::string relative = class_ + "/" + below;
+    const std::string shown = root_path_ + "/" + relative;
+    FileDescriptor folder = open_folder(root_, relative, shown);
+    if (!entered_.insert(identity_of(folder, shown)).second) return;
+    std::vector<std::string> folders;
+    scan_folder(std::move(folder), shown, [&](std::string_view name, EntryKind kind) {
+      if (kind == EntryKind::kFolder) {
+        folders.push_back(below + std::string(name) + "/");
+      } else if (kind == EntryKind::kFile && has_image_extension(name)) {
+        files_.names.push_back(files_.pool.size());
+        files_.pool.insert(files_.pool.end(), below.begin(), below.end());
+        files_.pool.insert(files_.pool.end(), name.begin(), name.end());
+        files_.pool.push_back('\0');
+      }
+    });
+    // Sorted, so that which of two links to one folder is entered does not depend on the file system.
+    std::sort(folders.begin(), folders.end());
+    for (const std::string& next : folders) enter(next);
+  }
+
+ private:
+  const int root_;
+  const std::string& root_path_;
+  const std::string& class_;
+  ClassFiles& files_;
+  std::set<FolderIdentity> entered_;
+};
+
+// Folder first, then file name.
+bool comes_before(const char* a, const char* b) noexcept {
+  const auto split = [](const char* path) {
+    const std::string_view whole(path);
+    const std::size_t slash = whole.rfind('/');
+    return slash == std::string_view::npos ? std::pair(std::string_view(), whole)
+                                           : std::pair(whole.substr(0, slash), whole.substr(slash + 1));
+  };
+  return split(a) < split(b);
+}
+
+// Bytes that all names begin with.
+std::size_t common_prefix(const ClassFiles& files) {
+  const std::string_view first(files.pool.data() + files.names.front());
+  std::size_t length = first.size();
+  for (const std::uint64_t name : files.names) {
+    const char* const other = files.pool.data() + name;
+    std::size_t same = 0;
+    while (same < length && other[same] == first[same]) ++same;
+    length = same;
+  }
+  return length;
+}
+
+// The next eight bytes of a name as a number that compares as they do; zeros behind its end.
+std::uint64_t first_eight(const char* name) {
+  std::uint64_t key = 0;
+  for (int i = 0; i < 8; ++i) {
+    const auto byte = static_cast<unsigned char>(*name);
+    key = key << 8 | byte;
+    if (byte != 0) ++name;
+  }
+  return key;
+}
+
+// Without folders in them: by the eight bytes behind what all have in common, the rest only among equals.
+void sort_plain(ClassFiles& files) {
+  const std::size_t prefix = common_prefix(files);
+  const char* const pool = files.pool.data();
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> keyed;
+  keyed.reserve(files.names.size());
+  for (const std::uint64_t name : files.names) keyed.emplace_back(first_eight(pool + name + prefix), name);
+  std::sort(keyed.begin(), keyed.end(), [&](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first < b.first : std::strcmp(pool + a.second, pool + b.second) < 0;
+  });
+  std::transform(keyed.begin(), keyed.end(), files.names.begin(), [](const auto& key) { return key.second; });
+}
+
+}  // namespace
+
+ClassFiles list_class(int root, const std::string& root_path, const std::string& name) {
+  ClassFiles files;
+  ClassWalk(root, root_path, name, files).enter("");
+  if (files.names.empty()) return files;
+  if (std::find(files.pool.begin(), files.pool.end(), '/') == files.pool.end()) {
+    sort_plain(files);
+  } else {
+    const char* const pool = files.pool.data();
+    std::sort(files.names.begin(), files.names.end(),
+              [pool](std::uint64_t a, std::uint64_t b) { return comes_before(pool + a, pool + b); });
+  }
+  return files;
+}
+
+}  // namespace unstarve
