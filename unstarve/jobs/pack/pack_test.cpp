@@ -123,7 +123,8 @@ TEST_CASE("Parquet is packed and verified where the build has Arrow, else said t
   fill(folder);
   const fs::path dst = folder.path() / "dst";
   try {
-    CHECK(run_pack(folder.str("src"), dst, options_for("parquet")).complete);
+    const PackResult result = run_pack(folder.str("src"), dst, options_for("parquet"));
+    CHECK(result.complete);
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::kMissing);
     CHECK_FALSE(fs::exists(dst));
