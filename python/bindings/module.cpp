@@ -129,14 +129,14 @@ class LendingDevice final : public Device {
 class PyLoader {
  public:
   // Memory of `allocate` does not grow: a slot is never allocated while the loader's lock is held and the GIL is not.
-  PyLoader(const std::string& spec, DatasetPtr dataset, std::uint32_t epoch, std::uint64_t batch, nb::object allocate) {
+  PyLoader(const std::string& spec, DatasetPtr dataset, Position start, nb::object allocate) {
     const bool lent = !allocate.is_none();
     device_ = lent ? std::make_unique<LendingDevice>(std::move(allocate)) : open_device("cpu");
     PipelineSpec parsed = pipeline_from_yaml(spec, "pipeline");
     output_ = parsed.output;
     const nb::gil_scoped_release release;
     loader_ = std::make_unique<Loader>(std::move(parsed), std::move(dataset), *device_,
-                                       Loader::Options{{epoch, batch}, 0, !lent});
+                                       Loader::Options{start, 0, !lent});
   }
 
   // The next batch, None after close(). Listens to signals while it waits.
@@ -198,10 +198,11 @@ nb::tuple arrays(Batch batch, const StoreFormat& output) {
   return nb::make_tuple(images, nb::cast(labels), nb::cast(ids), kept->epoch(), kept->index(), kept->last_of_epoch());
 }
 
-// Batches and samples per epoch of one rank, without starting anything.
-std::pair<std::uint64_t, std::uint64_t> epoch_of(const std::string& spec, const Dataset& dataset) {
+// Batches and samples of one rank in what is left of an epoch behind `offset`, without starting anything.
+std::pair<std::uint64_t, std::uint64_t> epoch_of(const std::string& spec, const Dataset& dataset,
+                                                 std::uint64_t offset) {
   const PipelineSpec parsed = pipeline_from_yaml(spec, "pipeline");
-  const Order order(parsed.order, parsed.batch, dataset.size());
+  const Order order = Order(parsed.order, parsed.batch, dataset.size()).rest(offset);
   return {order.batches_per_epoch(), order.samples_per_epoch()};
 }
 
@@ -230,8 +231,13 @@ NB_MODULE(_core, m) {
   m.def("open", &open, "path"_a, "split"_a, nb::call_guard<nb::gil_scoped_release>());
 
   nb::class_<PyLoader>(m, "Loader")
-      .def(nb::init<const std::string&, DatasetPtr, std::uint32_t, std::uint64_t, nb::object>(), "spec"_a, "dataset"_a,
-           "epoch"_a = 0, "batch"_a = 0, "allocate"_a = nb::none())
+      .def(
+          "__init__",
+          [](PyLoader* self, const std::string& spec, DatasetPtr dataset, std::uint32_t epoch, std::uint64_t batch,
+             std::uint64_t offset, nb::object allocate) {
+            new (self) PyLoader(spec, std::move(dataset), {epoch, batch, offset}, std::move(allocate));
+          },
+          "spec"_a, "dataset"_a, "epoch"_a, "batch"_a, "offset"_a, "allocate"_a.none() = nb::none())
       .def("next",
            [](PyLoader& loader) -> nb::object {
              std::optional<Batch> batch = loader.next();
@@ -253,7 +259,7 @@ NB_MODULE(_core, m) {
   m.def("check_operation", [](const std::string& text) {
     for (const OpSpec& operation : pipeline_from_yaml(text, "pipeline").operations) (void)make_operation(operation);
   });
-  m.def("epoch_of", &epoch_of);
+  m.def("epoch_of", &epoch_of, "spec"_a, "dataset"_a, "offset"_a = 0);
   m.def("explain", [](const std::string& text, DatasetPtr dataset) {
     return explain(make_plan(pipeline_from_yaml(text, "pipeline"), std::move(dataset), read_topology().usable()));
   });

@@ -37,7 +37,7 @@ class Loader:
         self._allocate = None
         self._core = None
         self._core_at = None  # the position of the batch that _core gives next
-        self._at = (0, 0)  # epoch and batch that come next
+        self._at = (0, 0, 0)  # epoch and batch that come next; samples of the epoch used before its batch 0
         self._begun = False  # a loop was in the epoch of _at
         self._turn = 0  # of the newest iterator
 
@@ -81,7 +81,7 @@ class Loader:
 
     def set_epoch(self, epoch):
         """The next loop runs this epoch, from its beginning."""
-        self._at = (int(epoch), 0)
+        self._at = (int(epoch), 0, 0)
         self._begun = False
 
     # --- iterating --------------------------------------------------------------------------------------------------
@@ -95,7 +95,7 @@ class Loader:
         self._turn += 1
         turn = self._turn
         if self._begun:
-            self._at = (self._at[0] + 1, 0)
+            self._at = (self._at[0] + 1, 0, 0)
         self._begun = True
         while True:
             if turn != self._turn:
@@ -110,7 +110,7 @@ class Loader:
                 self._stop()
                 raise CancelledError("the loader was closed while it was iterated")
             images, labels, ids, epoch, index, last = batch
-            self._core_at = self._at = (epoch + 1, 0) if last else (epoch, index + 1)
+            self._core_at = self._at = (epoch + 1, 0, 0) if last else (epoch, index + 1, self._at[2])
             if last:
                 self._begun = False
             yield images, labels, ids
@@ -149,10 +149,12 @@ class Loader:
     def state_dict(self):
         """Where the run stands, after the last batch that was given: a dict of a few numbers, torch's convention.
 
-        It may be taken at any batch, and loaded by a loader with any number of threads.
+        It may be taken at any batch, and loaded by loaders with any number of threads and ranks and any batch size: what
+        was left of the epoch, over all ranks, is what they give.
         """
-        epoch, batch = self._at
-        return {"version": STATE_VERSION, "epoch": epoch, "samples": batch * self._batch_size * self._world,
+        epoch, batch, offset = self._at
+        samples = min(offset + batch * self._batch_size * self._world, len(self._dataset))
+        return {"version": STATE_VERSION, "epoch": epoch, "samples": samples,
                 "seed": self._seed, "shuffle": self._shuffle, "dataset": len(self._dataset)}
 
     def load_state_dict(self, state):
@@ -162,12 +164,8 @@ class Loader:
         for key, mine in (("seed", self._seed), ("shuffle", self._shuffle), ("dataset", len(self._dataset))):
             if state[key] != mine:
                 raise ArgumentError(f"state: {key} {state[key]!r}, but this loader has {mine!r}")
-        together = self._batch_size * self._world
-        batch, rest = divmod(state["samples"], together)
-        if rest:
-            raise ArgumentError(f"state: {state['samples']} samples into the epoch, which is no whole number of batches "
-                                f"of {self._batch_size} on {self._world} rank(s)")
-        self._at = (state["epoch"] + 1, 0) if batch >= self._batches else (state["epoch"], batch)
+        left, _ = _core.epoch_of(self._spec, self._dataset, state["samples"])
+        self._at = (state["epoch"], 0, state["samples"]) if left else (state["epoch"] + 1, 0, 0)
         self._begun = False
 
     # --- what it does -----------------------------------------------------------------------------------------------

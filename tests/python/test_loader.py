@@ -118,6 +118,41 @@ def test_resumes_after_every_batch_with_any_threads():
     assert len(str(states[3])) < 1024
 
 
+@pytest.mark.parametrize("drop_last", [True, False])
+def test_goes_on_with_other_ranks_and_batches(drop_last):
+    def loaders(world, batch):
+        shuffled = un.open(SMALL).shuffle(5)
+        return [shuffled.shard(rank, world).batch(batch, drop_last=drop_last) for rank in range(world)]
+
+    def step(ranks):
+        return [sample for rank in ranks for sample in next(rank)[2]]
+
+    before = loaders(3, 7)
+    running = [loader.batches() for loader in before]
+    used = [sample for _ in range(4) for sample in step(running)]
+    state = before[1].state_dict()
+    assert state == {**before[0].state_dict()} and state["samples"] == 84
+    after = loaders(2, 10)
+    for loader in after:
+        loader.load_state_dict(state)
+    parts = [copies(loader) for loader in after]
+    rest = [sample for number in range(len(parts[0])) for part in parts for sample in part[number][2]]
+    order = [int(sample) for _, _, ids in un.open(SMALL).shuffle(5).batch(200).batches() for sample in ids]
+    assert used == order[:84]
+    # 116 samples are left: five full batches of 20, or a sixth of 16.
+    assert rest == order[84:184] if drop_last else rest == order[84:]
+    # Twice over: what was left of what was left.
+    again = loaders(1, 13)[0]
+    after[0].load_state_dict(state)
+    following = after[0].batches()
+    next(following)
+    again.load_state_dict(after[0].state_dict())
+    assert list(next(again.batches())[2]) == order[104:117]
+    # The epoch after it is whole again.
+    assert after[0].epoch == 0 and sum(1 for _ in following) == len(parts[0]) - 1
+    assert sum(len(ids) for _, _, ids in after[0].batches()) == 100
+
+
 def test_a_state_of_something_else_is_refused():
     state = un.open(SMALL).shuffle(1).batch(20).state_dict()
     with pytest.raises(un.errors.ArgumentError, match="seed 1, but this loader has 2"):

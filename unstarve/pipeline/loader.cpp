@@ -35,13 +35,14 @@ struct Loader::State {
       : plan(std::move(the_plan)),
         clock(the_clock),
         storer(plan.spec.output),
+        order(plan.order, options.start, options.epochs),
         ring(std::make_shared<SlotRing>(
-            plan.order,
+            order,
             SlotRing::Options{storer.sample_bytes(plan.sample_size), static_cast<std::size_t>(plan.spec.batch.size),
                               plan.spec.execution.prefetch, plan.spec.execution.pinned && !device.is_host(),
-                              options.grow, options.start, options.epochs},
+                              options.grow},
             device)),
-        read_ahead(start_read_ahead(options)),
+        read_ahead(start_read_ahead()),
         counters({kStageNames.begin(), kStageNames.end()}, plan.spec.execution.threads),
         started_ns(clock.now_ns()) {
     for (int i = 0; i < plan.spec.execution.threads; ++i) threads.emplace_back([this, i] { work(counters.worker(i)); });
@@ -57,7 +58,7 @@ struct Loader::State {
     if (read_ahead) read_ahead->close();
   }
 
-  std::unique_ptr<ReadAhead> start_read_ahead(const Options& options) const;
+  std::unique_ptr<ReadAhead> start_read_ahead() const;
 
   void work(StageCounters::Worker& own);
   void run_sample(SampleWorker& worker, Slot& slot, std::size_t index, std::uint64_t id, StageTotals& totals, bool timed);
@@ -70,6 +71,7 @@ struct Loader::State {
   Plan plan;
   Clock& clock;
   Storer storer;
+  RunOrder order;
   std::shared_ptr<SlotRing> ring;
   std::unique_ptr<ReadAhead> read_ahead;  // null: the workers read
   StageCounters counters;
@@ -85,13 +87,12 @@ struct Loader::State {
   std::vector<std::jthread> threads;  // last: joined before what they use goes away
 };
 
-std::unique_ptr<ReadAhead> Loader::State::start_read_ahead(const Options& options) const {
+std::unique_ptr<ReadAhead> Loader::State::start_read_ahead() const {
   if (plan.spec.execution.read_ahead == 0) return nullptr;
   ReadAhead::Spare spare;
   if (plan.pixel_cache) spare = [this](std::uint64_t id) { return plan.pixel_cache->find(id).has_value(); };
   return std::make_unique<ReadAhead>(
-      plan.dataset, plan.order,
-      ReadAhead::Options{plan.spec.execution.read_ahead, options.start, options.epochs, kReadAheadBytes}, spare);
+      plan.dataset, order, ReadAhead::Options{plan.spec.execution.read_ahead, kReadAheadBytes}, spare);
 }
 
 bool Loader::State::take_ahead(SampleWorker& worker, const Slot& slot, std::size_t index, StageTotals& totals,
@@ -162,7 +163,7 @@ void Loader::State::work(StageCounters::Worker& own) {
     Slot& slot = *claim->slot;
     if (!epoch || epoch_number != slot.epoch) {
       epoch_number = slot.epoch;
-      epoch.emplace(plan.order, epoch_number);
+      epoch.emplace(order.order(epoch_number), epoch_number);
     }
     std::optional<Error> failure;
     std::size_t failure_index = 0;

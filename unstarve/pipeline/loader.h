@@ -23,6 +23,7 @@
 #include "unstarve/core/clock.h"
 #include "unstarve/core/profile.h"
 #include "unstarve/device/device.h"
+#include "unstarve/pipeline/order.h"
 #include "unstarve/pipeline/spec.h"
 #include "unstarve/storage/dataset.h"
 
@@ -67,13 +68,6 @@ class Batch {
   Slot* slot_ = nullptr;
 };
 
-// Where in the endless sequence of epochs a loader starts.
-struct Position {
-  std::uint32_t epoch = 0;
-  std::uint64_t batch = 0;
-  friend bool operator==(const Position&, const Position&) = default;
-};
-
 // A sample that could not be used.
 struct BadSample {
   std::uint64_t id = 0;
@@ -104,7 +98,7 @@ class Loader {
   [[nodiscard]] bool wait(std::chrono::milliseconds most);
   void close();
 
-  [[nodiscard]] std::uint64_t batches_per_epoch() const;
+  [[nodiscard]] std::uint64_t batches_per_epoch() const;  // of a whole epoch
   [[nodiscard]] Size sample_size() const;
   [[nodiscard]] std::size_t memory_bytes() const;  // all slots and the records read ahead
   [[nodiscard]] int threads() const;

@@ -51,25 +51,34 @@ std::uint64_t Permutation::operator()(std::uint64_t position) const {
 }
 
 Order::Order(const OrderSpec& spec, const BatchSpec& batch, std::uint64_t samples)
-    : spec_(spec), batch_(static_cast<std::uint64_t>(batch.size)), samples_(samples) {
+    : spec_(spec), batch_(static_cast<std::uint64_t>(batch.size)), drop_last_(batch.drop_last), samples_(samples) {
   if (batch.size < 1)
     throw Error(ErrorKind::kArgument, "batch size " + std::to_string(batch.size) + ": expected 1 or more");
   if (spec.world < 1 || spec.rank < 0 || spec.rank >= spec.world)
     throw Error(ErrorKind::kArgument, "rank " + std::to_string(spec.rank) + " of world " + std::to_string(spec.world) +
                                           ": expected 0 <= rank < world");
   if (samples == 0) throw Error(ErrorKind::kInput, "the data set holds no samples");
-  const auto world = static_cast<std::uint64_t>(spec.world);
-  const std::uint64_t global = batch_ * world, rest = samples % global;
-  batches_ = samples / global;
-  last_samples_ = batch_;
-  if (!batch.drop_last && rest > 0) {
-    ++batches_;
-    last_samples_ = (rest + world - 1) / world;
-  }
+  count();
   if (batches_ == 0)
     throw Error(ErrorKind::kArgument,
                 "no full batch: " + std::to_string(samples) + " samples, batch " + std::to_string(batch_) + " on " +
-                    std::to_string(world) + " rank(s); use a smaller batch or keep the last, short one (drop_last: false)");
+                    std::to_string(spec.world) + " rank(s); use a smaller batch or keep the last, short one (drop_last: false)");
+}
+
+Order::Order(const Order& whole, std::uint64_t offset) : Order(whole) {
+  offset_ = std::min(offset, samples_);
+  count();
+}
+
+void Order::count() {
+  const auto world = static_cast<std::uint64_t>(spec_.world);
+  const std::uint64_t global = batch_ * world, left = samples_ - offset_, over = left % global;
+  batches_ = left / global;
+  last_samples_ = batch_;
+  if (!drop_last_ && over > 0) {
+    ++batches_;
+    last_samples_ = (over + world - 1) / world;
+  }
 }
 
 std::uint64_t Order::batch_samples(std::uint64_t batch) const {
@@ -81,7 +90,7 @@ Order::Epoch::Epoch(const Order& order, std::uint32_t epoch)
 
 std::uint64_t Order::Epoch::id(std::uint64_t batch, std::uint64_t index) const {
   const Order& o = *order_;
-  const std::uint64_t start = batch * o.batch_ * static_cast<std::uint64_t>(o.spec_.world);
+  const std::uint64_t start = o.offset_ + batch * o.batch_ * static_cast<std::uint64_t>(o.spec_.world);
   const std::uint64_t stretch = o.batch_samples(batch);
   const std::uint64_t position = (start + static_cast<std::uint64_t>(o.spec_.rank) * stretch + index) % o.samples_;
   return o.spec_.shuffle ? permutation_(position) : position;

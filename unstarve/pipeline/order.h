@@ -9,6 +9,9 @@
 // batches and equally many samples in each; when the last global batch is kept (drop_last false) and does not divide
 // by the world, it is filled up with the first samples of the same epoch's order, as torch's DistributedSampler does.
 //
+// Another layout: what is left of an epoch after so many of its samples can be dealt out anew, to other ranks in other
+// batches; rest() is the order of that part.
+//
 // Threads: pure after construction. Cost: about 20-40 ns per id.
 
 #include <array>
@@ -17,6 +20,15 @@
 #include "unstarve/pipeline/spec.h"
 
 namespace unstarve {
+
+// Where in the endless sequence of epochs a run starts.
+struct Position {
+  std::uint32_t epoch = 0;
+  std::uint64_t batch = 0;  // of the epoch's part behind `offset`
+  // Samples of the epoch, of all ranks, that were used before, maybe by other ranks in other batches.
+  std::uint64_t offset = 0;
+  friend bool operator==(const Position&, const Position&) = default;
+};
 
 class Permutation {
  public:
@@ -38,12 +50,15 @@ class Order {
   // Throws Error(kArgument) when batch, world or rank make no sense, or when not even one batch results.
   Order(const OrderSpec& spec, const BatchSpec& batch, std::uint64_t samples);
 
+  // The order of what is left of every epoch behind its first `offset` samples; its epochs may have no batch.
+  [[nodiscard]] Order rest(std::uint64_t offset) const { return offset == 0 ? *this : Order(*this, offset); }
+
   [[nodiscard]] std::uint64_t batches_per_epoch() const { return batches_; }
   // Samples of this rank in batch `batch` of an epoch: the batch size, or fewer in a kept last one.
   [[nodiscard]] std::uint64_t batch_samples(std::uint64_t batch) const;
 
   // Of this rank, in an epoch and in its batches before `batch`.
-  [[nodiscard]] std::uint64_t samples_per_epoch() const { return samples_before(batches_ - 1) + last_samples_; }
+  [[nodiscard]] std::uint64_t samples_per_epoch() const { return batches_ == 0 ? 0 : samples_before(batches_ - 1) + last_samples_; }
   [[nodiscard]] std::uint64_t samples_before(std::uint64_t batch) const { return batch * batch_; }
 
   // The ids of one epoch.
@@ -61,9 +76,14 @@ class Order {
   [[nodiscard]] Epoch epoch(std::uint32_t number) const { return Epoch(*this, number); }
 
  private:
+  Order(const Order& whole, std::uint64_t offset);
+  void count();
+
   OrderSpec spec_;
   std::uint64_t batch_;
+  bool drop_last_;
   std::uint64_t samples_;
+  std::uint64_t offset_ = 0;
   std::uint64_t batches_ = 0;
   std::uint64_t last_samples_ = 0;  // per rank, in the last batch
 };

@@ -1,5 +1,6 @@
 #include "unstarve/pipeline/order.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <map>
@@ -120,6 +121,37 @@ TEST_CASE("orders that make no sense are refused with what was found") {
   CHECK_THROWS_AS(Order({true, 0, 0, 1}, {1, true}, 0), Error);
   CHECK_THROWS_WITH(Order({true, 0, 0, 1}, {11, true}, 10), Catch::Contains("10 samples, batch 11"));
   CHECK(Order({true, 0, 0, 1}, {11, false}, 10).batches_per_epoch() == 1);
+}
+
+TEST_CASE("what is left of an epoch is dealt out anew to any ranks and batches, nothing twice, nothing missing") {
+  constexpr std::uint64_t kSamples = 103;
+  for (const bool drop : {true, false}) {
+    for (std::uint64_t offset : {0, 1, 40, 99, 102, 103}) {
+      for (int world : {1, 2, 3}) {
+        std::multiset<std::uint64_t> seen;
+        std::uint64_t batches = 0;
+        for (int rank = 0; rank < world; ++rank) {
+          OrderSpec spec;
+          spec.seed = 5;
+          spec.rank = rank;
+          spec.world = world;
+          const Order rest = Order(spec, {4, drop}, kSamples).rest(offset);
+          batches = rest.batches_per_epoch();
+          const Order::Epoch epoch = rest.epoch(2);
+          for (std::uint64_t place = 0; place < rest.samples_per_epoch(); ++place) seen.insert(epoch.id_at(place));
+        }
+        const std::uint64_t left = kSamples - offset, global = 4 * static_cast<std::uint64_t>(world);
+        CHECK(batches == (drop ? left / global : (left + global - 1) / global));
+        const Permutation order(kSamples, 5, 2);
+        for (std::uint64_t position = 0; position < kSamples; ++position) {
+          const bool due = position >= offset && (!drop || position < offset + left / global * global);
+          // A kept last batch is filled up with the first samples of the epoch's order.
+          const bool fills = position < seen.size() - std::min<std::uint64_t>(left, seen.size());
+          CHECK(seen.count(order(position)) == (due ? 1U : 0U) + (fills ? 1U : 0U));
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

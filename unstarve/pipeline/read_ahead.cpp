@@ -1,7 +1,6 @@
 #include "unstarve/pipeline/read_ahead.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -19,13 +18,11 @@ std::uint64_t chunk_for(int reads) {
 
 }  // namespace
 
-ReadAhead::ReadAhead(std::shared_ptr<const Dataset> dataset, const Order& order, Options options, Spare spare)
+ReadAhead::ReadAhead(std::shared_ptr<const Dataset> dataset, RunOrder order, Options options, Spare spare)
     : dataset_(std::move(dataset)),
-      order_(order),
+      order_(std::move(order)),
       options_(options),
       spare_(std::move(spare)),
-      per_epoch_(order.samples_per_epoch()),
-      skipped_(order.samples_before(options.start.batch)),
       chunk_(chunk_for(options.reads)),
       ring_(2 * static_cast<std::size_t>(options.reads)) {
   const auto reads = static_cast<std::uint64_t>(options_.reads);
@@ -53,10 +50,8 @@ std::uint64_t ReadAhead::window() const {
 }
 
 std::uint64_t ReadAhead::may_begin() const {
-  const std::uint64_t end = options_.epochs == 0 ? std::numeric_limits<std::uint64_t>::max()
-                                                 : options_.epochs * per_epoch_ - skipped_;
   // Whole chunks only: taken on one by one, as workers free them, they could not be read together.
-  const std::uint64_t count = std::min({chunk_, window() / 2, end - begun_});
+  const std::uint64_t count = std::min({chunk_, window() / 2, order_.samples() - begun_});
   if (begun_ - taken_ + count > window()) return 0;
   for (std::uint64_t i = 0; i < count; ++i)
     if (ring_[(begun_ + i) % ring_.size()].state != State::kFree) return 0;
@@ -116,10 +111,12 @@ void ReadAhead::work() {
     }
     lock.unlock();
     for (std::uint64_t i = 0; i < count; ++i) {
-      const std::uint64_t place = first + i + skipped_;
-      const auto number = static_cast<std::uint32_t>(options_.start.epoch + place / per_epoch_);
-      if (!epoch || number != epoch_number) epoch.emplace(order_, epoch_number = number);
-      ring_[(first + i) % ring_.size()].id = epoch->id_at(place % per_epoch_);
+      const RunOrder::Place place = order_.place(first + i);
+      if (!epoch || place.epoch != epoch_number) {
+        epoch_number = place.epoch;
+        epoch.emplace(order_.order(epoch_number), epoch_number);
+      }
+      ring_[(first + i) % ring_.size()].id = epoch->id_at(place.sample);
     }
     read(first, count, ids, records);
     lock.lock();
@@ -134,8 +131,7 @@ void ReadAhead::work() {
 }
 
 bool ReadAhead::take(std::uint32_t epoch, std::uint64_t batch, std::uint64_t index, RecordBuffer& record) {
-  const std::uint64_t number =
-      (epoch - options_.start.epoch) * per_epoch_ + order_.samples_before(batch) + index - skipped_;
+  const std::uint64_t number = order_.number(epoch, batch, index);
   std::unique_lock lock(mutex_);
   Entry& entry = ring_[number % ring_.size()];
   ready_.wait(lock, [&] { return closed_ || (entry.state == State::kReady && entry.number == number); });

@@ -22,8 +22,7 @@
 #include <thread>
 #include <vector>
 
-#include "unstarve/pipeline/loader.h"
-#include "unstarve/pipeline/order.h"
+#include "unstarve/pipeline/run_order.h"
 #include "unstarve/storage/dataset.h"
 
 namespace unstarve {
@@ -34,14 +33,12 @@ class ReadAhead {
  public:
   struct Options {
     int reads = 64;  // in flight; 1 or more
-    Position start;
-    std::uint32_t epochs = 0;  // 0: endless
     std::uint64_t limit_bytes = kReadAheadBytes;
   };
   // Whether record `id` need not be read (its pixels are in a cache): then take() gives none.
   using Spare = std::function<bool(std::uint64_t id)>;
 
-  ReadAhead(std::shared_ptr<const Dataset> dataset, const Order& order, Options options, Spare spare = {});
+  ReadAhead(std::shared_ptr<const Dataset> dataset, RunOrder order, Options options, Spare spare = {});
   ~ReadAhead();
   ReadAhead(const ReadAhead&) = delete;
   ReadAhead& operator=(const ReadAhead&) = delete;
@@ -74,11 +71,9 @@ class ReadAhead {
             std::vector<RecordBuffer>& records);
 
   const std::shared_ptr<const Dataset> dataset_;
-  const Order order_;
+  const RunOrder order_;
   const Options options_;
   const Spare spare_;
-  const std::uint64_t per_epoch_;
-  const std::uint64_t skipped_;  // samples of the first epoch before the start
   const std::uint64_t chunk_;
 
   mutable std::mutex mutex_;

@@ -114,7 +114,7 @@ TEST_CASE("so many reads are in flight as asked for") {
   const Order order(OrderSpec{}, BatchSpec{10, true}, dataset->size());
   // Fewer than 4 at once go one per thread; of more, each thread has its chunk, one after the other of this data set.
   dataset->together = 16;
-  ReadAhead ahead(dataset, order, {64, {}, 1, kReadAheadBytes});
+  ReadAhead ahead(dataset, RunOrder(order, {}, 1), {64, kReadAheadBytes});
   RecordBuffer record;
   for (std::uint64_t batch = 0; batch < 20; ++batch)
     for (std::uint64_t index = 0; index < 10; ++index) {
@@ -129,7 +129,7 @@ TEST_CASE("records in a ring stay within the byte limit") {
   constexpr std::size_t kRecord = 1 << 20;
   const auto dataset = std::make_shared<CountingSet>(300, kRecord);
   const Order order(OrderSpec{}, BatchSpec{10, true}, dataset->size());
-  ReadAhead ahead(dataset, order, {16, {}, 1, 8 * kRecord});
+  ReadAhead ahead(dataset, RunOrder(order, {}, 1), {16, 8 * kRecord});
   RecordBuffer record;
   std::uint64_t most = 0;
   for (std::uint64_t batch = 0; batch < 30; ++batch)
@@ -148,7 +148,7 @@ TEST_CASE("an error of one record is that record's alone") {
   OrderSpec stored;
   stored.shuffle = false;
   const Order order(stored, BatchSpec{40, true}, dataset->size());
-  ReadAhead ahead(dataset, order, {8, {}, 1, kReadAheadBytes});
+  ReadAhead ahead(dataset, RunOrder(order, {}, 1), {8, kReadAheadBytes});
   RecordBuffer record;
   for (std::uint64_t index = 0; index < 40; ++index) {
     if (index == 11) {
@@ -164,13 +164,13 @@ TEST_CASE("spared records are not read, and close() wakes who waits") {
   const Order order(OrderSpec{}, BatchSpec{40, true}, dataset->size());
   RecordBuffer record;
   {
-    ReadAhead ahead(dataset, order, {8, {}, 1, kReadAheadBytes}, [](std::uint64_t id) { return id % 2 == 0; });
+    ReadAhead ahead(dataset, RunOrder(order, {}, 1), {8, kReadAheadBytes}, [](std::uint64_t id) { return id % 2 == 0; });
     int taken = 0;
     for (std::uint64_t index = 0; index < 40; ++index) taken += ahead.take(0, 0, index, record) ? 1 : 0;
     CHECK(taken == 20);
     CHECK(dataset->reads == 20);
   }
-  ReadAhead ahead(dataset, order, {8, {}, 1, kReadAheadBytes});
+  ReadAhead ahead(dataset, RunOrder(order, {}, 1), {8, kReadAheadBytes});
   std::jthread closer([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     ahead.close();

@@ -5,11 +5,12 @@
 
 namespace unstarve {
 
-SlotRing::SlotRing(const Order& order, Options options, Device& device)
-    : order_(order), options_(options), device_(device), next_(options.start) {
-  if (next_.batch >= order_.batches_per_epoch())
-    throw Error(ErrorKind::kArgument, "start at batch " + std::to_string(next_.batch) + ": an epoch has " +
-                                          std::to_string(order_.batches_per_epoch()));
+SlotRing::SlotRing(RunOrder order, Options options, Device& device)
+    : order_(std::move(order)),
+      options_(options),
+      device_(device),
+      next_epoch_(order_.start().epoch),
+      next_batch_(order_.start().batch) {
   const std::size_t count = static_cast<std::size_t>(options_.prefetch) + 2;
   in_flight_.resize(count);
   for (std::size_t i = 0; i < count; ++i) add_slot();
@@ -26,9 +27,7 @@ void SlotRing::add_slot() {
   free_.push_back(&slots_.emplace_back(std::move(slot)));
 }
 
-bool SlotRing::exhausted() const {
-  return options_.epochs != 0 && next_.epoch - options_.start.epoch >= options_.epochs;
-}
+bool SlotRing::exhausted() const { return !order_.has(next_epoch_); }
 
 bool SlotRing::may_open() const {
   return !exhausted() && !free_.empty() &&
@@ -38,15 +37,19 @@ bool SlotRing::may_open() const {
 void SlotRing::open() {
   Slot* slot = free_.back();
   free_.pop_back();
-  slot->epoch = next_.epoch;
-  slot->batch = next_.batch;
-  slot->samples = static_cast<std::size_t>(order_.batch_samples(next_.batch));
+  const Order& order = order_.order(next_epoch_);
+  slot->epoch = next_epoch_;
+  slot->batch = next_batch_;
+  slot->samples = static_cast<std::size_t>(order.batch_samples(next_batch_));
   slot->unfinished = slot->samples;
   slot->failure.reset();
   std::fill(slot->good.begin(), slot->good.end(), std::uint8_t{1});
   in_flight_[opened_ % in_flight_.size()] = slot;
   ++opened_;
-  if (++next_.batch == order_.batches_per_epoch()) next_ = {next_.epoch + 1, 0};
+  if (++next_batch_ == order.batches_per_epoch()) {
+    ++next_epoch_;
+    next_batch_ = 0;
+  }
   filling_ = slot;
   filling_next_ = 0;
 }

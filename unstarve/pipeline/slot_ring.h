@@ -25,7 +25,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/device/device.h"
 #include "unstarve/pipeline/loader.h"
-#include "unstarve/pipeline/order.h"
+#include "unstarve/pipeline/run_order.h"
 
 namespace unstarve {
 
@@ -58,13 +58,11 @@ class SlotRing {
     int prefetch = 2;
     bool pinned = false;
     bool grow = false;
-    Position start;
-    std::uint32_t epochs = 0;  // 0: endless
   };
 
   // prefetch + 2 slots: those being filled, and two that the consumer may hold. Throws Error(kMemory). `device` must
   // outlive the ring.
-  SlotRing(const Order& order, Options options, Device& device);
+  SlotRing(RunOrder order, Options options, Device& device);
 
   // Up to `most` samples of the oldest batch with unclaimed ones; nothing when closed or when all batches are claimed.
   [[nodiscard]] std::optional<Claim> claim(std::size_t most);
@@ -80,7 +78,7 @@ class SlotRing {
   void close();
 
   [[nodiscard]] std::size_t memory_bytes() const;  // of the slots, held ones included
-  [[nodiscard]] bool last_of_epoch(const Slot& slot) const { return slot.batch + 1 == order_.batches_per_epoch(); }
+  [[nodiscard]] bool last_of_epoch(const Slot& slot) const { return slot.batch + 1 == order_.order(slot.epoch).batches_per_epoch(); }
 
  private:
   // All of these expect mutex_ to be held.
@@ -91,7 +89,7 @@ class SlotRing {
   void add_slot();
   void ask();                               // what take() does before it waits
 
-  const Order order_;
+  const RunOrder order_;
   const Options options_;
   Device& device_;
 
@@ -105,7 +103,8 @@ class SlotRing {
   std::uint64_t opened_ = 0;       // batches ever opened
   std::uint64_t taken_ = 0;        // batches ever taken
   std::uint64_t asked_ = 0;        // take() calls ever begun
-  Position next_;                  // of the next batch to open
+  std::uint32_t next_epoch_;       // of the next batch to open
+  std::uint64_t next_batch_;
   Slot* filling_ = nullptr;        // the latest opened slot, while it has unclaimed samples
   std::size_t filling_next_ = 0;   // its first unclaimed sample
   bool closed_ = false;
