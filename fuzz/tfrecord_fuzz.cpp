@@ -6,10 +6,10 @@
 #include <string>
 
 #include "unstarve/core/error.h"
-#include "unstarve/storage/crc32c.h"
-#include "unstarve/storage/little_endian.h"
 #include "unstarve/storage/bytes/memory_bytes.h"
+#include "unstarve/storage/crc32c.h"
 #include "unstarve/storage/index/record_files.h"
+#include "unstarve/storage/little_endian.h"
 #include "unstarve/storage/tfrecord/tfrecord.h"
 
 namespace {

@@ -20,8 +20,8 @@ PipelineSpec pipeline_of(const Job& job) {
     spec.operations = training_operations(32);
     spec.output.normalisation = kCifar10Normalisation;
   } else {
-    throw Error(ErrorKind::kArgument, "bench: unknown job '" + name +
-                                          "', expected imagenet-train, cifar-train or folder-first-batch");
+    throw Error(ErrorKind::kArgument,
+                "bench: unknown job '" + name + "', expected imagenet-train, cifar-train or folder-first-batch");
   }
   return spec;
 }

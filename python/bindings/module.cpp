@@ -135,8 +135,8 @@ class PyLoader {
     PipelineSpec parsed = pipeline_from_yaml(spec, "pipeline");
     output_ = parsed.output;
     const nb::gil_scoped_release release;
-    loader_ = std::make_unique<Loader>(std::move(parsed), std::move(dataset), *device_,
-                                       Loader::Options{start, 0, !lent});
+    loader_ =
+        std::make_unique<Loader>(std::move(parsed), std::move(dataset), *device_, Loader::Options{start, 0, !lent});
   }
 
   // The next batch, None after close(). Listens to signals while it waits.
@@ -183,15 +183,9 @@ nb::tuple arrays(Batch batch, const StoreFormat& output) {
   void* const data = const_cast<std::uint8_t*>(kept->pixels());
   nb::object images;
   switch (output.type) {
-    case ElementType::kUint8:
-      images = nb::cast(nb::ndarray<nb::numpy, std::uint8_t>(data, 4, shape, owner));
-      break;
-    case ElementType::kFloat32:
-      images = nb::cast(nb::ndarray<nb::numpy, float>(data, 4, shape, owner));
-      break;
-    case ElementType::kBfloat16:
-      images = nb::cast(nb::ndarray<nb::numpy, std::uint16_t>(data, 4, shape, owner));
-      break;
+    case ElementType::kUint8: images = nb::cast(nb::ndarray<nb::numpy, std::uint8_t>(data, 4, shape, owner)); break;
+    case ElementType::kFloat32: images = nb::cast(nb::ndarray<nb::numpy, float>(data, 4, shape, owner)); break;
+    case ElementType::kBfloat16: images = nb::cast(nb::ndarray<nb::numpy, std::uint16_t>(data, 4, shape, owner)); break;
   }
   auto labels = nb::ndarray<nb::numpy, std::int64_t>(const_cast<std::int64_t*>(kept->labels().data()), {n}, owner);
   auto ids = nb::ndarray<nb::numpy, std::uint64_t>(const_cast<std::uint64_t*>(kept->ids().data()), {n}, owner);

@@ -48,7 +48,8 @@ OpSpec parse_operation(const std::string& text) {
 
 StoreFormat parse_output(const std::string& text) {
   for (const auto& [type_name, type] : {std::pair{"uint8", ElementType::kUint8},
-                                        {"float32", ElementType::kFloat32}, {"bfloat16", ElementType::kBfloat16}}) {
+                                        {"float32", ElementType::kFloat32},
+                                        {"bfloat16", ElementType::kBfloat16}}) {
     if (text == std::string(type_name) + "-nhwc") return {type, Layout::kNhwc, kImagenetNormalisation};
     if (text == std::string(type_name) + "-nchw") return {type, Layout::kNchw, kImagenetNormalisation};
   }

@@ -59,24 +59,34 @@ ReportSection training() {
   all.back().affects_learning = true;
   all.back().loss_before = 2.301;
   all.back().loss_after = 2.318;
-  all.push_back(rung("mixed precision", "float32 -> bfloat16",
-                     Verdict::kKept, 128, 0.62, 492, 1.80, {1.44, 1.42, 1.46, 9}));
+  all.push_back(
+      rung("mixed precision", "float32 -> bfloat16", Verdict::kKept, 128, 0.62, 492, 1.80, {1.44, 1.42, 1.46, 9}));
   all.back().affects_learning = true;
   all.back().loss_before = 2.318;
   all.back().loss_after = 2.317;
   all.push_back(rung("channels last", "NCHW -> NHWC", Verdict::kReverted, 128, 0.63, 482, 1.76, {0.98, 0.96, 1.0, 8}));
-  all.push_back(rung("fused optimiser", "per-parameter -> fused SGD",
-                     Verdict::kKept, 128, 0.62, 522, 1.91, {1.06, 1.03, 1.09, 7}));
+  all.push_back(rung("fused optimiser", "per-parameter -> fused SGD", Verdict::kKept, 128, 0.62, 522, 1.91,
+                     {1.06, 1.03, 1.09, 7}));
   all.push_back(absent("uint8 over the bus", "the device is the host: there is no bus to cross"));
   all.push_back(absent("pinned memory", "the device is the host: there is no copy to speed up"));
   all.push_back(rung("loader threads", "1 -> 2", Verdict::kUndecided, 128, 0.64, 548, 2.01, {1.05, 0.94, 1.17, 4}));
   all.back().reason = "time ran out after 4 of 6 pairs";
   all.push_back(rung("prefetch depth", "0 -> 2 batches", Verdict::kKept, 128, 0.66, 614, 2.25, {1.18, 1.12, 1.24, 8}));
   s.verdict = "the network is the bottleneck; the loader could feed 3.8 such devices, and 1 core of 2 would do for one";
-  s.before = profile(32, 273, 24, {{"wait", 41.2, 39.8, 61.0}, {"copy", 0.9, 0.8, 1.4}, {"forward", 24.1, 23.8, 27.0},
-                                   {"backward", 44.0, 43.5, 49.1}, {"optimiser", 7.0, 6.9, 8.1}}, 0.52, 0.72);
-  s.after = profile(128, 614, 26, {{"wait", 4.1, 2.2, 14.0}, {"copy", 2.9, 2.8, 4.4}, {"forward", 70.1, 69.8, 77.0},
-                                   {"backward", 124.0, 122.5, 139.1}, {"optimiser", 7.2, 7.1, 8.3}}, 0.91, 0.99);
+  s.before = profile(32, 273, 24,
+                     {{"wait", 41.2, 39.8, 61.0},
+                      {"copy", 0.9, 0.8, 1.4},
+                      {"forward", 24.1, 23.8, 27.0},
+                      {"backward", 44.0, 43.5, 49.1},
+                      {"optimiser", 7.0, 6.9, 8.1}},
+                     0.52, 0.72);
+  s.after = profile(128, 614, 26,
+                    {{"wait", 4.1, 2.2, 14.0},
+                     {"copy", 2.9, 2.8, 4.4},
+                     {"forward", 70.1, 69.8, 77.0},
+                     {"backward", 124.0, 122.5, 139.1},
+                     {"optimiser", 7.2, 7.1, 8.3}},
+                    0.91, 0.99);
   return s;
 }
 
@@ -87,14 +97,15 @@ ReportSection feeding() {
   all.push_back(rung("base", "one loader thread, no prefetch, full decode", Verdict::kBase, 64, 0.21, 212, 1, {}));
   all.push_back(rung("loader threads", "1 -> 2", Verdict::kKept, 64, 0.24, 418, 1.97, {1.97, 1.93, 2.01, 8}));
   all.push_back(rung("prefetch depth", "0 -> 2 batches", Verdict::kKept, 64, 0.29, 447, 2.11, {1.07, 1.05, 1.09, 8}));
-  all.push_back(rung("crop-only decode", "whole image -> crop",
-                     Verdict::kKept, 64, 0.29, 803, 3.80, {1.80, 1.74, 1.86, 8}));
-  all.push_back(rung("reduced decode scale", "1/1 -> 1/2 where the crop allows",
-                     Verdict::kKept, 64, 0.28, 1264, 5.97, {1.57, 1.52, 1.62, 8}));
+  all.push_back(
+      rung("crop-only decode", "whole image -> crop", Verdict::kKept, 64, 0.29, 803, 3.80, {1.80, 1.74, 1.86, 8}));
+  all.push_back(rung("reduced decode scale", "1/1 -> 1/2 where the crop allows", Verdict::kKept, 64, 0.28, 1264, 5.97,
+                     {1.57, 1.52, 1.62, 8}));
   all.back().approximate = true;
   all.push_back(absent("mixed precision", "an emulated accelerator computes nothing"));
-  s.verdict = "the loader is the bottleneck: decode takes 71 % of its time; it could feed 0.71 such devices, and about "
-              "3 cores would keep one busy (2 usable here)";
+  s.verdict =
+      "the loader is the bottleneck: decode takes 71 % of its time; it could feed 0.71 such devices, and about "
+      "3 cores would keep one busy (2 usable here)";
   BenchFigures f;
   f.storage = 41200;
   f.loader = 1264;
@@ -108,10 +119,14 @@ ReportSection feeding() {
   s.figures = f;
   s.before = profile(64, 212, 20, {{"wait", 266, 262, 301}, {"compute", 36, 36, 36}}, 0.10, 0.14);
   s.after = profile(64, 1230, 20, {{"wait", 16.2, 14.9, 26.0}, {"compute", 35.8, 35.8, 35.9}}, 0.61, 0.74);
-  s.before->stages = {{"read", 4240, 110'000'000, 486'000'000}, {"decode", 4240, 16'400'000'000, 3'000'000'000},
-                      {"augment", 4240, 2'300'000'000, 638'000'000}, {"store", 4240, 600'000'000, 2'552'000'000}};
-  s.after->stages = {{"read", 24600, 640'000'000, 2'820'000'000}, {"decode", 24600, 27'300'000'000, 9'000'000'000},
-                     {"augment", 24600, 8'500'000'000, 3'700'000'000}, {"store", 24600, 2'100'000'000, 3'700'000'000},
+  s.before->stages = {{"read", 4240, 110'000'000, 486'000'000},
+                      {"decode", 4240, 16'400'000'000, 3'000'000'000},
+                      {"augment", 4240, 2'300'000'000, 638'000'000},
+                      {"store", 4240, 600'000'000, 2'552'000'000}};
+  s.after->stages = {{"read", 24600, 640'000'000, 2'820'000'000},
+                     {"decode", 24600, 27'300'000'000, 9'000'000'000},
+                     {"augment", 24600, 8'500'000'000, 3'700'000'000},
+                     {"store", 24600, 2'100'000'000, 3'700'000'000},
                      {"wait", 24600, 900'000'000, 0}};
   return s;
 }
@@ -140,8 +155,9 @@ Report sample() {
 }
 
 void make_hostile(Report& r) {
-  const std::string attack = "</script><script>document.title='owned'</script>"
-                             "<img src=x onerror=\"document.title='owned'\">";
+  const std::string attack =
+      "</script><script>document.title='owned'</script>"
+      "<img src=x onerror=\"document.title='owned'\">";
   const std::string overlong(300, 'w');
   r.title += attack;
   r.command += attack + overlong;

@@ -21,7 +21,7 @@ class AlignedBytes {
     const std::size_t grown = capacity_ + capacity_ / 2;
     capacity_ = ((bytes > grown ? bytes : grown) + 63) / 64 * 64;
     memory_.reset();
-    memory_.reset(static_cast<std::uint8_t*>(::operator new(capacity_, std::align_val_t{64})));
+    memory_.reset(static_cast<std::uint8_t*>(::operator new (capacity_, std::align_val_t{64})));
   }
 
   [[nodiscard]] std::uint8_t* data() { return memory_.get(); }
@@ -30,7 +30,7 @@ class AlignedBytes {
 
  private:
   struct Free {
-    void operator()(std::uint8_t* p) const { ::operator delete(p, std::align_val_t{64}); }
+    void operator()(std::uint8_t* p) const { ::operator delete (p, std::align_val_t{64}); }
   };
   std::size_t capacity_ = 0;
   std::unique_ptr<std::uint8_t, Free> memory_;

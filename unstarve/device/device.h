@@ -48,7 +48,7 @@ class Stream {
 class Device {
  public:
   virtual ~Device() = default;
-  [[nodiscard]] virtual std::string name() const = 0;   // "cpu", "cuda:0 NVIDIA H200"
+  [[nodiscard]] virtual std::string name() const = 0;  // "cpu", "cuda:0 NVIDIA H200"
   [[nodiscard]] virtual bool is_host() const = 0;
   [[nodiscard]] virtual std::unique_ptr<Memory> allocate(std::size_t bytes) = 0;
   // Page-locked host memory; on the host device ordinary memory, 64-byte aligned, pinned() false.
@@ -68,9 +68,9 @@ class Device {
 // What a build and machine offer, for `doctor`: never throws.
 struct DeviceReport {
   bool cuda_in_build = false;
-  std::string cuda_runtime;           // "13.0", empty without CUDA
-  std::string driver;                 // empty when there is none
-  std::string reason;                 // why no device can be used, empty when one can
+  std::string cuda_runtime;  // "13.0", empty without CUDA
+  std::string driver;        // empty when there is none
+  std::string reason;        // why no device can be used, empty when one can
   struct Gpu {
     std::string name;
     std::size_t memory_bytes = 0;

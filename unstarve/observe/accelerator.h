@@ -17,11 +17,11 @@
 namespace unstarve {
 
 struct AcceleratorModel {
-  std::string_view name;    // "h100-resnet50"
-  int batch;                // samples per step
-  std::int64_t step_ns;     // nominal compute time of a step
-  double sample_bytes;      // mean stored size of a sample in that workload
-  double min_utilisation;   // what the benchmark demands; 0 where it does not
+  std::string_view name;   // "h100-resnet50"
+  int batch;               // samples per step
+  std::int64_t step_ns;    // nominal compute time of a step
+  double sample_bytes;     // mean stored size of a sample in that workload
+  double min_utilisation;  // what the benchmark demands; 0 where it does not
 };
 
 [[nodiscard]] std::span<const AcceleratorModel> accelerator_models();

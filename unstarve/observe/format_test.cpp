@@ -37,7 +37,8 @@ TEST_CASE("percentages and intervals read as in the tables", "[format]") {
 
 TEST_CASE("foreign text cannot steer the terminal", "[format]") {
   CHECK(printable("a\x1b[31mb\nc\x7f") == "a?[31mb?c?");
-  CHECK(printable("a\xC2\x9B" "31mb") == "a?31mb");
+  CHECK(printable("a\xC2\x9B"
+                  "31mb") == "a?31mb");
   CHECK(printable("größe") == "größe");
 }
 

@@ -136,7 +136,8 @@ std::string to_table(const Ledger& ledger, int width) {
   }
   for (const Row* row : below) {
     const std::size_t colon = (*row)[7].find(": ");
-    if (colon != std::string::npos) table += clip("  " + (*row)[0] + ": " + (*row)[7].substr(colon + 2), columns) + "\n";
+    if (colon != std::string::npos)
+      table += clip("  " + (*row)[0] + ": " + (*row)[7].substr(colon + 2), columns) + "\n";
   }
   append_notes(ledger, columns, table);
   return table;

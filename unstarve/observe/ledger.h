@@ -21,10 +21,10 @@ enum class Verdict { kKept, kReverted, kUndecided, kNotApplicable, kBase };
 [[nodiscard]] const char* to_string(Verdict verdict) noexcept;
 
 struct LedgerEntry {
-  std::string name;        // "channels last"
-  std::string change;      // what was set: "memory format NCHW -> NHWC"
+  std::string name;    // "channels last"
+  std::string change;  // what was set: "memory format NCHW -> NHWC"
   Verdict verdict = Verdict::kBase;
-  std::string reason;      // why not applicable, reverted or undecided; empty when the figures say it
+  std::string reason;             // why not applicable, reverted or undecided; empty when the figures say it
   bool affects_learning = false;  // may change what is learned (batch size, precision)
   bool approximate = false;       // output is not bit-equal to the exact path
   int batch = 0;

@@ -51,9 +51,12 @@ std::uint64_t parse_bytes(std::string_view text) {
   const std::string unit = trimmed(text.substr(static_cast<std::size_t>(end - text.data())));
   if (unit.empty()) return value;
   switch (unit[0]) {
-    case 'k': case 'K': return value << 10;
-    case 'm': case 'M': return value << 20;
-    case 'g': case 'G': return value << 30;
+    case 'k':
+    case 'K': return value << 10;
+    case 'm':
+    case 'M': return value << 20;
+    case 'g':
+    case 'G': return value << 30;
     default: return value;
   }
 }
@@ -153,8 +156,8 @@ std::uint64_t last_level_cache(const fs::path& root) {
 }
 
 struct MemoryCgroup {
-  fs::path mount;    // where the hierarchy is mounted, under root
-  fs::path path;     // of this process in it
+  fs::path mount;  // where the hierarchy is mounted, under root
+  fs::path path;   // of this process in it
   bool v2 = false;
 };
 

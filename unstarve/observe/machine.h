@@ -25,7 +25,7 @@ struct MachineFacts {
   std::string transparent_huge_pages;         // "always", "madvise", "never"
   std::string governor;                       // "performance", ...; empty when not exposed
   std::string kernel;
-  std::string hypervisor;                     // "kvm", "Amazon EC2 m7g.large", "of unknown kind"; empty on bare metal
+  std::string hypervisor;  // "kvm", "Amazon EC2 m7g.large", "of unknown kind"; empty on bare metal
 
   [[nodiscard]] bool has(const std::string& instruction_set) const;
 };

@@ -112,9 +112,10 @@ std::string copy_sentence(const BenchFigures& f) {
 }
 
 std::string contention_sentence(const BenchFigures& f, double slowest, double serial, double overlap) {
-  std::string text = fmt::format("the parts get in each other's way: together they reach {}, {} of the slowest "
-                                 "alone ({})",
-                                 rate_text(f.together), format_percent(overlap), format_rate(slowest));
+  std::string text = fmt::format(
+      "the parts get in each other's way: together they reach {}, {} of the slowest "
+      "alone ({})",
+      rate_text(f.together), format_percent(overlap), format_rate(slowest));
   if (f.together <= serial * kSerialMargin) {
     text += "; they run as if one after the other: prefetch, or give them processors of their own";
   } else {

@@ -6,8 +6,8 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "unstarve/ops/convert.cpp"
-#include <hwy/foreach_target.h>  // compiles this file once per instruction set
 #include <hwy/cache_control.h>
+#include <hwy/foreach_target.h>  // compiles this file once per instruction set
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
@@ -132,8 +132,8 @@ void plane_to_float(const ValueMap& map, int channel, const std::uint8_t* from, 
                     Destination how) {
   convert_to<1>(map, channel, from, count, to, how);
 }
-void plane_to_bfloat16(const ValueMap& map, int channel, const std::uint8_t* from, std::size_t count,
-                       std::uint16_t* to, Destination how) {
+void plane_to_bfloat16(const ValueMap& map, int channel, const std::uint8_t* from, std::size_t count, std::uint16_t* to,
+                       Destination how) {
   convert_to<1>(map, channel, from, count, to, how);
 }
 void interleaved_to_float(const ValueMap& map, const std::uint8_t* from, std::size_t count, float* to,
@@ -169,8 +169,7 @@ void convert_plane(const ValueMap& map, int channel, const std::uint8_t* from, s
                    Destination how) {
   HWY_DYNAMIC_DISPATCH(plane_to_bfloat16)(map, channel, from, count, to, how);
 }
-void convert_interleaved(const ValueMap& map, const std::uint8_t* from, std::size_t count, float* to,
-                         Destination how) {
+void convert_interleaved(const ValueMap& map, const std::uint8_t* from, std::size_t count, float* to, Destination how) {
   HWY_DYNAMIC_DISPATCH(interleaved_to_float)(map, from, count, to, how);
 }
 void convert_interleaved(const ValueMap& map, const std::uint8_t* from, std::size_t count, std::uint16_t* to,

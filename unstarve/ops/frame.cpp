@@ -11,8 +11,8 @@ Scratch& Scratch::operator=(Scratch&&) noexcept = default;
 
 Image& Scratch::other_than(const Frame& frame) {
   const Image& first = images_[0];
-  const bool borrowed = first.data() != nullptr && frame.pixels.data >= first.data() &&
-                        frame.pixels.data < first.data() + first.bytes();
+  const bool borrowed =
+      first.data() != nullptr && frame.pixels.data >= first.data() && frame.pixels.data < first.data() + first.bytes();
   return images_[borrowed ? 1 : 0];
 }
 

@@ -15,9 +15,9 @@
 namespace unstarve {
 namespace {
 
+using Catch::Matchers::Contains;
 using testing::Arrangement;
 using testing::Pixels;
-using Catch::Matchers::Contains;
 
 Random stream(std::uint64_t sample) { return Random(11, 2, sample, 3); }
 

@@ -156,8 +156,8 @@ HWY_INLINE void store_blocks(D d, hn::VFromD<D> v, std::uint8_t* out) {
 // look-up pairs two of them as 16-bit [r r g g b b 0 0], which a multiply-add turns into 32-bit [r g b 0].
 template <std::size_t kPairs>
 HWY_INLINE void horizontal_row(const std::uint8_t* HWY_RESTRICT row, const std::int32_t* HWY_RESTRICT offsets,
-                               const std::int16_t* HWY_RESTRICT spread, std::size_t pairs, int bits,
-                               std::size_t pixels, std::uint8_t* HWY_RESTRICT out) {
+                               const std::int16_t* HWY_RESTRICT spread, std::size_t pairs, int bits, std::size_t pixels,
+                               std::uint8_t* HWY_RESTRICT out) {
   if constexpr (kPairs != 0) pairs = kPairs;
   alignas(16) static constexpr std::uint8_t kTaps01[16] = {0, kZero, 3, kZero, 1,     kZero, 4,     kZero,
                                                            2, kZero, 5, kZero, kZero, kZero, kZero, kZero};

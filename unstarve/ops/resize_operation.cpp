@@ -25,10 +25,11 @@ class Resize final : public Operation {
     const auto long_side = [&](int in_long, int in_short) {
       const std::int64_t side = std::int64_t{short_side_} * in_long / in_short;
       if (side * short_side_ > kMaxPixels) {
-        throw Error(ErrorKind::kInput,
-                    fmt::format("operation resize: an image of {}x{} would become {}x{} (long side by short side), over "
-                                "the limit of {} pixels",
-                                in.width, in.height, side, short_side_, kMaxPixels));
+        throw Error(
+            ErrorKind::kInput,
+            fmt::format("operation resize: an image of {}x{} would become {}x{} (long side by short side), over "
+                        "the limit of {} pixels",
+                        in.width, in.height, side, short_side_, kMaxPixels));
       }
       return static_cast<int>(side);
     };

@@ -13,10 +13,10 @@ namespace unstarve {
 struct Scratch::ResizeTables {
   AxisFilter vertical;
   AxisFilter horizontal;
-  AlignedBytes between;   // rows between the passes
-  AlignedBytes last_row;  // of the source, with room behind it
-  AlignedBytes spread;    // the horizontal filter's weights in the order of the kernel's vectors
-  std::vector<std::int32_t> offsets;  // byte offset of every output pixel's first input pixel
+  AlignedBytes between;                   // rows between the passes
+  AlignedBytes last_row;                  // of the source, with room behind it
+  AlignedBytes spread;                    // the horizontal filter's weights in the order of the kernel's vectors
+  std::vector<std::int32_t> offsets;      // byte offset of every output pixel's first input pixel
   std::vector<const std::uint8_t*> rows;  // those that the vertical pass sums
 };
 

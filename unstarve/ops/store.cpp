@@ -106,11 +106,10 @@ void Storer::store_reference(const Frame& frame, void* dst) const {
   for (std::size_t c = 0; c < kChannels; ++c) {
     for (std::size_t y = 0; y < height; ++y) {
       for (std::size_t x = 0; x < width; ++x) {
-        const std::uint8_t pixel =
-            window_value(frame, static_cast<int>(x), static_cast<int>(y), static_cast<int>(c));
+        const std::uint8_t pixel = window_value(frame, static_cast<int>(x), static_cast<int>(y), static_cast<int>(c));
         const float value = std::fma(static_cast<float>(pixel), map_->scale[c], map_->bias[c]);
-        const std::size_t at = format_.layout == Layout::kNchw ? (c * height + y) * width + x
-                                                               : (y * width + x) * kChannels + c;
+        const std::size_t at =
+            format_.layout == Layout::kNchw ? (c * height + y) * width + x : (y * width + x) * kChannels + c;
         switch (format_.type) {
           case ElementType::kUint8: static_cast<std::uint8_t*>(dst)[at] = pixel; break;
           case ElementType::kFloat32: static_cast<float*>(dst)[at] = value; break;

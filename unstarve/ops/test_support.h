@@ -19,7 +19,9 @@ struct Pixels {
 
   Pixels(Size size, Arrangement arrangement, Random& random) {
     const std::ptrdiff_t gap = random.below(4);
-    const std::ptrdiff_t pixel = arrangement == Arrangement::kInterleaved ? 3 : arrangement == Arrangement::kPlanar ? 1 : 4;
+    const std::ptrdiff_t pixel = arrangement == Arrangement::kInterleaved ? 3
+                                 : arrangement == Arrangement::kPlanar    ? 1
+                                                                          : 4;
     const std::ptrdiff_t row = size.width * pixel + gap;
     const std::ptrdiff_t channel = arrangement == Arrangement::kPlanar ? row * size.height : 1;
     const std::ptrdiff_t last = (size.height - 1) * row + (size.width - 1) * pixel + 2 * channel;
@@ -47,7 +49,8 @@ inline Frame random_window(const PixelView& view, Random& random) {
   switch (random.below(4)) {
     case 0: break;
     case 1:
-    case 2: frame.crop({between(random, 0, view.width - width), between(random, 0, view.height - height), width, height});
+    case 2:
+      frame.crop({between(random, 0, view.width - width), between(random, 0, view.height - height), width, height});
       break;
     default:
       frame.crop({between(random, -width - 2, view.width + 2), between(random, -height - 2, view.height + 2),

@@ -213,8 +213,7 @@ void copy_window(const Frame& frame, int first, int count, const RowTarget& targ
 std::uint8_t window_value(const Frame& frame, int x, int y, int channel) {
   const int source_x = frame.left + (frame.mirrored ? frame.width - 1 - x : x);
   const int source_y = frame.top + y;
-  const bool inside =
-      source_x >= 0 && source_y >= 0 && source_x < frame.pixels.width && source_y < frame.pixels.height;
+  const bool inside = source_x >= 0 && source_y >= 0 && source_x < frame.pixels.width && source_y < frame.pixels.height;
   return inside ? frame.pixels.at(source_x, source_y, channel) : frame.fill[static_cast<std::size_t>(channel)];
 }
 

@@ -61,7 +61,8 @@ struct Loader::State {
   std::unique_ptr<ReadAhead> start_read_ahead() const;
 
   void work(StageCounters::Worker& own);
-  void run_sample(SampleWorker& worker, Slot& slot, std::size_t index, std::uint64_t id, StageTotals& totals, bool timed);
+  void run_sample(SampleWorker& worker, Slot& slot, std::size_t index, std::uint64_t id, StageTotals& totals,
+                  bool timed);
   // The sample's record by the read-ahead; false where it has none.
   bool take_ahead(SampleWorker& worker, const Slot& slot, std::size_t index, StageTotals& totals, bool timed);
   // Takes records that nobody wants any more, so that the read-ahead can go on to those behind them.
@@ -91,8 +92,8 @@ std::unique_ptr<ReadAhead> Loader::State::start_read_ahead() const {
   if (plan.spec.execution.read_ahead == 0) return nullptr;
   ReadAhead::Spare spare;
   if (plan.pixel_cache) spare = [this](std::uint64_t id) { return plan.pixel_cache->find(id).has_value(); };
-  return std::make_unique<ReadAhead>(
-      plan.dataset, order, ReadAhead::Options{plan.spec.execution.read_ahead, kReadAheadBytes}, spare);
+  return std::make_unique<ReadAhead>(plan.dataset, order,
+                                     ReadAhead::Options{plan.spec.execution.read_ahead, kReadAheadBytes}, spare);
 }
 
 bool Loader::State::take_ahead(SampleWorker& worker, const Slot& slot, std::size_t index, StageTotals& totals,
@@ -124,8 +125,9 @@ void Loader::State::note_bad(std::uint64_t id, const std::string& reason) {
   const std::int64_t read = tried.load(std::memory_order_relaxed);
   if (read >= static_cast<std::int64_t>(kRateProbation) &&
       static_cast<double>(bad.size()) > plan.spec.errors.rate * static_cast<double>(read))
-    throw Error(ErrorKind::kInput, fmt::format("{} bad samples among {}, more than the limit of {:.3g} %; the latest: {}",
-                                               bad.size(), read, 100 * plan.spec.errors.rate, reason));
+    throw Error(ErrorKind::kInput,
+                fmt::format("{} bad samples among {}, more than the limit of {:.3g} %; the latest: {}", bad.size(),
+                            read, 100 * plan.spec.errors.rate, reason));
 }
 
 // One sample under the error policy. Throws when the run is to fail by it.
@@ -157,9 +159,8 @@ void Loader::State::work(StageCounters::Worker& own) {
   std::uint32_t epoch_number = 0;
   std::int64_t sample_ns = kClaimNs;  // a guess until the first claim is done: one sample
   std::uint64_t ran = 0;
-  while (const auto claim = ring->claim(
-             static_cast<std::size_t>(std::clamp<std::int64_t>(kClaimNs / std::max<std::int64_t>(sample_ns, 1), 1,
-                                                               static_cast<std::int64_t>(kMostPerClaim))))) {
+  while (const auto claim = ring->claim(static_cast<std::size_t>(std::clamp<std::int64_t>(
+             kClaimNs / std::max<std::int64_t>(sample_ns, 1), 1, static_cast<std::int64_t>(kMostPerClaim))))) {
     Slot& slot = *claim->slot;
     if (!epoch || epoch_number != slot.epoch) {
       epoch_number = slot.epoch;
@@ -265,7 +266,8 @@ std::optional<Batch> Loader::next() {
     throw Error(*slot->failure);
   }
   const std::size_t sample_bytes = s.storer.sample_bytes(s.plan.sample_size);
-  const std::size_t samples = s.plan.spec.errors.policy == OnError::kSkip ? compact(*slot, sample_bytes) : slot->samples;
+  const std::size_t samples =
+      s.plan.spec.errors.policy == OnError::kSkip ? compact(*slot, sample_bytes) : slot->samples;
   if (samples == 0)
     throw Error(ErrorKind::kInput, fmt::format("every sample of epoch {} batch {} is bad", slot->epoch, slot->batch));
   batch.pixels_ = slot->memory->data();

@@ -71,7 +71,8 @@ inline Seen see(const Batch& batch) {
           {batch.epoch(), batch.index()}};
 }
 
-inline std::vector<Seen> run(const PipelineSpec& spec, std::shared_ptr<const Dataset> dataset, Loader::Options options) {
+inline std::vector<Seen> run(const PipelineSpec& spec, std::shared_ptr<const Dataset> dataset,
+                             Loader::Options options) {
   const auto device = open_device("cpu");
   Loader loader(spec, std::move(dataset), *device, options);
   std::vector<Seen> seen;

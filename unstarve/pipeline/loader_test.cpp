@@ -109,7 +109,8 @@ TEST_CASE("the skip policy shortens the batch and counts") {
   while (auto batch = loader.next()) {
     counts.push_back(batch->samples());
     CHECK(batch->pixel_bytes() == batch->samples() * 48 * 48 * 3 * 4);
-    for (std::size_t i = 0; i < batch->samples(); ++i) CHECK(batch->labels()[i] == static_cast<std::int64_t>(batch->ids()[i]));
+    for (std::size_t i = 0; i < batch->samples(); ++i)
+      CHECK(batch->labels()[i] == static_cast<std::int64_t>(batch->ids()[i]));
   }
   CHECK(counts == std::vector<std::size_t>{7, 6, 8, 8, 8, 7, 6, 8, 8, 8});
   CHECK(loader.bad_count() == 3);
@@ -146,7 +147,8 @@ TEST_CASE("more bad samples than the limit fail the run under any policy") {
   for (std::uint64_t id = 0; id < 12; ++id) bad.insert(id);
   PipelineSpec spec = small_spec(10);
   spec.errors = {OnError::kSkip, 5};
-  CHECK_THROWS_WITH(run(spec, std::make_shared<JpegSet>(40, bad), {{}, 2}), Catch::Contains("more than the limit of 5"));
+  CHECK_THROWS_WITH(run(spec, std::make_shared<JpegSet>(40, bad), {{}, 2}),
+                    Catch::Contains("more than the limit of 5"));
 }
 
 TEST_CASE("a data set without one good sample is an error, not a hang") {
@@ -268,7 +270,8 @@ TEST_CASE("work runs ahead of the consumer by exactly the prefetch depth") {
     for (int taken = 0; taken < 4; ++taken) {
       const int expected = 1 + 10 * (taken + prefetch);  // planning reads one sample
       // The workers must reach the mark, and then stay on it.
-      for (int i = 0; i < 5000 && dataset->reads < expected; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      for (int i = 0; i < 5000 && dataset->reads < expected; ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
       CHECK(dataset->reads == expected);
       REQUIRE(loader.next());
@@ -321,7 +324,8 @@ TEST_CASE("reduced decoding is used where the crop is at least twice the target"
   const fs::path folder = fs::temp_directory_path() / ("unstarve-loader-" + std::to_string(::getpid()));
   fs::create_directories(folder / "only");
   const auto bytes = encode_jpeg(photo.view(), 95);
-  std::ofstream(folder / "only" / "1.jpg", std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  std::ofstream(folder / "only" / "1.jpg", std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   PipelineSpec spec = small_spec(1);
   spec.operations = {{"resize", {{"size", {75}}}}, {"center_crop", {{"size", {64}}}}};
   spec.output = {ElementType::kUint8, Layout::kNhwc, {}};
@@ -332,8 +336,9 @@ TEST_CASE("reduced decoding is used where the crop is at least twice the target"
   fs::remove_all(folder);
   REQUIRE(exact[0].pixels.size() == reduced[0].pixels.size());
   double difference = 0;
-  for (std::size_t i = 0; i < exact[0].pixels.size(); ++i) difference += std::abs(exact[0].pixels[i] - reduced[0].pixels[i]);
-  CHECK(exact[0].pixels != reduced[0].pixels);                       // it was taken,
+  for (std::size_t i = 0; i < exact[0].pixels.size(); ++i)
+    difference += std::abs(exact[0].pixels[i] - reduced[0].pixels[i]);
+  CHECK(exact[0].pixels != reduced[0].pixels);                          // it was taken,
   CHECK(difference / static_cast<double>(exact[0].pixels.size()) < 6);  // and shows nearly the same
 }
 
@@ -360,7 +365,6 @@ TEST_CASE("reductions keep at least the target") {
   CHECK(choose_reduction({2000, 1900}, {224, 224}) == 8);
   CHECK(choose_reduction({10, 10}, {224, 224}) == 1);
 }
-
 
 // JPEG files that count how often they are read.
 class CountedJpegs final : public Dataset {

@@ -62,7 +62,8 @@ Order::Order(const OrderSpec& spec, const BatchSpec& batch, std::uint64_t sample
   if (batches_ == 0)
     throw Error(ErrorKind::kArgument,
                 "no full batch: " + std::to_string(samples) + " samples, batch " + std::to_string(batch_) + " on " +
-                    std::to_string(spec.world) + " rank(s); use a smaller batch or keep the last, short one (drop_last: false)");
+                    std::to_string(spec.world) +
+                    " rank(s); use a smaller batch or keep the last, short one (drop_last: false)");
 }
 
 Order::Order(const Order& whole, std::uint64_t offset) : Order(whole) {
@@ -81,9 +82,7 @@ void Order::count() {
   }
 }
 
-std::uint64_t Order::batch_samples(std::uint64_t batch) const {
-  return batch + 1 == batches_ ? last_samples_ : batch_;
-}
+std::uint64_t Order::batch_samples(std::uint64_t batch) const { return batch + 1 == batches_ ? last_samples_ : batch_; }
 
 Order::Epoch::Epoch(const Order& order, std::uint32_t epoch)
     : order_(&order), permutation_(order.samples_, order.spec_.seed, epoch) {}

@@ -58,7 +58,9 @@ class Order {
   [[nodiscard]] std::uint64_t batch_samples(std::uint64_t batch) const;
 
   // Of this rank, in an epoch and in its batches before `batch`.
-  [[nodiscard]] std::uint64_t samples_per_epoch() const { return batches_ == 0 ? 0 : samples_before(batches_ - 1) + last_samples_; }
+  [[nodiscard]] std::uint64_t samples_per_epoch() const {
+    return batches_ == 0 ? 0 : samples_before(batches_ - 1) + last_samples_;
+  }
   [[nodiscard]] std::uint64_t samples_before(std::uint64_t batch) const { return batch * batch_; }
 
   // The ids of one epoch.

@@ -55,7 +55,8 @@ TEST_CASE("neighbours do not stay neighbours") {
   const Permutation permutation(100'000, 5, 0);
   int close = 0;
   for (std::uint64_t position = 0; position + 1 < 100'000; ++position) {
-    const auto a = static_cast<std::int64_t>(permutation(position)), b = static_cast<std::int64_t>(permutation(position + 1));
+    const auto a = static_cast<std::int64_t>(permutation(position)),
+               b = static_cast<std::int64_t>(permutation(position + 1));
     close += std::abs(a - b) <= 50;
   }
   // Chance 1e-3 each: 100 expected, standard deviation 10.

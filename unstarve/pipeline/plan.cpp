@@ -97,7 +97,8 @@ PassNote place_cache(Plan& plan) {
   note.applied = true;
   if (cache.what == CacheWhat::kEncoded) {
     if (!cache.folder.empty())
-      throw Error(ErrorKind::kArgument, "cache.folder: encoded records are kept in memory; leave it out, or keep pixels");
+      throw Error(ErrorKind::kArgument,
+                  "cache.folder: encoded records are kept in memory; leave it out, or keep pixels");
     plan.encoded_cache = cache_encoded(plan.dataset, limit);
     plan.dataset = plan.encoded_cache;
     note.reason = fmt::format("encoded records, up to {} MB in memory", cache.limit_mb);
@@ -124,8 +125,9 @@ PassNote place_read_ahead(Plan& plan) {
   if (!asked) reads = plan.dataset->reads_in_flight();
   PassNote note{"read_ahead", reads > 0, true, ""};
   if (reads > 0) {
-    note.reason = fmt::format("{} records in flight, {}", reads,
-                              asked ? "as asked for by execution.read_ahead" : "the data lie on a cold disk or a server");
+    note.reason =
+        fmt::format("{} records in flight, {}", reads,
+                    asked ? "as asked for by execution.read_ahead" : "the data lie on a cold disk or a server");
   } else {
     note.reason = asked ? "switched off by execution.read_ahead" : "the data lie in memory or in the page cache";
   }
@@ -140,7 +142,8 @@ Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int us
   if (!(spec.errors.rate > 0 && spec.errors.rate <= 1))
     throw Error(ErrorKind::kArgument, fmt::format("errors.rate: {}, expected above 0 and at most 1", spec.errors.rate));
   if (spec.execution.prefetch < 0 || spec.execution.prefetch > 1024)
-    throw Error(ErrorKind::kArgument, fmt::format("execution.prefetch: {}, expected 0 to 1024", spec.execution.prefetch));
+    throw Error(ErrorKind::kArgument,
+                fmt::format("execution.prefetch: {}, expected 0 to 1024", spec.execution.prefetch));
   if (spec.execution.read_ahead < -1 || spec.execution.read_ahead > 1024)
     throw Error(ErrorKind::kArgument,
                 fmt::format("execution.read_ahead: {}, expected -1 to 1024", spec.execution.read_ahead));

@@ -164,7 +164,8 @@ TEST_CASE("spared records are not read, and close() wakes who waits") {
   const Order order(OrderSpec{}, BatchSpec{40, true}, dataset->size());
   RecordBuffer record;
   {
-    ReadAhead ahead(dataset, RunOrder(order, {}, 1), {8, kReadAheadBytes}, [](std::uint64_t id) { return id % 2 == 0; });
+    ReadAhead ahead(dataset, RunOrder(order, {}, 1), {8, kReadAheadBytes},
+                    [](std::uint64_t id) { return id % 2 == 0; });
     int taken = 0;
     for (std::uint64_t index = 0; index < 40; ++index) taken += ahead.take(0, 0, index, record) ? 1 : 0;
     CHECK(taken == 20);

@@ -35,7 +35,7 @@ class RunOrder {
   Order order_;
   Order first_;
   Position start_;
-  std::uint32_t started_;     // the epoch that was asked for
+  std::uint32_t started_;  // the epoch that was asked for
   std::uint32_t epochs_;
   std::uint64_t skipped_ = 0;  // samples of first_ before the start
   std::uint64_t begun_ = 0;    // samples of first_ behind it

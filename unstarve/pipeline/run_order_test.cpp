@@ -15,7 +15,8 @@ TEST_CASE("every sample of a run has a number, and the number its place") {
       std::uint64_t number = 0;
       for (std::uint32_t epoch = start.epoch; run.has(epoch); ++epoch) {
         const Order& of_epoch = run.order(epoch);
-        for (std::uint64_t batch = epoch == start.epoch ? start.batch : 0; batch < of_epoch.batches_per_epoch(); ++batch) {
+        for (std::uint64_t batch = epoch == start.epoch ? start.batch : 0; batch < of_epoch.batches_per_epoch();
+             ++batch) {
           for (std::uint64_t index = 0; index < of_epoch.batch_samples(batch); ++index, ++number) {
             REQUIRE(run.number(epoch, batch, index) == number);
             CHECK(run.place(number).epoch == epoch);

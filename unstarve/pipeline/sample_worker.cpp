@@ -82,8 +82,8 @@ std::int64_t SampleWorker::through_cache(std::uint64_t id, std::uint32_t epoch, 
                                          bool is_read) {
   if (const auto kept = plan_.pixel_cache->find(id)) {
     frame = Frame(kept->pixels);
-    clock.lap(Stage::kRead, static_cast<std::size_t>(kept->pixels.row_stride) *
-                                static_cast<std::size_t>(kept->pixels.height));
+    clock.lap(Stage::kRead,
+              static_cast<std::size_t>(kept->pixels.row_stride) * static_cast<std::size_t>(kept->pixels.height));
     clock.lap(Stage::kDecode, 0);
     return kept->label;
   }
@@ -147,7 +147,8 @@ std::int64_t SampleWorker::run(std::uint64_t id, std::uint32_t epoch, std::uint8
                             "with a fixed size (random_resized_crop, center_crop)",
                             plan_.dataset->location(id), frame.width, frame.height, plan_.sample_size.width,
                             plan_.sample_size.height));
-  clock.lap(Stage::kAugment, static_cast<std::size_t>(frame.width) * static_cast<std::size_t>(frame.height) * kChannels);
+  clock.lap(Stage::kAugment,
+            static_cast<std::size_t>(frame.width) * static_cast<std::size_t>(frame.height) * kChannels);
   storer_.store(frame, pixels);
   clock.lap(Stage::kStore, sample_bytes());
   return label;

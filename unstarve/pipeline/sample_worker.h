@@ -47,7 +47,8 @@ class SampleWorker {
   // Pixels out of the cache, or into it, after the operations that come before it; the label.
   std::int64_t through_cache(std::uint64_t id, std::uint32_t epoch, Frame& frame, StageClock& clock, bool is_read);
   [[nodiscard]] std::int64_t label_of(const RecordBuffer& record) const;
-  std::size_t decode_located(const Value& value, std::uint64_t id, std::uint32_t epoch, Frame& frame, StageClock& clock);
+  std::size_t decode_located(const Value& value, std::uint64_t id, std::uint32_t epoch, Frame& frame,
+                             StageClock& clock);
   void apply(std::size_t operation, std::uint64_t id, std::uint32_t epoch, Frame& frame);
 
   const Plan& plan_;

@@ -38,8 +38,8 @@ struct Slot {
   std::uint32_t epoch = 0;
   std::uint64_t batch = 0;
   std::size_t samples = 0;
-  std::size_t unfinished = 0;      // samples that no finish() has reported yet
-  std::optional<Error> failure;    // of the bad sample with the lowest index
+  std::size_t unfinished = 0;    // samples that no finish() has reported yet
+  std::optional<Error> failure;  // of the bad sample with the lowest index
   std::size_t failure_index = 0;
 };
 
@@ -78,16 +78,18 @@ class SlotRing {
   void close();
 
   [[nodiscard]] std::size_t memory_bytes() const;  // of the slots, held ones included
-  [[nodiscard]] bool last_of_epoch(const Slot& slot) const { return slot.batch + 1 == order_.order(slot.epoch).batches_per_epoch(); }
+  [[nodiscard]] bool last_of_epoch(const Slot& slot) const {
+    return slot.batch + 1 == order_.order(slot.epoch).batches_per_epoch();
+  }
 
  private:
   // All of these expect mutex_ to be held.
-  [[nodiscard]] bool exhausted() const;     // no further batch exists
-  [[nodiscard]] bool may_open() const;      // the next batch may be started now
-  [[nodiscard]] bool ready() const;         // take() need not wait
+  [[nodiscard]] bool exhausted() const;  // no further batch exists
+  [[nodiscard]] bool may_open() const;   // the next batch may be started now
+  [[nodiscard]] bool ready() const;      // take() need not wait
   void open();
   void add_slot();
-  void ask();                               // what take() does before it waits
+  void ask();  // what take() does before it waits
 
   const RunOrder order_;
   const Options options_;
@@ -97,16 +99,16 @@ class SlotRing {
   std::condition_variable work_;   // for claim()
   std::condition_variable ready_;  // for take()
   std::list<Slot> slots_;
-  std::size_t held_ = 0;           // by the consumer
+  std::size_t held_ = 0;  // by the consumer
   std::vector<Slot*> free_;
-  std::vector<Slot*> in_flight_;   // opened and not taken, a ring indexed by batch sequence number
-  std::uint64_t opened_ = 0;       // batches ever opened
-  std::uint64_t taken_ = 0;        // batches ever taken
-  std::uint64_t asked_ = 0;        // take() calls ever begun
-  std::uint32_t next_epoch_;       // of the next batch to open
+  std::vector<Slot*> in_flight_;  // opened and not taken, a ring indexed by batch sequence number
+  std::uint64_t opened_ = 0;      // batches ever opened
+  std::uint64_t taken_ = 0;       // batches ever taken
+  std::uint64_t asked_ = 0;       // take() calls ever begun
+  std::uint32_t next_epoch_;      // of the next batch to open
   std::uint64_t next_batch_;
-  Slot* filling_ = nullptr;        // the latest opened slot, while it has unclaimed samples
-  std::size_t filling_next_ = 0;   // its first unclaimed sample
+  Slot* filling_ = nullptr;       // the latest opened slot, while it has unclaimed samples
+  std::size_t filling_next_ = 0;  // its first unclaimed sample
   bool closed_ = false;
 };
 

@@ -22,14 +22,15 @@ struct SourceSpec {
 struct OrderSpec {
   bool shuffle = true;
   std::uint64_t seed = 0;
-  int rank = 0;   // this process among `world`; every rank gets equally many batches
+  int rank = 0;  // this process among `world`; every rank gets equally many batches
   int world = 1;
   friend bool operator==(const OrderSpec&, const OrderSpec&) = default;
 };
 
 struct DecodeSpec {
-  bool crop_only = true;       // exact: decode only the part that the first operation reads
-  bool reduced_scale = false;  // approximate: decode at 1/2, 1/4, 1/8 where the result is still at least the target size
+  bool crop_only = true;  // exact: decode only the part that the first operation reads
+  bool reduced_scale =
+      false;  // approximate: decode at 1/2, 1/4, 1/8 where the result is still at least the target size
   friend bool operator==(const DecodeSpec&, const DecodeSpec&) = default;
 };
 
@@ -40,9 +41,9 @@ struct BatchSpec {
 };
 
 struct ExecutionSpec {
-  int threads = 0;             // loader threads; 0: as many as usable cores
-  int prefetch = 2;            // batches made ahead of the consumer; 0: made when asked for
-  bool pinned = true;          // slots in page-locked memory, on devices that have it
+  int threads = 0;     // loader threads; 0: as many as usable cores
+  int prefetch = 2;    // batches made ahead of the consumer; 0: made when asked for
+  bool pinned = true;  // slots in page-locked memory, on devices that have it
   // Records read before the workers ask for them, so many at once; 0: none, -1: as the data reward it (none from memory
   // or the page cache, dozens from a cold disk or a server).
   int read_ahead = -1;

@@ -97,7 +97,8 @@ void write_yaml(YAML::Emitter& out, const PipelineSpec& spec) {
   flow("batch") << Key << "size" << Value << spec.batch.size << Key << "drop_last" << Value << spec.batch.drop_last
                 << YAML::EndMap;
   flow("execution") << Key << "threads" << Value << spec.execution.threads << Key << "prefetch" << Value
-                    << spec.execution.prefetch << Key << "read_ahead" << Value << spec.execution.read_ahead << Key << "pinned" << Value << spec.execution.pinned << YAML::EndMap;
+                    << spec.execution.prefetch << Key << "read_ahead" << Value << spec.execution.read_ahead << Key
+                    << "pinned" << Value << spec.execution.pinned << YAML::EndMap;
   flow("errors") << Key << "policy" << Value << name_of(kPolicies, spec.errors.policy) << Key << "limit" << Value
                  << spec.errors.limit << Key << "rate" << Value << exact(spec.errors.rate) << YAML::EndMap;
   out << YAML::EndMap;

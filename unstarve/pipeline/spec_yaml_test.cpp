@@ -38,8 +38,10 @@ TEST_CASE("an operation without parameters may be a bare name") {
 }
 
 TEST_CASE("what is wrong is named with path, line, found and expected") {
-  CHECK_THROWS_WITH(read("batch:\n  size: many"), Catch::Contains("p.yaml.batch.size: line 2: found \"many\", expected a whole number"));
-  CHECK_THROWS_WITH(read("batch: {sise: 3}"), Catch::Contains("p.yaml.batch.sise") && Catch::Contains("known here: drop_last, size"));
+  CHECK_THROWS_WITH(read("batch:\n  size: many"),
+                    Catch::Contains("p.yaml.batch.size: line 2: found \"many\", expected a whole number"));
+  CHECK_THROWS_WITH(read("batch: {sise: 3}"),
+                    Catch::Contains("p.yaml.batch.sise") && Catch::Contains("known here: drop_last, size"));
   CHECK_THROWS_WITH(read("output: {type: int7}"), Catch::Contains("found \"int7\"") && Catch::Contains("bfloat16"));
   CHECK_THROWS_WITH(read("output: {mean: [1, 2]}"), Catch::Contains("three numbers"));
   CHECK_THROWS_WITH(read("operations: 3"), Catch::Contains("expected a list"));

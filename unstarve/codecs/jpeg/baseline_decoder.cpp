@@ -54,12 +54,9 @@ void BaselineDecoder::lay_out(const BaselineImage& image) {
       CoefficientRow& row = plane.blocks[as_size(y)];
       row.resize(blocks);
       for (int x = 0; x < plane.horizontal; ++x) {
-        mcu_.blocks[as_size(mcu_.count++)] = {c,
-                                              &dc_[as_size(component.dc_table)],
-                                              &ac_[as_size(component.ac_table)],
-                                              &row,
-                                              as_size(plane.horizontal),
-                                              as_size(x)};
+        mcu_.blocks[as_size(mcu_.count++)] = {
+            c,    &dc_[as_size(component.dc_table)], &ac_[as_size(component.ac_table)],
+            &row, as_size(plane.horizontal),         as_size(x)};
       }
     }
   }

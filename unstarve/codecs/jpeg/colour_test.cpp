@@ -39,7 +39,8 @@ TEST_CASE("colour conversion equals jdcolor.c's tables for every pair of chroma 
   });
 }
 
-TEST_CASE("rows of any length: conversion writes its bytes and no more, upsampling is the triangle filter", "[codecs]") {
+TEST_CASE("rows of any length: conversion writes its bytes and no more, upsampling is the triangle filter",
+          "[codecs]") {
   testing::on_every_target([](const std::string& target) {
     INFO(target);
     Random random(4, 0, 0, 0);

@@ -33,7 +33,6 @@ std::size_t copy_to_ff(const std::uint8_t* source, std::size_t bytes, std::uint8
 
 }  // namespace
 
-
 // Copies data and stuffed FFs until a marker or the end; returns the bytes read and written.
 void unstuff_on_target(const std::uint8_t* source, std::size_t bytes, std::uint8_t* target, std::size_t& read,
                        std::size_t& written) {

@@ -26,13 +26,19 @@ struct Places {
       of[i] = static_cast<std::uint16_t>(y * 8 * static_cast<int>(CoefficientRow::kGroupBlocks) + x);
       const bool up = (x + y) % 2 == 0;
       if (up) {
-        if (x == 7) ++y;
-        else if (y == 0) ++x;
-        else ++x, --y;
+        if (x == 7)
+          ++y;
+        else if (y == 0)
+          ++x;
+        else
+          ++x, --y;
       } else {
-        if (y == 7) ++x;
-        else if (x == 0) ++y;
-        else --x, ++y;
+        if (y == 7)
+          ++x;
+        else if (x == 0)
+          ++y;
+        else
+          --x, ++y;
       }
     }
     for (int i = 64; i < 256; ++i) of[i] = kUnused;

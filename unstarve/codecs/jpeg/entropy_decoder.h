@@ -68,7 +68,7 @@ class EntropyDecoder {
   const Mcu* mcu_ = nullptr;
   EntropyState state_;
   std::size_t segment_ = 0;
-  std::size_t interval_ = 0;       // MCUs of a segment
+  std::size_t interval_ = 0;  // MCUs of a segment
   std::size_t left_in_segment_ = 0;
 };
 

@@ -16,7 +16,9 @@ struct Symbol {
   int value = 0;
   bool ends = false;
 
-  [[nodiscard]] std::uint64_t onward() const { return ends ? AcTable::kEndOfBlock : static_cast<std::uint64_t>(run) + 1; }
+  [[nodiscard]] std::uint64_t onward() const {
+    return ends ? AcTable::kEndOfBlock : static_cast<std::uint64_t>(run) + 1;
+  }
 };
 
 Symbol read_symbol(const HuffmanCodes& codes, std::uint64_t stream, bool ac) {
@@ -50,7 +52,8 @@ HuffmanCodes random_codes(Random& random, bool ac) {
   for (int bits = 1; bits <= 16; ++bits) {
     room *= 2;
     const int most = std::min(room - (bits < 16 ? 1 : 0), 40);
-    const int count = bits < 2 ? 0 : static_cast<int>(random.below(static_cast<std::uint32_t>(most) + 1)) / (bits < 8 ? 2 : 1);
+    const int count =
+        bits < 2 ? 0 : static_cast<int>(random.below(static_cast<std::uint32_t>(most) + 1)) / (bits < 8 ? 2 : 1);
     for (int i = 0; i < count && symbols < 200; ++i) {
       const auto low = static_cast<int>(random.below(ac ? 11 : 12));
       codes.symbols[symbols++] = static_cast<std::uint8_t>(ac ? static_cast<int>(random.below(16)) << 4 | low : low);

@@ -7,14 +7,15 @@ namespace {
 
 using nlohmann::json;
 
-json profile_json(const std::optional<Profile>& profile) {
-  return profile ? json::parse(to_json(*profile)) : json();
-}
+json profile_json(const std::optional<Profile>& profile) { return profile ? json::parse(to_json(*profile)) : json(); }
 
 json figures_json(const std::optional<BenchFigures>& figures) {
   if (!figures) return {};
-  return {{"storage", figures->storage}, {"loader", figures->loader},     {"copy", figures->copy},
-          {"network", figures->network}, {"together", figures->together}};
+  return {{"storage", figures->storage},
+          {"loader", figures->loader},
+          {"copy", figures->copy},
+          {"network", figures->network},
+          {"together", figures->together}};
 }
 
 }  // namespace

@@ -66,7 +66,8 @@ std::string ladder_tiles(const Ledger& ledger, const std::optional<RatioInterval
   std::string html = "<div class=\"tiles\">\n";
   // The winner measured against the base once more tells more than the product of the rungs.
   if (total)
-    html += tile(fmt::format("{:.2f} ×", total->ratio), fmt::format("the base [{:.2f}, {:.2f}]", total->low, total->high));
+    html +=
+        tile(fmt::format("{:.2f} ×", total->ratio), fmt::format("the base [{:.2f}, {:.2f}]", total->low, total->high));
   else
     html += tile(fmt::format("{:.2f} ×", last->relative), "the base");
   html += tile(gain_text(ledger), "before and after");
@@ -177,9 +178,10 @@ std::string render_report(const Report& report) {
   html += header_html(report);
   for (std::size_t i = 0; i < report.sections.size(); ++i) html += section_html(report.sections[i], i);
   html += "<section id=\"machine\">\n<h2>The machine</h2>\n" + facts_list(describe(report.machine)) + "</section>\n";
-  html += fmt::format("</main>\n<footer><p>Made by unstarve {}. Every ratio is to the step before, with its 95 % "
-                      "interval, from interleaved pairs of runs.</p></footer>\n",
-                      escape_html(report.version));
+  html += fmt::format(
+      "</main>\n<footer><p>Made by unstarve {}. Every ratio is to the step before, with its 95 % "
+      "interval, from interleaved pairs of runs.</p></footer>\n",
+      escape_html(report.version));
   html += fmt::format("<script type=\"application/json\" id=\"figures\">{}</script>\n",
                       escape_json_island(report_island(report)));
   html += fmt::format("<script>\n/*! uPlot\n{}*/\n{}</script>\n", plot_licence(), plot_library());

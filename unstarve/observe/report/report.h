@@ -17,19 +17,19 @@
 namespace unstarve {
 
 struct ReportSection {
-  Ledger ledger;                        // may have no entries (a bench)
-  std::optional<RatioInterval> total;   // winner against base, measured on its own
-  std::optional<Profile> before;        // base settings' run
-  std::optional<Profile> after;         // winning settings' run
+  Ledger ledger;                       // may have no entries (a bench)
+  std::optional<RatioInterval> total;  // winner against base, measured on its own
+  std::optional<Profile> before;       // base settings' run
+  std::optional<Profile> after;        // winning settings' run
   std::optional<BenchFigures> figures;
-  std::string verdict;                  // one sentence
+  std::string verdict;  // one sentence
 };
 
 struct Report {
-  std::string title;     // "unstarve tune photos/"
-  std::string command;   // what was typed
-  std::string created;   // ISO 8601, UTC
-  std::string version;   // of unstarve
+  std::string title;    // "unstarve tune photos/"
+  std::string command;  // what was typed
+  std::string created;  // ISO 8601, UTC
+  std::string version;  // of unstarve
   MachineFacts machine;
   std::vector<ReportSection> sections;
 };

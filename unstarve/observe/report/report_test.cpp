@@ -89,7 +89,9 @@ TEST_CASE("a name cannot become markup anywhere on the page", "[report]") {
 
 TEST_CASE("escaping keeps text and ends no attribute, element or script", "[report]") {
   CHECK(escape_html("a<b>&\"'") == "a&lt;b&gt;&amp;&quot;&#39;");
-  CHECK(escape_html(std::string_view("a\0b", 3)) == "a\xEF\xBF\xBD" "b");
+  CHECK(escape_html(std::string_view("a\0b", 3)) ==
+        "a\xEF\xBF\xBD"
+        "b");
   const std::string island = escape_json_island(R"({"name":"</script><!--"})");
   CHECK(island.find('<') == std::string::npos);
   CHECK(nlohmann::json::parse(island)["name"] == "</script><!--");

@@ -84,8 +84,14 @@ const Part* find_part(const std::vector<Part>* parts, const std::string& name) {
 
 std::string ladder_table(const Ledger& ledger) {
   HtmlTable table("Every step of the ladder",
-                  {{"step"}, {"batch", true}, {"memory", true}, {"step ms", true}, {"samples/s", true},
-                   {"of base", true}, {"ratio to before", true}, {"verdict"}},
+                  {{"step"},
+                   {"batch", true},
+                   {"memory", true},
+                   {"step ms", true},
+                   {"samples/s", true},
+                   {"of base", true},
+                   {"ratio to before", true},
+                   {"verdict"}},
                   true);
   for (const LedgerEntry& entry : ledger.entries) {
     std::vector<std::string> cells(8);
@@ -105,9 +111,13 @@ std::string ladder_table(const Ledger& ledger) {
 }
 
 std::string step_table(const Profile* before, const Profile* after) {
-  HtmlTable table("Parts of a step, ms per step",
-                  {{"part"}, {"before: mean", true}, {"median", true}, {"p95", true}, {"after: mean", true},
-                   {"median", true}, {"p95", true}});
+  HtmlTable table("Parts of a step, ms per step", {{"part"},
+                                                   {"before: mean", true},
+                                                   {"median", true},
+                                                   {"p95", true},
+                                                   {"after: mean", true},
+                                                   {"median", true},
+                                                   {"p95", true}});
   const auto* const old_parts = before ? &before->step : nullptr;
   const auto* const new_parts = after ? &after->step : nullptr;
   for (const std::string& name : names_of(old_parts, new_parts)) {
@@ -123,9 +133,13 @@ std::string step_table(const Profile* before, const Profile* after) {
 }
 
 std::string stage_table(const Profile* before, const Profile* after) {
-  HtmlTable table("Stages of the loader, thread time per sample",
-                  {{"stage"}, {"before: µs", true}, {"share", true}, {"bytes", true}, {"after: µs", true},
-                   {"share", true}, {"bytes", true}});
+  HtmlTable table("Stages of the loader, thread time per sample", {{"stage"},
+                                                                   {"before: µs", true},
+                                                                   {"share", true},
+                                                                   {"bytes", true},
+                                                                   {"after: µs", true},
+                                                                   {"share", true},
+                                                                   {"bytes", true}});
   const auto* const old_stages = before ? &before->stages : nullptr;
   const auto* const new_stages = after ? &after->stages : nullptr;
   const auto total_of = [](const std::vector<StageProfile>* stages) {

@@ -4,9 +4,9 @@
 
 #include "unstarve/storage/arrays/array_images.h"
 #include "unstarve/storage/bytes/byte_text.h"
+#include "unstarve/storage/bytes/memory_bytes.h"
 #include "unstarve/storage/conformance.h"
 #include "unstarve/storage/fixtures_folder.h"
-#include "unstarve/storage/bytes/memory_bytes.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/temporary_folder.h"
 

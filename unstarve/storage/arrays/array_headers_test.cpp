@@ -1,9 +1,9 @@
 #include <catch2/catch.hpp>
 
-#include "unstarve/storage/bytes/byte_text.h"
-#include "unstarve/storage/fixtures_folder.h"
 #include "unstarve/storage/arrays/idx_header.h"
 #include "unstarve/storage/arrays/npy_header.h"
+#include "unstarve/storage/bytes/byte_text.h"
+#include "unstarve/storage/fixtures_folder.h"
 
 namespace unstarve {
 namespace {

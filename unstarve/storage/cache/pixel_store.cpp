@@ -88,7 +88,7 @@ class MappedStore final : public PixelStore {
     }
     hits_.fetch_add(1, std::memory_order_relaxed);
     const auto width = static_cast<int>(entry.width);
-    const PixelView view{pixels() + (place - kFirst), width, static_cast<int>(entry.height),
+    const PixelView view{pixels() + (place - kFirst),       width,     static_cast<int>(entry.height),
                          std::ptrdiff_t{width} * kChannels, kChannels, 1};
     return Kept{view, entry.label};
   }
@@ -189,8 +189,7 @@ class MappedStore final : public PixelStore {
   }
 
   void map() {
-    void* const memory =
-        ::mmap(nullptr, table_bytes_ + limit_, PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(), 0);
+    void* const memory = ::mmap(nullptr, table_bytes_ + limit_, PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(), 0);
     if (memory == MAP_FAILED) throw io_error("map", path_.string(), errno);
     memory_ = static_cast<std::uint8_t*>(memory);
   }

@@ -44,8 +44,7 @@ std::span<const std::uint8_t> read_image_file(const ImagePath& path, AlignedByte
   storage.reserve_discard(image.bytes + kReadableBehind);
   std::size_t done = 0;
   while (done < image.bytes) {
-    const ssize_t got =
-        ::pread(image.file.get(), storage.data() + done, image.bytes - done, static_cast<off_t>(done));
+    const ssize_t got = ::pread(image.file.get(), storage.data() + done, image.bytes - done, static_cast<off_t>(done));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw io_error("read", path.data->location(path.id), errno);
     if (got == 0) throw shrank(path.data->location(path.id), image.bytes, done);

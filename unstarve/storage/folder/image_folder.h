@@ -22,8 +22,8 @@
 
 #include "unstarve/storage/dataset.h"
 #include "unstarve/storage/file_descriptor.h"
-#include "unstarve/storage/format.h"
 #include "unstarve/storage/folder/image_file.h"
+#include "unstarve/storage/format.h"
 
 namespace unstarve {
 

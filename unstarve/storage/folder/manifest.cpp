@@ -10,8 +10,8 @@
 #include "unstarve/core/error.h"
 #include "unstarve/storage/folder/folder_scan.h"
 #include "unstarve/storage/folder/image_file.h"
-#include "unstarve/storage/index/record_format.h"
 #include "unstarve/storage/folder/safe_path.h"
+#include "unstarve/storage/index/record_format.h"
 
 namespace unstarve {
 namespace {

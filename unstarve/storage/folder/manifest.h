@@ -18,8 +18,8 @@
 
 #include "unstarve/storage/dataset.h"
 #include "unstarve/storage/file_descriptor.h"
-#include "unstarve/storage/format.h"
 #include "unstarve/storage/folder/manifest_rows.h"
+#include "unstarve/storage/format.h"
 
 namespace unstarve {
 

@@ -62,11 +62,7 @@ class KeptIndex::MendedBytes final : public ByteSource {
 };
 
 KeptIndex::KeptIndex(std::shared_ptr<const ByteSource> shard, std::shared_ptr<const RecordFormat> format, bool keep)
-    : shard_(std::move(shard)),
-      format_(std::move(format)),
-      keep_(keep),
-      first_(open_first()),
-      current_(&first_) {
+    : shard_(std::move(shard)), format_(std::move(format)), keep_(keep), first_(open_first()), current_(&first_) {
   if (!note_.empty()) tell_notice(note_);
 }
 
@@ -108,8 +104,8 @@ bool KeptIndex::mend(const Version& asked) const {
     return false;
   }
   if (second_ != nullptr) return false;  // where it was written is not to be trusted
-  auto made = std::make_unique<const Version>(
-      remake_index(*shard_, *format_, keep_, asked.index.view().name(), note_), shard_);
+  auto made =
+      std::make_unique<const Version>(remake_index(*shard_, *format_, keep_, asked.index.view().name(), note_), shard_);
   if (made->index.view().size() != size() || made->index.summary() != summary()) {
     throw Error(ErrorKind::kInput, "read " + shard_->name() + ": its index was damaged, and made again it has " +
                                        std::to_string(made->index.view().size()) + " records after " +

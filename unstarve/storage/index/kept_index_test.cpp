@@ -183,8 +183,8 @@ TEST_CASE("a damaged index that cannot be replaced is made in memory, and a note
   CHECK(everything(data) == expected);
   CHECK(format->scans == 1);
   REQUIRE(data.notes().size() == 1);
-  CHECK_THAT(data.notes()[0], Catch::Contains("a.unstarve-index is damaged and could not be replaced") &&
-                                  Catch::Contains("delete it"));
+  CHECK_THAT(data.notes()[0],
+             Catch::Contains("a.unstarve-index is damaged and could not be replaced") && Catch::Contains("delete it"));
   ::unsetenv("XDG_CACHE_HOME");
 }
 

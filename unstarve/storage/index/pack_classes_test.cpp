@@ -31,10 +31,10 @@ TEST_CASE("a manifest of other shards, of another program or of no sense names n
   CHECK(pack_classes(Names{folder.str("a.tar"), folder.str("c.tar")}).empty());
   folder.write("other/b.tar", "");
   CHECK(pack_classes(Names{folder.str("a.tar"), folder.str("other/b.tar")}).empty());
-  for (const char* text : {"", "{", "[]", "3", R"({"classes": ["a"], "shards": [{"file": "a.tar"}]})",
-                           R"({"unstarve": "1", "classes": ["a"], "shards": 3})",
-                           R"({"unstarve": "1", "shards": [{"file": "a.tar"}]})",
-                           R"({"unstarve": "1", "classes": ["a"], "shards": [{"file": 1}, {}, "a.tar"]})"}) {
+  for (const char* text :
+       {"", "{", "[]", "3", R"({"classes": ["a"], "shards": [{"file": "a.tar"}]})",
+        R"({"unstarve": "1", "classes": ["a"], "shards": 3})", R"({"unstarve": "1", "shards": [{"file": "a.tar"}]})",
+        R"({"unstarve": "1", "classes": ["a"], "shards": [{"file": 1}, {}, "a.tar"]})"}) {
     folder.write("manifest.json", text);
     CHECK(pack_classes(Names{folder.str("a.tar")}).empty());
   }

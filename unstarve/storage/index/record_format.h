@@ -12,8 +12,8 @@
 #include <string>
 #include <string_view>
 
-#include "unstarve/storage/dataset.h"
 #include "unstarve/storage/bytes/forward_bytes.h"
+#include "unstarve/storage/dataset.h"
 #include "unstarve/storage/index/index_sidecar.h"
 
 namespace unstarve {

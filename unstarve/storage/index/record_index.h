@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "unstarve/storage/bytes/byte_source.h"
-#include "unstarve/storage/index/index_sidecar.h"
 #include "unstarve/storage/bytes/inflate.h"
+#include "unstarve/storage/index/index_sidecar.h"
 #include "unstarve/storage/index/record_format.h"
 
 namespace unstarve {

@@ -40,8 +40,8 @@ class UringReader final : public BatchReader {
   explicit UringReader(int depth) : depth_(static_cast<std::size_t>(depth)) {
     const int error = ::io_uring_queue_init(static_cast<unsigned>(depth), &ring_, 0);
     if (error < 0) {
-      throw Error(ErrorKind::kMissing, std::string("io_uring: the kernel or the container refuses it: ") +
-                                           std::strerror(-error));
+      throw Error(ErrorKind::kMissing,
+                  std::string("io_uring: the kernel or the container refuses it: ") + std::strerror(-error));
     }
   }
   ~UringReader() override { ::io_uring_queue_exit(&ring_); }

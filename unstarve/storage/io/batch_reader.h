@@ -23,7 +23,7 @@ struct FileRead {
 };
 
 enum class BatchReaderKind {
-  kBest,     // io_uring, or the pool where it is refused; name() tells which it is
+  kBest,  // io_uring, or the pool where it is refused; name() tells which it is
   kUring,
   kThreads,
 };

@@ -87,7 +87,8 @@ TEST_CASE("a read that fails tells why and does not hold up the others", "[stora
 
 TEST_CASE("a scan brings the whole file in order, through the cache and past it", "[storage]") {
   const testing::TemporaryFolder folder;
-  for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{4096}, kScanBytes - 1, kScanBytes, 3 * kScanBytes + 777}) {
+  for (const std::size_t size :
+       {std::size_t{0}, std::size_t{1}, std::size_t{4096}, kScanBytes - 1, kScanBytes, 3 * kScanBytes + 777}) {
     const auto bytes = made_up(size);
     folder.write("file", std::span<const std::uint8_t>(bytes));
     for (const bool past_cache : {false, true}) {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "unstarve/core/error.h"
-#include "unstarve/storage/little_endian.h"
 #include "unstarve/storage/folder/safe_path.h"
+#include "unstarve/storage/little_endian.h"
 
 namespace unstarve {
 namespace {

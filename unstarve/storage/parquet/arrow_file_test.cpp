@@ -3,9 +3,9 @@
 #include <numeric>
 #include <random>
 
+#include "unstarve/storage/bytes/memory_bytes.h"
 #include "unstarve/storage/conformance.h"
 #include "unstarve/storage/fixtures_folder.h"
-#include "unstarve/storage/bytes/memory_bytes.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/parquet/memory_sink.h"
 #include "unstarve/storage/parquet/parquet.h"

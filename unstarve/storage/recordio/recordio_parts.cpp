@@ -6,8 +6,8 @@
 #include <string>
 
 #include "unstarve/core/error.h"
-#include "unstarve/storage/little_endian.h"
 #include "unstarve/storage/index/record_format.h"
+#include "unstarve/storage/little_endian.h"
 
 namespace unstarve {
 namespace {

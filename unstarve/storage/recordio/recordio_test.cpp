@@ -4,9 +4,9 @@
 #include <fstream>
 
 #include "unstarve/storage/bytes/byte_text.h"
+#include "unstarve/storage/bytes/forward_memory.h"
 #include "unstarve/storage/conformance.h"
 #include "unstarve/storage/fixtures_folder.h"
-#include "unstarve/storage/bytes/forward_memory.h"
 #include "unstarve/storage/recordio/recordio_text.h"
 #include "unstarve/storage/temporary_folder.h"
 
