@@ -37,7 +37,7 @@ PassNote crop_pass(const Plan& plan, Size probed) {
   Random random(plan.spec.order.seed, 0, 0, 0);
   if (!plan.encoded) {
     note.reason = "samples are stored as pixels";
-  } else if (plan.pixel_cache) {
+  } else if (plan.spec.cache.what == CacheWhat::kPixels) {
     note.reason = "whole images are decoded once, for the cache";
   } else if (!plan.spec.decode.crop_only) {
     note.reason = "switched off by decode.crop_only";
@@ -57,7 +57,7 @@ PassNote scale_pass(const Plan& plan) {
   PassNote note{"scale_into_decode", false, false, ""};
   if (!plan.encoded) {
     note.reason = "samples are stored as pixels";
-  } else if (plan.pixel_cache) {
+  } else if (plan.spec.cache.what == CacheWhat::kPixels) {
     note.reason = "whole images are decoded once, for the cache";
   } else if (!plan.spec.decode.reduced_scale) {
     note.reason = "approximate, and not asked for by decode.reduced_scale";
@@ -84,23 +84,17 @@ std::string cache_key(const Plan& plan) {
   return key;
 }
 
-// Opens the cache that the spec asks for; it stands before the first random operation.
-PassNote place_cache(Plan& plan) {
+// Opens the cache that the spec asks for, or only tells of it; it stands before the first random operation.
+PassNote place_cache(Plan& plan, Caches caches) {
   PassNote note{"cache", false, true, "not asked for by cache.what"};
   const CacheSpec& cache = plan.spec.cache;
   if (cache.what == CacheWhat::kNothing) return note;
-  if (cache.limit_mb == 0 || cache.limit_mb > std::uint64_t{1} << 40)
-    throw Error(ErrorKind::kArgument, fmt::format("cache.limit_mb: {}, expected 1 or more", cache.limit_mb));
   if (!plan.encoded)
     throw Error(ErrorKind::kArgument, "cache.what: the samples are stored as pixels, which need no cache");
   const std::uint64_t limit = cache.limit_mb * 1'000'000;
   note.applied = true;
   if (cache.what == CacheWhat::kEncoded) {
-    if (!cache.folder.empty())
-      throw Error(ErrorKind::kArgument,
-                  "cache.folder: encoded records are kept in memory; leave it out, or keep pixels");
-    plan.encoded_cache = cache_encoded(plan.dataset, limit);
-    plan.dataset = plan.encoded_cache;
+    if (caches == Caches::kOpened) plan.dataset = plan.encoded_cache = cache_encoded(plan.dataset, limit);
     note.reason = fmt::format("encoded records, up to {} MB in memory", cache.limit_mb);
     return note;
   }
@@ -112,7 +106,7 @@ PassNote place_cache(Plan& plan) {
     const auto bytes = std::span(reinterpret_cast<const std::uint8_t*>(key.data()), key.size());
     file = std::filesystem::path(cache.folder) / fmt::format("pixels-{:08x}-{}mb", crc32(bytes), cache.limit_mb);
   }
-  plan.pixel_cache = open_pixel_store(file, key, plan.dataset->size(), limit);
+  if (caches == Caches::kOpened) plan.pixel_cache = open_pixel_store(file, key, plan.dataset->size(), limit);
   note.reason = fmt::format("pixels after {} of {} operations, up to {} MB in {}", plan.cached_operations,
                             plan.operations.size(), cache.limit_mb, file.empty() ? "memory" : file.string());
   return note;
@@ -136,17 +130,43 @@ PassNote place_read_ahead(Plan& plan) {
 
 }  // namespace
 
-Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int usable_cores) {
-  if (spec.execution.threads < 0 || spec.execution.threads > 1024)
-    throw Error(ErrorKind::kArgument, fmt::format("execution.threads: {}, expected 0 to 1024", spec.execution.threads));
+void check_spec(const PipelineSpec& spec) {
+  const auto fail = [](const std::string& node, const std::string& what) {
+    throw Error(ErrorKind::kArgument, node + ": " + what);
+  };
+  const auto within = [&](const char* node, int value, int low, int high) {
+    if (value < low || value > high) fail(node, fmt::format("{}, expected {} to {}", value, low, high));
+  };
+  within("execution.threads", spec.execution.threads, 0, 1024);
+  within("execution.prefetch", spec.execution.prefetch, 0, 1024);
+  within("execution.read_ahead", spec.execution.read_ahead, -1, 1024);
+  if (spec.batch.size < 1) fail("batch.size", fmt::format("{}, expected 1 or more", spec.batch.size));
+  if (spec.order.world < 1) fail("order.world", fmt::format("{}, expected 1 or more", spec.order.world));
+  if (spec.order.rank < 0 || spec.order.rank >= spec.order.world)
+    fail("order.rank", fmt::format("rank {} of world {}, expected 0 <= rank < world", spec.order.rank, spec.order.world));
   if (!(spec.errors.rate > 0 && spec.errors.rate <= 1))
-    throw Error(ErrorKind::kArgument, fmt::format("errors.rate: {}, expected above 0 and at most 1", spec.errors.rate));
-  if (spec.execution.prefetch < 0 || spec.execution.prefetch > 1024)
-    throw Error(ErrorKind::kArgument,
-                fmt::format("execution.prefetch: {}, expected 0 to 1024", spec.execution.prefetch));
-  if (spec.execution.read_ahead < -1 || spec.execution.read_ahead > 1024)
-    throw Error(ErrorKind::kArgument,
-                fmt::format("execution.read_ahead: {}, expected -1 to 1024", spec.execution.read_ahead));
+    fail("errors.rate", fmt::format("{}, expected above 0 and at most 1", spec.errors.rate));
+  const CacheSpec& cache = spec.cache;
+  if (cache.what != CacheWhat::kNothing && (cache.limit_mb == 0 || cache.limit_mb > std::uint64_t{1} << 40))
+    fail("cache.limit_mb", fmt::format("{}, expected 1 or more", cache.limit_mb));
+  if (cache.what == CacheWhat::kEncoded && !cache.folder.empty())
+    fail("cache.folder", "encoded records are kept in memory; leave it out, or keep pixels");
+  for (std::size_t i = 0; i < spec.operations.size(); ++i) {
+    try {
+      (void)make_operation(spec.operations[i]);
+    } catch (const Error& error) {
+      fail(fmt::format("operations[{}]", i), error.what());
+    }
+  }
+  try {
+    const Storer storer(spec.output);
+  } catch (const Error& error) {
+    fail("output", error.what());
+  }
+}
+
+Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int usable_cores, Caches caches) {
+  check_spec(spec);
   if (spec.execution.threads == 0) spec.execution.threads = usable_cores;
 
   Order order(spec.order, spec.batch, dataset->size());
@@ -159,18 +179,13 @@ Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int us
     throw Error(ErrorKind::kInput, fmt::format("{} has no image field, and a pipeline needs one", data.format()));
   plan.label_field = data.field_index(FieldKind::kLabel);
 
-  for (std::size_t i = 0; i < plan.spec.operations.size(); ++i) {
-    try {
-      plan.operations.push_back(make_operation(plan.spec.operations[i]));
-    } catch (const Error& error) {
-      throw Error(error.kind(), fmt::format("operations[{}]: {}", i, error.what()));
-    }
-  }
+  for (const OpSpec& operation : plan.spec.operations) plan.operations.push_back(make_operation(operation));
   const Size probed = probe_size(data, plan.image_field, plan.encoded);
-  plan.sample_size = probed;
-  for (const auto& operation : plan.operations) plan.sample_size = operation->output_size(plan.sample_size);
+  plan.sizes = {probed};
+  for (const auto& operation : plan.operations) plan.sizes.push_back(operation->output_size(plan.sizes.back()));
+  plan.sample_size = plan.sizes.back();
 
-  const PassNote cache = place_cache(plan);
+  const PassNote cache = place_cache(plan, caches);
   plan.passes = {crop_pass(plan, probed), scale_pass(plan), cache, place_read_ahead(plan)};
   plan.crop_into_decode = plan.passes[0].applied;
   plan.scale_into_decode = plan.passes[1].applied;
@@ -183,10 +198,13 @@ std::string explain(const Plan& plan) {
   text += fmt::format("order       {}, seed {}, rank {} of {}\n",
                       plan.spec.order.shuffle ? "keyed permutation" : "as stored", plan.spec.order.seed,
                       plan.spec.order.rank, plan.spec.order.world);
-  for (const auto& operation : plan.spec.operations) {
+  const auto size = [&](std::size_t i) { return fmt::format("{}x{}", plan.sizes[i].width, plan.sizes[i].height); };
+  text += fmt::format("image       {}, the first that can be read\n", size(0));
+  for (std::size_t i = 0; i < plan.operations.size(); ++i) {
+    const OpSpec& operation = plan.spec.operations[i];
     text += "operation   " + operation.name;
     for (const auto& [name, values] : operation.params) text += fmt::format(" {}={}", name, fmt::join(values, ","));
-    text += '\n';
+    text += fmt::format(": {} -> {}{}\n", size(i), size(i + 1), plan.operations[i]->random() ? ", random" : "");
   }
   text += fmt::format("batch       {} x {}x{}, {} per epoch\n", plan.spec.batch.size, plan.sample_size.width,
                       plan.sample_size.height, plan.order.batches_per_epoch());

@@ -45,10 +45,19 @@ struct Plan {
   std::shared_ptr<const PixelStore> pixel_cache;
   std::size_t cached_operations = 0;
   std::vector<PassNote> passes;
+  std::vector<Size> sizes{};  // of the first image that can be read, and of what each operation in turn makes of it
 };
 
+// What of a spec can be judged without data: ranges, operations and their parameters. Throws Error(kArgument) whose message
+// begins with the node ("execution.threads: 5000, expected 0 to 1024").
+void check_spec(const PipelineSpec& spec);
+
+// kTold: the plan is only read, and the cache it tells of is not made; a loader needs kOpened.
+enum class Caches { kTold, kOpened };
+
 // `usable_cores` is what execution.threads 0 becomes.
-[[nodiscard]] Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int usable_cores);
+[[nodiscard]] Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int usable_cores,
+                             Caches caches = Caches::kOpened);
 
 // Human-readable: operations in order, passes with reasons, sizes.
 [[nodiscard]] std::string explain(const Plan& plan);
