@@ -13,6 +13,8 @@ TAR = {"job": "tar-read", "batch": 256, "order": "sequential", "seed": 0}
 TFRECORD = {"job": "tfrecord-read", "batch": 256, "order": "sequential", "seed": 0}
 PARQUET = {"job": "parquet-read", "batch": 256, "order": "sequential", "seed": 0}
 FIRST_BATCH = {"job": "folder-first-batch", "batch": 256, "seed": 0}
+COLD = {"job": "imagenet-train", "batch": 256, "seed": 0, "read_ahead": -1}
+COLD_SMALL = {"job": "folder-first-batch", "batch": 256, "seed": 0, "read_ahead": -1}
 PACK = {"job": "pack", "resize": 256}
 CIFAR_NET = {"job": "train", "model": "cifar_net", "classes": 10, "image_size": 32, "batch": 512, "seed": 0}
 
@@ -58,6 +60,12 @@ COMPARISONS = (
                data="cifar-folder", unit="first batches/s"),
     Comparison("folder-first-batch/torch-workers", FIRST_BATCH, _python("torch_folder"), ours="first-batch",
                data="cifar-folder", peer_options=(("workers", True),), unit="first batches/s"),
+    Comparison("cold-folder/no-read-ahead", COLD, ("ours", "cold"), ours="cold", data="photographs",
+               peer_options=(("read_ahead", 0),)),
+    Comparison("cold-small-files/no-read-ahead", COLD_SMALL, ("ours", "cold"), ours="cold", data="cifar-folder",
+               peer_options=(("read_ahead", 0),)),
+    Comparison("cold-shards/no-read-ahead", COLD, ("ours", "cold"), ours="cold", data="webdataset",
+               peer_options=(("read_ahead", 0),)),
     Comparison("pack-resize/pillow", PACK, _python("pillow_pack"), ours="pack", data="photographs"),
     Comparison("train-resnet18-224/eager", RESNET18, _python("eager"), ours="train"),
     Comparison("train-resnet18-224/compile", RESNET18, _python("eager"), ours="train",

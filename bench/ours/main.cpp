@@ -22,8 +22,9 @@ struct SideEntry {
   std::unique_ptr<Side> (*make)(const unstarve::bench::Job& job);
 };
 
-constexpr std::array<SideEntry, 8> kSides{{{"loader", unstarve::bench::make_loader_side},
+constexpr std::array<SideEntry, 9> kSides{{{"loader", unstarve::bench::make_loader_side},
                                            {"first-batch", unstarve::bench::make_first_batch_side},
+                                           {"cold", unstarve::bench::make_cold_side},
                                            {"bare", unstarve::bench::make_bare_side},
                                            {"memcpy", unstarve::bench::make_memcpy_side},
                                            {"records", unstarve::bench::make_records_side},
@@ -36,7 +37,7 @@ std::unique_ptr<Side> make_side(std::string_view name, const std::string& job) {
     if (entry.name == name) return entry.make(nlohmann::json::parse(job));
   throw Error(ErrorKind::kArgument,
               "bench: unknown side '" + std::string(name) +
-                  "', expected loader, first-batch, bare, memcpy, records, record-memcpy, pack or train");
+                  "', expected loader, first-batch, cold, bare, memcpy, records, record-memcpy, pack or train");
 }
 
 void answer(const nlohmann::json& value) { std::cout << value.dump() << std::endl; }
@@ -57,7 +58,7 @@ nlohmann::json obey(Side& side, const nlohmann::json& command) {
 
 int main(int argc, char** argv) {
   if (argc != 3) {
-    std::cerr << "usage: unstarve_peer_bench loader|first-batch|bare|memcpy|records|record-memcpy|pack|train "
+    std::cerr << "usage: unstarve_peer_bench loader|first-batch|cold|bare|memcpy|records|record-memcpy|pack|train "
                  "JOB-AS-JSON (started by bench/run.py)\n";
     return 2;
   }

@@ -11,6 +11,8 @@ namespace unstarve::bench {
 [[nodiscard]] std::unique_ptr<Side> make_loader_side(const Job& job);
 // The same from nothing opened to the first batch, on "folder-first-batch"; a Block's samples are first batches.
 [[nodiscard]] std::unique_ptr<Side> make_first_batch_side(const Job& job);
+// Whole epochs of files out of the page cache, with the job's "read_ahead".
+[[nodiscard]] std::unique_ptr<Side> make_cold_side(const Job& job);
 // The same samples, operations and amount of batch memory without the loader: each thread runs its share of the order
 // in a plain loop, with no queue, no slot to wait for and no consumer.
 [[nodiscard]] std::unique_ptr<Side> make_bare_side(const Job& job);

@@ -1,0 +1,74 @@
+// A whole epoch of files that are not in the page cache, opening included: with the job's "read_ahead", -1 as the data
+// reward it, 0 for none.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <filesystem>
+
+#include "bench/ours/jobs.h"
+#include "bench/ours/sides.h"
+#include "unstarve/core/error.h"
+#include "unstarve/device/device.h"
+#include "unstarve/pipeline/loader.h"
+#include "unstarve/storage/file_descriptor.h"
+#include "unstarve/storage/open.h"
+
+namespace unstarve::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Gives up the pages of every file below `folder`; the names and sizes of files stay known.
+void forget(const fs::path& folder) {
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (!entry.is_regular_file()) continue;
+    const FileDescriptor file(::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file.valid()) throw io_error("open", entry.path().string(), errno);
+    const int refused = ::posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED);
+    if (refused != 0) throw io_error("give up the pages of", entry.path().string(), refused);
+  }
+}
+
+class ColdSide final : public Side {
+ public:
+  explicit ColdSide(const Job& job) : spec_(pipeline_of(job)), device_(open_device("cpu")) {
+    spec_.execution.read_ahead = job.at("read_ahead");
+    ::sync();  // pages that are not on the disk yet could not be given up
+    (void)epoch();
+  }
+
+  Block run(double seconds) override {
+    Block block;
+    while (block.seconds < seconds) {
+      const Block one = epoch();
+      block.samples += one.samples;
+      block.seconds += one.seconds;
+    }
+    return block;
+  }
+
+  nlohmann::json check(const std::optional<std::string>&) override { return {{"samples", epoch().samples}}; }
+
+ private:
+  Block epoch() {
+    using Clock = std::chrono::steady_clock;
+    forget(spec_.source.path);
+    Block block;
+    const auto start = Clock::now();
+    Loader loader(spec_, open_dataset(spec_.source.path), *device_, {{}, 1});
+    while (const auto batch = loader.next()) block.samples += static_cast<std::int64_t>(batch->samples());
+    block.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    return block;
+  }
+
+  PipelineSpec spec_;
+  std::unique_ptr<Device> device_;
+};
+
+}  // namespace
+
+std::unique_ptr<Side> make_cold_side(const Job& job) { return std::make_unique<ColdSide>(job); }
+
+}  // namespace unstarve::bench
