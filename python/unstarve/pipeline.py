@@ -175,6 +175,10 @@ class Pipeline:
         given = {"threads": threads, "prefetch": prefetch, "read_ahead": read_ahead}
         return self._with(None, execution={key: value for key, value in given.items() if value is not None})
 
+    def passes(self, **switches):
+        """Switches optimisations by their name, as `explain` lists them: .passes(crop_into_decode=False)."""
+        return self._with(None, passes={name: bool(on) for name, on in switches.items()})
+
     # --- the end ----------------------------------------------------------------------------------------------------
 
     def batch(self, size, *, drop_last=True):

@@ -65,6 +65,15 @@ def test_any_number_of_threads_gives_the_same_bits(tmp_path):
             assert equal(copies(pipeline.options(threads=threads, read_ahead=read_ahead).batch(6)), expected)
 
 
+def test_passes_can_be_switched_off(tmp_path):
+    pipeline = un.open(photos(tmp_path)).shuffle(1).random_resized_crop(32)
+    without = pipeline.passes(crop_into_decode=False).batch(6)
+    assert "switched off by passes.crop_into_decode" in without.explain()
+    assert equal(copies(without), copies(pipeline.batch(6)))
+    with pytest.raises(un.errors.ArgumentError, match="there is no such pass, expected one of cache"):
+        pipeline.passes(faster=True).batch(6).explain()
+
+
 def test_values_are_those_of_pillow(tmp_path):
     from PIL import Image
 

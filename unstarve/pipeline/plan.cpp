@@ -2,11 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/core/error.h"
-#include "unstarve/storage/crc32.h"
+#include "unstarve/pipeline/passes/pass.h"
 
 namespace unstarve {
 namespace {
@@ -32,102 +30,6 @@ Size probe_size(const Dataset& dataset, int image_field, bool encoded) {
                                              std::min(dataset.size(), kProbes), reason));
 }
 
-PassNote crop_pass(const Plan& plan, Size probed) {
-  PassNote note{"crop_into_decode", false, true, ""};
-  Random random(plan.spec.order.seed, 0, 0, 0);
-  if (!plan.encoded) {
-    note.reason = "samples are stored as pixels";
-  } else if (plan.spec.cache.what == CacheWhat::kPixels) {
-    note.reason = "whole images are decoded once, for the cache";
-  } else if (!plan.spec.decode.crop_only) {
-    note.reason = "switched off by decode.crop_only";
-  } else if (plan.operations.empty()) {
-    note.reason = "no operation selects a part";
-  } else if (plan.operations[0]->select(probed, random) == Rect{0, 0, probed.width, probed.height} &&
-             !plan.operations[0]->fixed_output()) {
-    note.reason = fmt::format("{} reads the whole image", plan.spec.operations[0].name);
-  } else {
-    note.applied = true;
-    note.reason = fmt::format("only what {} reads is decoded", plan.spec.operations[0].name);
-  }
-  return note;
-}
-
-PassNote scale_pass(const Plan& plan) {
-  PassNote note{"scale_into_decode", false, false, ""};
-  if (!plan.encoded) {
-    note.reason = "samples are stored as pixels";
-  } else if (plan.spec.cache.what == CacheWhat::kPixels) {
-    note.reason = "whole images are decoded once, for the cache";
-  } else if (!plan.spec.decode.reduced_scale) {
-    note.reason = "approximate, and not asked for by decode.reduced_scale";
-  } else if (plan.operations.empty() || !plan.operations[0]->resamples()) {
-    note.reason = "the first operation does not resample";
-  } else {
-    note.applied = true;
-    note.reason = "JPEG at 1/2, 1/4 or 1/8 where that is still at least the target size";
-  }
-  return note;
-}
-
-// Everything that the pixels in the cache depend on.
-std::string cache_key(const Plan& plan) {
-  const Dataset& data = *plan.dataset;
-  std::string key = fmt::format("{}\n{}\n{}\n{} {}\n", plan.spec.source.path, plan.spec.source.split, data.format(),
-                                data.size(), data.stored_bytes());
-  for (std::size_t i = 0; i < plan.cached_operations; ++i) {
-    key += plan.spec.operations[i].name;
-    for (const auto& [name, values] : plan.spec.operations[i].params)
-      key += fmt::format(" {}={}", name, fmt::join(values, ","));
-    key += '\n';
-  }
-  return key;
-}
-
-// Opens the cache that the spec asks for, or only tells of it; it stands before the first random operation.
-PassNote place_cache(Plan& plan, Caches caches) {
-  PassNote note{"cache", false, true, "not asked for by cache.what"};
-  const CacheSpec& cache = plan.spec.cache;
-  if (cache.what == CacheWhat::kNothing) return note;
-  if (!plan.encoded)
-    throw Error(ErrorKind::kArgument, "cache.what: the samples are stored as pixels, which need no cache");
-  const std::uint64_t limit = cache.limit_mb * 1'000'000;
-  note.applied = true;
-  if (cache.what == CacheWhat::kEncoded) {
-    if (caches == Caches::kOpened) plan.dataset = plan.encoded_cache = cache_encoded(plan.dataset, limit);
-    note.reason = fmt::format("encoded records, up to {} MB in memory", cache.limit_mb);
-    return note;
-  }
-  while (plan.cached_operations < plan.operations.size() && !plan.operations[plan.cached_operations]->random())
-    ++plan.cached_operations;
-  const std::string key = cache_key(plan);
-  std::filesystem::path file;
-  if (!cache.folder.empty()) {
-    const auto bytes = std::span(reinterpret_cast<const std::uint8_t*>(key.data()), key.size());
-    file = std::filesystem::path(cache.folder) / fmt::format("pixels-{:08x}-{}mb", crc32(bytes), cache.limit_mb);
-  }
-  if (caches == Caches::kOpened) plan.pixel_cache = open_pixel_store(file, key, plan.dataset->size(), limit);
-  note.reason = fmt::format("pixels after {} of {} operations, up to {} MB in {}", plan.cached_operations,
-                            plan.operations.size(), cache.limit_mb, file.empty() ? "memory" : file.string());
-  return note;
-}
-
-// Decides how many records are read ahead, where the spec leaves it open.
-PassNote place_read_ahead(Plan& plan) {
-  int& reads = plan.spec.execution.read_ahead;
-  const bool asked = reads >= 0;
-  if (!asked) reads = plan.dataset->reads_in_flight();
-  PassNote note{"read_ahead", reads > 0, true, ""};
-  if (reads > 0) {
-    note.reason =
-        fmt::format("{} records in flight, {}", reads,
-                    asked ? "as asked for by execution.read_ahead" : "the data lie on a cold disk or a server");
-  } else {
-    note.reason = asked ? "switched off by execution.read_ahead" : "the data lie in memory or in the page cache";
-  }
-  return note;
-}
-
 }  // namespace
 
 void check_spec(const PipelineSpec& spec) {
@@ -143,7 +45,8 @@ void check_spec(const PipelineSpec& spec) {
   if (spec.batch.size < 1) fail("batch.size", fmt::format("{}, expected 1 or more", spec.batch.size));
   if (spec.order.world < 1) fail("order.world", fmt::format("{}, expected 1 or more", spec.order.world));
   if (spec.order.rank < 0 || spec.order.rank >= spec.order.world)
-    fail("order.rank", fmt::format("rank {} of world {}, expected 0 <= rank < world", spec.order.rank, spec.order.world));
+    fail("order.rank",
+         fmt::format("rank {} of world {}, expected 0 <= rank < world", spec.order.rank, spec.order.world));
   if (!(spec.errors.rate > 0 && spec.errors.rate <= 1))
     fail("errors.rate", fmt::format("{}, expected above 0 and at most 1", spec.errors.rate));
   const CacheSpec& cache = spec.cache;
@@ -185,10 +88,7 @@ Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int us
   for (const auto& operation : plan.operations) plan.sizes.push_back(operation->output_size(plan.sizes.back()));
   plan.sample_size = plan.sizes.back();
 
-  const PassNote cache = place_cache(plan, caches);
-  plan.passes = {crop_pass(plan, probed), scale_pass(plan), cache, place_read_ahead(plan)};
-  plan.crop_into_decode = plan.passes[0].applied;
-  plan.scale_into_decode = plan.passes[1].applied;
+  run_passes(plan, {probed, caches});
   return plan;
 }
 

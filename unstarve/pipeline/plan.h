@@ -1,5 +1,6 @@
 #pragma once
-// The plan: what will run, made from a spec and the data set it meets. Inspectable, without threads or buffers.
+// The plan: what will run, made from a spec and the data set it meets. Inspectable, without threads or buffers. The
+// optimisations are in passes/, a file each.
 //
 // Making it validates the spec against the data: fields, operations, one output size for all samples. The optimisations
 // it took or left are listed with their reasons.

@@ -36,7 +36,9 @@ TEST_CASE("what a spec says that no data can mend is named by its node") {
              Contains("errors.rate: nan"));
   CHECK_THAT(wrong([](PipelineSpec& s) { s.cache = {CacheWhat::kPixels, "", 0}; }), Contains("cache.limit_mb: 0"));
   CHECK_THAT(wrong([](PipelineSpec& s) { s.cache = {CacheWhat::kEncoded, "x", 1}; }), Contains("cache.folder: "));
-  CHECK_THAT(wrong([](PipelineSpec& s) { s.operations = {{"horizontal_flip", {}}, {"swirl", {}}}; }),
+  CHECK_THAT(wrong([](PipelineSpec& s) {
+               s.operations = {{"horizontal_flip", {}}, {"swirl", {}}};
+             }),
              Contains("operations[1]: unknown operation 'swirl'"));
   CHECK_THAT(wrong([](PipelineSpec& s) { s.output.normalisation.stddev[1] = 0; }), Contains("output: normalisation"));
 }

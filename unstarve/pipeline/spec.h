@@ -5,6 +5,7 @@
 // buffers). YAML is read and written by spec_yaml.h; unknown keys are errors there.
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -91,6 +92,8 @@ struct PipelineSpec {
   BatchSpec batch;
   ExecutionSpec execution;
   ErrorSpec errors;
+  // Passes (passes/pass.h) by name; false switches one off.
+  std::map<std::string, bool> passes;
   friend bool operator==(const PipelineSpec&, const PipelineSpec&) = default;
 };
 

@@ -101,6 +101,11 @@ void write_yaml(YAML::Emitter& out, const PipelineSpec& spec) {
                     << "pinned" << Value << spec.execution.pinned << YAML::EndMap;
   flow("errors") << Key << "policy" << Value << name_of(kPolicies, spec.errors.policy) << Key << "limit" << Value
                  << spec.errors.limit << Key << "rate" << Value << exact(spec.errors.rate) << YAML::EndMap;
+  if (!spec.passes.empty()) {
+    flow("passes");
+    for (const auto& [name, on] : spec.passes) out << Key << name << Value << on;
+    out << YAML::EndMap;
+  }
   out << YAML::EndMap;
 }
 
@@ -151,6 +156,9 @@ PipelineSpec read_pipeline_yaml(YamlMap map) {
   errors.get("limit", spec.errors.limit);
   errors.get("rate", spec.errors.rate);
   errors.finish();
+  YamlMap passes = map.map("passes");
+  for (const std::string& name : passes.keys()) passes.get(name, spec.passes[name] = true);
+  passes.finish();
   map.finish();
   return spec;
 }

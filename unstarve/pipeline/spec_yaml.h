@@ -10,8 +10,9 @@
 //     - horizontal_flip: {probability: 0.5}
 //   output: {type: uint8, layout: NCHW, mean: [...], stddev: [...]}
 //   batch: {size: 256, drop_last: true}
-//   execution: {threads: 0, prefetch: 2, pinned: true}
+//   execution: {threads: 0, prefetch: 2, read_ahead: -1, pinned: true}
 //   errors: {policy: fail, limit: 1000, rate: 1}
+//   passes: {crop_into_decode: false}
 //
 // Every key may be left out; an unknown one is an error. Failure: Error(kInput) with the path of the node and its line.
 

@@ -1,0 +1,52 @@
+#pragma once
+// One optimisation of a plan: decides whether it applies to this pipeline over these data, and writes it into the plan.
+//
+// The passes run one after the other in the order of kPasses (passes.cpp) when a plan is made; each leaves a PassNote
+// with its reason, applied or not. A spec switches one off by its name: "passes: {crop_into_decode: false}".
+// Exact passes are proven bit-equal by loader_test.cpp; approximate ones change pixels and stay out unless the spec asks.
+//
+// Failure: apply() throws Error(kArgument) naming the node of the spec that makes no sense.
+// To add one: a file beside this one with its `const Pass`, declared below, a row in kPasses, a test that batches are
+// equal with it and without.
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "unstarve/pipeline/plan.h"
+
+namespace unstarve {
+
+// What a pass decided, and why; without reason it has none to give.
+struct Decision {
+  bool applied = false;
+  std::string reason;
+};
+
+struct PassInput {
+  Size probed;  // of the first sample that can be read
+  Caches caches = Caches::kOpened;
+};
+
+struct Pass {
+  std::string_view name;
+  bool exact = true;
+  std::string_view help;  // one line: what it does
+  Decision (*apply)(Plan& plan, const PassInput& input);
+  // What has to be set where it is switched off; null: nothing.
+  void (*leave_out)(Plan& plan) = nullptr;
+};
+
+extern const Pass kCachePass;
+extern const Pass kCropIntoDecodePass;
+extern const Pass kScaleIntoDecodePass;
+extern const Pass kReadAheadPass;
+
+// All of them, in the order in which they run.
+[[nodiscard]] std::span<const Pass* const> passes();
+
+// Runs all that the spec does not switch off and writes plan.passes. Throws Error(kArgument) for a switch that names no
+// pass.
+void run_passes(Plan& plan, const PassInput& input);
+
+}  // namespace unstarve

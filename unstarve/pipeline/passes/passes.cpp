@@ -1,0 +1,41 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "unstarve/core/error.h"
+#include "unstarve/pipeline/passes/pass.h"
+
+namespace unstarve {
+namespace {
+
+// The cache first: what it holds is decoded whole.
+constexpr std::array<const Pass*, 4> kPasses{&kCachePass, &kCropIntoDecodePass, &kScaleIntoDecodePass, &kReadAheadPass};
+
+}  // namespace
+
+std::span<const Pass* const> passes() { return kPasses; }
+
+void run_passes(Plan& plan, const PassInput& input) {
+  for (const auto& [name, on] : plan.spec.passes) {
+    if (std::any_of(kPasses.begin(), kPasses.end(), [&](const Pass* pass) { return pass->name == name; })) continue;
+    std::vector<std::string_view> known;
+    for (const Pass* pass : kPasses) known.push_back(pass->name);
+    throw Error(ErrorKind::kArgument,
+                fmt::format("passes.{}: there is no such pass, expected one of {}", name, fmt::join(known, ", ")));
+  }
+  for (const Pass* pass : kPasses) {
+    const auto name = std::string(pass->name);
+    const auto found = plan.spec.passes.find(name);
+    Decision decision{false, "switched off by passes." + name};
+    if (found == plan.spec.passes.end() || found->second)
+      decision = pass->apply(plan, input);
+    else if (pass->leave_out != nullptr)
+      pass->leave_out(plan);
+    plan.passes.push_back({name, decision.applied, pass->exact, std::move(decision.reason)});
+  }
+}
+
+}  // namespace unstarve

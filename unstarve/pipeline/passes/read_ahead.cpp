@@ -1,0 +1,26 @@
+#include <fmt/format.h>
+
+#include "unstarve/pipeline/passes/pass.h"
+
+namespace unstarve {
+namespace {
+
+// The number of reads in flight, where the spec leaves it open.
+Decision apply(Plan& plan, const PassInput&) {
+  int& reads = plan.spec.execution.read_ahead;
+  const bool asked = reads >= 0;
+  if (!asked) reads = plan.dataset->reads_in_flight();
+  if (reads == 0)
+    return {false, asked ? "switched off by execution.read_ahead" : "the data lie in memory or in the page cache"};
+  return {true,
+          fmt::format("{} records in flight, {}", reads,
+                      asked ? "as asked for by execution.read_ahead" : "the data lie on a cold disk or a server")};
+}
+
+void leave_out(Plan& plan) { plan.spec.execution.read_ahead = 0; }
+
+}  // namespace
+
+const Pass kReadAheadPass{"read_ahead", true, "reads records before the workers ask for them", apply, leave_out};
+
+}  // namespace unstarve
