@@ -187,9 +187,16 @@ nb::tuple arrays(Batch batch, const StoreFormat& output) {
     case ElementType::kFloat32: images = nb::cast(nb::ndarray<nb::numpy, float>(data, 4, shape, owner)); break;
     case ElementType::kBfloat16: images = nb::cast(nb::ndarray<nb::numpy, std::uint16_t>(data, 4, shape, owner)); break;
   }
-  auto labels = nb::ndarray<nb::numpy, std::int64_t>(const_cast<std::int64_t*>(kept->labels().data()), {n}, owner);
+  // With batch operations rows of probabilities stand for the labels.
+  nb::object labels;
+  if (kept->classes() > 0)
+    labels = nb::cast(
+        nb::ndarray<nb::numpy, float>(const_cast<float*>(kept->targets().data()), {n, kept->classes()}, owner));
+  else
+    labels =
+        nb::cast(nb::ndarray<nb::numpy, std::int64_t>(const_cast<std::int64_t*>(kept->labels().data()), {n}, owner));
   auto ids = nb::ndarray<nb::numpy, std::uint64_t>(const_cast<std::uint64_t*>(kept->ids().data()), {n}, owner);
-  return nb::make_tuple(images, nb::cast(labels), nb::cast(ids), kept->epoch(), kept->index(), kept->last_of_epoch());
+  return nb::make_tuple(images, labels, nb::cast(ids), kept->epoch(), kept->index(), kept->last_of_epoch());
 }
 
 // Batches and samples of one rank in what is left of an epoch behind `offset`, without starting anything.
@@ -250,9 +257,7 @@ NB_MODULE(_core, m) {
       });
 
   m.def("canonical", [](const std::string& text) { return to_yaml(pipeline_from_yaml(text, "pipeline")); });
-  m.def("check_operation", [](const std::string& text) {
-    for (const OpSpec& operation : pipeline_from_yaml(text, "pipeline").operations) (void)make_operation(operation);
-  });
+  m.def("check", [](const std::string& text) { check_spec(pipeline_from_yaml(text, "pipeline")); });
   m.def("epoch_of", &epoch_of, "spec"_a, "dataset"_a, "offset"_a = 0);
   m.def("explain", [](const std::string& text, DatasetPtr dataset) {
     return explain(make_plan(pipeline_from_yaml(text, "pipeline"), std::move(dataset), read_topology().usable()));
@@ -260,6 +265,11 @@ NB_MODULE(_core, m) {
   m.def("operations", [] {
     std::vector<std::pair<std::string, std::string>> list;
     for (const OperationInfo& info : operations()) list.emplace_back(info.name, info.help);
+    return list;
+  });
+  m.def("batch_operations", [] {
+    std::vector<std::pair<std::string, std::string>> list;
+    for (const BatchOperationInfo& info : batch_operations()) list.emplace_back(info.name, info.help);
     return list;
   });
   m.def("usable_cores", [] { return read_topology().usable(); });

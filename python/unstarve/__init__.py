@@ -13,10 +13,11 @@ tensors by `to_torch`. Importing unstarve imports NumPy and no framework. Failur
 __version__ = "0.1.0"
 
 from unstarve import errors
-from unstarve._core import operations
+from unstarve._core import batch_operations, operations
 from unstarve.errors import Error
 from unstarve.loader import Loader
 from unstarve.pipeline import CIFAR10, IMAGENET, Pipeline, from_yaml, open
 
-__all__ = ["CIFAR10", "IMAGENET", "Error", "Loader", "Pipeline", "__version__", "errors", "from_yaml", "open",
+__all__ = ["CIFAR10", "IMAGENET", "Error", "Loader", "Pipeline", "__version__",
+           "batch_operations", "errors", "from_yaml", "open",
            "operations"]

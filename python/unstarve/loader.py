@@ -16,7 +16,7 @@ class Loader:
     """An iterable over the batches of one epoch after the other. Made by `Pipeline.batch`.
 
     Iterating gives (images, labels): images of shape (batch, 3, height, width) or (batch, height, width, 3) in the
-    pipeline's dtype, labels int64 of shape (batch,). The arrays are the loader's own memory, lent out: keep them as long
+    pipeline's dtype, labels int64 of shape (batch,), or with batch operations float32 of shape (batch, classes). The arrays are the loader's own memory, lent out: keep them as long
     as you like, memory grows with those you keep.
 
     Every `for` loop runs one epoch. One that was left early is over: the next loop begins the next epoch, or where

@@ -20,7 +20,8 @@ IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 CIFAR10 = ((0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616))
 
 # What may follow what: a step's place in the chain; steps of one place may stand in any order.
-_PLACES = {"shuffle": 1, "sequential": 1, "shard": 1, "decode": 2, "operation": 3, "normalize": 4, "output": 4}
+_PLACES = {"shuffle": 1, "sequential": 1, "shard": 1, "decode": 2, "operation": 3, "normalize": 4, "output": 4,
+           "batch_operation": 5}
 
 
 def open(path, split=""):  # noqa: A001  (un.open is the name people expect)
@@ -140,7 +141,7 @@ class Pipeline:
         step = {name: values}
         made = self._with("operation", name)
         made._spec["operations"] = [*made._spec.get("operations", []), step]
-        _core.check_operation(json.dumps({"operations": [step]}))
+        _core.check(json.dumps({"operations": [step]}))
         return made
 
     def normalize(self, mean, std):
@@ -151,6 +152,32 @@ class Pipeline:
     def output(self, dtype="float32", layout="NCHW"):
         """The batch's element type ("uint8", "float32", "bfloat16") and layout ("NCHW", "NHWC")."""
         return self._with("output", output={"type": dtype, "layout": layout})
+
+    # --- on whole batches: labels become targets, float32 of shape (batch, classes) ------------------------------------
+
+    def one_hot(self):
+        """Targets of zeros with a one at the label, instead of labels."""
+        return self.batch_operation("one_hot")
+
+    def label_smoothing(self, epsilon=0.1):
+        """Targets of which a part `epsilon` is spread over all classes."""
+        return self.batch_operation("label_smoothing", epsilon=epsilon)
+
+    def mixup(self, alpha=0.2, p=1.0):
+        """Each sample and its target blended with the one before it in the batch, by one draw of Beta(alpha, alpha)."""
+        return self.batch_operation("mixup", alpha=alpha, probability=p)
+
+    def cutmix(self, alpha=1.0, p=1.0):
+        """A box of each sample from the one before it in the batch; the targets follow its area."""
+        return self.batch_operation("cutmix", alpha=alpha, probability=p)
+
+    def batch_operation(self, name, **parameters):
+        """Any operation on whole batches by its name, as `unstarve.batch_operations()` lists them."""
+        step = {name: parameters}
+        made = self._with("batch_operation", name)
+        made._spec["batch_operations"] = [*made._spec.get("batch_operations", []), step]
+        _core.check(json.dumps({"batch_operations": [step]}))
+        return made
 
     # --- how it runs: may stand anywhere ----------------------------------------------------------------------------
 
@@ -198,7 +225,7 @@ class Pipeline:
         place = self._place if step is None else _PLACES[step]
         if place < self._place:
             raise ArgumentError(f"{name}() after {self._last}(): expected before it; the order is shuffle and shard, "
-                                "decode, operations, normalize and output, batch")
+                                "decode, operations, normalize and output, operations on the batch, batch")
         spec = copy.deepcopy(self._spec)
         for node, values in nodes.items():
             spec.setdefault(node, {}).update(values)

@@ -88,6 +88,28 @@ def test_values_are_those_of_pillow(tmp_path):
     np.testing.assert_allclose(normalised, (images.transpose(0, 3, 1, 2) / 255 - mean) / std, atol=2e-6)
 
 
+def test_batch_operations_give_targets(tmp_path):
+    pipeline = un.open(SMALL).shuffle(2)
+    plain = copies(pipeline.batch(20))
+    hot = copies(pipeline.one_hot().batch(20))
+    for (images, labels, ids), (same, targets, again) in zip(plain, hot, strict=True):
+        assert np.array_equal(images, same) and np.array_equal(ids, again)
+        assert targets.dtype == np.float32 and np.array_equal(targets, np.eye(10, dtype=np.float32)[labels])
+    mixed = copies(pipeline.label_smoothing(0.2).mixup(alpha=1).batch(20))
+    for (images, labels, _), (blended, targets, _) in zip(plain, mixed, strict=True):
+        smooth = np.eye(10)[labels] * 0.8 + 0.02
+        # The weight that the targets tell is the one of the pixels.
+        two = next(i for i in range(20) if labels[i] != labels[i - 1])
+        weight = (targets[two, labels[two]] - 0.02) / 0.8
+        np.testing.assert_allclose(targets, weight * smooth + (1 - weight) * np.roll(smooth, 1, 0), atol=1e-5)
+        np.testing.assert_allclose(blended, weight * images + (1 - weight) * np.roll(images, 1, 0), atol=2e-5)
+    assert not equal(mixed, copies(pipeline.cutmix().batch(20)))
+    with pytest.raises(un.errors.ArgumentError, match=r"flip\(\) after mixup\(\)"):
+        pipeline.mixup().flip()
+    with pytest.raises(un.errors.ArgumentError, match="alpha"):
+        pipeline.mixup(alpha=-1)
+
+
 def test_every_loop_is_an_epoch_in_another_order():
     loader = un.open(SMALL).shuffle(0).batch(50)
     first, second = copies(loader), copies(loader)
@@ -216,6 +238,7 @@ def test_after_an_error_the_loop_can_be_run_again(tmp_path):
 
 
 @pytest.mark.parametrize(("make", "message"), [
+    (lambda p: p.batch_operation("mixdown"), "unknown batch operation 'mixdown'; known: one_hot"),
     (lambda p: p.flip().shuffle(), r"shuffle\(\) after horizontal_flip\(\)"),
     (lambda p: p.normalize(*un.IMAGENET).flip(), r"horizontal_flip\(\) after normalize\(\)"),
     (lambda p: p.operation("swirl"), "unknown operation 'swirl'; known: random_resized_crop"),

@@ -28,6 +28,21 @@ constexpr std::size_t kMostPerClaim = 64;
 constexpr std::int64_t kAlwaysTimedNs = 20'000;
 constexpr std::uint64_t kTimedEvery = 32;
 
+// Closes the gaps that skipped samples left; returns how many samples remain.
+std::size_t compact(Slot& slot, std::size_t sample_bytes) {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < slot.samples; ++i) {
+    if (!slot.good[i]) continue;
+    if (kept != i) {
+      std::memcpy(slot.memory->data() + kept * sample_bytes, slot.memory->data() + i * sample_bytes, sample_bytes);
+      slot.labels[kept] = slot.labels[i];
+      slot.ids[kept] = slot.ids[i];
+    }
+    ++kept;
+  }
+  return kept;
+}
+
 }  // namespace
 
 struct Loader::State {
@@ -39,8 +54,8 @@ struct Loader::State {
         ring(std::make_shared<SlotRing>(
             order,
             SlotRing::Options{storer.sample_bytes(plan.sample_size), static_cast<std::size_t>(plan.spec.batch.size),
-                              plan.spec.execution.prefetch, plan.spec.execution.pinned && !device.is_host(),
-                              options.grow},
+                              plan.classes, plan.spec.execution.prefetch,
+                              plan.spec.execution.pinned && !device.is_host(), options.grow},
             device)),
         read_ahead(start_read_ahead()),
         counters({kStageNames.begin(), kStageNames.end()}, plan.spec.execution.threads),
@@ -68,6 +83,7 @@ struct Loader::State {
   // Takes records that nobody wants any more, so that the read-ahead can go on to those behind them.
   void drop_ahead(SampleWorker& worker, const Slot& slot, std::size_t begin, std::size_t end);
   void note_bad(std::uint64_t id, const std::string& reason);
+  void complete(Slot& slot);
 
   Plan plan;
   Clock& clock;
@@ -87,6 +103,30 @@ struct Loader::State {
   std::atomic<std::int64_t> waited_ns{0};
   std::vector<std::jthread> threads;  // last: joined before what they use goes away
 };
+
+// What is done once all samples of a batch are there, by the thread that did the last of them.
+void Loader::State::complete(Slot& slot) {
+  const std::size_t sample_bytes = storer.sample_bytes(plan.sample_size);
+  slot.kept = plan.spec.errors.policy == OnError::kSkip ? compact(slot, sample_bytes) : slot.samples;
+  if (plan.batch_operations.empty() || slot.failure || slot.kept == 0) return;
+  for (std::size_t i = 0; i < slot.kept; ++i) {
+    if (slot.labels[i] >= 0 && slot.labels[i] < static_cast<std::int64_t>(plan.classes)) continue;
+    slot.failure =
+        Error(ErrorKind::kInput, fmt::format("{}: label {}, expected 0 to {} for the batch operations",
+                                             plan.dataset->location(slot.ids[i]), slot.labels[i], plan.classes - 1));
+    return;
+  }
+  const std::span targets(slot.targets.data(), slot.kept * plan.classes);
+  write_one_hot({slot.labels.data(), slot.kept}, plan.classes, targets);
+  const BatchPixels pixels{slot.memory->data(),     slot.kept, plan.sample_size, plan.spec.output.type,
+                           plan.spec.output.layout, targets,   plan.classes};
+  const std::uint64_t place = order.order(slot.epoch).place(slot.batch);
+  for (std::size_t i = 0; i < plan.batch_operations.size(); ++i) {
+    // Streams of the samples' operations count from 0.
+    Random random(plan.spec.order.seed, slot.epoch, place, 0x8000'0000U + static_cast<std::uint32_t>(i));
+    plan.batch_operations[i]->apply(pixels, random);
+  }
+}
 
 std::unique_ptr<ReadAhead> Loader::State::start_read_ahead() const {
   if (plan.spec.execution.read_ahead == 0) return nullptr;
@@ -199,7 +239,14 @@ void Loader::State::work(StageCounters::Worker& own) {
       own.time(stage, totals.timed_samples, totals.ns[stage]);
     }
     tried.fetch_add(static_cast<std::int64_t>(claim->count), std::memory_order_relaxed);
-    ring->finish(*claim, std::move(failure), failure_index);
+    if (ring->finish(*claim, std::move(failure), failure_index)) {
+      try {
+        complete(slot);
+      } catch (const std::bad_alloc&) {
+        slot.failure = Error(ErrorKind::kMemory, "out of memory in the batch operations");
+      }
+      ring->publish(&slot);
+    }
   }
 }
 
@@ -212,6 +259,8 @@ Batch& Batch::operator=(Batch&& other) noexcept {
   pixel_bytes_ = std::exchange(other.pixel_bytes_, 0);
   labels_ = std::exchange(other.labels_, {});
   ids_ = std::exchange(other.ids_, {});
+  targets_ = std::exchange(other.targets_, {});
+  classes_ = other.classes_;
   size_ = other.size_;
   epoch_ = other.epoch_;
   index_ = other.index_;
@@ -232,25 +281,6 @@ Loader::Loader(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, Device
 
 Loader::~Loader() = default;
 
-namespace {
-
-// Closes the gaps that skipped samples left; returns how many samples remain.
-std::size_t compact(Slot& slot, std::size_t sample_bytes) {
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < slot.samples; ++i) {
-    if (!slot.good[i]) continue;
-    if (kept != i) {
-      std::memcpy(slot.memory->data() + kept * sample_bytes, slot.memory->data() + i * sample_bytes, sample_bytes);
-      slot.labels[kept] = slot.labels[i];
-      slot.ids[kept] = slot.ids[i];
-    }
-    ++kept;
-  }
-  return kept;
-}
-
-}  // namespace
-
 std::optional<Batch> Loader::next() {
   State& s = *state_;
   const std::int64_t start = s.clock.now_ns();
@@ -266,14 +296,15 @@ std::optional<Batch> Loader::next() {
     throw Error(*slot->failure);
   }
   const std::size_t sample_bytes = s.storer.sample_bytes(s.plan.sample_size);
-  const std::size_t samples =
-      s.plan.spec.errors.policy == OnError::kSkip ? compact(*slot, sample_bytes) : slot->samples;
+  const std::size_t samples = slot->kept;
   if (samples == 0)
     throw Error(ErrorKind::kInput, fmt::format("every sample of epoch {} batch {} is bad", slot->epoch, slot->batch));
   batch.pixels_ = slot->memory->data();
   batch.pixel_bytes_ = samples * sample_bytes;
   batch.labels_ = {slot->labels.data(), samples};
   batch.ids_ = {slot->ids.data(), samples};
+  batch.classes_ = s.plan.classes;
+  batch.targets_ = {slot->targets.data(), samples * s.plan.classes};
   batch.size_ = s.plan.sample_size;
   batch.epoch_ = slot->epoch;
   batch.index_ = slot->batch;

@@ -45,6 +45,9 @@ class Batch {
   [[nodiscard]] const std::uint8_t* pixels() const { return pixels_; }
   [[nodiscard]] std::size_t pixel_bytes() const { return pixel_bytes_; }
   [[nodiscard]] std::span<const std::int64_t> labels() const { return labels_; }
+  // samples() x classes() rows of probabilities where the spec has batch operations, else empty.
+  [[nodiscard]] std::span<const float> targets() const { return targets_; }
+  [[nodiscard]] std::size_t classes() const { return classes_; }
   [[nodiscard]] std::span<const std::uint64_t> ids() const { return ids_; }  // the samples' ids in the data set
   [[nodiscard]] std::size_t samples() const { return labels_.size(); }
   [[nodiscard]] Size size() const { return size_; }
@@ -59,6 +62,8 @@ class Batch {
   std::size_t pixel_bytes_ = 0;
   std::span<const std::int64_t> labels_;
   std::span<const std::uint64_t> ids_;
+  std::span<const float> targets_;
+  std::size_t classes_ = 0;
   Size size_;
   std::uint32_t epoch_ = 0;
   std::uint64_t index_ = 0;

@@ -18,7 +18,9 @@ namespace unstarve {
 // JPEG files of varied sizes in memory; ids of `bad` hold bytes that are no image.
 class JpegSet final : public Dataset {
  public:
-  explicit JpegSet(std::uint64_t count, std::set<std::uint64_t> bad = {}) {
+  // Labels are the ids; `classes` is how many names of classes there are.
+  explicit JpegSet(std::uint64_t count, std::set<std::uint64_t> bad = {}, std::uint64_t classes = 0) {
+    for (std::uint64_t i = 0; i < classes; ++i) classes_.push_back("class " + std::to_string(i));
     Random random(1, 0, 0, 0);
     for (std::uint64_t id = 0; id < count; ++id) {
       Image image({static_cast<int>(40 + random.below(80)), static_cast<int>(40 + random.below(80))});
@@ -60,6 +62,7 @@ struct Seen {
   std::vector<std::uint8_t> pixels;
   std::vector<std::int64_t> labels;
   std::vector<std::uint64_t> ids;
+  std::vector<float> targets;
   Position position;
   friend bool operator==(const Seen&, const Seen&) = default;
 };
@@ -68,6 +71,7 @@ inline Seen see(const Batch& batch) {
   return {{batch.pixels(), batch.pixels() + batch.pixel_bytes()},
           {batch.labels().begin(), batch.labels().end()},
           {batch.ids().begin(), batch.ids().end()},
+          {batch.targets().begin(), batch.targets().end()},
           {batch.epoch(), batch.index()}};
 }
 

@@ -87,12 +87,14 @@ std::uint64_t Order::batch_samples(std::uint64_t batch) const { return batch + 1
 Order::Epoch::Epoch(const Order& order, std::uint32_t epoch)
     : order_(&order), permutation_(order.samples_, order.spec_.seed, epoch) {}
 
+std::uint64_t Order::place(std::uint64_t batch) const {
+  return offset_ + batch * batch_ * static_cast<std::uint64_t>(spec_.world) +
+         static_cast<std::uint64_t>(spec_.rank) * batch_samples(batch);
+}
+
 std::uint64_t Order::Epoch::id(std::uint64_t batch, std::uint64_t index) const {
-  const Order& o = *order_;
-  const std::uint64_t start = o.offset_ + batch * o.batch_ * static_cast<std::uint64_t>(o.spec_.world);
-  const std::uint64_t stretch = o.batch_samples(batch);
-  const std::uint64_t position = (start + static_cast<std::uint64_t>(o.spec_.rank) * stretch + index) % o.samples_;
-  return o.spec_.shuffle ? permutation_(position) : position;
+  const std::uint64_t position = (order_->place(batch) + index) % order_->samples_;
+  return order_->spec_.shuffle ? permutation_(position) : position;
 }
 
 std::uint64_t Order::Epoch::id_at(std::uint64_t place) const {

@@ -63,6 +63,9 @@ class Order {
   }
   [[nodiscard]] std::uint64_t samples_before(std::uint64_t batch) const { return batch * batch_; }
 
+  // Of the first sample of this rank's batch, in the epoch's order of all ranks.
+  [[nodiscard]] std::uint64_t place(std::uint64_t batch) const;
+
   // The ids of one epoch.
   class Epoch {
    public:

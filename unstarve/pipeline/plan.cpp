@@ -54,13 +54,17 @@ void check_spec(const PipelineSpec& spec) {
     fail("cache.limit_mb", fmt::format("{}, expected 1 or more", cache.limit_mb));
   if (cache.what == CacheWhat::kEncoded && !cache.folder.empty())
     fail("cache.folder", "encoded records are kept in memory; leave it out, or keep pixels");
-  for (std::size_t i = 0; i < spec.operations.size(); ++i) {
-    try {
-      (void)make_operation(spec.operations[i]);
-    } catch (const Error& error) {
-      fail(fmt::format("operations[{}]", i), error.what());
+  const auto each = [&](const char* node, const std::vector<OpSpec>& operations, const auto& make) {
+    for (std::size_t i = 0; i < operations.size(); ++i) {
+      try {
+        (void)make(operations[i]);
+      } catch (const Error& error) {
+        fail(fmt::format("{}[{}]", node, i), error.what());
+      }
     }
-  }
+  };
+  each("operations", spec.operations, make_operation);
+  each("batch_operations", spec.batch_operations, make_batch_operation);
   try {
     const Storer storer(spec.output);
   } catch (const Error& error) {
@@ -73,7 +77,7 @@ Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int us
   if (spec.execution.threads == 0) spec.execution.threads = usable_cores;
 
   Order order(spec.order, spec.batch, dataset->size());
-  Plan plan{std::move(spec), std::move(dataset), {}, order, {}, 0, -1, false, false, false, {}, {}, 0, {}};
+  Plan plan{std::move(spec), std::move(dataset), {}, {}, 0, order, {}, 0, -1, false, false, false, {}, {}, 0, {}};
   const Dataset& data = *plan.dataset;
   plan.image_field = data.field_index(FieldKind::kEncodedImage);
   plan.encoded = plan.image_field >= 0;
@@ -82,6 +86,14 @@ Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int us
     throw Error(ErrorKind::kInput, fmt::format("{} has no image field, and a pipeline needs one", data.format()));
   plan.label_field = data.field_index(FieldKind::kLabel);
 
+  if (!plan.spec.batch_operations.empty()) {
+    plan.classes = data.classes().size();
+    if (plan.label_field < 0 || plan.classes == 0)
+      throw Error(ErrorKind::kArgument,
+                  fmt::format("batch_operations: {} has no classes, and they need labels", data.format()));
+    for (const OpSpec& operation : plan.spec.batch_operations)
+      plan.batch_operations.push_back(make_batch_operation(operation));
+  }
   for (const OpSpec& operation : plan.spec.operations) plan.operations.push_back(make_operation(operation));
   const Size probed = probe_size(data, plan.image_field, plan.encoded);
   plan.sizes = {probed};
@@ -108,6 +120,11 @@ std::string explain(const Plan& plan) {
   }
   text += fmt::format("batch       {} x {}x{}, {} per epoch\n", plan.spec.batch.size, plan.sample_size.width,
                       plan.sample_size.height, plan.order.batches_per_epoch());
+  for (const OpSpec& operation : plan.spec.batch_operations) {
+    text += "on a batch  " + operation.name;
+    for (const auto& [name, values] : operation.params) text += fmt::format(" {}={}", name, fmt::join(values, ","));
+    text += '\n';
+  }
   text += fmt::format("execution   {} threads, {} batches ahead\n", plan.spec.execution.threads,
                       plan.spec.execution.prefetch);
   for (const auto& pass : plan.passes)

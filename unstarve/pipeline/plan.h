@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "unstarve/ops/batch/batch_operation.h"
 #include "unstarve/ops/operation.h"
 #include "unstarve/ops/store.h"
 #include "unstarve/pipeline/order.h"
@@ -33,6 +34,8 @@ struct Plan {
   PipelineSpec spec;  // with defaults filled in (threads)
   std::shared_ptr<const Dataset> dataset;
   std::vector<std::unique_ptr<Operation>> operations;
+  std::vector<std::unique_ptr<BatchOperation>> batch_operations;
+  std::size_t classes = 0;  // of the targets; 0: the batches have none
   Order order;
   Size sample_size;
   int image_field = 0;

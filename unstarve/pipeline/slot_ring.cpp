@@ -23,6 +23,7 @@ void SlotRing::add_slot() {
   slot.labels.resize(options_.batch_samples);
   slot.ids.resize(options_.batch_samples);
   slot.good.resize(options_.batch_samples);
+  slot.targets.resize(options_.batch_samples * options_.classes);
   free_.reserve(slots_.size() + 1);  // release() must not allocate
   free_.push_back(&slots_.emplace_back(std::move(slot)));
 }
@@ -42,6 +43,7 @@ void SlotRing::open() {
   slot->batch = next_batch_;
   slot->samples = static_cast<std::size_t>(order.batch_samples(next_batch_));
   slot->unfinished = slot->samples;
+  slot->complete = false;
   slot->failure.reset();
   std::fill(slot->good.begin(), slot->good.end(), std::uint8_t{1});
   in_flight_[opened_ % in_flight_.size()] = slot;
@@ -70,7 +72,7 @@ std::optional<Claim> SlotRing::claim(std::size_t most) {
   return claim;
 }
 
-void SlotRing::finish(const Claim& claim, std::optional<Error> failure, std::size_t failure_index) {
+bool SlotRing::finish(const Claim& claim, std::optional<Error> failure, std::size_t failure_index) {
   std::lock_guard lock(mutex_);
   Slot& slot = *claim.slot;
   if (failure && (!slot.failure || failure_index < slot.failure_index)) {
@@ -78,11 +80,19 @@ void SlotRing::finish(const Claim& claim, std::optional<Error> failure, std::siz
     slot.failure_index = failure_index;
   }
   slot.unfinished -= claim.count;
-  if (slot.unfinished == 0) ready_.notify_all();
+  return slot.unfinished == 0;
+}
+
+void SlotRing::publish(Slot* slot) {
+  {
+    std::lock_guard lock(mutex_);
+    slot->complete = true;
+  }
+  ready_.notify_all();
 }
 
 bool SlotRing::ready() const {
-  return closed_ || (taken_ < opened_ ? in_flight_[taken_ % in_flight_.size()]->unfinished == 0 : exhausted());
+  return closed_ || (taken_ < opened_ ? in_flight_[taken_ % in_flight_.size()]->complete : exhausted());
 }
 
 void SlotRing::ask() {
@@ -142,7 +152,7 @@ void SlotRing::close() {
 
 std::size_t SlotRing::memory_bytes() const {
   std::lock_guard lock(mutex_);
-  return slots_.size() * options_.sample_bytes * options_.batch_samples;
+  return slots_.size() * (options_.sample_bytes + options_.classes * sizeof(float)) * options_.batch_samples;
 }
 
 }  // namespace unstarve

@@ -1,7 +1,8 @@
 #pragma once
 // A ring of batch slots, filled by many workers and read by one consumer, and the schedule between them.
 //
-//   claim() ── worker writes samples ── finish() ──▶ take() ── consumer uses the batch ── release() ──▶ claim() ...
+//   claim() ── workers write samples ── finish() ── the last one completes the batch ── publish() ──▶ take() ──
+//   consumer uses the batch ── release() ──▶ claim() ...
 //
 // Batches are opened in order, at most `prefetch` ahead of what the consumer has asked for, and taken in order; the
 // workers' claims within them are short runs of samples, so that several workers fill one batch.
@@ -34,11 +35,14 @@ struct Slot {
   std::vector<std::int64_t> labels;
   std::vector<std::uint64_t> ids;
   std::vector<std::uint8_t> good;  // 0: left out by the skip policy
+  std::vector<float> targets;      // samples x classes, where the plan has batch operations
 
   std::uint32_t epoch = 0;
   std::uint64_t batch = 0;
   std::size_t samples = 0;
-  std::size_t unfinished = 0;    // samples that no finish() has reported yet
+  std::size_t unfinished = 0;  // samples that no finish() has reported yet
+  std::size_t kept = 0;        // samples that are handed over: the good ones, moved together
+  bool complete = false;
   std::optional<Error> failure;  // of the bad sample with the lowest index
   std::size_t failure_index = 0;
 };
@@ -55,6 +59,7 @@ class SlotRing {
   struct Options {
     std::size_t sample_bytes = 0;
     std::size_t batch_samples = 0;
+    std::size_t classes = 0;  // of the targets
     int prefetch = 2;
     bool pinned = false;
     bool grow = false;
@@ -66,8 +71,10 @@ class SlotRing {
 
   // Up to `most` samples of the oldest batch with unclaimed ones; nothing when closed or when all batches are claimed.
   [[nodiscard]] std::optional<Claim> claim(std::size_t most);
-  // Reports a claim as done, with the failure of its lowest bad sample if the run is to fail by it.
-  void finish(const Claim& claim, std::optional<Error> failure = {}, std::size_t failure_index = 0);
+  // Reports a claim as done, with the failure of its lowest bad sample if the run is to fail by it. True for the last of
+  // its batch: the caller then owns the slot, sets `kept` and publishes it.
+  [[nodiscard]] bool finish(const Claim& claim, std::optional<Error> failure = {}, std::size_t failure_index = 0);
+  void publish(Slot* slot);
 
   // The next batch in order; null at the end and after close(). Throws Error(kArgument) when the consumer holds so many
   // batches that none is left to fill, with `grow` Error(kMemory) when there is no memory for another.

@@ -90,6 +90,7 @@ struct PipelineSpec {
   std::vector<OpSpec> operations;
   StoreFormat output;
   BatchSpec batch;
+  std::vector<OpSpec> batch_operations;  // ops/batch/batch_operation.h; any makes targets of the labels
   ExecutionSpec execution;
   ErrorSpec errors;
   // Passes (passes/pass.h) by name; false switches one off.

@@ -57,6 +57,30 @@ void write_numbers(YAML::Emitter& out, const auto& numbers) {
   out << YAML::EndSeq;
 }
 
+void write_operations(YAML::Emitter& out, const char* key, const std::vector<OpSpec>& operations) {
+  out << YAML::Key << key << YAML::Value << YAML::BeginSeq;
+  for (const OpSpec& operation : operations) {
+    out << YAML::BeginMap << YAML::Key << operation.name << YAML::Value << YAML::Flow << YAML::BeginMap;
+    for (const auto& [name, values] : operation.params) {
+      out << YAML::Key << name << YAML::Value;
+      if (values.size() == 1)
+        out << exact(values[0]);
+      else
+        write_numbers(out, values);
+    }
+    out << YAML::EndMap << YAML::EndMap;
+  }
+  out << YAML::EndSeq;
+}
+
+void read_operations(YamlMap& map, const char* key, std::vector<OpSpec>& operations) {
+  for (auto& [name, params] : map.named_list(key)) {
+    OpSpec operation{name, {}};
+    for (const std::string& param : params.keys()) params.get(param, operation.params[param]);
+    operations.push_back(std::move(operation));
+  }
+}
+
 }  // namespace
 
 void write_yaml(YAML::Emitter& out, const PipelineSpec& spec) {
@@ -75,19 +99,7 @@ void write_yaml(YAML::Emitter& out, const PipelineSpec& spec) {
   flow("cache") << Key << "what" << Value << name_of(kCached, spec.cache.what) << Key << "folder" << Value
                 << YAML::DoubleQuoted << spec.cache.folder << Key << "limit_mb" << Value << spec.cache.limit_mb
                 << YAML::EndMap;
-  out << Key << "operations" << Value << YAML::BeginSeq;
-  for (const OpSpec& operation : spec.operations) {
-    out << YAML::BeginMap << Key << operation.name << Value << YAML::Flow << YAML::BeginMap;
-    for (const auto& [name, values] : operation.params) {
-      out << Key << name << Value;
-      if (values.size() == 1)
-        out << exact(values[0]);
-      else
-        write_numbers(out, values);
-    }
-    out << YAML::EndMap << YAML::EndMap;
-  }
-  out << YAML::EndSeq;
+  write_operations(out, "operations", spec.operations);
   flow("output") << Key << "type" << Value << name_of(kTypes, spec.output.type) << Key << "layout" << Value
                  << name_of(kLayouts, spec.output.layout) << Key << "mean" << Value;
   write_numbers(out, spec.output.normalisation.mean);
@@ -96,6 +108,7 @@ void write_yaml(YAML::Emitter& out, const PipelineSpec& spec) {
   out << YAML::EndMap;
   flow("batch") << Key << "size" << Value << spec.batch.size << Key << "drop_last" << Value << spec.batch.drop_last
                 << YAML::EndMap;
+  if (!spec.batch_operations.empty()) write_operations(out, "batch_operations", spec.batch_operations);
   flow("execution") << Key << "threads" << Value << spec.execution.threads << Key << "prefetch" << Value
                     << spec.execution.prefetch << Key << "read_ahead" << Value << spec.execution.read_ahead << Key
                     << "pinned" << Value << spec.execution.pinned << YAML::EndMap;
@@ -130,11 +143,7 @@ PipelineSpec read_pipeline_yaml(YamlMap map) {
   cache.get("folder", spec.cache.folder);
   cache.get("limit_mb", spec.cache.limit_mb);
   cache.finish();
-  for (auto& [name, params] : map.named_list("operations")) {
-    OpSpec operation{name, {}};
-    for (const std::string& key : params.keys()) params.get(key, operation.params[key]);
-    spec.operations.push_back(std::move(operation));
-  }
+  read_operations(map, "operations", spec.operations);
   YamlMap output = map.map("output");
   get_named(output, "type", kTypes, spec.output.type);
   get_named(output, "layout", kLayouts, spec.output.layout);
@@ -145,6 +154,7 @@ PipelineSpec read_pipeline_yaml(YamlMap map) {
   batch.get("size", spec.batch.size);
   batch.get("drop_last", spec.batch.drop_last);
   batch.finish();
+  read_operations(map, "batch_operations", spec.batch_operations);
   YamlMap execution = map.map("execution");
   execution.get("threads", spec.execution.threads);
   execution.get("prefetch", spec.execution.prefetch);

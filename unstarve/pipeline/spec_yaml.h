@@ -10,6 +10,8 @@
 //     - horizontal_flip: {probability: 0.5}
 //   output: {type: uint8, layout: NCHW, mean: [...], stddev: [...]}
 //   batch: {size: 256, drop_last: true}
+//   batch_operations:
+//     - mixup: {alpha: 0.2}
 //   execution: {threads: 0, prefetch: 2, read_ahead: -1, pinned: true}
 //   errors: {policy: fail, limit: 1000, rate: 1}
 //   passes: {crop_into_decode: false}

@@ -25,6 +25,7 @@ TEST_CASE("a spec survives being written and read") {
   spec.operations.push_back({"random_resized_crop", {{"size", {176}}, {"scale", {0.35, 1.0 / 3}}}});
   spec.output = {ElementType::kBfloat16, Layout::kNhwc, kImagenetNormalisation};
   spec.batch = {77, false};
+  spec.batch_operations = {{"label_smoothing", {{"epsilon", {0.1}}}}, {"mixup", {}}};
   spec.execution = {5, 0, false, 12};
   spec.cache = {CacheWhat::kPixels, "a folder", 77};
   spec.errors = {OnError::kReplace, 12, 1.0 / 3};

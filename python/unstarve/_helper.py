@@ -1,0 +1,122 @@
+"""A helper process's tasks: what it keeps from one task to the next, and how each is done."""
+
+import pickle
+import time
+
+import torch
+from torch._utils import ExceptionWrapper
+from torch.utils.data import _utils
+
+from unstarve import _transport, _work
+
+
+_ERROR_CHARACTERS = 16 << 10  # of a traceback: it must fit into a message
+
+
+class Unpicklable(Exception):
+    """Samples cannot be sent to another process; the batch made of them perhaps can."""
+
+
+class Helper:
+    """setup: see _helpers.HelperPool._launch."""
+
+    def __init__(self, setup):
+        torch.set_num_threads(1)
+        self._worker, self._workers = setup["worker"], setup["workers"]
+        self._arena = _transport.Arena(setup["arenas"][self._worker])
+        self._views = [_transport.View(fd) for fd in setup["arenas"]]
+        self._parent_arena = setup["parent_arena"]
+        self._from_parent = _transport.View(self._parent_arena)
+        self._epoch = None
+        self._job = None
+        self._failure = None
+        self._enter(setup["epoch"])
+
+    def _enter(self, epoch):
+        """epoch: (number, base seed, sample seed, fresh, message of the job, message of the streams' resume points)."""
+        number, base_seed, sample_seed, fresh, job, resume = epoch
+        if number == self._epoch:
+            return
+        self._epoch, self._failure = number, None
+        # A mapping of its own for every epoch: of one that was written to, pages would be those of the epoch before.
+        private = _transport.View(self._parent_arena, private=True)
+        try:
+            if fresh or self._job is None:
+                _utils.worker._worker_info = self._stream = self._fetcher = self._job = None
+                self._job = private.unpack(job)
+                seed = _work.seed_all(base_seed, self._worker)
+                _utils.worker._worker_info = _utils.worker.WorkerInfo(
+                    id=self._worker, num_workers=self._workers, seed=seed, dataset=self._job.dataset)
+                if self._job.worker_init_fn is not None:
+                    self._job.worker_init_fn(self._worker)
+            if self._job.iterable:
+                points = None if resume is None else private.unpack(resume)
+                self._stream = _work.Stream(self._job, points and points[self._worker])
+            else:
+                self._fetcher = _work.Fetcher(self._job, sample_seed)
+        except Exception:
+            self._failure = self._caught()
+
+    def run(self, message):
+        """The answer to a task: (epoch, serial, kind, first, result, error, samples, seconds), pickled."""
+        epoch, serial, kind, first, body = pickle.loads(message)
+        self._enter(epoch)
+        result, error, samples = None, self._failure, 0
+        begin = time.perf_counter()
+        seconds = 0.0
+        if error is None:
+            try:
+                result, samples, seconds = getattr(self, f"_{kind}")(body, begin)
+            except StopIteration if kind == "next" else ():
+                result = ("end", None)
+            except Unpicklable as unpicklable:
+                error = unpicklable
+            except Exception:
+                error = self._caught()
+        answer = (epoch[0], serial, kind, first, result, error, samples, seconds)
+        try:
+            return pickle.dumps(answer, 5)
+        except Exception:
+            # An exception's class that cannot be pickled: its text is what counts.
+            return pickle.dumps((*answer[:5], self._plain(error), *answer[6:]), 5)
+
+    # Each gives (result, samples, seconds that the samples took).
+
+    def _run(self, body, begin):
+        position, indices = self._from_parent.unpack(body)
+        samples = self._fetcher.samples(indices, position)
+        seconds = time.perf_counter() - begin
+        try:
+            return (self._worker, _transport.pack(samples, self._arena)), len(indices), seconds
+        except Exception as error:
+            raise Unpicklable(f"{type(error).__name__}: {error}") from None
+
+    def _whole(self, body, begin):
+        position, index = self._from_parent.unpack(body)
+        batch = self._fetcher.whole(index, position)
+        seconds = time.perf_counter() - begin
+        count = len(index) if self._job.auto_collation else 1
+        return (self._worker, _transport.pack(batch, self._arena)), count, seconds
+
+    def _collate(self, body, _):
+        position, parts = self._from_parent.unpack(body)
+        samples = []
+        for worker, message in parts:
+            samples += self._views[worker].unpack(message)
+        batch = self._fetcher.collate(samples, position)
+        return (self._worker, _transport.pack(batch, self._arena)), 0, 0.0
+
+    def _next(self, size, _):
+        batch = self._stream.next(size)
+        return (self._worker, _transport.pack((batch, self._stream.state()), self._arena)), 0, 0.0
+
+    def _caught(self):
+        error = ExceptionWrapper(where=f"in DataLoader worker process {self._worker}")
+        if len(error.exc_msg) > _ERROR_CHARACTERS:
+            half = _ERROR_CHARACTERS // 2
+            error.exc_msg = f"{error.exc_msg[:half]}\n[...]\n{error.exc_msg[-half:]}"
+        return error
+
+    def _plain(self, error):
+        error.exc_type, error.exc_msg = RuntimeError, f"{error.exc_type.__name__}: {error.exc_msg}"
+        return error

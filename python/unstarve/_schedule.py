@@ -1,0 +1,127 @@
+"""Which part of which batch is made next: the bookkeeping that threads and helper processes share.
+
+A batch of dear samples is dealt out in runs of a few samples to whoever is free and assembled when the last run is done,
+so that a slow sample delays only itself, and the first batch is there soon. A batch of cheap samples is one task, which
+saves handing samples around. The samples' measured time decides; the result is the same either way (see _work).
+
+Threads: every method by one thread at a time; the engines hold a lock.
+"""
+
+import math
+from collections import deque
+
+# A batch that is made within this time stays whole; runs of longer batches take about the second.
+_WHOLE_SECONDS = 0.020
+_RUN_SECONDS = 0.010
+
+
+class Batch:
+    """One batch on its way. index: its list of indices, or one index without automatic batching; None for streams."""
+
+    def __init__(self, serial, index, position, worker=None):
+        self.serial, self.index, self.position, self.worker = serial, index, position, worker
+        self.dealt = 0  # samples that went into runs
+        self.missing = 0  # runs that are not back
+        self.parts = {}  # first sample of a run: its result
+        self.failed = None  # (first sample of the run, error)
+        self.whole = False  # its samples cannot be handed around
+        self.ready = False
+        self.result = None
+        self.error = None
+
+    def finish(self, result=None, error=None):
+        self.result, self.error, self.ready = result, error, True
+        self.parts = {}
+
+
+class Schedule:
+    """Tasks are (kind, batch, first, given): "run" with its indices, "collate" with the results of the runs in order, or
+    "whole". done() takes what came of them."""
+
+    def __init__(self, workers, splits):
+        self._workers = workers
+        self.splits = splits  # False: every batch is one task
+        self._seconds = None  # per sample, of the newest runs
+        self._waiting = deque()
+        self._collate = deque()
+
+    def add(self, batch):
+        self._waiting.append(batch)
+
+    def clear(self):
+        self._waiting.clear()
+        self._collate.clear()
+
+    def next(self):
+        """The next task, or None when all that was added is under way."""
+        if self._collate:
+            batch = self._collate.popleft()
+            parts, batch.parts = batch.parts, {}
+            return "collate", batch, 0, [parts[first] for first in sorted(parts)]
+        while self._waiting:
+            batch = self._waiting[0]
+            length = self._run_length(batch)
+            if length is None:
+                self._waiting.popleft()
+                return "whole", batch, 0, None
+            if batch.dealt >= len(batch.index):
+                self._waiting.popleft()
+                continue
+            first = batch.dealt
+            indices = batch.index[first:first + length]
+            batch.dealt += len(indices)
+            batch.missing += 1
+            if batch.dealt >= len(batch.index):
+                self._waiting.popleft()
+            return "run", batch, first, indices
+        return None
+
+    def _run_length(self, batch):
+        """Samples of the batch's next run; None where the batch is to be one task."""
+        if batch.whole:
+            return None
+        if batch.dealt == 0 and (not self.splits or not isinstance(batch.index, list) or len(batch.index) < 2):
+            return None
+        if self._seconds is None:
+            return max(1, len(batch.index) // (4 * self._workers))
+        if batch.dealt == 0 and self._seconds * len(batch.index) <= _WHOLE_SECONDS:
+            return None
+        return max(1, math.ceil(_RUN_SECONDS / max(self._seconds, 1e-9)))
+
+    def done(self, kind, batch, first, result, error, samples, seconds):
+        """Notes what a task gave. Returns the results of runs that nobody needs any more."""
+        if samples:
+            each = seconds / samples
+            # Falls and rises within a few runs; one slow sample does not make all the others look slow.
+            self._seconds = each if self._seconds is None else min(0.75 * self._seconds + 0.25 * each,
+                                                                   2 * self._seconds)
+        if kind != "run":
+            batch.finish(result, error)
+            return []
+        if batch.whole:
+            return [result] if error is None else []
+        batch.missing -= 1
+        if error is None:
+            batch.parts[first] = result
+        elif batch.failed is None or first < batch.failed[0]:
+            batch.failed = (first, error)
+        if batch.missing or batch.dealt < len(batch.index):
+            return []
+        if batch.failed is None:
+            self._collate.append(batch)
+            return []
+        spent = list(batch.parts.values())
+        batch.finish(error=batch.failed[1])
+        return spent
+
+    def again(self, batch):
+        """The batch's samples cannot be handed around: it and all later ones are made whole. Returns spent results."""
+        self.splits = False
+        if batch.whole:
+            return []
+        spent = list(batch.parts.values())
+        batch.parts, batch.whole = {}, True
+        if batch in self._waiting:
+            self._waiting.remove(batch)
+        self._waiting.appendleft(batch)
+        return spent

@@ -1,0 +1,149 @@
+"""Worker threads for a DataLoader, as HelperPool's processes: same calls, no pickling, one dataset for all.
+
+Worth it where the interpreter has no global lock, or the samples' work releases it. The global random generators are the
+process's, shared by all threads, so they are not seeded: samples that draw from them are not reproducible here.
+"""
+
+import threading
+import time
+import types
+
+from torch._utils import ExceptionWrapper
+
+from unstarve import _work
+from unstarve._schedule import Batch, Schedule
+from unstarve.errors import CancelledError
+
+_current = threading.local()
+
+
+def worker_info():
+    """Of the calling worker thread (id, num_workers, seed, dataset), or None elsewhere."""
+    return getattr(_current, "info", None)
+
+
+class ThreadPool:
+    """See _helpers.HelperPool, for map-style datasets."""
+
+    pids = ()
+
+    def __init__(self, count, splits):
+        self._count = count
+        self._schedule = Schedule(count, splits)
+        self._changed = threading.Condition()  # guards all below
+        self._batches = {}
+        self._epoch = None  # (number, job, fetcher, base seed, fresh)
+        self._number = 0
+        self._closed = False
+        self._threads = []
+
+    def begin(self, job, base_seed, sample_seed, fresh, resume=None):
+        with self._changed:
+            if self._closed:
+                return False
+            self._forget()
+            self._number += 1
+            self._epoch = (self._number, job, _work.Fetcher(job, sample_seed, seeded=False), base_seed, fresh)
+            while len(self._threads) < self._count:
+                worker = len(self._threads)
+                self._threads.append(threading.Thread(target=self._work, args=(worker,), daemon=True,
+                                                      name=f"unstarve-worker-{worker}"))
+                self._threads[-1].start()
+        return True
+
+    def submit(self, serial, index, position, worker=None):
+        with self._changed:
+            batch = self._batches[serial] = Batch(serial, index, position, worker)
+            self._schedule.add(batch)
+            self._changed.notify_all()
+
+    def take(self, serial=None, timeout=None):
+        def found():
+            if serial is not None:
+                batch = self._batches.get(serial)
+                return batch if batch and batch.ready else None
+            return next((batch for batch in self._batches.values() if batch.ready), None)
+
+        with self._changed:
+            self._changed.wait_for(lambda: found() or self._closed or not self._batches, timeout)
+            batch = found()
+            if batch is None:
+                if self._closed or not self._batches:
+                    raise CancelledError("DataLoader: the loop was ended while a batch was waited for")
+                return None
+            return self._batches.pop(batch.serial)
+
+    def value(self, batch):
+        if batch.error is not None:
+            batch.error.reraise()
+        return batch.result
+
+    def forget(self):
+        with self._changed:
+            self._forget()
+            self._changed.notify_all()
+
+    def _forget(self):
+        self._batches = {}
+        self._schedule.clear()
+        self._epoch = None
+
+    def close(self):
+        with self._changed:
+            if self._closed:
+                return
+            self._closed = True
+            self._forget()
+            self._changed.notify_all()
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join()
+
+    def _work(self, worker):
+        entered, failure = 0, None
+        while True:
+            with self._changed:
+                task = None
+                while not self._closed and (self._epoch is None or (task := self._schedule.next()) is None):
+                    self._changed.wait()
+                if self._closed:
+                    return
+                epoch = self._epoch
+            number, job, fetcher, base_seed, fresh = epoch
+            if entered == 0 or fresh and entered != number:
+                failure = self._initialise(worker, job, base_seed)
+            entered = number
+            self._do(worker, number, fetcher, task, failure)
+            del task, job, fetcher, epoch  # while it waits, a worker keeps nothing alive
+
+    def _initialise(self, worker, job, base_seed):
+        _current.info = types.SimpleNamespace(id=worker, num_workers=self._count, seed=base_seed + worker,
+                                              dataset=job.dataset, worker_method="thread")
+        try:
+            if job.worker_init_fn is not None:
+                job.worker_init_fn(worker)
+        except Exception:
+            return ExceptionWrapper(where=f"in DataLoader worker thread {worker}")
+        return None
+
+    def _do(self, worker, number, fetcher, task, failure):
+        kind, batch, first, given = task
+        result, error, samples, seconds = None, failure, 0, 0.0
+        begin = time.perf_counter()
+        if error is None:
+            try:
+                if kind == "run":
+                    result = fetcher.samples(given, batch.position + first)
+                    samples, seconds = len(given), time.perf_counter() - begin
+                elif kind == "whole":
+                    result = fetcher.whole(batch.index, batch.position)
+                    samples = len(batch.index) if isinstance(batch.index, list) else 1
+                    seconds = time.perf_counter() - begin
+                else:
+                    result = fetcher.collate([sample for part in given for sample in part], batch.position)
+            except Exception:
+                error = ExceptionWrapper(where=f"in DataLoader worker thread {worker}")
+        with self._changed:
+            if self._epoch is not None and self._epoch[0] == number:
+                self._schedule.done(kind, batch, first, result, error, samples, seconds)
+                self._changed.notify_all()

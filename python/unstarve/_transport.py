@@ -1,0 +1,213 @@
+"""Python objects from one process to another: pickled, their large buffers through anonymous shared memory.
+
+An Arena is a memfd: memory without a name, so that nothing is left in /dev/shm however a process ends, and the size of
+/dev/shm is no limit. One process allocates slots in it and writes them once; the others map it. A slot's first byte says
+whether it is lent; the reader clears it when the last array or tensor over the slot is gone, and the owner uses it again:
+no message, no lock, no copy at the reader, no page faults for memory that was used before.
+
+    chunk   [ slot | slot | ... ]            64 MiB or more, mapped as a whole; what is not touched costs nothing
+    slot    [ state, 64 bytes | pickle | buffer | buffer | ... ]      each part aligned to 64 bytes
+
+Linux only (memfd).
+"""
+
+import copyreg
+import io
+import mmap
+import os
+import pickle
+import weakref
+from collections import ChainMap
+
+import numpy as np
+import torch
+
+_ALIGN = 64
+_CHUNK_BYTES = 64 << 20
+# Smaller buffers stay in the pickle, smaller messages in the socket: below it a copy costs less than the bookkeeping.
+_SMALL_BUFFER_BYTES = 1 << 10
+_INLINE_BYTES = 16 << 10
+_FREE, _LENT = 0, 1
+
+
+def _aligned(size):
+    return (size + _ALIGN - 1) // _ALIGN * _ALIGN
+
+
+class Arena:
+    """The writing side. One process allocates, from one thread at a time."""
+
+    def __init__(self, fd=None):
+        self.fd = os.memfd_create("unstarve", os.MFD_CLOEXEC) if fd is None else fd
+        self._end = 0
+        self._chunks = {}  # start: mmap
+        self._free = []  # (start, offset, size), sorted
+        self._lent = []
+
+    def take(self, size):
+        """A slot of at least `size` bytes: (start of the chunk, offset in it, the chunk's mmap). It is lent from now on."""
+        size = _aligned(_ALIGN + size)
+        found = self._find(size)
+        if found is None:
+            self._sweep()
+            found = self._find(size)
+        if found is None:
+            self._grow(size)
+            found = self._find(size)
+        start, offset, room = self._free.pop(found)
+        if room > size:
+            self._free.insert(found, (start, offset + size, room - size))
+        self._lent.append((start, offset, size))
+        chunk = self._chunks[start]
+        chunk[offset] = _LENT
+        return start, offset, chunk
+
+    def _find(self, size):
+        """The smallest free stretch that holds `size` bytes."""
+        fitting = [(room, at) for at, (_, _, room) in enumerate(self._free) if room >= size]
+        return min(fitting)[1] if fitting else None
+
+    def _sweep(self):
+        """Takes back the slots that their readers have released, and joins neighbours."""
+        released = [slot for slot in self._lent if self._chunks[slot[0]][slot[1]] == _FREE]
+        if not released:
+            return
+        gone = set(released)
+        self._lent = [slot for slot in self._lent if slot not in gone]
+        joined = []
+        for start, offset, size in sorted(self._free + released):
+            if joined and joined[-1][0] == start and joined[-1][1] + joined[-1][2] == offset:
+                joined[-1] = (start, joined[-1][1], joined[-1][2] + size)
+            else:
+                joined.append((start, offset, size))
+        self._free = joined
+
+    def _grow(self, size):
+        size = max(_CHUNK_BYTES, (size + mmap.PAGESIZE - 1) // mmap.PAGESIZE * mmap.PAGESIZE)
+        os.ftruncate(self.fd, self._end + size)
+        self._chunks[self._end] = mmap.mmap(self.fd, size, offset=self._end)
+        self._free.append((self._end, 0, size))
+        self._end += size
+
+    def close(self):
+        """Gives the descriptor back; memory that is still mapped stays until its readers let go."""
+        os.close(self.fd)
+        self._chunks.clear()
+
+
+class View:
+    """The reading side of another process's arena.
+
+    private: what is written to the arrays afterwards stays in this process (copy on write), and slots are never
+        released; else slots are released when nothing refers to them any more.
+    """
+
+    def __init__(self, fd, private=False):
+        self._fd = fd
+        self._private = private
+        self._chunks = {}
+
+    def chunk(self, start, size):
+        found = self._chunks.get(start)
+        if found is None:
+            access = mmap.ACCESS_COPY if self._private else mmap.ACCESS_WRITE
+            found = self._chunks[start] = mmap.mmap(self._fd, size, offset=start, access=access)
+        return found
+
+    def unpack(self, message):
+        """The object that pack() made `message` of. Its arrays and tensors are writable and lie in the arena."""
+        place, head, sizes = pickle.loads(message)
+        if place is None:
+            return pickle.loads(head, buffers=[bytearray(buffer) for buffer in sizes])
+        start, chunk_size, offset = place
+        chunk = self.chunk(start, chunk_size)
+        total = _aligned(head) + sum(map(_aligned, sizes))
+        slot = np.frombuffer(chunk, np.uint8, total, offset + _ALIGN)
+        if not self._private:
+            weakref.finalize(slot, _release, chunk, offset).atexit = False
+        whole = memoryview(slot)
+        at, buffers = _aligned(head), []
+        for size in sizes:
+            buffers.append(whole[at:at + size])
+            at += _aligned(size)
+        return pickle.loads(whole[:head], buffers=buffers)
+
+    def release(self, message):
+        """Gives back the slot of a message that nobody will unpack."""
+        place, _, _ = pickle.loads(message)
+        if place is not None:
+            start, chunk_size, offset = place
+            _release(self.chunk(start, chunk_size), offset)
+
+
+def _release(chunk, offset):
+    chunk[offset] = _FREE
+
+
+# --- pickling --------------------------------------------------------------------------------------------------------
+
+
+def pack(value, arena, inline=_INLINE_BYTES):
+    """`value` as a message of a few bytes, what is more than `inline` bytes of it in a slot of `arena`."""
+    head, buffers = dump(value)
+    if len(head) + sum(buffer.nbytes for buffer in buffers) <= inline:
+        return pickle.dumps((None, head, [bytes(buffer) for buffer in buffers]), 5)
+    return store(head, buffers, arena)
+
+
+def store(head, buffers, arena):
+    """As pack(), of what dump() gave, always in a slot."""
+    sizes = [buffer.nbytes for buffer in buffers]
+    start, offset, chunk = arena.take(_aligned(len(head)) + sum(map(_aligned, sizes)))
+    whole = memoryview(chunk)
+    at = offset + _ALIGN
+    for part in (head, *buffers):
+        size = len(part)
+        whole[at:at + size] = part
+        at += _aligned(size)
+    return pickle.dumps(((start, len(chunk), offset), len(head), sizes), 5)
+
+
+def dump(value, reducers=None):
+    """(pickle, buffers) of `value`: protocol 5, CPU tensors and arrays as flat buffers out of band."""
+    buffers = []
+
+    def keep(buffer):
+        raw = buffer.raw()
+        if raw.nbytes < _SMALL_BUFFER_BYTES:
+            return True
+        buffers.append(raw)
+        return False
+
+    stream = io.BytesIO()
+    pickler = pickle.Pickler(stream, 5, buffer_callback=keep)
+    pickler.dispatch_table = REDUCERS if reducers is None else reducers
+    pickler.dump(value)
+    return stream.getvalue(), buffers
+
+
+def reduce_tensor(tensor):
+    if tensor.requires_grad and not tensor.is_leaf:
+        raise RuntimeError("a tensor that requires grad and is no leaf cannot be sent from a worker; detach() it")
+    if (tensor.device.type != "cpu" or tensor.layout != torch.strided or tensor.requires_grad or tensor.is_quantized
+            or tensor.is_conj() or tensor.is_neg() or tensor.numel() == 0):
+        return tensor.__reduce_ex__(5)
+    order = None
+    if not tensor.is_contiguous():
+        # Permuted memory (channels_last) keeps its strides; anything else is made contiguous.
+        by_stride = sorted(range(tensor.dim()), key=lambda axis: -tensor.stride(axis))
+        permuted = tensor.permute(by_stride)
+        if permuted.is_contiguous():
+            tensor, order = permuted, [by_stride.index(axis) for axis in range(tensor.dim())]
+        else:
+            tensor = tensor.contiguous()
+    flat = tensor.reshape(-1).view(torch.uint8).numpy()
+    return _tensor, (pickle.PickleBuffer(flat), tensor.dtype, tuple(tensor.shape), order)
+
+
+def _tensor(buffer, dtype, shape, order):
+    tensor = torch.frombuffer(buffer, dtype=dtype).reshape(shape)
+    return tensor if order is None else tensor.permute(order)
+
+
+REDUCERS = ChainMap({torch.Tensor: reduce_tensor}, copyreg.dispatch_table)

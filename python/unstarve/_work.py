@@ -1,0 +1,140 @@
+"""What a worker does, whether thread or process: fetch samples, seed the generators, assemble batches.
+
+Randomness: before every sample of a map-style dataset the global generators of random, numpy.random and torch are seeded
+by (base seed, position of the sample in the epoch), and once more before the batch is assembled. So augmentation that
+draws from them is the same for any number of workers, whoever gets which sample, and after a resume. Iterable datasets
+draw from generators that are seeded once per worker and epoch, as torch does it.
+"""
+
+import dataclasses
+import random
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data import _utils
+
+_MASK = (1 << 64) - 1
+_COLLATE = 1 << 63  # sets a batch's key apart from its samples'
+
+
+@dataclasses.dataclass
+class Job:
+    """What is loaded: made once per epoch, sent to the workers as it is."""
+
+    dataset: Any
+    collate_fn: Any
+    worker_init_fn: Any
+    iterable: bool  # the dataset is an IterableDataset
+    auto_collation: bool  # an index is a list of indices
+    drop_last: bool
+    batch_size: int | None
+    by_index: bool  # the seeds come from the samples' indices (whole numbers) instead of their positions
+
+
+def seed_all(base_seed, worker):
+    """The worker's generators at the beginning of an epoch, as torch seeds them."""
+    seed = base_seed + worker
+    random.seed(seed)
+    torch.manual_seed(seed)
+    np.random.seed(_utils.worker._generate_state(base_seed, worker))
+    return seed
+
+
+def seed_sample(base_seed, key):
+    """Seeds the three global generators by (base_seed, key). About 9 us."""
+    # splitmix64 of the pair: neighbouring keys give unrelated states.
+    value = (base_seed + (key + 1) * 0x9E3779B97F4A7C15) & _MASK
+    value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & _MASK
+    value ^= value >> 31
+    random.seed(value)
+    torch.default_generator.manual_seed(value)  # torch.manual_seed would queue a call for every device, each time
+    np.random.seed(value & 0xFFFFFFFF)
+
+
+class kept_generators:  # noqa: N801  (a context manager, named as it reads)
+    """A block that may seed the global generators: they are afterwards as they were before."""
+
+    def __enter__(self):
+        self._states = random.getstate(), torch.get_rng_state(), np.random.get_state(legacy=False)
+
+    def __exit__(self, *_):
+        random.setstate(self._states[0])
+        torch.set_rng_state(self._states[1])
+        np.random.set_state(self._states[2])
+
+
+class Fetcher:
+    """Samples and batches of a map-style dataset.
+
+    seeded: False leaves the global generators alone, for threads, which share them.
+    """
+
+    def __init__(self, job, base_seed, seeded=True):
+        self._job = job
+        self._base_seed = base_seed
+        self._seeded = seeded
+
+    def samples(self, indices, position):
+        """A list of the samples of `indices`, the first of which is at `position` of the epoch."""
+        dataset = self._job.dataset
+        if getattr(dataset, "__getitems__", None):
+            self._seed(indices[0] if self._job.by_index and len(indices) else position)
+            return dataset.__getitems__(indices)
+        made = []
+        for offset, index in enumerate(indices):
+            self._seed(index if self._job.by_index else position + offset)
+            made.append(dataset[index])
+        return made
+
+    def collate(self, samples, position):
+        self._seed(_COLLATE | position)
+        return self._job.collate_fn(samples)
+
+    def whole(self, index, position):
+        """The batch of a list of indices, or, without automatic batching, the converted sample of one index."""
+        if self._job.auto_collation:
+            return self.collate(self.samples(index, position), position)
+        self._seed(index if self._job.by_index else position)
+        return self._job.collate_fn(self._job.dataset[index])
+
+    def _seed(self, key):
+        if self._seeded:
+            seed_sample(self._base_seed, key)
+
+
+class Stream:
+    """The batches of an IterableDataset, with its state where it has one (state_dict and load_state_dict)."""
+
+    def __init__(self, job, resume=None):
+        self._job = job
+        state, skip = resume or (None, 0)
+        stateful = state is not None
+        if stateful and state[0] == "dataset":
+            job.dataset.load_state_dict(state[1])
+        self._fetcher = _utils.fetch._IterableDatasetFetcher(job.dataset, job.auto_collation, job.collate_fn,
+                                                             job.drop_last)
+        if stateful and state[0] == "iterator":
+            self._fetcher.dataset_iter.load_state_dict(state[1])
+        if not stateful:
+            for _ in range(skip):
+                try:
+                    self._fetcher.fetch(self._request(job.batch_size))
+                except StopIteration:
+                    break
+
+    @staticmethod
+    def _request(size):
+        return None if size is None else range(size)
+
+    def next(self, size):
+        """A batch of `size` samples, or one sample where it is None. StopIteration at the end."""
+        return self._fetcher.fetch(self._request(size))
+
+    def state(self):
+        """("iterator" or "dataset", its state dict), or None where neither has one."""
+        for name, holder in (("iterator", self._fetcher.dataset_iter), ("dataset", self._job.dataset)):
+            if hasattr(holder, "state_dict") and hasattr(holder, "load_state_dict"):
+                return name, holder.state_dict()
+        return None

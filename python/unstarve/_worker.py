@@ -1,0 +1,60 @@
+"""The main function of a helper process: takes tasks from a socket, puts results into its arena, until the socket ends.
+
+It ends when the parent closes the pool or dies in whatever way; a thread watches for that while a sample takes long.
+"""
+
+import multiprocessing
+import multiprocessing.spawn
+import os
+import pickle
+import select
+import signal
+import socket
+import sys
+import threading
+import time
+
+_GRACE_SECONDS = 5.0
+
+
+def main(setup):
+    """setup: see _helpers.HelperPool._launch."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business, which then ends this process
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    results = socket.socket(fileno=setup["results"])
+    threading.Thread(target=_watch, args=(results, setup["parent"]), daemon=True).start()
+    begun, failure = None, None
+    try:
+        multiprocessing.current_process()._inheriting = True  # a main module that starts processes unguarded is told so
+        try:
+            multiprocessing.spawn.prepare(setup["prepare"])
+        finally:
+            del multiprocessing.current_process()._inheriting
+        from unstarve._helper import Helper
+
+        begun = Helper(setup)
+    except BaseException:
+        from torch._utils import ExceptionWrapper
+
+        failure = ExceptionWrapper(where=f"in DataLoader worker process {setup['worker']}, starting")
+    tasks = socket.socket(fileno=setup["tasks"])
+    while message := tasks.recv(setup["message_bytes"]):
+        try:
+            if failure is not None:
+                (number, *_), serial, kind, first, _ = pickle.loads(message)
+                results.sendall(pickle.dumps((number, serial, kind, first, None, failure, 0, 0.0)))
+            else:
+                results.sendall(begun.run(message))
+        except (BrokenPipeError, ConnectionResetError):
+            break
+    sys.stdout.flush()
+
+
+def _watch(results, parent):
+    """Ends the process when the parent is gone or closed the pool, and the task at hand does not end by itself."""
+    hangup = select.poll()
+    hangup.register(results, select.POLLRDHUP)
+    while not hangup.poll(2000) and os.getppid() == parent:
+        pass
+    time.sleep(_GRACE_SECONDS)
+    os._exit(1)

@@ -1,0 +1,68 @@
+#include "unstarve/ops/batch/mixing.h"
+
+#include <bit>
+#include <cmath>
+#include <numbers>
+
+#include "unstarve/ops/convert.h"
+
+namespace unstarve {
+namespace {
+
+// Box and Muller's.
+double draw_normal(Random& random) {
+  const double radius = std::sqrt(-2 * std::log(1 - random.uniform()));
+  return radius * std::cos(2 * std::numbers::pi * random.uniform());
+}
+
+double draw_gamma(double shape, Random& random) {
+  // A shape below 1 by one above it (section 6 of the source).
+  if (shape < 1) {
+    const double draw = draw_gamma(shape + 1, random);
+    return draw * std::pow(1 - random.uniform(), 1 / shape);
+  }
+  const double d = shape - 1.0 / 3, c = 1 / std::sqrt(9 * d);
+  while (true) {
+    const double x = draw_normal(random);
+    const double v = std::pow(1 + c * x, 3);
+    if (v <= 0) continue;
+    const double u = 1 - random.uniform();
+    if (std::log(u) < 0.5 * x * x + d - d * v + d * std::log(v)) return d * v;
+  }
+}
+
+float from_bfloat16(std::uint16_t value) { return std::bit_cast<float>(std::uint32_t{value} << 16); }
+
+}  // namespace
+
+double draw_beta(double alpha, Random& random) {
+  const double a = draw_gamma(alpha, random), b = draw_gamma(alpha, random);
+  // Both can underflow for a tiny alpha, whose limit is 0 or 1 by a coin.
+  return a + b > 0 ? a / (a + b) : (random.uniform() < 0.5 ? 0.0 : 1.0);
+}
+
+void blend(ElementType type, const std::uint8_t* from, float weight, std::size_t count, std::uint8_t* to) {
+  const float rest = 1 - weight;
+  switch (type) {
+    case ElementType::kUint8:
+      for (std::size_t i = 0; i < count; ++i)
+        to[i] = static_cast<std::uint8_t>(
+            std::nearbyint(weight * static_cast<float>(to[i]) + rest * static_cast<float>(from[i])));
+      return;
+    case ElementType::kFloat32: {
+      const auto* const a = reinterpret_cast<const float*>(from);
+      auto* const b = reinterpret_cast<float*>(to);
+      for (std::size_t i = 0; i < count; ++i) b[i] = weight * b[i] + rest * a[i];
+      return;
+    }
+    case ElementType::kBfloat16: {
+      const auto* const a = reinterpret_cast<const std::uint16_t*>(from);
+      auto* const b = reinterpret_cast<std::uint16_t*>(to);
+      for (std::size_t i = 0; i < count; ++i)
+        b[i] = to_bfloat16(weight * from_bfloat16(b[i]) + rest * from_bfloat16(a[i]));
+      return;
+    }
+  }
+}
+
+}  // namespace unstarve

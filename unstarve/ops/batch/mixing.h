@@ -1,0 +1,20 @@
+#pragma once
+// What mixup and cutmix share: the weight's distribution, and blending runs of elements of any type. Private to ops.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "unstarve/core/random.h"
+#include "unstarve/ops/store.h"
+
+namespace unstarve {
+
+// Beta(alpha, alpha), by two gamma draws (Marsaglia and Tsang, "A simple method for generating gamma variables", ACM
+// Transactions on Mathematical Software 26(3), 2000). Precondition: alpha > 0.
+[[nodiscard]] double draw_beta(double alpha, Random& random);
+
+// to = weight * to + (1 - weight) * from, `count` elements of `type`, computed in float32; 8-bit and bfloat16 values are
+// rounded to nearest even.
+void blend(ElementType type, const std::uint8_t* from, float weight, std::size_t count, std::uint8_t* to);
+
+}  // namespace unstarve
