@@ -49,11 +49,14 @@ std::string bash_completion() {
       "_unstarve() {\n"
       "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} verb=${COMP_WORDS[1]}\n"
       "  # bash splits words at colons; put emulated:NAME together again\n"
-      "  if [[ $before == : && $COMP_CWORD -ge 2 ]]; then word=${COMP_WORDS[COMP_CWORD-2]}:$word; before=${COMP_WORDS[COMP_CWORD-3]}; fi\n"
+      "  if [[ $before == : && $COMP_CWORD -ge 2 ]]; then word=${COMP_WORDS[COMP_CWORD-2]}:$word; "
+      "before=${COMP_WORDS[COMP_CWORD-3]}; fi\n"
       "  if [[ $word == : ]]; then word=$before:; before=${COMP_WORDS[COMP_CWORD-2]}; fi\n"
       "  local candidates\n"
       "  if [[ $COMP_CWORD -eq 1 ]]; then\n"
-      "    COMPREPLY=($(compgen -W \"" + names + " --help --version\" -- \"$word\"))\n"
+      "    COMPREPLY=($(compgen -W \"" +
+      names +
+      " --help --version\" -- \"$word\"))\n"
       "    return\n"
       "  fi\n"
       "  case $verb:$before in\n";
@@ -65,8 +68,10 @@ std::string bash_completion() {
       if (option.completes == Completes::kModel)
         text += at + fmt::format("COMPREPLY=($(compgen -W \"{}\" -- \"$word\")); return ;;\n", models());
       if (option.completes == Completes::kDevice)
-        text += at + fmt::format("COMPREPLY=($(compgen -W \"{}\" -- \"$word\")); "
-                                 "COMPREPLY=(\"${{COMPREPLY[@]#${{word%\"${{word##*:}}\"}}}}\"); return ;;\n", devices());
+        text += at + fmt::format(
+                         "COMPREPLY=($(compgen -W \"{}\" -- \"$word\")); "
+                         "COMPREPLY=(\"${{COMPREPLY[@]#${{word%\"${{word##*:}}\"}}}}\"); return ;;\n",
+                         devices());
     }
   }
   text += "  esac\n  case $verb in\n";
@@ -99,14 +104,14 @@ std::string man_page() {
       if (option.positional()) text += fmt::format(fmt::runtime(option.required ? " {}" : " [{}]"), option.name);
     text += fmt::format(" [options]\n{}\n.PP\n{}\n", roff(command.summary), roff(command.description));
     for (const Option& option : command.options) {
-      text += fmt::format(".TP\n.B {}{}{}\n{}", roff(option.name), option.value[0] ? " " : "", option.value, roff(option.help));
+      text += fmt::format(".TP\n.B {}{}{}\n{}", roff(option.name), option.value[0] ? " " : "", option.value,
+                          roff(option.help));
       if (option.fallback[0]) text += fmt::format(" Default: {}.", roff(option.fallback));
       text += "\n";
     }
     text += fmt::format(".PP\nExample:\n.PP\n.nf\n{}\n.fi\n", roff(command.example));
   }
-  text +=
-      ".SH EXIT STATUS\n0 done; 1 a check failed; 2 wrong usage; 3 bad input; 4 missing component.\n";
+  text += ".SH EXIT STATUS\n0 done; 1 a check failed; 2 wrong usage; 3 bad input; 4 missing component.\n";
   return text;
 }
 

@@ -8,8 +8,8 @@ namespace {
 
 int run(const Arguments& arguments, const std::string&) {
   BenchOptions options;
-  options.target = parse_target(arguments.text("--device", "cpu"));
   options.settings = settings_from(arguments);
+  options.target = parse_target(device_from(arguments, options.settings));
   options.seconds = arguments.number("--seconds", 20, 0.1, 86400);
   BenchResult result;
   {
@@ -23,22 +23,31 @@ int run(const Arguments& arguments, const std::string&) {
 }  // namespace
 
 Command bench_command() {
-  return {"bench",
-          "What starves whom: loader, copy, network alone, and all together",
-          "Measures storage, the loader, the copy and the network one by one and all together, and says in one sentence "
-          "which of them is the bottleneck. An emulated accelerator holds each batch for as long as the named one "
-          "would compute on it, so that a machine without a GPU learns how well it would feed one.",
-          "  unstarve bench photos/ --model resnet18 --device cpu --seconds 20\n"
-          "  unstarve bench photos/ --device emulated:h100-resnet50 --json",
-          {data_option(false), split_option(), model_option(), device_option(), image_size_option(), config_option(),
-           {"--seconds", "S", "20", "how long to measure"},
-           {"--batch", "N", "256 up to 40 px, 32 above; the emulated accelerator's own", "samples per step"},
-           {"--threads", "N", "all usable cores", "loader threads"},
-           {"--prefetch", "N", "2", "batches made ahead"},
-           read_ahead_option(),
-           cache_option(), cache_folder_option(), cache_limit_option(),
-           json_option()},
-          run};
+  return {
+      "bench",
+      "What starves whom: loader, copy, network alone, and all together",
+      "Measures storage, the loader, the copy and the network one by one and all together, and says in one sentence "
+      "which of them is the bottleneck. An emulated accelerator holds each batch for as long as the named one "
+      "would compute on it, so that a machine without a GPU learns how well it would feed one.",
+      "  unstarve bench photos/ --model resnet18 --device cpu --seconds 20\n"
+      "  unstarve bench photos/ --device emulated:h100-resnet50 --json\n"
+      "  unstarve bench pipeline.yaml --seconds 5",
+      {data_option(false),
+       split_option(),
+       model_option(),
+       device_option(),
+       image_size_option(),
+       config_option(),
+       {"--seconds", "S", "20", "how long to measure"},
+       {"--batch", "N", "256 up to 40 px, 32 above; the emulated accelerator's own", "samples per step"},
+       {"--threads", "N", "all usable cores", "loader threads"},
+       {"--prefetch", "N", "2", "batches made ahead"},
+       read_ahead_option(),
+       cache_option(),
+       cache_folder_option(),
+       cache_limit_option(),
+       json_option()},
+      run};
 }
 
 }  // namespace unstarve::cli

@@ -22,15 +22,15 @@ int run(const Arguments& arguments, const std::string& command_line) {
   }
   std::string text;
   for (const TuneResult& result : results)
-    text += arguments.has("--json") ? (text.empty() ? "[" : ",") + to_json(result) : to_text(result, terminal_width()) + "\n";
+    text += arguments.has("--json") ? (text.empty() ? "[" : ",") + to_json(result)
+                                    : to_text(result, terminal_width()) + "\n";
   if (arguments.has("--json")) text = "{\"ladders\":" + text + "]}\n";
   print_result(text);
   const std::filesystem::path report = arguments.text("--report", (options.folder / "report.html").string());
   write_report(report_of(results, "unstarve demo", command_line), report);
   const std::filesystem::path yaml = options.folder / "tuned.yaml";
   write_file_atomically(yaml, winner_yaml(results[0], command_line));
-  if (!arguments.has("--json"))
-    print_result("report    " + report.string() + "\nsettings  " + yaml.string() + "\n");
+  if (!arguments.has("--json")) print_result("report    " + report.string() + "\nsettings  " + yaml.string() + "\n");
   return kDone;
 }
 

@@ -9,7 +9,8 @@ namespace unstarve::cli {
 namespace {
 
 int run(const Arguments& arguments, const std::string&) {
-  const DoctorResult result = run_doctor({kVersion, compiler_name(), libtorch_version(), libtorch_has_cuda(), arrow_version()});
+  const DoctorResult result =
+      run_doctor({kVersion, compiler_name(), libtorch_version(), libtorch_has_cuda(), arrow_version()});
   print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
   return kDone;
 }

@@ -13,7 +13,7 @@ int run_io(const Arguments& arguments) {
   IoResult result;
   {
     ProgressBar bar;
-    result = run_io_probe(arguments.text("DATA"), arguments.number("--seconds", 6, 0.01, 3600), bar.callback());
+    result = run_io_probe(source_from(arguments).path, arguments.number("--seconds", 6, 0.01, 3600), bar.callback());
   }
   print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
   return kDone;
@@ -24,12 +24,13 @@ int run(const Arguments& arguments, const std::string&) {
   InspectResult result;
   {
     ProgressBar bar;
-    result = run_inspect(arguments.text("DATA"), arguments.text("--split"),
-                         static_cast<int>(arguments.integer("--threads", 0, 1, 1024)),
-                         [&](std::uint64_t done, std::uint64_t total) {
-                           bar.show(fmt::format("{} of {} records", done, total),
-                                    static_cast<double>(done) / static_cast<double>(total));
-                         });
+    const SourceSpec source = source_from(arguments);
+    result =
+        inspect_dataset(*open_source(source), source.path, static_cast<int>(arguments.integer("--threads", 0, 1, 1024)),
+                        [&](std::uint64_t done, std::uint64_t total) {
+                          bar.show(fmt::format("{} of {} records", done, total),
+                                   static_cast<double>(done) / static_cast<double>(total));
+                        });
   }
   print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
   return arguments.has("--strict") && !result.corrupt.empty() ? kCheckFailed : kDone;
@@ -46,7 +47,8 @@ Command inspect_command() {
           "  unstarve inspect photos/ --json --strict || echo damaged\n"
           "  unstarve inspect 'shards/train-{000..007}.tar'\n"
           "  unstarve inspect photos/ --io",
-          {data_option(), split_option(),
+          {data_option(),
+           split_option(),
            {"--threads", "N", "all usable cores", "decoding threads"},
            {"--strict", "", "", "exit with 1 when a record is corrupt"},
            {"--io", "", "", "measure reads and bytes a second instead"},

@@ -4,6 +4,8 @@
 #include <cstdio>
 
 #include "unstarve/core/error.h"
+#include "unstarve/jobs/rig.h"
+#include "unstarve/jobs/settings_file.h"
 #include "unstarve/storage/open.h"
 
 namespace unstarve::cli {
@@ -16,24 +18,70 @@ CacheWhat cache_what_from_string(const std::string& name) {
   throw Error(ErrorKind::kArgument, "--cache: found \"" + name + "\", expected nothing, encoded or pixels");
 }
 
+// The settings of a file: `kind` is what stands in DATA's place, kNone with --config.
+Settings settings_from_file(const std::string& file, SpecKind kind, const Arguments& arguments) {
+  if (arguments.has("--image-size"))
+    throw Error(ErrorKind::kArgument, "--image-size: the operations of " + file + " decide it; change it there");
+  if (kind == SpecKind::kPipeline) {
+    PipelineSpec pipeline = load_pipeline(file);
+    pipeline.source.split = arguments.text("--split", pipeline.source.split);
+    return settings_for(pipeline, *open_source(pipeline.source), arguments.text("--model"),
+                        arguments.text("--device", "cpu"));
+  }
+  Settings settings = load_settings(file);
+  SourceSpec& source = settings.pipeline.source;
+  if (kind == SpecKind::kNone && arguments.has("DATA")) source = {arguments.text("DATA"), ""};
+  source.split = arguments.text("--split", source.split);
+  require_source(settings.pipeline, file + ".pipeline");
+  settings.train.model = arguments.text("--model", settings.train.model);
+  const std::string device = arguments.text("--device", settings.train.device);
+  if (!device.starts_with("emulated:")) settings.train.device = device;
+  return settings;
+}
+
+Settings settings_from_data(const Arguments& arguments) {
+  if (!arguments.has("DATA"))
+    throw Error(ErrorKind::kArgument, "which data? Give DATA, or a settings file that names it with --config");
+  const SourceSpec source{arguments.text("DATA"), arguments.text("--split")};
+  return default_settings(source.path, source.split, *open_source(source), arguments.text("--model"),
+                          arguments.text("--device", "cpu"),
+                          static_cast<int>(arguments.integer("--image-size", 0, 8, 4096)));
+}
+
 }  // namespace
 
-Settings settings_from(const Arguments& arguments) {
-  Settings settings;
-  if (arguments.has("--config")) {
-    settings = load_settings(arguments.text("--config"));
-    if (arguments.has("DATA")) settings.pipeline.source = {arguments.text("DATA"), arguments.text("--split")};
-    if (arguments.has("--model")) settings.train.model = arguments.text("--model");
-    const std::string device = arguments.text("--device", settings.train.device);
-    if (!device.starts_with("emulated:")) settings.train.device = device;
-  } else {
-    if (!arguments.has("DATA"))
-      throw Error(ErrorKind::kArgument, "which data? Give DATA, or a settings file that names it with --config");
-    const std::string path = arguments.text("DATA"), split = arguments.text("--split");
-    const auto dataset = open_dataset(path, split);
-    settings = default_settings(path, split, *dataset, arguments.text("--model"), arguments.text("--device", "cpu"),
-                                static_cast<int>(arguments.integer("--image-size", 0, 8, 4096)));
+SourceSpec source_from(const Arguments& arguments) {
+  const std::string data = arguments.text("DATA");
+  SourceSpec source{data, ""};
+  if (look_at_spec(data).kind != SpecKind::kNone) source = load_pipeline(data).source;
+  source.split = arguments.text("--split", source.split);
+  return source;
+}
+
+std::shared_ptr<const Dataset> open_source(const SourceSpec& source) {
+  try {
+    return open_dataset(source.path, source.split);
+  } catch (const Error& error) {
+    const std::string reason = error.kind() == ErrorKind::kInput ? look_at_spec(source.path).reason : "";
+    if (reason.empty()) throw;
+    throw Error(ErrorKind::kInput, reason + ", so that it is no spec; and as data: " + error.what());
   }
+}
+
+std::string device_from(const Arguments& arguments, const Settings& settings) {
+  return arguments.text("--device", settings.train.device);
+}
+
+Settings settings_from(const Arguments& arguments) {
+  if (arguments.has("--device")) (void)parse_target(arguments.text("--device"));  // before the data, which may be large
+  const std::string data = arguments.text("DATA"), config = arguments.text("--config");
+  const SpecKind kind = look_at_spec(data).kind;
+  if (kind != SpecKind::kNone && arguments.has("--config"))
+    throw Error(ErrorKind::kArgument, "--config " + config + " and the spec " + data +
+                                          " in DATA's place: both say how to run; give one of them");
+  Settings settings = kind != SpecKind::kNone     ? settings_from_file(data, kind, arguments)
+                      : arguments.has("--config") ? settings_from_file(config, kind, arguments)
+                                                  : settings_from_data(arguments);
   if (arguments.has("--batch")) set_batch(settings, static_cast<int>(arguments.integer("--batch", 0, 1, 1 << 20)));
   auto& execution = settings.pipeline.execution;
   execution.threads = static_cast<int>(arguments.integer("--threads", execution.threads, 1, 1024));
@@ -42,7 +90,8 @@ Settings settings_from(const Arguments& arguments) {
   CacheSpec& cache = settings.pipeline.cache;
   if (arguments.has("--cache")) cache.what = cache_what_from_string(arguments.text("--cache"));
   cache.folder = arguments.text("--cache-folder", cache.folder);
-  cache.limit_mb = static_cast<std::uint64_t>(arguments.integer("--cache-mb", static_cast<long long>(cache.limit_mb), 1, 1LL << 40));
+  cache.limit_mb =
+      static_cast<std::uint64_t>(arguments.integer("--cache-mb", static_cast<long long>(cache.limit_mb), 1, 1LL << 40));
   return settings;
 }
 

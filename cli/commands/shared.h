@@ -1,8 +1,9 @@
 #pragma once
-// What several verbs have in common: options, settings from a file or from the data, printing one JSON object.
+// What several verbs have in common: options, settings from a file, a spec or the data, printing one JSON object.
 //
 // Threads: one. Failure: Error.
 
+#include <memory>
 #include <string>
 
 #include "../command.h"
@@ -12,32 +13,59 @@ namespace unstarve::cli {
 
 inline Option json_option() { return {"--json", "", "", "print one JSON object instead of text"}; }
 inline Option data_option(bool required = true) {
-  return {"DATA", "", "", "folder with a folder per class, CIFAR binaries, or synthetic:classes=10,images=2000,size=32,seed=1",
-          required, Completes::kPath};
+  return {
+      "DATA",
+      "",
+      "",
+      "data as folders or shards, synthetic:classes=10,images=2000,size=32,seed=1, or a spec (*.yaml) that names it",
+      required,
+      Completes::kPath};
 }
 inline Option split_option() { return {"--split", "NAME", "", "part of the data: train, test or val"}; }
 inline Option model_option() {
   return {"--model", "NAME", "cifar_net up to 40 px, else resnet18", "network to train", false, Completes::kModel};
 }
 inline Option device_option() {
-  return {"--device", "NAME", "cpu", "cpu, cuda, cuda:N, or emulated:<accelerator>-<workload>", false, Completes::kDevice};
+  return {"--device",
+          "NAME",
+          "cpu, or what the settings say",
+          "cpu, cuda, cuda:N, or emulated:<accelerator>-<workload>",
+          false,
+          Completes::kDevice};
 }
-inline Option image_size_option() { return {"--image-size", "PX", "the data's own up to 40 px, else 224", "side of the training images"}; }
-inline Option cache_option() { return {"--cache", "WHAT", "nothing", "keep encoded records or pixels: encoded, pixels"}; }
+inline Option image_size_option() {
+  return {"--image-size", "PX", "the data's own up to 40 px, else 224", "side of the training images"};
+}
+inline Option cache_option() {
+  return {"--cache", "WHAT", "nothing", "keep encoded records or pixels: encoded, pixels"};
+}
 inline Option cache_folder_option() {
-  return {"--cache-folder", "DIR", "", "keep pixels in a file there, shared by processes; else in memory", false, Completes::kPath};
+  return {"--cache-folder", "DIR", "", "keep pixels in a file there, shared by processes; else in memory", false,
+          Completes::kPath};
 }
 inline Option read_ahead_option() {
-  return {"--read-ahead", "N", "as the data reward it", "records read before the loader's threads ask, so many at once"};
+  return {"--read-ahead", "N", "as the data reward it",
+          "records read before the loader's threads ask, so many at once"};
 }
 inline Option cache_limit_option() { return {"--cache-mb", "N", "1024", "bytes to keep, in units of 10^6"}; }
 inline Option config_option() {
-  return {"--config", "FILE", "", "settings as unstarve tune writes them", false, Completes::kPath};
+  return {"--config", "FILE",
+          "",         "settings as unstarve tune writes them; DATA, if given, takes the place of theirs",
+          false,      Completes::kPath};
 }
 
-// Settings of --config with --model, --device, --split and DATA on top, or defaults made from the data; then --batch,
-// --threads, --prefetch and what is to be cached. Throws Error.
+// The settings that a verb runs with: of --config or of a spec in DATA's place (not of both), or defaults made from the data;
+// options of the command line on top. Throws Error.
 [[nodiscard]] Settings settings_from(const Arguments& arguments);
+
+// DATA with --split, or the source of the spec in its place. Throws Error.
+[[nodiscard]] SourceSpec source_from(const Arguments& arguments);
+
+// Opens it; where that fails on a file that looks like a spec, the error says why it is none. Throws Error.
+[[nodiscard]] std::shared_ptr<const Dataset> open_source(const SourceSpec& source);
+
+// --device, else what the settings say. Throws Error(kArgument).
+[[nodiscard]] std::string device_from(const Arguments& arguments, const Settings& settings);
 
 // Prints text to standard output and checks that it went there (a full disk, a closed pipe). Throws Error(kIo).
 void print_result(const std::string& text);

@@ -19,9 +19,11 @@ int run(const Arguments& arguments, const std::string&) {
   options.settings = settings_from(arguments);
   TrainSettings& train = options.settings.train;
   if (arguments.text("--device").starts_with("emulated:"))
-    throw Error(ErrorKind::kArgument, "--device: an emulated accelerator learns nothing; train takes cpu, cuda or cuda:N");
+    throw Error(ErrorKind::kArgument,
+                "--device: an emulated accelerator learns nothing; train takes cpu, cuda or cuda:N");
   train.learning_rate = arguments.number("--learning-rate", train.learning_rate, 1e-9, 1e3);
-  train.seed = static_cast<std::uint64_t>(arguments.integer("--seed", static_cast<long long>(train.seed), 0, 1LL << 62));
+  train.seed =
+      static_cast<std::uint64_t>(arguments.integer("--seed", static_cast<long long>(train.seed), 0, 1LL << 62));
   if (arguments.has("--seed")) options.settings.pipeline.order.seed = train.seed;
   if (arguments.has("--precision")) train.precision = precision_from_string(arguments.text("--precision"));
   if (arguments.has("--on-error")) options.settings.pipeline.errors.policy = policy_of(arguments.text("--on-error"));
@@ -54,10 +56,14 @@ Command train_command() {
           "minutes end.",
           "  unstarve train photos/ --val val/ --config tuned.yaml --minutes 10 --json\n"
           "  unstarve train cifar10/train --val cifar10/test --epochs 8 --out model.safetensors",
-          {data_option(false), split_option(),
+          {data_option(false),
+           split_option(),
            {"--val", "DATA", "", "data to evaluate on", false, Completes::kPath},
            {"--val-split", "NAME", "", "part of it"},
-           config_option(), model_option(), device_option(), image_size_option(),
+           config_option(),
+           model_option(),
+           device_option(),
+           image_size_option(),
            {"--minutes", "M", "", "how long to train"},
            {"--epochs", "N", "10 without --minutes", "how many passes"},
            {"--batch", "N", "256 up to 40 px, 32 above", "samples per step; scales the learning rate"},
@@ -70,7 +76,9 @@ Command train_command() {
            {"--on-error", "POLICY", "fail", "what a bad sample does: fail, skip or replace"},
            {"--error-rate", "SHARE", "1", "fail when more of the samples than this are bad"},
            {"--quarantine", "FILE", "", "list bad samples here, for pack --exclude", false, Completes::kPath},
-           cache_option(), cache_folder_option(), cache_limit_option(),
+           cache_option(),
+           cache_folder_option(),
+           cache_limit_option(),
            {"--evaluate-every", "N", "1 epoch; only at the end with --minutes", "epochs between evaluations"},
            {"--out", "FILE", "", "checkpoint, written at each evaluation", false, Completes::kPath},
            {"--resume", "FILE", "", "go on from a checkpoint, or start from weights", false, Completes::kPath},

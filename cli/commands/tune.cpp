@@ -9,11 +9,8 @@ namespace {
 
 int run(const Arguments& arguments, const std::string& command_line) {
   TuneOptions options;
-  options.data = arguments.text("DATA");
-  options.split = arguments.text("--split");
-  options.model = arguments.text("--model");
-  options.device = arguments.text("--device", "cpu");
-  options.image_size = static_cast<int>(arguments.integer("--image-size", 0, 8, 4096));
+  options.settings = settings_from(arguments);
+  options.device = device_from(arguments, options.settings);
   options.minutes = arguments.number("--minutes", 3, 0.01, 10000);
   TuneResult result;
   {
@@ -24,26 +21,33 @@ int run(const Arguments& arguments, const std::string& command_line) {
   print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result, terminal_width()));
   if (arguments.has("--out")) write_file_atomically(arguments.text("--out"), winner_yaml(result, command_line));
   if (arguments.has("--report"))
-    write_report(report_of({result}, "unstarve tune " + options.data, command_line), arguments.text("--report"));
+    write_report(report_of({result}, "unstarve tune " + options.settings.pipeline.source.path, command_line),
+                 arguments.text("--report"));
   return kDone;
 }
 
 }  // namespace
 
 Command tune_command() {
-  return {"tune",
-          "Climb the ladder: try each optimisation, keep what pays, write the winning settings",
-          "Starts from plain settings (batch 32, float32, NCHW, one loader thread) and tries one optimisation after the "
-          "other, each measured against the step before in interleaved blocks with a 95 % interval of the ratio, and "
-          "kept only if the whole interval lies above 1.",
-          "  unstarve tune photos/ --model resnet18 --device cpu --minutes 3 --out tuned.yaml --report report.html\n"
-          "  unstarve train photos/ --config tuned.yaml",
-          {data_option(), split_option(), model_option(), device_option(), image_size_option(),
-           {"--minutes", "M", "3", "how long to climb; more time, narrower intervals"},
-           {"--out", "FILE", "", "write the winning settings here (YAML)", false, Completes::kPath},
-           {"--report", "FILE", "", "write the report here (HTML, one file)", false, Completes::kPath},
-           json_option()},
-          run};
+  return {
+      "tune",
+      "Climb the ladder: try each optimisation, keep what pays, write the winning settings",
+      "Starts from plain settings (batch 32, float32, NCHW, one loader thread; operations, order and cache of a spec "
+      "stay) and tries one optimisation after the "
+      "other, each measured against the step before in interleaved blocks with a 95 % interval of the ratio, and "
+      "kept only if the whole interval lies above 1.",
+      "  unstarve tune photos/ --model resnet18 --device cpu --minutes 3 --out tuned.yaml --report report.html\n"
+      "  unstarve train photos/ --config tuned.yaml",
+      {data_option(),
+       split_option(),
+       model_option(),
+       device_option(),
+       image_size_option(),
+       {"--minutes", "M", "3", "how long to climb; more time, narrower intervals"},
+       {"--out", "FILE", "", "write the winning settings here (YAML)", false, Completes::kPath},
+       {"--report", "FILE", "", "write the report here (HTML, one file)", false, Completes::kPath},
+       json_option()},
+      run};
 }
 
 }  // namespace unstarve::cli

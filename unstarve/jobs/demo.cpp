@@ -1,6 +1,7 @@
 #include "unstarve/jobs/demo.h"
 
 #include "unstarve/jobs/synth.h"
+#include "unstarve/storage/open.h"
 
 namespace unstarve {
 namespace {
@@ -19,7 +20,8 @@ std::string make(const std::filesystem::path& folder, std::uint64_t images, int 
   options.seed = kSeed;
   (void)run_synth(folder, options, [&](std::uint64_t done, std::uint64_t total) {
     if (progress)
-      progress("making " + folder.string(), from + (to - from) * static_cast<double>(done) / static_cast<double>(total));
+      progress("making " + folder.string(),
+               from + (to - from) * static_cast<double>(done) / static_cast<double>(total));
   });
   return folder.string();
 }
@@ -29,18 +31,17 @@ std::string make(const std::filesystem::path& folder, std::uint64_t images, int 
 std::vector<TuneResult> run_demo(const DemoOptions& options, const Progress& progress) {
   std::filesystem::create_directories(options.folder);
   const double middle = (1 + kMakingShare) / 2;
-  TuneOptions train;
-  train.data = !options.thumbnails.empty()
-                   ? options.thumbnails
-                   : make(options.folder / "thumbnails", kThumbnails, kThumbnailSize, progress, 0, kMakingShare / 3);
-  TuneOptions feed;
-  feed.data = !options.photographs.empty()
-                  ? options.photographs
-                  : make(options.folder / "photographs", kPhotographs, kPhotographSize, progress, kMakingShare / 3,
-                         kMakingShare);
-  train.device = options.device;
-  train.minutes = feed.minutes = options.minutes / 2;
-  feed.device = options.accelerator;
+  const std::string thumbnails = !options.thumbnails.empty() ? options.thumbnails
+                                                             : make(options.folder / "thumbnails", kThumbnails,
+                                                                    kThumbnailSize, progress, 0, kMakingShare / 3);
+  const std::string photographs = !options.photographs.empty()
+                                      ? options.photographs
+                                      : make(options.folder / "photographs", kPhotographs, kPhotographSize, progress,
+                                             kMakingShare / 3, kMakingShare);
+  const auto tune = [&](const std::string& data, const std::string& device) {
+    return TuneOptions{default_settings(data, "", *open_dataset(data), "", device), device, options.minutes / 2};
+  };
+  const TuneOptions train = tune(thumbnails, options.device), feed = tune(photographs, options.accelerator);
 
   const auto part = [&](double from, double to) -> Progress {
     if (!progress) return {};

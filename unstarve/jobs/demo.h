@@ -14,12 +14,12 @@
 namespace unstarve {
 
 struct DemoOptions {
-  std::string thumbnails;            // 32-pixel data set to train on; "": made
-  std::string photographs;           // JPEG photographs to feed from; "": made
-  std::string device = "cpu";        // what trains: "cpu" or "cuda"
+  std::string thumbnails;      // 32-pixel data set to train on; "": made
+  std::string photographs;     // JPEG photographs to feed from; "": made
+  std::string device = "cpu";  // what trains: "cpu" or "cuda"
   std::string accelerator = "emulated:h100-resnet50";
-  double minutes = 3;                // both ladders together
-  std::filesystem::path folder;      // where made data sets go, and are found again
+  double minutes = 3;            // both ladders together
+  std::filesystem::path folder;  // where made data sets go, and are found again
 };
 
 [[nodiscard]] std::vector<TuneResult> run_demo(const DemoOptions& options, const Progress& progress = {});

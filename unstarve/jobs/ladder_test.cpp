@@ -68,8 +68,7 @@ TEST_CASE("without time for enough pairs a rung is undecided, with what it would
 }
 
 TEST_CASE("a rung whose rig cannot be built is reverted with the reason") {
-  static const Rung broken{"broken", false, false,
-                           [](const RungContext&, const Settings&) { return std::string(); },
+  static const Rung broken{"broken", false, false, [](const RungContext&, const Settings&) { return std::string(); },
                            [](const RungContext&, const Settings& current) {
                              Settings settings = current;
                              settings.pipeline.batch.size = 1 << 20;  // more than there are samples
@@ -83,8 +82,8 @@ TEST_CASE("a rung whose rig cannot be built is reverted with the reason") {
 
 TEST_CASE("tune's JSON holds what is promised of it") {
   TuneOptions tune;
-  tune.data = kData;
   tune.device = "emulated:h100-resnet50";
+  tune.settings = default_settings(kData, "", *open_dataset(kData), "", tune.device);
   tune.minutes = 0.05;
   const TuneResult result = run_tune(tune);
   const auto json = nlohmann::json::parse(to_json(result));
@@ -92,7 +91,8 @@ TEST_CASE("tune's JSON holds what is promised of it") {
   CHECK(json["final"].get<double>() > 0);
   REQUIRE(json["rungs"].size() == 1 + rungs().size());
   for (const auto& rung : json["rungs"])
-    for (const char* key : {"name", "status", "reason", "batch", "memory_bytes", "step_ms", "samples_per_s", "ratio", "low", "high"})
+    for (const char* key :
+         {"name", "status", "reason", "batch", "memory_bytes", "step_ms", "samples_per_s", "ratio", "low", "high"})
       CHECK(rung.contains(key));
   const Settings winner = settings_from_yaml(winner_yaml(result, "unstarve tune"), "tuned.yaml");
   CHECK(winner == result.winner);
@@ -106,7 +106,7 @@ TEST_CASE("a bench finds a starved accelerator, and says so") {
   const BenchResult result = run_bench(bench);
   const BenchFigures& f = result.figures;
   CHECK(f.loader > 0);
-  CHECK(f.loader < 1100);            // one thread, a millisecond asleep each
+  CHECK(f.loader < 1100);  // one thread, a millisecond asleep each
   CHECK(f.network == Approx(1786).epsilon(0.2));
   CHECK(f.together < f.network);
   CHECK(f.utilisation < 0.7);

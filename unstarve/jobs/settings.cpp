@@ -6,6 +6,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/observe/accelerator.h"
+#include "unstarve/pipeline/plan.h"
 #include "unstarve/pipeline/spec_yaml.h"
 #include "unstarve/train/trainer.h"
 
@@ -15,25 +16,6 @@ namespace {
 // Images up to this side are trained at their own size, as CIFAR is.
 constexpr int kThumbnailSide = 40;
 constexpr int kPhotographSide = 224;
-
-int probe_side(const Dataset& dataset) {
-  RecordBuffer record;
-  Decoder decoder;
-  const int encoded = dataset.field_index(FieldKind::kEncodedImage);
-  const int pixels = dataset.field_index(FieldKind::kPixels);
-  std::string reason = "no image field";
-  for (std::uint64_t id = 0; id < std::min<std::uint64_t>(dataset.size(), 100); ++id) {
-    try {
-      dataset.read(id, record);
-      const Size size = encoded >= 0 ? decoder.open(record.values[static_cast<std::size_t>(encoded)].bytes).size
-                                     : record.values.at(static_cast<std::size_t>(pixels)).pixels.size();
-      return std::max(size.width, size.height);
-    } catch (const Error& error) {
-      reason = dataset.location(id) + ": " + error.what();
-    }
-  }
-  throw Error(ErrorKind::kInput, "no sample can be read: " + reason);
-}
 
 int starting_batch(const std::string& device, int image_size) {
   if (device.starts_with("emulated:")) return find_accelerator(device.substr(9)).batch;
@@ -112,6 +94,8 @@ Settings settings_from_yaml(const std::string& text, const std::string& name) {
   settings.pipeline = read_pipeline_yaml(map.map("pipeline"));
   settings.train = read_train(map.map("train"));
   map.finish();
+  check_node(name + ".pipeline", [&] { check_spec(settings.pipeline); });
+  check_node(name, [&] { check_settings(settings.train); });
   return settings;
 }
 
@@ -119,13 +103,43 @@ Settings load_settings(const std::filesystem::path& path) {
   return settings_from_yaml(read_text_file(path), path.string());
 }
 
+void check_node(const std::string& node, const std::function<void()>& check) {
+  try {
+    check();
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kArgument) throw;
+    throw Error(ErrorKind::kInput, node + "." + error.what());
+  }
+}
+
+Size first_image_size(const Dataset& dataset) {
+  RecordBuffer record;
+  Decoder decoder;
+  const int encoded = dataset.field_index(FieldKind::kEncodedImage);
+  const int pixels = dataset.field_index(FieldKind::kPixels);
+  std::string reason = "no image field";
+  for (std::uint64_t id = 0; id < std::min<std::uint64_t>(dataset.size(), 100); ++id) {
+    try {
+      dataset.read(id, record);
+      return encoded >= 0 ? decoder.open(record.values[static_cast<std::size_t>(encoded)].bytes).size
+                          : record.values.at(static_cast<std::size_t>(pixels)).pixels.size();
+    } catch (const Error& error) {
+      reason = dataset.location(id) + ": " + error.what();
+    }
+  }
+  throw Error(ErrorKind::kInput, "no sample can be read: " + reason);
+}
+
+std::string default_model(int image_size) { return image_size <= kThumbnailSide ? "cifar_net" : "resnet18"; }
+
 Settings default_settings(const std::string& path, const std::string& split, const Dataset& dataset,
                           const std::string& model, const std::string& device, int image_size) {
-  const int side = probe_side(dataset);
+  const Size size = first_image_size(dataset);
+  const int side = std::max(size.width, size.height);
   const bool thumbnails = side <= kThumbnailSide;
   Settings settings;
   TrainSettings& train = settings.train;
-  train.model = !model.empty() ? model : thumbnails ? "cifar_net" : "resnet18";
+  train.model = !model.empty() ? model : default_model(side);
   train.classes = std::max(2, static_cast<int>(dataset.classes().size()));
   train.image_size = image_size > 0 ? image_size : thumbnails ? side : kPhotographSide;
   train.device = device.starts_with("emulated:") ? "cpu" : device;

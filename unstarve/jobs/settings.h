@@ -5,11 +5,13 @@
 //   pipeline: {...}        # see pipeline/spec_yaml.h
 //   train: {...}           # see train/settings.h; the same names
 //
-// Failure: Error(kInput) with file, node and line; an unknown key or version is an error.
+// Failure: Error(kInput) with file, node and line; an unknown key or version is an error, and so is a value out of its range.
 
 #include <filesystem>
+#include <functional>
 #include <string>
 
+#include "unstarve/core/image.h"
 #include "unstarve/pipeline/spec.h"
 #include "unstarve/storage/dataset.h"
 #include "unstarve/train/settings.h"
@@ -28,6 +30,14 @@ struct Settings {
 [[nodiscard]] std::string to_yaml(const Settings& settings, const std::string& comment = "");
 [[nodiscard]] Settings settings_from_yaml(const std::string& text, const std::string& name);
 [[nodiscard]] Settings load_settings(const std::filesystem::path& path);
+
+// Runs a check of what was read from a file: its Error(kArgument) becomes an Error(kInput) about `node` of the file.
+void check_node(const std::string& node, const std::function<void()>& check);
+
+// Of the first image that can be read. Throws Error(kInput) when none of the first hundred can.
+[[nodiscard]] Size first_image_size(const Dataset& dataset);
+// cifar_net for images that are trained at the size of thumbnails, resnet18 otherwise.
+[[nodiscard]] std::string default_model(int image_size);
 
 // What one would choose by hand before any measurement: the data's own size for thumbnails, 224 otherwise; bfloat16
 // where the device has its instructions, channels last, the fused optimiser, uint8 to the device, all cores, two

@@ -14,14 +14,17 @@ TEST_CASE("settings survive being written and read") {
   CHECK(settings_from_yaml(to_yaml(settings), "s") == settings);
   settings.pipeline.operations = training_operations(32);
   settings.pipeline.batch.size = 96;
-  settings.train = {"cifar_net", 100, 32, "cuda:1", Precision::kBfloat16, true, true, 3, 0.1 / 3, 0.85, 1e-4, 0.1, 0.2, 77};
+  settings.train = {"cifar_net", 100, 32,  "cuda:1", Precision::kBfloat16, true, true, 3, 0.1 / 3, 0.85,
+                    1e-4,        0.1, 0.2, 77};
   CHECK(settings_from_yaml(to_yaml(settings, "two\nlines of comment: with # marks"), "s") == settings);
 }
 
 TEST_CASE("a file of another version or with unknown keys is refused") {
-  CHECK_THROWS_WITH(settings_from_yaml("unstarve: 2", "f.yaml"), Catch::Contains("version 2") && Catch::Contains("f.yaml"));
+  CHECK_THROWS_WITH(settings_from_yaml("unstarve: 2", "f.yaml"),
+                    Catch::Contains("version 2") && Catch::Contains("f.yaml"));
   CHECK_THROWS_WITH(settings_from_yaml("{}", "f.yaml"), Catch::Contains("version 0"));
-  CHECK_THROWS_WITH(settings_from_yaml("unstarve: 1\ntrain: {modell: x}", "f.yaml"), Catch::Contains("f.yaml.train.modell: line 2"));
+  CHECK_THROWS_WITH(settings_from_yaml("unstarve: 1\ntrain: {modell: x}", "f.yaml"),
+                    Catch::Contains("f.yaml.train.modell: line 2"));
   CHECK_THROWS_WITH(settings_from_yaml("unstarve: 1\ntrain: {precision: float7}", "f.yaml"), Catch::Contains("float7"));
   CHECK_THROWS_AS(load_settings("/no/such/file.yaml"), Error);
 }

@@ -12,13 +12,12 @@
 namespace unstarve {
 namespace {
 
-std::string now_utc() {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::now()));
-}
+std::string now_utc() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::now())); }
 
 std::string title_of(const Settings& settings, const Target& target) {
   if (target.emulated())
-    return fmt::format("feeding {} from {} at {} px", target.name, settings.pipeline.source.path, settings.train.image_size);
+    return fmt::format("feeding {} from {} at {} px", target.name, settings.pipeline.source.path,
+                       settings.train.image_size);
   return fmt::format("training {} on {} from {} at {} px", settings.train.model, target.name,
                      settings.pipeline.source.path, settings.train.image_size);
 }
@@ -40,10 +39,10 @@ std::string largest_part(const Profile& profile) {
 
 TuneResult run_tune(const TuneOptions& options, const Progress& progress) {
   const Target target = parse_target(options.device);
-  const auto dataset = open_dataset(options.data, options.split);
+  const SourceSpec& source = options.settings.pipeline.source;
+  const auto dataset = open_dataset(source.path, source.split);
   LadderOptions ladder;
-  ladder.base = base_of(
-      default_settings(options.data, options.split, *dataset, options.model, options.device, options.image_size));
+  ladder.base = base_of(options.settings);
   ladder.target = target;
   ladder.seconds = options.minutes * 60;
   LadderResult climbed = climb(ladder, dataset, rungs(), progress);

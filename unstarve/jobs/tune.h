@@ -15,11 +15,8 @@
 namespace unstarve {
 
 struct TuneOptions {
-  std::string data;
-  std::string split;
-  std::string model;        // "": chosen from the data
+  Settings settings;  // the ladder starts from their base_of()
   std::string device = "cpu";
-  int image_size = 0;       // 0: chosen from the data
   double minutes = 3;
 };
 
@@ -28,7 +25,7 @@ struct TuneResult {
   Settings winner;
   RatioInterval total;
   Profile before, after;
-  std::string verdict;      // one sentence
+  std::string verdict;  // one sentence
 };
 
 [[nodiscard]] TuneResult run_tune(const TuneOptions& options, const Progress& progress = {});

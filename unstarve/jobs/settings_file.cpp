@@ -1,0 +1,65 @@
+#include "unstarve/jobs/settings_file.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "unstarve/core/error.h"
+#include "unstarve/core/file.h"
+#include "unstarve/pipeline/plan.h"
+#include "unstarve/pipeline/spec_yaml.h"
+
+namespace unstarve {
+namespace {
+
+// Written by hand or by a program, a spec has some kilobytes; what is larger is not read to find out.
+constexpr std::uintmax_t kMaxSpecBytes = 16 << 20;
+
+}  // namespace
+
+SpecFile look_at_spec(const std::string& path) {
+  std::error_code none;
+  if (!(path.ends_with(".yaml") || path.ends_with(".yml")) || !std::filesystem::is_regular_file(path, none)) return {};
+  if (std::filesystem::file_size(path, none) > kMaxSpecBytes) return {SpecKind::kNone, path + ": larger than 16 MiB"};
+  const std::string text = read_text_file(path);
+  try {
+    const YamlMap map = YamlMap::parse(text, path);
+    if (map.has("pipeline")) return {SpecKind::kSettings, ""};
+    if (map.has("source")) return {SpecKind::kPipeline, ""};
+    return {SpecKind::kNone, path + ": neither a key \"pipeline\" nor a key \"source\""};
+  } catch (const Error& error) {
+    return {SpecKind::kNone, error.what()};
+  }
+}
+
+void require_source(const PipelineSpec& pipeline, const std::string& node) {
+  if (pipeline.source.path.empty())
+    throw Error(ErrorKind::kInput, node + ".source.path: missing, expected the path of the data");
+}
+
+PipelineSpec load_pipeline(const std::string& path) {
+  const std::string text = read_text_file(path);
+  const bool whole = YamlMap::parse(text, path).has("pipeline");
+  PipelineSpec pipeline;
+  if (whole) {
+    pipeline = settings_from_yaml(text, path).pipeline;
+  } else {
+    pipeline = pipeline_from_yaml(text, path);
+    check_node(path, [&] { check_spec(pipeline); });
+  }
+  require_source(pipeline, whole ? path + ".pipeline" : path);
+  return pipeline;
+}
+
+Settings settings_for(const PipelineSpec& pipeline, const Dataset& dataset, const std::string& model,
+                      const std::string& device) {
+  Size size = first_image_size(dataset);
+  for (const OpSpec& operation : pipeline.operations) size = make_operation(operation)->output_size(size);
+  const int side = std::max(size.width, size.height);
+  Settings settings = default_settings(pipeline.source.path, pipeline.source.split, dataset,
+                                       model.empty() ? default_model(side) : model, device, side);
+  set_batch(settings, pipeline.batch.size);
+  settings.pipeline = pipeline;
+  return settings;
+}
+
+}  // namespace unstarve
