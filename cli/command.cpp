@@ -10,10 +10,10 @@
 namespace unstarve::cli {
 
 std::span<const Command> commands() {
-  static const std::array table{bench_command(),    tune_command(),     train_command(),  inspect_command(),
-                                pack_command(),     verify_command(),   datasets_command(), prepare_command(),
-                                synth_command(),    doctor_command(),   demo_command(),   completion_command(),
-                                man_command()};
+  static const std::array table{bench_command(),      tune_command(),  train_command(),  inspect_command(),
+                                explain_command(),    pack_command(),  verify_command(), datasets_command(),
+                                prepare_command(),    synth_command(), doctor_command(), demo_command(),
+                                completion_command(), man_command()};
   return table;
 }
 
@@ -29,7 +29,8 @@ T parse(const std::string& name, const std::string& text, T low, T high, const c
   T value{};
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (status != std::errc() || end != text.data() + text.size() || !(value >= low && value <= high))
-    throw Error(ErrorKind::kArgument, fmt::format("{}: found \"{}\", expected {} from {} to {}", name, text, kind, low, high));
+    throw Error(ErrorKind::kArgument,
+                fmt::format("{}: found \"{}\", expected {} from {} to {}", name, text, kind, low, high));
   return value;
 }
 

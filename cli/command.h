@@ -19,9 +19,9 @@ inline constexpr int kDone = 0, kCheckFailed = 1, kWrongUsage = 2, kBadInput = 3
 enum class Completes { kNothing, kPath, kDevice, kModel };
 
 struct Option {
-  const char* name;     // "--seconds", or "DATA" for a positional argument
-  const char* value;    // "S"; empty for a flag and for positional arguments
-  const char* fallback; // shown as default; empty when there is none
+  const char* name;      // "--seconds", or "DATA" for a positional argument
+  const char* value;     // "S"; empty for a flag and for positional arguments
+  const char* fallback;  // shown as default; empty when there is none
   const char* help;
   bool required = false;
   Completes completes = Completes::kNothing;
@@ -60,6 +60,7 @@ struct Command {
 [[nodiscard]] Command tune_command();
 [[nodiscard]] Command train_command();
 [[nodiscard]] Command inspect_command();
+[[nodiscard]] Command explain_command();
 [[nodiscard]] Command pack_command();
 [[nodiscard]] Command verify_command();
 [[nodiscard]] Command datasets_command();

@@ -1,0 +1,44 @@
+#include "unstarve/jobs/explain.h"
+
+#include "shared.h"
+
+namespace unstarve::cli {
+namespace {
+
+int run(const Arguments& arguments, const std::string&) {
+  const Settings settings = settings_from(arguments);
+  const ExplainResult result = run_explain(settings, device_from(arguments, settings));
+  print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
+  return kDone;
+}
+
+}  // namespace
+
+Command explain_command() {
+  return {"explain",
+          "What would run, and why: settings, plan, every pass, sizes",
+          "Prints the settings that bench and train would use with the same arguments, the plan that follows from them "
+          "and the data, each pass of it with whether it applies, whether the pixels stay exact, and why, and what "
+          "the machine decided. DATA may be a spec: a settings file as unstarve tune writes it, or a pipeline as "
+          "to_yaml() of the Python package does. Nothing is started, no cache is made.",
+          "  unstarve explain photos/\n"
+          "  unstarve explain tuned.yaml --threads 4\n"
+          "  unstarve explain pipeline.yaml --json",
+          {data_option(false),
+           split_option(),
+           model_option(),
+           device_option(),
+           image_size_option(),
+           config_option(),
+           {"--batch", "N", "256 up to 40 px, 32 above; the emulated accelerator's own", "samples per step"},
+           {"--threads", "N", "all usable cores", "loader threads"},
+           {"--prefetch", "N", "2", "batches made ahead"},
+           read_ahead_option(),
+           cache_option(),
+           cache_folder_option(),
+           cache_limit_option(),
+           json_option()},
+          run};
+}
+
+}  // namespace unstarve::cli

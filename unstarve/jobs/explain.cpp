@@ -1,0 +1,132 @@
+#include "unstarve/jobs/explain.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "unstarve/observe/format.h"
+#include "unstarve/storage/open.h"
+
+namespace unstarve {
+namespace {
+
+// Batches that the consumer may hold besides those that are being made (pipeline/slot_ring.h).
+constexpr std::uint64_t kHeldBatches = 2;
+
+std::string usable_cores(const Topology& topology) {
+  if (topology.quota > 0 && std::floor(topology.quota) < topology.affinity)
+    return fmt::format("{} of {} processors, by the cgroup's quota of {:g}", topology.usable(), topology.online,
+                       topology.quota);
+  if (topology.affinity < topology.online)
+    return fmt::format("{} of {} processors, by the affinity mask", topology.usable(), topology.online);
+  return fmt::format("{} of {} processors", topology.usable(), topology.online);
+}
+
+ExplainedSetting threads(const ExecutionSpec& asked, const Plan& plan, const Topology& topology) {
+  ExplainedSetting setting{"execution.threads", fmt::format("{}", plan.spec.execution.threads), ""};
+  if (asked.threads == 0) {
+    setting.reason = "all usable cores: " + usable_cores(topology);
+  } else {
+    setting.reason = "as asked for; usable cores are " + usable_cores(topology);
+  }
+  return setting;
+}
+
+ExplainedSetting prefetch(const ExecutionSpec& asked, const ExplainResult& result) {
+  ExplainedSetting setting{"execution.prefetch", fmt::format("{}", asked.prefetch), ""};
+  if (asked.prefetch == 0) {
+    setting.reason = "each batch is made when it is asked for, nothing beside the consumer's work";
+  } else {
+    setting.reason = asked.prefetch == ExecutionSpec{}.prefetch ? "the default" : "as asked for";
+    setting.reason += ": so many batches are made while the consumer works on one";
+  }
+  setting.reason += "; with the consumer's two, " + format_bytes(result.memory_bytes) + " of memory";
+  return setting;
+}
+
+ExplainedSetting pinned(const ExecutionSpec& asked, const std::string& device) {
+  ExplainedSetting setting{"execution.pinned", "false", "the batches stay on the host"};
+  if (!device.starts_with("cuda")) return setting;
+  setting.value = asked.pinned ? "true" : "false";
+  setting.reason = asked.pinned ? "page-locked batches, so that copies to " + device + " run beside its compute"
+                                : "switched off by execution.pinned: copies to " + device + " wait for the host";
+  return setting;
+}
+
+ExplainedSetting batch(const PipelineSpec& spec, const Plan& plan) {
+  ExplainedSetting setting{"batch.size", fmt::format("{}", spec.batch.size), ""};
+  const auto global = static_cast<std::uint64_t>(spec.batch.size) * static_cast<std::uint64_t>(spec.order.world);
+  const std::uint64_t over = plan.dataset->size() % global;
+  setting.reason = fmt::format("{} an epoch", plan.order.batches_per_epoch());
+  if (spec.order.world > 1) setting.reason += fmt::format(" on each of {} ranks", spec.order.world);
+  if (over > 0 && spec.batch.drop_last) {
+    setting.reason += fmt::format("; its last {} samples are left out by batch.drop_last", over);
+  } else if (over > 0) {
+    setting.reason += fmt::format("; the last has {}", plan.order.batch_samples(plan.order.batches_per_epoch() - 1));
+  }
+  return setting;
+}
+
+ExplainedSetting output(const StoreFormat& format) {
+  const char* const type = format.type == ElementType::kUint8     ? "uint8"
+                           : format.type == ElementType::kFloat32 ? "float32"
+                                                                  : "bfloat16";
+  ExplainedSetting setting{"output", fmt::format("{} {}", type, format.layout == Layout::kNchw ? "NCHW" : "NHWC"), ""};
+  if (format.type == ElementType::kUint8) {
+    setting.reason = "a quarter of float32's bytes to the device, which applies mean and stddev";
+  } else {
+    setting.reason = "the loader applies mean and stddev";
+  }
+  return setting;
+}
+
+ExplainedSetting errors(const ErrorSpec& spec) {
+  const auto limits = [&] {
+    std::string text = fmt::format("; more than {} bad ones end the run", spec.limit);
+    if (spec.rate < 1) text += ", and so does a share above " + format_percent(spec.rate);
+    return text;
+  };
+  switch (spec.policy) {
+    case OnError::kFail: break;
+    case OnError::kSkip: return {"errors.policy", "skip", "a batch is shorter by its bad samples" + limits()};
+    case OnError::kReplace:
+      return {"errors.policy", "replace", "the next good sample by id takes a bad one's place" + limits()};
+  }
+  return {"errors.policy", "fail", "the first bad sample ends the run, behind the good batches before it"};
+}
+
+}  // namespace
+
+ExplainResult explain_settings(const Settings& settings, const std::string& device,
+                               std::shared_ptr<const Dataset> dataset, const Topology& topology) {
+  const Plan plan = make_plan(settings.pipeline, std::move(dataset), topology.usable(), Caches::kTold);
+  ExplainResult result;
+  result.settings = settings;
+  result.format = plan.dataset->format();
+  result.samples = plan.dataset->size();
+  result.classes = plan.dataset->classes().size();
+  result.encoded = plan.encoded;
+  result.image = plan.sizes.front();
+  for (std::size_t i = 0; i < plan.operations.size(); ++i)
+    result.operations.push_back(
+        {plan.spec.operations[i], plan.sizes[i], plan.sizes[i + 1], plan.operations[i]->random()});
+  result.sample_size = plan.sample_size;
+  result.batches = plan.order.batches_per_epoch();
+  result.batch_bytes =
+      Storer(plan.spec.output).sample_bytes(plan.sample_size) * static_cast<std::uint64_t>(plan.spec.batch.size);
+  result.memory_bytes = result.batch_bytes * (static_cast<std::uint64_t>(plan.spec.execution.prefetch) + kHeldBatches);
+  result.passes = plan.passes;
+  result.plan = explain(plan);
+
+  const ExecutionSpec& asked = settings.pipeline.execution;
+  result.chosen = {threads(asked, plan, topology), prefetch(asked, result),          pinned(asked, device),
+                   batch(settings.pipeline, plan), output(settings.pipeline.output), errors(settings.pipeline.errors)};
+  return result;
+}
+
+ExplainResult run_explain(const Settings& settings, const std::string& device) {
+  const SourceSpec& source = settings.pipeline.source;
+  return explain_settings(settings, device, open_dataset(source.path, source.split), read_topology());
+}
+
+}  // namespace unstarve

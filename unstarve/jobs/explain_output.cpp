@@ -1,0 +1,96 @@
+// The forms in which an ExplainResult is told.
+#include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "unstarve/jobs/explain.h"
+#include "unstarve/observe/format.h"
+
+namespace unstarve {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json json_of(Size size) { return Json::array({size.width, size.height}); }
+
+// Of YAML as to_yaml() writes it: what is not quoted and reads as a JSON number or truth value is one.
+Json json_of(const YAML::Node& node) {
+  if (node.IsMap()) {
+    Json map = Json::object();
+    for (const auto& entry : node) map[entry.first.Scalar()] = json_of(entry.second);
+    return map;
+  }
+  if (node.IsSequence()) {
+    Json list = Json::array();
+    for (const auto& entry : node) list.push_back(json_of(entry));
+    return list;
+  }
+  constexpr const char* kQuoted = "!";
+  if (node.Tag() != kQuoted && Json::accept(node.Scalar())) return Json::parse(node.Scalar());
+  return node.Scalar();
+}
+
+// The lines of a text, `indent` blanks before each.
+std::string indented(const std::string& text, std::size_t indent) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    out += std::string(indent, ' ') + printable(text.substr(at, end - at)) + "\n";
+    at = end + 1;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string to_text(const ExplainResult& result) {
+  std::string text = "settings\n" + indented(to_yaml(result.settings), 2) + "plan\n" + indented(result.plan, 2);
+  text += fmt::format("  memory      {} a batch, {} in all\n", format_bytes(result.batch_bytes),
+                      format_bytes(result.memory_bytes));
+  std::size_t names = 0, values = 0;
+  for (const ExplainedSetting& setting : result.chosen) {
+    names = std::max(names, setting.name.size());
+    values = std::max(values, setting.value.size());
+  }
+  text += "chosen\n";
+  for (const ExplainedSetting& setting : result.chosen)
+    text += fmt::format("  {:<{}}  {:<{}}  {}\n", setting.name, names, setting.value, values, setting.reason);
+  return text;
+}
+
+std::string to_json(const ExplainResult& result) {
+  Json json;
+  json["settings"] = json_of(YAML::Load(to_yaml(result.settings)));
+  Json& plan = json["plan"];
+  plan["format"] = result.format;
+  plan["samples"] = result.samples;
+  plan["classes"] = result.classes;
+  plan["encoded"] = result.encoded;
+  plan["image"] = json_of(result.image);
+  plan["operations"] = Json::array();
+  for (const ExplainedOperation& operation : result.operations) {
+    plan["operations"].push_back({{"name", operation.spec.name},
+                                  {"params", operation.spec.params},
+                                  {"input", json_of(operation.input)},
+                                  {"output", json_of(operation.output)},
+                                  {"random", operation.random}});
+  }
+  plan["sample_size"] = json_of(result.sample_size);
+  plan["batch"] = result.settings.pipeline.batch.size;
+  plan["batches"] = result.batches;
+  plan["batch_bytes"] = result.batch_bytes;
+  plan["memory_bytes"] = result.memory_bytes;
+  json["passes"] = Json::array();
+  for (const PassNote& pass : result.passes) {
+    json["passes"].push_back(
+        {{"name", pass.name}, {"applied", pass.applied}, {"exact", pass.exact}, {"reason", pass.reason}});
+  }
+  json["chosen"] = Json::array();
+  for (const ExplainedSetting& setting : result.chosen)
+    json["chosen"].push_back({{"name", setting.name}, {"value", setting.value}, {"reason", setting.reason}});
+  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace unstarve
