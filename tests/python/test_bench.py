@@ -110,6 +110,7 @@ def test_every_promised_comparison_is_there_and_its_peer_can_be_looked_up():
     promised |= {"tfrecord-read/tf.data", "tfrecord-read/memcpy", "random-over-sequential", "parquet-read/pyarrow",
                  "parquet-read/petastorm", "tar-read/webdataset", "tar-read/spdl", "tar-read-small/spdl"}
     promised |= {"folder-first-batch/torch", "folder-first-batch/torch-workers"}
+    promised |= {f"cold-{data}/no-read-ahead" for data in ("folder", "small-files", "shards")}
     promised |= {"pack-resize/pillow", "loader-overhead", "train-resnet18-224/eager", "train-resnet18-224/compile",
                  "train-cifar-32/eager"}
     assert {comparison.name for comparison in COMPARISONS} == promised

@@ -14,7 +14,6 @@ import pytest
 os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
 ray = pytest.importorskip("ray", reason="the package ray is not installed")
 
-ROOT = Path(__file__).resolve().parents[2]
 OPTIONS = ["--format", "webdataset", "--resize", "40", "--shard-mb", "0.02", "--split", "train=0.8,val=0.2", "--seed", "4"]
 
 
@@ -42,8 +41,7 @@ runpy.run_module("unstarve.ray", run_name="__main__")
 
 
 def run_module(folder, *arguments, code=MODULE):
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "python")}
-    return subprocess.run([sys.executable, "-c", code, *map(str, arguments)], cwd=folder, env=environment,
+    return subprocess.run([sys.executable, "-c", code, *map(str, arguments)], cwd=folder,
                           capture_output=True, text=True, check=False, timeout=120)
 
 

@@ -19,7 +19,8 @@ constexpr std::array<const Pass*, 4> kPasses{&kCachePass, &kCropIntoDecodePass, 
 std::span<const Pass* const> passes() { return kPasses; }
 
 void run_passes(Plan& plan, const PassInput& input) {
-  for (const auto& [name, on] : plan.spec.passes) {
+  for (const auto& entry : plan.spec.passes) {
+    const std::string& name = entry.first;
     if (std::any_of(kPasses.begin(), kPasses.end(), [&](const Pass* pass) { return pass->name == name; })) continue;
     std::vector<std::string_view> known;
     for (const Pass* pass : kPasses) known.push_back(pass->name);
