@@ -54,8 +54,8 @@ inline Option config_option() {
           false,      Completes::kPath};
 }
 
-// The settings that a verb runs with: of --config or of a spec in DATA's place (not of both), or defaults made from the data;
-// options of the command line on top. Throws Error.
+// The settings that a verb runs with: of --config or of a spec in DATA's place (not of both), or defaults made from the
+// data; options of the command line on top. Throws Error.
 [[nodiscard]] Settings settings_from(const Arguments& arguments);
 
 // DATA with --split, or the source of the spec in its place. Throws Error.

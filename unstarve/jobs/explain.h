@@ -1,6 +1,6 @@
 #pragma once
-// `unstarve explain SPEC|DATA`: what would run, before it runs: the settings, every pass of the plan with whether it applies,
-// whether it keeps the pixels exact, and why; the sizes on the way; what the machine and the data decided.
+// `unstarve explain SPEC|DATA`: what would run, before it runs: the settings, every pass of the plan with whether it
+// applies, whether it keeps the pixels exact, and why; the sizes on the way; what the machine and the data decided.
 //
 // Nothing is started and no cache file is made; the headers of the first records are read.
 // Threads: one caller. Failure: as open_dataset() and make_plan().

@@ -5,7 +5,8 @@
 //   pipeline: {...}        # see pipeline/spec_yaml.h
 //   train: {...}           # see train/settings.h; the same names
 //
-// Failure: Error(kInput) with file, node and line; an unknown key or version is an error, and so is a value out of its range.
+// Failure: Error(kInput) with file, node and line; an unknown key or version is an error, and so is a value out of its
+// range.
 
 #include <filesystem>
 #include <functional>

@@ -52,8 +52,8 @@ struct Plan {
   std::vector<Size> sizes{};  // of the first image that can be read, and of what each operation in turn makes of it
 };
 
-// What of a spec can be judged without data: ranges, operations and their parameters. Throws Error(kArgument) whose message
-// begins with the node ("execution.threads: 5000, expected 0 to 1024").
+// What of a spec can be judged without data: ranges, operations and their parameters. Throws Error(kArgument) whose
+// message begins with the node ("execution.threads: 5000, expected 0 to 1024").
 void check_spec(const PipelineSpec& spec);
 
 // kTold: the plan is only read, and the cache it tells of is not made; a loader needs kOpened.

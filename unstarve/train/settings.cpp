@@ -18,8 +18,7 @@ constexpr std::array<std::pair<Precision, const char*>, 3> kPrecisions{
 
 void require(bool ok, const std::string& setting, const std::string& found, const std::string& expected) {
   if (!ok) {
-    throw Error(ErrorKind::kArgument,
-                fmt::format("train.{}: found {}, expected {}", setting, found, expected));
+    throw Error(ErrorKind::kArgument, fmt::format("train.{}: found {}, expected {}", setting, found, expected));
   }
 }
 
