@@ -136,7 +136,8 @@ std::vector<UtilisationPoint> utilisation_over_time(const std::vector<StepParts>
     wall += steps[i].total_ns();
     busy += nominal_step_ns > 0 ? nominal_step_ns : steps[i].compute_ns;
     if ((i + 1) % stride == 0 || i + 1 == steps.size()) {
-      line.push_back({static_cast<double>(at) / 1e9, std::min(1.0, static_cast<double>(busy) / static_cast<double>(wall))});
+      line.push_back(
+          {static_cast<double>(at) / 1e9, std::min(1.0, static_cast<double>(busy) / static_cast<double>(wall))});
       wall = busy = 0;
     }
   }
@@ -174,7 +175,8 @@ BenchResult run_bench(const BenchOptions& options, const Progress& progress) {
     storage.push_back(storage_rate(*dataset, settings.pipeline, slice * kStorageShare));
     tell("loader alone", done + kStorageShare / kRounds);
     double cores_busy = 0;
-    loader.push_back(loader_rate(settings.pipeline, dataset, rig.device(), slice * kLoaderShare, &cores_busy, &figures.stages));
+    loader.push_back(
+        loader_rate(settings.pipeline, dataset, rig.device(), slice * kLoaderShare, &cores_busy, &figures.stages));
     cores.push_back(cores_busy);
     tell("copy alone", done + (kStorageShare + kLoaderShare) / kRounds);
     copy.push_back(copy_rate(rig, slice * kCopyShare, result.copy_gb_per_s));
@@ -208,11 +210,10 @@ BenchResult run_bench(const BenchOptions& options, const Progress& progress) {
   result.profile.batches = static_cast<std::int64_t>(steps.size());
   result.profile.cpu_cores_busy = together_cpu / static_cast<double>(wall);
   result.profile.step = summarise(steps);
-  const std::int64_t nominal = options.target.emulated()
-                                   ? EmulatedAccelerator(find_accelerator(options.target.accelerator()),
-                                                         settings.pipeline.batch.size)
-                                         .step_ns()
-                                   : 0;
+  const std::int64_t nominal =
+      options.target.emulated()
+          ? EmulatedAccelerator(find_accelerator(options.target.accelerator()), settings.pipeline.batch.size).step_ns()
+          : 0;
   result.profile.utilisation = utilisation_over_time(steps, nominal);
   tell("done", 1);
   return result;

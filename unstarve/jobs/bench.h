@@ -22,14 +22,14 @@ struct BenchOptions {
 };
 
 struct BenchResult {
-  std::string data;     // path
-  std::string format;   // of the data set
-  Settings settings;    // as run, with defaults filled in
+  std::string data;    // path
+  std::string format;  // of the data set
+  Settings settings;   // as run, with defaults filled in
   Target target;
   BenchFigures figures;
   BenchVerdict verdict;
   double copy_gb_per_s = 0;
-  Profile profile;      // of the part that ran all together
+  Profile profile;  // of the part that ran all together
 };
 
 [[nodiscard]] BenchResult run_bench(const BenchOptions& options, const Progress& progress = {});
@@ -43,7 +43,8 @@ struct BenchResult {
 [[nodiscard]] std::vector<StepPart> summarise(const std::vector<StepParts>& steps);
 // Utilisation over time, at most `points` of them.
 [[nodiscard]] std::vector<UtilisationPoint> utilisation_over_time(const std::vector<StepParts>& steps,
-                                                                  std::int64_t nominal_step_ns, std::size_t points = 120);
+                                                                  std::int64_t nominal_step_ns,
+                                                                  std::size_t points = 120);
 
 [[nodiscard]] std::string to_text(const BenchResult& result);
 // One object: data, format, device, model, batch, storage, loader, copy, network, together (samples/s), data_wait,

@@ -14,9 +14,10 @@ std::string to_text(const BenchResult& r) {
   };
   row("storage", "read only, one thread", f.storage, "");
   row("loader", "read .. batch", f.loader, fmt::format("{:.1f} cores busy of {}", f.loader_cores, f.usable_cores));
-  row("copy", r.target.cuda() ? (r.settings.pipeline.execution.pinned ? "pinned" : "pageable") : "within the host", f.copy,
-      fmt::format("{:.1f} GB/s", r.copy_gb_per_s));
-  row(r.target.emulated() ? "accelerator" : "network", r.target.emulated() ? r.target.name : "resident batch", f.network, "");
+  row("copy", r.target.cuda() ? (r.settings.pipeline.execution.pinned ? "pinned" : "pageable") : "within the host",
+      f.copy, fmt::format("{:.1f} GB/s", r.copy_gb_per_s));
+  row(r.target.emulated() ? "accelerator" : "network", r.target.emulated() ? r.target.name : "resident batch",
+      f.network, "");
   row("together", "", f.together,
       fmt::format("overlap {:.1f} %, utilisation {:.1f} %, data wait {:.1f} %", 100 * r.verdict.overlap,
                   100 * f.utilisation, 100 * f.data_wait));

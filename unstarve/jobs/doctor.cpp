@@ -77,8 +77,7 @@ void look_at_frequency(const MachineFacts& machine, Findings& findings) {
 
 void look_at_devices(const BuildFacts& build, const DeviceReport& devices, Findings& findings) {
   if (!devices.reason.empty()) {
-    findings.push_back({"gpu", devices.reason,
-                        "an emulated accelerator tells how well this machine would feed one",
+    findings.push_back({"gpu", devices.reason, "an emulated accelerator tells how well this machine would feed one",
                         "unstarve bench DATA --device emulated:h100-resnet50"});
   } else if (!build.libtorch.empty() && !build.libtorch_cuda) {
     findings.push_back({"gpu", "there is a GPU, but this build's libtorch " + build.libtorch + " has no CUDA",

@@ -128,8 +128,7 @@ TEST_CASE("text is safe for a terminal and lists facts, findings and commands", 
   MachineFacts machine = good_machine();
   machine.cpu_model = "evil\x1b[2J";
   machine.transparent_huge_pages = "never";
-  const DoctorResult result{good_build(), machine, good_devices(),
-                            find_faults(good_build(), machine, good_devices())};
+  const DoctorResult result{good_build(), machine, good_devices(), find_faults(good_build(), machine, good_devices())};
   const std::string text = to_text(result);
   CHECK(text.find('\x1b') == std::string::npos);
   CHECK(text.find("NVIDIA H200, 139 GB, compute capability 9.0") != std::string::npos);

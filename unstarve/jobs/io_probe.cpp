@@ -15,9 +15,9 @@
 #include "unstarve/core/random.h"
 #include "unstarve/observe/format.h"
 #include "unstarve/storage/bytes/byte_source.h"
+#include "unstarve/storage/bytes/shard_list.h"
 #include "unstarve/storage/file_descriptor.h"
 #include "unstarve/storage/io/batch_reader.h"
-#include "unstarve/storage/bytes/shard_list.h"
 
 namespace unstarve {
 namespace {
@@ -25,12 +25,12 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::uint64_t kBlock = 4096;          // what O_DIRECT asks of offsets, and the smallest read
+constexpr std::uint64_t kBlock = 4096;  // what O_DIRECT asks of offsets, and the smallest read
 constexpr std::uint64_t kSizes[] = {kBlock, 32 * kBlock};
 constexpr int kDepths[] = {1, 8, 64};
 constexpr int kMostInFlight = 64;
-constexpr std::size_t kMostFiles = 1000;        // of a folder of many; spread over all of it
-constexpr int kBatches = 4;                     // batches of reads between two looks at the clock
+constexpr std::size_t kMostFiles = 1000;  // of a folder of many; spread over all of it
+constexpr int kBatches = 4;               // batches of reads between two looks at the clock
 
 struct File {
   std::string path;

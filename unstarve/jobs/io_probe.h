@@ -17,7 +17,7 @@
 namespace unstarve {
 
 struct IoRow {
-  std::string from;  // "disk" (past the page cache), "page cache" or "remote"
+  std::string from;         // "disk" (past the page cache), "page cache" or "remote"
   std::uint64_t bytes = 0;  // of one read
   int in_flight = 1;
   double reads_per_s = 0;

@@ -30,7 +30,7 @@ double seconds_now() { return static_cast<double>(steady_clock().now_ns()) / 1e9
 struct Measured {
   std::unique_ptr<Rig> rig;
   std::size_t memory_bytes = 0;
-  double step_s = 0;     // a first estimate
+  double step_s = 0;  // a first estimate
 };
 
 Measured build(const Settings& settings, const std::shared_ptr<const Dataset>& dataset, const Target& target) {
@@ -180,8 +180,8 @@ class Climb {
     const double left = options_.seconds - elapsed();
     if (needed > left) {
       entry.verdict = Verdict::kUndecided;
-      entry.reason = fmt::format("{} pairs take about {:.0f} s and {:.0f} s are left; give it more --minutes", kMinPairs,
-                                 needed, std::max(0.0, left));
+      entry.reason = fmt::format("{} pairs take about {:.0f} s and {:.0f} s are left; give it more --minutes",
+                                 kMinPairs, needed, std::max(0.0, left));
       return;
     }
     Candidate best;
@@ -265,10 +265,10 @@ class Climb {
     profile.samples = profile.batches * rig.settings().pipeline.batch.size;
     profile.step = summarise(steps);
     const std::int64_t nominal =
-        options_.target.emulated() ? EmulatedAccelerator(find_accelerator(options_.target.accelerator()),
-                                                         rig.settings().pipeline.batch.size)
-                                         .step_ns()
-                                   : 0;
+        options_.target.emulated()
+            ? EmulatedAccelerator(find_accelerator(options_.target.accelerator()), rig.settings().pipeline.batch.size)
+                  .step_ns()
+            : 0;
     profile.utilisation = utilisation_over_time(steps, nominal);
     return profile;
   }

@@ -12,8 +12,8 @@ Target parse_target(const std::string& name) {
     (void)find_accelerator(target.accelerator());
     return target;
   }
-  const bool numbered = name.starts_with("cuda:") && name.size() > 5 &&
-                        name.find_first_not_of("0123456789", 5) == std::string::npos;
+  const bool numbered =
+      name.starts_with("cuda:") && name.size() > 5 && name.find_first_not_of("0123456789", 5) == std::string::npos;
   if (name == "cpu" || name == "cuda" || numbered) return target;
   std::string known;
   for (const AcceleratorModel& model : accelerator_models()) known += " emulated:" + std::string(model.name);
@@ -34,8 +34,8 @@ constexpr double kProbeRateShare = 0.1;
 Rig::Rig(const Settings& settings, std::shared_ptr<const Dataset> dataset, const Target& target) : settings_(settings) {
   device_ = open_device(target.cuda() ? target.name : "cpu");
   if (target.emulated()) {
-    accelerator_ = std::make_unique<EmulatedAccelerator>(find_accelerator(target.accelerator()),
-                                                         settings_.pipeline.batch.size);
+    accelerator_ =
+        std::make_unique<EmulatedAccelerator>(find_accelerator(target.accelerator()), settings_.pipeline.batch.size);
   } else {
     settings_.train.device = target.name;
     trainer_ = make_trainer(settings_.train);

@@ -29,8 +29,9 @@ PipelineSpec validation_spec(const Settings& settings) {
 
 void check_classes(const Dataset& training, const Dataset& validation) {
   if (training.classes() != validation.classes())
-    throw Error(ErrorKind::kInput, fmt::format("the validation data has other classes than the training data: {} and {}",
-                                               fmt::join(validation.classes(), ", "), fmt::join(training.classes(), ", ")));
+    throw Error(ErrorKind::kInput,
+                fmt::format("the validation data has other classes than the training data: {} and {}",
+                            fmt::join(validation.classes(), ", "), fmt::join(training.classes(), ", ")));
 }
 
 }  // namespace
@@ -63,8 +64,8 @@ TrainResult run_train(const TrainOptions& options, const Progress& progress, std
   plan.report_every = std::clamp<std::int64_t>(per_epoch / 10, 1, 50);
   if (validation) {
     const PipelineSpec spec = validation_spec(settings);
-    plan.validation_batches = static_cast<std::int64_t>(
-        Order(spec.order, spec.batch, validation->size()).batches_per_epoch());
+    plan.validation_batches =
+        static_cast<std::int64_t>(Order(spec.order, spec.batch, validation->size()).batches_per_epoch());
     plan.validation = [spec, validation, &device] {
       return std::make_unique<LoaderSource>(std::make_unique<Loader>(spec, validation, *device, Loader::Options{{}, 1}),
                                             spec.output);
@@ -107,11 +108,12 @@ TrainResult run_train(const TrainOptions& options, const Progress& progress, std
 
 std::string to_text(const TrainResult& r) {
   const TrainHistory& h = r.history;
-  std::string text = fmt::format("{} on {}: {:.1f} epochs, {} steps of {} in {:.0f} s, {:.0f} img/s, waiting {:.1f} %\n",
-                                 r.settings.train.model, r.settings.train.device, r.epochs, h.steps,
-                                 r.settings.pipeline.batch.size, h.seconds, static_cast<double>(h.samples) / h.seconds,
-                                 100 * h.wait_seconds / h.seconds);
-  if (!h.points.empty()) text += fmt::format("loss      {:.3f} -> {:.3f}\n", h.points.front().loss, h.points.back().loss);
+  std::string text =
+      fmt::format("{} on {}: {:.1f} epochs, {} steps of {} in {:.0f} s, {:.0f} img/s, waiting {:.1f} %\n",
+                  r.settings.train.model, r.settings.train.device, r.epochs, h.steps, r.settings.pipeline.batch.size,
+                  h.seconds, static_cast<double>(h.samples) / h.seconds, 100 * h.wait_seconds / h.seconds);
+  if (!h.points.empty())
+    text += fmt::format("loss      {:.3f} -> {:.3f}\n", h.points.front().loss, h.points.back().loss);
   if (!h.evaluations.empty())
     text += fmt::format("accuracy  {:.2f} % (validation loss {:.3f})\n", 100 * h.evaluations.back().accuracy,
                         h.evaluations.back().loss);
@@ -139,8 +141,11 @@ std::string to_json(const TrainResult& r) {
   json["val_loss"] = h.evaluations.empty() ? nlohmann::json() : nlohmann::json(h.evaluations.back().loss);
   json["points"] = nlohmann::json::array();
   for (const TrainPoint& point : h.points)
-    json["points"].push_back({{"step", point.step}, {"seconds", point.seconds}, {"loss", point.loss},
-                              {"learning_rate", point.learning_rate}, {"data_wait", point.wait_share}});
+    json["points"].push_back({{"step", point.step},
+                              {"seconds", point.seconds},
+                              {"loss", point.loss},
+                              {"learning_rate", point.learning_rate},
+                              {"data_wait", point.wait_share}});
   json["evaluations"] = nlohmann::json::array();
   for (const EvaluationPoint& point : h.evaluations)
     json["evaluations"].push_back(

@@ -19,23 +19,23 @@ namespace unstarve {
 
 struct TrainOptions {
   Settings settings;
-  std::string validation;              // data set; "": none
+  std::string validation;  // data set; "": none
   std::string validation_split;
-  double minutes = 0;                  // 0: no limit
-  double epochs = 0;                   // 0: as many as fit in `minutes`
-  double evaluate_every = 1;           // epochs; 0: only at the end
-  std::filesystem::path out;           // checkpoint; "": none
-  std::filesystem::path resume;        // checkpoint or weights to start from; "": fresh weights
-  std::filesystem::path quarantine;    // list of bad samples (quarantine.h), written also when the run fails; "": none
+  double minutes = 0;                // 0: no limit
+  double epochs = 0;                 // 0: as many as fit in `minutes`
+  double evaluate_every = 1;         // epochs; 0: only at the end
+  std::filesystem::path out;         // checkpoint; "": none
+  std::filesystem::path resume;      // checkpoint or weights to start from; "": fresh weights
+  std::filesystem::path quarantine;  // list of bad samples (quarantine.h), written also when the run fails; "": none
 };
 
 struct TrainResult {
   Settings settings;
   TrainHistory history;
-  double epochs = 0;             // passed, those before a resume included
+  double epochs = 0;  // passed, those before a resume included
   std::int64_t parameters = 0;
-  double macs = 0;               // multiply-adds per image, forward
-  std::vector<BadSample> bad;    // skipped or replaced by policy
+  double macs = 0;             // multiply-adds per image, forward
+  std::vector<BadSample> bad;  // skipped or replaced by policy
 };
 
 // Progress tells step, loss and rate; the share is of the time or the steps.

@@ -27,8 +27,8 @@
 #include <string>
 #include <vector>
 
-#include "unstarve/jobs/prepare/catalogue.h"
 #include "unstarve/jobs/pack/pack.h"
+#include "unstarve/jobs/prepare/catalogue.h"
 #include "unstarve/jobs/progress.h"
 
 namespace unstarve {

@@ -6,7 +6,8 @@ namespace {
 
 std::string not_applicable(const RungContext& context, const Settings& current) {
   if (!context.has_network()) return "no network runs on an emulated accelerator";
-  if (current.train.precision != Precision::kFloat32) return "already " + std::string(to_string(current.train.precision));
+  if (current.train.precision != Precision::kFloat32)
+    return "already " + std::string(to_string(current.train.precision));
   return precision_supported(context.target.name, Precision::kBfloat16).reason;
 }
 

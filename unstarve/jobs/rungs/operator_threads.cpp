@@ -18,7 +18,8 @@ std::vector<Candidate> candidates(const RungContext& context, const Settings& cu
   const int now = current.train.operator_threads > 0 ? current.train.operator_threads : usable;
   std::vector<Candidate> list;
   for (int threads : {usable - 1, usable / 2}) {
-    if (threads < 1 || threads == now || (!list.empty() && list.back().settings.train.operator_threads == threads)) continue;
+    if (threads < 1 || threads == now || (!list.empty() && list.back().settings.train.operator_threads == threads))
+      continue;
     Settings settings = current;
     settings.train.operator_threads = threads;
     list.push_back({settings, fmt::format("{} -> {} threads", now, threads)});

@@ -7,7 +7,8 @@ namespace unstarve {
 namespace {
 
 std::string not_applicable(const RungContext&, const Settings& current) {
-  if (current.pipeline.execution.prefetch >= 4) return fmt::format("already {} batches ahead", current.pipeline.execution.prefetch);
+  if (current.pipeline.execution.prefetch >= 4)
+    return fmt::format("already {} batches ahead", current.pipeline.execution.prefetch);
   return {};
 }
 

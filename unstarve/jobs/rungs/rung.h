@@ -20,8 +20,8 @@ namespace unstarve {
 struct RungContext {
   Target target;
   MachineFacts machine;
-  bool encoded = false;         // samples need decoding
-  std::uint64_t samples = 0;    // in the data set
+  bool encoded = false;       // samples need decoding
+  std::uint64_t samples = 0;  // in the data set
   // An emulated accelerator only takes time.
   [[nodiscard]] bool has_network() const { return !target.emulated(); }
 };

@@ -7,9 +7,9 @@ namespace {
 
 // What the consumer needs first, then what feeds it, then what both share.
 constexpr std::array<const Rung*, 11> kRungs{
-    &kBatchSizeRung,  &kMixedPrecisionRung, &kChannelsLastRung,   &kFusedOptimiserRung,
-    &kUint8BusRung,   &kLoaderThreadsRung,  &kPrefetchRung,       &kPinnedMemoryRung,
-    &kCropOnlyDecodeRung, &kReducedScaleRung, &kOperatorThreadsRung,
+    &kBatchSizeRung,      &kMixedPrecisionRung, &kChannelsLastRung,    &kFusedOptimiserRung,
+    &kUint8BusRung,       &kLoaderThreadsRung,  &kPrefetchRung,        &kPinnedMemoryRung,
+    &kCropOnlyDecodeRung, &kReducedScaleRung,   &kOperatorThreadsRung,
 };
 
 }  // namespace

@@ -92,7 +92,8 @@ TEST_CASE("larger batches keep at least eight to an epoch and scale the rate") {
 TEST_CASE("targets are parsed strictly") {
   CHECK(parse_target("cuda:1").cuda());
   CHECK(parse_target("emulated:h100-resnet50").accelerator() == "h100-resnet50");
-  for (const char* bad : {"", "gpu", "cuda:", "cuda:x", "emulated:", "emulated:h1"}) CHECK_THROWS_AS(parse_target(bad), Error);
+  for (const char* bad : {"", "gpu", "cuda:", "cuda:x", "emulated:", "emulated:h1"})
+    CHECK_THROWS_AS(parse_target(bad), Error);
 }
 
 }  // namespace
