@@ -7,16 +7,29 @@
         ...
 
 `un.open` begins a pipeline (unstarve.pipeline), `batch` ends it with a Loader (unstarve.loader): NumPy arrays, or torch
-tensors by `to_torch`. Importing unstarve imports NumPy and no framework. Failures are unstarve.errors.
+tensors by `to_torch`. `un.from_torch` takes your own torch dataset instead, `un.DataLoader` replaces torch's. Importing
+unstarve imports NumPy and no framework. Failures are unstarve.errors.
 """
 
 __version__ = "0.1.0"
+
+import importlib
 
 from unstarve import errors
 from unstarve._core import batch_operations, operations
 from unstarve.errors import Error
 from unstarve.loader import Loader
 from unstarve.pipeline import CIFAR10, IMAGENET, Pipeline, from_yaml, open
+
+# Their modules import torch: loaded when they are asked for.
+_OF_TORCH = {"DataLoader": "dataloader", "from_torch": "torch_dataset"}
+
+
+def __getattr__(name):
+    if name not in _OF_TORCH:
+        raise AttributeError(f"module 'unstarve' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"unstarve.{_OF_TORCH[name]}"), name)
+
 
 __all__ = ["CIFAR10", "IMAGENET", "Error", "Loader", "Pipeline", "__version__",
            "batch_operations", "errors", "from_yaml", "open",

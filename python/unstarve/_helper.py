@@ -68,7 +68,7 @@ class Helper:
             try:
                 result, samples, seconds = getattr(self, f"_{kind}")(body, begin)
             except StopIteration if kind == "next" else ():
-                result = ("end", None)
+                result = (self._worker, None)  # the end
             except Unpicklable as unpicklable:
                 error = unpicklable
             except Exception:
@@ -95,7 +95,7 @@ class Helper:
         position, index = self._from_parent.unpack(body)
         batch = self._fetcher.whole(index, position)
         seconds = time.perf_counter() - begin
-        count = len(index) if self._job.auto_collation else 1
+        count = len(index) if isinstance(index, (list, tuple)) else 1
         return (self._worker, _transport.pack(batch, self._arena)), count, seconds
 
     def _collate(self, body, _):

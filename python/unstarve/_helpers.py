@@ -10,9 +10,11 @@ process could hold.
 """
 
 import contextlib
+import io
 import multiprocessing
 import multiprocessing.context
 import multiprocessing.popen_spawn_posix
+import multiprocessing.reduction
 import multiprocessing.spawn
 import os
 import pickle
@@ -45,11 +47,11 @@ class HelperPool:
     streams: every batch is made by the helper that it is submitted for.
     """
 
-    def __init__(self, count, streams, splits):
+    def __init__(self, count, streams):
         if not hasattr(os, "memfd_create"):
             raise MissingError("DataLoader: helper processes need Linux (memfd_create); use workers='threads'")
         self._count, self._streams = count, streams
-        self._schedule = Schedule(count, splits)
+        self._schedule = Schedule(count)
         self._arena = _transport.Arena()
         self._arenas = [_transport.Arena() for _ in range(count)]
         self._views = [_transport.View(arena.fd) for arena in self._arenas]
@@ -92,6 +94,7 @@ class HelperPool:
                 if started and inherited:
                     return False
             self._forget()
+            self._schedule.begin(job.splits)
             self._number += 1
             if fresh or not started:
                 self._jobs.append((self._number, message))
@@ -167,7 +170,7 @@ class HelperPool:
         spawning = _Spawning()
         multiprocessing.context.set_spawning_popen(spawning)
         try:
-            head, buffers = _transport.dump(job, _JOB_REDUCERS)
+            head, buffers = _transport.dump(job, _job_reducers())
         except Exception as error:
             raise ArgumentError(
                 f"DataLoader: the dataset, collate_fn or worker_init_fn cannot be sent to helper processes "
@@ -364,4 +367,7 @@ def _reduce_job_tensor(tensor):
     return _transport.reduce_tensor(tensor)
 
 
-_JOB_REDUCERS = ChainMap({torch.Tensor: _reduce_job_tensor}, _transport.REDUCERS)
+def _job_reducers():
+    """With those that multiprocessing and torch registered for what a new process may inherit."""
+    registered = multiprocessing.reduction.ForkingPickler(io.BytesIO()).dispatch_table
+    return ChainMap({torch.Tensor: _reduce_job_tensor}, registered)

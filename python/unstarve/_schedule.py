@@ -1,8 +1,8 @@
 """Which part of which batch is made next: the bookkeeping that threads and helper processes share.
 
-A batch of dear samples is dealt out in runs of a few samples to whoever is free and assembled when the last run is done,
-so that a slow sample delays only itself, and the first batch is there soon. A batch of cheap samples is one task, which
-saves handing samples around. The samples' measured time decides; the result is the same either way (see _work).
+A batch of dear samples is dealt out in runs of a few samples to whoever is free and assembled when the last run is
+done, so that a slow sample delays only itself, and the first batch is there soon. A batch of cheap samples is one task,
+which saves handing samples around. The samples' measured time decides; the result is the same either way (see _work).
 
 Threads: every method by one thread at a time; the engines hold a lock.
 """
@@ -35,18 +35,24 @@ class Batch:
 
 
 class Schedule:
-    """Tasks are (kind, batch, first, given): "run" with its indices, "collate" with the results of the runs in order, or
-    "whole". done() takes what came of them."""
+    """Tasks are (kind, batch, first, given): "run" with its indices, "collate" with the results of the runs in order,
+    or "whole". done() takes what came of them."""
 
-    def __init__(self, workers, splits):
+    def __init__(self, workers):
         self._workers = workers
-        self.splits = splits  # False: every batch is one task
+        self._splits = True  # False: every batch is one task
+        self._refused = False  # samples could not be handed around
         self._seconds = None  # per sample, of the newest runs
         self._waiting = deque()
         self._collate = deque()
 
     def add(self, batch):
         self._waiting.append(batch)
+
+    def begin(self, splits):
+        """An epoch begins. splits: batches may be made in parts."""
+        self.clear()
+        self._splits = splits and not self._refused
 
     def clear(self):
         self._waiting.clear()
@@ -80,7 +86,8 @@ class Schedule:
         """Samples of the batch's next run; None where the batch is to be one task."""
         if batch.whole:
             return None
-        if batch.dealt == 0 and (not self.splits or not isinstance(batch.index, list) or len(batch.index) < 2):
+        divisible = self._splits and isinstance(batch.index, (list, tuple)) and len(batch.index) > 1
+        if batch.dealt == 0 and not divisible:
             return None
         if self._seconds is None:
             return max(1, len(batch.index) // (4 * self._workers))
@@ -116,7 +123,7 @@ class Schedule:
 
     def again(self, batch):
         """The batch's samples cannot be handed around: it and all later ones are made whole. Returns spent results."""
-        self.splits = False
+        self._refused, self._splits = True, False
         if batch.whole:
             return []
         spent = list(batch.parts.values())

@@ -1,7 +1,7 @@
 """Worker threads for a DataLoader, as HelperPool's processes: same calls, no pickling, one dataset for all.
 
-Worth it where the interpreter has no global lock, or the samples' work releases it. The global random generators are the
-process's, shared by all threads, so they are not seeded: samples that draw from them are not reproducible here.
+Worth it where the interpreter has no global lock, or the samples' work releases it. The global random generators are
+the process's, shared by all threads, so they are not seeded: samples that draw from them are not reproducible here.
 """
 
 import threading
@@ -27,9 +27,9 @@ class ThreadPool:
 
     pids = ()
 
-    def __init__(self, count, splits):
+    def __init__(self, count):
         self._count = count
-        self._schedule = Schedule(count, splits)
+        self._schedule = Schedule(count)
         self._changed = threading.Condition()  # guards all below
         self._batches = {}
         self._epoch = None  # (number, job, fetcher, base seed, fresh)
@@ -42,6 +42,7 @@ class ThreadPool:
             if self._closed:
                 return False
             self._forget()
+            self._schedule.begin(job.splits)
             self._number += 1
             self._epoch = (self._number, job, _work.Fetcher(job, sample_seed, seeded=False), base_seed, fresh)
             while len(self._threads) < self._count:
@@ -137,7 +138,7 @@ class ThreadPool:
                     samples, seconds = len(given), time.perf_counter() - begin
                 elif kind == "whole":
                     result = fetcher.whole(batch.index, batch.position)
-                    samples = len(batch.index) if isinstance(batch.index, list) else 1
+                    samples = len(batch.index) if isinstance(batch.index, (list, tuple)) else 1
                     seconds = time.perf_counter() - begin
                 else:
                     result = fetcher.collate([sample for part in given for sample in part], batch.position)

@@ -1,9 +1,9 @@
 """Python objects from one process to another: pickled, their large buffers through anonymous shared memory.
 
-An Arena is a memfd: memory without a name, so that nothing is left in /dev/shm however a process ends, and the size of
-/dev/shm is no limit. One process allocates slots in it and writes them once; the others map it. A slot's first byte says
-whether it is lent; the reader clears it when the last array or tensor over the slot is gone, and the owner uses it again:
-no message, no lock, no copy at the reader, no page faults for memory that was used before.
+An Arena is a memfd: memory without a name, so that nothing is left in /dev/shm however a process ends, and the size
+of /dev/shm is no limit. One process allocates slots in it and writes them once; the others map it. A slot's first byte
+says whether it is lent; the reader clears it when the last array or tensor over the slot is gone, and the owner uses it
+again: no message, no lock, no copy at the reader, no page faults for memory that was used before.
 
     chunk   [ slot | slot | ... ]            64 MiB or more, mapped as a whole; what is not touched costs nothing
     slot    [ state, 64 bytes | pickle | buffer | buffer | ... ]      each part aligned to 64 bytes
@@ -45,7 +45,7 @@ class Arena:
         self._lent = []
 
     def take(self, size):
-        """A slot of at least `size` bytes: (start of the chunk, offset in it, the chunk's mmap). It is lent from now on."""
+        """A slot of at least `size` bytes, lent from now on: (start of the chunk, offset in it, the chunk's mmap)."""
         size = _aligned(_ALIGN + size)
         found = self._find(size)
         if found is None:

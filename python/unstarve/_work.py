@@ -1,12 +1,13 @@
 """What a worker does, whether thread or process: fetch samples, seed the generators, assemble batches.
 
-Randomness: before every sample of a map-style dataset the global generators of random, numpy.random and torch are seeded
-by (base seed, position of the sample in the epoch), and once more before the batch is assembled. So augmentation that
-draws from them is the same for any number of workers, whoever gets which sample, and after a resume. Iterable datasets
+Randomness: before every sample of a map-style dataset the global generators of random, numpy.random and torch are
+seeded by (base seed, position of the sample in the epoch), and once more before the batch is assembled. So
+augmentation that draws from them is the same for any number of workers, whoever gets which sample, and after a resume. Iterable datasets
 draw from generators that are seeded once per worker and epoch, as torch does it.
 """
 
 import dataclasses
+import functools
 import random
 from typing import Any
 
@@ -30,6 +31,11 @@ class Job:
     drop_last: bool
     batch_size: int | None
     by_index: bool  # the seeds come from the samples' indices (whole numbers) instead of their positions
+
+    @property
+    def splits(self):
+        """Whether a batch may be made in parts; a dataset with __getitems__ asked for whole batches."""
+        return self.auto_collation and not getattr(self.dataset, "__getitems__", None)
 
 
 def seed_all(base_seed, worker):
@@ -65,6 +71,18 @@ class kept_generators:  # noqa: N801  (a context manager, named as it reads)
         np.random.set_state(self._states[2])
 
 
+def collate(function, samples):
+    """function(samples). torch's default_collate makes plain memory here: in a worker it would make shared memory of its
+    own, out of which the batch would be copied into the arena."""
+    if function is not _utils.collate.default_collate:
+        return function(samples)
+    info, _utils.worker._worker_info = _utils.worker._worker_info, None
+    try:
+        return function(samples)
+    finally:
+        _utils.worker._worker_info = info
+
+
 class Fetcher:
     """Samples and batches of a map-style dataset.
 
@@ -90,7 +108,7 @@ class Fetcher:
 
     def collate(self, samples, position):
         self._seed(_COLLATE | position)
-        return self._job.collate_fn(samples)
+        return collate(self._job.collate_fn, samples)
 
     def whole(self, index, position):
         """The batch of a list of indices, or, without automatic batching, the converted sample of one index."""
@@ -113,8 +131,8 @@ class Stream:
         stateful = state is not None
         if stateful and state[0] == "dataset":
             job.dataset.load_state_dict(state[1])
-        self._fetcher = _utils.fetch._IterableDatasetFetcher(job.dataset, job.auto_collation, job.collate_fn,
-                                                             job.drop_last)
+        self._fetcher = _utils.fetch._IterableDatasetFetcher(
+            job.dataset, job.auto_collation, functools.partial(collate, job.collate_fn), job.drop_last)
         if stateful and state[0] == "iterator":
             self._fetcher.dataset_iter.load_state_dict(state[1])
         if not stateful:

@@ -3,6 +3,8 @@
 It ends when the parent closes the pool or dies in whatever way; a thread watches for that while a sample takes long.
 """
 
+import atexit
+import gc
 import multiprocessing
 import multiprocessing.spawn
 import os
@@ -14,7 +16,8 @@ import sys
 import threading
 import time
 
-_GRACE_SECONDS = 5.0
+_GRACE_SECONDS = 5.0  # to end the sample at hand after the pool was closed
+_ORPHAN_SECONDS = 0.5  # after the parent died
 
 
 def main(setup):
@@ -47,7 +50,13 @@ def main(setup):
                 results.sendall(begun.run(message))
         except (BrokenPipeError, ConnectionResetError):
             break
+    # The dataset's end and what was registered for the exit; not the taking down of modules, near a second with torch.
+    del begun
+    gc.collect()
+    atexit._run_exitfuncs()
     sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def _watch(results, parent):
@@ -56,5 +65,5 @@ def _watch(results, parent):
     hangup.register(results, select.POLLRDHUP)
     while not hangup.poll(2000) and os.getppid() == parent:
         pass
-    time.sleep(_GRACE_SECONDS)
+    time.sleep(_GRACE_SECONDS if os.getppid() == parent else _ORPHAN_SECONDS)
     os._exit(1)

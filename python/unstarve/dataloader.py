@@ -6,8 +6,8 @@ What is the same: the order of samples for the same sampler and generator, sampl
 get_worker_info(), how errors are raised; it is a torch DataLoader for isinstance.
 
 What differs with num_workers > 0:
-- Helper processes are started anew, never forked; or threads: `workers`. The dataset, collate_fn and worker_init_fn must
-  be picklable for processes; they are pickled once, and large arrays and tensors in them exist once for all helpers.
+- Helper processes are started anew, never forked; or threads: `workers`. The dataset, collate_fn and worker_init_fn
+  must be picklable for processes; they are pickled once, and large arrays and tensors in them exist once for all.
 - Samples go to whoever is free, not batches to fixed workers: a slow sample delays only its own batch. A dataset object
   that keeps state of its own per worker sees samples in an order that depends on timing.
 - The global generators are seeded for every sample from the epoch's base seed and the sample's position: augmentation
@@ -18,6 +18,7 @@ What differs with num_workers > 0:
   /dev/shm is not used. Nothing is left behind, whichever process is killed.
 """
 
+import copy
 import itertools
 import sys
 import threading
@@ -52,8 +53,8 @@ class DataLoader(TorchDataLoader):
         torch's get_worker_info() is None there, unstarve.dataloader's works.
     multiprocessing_context: checked as torch does; helpers are spawned whatever it says.
 
-    Every loop is one epoch, its order drawn from `generator` or torch's global one, as torch draws it. Two loops may run
-    at the same time, each with workers of its own; state_dict is that of the newest.
+    Every loop is one epoch, its order drawn from `generator` or torch's global one, as torch draws it. Two loops may
+    run at the same time, each with workers of its own; state_dict is that of the newest.
 
     Raises ValueError and the like as torch does; ArgumentError for what cannot be sent to helpers, and for DataPipes.
     A helper that dies raises RuntimeError at the loop, after the batches that were already complete.
@@ -73,7 +74,8 @@ class DataLoader(TorchDataLoader):
         self.workers = workers
         self._by_index = False
         self._home = _Home()
-        self._rounds = 0
+        self._rounds = 0  # epochs begun
+        self._epoch_base_seed = None  # of the newest epoch; persistent workers keep it
         self._progress = None
         self._resume = None
         super().__init__(dataset, batch_size, shuffle, sampler, batch_sampler, num_workers, collate_fn, pin_memory,
@@ -121,10 +123,10 @@ class DataLoader(TorchDataLoader):
                                 f"{len(_generators.of(self))}")
         streams = state.get("streams")
         if state["begun"] and (streams is not None) != (self._dataset_kind == _DatasetKind.Iterable):
-            raise ArgumentError("state: of an iterable dataset and a map-style one, one is the state's, one the loader's")
+            raise ArgumentError("state: of an iterable dataset, but the loader's is map-style, or the other way round")
         if streams is not None and len(streams["workers"]) != max(1, self.num_workers):
-            raise ArgumentError(f"state: {len(streams['workers'])} worker(s) of an iterable dataset, but this loader has "
-                                f"{max(1, self.num_workers)}")
+            raise ArgumentError(f"state: {len(streams['workers'])} worker(s) of an iterable dataset, but this loader "
+                                f"has {max(1, self.num_workers)}")
         self._resume = state
 
     # --- for copies -------------------------------------------------------------------------------------------------
@@ -143,15 +145,13 @@ class DataLoader(TorchDataLoader):
                          drop_last=self.drop_last, batch_size=self.batch_size, by_index=self._by_index)
 
     def _new_pool(self):
-        # A dataset with __getitems__ asked for whole batches.
-        splits = self._auto_collation and not getattr(self.dataset, "__getitems__", None)
         iterable = self._dataset_kind == _DatasetKind.Iterable
         free = not getattr(sys, "_is_gil_enabled", lambda: True)()
         if self.workers == "threads" or self.workers is None and free and not iterable:
-            return _threads.ThreadPool(self.num_workers, splits)
+            return _threads.ThreadPool(self.num_workers)
         from unstarve._helpers import HelperPool
 
-        return HelperPool(self.num_workers, iterable, splits)
+        return HelperPool(self.num_workers, iterable)
 
 
 class _Home:
@@ -209,7 +209,7 @@ class _Inline:
     def value(self, batch):
         if self._job.iterable:
             try:
-                return self._stream.next(batch.index), self._stream.state()
+                return self._stream.next(batch.index), copy.deepcopy(self._stream.state())
             except StopIteration:
                 return None
         if not self._job.by_index:
@@ -233,7 +233,7 @@ class _Iterator:
             raise AssertionError("DataLoader: num_workers=0 requires timeout == 0")
         self._dataset = loader.dataset
         self._iterable = loader._dataset_kind == _DatasetKind.Iterable
-        self._length = len(loader._index_sampler) if hasattr(loader._index_sampler, "__len__") else None
+        self._sampler = loader._index_sampler
         self._auto_collation = loader._auto_collation
         self._batch_size = loader.batch_size
         self._workers = loader.num_workers
@@ -247,11 +247,11 @@ class _Iterator:
         self._num_yielded = 0
         self._submitted = self._next = 0  # serial numbers
         self._position = 0  # of the next sample to be submitted
-        self._failed = False
 
         if resume is not None and (not resume["begun"] or resume["finished"]):
             _generators.set_own_states(self._generators, resume["generators"])
-            loader._rounds = resume.get("round", -1) + 1
+            loader._rounds = resume["round"] + 1 if resume["begun"] else 0
+            loader._epoch_base_seed = resume["base_seed"] if resume["begun"] else None
             resume = None
         base_seed = self._begin_order(loader, resume)
         persistent = loader.persistent_workers
@@ -279,6 +279,8 @@ class _Iterator:
             progress["global"] = _generators.global_states()
             self._indices = iter(sampler)
             base_seed = loader._epoch_base_seed
+            if resume is not None:
+                base_seed = resume["base_seed"] if resume["round"] else None
             if base_seed is None or not loader.persistent_workers:
                 base_seed = torch.empty((), dtype=torch.int64).random_(generator=loader.generator).item()
                 if self._workers:
@@ -304,7 +306,7 @@ class _Iterator:
         self._submitted = self._next = self._num_yielded = self._progress["yielded"] = batches
 
     def _samples(self, index):
-        return len(index) if self._auto_collation else 1
+        return len(index) if self._auto_collation and hasattr(index, "__len__") else 1
 
     def _begin_workers(self, loader, base_seed, sample_seed, fresh, resume):
         points = None
@@ -358,9 +360,7 @@ class _Iterator:
         return self
 
     def __len__(self):
-        if self._length is None:
-            raise TypeError(f"the sampler of {type(self._dataset).__name__} has no len()")
-        return self._length
+        return len(self._sampler)
 
     def __next__(self):
         with torch.autograd.profiler.record_function("enumerate(DataLoader)#unstarve.__next__"):
@@ -370,8 +370,6 @@ class _Iterator:
 
     def _submit(self):
         for index in self._indices:
-            if self._auto_collation and not isinstance(index, list):
-                index = list(index)
             self._request(index, self._position)
             self._position += self._samples(index)
             return
@@ -386,31 +384,39 @@ class _Iterator:
         self._pool.submit(serial, index, position, worker)
         if self._pinner is not None:
             asked = serial if self._in_order else None
-            self._pinned[serial] = (worker, self._pinner.submit(self._made, self._pool, asked, None, self._pin_device))
+            self._pinned[serial] = self._pinner.submit(self._made, self._pool, asked, None, self._pin_device,
+                                                       self._iterable)
 
     @staticmethod
-    def _made(pool, serial, timeout, pin_device):
-        """(batch, its value), pinned; None after `timeout` seconds."""
+    def _made(pool, serial, timeout, pin_device, iterable):
+        """(batch, its value or None, its error or None), pinned; None after `timeout` seconds."""
         batch = pool.take(serial, timeout)
         if batch is None:
             return None
-        value = pool.value(batch)
-        return batch, value if pin_device is None else _utils.pin_memory.pin_memory(value, pin_device)
+        try:
+            value = pool.value(batch)
+            if pin_device is not None and value is not None:
+                pin = _utils.pin_memory.pin_memory
+                value = (pin(value[0], pin_device), value[1]) if iterable else pin(value, pin_device)
+            return batch, value, None
+        except Exception as error:
+            return batch, None, error
 
     def _get(self, serial):
-        """(batch, its value)."""
+        """As _made() of batch `serial`, which is past then. RuntimeError after the loader's timeout, or at a death."""
         if self._pinner is None:
-            made = self._made(self._pool, serial if self._in_order else None, self._timeout, self._pin_device)
+            asked = serial if self._in_order or not self._workers else None
+            made = self._made(self._pool, asked, self._timeout, self._pin_device, self._iterable)
         else:
-            _, future = self._pinned[serial]
             try:
-                made = future.result(self._timeout)
+                made = self._pinned[serial].result(self._timeout)
             except FutureTimeoutError:
                 made = None
             else:
                 del self._pinned[serial]
         if made is None:
             raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds")
+        self._next = serial + 1
         return made
 
     def _next_batch(self):
@@ -419,15 +425,94 @@ class _Iterator:
         if self._next == self._submitted:
             self._finish()
             raise StopIteration
-        serial = self._next
-        try:
-            _, value = self._get(serial)
-        except Exception:
-            self._pass_over(serial)
-            raise
-        self._next = serial + 1
+        _, value, error = self._get(self._next)
         if self._workers:
             self._submit()
+        if error is not None:
+            raise error
         self._num_yielded += 1
         self._progress["yielded"] = self._next
         return value
+
+    def _next_stream(self):
+        while True:
+            if self._workers == 0:
+                self._submit_stream(0)
+            if self._next == self._submitted:
+                self._finish()
+                raise StopIteration
+            batch, value, error = self._get(self._next)
+            stream = self._streams[batch.worker]
+            if error is None and value is None:
+                stream["ended"] = True
+                self._keep_streams()
+                continue
+            if self._workers:
+                self._submit_stream(batch.worker)
+            if error is not None:
+                raise error
+            data, stream["state"] = value
+            stream["given"] += 1
+            self._turn = (batch.worker + 1) % len(self._streams)
+            self._keep_streams()
+            self._num_yielded += 1
+            self._progress["yielded"] = self._num_yielded
+            if self._loader_length is not None and self._num_yielded > self._loader_length:
+                self._warn_of_length()
+            return data
+
+    def _keep_streams(self):
+        self._progress["streams"] = {"turn": self._turn, "workers": [dict(stream) for stream in self._streams]}
+
+    def _warn_of_length(self):
+        message = (f"Length of IterableDataset {self._dataset} was reported to be {self._loader_length}"
+                   f"(when accessing len(dataloader)), but {self._num_yielded} samples have been fetched. ")
+        if self._workers:
+            message += ("For multiprocessing data-loading, this could be caused by not properly configuring the "
+                        "IterableDataset replica at each worker. Please see "
+                        "https://pytorch.org/docs/stable/data.html#torch.utils.data.IterableDataset for examples.")
+        warnings.warn(message, stacklevel=4)
+
+    # --- the end ----------------------------------------------------------------------------------------------------
+
+    def _finish(self):
+        self._progress["finished"] = True
+        self._progress["generators"] = _generators.own_states(self._generators)
+        self._leave()
+
+    def _leave(self):
+        pool, self._pool = self._pool, None
+        if pool is None:
+            return
+        pool.forget()
+        if self._pinner is not None:
+            self._pinner.shutdown(cancel_futures=True)
+            self._pinned.clear()
+        if self._workers:
+            self._home.give(pool)
+
+    def __del__(self):
+        if not sys.is_finalizing():
+            self._leave()
+
+    def __getstate__(self):
+        raise NotImplementedError("an iterator of unstarve.DataLoader cannot be pickled")
+
+
+def _pin_device(loader):
+    """The type of the accelerator for which batches are page-locked, or None; warns as torch does."""
+    if not loader.pin_memory:
+        return None
+    if loader.pin_memory_device:
+        warnings.warn("pin_memory_device is deprecated, the current accelerator will be used as the device,"
+                      f"ignore pin_memory_device='{loader.pin_memory_device}'.", stacklevel=4)
+    if not torch.accelerator.is_available():
+        warnings.warn("'pin_memory' argument is set as true but no accelerator is found, "
+                      "then device pinned memory won't be used.", stacklevel=4)
+        return None
+    device = torch.accelerator.current_accelerator().type
+    if device == "mps":
+        warnings.warn("'pin_memory' argument is set as true but not supported on MPS now, "
+                      "device pinned memory won't be used.", stacklevel=4)
+        return None
+    return device

@@ -1,0 +1,269 @@
+"""Your own torch dataset in a chain of steps: any object with __len__ and __getitem__, as it is.
+
+    loader = un.from_torch(dataset).shuffle(seed=0).map(augment).batch(256)
+    for images, labels in loader:
+        ...
+
+Conventions are those of unstarve.loader.Loader. Order is a function of (seed, epoch), not of timing; so is augmentation
+that draws from random, numpy.random or torch's global generators, which are seeded by (seed, epoch, sample), unless
+worker threads share them.
+"""
+
+import torch
+
+from unstarve import _core
+from unstarve.dataloader import DataLoader
+from unstarve.errors import ArgumentError, CancelledError
+from unstarve.pipeline import _rank_and_world, _whole
+
+STATE_VERSION = 1
+
+
+def from_torch(dataset):
+    """Begins a chain over a map-style dataset, all its samples in shuffled order.
+
+    dataset: has __len__ and __getitem__, or __getitems__ (a list of indices to a list of samples). With helper
+        processes it must be picklable.
+    """
+    if not hasattr(dataset, "__len__") or not (hasattr(dataset, "__getitem__") or hasattr(dataset, "__getitems__")):
+        raise ArgumentError(f"from_torch: {type(dataset).__name__} has no __len__ and __getitem__; an iterable dataset "
+                            "goes to unstarve.DataLoader")
+    return DatasetPipeline(dataset)
+
+
+class DatasetPipeline:
+    """A dataset and the steps to batches; it never changes, every step gives a new one. Made by `from_torch`."""
+
+    def __init__(self, dataset, **settings):
+        self._dataset = dataset
+        self._settings = {"seed": 0, "shuffle": True, "rank": None, "world": None, "functions": (), "workers": None,
+                          "kind": None, "prefetch": None, **settings}
+
+    def __len__(self):
+        """Samples of the dataset."""
+        return len(self._dataset)
+
+    def __repr__(self):
+        return f"<unstarve.DatasetPipeline: {type(self._dataset).__name__}, {len(self)} samples>"
+
+    def shuffle(self, seed=0):
+        """All samples in an order that depends on (seed, epoch) alone: another one every epoch."""
+        return self._with(shuffle=True, seed=_whole("shuffle(seed)", seed, 0))
+
+    def sequential(self):
+        """The samples in the dataset's order."""
+        return self._with(shuffle=False)
+
+    def shard(self, rank=None, world=None):
+        """This process's part: rank of `world`. Every rank gets equally many batches, of equally many samples.
+
+        Without this step, or without arguments, RANK and WORLD_SIZE of the environment count, as torchrun sets them.
+        """
+        if (rank is None) != (world is None):
+            raise ArgumentError("shard: give both rank and world, or neither")
+        if rank is None:
+            rank, world = _rank_and_world()
+        rank, world = _whole("shard(rank)", rank, 0), _whole("shard(world)", world, 1)
+        if rank >= world:
+            raise ArgumentError(f"shard: rank {rank} of world {world}, expected a rank below it")
+        return self._with(rank=rank, world=world)
+
+    def map(self, function):
+        """function(sample) instead of every sample, made by the workers. Several are applied one after the other."""
+        if not callable(function):
+            raise ArgumentError(f"map: {function!r} is not callable")
+        return self._with(functions=(*self._settings["functions"], function))
+
+    def options(self, *, workers=None, kind=None, prefetch=None):
+        """workers: how many make the samples (all usable cores); 0 makes them where they are asked for. kind:
+        "processes" or "threads" (see unstarve.DataLoader). prefetch: batches per worker made ahead (2)."""
+        given = {"workers": workers, "kind": kind, "prefetch": prefetch}
+        return self._with(**{key: value for key, value in given.items() if value is not None})
+
+    def batch(self, size, *, drop_last=True, collate=None):
+        """The loader of batches of `size` samples; the last, smaller one is dropped unless drop_last is False.
+
+        collate: a list of samples to a batch; torch's default_collate, which stacks arrays and tensors, otherwise.
+        """
+        settings = dict(self._settings)
+        if settings["world"] is None:
+            settings["rank"], settings["world"] = _rank_and_world()
+            if settings["rank"] >= settings["world"]:
+                raise ArgumentError(f"batch: rank {settings['rank']} of world {settings['world']}")
+        return DatasetLoader(self._dataset, _whole("batch(size)", size, 1), bool(drop_last), collate, settings)
+
+    def _with(self, **settings):
+        return DatasetPipeline(self._dataset, **{**self._settings, **settings})
+
+
+class DatasetLoader:
+    """An iterable over the batches of one epoch after the other. Made by `DatasetPipeline.batch`.
+
+    Every `for` loop runs one epoch. One that was left early is over: the next loop begins the next epoch, or where
+    `load_state_dict` says. Not for several threads at once. Workers stay for the next epoch; they get the dataset as it
+    is by then.
+    """
+
+    def __init__(self, dataset, size, drop_last, collate, settings):
+        self._seed, self._shuffle = settings["seed"], settings["shuffle"]
+        self._size, self._world = size, settings["world"]
+        self._dataset_size = len(dataset)
+        self._order = _Order(self._dataset_size, size, drop_last, settings)
+        self._generator = torch.Generator()
+        if settings["functions"]:
+            mapped = _MappedMany if getattr(dataset, "__getitems__", None) else _Mapped
+            dataset = mapped(dataset, settings["functions"])
+        workers = _core.usable_cores() if settings["workers"] is None else settings["workers"]
+        self._loader = DataLoader(dataset, batch_sampler=self._order, num_workers=workers, collate_fn=collate,
+                                  generator=self._generator, workers=settings["kind"],
+                                  prefetch_factor=settings["prefetch"] if workers else None)
+        self._loader._by_index = True
+        self._at = (0, 0)  # epoch and batch that come next
+        self._begun = False  # a loop was in the epoch of _at
+        self._turn = 0  # of the newest iterator
+
+    def __len__(self):
+        """Batches per epoch, of this rank."""
+        return len(self._order)
+
+    def __repr__(self):
+        return f"<unstarve.DatasetLoader: {len(self)} batches of {self._size}>"
+
+    @property
+    def samples(self):
+        """Samples per epoch, of this rank."""
+        return self._order.samples
+
+    @property
+    def epoch(self):
+        """The epoch that the next batch belongs to."""
+        return self._at[0]
+
+    def set_epoch(self, epoch):
+        """The next loop runs this epoch, from its beginning."""
+        self._at = (int(epoch), 0)
+        self._begun = False
+
+    def __iter__(self):
+        self._turn += 1
+        turn = self._turn
+        if self._begun:
+            self._at = (self._at[0] + 1, 0)
+        self._begun = True
+        epoch, batch = self._at
+        self._order.at = self._at
+        self._generator.manual_seed(_mixed(self._seed, epoch))
+        for made in self._loader:
+            batch += 1
+            last = batch == len(self)
+            self._at = (epoch + 1, 0) if last else (epoch, batch)
+            if last:
+                self._begun = False
+            yield made
+            if turn != self._turn:
+                raise CancelledError("this loop was ended by close() or by a newer loop over the same loader")
+
+    def close(self):
+        """Ends the workers; iterating starts them again. Also the end of a `with` block."""
+        self._turn += 1
+        self._loader.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def state_dict(self):
+        """Where the run stands, after the last batch that was given: a dict of a few numbers, torch's convention.
+
+        It may be taken at any batch, and loaded by a loader with any number of workers.
+        """
+        epoch, batch = self._at
+        return {"version": STATE_VERSION, "epoch": epoch, "samples": batch * self._size * self._world,
+                "seed": self._seed, "shuffle": self._shuffle, "dataset": self._dataset_size}
+
+    def load_state_dict(self, state):
+        """The next loop goes on where `state` was taken. ArgumentError when it was another dataset or order."""
+        if state.get("version") != STATE_VERSION:
+            raise ArgumentError(f"state: version {state.get('version')!r}, expected {STATE_VERSION}")
+        for key, mine in (("seed", self._seed), ("shuffle", self._shuffle), ("dataset", self._dataset_size)):
+            if state[key] != mine:
+                raise ArgumentError(f"state: {key} {state[key]!r}, but this loader has {mine!r}")
+        together = self._size * self._world
+        batch, rest = divmod(state["samples"], together)
+        if rest:
+            raise ArgumentError(f"state: {state['samples']} samples into the epoch, which is no whole number of "
+                                f"batches of {self._size} on {self._world} rank(s)")
+        self._at = (state["epoch"] + 1, 0) if batch >= len(self) else (state["epoch"], batch)
+        self._begun = False
+
+
+class _Order:
+    """A batch sampler: the lists of indices of epoch at[0] from its batch at[1] on, of one rank.
+
+    The global batch is world x size samples, rank r takes its r-th stretch; a kept last one that does not divide by the
+    world is filled up with the first samples of the epoch, as unstarve.Loader and torch's DistributedSampler do.
+    """
+
+    def __init__(self, samples, size, drop_last, settings):
+        self._total, self._size = samples, size
+        self._rank, self._world = settings["rank"], settings["world"]
+        self._seed, self._shuffle = settings["seed"], settings["shuffle"]
+        self._full, over = divmod(samples, size * self._world)
+        self._last = 0 if drop_last else -(-over // self._world)
+        if len(self) == 0:
+            raise ArgumentError(f"batch: {samples} sample(s) make no full batch of {size} on {self._world} rank(s); "
+                                "use a smaller batch or keep the last, short one (drop_last=False)")
+        self.at = (0, 0)
+
+    def __len__(self):
+        return self._full + (self._last > 0)
+
+    @property
+    def samples(self):
+        return self._full * self._size + self._last
+
+    def __iter__(self):
+        return self._batches(*self.at)
+
+    def _batches(self, epoch, first):
+        order = None
+        if self._shuffle:
+            order = torch.randperm(self._total, generator=torch.Generator().manual_seed(_mixed(self._seed, epoch)))
+        for batch in range(first, len(self)):
+            size = self._size if batch < self._full else self._last
+            begin = batch * self._size * self._world + self._rank * size
+            places = [place % self._total for place in range(begin, begin + size)]
+            yield places if order is None else order[places].tolist()
+
+
+class _Mapped:
+    """A dataset with functions applied to its samples."""
+
+    def __init__(self, dataset, functions):
+        self._dataset, self._functions = dataset, functions
+
+    def __len__(self):
+        return len(self._dataset)
+
+    def __getitem__(self, index):
+        return self._apply(self._dataset[index])
+
+    def _apply(self, sample):
+        for function in self._functions:
+            sample = function(sample)
+        return sample
+
+
+class _MappedMany(_Mapped):
+    def __getitems__(self, indices):
+        return [self._apply(sample) for sample in self._dataset.__getitems__(indices)]
+
+
+def _mixed(seed, epoch):
+    """A generator's seed (63 bits) of the pair: neighbouring pairs give unrelated ones."""
+    value = (seed * 0x9E3779B97F4A7C15 + (epoch + 1) * 0xD1B54A32D192ED03) & ((1 << 64) - 1)
+    value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & ((1 << 64) - 1)
+    value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & ((1 << 64) - 1)
+    return (value ^ (value >> 31)) >> 1
