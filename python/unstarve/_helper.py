@@ -17,6 +17,18 @@ class Unpicklable(Exception):
     """Samples cannot be sent to another process; the batch made of them perhaps can."""
 
 
+def pickled_error(error):
+    """(the ExceptionWrapper, pickled; the text to be raised where its class cannot be loaded)."""
+    if len(error.exc_msg) > _ERROR_CHARACTERS:
+        half = _ERROR_CHARACTERS // 2
+        error.exc_msg = f"{error.exc_msg[:half]}\n[...]\n{error.exc_msg[-half:]}"
+    text = f"Caught {error.exc_type.__name__} {error.where}.\nOriginal {error.exc_msg}"
+    try:
+        return pickle.dumps(error, 5), text
+    except Exception:  # a class of a function
+        return b"", text
+
+
 class Helper:
     """setup: see _helpers.HelperPool._launch."""
 
@@ -58,10 +70,13 @@ class Helper:
             self._failure = self._caught()
 
     def run(self, message):
-        """The answer to a task: (epoch, serial, kind, first, result, error, samples, seconds), pickled."""
+        """The answer to a task: (epoch, serial, kind, first, result, error, refused, samples, seconds), pickled.
+
+        error: (torch's ExceptionWrapper, pickled; its text), or None. refused: the samples cannot be sent.
+        """
         epoch, serial, kind, first, body = pickle.loads(message)
         self._enter(epoch)
-        result, error, samples = None, self._failure, 0
+        result, error, refused, samples = None, self._failure, False, 0
         begin = time.perf_counter()
         seconds = 0.0
         if error is None:
@@ -69,16 +84,12 @@ class Helper:
                 result, samples, seconds = getattr(self, f"_{kind}")(body, begin)
             except StopIteration if kind == "next" else ():
                 result = (self._worker, None)  # the end
-            except Unpicklable as unpicklable:
-                error = unpicklable
+            except Unpicklable:
+                refused = True
             except Exception:
                 error = self._caught()
-        answer = (epoch[0], serial, kind, first, result, error, samples, seconds)
-        try:
-            return pickle.dumps(answer, 5)
-        except Exception:
-            # An exception's class that cannot be pickled: its text is what counts.
-            return pickle.dumps((*answer[:5], self._plain(error), *answer[6:]), 5)
+        error = error and pickled_error(error)
+        return pickle.dumps((epoch[0], serial, kind, first, result, error, refused, samples, seconds), 5)
 
     # Each gives (result, samples, seconds that the samples took).
 
@@ -111,12 +122,4 @@ class Helper:
         return (self._worker, _transport.pack((batch, self._stream.state()), self._arena)), 0, 0.0
 
     def _caught(self):
-        error = ExceptionWrapper(where=f"in DataLoader worker process {self._worker}")
-        if len(error.exc_msg) > _ERROR_CHARACTERS:
-            half = _ERROR_CHARACTERS // 2
-            error.exc_msg = f"{error.exc_msg[:half]}\n[...]\n{error.exc_msg[-half:]}"
-        return error
-
-    def _plain(self, error):
-        error.exc_type, error.exc_msg = RuntimeError, f"{error.exc_type.__name__}: {error.exc_msg}"
-        return error
+        return ExceptionWrapper(where=f"in DataLoader worker process {self._worker}")

@@ -25,13 +25,13 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 from collections import ChainMap, deque
 
 import torch
 import torch.multiprocessing.reductions
 
 from unstarve import _transport
-from unstarve._helper import Unpicklable
 from unstarve._schedule import Batch, Schedule
 from unstarve.errors import ArgumentError, CancelledError, MissingError
 
@@ -96,7 +96,7 @@ class HelperPool:
             self._forget()
             self._schedule.begin(job.splits)
             self._number += 1
-            if fresh or not started:
+            if not self._jobs or message is not self._jobs[-1][1]:
                 self._jobs.append((self._number, message))
             points = None if resume is None else _transport.pack(resume, self._arena)
             self._epoch = (self._number, base_seed, sample_seed, fresh, message, points)
@@ -143,7 +143,7 @@ class HelperPool:
         Of a stream: (data, state), or None at its end.
         """
         if batch.error is not None:
-            batch.error.reraise()
+            _reraise(*batch.error)
         worker, message = batch.result
         if message is None:
             return None
@@ -166,11 +166,15 @@ class HelperPool:
         self._epoch = None
 
     def _packed(self, job):
-        """(message of the job in the arena, descriptors that helpers must inherit)."""
+        """(message of the job in the arena, descriptors that helpers must inherit); the message that is there already
+        where the job is the same."""
         spawning = _Spawning()
         multiprocessing.context.set_spawning_popen(spawning)
         try:
             head, buffers = _transport.dump(job, _job_reducers())
+            self._needs_main = b"__main__" in head
+            if self._jobs and self._parent.holds(self._jobs[-1][1], head, buffers):
+                return self._jobs[-1][1], spawning.inherited
         except Exception as error:
             raise ArgumentError(
                 f"DataLoader: the dataset, collate_fn or worker_init_fn cannot be sent to helper processes "
@@ -178,7 +182,6 @@ class HelperPool:
                 "use workers='threads' or num_workers=0") from error
         finally:
             multiprocessing.context.set_spawning_popen(None)
-        self._needs_main = b"__main__" in head
         return _transport.store(head, buffers, self._arena), spawning.inherited
 
     # --- tasks and results --------------------------------------------------------------------------------------------
@@ -212,6 +215,14 @@ class HelperPool:
 
     def _hear(self):
         """The pump thread: takes results until the pool is closed or a helper died."""
+        try:
+            self._pump_results()
+        except BaseException:  # nobody may wait for a thread that is gone
+            with self._changed:
+                self._dead = f"DataLoader: hearing the helpers failed.\nOriginal {traceback.format_exc()}"
+                self._changed.notify_all()
+
+    def _pump_results(self):
         with selectors.DefaultSelector() as selector:
             selector.register(self._woken, selectors.EVENT_READ, None)
             for worker, results in enumerate(self._results):
@@ -241,7 +252,7 @@ class HelperPool:
                     return
 
     def _answer(self, worker, answer):
-        number, serial, kind, first, result, error, samples, seconds = answer
+        number, serial, kind, first, result, error, refused, samples, seconds = answer
         self._outstanding -= 1
         self._entered[worker] = max(self._entered[worker], number)
         while len(self._jobs) > 1 and min(self._entered) >= self._jobs[1][0]:
@@ -249,7 +260,7 @@ class HelperPool:
         batch = self._batches.get(serial) if self._epoch and number == self._epoch[0] else None
         if batch is None:
             spent = [result] if result else []
-        elif isinstance(error, Unpicklable):
+        elif refused:
             spent = self._schedule.again(batch)
         else:
             spent = self._schedule.done(kind, batch, first, result, error, samples, seconds)
@@ -335,6 +346,8 @@ class HelperPool:
             if self._pump is not threading.current_thread():
                 self._pump.join()
         for end in (*self._tasks, *self._results, *filter(None, (self._wake, self._woken))):
+            with contextlib.suppress(OSError):  # the other side has gone
+                end.shutdown(socket.SHUT_RDWR)  # heard even if a process that was forked meanwhile holds a copy of it
             end.close()
         until = time.monotonic() + _CLOSE_SECONDS
         for process in self._processes:
@@ -345,6 +358,15 @@ class HelperPool:
                 process.wait()
         for arena in (self._arena, *self._arenas):
             arena.close()
+
+
+def _reraise(wrapper, text):
+    """wrapper: torch's ExceptionWrapper, pickled. Where its class is not known here, a RuntimeError of its text."""
+    try:
+        error = pickle.loads(wrapper)
+    except Exception:
+        raise RuntimeError(text) from None
+    error.reraise()
 
 
 class _Spawning:

@@ -27,6 +27,7 @@ _CHUNK_BYTES = 64 << 20
 # Smaller buffers stay in the pickle, smaller messages in the socket: below it a copy costs less than the bookkeeping.
 _SMALL_BUFFER_BYTES = 1 << 10
 _INLINE_BYTES = 16 << 10
+_PIECE_BYTES = 1 << 20
 _FREE, _LENT = 0, 1
 
 
@@ -131,6 +132,22 @@ class View:
             buffers.append(whole[at:at + size])
             at += _aligned(size)
         return pickle.loads(whole[:head], buffers=buffers)
+
+    def holds(self, message, head, buffers):
+        """Whether the slot of `message` is what store(head, buffers) would make."""
+        (start, chunk_size, offset), size, sizes = pickle.loads(message)
+        if size != len(head) or sizes != [buffer.nbytes for buffer in buffers]:
+            return False
+        chunk, at = self.chunk(start, chunk_size), offset + _ALIGN
+        for part in (head, *buffers):
+            part = np.frombuffer(part, np.uint8)
+            there = np.frombuffer(chunk, np.uint8, len(part), at)
+            # In pieces: a comparison makes an array of its own.
+            if not all(np.array_equal(part[i:i + _PIECE_BYTES], there[i:i + _PIECE_BYTES])
+                       for i in range(0, len(part), _PIECE_BYTES)):
+                return False
+            at += _aligned(len(part))
+        return True
 
     def release(self, message):
         """Gives back the slot of a message that nobody will unpack."""

@@ -39,13 +39,15 @@ def main(setup):
     except BaseException:
         from torch._utils import ExceptionWrapper
 
-        failure = ExceptionWrapper(where=f"in DataLoader worker process {setup['worker']}, starting")
+        from unstarve._helper import pickled_error
+
+        failure = pickled_error(ExceptionWrapper(where=f"in DataLoader worker process {setup['worker']}, starting"))
     tasks = socket.socket(fileno=setup["tasks"])
     while message := tasks.recv(setup["message_bytes"]):
         try:
             if failure is not None:
                 (number, *_), serial, kind, first, _ = pickle.loads(message)
-                results.sendall(pickle.dumps((number, serial, kind, first, None, failure, 0, 0.0)))
+                results.sendall(pickle.dumps((number, serial, kind, first, None, failure, False, 0, 0.0)))
             else:
                 results.sendall(begun.run(message))
         except (BrokenPipeError, ConnectionResetError):

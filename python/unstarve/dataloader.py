@@ -330,15 +330,15 @@ class _Iterator:
             if pool is not None and points is not None and not fresh:
                 pool.close()
                 pool = None
-            if pool is None or not pool.begin(job, base_seed, sample_seed, fresh, points):
-                if pool is not None:
+            pool = pool or loader._new_pool()
+            try:
+                if not pool.begin(job, base_seed, sample_seed, fresh, points):
                     pool.close()
-                pool = loader._new_pool()
-                try:
+                    pool = loader._new_pool()
                     pool.begin(job, base_seed, sample_seed, fresh, points)
-                except BaseException:
-                    pool.close()
-                    raise
+            except BaseException:
+                pool.close()
+                raise
             self._pool = pool
         self._pinner = self._pinned = None
         if self._pin_device is not None and self._workers:
