@@ -15,7 +15,8 @@ What differs with num_workers > 0:
 - Processes are kept for the next loop. Unless persistent_workers is set, they get the dataset as it is by then, new
   seeds and a new worker_init_fn call, as if they were new.
 - Batches lie in memory that a helper wrote and this process reads without a copy, used again once they are dropped;
-  /dev/shm is not used. Nothing is left behind, whichever process is killed.
+  /dev/shm is not used, except by torch where a collate_fn of your own calls default_collate. Nothing is left behind,
+  whichever process is killed.
 """
 
 import copy
