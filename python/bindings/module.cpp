@@ -139,6 +139,14 @@ class PyLoader {
         std::make_unique<Loader>(std::move(parsed), std::move(dataset), *device_, Loader::Options{start, 0, !lent});
   }
 
+  ~PyLoader() {
+    // Its threads are joined: they may be waiting for a server.
+    const nb::gil_scoped_release release;
+    loader_.reset();
+  }
+  PyLoader(const PyLoader&) = delete;
+  PyLoader& operator=(const PyLoader&) = delete;
+
   // The next batch, None after close(). Listens to signals while it waits.
   std::optional<Batch> next() {
     while (true) {
@@ -217,6 +225,7 @@ NB_MODULE(_core, m) {
       .def_prop_ro("format", &Dataset::format)
       .def_prop_ro("classes", &Dataset::classes)
       .def_prop_ro("stored_bytes", &Dataset::stored_bytes)
+      .def_prop_ro("notes", &Dataset::notes)
       .def_prop_ro("fields",
                    [](const Dataset& dataset) {
                      std::vector<std::string> names;
@@ -260,7 +269,9 @@ NB_MODULE(_core, m) {
   m.def("check", [](const std::string& text) { check_spec(pipeline_from_yaml(text, "pipeline")); });
   m.def("epoch_of", &epoch_of, "spec"_a, "dataset"_a, "offset"_a = 0);
   m.def("explain", [](const std::string& text, DatasetPtr dataset) {
-    return explain(make_plan(pipeline_from_yaml(text, "pipeline"), std::move(dataset), read_topology().usable()));
+    const nb::gil_scoped_release release;
+    return explain(
+        make_plan(pipeline_from_yaml(text, "pipeline"), std::move(dataset), read_topology().usable(), Caches::kTold));
   });
   m.def("operations", [] {
     std::vector<std::pair<std::string, std::string>> list;

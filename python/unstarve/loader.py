@@ -16,8 +16,8 @@ class Loader:
     """An iterable over the batches of one epoch after the other. Made by `Pipeline.batch`.
 
     Iterating gives (images, labels): images of shape (batch, 3, height, width) or (batch, height, width, 3) in the
-    pipeline's dtype, labels int64 of shape (batch,), or with batch operations float32 of shape (batch, classes). The arrays are the loader's own memory, lent out: keep them as long
-    as you like, memory grows with those you keep.
+    pipeline's dtype, labels int64 of shape (batch,), or with batch operations float32 of shape (batch, classes). The
+    arrays are the loader's own memory, lent out: keep them as long as you like, memory grows with those you keep.
 
     Every `for` loop runs one epoch. One that was left early is over: the next loop begins the next epoch, or where
     `load_state_dict` says. Not for several threads at once.
@@ -38,6 +38,7 @@ class Loader:
         self._core = None
         self._core_at = None  # the position of the batch that _core gives next
         self._at = (0, 0, 0)  # epoch and batch that come next; samples of the epoch used before its batch 0
+        self._past = ("", [])  # profile and bad samples of the threads that ran last
         self._begun = False  # a loop was in the epoch of _at
         self._turn = 0  # of the newest iterator
 
@@ -57,6 +58,11 @@ class Loader:
     def classes(self):
         """Class names in the order of their labels; empty where the format has none."""
         return list(self._dataset.classes)
+
+    @property
+    def notes(self):
+        """What is odd about the data though it can be read, a line each: an index that could not be kept, say."""
+        return list(self._dataset.notes)
 
     @property
     def dtype(self):
@@ -137,6 +143,7 @@ class Loader:
         core, self._core, self._core_at = self._core, None, None
         if core is not None:
             core.close()
+            self._past = (core.profile(), core.bad_samples(1000))
 
     def __enter__(self):
         return self
@@ -179,12 +186,15 @@ class Loader:
         return self._core.explain() if self._core else _core.explain(self._spec, self._dataset)
 
     def profile(self):
-        """What was measured since the threads started: a dict of stages with samples, busy time and bytes."""
-        return json.loads(self._core.profile()) if self._core else {}
+        """What was measured since the threads started, also after close(): a dict of stages with samples, busy time and
+        bytes; empty before the first batch."""
+        text = self._core.profile() if self._core else self._past[0]
+        return json.loads(text) if text else {}
 
     def bad_samples(self, most=1000):
-        """(id, location, reason) of the samples that could not be used, the first `most` of them."""
-        return self._core.bad_samples(most) if self._core else []
+        """(id, location, reason) of the samples that could not be used since the threads started, also after close();
+        the first `most` of them, at most 1000 after close()."""
+        return self._core.bad_samples(most) if self._core else self._past[1][:most]
 
     # --- frameworks -------------------------------------------------------------------------------------------------
 

@@ -38,11 +38,15 @@ def open(path, split=""):  # noqa: A001  (un.open is the name people expect)
 
 
 def from_yaml(text, dataset=None):
-    """The Loader of a pipeline's YAML (what `to_yaml` wrote, or one written by hand). InputError names a wrong node."""
+    """The Loader of a pipeline's YAML (what `to_yaml` wrote, or one written by hand). InputError names a wrong node.
+
+    Under a launcher (RANK and WORLD_SIZE in the environment) those count, whatever rank the text was written by.
+    """
     import yaml
 
-    canonical = _core.canonical(text)
-    spec = yaml.safe_load(canonical)
+    spec = yaml.safe_load(_core.canonical(text))
+    if "RANK" in os.environ and "WORLD_SIZE" in os.environ:
+        spec["order"]["rank"], spec["order"]["world"] = _rank_and_world()
     if dataset is None:
         dataset = _core.open(spec["source"]["path"], spec["source"]["split"])
     return Loader(spec, dataset)
@@ -139,9 +143,9 @@ class Pipeline:
         """Any operation by its name, as `unstarve.operations()` lists them. ArgumentError when it makes no sense."""
         values = {key: list(value) if isinstance(value, Sequence) else value for key, value in parameters.items()}
         step = {name: values}
+        _core.check(json.dumps({"operations": [step]}))
         made = self._with("operation", name)
         made._spec["operations"] = [*made._spec.get("operations", []), step]
-        _core.check(json.dumps({"operations": [step]}))
         return made
 
     def normalize(self, mean, std):
@@ -174,9 +178,9 @@ class Pipeline:
     def batch_operation(self, name, **parameters):
         """Any operation on whole batches by its name, as `unstarve.batch_operations()` lists them."""
         step = {name: parameters}
+        _core.check(json.dumps({"batch_operations": [step]}))
         made = self._with("batch_operation", name)
         made._spec["batch_operations"] = [*made._spec.get("batch_operations", []), step]
-        _core.check(json.dumps({"batch_operations": [step]}))
         return made
 
     # --- how it runs: may stand anywhere ----------------------------------------------------------------------------
@@ -229,8 +233,8 @@ class Pipeline:
         spec = copy.deepcopy(self._spec)
         for node, values in nodes.items():
             spec.setdefault(node, {}).update(values)
-        # Unknown names and wrong types are refused where they are written, with the node's path.
-        _core.canonical(json.dumps({node: spec[node] for node in nodes}))
+        # What makes no sense is refused where it is written, with the node's path.
+        _core.check(json.dumps({node: spec[node] for node in nodes}))
         return Pipeline(spec, self._dataset, place, self._last if step is None else name)
 
 

@@ -23,7 +23,8 @@ class TorchLoader:
     dtype: torch.uint8, float32, bfloat16, on a GPU also float16; None keeps the pipeline's.
     channels_last: images in torch.channels_last memory format; always of logical shape (batch, 3, height, width).
 
-    images: (batch, 3, height, width) of dtype; labels: int64 (batch,). On a GPU a batch's memory belongs to torch.
+    images: (batch, 3, height, width) of dtype; labels: int64 (batch,), or with batch operations float32 (batch,
+    classes). On a GPU a batch's memory belongs to torch.
     """
 
     def __init__(self, loader, device="cpu", *, normalize=None, dtype=None, channels_last=False):
@@ -94,32 +95,41 @@ class TorchLoader:
             yield batch
 
     def _on_gpu(self):
-        with torch.cuda.device(self.device):
-            copies = torch.cuda.Stream()
-            mean, inverse = self._constants()
-            ahead = None
-            for images, labels in self._host():
-                state = self._loader.state_dict()
-                with torch.cuda.stream(copies):
-                    there = images.to(self.device, non_blocking=True)
-                    labels_there = labels.to(self.device, non_blocking=True)
-                    if self.dtype != torch.uint8:
-                        there = there.to(torch.float32)
-                        there = there.sub_(mean).mul_(inverse).to(self.dtype)
-                    done = copies.record_event()
-                if ahead is not None:
-                    yield self._give(*ahead)
-                # The host's memory is the loader's again once its copy is done.
-                ahead = (there, labels_there, done, (images, labels), state)
-                del images, labels
+        copies = torch.cuda.Stream(self.device)
+        mean, inverse = self._constants()
+        copies.wait_stream(torch.cuda.current_stream(self.device))  # for the constants
+        batches = self._host()
+        ahead = failure = None
+        while failure is None:
+            try:
+                host = next(batches, None)
+                following = self._send(host, copies, mean, inverse) if host is not None else None
+            except Exception as error:
+                following, failure = None, error  # the good batches before it come first
             if ahead is not None:
                 yield self._give(*ahead)
+            if following is None:
+                break
+            ahead, host, following = following, None, None
+        if failure is not None:
+            raise failure
+
+    def _send(self, host, copies, mean, inverse):
+        """Begins a batch's way over the bus: (images, labels, event, what must live until the event, state)."""
+        images, labels = host
+        with torch.cuda.stream(copies):
+            there = images.to(self.device, non_blocking=True)
+            labels_there = labels.to(self.device, non_blocking=True)
+            if self.dtype != torch.uint8:
+                there = there.to(torch.float32).sub_(mean).mul_(inverse).to(self.dtype)
+            return there, labels_there, copies.record_event(), host, self._loader.state_dict()
 
     def _give(self, images, labels, done, host, state):
-        current = torch.cuda.current_stream()
+        current = torch.cuda.current_stream(self.device)
         current.wait_event(done)
         images.record_stream(current)
         labels.record_stream(current)
+        # The host's memory is the loader's again once its copy is done.
         done.synchronize()
         del host
         self._state = state

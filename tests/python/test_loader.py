@@ -212,6 +212,9 @@ def test_ranks_share_an_epoch(monkeypatch):
     monkeypatch.setenv("RANK", "3")
     monkeypatch.setenv("WORLD_SIZE", "4")
     assert equal(copies(un.open(SMALL).shuffle(2).batch(10)), parts[3])
+    text = un.open(SMALL).shuffle(2).batch(10).to_yaml()
+    monkeypatch.setenv("RANK", "1")
+    assert equal(copies(un.from_yaml(text)), parts[1])
     monkeypatch.setenv("RANK", "4")
     with pytest.raises(un.Error, match="rank 4 of world 4"):
         un.open(SMALL).batch(10)
@@ -225,6 +228,8 @@ def test_bad_samples_by_policy(tmp_path):
     assert sum(len(labels) for _, labels, _ in copies(skipping)) == 22
     assert [Path(location).name for _, location, _ in skipping.bad_samples()] == ["003.jpg", "008.jpg"]
     assert sum(len(labels) for _, labels, _ in copies(pipeline.errors("replace").batch(6))) == 24
+    skipping.close()
+    assert len(skipping.bad_samples()) == 2 and skipping.profile()["samples"] > 0
     with pytest.raises(un.errors.InputError, match="more than the limit of 1"):
         copies(pipeline.errors("skip", limit=1).batch(6))
 
@@ -254,7 +259,9 @@ def test_after_an_error_the_loop_can_be_run_again(tmp_path):
     (lambda p: p.cache("everything"), "expected one of nothing, encoded, pixels"),
     (lambda p: p.shard(0), "both rank and world"),
     (lambda p: p.options(threads="many"), "execution.threads"),
-    (lambda p: iter(p.options(threads=4096).batch(10)).__next__(), "execution.threads: 4096, expected 0 to 1024"),
+    (lambda p: p.options(threads=4096), "execution.threads: 4096, expected 0 to 1024"),
+    (lambda p: p.cache("encoded", limit_mb=0), "cache.limit_mb: 0, expected 1 or more"),
+    (lambda p: p.errors("skip", rate=2), "errors.rate: 2, expected above 0"),
 ])
 def test_what_makes_no_sense_is_refused_where_it_is_written(make, message):
     with pytest.raises(un.Error, match=message):
@@ -291,6 +298,9 @@ def test_caches_change_nothing(tmp_path):
         for epoch in expected:
             assert equal(copies(loader), epoch)
         assert "cache (exact): applied" in loader.explain()
+    told = pipeline.cache("pixels", folder=tmp_path / "told").batch(7)
+    assert "cache (exact): applied" in told.explain()
+    assert not (tmp_path / "told").exists()  # telling makes none
 
 
 def test_a_thousand_loops_left_early_leak_nothing():

@@ -23,7 +23,7 @@ Target parse_target(const std::string& name) {
 namespace {
 
 HostBatch host_batch(const Batch& batch, const StoreFormat& format) {
-  return {batch.pixels(), batch.labels(), batch.size(), format, batch.pinned()};
+  return {batch.pixels(), batch.labels(), batch.size(), format, batch.pinned(), batch.targets()};
 }
 
 // A learning rate that moves the weights without ever diverging over the few hundred steps of a measurement.

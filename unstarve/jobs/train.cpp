@@ -22,7 +22,8 @@ PipelineSpec validation_spec(const Settings& settings) {
   spec.operations = evaluation_operations(settings.train.image_size);
   spec.order.shuffle = false;
   spec.batch.drop_last = false;
-  spec.cache = {};  // of the training data
+  spec.batch_operations.clear();  // accuracy is of whole images
+  spec.cache = {};                // of the training data
   spec.execution.prefetch = std::max(1, spec.execution.prefetch);
   return spec;
 }

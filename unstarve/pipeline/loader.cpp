@@ -7,6 +7,7 @@
 #include <cstring>
 #include <exception>
 #include <map>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -60,7 +61,13 @@ struct Loader::State {
         read_ahead(start_read_ahead()),
         counters({kStageNames.begin(), kStageNames.end()}, plan.spec.execution.threads),
         started_ns(clock.now_ns()) {
-    for (int i = 0; i < plan.spec.execution.threads; ++i) threads.emplace_back([this, i] { work(counters.worker(i)); });
+    try {
+      for (int i = 0; i < plan.spec.execution.threads; ++i)
+        threads.emplace_back([this, i] { work(counters.worker(i)); });
+    } catch (const std::system_error& error) {
+      close();  // those that run wait, and are joined before the rest of this goes
+      throw Error(ErrorKind::kMemory, std::string("start a loader thread: ") + error.what());
+    }
   }
 
   ~State() {
@@ -242,6 +249,8 @@ void Loader::State::work(StageCounters::Worker& own) {
     if (ring->finish(*claim, std::move(failure), failure_index)) {
       try {
         complete(slot);
+      } catch (const Error& error) {
+        slot.failure = error;
       } catch (const std::bad_alloc&) {
         slot.failure = Error(ErrorKind::kMemory, "out of memory in the batch operations");
       }

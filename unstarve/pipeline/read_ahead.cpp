@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
+#include <system_error>
 #include <utility>
+
+#include "unstarve/core/error.h"
 
 namespace unstarve {
 namespace {
@@ -10,6 +14,8 @@ namespace {
 // So many records at a time are enough for the kernel to order their reads; more threads than this gain nothing.
 constexpr int kChunk = 4;
 constexpr int kMostReaders = 16;
+// Of the size of the largest record a 1/kFade-th is forgotten per record: a half in 180.
+constexpr std::uint64_t kFade = 256;
 
 std::uint64_t chunk_for(int reads) {
   const int readers = std::clamp(reads / kChunk, 1, kMostReaders);
@@ -26,7 +32,12 @@ ReadAhead::ReadAhead(std::shared_ptr<const Dataset> dataset, RunOrder order, Opt
       chunk_(chunk_for(options.reads)),
       ring_(2 * static_cast<std::size_t>(options.reads)) {
   const auto reads = static_cast<std::uint64_t>(options_.reads);
-  for (std::uint64_t i = 0; i < (reads + chunk_ - 1) / chunk_; ++i) threads_.emplace_back([this] { work(); });
+  try {
+    for (std::uint64_t i = 0; i < (reads + chunk_ - 1) / chunk_; ++i) threads_.emplace_back([this] { work(); });
+  } catch (const std::system_error& error) {
+    close();  // those that run wait, and are joined before the rest of this goes
+    throw Error(ErrorKind::kMemory, std::string("start a thread that reads ahead: ") + error.what());
+  }
 }
 
 ReadAhead::~ReadAhead() { close(); }
@@ -123,7 +134,7 @@ void ReadAhead::work() {
     for (std::uint64_t i = 0; i < count; ++i) {
       Entry& entry = ring_[(first + i) % ring_.size()];
       entry.state = State::kReady;
-      largest_ = std::max<std::uint64_t>(largest_, entry.record.storage.capacity());
+      largest_ = std::max<std::uint64_t>(largest_ - largest_ / kFade, entry.record.storage.capacity());
       held_ += entry.record.storage.capacity();
     }
     ready_.notify_all();

@@ -82,7 +82,8 @@ class ReadAhead {
   std::vector<Entry> ring_;        // entry of record n: n % size
   std::uint64_t begun_ = 0;
   std::uint64_t taken_ = 0;
-  std::uint64_t largest_ = 1;  // bytes of the largest record seen
+  std::uint64_t largest_ = 1;  // bytes of the largest record of late: it fades, so that one outlier narrows the window
+                               // for a while and not for good
   std::uint64_t held_ = 0;
   bool closed_ = false;
   std::vector<std::jthread> threads_;  // last: joined before the rest goes

@@ -167,7 +167,11 @@ PipelineSpec read_pipeline_yaml(YamlMap map) {
   errors.get("rate", spec.errors.rate);
   errors.finish();
   YamlMap passes = map.map("passes");
-  for (const std::string& name : passes.keys()) passes.get(name, spec.passes[name] = true);
+  for (const std::string& name : passes.keys()) {
+    if (name.empty() || name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") != std::string::npos)
+      passes.fail(name, "expected the name of a pass: lower-case letters and underscores");
+    passes.get(name, spec.passes[name] = true);
+  }
   passes.finish();
   map.finish();
   return spec;

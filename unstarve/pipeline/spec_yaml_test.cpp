@@ -46,6 +46,7 @@ TEST_CASE("what is wrong is named with path, line, found and expected") {
                     Catch::Contains("p.yaml.batch.sise") && Catch::Contains("known here: drop_last, size"));
   CHECK_THROWS_WITH(read("output: {type: int7}"), Catch::Contains("found \"int7\"") && Catch::Contains("bfloat16"));
   CHECK_THROWS_WITH(read("output: {mean: [1, 2]}"), Catch::Contains("three numbers"));
+  CHECK_THROWS_WITH(read("passes: {\"\\xff\": true}"), Catch::Contains("lower-case"));
   CHECK_THROWS_WITH(read("operations: 3"), Catch::Contains("expected a list"));
   CHECK_THROWS_WITH(read("operations: [[1]]"), Catch::Contains("entry 0"));
   CHECK_THROWS_WITH(read("batch: 3"), Catch::Contains("expected a mapping"));

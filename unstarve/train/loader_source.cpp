@@ -11,7 +11,7 @@ bool LoaderSource::next(HostBatch& batch) {
   current_.reset();  // its slot may be what the loader waits for
   current_ = loader_->next();
   if (!current_) return false;
-  batch = {current_->pixels(), current_->labels(), current_->size(), output_, current_->pinned()};
+  batch = {current_->pixels(), current_->labels(), current_->size(), output_, current_->pinned(), current_->targets()};
   return true;
 }
 

@@ -27,6 +27,12 @@ void check(const HostBatch& batch) {
                 fmt::format("loading a batch: found {} samples of {} x {} at {}, expected some", batch.labels.size(),
                             batch.size.width, batch.size.height, fmt::ptr(batch.pixels)));
   }
+  if (batch.targets.size() % batch.labels.size() != 0) {
+    throw Error(ErrorKind::kArgument,
+                fmt::format("loading a batch: found {} values of targets for {} samples, expected "
+                            "as many for each",
+                            batch.targets.size(), batch.labels.size()));
+  }
 }
 
 // libtorch has no view of constant memory; nothing writes through these.
@@ -69,17 +75,27 @@ void Staging::load(const HostBatch& batch) {
       torch::from_blob(mutable_address(batch.pixels), {elements}, torch::dtype(element_type(batch.format.type)));
   const torch::Tensor labels =
       torch::from_blob(mutable_address(batch.labels.data()), {samples}, torch::dtype(torch::kInt64));
+  torch::Tensor targets;
+  if (!batch.targets.empty()) {
+    targets = torch::from_blob(mutable_address(batch.targets.data()), {static_cast<std::int64_t>(batch.targets.size())},
+                               torch::dtype(torch::kFloat32));
+  }
 
   if (!copies_) {
-    current_ = {as_images(pixels, batch), labels, batch.format.normalisation};
+    if (targets.defined()) targets = targets.view({samples, -1});
+    current_ = {as_images(pixels, batch), labels, targets, batch.format.normalisation};
   } else {
     slot_ = 1 - slot_;
     Slot& slot = slots_[slot_];
     if (slot.free->was_marked_for_recording()) slot.free->block(*copies_);
     const c10::StreamGuard guard(*copies_);
     if (timing_) slot.started->record(*copies_);
-    const torch::Tensor device_labels = copy_labels(slot, labels);
-    current_ = {as_images(copy_pixels(slot, pixels, batch.pinned), batch), device_labels, batch.format.normalisation};
+    // The copies out of the slot's pinned memory, two batches ago.
+    if (slot.ready->was_marked_for_recording()) slot.ready->synchronize();
+    const torch::Tensor device_labels = copy_small(slot.labels, labels);
+    if (targets.defined()) targets = copy_small(slot.targets, targets).view({samples, -1});
+    current_ = {as_images(copy_pixels(slot, pixels, batch.pinned), batch), device_labels, targets,
+                batch.format.normalisation};
     slot.ready->record(*copies_);
   }
   host_ms_ = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
@@ -96,17 +112,15 @@ torch::Tensor Staging::copy_pixels(Slot& slot, const torch::Tensor& flat, bool p
   return target;
 }
 
-torch::Tensor Staging::copy_labels(Slot& slot, const torch::Tensor& labels) {
-  if (!slot.labels.defined() || slot.labels.numel() < labels.numel()) {
+torch::Tensor Staging::copy_small(SmallCopy& copy, const torch::Tensor& flat) {
+  if (!copy.device.defined() || copy.device.numel() < flat.numel()) {
     at::accelerator::synchronizeDevice(device_.index());
-    slot.labels = torch::empty({labels.numel()}, labels.options().device(device_));
-    slot.pinned_labels = torch::empty({labels.numel()}, labels.options().pinned_memory(true));
-  } else if (slot.ready->was_marked_for_recording()) {
-    slot.ready->synchronize();  // the copy out of these pinned labels, two batches ago
+    copy.device = torch::empty({flat.numel()}, flat.options().device(device_));
+    copy.pinned = torch::empty({flat.numel()}, flat.options().pinned_memory(true));
   }
-  torch::Tensor pinned = slot.pinned_labels.narrow(0, 0, labels.numel());
-  pinned.copy_(labels);
-  torch::Tensor target = slot.labels.narrow(0, 0, labels.numel());
+  torch::Tensor pinned = copy.pinned.narrow(0, 0, flat.numel());
+  pinned.copy_(flat);
+  torch::Tensor target = copy.device.narrow(0, 0, flat.numel());
   target.copy_(pinned, /*non_blocking=*/true);
   return target;
 }

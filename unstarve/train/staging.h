@@ -32,6 +32,7 @@ class Staging {
   struct Current {
     torch::Tensor pixels;
     torch::Tensor labels;
+    torch::Tensor targets;  // samples x classes; undefined: there are none
     Normalisation normalisation;
   };
   [[nodiscard]] const Current& current();
@@ -44,16 +45,21 @@ class Staging {
   [[nodiscard]] double copy_ms();
 
  private:
+  // What comes from ordinary memory, by way of pinned memory.
+  struct SmallCopy {
+    torch::Tensor device;
+    torch::Tensor pinned;
+  };
   struct Slot {
     torch::Tensor pixels;  // flat, in the batch's element type
-    torch::Tensor labels;
-    torch::Tensor pinned_labels;        // labels come from ordinary memory
+    SmallCopy labels;
+    SmallCopy targets;
     std::optional<c10::Event> started;  // timed
     std::optional<c10::Event> ready;
     std::optional<c10::Event> free;
   };
   torch::Tensor copy_pixels(Slot& slot, const torch::Tensor& flat, bool pinned);
-  torch::Tensor copy_labels(Slot& slot, const torch::Tensor& labels);
+  torch::Tensor copy_small(SmallCopy& copy, const torch::Tensor& flat);
 
   torch::Device device_;
   std::optional<c10::Stream> copies_;

@@ -31,6 +31,8 @@ struct HostBatch {
   Size size;
   StoreFormat format;  // type, layout; normalisation is applied on the device when type is kUint8
   bool pinned = false;
+  // Rows of probabilities, samples x classes, that the loss is taken of instead of the labels; empty: of the labels.
+  std::span<const float> targets{};
 };
 
 // Wall time of a step's parts. On a GPU they are measured by events and only when asked for.

@@ -103,6 +103,29 @@ std::string refusal(ErrorKind kind, Action action) {
 
 }  // namespace
 
+TEST_CASE("one-hot targets are the labels, soft ones are not") {
+  const Samples samples(0);
+  std::vector<float> targets(samples.labels.size() * kClassCount, 0.0f);
+  for (std::size_t n = 0; n < samples.labels.size(); ++n)
+    targets[n * kClassCount + static_cast<std::size_t>(samples.labels[n])] = 1;
+  const auto loss = [&](std::span<const float> of) {
+    const auto trainer = make_trainer(small_settings());
+    HostBatch batch = samples.batch();
+    batch.targets = of;
+    trainer->load(batch);
+    trainer->step(0.01);
+    return trainer->loss();
+  };
+  const double by_labels = loss({});
+  CHECK(loss(targets) == Approx(by_labels).epsilon(1e-4));
+  for (float& value : targets) value = 0.25f;  // uniform: the loss is another
+  CHECK(loss(targets) != Approx(by_labels).epsilon(1e-3));
+  const auto trainer = make_trainer(small_settings());
+  HostBatch batch = samples.batch();
+  batch.targets = std::span(targets).first(3 * samples.labels.size());
+  CHECK_THROWS_AS(trainer->load(batch), Error);
+}
+
 TEST_CASE("training lowers the loss and raises the accuracy on data that can be learned") {
   const auto trainer = make_trainer(small_settings());
   const Samples unseen(1000, 64);

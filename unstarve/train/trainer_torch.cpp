@@ -98,6 +98,7 @@ class TorchTrainer final : public Trainer {
     translate_errors("loading a batch", [&] {
       use_device();
       check_labels(batch.labels);
+      check_targets(batch);
       staging_.load(batch);
     });
   }
@@ -109,7 +110,7 @@ class TorchTrainer final : public Trainer {
       timer_.mark(0);
       const Staging::Current& batch = staging_.current();
       torch::Tensor loss = torch::nn::functional::cross_entropy(
-          forward(batch), batch.labels,
+          forward(batch), batch.targets.defined() ? batch.targets : batch.labels,
           torch::nn::functional::CrossEntropyFuncOptions().label_smoothing(settings_.label_smoothing));
       timer_.mark(1);
       (scaler_ ? scaler_->scale(loss) : loss).backward();
@@ -189,6 +190,15 @@ class TorchTrainer final : public Trainer {
   }
 
   // On a GPU a label without a class would kill the whole context, so it is found before.
+  void check_targets(const HostBatch& batch) const {
+    const auto classes = static_cast<std::size_t>(settings_.classes);
+    if (batch.targets.empty() || batch.targets.size() == batch.labels.size() * classes) return;
+    throw Error(ErrorKind::kArgument,
+                fmt::format("training: found {} values of targets for {} samples, expected {} for "
+                            "each, one per class of the network",
+                            batch.targets.size(), batch.labels.size(), classes));
+  }
+
   void check_labels(std::span<const std::int64_t> labels) const {
     const auto wrong =
         std::find_if(labels.begin(), labels.end(), [&](std::int64_t l) { return l < 0 || l >= settings_.classes; });

@@ -11,7 +11,9 @@ Decision apply(Plan& plan, const PassInput&) {
   const bool asked = reads >= 0;
   if (!asked) reads = plan.dataset->reads_in_flight();
   if (reads == 0)
-    return {false, asked ? "switched off by execution.read_ahead" : "the data lie in memory or in the page cache"};
+    return {false,
+            asked ? "switched off by execution.read_ahead"
+                  : "nothing to gain: the data lie in memory or in the page cache, or unpacking them takes longer"};
   return {true,
           fmt::format("{} records in flight, {}", reads,
                       asked ? "as asked for by execution.read_ahead" : "the data lie on a cold disk or a server")};

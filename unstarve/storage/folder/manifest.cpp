@@ -12,6 +12,7 @@
 #include "unstarve/storage/folder/image_file.h"
 #include "unstarve/storage/folder/safe_path.h"
 #include "unstarve/storage/index/record_format.h"
+#include "unstarve/storage/io/residency.h"
 
 namespace unstarve {
 namespace {
@@ -116,6 +117,20 @@ std::string Manifest::location(std::uint64_t id) const {
   return (absolute || root_.empty() ? path : root_ + "/" + path) + " (" + row + ")";
 }
 
+bool Manifest::remote(const char* path) const noexcept { return is_url(path) || (path[0] != '/' && is_url(root_)); }
+
+int Manifest::reads_in_flight() const {
+  bool far = false;
+  const int reads = rewarding_reads(size(), [&](std::uint64_t id) {
+    const char* const path = pool_.data() + paths_[id];
+    if (problems_.contains(id)) return true;
+    if (remote(path)) return !(far = true);
+    const ImageFile image = open_image_file({folder_.get(), path, this, id});
+    return in_page_cache(image.file.get(), image.bytes / 2);
+  });
+  return far ? kServerReads : reads;
+}
+
 void Manifest::read(std::uint64_t id, RecordBuffer& record) const {
   if (!problems_.empty()) {
     const auto problem = problems_.find(id);
@@ -123,7 +138,7 @@ void Manifest::read(std::uint64_t id, RecordBuffer& record) const {
   }
   const char* const path = pool_.data() + paths_[id];
   std::span<const std::uint8_t> bytes;
-  if (is_url(path) || (path[0] != '/' && is_url(root_))) {
+  if (remote(path)) {
     const auto file = open_bytes(is_url(path) ? path : root_ + "/" + path);
     if (file->size() == 0 || file->size() > kMaxImageBytes) {
       throw Error(ErrorKind::kInput, "read " + location(id) + ": " + std::to_string(file->size()) +

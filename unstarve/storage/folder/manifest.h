@@ -39,9 +39,11 @@ class Manifest final : public Dataset {
   [[nodiscard]] std::uint64_t stored_bytes() const override { return 0; }
   [[nodiscard]] std::string location(std::uint64_t id) const override;
   void read(std::uint64_t id, RecordBuffer& record) const override;
+  [[nodiscard]] int reads_in_flight() const override;
 
  private:
   void add(const ManifestRow& row);
+  [[nodiscard]] bool remote(const char* path) const noexcept;
   void number_classes(const std::vector<std::string>& labels, const std::vector<std::uint32_t>& label_of);
 
   std::string name_;

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <mutex>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -108,15 +109,14 @@ class UringReader final : public BatchReader {
 class ThreadReader final : public BatchReader {
  public:
   explicit ThreadReader(int depth) {
-    for (int i = 0; i < depth; ++i) threads_.emplace_back([this] { work(); });
-  }
-  ~ThreadReader() override {
-    {
-      std::lock_guard lock(mutex_);
-      closed_ = true;
+    try {
+      for (int i = 0; i < depth; ++i) threads_.emplace_back([this] { work(); });
+    } catch (const std::system_error& error) {
+      close();  // those that run wait, and are joined before the rest of this goes
+      throw Error(ErrorKind::kMemory, std::string("start a thread that reads: ") + error.what());
     }
-    wake_.notify_all();
   }
+  ~ThreadReader() override { close(); }
 
   [[nodiscard]] const char* name() const noexcept override { return "pread pool"; }
 
@@ -132,6 +132,14 @@ class ThreadReader final : public BatchReader {
   }
 
  private:
+  void close() {
+    {
+      std::lock_guard lock(mutex_);
+      closed_ = true;
+    }
+    wake_.notify_all();
+  }
+
   void work() {
     std::unique_lock lock(mutex_);
     while (true) {

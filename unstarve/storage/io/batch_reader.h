@@ -38,8 +38,9 @@ class BatchReader {
 
 [[nodiscard]] std::unique_ptr<BatchReader> open_batch_reader(BatchReaderKind kind, int depth);
 
-// The calling thread's own reader of the best kind, made at its first use, with kThreadReads in flight.
-inline constexpr int kThreadReads = 16;
+// The calling thread's own reader of the best kind, made at its first use, with kThreadReads in flight: as many as the
+// loader's read-ahead asks of each of its threads, since a pool has a thread for each.
+inline constexpr int kThreadReads = 4;
 [[nodiscard]] BatchReader& thread_batch_reader();
 
 }  // namespace unstarve
