@@ -33,8 +33,8 @@ from torch.utils.data import IterDataPipe, MapDataPipe, _utils
 from torch.utils.data.dataloader import DataLoader as TorchDataLoader
 from torch.utils.data.dataloader import _DatasetKind
 
-from unstarve import _generators, _threads, _work
-from unstarve._schedule import Batch
+from unstarve.workers import generators, tasks, threads
+from unstarve.workers.schedule import Batch
 from unstarve.errors import ArgumentError
 
 STATE_VERSION = 1
@@ -43,7 +43,7 @@ _ROUND = 0x632BE59BD9B4E019  # sets the seeds of persistent workers' epochs apar
 
 def get_worker_info():
     """torch.utils.data.get_worker_info(), which also works in worker threads."""
-    return _threads.worker_info() or torch.utils.data.get_worker_info()
+    return threads.worker_info() or torch.utils.data.get_worker_info()
 
 
 class DataLoader(TorchDataLoader):
@@ -112,16 +112,16 @@ class DataLoader(TorchDataLoader):
             raise ArgumentError("DataLoader.state_dict: in_order=False has no place in the order to come back to")
         if self._progress is None:
             return {"version": STATE_VERSION, "begun": False,
-                    "generators": _generators.own_states(_generators.of(self))}
+                    "generators": generators.own_states(generators.of(self))}
         return {"version": STATE_VERSION, "begun": True, **self._progress}
 
     def load_state_dict(self, state):
         """The next loop goes on where `state` was taken. ArgumentError when it does not fit this loader."""
         if state.get("version") != STATE_VERSION:
             raise ArgumentError(f"state: version {state.get('version')!r}, expected {STATE_VERSION}")
-        if len(state["generators"]) != len(_generators.of(self)):
+        if len(state["generators"]) != len(generators.of(self)):
             raise ArgumentError(f"state: {len(state['generators'])} generator(s), but this loader has "
-                                f"{len(_generators.of(self))}")
+                                f"{len(generators.of(self))}")
         streams = state.get("streams")
         if state["begun"] and (streams is not None) != (self._dataset_kind == _DatasetKind.Iterable):
             raise ArgumentError("state: of an iterable dataset, but the loader's is map-style, or the other way round")
@@ -141,7 +141,7 @@ class DataLoader(TorchDataLoader):
     # --- for the iterator -------------------------------------------------------------------------------------------
 
     def _job(self):
-        return _work.Job(dataset=self.dataset, collate_fn=self.collate_fn, worker_init_fn=self.worker_init_fn,
+        return tasks.Job(dataset=self.dataset, collate_fn=self.collate_fn, worker_init_fn=self.worker_init_fn,
                          iterable=self._dataset_kind == _DatasetKind.Iterable, auto_collation=self._auto_collation,
                          drop_last=self.drop_last, batch_size=self.batch_size, by_index=self._by_index)
 
@@ -149,8 +149,8 @@ class DataLoader(TorchDataLoader):
         iterable = self._dataset_kind == _DatasetKind.Iterable
         free = not getattr(sys, "_is_gil_enabled", lambda: True)()
         if self.workers == "threads" or self.workers is None and free and not iterable:
-            return _threads.ThreadPool(self.num_workers)
-        from unstarve._helpers import HelperPool
+            return threads.ThreadPool(self.num_workers)
+        from unstarve.workers.processes import HelperPool
 
         return HelperPool(self.num_workers, iterable)
 
@@ -195,10 +195,10 @@ class _Inline:
     def begin(self, job, _base_seed, sample_seed, _fresh, resume=None):
         self._job, self._batches = job, {}
         if job.iterable:
-            self._stream = _work.Stream(job, resume and resume[0])
+            self._stream = tasks.Stream(job, resume and resume[0])
         else:
             # torch leaves the caller's generators alone here; a loader that seeds by index puts them back.
-            self._fetcher = _work.Fetcher(job, sample_seed, seeded=job.by_index)
+            self._fetcher = tasks.Fetcher(job, sample_seed, seeded=job.by_index)
         return True
 
     def submit(self, serial, index, position, worker=None):
@@ -215,7 +215,7 @@ class _Inline:
                 return None
         if not self._job.by_index:
             return self._fetcher.whole(batch.index, batch.position)
-        with _work.kept_generators():
+        with tasks.kept_generators():
             return self._fetcher.whole(batch.index, batch.position)
 
     def forget(self):
@@ -244,13 +244,13 @@ class _Iterator:
         self._loader_length = loader._IterableDataset_len_called
         self._pin_device = _pin_device(loader)
         self._home = loader._home
-        self._generators = _generators.of(loader)
+        self._generators = generators.of(loader)
         self._num_yielded = 0
         self._submitted = self._next = 0  # serial numbers
         self._position = 0  # of the next sample to be submitted
 
         if resume is not None and (not resume["begun"] or resume["finished"]):
-            _generators.set_own_states(self._generators, resume["generators"])
+            generators.set_own_states(self._generators, resume["generators"])
             loader._rounds = resume["round"] + 1 if resume["begun"] else 0
             loader._epoch_base_seed = resume["base_seed"] if resume["begun"] else None
             resume = None
@@ -275,9 +275,9 @@ class _Iterator:
         self._progress = progress = {
             "finished": False, "yielded": 0, "sampler": stateful.state_dict() if stateful else None,
             "generators": None, "global": None, "base_seed": None, "round": 0, "streams": None}
-        with _generators.replayed(self._generators, resume):
-            progress["generators"] = _generators.own_states(self._generators)
-            progress["global"] = _generators.global_states()
+        with generators.replayed(self._generators, resume):
+            progress["generators"] = generators.own_states(self._generators)
+            progress["global"] = generators.global_states()
             self._indices = iter(sampler)
             base_seed = loader._epoch_base_seed
             if resume is not None:
@@ -478,7 +478,7 @@ class _Iterator:
 
     def _finish(self):
         self._progress["finished"] = True
-        self._progress["generators"] = _generators.own_states(self._generators)
+        self._progress["generators"] = generators.own_states(self._generators)
         self._leave()
 
     def _leave(self):

@@ -429,9 +429,11 @@ def test_augmentation_is_the_same_for_any_number_of_workers(load):
     assert len({float(number) for batch in two for number in batch[2]}) == 23
 
 
-def test_persistent_workers_keep_the_dataset_and_draw_anew(load):
-    loader = load(Random(), batch_size=6, num_workers=2, persistent_workers=True)
+def test_persistent_workers_keep_the_dataset_and_draw_anew():
+    # With helpers of its own: those of another loader would keep that one's dataset.
+    loader = un.DataLoader(Random(), batch_size=6, num_workers=2, persistent_workers=True)
     first, second = list(loader), list(loader)
+    loader.close()
     assert same([batch[0] for batch in first], [batch[0] for batch in second])
     assert not same(first, second)
 

@@ -10,8 +10,8 @@ import types
 
 from torch._utils import ExceptionWrapper
 
-from unstarve import _work
-from unstarve._schedule import Batch, Schedule
+from unstarve.workers import tasks
+from unstarve.workers.schedule import Batch, Schedule
 from unstarve.errors import CancelledError
 
 _current = threading.local()
@@ -23,7 +23,7 @@ def worker_info():
 
 
 class ThreadPool:
-    """See _helpers.HelperPool, for map-style datasets."""
+    """See processes.HelperPool, for map-style datasets."""
 
     pids = ()
 
@@ -32,7 +32,8 @@ class ThreadPool:
         self._schedule = Schedule(count)
         self._changed = threading.Condition()  # guards all below
         self._batches = {}
-        self._epoch = None  # (number, job, fetcher, base seed, fresh)
+        self._since = 0  # the epoch whose seeds the threads are to have
+        self._epoch = None  # (number, job, fetcher, base seed, since)
         self._number = 0
         self._closed = False
         self._threads = []
@@ -44,7 +45,9 @@ class ThreadPool:
             self._forget()
             self._schedule.begin(job.splits)
             self._number += 1
-            self._epoch = (self._number, job, _work.Fetcher(job, sample_seed, seeded=False), base_seed, fresh)
+            if fresh or self._since == 0:
+                self._since = self._number
+            self._epoch = (self._number, job, tasks.Fetcher(job, sample_seed, seeded=False), base_seed, self._since)
             while len(self._threads) < self._count:
                 worker = len(self._threads)
                 self._threads.append(threading.Thread(target=self._work, args=(worker,), daemon=True,
@@ -110,8 +113,8 @@ class ThreadPool:
                 if self._closed:
                     return
                 epoch = self._epoch
-            number, job, fetcher, base_seed, fresh = epoch
-            if entered == 0 or fresh and entered != number:
+            number, job, fetcher, base_seed, since = epoch
+            if entered < since:
                 failure = self._initialise(worker, job, base_seed)
             entered = number
             self._do(worker, number, fetcher, task, failure)

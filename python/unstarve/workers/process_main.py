@@ -21,7 +21,7 @@ _ORPHAN_SECONDS = 0.5  # after the parent died
 
 
 def main(setup):
-    """setup: see _helpers.HelperPool._launch."""
+    """setup: see processes.HelperPool._launch."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business, which then ends this process
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     results = socket.socket(fileno=setup["results"])
@@ -33,13 +33,13 @@ def main(setup):
             multiprocessing.spawn.prepare(setup["prepare"])
         finally:
             del multiprocessing.current_process()._inheriting
-        from unstarve._helper import Helper
+        from unstarve.workers.helper import Helper
 
         begun = Helper(setup)
     except BaseException:
         from torch._utils import ExceptionWrapper
 
-        from unstarve._helper import pickled_error
+        from unstarve.workers.helper import pickled_error
 
         failure = pickled_error(ExceptionWrapper(where=f"in DataLoader worker process {setup['worker']}, starting"))
     tasks = socket.socket(fileno=setup["tasks"])

@@ -31,14 +31,14 @@ from collections import ChainMap, deque
 import torch
 import torch.multiprocessing.reductions
 
-from unstarve import _transport
-from unstarve._schedule import Batch, Schedule
+from unstarve.workers import transport
+from unstarve.workers.schedule import Batch, Schedule
 from unstarve.errors import ArgumentError, CancelledError, MissingError
 
 _MESSAGE_BYTES = 96 << 10  # more than any message: what is larger lies in an arena
-_CLOSE_SECONDS = 6.0  # a helper ends by itself within _worker._GRACE_SECONDS
+_CLOSE_SECONDS = 6.0  # a helper ends by itself within process_main._GRACE_SECONDS
 _BOOT = ("import pickle, sys; setup = pickle.load(sys.stdin.buffer); sys.path[:] = setup['path']; "
-         "from unstarve._worker import main; main(setup)")
+         "from unstarve.workers.process_main import main; main(setup)")
 
 
 class HelperPool:
@@ -51,11 +51,12 @@ class HelperPool:
         if not hasattr(os, "memfd_create"):
             raise MissingError("DataLoader: helper processes need Linux (memfd_create); use workers='threads'")
         self._count, self._streams = count, streams
+        self._since = 0  # the epoch whose job and seeds the helpers are to have
         self._schedule = Schedule(count)
-        self._arena = _transport.Arena()
-        self._arenas = [_transport.Arena() for _ in range(count)]
-        self._views = [_transport.View(arena.fd) for arena in self._arenas]
-        self._parent = _transport.View(self._arena.fd)
+        self._arena = transport.Arena()
+        self._arenas = [transport.Arena() for _ in range(count)]
+        self._views = [transport.View(arena.fd) for arena in self._arenas]
+        self._parent = transport.View(self._arena.fd)
         self._changed = threading.Condition()  # guards all below
         self._batches = {}  # of this epoch, by serial number, until they are taken
         self._requests = deque()  # for streams: (helper, serial)
@@ -96,17 +97,19 @@ class HelperPool:
             self._forget()
             self._schedule.begin(job.splits)
             self._number += 1
+            if fresh or not started:
+                self._since = self._number
             if not self._jobs or message is not self._jobs[-1][1]:
                 self._jobs.append((self._number, message))
-            points = None if resume is None else _transport.pack(resume, self._arena)
-            self._epoch = (self._number, base_seed, sample_seed, fresh, message, points)
+            points = None if resume is None else transport.pack(resume, self._arena)
+            self._epoch = (self._number, base_seed, sample_seed, self._since, message, points)
             if not started:
                 self._single_use = bool(inherited)
                 self._launch(inherited)
         return True
 
     def submit(self, serial, index, position, worker=None):
-        """Asks for batch `serial`; index: see _schedule.Batch, for streams the number of samples or None."""
+        """Asks for batch `serial`; index: see schedule.Batch, for streams the number of samples or None."""
         with self._changed:
             batch = self._batches[serial] = Batch(serial, index, position, worker)
             if self._streams:
@@ -171,7 +174,7 @@ class HelperPool:
         spawning = _Spawning()
         multiprocessing.context.set_spawning_popen(spawning)
         try:
-            head, buffers = _transport.dump(job, _job_reducers())
+            head, buffers = transport.dump(job, _job_reducers())
             self._needs_main = b"__main__" in head
             if self._jobs and self._parent.holds(self._jobs[-1][1], head, buffers):
                 return self._jobs[-1][1], spawning.inherited
@@ -182,7 +185,7 @@ class HelperPool:
                 "use workers='threads' or num_workers=0") from error
         finally:
             multiprocessing.context.set_spawning_popen(None)
-        return _transport.store(head, buffers, self._arena), spawning.inherited
+        return transport.store(head, buffers, self._arena), spawning.inherited
 
     # --- tasks and results --------------------------------------------------------------------------------------------
 
@@ -202,7 +205,7 @@ class HelperPool:
             else:
                 body = (batch.position, batch.index if kind == "whole" else given)
             # The sockets hold far more than two small tasks per helper: a blocking send does not wait.
-            self._put(self._tasks[0], task, _transport.pack(body, self._arena))
+            self._put(self._tasks[0], task, transport.pack(body, self._arena))
 
     def _put(self, tasks, task, body):
         kind, batch, first, _ = task
@@ -386,7 +389,7 @@ def _reduce_job_tensor(tensor):
     """Tensors of a dataset: shared ones stay shared, others are one copy for all helpers, private once written to."""
     if tensor.is_shared() and tensor.device.type == "cpu":
         return torch.multiprocessing.reductions.reduce_tensor(tensor)
-    return _transport.reduce_tensor(tensor)
+    return transport.reduce_tensor(tensor)
 
 
 def _job_reducers():

@@ -2,7 +2,7 @@
 
 A batch of dear samples is dealt out in runs of a few samples to whoever is free and assembled when the last run is
 done, so that a slow sample delays only itself, and the first batch is there soon. A batch of cheap samples is one task,
-which saves handing samples around. The samples' measured time decides; the result is the same either way (see _work).
+which saves handing samples around. The samples' measured time decides; the result is the same either way (see tasks).
 
 Threads: every method by one thread at a time; the engines hold a lock.
 """

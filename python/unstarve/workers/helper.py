@@ -7,7 +7,7 @@ import torch
 from torch._utils import ExceptionWrapper
 from torch.utils.data import _utils
 
-from unstarve import _transport, _work
+from unstarve.workers import tasks, transport
 
 
 _ERROR_CHARACTERS = 16 << 10  # of a traceback: it must fit into a message
@@ -30,42 +30,46 @@ def pickled_error(error):
 
 
 class Helper:
-    """setup: see _helpers.HelperPool._launch."""
+    """setup: see processes.HelperPool._launch."""
 
     def __init__(self, setup):
         torch.set_num_threads(1)
         self._worker, self._workers = setup["worker"], setup["workers"]
-        self._arena = _transport.Arena(setup["arenas"][self._worker])
-        self._views = [_transport.View(fd) for fd in setup["arenas"]]
+        self._arena = transport.Arena(setup["arenas"][self._worker])
+        self._views = [transport.View(fd) for fd in setup["arenas"]]
         self._parent_arena = setup["parent_arena"]
-        self._from_parent = _transport.View(self._parent_arena)
-        self._epoch = None
+        self._from_parent = transport.View(self._parent_arena)
+        self._epoch = self._since = None
         self._job = None
         self._failure = None
         self._enter(setup["epoch"])
 
     def _enter(self, epoch):
-        """epoch: (number, base seed, sample seed, fresh, message of the job, message of the streams' resume points)."""
-        number, base_seed, sample_seed, fresh, job, resume = epoch
+        """epoch: (number, base seed, sample seed, since, message of the job, message of the streams' resume points).
+
+        since: the epoch that brought the job. A helper may have had no task in that one, being slow to wake.
+        """
+        number, base_seed, sample_seed, since, job, resume = epoch
         if number == self._epoch:
             return
         self._epoch, self._failure = number, None
         # A mapping of its own for every epoch: of one that was written to, pages would be those of the epoch before.
-        private = _transport.View(self._parent_arena, private=True)
+        private = transport.View(self._parent_arena, private=True)
         try:
-            if fresh or self._job is None:
+            if since != self._since or self._job is None:
+                self._since = since
                 _utils.worker._worker_info = self._stream = self._fetcher = self._job = None
                 self._job = private.unpack(job)
-                seed = _work.seed_all(base_seed, self._worker)
+                seed = tasks.seed_all(base_seed, self._worker)
                 _utils.worker._worker_info = _utils.worker.WorkerInfo(
                     id=self._worker, num_workers=self._workers, seed=seed, dataset=self._job.dataset)
                 if self._job.worker_init_fn is not None:
                     self._job.worker_init_fn(self._worker)
             if self._job.iterable:
                 points = None if resume is None else private.unpack(resume)
-                self._stream = _work.Stream(self._job, points and points[self._worker])
+                self._stream = tasks.Stream(self._job, points and points[self._worker])
             else:
-                self._fetcher = _work.Fetcher(self._job, sample_seed)
+                self._fetcher = tasks.Fetcher(self._job, sample_seed)
         except Exception:
             self._failure = self._caught()
 
@@ -98,7 +102,7 @@ class Helper:
         samples = self._fetcher.samples(indices, position)
         seconds = time.perf_counter() - begin
         try:
-            return (self._worker, _transport.pack(samples, self._arena)), len(indices), seconds
+            return (self._worker, transport.pack(samples, self._arena)), len(indices), seconds
         except Exception as error:
             raise Unpicklable(f"{type(error).__name__}: {error}") from None
 
@@ -107,7 +111,7 @@ class Helper:
         batch = self._fetcher.whole(index, position)
         seconds = time.perf_counter() - begin
         count = len(index) if isinstance(index, (list, tuple)) else 1
-        return (self._worker, _transport.pack(batch, self._arena)), count, seconds
+        return (self._worker, transport.pack(batch, self._arena)), count, seconds
 
     def _collate(self, body, _):
         position, parts = self._from_parent.unpack(body)
@@ -115,11 +119,11 @@ class Helper:
         for worker, message in parts:
             samples += self._views[worker].unpack(message)
         batch = self._fetcher.collate(samples, position)
-        return (self._worker, _transport.pack(batch, self._arena)), 0, 0.0
+        return (self._worker, transport.pack(batch, self._arena)), 0, 0.0
 
     def _next(self, size, _):
         batch = self._stream.next(size)
-        return (self._worker, _transport.pack((batch, self._stream.state()), self._arena)), 0, 0.0
+        return (self._worker, transport.pack((batch, self._stream.state()), self._arena)), 0, 0.0
 
     def _caught(self):
         return ExceptionWrapper(where=f"in DataLoader worker process {self._worker}")
