@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tests" / "golden")]
+sys.path.insert(0, str(ROOT / "tests" / "golden"))
 
 import make_models  # noqa: E402
 from unstarve import weights  # noqa: E402

@@ -145,6 +145,8 @@ bool PackFolder::complete(const std::vector<std::string>& files) {
     for (const std::string& file : files) {
       if (!manifest_ || !finished(file)) return false;
     }
+    // It may have met a file of ours in the working folder, and left the folder where it was.
+    fs::remove_all(work_, ignored);
     return true;
   }
   try {
