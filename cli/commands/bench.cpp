@@ -32,21 +32,7 @@ Command bench_command() {
       "  unstarve bench photos/ --model resnet18 --device cpu --seconds 20\n"
       "  unstarve bench photos/ --device emulated:h100-resnet50 --json\n"
       "  unstarve bench pipeline.yaml --seconds 5",
-      {data_option(false),
-       split_option(),
-       model_option(),
-       device_option(),
-       image_size_option(),
-       config_option(),
-       {"--seconds", "S", "20", "how long to measure"},
-       {"--batch", "N", "256 up to 40 px, 32 above; the emulated accelerator's own", "samples per step"},
-       {"--threads", "N", "all usable cores", "loader threads"},
-       {"--prefetch", "N", "2", "batches made ahead"},
-       read_ahead_option(),
-       cache_option(),
-       cache_folder_option(),
-       cache_limit_option(),
-       json_option()},
+      settings_options({{"--seconds", "S", "20", "how long to measure"}}),
       run};
 }
 

@@ -24,20 +24,7 @@ Command explain_command() {
           "  unstarve explain photos/\n"
           "  unstarve explain tuned.yaml --threads 4\n"
           "  unstarve explain pipeline.yaml --json",
-          {data_option(false),
-           split_option(),
-           model_option(),
-           device_option(),
-           image_size_option(),
-           config_option(),
-           {"--batch", "N", "256 up to 40 px, 32 above; the emulated accelerator's own", "samples per step"},
-           {"--threads", "N", "all usable cores", "loader threads"},
-           {"--prefetch", "N", "2", "batches made ahead"},
-           read_ahead_option(),
-           cache_option(),
-           cache_folder_option(),
-           cache_limit_option(),
-           json_option()},
+          settings_options(),
           run};
 }
 

@@ -95,6 +95,19 @@ Settings settings_from(const Arguments& arguments) {
   return settings;
 }
 
+std::vector<Option> settings_options(const std::vector<Option>& more) {
+  std::vector<Option> options{data_option(false), split_option(),      model_option(),
+                              device_option(),    image_size_option(), config_option()};
+  options.insert(options.end(), more.begin(), more.end());
+  for (const Option& option :
+       {Option{"--batch", "N", "256 up to 40 px, 32 above; the emulated accelerator's own", "samples per step"},
+        Option{"--threads", "N", "all usable cores", "loader threads"},
+        Option{"--prefetch", "N", "2", "batches made ahead"}, read_ahead_option(), cache_option(),
+        cache_folder_option(), cache_limit_option(), json_option()})
+    options.push_back(option);
+  return options;
+}
+
 void print_result(const std::string& text) {
   errno = 0;
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "../command.h"
 #include "unstarve/jobs/settings.h"
@@ -57,6 +58,9 @@ inline Option config_option() {
 // The settings that a verb runs with: of --config or of a spec in DATA's place (not of both), or defaults made from the
 // data; options of the command line on top. Throws Error.
 [[nodiscard]] Settings settings_from(const Arguments& arguments);
+
+// The options that settings_from() reads, for verbs that take them all; `more` of the verb's own stand behind the data's.
+[[nodiscard]] std::vector<Option> settings_options(const std::vector<Option>& more = {});
 
 // DATA with --split, or the source of the spec in its place. Throws Error.
 [[nodiscard]] SourceSpec source_from(const Arguments& arguments);

@@ -254,8 +254,6 @@ NB_MODULE(_core, m) {
              return batch ? nb::object(arrays(std::move(*batch), loader.output())) : nb::none();
            })
       .def("close", &PyLoader::close)
-      .def("batches_per_epoch", [](PyLoader& loader) { return loader.loader().batches_per_epoch(); })
-      .def("memory_bytes", [](PyLoader& loader) { return loader.loader().memory_bytes(); })
       .def("profile", [](PyLoader& loader) { return to_json(loader.loader().profile()); })
       .def("explain", [](PyLoader& loader) { return explain(loader.loader().plan()); })
       .def("bad_samples", [](PyLoader& loader, std::size_t most) {
@@ -278,12 +276,12 @@ NB_MODULE(_core, m) {
     for (const OperationInfo& info : operations()) list.emplace_back(info.name, info.help);
     return list;
   });
+  m.def("usable_cores", [] { return read_topology().usable(); });
   m.def("batch_operations", [] {
     std::vector<std::pair<std::string, std::string>> list;
     for (const BatchOperationInfo& info : batch_operations()) list.emplace_back(info.name, info.help);
     return list;
   });
-  m.def("usable_cores", [] { return read_topology().usable(); });
 }
 
 }  // namespace unstarve::python

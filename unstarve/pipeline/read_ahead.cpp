@@ -24,9 +24,9 @@ std::uint64_t chunk_for(int reads) {
 
 }  // namespace
 
-ReadAhead::ReadAhead(std::shared_ptr<const Dataset> dataset, RunOrder order, Options options, Spare spare)
+ReadAhead::ReadAhead(std::shared_ptr<const Dataset> dataset, const RunOrder& order, Options options, Spare spare)
     : dataset_(std::move(dataset)),
-      order_(std::move(order)),
+      order_(order),
       options_(options),
       spare_(std::move(spare)),
       chunk_(chunk_for(options.reads)),

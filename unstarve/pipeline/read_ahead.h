@@ -38,7 +38,7 @@ class ReadAhead {
   // Whether record `id` need not be read (its pixels are in a cache): then take() gives none.
   using Spare = std::function<bool(std::uint64_t id)>;
 
-  ReadAhead(std::shared_ptr<const Dataset> dataset, RunOrder order, Options options, Spare spare = {});
+  ReadAhead(std::shared_ptr<const Dataset> dataset, const RunOrder& order, Options options, Spare spare = {});
   ~ReadAhead();
   ReadAhead(const ReadAhead&) = delete;
   ReadAhead& operator=(const ReadAhead&) = delete;

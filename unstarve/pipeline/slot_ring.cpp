@@ -5,8 +5,8 @@
 
 namespace unstarve {
 
-SlotRing::SlotRing(RunOrder order, Options options, Device& device)
-    : order_(std::move(order)),
+SlotRing::SlotRing(const RunOrder& order, Options options, Device& device)
+    : order_(order),
       options_(options),
       device_(device),
       next_epoch_(order_.start().epoch),

@@ -67,7 +67,7 @@ class SlotRing {
 
   // prefetch + 2 slots: those being filled, and two that the consumer may hold. Throws Error(kMemory). `device` must
   // outlive the ring.
-  SlotRing(RunOrder order, Options options, Device& device);
+  SlotRing(const RunOrder& order, Options options, Device& device);
 
   // Up to `most` samples of the oldest batch with unclaimed ones; nothing when closed or when all batches are claimed.
   [[nodiscard]] std::optional<Claim> claim(std::size_t most);
