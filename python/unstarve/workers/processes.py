@@ -32,7 +32,7 @@ import torch
 import torch.multiprocessing.reductions
 
 from unstarve.workers import transport
-from unstarve.workers.schedule import Batch, Schedule
+from unstarve.workers.schedule import Batch, Schedule, ready_batch
 from unstarve.errors import ArgumentError, CancelledError, MissingError
 
 _MESSAGE_BYTES = 96 << 10  # more than any message: what is larger lies in an arena
@@ -123,15 +123,10 @@ class HelperPool:
 
         RuntimeError when a helper died.
         """
-        def found():
-            if serial is not None:
-                batch = self._batches.get(serial)
-                return batch if batch and batch.ready else None
-            return next((batch for batch in self._batches.values() if batch.ready), None)
-
         with self._changed:
-            self._changed.wait_for(lambda: found() or self._dead or not self._batches, timeout)
-            batch = found()
+            self._changed.wait_for(
+                lambda: ready_batch(self._batches, serial) or self._dead or not self._batches, timeout)
+            batch = ready_batch(self._batches, serial)
             if batch is None:
                 if self._dead:
                     raise RuntimeError(self._dead)

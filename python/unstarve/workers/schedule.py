@@ -34,6 +34,14 @@ class Batch:
         self.parts = {}
 
 
+def ready_batch(batches, serial=None):
+    """Batch `serial` of a dict by serial number, or any, if it is ready; else None."""
+    if serial is not None:
+        batch = batches.get(serial)
+        return batch if batch and batch.ready else None
+    return next((batch for batch in batches.values() if batch.ready), None)
+
+
 class Schedule:
     """Tasks are (kind, batch, first, given): "run" with its indices, "collate" with the results of the runs in order,
     or "whole". done() takes what came of them."""

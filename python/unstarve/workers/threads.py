@@ -11,7 +11,7 @@ import types
 from torch._utils import ExceptionWrapper
 
 from unstarve.workers import tasks
-from unstarve.workers.schedule import Batch, Schedule
+from unstarve.workers.schedule import Batch, Schedule, ready_batch
 from unstarve.errors import CancelledError
 
 _current = threading.local()
@@ -62,15 +62,10 @@ class ThreadPool:
             self._changed.notify_all()
 
     def take(self, serial=None, timeout=None):
-        def found():
-            if serial is not None:
-                batch = self._batches.get(serial)
-                return batch if batch and batch.ready else None
-            return next((batch for batch in self._batches.values() if batch.ready), None)
-
         with self._changed:
-            self._changed.wait_for(lambda: found() or self._closed or not self._batches, timeout)
-            batch = found()
+            self._changed.wait_for(
+                lambda: ready_batch(self._batches, serial) or self._closed or not self._batches, timeout)
+            batch = ready_batch(self._batches, serial)
             if batch is None:
                 if self._closed or not self._batches:
                     raise CancelledError("DataLoader: the loop was ended while a batch was waited for")
