@@ -71,11 +71,13 @@ void PackFolder::refuse_foreign() const {
   const fs::file_status status = fs::status(folder_, failed);
   if (fs::exists(status) && !fs::is_directory(status))
     throw Error(ErrorKind::kArgument, "pack: " + folder_.string() + " is not a folder");
-  if (!fs::exists(status) || there(work_) || there(folder_ / kManifestName)) return;
+  if (!fs::exists(status)) return;
   const bool empty = fs::is_empty(folder_, failed);
   if (failed) throw io_error("read folder", folder_.string(), failed.value());
-  if (!empty)
-    throw Error(ErrorKind::kArgument, "pack: " + folder_.string() + " is not empty; give a new or an empty folder");
+  // Looked for in this order, for another part may be making the working folder, or ending: the manifest is there
+  // before the working folder goes.
+  if (empty || there(work_) || there(folder_ / kManifestName)) return;
+  throw Error(ErrorKind::kArgument, "pack: " + folder_.string() + " is not empty; give a new or an empty folder");
 }
 
 void PackFolder::read_manifest() {

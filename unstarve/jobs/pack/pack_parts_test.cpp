@@ -1,13 +1,16 @@
 // The parts that packing and verifying are made of.
 #include <sys/resource.h>
 
+#include <barrier>
 #include <catch2/catch.hpp>
 #include <csignal>
 #include <filesystem>
+#include <thread>
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/jobs/pack/pack_file.h"
+#include "unstarve/jobs/pack/pack_folder.h"
 #include "unstarve/jobs/pack/pack_manifest.h"
 #include "unstarve/jobs/pack/pack_order.h"
 #include "unstarve/storage/temporary_folder.h"
@@ -172,6 +175,33 @@ TEST_CASE("a manifest that is cut anywhere, or says what cannot be, is refused")
   refused("train-00000.idx", "/etc/passwd");
   refused("\"split\": \"val\"", "\"split\": \"other\"");
   refused("[\n  \"cat\"", "[\n  7, \"cat\"");
+}
+
+// Each used to find the other's working folder in what it had just seen to be a new folder.
+TEST_CASE("parts that begin at the same moment in a new folder share it") {
+  TemporaryFolder folder;
+  PackManifest plan = some_manifest();
+  plan.shards.clear();
+  std::vector<std::string> refused(4);
+  for (int round = 0; round < 300; ++round) {
+    const fs::path dst = folder.path() / std::to_string(round);
+    fs::create_directory(dst);
+    std::barrier together(std::ssize(refused));
+    {
+      std::vector<std::jthread> parts;
+      for (std::string& reason : refused) {
+        parts.emplace_back([&] {
+          together.arrive_and_wait();
+          try {
+            const PackFolder part(dst, plan, 2);
+          } catch (const Error& error) {
+            reason = error.what();
+          }
+        });
+      }
+    }
+    REQUIRE(refused == std::vector<std::string>(refused.size()));
+  }
 }
 
 }  // namespace
