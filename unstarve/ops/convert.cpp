@@ -6,17 +6,14 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "unstarve/ops/convert.cpp"
-#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>  // compiles this file once per instruction set
 #include <hwy/highway.h>
+
+#include "unstarve/ops/convert-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace unstarve::HWY_NAMESPACE {
 namespace {
-
-namespace hn = hwy::HWY_NAMESPACE;
-
-constexpr std::size_t kLine = 64;  // bytes of a cache line
 
 HWY_INLINE void write_one(float value, float* to) { *to = value; }
 HWY_INLINE void write_one(float value, std::uint16_t* to) { *to = to_bfloat16(value); }
@@ -32,48 +29,6 @@ HWY_INLINE void convert_by_table(const ValueMap& map, std::size_t channel, const
 }
 
 #if HWY_NATIVE_FMA
-
-using DF = hn::CappedTag<float, kLine / sizeof(float)>;
-using DI = hn::RebindToSigned<DF>;
-using DU = hn::RebindToUnsigned<DF>;
-using VF = hn::VFromD<DF>;
-constexpr std::size_t kLanes = hn::MaxLanes(DF());
-
-HWY_INLINE VF normalise(const std::uint8_t* from, VF scale, VF bias) {
-  const hn::Rebind<std::uint8_t, DF> d8;
-  return hn::MulAdd(hn::ConvertTo(DF(), hn::PromoteTo(DI(), hn::LoadU(d8, from))), scale, bias);
-}
-
-// The upper 16 bits after rounding to nearest even, as 32-bit numbers below 2^16.
-HWY_INLINE hn::VFromD<DI> rounded_upper_half(VF value) {
-  const auto bits = hn::BitCast(DU(), value);
-  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(DU(), 1));
-  return hn::BitCast(DI(), hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(DU(), 0x7FFF)))));
-}
-
-// Two vectors, to an address aligned to both.
-template <bool kPastCache>
-HWY_INLINE void write_two(VF a, VF b, float* to) {
-  if constexpr (kPastCache) {
-    hn::Stream(a, DF(), to);
-    hn::Stream(b, DF(), to + kLanes);
-  } else {
-    hn::Store(a, DF(), to);
-    hn::Store(b, DF(), to + kLanes);
-  }
-}
-template <bool kPastCache>
-HWY_INLINE void write_two(VF a, VF b, std::uint16_t* to) {
-  const hn::Repartition<std::uint16_t, DF> d16;
-  const hn::Half<decltype(d16)> half;
-  const auto both =
-      hn::Combine(d16, hn::DemoteTo(half, rounded_upper_half(b)), hn::DemoteTo(half, rounded_upper_half(a)));
-  if constexpr (kPastCache) {
-    hn::Stream(both, d16, to);
-  } else {
-    hn::Store(both, d16, to);
-  }
-}
 
 template <std::size_t kPeriod, bool kPastCache, class T>
 HWY_INLINE void convert(const ValueMap& map, std::size_t channel, const std::uint8_t* from, std::size_t count, T* to) {
@@ -100,8 +55,9 @@ HWY_INLINE void convert(const ValueMap& map, std::size_t channel, const std::uin
   std::size_t i = head;
   for (; i + kStep <= count; i += kStep) {
     for (std::size_t j = 0; j < kStep / kLanes; j += 2) {
-      const VF a = normalise(from + i + j * kLanes, scale[j % kPeriod], bias[j % kPeriod]);
-      const VF b = normalise(from + i + (j + 1) * kLanes, scale[(j + 1) % kPeriod], bias[(j + 1) % kPeriod]);
+      const VF a = normalise(hn::LoadU(D8(), from + i + j * kLanes), scale[j % kPeriod], bias[j % kPeriod]);
+      const VF b =
+          normalise(hn::LoadU(D8(), from + i + (j + 1) * kLanes), scale[(j + 1) % kPeriod], bias[(j + 1) % kPeriod]);
       write_two<kPastCache>(a, b, to + i + j * kLanes);
     }
   }

@@ -7,6 +7,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/ops/convert.h"
+#include "unstarve/ops/store_small.h"
 #include "unstarve/ops/window.h"
 
 namespace unstarve {
@@ -48,10 +49,12 @@ Frame columns(const Frame& frame, int x, int width) {
 }
 
 template <class T>
-void convert_frame(const Frame& frame, const ValueMap& map, Layout layout, T* dst) {
-  alignas(64) std::uint8_t stage[kStageStride * kChannels + 64];
+void convert_frame(const Frame& frame, const ValueMap& map, Layout layout, T* dst, CacheFetch& ahead) {
+  if (layout == Layout::kNchw && store_small(frame, map, dst, ahead)) return;
+  ahead.finish();
   const auto width = static_cast<std::size_t>(frame.width);
   const std::size_t plane = width * static_cast<std::size_t>(frame.height);
+  alignas(64) std::uint8_t stage[kStageStride * kChannels + 64];
   const auto how = plane * kChannels * sizeof(T) >= kStreamBytes ? Destination::kMemory : Destination::kCache;
   // Wide frames go through in strips of columns, others whole rows at a time, as many as fit.
   const int strip = std::min(frame.width, kStagePixels);
@@ -82,11 +85,14 @@ void convert_frame(const Frame& frame, const ValueMap& map, Layout layout, T* ds
 
 Storer::Storer(const StoreFormat& format) : format_(format), map_(make_map(format.normalisation)) {}
 
-void Storer::store(const Frame& frame, void* dst) const {
+void Storer::store(const Frame& frame, void* dst, CacheFetch* ahead) const {
+  CacheFetch nothing;
+  CacheFetch& fetch = ahead ? *ahead : nothing;
   if (frame.width <= 0 || frame.height <= 0) return;
   const std::ptrdiff_t width = frame.width;
   switch (format_.type) {
     case ElementType::kUint8: {
+      fetch.finish();
       auto* to = static_cast<std::uint8_t*>(dst);
       if (format_.layout == Layout::kNchw) {
         // A single pixel's planes lie 1 apart, as interleaved channels do.
@@ -96,8 +102,10 @@ void Storer::store(const Frame& frame, void* dst) const {
       }
       return;
     }
-    case ElementType::kFloat32: convert_frame(frame, *map_, format_.layout, static_cast<float*>(dst)); return;
-    case ElementType::kBfloat16: convert_frame(frame, *map_, format_.layout, static_cast<std::uint16_t*>(dst)); return;
+    case ElementType::kFloat32: convert_frame(frame, *map_, format_.layout, static_cast<float*>(dst), fetch); return;
+    case ElementType::kBfloat16:
+      convert_frame(frame, *map_, format_.layout, static_cast<std::uint16_t*>(dst), fetch);
+      return;
   }
 }
 

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "unstarve/core/cache_fetch.h"
 #include "unstarve/ops/frame.h"
 
 namespace unstarve {
@@ -51,7 +52,8 @@ class Storer {
            element_bytes(format_.type);
   }
   // Writes sample_bytes(frame.size()) bytes at `dst`, which must be aligned to the element size.
-  void store(const Frame& frame, void* dst) const;
+  // What `ahead` has left is fetched meanwhile.
+  void store(const Frame& frame, void* dst, CacheFetch* ahead = nullptr) const;
   // The same by the plain loop, for tests: bit-equal to store().
   void store_reference(const Frame& frame, void* dst) const;
 

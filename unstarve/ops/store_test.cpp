@@ -1,5 +1,8 @@
 #include "unstarve/ops/store.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -45,6 +48,61 @@ TEST_CASE("a store gives the reference's bits on every instruction set, and noth
       REQUIRE(std::memcmp(actual.data() + shift, expected.data(), bytes) == 0);
       for (std::size_t i = 0; i < shift; ++i) REQUIRE(actual.data()[i] == kGuard);
       for (std::size_t i = 0; i < 64; ++i) REQUIRE(actual.data()[shift + bytes + i] == kGuard);
+    }
+  });
+}
+
+// Bytes between two pages that must not be touched, flush with either.
+class GuardedBytes {
+ public:
+  GuardedBytes(std::size_t size, bool at_end) {
+    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    const std::size_t inner = (size + page - 1) / page * page;
+    length_ = inner + 2 * page;
+    void* const memory = ::mmap(nullptr, length_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(memory != MAP_FAILED);
+    base_ = static_cast<std::uint8_t*>(memory);
+    REQUIRE(::mprotect(base_ + page, inner, PROT_READ | PROT_WRITE) == 0);
+    data_ = base_ + page + (at_end ? inner - size : 0);
+  }
+  ~GuardedBytes() { ::munmap(base_, length_); }
+  GuardedBytes(const GuardedBytes&) = delete;
+  GuardedBytes& operator=(const GuardedBytes&) = delete;
+  [[nodiscard]] std::uint8_t* data() const { return data_; }
+
+ private:
+  std::uint8_t* base_ = nullptr;
+  std::uint8_t* data_ = nullptr;
+  std::size_t length_ = 0;
+};
+
+TEST_CASE("small planar images are stored with the reference's bits, and no byte beyond them is read") {
+  testing::on_every_target([](const std::string& target) {
+    INFO(target);
+    Random random(6, 0, 0, 0);
+    for (int trial = 0; trial < 400; ++trial) {
+      const int side = random.below(2) == 0 ? 32 : 64;
+      const Size source{between(random, 1, 80), between(random, 1, 80)};
+      const std::size_t plane = static_cast<std::size_t>(source.width) * static_cast<std::size_t>(source.height);
+      const GuardedBytes bytes(kChannels * plane, random.below(2) == 0);
+      for (std::size_t i = 0; i < kChannels * plane; ++i) bytes.data()[i] = static_cast<std::uint8_t>(random.bits());
+      Frame frame({bytes.data(), source.width, source.height, source.width, 1, static_cast<std::ptrdiff_t>(plane)});
+      frame.fill = {1, 2, 250};
+      if (random.below(2) == 0) frame.mirror();
+      frame.crop({between(random, -side - 2, source.width + 2), between(random, -side - 2, source.height + 2), side,
+                  between(random, 1, 70)});
+      const Storer storer({random.below(2) == 0 ? ElementType::kFloat32 : ElementType::kBfloat16, Layout::kNchw,
+                           kCifar10Normalisation});
+      const std::size_t size = storer.sample_bytes(frame.size());
+      AlignedBytes actual(size + 64), expected(size);
+      std::memset(actual.data(), kGuard, size + 64);
+      INFO("source " << source.width << "x" << source.height << " window " << frame.width << "x" << frame.height
+                     << " at " << frame.left << " " << frame.top << (frame.mirrored ? " mirrored" : ""));
+      CacheFetch ahead({bytes.data(), plane});
+      storer.store(frame, actual.data(), &ahead);
+      storer.store_reference(frame, expected.data());
+      REQUIRE(std::memcmp(actual.data(), expected.data(), size) == 0);
+      for (std::size_t i = 0; i < 64; ++i) REQUIRE(actual.data()[size + i] == kGuard);
     }
   });
 }

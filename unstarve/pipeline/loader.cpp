@@ -223,7 +223,7 @@ void Loader::State::work(StageCounters::Worker& own) {
       const std::uint64_t id = next_id;
       if (i + 1 < end) {
         next_id = epoch->id(slot.batch, i + 1);
-        if (!read_ahead) plan.dataset->will_read(next_id);
+        if (!read_ahead) worker.will_run(next_id);
       }
       const bool time_it = sample_ns > kAlwaysTimedNs || ran++ % kTimedEvery == 0;
       try {

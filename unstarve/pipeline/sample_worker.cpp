@@ -149,7 +149,7 @@ std::int64_t SampleWorker::run(std::uint64_t id, std::uint32_t epoch, std::uint8
                             plan_.sample_size.height));
   clock.lap(Stage::kAugment,
             static_cast<std::size_t>(frame.width) * static_cast<std::size_t>(frame.height) * kChannels);
-  storer_.store(frame, pixels);
+  storer_.store(frame, pixels, &ahead_);
   clock.lap(Stage::kStore, sample_bytes());
   return label;
 }

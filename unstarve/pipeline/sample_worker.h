@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "unstarve/codecs/decoder.h"
+#include "unstarve/core/cache_fetch.h"
 #include "unstarve/core/clock.h"
 #include "unstarve/pipeline/plan.h"
 
@@ -37,6 +38,8 @@ class SampleWorker {
   std::int64_t run(std::uint64_t id, std::uint32_t epoch, std::uint8_t* pixels, StageTotals& totals, bool timed,
                    bool is_read = false);
   [[nodiscard]] RecordBuffer& record() { return record_; }
+  // A hint that the sample after the next run() is `id`: its record is fetched to the cache during that run.
+  void will_run(std::uint64_t id) { ahead_ = CacheFetch(plan_.dataset->will_read(id)); }
 
   [[nodiscard]] std::size_t sample_bytes() const { return storer_.sample_bytes(plan_.sample_size); }
 
@@ -55,6 +58,7 @@ class SampleWorker {
   Storer storer_;
   Decoder decoder_;
   RecordBuffer record_;
+  CacheFetch ahead_;
   Image decoded_;
   Image to_cache_;
   Scratch scratch_;

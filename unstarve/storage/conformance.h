@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "unstarve/core/cache_fetch.h"
 #include "unstarve/core/error.h"
 #include "unstarve/storage/dataset.h"
 
@@ -143,7 +144,7 @@ inline void check_dataset(const DatasetUnderTest& test, std::uint64_t many = 23)
 
   // A hint changes nothing, whatever is read after it.
   for (const std::uint64_t id : ids) {
-    data->will_read(id);
+    CacheFetch(data->will_read(id)).finish();
     CHECK(read_copy(*data, ids.front(), reused) == expected[ids.front()]);
   }
 

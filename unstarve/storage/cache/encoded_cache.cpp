@@ -62,8 +62,9 @@ class MemoryCache final : public EncodedCache {
 
   [[nodiscard]] int reads_in_flight() const override { return inner_->reads_in_flight(); }
 
-  void will_read(std::uint64_t id) const noexcept override {
-    if (kept_[id].load(std::memory_order_relaxed) == nullptr) inner_->will_read(id);
+  std::span<const std::uint8_t> will_read(std::uint64_t id) const noexcept override {
+    if (kept_[id].load(std::memory_order_relaxed) != nullptr) return {};
+    return inner_->will_read(id);
   }
 
   [[nodiscard]] CacheCounts counts() const override {

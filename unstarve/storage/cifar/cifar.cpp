@@ -39,13 +39,9 @@ void CifarRecords::read(std::uint64_t index, RecordBuffer& record) const {
   record.values[1] = {{}, {}, label};
 }
 
-// The record's three planes are too short for the hardware's stream detection to run ahead in.
-void CifarRecords::will_read(std::uint64_t index) const noexcept {
-  constexpr std::size_t kCacheLine = 64;
-  const std::size_t offset = index * layout_.record_bytes();
-  if (offset + layout_.record_bytes() > bytes_.size()) return;
-  for (std::size_t at = 0; at < layout_.record_bytes(); at += kCacheLine)
-    __builtin_prefetch(bytes_.data() + offset + at, 0, 3);
+std::span<const std::uint8_t> CifarRecords::record(std::uint64_t index) const noexcept {
+  return index < size() ? bytes_.subspan(index * layout_.record_bytes(), layout_.record_bytes())
+                        : std::span<const std::uint8_t>();
 }
 
 CifarBinary::CifarBinary(const CifarLayout& layout, const std::vector<std::string>& files,
@@ -74,9 +70,10 @@ void CifarBinary::read(std::uint64_t id, RecordBuffer& record) const {
   files_[file].read(id - begin_[file], record);
 }
 
-void CifarBinary::will_read(std::uint64_t id) const noexcept {
+// A record's three planes are too short for the hardware's stream detection to run ahead in.
+std::span<const std::uint8_t> CifarBinary::will_read(std::uint64_t id) const noexcept {
   const std::size_t file = file_of(id);
-  files_[file].will_read(id - begin_[file]);
+  return files_[file].record(id - begin_[file]);
 }
 
 std::vector<std::string> parse_class_names(std::string_view text, int classes, const std::string& file) {

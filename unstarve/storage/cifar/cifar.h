@@ -48,7 +48,8 @@ class CifarRecords {
   [[nodiscard]] const std::string& file() const { return file_; }
   // Precondition: index < size(). Throws Error(kInput) for a label out of range.
   void read(std::uint64_t index, RecordBuffer& record) const;
-  void will_read(std::uint64_t index) const noexcept;
+  // The record's bytes; none for an index that is out of range.
+  [[nodiscard]] std::span<const std::uint8_t> record(std::uint64_t index) const noexcept;
 
  private:
   CifarLayout layout_;
@@ -68,7 +69,7 @@ class CifarBinary final : public Dataset {
   [[nodiscard]] std::uint64_t stored_bytes() const override { return size() * layout_.record_bytes(); }
   [[nodiscard]] std::string location(std::uint64_t id) const override;
   void read(std::uint64_t id, RecordBuffer& record) const override;
-  void will_read(std::uint64_t id) const noexcept override;
+  std::span<const std::uint8_t> will_read(std::uint64_t id) const noexcept override;
 
  private:
   [[nodiscard]] std::size_t file_of(std::uint64_t id) const;

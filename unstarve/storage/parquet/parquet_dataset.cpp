@@ -222,6 +222,9 @@ void ParquetDataset::read_many(std::span<const std::uint64_t> ids, std::span<Rec
   }
 }
 
-void ParquetDataset::will_read(std::uint64_t id) const noexcept { cache_->prefetch(group_of(id)); }
+std::span<const std::uint8_t> ParquetDataset::will_read(std::uint64_t id) const noexcept {
+  cache_->prefetch(group_of(id));
+  return {};
+}
 
 }  // namespace unstarve
