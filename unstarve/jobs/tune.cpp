@@ -3,6 +3,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 
@@ -54,8 +55,12 @@ TuneResult run_tune(const TuneOptions& options, const Progress& progress) {
   result.total = climbed.total;
   result.before = std::move(climbed.before);
   result.after = std::move(climbed.after);
-  result.verdict = fmt::format("the kept rungs make it {:.2f} times the base [{:.2f}, {:.2f}]{}", result.total.ratio,
-                               result.total.low, result.total.high, largest_part(result.after));
+  const bool any_kept = std::ranges::any_of(result.ledger.entries,
+                                            [](const LedgerEntry& entry) { return entry.verdict == Verdict::kKept; });
+  result.verdict = fmt::format(
+      "{} {:.2f} {} [{:.2f}, {:.2f}]{}",
+      any_kept ? "the kept rungs make it" : "no rung was kept; the base against itself measured", result.total.ratio,
+      any_kept ? "times the base" : "times", result.total.low, result.total.high, largest_part(result.after));
   return result;
 }
 

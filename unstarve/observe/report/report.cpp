@@ -64,16 +64,17 @@ std::string ladder_tiles(const Ledger& ledger, const std::optional<RatioInterval
   const LedgerEntry* const last = final_entry(ledger);
   if (base_entry(ledger) == nullptr || last == nullptr) return {};
   std::string html = "<div class=\"tiles\">\n";
+  const int kept = count(ledger, Verdict::kKept);
   // The winner measured against the base once more tells more than the product of the rungs.
   if (total)
     html +=
-        tile(fmt::format("{:.2f} ×", total->ratio), fmt::format("the base [{:.2f}, {:.2f}]", total->low, total->high));
+        tile(fmt::format("{:.2f} ×", total->ratio),
+             fmt::format("the base{} [{:.2f}, {:.2f}]", kept == 0 ? " against itself" : "", total->low, total->high));
   else
     html += tile(fmt::format("{:.2f} ×", last->relative), "the base");
   html += tile(gain_text(ledger), "before and after");
-  const int kept = count(ledger, Verdict::kKept);
-  const int tried = kept + count(ledger, Verdict::kReverted) + count(ledger, Verdict::kUndecided);
-  html += tile(fmt::format("{} of {}", kept, tried), "changes kept, of those tried");
+  const auto rungs = std::ranges::count_if(ledger.entries, measured) - 1;  // without the base
+  html += tile(fmt::format("{} of {}", kept, rungs), "changes kept, of those measured");
   return html + "</div>\n";
 }
 

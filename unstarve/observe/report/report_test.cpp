@@ -56,6 +56,19 @@ fs::path fresh_folder(const char* name) {
 
 }  // namespace
 
+TEST_CASE("the tiles count the rungs that were measured, and call noise by its name", "[report]") {
+  Report report = report_of_one();
+  Ledger& ledger = report.sections[0].ledger;
+  ledger.entries.push_back({});
+  ledger.entries.back().name = "no time was left";
+  ledger.entries.back().verdict = Verdict::kUndecided;
+  report.sections[0].total = RatioInterval{1.04, 0.96, 1.13, 8};
+  CHECK_THAT(render_report(report), Catch::Contains("<b>1 of 1</b>") && Catch::Contains("the base [0.96, 1.13]"));
+  ledger.entries[1].verdict = Verdict::kReverted;
+  CHECK_THAT(render_report(report),
+             Catch::Contains("<b>0 of 1</b>") && Catch::Contains("the base against itself [0.96, 1.13]"));
+}
+
 TEST_CASE("the page carries its figures, its words, and everything it needs", "[report]") {
   const std::string html = render_report(report_of_one());
   for (const char* part : {"unstarve tune photos/", "2026-11-21 08:00 UTC", "channels last", "273 → 395 samples/s",
