@@ -17,7 +17,7 @@ endif
 # Configures once; ninja does it again whenever a CMake file or the set of sources changes.
 configure = @test -f build/build.ninja || cmake --preset release
 
-.PHONY: help setup setup-build build demo test test-long bench sanitize fuzz format lint clean
+.PHONY: help setup setup-build build demo test test-long bench sanitize fuzz arm64 format lint clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,6 +57,10 @@ fuzz:  ## a minute of libFuzzer per target: make fuzz [ONLY=regex] [SECONDS_EACH
 	$(call setup_for,build dev)
 	@JOBS=$(JOBS) ONLY='$(ONLY)' tools/fuzz.sh $(or $(SECONDS_EACH),60)
 
+arm64:  ## compile the SIMD folders for 64-bit ARM and run their tests under emulation
+	$(call setup_for,build dev)
+	@JOBS=$(JOBS) tools/arm64.sh
+
 format:  ## rewrite the sources by clang-format
 	$(call setup_for,build dev)
 	@tools/format.sh
@@ -66,4 +70,4 @@ lint:  ## clang-tidy, format and layers, without changing anything: make lint [O
 	@JOBS=$(JOBS) ONLY='$(ONLY)' tools/lint.sh
 
 clean:  ## remove every build folder; .venv stays
-	@rm -rf build build-debug build-light build-asan build-tsan build-fuzz
+	@rm -rf build build-debug build-light build-asan build-tsan build-fuzz build-arm64

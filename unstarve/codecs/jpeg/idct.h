@@ -5,7 +5,8 @@
 // multiplications", ICASSP 1989) in 13-bit fixed point with two bits more between the passes, as libjpeg's accurate
 // integer method ("islow") defines it. Samples are bit-equal to libjpeg-turbo's SIMD code on x86-64, also for made-up
 // coefficients that overflow 16 bits: sums of two inputs wrap, descaled values saturate, and where all columns of a
-// block are constant the values between the passes wrap.
+// block are constant the values between the passes wrap. libjpeg-turbo's NEON code gives the same samples for what an
+// encoder makes of an image, and others for such coefficients.
 //
 // Threads: pure.
 

@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# Cross-compiles the folders with SIMD kernels (core, ops, codecs) for 64-bit ARM and runs their tests under emulation,
+# so that the NEON code is at least compiled and bit-equal where no such machine is at hand. Tells nothing about speed.
+# The libraries come from Debian's arm64 packages, unpacked under build-arm64/root and installed nowhere.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+folders=(core ops codecs)
+out=$PWD/build-arm64
+root=$out/root
+libraries=$root/usr/lib/aarch64-linux-gnu
+mkdir -p "$out/objects" "$out/apt/lists/partial" "$out/apt/archives/partial" "$out/include"
+
+if [ ! -f "$out/unpacked" ]; then
+  : > "$out/apt/status"  # apt's own state, beside the machine's
+  cat > "$out/apt/conf" <<END
+APT::Architecture "arm64";
+APT::Architectures { "arm64"; };
+Dir::State "$out/apt";
+Dir::State::status "$out/apt/status";
+Dir::Cache "$out/apt";
+END
+  export APT_CONFIG=$out/apt/conf
+  apt-get -q update
+  (cd "$out/apt/archives" && apt-get -q download libhwy-dev libhwy1 libfmt-dev libfmt9 libjpeg62-turbo-dev \
+    libjpeg62-turbo libpng-dev zlib1g-dev)
+  unset APT_CONFIG
+  for package in "$out"/apt/archives/*.deb; do dpkg-deb -x "$package" "$root"; done
+  # Headers only: the same on every machine.
+  for name in catch2 nlohmann; do ln -sfn "/usr/include/$name" "$out/include/$name"; done
+  touch "$out/unpacked"
+fi
+
+sources=()
+for folder in "${folders[@]}"; do
+  while IFS= read -r source; do
+    case $source in
+      *_alloc_test.cpp | *golden_test.cpp) ;;  # count allocations of the whole program; need files made by Pillow
+      *) sources+=("$source") ;;
+    esac
+  done < <(find "unstarve/$folder" -name '*.cpp' -not -path '*/cuda/*' | sort)
+done
+
+compile() {
+  local object=$out/objects/${1//\//_}.o
+  [ "$object" -nt "$1" ] || aarch64-linux-gnu-g++ -std=c++20 -O2 -Wno-psabi -I. -isystem "$root/usr/include" \
+    -isystem "$libraries/../../include/aarch64-linux-gnu" -isystem "$out/include" -c "$1" -o "$object"
+}
+export -f compile
+export out root libraries
+# Headers are not followed: a change of one begins anew with `rm -r build-arm64/objects`.
+printf '%s\0' "${sources[@]}" tests/catch_main.cpp | xargs -0 -P "${JOBS:-$(nproc)}" -I '{}' bash -c 'compile {}'
+
+failed=()
+common=()
+for source in "${sources[@]}"; do [[ $source == *_test.cpp ]] || common+=("$out/objects/${source//\//_}.o"); done
+for folder in "${folders[@]}"; do
+  tests=()
+  for source in "${sources[@]}"; do
+    if [[ $source == unstarve/$folder/*_test.cpp ]]; then tests+=("$out/objects/${source//\//_}.o"); fi
+  done
+  aarch64-linux-gnu-g++ -o "$out/unstarve_${folder}_test" "${tests[@]}" "$out/objects/tests_catch_main.cpp.o" \
+    "${common[@]}" -L "$libraries" -lhwy -lfmt -ljpeg "$libraries/libpng16.a" "$libraries/libz.a" -lpthread -lm
+  echo "arm64: $folder"
+  qemu-aarch64-static -L /usr/aarch64-linux-gnu -E "LD_LIBRARY_PATH=$libraries" "$out/unstarve_${folder}_test" ||
+    failed+=("$folder")
+done
+if [ ${#failed[@]} -gt 0 ]; then
+  echo "arm64: failed: ${failed[*]}" >&2
+  exit 1
+fi
