@@ -23,6 +23,8 @@ PipelineSpec pipeline_of(const Job& job) {
     throw Error(ErrorKind::kArgument,
                 "bench: unknown job '" + name + "', expected imagenet-train, cifar-train or folder-first-batch");
   }
+  // A pass that this side does without.
+  if (job.contains("without")) spec.passes[job.at("without")] = false;
   return spec;
 }
 

@@ -49,7 +49,9 @@ struct Plan {
   std::shared_ptr<const PixelStore> pixel_cache;
   std::size_t cached_operations = 0;
   std::vector<PassNote> passes;
-  std::vector<Size> sizes{};  // of the first image that can be read, and of what each operation in turn makes of it
+  bool fuse_operations = true;  // operations edit one window; else each leaves an image of its own
+  bool store_into_slot = true;  // the end of a chain writes to the batch; else to memory of its own, which is copied
+  std::vector<Size> sizes{};    // of the first image that can be read, and of what each operation in turn makes of it
 };
 
 // What of a spec can be judged without data: ranges, operations and their parameters. Throws Error(kArgument) whose

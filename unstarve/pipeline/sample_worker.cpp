@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
+
 #include "unstarve/core/error.h"
 #include "unstarve/ops/window.h"
 
@@ -69,6 +71,7 @@ std::size_t SampleWorker::decode(const Value& value, std::uint64_t id, std::uint
   }
   clock.lap(Stage::kDecode, decoded_.bytes());
   first.apply(frame, random, scratch_);
+  finish_operation(frame);
   return 1;
 }
 
@@ -76,6 +79,23 @@ void SampleWorker::apply(std::size_t operation, std::uint64_t id, std::uint32_t 
   Random random(plan_.spec.order.seed, epoch, id, static_cast<std::uint32_t>(operation));
   frame.crop(plan_.operations[operation]->select(frame.size(), random));
   plan_.operations[operation]->apply(frame, random, scratch_);
+  finish_operation(frame);
+}
+
+// Without fusion an operation's output is an image.
+void SampleWorker::finish_operation(Frame& frame) {
+  if (plan_.fuse_operations) return;
+  Image& image = scratch_.other_than(frame);
+  image.resize(frame.size());
+  copy_window(frame, 0, frame.height, {image.data(), static_cast<std::ptrdiff_t>(image.row_bytes()), 1});
+  frame = Frame(image.view());
+}
+
+void SampleWorker::store(const Frame& frame, std::uint8_t* pixels) {
+  if (plan_.store_into_slot) return storer_.store(frame, pixels, &ahead_);
+  stored_.reserve_discard(sample_bytes());
+  storer_.store(frame, stored_.data(), &ahead_);
+  std::memcpy(pixels, stored_.data(), sample_bytes());
 }
 
 std::int64_t SampleWorker::through_cache(std::uint64_t id, std::uint32_t epoch, Frame& frame, StageClock& clock,
@@ -149,7 +169,7 @@ std::int64_t SampleWorker::run(std::uint64_t id, std::uint32_t epoch, std::uint8
                             plan_.sample_size.height));
   clock.lap(Stage::kAugment,
             static_cast<std::size_t>(frame.width) * static_cast<std::size_t>(frame.height) * kChannels);
-  storer_.store(frame, pixels, &ahead_);
+  store(frame, pixels);
   clock.lap(Stage::kStore, sample_bytes());
   return label;
 }

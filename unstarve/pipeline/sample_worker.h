@@ -53,6 +53,8 @@ class SampleWorker {
   std::size_t decode_located(const Value& value, std::uint64_t id, std::uint32_t epoch, Frame& frame,
                              StageClock& clock);
   void apply(std::size_t operation, std::uint64_t id, std::uint32_t epoch, Frame& frame);
+  void finish_operation(Frame& frame);
+  void store(const Frame& frame, std::uint8_t* pixels);
 
   const Plan& plan_;
   Storer storer_;
@@ -61,6 +63,7 @@ class SampleWorker {
   CacheFetch ahead_;
   Image decoded_;
   Image to_cache_;
+  AlignedBytes stored_;  // a sample on its way to the batch, where it is not written there at once
   Scratch scratch_;
 };
 

@@ -37,9 +37,11 @@ struct Pass {
   void (*leave_out)(Plan& plan) = nullptr;
 };
 
+extern const Pass kBatchFusionPass;
 extern const Pass kCachePass;
 extern const Pass kCropIntoDecodePass;
 extern const Pass kScaleIntoDecodePass;
+extern const Pass kOperationFusionPass;
 extern const Pass kReadAheadPass;
 
 // All of them, in the order in which they run.

@@ -12,7 +12,8 @@ namespace unstarve {
 namespace {
 
 // The cache first: what it holds is decoded whole.
-constexpr std::array<const Pass*, 4> kPasses{&kCachePass, &kCropIntoDecodePass, &kScaleIntoDecodePass, &kReadAheadPass};
+constexpr std::array<const Pass*, 6> kPasses{&kCachePass,           &kCropIntoDecodePass, &kScaleIntoDecodePass,
+                                             &kOperationFusionPass, &kBatchFusionPass,    &kReadAheadPass};
 
 }  // namespace
 
