@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -26,21 +27,40 @@ StageCounters::Worker& StageCounters::worker(int index) {
   return workers_[static_cast<std::size_t>(index)];
 }
 
-std::vector<StageProfile> StageCounters::sum() const {
-  std::vector<StageProfile> profiles;
-  for (std::size_t stage = 0; stage < names_.size(); ++stage) {
-    StageProfile profile{names_[stage], 0, 0, 0};
-    std::int64_t timed_samples = 0, timed_ns = 0;
-    for (const Worker& worker : workers_) {
-      const Worker::Stage& counters = worker.stages_[stage];
-      profile.samples += counters.samples.load(std::memory_order_relaxed);
-      profile.bytes += counters.bytes.load(std::memory_order_relaxed);
-      timed_samples += counters.timed_samples.load(std::memory_order_relaxed);
-      timed_ns += counters.timed_ns.load(std::memory_order_relaxed);
+StageCounters::Totals StageCounters::totals() const {
+  Totals totals;
+  const auto add = [](auto& into, const auto& counter) { into += counter.load(std::memory_order_relaxed); };
+  for (const Worker& worker : workers_) {
+    for (std::size_t stage = 0; stage < names_.size(); ++stage) {
+      const Worker::Stage& from = worker.stages_[stage];
+      Totals::Stage& into = totals.stages[stage];
+      add(into.samples, from.samples);
+      add(into.bytes, from.bytes);
+      add(into.timed_samples, from.timed_samples);
+      add(into.timed_ns, from.timed_ns);
+      add(into.both_ns, from.both_ns);
+      add(into.cpu_ns, from.cpu_ns);
+      add(into.squares_us2, from.squares_us2);
     }
-    if (timed_samples > 0) {
-      profile.busy_ns = std::llround(static_cast<double>(timed_ns) / static_cast<double>(timed_samples) *
-                                     static_cast<double>(profile.samples));
+    add(totals.run_delay_ns, worker.run_delay_ns_);
+  }
+  return totals;
+}
+
+std::vector<StageProfile> StageCounters::sum(const Totals& since, const Totals& until) const {
+  std::vector<StageProfile> profiles;
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    const Totals::Stage &a = since.stages[i], &b = until.stages[i];
+    StageProfile profile{names_[i], b.samples - a.samples, 0, b.bytes - a.bytes};
+    if (b.timed_samples > a.timed_samples) {
+      const double scale =
+          static_cast<double>(profile.samples) / static_cast<double>(b.timed_samples - a.timed_samples);
+      profile.busy_ns = std::llround(static_cast<double>(b.timed_ns - a.timed_ns) * scale);
+      profile.squares_us2 = (b.squares_us2 - a.squares_us2) * scale;
+    }
+    if (b.both_ns > a.both_ns) {
+      const double share = static_cast<double>(b.cpu_ns - a.cpu_ns) / static_cast<double>(b.both_ns - a.both_ns);
+      profile.cpu_ns = std::llround(static_cast<double>(profile.busy_ns) * std::min(1.0, share));
     }
     profiles.push_back(std::move(profile));
   }

@@ -4,7 +4,8 @@
 // Each worker has cache lines of its own and is their only writer, so counting is a plain load, add and store; a reader
 // sums over the workers at any time and sees each counter at some recent value.
 // Reading the clock costs more than small stages, so only some samples are timed: time() says how long how many samples
-// took, and the sum scales that to all samples counted.
+// took, and the sum scales that to all samples counted. The processor's share of it costs a system call to read: it is
+// taken of fewer samples still, as a share of their time.
 //
 // Ownership: owns its counters; a Worker is a borrowed handle. Threads: worker(i) is used by one thread at a time, sum()
 // by any. Failure: Error(kArgument) from the constructor and worker(). Cost: no allocation but in construction and sum().
@@ -31,30 +32,52 @@ class StageCounters {
       add(stages_[stage].samples, samples);
       add(stages_[stage].bytes, bytes);
     }
-    // `samples` of those took `ns`.
-    void time(std::size_t stage, std::int64_t samples, std::int64_t ns) noexcept {
+    // `samples` of those took `ns`; `squares_us2` is the sum of their squared times in microseconds.
+    void time(std::size_t stage, std::int64_t samples, std::int64_t ns, double squares_us2 = 0) noexcept {
       add(stages_[stage].timed_samples, samples);
       add(stages_[stage].timed_ns, ns);
+      add(stages_[stage].squares_us2, squares_us2);
     }
+    // Some of those took `ns`, of which `cpu_ns` on a processor.
+    void cpu(std::size_t stage, std::int64_t ns, std::int64_t cpu_ns) noexcept {
+      add(stages_[stage].both_ns, ns);
+      add(stages_[stage].cpu_ns, cpu_ns);
+    }
+    // The thread was ready to run for so long, without a processor.
+    void delay(std::int64_t ns) noexcept { add(run_delay_ns_, ns); }
 
    private:
     friend class StageCounters;
     struct Stage {
-      std::atomic<std::int64_t> samples{0}, bytes{0}, timed_samples{0}, timed_ns{0};
+      std::atomic<std::int64_t> samples{0}, bytes{0}, timed_samples{0}, timed_ns{0}, both_ns{0}, cpu_ns{0};
+      std::atomic<double> squares_us2{0};
     };
     // One writer: no locked instruction is needed.
-    static void add(std::atomic<std::int64_t>& counter, std::int64_t by) noexcept {
+    template <class T>
+    static void add(std::atomic<T>& counter, T by) noexcept {
       counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
     }
     std::array<Stage, kMaxStages> stages_;
+    std::atomic<std::int64_t> run_delay_ns_{0};
   };
 
   // Between 1 and kMaxStages names, at least one worker.
   StageCounters(std::vector<std::string> stages, int workers);
 
   [[nodiscard]] Worker& worker(int index);
-  // One entry per stage, in the order of construction, summed over the workers.
-  [[nodiscard]] std::vector<StageProfile> sum() const;
+  // The plain counts of all workers at some moment.
+  struct Totals {
+    struct Stage {
+      std::int64_t samples = 0, bytes = 0, timed_samples = 0, timed_ns = 0, both_ns = 0, cpu_ns = 0;
+      double squares_us2 = 0;
+    };
+    std::array<Stage, kMaxStages> stages{};
+    std::int64_t run_delay_ns = 0;
+  };
+  [[nodiscard]] Totals totals() const;
+  // One entry per stage, in the order of construction: what was counted from `since` until `until`.
+  [[nodiscard]] std::vector<StageProfile> sum(const Totals& since, const Totals& until) const;
+  [[nodiscard]] std::vector<StageProfile> sum() const { return sum({}, totals()); }
 
  private:
   const std::vector<std::string> names_;

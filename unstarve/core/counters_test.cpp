@@ -33,6 +33,35 @@ TEST_CASE("the time of the timed samples stands for all of them") {
   CHECK(counters.sum()[0].busy_ns == 12000);  // 1200 ns / 10 timed * 100
 }
 
+TEST_CASE("the processor's share of some samples' time stands for all, and squares are scaled as times are") {
+  StageCounters counters({"read"}, 2);
+  counters.worker(0).count(0, 100, 0);
+  counters.worker(0).time(0, 10, 1000, 40);
+  counters.worker(0).cpu(0, 200, 30);
+  counters.worker(1).cpu(0, 200, 70);
+  counters.worker(0).delay(5);
+  counters.worker(1).delay(6);
+  const auto sum = counters.sum();
+  CHECK(sum[0].busy_ns == 10000);
+  CHECK(sum[0].cpu_ns == 2500);
+  CHECK(sum[0].squares_us2 == 400);
+  CHECK(counters.totals().run_delay_ns == 11);
+}
+
+TEST_CASE("the time since a moment does not depend on how many samples were timed before it") {
+  StageCounters counters({"read"}, 1);
+  auto& worker = counters.worker(0);
+  worker.count(0, 1000, 10);
+  worker.time(0, 31, 310);
+  const StageCounters::Totals then = counters.totals();
+  worker.count(0, 1000, 20);
+  worker.time(0, 1000, 1'000'000);
+  const auto since = counters.sum(then, counters.totals());
+  CHECK(since[0].samples == 1000);
+  CHECK(since[0].bytes == 20);
+  CHECK(since[0].busy_ns == 1'000'000);
+}
+
 TEST_CASE("workers count at once without losing anything, while another thread reads") {
   constexpr int kWorkers = 3, kRounds = 20000;
   StageCounters counters({"a", "b"}, kWorkers);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/error.h"
@@ -59,6 +60,29 @@ void read_list(const json& object, const char* name, std::vector<T>& into, ReadO
   }
 }
 
+// What version 1 does not have.
+void read_second(const json& in, Profile& profile) {
+  const std::string top = "top level";
+  read(in, top, "read_ahead", profile.read_ahead);
+  read(in, top, "batch_samples", profile.batch_samples);
+  read(in, top, "batch_bytes", profile.batch_bytes);
+  read(in, top, "run_delay_ns", profile.run_delay_ns);
+  const json& consumer = field(in, top, "consumer");
+  read(consumer, "consumer", "batches", profile.consumer.batches);
+  read(consumer, "consumer", "busy_ns", profile.consumer.busy_ns);
+  read(consumer, "consumer", "squares_us2", profile.consumer.squares_us2);
+  read(consumer, "consumer", "wait_ns", profile.consumer.wait_ns);
+  read(consumer, "consumer", "pauses", profile.consumer.pauses);
+  read(consumer, "consumer", "paused_ns", profile.consumer.paused_ns);
+  read_list(in, "tuning", profile.tuning, [](const json& item, const std::string& where, TuningStep& t) {
+    read(item, where, "seconds", t.seconds);
+    read(item, where, "threads", t.threads);
+    read(item, where, "prefetch", t.prefetch);
+    read(item, where, "read_ahead", t.read_ahead);
+    read(item, where, "reason", t.reason);
+  });
+}
+
 }  // namespace
 
 std::string to_json(const Profile& profile) {
@@ -70,15 +94,35 @@ std::string to_json(const Profile& profile) {
   out["loader_threads"] = profile.loader_threads;
   out["prefetch_batches"] = profile.prefetch_batches;
   out["cpu_cores_busy"] = profile.cpu_cores_busy;
-  for (const char* list : {"stages", "step", "utilisation"}) out[list] = nlohmann::ordered_json::array();
+  out["read_ahead"] = profile.read_ahead;
+  out["batch_samples"] = profile.batch_samples;
+  out["batch_bytes"] = profile.batch_bytes;
+  out["run_delay_ns"] = profile.run_delay_ns;
+  const ConsumerProfile& consumer = profile.consumer;
+  out["consumer"] = {{"batches", consumer.batches},         {"busy_ns", consumer.busy_ns},
+                     {"squares_us2", consumer.squares_us2}, {"wait_ns", consumer.wait_ns},
+                     {"pauses", consumer.pauses},           {"paused_ns", consumer.paused_ns}};
+  for (const char* list : {"stages", "step", "utilisation", "tuning"}) out[list] = nlohmann::ordered_json::array();
   for (const StageProfile& s : profile.stages) {
-    out["stages"].push_back({{"name", s.name}, {"samples", s.samples}, {"busy_ns", s.busy_ns}, {"bytes", s.bytes}});
+    out["stages"].push_back({{"name", s.name},
+                             {"samples", s.samples},
+                             {"busy_ns", s.busy_ns},
+                             {"bytes", s.bytes},
+                             {"cpu_ns", s.cpu_ns},
+                             {"squares_us2", s.squares_us2}});
   }
   for (const StepPart& p : profile.step) {
     out["step"].push_back({{"name", p.name}, {"mean_ms", p.mean_ms}, {"median_ms", p.median_ms}, {"p95_ms", p.p95_ms}});
   }
   for (const UtilisationPoint& u : profile.utilisation) {
     out["utilisation"].push_back({{"seconds", u.seconds}, {"utilisation", u.utilisation}});
+  }
+  for (const TuningStep& t : profile.tuning) {
+    out["tuning"].push_back({{"seconds", t.seconds},
+                             {"threads", t.threads},
+                             {"prefetch", t.prefetch},
+                             {"read_ahead", t.read_ahead},
+                             {"reason", t.reason}});
   }
   return out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
@@ -93,21 +137,25 @@ Profile profile_from_json(const std::string& text) {
   const std::string top = "top level";
   Profile profile;
   read(in, top, "version", profile.version);
-  if (profile.version != kProfileVersion) {
-    throw Error(ErrorKind::kInput,
-                fmt::format("profile: version {}, this program reads version {}", profile.version, kProfileVersion));
+  if (profile.version < 1 || profile.version > kProfileVersion) {
+    throw Error(ErrorKind::kInput, fmt::format("profile: version {}, this program reads versions 1 to {}",
+                                               profile.version, kProfileVersion));
   }
+  const bool second = profile.version >= 2;
   read(in, top, "wall_ns", profile.wall_ns);
   read(in, top, "samples", profile.samples);
   read(in, top, "batches", profile.batches);
   read(in, top, "loader_threads", profile.loader_threads);
   read(in, top, "prefetch_batches", profile.prefetch_batches);
   read(in, top, "cpu_cores_busy", profile.cpu_cores_busy);
-  read_list(in, "stages", profile.stages, [](const json& item, const std::string& where, StageProfile& s) {
+  read_list(in, "stages", profile.stages, [&](const json& item, const std::string& where, StageProfile& s) {
     read(item, where, "name", s.name);
     read(item, where, "samples", s.samples);
     read(item, where, "busy_ns", s.busy_ns);
     read(item, where, "bytes", s.bytes);
+    if (!second) return;
+    read(item, where, "cpu_ns", s.cpu_ns);
+    read(item, where, "squares_us2", s.squares_us2);
   });
   read_list(in, "step", profile.step, [](const json& item, const std::string& where, StepPart& p) {
     read(item, where, "name", p.name);
@@ -120,7 +168,35 @@ Profile profile_from_json(const std::string& text) {
               read(item, where, "seconds", u.seconds);
               read(item, where, "utilisation", u.utilisation);
             });
+  if (second) read_second(in, profile);
+  profile.version = kProfileVersion;
   return profile;
+}
+
+Profile between(const Profile& earlier, const Profile& later) {
+  Profile part = later;
+  part.wall_ns -= earlier.wall_ns;
+  part.samples -= earlier.samples;
+  part.batches -= earlier.batches;
+  part.run_delay_ns -= earlier.run_delay_ns;
+  for (StageProfile& stage : part.stages) {
+    const auto before = std::find_if(earlier.stages.begin(), earlier.stages.end(),
+                                     [&](const StageProfile& s) { return s.name == stage.name; });
+    if (before == earlier.stages.end()) continue;
+    stage.samples -= before->samples;
+    stage.busy_ns -= before->busy_ns;
+    stage.bytes -= before->bytes;
+    stage.cpu_ns -= before->cpu_ns;
+    stage.squares_us2 -= before->squares_us2;
+  }
+  ConsumerProfile& consumer = part.consumer;
+  consumer.batches -= earlier.consumer.batches;
+  consumer.busy_ns -= earlier.consumer.busy_ns;
+  consumer.squares_us2 -= earlier.consumer.squares_us2;
+  consumer.wait_ns -= earlier.consumer.wait_ns;
+  consumer.pauses -= earlier.consumer.pauses;
+  consumer.paused_ns -= earlier.consumer.paused_ns;
+  return part;
 }
 
 }  // namespace unstarve

@@ -20,6 +20,14 @@ Profile example() {
   p.stages = {{"read", 1000, 10, 1 << 20}, {"decode", 998, 4'000'000'000, INT64_MAX}};
   p.step = {{"wait", 1.5, 1.25, 3.0}};
   p.utilisation = {{0.5, 0.75}, {1.0, 0.5}};
+  p.stages[1].cpu_ns = 3'000'000'000;
+  p.stages[1].squares_us2 = 2.5e9;
+  p.read_ahead = 16;
+  p.batch_samples = 250;
+  p.batch_bytes = 3 << 20;
+  p.run_delay_ns = 77;
+  p.consumer = {4, 1'000'000, 2.5e5, 900, 1, 5'000'000'000};
+  p.tuning = {{0.05, 2, 2, 0, "two cores, and the samples take nothing but CPU"}};
   return p;
 }
 
@@ -66,7 +74,11 @@ TEST_CASE("what is not a profile is refused with the field and what was found") 
   check_refused("{\"version\":1", "not JSON");
   check_refused("[]", "top level is array");
   check_refused("{}", "no field \"version\"");
-  check_refused(altered("\"version\":1", "\"version\":2"), "version 2, this program reads version 1");
+  check_refused(altered("\"version\":2", "\"version\":3"), "version 3, this program reads versions 1 to 2");
+  check_refused(altered("\"version\":2", "\"version\":0"), "version 0, this program reads versions 1 to 2");
+  check_refused(altered("\"cpu_ns\":0,", ""), "stages[0] has no field \"cpu_ns\"");
+  check_refused(altered("\"consumer\":{", "\"consumer\":7,\"old\":{"), "consumer is number, expected an object");
+  check_refused(altered("\"paused_ns\"", "\"paused\""), "consumer has no field \"paused_ns\"");
   check_refused(altered("\"samples\":1000", "\"samples\":10.5"), "top level.samples is 10.5, expected an integer");
   check_refused(altered("\"samples\":1000", "\"samples\":18446744073709551615"), "expected an integer");
   check_refused(altered("\"loader_threads\":2", "\"loader_threads\":3000000000"), "expected a 32-bit integer");
@@ -75,4 +87,46 @@ TEST_CASE("what is not a profile is refused with the field and what was found") 
   check_refused(altered("\"busy_ns\":10,", ""), "stages[0] has no field \"busy_ns\"");
   check_refused(altered("\"step\":[", "\"step\":{},\"old\":["), "step is object, expected a list");
   check_refused(altered("\"utilisation\":[", "\"utilisation\":[3,"), "utilisation[0] is number, expected an object");
+}
+
+TEST_CASE("a profile of version 1 is read, without what it lacks") {
+  const Profile old = profile_from_json(
+      R"({"version":1,"wall_ns":5,"samples":3,"batches":1,"loader_threads":2,"prefetch_batches":2,"cpu_cores_busy":1.5,
+          "stages":[{"name":"read","samples":3,"busy_ns":10,"bytes":20}],"step":[],"utilisation":[]})");
+  CHECK(old.version == kProfileVersion);
+  CHECK(old.stages[0].busy_ns == 10);
+  CHECK(old.stages[0].cpu_ns == 0);
+  CHECK(old.consumer.batches == 0);
+}
+
+TEST_CASE("what lies between two profiles of a run is their difference; settings are the later ones") {
+  const Profile earlier = example();
+  Profile later = example();
+  later.wall_ns += 100;
+  later.samples += 10;
+  later.batches += 2;
+  later.run_delay_ns += 5;
+  later.loader_threads = 7;
+  later.stages[1].busy_ns += 60;
+  later.stages[1].cpu_ns += 40;
+  later.stages[1].squares_us2 += 8;
+  later.consumer.batches += 2;
+  later.consumer.busy_ns += 30;
+  later.consumer.wait_ns += 70;
+  later.stages.push_back({"late", 5, 6, 7});
+  const Profile part = between(earlier, later);
+  CHECK(part.wall_ns == 100);
+  CHECK(part.samples == 10);
+  CHECK(part.batches == 2);
+  CHECK(part.run_delay_ns == 5);
+  CHECK(part.loader_threads == 7);
+  CHECK(part.stages[0].busy_ns == 0);
+  CHECK(part.stages[1].busy_ns == 60);
+  CHECK(part.stages[1].cpu_ns == 40);
+  CHECK(part.stages[1].squares_us2 == 8);
+  CHECK(part.stages[2].busy_ns == 6);
+  CHECK(part.consumer.batches == 2);
+  CHECK(part.consumer.busy_ns == 30);
+  CHECK(part.consumer.wait_ns == 70);
+  CHECK(part.consumer.pauses == 0);
 }
