@@ -1,0 +1,202 @@
+#include "unstarve/pipeline/autotune/choose.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <vector>
+
+#include "unstarve/core/random.h"
+
+namespace unstarve::autotune {
+namespace {
+
+using Catch::Matchers::Contains;
+
+constexpr double kMs = 1e-3;
+
+struct Case {
+  double cpu_s = 1 * kMs, sleep_s = 0, spread = 0, consumer_s = 0, consumer_spread = 0;
+  int batch = 256;
+};
+
+Profile profile_of(const Case& c) {
+  constexpr std::int64_t kSamples = 10'000;
+  const double mean = c.cpu_s + c.sleep_s;
+  Profile profile;
+  profile.samples = kSamples;
+  profile.batch_samples = c.batch;
+  profile.batch_bytes = std::int64_t{150'528} * c.batch;
+  profile.loader_threads = 2;
+  const auto ns = [](double s) { return std::llround(s * 1e9 * kSamples); };
+  profile.stages = {{"read", kSamples, ns(c.sleep_s), kSamples * 100'000, 0, 0},
+                    {"decode", kSamples, ns(c.cpu_s), kSamples * 500'000, ns(c.cpu_s), 0}};
+  // The spread as if it all were in one stage.
+  StageProfile& stage = profile.stages[c.sleep_s > c.cpu_s ? 0 : 1];
+  const double own = static_cast<double>(stage.busy_ns) / kSamples * 1e-3;
+  stage.squares_us2 = kSamples * (own * own + c.spread * mean * mean * 1e12);
+  for (StageProfile& other : profile.stages)
+    if (&other != &stage) {
+      const double us = static_cast<double>(other.busy_ns) / kSamples * 1e-3;
+      other.squares_us2 = kSamples * us * us;
+    }
+  profile.consumer.batches = 20;
+  profile.consumer.busy_ns = std::llround(20 * c.consumer_s * 1e9);
+  profile.consumer.squares_us2 = 20 * c.consumer_s * c.consumer_s * 1e12 * (1 + c.consumer_spread);
+  return profile;
+}
+
+Choice tune(const Case& c, const Limits& limits) { return choose(profile_of(c), limits); }
+
+TEST_CASE("a consumer that takes all it gets: samples that compute get the cores, no more") {
+  for (int cores : {1, 2, 8, 64}) {
+    const Choice choice = tune({}, {.cores = double(cores)});
+    CHECK(choice.settings.threads == cores);
+    CHECK_THAT(choice.reason, Contains("more threads than cores would not compute more"));
+  }
+  // A little sleep is no reason for more.
+  CHECK(tune({.sleep_s = 0.05 * kMs}, {.cores = 2}).settings.threads == 2);
+}
+
+TEST_CASE("stages that sleep get up to 64 threads, on however few cores") {
+  CHECK(tune({.cpu_s = 0.01 * kMs, .sleep_s = 10 * kMs}, {.cores = 2}).settings.threads == 64);
+  CHECK(tune({.cpu_s = 0.01 * kMs, .sleep_s = 10 * kMs}, {.cores = 2, .most_threads = 9}).settings.threads == 9);
+  // With 1 ms of 11 computing, two cores are full with some 22 and a few more against chance.
+  const int mixed = tune({.cpu_s = 1 * kMs, .sleep_s = 10 * kMs}, {.cores = 2}).settings.threads;
+  CHECK(mixed > 22);
+  CHECK(mixed < 44);
+}
+
+TEST_CASE("many threads want as many batches ahead as their samples fill") {
+  const Choice choice = tune({.cpu_s = 0.01 * kMs, .sleep_s = 10 * kMs, .batch = 8}, {.cores = 2});
+  CHECK(choice.settings.threads >= 60);
+  CHECK(choice.settings.prefetch >= 15);
+  CHECK_THAT(choice.reason, Contains("that its slowest samples ask for"));
+}
+
+TEST_CASE("stragglers are given room by more batches ahead, not by more threads") {
+  const Limits limits{.cores = 2};
+  const Choice even = tune({.batch = 32}, limits);
+  const Choice uneven = tune({.spread = 25, .batch = 32}, limits);
+  CHECK(uneven.settings.threads == even.settings.threads);
+  CHECK(uneven.settings.prefetch > even.settings.prefetch);
+}
+
+TEST_CASE("a slow consumer is served by the fewest threads that keep it from waiting") {
+  const Limits limits{.cores = 16};
+  // One thread makes a batch in 256 ms.
+  CHECK(tune({.consumer_s = 1}, limits).settings.threads == 1);
+  CHECK(tune({.consumer_s = 0.2}, limits).settings.threads == 2);
+  CHECK(tune({.consumer_s = 0.05}, limits).settings.threads == 6);
+  const Choice choice = tune({.consumer_s = 1}, limits);
+  CHECK(choice.wait_share < 0.01);
+  CHECK(choice.cores == Approx(0.256));
+  CHECK(choice.settings.prefetch == 2);
+}
+
+TEST_CASE("a consumer whose steps vary gets more batches ahead") {
+  const Limits limits{.cores = 2};
+  const int even = tune({.consumer_s = 0.15}, limits).settings.prefetch;
+  CHECK(tune({.consumer_s = 0.15, .consumer_spread = 1}, limits).settings.prefetch > even);
+}
+
+TEST_CASE("what others take of the processors asks for no threads beyond the cores") {
+  Profile profile = profile_of({});
+  profile.stages[1].busy_ns *= 2;  // half of it ready, without a processor
+  profile.run_delay_ns = profile.stages[1].cpu_ns;
+  const Choice choice = choose(profile, {.cores = 2});
+  CHECK(choice.settings.threads == 2);
+  CHECK_THAT(choice.reason, Contains("for a processor that others have"));
+}
+
+TEST_CASE("reads in flight follow Little's law, up to what the data reward") {
+  Profile profile = profile_of({.consumer_s = 0.256});
+  profile.stages.push_back({"ahead", 10'000, 200'000'000'000, 1'000'000'000, 10'000'000, 0});  // 20 ms each
+  profile.read_ahead = 64;
+  const Choice slow = choose(profile, {.cores = 4, .most_read_ahead = 128});
+  CHECK(slow.settings.read_ahead == 25);  // 1000 samples/s x 20 ms x 1.25
+  profile.consumer = {};
+  const Choice fast = choose(profile, {.cores = 4, .most_read_ahead = 128});
+  CHECK(fast.settings.read_ahead == 100);
+  // Where the reads bound the rate, threads that would wait for them are left out.
+  const Choice bound = choose(profile, {.cores = 4, .most_read_ahead = 32});
+  CHECK(bound.settings.read_ahead == 32);
+  CHECK(bound.settings.threads == 2);
+  CHECK(choose(profile, {.cores = 4}).settings.read_ahead == 0);
+}
+
+TEST_CASE("without a batch ahead by the user's will none is given") {
+  CHECK(tune({.consumer_s = 0.1}, {.cores = 2, .least_prefetch = 0, .most_prefetch = 0}).settings.prefetch == 0);
+}
+
+TEST_CASE("the reason tells the figures it follows from") {
+  const Choice choice = tune({.cpu_s = 1.5 * kMs, .sleep_s = 0.5 * kMs, .consumer_s = 0.4}, {.cores = 2});
+  CHECK_THAT(choice.reason, Contains("computes 1.5 ms and sleeps 500 us"));
+  CHECK_THAT(choice.reason, Contains("works 400 ms on a batch of 256"));
+  CHECK_THAT(choice.reason, Contains("2 batches ahead"));
+}
+
+// Random loads over six decades.
+Case random_case(Random& random) {
+  const auto decades = [&](double least, double most) { return least * std::pow(most / least, random.uniform()); };
+  Case c;
+  c.cpu_s = decades(1e-6, 1e-1);
+  c.sleep_s = random.below(3) == 0 ? 0 : decades(1e-6, 1);
+  c.spread = random.below(2) == 0 ? 0 : decades(1e-2, 1e2);
+  c.consumer_s = decades(1e-5, 10);
+  c.consumer_spread = random.below(2) == 0 ? 0 : decades(1e-2, 10);
+  c.batch = static_cast<int>(1 + random.below(512));
+  return c;
+}
+
+TEST_CASE("properties over random loads: a faster consumer never gets fewer threads") {
+  Random random(1, 2, 3, 4);
+  for (int i = 0; i < 100; ++i) {
+    Case c = random_case(random);
+    const Limits limits{.cores = double(1 + random.below(64))};
+    int threads = 0;
+    for (double factor : {64.0, 8.0, 2.0, 1.0, 0.5, 0.1, 0.0}) {
+      Case other = c;
+      other.consumer_s *= factor;
+      const Choice choice = tune(other, limits);
+      INFO(choice.reason);
+      CHECK(choice.settings.threads >= threads);
+      threads = choice.settings.threads;
+    }
+  }
+}
+
+TEST_CASE("properties over random loads: budgets are not passed, and the idle consumer gets the least") {
+  Random random(5, 6, 7, 8);
+  for (int i = 0; i < 200; ++i) {
+    const Case c = random_case(random);
+    Limits limits{.cores = double(2 + random.below(64))};
+    limits.cpu_budget = 1 + random.uniform() * (limits.cores - 1);
+    const Profile profile = profile_of(c);
+    const Load load = load_of(profile);
+    const double least = judge(load, {1, limits.least_prefetch, 0}, limits).bytes;
+    limits.byte_budget = least * (1 + 4 * random.uniform());
+    const Choice choice = choose(profile, limits);
+    INFO(choice.reason);
+    CHECK(choice.bytes <= limits.byte_budget);
+    CHECK(choice.settings.threads >= 1);
+    CHECK(choice.settings.threads <= limits.most_threads);
+    if (choice.settings.threads > 1)
+      CHECK(threads_cores(load, choice.settings.threads, limits.cores) <= limits.cpu_budget * (1 + 1e-9));
+
+    Case idle = c;
+    idle.consumer_s = 1e6;
+    idle.consumer_spread = 0;
+    CHECK(tune(idle, limits).settings.threads == 1);
+    CHECK(tune(idle, limits).settings.prefetch == limits.least_prefetch);
+
+    // No setting within the budgets is better by more than the 1 % that is given away.
+    const double step = load.consumer_s + consumer_wait(load, choice.rate, choice.settings.prefetch);
+    limits.cpu_budget = 0;
+    limits.byte_budget = 0;
+    const Choice free = choose(profile, limits);
+    CHECK(load.consumer_s + consumer_wait(load, free.rate, free.settings.prefetch) <= 1.0101 * step);
+  }
+}
+
+}  // namespace
+}  // namespace unstarve::autotune

@@ -1,0 +1,131 @@
+#include "unstarve/pipeline/autotune/model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "unstarve/core/error.h"
+
+namespace unstarve::autotune {
+namespace {
+
+// Loads drift between two decisions; this much more time per batch than measured must not make the consumer wait.
+constexpr double kHeadroom = 1.1;
+// How many mean lengths of the sample that a thread is found at the slowest one is taken to last.
+constexpr double kSlowest = 2;
+
+double positive(double value) { return std::isfinite(value) && value > 0 ? value : 0; }
+
+// Squared coefficient of variation from a sum and a sum of squares over `count`.
+double spread_of(double sum, double squares, double count) {
+  if (count <= 0 || sum <= 0) return 0;
+  const double mean = sum / count;
+  return positive(squares / count / (mean * mean) - 1);
+}
+
+}  // namespace
+
+Load load_of(const Profile& profile) {
+  Load load;
+  load.batch_samples = profile.batch_samples;
+  load.batch_bytes = static_cast<double>(profile.batch_bytes);
+  double busy_s = 0, variance_s2 = 0, samples = 0, waited_s = 0;
+  for (const StageProfile& stage : profile.stages) {
+    if (stage.name == "wait" || stage.samples <= 0) continue;
+    const auto n = static_cast<double>(stage.samples);
+    const double mean = positive(static_cast<double>(stage.busy_ns)) / n * 1e-9;
+    const double cpu = std::min(mean, positive(static_cast<double>(stage.cpu_ns)) / n * 1e-9);
+    const double bytes = positive(static_cast<double>(stage.bytes)) / n;
+    if (stage.name == "ahead") {
+      load.ahead_s = mean;
+      load.ahead_cpu_s = cpu;
+      load.record_bytes = std::max(load.record_bytes, bytes);
+      continue;
+    }
+    samples = std::max(samples, n);
+    busy_s += mean;
+    load.cpu_s += cpu;
+    variance_s2 += mean * mean * spread_of(mean * n, stage.squares_us2 * 1e-12, n);
+    load.worker_bytes += bytes;  // what a thread holds of each stage: the record, the decoded image, the window of it
+    if (stage.name == "read") {
+      load.record_bytes = std::max(load.record_bytes, bytes);
+      waited_s = mean - cpu;
+    }
+  }
+  if (samples <= 0 || profile.batch_samples < 1)
+    throw Error(ErrorKind::kArgument, fmt::format("autotune: a profile of {} samples in batches of {}, expected some",
+                                                  samples, profile.batch_samples));
+  // Where records are read ahead, a worker waits for the readers: more workers would only wait beside it.
+  if (load.ahead_s > 0) busy_s -= waited_s;
+  const double away = busy_s - load.cpu_s;
+  load.delay_s = std::min(away, positive(static_cast<double>(profile.run_delay_ns)) * 1e-9 / samples);
+  load.sleep_s = away - load.delay_s;
+  load.spread = busy_s > 0 ? variance_s2 / (busy_s * busy_s) : 0;
+
+  const ConsumerProfile& consumer = profile.consumer;
+  load.consumer_known = consumer.batches > 0;
+  if (load.consumer_known) {
+    const auto n = static_cast<double>(consumer.batches);
+    load.consumer_s = positive(static_cast<double>(consumer.busy_ns)) / n * 1e-9;
+    load.consumer_spread = spread_of(load.consumer_s * n, consumer.squares_us2 * 1e-12, n);
+  }
+  return load;
+}
+
+double threads_rate(const Load& load, int threads, double cores) {
+  const double n = threads;
+  const double think_s = load.sleep_s + load.delay_s;  // a processor that others have is slept for, too
+  if (load.sample_s() <= 0) return INFINITY;
+  if (n <= cores || load.cpu_s <= 0) return n / load.sample_s();  // none waits for another
+  if (think_s <= 0) return cores / load.cpu_s;
+  // p[j]: j threads are ready or running, n - j sleep. p[j] / p[j-1] = (n - j + 1) (c / w) / min(j, C).
+  const double ratio = load.cpu_s / think_s;
+  double p = 1, all = 1, running = 0;
+  for (int j = 1; j <= threads; ++j) {
+    p *= (n - j + 1) * ratio / std::min<double>(j, cores);
+    if (p > 1e200) {
+      all /= p;
+      running /= p;
+      p = 1;
+    }
+    all += p;
+    running += p * std::min<double>(j, cores);
+  }
+  return running / all / load.cpu_s;
+}
+
+double threads_cores(const Load& load, int threads, double cores) {
+  return load.cpu_s > 0 ? std::min<double>(threads, threads_rate(load, threads, cores) * load.cpu_s) : 0;
+}
+
+double window_batches(const Load& load, double rate) {
+  return rate * kSlowest * load.sample_s() * (1 + load.spread) / load.batch_samples;
+}
+
+double loader_rate(const Load& load, int threads, int prefetch, double cores) {
+  const double rate = threads_rate(load, threads, cores);
+  const double wanted = window_batches(load, rate);
+  const double window = std::max(1, prefetch);
+  return wanted > window ? rate * window / wanted : rate;
+}
+
+double empty_chance(double consumer_s, double producer_s, int slots, double spread) {
+  if (producer_s <= 0) return 0;
+  if (consumer_s <= 0) return 1;
+  // So many slots of exponential times would do the same; at most some 1e6, beyond which nothing changes.
+  const double n = std::min(1e6, slots * 2 / std::max(spread, 1e-6));
+  const double log_ratio = std::log(consumer_s / producer_s);
+  // (r - 1) / (r^(n+1) - 1), by what is exact near r = 1 and does not overflow.
+  if (std::abs(log_ratio) < 1e-9) return 1 / (n + 1);
+  return std::clamp(std::expm1(log_ratio) / std::expm1(std::min(700.0, (n + 1) * log_ratio)), 0.0, 1.0);
+}
+
+double consumer_wait(const Load& load, double rate, int prefetch) {
+  if (prefetch == 0) return load.batch_samples / rate;
+  const double batch_s = kHeadroom * load.batch_samples / rate;
+  const double spread = load.consumer_spread + load.spread / load.batch_samples;
+  return std::max(batch_s - load.consumer_s, empty_chance(load.consumer_s, batch_s, prefetch, spread) * batch_s);
+}
+
+}  // namespace unstarve::autotune
