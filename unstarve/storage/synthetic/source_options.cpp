@@ -29,7 +29,7 @@ std::uint64_t SourceOptions::take(const std::string& key, std::uint64_t otherwis
   known_ += (known_.empty() ? "" : ", ") + key;
   const auto found = values_.find(key);
   if (found == values_.end()) return otherwise;
-  const std::string value = found->second;
+  std::string value = found->second;
   values_.erase(found);
   std::uint64_t number = 0;
   const auto [end, failed] = std::from_chars(value.data(), value.data() + value.size(), number);
@@ -45,7 +45,7 @@ std::string SourceOptions::take_text(const std::string& key, const std::string& 
   known_ += (known_.empty() ? "" : ", ") + key;
   const auto found = values_.find(key);
   if (found == values_.end()) return otherwise;
-  const std::string value = found->second;
+  std::string value = found->second;
   values_.erase(found);
   if (value.empty()) {
     throw Error(ErrorKind::kArgument, "open " + text_ + ": option " + key + " is empty, expected a value");
