@@ -5,7 +5,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/random.h"
-#include "unstarve/storage/bytes/memory_bytes.h"
+#include "unstarve/storage/bytes/compressed_text.h"
 #include "unstarve/storage/little_endian.h"
 #include "unstarve/storage/tfrecord/tfrecord_bytes.h"
 
@@ -13,42 +13,6 @@ namespace unstarve {
 namespace {
 
 using namespace unstarve::testing;
-
-// Half of it compresses, half of it does not, as in a file of photographs and their labels.
-std::string mixed(std::size_t bytes) {
-  Random random(11, 0, 0, 0);
-  std::string text;
-  while (text.size() < bytes) {
-    const std::string noise(1, static_cast<char>(random.below(256)));
-    text += random.below(2) == 0 ? noise : "the same words again ";
-  }
-  text.resize(bytes);
-  return text;
-}
-
-struct Stream {
-  std::shared_ptr<const ByteSource> source;
-  Compression compression;
-  std::string points;
-  std::shared_ptr<const ByteSource> output;
-};
-
-// One pass in steps of `step`, then random access.
-Stream index_stream(const std::string& stored, Access access, std::size_t step = 1000) {
-  Stream stream{std::make_shared<MemoryBytes>(stored, access), detect_compression(bytes_of(stored)), "", nullptr};
-  const auto forward = inflate_forward(*stream.source, stream.compression);
-  std::uint64_t offset = 0;
-  for (std::size_t got = step; got == step; offset += got) got = forward->at(offset, step).size();
-  stream.points = forward->take_points();
-  stream.output = open_inflated(stream.source, stream.compression, bytes_of(stream.points));
-  return stream;
-}
-
-std::string read(const ByteSource& source, std::uint64_t offset, std::size_t length) {
-  std::vector<std::uint8_t> out(length);
-  source.read(offset, out);
-  return {out.begin(), out.end()};
-}
 
 TEST_CASE("compressed streams are told by their first bytes") {
   CHECK(detect_compression(bytes_of(deflated("x", 31))) == Compression::kGzip);
@@ -72,7 +36,7 @@ TEST_CASE("a compressed stream is read at random through its seek points") {
   const std::string text = mixed(5'500'000);
   const int window_bits = GENERATE(15, 31);
   const auto access = GENERATE(Access::kMapped, Access::kRanges);
-  const Stream stream = index_stream(deflated(text, window_bits, 1), access);
+  const IndexedStream stream = index_stream(deflated(text, window_bits, 1), access);
   REQUIRE(stream.output->size() == text.size());
   CHECK(load_little<std::uint64_t>(bytes_of(stream.points).data() + 8) >= 3);  // points
   Random random(12, 0, 0, 0);
@@ -80,20 +44,20 @@ TEST_CASE("a compressed stream is read at random through its seek points") {
     const std::size_t offset = random.below(static_cast<std::uint32_t>(text.size()));
     const std::size_t length =
         std::min<std::size_t>(random.below(i % 10 == 0 ? 2'000'000 : 3000), text.size() - offset);
-    CHECK((read(*stream.output, offset, length) == text.substr(offset, length)));
+    CHECK((read_text(*stream.output, offset, length) == text.substr(offset, length)));
   }
   std::string in_turn;  // each read goes on where the last ended
   for (std::size_t offset = 0; offset < text.size(); offset += 10'000) {
-    in_turn += read(*stream.output, offset, std::min<std::size_t>(10'000, text.size() - offset));
+    in_turn += read_text(*stream.output, offset, std::min<std::size_t>(10'000, text.size() - offset));
   }
   CHECK((in_turn == text));
-  CHECK(read(*stream.output, text.size(), 0).empty());
-  CHECK_THROWS_AS(read(*stream.output, text.size() - 1, 2), Error);
+  CHECK(read_text(*stream.output, text.size(), 0).empty());
+  CHECK_THROWS_AS(read_text(*stream.output, text.size() - 1, 2), Error);
 }
 
 TEST_CASE("threads read one compressed stream at once") {
   const std::string text = mixed(3'000'000);
-  const Stream stream = index_stream(deflated(text, 31, 1), Access::kMapped);
+  const IndexedStream stream = index_stream(deflated(text, 31, 1), Access::kMapped);
   std::atomic<int> wrong{0};
   std::vector<std::jthread> threads;
   for (std::uint64_t thread = 0; thread < 12; ++thread) {  // more than there are cursors
@@ -101,7 +65,7 @@ TEST_CASE("threads read one compressed stream at once") {
       Random random(13, 0, thread, 0);
       for (int i = 0; i < 10; ++i) {
         const std::size_t offset = random.below(2'990'000);
-        if (read(*stream.output, offset, 5000) != text.substr(offset, 5000)) ++wrong;
+        if (read_text(*stream.output, offset, 5000) != text.substr(offset, 5000)) ++wrong;
       }
     });
   }
@@ -114,10 +78,10 @@ TEST_CASE("gzip members follow each other, zeros may follow the last") {
   std::string stored;
   for (std::size_t at = 0; at < text.size(); at += 650'000) stored += deflated(text.substr(at, 650'000), 31, 1);
   for (const std::string& behind : {std::string(), std::string(100'000, '\0')}) {
-    const Stream stream = index_stream(stored + behind, Access::kRanges);
+    const IndexedStream stream = index_stream(stored + behind, Access::kRanges);
     REQUIRE(stream.output->size() == text.size());
     for (const std::size_t at : {2'500'000u, 649'990u, 0u, 1'299'000u, 1'949'999u}) {
-      CHECK((read(*stream.output, at, 2000) == text.substr(at, 2000)));
+      CHECK((read_text(*stream.output, at, 2000) == text.substr(at, 2000)));
     }
   }
   CHECK_THROWS_AS(index_stream(stored + "garbage", Access::kMapped), Error);
@@ -146,7 +110,7 @@ TEST_CASE("a damaged stream gives what lies before the damage") {
 
 TEST_CASE("damaged seek points are errors") {
   const std::string text = mixed(2'500'000);
-  const Stream stream = index_stream(deflated(text, 15, 1), Access::kMapped);
+  const IndexedStream stream = index_stream(deflated(text, 15, 1), Access::kMapped);
   int wrong = 0;
   for (std::size_t at = 0; at < 16 + 2 * 40 + 5; ++at) {
     std::string bad = stream.points;
@@ -154,8 +118,8 @@ TEST_CASE("damaged seek points are errors") {
     try {
       const auto output = open_inflated(stream.source, stream.compression, bytes_of(bad));
       if (output->size() < text.size()) continue;
-      if (read(*output, 1'500'000, 100) != text.substr(1'500'000, 100)) ++wrong;
-      if (read(*output, text.size() - 9, 9) != text.substr(text.size() - 9)) ++wrong;
+      if (read_text(*output, 1'500'000, 100) != text.substr(1'500'000, 100)) ++wrong;
+      if (read_text(*output, text.size() - 9, 9) != text.substr(text.size() - 9)) ++wrong;
     } catch (const Error& error) {
       CHECK(error.kind() == ErrorKind::kInput);
     }

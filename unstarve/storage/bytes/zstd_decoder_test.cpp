@@ -5,9 +5,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/random.h"
-#include "unstarve/storage/bytes/byte_text.h"
-#include "unstarve/storage/bytes/inflate.h"
-#include "unstarve/storage/bytes/memory_bytes.h"
+#include "unstarve/storage/bytes/compressed_text.h"
 #include "unstarve/storage/bytes/zstd_text.h"
 
 namespace unstarve {
@@ -15,44 +13,10 @@ namespace {
 
 using namespace unstarve::testing;
 
-// Half of it compresses, half of it does not.
-std::string mixed(std::size_t bytes) {
-  Random random(21, 0, 0, 0);
-  std::string text;
-  while (text.size() < bytes) {
-    const std::string noise(1, static_cast<char>(random.below(256)));
-    text += random.below(2) == 0 ? noise : "the same words again ";
-  }
-  text.resize(bytes);
-  return text;
-}
-
 std::string frames_of(const std::string& text, std::size_t each, const ZstdSettings& settings = {}) {
   std::string stored;
   for (std::size_t at = 0; at < text.size(); at += each) stored += zstandard(text.substr(at, each), settings);
   return stored;
-}
-
-struct Stream {
-  std::shared_ptr<const ByteSource> source;
-  std::string points;
-  std::shared_ptr<const ByteSource> output;
-};
-
-Stream index_stream(const std::string& stored, Access access, std::size_t step = 1000) {
-  Stream stream{std::make_shared<MemoryBytes>(stored, access), "", nullptr};
-  const auto forward = inflate_forward(*stream.source, Compression::kZstd);
-  std::uint64_t offset = 0;
-  for (std::size_t got = step; got == step; offset += got) got = forward->at(offset, step).size();
-  stream.points = forward->take_points();
-  stream.output = open_inflated(stream.source, Compression::kZstd, bytes_of(stream.points));
-  return stream;
-}
-
-std::string read(const ByteSource& source, std::uint64_t offset, std::size_t length) {
-  std::string out(length, '\0');
-  source.read(offset, {reinterpret_cast<std::uint8_t*>(out.data()), length});
-  return out;
 }
 
 std::uint64_t points_in(const std::string& points) { return load_little<std::uint64_t>(bytes_of(points).data() + 8); }
@@ -97,7 +61,7 @@ TEST_CASE("one frame is read at random from its start, many from their own") {
   const std::string text = mixed(5'500'000);
   const auto access = GENERATE(Access::kMapped, Access::kRanges);
   const std::size_t each = GENERATE(std::size_t{5'500'000}, std::size_t{700'000});
-  const Stream stream = index_stream(frames_of(text, each), access);
+  const IndexedStream stream = index_stream(frames_of(text, each), access);
   REQUIRE(stream.output->size() == text.size());
   CHECK(points_in(stream.points) == (each < text.size() ? 3 : 0));  // every second frame: a MiB apart
   Random random(22, 0, 0, 0);
@@ -105,15 +69,15 @@ TEST_CASE("one frame is read at random from its start, many from their own") {
     const std::size_t offset = random.below(static_cast<std::uint32_t>(text.size()));
     const std::size_t length =
         std::min<std::size_t>(random.below(i % 10 == 0 ? 5'000'000 : 3000), text.size() - offset);
-    CHECK((read(*stream.output, offset, length) == text.substr(offset, length)));
+    CHECK((read_text(*stream.output, offset, length) == text.substr(offset, length)));
   }
   std::string in_turn;
   for (std::size_t offset = 0; offset < text.size(); offset += 10'000) {
-    in_turn += read(*stream.output, offset, std::min<std::size_t>(10'000, text.size() - offset));
+    in_turn += read_text(*stream.output, offset, std::min<std::size_t>(10'000, text.size() - offset));
   }
   CHECK((in_turn == text));
-  CHECK(read(*stream.output, text.size(), 0).empty());
-  CHECK_THROWS_AS(read(*stream.output, text.size() - 1, 2), Error);
+  CHECK(read_text(*stream.output, text.size(), 0).empty());
+  CHECK_THROWS_AS(read_text(*stream.output, text.size() - 1, 2), Error);
   std::vector<std::string> parts(3, std::string(4, '\0'));
   const auto range = [&](std::size_t part, std::uint64_t offset) {
     return ReadRange{offset, {reinterpret_cast<std::uint8_t*>(parts[part].data()), 4}};
@@ -155,11 +119,11 @@ TEST_CASE("reading one frame nearly in order decodes it once") {
   constexpr std::size_t kEach = 50'000;
   for (std::size_t i = 0; i < text.size() / kEach; ++i) {
     const std::size_t offset = kEach * (i / 60 * 60 + (i % 60) * 7 % 60);  // 3 MB of disorder
-    CHECK((read(*output, offset, kEach) == text.substr(offset, kEach)));
+    CHECK((read_text(*output, offset, kEach) == text.substr(offset, kEach)));
   }
-  CHECK((read(*output, 9'000'000, 100) == text.substr(9'000'000, 100)));
+  CHECK((read_text(*output, 9'000'000, 100) == text.substr(9'000'000, 100)));
   CHECK(source->begun == 1);
-  CHECK((read(*output, 5'000'000, 100) == text.substr(5'000'000, 100)));  // not remembered any more
+  CHECK((read_text(*output, 5'000'000, 100) == text.substr(5'000'000, 100)));  // not remembered any more
   CHECK(source->begun == 2);
 }
 
@@ -174,7 +138,7 @@ TEST_CASE("threads read one frame at once") {
     threads.emplace_back([&] {
       for (std::size_t i = next++; i < 300; i = next++) {
         const std::size_t offset = (i < 200 ? i : i * 7 % 300) * 10'000;
-        if (read(*output, offset, 10'000) != text.substr(offset, 10'000)) ++wrong;
+        if (read_text(*output, offset, 10'000) != text.substr(offset, 10'000)) ++wrong;
       }
     });
   }
@@ -240,8 +204,8 @@ TEST_CASE("what lies before damage in the middle of a frame reads on") {
   CHECK(got.size() > 300'000);
   CHECK(got.size() % (128 << 10) == 0);  // every whole block
   CHECK((text.starts_with(got)));
-  const Stream stream = [&] {
-    Stream made{std::make_shared<MemoryBytes>(stored), "", nullptr};
+  const IndexedStream stream = [&] {
+    IndexedStream made{std::make_shared<MemoryBytes>(stored), Compression::kZstd, "", nullptr};
     const auto forward = inflate_forward(*made.source, Compression::kZstd);
     CHECK_THROWS_AS(forward->at(0, text.size()), Error);
     made.points = forward->take_points();
@@ -249,8 +213,8 @@ TEST_CASE("what lies before damage in the middle of a frame reads on") {
     return made;
   }();
   REQUIRE(stream.output->size() == got.size());
-  CHECK((read(*stream.output, got.size() - 100, 100) == text.substr(got.size() - 100, 100)));
-  CHECK((read(*stream.output, 0, got.size()) == got));
+  CHECK((read_text(*stream.output, got.size() - 100, 100) == text.substr(got.size() - 100, 100)));
+  CHECK((read_text(*stream.output, 0, got.size()) == got));
 }
 
 TEST_CASE("what cannot be decoded is refused with the reason") {
@@ -271,7 +235,7 @@ TEST_CASE("what cannot be decoded is refused with the reason") {
 
 TEST_CASE("damaged points are errors") {
   const std::string text = mixed(2'500'000);
-  const Stream stream = index_stream(frames_of(text, 1'100'000), Access::kMapped);
+  const IndexedStream stream = index_stream(frames_of(text, 1'100'000), Access::kMapped);
   REQUIRE(points_in(stream.points) == 2);
   int wrong = 0;
   for (std::size_t at = 0; at < stream.points.size(); ++at) {
@@ -280,8 +244,8 @@ TEST_CASE("damaged points are errors") {
     try {
       const auto output = open_inflated(stream.source, Compression::kZstd, bytes_of(bad));
       if (output->size() < text.size()) continue;
-      if (read(*output, 1'500'000, 100) != text.substr(1'500'000, 100)) ++wrong;
-      if (read(*output, text.size() - 9, 9) != text.substr(text.size() - 9)) ++wrong;
+      if (read_text(*output, 1'500'000, 100) != text.substr(1'500'000, 100)) ++wrong;
+      if (read_text(*output, text.size() - 9, 9) != text.substr(text.size() - 9)) ++wrong;
     } catch (const Error& error) {
       CHECK(error.kind() == ErrorKind::kInput);
     }

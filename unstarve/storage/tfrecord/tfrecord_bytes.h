@@ -9,14 +9,11 @@
 #include <string_view>
 #include <vector>
 
+#include "unstarve/storage/bytes/byte_text.h"
 #include "unstarve/storage/crc32c.h"
 #include "unstarve/storage/little_endian.h"
 
 namespace unstarve::testing {
-
-inline std::span<const std::uint8_t> bytes_of(std::string_view text) {
-  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
-}
 
 inline std::string varint(std::uint64_t value) {
   std::string bytes;
