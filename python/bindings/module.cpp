@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "python/bindings/errors.h"
+#include "python/bindings/lending_device.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/topology.h"
 #include "unstarve/device/device.h"
@@ -75,63 +76,12 @@ nb::dict read(const Dataset& dataset, std::uint64_t id) {
   return values;
 }
 
-// Memory that a Python function gave: page-locked by a framework that has a GPU.
-class LentMemory final : public Memory {
- public:
-  // The function gives (address, owner).
-  LentMemory(const nb::object& allocate, std::size_t bytes) : bytes_(bytes) {
-    const nb::gil_scoped_acquire acquire;
-    const auto [address, owner] = nb::cast<std::pair<std::uintptr_t, nb::object>>(allocate(bytes));
-    data_ = reinterpret_cast<std::uint8_t*>(address);
-    owner_ = owner;
-  }
-  ~LentMemory() override {
-    const nb::gil_scoped_acquire acquire;
-    owner_.reset();
-  }
-  [[nodiscard]] std::uint8_t* data() override { return data_; }
-  [[nodiscard]] std::size_t bytes() const override { return bytes_; }
-  [[nodiscard]] bool pinned() const override { return true; }
-
- private:
-  std::uint8_t* data_ = nullptr;
-  std::size_t bytes_;
-  nb::object owner_;
-};
-
-// The host, whose page-locked memory comes of a Python function. Only the loader's slots are allocated of it.
-class LendingDevice final : public Device {
- public:
-  explicit LendingDevice(nb::object allocate) : host_(open_device("cpu")), allocate_(std::move(allocate)) {}
-  ~LendingDevice() override {
-    const nb::gil_scoped_acquire acquire;
-    allocate_.reset();
-  }
-  [[nodiscard]] std::string name() const override { return host_->name(); }
-  [[nodiscard]] bool is_host() const override { return false; }
-  [[nodiscard]] std::unique_ptr<Memory> allocate(std::size_t bytes) override { return host_->allocate(bytes); }
-  [[nodiscard]] std::unique_ptr<Memory> allocate_pinned(std::size_t bytes) override {
-    return std::make_unique<LentMemory>(allocate_, bytes);
-  }
-  [[nodiscard]] std::unique_ptr<Stream> make_stream() override { return host_->make_stream(); }
-  void copy_to_device(void* dst, const void* src, std::size_t bytes, Stream& stream) override {
-    host_->copy_to_device(dst, src, bytes, stream);
-  }
-  void copy_to_host(void* dst, const void* src, std::size_t bytes, Stream& stream) override {
-    host_->copy_to_host(dst, src, bytes, stream);
-  }
-
- private:
-  std::unique_ptr<Device> host_;
-  nb::object allocate_;
-};
-
 class PyLoader {
  public:
   // Memory of `allocate` does not grow: a slot is never allocated while the loader's lock is held and the GIL is not.
   PyLoader(const std::string& spec, DatasetPtr dataset, Position start, nb::object allocate) {
     const bool lent = !allocate.is_none();
-    device_ = lent ? std::make_unique<LendingDevice>(std::move(allocate)) : open_device("cpu");
+    device_ = lent ? lending_device(std::move(allocate)) : open_device("cpu");
     PipelineSpec parsed = pipeline_from_yaml(spec, "pipeline");
     output_ = parsed.output;
     const nb::gil_scoped_release release;
@@ -232,12 +182,15 @@ NB_MODULE(_core, m) {
                      for (const Field& field : dataset.fields()) names.push_back(field.name);
                      return names;
                    })
-      .def("location",
-           [](const Dataset& dataset, std::uint64_t id) {
-             if (id >= dataset.size()) throw nb::index_error("record id");
-             return dataset.location(id);
-           })
-      .def("read", &read);
+      .def(
+          "location",
+          [](const Dataset& dataset, std::uint64_t id) {
+            if (id >= dataset.size()) throw nb::index_error("record id");
+            return dataset.location(id);
+          },
+          "id"_a)
+      .def("read", &read, "id"_a,
+           nb::sig("def read(self, id: int) -> dict[str, int | bytes | numpy.typing.NDArray[numpy.uint8]]"));
   m.def("open", &open, "path"_a, "split"_a, nb::call_guard<nb::gil_scoped_release>());
 
   nb::class_<PyLoader>(m, "Loader")
@@ -247,30 +200,43 @@ NB_MODULE(_core, m) {
              std::uint64_t offset, nb::object allocate) {
             new (self) PyLoader(spec, std::move(dataset), {epoch, batch, offset}, std::move(allocate));
           },
-          "spec"_a, "dataset"_a, "epoch"_a, "batch"_a, "offset"_a, "allocate"_a.none() = nb::none())
-      .def("next",
-           [](PyLoader& loader) -> nb::object {
-             std::optional<Batch> batch = loader.next();
-             return batch ? nb::object(arrays(std::move(*batch), loader.output())) : nb::none();
-           })
+          "spec"_a, "dataset"_a, "epoch"_a, "batch"_a, "offset"_a, "allocate"_a.none() = nb::none(),
+          nb::sig("def __init__(self, spec: str, dataset: Dataset, epoch: int, batch: int, offset: int, "
+                  "allocate: collections.abc.Callable[[int], tuple[int, object]] | None = None) -> None"))
+      .def(
+          "next",
+          [](PyLoader& loader) -> nb::object {
+            std::optional<Batch> batch = loader.next();
+            return batch ? nb::object(arrays(std::move(*batch), loader.output())) : nb::none();
+          },
+          nb::sig("def next(self) -> tuple[numpy.typing.NDArray[typing.Any], numpy.typing.NDArray[typing.Any], "
+                  "numpy.typing.NDArray[numpy.uint64], int, int, bool] | None"))
       .def("close", &PyLoader::close)
       .def("profile", [](PyLoader& loader) { return to_json(loader.loader().profile()); })
       .def("explain", [](PyLoader& loader) { return explain(loader.loader().plan()); })
-      .def("bad_samples", [](PyLoader& loader, std::size_t most) {
-        std::vector<std::tuple<std::uint64_t, std::string, std::string>> list;
-        for (const BadSample& bad : loader.loader().bad_samples(most))
-          list.emplace_back(bad.id, bad.location, bad.reason);
-        return list;
-      });
+      .def(
+          "bad_samples",
+          [](PyLoader& loader, std::size_t most) {
+            std::vector<std::tuple<std::uint64_t, std::string, std::string>> list;
+            for (const BadSample& bad : loader.loader().bad_samples(most))
+              list.emplace_back(bad.id, bad.location, bad.reason);
+            return list;
+          },
+          "most"_a);
 
-  m.def("canonical", [](const std::string& text) { return to_yaml(pipeline_from_yaml(text, "pipeline")); });
-  m.def("check", [](const std::string& text) { check_spec(pipeline_from_yaml(text, "pipeline")); });
+  m.def(
+      "canonical", [](const std::string& text) { return to_yaml(pipeline_from_yaml(text, "pipeline")); }, "spec"_a);
+  m.def(
+      "check", [](const std::string& text) { check_spec(pipeline_from_yaml(text, "pipeline")); }, "spec"_a);
   m.def("epoch_of", &epoch_of, "spec"_a, "dataset"_a, "offset"_a = 0);
-  m.def("explain", [](const std::string& text, DatasetPtr dataset) {
-    const nb::gil_scoped_release release;
-    return explain(
-        make_plan(pipeline_from_yaml(text, "pipeline"), std::move(dataset), read_topology().usable(), Caches::kTold));
-  });
+  m.def(
+      "explain",
+      [](const std::string& text, DatasetPtr dataset) {
+        const nb::gil_scoped_release release;
+        return explain(make_plan(pipeline_from_yaml(text, "pipeline"), std::move(dataset), read_topology().usable(),
+                                 Caches::kTold));
+      },
+      "spec"_a, "dataset"_a);
   m.def("operations", [] {
     std::vector<std::pair<std::string, std::string>> list;
     for (const OperationInfo& info : operations()) list.emplace_back(info.name, info.help);

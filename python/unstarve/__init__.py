@@ -14,6 +14,7 @@ unstarve imports NumPy and no framework. Failures are unstarve.errors.
 __version__ = "0.1.0"
 
 import importlib
+from typing import TYPE_CHECKING, Any
 
 from unstarve import errors
 from unstarve._core import batch_operations, operations
@@ -21,11 +22,15 @@ from unstarve.errors import Error
 from unstarve.loader import Loader
 from unstarve.pipeline import CIFAR10, IMAGENET, Pipeline, from_yaml, open
 
+if TYPE_CHECKING:
+    from unstarve.dataloader import DataLoader as DataLoader
+    from unstarve.torch_dataset import from_torch as from_torch
+
 # Their modules import torch: loaded when they are asked for.
 _OF_TORCH = {"DataLoader": "dataloader", "from_torch": "torch_dataset"}
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     if name not in _OF_TORCH:
         raise AttributeError(f"module 'unstarve' has no attribute {name!r}")
     return getattr(importlib.import_module(f"unstarve.{_OF_TORCH[name]}"), name)

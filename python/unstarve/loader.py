@@ -4,12 +4,31 @@ Same batches every run: order and augmentation are functions of (seed, epoch, sa
 process, threads only; they run on from one epoch into the next, so that epochs begin without a pause.
 """
 
+from __future__ import annotations
+
 import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+import numpy as np
+import numpy.typing as npt
 
 from unstarve import _core
 from unstarve.errors import ArgumentError, CancelledError
 
+if TYPE_CHECKING:
+    import torch
+
+    from unstarve.torch import TorchLoader
+
 STATE_VERSION = 1
+
+# images and labels of one batch; the loader's class says which shapes and dtypes
+Batch: TypeAlias = "tuple[npt.NDArray[Any], npt.NDArray[Any]]"
+# mean and standard deviation per channel, over pixel values of 0..1
+Normalisation: TypeAlias = "tuple[tuple[float, ...], tuple[float, ...]]"
+# called with a number of bytes, gives a writable buffer's address and the object that keeps it
+Allocate: TypeAlias = "Callable[[int], tuple[int, object]]"
 
 
 class Loader:
@@ -23,80 +42,80 @@ class Loader:
     `load_state_dict` says. Not for several threads at once.
     """
 
-    def __init__(self, spec, dataset):
+    def __init__(self, spec: dict[str, Any], dataset: _core.Dataset) -> None:
         self._spec = json.dumps(spec)
         self._dataset = dataset
-        self._batch_size = spec["batch"]["size"]
+        self._batch_size: int = spec["batch"]["size"]
         order = spec.get("order", {})
-        self._seed = order.get("seed", 0)
-        self._shuffle = order.get("shuffle", True)
-        self._world = order.get("world", 1)
-        self._dtype = spec.get("output", {}).get("type", "float32")
-        self._layout = spec.get("output", {}).get("layout", "NCHW")
+        self._seed: int = order.get("seed", 0)
+        self._shuffle: bool = order.get("shuffle", True)
+        self._world: int = order.get("world", 1)
+        self._dtype: str = spec.get("output", {}).get("type", "float32")
+        self._layout: str = spec.get("output", {}).get("layout", "NCHW")
         self._batches, self._samples = _core.epoch_of(self._spec, dataset)
-        self._allocate = None
-        self._core = None
-        self._core_at = None  # the position of the batch that _core gives next
+        self._allocate: Allocate | None = None
+        self._core: _core.Loader | None = None
+        self._core_at: tuple[int, int, int] | None = None  # the position of the batch that _core gives next
         self._at = (0, 0, 0)  # epoch and batch that come next; samples of the epoch used before its batch 0
-        self._past = ("", [])  # profile and bad samples of the threads that ran last
+        self._past: tuple[str, list[tuple[int, str, str]]] = ("", [])  # profile and bad samples of the threads that ran last
         self._begun = False  # a loop was in the epoch of _at
         self._turn = 0  # of the newest iterator
 
-    def __len__(self):
+    def __len__(self) -> int:
         """Batches per epoch, of this rank."""
         return self._batches
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<unstarve.Loader: {self._dataset.format}, {len(self)} batches of {self._batch_size}>"
 
     @property
-    def samples(self):
+    def samples(self) -> int:
         """Samples per epoch, of this rank."""
         return self._samples
 
     @property
-    def classes(self):
+    def classes(self) -> list[str]:
         """Class names in the order of their labels; empty where the format has none."""
         return list(self._dataset.classes)
 
     @property
-    def notes(self):
+    def notes(self) -> list[str]:
         """What is odd about the data though it can be read, a line each: an index that could not be kept, say."""
         return list(self._dataset.notes)
 
     @property
-    def dtype(self):
+    def dtype(self) -> str:
         """Of the images: "uint8", "float32", or "bfloat16", which NumPy shows as uint16."""
         return self._dtype
 
     @property
-    def layout(self):
+    def layout(self) -> str:
         """"NCHW" or "NHWC"."""
         return self._layout
 
     @property
-    def normalisation(self):
+    def normalisation(self) -> Normalisation:
         """(mean, std) per channel over 0..1, of the pipeline's normalize(); zeros and ones without it."""
         output = json.loads(self._spec).get("output", {})
         return tuple(output.get("mean", (0.0, 0.0, 0.0))), tuple(output.get("stddev", (1.0, 1.0, 1.0)))
 
     @property
-    def epoch(self):
+    def epoch(self) -> int:
         """The epoch that the next batch belongs to."""
         return self._at[0]
 
-    def set_epoch(self, epoch):
+    def set_epoch(self, epoch: int) -> None:
         """The next loop runs this epoch, from its beginning."""
         self._at = (int(epoch), 0, 0)
         self._begun = False
 
     # --- iterating --------------------------------------------------------------------------------------------------
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Batch]:
         for images, labels, _ in self.batches():
             yield images, labels
 
-    def batches(self):
+    def batches(self) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.uint64]]]:
         """As iterating, with the samples' ids: (images, labels, ids), ids uint64 of shape (batch,)."""
         self._turn += 1
         turn = self._turn
@@ -123,7 +142,7 @@ class Loader:
             if last:
                 return
 
-    def _core_here(self):
+    def _core_here(self) -> _core.Loader:
         """The running loader, started anew where it does not stand at the next batch."""
         if self._core is None or self._core_at != self._at:
             self._stop()
@@ -131,7 +150,7 @@ class Loader:
             self._core_at = self._at
         return self._core
 
-    def close(self):
+    def close(self) -> None:
         """Stops the threads and frees the memory; iterating starts them again. Also the end of a `with` block.
 
         From another thread it ends a loop that waits: CancelledError there.
@@ -139,21 +158,21 @@ class Loader:
         self._turn += 1
         self._stop()
 
-    def _stop(self):
+    def _stop(self) -> None:
         core, self._core, self._core_at = self._core, None, None
         if core is not None:
             core.close()
             self._past = (core.profile(), core.bad_samples(1000))
 
-    def __enter__(self):
+    def __enter__(self) -> Loader:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     # --- state ------------------------------------------------------------------------------------------------------
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """Where the run stands, after the last batch that was given: a dict of a few numbers, torch's convention.
 
         It may be taken at any batch, and loaded by loaders with any number of threads and ranks and any batch size: what
@@ -164,7 +183,7 @@ class Loader:
         return {"version": STATE_VERSION, "epoch": epoch, "samples": samples,
                 "seed": self._seed, "shuffle": self._shuffle, "dataset": len(self._dataset)}
 
-    def load_state_dict(self, state):
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """The next loop goes on where `state` was taken. ArgumentError when it was another data set or order."""
         if state.get("version") != STATE_VERSION:
             raise ArgumentError(f"state: version {state.get('version')!r}, expected {STATE_VERSION}")
@@ -177,34 +196,36 @@ class Loader:
 
     # --- what it does -----------------------------------------------------------------------------------------------
 
-    def to_yaml(self):
+    def to_yaml(self) -> str:
         """The whole pipeline, as the program takes it."""
         return _core.canonical(self._spec)
 
-    def explain(self):
+    def explain(self) -> str:
         """What will run: source, order, operations, every optimisation with whether it applies and why."""
         return self._core.explain() if self._core else _core.explain(self._spec, self._dataset)
 
-    def profile(self):
+    def profile(self) -> dict[str, Any]:
         """What was measured since the threads started, also after close(): a dict of stages with samples, busy time and
         bytes; empty before the first batch."""
         text = self._core.profile() if self._core else self._past[0]
-        return json.loads(text) if text else {}
+        return cast("dict[str, Any]", json.loads(text)) if text else {}
 
-    def bad_samples(self, most=1000):
+    def bad_samples(self, most: int = 1000) -> list[tuple[int, str, str]]:
         """(id, location, reason) of the samples that could not be used since the threads started, also after close();
         the first `most` of them, at most 1000 after close()."""
         return self._core.bad_samples(most) if self._core else self._past[1][:most]
 
     # --- frameworks -------------------------------------------------------------------------------------------------
 
-    def to_torch(self, device="cpu", *, normalize=None, dtype=None, channels_last=False):
+    def to_torch(self, device: str | torch.device = "cpu", *, normalize: Normalisation | None = None,
+                 dtype: torch.dtype | None = None, channels_last: bool = False) -> TorchLoader:
         """The same batches as torch tensors on `device`, by a loader of its own; see unstarve.torch.TorchLoader."""
         from unstarve.torch import TorchLoader
 
         return TorchLoader(self, device, normalize=normalize, dtype=dtype, channels_last=channels_last)
 
-    def with_output(self, dtype=None, layout=None, normalize=None, allocate=None):
+    def with_output(self, dtype: str | None = None, layout: str | None = None, normalize: Normalisation | None = None,
+                    allocate: Allocate | None = None) -> Loader:
         """This loader with another element type, layout or (mean, std), standing where this one stands.
 
         allocate: called with a number of bytes, gives a writable buffer's address and the object that keeps it; the

@@ -6,10 +6,17 @@ A Pipeline never changes: every step gives a new one, so that a common beginning
 to the YAML that the program takes (`to_yaml`, `from_yaml`).
 """
 
+from __future__ import annotations
+
 import copy
 import json
+import operator
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from unstarve import _core
 from unstarve.errors import ArgumentError
@@ -24,7 +31,7 @@ _PLACES = {"shuffle": 1, "sequential": 1, "shard": 1, "decode": 2, "operation": 
            "batch_operation": 5}
 
 
-def open(path, split=""):  # noqa: A001  (un.open is the name people expect)
+def open(path: str | os.PathLike[str], split: str = "") -> Pipeline:  # noqa: A001  (un.open is the name people expect)
     """Opens a data set in place, whatever its format, and begins a pipeline over all its samples in shuffled order.
 
     path: a folder of classes, shards (a file, a glob, "train-{000..007}.tar", a folder of them), CIFAR or MNIST
@@ -37,7 +44,7 @@ def open(path, split=""):  # noqa: A001  (un.open is the name people expect)
     return Pipeline({"source": {"path": path, "split": split}}, _core.open(path, split))
 
 
-def from_yaml(text, dataset=None):
+def from_yaml(text: str, dataset: _core.Dataset | None = None) -> Loader:
     """The Loader of a pipeline's YAML (what `to_yaml` wrote, or one written by hand). InputError names a wrong node.
 
     Under a launcher (RANK and WORLD_SIZE in the environment) those count, whatever rank the text was written by.
@@ -55,60 +62,60 @@ def from_yaml(text, dataset=None):
 class Pipeline:
     """A data set and the steps from its records to samples. Made by `unstarve.open`; ended by `batch`."""
 
-    def __init__(self, spec, dataset, place=0, last="open"):
+    def __init__(self, spec: dict[str, Any], dataset: _core.Dataset, place: int = 0, last: str = "open") -> None:
         self._spec = spec
         self._dataset = dataset
         self._place = place
         self._last = last
 
-    def __len__(self):
+    def __len__(self) -> int:
         """Samples of the data set."""
         return len(self._dataset)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<unstarve.Pipeline: {self._dataset.format}, {len(self)} samples>"
 
     @property
-    def classes(self):
+    def classes(self) -> list[str]:
         """Class names in the order of their labels; empty where the format has none."""
         return list(self._dataset.classes)
 
-    def read(self, index):
+    def read(self, index: int) -> dict[str, int | bytes | npt.NDArray[np.uint8]]:
         """Record `index` as it is stored: a dict of its fields, encoded images as bytes, pixels as uint8 HWC."""
         index = int(index)
         if not 0 <= index < len(self):
             raise IndexError(f"record {index} of {len(self)}")
         return self._dataset.read(index)
 
-    def location(self, index):
+    def location(self, index: int) -> str:
         """Where record `index` lies: file and offset or member."""
         return self._dataset.location(index)
 
     # --- order ------------------------------------------------------------------------------------------------------
 
-    def shuffle(self, seed=0):
+    def shuffle(self, seed: int = 0) -> Pipeline:
         """All samples in an order that depends on (seed, epoch) alone: another one every epoch, no list in memory."""
         return self._with("shuffle", order={"shuffle": True, "seed": _whole("shuffle(seed)", seed, 0)})
 
-    def sequential(self):
+    def sequential(self) -> Pipeline:
         """The samples in the order in which they are stored."""
         return self._with("sequential", order={"shuffle": False})
 
-    def shard(self, rank=None, world=None):
+    def shard(self, rank: int | None = None, world: int | None = None) -> Pipeline:
         """This process's part: rank of `world`. Every rank gets equally many batches.
 
         Without this step, or without arguments, RANK and WORLD_SIZE of the environment count, as torchrun sets them.
         """
         if (rank is None) != (world is None):
             raise ArgumentError("shard: give both rank and world, or neither")
-        if rank is None:
+        if rank is None or world is None:
             rank, world = _rank_and_world()
         return self._with("shard", order={"rank": _whole("shard(rank)", rank, 0),
                                           "world": _whole("shard(world)", world, 1)})
 
     # --- decoding and operations ------------------------------------------------------------------------------------
 
-    def decode(self, *, crop_only=True, reduced_scale=False):
+    def decode(self, *, crop_only: bool = True, reduced_scale: bool = False) -> Pipeline:
         """JPEG and PNG to upright RGB. May be left out: encoded images are decoded anyway.
 
         crop_only: decode only the part that the first operation reads; exact.
@@ -116,30 +123,31 @@ class Pipeline:
         """
         return self._with("decode", decode={"crop_only": bool(crop_only), "reduced_scale": bool(reduced_scale)})
 
-    def random_resized_crop(self, size, *, scale=(0.08, 1.0), ratio=(3 / 4, 4 / 3)):
+    def random_resized_crop(self, size: int, *, scale: tuple[float, float] = (0.08, 1.0),
+                            ratio: tuple[float, float] = (3 / 4, 4 / 3)) -> Pipeline:
         """A random part, resized to size x size (antialiased bilinear), as torchvision's RandomResizedCrop draws it.
 
         scale: part of the area, least and most. ratio: width / height, least and most.
         """
         return self.operation("random_resized_crop", size=size, scale=scale, ratio=ratio)
 
-    def resize(self, size):
+    def resize(self, size: int | tuple[int, int]) -> Pipeline:
         """To a short side of `size`, or to (height, width) exactly; antialiased bilinear, as Pillow does it."""
         return self.operation("resize", size=size)
 
-    def center_crop(self, size):
+    def center_crop(self, size: int) -> Pipeline:
         """The middle `size` x `size`, with black around where the image is smaller."""
         return self.operation("center_crop", size=size)
 
-    def pad_crop(self, size, padding=4):
+    def pad_crop(self, size: int, padding: int = 4) -> Pipeline:
         """A random size x size part of the image with a black border of `padding` pixels, as CIFAR training uses."""
         return self.operation("pad_crop", size=size, padding=padding)
 
-    def flip(self, p=0.5):
+    def flip(self, p: float = 0.5) -> Pipeline:
         """Mirrors left and right with probability `p`."""
         return self.operation("horizontal_flip", probability=p)
 
-    def operation(self, name, **parameters):
+    def operation(self, name: str, **parameters: float | Sequence[float]) -> Pipeline:
         """Any operation by its name, as `unstarve.operations()` lists them. ArgumentError when it makes no sense."""
         values = {key: list(value) if isinstance(value, Sequence) else value for key, value in parameters.items()}
         step = {name: values}
@@ -148,34 +156,34 @@ class Pipeline:
         made._spec["operations"] = [*made._spec.get("operations", []), step]
         return made
 
-    def normalize(self, mean, std):
+    def normalize(self, mean: Iterable[float], std: Iterable[float]) -> Pipeline:
         """float32 values (pixel / 255 - mean) / std per channel, made while the sample is written into its batch."""
         return self._with("normalize", output={"type": "float32", "mean": _channels("mean", mean),
                                                "stddev": _channels("std", std)})
 
-    def output(self, dtype="float32", layout="NCHW"):
+    def output(self, dtype: str = "float32", layout: str = "NCHW") -> Pipeline:
         """The batch's element type ("uint8", "float32", "bfloat16") and layout ("NCHW", "NHWC")."""
         return self._with("output", output={"type": dtype, "layout": layout})
 
     # --- on whole batches: labels become targets, float32 of shape (batch, classes) ------------------------------------
 
-    def one_hot(self):
+    def one_hot(self) -> Pipeline:
         """Targets of zeros with a one at the label, instead of labels."""
         return self.batch_operation("one_hot")
 
-    def label_smoothing(self, epsilon=0.1):
+    def label_smoothing(self, epsilon: float = 0.1) -> Pipeline:
         """Targets of which a part `epsilon` is spread over all classes."""
         return self.batch_operation("label_smoothing", epsilon=epsilon)
 
-    def mixup(self, alpha=0.2, p=1.0):
+    def mixup(self, alpha: float = 0.2, p: float = 1.0) -> Pipeline:
         """Each sample and its target blended with the one before it in the batch, by one draw of Beta(alpha, alpha)."""
         return self.batch_operation("mixup", alpha=alpha, probability=p)
 
-    def cutmix(self, alpha=1.0, p=1.0):
+    def cutmix(self, alpha: float = 1.0, p: float = 1.0) -> Pipeline:
         """A box of each sample from the one before it in the batch; the targets follow its area."""
         return self.batch_operation("cutmix", alpha=alpha, probability=p)
 
-    def batch_operation(self, name, **parameters):
+    def batch_operation(self, name: str, **parameters: float) -> Pipeline:
         """Any operation on whole batches by its name, as `unstarve.batch_operations()` lists them."""
         step = {name: parameters}
         _core.check(json.dumps({"batch_operations": [step]}))
@@ -185,7 +193,7 @@ class Pipeline:
 
     # --- how it runs: may stand anywhere ----------------------------------------------------------------------------
 
-    def cache(self, what="encoded", *, folder="", limit_mb=1024):
+    def cache(self, what: str = "encoded", *, folder: str | os.PathLike[str] = "", limit_mb: int = 1024) -> Pipeline:
         """Keeps what is dear to make again, up to limit_mb * 10^6 bytes, always before the first random operation.
 
         what: "encoded" (records as stored, in memory) or "pixels" (decoded and resized, in memory, or in a file of
@@ -193,26 +201,27 @@ class Pipeline:
         """
         return self._with(None, cache={"what": what, "folder": os.fspath(folder), "limit_mb": limit_mb})
 
-    def errors(self, policy="fail", *, limit=1000, rate=1.0):
+    def errors(self, policy: str = "fail", *, limit: int = 1000, rate: float = 1.0) -> Pipeline:
         """What a bad sample does: "fail" the run, "skip" it, or "replace" it by the next good one.
 
         limit: more bad samples than this fail the run; rate: so does a greater part than this of all samples read.
         """
         return self._with(None, errors={"policy": policy, "limit": limit, "rate": rate})
 
-    def options(self, *, threads=None, prefetch=None, read_ahead=None):
+    def options(self, *, threads: int | None = None, prefetch: int | None = None,
+                read_ahead: int | None = None) -> Pipeline:
         """threads: of the loader (all usable cores). prefetch: batches made ahead (2). read_ahead: records read before
         the threads ask for them, so many at once (as the data reward it)."""
         given = {"threads": threads, "prefetch": prefetch, "read_ahead": read_ahead}
         return self._with(None, execution={key: value for key, value in given.items() if value is not None})
 
-    def passes(self, **switches):
+    def passes(self, **switches: bool) -> Pipeline:
         """Switches optimisations by their name, as `explain` lists them: .passes(crop_into_decode=False)."""
         return self._with(None, passes={name: bool(on) for name, on in switches.items()})
 
     # --- the end ----------------------------------------------------------------------------------------------------
 
-    def batch(self, size, *, drop_last=True):
+    def batch(self, size: int, *, drop_last: bool = True) -> Loader:
         """The Loader of batches of `size` samples; the last, smaller one is dropped unless drop_last is False."""
         made = self._with(None, batch={"size": _whole("batch(size)", size, 1), "drop_last": bool(drop_last)})
         order = made._spec.setdefault("order", {})
@@ -220,11 +229,11 @@ class Pipeline:
             order["rank"], order["world"] = _rank_and_world()
         return Loader(made._spec, made._dataset)
 
-    def to_yaml(self):
+    def to_yaml(self) -> str:
         """The pipeline so far, as the program takes it."""
         return _core.canonical(json.dumps(self._spec))
 
-    def _with(self, step, name=None, **nodes):
+    def _with(self, step: str | None, name: str | None = None, **nodes: dict[str, Any]) -> Pipeline:
         name = name or step
         place = self._place if step is None else _PLACES[step]
         if place < self._place:
@@ -235,27 +244,28 @@ class Pipeline:
             spec.setdefault(node, {}).update(values)
         # What makes no sense is refused where it is written, with the node's path.
         _core.check(json.dumps({node: spec[node] for node in nodes}))
-        return Pipeline(spec, self._dataset, place, self._last if step is None else name)
+        return Pipeline(spec, self._dataset, place, self._last if name is None else name)
 
 
-def _whole(what, value, least):
+def _whole(what: str, value: object, least: int) -> int:
+    """`value` as a whole number of `least` or more; ArgumentError, beginning with `what`, for anything else."""
     try:
-        whole = value.__index__()
-    except AttributeError:
+        whole = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
         raise ArgumentError(f"{what}: found {value!r}, expected a whole number") from None
     if whole < least:
         raise ArgumentError(f"{what}: found {whole}, expected {least} or more")
     return whole
 
 
-def _channels(what, values):
-    values = [float(value) for value in values]
-    if len(values) != 3:
-        raise ArgumentError(f"{what}: found {len(values)} numbers, expected three, one per channel")
-    return values
+def _channels(what: str, values: Iterable[float]) -> list[float]:
+    numbers = [float(value) for value in values]
+    if len(numbers) != 3:
+        raise ArgumentError(f"{what}: found {len(numbers)} numbers, expected three, one per channel")
+    return numbers
 
 
-def _rank_and_world():
+def _rank_and_world() -> tuple[int, int]:
     """RANK and WORLD_SIZE of the environment, (0, 1) without them."""
     rank, world = os.environ.get("RANK"), os.environ.get("WORLD_SIZE")
     if rank is None or world is None:

@@ -24,7 +24,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-__all__ = ["main", "pack"]
+__all__ = ["PartError", "main", "pack"]
+
+
+class PartError(RuntimeError):
+    """A part that failed for good. `code` is the program's exit code."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 def _program() -> str:
@@ -57,8 +65,7 @@ def pack(source: str, folder: str, arguments: Sequence[str] = (), *, parts: int,
     else connects to `address` (None: $RAY_ADDRESS, or a local cluster), and then disconnects at the end.
 
     Returns what `unstarve pack --json` tells of the whole: its "shards", "records", "bytes", "complete", ... Raises
-    ImportError without Ray, ValueError for fewer than one part, RuntimeError when a part fails for good; its `code` is
-    the program's exit code.
+    ImportError without Ray, ValueError for fewer than one part, PartError when a part fails for good.
     """
     if parts < 1:
         raise ValueError(f"{parts} parts, expected at least 1")
@@ -86,22 +93,21 @@ def pack(source: str, folder: str, arguments: Sequence[str] = (), *, parts: int,
             if told["code"] != 0:
                 for other in waiting:
                     ray.cancel(other)
-                failure = RuntimeError(f"part {part}/{parts} on {told['node']}: {told['error']}")
-                failure.code = told["code"]
-                raise failure
+                raise PartError(f"part {part}/{parts} on {told['node']}: {told['error']}", told["code"])
             results.append(told["result"])
             if sys.stderr.isatty():
                 print(f"{len(results)} of {parts} parts", file=sys.stderr)
     finally:
         if connect:
             ray.shutdown()
-    whole = max(results, key=lambda result: (result["complete"], len(result["shards"])))
+    whole: dict[str, Any] = max(results, key=lambda result: (result["complete"], len(result["shards"])))
     for count in ("shards_made", "shards_found", "records_made", "bytes_made"):
         whole[count] = sum(result[count] for result in results)
     return whole
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line: of `arguments`, else of the process. Returns the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m unstarve.ray", description=__doc__.splitlines()[0], epilog="Other options go to `unstarve pack`.")
     verbs = parser.add_subparsers(dest="verb", required=True)
@@ -129,7 +135,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(str(error))
     except RuntimeError as error:
         print(f"unstarve.ray: {error}", file=sys.stderr)
-        return getattr(error, "code", 1)
+        return error.code if isinstance(error, PartError) else 1
     if given.json:
         print(json.dumps(whole, indent=2))
     else:

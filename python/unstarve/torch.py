@@ -7,11 +7,21 @@ On a GPU uint8 pixels cross the bus, a quarter of float32's bytes, out of page-l
 and are normalised there; the batch is ready when the current stream gets to it.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
 import torch
 
 from unstarve.errors import ArgumentError
+from unstarve.loader import Loader, Normalisation
+
+_Pair: TypeAlias = "tuple[torch.Tensor, torch.Tensor]"
 
 _DTYPES = {"uint8": torch.uint8, "float32": torch.float32, "bfloat16": torch.bfloat16}
+# images, labels, event of their copies, what must live until it, the loader's state
+_Sent: TypeAlias = "tuple[torch.Tensor, torch.Tensor, torch.cuda.Event, _Pair, dict[str, Any]]"
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
 
@@ -27,7 +37,8 @@ class TorchLoader:
     classes). On a GPU a batch's memory belongs to torch.
     """
 
-    def __init__(self, loader, device="cpu", *, normalize=None, dtype=None, channels_last=False):
+    def __init__(self, loader: Loader, device: str | torch.device = "cpu", *, normalize: Normalisation | None = None,
+                 dtype: torch.dtype | None = None, channels_last: bool = False) -> None:
         self.device = torch.device(device)
         self.dtype = _DTYPES[loader.dtype] if dtype is None else dtype
         if normalize is not None and dtype is None and self.dtype == torch.uint8:
@@ -36,7 +47,7 @@ class TorchLoader:
             raise ArgumentError("to_torch: normalize with dtype torch.uint8; normalised values are floating")
         self.channels_last = channels_last
         layout = "NHWC" if channels_last else "NCHW"
-        self._normalize = None
+        self._normalize: Normalisation | None = None
         if self.device.type == "cpu":
             if self.dtype not in _NAMES:
                 raise ArgumentError(f"to_torch: dtype {self.dtype}, expected one of {', '.join(map(str, _NAMES))} on cpu")
@@ -49,57 +60,58 @@ class TorchLoader:
             raise ArgumentError(f"to_torch: device {self.device}, expected cpu or cuda")
         self._state = self._loader.state_dict()
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._loader)
 
-    def set_epoch(self, epoch):
+    def set_epoch(self, epoch: int) -> None:
         """The next loop runs this epoch, from its beginning."""
         self._loader.set_epoch(epoch)
         self._state = self._loader.state_dict()
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """Where the run stands, after the last batch that was given."""
         return dict(self._state)
 
-    def load_state_dict(self, state):
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """The next loop goes on where `state` was taken."""
         self._loader.load_state_dict(state)
         self._state = self._loader.state_dict()
 
-    def close(self):
+    def close(self) -> None:
         """Stops the threads and frees the memory."""
         self._loader.close()
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         # What is the same on every device: classes, samples, epoch, explain, profile, bad_samples, to_yaml.
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self._loader, name)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[_Pair]:
         return self._on_gpu() if self.device.type == "cuda" else self._on_host()
 
-    def _host(self):
+    def _host(self) -> Iterator[_Pair]:
         """(images, labels) as tensors over the loader's own memory."""
-        for images, labels in self._loader:
-            images = torch.from_numpy(images)
+        for array, labels in self._loader:
+            images = torch.from_numpy(array)
             if self._loader.dtype == "bfloat16":
                 images = images.view(torch.bfloat16)
             if self.channels_last:
                 images = images.permute(0, 3, 1, 2)
             yield images, torch.from_numpy(labels)
 
-    def _on_host(self):
+    def _on_host(self) -> Iterator[_Pair]:
         for batch in self._host():
             self._state = self._loader.state_dict()
             yield batch
 
-    def _on_gpu(self):
+    def _on_gpu(self) -> Iterator[_Pair]:
         copies = torch.cuda.Stream(self.device)
         mean, inverse = self._constants()
         copies.wait_stream(torch.cuda.current_stream(self.device))  # for the constants
         batches = self._host()
-        ahead = failure = None
+        ahead: _Sent | None = None
+        failure: Exception | None = None
         while failure is None:
             try:
                 host = next(batches, None)
@@ -114,7 +126,7 @@ class TorchLoader:
         if failure is not None:
             raise failure
 
-    def _send(self, host, copies, mean, inverse):
+    def _send(self, host: _Pair, copies: torch.cuda.Stream, mean: torch.Tensor, inverse: torch.Tensor) -> _Sent:
         """Begins a batch's way over the bus: (images, labels, event, what must live until the event, state)."""
         images, labels = host
         with torch.cuda.stream(copies):
@@ -124,7 +136,8 @@ class TorchLoader:
                 there = there.to(torch.float32).sub_(mean).mul_(inverse).to(self.dtype)
             return there, labels_there, copies.record_event(), host, self._loader.state_dict()
 
-    def _give(self, images, labels, done, host, state):
+    def _give(self, images: torch.Tensor, labels: torch.Tensor, done: torch.cuda.Event, host: _Pair | None,
+              state: dict[str, Any]) -> _Pair:
         current = torch.cuda.current_stream(self.device)
         current.wait_event(done)
         images.record_stream(current)
@@ -135,15 +148,15 @@ class TorchLoader:
         self._state = state
         return images, labels
 
-    def _constants(self):
+    def _constants(self) -> _Pair:
         """mean and 1 / std in units of the pixels, for (batch, 3, height, width)."""
-        mean, std = self._normalize or ((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
+        means, stds = self._normalize or ((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
         shape = (1, 3, 1, 1)
-        mean = torch.tensor(mean, dtype=torch.float32, device=self.device).mul(255).reshape(shape)
-        return mean, torch.tensor(std, dtype=torch.float32, device=self.device).mul(255).reciprocal().reshape(shape)
+        mean = torch.tensor(means, dtype=torch.float32, device=self.device).mul(255).reshape(shape)
+        return mean, torch.tensor(stds, dtype=torch.float32, device=self.device).mul(255).reciprocal().reshape(shape)
 
 
-def _pinned(size):
+def _pinned(size: int) -> tuple[int, object]:
     """Page-locked memory by torch's allocator, as _core.Loader takes it."""
     buffer = torch.empty(size, dtype=torch.uint8, pin_memory=True)
     return buffer.data_ptr(), buffer

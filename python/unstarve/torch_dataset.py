@@ -9,6 +9,11 @@ that draws from random, numpy.random or torch's global generators, which are see
 worker threads share them.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
 import torch
 
 from unstarve import _core
@@ -19,7 +24,7 @@ from unstarve.pipeline import _rank_and_world, _whole
 STATE_VERSION = 1
 
 
-def from_torch(dataset):
+def from_torch(dataset: Any) -> DatasetPipeline:
     """Begins a chain over a map-style dataset, all its samples in shuffled order.
 
     dataset: has __len__ and __getitem__, or __getitems__ (a list of indices to a list of samples). With helper
@@ -34,53 +39,55 @@ def from_torch(dataset):
 class DatasetPipeline:
     """A dataset and the steps to batches; it never changes, every step gives a new one. Made by `from_torch`."""
 
-    def __init__(self, dataset, **settings):
+    def __init__(self, dataset: Any, **settings: Any) -> None:
         self._dataset = dataset
         self._settings = {"seed": 0, "shuffle": True, "rank": None, "world": None, "functions": (), "workers": None,
                           "kind": None, "prefetch": None, **settings}
 
-    def __len__(self):
+    def __len__(self) -> int:
         """Samples of the dataset."""
         return len(self._dataset)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<unstarve.DatasetPipeline: {type(self._dataset).__name__}, {len(self)} samples>"
 
-    def shuffle(self, seed=0):
+    def shuffle(self, seed: int = 0) -> DatasetPipeline:
         """All samples in an order that depends on (seed, epoch) alone: another one every epoch."""
         return self._with(shuffle=True, seed=_whole("shuffle(seed)", seed, 0))
 
-    def sequential(self):
+    def sequential(self) -> DatasetPipeline:
         """The samples in the dataset's order."""
         return self._with(shuffle=False)
 
-    def shard(self, rank=None, world=None):
+    def shard(self, rank: int | None = None, world: int | None = None) -> DatasetPipeline:
         """This process's part: rank of `world`. Every rank gets equally many batches, of equally many samples.
 
         Without this step, or without arguments, RANK and WORLD_SIZE of the environment count, as torchrun sets them.
         """
         if (rank is None) != (world is None):
             raise ArgumentError("shard: give both rank and world, or neither")
-        if rank is None:
+        if rank is None or world is None:
             rank, world = _rank_and_world()
         rank, world = _whole("shard(rank)", rank, 0), _whole("shard(world)", world, 1)
         if rank >= world:
             raise ArgumentError(f"shard: rank {rank} of world {world}, expected a rank below it")
         return self._with(rank=rank, world=world)
 
-    def map(self, function):
+    def map(self, function: Callable[[Any], Any]) -> DatasetPipeline:
         """function(sample) instead of every sample, made by the workers. Several are applied one after the other."""
         if not callable(function):
             raise ArgumentError(f"map: {function!r} is not callable")
         return self._with(functions=(*self._settings["functions"], function))
 
-    def options(self, *, workers=None, kind=None, prefetch=None):
+    def options(self, *, workers: int | None = None, kind: str | None = None,
+                prefetch: int | None = None) -> DatasetPipeline:
         """workers: how many make the samples (all usable cores); 0 makes them where they are asked for. kind:
         "processes" or "threads" (see unstarve.DataLoader). prefetch: batches per worker made ahead (2)."""
         given = {"workers": workers, "kind": kind, "prefetch": prefetch}
         return self._with(**{key: value for key, value in given.items() if value is not None})
 
-    def batch(self, size, *, drop_last=True, collate=None):
+    def batch(self, size: int, *, drop_last: bool = True,
+              collate: Callable[[list[Any]], Any] | None = None) -> DatasetLoader:
         """The loader of batches of `size` samples; the last, smaller one is dropped unless drop_last is False.
 
         collate: a list of samples to a batch; torch's default_collate, which stacks arrays and tensors, otherwise.
@@ -92,7 +99,7 @@ class DatasetPipeline:
                 raise ArgumentError(f"batch: rank {settings['rank']} of world {settings['world']}")
         return DatasetLoader(self._dataset, _whole("batch(size)", size, 1), bool(drop_last), collate, settings)
 
-    def _with(self, **settings):
+    def _with(self, **settings: Any) -> DatasetPipeline:
         return DatasetPipeline(self._dataset, **{**self._settings, **settings})
 
 
@@ -104,7 +111,8 @@ class DatasetLoader:
     is by then.
     """
 
-    def __init__(self, dataset, size, drop_last, collate, settings):
+    def __init__(self, dataset: Any, size: int, drop_last: bool, collate: Callable[[list[Any]], Any] | None,
+                 settings: dict[str, Any]) -> None:
         self._seed, self._shuffle = settings["seed"], settings["shuffle"]
         self._size, self._world = size, settings["world"]
         self._dataset_size = len(dataset)
@@ -122,29 +130,29 @@ class DatasetLoader:
         self._begun = False  # a loop was in the epoch of _at
         self._turn = 0  # of the newest iterator
 
-    def __len__(self):
+    def __len__(self) -> int:
         """Batches per epoch, of this rank."""
         return len(self._order)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<unstarve.DatasetLoader: {len(self)} batches of {self._size}>"
 
     @property
-    def samples(self):
+    def samples(self) -> int:
         """Samples per epoch, of this rank."""
         return self._order.samples
 
     @property
-    def epoch(self):
+    def epoch(self) -> int:
         """The epoch that the next batch belongs to."""
         return self._at[0]
 
-    def set_epoch(self, epoch):
+    def set_epoch(self, epoch: int) -> None:
         """The next loop runs this epoch, from its beginning."""
         self._at = (int(epoch), 0)
         self._begun = False
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         self._turn += 1
         turn = self._turn
         if self._begun:
@@ -163,18 +171,18 @@ class DatasetLoader:
             if turn != self._turn:
                 raise CancelledError("this loop was ended by close() or by a newer loop over the same loader")
 
-    def close(self):
+    def close(self) -> None:
         """Ends the workers; iterating starts them again. Also the end of a `with` block."""
         self._turn += 1
         self._loader.close()
 
-    def __enter__(self):
+    def __enter__(self) -> DatasetLoader:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.close()
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """Where the run stands, after the last batch that was given: a dict of a few numbers, torch's convention.
 
         It may be taken at any batch, and loaded by a loader with any number of workers.
@@ -183,7 +191,7 @@ class DatasetLoader:
         return {"version": STATE_VERSION, "epoch": epoch, "samples": batch * self._size * self._world,
                 "seed": self._seed, "shuffle": self._shuffle, "dataset": self._dataset_size}
 
-    def load_state_dict(self, state):
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """The next loop goes on where `state` was taken. ArgumentError when it was another dataset or order."""
         if state.get("version") != STATE_VERSION:
             raise ArgumentError(f"state: version {state.get('version')!r}, expected {STATE_VERSION}")
@@ -206,10 +214,12 @@ class _Order:
     world is filled up with the first samples of the epoch, as unstarve.Loader and torch's DistributedSampler do.
     """
 
-    def __init__(self, samples, size, drop_last, settings):
-        self._total, self._size = samples, size
+    def __init__(self, samples: int, size: int, drop_last: bool, settings: dict[str, Any]) -> None:
+        self._total: int = samples
+        self._size: int = size
         self._rank, self._world = settings["rank"], settings["world"]
         self._seed, self._shuffle = settings["seed"], settings["shuffle"]
+        self._full: int
         self._full, over = divmod(samples, size * self._world)
         self._last = 0 if drop_last else -(-over // self._world)
         if len(self) == 0:
@@ -217,17 +227,17 @@ class _Order:
                                 "use a smaller batch or keep the last, short one (drop_last=False)")
         self.at = (0, 0)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self._full + (self._last > 0)
 
     @property
-    def samples(self):
+    def samples(self) -> int:
         return self._full * self._size + self._last
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return self._batches(*self.at)
 
-    def _batches(self, epoch, first):
+    def _batches(self, epoch: int, first: int) -> Iterator[list[int]]:
         order = None
         if self._shuffle:
             order = torch.randperm(self._total, generator=torch.Generator().manual_seed(_mixed(self._seed, epoch)))
@@ -241,27 +251,27 @@ class _Order:
 class _Mapped:
     """A dataset with functions applied to its samples."""
 
-    def __init__(self, dataset, functions):
+    def __init__(self, dataset: Any, functions: Sequence[Callable[[Any], Any]]) -> None:
         self._dataset, self._functions = dataset, functions
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._dataset)
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: int) -> Any:
         return self._apply(self._dataset[index])
 
-    def _apply(self, sample):
+    def _apply(self, sample: Any) -> Any:
         for function in self._functions:
             sample = function(sample)
         return sample
 
 
 class _MappedMany(_Mapped):
-    def __getitems__(self, indices):
+    def __getitems__(self, indices: list[int]) -> list[Any]:
         return [self._apply(sample) for sample in self._dataset.__getitems__(indices)]
 
 
-def _mixed(seed, epoch):
+def _mixed(seed: int, epoch: int) -> int:
     """A generator's seed (63 bits) of the pair: neighbouring pairs give unrelated ones."""
     value = (seed * 0x9E3779B97F4A7C15 + (epoch + 1) * 0xD1B54A32D192ED03) & ((1 << 64) - 1)
     value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & ((1 << 64) - 1)

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 _NAMES = {
     "float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16",
@@ -33,7 +34,7 @@ _NUMPY = {name: np.dtype("uint16" if kind == "bfloat16" else kind) for kind, nam
 _OPTIMISER = ("optimiser.", "loss_scaler.")
 
 
-def convert(source: str | os.PathLike | Mapping[str, Any], destination: str | os.PathLike) -> None:
+def convert(source: str | os.PathLike[str] | Mapping[str, Any], destination: str | os.PathLike[str]) -> None:
     """Writes a state_dict as safetensors.
 
     `source` is a mapping from names to tensors (PyTorch's or NumPy's, any shape, any dtype of the format) or the path
@@ -80,7 +81,7 @@ def convert(source: str | os.PathLike | Mapping[str, Any], destination: str | os
         raise
 
 
-def load(path: str | os.PathLike, *, optimiser: bool = False) -> dict[str, np.ndarray]:
+def load(path: str | os.PathLike[str], *, optimiser: bool = False) -> dict[str, npt.NDArray[Any]]:
     """Reads a safetensors file into NumPy arrays; bfloat16 comes as the uint16 of its bits.
 
     Momentum and loss scale of a checkpoint are left out unless `optimiser` is set. Raises `ValueError` when the file is
@@ -89,7 +90,7 @@ def load(path: str | os.PathLike, *, optimiser: bool = False) -> dict[str, np.nd
     return {name: array for name, (_, array) in _read(path, optimiser).items()}
 
 
-def load_torch(path: str | os.PathLike) -> dict[str, Any]:
+def load_torch(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Reads the weights of a safetensors file as a state_dict of PyTorch tensors."""
     import torch
 
@@ -116,7 +117,7 @@ def _to_bytes(name: str, value: Any) -> tuple[str, list[int], bytes]:
     return _NAMES[kind], shape, data.astype(data.dtype.newbyteorder("<"), copy=False).tobytes()
 
 
-def _read(path: str | os.PathLike, optimiser: bool) -> dict[str, tuple[str, np.ndarray]]:
+def _read(path: str | os.PathLike[str], optimiser: bool) -> dict[str, tuple[str, npt.NDArray[Any]]]:
     file = Path(path).read_bytes()
     try:
         size = int.from_bytes(file[:8], "little")

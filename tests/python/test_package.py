@@ -4,7 +4,11 @@ import os
 import re
 import subprocess
 import sys
+import warnings
+import zipfile
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -17,6 +21,35 @@ def test_versions_agree_everywhere():
     assert program.stdout.strip() == unstarve.__version__ == cmake
 
 
+@pytest.mark.long
+def test_the_wheel_holds_module_sources_stub_and_marker(tmp_path):
+    pytest.importorskip("scikit_build_core")
+    subprocess.run([sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation",
+                    "-C", f"build-dir={tmp_path}/build", "-w", tmp_path, ROOT], check=True)
+    wheel, = tmp_path.glob("unstarve-*.whl")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    sources = {str(path.relative_to(ROOT / "python")) for path in (ROOT / "python/unstarve").rglob("*.py*")
+               if path.suffix in (".py", ".pyi")}
+    assert sources | {"unstarve/py.typed"} <= names and "unstarve/_core.pyi" in sources
+    assert any(re.fullmatch(r"unstarve/_core\.\S+\.so", name) for name in names)
+    code = "import unstarve as un; print(len(un.open('synthetic:classes=2,images=8,size=8').batch(4)))"
+    zipfile.ZipFile(wheel).extractall(tmp_path / "there")
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": str(tmp_path / "there")}, check=False)
+    assert done.stdout == "2\n", done.stderr
+
+
 def test_importing_does_not_import_torch():
     code = "import sys, unstarve; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_what_needs_torch_is_loaded_when_it_is_asked_for():
+    torch = pytest.importorskip("torch")
+    import unstarve as un
+
+    with pytest.raises(AttributeError, match="no attribute 'Loader2'"):
+        un.Loader2  # noqa: B018
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert un.DataLoader is not torch.utils.data.DataLoader

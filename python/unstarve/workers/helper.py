@@ -1,7 +1,10 @@
 """A helper process's tasks: what it keeps from one task to the next, and how each is done."""
 
+from __future__ import annotations
+
 import pickle
 import time
+from typing import Any, TypeAlias
 
 import torch
 from torch._utils import ExceptionWrapper
@@ -13,11 +16,15 @@ from unstarve.workers import tasks, transport
 _ERROR_CHARACTERS = 16 << 10  # of a traceback: it must fit into a message
 
 
+# what a task gives: ((worker, message of it) or (worker, None) at an end, samples, seconds they took)
+_Made: TypeAlias = "tuple[tuple[int, bytes | None], int, float]"
+
+
 class Unpicklable(Exception):
     """Samples cannot be sent to another process; the batch made of them perhaps can."""
 
 
-def pickled_error(error):
+def pickled_error(error: ExceptionWrapper) -> tuple[bytes, str]:
     """(the ExceptionWrapper, pickled; the text to be raised where its class cannot be loaded)."""
     if len(error.exc_msg) > _ERROR_CHARACTERS:
         half = _ERROR_CHARACTERS // 2
@@ -32,19 +39,22 @@ def pickled_error(error):
 class Helper:
     """setup: see processes.HelperPool._launch."""
 
-    def __init__(self, setup):
+    def __init__(self, setup: dict[str, Any]) -> None:
         torch.set_num_threads(1)
         self._worker, self._workers = setup["worker"], setup["workers"]
         self._arena = transport.Arena(setup["arenas"][self._worker])
         self._views = [transport.View(fd) for fd in setup["arenas"]]
         self._parent_arena = setup["parent_arena"]
         self._from_parent = transport.View(self._parent_arena)
-        self._epoch = self._since = None
-        self._job = None
-        self._failure = None
+        self._epoch: int | None = None
+        self._since: int | None = None
+        self._job: tasks.Job | None = None
+        self._fetcher: tasks.Fetcher | None = None
+        self._stream: tasks.Stream | None = None
+        self._failure: ExceptionWrapper | None = None
         self._enter(setup["epoch"])
 
-    def _enter(self, epoch):
+    def _enter(self, epoch: tuple[int, int, int, int, bytes, bytes | None]) -> None:
         """epoch: (number, base seed, sample seed, since, message of the job, message of the streams' resume points).
 
         since: the epoch that brought the job. A helper may have had no task in that one, being slow to wake.
@@ -73,7 +83,7 @@ class Helper:
         except Exception:
             self._failure = self._caught()
 
-    def run(self, message):
+    def run(self, message: bytes) -> bytes:
         """The answer to a task: (epoch, serial, kind, first, result, error, refused, samples, seconds), pickled.
 
         error: (torch's ExceptionWrapper, pickled; its text), or None. refused: the samples cannot be sent.
@@ -92,12 +102,13 @@ class Helper:
                 refused = True
             except Exception:
                 error = self._caught()
-        error = error and pickled_error(error)
-        return pickle.dumps((epoch[0], serial, kind, first, result, error, refused, samples, seconds), 5)
+        told = None if error is None else pickled_error(error)
+        return pickle.dumps((epoch[0], serial, kind, first, result, told, refused, samples, seconds), 5)
 
     # Each gives (result, samples, seconds that the samples took).
 
-    def _run(self, body, begin):
+    def _run(self, body: bytes, begin: float) -> _Made:
+        assert self._fetcher is not None
         position, indices = self._from_parent.unpack(body)
         samples = self._fetcher.samples(indices, position)
         seconds = time.perf_counter() - begin
@@ -106,14 +117,16 @@ class Helper:
         except Exception as error:
             raise Unpicklable(f"{type(error).__name__}: {error}") from None
 
-    def _whole(self, body, begin):
+    def _whole(self, body: bytes, begin: float) -> _Made:
+        assert self._fetcher is not None
         position, index = self._from_parent.unpack(body)
         batch = self._fetcher.whole(index, position)
         seconds = time.perf_counter() - begin
         count = len(index) if isinstance(index, (list, tuple)) else 1
         return (self._worker, transport.pack(batch, self._arena)), count, seconds
 
-    def _collate(self, body, _):
+    def _collate(self, body: bytes, _: object) -> _Made:
+        assert self._fetcher is not None
         position, parts = self._from_parent.unpack(body)
         samples = []
         for worker, message in parts:
@@ -121,9 +134,10 @@ class Helper:
         batch = self._fetcher.collate(samples, position)
         return (self._worker, transport.pack(batch, self._arena)), 0, 0.0
 
-    def _next(self, size, _):
+    def _next(self, size: int | None, _: object) -> _Made:
+        assert self._stream is not None
         batch = self._stream.next(size)
         return (self._worker, transport.pack((batch, self._stream.state()), self._arena)), 0, 0.0
 
-    def _caught(self):
+    def _caught(self) -> ExceptionWrapper:
         return ExceptionWrapper(where=f"in DataLoader worker process {self._worker}")

@@ -3,6 +3,8 @@
 It ends when the parent closes the pool or dies in whatever way; a thread watches for that while a sample takes long.
 """
 
+from __future__ import annotations
+
 import atexit
 import gc
 import multiprocessing
@@ -15,12 +17,13 @@ import socket
 import sys
 import threading
 import time
+from typing import Any
 
 _GRACE_SECONDS = 5.0  # to end the sample at hand after the pool was closed
 _ORPHAN_SECONDS = 0.5  # after the parent died
 
 
-def main(setup):
+def main(setup: dict[str, Any]) -> None:
     """setup: see processes.HelperPool._launch."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business, which then ends this process
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
@@ -28,11 +31,12 @@ def main(setup):
     threading.Thread(target=_watch, args=(results, setup["parent"]), daemon=True).start()
     begun, failure = None, None
     try:
-        multiprocessing.current_process()._inheriting = True  # a main module that starts processes unguarded is told so
+        current = multiprocessing.current_process()
+        current._inheriting = True  # type: ignore[attr-defined]  # a main module that starts processes unguarded is told so
         try:
             multiprocessing.spawn.prepare(setup["prepare"])
         finally:
-            del multiprocessing.current_process()._inheriting
+            del current._inheriting  # type: ignore[attr-defined]
         from unstarve.workers.helper import Helper
 
         begun = Helper(setup)
@@ -45,7 +49,7 @@ def main(setup):
     tasks = socket.socket(fileno=setup["tasks"])
     while message := tasks.recv(setup["message_bytes"]):
         try:
-            if failure is not None:
+            if begun is None:
                 (number, *_), serial, kind, first, _ = pickle.loads(message)
                 results.sendall(pickle.dumps((number, serial, kind, first, None, failure, False, 0, 0.0)))
             else:
@@ -61,7 +65,7 @@ def main(setup):
     os._exit(0)
 
 
-def _watch(results, parent):
+def _watch(results: socket.socket, parent: int) -> None:
     """Ends the process when the parent is gone or closed the pool, and the task at hand does not end by itself."""
     hangup = select.poll()
     hangup.register(results, select.POLLRDHUP)

@@ -9,12 +9,10 @@ every wait with an error that names it. Nothing has a name in the file system; n
 process could hold.
 """
 
+from __future__ import annotations
+
 import contextlib
-import io
 import multiprocessing
-import multiprocessing.context
-import multiprocessing.popen_spawn_posix
-import multiprocessing.reduction
 import multiprocessing.spawn
 import os
 import pickle
@@ -22,18 +20,17 @@ import selectors
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 import traceback
-from collections import ChainMap, deque
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
 
-import torch
-import torch.multiprocessing.reductions
-
-from unstarve.workers import transport
-from unstarve.workers.schedule import Batch, Schedule, ready_batch
-from unstarve.errors import ArgumentError, CancelledError, MissingError
+from unstarve.errors import CancelledError, MissingError
+from unstarve.workers import jobs, transport
+from unstarve.workers.schedule import Batch, Schedule, Task, ready_batch
+from unstarve.workers.tasks import Job
 
 _MESSAGE_BYTES = 96 << 10  # more than any message: what is larger lies in an arena
 _CLOSE_SECONDS = 6.0  # a helper ends by itself within process_main._GRACE_SECONDS
@@ -47,7 +44,7 @@ class HelperPool:
     streams: every batch is made by the helper that it is submitted for.
     """
 
-    def __init__(self, count, streams):
+    def __init__(self, count: int, streams: bool) -> None:
         if not hasattr(os, "memfd_create"):
             raise MissingError("DataLoader: helper processes need Linux (memfd_create); use workers='threads'")
         self._count, self._streams = count, streams
@@ -58,25 +55,29 @@ class HelperPool:
         self._views = [transport.View(arena.fd) for arena in self._arenas]
         self._parent = transport.View(self._arena.fd)
         self._changed = threading.Condition()  # guards all below
-        self._batches = {}  # of this epoch, by serial number, until they are taken
-        self._requests = deque()  # for streams: (helper, serial)
+        self._batches: dict[int, Batch] = {}  # of this epoch, by serial number, until they are taken
+        self._requests: deque[Batch] = deque()  # for streams
         self._outstanding = 0  # tasks sent whose results have not come
-        self._epoch = None
+        self._epoch: tuple[int, int, int, int, bytes, bytes | None] | None = None  # see helper.Helper._enter
         self._number = 0
-        self._jobs = deque()  # (epoch number, message): in the arena
+        self._jobs: deque[tuple[int, bytes]] = deque()  # (epoch number, message): in the arena
         self._entered = [0] * count  # the newest epoch of which each helper is known to be
-        self._dead = None  # why nothing more will come
+        self._dead: str | None = None  # why nothing more will come
         self._closed = False
         self._single_use = False  # the job has descriptors that only new processes can be given
         self._needs_main = False
         self._pid = os.getpid()
-        self._tasks, self._results, self._processes = [], [], []
-        self._wake, self._woken = None, None
-        self._pump = None
+        self._tasks: list[socket.socket] = []
+        self._results: list[socket.socket] = []
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._wake: socket.socket | None = None
+        self._woken: socket.socket | None = None
+        self._pump: threading.Thread | None = None
 
     # --- an epoch ---------------------------------------------------------------------------------------------------
 
-    def begin(self, job, base_seed, sample_seed, fresh, resume=None):
+    def begin(self, job: Job, base_seed: int, sample_seed: int, fresh: bool,
+              resume: Sequence[tuple[Any, int]] | None = None) -> bool:
         """The submitted batches are of a new epoch. False: this pool cannot take the job, a new one can.
 
         fresh: helpers get the dataset as it is now, and are seeded and initialised anew. Raises ArgumentError when it
@@ -87,7 +88,8 @@ class HelperPool:
                 return False
             started = bool(self._processes)
             if started and not fresh:
-                message, inherited = self._jobs[-1][1], []
+                message = self._jobs[-1][1]
+                inherited: list[int] = []
             else:
                 if started and self._single_use:
                     return False
@@ -108,7 +110,7 @@ class HelperPool:
                 self._launch(inherited)
         return True
 
-    def submit(self, serial, index, position, worker=None):
+    def submit(self, serial: int, index: Any, position: int, worker: int | None = None) -> None:
         """Asks for batch `serial`; index: see schedule.Batch, for streams the number of samples or None."""
         with self._changed:
             batch = self._batches[serial] = Batch(serial, index, position, worker)
@@ -118,7 +120,7 @@ class HelperPool:
                 self._schedule.add(batch)
             self._send()
 
-    def take(self, serial=None, timeout=None):
+    def take(self, serial: int | None = None, timeout: float | None = None) -> Batch | None:
         """Waits for batch `serial`, or for any; it is the caller's then. None after `timeout` seconds.
 
         RuntimeError when a helper died.
@@ -135,7 +137,7 @@ class HelperPool:
                 return None
             return self._batches.pop(batch.serial)
 
-    def value(self, batch):
+    def value(self, batch: Batch) -> Any:
         """The data of a batch that was taken, in the helper's memory until they are dropped. Raises its error.
 
         Of a stream: (data, state), or None at its end.
@@ -147,13 +149,13 @@ class HelperPool:
             return None
         return self._views[worker].unpack(message)
 
-    def forget(self):
+    def forget(self) -> None:
         """The epoch is over: what is not taken will not be."""
         with self._changed:
             self._forget()
             self._changed.notify_all()
 
-    def _forget(self):
+    def _forget(self) -> None:
         for batch in self._batches.values():
             for worker, message in [*batch.parts.values(), *([batch.result] if batch.result else [])]:
                 if message is not None:
@@ -163,33 +165,24 @@ class HelperPool:
         self._schedule.clear()
         self._epoch = None
 
-    def _packed(self, job):
+    def _packed(self, job: Job) -> tuple[bytes, list[int]]:
         """(message of the job in the arena, descriptors that helpers must inherit); the message that is there already
         where the job is the same."""
-        spawning = _Spawning()
-        multiprocessing.context.set_spawning_popen(spawning)
-        try:
-            head, buffers = transport.dump(job, _job_reducers())
-            self._needs_main = b"__main__" in head
-            if self._jobs and self._parent.holds(self._jobs[-1][1], head, buffers):
-                return self._jobs[-1][1], spawning.inherited
-        except Exception as error:
-            raise ArgumentError(
-                f"DataLoader: the dataset, collate_fn or worker_init_fn cannot be sent to helper processes "
-                f"({type(error).__name__}: {error}); define what it holds at the top level of a module (no lambda), or "
-                "use workers='threads' or num_workers=0") from error
-        finally:
-            multiprocessing.context.set_spawning_popen(None)
-        return transport.store(head, buffers, self._arena), spawning.inherited
+        head, buffers, inherited = jobs.dump(job)
+        self._needs_main = b"__main__" in head
+        if self._jobs and self._parent.holds(self._jobs[-1][1], head, buffers):
+            return self._jobs[-1][1], inherited
+        return transport.store(head, buffers, self._arena), inherited
 
     # --- tasks and results --------------------------------------------------------------------------------------------
 
-    def _send(self):
+    def _send(self) -> None:
         """Sends what may be sent: so much that nobody is idle while this process is busy elsewhere."""
         if self._dead or self._epoch is None:
             return
         while self._streams and self._requests:
             batch = self._requests[0]
+            assert batch.worker is not None
             if not self._put(self._tasks[batch.worker], ("next", batch, 0, None), batch.index):
                 return
             self._requests.popleft()
@@ -202,7 +195,7 @@ class HelperPool:
             # The sockets hold far more than two small tasks per helper: a blocking send does not wait.
             self._put(self._tasks[0], task, transport.pack(body, self._arena))
 
-    def _put(self, tasks, task, body):
+    def _put(self, tasks: socket.socket, task: Task, body: Any) -> bool:
         kind, batch, first, _ = task
         try:
             tasks.sendall(pickle.dumps((self._epoch, batch.serial, kind, first, body), 5))
@@ -211,7 +204,7 @@ class HelperPool:
         self._outstanding += 1
         return True
 
-    def _hear(self):
+    def _hear(self) -> None:
         """The pump thread: takes results until the pool is closed or a helper died."""
         try:
             self._pump_results()
@@ -220,21 +213,23 @@ class HelperPool:
                 self._dead = f"DataLoader: hearing the helpers failed.\nOriginal {traceback.format_exc()}"
                 self._changed.notify_all()
 
-    def _pump_results(self):
+    def _pump_results(self) -> None:
         with selectors.DefaultSelector() as selector:
+            assert self._woken is not None
             selector.register(self._woken, selectors.EVENT_READ, None)
             for worker, results in enumerate(self._results):
-                selector.register(results, selectors.EVENT_READ, worker)
+                selector.register(results, selectors.EVENT_READ, (worker, results))
             while True:
                 ready = selector.select()
                 messages = []
                 for key, _ in ready:
                     if key.data is None:
                         return
+                    worker, results = key.data
                     try:
-                        messages.append((key.data, key.fileobj.recv(_MESSAGE_BYTES)))
+                        messages.append((worker, results.recv(_MESSAGE_BYTES)))
                     except ConnectionResetError:
-                        messages.append((key.data, b""))
+                        messages.append((worker, b""))
                 dead = [worker for worker, message in messages if not message]
                 fate = self._fate(dead) if dead else None
                 with self._changed:
@@ -249,7 +244,7 @@ class HelperPool:
                 if fate:
                     return
 
-    def _answer(self, worker, answer):
+    def _answer(self, worker: int, answer: tuple[Any, ...]) -> None:
         number, serial, kind, first, result, error, refused, samples, seconds = answer
         self._outstanding -= 1
         self._entered[worker] = max(self._entered[worker], number)
@@ -266,7 +261,7 @@ class HelperPool:
             if message is not None:
                 self._views[owner].release(message)
 
-    def _fate(self, dead):
+    def _fate(self, dead: list[int]) -> str:
         stories = []
         for worker in dead:
             process = self._processes[worker]
@@ -285,7 +280,7 @@ class HelperPool:
 
     # --- processes ----------------------------------------------------------------------------------------------------
 
-    def _launch(self, inherited):
+    def _launch(self, inherited: list[int]) -> None:
         prepare = multiprocessing.spawn.get_preparation_data("unstarve-worker")
         prepare["authkey"] = bytes(prepare["authkey"])
         # The main module is run again in the helpers only where something that they need is defined in it: a script
@@ -309,12 +304,14 @@ class HelperPool:
                          "parent_arena": self._arena.fd, "parent": os.getpid(), "epoch": self._epoch,
                          "message_bytes": _MESSAGE_BYTES}
                 command = [os.fsdecode(multiprocessing.spawn.get_executable()),
-                           *subprocess._args_from_interpreter_flags(), "-c", _BOOT]
+                           *subprocess._args_from_interpreter_flags(),  # type: ignore[attr-defined]
+                           "-c", _BOOT]
                 process = subprocess.Popen(
                     command, stdin=subprocess.PIPE,
                     pass_fds=[*arenas, self._arena.fd, tasks.fileno(), theirs.fileno(), *inherited])
                 self._processes.append(process)
                 theirs.close()
+                assert process.stdin is not None
                 with contextlib.suppress(BrokenPipeError), process.stdin as stdin:  # its end is heard by the pump
                     stdin.write(pickle.dumps(setup, 5))
         finally:
@@ -325,10 +322,10 @@ class HelperPool:
         self._pump.start()
 
     @property
-    def pids(self):
+    def pids(self) -> list[int]:
         return [process.pid for process in self._processes]
 
-    def close(self):
+    def close(self) -> None:
         """Ends the helpers, idle ones at once, one amid a sample within a few seconds; batches that were given stay."""
         if os.getpid() != self._pid:
             return  # a forked copy of the owner: the helpers are not its own
@@ -339,7 +336,7 @@ class HelperPool:
             self._dead = self._dead or "DataLoader: closed while it was waited for"
             self._forget()
             self._changed.notify_all()
-        if self._pump is not None:
+        if self._pump is not None and self._wake is not None:
             self._wake.send(b"x")
             if self._pump is not threading.current_thread():
                 self._pump.join()
@@ -358,36 +355,10 @@ class HelperPool:
             arena.close()
 
 
-def _reraise(wrapper, text):
+def _reraise(wrapper: bytes, text: str) -> None:
     """wrapper: torch's ExceptionWrapper, pickled. Where its class is not known here, a RuntimeError of its text."""
     try:
         error = pickle.loads(wrapper)
     except Exception:
         raise RuntimeError(text) from None
     error.reraise()
-
-
-class _Spawning:
-    """What pickles of multiprocessing's locks, values and shared tensors ask for: a process that is being started."""
-
-    DupFd = staticmethod(multiprocessing.popen_spawn_posix._DupFd)
-
-    def __init__(self):
-        self.inherited = []
-
-    def duplicate_for_child(self, fd):
-        self.inherited.append(fd)
-        return fd
-
-
-def _reduce_job_tensor(tensor):
-    """Tensors of a dataset: shared ones stay shared, others are one copy for all helpers, private once written to."""
-    if tensor.is_shared() and tensor.device.type == "cpu":
-        return torch.multiprocessing.reductions.reduce_tensor(tensor)
-    return transport.reduce_tensor(tensor)
-
-
-def _job_reducers():
-    """With those that multiprocessing and torch registered for what a new process may inherit."""
-    registered = multiprocessing.reduction.ForkingPickler(io.BytesIO()).dispatch_table
-    return ChainMap({torch.Tensor: _reduce_job_tensor}, registered)

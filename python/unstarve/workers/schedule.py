@@ -7,8 +7,12 @@ which saves handing samples around. The samples' measured time decides; the resu
 Threads: every method by one thread at a time; the engines hold a lock.
 """
 
+from __future__ import annotations
+
 import math
 from collections import deque
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
 # A batch that is made within this time stays whole; runs of longer batches take about the second.
 _WHOLE_SECONDS = 0.020
@@ -18,23 +22,23 @@ _RUN_SECONDS = 0.010
 class Batch:
     """One batch on its way. index: its list of indices, or one index without automatic batching; None for streams."""
 
-    def __init__(self, serial, index, position, worker=None):
+    def __init__(self, serial: int, index: Any, position: int, worker: int | None = None) -> None:
         self.serial, self.index, self.position, self.worker = serial, index, position, worker
         self.dealt = 0  # samples that went into runs
         self.missing = 0  # runs that are not back
-        self.parts = {}  # first sample of a run: its result
-        self.failed = None  # (first sample of the run, error)
+        self.parts: dict[int, Any] = {}  # first sample of a run: its result
+        self.failed: tuple[int, Any] | None = None  # (first sample of the run, error)
         self.whole = False  # its samples cannot be handed around
         self.ready = False
-        self.result = None
-        self.error = None
+        self.result: Any = None
+        self.error: Any = None
 
-    def finish(self, result=None, error=None):
+    def finish(self, result: Any = None, error: Any = None) -> None:
         self.result, self.error, self.ready = result, error, True
         self.parts = {}
 
 
-def ready_batch(batches, serial=None):
+def ready_batch(batches: Mapping[int, Batch], serial: int | None = None) -> Batch | None:
     """Batch `serial` of a dict by serial number, or any, if it is ready; else None."""
     if serial is not None:
         batch = batches.get(serial)
@@ -42,31 +46,35 @@ def ready_batch(batches, serial=None):
     return next((batch for batch in batches.values() if batch.ready), None)
 
 
+# (kind, batch, first, given): see Schedule
+Task: TypeAlias = "tuple[str, Batch, int, Any]"
+
+
 class Schedule:
     """Tasks are (kind, batch, first, given): "run" with its indices, "collate" with the results of the runs in order,
     or "whole". done() takes what came of them."""
 
-    def __init__(self, workers):
+    def __init__(self, workers: int) -> None:
         self._workers = workers
         self._splits = True  # False: every batch is one task
         self._refused = False  # samples could not be handed around
-        self._seconds = None  # per sample, of the newest runs
-        self._waiting = deque()
-        self._collate = deque()
+        self._seconds: float | None = None  # per sample, of the newest runs
+        self._waiting: deque[Batch] = deque()
+        self._collate: deque[Batch] = deque()
 
-    def add(self, batch):
+    def add(self, batch: Batch) -> None:
         self._waiting.append(batch)
 
-    def begin(self, splits):
+    def begin(self, splits: bool) -> None:
         """An epoch begins. splits: batches may be made in parts."""
         self.clear()
         self._splits = splits and not self._refused
 
-    def clear(self):
+    def clear(self) -> None:
         self._waiting.clear()
         self._collate.clear()
 
-    def next(self):
+    def next(self) -> Task | None:
         """The next task, or None when all that was added is under way."""
         if self._collate:
             batch = self._collate.popleft()
@@ -90,7 +98,7 @@ class Schedule:
             return "run", batch, first, indices
         return None
 
-    def _run_length(self, batch):
+    def _run_length(self, batch: Batch) -> int | None:
         """Samples of the batch's next run; None where the batch is to be one task."""
         if batch.whole:
             return None
@@ -103,7 +111,8 @@ class Schedule:
             return None
         return max(1, math.ceil(_RUN_SECONDS / max(self._seconds, 1e-9)))
 
-    def done(self, kind, batch, first, result, error, samples, seconds):
+    def done(self, kind: str, batch: Batch, first: int, result: Any, error: Any, samples: int,
+             seconds: float) -> list[Any]:
         """Notes what a task gave. Returns the results of runs that nobody needs any more."""
         if samples:
             each = seconds / samples
@@ -129,7 +138,7 @@ class Schedule:
         batch.finish(error=batch.failed[1])
         return spent
 
-    def again(self, batch):
+    def again(self, batch: Batch) -> list[Any]:
         """The batch's samples cannot be handed around: it and all later ones are made whole. Returns spent results."""
         self._refused, self._splits = True, False
         if batch.whole:

@@ -6,9 +6,12 @@ augmentation that draws from them is the same for any number of workers, whoever
 draw from generators that are seeded once per worker and epoch, as torch does it.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import functools
 import random
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -33,12 +36,12 @@ class Job:
     by_index: bool  # the seeds come from the samples' indices (whole numbers) instead of their positions
 
     @property
-    def splits(self):
+    def splits(self) -> bool:
         """Whether a batch may be made in parts; a dataset with __getitems__ asked for whole batches."""
         return self.auto_collation and not getattr(self.dataset, "__getitems__", None)
 
 
-def seed_all(base_seed, worker):
+def seed_all(base_seed: int, worker: int) -> int:
     """The worker's generators at the beginning of an epoch, as torch seeds them."""
     seed = base_seed + worker
     random.seed(seed)
@@ -47,7 +50,7 @@ def seed_all(base_seed, worker):
     return seed
 
 
-def seed_sample(base_seed, key):
+def seed_sample(base_seed: int, key: int) -> None:
     """Seeds the three global generators by (base_seed, key). About 9 us."""
     # splitmix64 of the pair: neighbouring keys give unrelated states.
     value = (base_seed + (key + 1) * 0x9E3779B97F4A7C15) & _MASK
@@ -62,16 +65,16 @@ def seed_sample(base_seed, key):
 class kept_generators:  # noqa: N801  (a context manager, named as it reads)
     """A block that may seed the global generators: they are afterwards as they were before."""
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self._states = random.getstate(), torch.get_rng_state(), np.random.get_state(legacy=False)
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         random.setstate(self._states[0])
         torch.set_rng_state(self._states[1])
         np.random.set_state(self._states[2])
 
 
-def collate(function, samples):
+def collate(function: Callable[[Any], Any], samples: list[Any]) -> Any:
     """function(samples). torch's default_collate makes plain memory here: in a worker it would make shared memory of its
     own, out of which the batch would be copied into the arena."""
     if function is not _utils.collate.default_collate:
@@ -89,35 +92,35 @@ class Fetcher:
     seeded: False leaves the global generators alone, for threads, which share them.
     """
 
-    def __init__(self, job, base_seed, seeded=True):
+    def __init__(self, job: Job, base_seed: int, seeded: bool = True) -> None:
         self._job = job
         self._base_seed = base_seed
         self._seeded = seeded
 
-    def samples(self, indices, position):
+    def samples(self, indices: list[Any], position: int) -> list[Any]:
         """A list of the samples of `indices`, the first of which is at `position` of the epoch."""
         dataset = self._job.dataset
         if getattr(dataset, "__getitems__", None):
             self._seed(indices[0] if self._job.by_index and len(indices) else position)
-            return dataset.__getitems__(indices)
+            return list(dataset.__getitems__(indices))
         made = []
         for offset, index in enumerate(indices):
             self._seed(index if self._job.by_index else position + offset)
             made.append(dataset[index])
         return made
 
-    def collate(self, samples, position):
+    def collate(self, samples: list[Any], position: int) -> Any:
         self._seed(_COLLATE | position)
         return collate(self._job.collate_fn, samples)
 
-    def whole(self, index, position):
+    def whole(self, index: Any, position: int) -> Any:
         """The batch of a list of indices, or, without automatic batching, the converted sample of one index."""
         if self._job.auto_collation:
             return self.collate(self.samples(index, position), position)
         self._seed(index if self._job.by_index else position)
         return self._job.collate_fn(self._job.dataset[index])
 
-    def _seed(self, key):
+    def _seed(self, key: int) -> None:
         if self._seeded:
             seed_sample(self._base_seed, key)
 
@@ -125,17 +128,16 @@ class Fetcher:
 class Stream:
     """The batches of an IterableDataset, with its state where it has one (state_dict and load_state_dict)."""
 
-    def __init__(self, job, resume=None):
+    def __init__(self, job: Job, resume: tuple[Any, int] | None = None) -> None:
         self._job = job
         state, skip = resume or (None, 0)
-        stateful = state is not None
-        if stateful and state[0] == "dataset":
+        if state is not None and state[0] == "dataset":
             job.dataset.load_state_dict(state[1])
         self._fetcher = _utils.fetch._IterableDatasetFetcher(
             job.dataset, job.auto_collation, functools.partial(collate, job.collate_fn), job.drop_last)
-        if stateful and state[0] == "iterator":
+        if state is not None and state[0] == "iterator":
             self._fetcher.dataset_iter.load_state_dict(state[1])
-        if not stateful:
+        if state is None:
             for _ in range(skip):
                 try:
                     self._fetcher.fetch(self._request(job.batch_size))
@@ -143,14 +145,14 @@ class Stream:
                     break
 
     @staticmethod
-    def _request(size):
+    def _request(size: int | None) -> range | None:
         return None if size is None else range(size)
 
-    def next(self, size):
+    def next(self, size: int | None) -> Any:
         """A batch of `size` samples, or one sample where it is None. StopIteration at the end."""
         return self._fetcher.fetch(self._request(size))
 
-    def state(self):
+    def state(self) -> tuple[str, Any] | None:
         """("iterator" or "dataset", its state dict), or None where neither has one."""
         for name, holder in (("iterator", self._fetcher.dataset_iter), ("dataset", self._job.dataset)):
             if hasattr(holder, "state_dict") and hasattr(holder, "load_state_dict"):

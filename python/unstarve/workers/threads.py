@@ -4,20 +4,24 @@ Worth it where the interpreter has no global lock, or the samples' work releases
 the process's, shared by all threads, so they are not seeded: samples that draw from them are not reproducible here.
 """
 
+from __future__ import annotations
+
 import threading
 import time
 import types
+from collections.abc import Sequence
+from typing import Any
 
 from torch._utils import ExceptionWrapper
 
 from unstarve.workers import tasks
-from unstarve.workers.schedule import Batch, Schedule, ready_batch
+from unstarve.workers.schedule import Batch, Schedule, Task, ready_batch
 from unstarve.errors import CancelledError
 
 _current = threading.local()
 
 
-def worker_info():
+def worker_info() -> types.SimpleNamespace | None:
     """Of the calling worker thread (id, num_workers, seed, dataset), or None elsewhere."""
     return getattr(_current, "info", None)
 
@@ -25,20 +29,21 @@ def worker_info():
 class ThreadPool:
     """See processes.HelperPool, for map-style datasets."""
 
-    pids = ()
+    pids: Sequence[int] = ()
 
-    def __init__(self, count):
+    def __init__(self, count: int) -> None:
         self._count = count
         self._schedule = Schedule(count)
         self._changed = threading.Condition()  # guards all below
-        self._batches = {}
+        self._batches: dict[int, Batch] = {}
         self._since = 0  # the epoch whose seeds the threads are to have
-        self._epoch = None  # (number, job, fetcher, base seed, since)
+        self._epoch: tuple[int, tasks.Job, tasks.Fetcher, int, int] | None = None  # (number, job, fetcher, base seed, since)
         self._number = 0
         self._closed = False
-        self._threads = []
+        self._threads: list[threading.Thread] = []
 
-    def begin(self, job, base_seed, sample_seed, fresh, resume=None):
+    def begin(self, job: tasks.Job, base_seed: int, sample_seed: int, fresh: bool,
+              resume: Sequence[tuple[Any, int]] | None = None) -> bool:
         with self._changed:
             if self._closed:
                 return False
@@ -55,13 +60,13 @@ class ThreadPool:
                 self._threads[-1].start()
         return True
 
-    def submit(self, serial, index, position, worker=None):
+    def submit(self, serial: int, index: Any, position: int, worker: int | None = None) -> None:
         with self._changed:
             batch = self._batches[serial] = Batch(serial, index, position, worker)
             self._schedule.add(batch)
             self._changed.notify_all()
 
-    def take(self, serial=None, timeout=None):
+    def take(self, serial: int | None = None, timeout: float | None = None) -> Batch | None:
         with self._changed:
             self._changed.wait_for(
                 lambda: ready_batch(self._batches, serial) or self._closed or not self._batches, timeout)
@@ -72,22 +77,22 @@ class ThreadPool:
                 return None
             return self._batches.pop(batch.serial)
 
-    def value(self, batch):
+    def value(self, batch: Batch) -> Any:
         if batch.error is not None:
             batch.error.reraise()
         return batch.result
 
-    def forget(self):
+    def forget(self) -> None:
         with self._changed:
             self._forget()
             self._changed.notify_all()
 
-    def _forget(self):
+    def _forget(self) -> None:
         self._batches = {}
         self._schedule.clear()
         self._epoch = None
 
-    def close(self):
+    def close(self) -> None:
         with self._changed:
             if self._closed:
                 return
@@ -98,7 +103,7 @@ class ThreadPool:
             if thread is not threading.current_thread():
                 thread.join()
 
-    def _work(self, worker):
+    def _work(self, worker: int) -> None:
         entered, failure = 0, None
         while True:
             with self._changed:
@@ -108,6 +113,7 @@ class ThreadPool:
                 if self._closed:
                     return
                 epoch = self._epoch
+                assert epoch is not None and task is not None
             number, job, fetcher, base_seed, since = epoch
             if entered < since:
                 failure = self._initialise(worker, job, base_seed)
@@ -115,7 +121,7 @@ class ThreadPool:
             self._do(worker, number, fetcher, task, failure)
             del task, job, fetcher, epoch  # while it waits, a worker keeps nothing alive
 
-    def _initialise(self, worker, job, base_seed):
+    def _initialise(self, worker: int, job: tasks.Job, base_seed: int) -> ExceptionWrapper | None:
         _current.info = types.SimpleNamespace(id=worker, num_workers=self._count, seed=base_seed + worker,
                                               dataset=job.dataset, worker_method="thread")
         try:
@@ -125,7 +131,8 @@ class ThreadPool:
             return ExceptionWrapper(where=f"in DataLoader worker thread {worker}")
         return None
 
-    def _do(self, worker, number, fetcher, task, failure):
+    def _do(self, worker: int, number: int, fetcher: tasks.Fetcher, task: Task,
+            failure: ExceptionWrapper | None) -> None:
         kind, batch, first, given = task
         result, error, samples, seconds = None, failure, 0, 0.0
         begin = time.perf_counter()

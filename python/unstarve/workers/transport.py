@@ -11,6 +11,8 @@ again: no message, no lock, no copy at the reader, no page faults for memory tha
 Linux only (memfd).
 """
 
+from __future__ import annotations
+
 import copyreg
 import io
 import mmap
@@ -18,6 +20,8 @@ import os
 import pickle
 import weakref
 from collections import ChainMap
+from collections.abc import Callable, MutableMapping
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -31,21 +35,25 @@ _PIECE_BYTES = 1 << 20
 _FREE, _LENT = 0, 1
 
 
-def _aligned(size):
+# functions that pickle a class, by the class
+Reducers: TypeAlias = "MutableMapping[type, Callable[[Any], Any]]"
+
+
+def _aligned(size: int) -> int:
     return (size + _ALIGN - 1) // _ALIGN * _ALIGN
 
 
 class Arena:
     """The writing side. One process allocates, from one thread at a time."""
 
-    def __init__(self, fd=None):
+    def __init__(self, fd: int | None = None) -> None:
         self.fd = os.memfd_create("unstarve", os.MFD_CLOEXEC) if fd is None else fd
         self._end = 0
-        self._chunks = {}  # start: mmap
-        self._free = []  # (start, offset, size), sorted
-        self._lent = []
+        self._chunks: dict[int, mmap.mmap] = {}  # by start
+        self._free: list[tuple[int, int, int]] = []  # (start, offset, size), sorted
+        self._lent: list[tuple[int, int, int]] = []  # as _free
 
-    def take(self, size):
+    def take(self, size: int) -> tuple[int, int, mmap.mmap]:
         """A slot of at least `size` bytes, lent from now on: (start of the chunk, offset in it, the chunk's mmap)."""
         size = _aligned(_ALIGN + size)
         found = self._find(size)
@@ -55,6 +63,7 @@ class Arena:
         if found is None:
             self._grow(size)
             found = self._find(size)
+            assert found is not None
         start, offset, room = self._free.pop(found)
         if room > size:
             self._free.insert(found, (start, offset + size, room - size))
@@ -63,19 +72,19 @@ class Arena:
         chunk[offset] = _LENT
         return start, offset, chunk
 
-    def _find(self, size):
+    def _find(self, size: int) -> int | None:
         """The smallest free stretch that holds `size` bytes."""
         fitting = [(room, at) for at, (_, _, room) in enumerate(self._free) if room >= size]
         return min(fitting)[1] if fitting else None
 
-    def _sweep(self):
+    def _sweep(self) -> None:
         """Takes back the slots that their readers have released, and joins neighbours."""
         released = [slot for slot in self._lent if self._chunks[slot[0]][slot[1]] == _FREE]
         if not released:
             return
         gone = set(released)
         self._lent = [slot for slot in self._lent if slot not in gone]
-        joined = []
+        joined: list[tuple[int, int, int]] = []
         for start, offset, size in sorted(self._free + released):
             if joined and joined[-1][0] == start and joined[-1][1] + joined[-1][2] == offset:
                 joined[-1] = (start, joined[-1][1], joined[-1][2] + size)
@@ -83,14 +92,14 @@ class Arena:
                 joined.append((start, offset, size))
         self._free = joined
 
-    def _grow(self, size):
+    def _grow(self, size: int) -> None:
         size = max(_CHUNK_BYTES, (size + mmap.PAGESIZE - 1) // mmap.PAGESIZE * mmap.PAGESIZE)
         os.ftruncate(self.fd, self._end + size)
         self._chunks[self._end] = mmap.mmap(self.fd, size, offset=self._end)
         self._free.append((self._end, 0, size))
         self._end += size
 
-    def close(self):
+    def close(self) -> None:
         """Gives the descriptor back; memory that is still mapped stays until its readers let go."""
         os.close(self.fd)
         self._chunks.clear()
@@ -103,19 +112,19 @@ class View:
         released; else slots are released when nothing refers to them any more.
     """
 
-    def __init__(self, fd, private=False):
+    def __init__(self, fd: int, private: bool = False) -> None:
         self._fd = fd
         self._private = private
-        self._chunks = {}
+        self._chunks: dict[int, mmap.mmap] = {}
 
-    def chunk(self, start, size):
+    def chunk(self, start: int, size: int) -> mmap.mmap:
         found = self._chunks.get(start)
         if found is None:
             access = mmap.ACCESS_COPY if self._private else mmap.ACCESS_WRITE
             found = self._chunks[start] = mmap.mmap(self._fd, size, offset=start, access=access)
         return found
 
-    def unpack(self, message):
+    def unpack(self, message: bytes) -> Any:
         """The object that pack() made `message` of. Its arrays and tensors are writable and lie in the arena."""
         place, head, sizes = pickle.loads(message)
         if place is None:
@@ -133,14 +142,14 @@ class View:
             at += _aligned(size)
         return pickle.loads(whole[:head], buffers=buffers)
 
-    def holds(self, message, head, buffers):
+    def holds(self, message: bytes, head: bytes, buffers: list[memoryview]) -> bool:
         """Whether the slot of `message` is what store(head, buffers) would make."""
         (start, chunk_size, offset), size, sizes = pickle.loads(message)
         if size != len(head) or sizes != [buffer.nbytes for buffer in buffers]:
             return False
         chunk, at = self.chunk(start, chunk_size), offset + _ALIGN
-        for part in (head, *buffers):
-            part = np.frombuffer(part, np.uint8)
+        for stored in (memoryview(head), *buffers):
+            part = np.frombuffer(stored, np.uint8)
             there = np.frombuffer(chunk, np.uint8, len(part), at)
             # In pieces: a comparison makes an array of its own.
             if not all(np.array_equal(part[i:i + _PIECE_BYTES], there[i:i + _PIECE_BYTES])
@@ -149,7 +158,7 @@ class View:
             at += _aligned(len(part))
         return True
 
-    def release(self, message):
+    def release(self, message: bytes) -> None:
         """Gives back the slot of a message that nobody will unpack."""
         place, _, _ = pickle.loads(message)
         if place is not None:
@@ -157,14 +166,14 @@ class View:
             _release(self.chunk(start, chunk_size), offset)
 
 
-def _release(chunk, offset):
+def _release(chunk: mmap.mmap, offset: int) -> None:
     chunk[offset] = _FREE
 
 
 # --- pickling --------------------------------------------------------------------------------------------------------
 
 
-def pack(value, arena, inline=_INLINE_BYTES):
+def pack(value: object, arena: Arena, inline: int = _INLINE_BYTES) -> bytes:
     """`value` as a message of a few bytes, what is more than `inline` bytes of it in a slot of `arena`."""
     head, buffers = dump(value)
     if len(head) + sum(buffer.nbytes for buffer in buffers) <= inline:
@@ -172,24 +181,24 @@ def pack(value, arena, inline=_INLINE_BYTES):
     return store(head, buffers, arena)
 
 
-def store(head, buffers, arena):
+def store(head: bytes, buffers: list[memoryview], arena: Arena) -> bytes:
     """As pack(), of what dump() gave, always in a slot."""
     sizes = [buffer.nbytes for buffer in buffers]
     start, offset, chunk = arena.take(_aligned(len(head)) + sum(map(_aligned, sizes)))
     whole = memoryview(chunk)
     at = offset + _ALIGN
-    for part in (head, *buffers):
+    for part in (memoryview(head), *buffers):
         size = len(part)
         whole[at:at + size] = part
         at += _aligned(size)
     return pickle.dumps(((start, len(chunk), offset), len(head), sizes), 5)
 
 
-def dump(value, reducers=None):
+def dump(value: object, reducers: Reducers | None = None) -> tuple[bytes, list[memoryview]]:
     """(pickle, buffers) of `value`: protocol 5, CPU tensors and arrays as flat buffers out of band."""
-    buffers = []
+    buffers: list[memoryview] = []
 
-    def keep(buffer):
+    def keep(buffer: pickle.PickleBuffer) -> bool:
         raw = buffer.raw()
         if raw.nbytes < _SMALL_BUFFER_BYTES:
             return True
@@ -203,7 +212,7 @@ def dump(value, reducers=None):
     return stream.getvalue(), buffers
 
 
-def reduce_tensor(tensor):
+def reduce_tensor(tensor: torch.Tensor) -> Any:
     if tensor.requires_grad and not tensor.is_leaf:
         raise RuntimeError("a tensor that requires grad and is no leaf cannot be sent from a worker; detach() it")
     if (tensor.device.type != "cpu" or tensor.layout != torch.strided or tensor.requires_grad or tensor.is_quantized
@@ -212,7 +221,7 @@ def reduce_tensor(tensor):
     order = None
     if not tensor.is_contiguous():
         # Permuted memory (channels_last) keeps its strides; anything else is made contiguous.
-        by_stride = sorted(range(tensor.dim()), key=lambda axis: -tensor.stride(axis))
+        by_stride = sorted(range(tensor.dim()), key=tensor.stride, reverse=True)
         permuted = tensor.permute(by_stride)
         if permuted.is_contiguous():
             tensor, order = permuted, [by_stride.index(axis) for axis in range(tensor.dim())]
@@ -222,9 +231,10 @@ def reduce_tensor(tensor):
     return _tensor, (pickle.PickleBuffer(flat), tensor.dtype, tuple(tensor.shape), order)
 
 
-def _tensor(buffer, dtype, shape, order):
+def _tensor(buffer: pickle.PickleBuffer, dtype: torch.dtype, shape: tuple[int, ...],
+            order: list[int] | None) -> torch.Tensor:
     tensor = torch.frombuffer(buffer, dtype=dtype).reshape(shape)
     return tensor if order is None else tensor.permute(order)
 
 
-REDUCERS = ChainMap({torch.Tensor: reduce_tensor}, copyreg.dispatch_table)
+REDUCERS: Reducers = ChainMap({torch.Tensor: reduce_tensor}, copyreg.dispatch_table)

@@ -1,0 +1,83 @@
+"""Page-locked batches, made by a thread of their own while the consumer computes."""
+
+from __future__ import annotations
+
+import warnings
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.utils.data import _utils
+
+from unstarve.workers.pools import Pool
+from unstarve.workers.schedule import Batch
+
+if TYPE_CHECKING:
+    from unstarve.dataloader import DataLoader
+
+# A batch that was taken, its value or None, its error or None.
+Made = tuple[Batch, Any, "Exception | None"]
+
+
+def pin_device(loader: DataLoader[Any]) -> str | None:
+    """The type of the accelerator for which batches are page-locked, or None; warns as torch does."""
+    if not loader.pin_memory:
+        return None
+    if loader.pin_memory_device:
+        warnings.warn("pin_memory_device is deprecated, the current accelerator will be used as the device,"
+                      f"ignore pin_memory_device='{loader.pin_memory_device}'.", stacklevel=4)
+    if not torch.accelerator.is_available():
+        warnings.warn("'pin_memory' argument is set as true but no accelerator is found, "
+                      "then device pinned memory won't be used.", stacklevel=4)
+        return None
+    accelerator = torch.accelerator.current_accelerator()
+    device = accelerator.type if accelerator else None
+    if device == "mps":
+        warnings.warn("'pin_memory' argument is set as true but not supported on MPS now, "
+                      "device pinned memory won't be used.", stacklevel=4)
+        return None
+    return device
+
+
+def made(pool: Pool, serial: int | None, timeout: float | None, device: str | None, stream: bool) -> Made | None:
+    """Takes batch `serial`, or any where that is None, page-locked for `device`; None after `timeout` seconds."""
+    batch = pool.take(serial, timeout)
+    if batch is None:
+        return None
+    try:
+        value = pool.value(batch)
+        if device is not None and value is not None:
+            pin: Any = _utils.pin_memory.pin_memory
+            value = (pin(value[0], device), value[1]) if stream else pin(value, device)
+        return batch, value, None
+    except Exception as error:
+        return batch, None, error
+
+
+class Pinner:
+    """The thread, and what it has made of each batch that was asked for. The calls of one thread."""
+
+    def __init__(self, pool: Pool, device: str, stream: bool) -> None:
+        index = torch.accelerator.current_device_index()
+        self._pool, self._device, self._stream = pool, device, stream
+        self._thread = ThreadPoolExecutor(1, "unstarve-pin", torch.accelerator.set_device_index, (index,))
+        self._asked: dict[int, Future[Made | None]] = {}
+
+    def ask(self, serial: int, any_batch: bool) -> None:
+        """Batch `serial` was submitted. any_batch: whichever is ready first may stand in its place."""
+        self._asked[serial] = self._thread.submit(made, self._pool, None if any_batch else serial, None, self._device,
+                                                  self._stream)
+
+    def get(self, serial: int, timeout: float | None) -> Made | None:
+        """What ask(serial) gave, past then; None after `timeout` seconds."""
+        try:
+            value = self._asked[serial].result(timeout)
+        except FutureTimeoutError:
+            return None
+        del self._asked[serial]
+        return value
+
+    def close(self) -> None:
+        self._thread.shutdown(cancel_futures=True)
+        self._asked.clear()

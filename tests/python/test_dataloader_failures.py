@@ -1,0 +1,180 @@
+"""un.DataLoader: errors and deaths in workers, and what is left after loops, ends and kills: nothing."""
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import unstarve as un  # noqa: E402
+from dataloader_support import Closure, Faulty, Kinds, alive, call, gone, script  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")
+
+
+@pytest.mark.parametrize("workers", [2, "threads"])
+def test_an_error_comes_in_its_turn_with_its_traceback(workers, load):
+    more = {"workers": "threads"} if workers == "threads" else {}
+    loader = load(Faulty({9: "value", 15: "key", 20: "special"}), batch_size=4, num_workers=2, **more)
+    iterator = iter(loader)
+    assert [int(next(iterator)[1][0]) for _ in range(2)] == [0, 4]
+    with pytest.raises(ValueError, match=r"(?s)Caught ValueError in DataLoader worker.*__getitem__.*no sample 9"):
+        next(iterator)
+    with pytest.raises(KeyError, match=r"(?s)Original Traceback.*a key"):
+        next(iterator)
+    assert int(next(iterator)[1][0]) == 16
+    with pytest.raises(RuntimeError, match=r"(?s)Caught Special in.*dataloader_support.py"):
+        next(iterator)
+    with pytest.raises(StopIteration):
+        next(iterator)
+
+
+def test_an_error_that_cannot_be_sent_comes_as_its_text(load):
+    with pytest.raises(RuntimeError, match=r"(?s)LocalError.*of a function"):
+        list(load(Faulty({3: "local"}), num_workers=2))
+    with pytest.raises(ValueError, match="^no sample 5$"):
+        list(un.DataLoader(Faulty({5: "value"})))
+
+
+def test_samples_that_cannot_be_sent_stay_with_their_worker():
+    loader = un.DataLoader(Closure(samples=24), batch_size=8, num_workers=1, collate_fn=call)
+    assert list(loader) == [list(range(8)), list(range(8, 16)), list(range(16, 24))]
+    loader.close()
+
+
+def test_a_dead_helper_ends_the_loop_and_the_next_one_has_others():
+    dataset = Faulty({})
+    loader = un.DataLoader(dataset, batch_size=4, num_workers=1)
+    for what, message in (("kill", "killed by SIGKILL"), ("exit", "exit code 3")):
+        dataset.at = {17: what}
+        seen = []
+        with pytest.raises(RuntimeError, match=rf"DataLoader worker \(pid\(s\) \d+\) exited unexpectedly: {message}"):
+            for batch in loader:
+                seen += batch[1].tolist()
+        assert seen == list(range(16))
+    loader.close()
+
+
+def test_a_timeout(load):
+    loader = load(Faulty({0: 0.8}, samples=2), num_workers=2, timeout=0.2)
+    iterator = iter(loader)
+    with pytest.raises(RuntimeError, match="timed out after 0.2 seconds"):
+        next(iterator)
+    time.sleep(1)
+    assert int(next(iterator)[1]) == 0
+
+
+# --- nothing is left --------------------------------------------------------------------------------------------------
+
+
+def test_loops_left_early_leave_nothing(load):
+    def held():
+        gc.collect()
+        return (len(os.listdir("/proc/self/fd")), threading.active_count(), len(loader._home._idle[0].pids))
+
+    before = set(os.listdir("/dev/shm"))
+    loader = load(Kinds("tensor", samples=200), batch_size=5, num_workers=2, shuffle=True)
+    pids = None
+    for loop in range(60):
+        for number, _ in enumerate(loader):
+            if number == loop % 4:
+                break
+        if loop == 10:
+            level, pids = held(), loader._home._idle[0].pids
+    assert held() == level and loader._home._idle[0].pids == pids
+    assert not {name for name in set(os.listdir("/dev/shm")) - before if "unstarve" in name or "psm" in name}
+    assert len(list(loader)) == 40
+
+
+def test_close_and_the_loader_s_end_end_the_helpers():
+    descriptors = len(os.listdir("/proc/self/fd"))
+    loader = un.DataLoader(Kinds(), num_workers=1)
+    next(iter(loader))
+    pids = loader._home._idle[0].pids
+    assert all(map(alive, pids))
+    with pytest.raises(ZeroDivisionError):
+        for _ in loader:
+            raise ZeroDivisionError
+    child = os.fork()  # a process that was forked meanwhile holds copies of the sockets
+    if child == 0:
+        time.sleep(60)
+        os._exit(0)
+    begin = time.monotonic()
+    loader.close()
+    assert time.monotonic() - begin < 4 and gone(pids, 0.5)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    del loader
+    gc.collect()
+    assert len(os.listdir("/proc/self/fd")) <= descriptors
+
+
+def test_control_c_is_heard_and_helpers_end_when_the_parent_is_killed():
+    code = """
+        import unstarve as un
+        from dataloader_support import Faulty
+        loader = un.DataLoader(Faulty({4: 600.0}), num_workers=1)
+        iterator = iter(loader)
+        next(iterator)
+        print(*iterator._pool.pids, flush=True)
+        while True:
+            try:
+                for _ in iterator:
+                    pass
+            except KeyboardInterrupt:
+                print("heard", flush=True)
+    """
+    with script(code) as parent:
+        line = parent.stdout.readline()
+        assert line.strip().isdecimal(), line
+        helper = int(line)
+        time.sleep(0.3)
+        for pid in (parent.pid, helper):  # as the terminal sends it: to the group
+            os.kill(pid, signal.SIGINT)
+        assert parent.stdout.readline() == "heard\n"
+        assert alive(helper)
+        parent.kill()
+    assert gone([helper])
+
+
+def test_an_epoch_that_cannot_begin_ends_the_helpers(load):
+    dataset = Kinds()
+    loader = un.DataLoader(dataset, num_workers=1)
+    next(iter(loader))
+    pids = loader._home._idle[0].pids
+    dataset.function = lambda: None
+    with pytest.raises(un.errors.ArgumentError, match="cannot be sent to helper processes"):
+        iter(loader)
+    assert gone(pids)
+
+
+def test_a_script_s_own_dataset_needs_the_guard_and_says_so(tmp_path):
+    code = """
+        import sys
+        import torch, unstarve as un
+
+        class Mine:
+            def __len__(self): return 3
+            def __getitem__(self, i): return i
+
+        def run():
+            print(list(un.DataLoader(Mine(), num_workers=1, batch_size=3)))
+
+        if __name__ == "__main__" or {guarded}:
+            run()
+    """
+    for guarded in (True, False):
+        path = tmp_path / "script.py"
+        path.write_text(textwrap.dedent(code).replace("{guarded}", str(not guarded)))
+        done = subprocess.run([sys.executable, "-W", "ignore", path], capture_output=True, text=True, timeout=60)
+        if guarded:
+            assert done.stdout == "[tensor([0, 1, 2])]\n", done.stderr
+        else:
+            assert done.returncode == 1 and "bootstrapping phase" in done.stderr

@@ -1,0 +1,94 @@
+"""un.DataLoader goes on after any batch, with any number of workers."""
+
+import copy
+import os
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import unstarve as un  # noqa: E402
+from dataloader_support import Counting, Kinds, Random, Stream, same  # noqa: E402
+from unstarve.workers.pools import Home  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("generator", [False, True])
+def test_resumes_after_every_batch(workers, generator, load):
+    def make():
+        options = {"generator": torch.Generator().manual_seed(4)} if generator else {}
+        loader = load(Random(samples=14), batch_size=4, shuffle=True, num_workers=workers, **options)
+        return loader
+
+    def ids(run):
+        return [batch if workers else batch[0] for batch in run]
+
+    torch.manual_seed(8)
+    loader = make()
+    states, expected = [loader.state_dict()], []
+    for _ in range(2):
+        for batch in loader:
+            expected.append(batch)
+            states.append(loader.state_dict())
+    resumed = make()
+    for at, state in enumerate(states[:-1]):
+        torch.manual_seed(8 if at == 0 else 12345)  # what the global generator is otherwise used for is its own matter
+        resumed.load_state_dict(state)
+        rest = list(resumed)
+        if generator or at % 4:
+            left = 4 - at % 4 if at != 4 else 0  # of a loop that gave its last batch and did not meet its end
+            assert len(rest) == left and same(ids(rest), ids(expected[at:at + left]))
+        if generator and at < 4:
+            assert same(ids(list(resumed)), ids(expected[4:8]))
+    with pytest.raises(un.errors.ArgumentError, match="version 7"):
+        loader.load_state_dict({**states[0], "version": 7})
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_resumes_with_another_number_of_workers(persistent, load):
+    torch.manual_seed(2)
+    loader = load(Random(samples=20), batch_size=4, shuffle=True, num_workers=2, persistent_workers=persistent)
+    list(loader)
+    iterator = iter(loader)
+    next(iterator)
+    state = loader.state_dict()
+    other = load(Random(samples=20), batch_size=4, shuffle=True, num_workers=1, persistent_workers=persistent)
+    other.load_state_dict(state)
+    assert same(list(other), list(iterator))
+    torch.save(state, os.devnull)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_streams_resume_after_every_batch(workers, load):
+    loader = load(Stream(17), batch_size=2, num_workers=workers)
+    states, expected = [], []
+    for batch in loader:
+        expected.append(batch[1].tolist())
+        states.append(loader.state_dict())
+    for at, state in enumerate(states, 1):
+        loader.load_state_dict(state)
+        assert [batch[1].tolist() for batch in loader] == expected[at:]
+    assert len(list(loader)) == len(expected)
+    with pytest.raises(un.errors.ArgumentError, match="worker"):
+        load(Stream(17), num_workers=1).load_state_dict({**states[0], "streams": {"turn": 0, "workers": [{}, {}, {}]}})
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_stream_with_a_state_does_not_read_again(workers, load):
+    loader = load(Counting(), batch_size=2, num_workers=workers)
+    for number, _ in enumerate(loader):
+        if number == 3:
+            state = loader.state_dict()
+            break
+    other = load(Counting(), batch_size=2, num_workers=workers)
+    other.load_state_dict(state)
+    assert [batch[0].tolist() for batch in other] == [[i, i + 1] for i in range(9, 20, 2)]
+    other.load_state_dict(state)
+    assert next(iter(other))[1].tolist() == [1, 2]
+
+
+def test_a_copy_of_a_loader(load):
+    loader = un.DataLoader(Kinds(), batch_size=4)
+    assert same(list(copy.deepcopy(loader)), list(loader)) and isinstance(copy.copy(loader)._home, Home)

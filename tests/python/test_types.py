@@ -1,0 +1,67 @@
+"""The package's types: its stub is the extension module's, its sources and a user's program pass mypy --strict."""
+
+import inspect
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import unstarve
+from unstarve import _core
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = ROOT / "tests/python/typed_program.py"
+MODULES = ("dataloader", "errors", "loader", "pipeline", "ray", "torch", "torch_dataset", "weights")
+
+
+def test_the_stub_is_that_of_the_module():
+    stubgen = pytest.importorskip("nanobind.stubgen")
+    made = stubgen.StubGen(_core)
+    made.put(_core)
+    stub = ROOT / "python/unstarve/_core.pyi"
+    assert stub.read_text() == made.get(), f"make it again: python -m nanobind.stubgen -m unstarve._core -o {stub}"
+
+
+def test_package_and_a_program_that_uses_it_pass_mypy():
+    pytest.importorskip("mypy")
+    pytest.importorskip("torch")
+    # Kept beside the build: reading torch's declarations anew takes ten seconds.
+    cache = Path(_core.__file__).resolve().parents[2] / "mypy"
+    done = subprocess.run([sys.executable, "-m", "mypy", "--config-file", "pyproject.toml", "--cache-dir", cache,
+                           "--no-error-summary", "python/unstarve", PROGRAM.relative_to(ROOT)], cwd=ROOT,
+                          capture_output=True, text=True, env={**os.environ, "MYPYPATH": "python"}, check=False)
+    assert not done.stderr
+    found = [(path, int(line), code) for path, line, code in
+             re.findall(r"^(\S+?):(\d+): error: .* (\[[a-z-]+\])$", done.stdout, re.MULTILINE)]
+    expected = [(str(PROGRAM.relative_to(ROOT)), number, match[1])
+                for number, line in enumerate(PROGRAM.read_text().splitlines(), 1)
+                if (match := re.search(r"# wrong: (\S+)$", line))]
+    assert found == expected, done.stdout
+
+
+def public(holder):
+    """(name, object) of the functions, classes, methods and properties that `holder` defines for others."""
+    for name, value in vars(holder).items():
+        if name.startswith("_") or inspect.ismodule(value):
+            continue
+        if inspect.isclass(value) or inspect.isfunction(value) or isinstance(value, property):
+            yield name, value
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_everything_public_is_documented(module):
+    if module in ("dataloader", "torch", "torch_dataset"):
+        pytest.importorskip("torch")
+    module = __import__(f"unstarve.{module}", fromlist=["_"])
+    missing = []
+    for name, value in public(module):
+        if getattr(value, "__module__", module.__name__) != module.__name__:
+            continue
+        missing += [name] if not value.__doc__ else []
+        if inspect.isclass(value):
+            missing += [f"{name}.{inner}" for inner, method in public(value) if not method.__doc__]
+    assert not missing
+    assert module.__doc__ and unstarve.__doc__

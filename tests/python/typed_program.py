@@ -1,0 +1,59 @@
+"""What a type checker must know of the package: read by mypy in test_types.py, never run."""
+
+from collections.abc import Iterator
+from typing import Any, assert_type
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+import unstarve as un
+
+pipeline = un.open("photos", "train").shuffle(seed=1).decode().random_resized_crop(224).flip()
+assert_type(pipeline, un.Pipeline)
+assert_type(pipeline.classes, list[str])
+assert_type(pipeline.read(0)["image"], int | bytes | npt.NDArray[np.uint8])
+loader = pipeline.normalize(*un.IMAGENET).cache("pixels", folder="kept").options(threads=2).batch(256, drop_last=False)
+assert_type(loader, un.Loader)
+assert_type(len(loader), int)
+for images, labels in loader:
+    assert_type(images, npt.NDArray[Any])
+    assert_type(labels, npt.NDArray[Any])
+for _, _, ids in loader.batches():
+    assert_type(ids, npt.NDArray[np.uint64])
+state: dict[str, Any] = loader.state_dict()
+loader.load_state_dict(state)
+assert_type(loader.explain(), str)
+assert_type(loader.bad_samples(), list[tuple[int, str, str]])
+
+for tensors, targets in loader.to_torch("cuda", normalize=un.IMAGENET, dtype=torch.bfloat16, channels_last=True):
+    assert_type(tensors, torch.Tensor)
+    assert_type(targets, torch.Tensor)
+
+
+class Mine(torch.utils.data.Dataset[int]):
+    def __len__(self) -> int:
+        return 3
+
+    def __getitem__(self, index: int) -> int:
+        return index
+
+
+def iterate() -> Iterator[Any]:
+    dropped_in = un.DataLoader(Mine(), batch_size=2, shuffle=True, num_workers=2, workers="threads")
+    torchs: torch.utils.data.DataLoader[int] = dropped_in
+    yield from torchs
+    yield from un.from_torch(Mine()).shuffle(0).map(lambda sample: sample + 1).batch(64)
+
+
+try:
+    un.open("nowhere")
+except un.errors.IoError as error:
+    found: OSError = error
+
+loader.batch(3)  # wrong: [attr-defined]
+un.open(3)  # wrong: [arg-type]
+pipeline.shuffle(seed="x")  # wrong: [arg-type]
+pipeline.resize((1, 2, 3))  # wrong: [arg-type]
+un.DataLoader(Mine(), shufle=True)  # wrong: [call-arg]
+un.from_torch(Mine()).options(workers="many")  # wrong: [arg-type]
