@@ -21,6 +21,7 @@
 
 #include "python/bindings/errors.h"
 #include "python/bindings/lending_device.h"
+#include "python/bindings/notices.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/topology.h"
 #include "unstarve/device/device.h"
@@ -169,6 +170,7 @@ std::pair<std::uint64_t, std::uint64_t> epoch_of(const std::string& spec, const 
 
 NB_MODULE(_core, m) {
   translate_errors();
+  keep_notices();
 
   nb::class_<Dataset>(m, "Dataset")
       .def("__len__", &Dataset::size)
@@ -242,6 +244,7 @@ NB_MODULE(_core, m) {
     for (const OperationInfo& info : operations()) list.emplace_back(info.name, info.help);
     return list;
   });
+  m.def("take_notice", &take_notice);
   m.def("usable_cores", [] { return read_topology().usable(); });
   m.def("batch_operations", [] {
     std::vector<std::pair<std::string, std::string>> list;

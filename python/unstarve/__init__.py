@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from unstarve import errors
 from unstarve._core import batch_operations, operations
-from unstarve.errors import Error
+from unstarve.errors import DataWarning, Error
 from unstarve.loader import Loader
 from unstarve.pipeline import CIFAR10, IMAGENET, Pipeline, from_yaml, open
 
@@ -36,6 +36,6 @@ def __getattr__(name: str) -> Any:
     return getattr(importlib.import_module(f"unstarve.{_OF_TORCH[name]}"), name)
 
 
-__all__ = ["CIFAR10", "IMAGENET", "Error", "Loader", "Pipeline", "__version__",
+__all__ = ["CIFAR10", "IMAGENET", "DataWarning", "Error", "Loader", "Pipeline", "__version__",
            "batch_operations", "errors", "from_yaml", "open",
            "operations"]

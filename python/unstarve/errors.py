@@ -1,7 +1,13 @@
 """What unstarve raises: one class per kind of failure, each also the built-in exception that people would catch.
 
 A message names the operation, the object (path, record, node of the spec), what was found and what was expected.
+What does not fail anything is a DataWarning.
 """
+
+
+class DataWarning(UserWarning):
+    """What is odd about data that can be read all the same: an index that could not be kept, say. Each is told once in a
+    process; `loader.notes` has those of one data set. Silence them by warnings.simplefilter("ignore", un.DataWarning)."""
 
 
 class Error(Exception):

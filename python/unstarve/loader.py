@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from unstarve import _core
+from unstarve import _core, notices
 from unstarve.errors import ArgumentError, CancelledError
 
 if TYPE_CHECKING:
@@ -80,7 +80,8 @@ class Loader:
 
     @property
     def notes(self) -> list[str]:
-        """What is odd about the data though it can be read, a line each: an index that could not be kept, say."""
+        """What is odd about the data though it can be read, a line each: an index that could not be kept, say.
+        Each also came as a DataWarning when it was found."""
         return list(self._dataset.notes)
 
     @property
@@ -128,6 +129,7 @@ class Loader:
             core = self._core_here()
             try:
                 batch = core.next() if turn == self._turn else None
+                notices.warn()
             except BaseException:
                 self._core_at = None  # what it gives next is not known: begin anew
                 raise

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unstarve import _core
+from unstarve import _core, notices
 from unstarve.errors import ArgumentError
 from unstarve.loader import Loader
 
@@ -38,10 +38,13 @@ def open(path: str | os.PathLike[str], split: str = "") -> Pipeline:  # noqa: A0
         binaries, a CSV or JSON-lines manifest, an http(s)://, s3:// or gs:// URL, or "synthetic:images=2000,size=32".
     split: "train", "test", ... of data that have splits; "" for everything.
 
-    Raises IoError when nothing is there, InputError when nothing recognises it.
+    Raises IoError when nothing is there, InputError when nothing recognises it. Warns (DataWarning) of what is odd about
+    data that can be read.
     """
     path = os.fspath(path)
-    return Pipeline({"source": {"path": path, "split": split}}, _core.open(path, split))
+    dataset = _core.open(path, split)
+    notices.warn()
+    return Pipeline({"source": {"path": path, "split": split}}, dataset)
 
 
 def from_yaml(text: str, dataset: _core.Dataset | None = None) -> Loader:
@@ -56,6 +59,7 @@ def from_yaml(text: str, dataset: _core.Dataset | None = None) -> Loader:
         spec["order"]["rank"], spec["order"]["world"] = _rank_and_world()
     if dataset is None:
         dataset = _core.open(spec["source"]["path"], spec["source"]["split"])
+        notices.warn()
     return Loader(spec, dataset)
 
 

@@ -1,0 +1,67 @@
+"""What goes wrong without failing anything reaches users as warnings: here shards whose indexes can be kept nowhere."""
+
+import io
+import tarfile
+import warnings
+
+import numpy as np
+import pytest
+
+import unstarve as un
+
+
+def shards(folder, count=3, samples=8):
+    """Tar files of JPEG images with labels; where their indexes would lie there are folders."""
+    from PIL import Image
+
+    for shard in range(count):
+        path = folder / f"part-{shard}.tar"
+        with tarfile.open(path, "w") as tar:
+            for i in range(samples):
+                stream = io.BytesIO()
+                Image.fromarray(np.full((16, 16, 3), i * 20 + shard, np.uint8)).save(stream, "JPEG")
+                for name, content in ((f"{i:03}.jpg", stream.getvalue()), (f"{i:03}.cls", b"1")):
+                    member = tarfile.TarInfo(name)
+                    member.size = len(content)
+                    tar.addfile(member, io.BytesIO(content))
+        (folder / f"part-{shard}.tar.unstarve-index" / "x").mkdir(parents=True)
+    return str(folder / "part-*.tar")
+
+
+@pytest.fixture
+def nowhere(tmp_path, monkeypatch):
+    """The cache folder's place is taken by a file."""
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    return tmp_path
+
+
+def test_each_notice_is_a_warning_once_at_the_user_s_line(nowhere):
+    path = shards(nowhere)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        loader = un.open(path).batch(4)
+        for _ in range(2):
+            assert sum(len(labels) for _, labels in loader) == 24
+        again = un.open(path).batch(4)
+        next(iter(again))
+    told = [warning for warning in caught if warning.category is un.DataWarning]
+    assert len(told) == len(caught) == 3
+    assert {warning.filename for warning in told} == {__file__}
+    assert sorted(str(warning.message) for warning in told) == sorted(loader.notes)
+    assert all("cannot be kept" in note and f"part-{i}.tar" in note for i, note in enumerate(sorted(loader.notes)))
+
+
+def test_a_warning_made_an_error_ends_the_step_and_loses_no_other(nowhere):
+    path = shards(nowhere, 2)
+    raised = []
+    for _ in range(3):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", un.DataWarning)
+            try:
+                loader = un.open(path).sequential().batch(4)
+                labels = [labels for _, labels in loader]
+                break
+            except un.DataWarning as warning:
+                raised.append(str(warning))
+    assert len(raised) == 2 and len(labels) == 4 and sorted(raised) == sorted(loader.notes)
