@@ -5,6 +5,11 @@
 // allocated once; a full slot is handed to the consumer in order, and comes back when the Batch is destroyed.
 // Which thread handles a sample never shows in the batch: order and randomness are functions of (seed, epoch, sample).
 //
+// In relaxed order (execution.order) a batch takes the samples that are ready first: one that takes long is overtaken by
+// those up to a window behind it (kLeastWindow samples, or as many as the slots hold), and keeps no batch but the last of
+// its epoch waiting. The samples of an epoch, and each sample's pixels, are those of the exact order; which batch they
+// are in is not. With prefetch 0 nothing is overtaken, there being nothing behind.
+//
 // Ownership: the Loader owns its threads and shares the slots with the Batches that borrow them; the device must outlive
 //            both.
 // Threads:   next() from one consumer thread at a time; close() from any.
@@ -24,6 +29,7 @@
 #include "unstarve/core/profile.h"
 #include "unstarve/device/device.h"
 #include "unstarve/pipeline/order.h"
+#include "unstarve/pipeline/progress.h"
 #include "unstarve/pipeline/spec.h"
 #include "unstarve/storage/dataset.h"
 
@@ -101,6 +107,8 @@ class Loader {
   [[nodiscard]] std::optional<Batch> next();
   // Waits until next() would not, at most for `most`; whether it would not.
   [[nodiscard]] bool wait(std::chrono::milliseconds most);
+  // After the last batch that next() gave: what position_after() (progress.h) makes a start of.
+  [[nodiscard]] Progress progress() const;
   void close();
 
   [[nodiscard]] std::uint64_t batches_per_epoch() const;  // of a whole epoch

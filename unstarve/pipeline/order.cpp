@@ -66,14 +66,24 @@ Order::Order(const OrderSpec& spec, const BatchSpec& batch, std::uint64_t sample
                     " rank(s); use a smaller batch or keep the last, short one (drop_last: false)");
 }
 
-Order::Order(const Order& whole, std::uint64_t offset) : Order(whole) {
-  offset_ = std::min(offset, samples_);
-  count();
+Order Order::rest(std::uint64_t offset, const std::vector<bool>& used) const {
+  Order rest = *this;
+  rest.offset_ = std::min(offset, samples_);
+  auto unused = std::make_shared<std::vector<std::uint64_t>>();
+  for (std::size_t i = 0; i < used.size() && rest.offset_ + i < samples_; ++i) {
+    if (used[i])
+      ++rest.used_;
+    else
+      unused->push_back(rest.offset_ + i);
+  }
+  if (rest.used_ > 0) rest.unused_ = std::move(unused);
+  rest.count();
+  return rest;
 }
 
 void Order::count() {
   const auto world = static_cast<std::uint64_t>(spec_.world);
-  const std::uint64_t global = batch_ * world, left = samples_ - offset_, over = left % global;
+  const std::uint64_t global = batch_ * world, left = samples_ - offset_ - used_, over = left % global;
   batches_ = left / global;
   last_samples_ = batch_;
   if (!drop_last_ && over > 0) {
@@ -88,12 +98,12 @@ Order::Epoch::Epoch(const Order& order, std::uint32_t epoch)
     : order_(&order), permutation_(order.samples_, order.spec_.seed, epoch) {}
 
 std::uint64_t Order::place(std::uint64_t batch) const {
-  return offset_ + batch * batch_ * static_cast<std::uint64_t>(spec_.world) +
+  return offset_ + used_ + batch * batch_ * static_cast<std::uint64_t>(spec_.world) +
          static_cast<std::uint64_t>(spec_.rank) * batch_samples(batch);
 }
 
 std::uint64_t Order::Epoch::id(std::uint64_t batch, std::uint64_t index) const {
-  const std::uint64_t position = (order_->place(batch) + index) % order_->samples_;
+  const std::uint64_t position = order_->behind_holes(order_->place(batch) + index) % order_->samples_;
   return order_->spec_.shuffle ? permutation_(position) : position;
 }
 

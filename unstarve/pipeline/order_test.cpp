@@ -155,5 +155,39 @@ TEST_CASE("what is left of an epoch is dealt out anew to any ranks and batches, 
   }
 }
 
+TEST_CASE("samples that were used out of order are left out of what is dealt out anew") {
+  constexpr std::uint64_t kSamples = 103;
+  const Permutation order(kSamples, 5, 2);
+  std::vector<bool> used(30);
+  for (const std::size_t i : {1, 2, 7, 29}) used[i] = true;
+  for (const std::uint64_t offset : {std::uint64_t{0}, std::uint64_t{40}, std::uint64_t{90}}) {
+    for (int world : {1, 3}) {
+      std::multiset<std::uint64_t> seen;
+      for (int rank = 0; rank < world; ++rank) {
+        OrderSpec spec;
+        spec.seed = 5;
+        spec.rank = rank;
+        spec.world = world;
+        const Order rest = Order(spec, {1, true}, kSamples).rest(offset, used);
+        const Order::Epoch epoch = rest.epoch(2);
+        for (std::uint64_t sample = 0; sample < rest.samples_per_epoch(); ++sample) {
+          CHECK(order(rest.place_of(sample)) == epoch.id_at(sample));
+          seen.insert(epoch.id_at(sample));
+        }
+      }
+      std::uint64_t left = 0;
+      for (std::uint64_t place = offset; place < kSamples; ++place)
+        left += place - offset >= used.size() || !used[place - offset];
+      left -= left % static_cast<std::uint64_t>(world);
+      CHECK(seen.size() == left);
+      for (std::uint64_t place = 0; place < kSamples && left > 0; ++place) {
+        const bool due = place >= offset && (place - offset >= used.size() || !used[place - offset]);
+        CHECK(seen.count(order(place)) == (due ? 1U : 0U));
+        left -= due;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace unstarve

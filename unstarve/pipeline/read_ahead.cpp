@@ -17,7 +17,11 @@ constexpr int kMostReaders = 16;
 // Of the size of the largest record a 1/kFade-th is forgotten per record: a half in 180.
 constexpr std::uint64_t kFade = 256;
 
-std::uint64_t chunk_for(int reads) {
+// In relaxed order each read has its own thread.
+constexpr int kMostRelaxedReaders = 64;
+
+std::uint64_t chunk_for(int reads, bool relaxed) {
+  if (relaxed) return 1;
   const int readers = std::clamp(reads / kChunk, 1, kMostReaders);
   return static_cast<std::uint64_t>((reads + readers - 1) / readers);
 }
@@ -29,9 +33,10 @@ ReadAhead::ReadAhead(std::shared_ptr<const Dataset> dataset, const RunOrder& ord
       order_(order),
       options_(options),
       spare_(std::move(spare)),
-      chunk_(chunk_for(options.reads)),
+      chunk_(chunk_for(options.reads, options.relaxed)),
       ring_(2 * static_cast<std::size_t>(options.reads)) {
-  const auto reads = static_cast<std::uint64_t>(options_.reads);
+  const auto reads =
+      static_cast<std::uint64_t>(options_.relaxed ? std::min(options_.reads, kMostRelaxedReaders) : options_.reads);
   try {
     for (std::uint64_t i = 0; i < (reads + chunk_ - 1) / chunk_; ++i) threads_.emplace_back([this] { work(); });
   } catch (const std::system_error& error) {
@@ -64,21 +69,26 @@ std::uint64_t ReadAhead::may_begin() const {
   // Whole chunks only: taken on one by one, as workers free them, they could not be read together.
   const std::uint64_t count = std::min({chunk_, window() / 2, order_.samples() - begun_});
   if (begun_ - taken_ + count > window()) return 0;
+  if (options_.relaxed) return count;  // as many entries are free as may be begun
   for (std::uint64_t i = 0; i < count; ++i)
     if (ring_[(begun_ + i) % ring_.size()].state != State::kFree) return 0;
   return count;
 }
 
-// Reads records first .. first + count - 1 of the run into their entries, which this thread alone uses meanwhile.
-void ReadAhead::read(std::uint64_t first, std::uint64_t count, std::vector<std::uint64_t>& ids,
+ReadAhead::Entry& ReadAhead::entry_for(std::uint64_t number) {
+  if (!options_.relaxed) return ring_[number % ring_.size()];
+  return *std::find_if(ring_.begin(), ring_.end(), [](const Entry& entry) { return entry.state == State::kFree; });
+}
+
+// Reads the records of entries that this thread alone uses meanwhile.
+void ReadAhead::read(std::span<Entry* const> entries, std::vector<std::uint64_t>& ids,
                      std::vector<RecordBuffer>& records) {
   ids.clear();
-  for (std::uint64_t i = 0; i < count; ++i) {
-    Entry& entry = ring_[(first + i) % ring_.size()];
-    entry.spared = spare_ && spare_(entry.id);
-    if (entry.spared) continue;
-    std::swap(records[ids.size()], entry.record);
-    ids.push_back(entry.id);
+  for (Entry* const entry : entries) {
+    entry->spared = spare_ && spare_(entry->id);
+    if (entry->spared) continue;
+    std::swap(records[ids.size()], entry->record);
+    ids.push_back(entry->id);
   }
   bool together = true;
   try {
@@ -87,21 +97,23 @@ void ReadAhead::read(std::uint64_t first, std::uint64_t count, std::vector<std::
     // One of them is bad: each for itself, so that its error is its own.
     together = false;
   }
-  for (std::uint64_t i = 0, read = 0; i < count; ++i) {
-    Entry& entry = ring_[(first + i) % ring_.size()];
-    if (entry.spared) continue;
+  std::size_t read = 0;
+  for (Entry* const entry : entries) {
+    if (entry->spared) continue;
     if (!together) {
       try {
-        dataset_->read(entry.id, records[read]);
+        dataset_->read(entry->id, records[read]);
       } catch (...) {
-        entry.failure = std::current_exception();
+        entry->failure = std::current_exception();
       }
     }
-    std::swap(records[read++], entry.record);
+    std::swap(records[read++], entry->record);
   }
 }
 
 void ReadAhead::work() {
+  std::vector<Entry*> entries;
+  entries.reserve(chunk_);
   std::vector<std::uint64_t> ids;
   ids.reserve(chunk_);
   std::vector<RecordBuffer> records(chunk_);
@@ -112,33 +124,42 @@ void ReadAhead::work() {
     std::uint64_t count = 0;
     free_.wait(lock, [&] { return closed_ || (count = may_begin()) > 0; });
     if (closed_) return;
-    const std::uint64_t first = begun_;
-    begun_ += count;
+    entries.clear();
     for (std::uint64_t i = 0; i < count; ++i) {
-      Entry& entry = ring_[(first + i) % ring_.size()];
+      Entry& entry = entry_for(begun_);
       entry.state = State::kReading;
-      entry.number = first + i;
+      entry.number = begun_++;
       held_ -= entry.record.storage.capacity();
+      entries.push_back(&entry);
     }
     lock.unlock();
-    for (std::uint64_t i = 0; i < count; ++i) {
-      const RunOrder::Place place = order_.place(first + i);
+    for (Entry* const entry : entries) {
+      const RunOrder::Place place = order_.place(entry->number);
       if (!epoch || place.epoch != epoch_number) {
         epoch_number = place.epoch;
         epoch.emplace(order_.order(epoch_number), epoch_number);
       }
-      ring_[(first + i) % ring_.size()].id = epoch->id_at(place.sample);
+      entry->id = epoch->id_at(place.sample);
     }
-    read(first, count, ids, records);
+    read(entries, ids, records);
     lock.lock();
-    for (std::uint64_t i = 0; i < count; ++i) {
-      Entry& entry = ring_[(first + i) % ring_.size()];
-      entry.state = State::kReady;
-      largest_ = std::max<std::uint64_t>(largest_ - largest_ / kFade, entry.record.storage.capacity());
-      held_ += entry.record.storage.capacity();
+    for (Entry* const entry : entries) {
+      entry->state = State::kReady;
+      largest_ = std::max<std::uint64_t>(largest_ - largest_ / kFade, entry->record.storage.capacity());
+      held_ += entry->record.storage.capacity();
     }
     ready_.notify_all();
   }
+}
+
+void ReadAhead::hand_over(Entry& entry, RecordBuffer& record) {
+  held_ -= entry.record.storage.capacity();
+  std::swap(entry.record, record);
+  // Where the byte limit narrows the window, what lies outside of it must not hold memory.
+  if (window() < ring_.size()) entry.record = {};
+  held_ += entry.record.storage.capacity();
+  entry.state = State::kFree;
+  ++taken_;
 }
 
 bool ReadAhead::take(std::uint32_t epoch, std::uint64_t batch, std::uint64_t index, RecordBuffer& record) {
@@ -147,19 +168,43 @@ bool ReadAhead::take(std::uint32_t epoch, std::uint64_t batch, std::uint64_t ind
   Entry& entry = ring_[number % ring_.size()];
   ready_.wait(lock, [&] { return closed_ || (entry.state == State::kReady && entry.number == number); });
   if (closed_) return false;
-  held_ -= entry.record.storage.capacity();
-  std::swap(entry.record, record);
-  // Where the byte limit narrows the window, what lies outside of it must not hold memory.
-  if (window() < ring_.size()) entry.record = {};
-  held_ += entry.record.storage.capacity();
   const std::exception_ptr failure = std::exchange(entry.failure, nullptr);
   const bool spared = entry.spared;
-  entry.state = State::kFree;
-  ++taken_;
+  hand_over(entry, record);
   lock.unlock();
   free_.notify_one();
   if (failure) std::rethrow_exception(failure);
   return !spared;
+}
+
+ReadAhead::Entry* ReadAhead::ready_entry() {
+  Entry* first = nullptr;
+  for (Entry& entry : ring_)
+    if (entry.state == State::kReady && entry.number < allowed_ && (!first || entry.number < first->number))
+      first = &entry;
+  return first;
+}
+
+std::optional<ReadAhead::Ready> ReadAhead::take_any(RecordBuffer& record) {
+  std::unique_lock lock(mutex_);
+  Entry* entry = nullptr;
+  ready_.wait(lock, [&] { return closed_ || taken_ == order_.samples() || (entry = ready_entry()) != nullptr; });
+  if (closed_ || taken_ == order_.samples()) return {};
+  Ready ready{entry->number, !entry->spared, std::exchange(entry->failure, nullptr)};
+  hand_over(*entry, record);
+  const bool last = taken_ == order_.samples();
+  lock.unlock();
+  free_.notify_one();
+  if (last) ready_.notify_all();
+  return ready;
+}
+
+void ReadAhead::allow(std::uint64_t before) {
+  {
+    std::lock_guard lock(mutex_);
+    allowed_ = before;
+  }
+  ready_.notify_all();
 }
 
 }  // namespace unstarve

@@ -7,9 +7,13 @@
 namespace unstarve {
 
 RunOrder::RunOrder(const Order& order, Position start, std::uint32_t epochs)
-    : order_(order), first_(order.rest(start.offset)), start_(start), started_(start.epoch), epochs_(epochs) {
-  if (start_.offset > 0 && start_.batch >= first_.batches_per_epoch()) {
-    start_ = {start.epoch + 1, 0, 0};
+    : order_(order),
+      first_(order.rest(start.offset, start.used)),
+      start_(start),
+      started_(start.epoch),
+      epochs_(epochs) {
+  if ((start_.offset > 0 || !start_.used.empty()) && start_.batch >= first_.batches_per_epoch()) {
+    start_ = {start.epoch + 1, 0, 0, {}};
     first_ = order_;
   }
   if (start_.batch >= first_.batches_per_epoch())

@@ -10,7 +10,7 @@ namespace {
 TEST_CASE("every sample of a run has a number, and the number its place") {
   for (const bool drop : {true, false}) {
     const Order order(OrderSpec{}, {10, drop}, 57);
-    for (const Position start : {Position{}, Position{3, 2}, Position{1, 0, 23}, Position{1, 1, 23}}) {
+    for (const Position& start : {Position{}, Position{3, 2}, Position{1, 0, 23}, Position{1, 1, 23}}) {
       const RunOrder run(order, start, 3);
       std::uint64_t number = 0;
       for (std::uint32_t epoch = start.epoch; run.has(epoch); ++epoch) {

@@ -14,7 +14,6 @@ class SampleWorker::StageClock {
  public:
   StageClock(StageTotals& totals, bool timed) : totals_(totals), timed_(timed) {
     if (!timed_) return;
-    ++totals_.timed_samples;
     last_ = steady_clock().now_ns();
   }
   void lap(Stage stage, std::size_t bytes) {
@@ -140,9 +139,9 @@ std::size_t SampleWorker::decode_located(const Value& value, std::uint64_t id, s
   }
 }
 
-std::int64_t SampleWorker::run(std::uint64_t id, std::uint32_t epoch, std::uint8_t* pixels, StageTotals& totals,
-                               bool timed, bool is_read) {
+std::int64_t SampleWorker::make(std::uint64_t id, std::uint32_t epoch, StageTotals& totals, bool timed, bool is_read) {
   StageClock clock(totals, timed);
+  if (timed) ++totals.timed_samples;
   std::int64_t label = 0;
   Frame frame;
   std::size_t done = 0;
@@ -169,9 +168,14 @@ std::int64_t SampleWorker::run(std::uint64_t id, std::uint32_t epoch, std::uint8
                             plan_.sample_size.height));
   clock.lap(Stage::kAugment,
             static_cast<std::size_t>(frame.width) * static_cast<std::size_t>(frame.height) * kChannels);
-  store(frame, pixels);
-  clock.lap(Stage::kStore, sample_bytes());
+  made_ = frame;
   return label;
+}
+
+void SampleWorker::store(std::uint8_t* pixels, StageTotals& totals, bool timed) {
+  StageClock clock(totals, timed);
+  store(made_, pixels);
+  clock.lap(Stage::kStore, sample_bytes());
 }
 
 }  // namespace unstarve

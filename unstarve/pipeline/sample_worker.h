@@ -33,10 +33,18 @@ class SampleWorker {
   // `plan` must outlive the worker.
   explicit SampleWorker(const Plan& plan);
 
-  // Writes the sample's pixels to `pixels` (plan's format and size), adds to `totals` and returns the label. The clock
-  // is read only when the sample is to be `timed`. `is_read`: record() holds the sample already.
+  // make() and store() in one.
   std::int64_t run(std::uint64_t id, std::uint32_t epoch, std::uint8_t* pixels, StageTotals& totals, bool timed,
-                   bool is_read = false);
+                   bool is_read = false) {
+    const std::int64_t label = make(id, epoch, totals, timed, is_read);
+    store(pixels, totals, timed);
+    return label;
+  }
+  // Everything but storing; adds to `totals` and returns the label. The clock is read only when the sample is to be
+  // `timed`. `is_read`: record() holds the sample already.
+  std::int64_t make(std::uint64_t id, std::uint32_t epoch, StageTotals& totals, bool timed, bool is_read = false);
+  // Writes the sample that make() made last to `pixels` (plan's format and size).
+  void store(std::uint8_t* pixels, StageTotals& totals, bool timed);
   [[nodiscard]] RecordBuffer& record() { return record_; }
   // A hint that the sample after the next run() is `id`: its record is fetched to the cache during that run.
   void will_run(std::uint64_t id) { ahead_ = CacheFetch(plan_.dataset->will_read(id)); }
@@ -64,6 +72,7 @@ class SampleWorker {
   Image decoded_;
   Image to_cache_;
   AlignedBytes stored_;  // a sample on its way to the batch, where it is not written there at once
+  Frame made_;           // borrows from the scratch, the record or a cache
   Scratch scratch_;
 };
 

@@ -10,7 +10,11 @@ SlotRing::SlotRing(const RunOrder& order, Options options, Device& device)
       options_(options),
       device_(device),
       next_epoch_(order_.start().epoch),
-      next_batch_(order_.start().batch) {
+      next_batch_(order_.start().batch),
+      given_epoch_(order_.start().epoch),
+      given_batches_(order_.start().batch),
+      placed_(std::max<std::uint64_t>(options.window, 1)),
+      given_(std::max<std::uint64_t>(options.window, 1)) {
   const std::size_t count = static_cast<std::size_t>(options_.prefetch) + 2;
   in_flight_.resize(count);
   for (std::size_t i = 0; i < count; ++i) add_slot();
@@ -24,6 +28,7 @@ void SlotRing::add_slot() {
   slot.ids.resize(options_.batch_samples);
   slot.good.resize(options_.batch_samples);
   slot.targets.resize(options_.batch_samples * options_.classes);
+  if (options_.window > 0) slot.numbers.resize(options_.batch_samples);
   free_.reserve(slots_.size() + 1);  // release() must not allocate
   free_.push_back(&slots_.emplace_back(std::move(slot)));
 }
@@ -43,15 +48,18 @@ void SlotRing::open() {
   slot->batch = next_batch_;
   slot->samples = static_cast<std::size_t>(order.batch_samples(next_batch_));
   slot->unfinished = slot->samples;
+  slot->placed = 0;
   slot->complete = false;
   slot->failure.reset();
   std::fill(slot->good.begin(), slot->good.end(), std::uint8_t{1});
   in_flight_[opened_ % in_flight_.size()] = slot;
   ++opened_;
+  open_numbers_ += slot->samples;
   if (++next_batch_ == order.batches_per_epoch()) {
     ++next_epoch_;
     next_batch_ = 0;
   }
+  if (options_.window > 0) return;
   filling_ = slot;
   filling_next_ = 0;
 }
@@ -104,6 +112,7 @@ void SlotRing::ask() {
     throw Error(ErrorKind::kArgument, "all " + std::to_string(slots_.size()) +
                                           " batches are held by the consumer; destroy one before asking for the next");
   }
+  advance();
   work_.notify_all();
 }
 
@@ -121,6 +130,10 @@ Slot* SlotRing::take() {
   Slot* slot = in_flight_[taken_ % in_flight_.size()];
   ++taken_;
   ++held_;
+  given_batches_ = slot->batch + 1;
+  given_epoch_ = slot->epoch;
+  for (std::size_t i = 0; options_.window > 0 && i < slot->samples; ++i) given_.settle(slot->numbers[i]);
+  advance();
   // With `prefetch` 0 nothing may be opened now; otherwise one more may.
   work_.notify_all();
   return slot;
@@ -137,6 +150,7 @@ void SlotRing::release(Slot* slot) {
     } else {
       free_.push_back(slot);
     }
+    advance();
   }
   work_.notify_all();
 }

@@ -7,6 +7,14 @@
 // Batches are opened in order, at most `prefetch` ahead of what the consumer has asked for, and taken in order; the
 // workers' claims within them are short runs of samples, so that several workers fill one batch.
 //
+// Relaxed order: a worker claims the number of a sample, makes it in memory of its own, and is given a place only when
+// the sample is ready to be written:
+//
+//   claim_number() ── worker makes the sample ── place() ── it writes ── finish() ── publish() ──▶ take()
+//
+// So one that takes long holds no place, and no batch waits for it but the last of its epoch. Numbers are claimed in
+// order, none further than a window behind the first that has no place yet, and none beyond the batches that are open.
+//
 // Ownership: the ring owns the slots' memory for its lifetime; Slot pointers are borrowed until release().
 // Threads:   claim(), finish() by any worker; take() by one consumer at a time; release(), close() by any thread.
 // Blocking:  claim() waits for a batch to work on, take() for the next batch to be full; close() wakes both.
@@ -17,6 +25,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -26,6 +35,8 @@
 #include "unstarve/core/error.h"
 #include "unstarve/device/device.h"
 #include "unstarve/pipeline/loader.h"
+#include "unstarve/pipeline/progress.h"
+#include "unstarve/pipeline/reorder_window.h"
 #include "unstarve/pipeline/run_order.h"
 
 namespace unstarve {
@@ -34,13 +45,15 @@ struct Slot {
   std::unique_ptr<Memory> memory;
   std::vector<std::int64_t> labels;
   std::vector<std::uint64_t> ids;
-  std::vector<std::uint8_t> good;  // 0: left out by the skip policy
-  std::vector<float> targets;      // samples x classes, where the plan has batch operations
+  std::vector<std::uint8_t> good;      // 0: left out by the skip policy
+  std::vector<float> targets;          // samples x classes, where the plan has batch operations
+  std::vector<std::uint64_t> numbers;  // of its samples in the run; relaxed order
 
   std::uint32_t epoch = 0;
   std::uint64_t batch = 0;
   std::size_t samples = 0;
   std::size_t unfinished = 0;  // samples that no finish() has reported yet
+  std::size_t placed = 0;      // samples that place() gave a place; relaxed order
   std::size_t kept = 0;        // samples that are handed over: the good ones, moved together
   bool complete = false;
   std::optional<Error> failure;  // of the bad sample with the lowest index
@@ -63,6 +76,7 @@ class SlotRing {
     int prefetch = 2;
     bool pinned = false;
     bool grow = false;
+    std::uint64_t window = 0;  // of relaxed order, in samples of this rank; 0: exact order
   };
 
   // prefetch + 2 slots: those being filled, and two that the consumer may hold. Throws Error(kMemory). `device` must
@@ -75,6 +89,18 @@ class SlotRing {
   // its batch: the caller then owns the slot, sets `kept` and publishes it.
   [[nodiscard]] bool finish(const Claim& claim, std::optional<Error> failure = {}, std::size_t failure_index = 0);
   void publish(Slot* slot);
+
+  // Relaxed order, instead of claim(). The number in the run of the next sample to make; waits until one may be made,
+  // nothing when closed or when all are claimed.
+  [[nodiscard]] std::optional<std::uint64_t> claim_number();
+  // Instead of claim_number(), for those who get their numbers elsewhere: `allow` is called at once and later with the
+  // first number that may not be made yet, under the ring's lock.
+  void start(std::function<void(std::uint64_t)> allow);
+  // A place for sample `number` of the run, to be written and finished without delay.
+  [[nodiscard]] Claim place(std::uint64_t number);
+
+  // What was given to the consumer, of the epoch that the next batch belongs to.
+  [[nodiscard]] Progress progress() const;
 
   // The next batch in order; null at the end and after close(). Throws Error(kArgument) when the consumer holds so many
   // batches that none is left to fill, with `grow` Error(kMemory) when there is no memory for another.
@@ -97,6 +123,9 @@ class SlotRing {
   void open();
   void add_slot();
   void ask();  // what take() does before it waits
+  // Relaxed order: opens what may be opened, and finds out what may be made.
+  void advance();
+  [[nodiscard]] bool within_window(std::uint64_t number) const;
 
   const RunOrder order_;
   const Options options_;
@@ -117,6 +146,17 @@ class SlotRing {
   Slot* filling_ = nullptr;       // the latest opened slot, while it has unclaimed samples
   std::size_t filling_next_ = 0;  // its first unclaimed sample
   bool closed_ = false;
+  std::uint32_t given_epoch_;    // of the batch that was taken last
+  std::uint64_t given_batches_;  // of that epoch
+
+  // Relaxed order. Numbers are those of the run.
+  ReorderWindow placed_;
+  ReorderWindow given_;              // to the consumer
+  std::uint64_t claimable_ = 0;      // numbers before this one may be made
+  std::uint64_t next_number_ = 0;    // the next to claim
+  std::uint64_t open_numbers_ = 0;   // samples of all batches opened so far
+  std::uint64_t unplaced_from_ = 0;  // sequence number of the oldest batch with places left
+  std::function<void(std::uint64_t)> allow_;
 };
 
 }  // namespace unstarve

@@ -41,6 +41,11 @@ struct BatchSpec {
   friend bool operator==(const BatchSpec&, const BatchSpec&) = default;
 };
 
+enum class ExecutionOrder {
+  kExact,    // every batch is the same in every run
+  kRelaxed,  // samples that are ready overtake others within a window; the same ones in every epoch, in any batch
+};
+
 struct ExecutionSpec {
   int threads = 0;     // loader threads; 0: as many as usable cores
   int prefetch = 2;    // batches made ahead of the consumer; 0: made when asked for
@@ -48,6 +53,9 @@ struct ExecutionSpec {
   // Records read before the workers ask for them, so many at once; 0: none, -1: as the data reward it (none from memory
   // or the page cache, dozens from a cold disk or a server).
   int read_ahead = -1;
+  ExecutionOrder order = ExecutionOrder::kExact;
+  // What the pipeline may hold at most, in units of 10^6 bytes (memory_budget.h); 0: no limit.
+  std::uint64_t memory_limit_mb = 0;
   friend bool operator==(const ExecutionSpec&, const ExecutionSpec&) = default;
 };
 

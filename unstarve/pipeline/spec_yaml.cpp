@@ -15,6 +15,7 @@ constexpr Names<ElementType, 3> kTypes{
 constexpr Names<Layout, 2> kLayouts{{{"NCHW", Layout::kNchw}, {"NHWC", Layout::kNhwc}}};
 constexpr Names<CacheWhat, 3> kCached{
     {{"nothing", CacheWhat::kNothing}, {"encoded", CacheWhat::kEncoded}, {"pixels", CacheWhat::kPixels}}};
+constexpr Names<ExecutionOrder, 2> kOrders{{{"exact", ExecutionOrder::kExact}, {"relaxed", ExecutionOrder::kRelaxed}}};
 constexpr Names<OnError, 3> kPolicies{
     {{"fail", OnError::kFail}, {"skip", OnError::kSkip}, {"replace", OnError::kReplace}}};
 
@@ -160,6 +161,8 @@ PipelineSpec read_pipeline_yaml(YamlMap map) {
   execution.get("prefetch", spec.execution.prefetch);
   execution.get("read_ahead", spec.execution.read_ahead);
   execution.get("pinned", spec.execution.pinned);
+  get_named(execution, "order", kOrders, spec.execution.order);
+  execution.get("memory_limit_mb", spec.execution.memory_limit_mb);
   execution.finish();
   YamlMap errors = map.map("errors");
   get_named(errors, "policy", kPolicies, spec.errors.policy);

@@ -1,0 +1,255 @@
+// What the threads of a loader do.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <optional>
+
+#include "unstarve/pipeline/loader_state.h"
+
+namespace unstarve {
+namespace {
+
+// A claim should last about this long: far above the cost of a critical section (about 100 ns), far below a batch.
+constexpr std::int64_t kClaimNs = 50'000;
+constexpr std::size_t kMostPerClaim = 64;
+// Samples slower than this are timed one by one; of faster ones every kTimedEvery-th, since five clock reads (some
+// 25 ns each) would show.
+constexpr std::int64_t kAlwaysTimedNs = 20'000;
+constexpr std::uint64_t kTimedEvery = 32;
+
+// Closes the gaps that skipped samples left; returns how many samples remain.
+std::size_t compact(Slot& slot, std::size_t sample_bytes) {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < slot.samples; ++i) {
+    if (!slot.good[i]) continue;
+    if (kept != i) {
+      std::memcpy(slot.memory->data() + kept * sample_bytes, slot.memory->data() + i * sample_bytes, sample_bytes);
+      slot.labels[kept] = slot.labels[i];
+      slot.ids[kept] = slot.ids[i];
+    }
+    ++kept;
+  }
+  return kept;
+}
+
+// What doing `work` failed by, if it did.
+template <class Work>
+std::optional<Error> failure_of(const Work& work) {
+  try {
+    work();
+    return {};
+  } catch (const Error& error) {
+    return error;
+  } catch (const std::bad_alloc&) {
+    return Error(ErrorKind::kMemory, "out of memory in a loader thread");
+  } catch (const std::exception& error) {
+    return Error(ErrorKind::kInternal, error.what());
+  }
+}
+
+}  // namespace
+
+// What is done once all samples of a batch are there, by the thread that did the last of them.
+void Loader::State::complete(Slot& slot) {
+  const std::size_t sample_bytes = storer.sample_bytes(plan.sample_size);
+  slot.kept = plan.spec.errors.policy == OnError::kSkip ? compact(slot, sample_bytes) : slot.samples;
+  if (plan.batch_operations.empty() || slot.failure || slot.kept == 0) return;
+  for (std::size_t i = 0; i < slot.kept; ++i) {
+    if (slot.labels[i] >= 0 && slot.labels[i] < static_cast<std::int64_t>(plan.classes)) continue;
+    slot.failure =
+        Error(ErrorKind::kInput, fmt::format("{}: label {}, expected 0 to {} for the batch operations",
+                                             plan.dataset->location(slot.ids[i]), slot.labels[i], plan.classes - 1));
+    return;
+  }
+  const std::span targets(slot.targets.data(), slot.kept * plan.classes);
+  write_one_hot({slot.labels.data(), slot.kept}, plan.classes, targets);
+  const BatchPixels pixels{slot.memory->data(),     slot.kept, plan.sample_size, plan.spec.output.type,
+                           plan.spec.output.layout, targets,   plan.classes};
+  const std::uint64_t place = order.order(slot.epoch).place(slot.batch);
+  for (std::size_t i = 0; i < plan.batch_operations.size(); ++i) {
+    // Streams of the samples' operations count from 0.
+    Random random(plan.spec.order.seed, slot.epoch, place, 0x8000'0000U + static_cast<std::uint32_t>(i));
+    plan.batch_operations[i]->apply(pixels, random);
+  }
+}
+
+std::unique_ptr<ReadAhead> Loader::State::start_read_ahead() const {
+  if (plan.spec.execution.read_ahead == 0) return nullptr;
+  ReadAhead::Spare spare;
+  if (plan.pixel_cache) spare = [this](std::uint64_t id) { return plan.pixel_cache->find(id).has_value(); };
+  return std::make_unique<ReadAhead>(plan.dataset, order,
+                                     ReadAhead::Options{plan.spec.execution.read_ahead, kReadAheadBytes,
+                                                        plan.spec.execution.order == ExecutionOrder::kRelaxed},
+                                     spare);
+}
+
+bool Loader::State::take_ahead(SampleWorker& worker, const Slot& slot, std::size_t index, StageTotals& totals,
+                               bool timed) {
+  if (!read_ahead) return false;
+  const std::int64_t start = timed ? steady_clock().now_ns() : 0;
+  const bool is_read = read_ahead->take(slot.epoch, slot.batch, index, worker.record());
+  if (timed) totals.ns[static_cast<std::size_t>(Stage::kRead)] += steady_clock().now_ns() - start;
+  return is_read;
+}
+
+void Loader::State::drop_ahead(SampleWorker& worker, const Slot& slot, std::size_t begin, std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i) {
+    try {
+      (void)read_ahead->take(slot.epoch, slot.batch, i, worker.record());
+    } catch (const std::exception&) {
+      continue;  // the batch has failed by a sample before this one
+    }
+  }
+}
+
+// Remembers a bad sample; throws when there are more than the limit allows.
+void Loader::State::note_bad(std::uint64_t id, const std::string& reason) {
+  std::lock_guard lock(bad_mutex);
+  bad.emplace(id, reason);
+  if (bad.size() > plan.spec.errors.limit)
+    throw Error(ErrorKind::kInput, fmt::format("{} bad samples, more than the limit of {}; the latest: {}", bad.size(),
+                                               plan.spec.errors.limit, reason));
+  const std::int64_t read = tried.load(std::memory_order_relaxed);
+  if (read >= static_cast<std::int64_t>(kRateProbation) &&
+      static_cast<double>(bad.size()) > plan.spec.errors.rate * static_cast<double>(read))
+    throw Error(ErrorKind::kInput,
+                fmt::format("{} bad samples among {}, more than the limit of {:.3g} %; the latest: {}", bad.size(),
+                            read, 100 * plan.spec.errors.rate, reason));
+}
+
+template <class Bring>
+Loader::State::Made Loader::State::make_sample(SampleWorker& worker, std::uint64_t id, std::uint32_t epoch,
+                                               const Bring& bring, StageTotals& totals, bool timed) {
+  const std::uint64_t total = plan.dataset->size();
+  for (std::uint64_t candidate = id, attempts = 0;; candidate = (candidate + 1) % total) {
+    try {
+      const bool is_read = attempts == 0 && bring();
+      return {candidate, worker.make(candidate, epoch, totals, timed, is_read), true};
+    } catch (const Error& error) {
+      if (plan.spec.errors.policy == OnError::kFail) throw;
+      note_bad(candidate, error.what());
+    }
+    if (plan.spec.errors.policy == OnError::kSkip) return {candidate, 0, false};
+    if (++attempts == total) throw Error(ErrorKind::kInput, "no sample of the data set can be read");
+  }
+}
+
+void Loader::State::write_sample(SampleWorker& worker, const Made& made, Slot& slot, std::size_t index,
+                                 StageTotals& totals, bool timed) {
+  slot.ids[index] = made.id;
+  slot.labels[index] = made.label;
+  slot.good[index] = made.good ? 1 : 0;
+  if (made.good) worker.store(slot.memory->data() + index * worker.sample_bytes(), totals, timed);
+}
+
+void Loader::State::count(StageCounters::Worker& own, std::size_t made, const StageTotals& totals) {
+  for (std::size_t stage = 0; stage < kStages; ++stage) {
+    own.count(stage, static_cast<std::int64_t>(made), totals.bytes[stage]);
+    own.time(stage, totals.timed_samples, totals.ns[stage]);
+  }
+  tried.fetch_add(static_cast<std::int64_t>(made), std::memory_order_relaxed);
+}
+
+void Loader::State::finish(const Claim& claim, std::optional<Error> failure, std::size_t failure_index) {
+  if (!ring->finish(claim, std::move(failure), failure_index)) return;
+  Slot& slot = *claim.slot;
+  if (auto failed = failure_of([&] { complete(slot); })) slot.failure = std::move(failed);
+  ring->publish(&slot);
+}
+
+void Loader::State::work(StageCounters::Worker& own) {
+  if (plan.spec.execution.order == ExecutionOrder::kRelaxed)
+    work_relaxed(own);
+  else
+    work_in_order(own);
+}
+
+void Loader::State::work_in_order(StageCounters::Worker& own) {
+  SampleWorker worker(plan);
+  std::optional<Order::Epoch> epoch;
+  std::uint32_t epoch_number = 0;
+  std::int64_t sample_ns = kClaimNs;  // a guess until the first claim is done: one sample
+  std::uint64_t ran = 0;
+  while (const auto claim = ring->claim(static_cast<std::size_t>(std::clamp<std::int64_t>(
+             kClaimNs / std::max<std::int64_t>(sample_ns, 1), 1, static_cast<std::int64_t>(kMostPerClaim))))) {
+    Slot& slot = *claim->slot;
+    if (!epoch || epoch_number != slot.epoch) {
+      epoch_number = slot.epoch;
+      epoch.emplace(order.order(epoch_number), epoch_number);
+    }
+    std::optional<Error> failure;
+    std::size_t failure_index = 0;
+    StageTotals totals;
+    const std::int64_t start = steady_clock().now_ns();
+    const std::size_t end = claim->first + claim->count;
+    std::uint64_t next_id = epoch->id(slot.batch, claim->first);
+    for (std::size_t i = claim->first; i < end && !failure; ++i) {
+      const std::uint64_t id = next_id;
+      if (i + 1 < end) {
+        next_id = epoch->id(slot.batch, i + 1);
+        if (!read_ahead) worker.will_run(next_id);
+      }
+      const bool time_it = sample_ns > kAlwaysTimedNs || ran++ % kTimedEvery == 0;
+      failure = failure_of([&] {
+        const auto bring = [&] { return take_ahead(worker, slot, i, totals, time_it); };
+        write_sample(worker, make_sample(worker, id, slot.epoch, bring, totals, time_it), slot, i, totals, time_it);
+      });
+      if (failure) {
+        failure_index = i;
+        if (read_ahead) drop_ahead(worker, slot, i + 1, end);
+      }
+    }
+    sample_ns = (steady_clock().now_ns() - start) / static_cast<std::int64_t>(claim->count);
+    count(own, claim->count, totals);
+    finish(*claim, std::move(failure), failure_index);
+  }
+}
+
+// One sample at a time: those behind a straggler in the same claim would wait for it.
+void Loader::State::work_relaxed(StageCounters::Worker& own) {
+  SampleWorker worker(plan);
+  std::optional<Order::Epoch> epoch;
+  std::uint32_t epoch_number = 0;
+  std::int64_t sample_ns = kClaimNs;
+  std::uint64_t ran = 0;
+  while (true) {
+    const bool time_it = sample_ns > kAlwaysTimedNs || ran++ % kTimedEvery == 0;
+    StageTotals totals;
+    std::optional<ReadAhead::Ready> ahead;
+    std::uint64_t number = 0;
+    if (read_ahead) {
+      const std::int64_t asked = time_it ? steady_clock().now_ns() : 0;
+      ahead = read_ahead->take_any(worker.record());
+      if (!ahead) return;
+      number = ahead->number;
+      if (time_it) totals.ns[static_cast<std::size_t>(Stage::kRead)] += steady_clock().now_ns() - asked;
+    } else {
+      const auto claimed = ring->claim_number();
+      if (!claimed) return;
+      number = *claimed;
+    }
+    const std::int64_t start = steady_clock().now_ns();
+    const RunOrder::Place place = order.place(number);
+    if (!epoch || epoch_number != place.epoch) {
+      epoch_number = place.epoch;
+      epoch.emplace(order.order(epoch_number), epoch_number);
+    }
+    Made made;
+    std::optional<Error> failure = failure_of([&] {
+      const auto bring = [&] {
+        if (ahead && ahead->failure) std::rethrow_exception(ahead->failure);
+        return ahead && ahead->is_read;
+      };
+      made = make_sample(worker, epoch->id_at(place.sample), epoch_number, bring, totals, time_it);
+    });
+    const Claim claim = ring->place(number);
+    if (!failure) failure = failure_of([&] { write_sample(worker, made, *claim.slot, claim.first, totals, time_it); });
+    sample_ns = steady_clock().now_ns() - start;
+    count(own, 1, totals);
+    finish(claim, std::move(failure), claim.first);
+  }
+}
+
+}  // namespace unstarve
