@@ -29,6 +29,7 @@
 #include "unstarve/pipeline/loader.h"
 #include "unstarve/pipeline/order.h"
 #include "unstarve/pipeline/plan.h"
+#include "unstarve/pipeline/progress.h"
 #include "unstarve/pipeline/spec_yaml.h"
 #include "unstarve/storage/open.h"
 
@@ -158,11 +159,48 @@ nb::tuple arrays(Batch batch, const StoreFormat& output) {
   return nb::make_tuple(images, labels, nb::cast(ids), kept->epoch(), kept->index(), kept->last_of_epoch());
 }
 
-// Batches and samples of one rank in what is left of an epoch behind `offset`, without starting anything.
-std::pair<std::uint64_t, std::uint64_t> epoch_of(const std::string& spec, const Dataset& dataset,
-                                                 std::uint64_t offset) {
+// Bits in Python are bytes, the first bit the lowest of the first byte.
+nb::bytes packed(const std::vector<bool>& bits) {
+  std::string bytes((bits.size() + 7) / 8, '\0');
+  for (std::size_t i = 0; i < bits.size(); ++i)
+    if (bits[i]) bytes[i / 8] = static_cast<char>(bytes[i / 8] | (1 << (i % 8)));
+  return nb::bytes(bytes.data(), bytes.size());
+}
+
+std::vector<bool> unpacked(const nb::bytes& bytes) {
+  std::vector<bool> bits;
+  for (std::size_t i = 0; i < 8 * bytes.size(); ++i) {
+    if ((static_cast<unsigned char>(bytes.c_str()[i / 8]) >> (i % 8) & 1) == 0) continue;
+    bits.resize(i + 1);
+    bits[i] = true;
+  }
+  return bits;
+}
+
+// (epoch, offset, used, samples, ahead) of a Progress.
+using ProgressTuple = std::tuple<std::uint32_t, std::uint64_t, nb::bytes, std::uint64_t, nb::bytes>;
+
+ProgressTuple tuple_of(const Progress& progress) {
+  return {progress.dealt.epoch, progress.dealt.offset, packed(progress.dealt.used), progress.samples,
+          packed(progress.ahead)};
+}
+
+// (epoch, offset, used) of where a run goes on.
+std::tuple<std::uint32_t, std::uint64_t, nb::bytes> after(const std::string& spec, std::uint64_t samples,
+                                                          const std::vector<ProgressTuple>& ranks) {
+  std::vector<Progress> progress;
+  for (const auto& [epoch, offset, used, taken, ahead] : ranks)
+    progress.push_back({{epoch, 0, offset, unpacked(used)}, taken, unpacked(ahead)});
   const PipelineSpec parsed = pipeline_from_yaml(spec, "pipeline");
-  const Order order = Order(parsed.order, parsed.batch, dataset.size()).rest(offset);
+  const Position position = position_after(progress, parsed.order, parsed.batch, samples);
+  return {position.epoch, position.offset, packed(position.used)};
+}
+
+// Batches and samples of one rank in what is left of an epoch behind `offset`, without starting anything.
+std::pair<std::uint64_t, std::uint64_t> epoch_of(const std::string& spec, const Dataset& dataset, std::uint64_t offset,
+                                                 const nb::bytes& used) {
+  const PipelineSpec parsed = pipeline_from_yaml(spec, "pipeline");
+  const Order order = Order(parsed.order, parsed.batch, dataset.size()).rest(offset, unpacked(used));
   return {order.batches_per_epoch(), order.samples_per_epoch()};
 }
 
@@ -199,12 +237,12 @@ NB_MODULE(_core, m) {
       .def(
           "__init__",
           [](PyLoader* self, const std::string& spec, DatasetPtr dataset, std::uint32_t epoch, std::uint64_t batch,
-             std::uint64_t offset, nb::object allocate) {
-            new (self) PyLoader(spec, std::move(dataset), {epoch, batch, offset}, std::move(allocate));
+             std::uint64_t offset, const nb::bytes& used, nb::object allocate) {
+            new (self) PyLoader(spec, std::move(dataset), {epoch, batch, offset, unpacked(used)}, std::move(allocate));
           },
-          "spec"_a, "dataset"_a, "epoch"_a, "batch"_a, "offset"_a, "allocate"_a.none() = nb::none(),
+          "spec"_a, "dataset"_a, "epoch"_a, "batch"_a, "offset"_a, "used"_a, "allocate"_a.none() = nb::none(),
           nb::sig("def __init__(self, spec: str, dataset: Dataset, epoch: int, batch: int, offset: int, "
-                  "allocate: collections.abc.Callable[[int], tuple[int, object]] | None = None) -> None"))
+                  "used: bytes, allocate: collections.abc.Callable[[int], tuple[int, object]] | None = None) -> None"))
       .def(
           "next",
           [](PyLoader& loader) -> nb::object {
@@ -214,6 +252,7 @@ NB_MODULE(_core, m) {
           nb::sig("def next(self) -> tuple[numpy.typing.NDArray[typing.Any], numpy.typing.NDArray[typing.Any], "
                   "numpy.typing.NDArray[numpy.uint64], int, int, bool] | None"))
       .def("close", &PyLoader::close)
+      .def("progress", [](PyLoader& loader) { return tuple_of(loader.loader().progress()); })
       .def("profile", [](PyLoader& loader) { return to_json(loader.loader().profile()); })
       .def("explain", [](PyLoader& loader) { return explain(loader.loader().plan()); })
       .def(
@@ -230,7 +269,8 @@ NB_MODULE(_core, m) {
       "canonical", [](const std::string& text) { return to_yaml(pipeline_from_yaml(text, "pipeline")); }, "spec"_a);
   m.def(
       "check", [](const std::string& text) { check_spec(pipeline_from_yaml(text, "pipeline")); }, "spec"_a);
-  m.def("epoch_of", &epoch_of, "spec"_a, "dataset"_a, "offset"_a = 0);
+  m.def("epoch_of", &epoch_of, "spec"_a, "dataset"_a, "offset"_a = 0, "used"_a = nb::bytes("", 0));
+  m.def("position_after", &after, "spec"_a, "samples"_a, "ranks"_a);
   m.def(
       "explain",
       [](const std::string& text, DatasetPtr dataset) {

@@ -7,21 +7,19 @@ process, threads only; they run on from one epoch into the next, so that epochs 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from unstarve import _core, notices
-from unstarve.errors import ArgumentError, CancelledError
+from unstarve import _core, notices, state
+from unstarve.errors import CancelledError
 
 if TYPE_CHECKING:
     import torch
 
     from unstarve.torch import TorchLoader
-
-STATE_VERSION = 1
 
 # images and labels of one batch; the loader's class says which shapes and dtypes
 Batch: TypeAlias = "tuple[npt.NDArray[Any], npt.NDArray[Any]]"
@@ -46,17 +44,15 @@ class Loader:
         self._spec = json.dumps(spec)
         self._dataset = dataset
         self._batch_size: int = spec["batch"]["size"]
-        order = spec.get("order", {})
-        self._seed: int = order.get("seed", 0)
-        self._shuffle: bool = order.get("shuffle", True)
-        self._world: int = order.get("world", 1)
+        self._run = state.Run.of(spec, len(dataset))
         self._dtype: str = spec.get("output", {}).get("type", "float32")
         self._layout: str = spec.get("output", {}).get("layout", "NCHW")
         self._batches, self._samples = _core.epoch_of(self._spec, dataset)
         self._allocate: Allocate | None = None
         self._core: _core.Loader | None = None
-        self._core_at: tuple[int, int, int] | None = None  # the position of the batch that _core gives next
-        self._at = (0, 0, 0)  # epoch and batch that come next; samples of the epoch used before its batch 0
+        self._core_at: state.At | None = None  # the position of the batch that _core gives next
+        self._at = state.START  # of the batch that comes next
+        self._progress: state.Progress | None = None  # up to _at, of the threads that ran last, in relaxed order
         self._past: tuple[str, list[tuple[int, str, str]]] = ("", [])  # profile and bad samples of the threads that ran last
         self._begun = False  # a loop was in the epoch of _at
         self._turn = 0  # of the newest iterator
@@ -107,7 +103,7 @@ class Loader:
 
     def set_epoch(self, epoch: int) -> None:
         """The next loop runs this epoch, from its beginning."""
-        self._at = (int(epoch), 0, 0)
+        self._at = state.beginning(int(epoch))
         self._begun = False
 
     # --- iterating --------------------------------------------------------------------------------------------------
@@ -121,7 +117,7 @@ class Loader:
         self._turn += 1
         turn = self._turn
         if self._begun:
-            self._at = (self._at[0] + 1, 0, 0)
+            self._at = state.beginning(self._at[0] + 1)
         self._begun = True
         while True:
             if turn != self._turn:
@@ -137,7 +133,8 @@ class Loader:
                 self._stop()
                 raise CancelledError("the loader was closed while it was iterated")
             images, labels, ids, epoch, index, last = batch
-            self._core_at = self._at = (epoch + 1, 0, 0) if last else (epoch, index + 1, self._at[2])
+            self._core_at = self._at = state.beginning(epoch + 1) if last else (epoch, index + 1, *self._at[2:])
+            self._progress = None
             if last:
                 self._begun = False
             yield images, labels, ids
@@ -164,6 +161,8 @@ class Loader:
         core, self._core, self._core_at = self._core, None, None
         if core is not None:
             core.close()
+            if self._run.relaxed and self._progress is None:
+                self._progress = core.progress()
             self._past = (core.profile(), core.bad_samples(1000))
 
     def __enter__(self) -> Loader:
@@ -179,22 +178,27 @@ class Loader:
 
         It may be taken at any batch, and loaded by loaders with any number of threads and ranks and any batch size: what
         was left of the epoch, over all ranks, is what they give.
-        """
-        epoch, batch, offset = self._at
-        samples = min(offset + batch * self._batch_size * self._world, len(self._dataset))
-        return {"version": STATE_VERSION, "epoch": epoch, "samples": samples,
-                "seed": self._seed, "shuffle": self._shuffle, "dataset": len(self._dataset)}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """The next loop goes on where `state` was taken. ArgumentError when it was another data set or order."""
-        if state.get("version") != STATE_VERSION:
-            raise ArgumentError(f"state: version {state.get('version')!r}, expected {STATE_VERSION}")
-        for key, mine in (("seed", self._seed), ("shuffle", self._shuffle), ("dataset", len(self._dataset))):
-            if state[key] != mine:
-                raise ArgumentError(f"state: {key} {state[key]!r}, but this loader has {mine!r}")
-        left, _ = _core.epoch_of(self._spec, self._dataset, state["samples"])
-        self._at = (state["epoch"], 0, state["samples"]) if left else (state["epoch"] + 1, 0, 0)
+        In relaxed order "window" has a bit for each sample up to the last that overtook one still due: at most 4096, or
+        as many as the batches in flight hold. Of several ranks each then knows its own part only.
+        """
+        return state.to_dict(self._run, self._at, self._progress_here())
+
+    def load_state_dict(self, state_dict: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
+        """The next loop goes on where the state was taken. ArgumentError when it was another data set or order.
+
+        A list of the states of all ranks is what relaxed order needs where there were several.
+        """
+        states = [state_dict] if isinstance(state_dict, Mapping) else list(state_dict)
+        epoch, samples, used = state.from_dicts(self._run, states)
+        left, _ = _core.epoch_of(self._spec, self._dataset, samples, used)
+        self._at = (epoch, 0, samples, used) if left else state.beginning(epoch + 1)
         self._begun = False
+
+    def _progress_here(self) -> state.Progress | None:
+        if not self._run.relaxed or self._at[1] == 0:
+            return None
+        return self._progress or (self._core.progress() if self._core else None)
 
     # --- what it does -----------------------------------------------------------------------------------------------
 
@@ -243,4 +247,5 @@ class Loader:
             output["mean"], output["stddev"] = (list(map(float, values)) for values in normalize)
         made = Loader(spec, self._dataset)
         made._at, made._begun, made._allocate = self._at, self._begun, allocate
+        made._progress = self._progress_here()
         return made

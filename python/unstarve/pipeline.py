@@ -213,10 +213,14 @@ class Pipeline:
         return self._with(None, errors={"policy": policy, "limit": limit, "rate": rate})
 
     def options(self, *, threads: int | None = None, prefetch: int | None = None,
-                read_ahead: int | None = None) -> Pipeline:
+                read_ahead: int | None = None, order: str | None = None) -> Pipeline:
         """threads: of the loader (all usable cores). prefetch: batches made ahead (2). read_ahead: records read before
-        the threads ask for them, so many at once (as the data reward it)."""
-        given = {"threads": threads, "prefetch": prefetch, "read_ahead": read_ahead}
+        the threads ask for them, so many at once (as the data reward it).
+
+        order: "exact" (the same batches in every run), or "relaxed": samples that are ready overtake others that take
+            long. Every epoch has the same samples, and a sample the same pixels, but they meet in other batches.
+        """
+        given = {"threads": threads, "prefetch": prefetch, "read_ahead": read_ahead, "order": order}
         return self._with(None, execution={key: value for key, value in given.items() if value is not None})
 
     def passes(self, **switches: bool) -> Pipeline:

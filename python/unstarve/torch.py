@@ -9,7 +9,7 @@ and are normalised there; the batch is ready when the current stream gets to it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import torch
@@ -72,9 +72,9 @@ class TorchLoader:
         """Where the run stands, after the last batch that was given."""
         return dict(self._state)
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """The next loop goes on where `state` was taken."""
-        self._loader.load_state_dict(state)
+    def load_state_dict(self, state_dict: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
+        """The next loop goes on where the state was taken; see unstarve.Loader."""
+        self._loader.load_state_dict(state_dict)
         self._state = self._loader.state_dict()
 
     def close(self) -> None:

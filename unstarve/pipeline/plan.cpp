@@ -125,8 +125,9 @@ std::string explain(const Plan& plan) {
     for (const auto& [name, values] : operation.params) text += fmt::format(" {}={}", name, fmt::join(values, ","));
     text += '\n';
   }
-  text += fmt::format("execution   {} threads, {} batches ahead\n", plan.spec.execution.threads,
-                      plan.spec.execution.prefetch);
+  text += fmt::format("execution   {} threads, {} batches ahead, {} order\n", plan.spec.execution.threads,
+                      plan.spec.execution.prefetch,
+                      plan.spec.execution.order == ExecutionOrder::kExact ? "exact" : "relaxed");
   for (const auto& pass : plan.passes)
     text += fmt::format("pass        {} ({}): {}; {}\n", pass.name, pass.exact ? "exact" : "approximate",
                         pass.applied ? "applied" : "not applied", pass.reason);

@@ -224,5 +224,101 @@ TEST_CASE("a run is resumed with the rest, at any batch, by any number of ranks,
   }
 }
 
+TEST_CASE("the skip policy shortens the batch that the bad sample would be in") {
+  const std::set<std::uint64_t> bad{3, 11, 30};
+  PipelineSpec spec = relaxed_spec(7, 3);
+  spec.errors.policy = OnError::kSkip;
+  const auto seen = run(spec, std::make_shared<JpegSet>(40, bad), {{}, 2});
+  CHECK(seen.size() == 2 * 6);
+  const Pixels pixels = collected(seen);
+  CHECK(pixels.size() == 2 * 37);
+  for (const std::uint64_t id : bad) CHECK_FALSE(pixels.contains({0, id}));
+}
+
+TEST_CASE("the replace policy puts the next good sample in a bad one's place") {
+  PipelineSpec spec = relaxed_spec(7, 3);
+  spec.errors.policy = OnError::kReplace;
+  std::multiset<std::uint64_t> ids;
+  for (const Seen& seen : run(spec, std::make_shared<JpegSet>(40, std::set<std::uint64_t>{8, 9}), {{}, 1}))
+    ids.insert(seen.ids.begin(), seen.ids.end());
+  CHECK(ids.size() == 40);
+  CHECK(ids.count(10) == 3);
+  CHECK(ids.count(8) + ids.count(9) == 0);
+}
+
+TEST_CASE("a bad sample fails the run after the good batches, and is not counted as used") {
+  for (const int reads : {0, 4}) {
+    PipelineSpec spec = relaxed_spec(4, 2, 2, reads);
+    const std::uint64_t bad = id_at(spec, 40, 0, 20);
+    REQUIRE(bad != 0);
+    const auto device = open_device("cpu");
+    Loader loader(spec, std::make_shared<JpegSet>(40, std::set{bad}), *device, {{}, 1});
+    Pixels pixels;
+    const auto take_all = [&] {
+      while (const auto batch = loader.next()) collect(pixels, see(*batch));
+    };
+    CHECK_THROWS_WITH(take_all(), Catch::Contains("file-" + std::to_string(bad)));
+    CHECK_FALSE(loader.next());
+    const Progress progress = loader.progress();
+    const Position at = position_after({&progress, 1}, spec.order, spec.batch, 40);
+    // Without the bad sample, the rest and what was given are the epoch.
+    for (const Seen& seen : run(spec, std::make_shared<JpegSet>(40), {at, 1})) collect(pixels, seen);
+    CHECK(pixels.size() == 40);
+  }
+}
+
+TEST_CASE("a loader is closed while a straggler hangs") {
+  for (const int reads : {0, 3}) {
+    PipelineSpec spec = relaxed_spec(4, 2, 2, reads);
+    const std::uint64_t straggler = id_at(spec, 40, 0, 2);
+    REQUIRE(straggler != 0);
+    const auto dataset = std::make_shared<HeldSet>(40, std::set{straggler});
+    const auto device = open_device("cpu");
+    std::optional<Batch> kept;
+    {
+      Loader loader(spec, dataset, *device, {});
+      kept = loader.next();
+      dataset->wait_for_waiting(1);
+      loader.close();
+      CHECK_FALSE(loader.next());
+      dataset->release();  // the destructor waits for what is being read
+    }
+    CHECK(kept->samples() == 4);
+  }
+}
+
+TEST_CASE("short epochs follow each other while one is unfinished, and never mix") {
+  constexpr std::uint64_t kSamples = 6;
+  PipelineSpec spec = relaxed_spec(2, 2, 4);
+  spec.order.seed = 1;
+  const std::uint64_t straggler = id_at(spec, kSamples, 0, 3);
+  REQUIRE(straggler != 0);
+  const auto dataset = std::make_shared<HeldSet>(kSamples, std::set{straggler});
+  const auto device = open_device("cpu");
+  Loader loader(spec, dataset, *device, {{}, 3});
+  std::vector<Seen> seen;
+  for (int i = 0; i < 2; ++i) seen.push_back(see(*loader.next()));
+  CHECK_FALSE(loader.wait(std::chrono::milliseconds(0)));  // the third waits for the straggler, whatever lies behind
+  dataset->release();
+  while (const auto batch = loader.next()) seen.push_back(see(*batch));
+  CHECK(seen.size() == 9);
+  CHECK(collected(seen).size() == 3 * kSamples);
+}
+
+TEST_CASE("states that do not belong together are refused") {
+  const OrderSpec order;
+  const BatchSpec batch{4, false};
+  const Progress first{{0, 0, 0, {}}, 4, {}};
+  const auto join = [&](const std::vector<Progress>& ranks) { return position_after(ranks, order, batch, 40); };
+  CHECK_THROWS_WITH(join({}), Catch::Contains("no rank"));
+  CHECK_THROWS_WITH(join({first, {{1, 0, 0, {}}, 4, {}}}), Catch::Contains("rank 1 is in epoch 1"));
+  CHECK_THROWS_WITH(join({{{0, 0, 0, {}}, 41, {}}}), Catch::Contains("its part of the epoch has 40"));
+  CHECK_THROWS_WITH(join({{{0, 0, 0, {}}, 39, {false, true}}}), Catch::Contains("2 behind them"));
+  CHECK(join({first, first}) == Position{0, 0, 8, {}});
+  CHECK(join({first, {{0, 0, 0, {}}, 8, {}}}) ==
+        Position{0, 0, 8, {false, false, false, false, true, true, true, true}});
+  CHECK(join({{{2, 0, 0, {}}, 40, {}}}) == Position{3, 0, 0, {}});
+}
+
 }  // namespace
 }  // namespace unstarve

@@ -130,9 +130,11 @@ Slot* SlotRing::take() {
   Slot* slot = in_flight_[taken_ % in_flight_.size()];
   ++taken_;
   ++held_;
-  given_batches_ = slot->batch + 1;
-  given_epoch_ = slot->epoch;
-  for (std::size_t i = 0; options_.window > 0 && i < slot->samples; ++i) given_.settle(slot->numbers[i]);
+  if (!slot->failure) {
+    given_batches_ = slot->batch + 1;
+    given_epoch_ = slot->epoch;
+    for (std::size_t i = 0; options_.window > 0 && i < slot->samples; ++i) given_.settle(slot->numbers[i]);
+  }
   advance();
   // With `prefetch` 0 nothing may be opened now; otherwise one more may.
   work_.notify_all();

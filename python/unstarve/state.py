@@ -1,0 +1,110 @@
+"""Where a run stands, as the dict that users keep: made of the loader's position, and read back.
+
+Bits are bytes, the first bit the lowest of the first byte; in a dict they are base64, so that it can be JSON.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from unstarve import _core
+from unstarve.errors import ArgumentError
+
+VERSION = 1
+
+# epoch and batch that come next; samples of the epoch used before its batch 0, and the bits of those used behind
+At: TypeAlias = "tuple[int, int, int, bytes]"
+# of one rank: epoch, samples and bits as of At, its own samples used without a gap, the bits of those behind
+Progress: TypeAlias = "tuple[int, int, bytes, int, bytes]"
+
+
+def beginning(epoch: int) -> At:
+    """The position before an epoch's first batch."""
+    return (epoch, 0, 0, b"")
+
+
+START = beginning(0)
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a state must agree with, and what the samples' order follows from."""
+
+    seed: int
+    shuffle: bool
+    rank: int
+    world: int
+    batch: int
+    drop_last: bool
+    relaxed: bool
+    samples: int  # of the data set
+
+    @classmethod
+    def of(cls, spec: Mapping[str, Any], samples: int) -> Run:
+        """Of a pipeline's spec."""
+        order, batch = spec.get("order", {}), spec["batch"]
+        return cls(order.get("seed", 0), order.get("shuffle", True), order.get("rank", 0), order.get("world", 1),
+                   batch["size"], batch.get("drop_last", True),
+                   spec.get("execution", {}).get("order") == "relaxed", samples)
+
+
+def to_dict(run: Run, at: At, progress: Progress | None) -> dict[str, Any]:
+    """The state at a position; `progress` up to there in the middle of an epoch in relaxed order."""
+    epoch, batch, offset, used = at
+    common = {"version": VERSION, "epoch": epoch, "seed": run.seed, "shuffle": run.shuffle, "dataset": run.samples}
+    if progress is not None and run.world > 1:
+        epoch, offset, used, samples, ahead = progress
+        return (common | {"samples": offset, "rank": run.rank, "world": run.world, "batch": run.batch,
+                          "drop_last": run.drop_last, "rank_samples": samples}
+                | _entry("window", used) | _entry("rank_window", ahead))
+    if progress is not None:
+        epoch, samples, used = _after(run.batch, run.drop_last, run.samples, [progress])
+    elif used and batch:  # all ranks in step
+        rank = (epoch, offset, used, batch * run.batch, b"")
+        epoch, samples, used = _after(run.batch, run.drop_last, run.samples, [rank] * run.world)
+    else:
+        samples = min(offset + batch * run.batch * run.world, run.samples)
+    return common | {"epoch": epoch, "samples": samples} | _entry("window", used)
+
+
+def from_dicts(run: Run, states: Sequence[Mapping[str, Any]]) -> tuple[int, int, bytes]:
+    """(epoch, samples used, bits of those behind) where the run of all ranks goes on."""
+    if not states:
+        raise ArgumentError("state: found an empty list, expected the states of all ranks")
+    for state in states:
+        if state.get("version") != VERSION:
+            raise ArgumentError(f"state: version {state.get('version')!r}, expected {VERSION}")
+        for key, mine in (("seed", run.seed), ("shuffle", run.shuffle), ("dataset", run.samples)):
+            if state[key] != mine:
+                raise ArgumentError(f"state: {key} {state[key]!r}, but this loader has {mine!r}")
+    first = states[0]
+    if all("rank" not in state for state in states):
+        if any(state != first for state in states):
+            raise ArgumentError("state: the ranks' states differ, expected those of one batch")
+        return first["epoch"], first["samples"], _bits(first, "window")
+    states = sorted(states, key=lambda state: state.get("rank", -1))
+    world = states[-1]["world"]
+    ranks = [state.get("rank") for state in states]
+    if ranks != list(range(world)):
+        raise ArgumentError(f"state: of ranks {ranks}, expected a list of all {world} ranks' states: in relaxed order each "
+                            "rank knows only what it gave itself")
+    progress = [(state["epoch"], state["samples"], _bits(state, "window"), state["rank_samples"],
+                 _bits(state, "rank_window")) for state in states]
+    return _after(first["batch"], first["drop_last"], run.samples, progress)
+
+
+def _after(batch: int, drop_last: bool, samples: int, ranks: list[Progress]) -> tuple[int, int, bytes]:
+    return _core.position_after(json.dumps({"batch": {"size": batch, "drop_last": drop_last}}), samples, ranks)
+
+
+def _entry(key: str, bits: bytes) -> dict[str, str]:
+    """An entry of a state, none where no bit is set."""
+    return {key: base64.b64encode(bits).decode()} if bits else {}
+
+
+def _bits(state: Mapping[str, Any], key: str) -> bytes:
+    return base64.b64decode(state.get(key, ""))
