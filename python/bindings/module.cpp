@@ -177,10 +177,10 @@ std::vector<bool> unpacked(const nb::bytes& bytes) {
   return bits;
 }
 
-// (epoch, offset, used, samples, ahead) of a Progress.
+// (epoch, offset, used, samples, ahead) of a RankProgress.
 using ProgressTuple = std::tuple<std::uint32_t, std::uint64_t, nb::bytes, std::uint64_t, nb::bytes>;
 
-ProgressTuple tuple_of(const Progress& progress) {
+ProgressTuple tuple_of(const RankProgress& progress) {
   return {progress.dealt.epoch, progress.dealt.offset, packed(progress.dealt.used), progress.samples,
           packed(progress.ahead)};
 }
@@ -188,7 +188,7 @@ ProgressTuple tuple_of(const Progress& progress) {
 // (epoch, offset, used) of where a run goes on.
 std::tuple<std::uint32_t, std::uint64_t, nb::bytes> after(const std::string& spec, std::uint64_t samples,
                                                           const std::vector<ProgressTuple>& ranks) {
-  std::vector<Progress> progress;
+  std::vector<RankProgress> progress;
   for (const auto& [epoch, offset, used, taken, ahead] : ranks)
     progress.push_back({{epoch, 0, offset, unpacked(used)}, taken, unpacked(ahead)});
   const PipelineSpec parsed = pipeline_from_yaml(spec, "pipeline");

@@ -120,7 +120,7 @@ bool Loader::wait(std::chrono::milliseconds most) {
   return ready;
 }
 
-Progress Loader::progress() const { return state_->ring->progress(); }
+RankProgress Loader::progress() const { return state_->ring->progress(); }
 
 void Loader::close() { state_->close(); }
 

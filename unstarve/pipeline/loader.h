@@ -108,7 +108,7 @@ class Loader {
   // Waits until next() would not, at most for `most`; whether it would not.
   [[nodiscard]] bool wait(std::chrono::milliseconds most);
   // After the last batch that next() gave: what position_after() (progress.h) makes a start of.
-  [[nodiscard]] Progress progress() const;
+  [[nodiscard]] RankProgress progress() const;
   void close();
 
   [[nodiscard]] std::uint64_t batches_per_epoch() const;  // of a whole epoch

@@ -19,7 +19,7 @@ void mark(std::vector<bool>& bits, std::uint64_t i) {
 
 }  // namespace
 
-Position position_after(std::span<const Progress> ranks, OrderSpec order, const BatchSpec& batch,
+Position position_after(std::span<const RankProgress> ranks, OrderSpec order, const BatchSpec& batch,
                         std::uint64_t samples) {
   if (ranks.empty()) throw Error(ErrorKind::kArgument, "state: found no rank, expected one or more");
   const Position& dealt = ranks[0].dealt;
@@ -27,7 +27,7 @@ Position position_after(std::span<const Progress> ranks, OrderSpec order, const 
   std::vector<Order> orders;
   std::uint64_t first = kNone;  // place of the first sample that is not used
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    const Progress& progress = ranks[rank];
+    const RankProgress& progress = ranks[rank];
     if (progress.dealt != dealt)
       throw Error(
           ErrorKind::kArgument,
@@ -52,7 +52,7 @@ Position position_after(std::span<const Progress> ranks, OrderSpec order, const 
   for (std::size_t i = 0; i < dealt.used.size(); ++i)
     if (dealt.used[i]) use(dealt.offset + i);
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    const Progress& progress = ranks[rank];
+    const RankProgress& progress = ranks[rank];
     for (std::uint64_t i = progress.samples; i-- > 0 && orders[rank].place_of(i) > first;)
       use(orders[rank].place_of(i));
     for (std::size_t i = 0; i < progress.ahead.size(); ++i)

@@ -15,17 +15,17 @@
 
 namespace unstarve {
 
-struct Progress {
+struct RankProgress {
   Position dealt;             // how the epoch was dealt out to the ranks: its batch is 0
   std::uint64_t samples = 0;  // of this rank in this dealing, used without a gap
   // Bit i: whether the rank's sample `samples` + i is used as well; at most as long as the window of relaxed order.
   std::vector<bool> ahead{};
-  friend bool operator==(const Progress&, const Progress&) = default;
+  friend bool operator==(const RankProgress&, const RankProgress&) = default;
 };
 
 // Where the epoch goes on, or the next one begins, when the ranks 0, 1, ... of a world have come so far; `order` and
 // `batch` as theirs, whatever its rank and world. Throws when they are not of one dealing.
-[[nodiscard]] Position position_after(std::span<const Progress> ranks, OrderSpec order, const BatchSpec& batch,
+[[nodiscard]] Position position_after(std::span<const RankProgress> ranks, OrderSpec order, const BatchSpec& batch,
                                       std::uint64_t samples);
 
 }  // namespace unstarve

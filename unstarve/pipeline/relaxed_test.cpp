@@ -176,7 +176,7 @@ TEST_CASE("a straggler that hangs stops the run at the window's end, not before"
   std::uint64_t before = 0;
   // The window holds the straggler and kLeastWindow - 1 others: whole batches of them are given.
   for (; before + 8 <= kLeastWindow - 1; before += 8) REQUIRE(loader.next());
-  const Progress progress = loader.progress();
+  const RankProgress progress = loader.progress();
   CHECK(progress.samples == 0);
   CHECK(progress.ahead.size() <= kLeastWindow);
   CHECK(std::ranges::count(progress.ahead, true) == static_cast<std::ptrdiff_t>(before));
@@ -198,7 +198,7 @@ TEST_CASE("a run is resumed with the rest, at any batch, by any number of ranks,
     Pixels pixels;
     Loader loader(spec, dataset, *device, {{}, 1});
     for (std::uint64_t i = 0; i < taken; ++i) collect(pixels, see(*loader.next()));
-    const Progress progress = loader.progress();
+    const RankProgress progress = loader.progress();
     dataset->release();
     const Position at = position_after({&progress, 1}, spec.order, spec.batch, kSamples);
     CHECK(at.offset == 0);
@@ -259,7 +259,7 @@ TEST_CASE("a bad sample fails the run after the good batches, and is not counted
     };
     CHECK_THROWS_WITH(take_all(), Catch::Contains("file-" + std::to_string(bad)));
     CHECK_FALSE(loader.next());
-    const Progress progress = loader.progress();
+    const RankProgress progress = loader.progress();
     const Position at = position_after({&progress, 1}, spec.order, spec.batch, 40);
     // Without the bad sample, the rest and what was given are the epoch.
     for (const Seen& seen : run(spec, std::make_shared<JpegSet>(40), {at, 1})) collect(pixels, seen);
@@ -308,8 +308,8 @@ TEST_CASE("short epochs follow each other while one is unfinished, and never mix
 TEST_CASE("states that do not belong together are refused") {
   const OrderSpec order;
   const BatchSpec batch{4, false};
-  const Progress first{{0, 0, 0, {}}, 4, {}};
-  const auto join = [&](const std::vector<Progress>& ranks) { return position_after(ranks, order, batch, 40); };
+  const RankProgress first{{0, 0, 0, {}}, 4, {}};
+  const auto join = [&](const std::vector<RankProgress>& ranks) { return position_after(ranks, order, batch, 40); };
   CHECK_THROWS_WITH(join({}), Catch::Contains("no rank"));
   CHECK_THROWS_WITH(join({first, {{1, 0, 0, {}}, 4, {}}}), Catch::Contains("rank 1 is in epoch 1"));
   CHECK_THROWS_WITH(join({{{0, 0, 0, {}}, 41, {}}}), Catch::Contains("its part of the epoch has 40"));

@@ -100,7 +100,7 @@ class SlotRing {
   [[nodiscard]] Claim place(std::uint64_t number);
 
   // What was given to the consumer, of the epoch that the next batch belongs to.
-  [[nodiscard]] Progress progress() const;
+  [[nodiscard]] RankProgress progress() const;
 
   // The next batch in order; null at the end and after close(). Throws Error(kArgument) when the consumer holds so many
   // batches that none is left to fill, with `grow` Error(kMemory) when there is no memory for another.

@@ -57,11 +57,11 @@ Claim SlotRing::place(std::uint64_t number) {
   return {&found, index, 1};
 }
 
-Progress SlotRing::progress() const {
+RankProgress SlotRing::progress() const {
   std::lock_guard lock(mutex_);
   const Position& start = order_.start();
   const bool first = given_epoch_ == start.epoch;
-  Progress progress{{given_epoch_, 0, first ? start.offset : 0, first ? start.used : std::vector<bool>{}}, 0, {}};
+  RankProgress progress{{given_epoch_, 0, first ? start.offset : 0, first ? start.used : std::vector<bool>{}}, 0, {}};
   const Order& order = order_.order(given_epoch_);
   if (given_batches_ == order.batches_per_epoch()) return {{given_epoch_ + 1, 0, 0, {}}, 0, {}};
   if (options_.window == 0) {
