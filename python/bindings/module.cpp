@@ -252,6 +252,13 @@ NB_MODULE(_core, m) {
           nb::sig("def next(self) -> tuple[numpy.typing.NDArray[typing.Any], numpy.typing.NDArray[typing.Any], "
                   "numpy.typing.NDArray[numpy.uint64], int, int, bool] | None"))
       .def("close", &PyLoader::close)
+      .def("memory",
+           [](PyLoader& loader) {
+             std::vector<std::tuple<std::string, std::uint64_t, std::uint64_t>> list;
+             for (const MemoryShare& share : loader.loader().memory())
+               list.emplace_back(share.who, share.bytes, share.most);
+             return list;
+           })
       .def("progress", [](PyLoader& loader) { return tuple_of(loader.loader().progress()); })
       .def("profile", [](PyLoader& loader) { return to_json(loader.loader().profile()); })
       .def("explain", [](PyLoader& loader) { return explain(loader.loader().plan()); })

@@ -216,6 +216,10 @@ class Loader:
         text = self._core.profile() if self._core else self._past[0]
         return cast("dict[str, Any]", json.loads(text)) if text else {}
 
+    def memory(self) -> dict[str, tuple[int, int]]:
+        """Who of the running pipeline holds how many bytes, and may at most (0: no limit); empty before the first batch."""
+        return {who: (held, most) for who, held, most in self._core.memory()} if self._core else {}
+
     def bad_samples(self, most: int = 1000) -> list[tuple[int, str, str]]:
         """(id, location, reason) of the samples that could not be used since the threads started, also after close();
         the first `most` of them, at most 1000 after close()."""

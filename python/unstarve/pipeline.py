@@ -213,14 +213,21 @@ class Pipeline:
         return self._with(None, errors={"policy": policy, "limit": limit, "rate": rate})
 
     def options(self, *, threads: int | None = None, prefetch: int | None = None,
-                read_ahead: int | None = None, order: str | None = None) -> Pipeline:
+                read_ahead: int | None = None, order: str | None = None,
+                memory_limit: int | None = None) -> Pipeline:
         """threads: of the loader (all usable cores). prefetch: batches made ahead (2). read_ahead: records read before
         the threads ask for them, so many at once (as the data reward it).
 
         order: "exact" (the same batches in every run), or "relaxed": samples that are ready overtake others that take
             long. Every epoch has the same samples, and a sample the same pixels, but they meet in other batches.
+
+        memory_limit: bytes (counted in whole 10^6) that the pipeline may hold at most: batches, those you keep included,
+            the threads' scratch, records read ahead, a cache in memory; `Loader.memory` tells who holds what. Prefetch
+            and the others are chosen to fit. A loop that keeps more batches than fit waits until it lets one go.
         """
         given = {"threads": threads, "prefetch": prefetch, "read_ahead": read_ahead, "order": order}
+        if memory_limit is not None:
+            given["memory_limit_mb"] = _whole("options(memory_limit)", memory_limit, 1_000_000) // 1_000_000
         return self._with(None, execution={key: value for key, value in given.items() if value is not None})
 
     def passes(self, **switches: bool) -> Pipeline:

@@ -30,9 +30,10 @@ Loader::State::State(Plan the_plan, Device& device, const Options& options, Cloc
       order(plan.order, options.start, options.epochs),
       ring(std::make_shared<SlotRing>(
           order,
-          SlotRing::Options{storer.sample_bytes(plan.sample_size), static_cast<std::size_t>(plan.spec.batch.size),
-                            plan.classes, plan.spec.execution.prefetch, plan.spec.execution.pinned && !device.is_host(),
-                            options.grow, window(plan)},
+          SlotRing::Options{storer.sample_bytes(plan.sample_size), batch_bytes(plan),
+                            static_cast<std::size_t>(plan.spec.batch.size), plan.classes, plan.spec.execution.prefetch,
+                            plan.spec.execution.pinned && !device.is_host(), options.grow, plan.memory.most_batches,
+                            window(plan)},
           device)),
       read_ahead(start_read_ahead()),
       counters({kStageNames.begin(), kStageNames.end()}, plan.spec.execution.threads),
@@ -129,6 +130,25 @@ Size Loader::sample_size() const { return state_->plan.sample_size; }
 std::size_t Loader::memory_bytes() const {
   return state_->ring->memory_bytes() + (state_->read_ahead ? state_->read_ahead->memory_bytes() : 0);
 }
+std::vector<MemoryShare> Loader::memory() const {
+  const State& s = *state_;
+  const MemoryPlan& plan = s.plan.memory;
+  std::vector<MemoryShare> shares{
+      {s.ring->pinned() ? "batches, page-locked" : "batches", s.ring->memory_bytes(), plan.most_batches * plan.batch}};
+  if (plan.limit > 0) {
+    const std::uint64_t workers = static_cast<std::uint64_t>(s.plan.spec.execution.threads) * plan.worker;
+    shares.push_back({"workers", workers, workers});
+    shares.push_back({"larger images", s.plan.larger_images->borrowed(), plan.larger_images});
+  }
+  if (s.read_ahead) shares.push_back({"records read ahead", s.read_ahead->memory_bytes(), plan.read_ahead});
+  std::optional<CacheCounts> cache;
+  if (s.plan.encoded_cache) cache = s.plan.encoded_cache->counts();
+  if (s.plan.pixel_cache) cache = s.plan.pixel_cache->counts();
+  if (cache)
+    shares.push_back({s.plan.spec.cache.folder.empty() ? "cache" : "cache, in a file", cache->bytes, cache->limit});
+  return shares;
+}
+
 int Loader::threads() const { return state_->plan.spec.execution.threads; }
 const Plan& Loader::plan() const { return state_->plan; }
 

@@ -28,6 +28,7 @@
 #include "unstarve/core/clock.h"
 #include "unstarve/core/profile.h"
 #include "unstarve/device/device.h"
+#include "unstarve/pipeline/memory_plan.h"
 #include "unstarve/pipeline/order.h"
 #include "unstarve/pipeline/progress.h"
 #include "unstarve/pipeline/spec.h"
@@ -114,6 +115,8 @@ class Loader {
   [[nodiscard]] std::uint64_t batches_per_epoch() const;  // of a whole epoch
   [[nodiscard]] Size sample_size() const;
   [[nodiscard]] std::size_t memory_bytes() const;  // all slots and the records read ahead
+  // Who holds how much, and may; every part of a pipeline's memory (memory_plan.h).
+  [[nodiscard]] std::vector<MemoryShare> memory() const;
   [[nodiscard]] int threads() const;
   [[nodiscard]] const Plan& plan() const;
   // Counted since construction. Stage "wait" is the consumer's time in next(). Bad samples by id, each once, the first

@@ -77,12 +77,14 @@ void Loader::State::complete(Slot& slot) {
 
 std::unique_ptr<ReadAhead> Loader::State::start_read_ahead() const {
   if (plan.spec.execution.read_ahead == 0) return nullptr;
+  // Its readers' own buffers, half as many as the ring's, are within its part of a memory limit.
+  const std::uint64_t limit = plan.memory.limit > 0 ? plan.memory.read_ahead * 2 / 3 : plan.memory.read_ahead;
   ReadAhead::Spare spare;
   if (plan.pixel_cache) spare = [this](std::uint64_t id) { return plan.pixel_cache->find(id).has_value(); };
-  return std::make_unique<ReadAhead>(plan.dataset, order,
-                                     ReadAhead::Options{plan.spec.execution.read_ahead, kReadAheadBytes,
-                                                        plan.spec.execution.order == ExecutionOrder::kRelaxed},
-                                     spare);
+  return std::make_unique<ReadAhead>(
+      plan.dataset, order,
+      ReadAhead::Options{plan.spec.execution.read_ahead, limit, plan.spec.execution.order == ExecutionOrder::kRelaxed},
+      spare);
 }
 
 bool Loader::State::take_ahead(SampleWorker& worker, const Slot& slot, std::size_t index, StageTotals& totals,

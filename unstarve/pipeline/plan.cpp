@@ -30,7 +30,67 @@ Size probe_size(const Dataset& dataset, int image_field, bool encoded) {
                                              std::min(dataset.size(), kProbes), reason));
 }
 
+// The largest record and the largest image of some that are spread over the data set; unreadable ones do not count.
+struct Largest {
+  std::uint64_t record = 0;
+  Size image;
+};
+
+Largest look_at_some(const Plan& plan) {
+  constexpr std::uint64_t kLookedAt = 64;
+  Largest largest;
+  RecordBuffer record;
+  Decoder decoder;
+  const std::uint64_t samples = plan.dataset->size(), looked_at = std::min(samples, kLookedAt);
+  for (std::uint64_t i = 0; i < looked_at; ++i) {
+    try {
+      plan.dataset->read(i * samples / looked_at, record);
+      const Value& value = record.values[static_cast<std::size_t>(plan.image_field)];
+      const Size size = plan.encoded ? decoder.open(value.bytes).size : value.pixels.size();
+      // What lies in mapped memory takes none of the record's.
+      largest.record = std::max<std::uint64_t>(largest.record, record.storage.capacity());
+      if (std::int64_t{size.width} * size.height > std::int64_t{largest.image.width} * largest.image.height)
+        largest.image = size;
+    } catch (const Error&) {
+      continue;  // the error policy decides about it when its turn comes
+    }
+  }
+  return largest;
+}
+
+// Divides the limit, and takes what the spec asks for back to what fits.
+void limit_memory(Plan& plan, bool fewer_threads) {
+  ExecutionSpec& execution = plan.spec.execution;
+  const CacheSpec& cache = plan.spec.cache;
+  const bool kept = cache.what == CacheWhat::kPixels,
+             in_memory = cache.what != CacheWhat::kNothing && cache.folder.empty();
+  MemoryNeeds needs;
+  needs.batch = batch_bytes(plan);
+  needs.threads = execution.threads;
+  needs.prefetch = execution.prefetch;
+  needs.cache = in_memory ? cache.limit_mb * 1'000'000 : 0;
+  needs.read_ahead = execution.read_ahead != 0;
+  if (execution.memory_limit_mb > 0) {
+    const Largest largest = look_at_some(plan);
+    needs.limit = execution.memory_limit_mb * 1'000'000;
+    needs.record = largest.record;
+    needs.worker = worker_bytes(largest.record, largest.image, plan.encoded, kept);
+    needs.fewer_threads = fewer_threads;
+    needs.read_ahead = execution.read_ahead > 0 || (execution.read_ahead < 0 && plan.dataset->reads_in_flight() > 0);
+  }
+  plan.memory = plan_memory(needs);
+  execution.threads = plan.memory.threads;
+  execution.prefetch = plan.memory.prefetch;
+  if (plan.memory.limit > 0) plan.larger_images = std::make_shared<MemoryPool>(plan.memory.larger_images);
+}
+
 }  // namespace
+
+std::uint64_t batch_bytes(const Plan& plan) {
+  const std::size_t sample = Storer(plan.spec.output).sample_bytes(plan.sample_size) + plan.classes * sizeof(float) +
+                             sizeof(std::int64_t) + 2 * sizeof(std::uint64_t) + 1;  // label, id, number, whether good
+  return static_cast<std::uint64_t>(plan.spec.batch.size) * sample;
+}
 
 void check_spec(const PipelineSpec& spec) {
   const auto fail = [](const std::string& node, const std::string& what) {
@@ -74,7 +134,8 @@ void check_spec(const PipelineSpec& spec) {
 
 Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int usable_cores, Caches caches) {
   check_spec(spec);
-  if (spec.execution.threads == 0) spec.execution.threads = usable_cores;
+  const bool threads_left_open = spec.execution.threads == 0;
+  if (threads_left_open) spec.execution.threads = usable_cores;
 
   Order order(spec.order, spec.batch, dataset->size());
   Plan plan{std::move(spec), std::move(dataset), {}, {}, 0, order, {}, 0, -1, false, false, false, {}, {}, 0, {}};
@@ -100,6 +161,7 @@ Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int us
   for (const auto& operation : plan.operations) plan.sizes.push_back(operation->output_size(plan.sizes.back()));
   plan.sample_size = plan.sizes.back();
 
+  limit_memory(plan, threads_left_open);
   run_passes(plan, {probed, caches});
   return plan;
 }
@@ -128,6 +190,7 @@ std::string explain(const Plan& plan) {
   text += fmt::format("execution   {} threads, {} batches ahead, {} order\n", plan.spec.execution.threads,
                       plan.spec.execution.prefetch,
                       plan.spec.execution.order == ExecutionOrder::kExact ? "exact" : "relaxed");
+  if (plan.memory.limit > 0) text += "memory      " + explain(plan.memory) + "\n";
   for (const auto& pass : plan.passes)
     text += fmt::format("pass        {} ({}): {}; {}\n", pass.name, pass.exact ? "exact" : "approximate",
                         pass.applied ? "applied" : "not applied", pass.reason);

@@ -14,6 +14,7 @@
 #include "unstarve/ops/batch/batch_operation.h"
 #include "unstarve/ops/operation.h"
 #include "unstarve/ops/store.h"
+#include "unstarve/pipeline/memory_plan.h"
 #include "unstarve/pipeline/order.h"
 #include "unstarve/pipeline/spec.h"
 #include "unstarve/storage/cache/encoded_cache.h"
@@ -51,7 +52,9 @@ struct Plan {
   std::vector<PassNote> passes;
   bool fuse_operations = true;  // operations edit one window; else each leaves an image of its own
   bool store_into_slot = true;  // the end of a chain writes to the batch; else to memory of its own, which is copied
-  std::vector<Size> sizes{};    // of the first image that can be read, and of what each operation in turn makes of it
+  MemoryPlan memory{};
+  std::shared_ptr<MemoryPool> larger_images{};  // where memory is limited: for images beyond a worker's share
+  std::vector<Size> sizes{};  // of the first image that can be read, and of what each operation in turn makes of it
 };
 
 // What of a spec can be judged without data: ranges, operations and their parameters. Throws Error(kArgument) whose
@@ -64,6 +67,9 @@ enum class Caches { kTold, kOpened };
 // `usable_cores` is what execution.threads 0 becomes.
 [[nodiscard]] Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int usable_cores,
                              Caches caches = Caches::kOpened);
+
+// Bytes of one batch's slot: pixels, labels, ids, targets.
+[[nodiscard]] std::uint64_t batch_bytes(const Plan& plan);
 
 // Human-readable: operations in order, passes with reasons, sizes.
 [[nodiscard]] std::string explain(const Plan& plan);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <utility>
 
 #include "unstarve/core/error.h"
 #include "unstarve/ops/window.h"
@@ -42,6 +43,7 @@ int choose_reduction(Size selected, Size target) {
 std::size_t SampleWorker::decode(const Value& value, std::uint64_t id, std::uint32_t epoch, Frame& frame,
                                  StageClock& clock) {
   const ImageHeader header = decoder_.open(value.bytes);
+  if (plan_.larger_images) borrow_for(header.size);
   const bool first_selects = plan_.crop_into_decode || plan_.scale_into_decode;
   if (!first_selects) {
     decoder_.decode({}, decoded_);
@@ -139,7 +141,43 @@ std::size_t SampleWorker::decode_located(const Value& value, std::uint64_t id, s
   }
 }
 
+void SampleWorker::borrow_for(Size image) {
+  const std::uint64_t needed =
+      worker_bytes(record_.storage.capacity(), image, plan_.encoded, plan_.pixel_cache != nullptr);
+  if (needed <= plan_.memory.worker) return;
+  const std::uint64_t more = needed - plan_.memory.worker;
+  if (more > plan_.larger_images->size())
+    throw Error(
+        ErrorKind::kMemory,
+        fmt::format("{}x{} pixels need {:.1f} MB while they are made, but execution.memory_limit_mb leaves {:.1f} "
+                    "for an image; raise it, or make batch, cache or threads smaller",
+                    image.width, image.height, static_cast<double>(needed) / 1e6,
+                    static_cast<double>(plan_.memory.worker + plan_.larger_images->size()) / 1e6));
+  plan_.larger_images->borrow(more);
+  borrowed_ = more;
+}
+
+void SampleWorker::give_back() {
+  if (borrowed_ == 0) return;
+  record_ = {};
+  decoder_ = Decoder();
+  decoded_ = {};
+  to_cache_ = {};
+  scratch_ = {};
+  plan_.larger_images->give_back(std::exchange(borrowed_, 0));
+}
+
 std::int64_t SampleWorker::make(std::uint64_t id, std::uint32_t epoch, StageTotals& totals, bool timed, bool is_read) {
+  try {
+    return make_within_share(id, epoch, totals, timed, is_read);
+  } catch (...) {
+    give_back();
+    throw;
+  }
+}
+
+std::int64_t SampleWorker::make_within_share(std::uint64_t id, std::uint32_t epoch, StageTotals& totals, bool timed,
+                                             bool is_read) {
   StageClock clock(totals, timed);
   if (timed) ++totals.timed_samples;
   std::int64_t label = 0;
@@ -176,6 +214,7 @@ void SampleWorker::store(std::uint8_t* pixels, StageTotals& totals, bool timed) 
   StageClock clock(totals, timed);
   store(made_, pixels);
   clock.lap(Stage::kStore, sample_bytes());
+  give_back();
 }
 
 }  // namespace unstarve

@@ -57,6 +57,10 @@ class SampleWorker {
   std::size_t decode(const Value& value, std::uint64_t id, std::uint32_t epoch, Frame& frame, StageClock& clock);
   // Pixels out of the cache, or into it, after the operations that come before it; the label.
   std::int64_t through_cache(std::uint64_t id, std::uint32_t epoch, Frame& frame, StageClock& clock, bool is_read);
+  // Waits for memory where an image needs more than the worker's share; gives it back, and the buffers with it.
+  void borrow_for(Size image);
+  void give_back();
+  std::int64_t make_within_share(std::uint64_t id, std::uint32_t epoch, StageTotals& totals, bool timed, bool is_read);
   [[nodiscard]] std::int64_t label_of(const RecordBuffer& record) const;
   std::size_t decode_located(const Value& value, std::uint64_t id, std::uint32_t epoch, Frame& frame,
                              StageClock& clock);
@@ -72,7 +76,8 @@ class SampleWorker {
   Image decoded_;
   Image to_cache_;
   AlignedBytes stored_;  // a sample on its way to the batch, where it is not written there at once
-  Frame made_;           // borrows from the scratch, the record or a cache
+  std::uint64_t borrowed_ = 0;
+  Frame made_;  // borrows from the scratch, the record or a cache
   Scratch scratch_;
 };
 

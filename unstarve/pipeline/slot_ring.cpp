@@ -107,7 +107,9 @@ void SlotRing::ask() {
   asked_ = taken_ + 1;
   const auto filling = static_cast<std::size_t>(std::max(options_.prefetch, 1));
   if (options_.grow) {
-    while (!closed_ && !exhausted() && slots_.size() < held_ + filling) add_slot();
+    while (!closed_ && !exhausted() && slots_.size() < held_ + filling &&
+           (options_.most_slots == 0 || slots_.size() < options_.most_slots))
+      add_slot();
   } else if (taken_ == opened_ && free_.empty() && !exhausted() && !closed_) {
     throw Error(ErrorKind::kArgument, "all " + std::to_string(slots_.size()) +
                                           " batches are held by the consumer; destroy one before asking for the next");
@@ -146,7 +148,9 @@ void SlotRing::release(Slot* slot) {
   {
     std::lock_guard lock(mutex_);
     --held_;
-    if (slots_.size() > in_flight_.size()) {
+    // One that could not grow may wait for this very slot.
+    const bool wanted = options_.most_slots > 0 && free_.empty();
+    if (slots_.size() > in_flight_.size() && !wanted) {
       const auto place = std::find_if(slots_.begin(), slots_.end(), [slot](const Slot& s) { return &s == slot; });
       surplus.splice(surplus.end(), slots_, place);
     } else {
@@ -168,7 +172,7 @@ void SlotRing::close() {
 
 std::size_t SlotRing::memory_bytes() const {
   std::lock_guard lock(mutex_);
-  return slots_.size() * (options_.sample_bytes + options_.classes * sizeof(float)) * options_.batch_samples;
+  return slots_.size() * options_.slot_bytes;
 }
 
 }  // namespace unstarve

@@ -19,7 +19,8 @@
 // Threads:   claim(), finish() by any worker; take() by one consumer at a time; release(), close() by any thread.
 // Blocking:  claim() waits for a batch to work on, take() for the next batch to be full; close() wakes both.
 // Memory:    prefetch + 2 slots. A consumer that keeps more batches than two gets further slots where `grow` allows it,
-//            so that as many as `prefetch` are always being filled; they go when it lets its batches go.
+//            so that as many as `prefetch` are always being filled; they go when it lets its batches go. With
+//            `most_slots` it waits, once there are so many, until it lets one go.
 // Cost:      no allocation after construction, but for `grow`; one short critical section per claim and per batch.
 
 #include <chrono>
@@ -71,12 +72,14 @@ class SlotRing {
  public:
   struct Options {
     std::size_t sample_bytes = 0;
+    std::size_t slot_bytes = 0;  // of all that a slot holds, for memory_bytes()
     std::size_t batch_samples = 0;
     std::size_t classes = 0;  // of the targets
     int prefetch = 2;
     bool pinned = false;
     bool grow = false;
-    std::uint64_t window = 0;  // of relaxed order, in samples of this rank; 0: exact order
+    std::size_t most_slots = 0;  // that `grow` may come to; 0: any number
+    std::uint64_t window = 0;    // of relaxed order, in samples of this rank; 0: exact order
   };
 
   // prefetch + 2 slots: those being filled, and two that the consumer may hold. Throws Error(kMemory). `device` must
@@ -110,6 +113,7 @@ class SlotRing {
   void release(Slot* slot);
   void close();
 
+  [[nodiscard]] bool pinned() const { return options_.pinned; }
   [[nodiscard]] std::size_t memory_bytes() const;  // of the slots, held ones included
   [[nodiscard]] bool last_of_epoch(const Slot& slot) const {
     return slot.batch + 1 == order_.order(slot.epoch).batches_per_epoch();

@@ -10,6 +10,9 @@
 namespace unstarve {
 namespace {
 
+// What a cache holds of every sample beside its bytes, kept or not.
+constexpr std::uint64_t kTablePerSample = 40;
+
 // Everything that the pixels in the cache depend on.
 std::string cache_key(const Plan& plan) {
   const Dataset& data = *plan.dataset;
@@ -29,10 +32,15 @@ Decision apply(Plan& plan, const PassInput& input) {
   if (cache.what == CacheWhat::kNothing) return {false, "not asked for by cache.what"};
   if (!plan.encoded)
     throw Error(ErrorKind::kArgument, "cache.what: the samples are stored as pixels, which need no cache");
-  const std::uint64_t limit = cache.limit_mb * 1'000'000;
+  const bool limited = plan.memory.limit > 0 && cache.folder.empty();
+  // Its bookkeeping is within its part of the memory limit.
+  const std::uint64_t table = plan.dataset->size() * kTablePerSample;
+  if (limited && plan.memory.cache <= table) return {false, "no room for it within execution.memory_limit_mb"};
+  const std::uint64_t limit = limited ? plan.memory.cache - table : cache.limit_mb * 1'000'000;
+  const std::uint64_t limit_mb = limit / 1'000'000;
   if (cache.what == CacheWhat::kEncoded) {
     if (input.caches == Caches::kOpened) plan.dataset = plan.encoded_cache = cache_encoded(plan.dataset, limit);
-    return {true, fmt::format("encoded records, up to {} MB in memory", cache.limit_mb)};
+    return {true, fmt::format("encoded records, up to {} MB in memory", limit_mb)};
   }
   while (plan.cached_operations < plan.operations.size() && !plan.operations[plan.cached_operations]->random())
     ++plan.cached_operations;
@@ -44,7 +52,7 @@ Decision apply(Plan& plan, const PassInput& input) {
   }
   if (input.caches == Caches::kOpened) plan.pixel_cache = open_pixel_store(file, key, plan.dataset->size(), limit);
   return {true, fmt::format("pixels after {} of {} operations, up to {} MB in {}", plan.cached_operations,
-                            plan.operations.size(), cache.limit_mb, file.empty() ? "memory" : file.string())};
+                            plan.operations.size(), limit_mb, file.empty() ? "memory" : file.string())};
 }
 
 void leave_out(Plan& plan) { plan.spec.cache = {}; }

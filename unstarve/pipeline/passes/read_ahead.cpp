@@ -10,6 +10,10 @@ Decision apply(Plan& plan, const PassInput&) {
   int& reads = plan.spec.execution.read_ahead;
   const bool asked = reads >= 0;
   if (!asked) reads = plan.dataset->reads_in_flight();
+  if (plan.memory.limit > 0 && plan.memory.read_ahead == 0 && reads > 0) {
+    reads = 0;
+    return {false, "no room for it within execution.memory_limit_mb"};
+  }
   if (reads == 0)
     return {false,
             asked ? "switched off by execution.read_ahead"

@@ -1,0 +1,83 @@
+"""The byte budget: chosen within the limit, told, never passed, also not by the process's resident memory."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+import unstarve as un
+
+SMALL = "synthetic:classes=10,images=400,size=32,seed=1"
+MB = 1_000_000
+
+
+def test_batches_are_the_same_and_everyone_keeps_to_the_limit():
+    pipeline = un.open(SMALL).shuffle(2).pad_crop(32).flip()
+    plain = [(images.copy(), ids.copy()) for images, _, ids in pipeline.batch(20).batches()]
+    loader = pipeline.options(memory_limit=5 * MB, threads=2).batch(20)
+    assert loader.memory() == {}
+    for (images, _, ids), (expected, same) in zip(loader.batches(), plain, strict=True):
+        assert np.array_equal(images, expected) and np.array_equal(ids, same)
+        held = loader.memory()
+        assert set(held) >= {"batches", "workers"} and all(0 <= now <= most for now, most in held.values())
+        assert sum(most for _, most in held.values()) <= 5 * MB
+    assert "memory      limit 5.0 MB: " in loader.explain()
+
+
+def test_kept_batches_are_let_go_in_time():
+    loader = un.open(SMALL).options(memory_limit=5 * MB, threads=2).batch(20)
+    kept = []
+    for images, _, _ in loader.batches():
+        kept.append(images)
+        if len(kept) > 2:  # a window of batches: the older ones are given back
+            kept.pop(0)
+    assert len(kept) == 2
+
+
+@pytest.mark.parametrize(("limit", "message"), [
+    (100, "found 100, expected 1000000 or more"),
+    (2 * MB, r"execution.memory_limit_mb: 2, expected at least \d+: 3 batches of 4.9 MB"),
+])
+def test_a_limit_that_holds_nothing_is_refused(limit, message):
+    with pytest.raises(un.errors.ArgumentError, match=message):
+        next(iter(un.open(SMALL).options(memory_limit=limit).batch(400)))
+
+
+def resident_growth(folder, options):
+    """Bytes by which the peak of a process's resident memory grows over two epochs."""
+    code = f"""
+        import re
+        import unstarve as un
+
+        def peak():
+            return int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1]) * 1024
+
+        loader = (un.open({str(folder)!r}).shuffle(0).random_resized_crop(64).cache("pixels", limit_mb=2000)
+                  .options(threads=2, {options}).batch(16))
+        before = peak()
+        for _ in range(2):
+            for _ in loader:
+                pass
+        print(peak() - before)
+    """
+    run = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True)
+    return int(run.stdout)
+
+
+def test_resident_memory_keeps_to_the_limit(tmp_path):
+    from PIL import Image
+
+    # 200 names of one photograph: 600 MB of pixels.
+    rng = np.random.default_rng(0)
+    first = tmp_path / "photos" / "one" / "0.jpg"
+    first.parent.mkdir(parents=True)
+    Image.fromarray(rng.integers(0, 256, (20, 20, 3), np.uint8)).resize((1000, 1000)).save(first, quality=80)
+    for number in range(1, 200):
+        os.link(first, first.with_name(f"{number}.jpg"))
+    limited = resident_growth(tmp_path / "photos", f"memory_limit={200 * MB}")
+    assert limited < 230 * MB  # stacks, the index and the allocator's own besides
+    # Without it the cache takes them all; of those only the rows that crops read count as resident.
+    assert resident_growth(tmp_path / "photos", "") > 300 * MB

@@ -1,0 +1,84 @@
+#pragma once
+// How a pipeline's memory is divided where execution.memory_limit_mb bounds it, and who holds how much.
+//
+//   limit = batches being made and kept | workers' scratch | one image larger than expected | records read ahead | cache
+//
+// The first two are what a pipeline cannot do without: fewer batches ahead than asked for, if need be one, and a share
+// per worker that holds the largest of the images looked at. Of what is left the others get their parts; a consumer that
+// keeps batches has the rest and waits, once that is full, until it lets one go. An image that needs more than its
+// worker's share borrows from the part for such images, one worker after the other, and gives it back with its buffers.
+//
+// Counted is what the pipeline allocates. Mapped files (data, a cache in a folder) are the page cache's and not counted,
+// nor are the data set's index, the program and its threads' stacks.
+//
+// Threads: a MemoryPlan is plain data; MemoryPool may be used by any thread.
+// Failure: plan_memory() throws Error(kArgument) when the least working set does not fit.
+
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "unstarve/core/image.h"
+
+namespace unstarve {
+
+// What the plan is made of, in bytes where not said otherwise.
+struct MemoryNeeds {
+  std::uint64_t limit = 0;  // 0: none
+  std::uint64_t batch = 0;  // one slot: pixels, labels, ids, targets
+  std::uint64_t worker = 0;
+  std::uint64_t record = 0;  // the largest looked at
+  int threads = 1;
+  bool fewer_threads = false;  // whether the number of threads was left open
+  int prefetch = 2;            // batches
+  bool read_ahead = false;     // whether records are read ahead
+  std::uint64_t cache = 0;     // wished for in memory; 0: none
+};
+
+struct MemoryPlan {
+  std::uint64_t limit = 0;  // 0: none, and what follows is what there would be without
+  std::uint64_t batch = 0;
+  std::uint64_t worker = 0;
+  int threads = 1;
+  int prefetch = 2;
+  std::uint64_t larger_images = 0;
+  std::uint64_t read_ahead = 0;  // 0: nothing is read ahead
+  std::uint64_t cache = 0;
+  std::size_t most_batches = 0;  // slots, kept ones included; 0: any number
+};
+
+[[nodiscard]] MemoryPlan plan_memory(const MemoryNeeds& needs);
+// Scratch of a worker for records of `record` bytes and images of `image`: `encoded` ones are decoded, `kept` ones go
+// through a pixel cache.
+[[nodiscard]] std::uint64_t worker_bytes(std::uint64_t record, Size image, bool encoded, bool kept);
+// One line: the limit and who may hold how much of it; empty without a limit.
+[[nodiscard]] std::string explain(const MemoryPlan& plan);
+
+// Who holds how much now.
+struct MemoryShare {
+  std::string who;          // "batches", "workers", "larger images", "records read ahead", "cache"
+  std::uint64_t bytes = 0;  // workers: what is set aside for them
+  std::uint64_t most = 0;   // 0: no limit
+};
+
+// Bytes that workers borrow in turn.
+class MemoryPool {
+ public:
+  explicit MemoryPool(std::uint64_t bytes) : size_(bytes), free_(bytes) {}
+
+  [[nodiscard]] std::uint64_t size() const { return size_; }
+  [[nodiscard]] std::uint64_t borrowed() const;
+  // Waits until there are so many. Precondition: bytes <= size(); the caller has borrowed nothing.
+  void borrow(std::uint64_t bytes);
+  void give_back(std::uint64_t bytes);
+
+ private:
+  const std::uint64_t size_;
+  mutable std::mutex mutex_;
+  std::condition_variable returned_;
+  std::uint64_t free_;
+};
+
+}  // namespace unstarve

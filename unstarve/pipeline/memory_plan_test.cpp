@@ -1,0 +1,181 @@
+#include "unstarve/pipeline/memory_plan.h"
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <thread>
+
+#include "unstarve/core/error.h"
+#include "unstarve/pipeline/loader_fixtures.h"
+#include "unstarve/pipeline/plan.h"
+
+namespace unstarve {
+namespace {
+
+constexpr std::uint64_t kMb = 1'000'000;
+
+MemoryNeeds needs(std::uint64_t limit) {
+  MemoryNeeds needs;
+  needs.limit = limit;
+  needs.batch = 10 * kMb;
+  needs.worker = 5 * kMb;
+  needs.record = kMb;
+  needs.threads = 4;
+  needs.prefetch = 4;
+  needs.read_ahead = true;
+  needs.cache = 1000 * kMb;
+  return needs;
+}
+
+std::uint64_t sum(const MemoryPlan& plan) {
+  return static_cast<std::uint64_t>(plan.threads) * plan.worker + plan.most_batches * plan.batch + plan.larger_images +
+         plan.read_ahead + plan.cache;
+}
+
+TEST_CASE("the parts of a memory limit are never more than it, and what is asked for where it fits") {
+  for (std::uint64_t limit = 50 * kMb; limit < 3000 * kMb; limit += 7 * kMb) {
+    for (const std::uint64_t cache : {std::uint64_t{0}, 100 * kMb, 10'000 * kMb}) {
+      MemoryNeeds wanted = needs(limit);
+      wanted.cache = cache;
+      const MemoryPlan plan = plan_memory(wanted);
+      CHECK(sum(plan) <= limit);
+      CHECK(sum(plan) + 10 * kMb > limit);  // and all of it may be used
+      CHECK(plan.threads == 4);
+      CHECK(plan.prefetch >= 1);
+      CHECK(plan.most_batches >= static_cast<std::size_t>(plan.prefetch) + 2);
+      CHECK((plan.read_ahead == 0 || plan.read_ahead >= 8 * kMb));
+      if (limit > 2000 * kMb && cache < 1000 * kMb) {
+        CHECK(plan.cache == cache);
+        CHECK(plan.prefetch == 4);
+      }
+    }
+  }
+}
+
+TEST_CASE("without a limit everything is as asked for") {
+  const MemoryPlan plan = plan_memory(needs(0));
+  CHECK(plan.cache == 1000 * kMb);
+  CHECK(plan.prefetch == 4);
+  CHECK(plan.most_batches == 0);
+  CHECK(explain(plan).empty());
+}
+
+TEST_CASE("a limit below the least working set is refused with what is needed") {
+  // Three batches and four workers.
+  CHECK_THROWS_WITH(plan_memory(needs(49 * kMb)),
+                    Catch::Contains("execution.memory_limit_mb: 49, expected at least 50: 3 batches of 10.0 MB and 4 "
+                                    "threads of 5.0 MB each"));
+  CHECK(plan_memory(needs(50 * kMb)).prefetch == 1);
+  MemoryNeeds open = needs(40 * kMb);
+  open.fewer_threads = true;
+  CHECK(plan_memory(open).threads == 2);
+  open.limit = 34 * kMb;
+  CHECK_THROWS_WITH(plan_memory(open), Catch::Contains("expected at least 35"));
+  MemoryNeeds when_asked = needs(41 * kMb);
+  when_asked.prefetch = 0;
+  CHECK(plan_memory(when_asked).prefetch == 0);
+}
+
+PipelineSpec limited_spec(std::uint64_t limit_mb) {
+  PipelineSpec spec = small_spec(8, 2);
+  spec.execution.memory_limit_mb = limit_mb;
+  return spec;
+}
+
+std::uint64_t held(const Loader& loader) {
+  std::uint64_t bytes = 0;
+  for (const MemoryShare& share : loader.memory()) {
+    CHECK(share.bytes <= share.most);
+    bytes += share.bytes;
+  }
+  return bytes;
+}
+
+TEST_CASE("batches are the same under a limit, which is never passed, with a cache and reading ahead") {
+  const auto dataset = std::make_shared<JpegSet>(80);
+  const auto expected = run(small_spec(8, 2), dataset, {{}, 3});
+  const auto device = open_device("cpu");
+  for (const std::uint64_t limit_mb : {6, 7, 20}) {
+    for (const CacheWhat what : {CacheWhat::kNothing, CacheWhat::kEncoded, CacheWhat::kPixels}) {
+      PipelineSpec spec = limited_spec(limit_mb);
+      spec.cache = {what, "", 1000};
+      spec.execution.read_ahead = 16;
+      Loader loader(spec, dataset, *device, {{}, 3, true});
+      std::vector<Seen> seen;
+      while (const auto batch = loader.next()) {
+        seen.push_back(see(*batch));
+        CHECK(held(loader) <= limit_mb * kMb);
+      }
+      CHECK(seen == expected);
+      CHECK_THAT(explain(loader.plan()), Catch::Contains("memory      limit " + std::to_string(limit_mb) + ".0 MB"));
+    }
+  }
+}
+
+TEST_CASE("a consumer that keeps what the limit holds waits until it lets one go") {
+  const auto dataset = std::make_shared<JpegSet>(400);
+  const auto device = open_device("cpu");
+  for (const ExecutionOrder order : {ExecutionOrder::kExact, ExecutionOrder::kRelaxed}) {
+    PipelineSpec spec = limited_spec(6);
+    spec.execution.order = order;
+    Loader loader(spec, dataset, *device, {{}, 1, true});
+    const std::size_t most = loader.plan().memory.most_batches;
+    REQUIRE(most >= 3);
+    REQUIRE(most < 45);
+    std::vector<Batch> kept;
+    while (kept.size() < most) kept.push_back(*loader.next());
+    CHECK(held(loader) <= 6 * kMb);
+    CHECK_FALSE(loader.wait(std::chrono::milliseconds(10)));
+    std::atomic<bool> given = false;
+    std::jthread other([&] {
+      auto batch = loader.next();
+      given = batch.has_value();
+    });
+    kept.pop_back();
+    other.join();
+    CHECK(given);
+    kept.clear();
+    std::size_t rest = 0;
+    while (loader.next()) ++rest;
+    CHECK(rest == 50 - most - 1);
+  }
+}
+
+// One image is larger than those that planning looks at.
+class OneLarge final : public Dataset {
+ public:
+  explicit OneLarge(Size size) : large_(std::make_shared<Image>(size)) {
+    std::fill_n(large_->data(), large_->bytes(), std::uint8_t{90});
+    bytes_ = encode_jpeg(large_->view(), 90);
+  }
+  std::string format() const override { return inner_.format(); }
+  std::uint64_t size() const override { return inner_.size(); }
+  const std::vector<Field>& fields() const override { return inner_.fields(); }
+  const std::vector<std::string>& classes() const override { return inner_.classes(); }
+  std::uint64_t stored_bytes() const override { return 0; }
+  std::string location(std::uint64_t id) const override { return inner_.location(id); }
+  void read(std::uint64_t id, RecordBuffer& record) const override {
+    inner_.read(id, record);
+    if (id == 1) record.values[0].bytes = bytes_;
+  }
+
+ private:
+  JpegSet inner_{200};
+  std::shared_ptr<Image> large_;
+  std::vector<std::uint8_t> bytes_;
+};
+
+TEST_CASE("an image larger than expected borrows the memory, or is refused by name") {
+  PipelineSpec spec = limited_spec(20);
+  const auto fits = std::make_shared<OneLarge>(Size{300, 300});
+  CHECK(run(spec, fits, {{}, 2}) == run(small_spec(8, 2), fits, {{}, 2}));
+  const auto too_large = std::make_shared<OneLarge>(Size{2000, 2000});
+  CHECK_THROWS_WITH(run(spec, too_large, {{}, 1}), Catch::Contains("file-1: 2000x2000 pixels need") &&
+                                                       Catch::Contains("execution.memory_limit_mb leaves"));
+  spec.errors.policy = OnError::kSkip;
+  std::size_t samples = 0;
+  for (const Seen& seen : run(spec, too_large, {{}, 1})) samples += seen.ids.size();
+  CHECK(samples == 199);
+}
+
+}  // namespace
+}  // namespace unstarve
