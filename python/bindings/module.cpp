@@ -30,6 +30,7 @@
 #include "unstarve/pipeline/order.h"
 #include "unstarve/pipeline/plan.h"
 #include "unstarve/pipeline/progress.h"
+#include "unstarve/pipeline/spec_schema.h"
 #include "unstarve/pipeline/spec_yaml.h"
 #include "unstarve/storage/open.h"
 
@@ -276,6 +277,7 @@ NB_MODULE(_core, m) {
       "canonical", [](const std::string& text) { return to_yaml(pipeline_from_yaml(text, "pipeline")); }, "spec"_a);
   m.def(
       "check", [](const std::string& text) { check_spec(pipeline_from_yaml(text, "pipeline")); }, "spec"_a);
+  m.def("schema", &spec_schema);
   m.def("epoch_of", &epoch_of, "spec"_a, "dataset"_a, "offset"_a = 0, "used"_a = nb::bytes("", 0));
   m.def("position_after", &after, "spec"_a, "samples"_a, "ranks"_a);
   m.def(

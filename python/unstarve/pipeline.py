@@ -13,7 +13,7 @@ import json
 import operator
 import os
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -61,6 +61,14 @@ def from_yaml(text: str, dataset: _core.Dataset | None = None) -> Loader:
         dataset = _core.open(spec["source"]["path"], spec["source"]["split"])
         notices.warn()
     return Loader(spec, dataset)
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema (draft 2020-12) of a pipeline's YAML: every node with its type, range, default and meaning.
+
+    It is made of what reads and checks pipelines. `unstarve explain --schema` prints the same.
+    """
+    return cast("dict[str, Any]", json.loads(_core.schema()))
 
 
 class Pipeline:

@@ -14,11 +14,17 @@ namespace {
 // Sides of images that can come from a decoder reach 65,500; an operation's output must be of the same kind.
 constexpr int kMaxSize = 65'500;
 
+// Of this thread: what is described at the moment.
+thread_local DescribedParameters* described = nullptr;
+
 bool is_integer_in(double value, int low, int high) {
   return value >= low && value <= high && value == std::floor(value);
 }
 
 }  // namespace
+
+DescribedParameters::DescribedParameters() { described = this; }
+DescribedParameters::~DescribedParameters() { described = nullptr; }
 
 Parameters::Parameters(std::string_view operation, const OpParams& params,
                        std::initializer_list<std::string_view> known)
@@ -41,6 +47,11 @@ void Parameters::fail(std::string_view name, const std::vector<double>& found, c
                                                 fmt::join(found, ", "), expected));
 }
 
+bool Parameters::has_two(std::string_view name) const {
+  const auto* values = find(name);
+  return values != nullptr && values->size() == 2;
+}
+
 void Parameters::require(std::string_view name) const {
   if (find(name) == nullptr) {
     throw Error(ErrorKind::kArgument, fmt::format("operation {}: parameter '{}' is missing", operation_, name));
@@ -48,6 +59,8 @@ void Parameters::require(std::string_view name) const {
 }
 
 int Parameters::integer(std::string_view name, int fallback, int low, int high) const {
+  if (described != nullptr)
+    described->list_.push_back({std::string(name), false, ParameterInfo::Integer{fallback, low, high}});
   const auto* values = find(name);
   if (values == nullptr) return fallback;
   if (values->size() != 1 || !is_integer_in(values->front(), low, high)) {
@@ -57,6 +70,8 @@ int Parameters::integer(std::string_view name, int fallback, int low, int high) 
 }
 
 double Parameters::number(std::string_view name, double fallback, double low, double high) const {
+  if (described != nullptr)
+    described->list_.push_back({std::string(name), false, ParameterInfo::Number{fallback, low, high}});
   const auto* values = find(name);
   if (values == nullptr) return fallback;
   if (values->size() != 1 || !(values->front() >= low && values->front() <= high)) {
@@ -67,6 +82,8 @@ double Parameters::number(std::string_view name, double fallback, double low, do
 
 std::pair<double, double> Parameters::range(std::string_view name, std::pair<double, double> fallback,
                                             double high) const {
+  if (described != nullptr)
+    described->list_.push_back({std::string(name), false, ParameterInfo::Range{fallback, high}});
   const auto* values = find(name);
   if (values == nullptr) return fallback;
   if (values->size() != 2 || !(values->front() > 0 && values->front() <= values->back() && values->back() <= high)) {
@@ -76,6 +93,10 @@ std::pair<double, double> Parameters::range(std::string_view name, std::pair<dou
 }
 
 Size Parameters::size(std::string_view name) const {
+  if (described != nullptr) {
+    described->list_.push_back({std::string(name), true, ParameterInfo::Sides{1, kMaxSize}});
+    return {1, 1};
+  }
   require(name);
   const auto& values = *find(name);
   const bool sound = (values.size() == 1 || values.size() == 2) && is_integer_in(values.front(), 1, kMaxSize) &&

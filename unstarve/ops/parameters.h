@@ -1,17 +1,55 @@
 #pragma once
 // Reads an operation's parameters: checks names, counts and ranges, and says plainly what was expected.
 //
+// What an operation takes can be had of its factory itself: see DescribedParameters.
+//
 // Use: construct with every name the operation knows, then take the values. Failure: Error(kArgument).
 
 #include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "unstarve/core/image.h"
 #include "unstarve/ops/operation.h"
 
 namespace unstarve {
+
+// A parameter as a factory asks for it.
+struct ParameterInfo {
+  struct Integer {
+    int fallback, low, high;
+  };
+  struct Number {
+    double fallback, low, high;
+  };
+  struct Range {  // two numbers, the first not above the second
+    std::pair<double, double> fallback;
+    double high;  // both are above 0
+  };
+  struct Sides {  // one integer, or height and width
+    int low, high;
+  };
+  std::string name;
+  bool required = false;
+  std::variant<Integer, Number, Range, Sides> kind;
+};
+
+// While it lives, every Parameters of this thread is taken for empty and writes down what it is asked for; one at a time.
+class DescribedParameters {
+ public:
+  DescribedParameters();
+  ~DescribedParameters();
+  DescribedParameters(const DescribedParameters&) = delete;
+  DescribedParameters& operator=(const DescribedParameters&) = delete;
+  [[nodiscard]] const std::vector<ParameterInfo>& list() const { return list_; }
+
+ private:
+  friend class Parameters;
+  std::vector<ParameterInfo> list_;
+};
 
 class Parameters {
  public:
@@ -27,6 +65,8 @@ class Parameters {
                                                 double high) const;
   // "size: 224" (a square) or "size: [height, width]" in the order of torchvision; required.
   [[nodiscard]] Size size(std::string_view name) const;
+  // Whether `name` is given as two numbers.
+  [[nodiscard]] bool has_two(std::string_view name) const;
   // Throws unless `name` is given.
   void require(std::string_view name) const;
 

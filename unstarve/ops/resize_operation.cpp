@@ -52,8 +52,7 @@ class Resize final : public Operation {
 std::unique_ptr<Operation> make_resize(const OpParams& params) {
   const Parameters p("resize", params, {"size"});
   const Size size = p.size("size");
-  const bool both = params.at("size").size() == 2;
-  return std::make_unique<Resize>(size.width, both ? std::optional(size) : std::nullopt);
+  return std::make_unique<Resize>(size.width, p.has_two("size") ? std::optional(size) : std::nullopt);
 }
 
 }  // namespace unstarve

@@ -125,6 +125,8 @@ void check_spec(const PipelineSpec& spec) {
   };
   each("operations", spec.operations, make_operation);
   each("batch_operations", spec.batch_operations, make_batch_operation);
+  for (const float stddev : spec.output.normalisation.stddev)
+    if (!(stddev > 0)) fail("output.stddev", fmt::format("{}, expected above 0", stddev));
   try {
     const Storer storer(spec.output);
   } catch (const Error& error) {

@@ -40,7 +40,7 @@ TEST_CASE("what a spec says that no data can mend is named by its node") {
                s.operations = {{"horizontal_flip", {}}, {"swirl", {}}};
              }),
              Contains("operations[1]: unknown operation 'swirl'"));
-  CHECK_THAT(wrong([](PipelineSpec& s) { s.output.normalisation.stddev[1] = 0; }), Contains("output: normalisation"));
+  CHECK_THAT(wrong([](PipelineSpec& s) { s.output.normalisation.stddev[1] = 0; }), Contains("output.stddev: 0"));
 }
 
 TEST_CASE("a plan holds the size before and behind each operation") {

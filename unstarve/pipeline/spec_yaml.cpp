@@ -30,6 +30,9 @@ template <class T, std::size_t N>
 void get_named(YamlMap& map, const std::string& key, const Names<T, N>& names, T& value) {
   std::string text = name_of(names, value);
   map.get(key, text);
+  std::vector<std::string> choices;
+  for (const auto& [name, candidate] : names) choices.emplace_back(name);
+  map.only(std::move(choices));
   std::string known;
   for (const auto& [name, candidate] : names) {
     if (text == name) {
@@ -44,6 +47,7 @@ void get_named(YamlMap& map, const std::string& key, const Names<T, N>& names, T
 void get_channels(YamlMap& map, const std::string& key, std::array<float, kChannels>& value) {
   std::vector<double> numbers(value.begin(), value.end());
   map.get(key, numbers);
+  map.only(value.size());
   if (numbers.size() != value.size()) map.fail(key, "expected three numbers, one per channel");
   for (std::size_t c = 0; c < value.size(); ++c) value[c] = static_cast<float>(numbers[c]);
 }
@@ -112,7 +116,9 @@ void write_yaml(YAML::Emitter& out, const PipelineSpec& spec) {
   if (!spec.batch_operations.empty()) write_operations(out, "batch_operations", spec.batch_operations);
   flow("execution") << Key << "threads" << Value << spec.execution.threads << Key << "prefetch" << Value
                     << spec.execution.prefetch << Key << "read_ahead" << Value << spec.execution.read_ahead << Key
-                    << "pinned" << Value << spec.execution.pinned << YAML::EndMap;
+                    << "pinned" << Value << spec.execution.pinned << Key << "order" << Value
+                    << name_of(kOrders, spec.execution.order) << Key << "memory_limit_mb" << Value
+                    << spec.execution.memory_limit_mb << YAML::EndMap;
   flow("errors") << Key << "policy" << Value << name_of(kPolicies, spec.errors.policy) << Key << "limit" << Value
                  << spec.errors.limit << Key << "rate" << Value << exact(spec.errors.rate) << YAML::EndMap;
   if (!spec.passes.empty()) {

@@ -21,6 +21,24 @@ YamlMap YamlMap::parse(const std::string& text, const std::string& name) {
   }
 }
 
+YamlMap YamlMap::describing(std::vector<YamlKey>& keys) {
+  YamlMap map{YAML::Node(), ""};
+  map.described_ = &keys;
+  return map;
+}
+
+void YamlMap::describe(const std::string& key, decltype(YamlKey::value) value) {
+  if (described_ != nullptr) described_->push_back({path_.empty() ? key : path_ + "." + key, std::move(value)});
+}
+
+void YamlMap::only(std::vector<std::string> choices) {
+  if (described_ != nullptr) described_->back().choices = std::move(choices);
+}
+
+void YamlMap::only(std::size_t count) {
+  if (described_ != nullptr) described_->back().count = count;
+}
+
 bool YamlMap::has(const std::string& key) const { return node_.IsMap() && node_[key].IsDefined(); }
 
 void YamlMap::fail(const std::string& key, const std::string& what) const {
@@ -31,13 +49,19 @@ void YamlMap::fail(const std::string& key, const std::string& what) const {
 template <class T>
 void YamlMap::read(const std::string& key, T& value, const char* expected) {
   asked_.insert(key);
+  describe(key, value);
   if (!has(key)) return;
+  const YAML::Node node = node_[key];
+  std::string found = node.IsNull() ? "nothing" : "a list or mapping";
   try {
-    value = node_[key].as<T>();
+    if (!node.IsNull()) {
+      value = node.as<T>();
+      return;
+    }
   } catch (const YAML::Exception&) {
-    const std::string found = node_[key].IsScalar() ? node_[key].Scalar() : "a list or mapping";
-    fail(key, fmt::format("found \"{}\", expected {}", found, expected));
+    if (node.IsScalar()) found = '"' + node.Scalar() + '"';
   }
+  fail(key, fmt::format("found {}, expected {}", found, expected));
 }
 
 void YamlMap::get(const std::string& key, std::string& value) { read(key, value, "text"); }
@@ -57,11 +81,15 @@ void YamlMap::get(const std::string& key, std::vector<double>& value) {
 
 YamlMap YamlMap::map(const std::string& key) {
   asked_.insert(key);
-  return YamlMap(has(key) ? node_[key] : YAML::Node(), path_ + "." + key);
+  describe(key, YamlKey::Mapping{});
+  YamlMap map(has(key) ? node_[key] : YAML::Node(), path_.empty() ? key : path_ + "." + key);
+  map.described_ = described_;
+  return map;
 }
 
 std::vector<std::pair<std::string, YamlMap>> YamlMap::named_list(const std::string& key) {
   asked_.insert(key);
+  describe(key, YamlKey::NamedList{});
   std::vector<std::pair<std::string, YamlMap>> list;
   if (!has(key)) return list;
   const YAML::Node node = node_[key];

@@ -3,22 +3,39 @@
 //
 // Messages carry the path of the offending node ("pipeline.batch.size: ...", with the line), what was found and what was
 // expected. Keys that were never asked for are errors at finish(), so that a misspelt key cannot be ignored silently.
+// What a reader knows can be had of the reader itself: it is run over describing(), which has no keys and writes down what
+// it is asked for. So a schema cannot miss a key.
 // Threads: one thread. Failure: Error(kInput).
 
 #include <cstdint>
 #include <set>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <yaml-cpp/yaml.h>
 
 namespace unstarve {
 
+// A key that a reader asks for.
+struct YamlKey {
+  struct Mapping {};
+  struct NamedList {};
+  std::string path;  // "batch.size"
+  // Its type, with what it is when absent.
+  std::variant<Mapping, NamedList, std::string, bool, int, std::uint64_t, double, std::vector<double>> value;
+  std::vector<std::string> choices{};  // all that the text may be; empty: anything
+  std::size_t count = 0;               // how many numbers the list has; 0: any number, or one without a list
+};
+
 class YamlMap {
  public:
   // Parses a whole document. `name` stands for it in messages (a file's path).
   static YamlMap parse(const std::string& text, const std::string& name);
+
+  // A mapping without keys that writes the keys it is asked for into `keys`, which must outlive it.
+  static YamlMap describing(std::vector<YamlKey>& keys);
 
   [[nodiscard]] bool has(const std::string& key) const;
   // Reads `key` into `value` when present.
@@ -29,6 +46,9 @@ class YamlMap {
   void get(const std::string& key, double& value);
   // One number or a list of numbers.
   void get(const std::string& key, std::vector<double>& value);
+  // For a description: what else the reader expects of the key that it asked for last.
+  void only(std::vector<std::string> choices);
+  void only(std::size_t count);
 
   // The mapping under `key`; an empty one when absent.
   [[nodiscard]] YamlMap map(const std::string& key);
@@ -43,12 +63,14 @@ class YamlMap {
 
  private:
   YamlMap(YAML::Node node, std::string path);
+  void describe(const std::string& key, decltype(YamlKey::value) value);
   template <class T>
   void read(const std::string& key, T& value, const char* expected);
 
   YAML::Node node_;
   std::string path_;
   std::set<std::string> asked_;
+  std::vector<YamlKey>* described_ = nullptr;
 };
 
 }  // namespace unstarve

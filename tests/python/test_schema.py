@@ -1,0 +1,189 @@
+"""The JSON schema of pipelines: what it accepts the library accepts, and the other way round; wrong ones are named."""
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+import yaml
+
+import unstarve as un
+from unstarve import _core
+
+jsonschema = pytest.importorskip("jsonschema")
+
+ROOT = Path(__file__).resolve().parents[2]
+SCHEMA = un.schema()
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+SMALL = "synthetic:classes=10,images=60,size=32,seed=1"
+
+
+def said(spec):
+    """What the library says against a spec, None for nothing."""
+    try:
+        _core.check(json.dumps(spec))
+    except un.Error as error:
+        return str(error)
+    return None
+
+
+def chains():
+    start = un.open(SMALL).shuffle(seed=(1 << 64) - 1)
+    yield start
+    yield start.sequential().shard(2, 5).decode(crop_only=False, reduced_scale=True)
+    yield start.random_resized_crop(24, scale=(0.1, 0.9)).flip(0.3).normalize(*un.CIFAR10)
+    yield start.resize(20).center_crop(16).pad_crop(16, padding=2).resize((8, 9)).output("bfloat16", "NHWC")
+    yield start.one_hot().label_smoothing().mixup(p=0.5).cutmix()
+    yield start.cache("pixels", folder="kept", limit_mb=7).errors("replace", limit=3, rate=0.5)
+    yield start.options(threads=3, prefetch=0, read_ahead=-1).passes(cache=False, read_ahead=True)
+
+
+def test_what_the_steps_make_is_valid():
+    for chain in chains():
+        for text in (chain.to_yaml(), chain.batch(4, drop_last=False).to_yaml()):
+            VALIDATOR.validate(yaml.safe_load(text))
+
+
+def test_it_is_a_schema_and_the_corpus_s_full_spec_is_valid():
+    VALIDATOR.check_schema(SCHEMA)
+    VALIDATOR.validate(yaml.safe_load((ROOT / "fuzz/corpus/spec/full.yaml").read_text()))
+    VALIDATOR.validate({})
+    for wrong in ("unknown_key", "bad_list"):
+        assert not VALIDATOR.is_valid(yaml.safe_load((ROOT / f"fuzz/corpus/spec/{wrong}.yaml").read_text()))
+
+
+def test_an_unknown_key_is_told_the_keys_that_the_schema_has():
+    for node, schema in SCHEMA["properties"].items():
+        if schema["type"] == "object" and node != "passes":
+            assert said({node: {"none": 1}}).endswith("known here: " + ", ".join(sorted(schema["properties"])))
+    assert said({"none": 1}).endswith("known here: " + ", ".join(sorted(SCHEMA["properties"])))
+    with pytest.raises(un.errors.ArgumentError) as caught:
+        un.open(SMALL).passes(none=True).batch(4).explain()
+    assert set(str(caught.value).rpartition("expected one of ")[2].split(", ")) == set(
+        SCHEMA["properties"]["passes"]["properties"])
+    full = SCHEMA["properties"]["operations"]["items"]["anyOf"][1]["properties"]
+    assert list(full) == [name for name, _ in un.operations()]
+    full = SCHEMA["properties"]["batch_operations"]["items"]["anyOf"][1]["properties"]
+    assert list(full) == [name for name, _ in un.batch_operations()]
+
+
+def made(schema, rng):
+    """A value that the schema accepts."""
+    if "anyOf" in schema:
+        return made(rng.choice([option for option in schema["anyOf"] if option.get("enum") != []]), rng)
+    if "enum" in schema:
+        return rng.choice(schema["enum"])
+    kind = schema["type"] if isinstance(schema["type"], str) else rng.choice(schema["type"])
+    if kind == "object":
+        names = [name for name in schema["properties"] if rng.random() < 0.5 or name in schema.get("required", ())]
+        if "maxProperties" in schema:
+            names = [rng.choice(list(schema["properties"]))]
+        return {name: made(schema["properties"][name], rng) for name in names}
+    if kind == "array":
+        least, most = schema.get("minItems", 0), schema.get("maxItems", 3)
+        return [made(schema["items"], rng) for _ in range(rng.randint(least, most))]
+    if kind == "integer":
+        return rng.choice([schema["minimum"], schema["maximum"], rng.randint(schema["minimum"], schema["maximum"])])
+    if kind == "number":
+        least = schema.get("minimum", schema.get("exclusiveMinimum", -1000) + 0.01)
+        return rng.uniform(least, schema.get("maximum", 1000))
+    return {"boolean": rng.random() < 0.5, "null": None, "string": rng.choice(["", "a b", "é", "~", "3", "#"])}[kind]
+
+
+def accepted(rng):
+    """A spec that is sound, also where two fields must go together."""
+    spec = made(SCHEMA, rng)
+    order = spec.get("order", {})
+    order["world"] = order.get("rank", 0) + 1
+    spec["order"] = order
+    if spec.get("cache", {}).get("what") == "encoded":
+        spec["cache"].pop("folder", None)
+    for step in spec.get("operations", []):
+        for name in ("scale", "ratio"):
+            if isinstance(step, dict) and name in step.get("random_resized_crop", {}):
+                step["random_resized_crop"][name].sort()
+    return spec
+
+
+def leaves(schema, path=(), node=""):
+    """(keys from the root, the node as messages name it) of every field."""
+    for name, inner in schema.get("properties", {}).items():
+        if inner.get("type") == "object" and not path:
+            yield from leaves(inner, (name,), name)
+        elif "anyOf" in inner.get("items", {}):
+            for step, operation in inner["items"]["anyOf"][1]["properties"].items():
+                for parameter in operation["properties"]:
+                    yield (name, 0, step, parameter), f"{name}[0]"
+        else:
+            yield (*path, name), f"{node}.{name}"
+
+
+WRONG = [None, True, 3, -3, 1.5, 0, "many", "", [], [1, 2], ["a"], [[1]], {"a": 1}, 1e300, -1e-300, 1 << 70]
+
+
+def test_generated_sound_specs_are_accepted_by_both():
+    rng = random.Random(1)
+    for _ in range(300):
+        spec = accepted(rng)
+        VALIDATOR.validate(spec)
+        assert said(spec) is None, spec
+        assert VALIDATOR.is_valid(yaml.safe_load(_core.canonical(json.dumps(spec)))), spec
+
+
+@pytest.mark.parametrize(("keys", "node"), list(leaves(SCHEMA)), ids=lambda value: value if isinstance(value, str) else "")
+def test_a_spec_wrong_in_one_field_is_refused_by_both_and_named(keys, node):
+    rng = random.Random(str(keys))
+    refused = 0
+    for wrong in WRONG:
+        spec = accepted(rng)
+        spec.pop("cache", None)
+        if len(keys) == 4:
+            step = {keys[3]: wrong}
+            if keys[0] == "operations" and keys[2] != "horizontal_flip":
+                step.setdefault("size", 8)
+            spec[keys[0]] = [{keys[2]: step}, *spec.get(keys[0], [])]
+        elif len(keys) == 2:
+            spec[keys[0]] = {**spec.get(keys[0], {}), keys[1]: wrong}
+        text = said(spec)
+        if text is not None:
+            assert node in text and str(keys[-1]) in text and "expected" in text
+            assert keys in (("order", "rank"), ("order", "world")) and wrong in (3, 0) or not VALIDATOR.is_valid(spec), spec
+            refused += 1
+        elif VALIDATOR.is_valid(spec):
+            continue
+        else:
+            # The schema alone is strict about types: what is no text, or a list of one number.
+            assert isinstance(wrong, (int, float, str, list)), spec
+    assert refused >= 5
+    with pytest.raises(un.Error, match=node.replace("[", r"\[")):
+        un.from_yaml(json.dumps({"source": {"path": SMALL}, **({keys[0]: {keys[1]: {"a": 1}}} if len(keys) == 2 else {
+            keys[0]: [{keys[2]: {keys[3]: {"a": 1}}}]})}))
+
+
+@pytest.mark.parametrize(("step", "message"), [
+    (lambda p: p.shuffle(-1), r"shuffle\(seed\): found -1, expected 0 or more"),
+    (lambda p: p.shuffle("x"), r"shuffle\(seed\): found 'x', expected a whole number"),
+    (lambda p: p.shard(3, 3), "order.rank: rank 3 of world 3, expected"),
+    (lambda p: p.decode().shuffle(), r"shuffle\(\) after decode\(\): expected before it"),
+    (lambda p: p.random_resized_crop(0), "operations.0.: operation random_resized_crop: parameter 'size' is .0.; expect"),
+    (lambda p: p.random_resized_crop(8, scale=(0.9, 0.1)), r"operations.0.: .*'scale' is .0.9, 0.1.; expected"),
+    (lambda p: p.operation("resize", size="big"), r"operations.0..resize.size: .*expected a number or a list of numbers"),
+    (lambda p: p.operation("blur"), "unknown operation 'blur'; known: random_resized_crop"),
+    (lambda p: p.flip(2), r"'probability' is .2.; expected a number from 0 to 1"),
+    (lambda p: p.normalize((1, 2), (1, 1, 1)), "mean: found 2 numbers, expected three"),
+    (lambda p: p.normalize((0, 0, 0), (1, 0, 1)), "output.stddev: 0, expected above 0"),
+    (lambda p: p.output("int7"), 'output.type: .*found "int7", expected one of uint8'),
+    (lambda p: p.mixup(alpha=0), r"batch_operations.0.: .*'alpha' is .0.; expected"),
+    (lambda p: p.cache("all"), 'cache.what: .*found "all", expected one of nothing'),
+    (lambda p: p.cache(limit_mb=0), "cache.limit_mb: 0, expected 1 or more"),
+    (lambda p: p.errors("ignore"), 'errors.policy: .*found "ignore", expected one of fail'),
+    (lambda p: p.errors(rate=0), "errors.rate: 0, expected above 0"),
+    (lambda p: p.options(threads=-1), "execution.threads: -1, expected 0 to 1024"),
+    (lambda p: p.options(prefetch="two"), 'execution.prefetch: .*found "two", expected a whole number'),
+    (lambda p: p.batch(0), r"batch\(size\): found 0, expected 1 or more"),
+    (lambda p: p.batch(1.5), r"batch\(size\): found 1.5, expected a whole number"),
+    (lambda p: p.batch(61), "no full batch"),
+])
+def test_a_wrong_step_is_refused_where_it_is_written(step, message):
+    with pytest.raises(un.Error, match=message):
+        step(un.open(SMALL))
