@@ -277,6 +277,15 @@ NB_MODULE(_core, m) {
       "canonical", [](const std::string& text) { return to_yaml(pipeline_from_yaml(text, "pipeline")); }, "spec"_a);
   m.def(
       "check", [](const std::string& text) { check_spec(pipeline_from_yaml(text, "pipeline")); }, "spec"_a);
+  m.def(
+      "sample_of",
+      [](const std::string& text, DatasetPtr dataset) {
+        const nb::gil_scoped_release release;
+        const Plan plan = make_plan(pipeline_from_yaml(text, "pipeline"), std::move(dataset), read_topology().usable(),
+                                    Caches::kTold);
+        return std::make_tuple(plan.sample_size.height, plan.sample_size.width, plan.classes);
+      },
+      "spec"_a, "dataset"_a);
   m.def("schema", &spec_schema);
   m.def("epoch_of", &epoch_of, "spec"_a, "dataset"_a, "offset"_a = 0, "used"_a = nb::bytes("", 0));
   m.def("position_after", &after, "spec"_a, "samples"_a, "ranks"_a);

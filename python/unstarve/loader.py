@@ -19,6 +19,7 @@ from unstarve.errors import CancelledError
 if TYPE_CHECKING:
     import torch
 
+    from unstarve.jax import JaxLoader
     from unstarve.torch import TorchLoader
 
 # images and labels of one batch; the loader's class says which shapes and dtypes
@@ -79,6 +80,14 @@ class Loader:
         """What is odd about the data though it can be read, a line each: an index that could not be kept, say.
         Each also came as a DataWarning when it was found."""
         return list(self._dataset.notes)
+
+    @property
+    def shapes(self) -> tuple[tuple[int, int, int], tuple[int, ...]]:
+        """Of one sample's image, (3, height, width) or (height, width, 3), and of its label, () or (classes,). Reads the
+        first image's header."""
+        height, width, classes = _core.sample_of(self._spec, self._dataset)
+        image = (3, height, width) if self._layout == "NCHW" else (height, width, 3)
+        return image, (classes,) if classes else ()
 
     @property
     def dtype(self) -> str:
@@ -233,6 +242,19 @@ class Loader:
         from unstarve.torch import TorchLoader
 
         return TorchLoader(self, device, normalize=normalize, dtype=dtype, channels_last=channels_last)
+
+    def to_jax(self, device: Any = None, *, normalize: Normalisation | None = None, dtype: Any = None,
+               layout: str | None = None) -> JaxLoader:
+        """The same batches as JAX arrays on `device`, by a loader of its own; see unstarve.jax.JaxLoader."""
+        from unstarve.jax import JaxLoader
+
+        return JaxLoader(self, device, normalize=normalize, dtype=dtype, layout=layout)
+
+    def to_tf(self, *, normalize: Normalisation | None = None, dtype: Any = None, layout: str = "NHWC") -> Any:
+        """The same batches as a tf.data.Dataset, by a loader of its own; see unstarve.tensorflow.dataset."""
+        from unstarve.tensorflow import dataset
+
+        return dataset(self, normalize=normalize, dtype=dtype, layout=layout)
 
     def with_output(self, dtype: str | None = None, layout: str | None = None, normalize: Normalisation | None = None,
                     allocate: Allocate | None = None) -> Loader:

@@ -14,7 +14,8 @@ from unstarve import _core
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "tests/python/typed_program.py"
-MODULES = ("dataloader", "errors", "loader", "pipeline", "ray", "torch", "torch_dataset", "weights")
+MODULES = ("dataloader", "errors", "jax", "loader", "notices", "pipeline", "ray", "state", "tensorflow", "torch",
+           "torch_dataset", "weights")
 
 
 def test_the_stub_is_that_of_the_module():
@@ -53,8 +54,8 @@ def public(holder):
 
 @pytest.mark.parametrize("module", MODULES)
 def test_everything_public_is_documented(module):
-    if module in ("dataloader", "torch", "torch_dataset"):
-        pytest.importorskip("torch")
+    pytest.importorskip({"dataloader": "torch", "torch_dataset": "torch"}.get(module, module) if module in (
+        "dataloader", "jax", "tensorflow", "torch", "torch_dataset") else "unstarve")
     module = __import__(f"unstarve.{module}", fromlist=["_"])
     missing = []
     for name, value in public(module):

@@ -1,0 +1,108 @@
+"""Batches as JAX arrays: on the host over the loader's memory, elsewhere sent as uint8 and normalised there.
+
+    for images, labels in loader.to_jax(normalize=un.IMAGENET, layout="NHWC"):
+        ...
+
+JAX dispatches what it computes; while it runs, this loop sends the next batch. A sharded step takes one rank's batches
+by `.shard(jax.process_index(), jax.process_count())`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+
+from unstarve.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from unstarve.loader import Loader, Normalisation
+
+_DTYPES = ("uint8", "float32", "bfloat16", "float16")
+
+
+class JaxLoader:
+    """An iterable of (images, labels) like the Loader it is made of, with `len`, `set_epoch` and state dicts.
+
+    device: a jax.Device; None is JAX's default one.
+    normalize: (mean, std) per channel over 0..1; un.IMAGENET. None keeps the pipeline's own normalize().
+    dtype: "uint8", "float32", "bfloat16", beyond the host also "float16", or what jnp has by these names; None keeps the
+        pipeline's.
+    layout: "NCHW", or "NHWC" as JAX's convolutions like it; None keeps the pipeline's.
+
+    images: (batch, 3, height, width) or (batch, height, width, 3) of dtype; labels: int32 (batch,), int64 where
+    jax_enable_x64 is set, or with batch operations float32 (batch, classes). On the host uint8 and float32 images are
+    the loader's own memory (DLPack), which lives as long as they do; bfloat16 is copied once.
+    """
+
+    def __init__(self, loader: Loader, device: Any = None, *, normalize: Normalisation | None = None,
+                 dtype: Any = None, layout: str | None = None) -> None:
+        self.device = jnp.zeros(()).devices().pop() if device is None else device
+        name = jnp.dtype(dtype).name if dtype is not None else "float32" if normalize is not None and (
+            loader.dtype == "uint8") else loader.dtype
+        on_host = self.device == jax.devices("cpu")[0]
+        if name not in _DTYPES or on_host and name == "float16":
+            raise ArgumentError(f"to_jax: dtype {name}, expected one of {', '.join(_DTYPES[:3 if on_host else 4])} on "
+                                f"{self.device}")
+        if name == "uint8" and normalize is not None:
+            raise ArgumentError("to_jax: normalize with dtype uint8; normalised values are floating")
+        self.dtype = jnp.dtype(name)
+        self._on_host = on_host
+        if on_host:
+            self._loader = loader.with_output(name, layout, normalize)
+        else:
+            self._loader = loader.with_output("uint8", layout)
+            self._constants = self._make_constants(loader.normalisation if normalize is None else normalize)
+            self._finish = jax.jit(_normalised, static_argnames="dtype")
+
+    def __len__(self) -> int:
+        return len(self._loader)
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next loop runs this epoch, from its beginning."""
+        self._loader.set_epoch(epoch)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the run stands, after the last batch that was given; plain data, for any checkpointer."""
+        return self._loader.state_dict()
+
+    def load_state_dict(self, state_dict: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
+        """The next loop goes on where the state was taken; see unstarve.Loader."""
+        self._loader.load_state_dict(state_dict)
+
+    def close(self) -> None:
+        """Stops the threads and frees the memory."""
+        self._loader.close()
+
+    def __getattr__(self, name: str) -> Any:
+        # What is the same everywhere: classes, samples, epoch, explain, profile, bad_samples, to_yaml.
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._loader, name)
+
+    def __iter__(self) -> Iterator[tuple[jax.Array, jax.Array]]:
+        for images, labels in self._loader:
+            if self._on_host:
+                made = jnp.from_dlpack(images)
+                if self.dtype == jnp.bfloat16:
+                    made = jax.lax.bitcast_convert_type(made, jnp.bfloat16)
+                yield made, jnp.from_dlpack(labels)
+                continue
+            # JAX keeps the host's arrays until they are sent.
+            there, labels_there = jax.device_put((images, labels), self.device)
+            if self.dtype != jnp.uint8:
+                there = self._finish(there, *self._constants, dtype=self.dtype)
+            yield there, labels_there
+
+    def _make_constants(self, normalize: Normalisation) -> tuple[jax.Array, jax.Array]:
+        """mean and 1 / std in units of the pixels, along the channels' axis."""
+        shape = (1, 3, 1, 1) if self._loader.layout == "NCHW" else (1, 1, 1, 3)
+        mean, std = (jnp.array(values, jnp.float32).reshape(shape) * 255 for values in normalize)
+        there: tuple[jax.Array, jax.Array] = jax.device_put((mean, 1 / std), self.device)
+        return there
+
+
+def _normalised(pixels: jax.Array, mean: jax.Array, inverse: jax.Array, dtype: Any) -> jax.Array:
+    return ((pixels.astype(jnp.float32) - mean) * inverse).astype(dtype)

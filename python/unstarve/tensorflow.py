@@ -1,0 +1,50 @@
+"""Batches as a tf.data.Dataset, for `model.fit` and further steps of tf.data.
+
+    model.fit(loader.to_tf(normalize=un.IMAGENET), epochs=3)
+
+TensorFlow copies every batch once into memory of its own. Keras wants channels last, which is the default here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import tensorflow as tf
+
+from unstarve.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from unstarve.loader import Loader, Normalisation
+
+
+def dataset(loader: Loader, *, normalize: Normalisation | None = None, dtype: Any = None, layout: str = "NHWC") -> Any:
+    """A tf.data.Dataset of (images, labels), its element_spec and cardinality known, of a loader of its own.
+
+    Every iterator of it runs one epoch, the next one after the other. One at a time, as with the loader: a newer one
+    ends those before it.
+
+    images: (None, height, width, 3) of dtype, or (None, 3, height, width) with layout "NCHW"; labels: int64 (None,), or
+    with batch operations float32 (None, classes). dtype: "uint8", "float32", "bfloat16", or tf's; None keeps the
+    pipeline's, but for uint8 with normalize, which gives float32.
+
+    Raises ArgumentError for another dtype.
+    """
+    name = tf.dtypes.as_dtype(dtype).name if dtype is not None else "float32" if normalize is not None and (
+        loader.dtype == "uint8") else loader.dtype
+    if name not in ("uint8", "float32", "bfloat16"):
+        raise ArgumentError(f"to_tf: dtype {name}, expected one of uint8, float32, bfloat16")
+    if name == "uint8" and normalize is not None:
+        raise ArgumentError("to_tf: normalize with dtype uint8; normalised values are floating")
+    own = loader.with_output(name, layout, normalize)
+    of_numpy = tf.dtypes.as_dtype(name).as_numpy_dtype
+
+    def epoch() -> Iterator[Any]:
+        for images, labels in own:
+            yield images.view(of_numpy), labels
+
+    images_shape, labels_shape = own.shapes
+    made = tf.data.Dataset.from_generator(epoch, output_signature=(
+        tf.TensorSpec((None, *images_shape), name),
+        tf.TensorSpec((None, *labels_shape), tf.float32 if labels_shape else tf.int64)))
+    return made.apply(tf.data.experimental.assert_cardinality(len(own)))

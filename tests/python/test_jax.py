@@ -1,0 +1,91 @@
+"""Loader.to_jax: the loader's own memory on the host, uint8 sent and normalised elsewhere. Skipped without JAX."""
+
+import os
+
+import numpy as np
+import pytest
+
+# A second device of the processor stands for an accelerator: arrays of the host have to be sent there.
+os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=2")
+jax = pytest.importorskip("jax", reason="JAX is not installed: pip install 'jax[cpu]'")
+
+import jax.numpy as jnp  # noqa: E402
+import unstarve as un  # noqa: E402
+
+SMALL = "synthetic:classes=10,images=48,size=16,seed=1"
+pytestmark = pytest.mark.filterwarnings("ignore:Explicitly requested dtype")
+
+
+def test_on_the_host_arrays_lie_over_the_loader_s_memory():
+    loader = un.open(SMALL).shuffle(2).normalize(*un.CIFAR10).batch(12)
+    expected = [(images.copy(), labels.copy()) for images, labels in loader]
+    run = loader.to_jax(jax.devices("cpu")[0])
+    run.set_epoch(0)
+    given = list(run)  # kept: memory grows with those
+    assert len(run) == len(given) == 4
+    for (images, labels), (theirs, their_labels) in zip(given, expected, strict=True):
+        assert images.dtype == jnp.float32 and labels.dtype == jnp.int32
+        np.testing.assert_array_equal(np.asarray(images), theirs)
+        np.testing.assert_array_equal(np.asarray(labels), their_labels)
+    loader.set_epoch(0)
+    images, _ = next(iter(loader))
+    assert jnp.from_dlpack(images).unsafe_buffer_pointer() == images.ctypes.data
+
+
+@pytest.mark.parametrize("device", [0, 1])
+@pytest.mark.parametrize(("dtype", "layout"), [("uint8", "NHWC"), ("float32", "NCHW"), ("bfloat16", "NHWC")])
+def test_every_dtype_and_layout_on_both_devices(device, dtype, layout):
+    device = jax.devices("cpu")[device]
+    pipeline = un.open(SMALL).shuffle(2)
+    plain = [images.copy() for images, _ in pipeline.output("uint8", layout).batch(12)]
+    normalize = None if dtype == "uint8" else un.CIFAR10
+    run = pipeline.batch(12).to_jax(device, dtype=dtype, normalize=normalize, layout=layout)
+    shape = (1, 3, 1, 1) if layout == "NCHW" else (1, 1, 1, 3)
+    mean, std = (np.array(values, np.float32).reshape(shape) for values in un.CIFAR10)
+    seen = 0
+    for (images, labels), pixels in zip(run, plain, strict=True):
+        assert images.devices() == labels.devices() == {device}
+        assert images.dtype == jnp.dtype(dtype) and images.shape == pixels.shape == (12, *run.shapes[0])
+        wanted = pixels if dtype == "uint8" else (pixels / 255 - mean) / std
+        np.testing.assert_allclose(np.asarray(images, np.float32), wanted, rtol=1e-2 if dtype == "bfloat16" else 2e-5,
+                                   atol=1e-5)
+        seen += 1
+    assert seen == 4
+
+
+def test_it_resumes_and_what_makes_no_sense_is_refused():
+    loader = un.open(SMALL).shuffle(2).mixup().batch(12)
+    run = loader.to_jax()
+    given = iter(run)
+    next(given)
+    state = run.state_dict()
+    rest = [np.asarray(images) for images, targets in given if targets.shape == (12, 10)]
+    other = loader.to_jax()
+    other.load_state_dict(state)
+    np.testing.assert_array_equal(rest, [np.asarray(images) for images, _ in other])
+    assert len(rest) == 3 and run.epoch == 1 and run.classes == loader.classes
+    for device in jax.devices("cpu"):
+        with pytest.raises(un.errors.ArgumentError, match="normalised values are floating"):
+            loader.to_jax(device, dtype="uint8", normalize=un.IMAGENET)
+    with pytest.raises(un.errors.ArgumentError, match="dtype float16, expected one of uint8, float32, bfloat16 on"):
+        loader.to_jax(jax.devices("cpu")[0], dtype="float16")
+
+
+def test_a_jitted_step_trains_on_it():
+    loader = un.open(SMALL).shuffle(0).normalize(*un.CIFAR10).batch(12).to_jax(layout="NHWC")
+
+    @jax.jit
+    def step(weights, images, labels):
+        def loss(weights):
+            scores = jax.nn.log_softmax(images.reshape(len(images), -1) @ weights)
+            return -jnp.mean(scores[jnp.arange(len(labels)), labels])
+
+        value, gradient = jax.value_and_grad(loss)(weights)
+        return weights - 0.01 * gradient, value
+
+    weights, losses = jnp.zeros((16 * 16 * 3, 10)), []
+    for _ in range(5):
+        for images, labels in loader:
+            weights, loss = step(weights, images, labels)
+            losses.append(float(loss))
+    assert len(losses) == 20 and np.mean(losses[-4:]) < np.mean(losses[:4])
