@@ -253,6 +253,7 @@ NB_MODULE(_core, m) {
           nb::sig("def next(self) -> tuple[numpy.typing.NDArray[typing.Any], numpy.typing.NDArray[typing.Any], "
                   "numpy.typing.NDArray[numpy.uint64], int, int, bool] | None"))
       .def("close", &PyLoader::close)
+      .def_prop_ro("forked", [](PyLoader& loader) { return loader.loader().forked(); })
       .def("memory",
            [](PyLoader& loader) {
              std::vector<std::tuple<std::string, std::uint64_t, std::uint64_t>> list;

@@ -152,6 +152,8 @@ class Loader:
 
     def _core_here(self) -> _core.Loader:
         """The running loader, started anew where it does not stand at the next batch."""
+        if self._core is not None and self._core.forked:
+            self._core.next()  # tells what is wrong
         if self._core is None or self._core_at != self._at:
             self._stop()
             self._core = _core.Loader(self._spec, self._dataset, *self._at, self._allocate)
@@ -168,7 +170,7 @@ class Loader:
 
     def _stop(self) -> None:
         core, self._core, self._core_at = self._core, None, None
-        if core is not None:
+        if core is not None and not core.forked:
             core.close()
             if self._run.relaxed and self._progress is None:
                 self._progress = core.progress()

@@ -48,6 +48,16 @@ Loader::State::State(Plan the_plan, Device& device, const Options& options, Cloc
   }
 }
 
+Loader::State& Loader::State::here() {
+  if (forked())
+    throw Error(
+        ErrorKind::kArgument,
+        fmt::format("the loader was started in process {}, and its threads did not come along into process {}, a "
+                    "fork of it: make a loader there, or start processes by spawn",
+                    process, ::getpid()));
+  return *this;
+}
+
 Batch::Batch(Batch&& other) noexcept { *this = std::move(other); }
 
 Batch& Batch::operator=(Batch&& other) noexcept {
@@ -77,10 +87,13 @@ Loader::Loader(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, Device
     : state_(std::make_unique<State>(make_plan(std::move(spec), std::move(dataset), read_topology().usable()), device,
                                      options, clock)) {}
 
-Loader::~Loader() = default;
+Loader::~Loader() {
+  // Joining threads that are not there would never end.
+  if (state_ && state_->forked()) (void)state_.release();
+}
 
 std::optional<Batch> Loader::next() {
-  State& s = *state_;
+  State& s = state_->here();
   const std::int64_t start = s.clock.now_ns();
   Slot* slot = s.ring->take();
   s.waited_ns.fetch_add(s.clock.now_ns() - start, std::memory_order_relaxed);
@@ -114,24 +127,26 @@ std::optional<Batch> Loader::next() {
 }
 
 bool Loader::wait(std::chrono::milliseconds most) {
-  State& s = *state_;
+  State& s = state_->here();
   const std::int64_t start = s.clock.now_ns();
   const bool ready = s.ring->wait(most);
   s.waited_ns.fetch_add(s.clock.now_ns() - start, std::memory_order_relaxed);
   return ready;
 }
 
-RankProgress Loader::progress() const { return state_->ring->progress(); }
+RankProgress Loader::progress() const { return state_->here().ring->progress(); }
 
-void Loader::close() { state_->close(); }
+void Loader::close() {
+  if (!state_->forked()) state_->close();
+}
 
 std::uint64_t Loader::batches_per_epoch() const { return state_->plan.order.batches_per_epoch(); }
 Size Loader::sample_size() const { return state_->plan.sample_size; }
 std::size_t Loader::memory_bytes() const {
-  return state_->ring->memory_bytes() + (state_->read_ahead ? state_->read_ahead->memory_bytes() : 0);
+  return state_->here().ring->memory_bytes() + (state_->read_ahead ? state_->read_ahead->memory_bytes() : 0);
 }
 std::vector<MemoryShare> Loader::memory() const {
-  const State& s = *state_;
+  const State& s = state_->here();
   const MemoryPlan& plan = s.plan.memory;
   std::vector<MemoryShare> shares{
       {s.ring->pinned() ? "batches, page-locked" : "batches", s.ring->memory_bytes(), plan.most_batches * plan.batch}};
@@ -149,11 +164,12 @@ std::vector<MemoryShare> Loader::memory() const {
   return shares;
 }
 
+bool Loader::forked() const { return state_->forked(); }
 int Loader::threads() const { return state_->plan.spec.execution.threads; }
 const Plan& Loader::plan() const { return state_->plan; }
 
 Profile Loader::profile() const {
-  const State& s = *state_;
+  const State& s = state_->here();
   Profile profile;
   profile.wall_ns = s.clock.now_ns() - s.started_ns;
   profile.samples = s.samples.load(std::memory_order_relaxed);
@@ -166,7 +182,7 @@ Profile Loader::profile() const {
 }
 
 std::vector<BadSample> Loader::bad_samples(std::size_t most) const {
-  std::lock_guard lock(state_->bad_mutex);
+  std::lock_guard lock(state_->here().bad_mutex);
   std::vector<BadSample> list;
   for (const auto& [id, reason] : state_->bad) {
     if (list.size() == most) break;
@@ -176,7 +192,7 @@ std::vector<BadSample> Loader::bad_samples(std::size_t most) const {
 }
 
 std::uint64_t Loader::bad_count() const {
-  std::lock_guard lock(state_->bad_mutex);
+  std::lock_guard lock(state_->here().bad_mutex);
   return state_->bad.size();
 }
 

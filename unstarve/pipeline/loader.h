@@ -15,6 +15,8 @@
 // Threads:   next() from one consumer thread at a time; close() from any.
 // Failure:   next() first returns the good batches, then throws what a worker met (Error with path and reason).
 // Closing:   the destructor stops in mid-epoch, joins all threads, frees all memory. close() wakes a blocked next().
+// Fork:      the threads do not come along into a child process. There every call throws Error(kArgument) but close() and
+//            the destructors, which leave all as it is; the parent notices nothing.
 // Cost:      no allocation per sample once the largest record was seen; one short critical section per run of samples.
 
 #include <chrono>
@@ -112,6 +114,7 @@ class Loader {
   [[nodiscard]] RankProgress progress() const;
   void close();
 
+  [[nodiscard]] bool forked() const;  // whether this process is a fork of the one that has the threads
   [[nodiscard]] std::uint64_t batches_per_epoch() const;  // of a whole epoch
   [[nodiscard]] Size sample_size() const;
   [[nodiscard]] std::size_t memory_bytes() const;  // all slots and the records read ahead

@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include <unistd.h>
+
 #include "unstarve/core/counters.h"
 #include "unstarve/pipeline/loader.h"
 #include "unstarve/pipeline/plan.h"
@@ -31,6 +33,10 @@ struct Loader::State {
     close();
     threads.clear();  // joins
   }
+
+  // This, unless the process is a fork of the one that has the threads: Error(kArgument).
+  State& here();
+  [[nodiscard]] bool forked() const { return ::getpid() != process; }
 
   void close() {
     ring->close();
@@ -68,6 +74,7 @@ struct Loader::State {
   void note_bad(std::uint64_t id, const std::string& reason);
   void complete(Slot& slot);
 
+  const pid_t process = ::getpid();
   Plan plan;
   Clock& clock;
   Storer storer;

@@ -1,5 +1,7 @@
 #include "unstarve/pipeline/slot_ring.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -144,7 +146,8 @@ Slot* SlotRing::take() {
 }
 
 void SlotRing::release(Slot* slot) {
-  std::list<Slot> surplus;  // freed outside of the lock
+  if (::getpid() != process_) return;  // a fork: who held the lock at that moment holds it for ever
+  std::list<Slot> surplus;             // freed outside of the lock
   {
     std::lock_guard lock(mutex_);
     --held_;

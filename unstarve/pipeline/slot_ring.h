@@ -33,6 +33,8 @@
 #include <optional>
 #include <vector>
 
+#include <unistd.h>
+
 #include "unstarve/core/error.h"
 #include "unstarve/device/device.h"
 #include "unstarve/pipeline/loader.h"
@@ -131,6 +133,7 @@ class SlotRing {
   void advance();
   [[nodiscard]] bool within_window(std::uint64_t number) const;
 
+  const pid_t process_ = ::getpid();
   const RunOrder order_;
   const Options options_;
   Device& device_;
