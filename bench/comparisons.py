@@ -16,6 +16,11 @@ FIRST_BATCH = {"job": "folder-first-batch", "batch": 256, "seed": 0}
 COLD = {"job": "imagenet-train", "batch": 256, "seed": 0, "read_ahead": -1}
 COLD_SMALL = {"job": "folder-first-batch", "batch": 256, "seed": 0, "read_ahead": -1}
 PACK = {"job": "pack", "resize": 256}
+# A million samples that cost next to nothing; tiny batches show what a batch costs, large ones what a sample does.
+TINY_BATCHES = {"job": "trivial", "source": "sleep:ms=0,images=1000000,size=8", "batch": 16, "seed": 0}
+SCHEDULING = {"job": "trivial", "source": "sleep:ms=0,images=1000000,size=1", "batch": 1024, "seed": 0}
+STRAGGLERS = {"job": "stragglers", "batch": 128, "threads": 32, "order": "relaxed", "seed": 0}
+OVERLAP = {"job": "overlap", "batch": 32, "seed": 0}
 CIFAR_NET = {"job": "train", "model": "cifar_net", "classes": 10, "image_size": 32, "batch": 512, "seed": 0}
 
 
@@ -24,7 +29,7 @@ class Comparison:
     name: str
     job: dict
     peer: tuple
-    ours: str = "loader"
+    ours: str | tuple = "loader"  # a mode of bench/ours, or a side as the peer is
     data: str = ""  # what Bench.folder() in run.py prepares, or none
     peer_options: tuple = ()  # more (key, value) pairs for the peer's job
     unit: str = "images/s"
@@ -66,6 +71,16 @@ COMPARISONS = (
                data="cifar-folder", unit="first batches/s"),
     Comparison("folder-first-batch/torch-workers", FIRST_BATCH, _python("torch_folder"), ours="first-batch",
                data="cifar-folder", peer_options=(("workers", True),), unit="first batches/s"),
+    Comparison("first-batch/torch", FIRST_BATCH, _python("torch_folder"), ours=_python("unstarve_loader"),
+               data="cifar-folder", unit="first batches/s"),
+    Comparison("python-iteration", TINY_BATCHES, ("ours", "loader"), ours=_python("unstarve_loader"), unit="samples/s"),
+    Comparison("scheduling", SCHEDULING, ("ours", "bare"), unit="samples/s"),
+    Comparison("overlap-90", OVERLAP, ("ours", "overlap"), ours="overlap", peer_options=(("resident", True),),
+               unit="us of work/s"),
+    Comparison("stragglers", STRAGGLERS, ("ours", "stragglers"), ours="stragglers", peer_options=(("even", True),),
+               unit="samples/s"),
+    Comparison("stragglers/exact", STRAGGLERS, ("ours", "stragglers"), ours="stragglers",
+               peer_options=(("order", "exact"),), unit="samples/s"),
     Comparison("cold-folder/no-read-ahead", COLD, ("ours", "cold"), ours="cold", data="photographs",
                peer_options=(("read_ahead", 0),)),
     Comparison("cold-small-files/no-read-ahead", COLD_SMALL, ("ours", "cold"), ours="cold", data="cifar-folder",

@@ -8,6 +8,7 @@ low .. high, command, pairs, machine, settings, data, status. A peer that cannot
 """
 
 import argparse
+import functools
 import importlib
 import json
 import os
@@ -28,7 +29,7 @@ from bench.comparisons import COMPARISONS  # noqa: E402
 
 
 # Comparisons that need servers of their own, each a script that takes --pairs, --seconds and --build.
-STANDALONE = {"remote-50ms/link": ROOT / "bench" / "remote_link.py"}
+STANDALONE = {"remote-50ms/link": ROOT / "bench" / "remote_link.py", "memory/torch": ROOT / "bench" / "memory.py"}
 
 
 def say(text):
@@ -109,7 +110,7 @@ class Bench:
         else:
             python = setup.interpreter(peer.ENVIRONMENT, self.options.build / "peers", not self.options.no_install, say)
         return Child([python, "-m", "bench.peers.serve", module, json.dumps(job), json.dumps(settings)], self.cores,
-                     ROOT, {"PYTHONDONTWRITEBYTECODE": "1"})
+                     ROOT, {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(self.options.build.resolve() / "python")})
 
     def choose(self, module, job):
         """The fastest of the peer's candidate settings, measured here once and remembered."""
@@ -148,10 +149,14 @@ class Bench:
         job = self.job(comparison)
         kind, what = comparison.peer
         peer_job = job | dict(comparison.peer_options)
+        if isinstance(comparison.ours, str):
+            start_ours = functools.partial(self.ours, comparison.ours, job)
+        else:
+            start_ours = functools.partial(self.python, comparison.ours[1], job, {})
         if kind == "ours":
-            return lambda: self.ours(comparison.ours, job), lambda: self.ours(what, peer_job), {}
+            return start_ours, lambda: self.ours(what, peer_job), {}
         settings = self.choose(what, peer_job)
-        return lambda: self.ours(comparison.ours, job), lambda: self.python(what, peer_job, settings), settings
+        return start_ours, lambda: self.python(what, peer_job, settings), settings
 
     def run(self, comparison):
         line = {"name": comparison.name, "status": "measured", "ours": None, "peer": None, "unit": comparison.unit,
@@ -172,6 +177,11 @@ class Bench:
                  "ratio": round(ratio, 4), "low": round(low, 4), "high": round(high, 4), "pairs": len(ours_rates)}
         if comparison.name == "loader-overhead":
             line["overhead"] = round(1 - ratio, 4)  # 1 - bare time / pipeline time
+        if comparison.name == "python-iteration":  # what a batch takes longer than in C++
+            batch = comparison.job["batch"]
+            line["microseconds_per_batch"] = round(1e6 * (batch / line["ours"] - batch / line["peer"]), 2)
+        if comparison.name == "scheduling":
+            line["per_core"] = round(line["ours"] / len(self.cores))
         return line
 
     def check(self, comparison):

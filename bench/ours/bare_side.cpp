@@ -14,7 +14,8 @@ class BareSide final : public Side {
  public:
   explicit BareSide(const Job& job)
       : threads_(job.at("cores")),
-        plan_(make_plan(pipeline_of(job), open_dataset(job.at("data"), pipeline_of(job).source.split), threads_)) {
+        plan_(make_plan(pipeline_of(job), open_dataset(pipeline_of(job).source.path, pipeline_of(job).source.split),
+                        threads_)) {
     for (int thread = 0; thread < threads_; ++thread)
       lanes_.push_back({SampleWorker(plan_), static_cast<std::uint64_t>(thread)});
     batch_ = static_cast<std::uint64_t>(plan_.spec.batch.size);

@@ -7,7 +7,7 @@ namespace unstarve::bench {
 PipelineSpec pipeline_of(const Job& job) {
   const std::string name = job.at("job");
   PipelineSpec spec;
-  spec.source.path = job.at("data");
+  spec.source.path = job.value("data", "");
   spec.order.seed = job.at("seed");
   spec.batch.size = job.at("batch");
   spec.execution.threads = job.at("cores");
@@ -19,9 +19,13 @@ PipelineSpec pipeline_of(const Job& job) {
     if (name == "cifar-train") spec.source.split = "train";
     spec.operations = training_operations(32);
     spec.output.normalisation = kCifar10Normalisation;
+  } else if (name == "trivial") {
+    // Samples that cost next to nothing, so that the loader's own cost is what is left.
+    spec.source.path = job.at("source");
+    spec.output = {ElementType::kUint8, Layout::kNhwc, {}};
   } else {
-    throw Error(ErrorKind::kArgument,
-                "bench: unknown job '" + name + "', expected imagenet-train, cifar-train or folder-first-batch");
+    throw Error(ErrorKind::kArgument, "bench: unknown job '" + name +
+                                          "', expected imagenet-train, cifar-train, folder-first-batch or trivial");
   }
   // A pass that this side does without.
   if (job.contains("without")) spec.passes[job.at("without")] = false;

@@ -22,22 +22,24 @@ struct SideEntry {
   std::unique_ptr<Side> (*make)(const unstarve::bench::Job& job);
 };
 
-constexpr std::array<SideEntry, 9> kSides{{{"loader", unstarve::bench::make_loader_side},
-                                           {"first-batch", unstarve::bench::make_first_batch_side},
-                                           {"cold", unstarve::bench::make_cold_side},
-                                           {"bare", unstarve::bench::make_bare_side},
-                                           {"memcpy", unstarve::bench::make_memcpy_side},
-                                           {"records", unstarve::bench::make_records_side},
-                                           {"record-memcpy", unstarve::bench::make_record_memcpy_side},
-                                           {"pack", unstarve::bench::make_pack_side},
-                                           {"train", unstarve::bench::make_train_side}}};
+constexpr std::array<SideEntry, 11> kSides{{{"loader", unstarve::bench::make_loader_side},
+                                            {"first-batch", unstarve::bench::make_first_batch_side},
+                                            {"cold", unstarve::bench::make_cold_side},
+                                            {"bare", unstarve::bench::make_bare_side},
+                                            {"memcpy", unstarve::bench::make_memcpy_side},
+                                            {"records", unstarve::bench::make_records_side},
+                                            {"record-memcpy", unstarve::bench::make_record_memcpy_side},
+                                            {"pack", unstarve::bench::make_pack_side},
+                                            {"stragglers", unstarve::bench::make_stragglers_side},
+                                            {"overlap", unstarve::bench::make_overlap_side},
+                                            {"train", unstarve::bench::make_train_side}}};
 
 std::unique_ptr<Side> make_side(std::string_view name, const std::string& job) {
   for (const SideEntry& entry : kSides)
     if (entry.name == name) return entry.make(nlohmann::json::parse(job));
-  throw Error(ErrorKind::kArgument,
-              "bench: unknown side '" + std::string(name) +
-                  "', expected loader, first-batch, cold, bare, memcpy, records, record-memcpy, pack or train");
+  throw Error(ErrorKind::kArgument, "bench: unknown side '" + std::string(name) +
+                                        "', expected loader, first-batch, cold, bare, memcpy, records, record-memcpy, "
+                                        "pack, stragglers, overlap or train");
 }
 
 void answer(const nlohmann::json& value) { std::cout << value.dump() << std::endl; }
@@ -58,7 +60,8 @@ nlohmann::json obey(Side& side, const nlohmann::json& command) {
 
 int main(int argc, char** argv) {
   if (argc != 3) {
-    std::cerr << "usage: unstarve_peer_bench loader|first-batch|cold|bare|memcpy|records|record-memcpy|pack|train "
+    std::cerr << "usage: unstarve_peer_bench "
+                 "loader|first-batch|cold|bare|memcpy|records|record-memcpy|pack|stragglers|overlap|train "
                  "JOB-AS-JSON (started by bench/run.py)\n";
     return 2;
   }

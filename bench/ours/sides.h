@@ -24,6 +24,10 @@ namespace unstarve::bench {
 [[nodiscard]] std::unique_ptr<Side> make_record_memcpy_side(const Job& job);
 // `unstarve pack` of the job's "data", images resized to the short side "resize", on as many threads as "cores".
 [[nodiscard]] std::unique_ptr<Side> make_pack_side(const Job& job);
+// Samples that sleep, some of them long, in the job's "order" by its "threads"; with "even" none longer than others.
+[[nodiscard]] std::unique_ptr<Side> make_stragglers_side(const Job& job);
+// A consumer that takes as long as the loader by a ninth more; a Block's samples are microseconds of its work.
+[[nodiscard]] std::unique_ptr<Side> make_overlap_side(const Job& job);
 // Training steps on one resident batch.
 [[nodiscard]] std::unique_ptr<Side> make_train_side(const Job& job);
 

@@ -113,12 +113,15 @@ def test_every_promised_comparison_is_there_and_its_peer_can_be_looked_up():
     promised |= {f"cold-{data}/no-read-ahead" for data in ("folder", "small-files", "shards")}
     promised |= {"pack-resize/pillow", "loader-overhead", "train-resnet18-224/eager", "train-resnet18-224/compile",
                  "train-cifar-32/eager"}
+    promised |= {f"pass/{name}" for name in ("crop_into_decode", "operation_fusion", "batch_fusion")}
+    promised |= {"first-batch/torch", "python-iteration", "scheduling", "overlap-90", "stragglers", "stragglers/exact"}
     assert {comparison.name for comparison in COMPARISONS} == promised
     import importlib
 
     for comparison in COMPARISONS:
-        kind, name = comparison.peer
-        if kind == "python":
+        for kind, name in (comparison.peer, comparison.ours if isinstance(comparison.ours, tuple) else ("ours", "")):
+            if kind != "python":
+                continue
             peer = importlib.import_module("bench.peers." + name)  # without its packages
             job = comparison.job | {"cores": 2} | dict(comparison.peer_options)
             assert job["job"] in peer.JOBS

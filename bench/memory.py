@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""memory/torch: resident memory of our loader and of torch's DataLoader with equal workers, while they make batches.
+
+Both sides do the job imagenet-train from Python, ours on as many threads as the other has worker processes. What is read
+is PSS, the sum over the side's processes of their private memory and their part of what they share: a page that ten
+processes map counts once. Mapped data files are in it on both sides. Each block's peak is compared; both sides' interpreters are
+part of it, the peer's with torch, as a user has them. Appends a line to build/bench.jsonl like bench/run.py.
+"""
+
+import argparse
+import json
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from bench import compare, data, setup  # noqa: E402
+from bench.child import Child  # noqa: E402
+from bench.comparisons import IMAGENET  # noqa: E402
+
+SAMPLED_EVERY_S = 0.1
+
+
+def processes(group):
+    """Ids of the processes of a session."""
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
+            except OSError:
+                continue  # it ended
+            if int(fields[3]) == group:
+                yield int(entry.name)
+
+
+def pss(group):
+    """Megabytes of a session's processes."""
+    total = 0
+    for process in processes(group):
+        try:
+            for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
+                if line.startswith("Pss:"):
+                    total += int(line.split()[1])
+        except OSError:
+            continue
+    return total / 1000
+
+
+class Side:
+    def __init__(self, python, module, job, settings, cores, environment):
+        self.child = Child([python, "-m", "bench.peers.serve", module, json.dumps(job), json.dumps(settings)], cores, ROOT,
+                           {"PYTHONDONTWRITEBYTECODE": "1"} | environment)
+
+    def rate(self, seconds):
+        """Runs a block and watches the memory meanwhile; megabytes at the peak of this block."""
+        peak, done = [0.0], threading.Event()
+
+        def watch():
+            while not done.wait(SAMPLED_EVERY_S):
+                peak[0] = max(peak[0], pss(self.child.process.pid))
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        try:
+            self.child.rate(seconds)
+        finally:
+            done.set()
+            watcher.join()
+        return max(peak[0], pss(self.child.process.pid))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--pairs", type=int, default=8)
+    parser.add_argument("--seconds", type=float, default=2.0)
+    parser.add_argument("--workers", type=int, default=8, help="threads of ours, processes of torch's (default 8)")
+    parser.add_argument("--build", type=Path, default=ROOT / "build")
+    options = parser.parse_args()
+    folder = options.build / "bench-data"
+    folder.mkdir(parents=True, exist_ok=True)
+    photographs, what = data.photographs(folder, options.build / "unstarve")
+    job = IMAGENET | {"cores": options.workers, "data": str(photographs)}
+    settings = {"workers": options.workers, "prefetch": 2, "normalise": "sample"}
+    cores = os.sched_getaffinity(0)
+    load = os.getloadavg()[0]
+    try:
+        torch = setup.interpreter("torchvision", options.build / "peers", True,
+                                  lambda text: print(text, file=sys.stderr, flush=True))
+    except setup.Unavailable as failure:
+        line = {"name": "memory/torch", "status": "unavailable", "reason": str(failure)}
+    else:
+        ours = Side(Path(sys.executable), "unstarve_loader", job, {}, cores,
+                    {"PYTHONPATH": str(options.build / "python")})
+        with ours.child:
+            peer = Side(torch, "torchvision", job, settings, cores, {})
+            with peer.child:
+                ours_mb, peer_mb = compare.interleave(ours, peer, options.pairs, options.seconds)
+        ratio, low, high = compare.ratio_interval(peer_mb, ours_mb)
+        line = {"name": "memory/torch", "status": "measured", "ours": round(max(ours_mb), 1),
+                "peer": round(max(peer_mb), 1), "unit": "MB of PSS", "ratio": round(ratio, 4), "low": round(low, 4),
+                "high": round(high, 4), "pairs": options.pairs, "seconds": options.seconds, "settings": settings, "job": IMAGENET,
+                "data": what, "command": f"bench/memory.py --workers {options.workers}",
+                "machine": {"cores": os.cpu_count(), "load_before": round(load, 2)}}
+    line["at"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    with open(options.build / "bench.jsonl", "a", encoding="utf-8") as file:
+        file.write(json.dumps(line) + "\n")
+    if line["status"] == "measured":
+        print(f"{line['name']}  ours {line['ours']} MB  peer {line['peer']} MB of PSS, {options.workers} workers each"
+              f"  ratio {ratio:.3f} [{low:.3f}, {high:.3f}]")
+    else:
+        print(f"{line['name']} unavailable: {line['reason']}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+#pragma once
+// A data set whose reads take a time that the side chooses, asleep: what scheduling does shows without any work.
+//
+// Fields: image (8 x 8 raw pixels, all alike). Threads: as Dataset.
+
+#include <chrono>
+#include <functional>
+#include <thread>
+#include <utility>
+
+#include "unstarve/storage/dataset.h"
+
+namespace unstarve::bench {
+
+class TimedSet final : public Dataset {
+ public:
+  using Time = std::chrono::nanoseconds;
+  // time(id): how long reading record `id` takes.
+  TimedSet(std::uint64_t samples, std::function<Time(std::uint64_t id)> time)
+      : samples_(samples), time_(std::move(time)), pixels_(kSide * kSide * kChannels) {}
+
+  [[nodiscard]] std::string format() const override { return "timed"; }
+  [[nodiscard]] std::uint64_t size() const override { return samples_; }
+  [[nodiscard]] const std::vector<Field>& fields() const override { return fields_; }
+  [[nodiscard]] const std::vector<std::string>& classes() const override { return classes_; }
+  [[nodiscard]] std::uint64_t stored_bytes() const override { return samples_ * pixels_.size(); }
+  [[nodiscard]] std::string location(std::uint64_t id) const override { return "timed record " + std::to_string(id); }
+  void read(std::uint64_t id, RecordBuffer& record) const override {
+    std::this_thread::sleep_for(time_(id));
+    record.values.assign(1, {});
+    record.values[0].pixels = {pixels_.data(), kSide, kSide, kSide * kChannels, kChannels, 1};
+  }
+
+ private:
+  static constexpr int kSide = 8;
+  std::uint64_t samples_;
+  std::function<Time(std::uint64_t)> time_;
+  std::vector<std::uint8_t> pixels_;
+  std::vector<Field> fields_{{"image", FieldKind::kPixels}};
+  std::vector<std::string> classes_;
+};
+
+}  // namespace unstarve::bench
