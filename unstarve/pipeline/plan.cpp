@@ -102,6 +102,9 @@ void check_spec(const PipelineSpec& spec) {
   within("execution.threads", spec.execution.threads, 0, 1024);
   within("execution.prefetch", spec.execution.prefetch, 0, 1024);
   within("execution.read_ahead", spec.execution.read_ahead, -1, 1024);
+  constexpr std::uint64_t kMostMb = std::uint64_t{1} << 40;
+  if (spec.execution.memory_limit_mb > kMostMb)
+    fail("execution.memory_limit_mb", fmt::format("{}, expected 0 to {}", spec.execution.memory_limit_mb, kMostMb));
   if (spec.batch.size < 1) fail("batch.size", fmt::format("{}, expected 1 or more", spec.batch.size));
   if (spec.order.world < 1) fail("order.world", fmt::format("{}, expected 1 or more", spec.order.world));
   if (spec.order.rank < 0 || spec.order.rank >= spec.order.world)
@@ -110,7 +113,7 @@ void check_spec(const PipelineSpec& spec) {
   if (!(spec.errors.rate > 0 && spec.errors.rate <= 1))
     fail("errors.rate", fmt::format("{}, expected above 0 and at most 1", spec.errors.rate));
   const CacheSpec& cache = spec.cache;
-  if (cache.what != CacheWhat::kNothing && (cache.limit_mb == 0 || cache.limit_mb > std::uint64_t{1} << 40))
+  if (cache.what != CacheWhat::kNothing && (cache.limit_mb == 0 || cache.limit_mb > kMostMb))
     fail("cache.limit_mb", fmt::format("{}, expected 1 or more", cache.limit_mb));
   if (cache.what == CacheWhat::kEncoded && !cache.folder.empty())
     fail("cache.folder", "encoded records are kept in memory; leave it out, or keep pixels");
