@@ -73,8 +73,14 @@ class JaxLoader:
         self._loader.load_state_dict(state_dict)
 
     def close(self) -> None:
-        """Stops the threads and frees the memory."""
+        """Stops the threads and frees the memory. Also the end of a `with` block."""
         self._loader.close()
+
+    def __enter__(self) -> JaxLoader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def __getattr__(self, name: str) -> Any:
         # What is the same everywhere: classes, samples, epoch, explain, profile, bad_samples, to_yaml.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -238,12 +238,24 @@ class Loader:
 
     # --- frameworks -------------------------------------------------------------------------------------------------
 
+    @overload
     def to_torch(self, device: str | torch.device = "cpu", *, normalize: Normalisation | None = None,
-                 dtype: torch.dtype | None = None, channels_last: bool = False) -> TorchLoader:
+                 dtype: torch.dtype | None = None, channels_last: bool = False,
+                 names: None = None) -> TorchLoader[tuple[torch.Tensor, torch.Tensor]]: ...
+
+    @overload
+    def to_torch(self, device: str | torch.device = "cpu", *, normalize: Normalisation | None = None,
+                 dtype: torch.dtype | None = None, channels_last: bool = False,
+                 names: tuple[str, str]) -> TorchLoader[dict[str, torch.Tensor]]: ...
+
+    def to_torch(self, device: str | torch.device = "cpu", *, normalize: Normalisation | None = None,
+                 dtype: torch.dtype | None = None, channels_last: bool = False,
+                 names: tuple[str, str] | None = None) -> TorchLoader[Any]:
         """The same batches as torch tensors on `device`, by a loader of its own; see unstarve.torch.TorchLoader."""
         from unstarve.torch import TorchLoader
 
-        return TorchLoader(self, device, normalize=normalize, dtype=dtype, channels_last=channels_last)
+        return TorchLoader(self, device, normalize=normalize, dtype=dtype, channels_last=channels_last,
+                           names=names)
 
     def to_jax(self, device: Any = None, *, normalize: Normalisation | None = None, dtype: Any = None,
                layout: str | None = None) -> JaxLoader:

@@ -10,13 +10,14 @@ and are normalised there; the batch is ready when the current stream gets to it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 import torch
 
 from unstarve.errors import ArgumentError
 from unstarve.loader import Loader, Normalisation
 
+_Batch = TypeVar("_Batch")  # a pair, or a dict
 _Pair: TypeAlias = "tuple[torch.Tensor, torch.Tensor]"
 
 _DTYPES = {"uint8": torch.uint8, "float32": torch.float32, "bfloat16": torch.bfloat16}
@@ -25,7 +26,7 @@ _Sent: TypeAlias = "tuple[torch.Tensor, torch.Tensor, torch.cuda.Event, _Pair, d
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
 
-class TorchLoader:
+class TorchLoader(Generic[_Batch]):
     """An iterable of (images, labels) like the Loader it is made of, with `len`, `set_epoch` and torch's state_dict.
 
     device: "cpu", "cuda", "cuda:1", or a torch.device.
@@ -33,12 +34,14 @@ class TorchLoader:
     dtype: torch.uint8, float32, bfloat16, on a GPU also float16; None keeps the pipeline's.
     channels_last: images in torch.channels_last memory format; always of logical shape (batch, 3, height, width).
 
+    names: gives dicts of these names instead of pairs, ("pixel_values", "labels") as Hugging Face's models take them.
+
     images: (batch, 3, height, width) of dtype; labels: int64 (batch,), or with batch operations float32 (batch,
     classes). On a GPU a batch's memory belongs to torch.
     """
 
     def __init__(self, loader: Loader, device: str | torch.device = "cpu", *, normalize: Normalisation | None = None,
-                 dtype: torch.dtype | None = None, channels_last: bool = False) -> None:
+                 dtype: torch.dtype | None = None, channels_last: bool = False, names: tuple[str, str] | None = None) -> None:
         self.device = torch.device(device)
         self.dtype = _DTYPES[loader.dtype] if dtype is None else dtype
         if normalize is not None and dtype is None and self.dtype == torch.uint8:
@@ -46,6 +49,9 @@ class TorchLoader:
         if self.dtype == torch.uint8 and normalize is not None:
             raise ArgumentError("to_torch: normalize with dtype torch.uint8; normalised values are floating")
         self.channels_last = channels_last
+        if names is not None and len(names) != 2:
+            raise ArgumentError(f"to_torch: names {names!r}, expected two, of the images and of the labels")
+        self._names = names
         layout = "NHWC" if channels_last else "NCHW"
         self._normalize: Normalisation | None = None
         if self.device.type == "cpu":
@@ -78,8 +84,14 @@ class TorchLoader:
         self._state = self._loader.state_dict()
 
     def close(self) -> None:
-        """Stops the threads and frees the memory."""
+        """Stops the threads and frees the memory. Also the end of a `with` block."""
         self._loader.close()
+
+    def __enter__(self) -> TorchLoader[_Batch]:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def __getattr__(self, name: str) -> Any:
         # What is the same on every device: classes, samples, epoch, explain, profile, bad_samples, to_yaml.
@@ -87,8 +99,11 @@ class TorchLoader:
             raise AttributeError(name)
         return getattr(self._loader, name)
 
-    def __iter__(self) -> Iterator[_Pair]:
-        return self._on_gpu() if self.device.type == "cuda" else self._on_host()
+    def __iter__(self) -> Iterator[_Batch]:
+        pairs = self._on_gpu() if self.device.type == "cuda" else self._on_host()
+        if self._names is None:
+            return cast("Iterator[_Batch]", pairs)
+        return (cast("_Batch", dict(zip(self._names, pair, strict=True))) for pair in pairs)
 
     def _host(self) -> Iterator[_Pair]:
         """(images, labels) as tensors over the loader's own memory."""

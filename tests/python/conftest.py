@@ -1,8 +1,27 @@
 """Fixtures of several test files."""
 
 import gc
+import os
+import tarfile
+from pathlib import Path
 
 import pytest
+
+DATA = Path(os.environ.get("UNSTARVE_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
+
+
+@pytest.fixture(scope="session")
+def photographs(tmp_path_factory):
+    """A folder of real photographs, a hundred classes with one each."""
+    archive = DATA / "imagenet160.tar"
+    if not archive.exists():
+        pytest.skip(f"{archive} is not here")
+    folder = tmp_path_factory.mktemp("photographs")
+    with tarfile.open(archive) as tar:
+        members = [member for member in tar.getmembers() if member.isfile()]
+        chosen = sorted({Path(member.name).parent for member in members})[:100]
+        tar.extractall(folder, [member for member in members if Path(member.name).parent in chosen], filter="data")
+    return (folder / chosen[0]).parent
 
 
 @pytest.fixture(scope="session")

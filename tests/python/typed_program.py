@@ -29,6 +29,8 @@ assert_type(loader.bad_samples(), list[tuple[int, str, str]])
 for tensors, targets in loader.to_torch("cuda", normalize=un.IMAGENET, dtype=torch.bfloat16, channels_last=True):
     assert_type(tensors, torch.Tensor)
     assert_type(targets, torch.Tensor)
+for named in loader.to_torch(names=("pixel_values", "labels")):
+    assert_type(named, dict[str, torch.Tensor])
 
 
 class Mine(torch.utils.data.Dataset[int]):

@@ -1,0 +1,114 @@
+"""The loader in other people's training loops: Lightning's Trainer and Hugging Face's, on real photographs.
+
+Skipped, with the reason, where the packages are missing: pip install lightning transformers accelerate
+"""
+
+import itertools
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import unstarve as un  # noqa: E402
+
+
+def loader(photographs, names=None, batch=16):
+    pipeline = un.open(photographs).shuffle(seed=3).decode().random_resized_crop(32).flip()
+    return pipeline.batch(batch).to_torch(normalize=un.IMAGENET, channels_last=True, names=names)
+
+
+def network(classes):
+    return torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3, 2), torch.nn.ReLU(), torch.nn.AdaptiveAvgPool2d(4),
+                               torch.nn.Flatten(), torch.nn.Linear(128, classes))
+
+
+@pytest.fixture
+def lightning():
+    return pytest.importorskip("lightning", reason="Lightning is not installed: pip install lightning")
+
+
+@pytest.fixture
+def fit(lightning, tmp_path):
+    """Trains; gives the sums of every batch's pixels, which tell batches apart, and the trainer."""
+
+    class Module(lightning.LightningModule):
+        def __init__(self, classes, stop_after, seen):
+            super().__init__()
+            self.net, self.stop_after, self.seen = network(classes), stop_after, seen
+
+        def training_step(self, batch, index):
+            images, labels = batch
+            assert images.device == labels.device == self.device
+            assert images.is_contiguous(memory_format=torch.channels_last) and labels.dtype == torch.int64
+            self.seen.append((self.current_epoch, float(images.double().sum())))
+            return torch.nn.functional.cross_entropy(self.net(images), labels)
+
+        def on_train_batch_end(self, *_):
+            if len(self.seen) == self.stop_after:
+                self.trainer.save_checkpoint(tmp_path / "amid.ckpt")
+                self.trainer.should_stop = True
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), 0.01)
+
+    def run(data, stop_after=None, checkpoint=None, **options):
+        seen = []
+        trainer = lightning.Trainer(max_epochs=2, accelerator="cpu", logger=False, enable_checkpointing=False,
+                                    enable_progress_bar=False, enable_model_summary=False, **options)
+        trainer.fit(Module(len(data.classes), stop_after, seen), data, ckpt_path=checkpoint, weights_only=False)
+        return seen, trainer
+
+    return run
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_lightning_trains_two_epochs_and_goes_on_in_mid_epoch(fit, photographs, tmp_path):
+    with loader(photographs) as data:
+        seen, trainer = fit(data)
+        epochs = [[total for epoch, total in seen if epoch == number] for number in range(2)]
+        assert len(data) > 2 and [len(epoch) for epoch in epochs] == [len(data)] * 2
+        assert trainer.global_step == 2 * len(data) and trainer.num_training_batches == len(data)
+        assert len(set(epochs[0]) | set(epochs[1])) == len(seen)  # other crops, another order
+        assert data.epoch == 2
+    stop = len(data) + 2  # in the second epoch
+    with loader(photographs) as data:
+        begun, _ = fit(data, stop_after=stop, min_epochs=1)
+        assert begun == seen[:len(begun)] and len(begun) >= stop
+    with loader(photographs) as data:
+        rest, trainer = fit(data, checkpoint=tmp_path / "amid.ckpt")
+        assert rest == seen[stop:] and trainer.global_step == 2 * len(data)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_hugging_face_s_trainer_trains_two_epochs(photographs, tmp_path):
+    transformers = pytest.importorskip("transformers", reason="it is not installed: pip install transformers accelerate")
+    pytest.importorskip("accelerate", reason="it is not installed: pip install accelerate")
+    data = loader(photographs, names=("pixel_values", "labels"))
+    seen = []
+
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net = network(len(data.classes))
+
+        def forward(self, pixel_values, labels):
+            assert pixel_values.device == labels.device == next(self.parameters()).device
+            seen.append(float(pixel_values.double().sum()))
+            logits = self.net(pixel_values)
+            return {"loss": torch.nn.functional.cross_entropy(logits, labels), "logits": logits}
+
+    class Trainer(transformers.Trainer):
+        def get_train_dataloader(self):
+            return data
+
+    arguments = transformers.TrainingArguments(
+        output_dir=tmp_path, num_train_epochs=2, per_device_train_batch_size=16, report_to=[], save_strategy="no",
+        use_cpu=True, disable_tqdm=True, logging_strategy="epoch")
+    done = Trainer(Model(), arguments).train()
+    assert done.global_step == 2 * len(data) == len(seen)
+    data.set_epoch(0)
+    expected = [float(batch["pixel_values"].double().sum()) for batch in itertools.chain(data, data)]
+    assert seen == expected and len(set(seen)) == len(seen)
+    data.close()
+    with pytest.raises(un.errors.ArgumentError, match="names .*expected two"):
+        loader(photographs, names=("pixels",))
