@@ -95,7 +95,7 @@ std::string read_text_file(const fs::path& path) {
   }
 }
 
-void write_file_atomically(const fs::path& path, std::string_view contents) {
+void write_file_atomically(const fs::path& path, std::string_view contents, Durability durability) {
   const fs::path target = follow_links(path);
   std::error_code none;
   const fs::file_status status = fs::status(target, none);
@@ -109,14 +109,14 @@ void write_file_atomically(const fs::path& path, std::string_view contents) {
   if (file.get() < 0) throw io_error("write", path.string(), errno);
   try {
     write_all(file.get(), path, contents);
-    if (::fsync(file.get()) != 0) throw io_error("sync", path.string(), errno);
+    if (durability == Durability::kSynced && ::fsync(file.get()) != 0) throw io_error("sync", path.string(), errno);
     if (!file.close()) throw io_error("close", path.string(), errno);
     if (::rename(partial.c_str(), target.c_str()) != 0) throw io_error("rename to", path.string(), errno);
   } catch (...) {
     ::unlink(partial.c_str());
     throw;
   }
-  sync_folder(target.has_parent_path() ? target.parent_path() : fs::path("."));
+  if (durability == Durability::kSynced) sync_folder(target.has_parent_path() ? target.parent_path() : fs::path("."));
 }
 
 MappedFile::MappedFile(const fs::path& path) {

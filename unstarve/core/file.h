@@ -15,10 +15,17 @@ namespace unstarve {
 // The whole file as text.
 [[nodiscard]] std::string read_text_file(const std::filesystem::path& path);
 
+// What must survive a loss of power. A process that is killed leaves the old file or the new one with either.
+enum class Durability {
+  kSynced,   // whoever has seen the new file will find it whole
+  kRenamed,  // may be found cut or empty: for what has a checksum and can be made again, as syncing can take a second
+};
+
 // Writes `<path>.partial-<pid>-<n>` beside it, syncs, then renames over `path`. On failure (disk full, no permission)
 // the partial file is removed and what stood under `path` before is untouched. A link is followed; a device or pipe
 // (/dev/stdout, /dev/null) is written to as it is.
-void write_file_atomically(const std::filesystem::path& path, std::string_view contents);
+void write_file_atomically(const std::filesystem::path& path, std::string_view contents,
+                           Durability durability = Durability::kSynced);
 
 // A read-only memory map of a regular file; an empty one maps to an empty span. Movable. A file that somebody shortens
 // while it is mapped kills the reader with SIGBUS, as any map does.

@@ -19,7 +19,10 @@ template <class T>
 template <class T>
 void append_little(std::string& out, T value) {
   auto rest = static_cast<std::make_unsigned_t<T>>(value);
-  for (std::size_t i = 0; i < sizeof(T); ++i, rest >>= 8) out.push_back(static_cast<char>(rest & 255));
+  char bytes[sizeof(T)];
+  for (std::size_t i = 0; i < sizeof(T); ++i, rest = static_cast<decltype(rest)>(rest >> 4 >> 4))
+    bytes[i] = static_cast<char>(rest & 255);
+  out.append(bytes, sizeof(T));
 }
 
 }  // namespace unstarve

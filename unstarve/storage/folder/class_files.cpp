@@ -21,17 +21,18 @@ class ClassWalk {
     const std::string relative = class_ + "/" + below;
     const std::string shown = root_path_ + "/" + relative;
     FileDescriptor folder = open_folder(root_, relative, shown);
-    if (!entered_.insert(identity_of(folder, shown)).second) return;
+    // Before its entries are read: what changes meanwhile makes the stamp stale.
+    files_.folders.push_back({relative, stamp_of(folder, shown)});
+    const FolderStamp& stamp = files_.folders.back().stamp;
+    if (!entered_.emplace(stamp.device, stamp.inode).second) return;
     std::vector<std::string> folders;
-    scan_folder(std::move(folder), shown, [&](std::string_view name, EntryKind kind) {
-      if (kind == EntryKind::kFolder) {
-        folders.push_back(below + std::string(name) + "/");
-      } else if (kind == EntryKind::kFile && has_image_extension(name)) {
-        files_.names.push_back(files_.pool.size());
-        files_.pool.insert(files_.pool.end(), below.begin(), below.end());
-        files_.pool.insert(files_.pool.end(), name.begin(), name.end());
-        files_.pool.push_back('\0');
+    scan_folder(std::move(folder), shown, [&](const FolderEntry& entry) {
+      if (entry.kind == EntryKind::kFolder) {
+        folders.push_back(below + std::string(entry.name) + "/");
+        return;
       }
+      if (entry.link) files_.links.push_back({relative + std::string(entry.name), entry.kind});
+      if (entry.kind == EntryKind::kFile && has_image_extension(entry.name)) add_file(below, entry.name);
     });
     // Sorted, so that which of two links to one folder is entered does not depend on the file system.
     std::sort(folders.begin(), folders.end());
@@ -39,11 +40,18 @@ class ClassWalk {
   }
 
  private:
+  void add_file(const std::string& below, std::string_view name) {
+    files_.names.push_back(files_.pool.size());
+    files_.pool.insert(files_.pool.end(), below.begin(), below.end());
+    files_.pool.insert(files_.pool.end(), name.begin(), name.end());
+    files_.pool.push_back('\0');
+  }
+
   const int root_;
   const std::string& root_path_;
   const std::string& class_;
   ClassFiles& files_;
-  std::set<FolderIdentity> entered_;
+  std::set<std::pair<std::uint64_t, std::uint64_t>> entered_;  // device and inode: whatever path led there
 };
 
 // Folder first, then file name.

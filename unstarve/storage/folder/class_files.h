@@ -8,11 +8,15 @@
 #include <string>
 #include <vector>
 
+#include "unstarve/storage/folder/folder_stamp.h"
+
 namespace unstarve {
 
 struct ClassFiles {
   std::vector<char> pool;            // paths relative to the class folder, each ended by NUL
   std::vector<std::uint64_t> names;  // where in the pool each begins, in order
+  std::vector<SeenFolder> folders;   // that were met, also those not entered again; paths from the root on
+  std::vector<SeenLink> links;       // to anything but folders
 };
 
 // Of the class folder `name` below the open folder `root`, whose path for messages is `root_path`. Links are followed; a

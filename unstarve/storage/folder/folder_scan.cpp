@@ -19,18 +19,23 @@ EntryKind kind_of_mode(mode_t mode) noexcept {
   return S_ISDIR(mode) ? EntryKind::kFolder : EntryKind::kOther;
 }
 
-EntryKind kind_of(int folder, const dirent& entry, const std::string& shown) {
-  switch (entry.d_type) {
-    case DT_REG: return EntryKind::kFile;
-    case DT_DIR: return EntryKind::kFolder;
-    case DT_LNK:
-    case DT_UNKNOWN: break;
-    default: return EntryKind::kOther;
-  }
+FolderEntry look_at(int folder, const dirent& entry, const std::string& shown) {
+  unsigned char type = entry.d_type;
   struct stat status {};
-  if (::fstatat(folder, entry.d_name, &status, 0) == 0) return kind_of_mode(status.st_mode);
-  if (errno == ENOENT || errno == ELOOP) return EntryKind::kFile;
-  throw io_error("look at", shown + "/" + entry.d_name, errno);
+  if (type == DT_UNKNOWN) {
+    if (::fstatat(folder, entry.d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+      if (errno == ENOENT) return {entry.d_name, EntryKind::kFile, false};  // gone meanwhile
+      throw io_error("look at", shown + "/" + entry.d_name, errno);
+    }
+    if (!S_ISLNK(status.st_mode)) return {entry.d_name, kind_of_mode(status.st_mode), false};
+    type = DT_LNK;
+  }
+  if (type == DT_REG) return {entry.d_name, EntryKind::kFile, false};
+  if (type == DT_DIR) return {entry.d_name, EntryKind::kFolder, false};
+  if (type != DT_LNK) return {entry.d_name, EntryKind::kOther, false};
+  const std::optional<EntryKind> kind = kind_behind(folder, entry.d_name);
+  if (!kind) throw io_error("look at", shown + "/" + entry.d_name, errno);
+  return {entry.d_name, *kind, true};
 }
 
 struct CloseFolder {
@@ -45,14 +50,8 @@ FileDescriptor open_folder(int at, const std::string& relative, const std::strin
   return folder;
 }
 
-FolderIdentity identity_of(const FileDescriptor& folder, const std::string& shown) {
-  struct stat status {};
-  if (::fstat(folder.get(), &status) != 0) throw io_error("look at folder", shown, errno);
-  return {status.st_dev, status.st_ino};
-}
-
 void scan_folder(FileDescriptor folder, const std::string& shown,
-                 const std::function<void(std::string_view name, EntryKind kind)>& visit) {
+                 const std::function<void(const FolderEntry& entry)>& visit) {
   std::unique_ptr<DIR, CloseFolder> stream(::fdopendir(folder.get()));
   if (!stream) throw io_error("open folder", shown, errno);
   const int descriptor = folder.release();  // the stream's now
@@ -63,14 +62,21 @@ void scan_folder(FileDescriptor folder, const std::string& shown,
       if (errno != 0) throw io_error("read folder", shown, errno);
       return;
     }
-    if (entry->d_name[0] != '.') visit(entry->d_name, kind_of(descriptor, *entry, shown));
+    if (entry->d_name[0] != '.') visit(look_at(descriptor, *entry, shown));
   }
+}
+
+std::optional<EntryKind> kind_behind(int at, const char* path) noexcept {
+  struct stat status {};
+  if (::fstatat(at, path, &status, 0) == 0) return kind_of_mode(status.st_mode);
+  if (errno == ENOENT || errno == ELOOP) return EntryKind::kFile;
+  return std::nullopt;
 }
 
 FolderListing list_folder(const std::string& path) {
   FolderListing listing;
-  scan_folder(open_folder(AT_FDCWD, path, path), path, [&](std::string_view name, EntryKind kind) {
-    (kind == EntryKind::kFolder ? listing.folders : listing.files).emplace_back(name);
+  scan_folder(open_folder(AT_FDCWD, path, path), path, [&](const FolderEntry& entry) {
+    (entry.kind == EntryKind::kFolder ? listing.folders : listing.files).emplace_back(entry.name);
   });
   std::sort(listing.folders.begin(), listing.folders.end());
   std::sort(listing.files.begin(), listing.files.end());

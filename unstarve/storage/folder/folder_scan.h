@@ -1,18 +1,16 @@
 #pragma once
 // The entries of one folder, told apart without a stat per file.
 //
-// readdir() already gives the type of an entry on every common file system; only symbolic links and entries of unknown
-// type cost one fstatat(). Entries whose name begins with a dot are left out: `.`, `..`, hidden files, and the `._name`
+// readdir() already gives the type of an entry on every common file system; only symbolic links cost one fstatat(), and
+// entries of unknown type one or two. Entries whose name begins with a dot are left out: `.`, `..`, hidden files, and the `._name`
 // files that macOS puts beside copies. Order: as the file system gives it; sort what must be stable.
 //
 // Threads: free functions. Failure: Error(kIo) with the folder's path.
 
-#include <sys/types.h>
-
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "unstarve/storage/file_descriptor.h"
@@ -21,17 +19,22 @@ namespace unstarve {
 
 enum class EntryKind { kFile, kFolder, kOther };
 
-// The identity of a folder whatever path leads to it.
-using FolderIdentity = std::pair<dev_t, ino_t>;
+struct FolderEntry {
+  std::string_view name;  // without '/'; valid during the visit
+  EntryKind kind;         // of a link: of what it leads to
+  bool link;
+};
 
 // Opens the folder `relative` below the open folder `at` (or AT_FDCWD); `shown` is its path in messages.
 [[nodiscard]] FileDescriptor open_folder(int at, const std::string& relative, const std::string& shown);
-[[nodiscard]] FolderIdentity identity_of(const FileDescriptor& folder, const std::string& shown);
 
 // Links are followed to learn what they lead to. A link that leads nowhere counts as a file, so that reading it fails
 // with its path instead of the sample silently missing.
 void scan_folder(FileDescriptor folder, const std::string& shown,
-                 const std::function<void(std::string_view name, EntryKind kind)>& visit);
+                 const std::function<void(const FolderEntry& entry)>& visit);
+
+// What the entry `path` below the open folder `at` is or leads to; nothing where it cannot be looked at.
+[[nodiscard]] std::optional<EntryKind> kind_behind(int at, const char* path) noexcept;
 
 // All names of a (small) folder, each list sorted bytewise.
 struct FolderListing {

@@ -10,18 +10,12 @@
 #include <utility>
 
 #include "unstarve/core/error.h"
-#include "unstarve/core/thread_pool.h"
-#include "unstarve/core/topology.h"
-#include "unstarve/storage/folder/class_files.h"
 #include "unstarve/storage/folder/folder_scan.h"
 #include "unstarve/storage/folder/image_file.h"
 #include "unstarve/storage/io/residency.h"
 
 namespace unstarve {
 namespace {
-
-// Listing is bound by the kernel's directory code: more threads than this gain nothing.
-constexpr int kListingThreads = 8;
 
 std::string without_trailing_slashes(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
@@ -30,44 +24,22 @@ std::string without_trailing_slashes(std::string path) {
 
 }  // namespace
 
-ImageFolder::ImageFolder(std::string root)
+ImageFolder::ImageFolder(std::string root, const ListingOptions& options)
     : root_(without_trailing_slashes(std::move(root))),
       folder_(open_folder(AT_FDCWD, root_, root_)),
+      listing_(folder_.get(), root_, options),
+      names_(listing_.view()),
       fields_{{"image", FieldKind::kEncodedImage}, {"label", FieldKind::kLabel}} {
-  const FolderListing listing = list_folder(root_);
-  classes_ = listing.folders;
-  list_classes();
-  if (names_.empty()) {
+  if (names_.files() == 0) {
     throw Error(ErrorKind::kInput, "open image folder " + root_ + ": no image in its class folders; found " +
-                                       describe(listing) +
+                                       describe(list_folder(root_)) +
                                        ", expected files *.jpg, *.jpeg or *.png in one folder per class");
   }
-}
-
-// All classes by several threads, then into one pool.
-void ImageFolder::list_classes() {
-  std::vector<ClassFiles> lists(classes_.size());
-  {
-    const int threads = std::min({kListingThreads, read_topology().usable(), static_cast<int>(classes_.size())});
-    ThreadPool pool(std::max(threads, 1));
-    for (std::size_t i = 0; i < classes_.size(); ++i)
-      pool.submit([this, &lists, i] { lists[i] = list_class(folder_.get(), root_, classes_[i]); });
-    pool.wait();
+  for (std::uint64_t number = 0; number < names_.classes(); ++number) {
+    classes_.emplace_back(names_.class_name(number));
+    class_begin_.push_back(names_.first_file(number));
   }
-  std::size_t bytes = 0, files = 0;
-  for (const ClassFiles& list : lists) {
-    bytes += list.pool.size();
-    files += list.names.size();
-  }
-  pool_.reserve(bytes);
-  names_.reserve(files);
-  for (ClassFiles& list : lists) {
-    class_begin_.push_back(names_.size());
-    for (const std::uint64_t name : list.names) names_.push_back(pool_.size() + name);
-    pool_.insert(pool_.end(), list.pool.begin(), list.pool.end());
-    list = {};
-  }
-  class_begin_.push_back(names_.size());
+  class_begin_.push_back(names_.files());
 }
 
 std::size_t ImageFolder::class_of(std::uint64_t id) const {
@@ -76,13 +48,17 @@ std::size_t ImageFolder::class_of(std::uint64_t id) const {
 }
 
 std::string ImageFolder::location(std::uint64_t id) const {
-  return root_ + "/" + classes_[class_of(id)] + "/" + (pool_.data() + names_[id]);
+  return root_ + "/" + classes_[class_of(id)] + "/" + names_.file(id);
+}
+
+std::vector<std::string> ImageFolder::notes() const {
+  return listing_.note().empty() ? std::vector<std::string>() : std::vector<std::string>{listing_.note()};
 }
 
 // The path below root_, in `room`, which lies on the caller's stack: reading allocates nothing.
 ImagePath ImageFolder::path_of(std::uint64_t id, std::span<char> room) const {
   const std::string& folder = classes_[class_of(id)];
-  const char* name = pool_.data() + names_[id];
+  const char* name = names_.file(id);
   const std::size_t name_bytes = std::strlen(name) + 1;
   if (folder.size() + 1 + name_bytes > room.size()) throw io_error("open", location(id), ENAMETOOLONG);
   std::memcpy(room.data(), folder.data(), folder.size());
@@ -120,8 +96,8 @@ int ImageFolder::reads_in_flight() const {
 }
 
 std::size_t ImageFolder::memory_bytes() const {
-  std::size_t bytes = pool_.capacity() + names_.capacity() * sizeof(names_[0]) +
-                      class_begin_.capacity() * sizeof(class_begin_[0]) + classes_.capacity() * sizeof(classes_[0]);
+  std::size_t bytes =
+      listing_.bytes() + class_begin_.capacity() * sizeof(class_begin_[0]) + classes_.capacity() * sizeof(classes_[0]);
   for (const std::string& name : classes_) bytes += name.capacity();
   return bytes;
 }

@@ -10,8 +10,8 @@
 //            class folder without images keeps its number.
 // Fields:    image (encoded), label.
 // Ownership: keeps the root open and the names of all files in one pool: name + 9 bytes per file, see memory_bytes().
-// Cost:      opening lists the class folders, several at once, and does not look at the files; read() is openat, fstat,
-//            pread, close.
+// Cost:      opening lists the class folders, several at once, or takes the listing of the run before where nothing has
+//            changed since (image_listing.h), and does not look at the files; read() is openat, fstat, pread, close.
 // Failure:   as in dataset.h; a missing, unreadable or vanished file is Error(kIo), an empty one or one larger than
 //            kMaxImageBytes Error(kInput).
 
@@ -23,6 +23,7 @@
 #include "unstarve/storage/dataset.h"
 #include "unstarve/storage/file_descriptor.h"
 #include "unstarve/storage/folder/image_file.h"
+#include "unstarve/storage/folder/image_listing.h"
 #include "unstarve/storage/format.h"
 
 namespace unstarve {
@@ -30,34 +31,36 @@ namespace unstarve {
 class ImageFolder final : public Dataset {
  public:
   // Throws Error(kIo) when a folder cannot be read, Error(kInput) when there is no image.
-  explicit ImageFolder(std::string root);
+  explicit ImageFolder(std::string root, const ListingOptions& options = {});
 
   [[nodiscard]] std::string format() const override { return "image folder"; }
-  [[nodiscard]] std::uint64_t size() const override { return names_.size(); }
+  [[nodiscard]] std::uint64_t size() const override { return names_.files(); }
   [[nodiscard]] const std::vector<Field>& fields() const override { return fields_; }
   [[nodiscard]] const std::vector<std::string>& classes() const override { return classes_; }
   [[nodiscard]] std::uint64_t stored_bytes() const override { return 0; }
   [[nodiscard]] std::string location(std::uint64_t id) const override;
+  // Why the listing could not be kept.
+  [[nodiscard]] std::vector<std::string> notes() const override;
   void read(std::uint64_t id, RecordBuffer& record) const override;
   void read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const override;
   [[nodiscard]] int reads_in_flight() const override;
 
-  // Bytes held for names and order.
+  // Bytes held for names and order, in memory or mapped.
   [[nodiscard]] std::size_t memory_bytes() const;
+  [[nodiscard]] const ImageListing& listing() const noexcept { return listing_; }
 
  private:
-  void list_classes();
   [[nodiscard]] std::size_t class_of(std::uint64_t id) const;
   [[nodiscard]] ImagePath path_of(std::uint64_t id, std::span<char> room) const;
   void fill(std::uint64_t id, std::span<const std::uint8_t> bytes, RecordBuffer& record) const;
 
   std::string root_;
   FileDescriptor folder_;
+  ImageListing listing_;
+  const ListingView& names_;
   std::vector<Field> fields_;
   std::vector<std::string> classes_;
   std::vector<std::uint64_t> class_begin_;  // first id of each class, and size() at the end
-  std::vector<char> pool_;                  // paths relative to the class folder, each ended by NUL
-  std::vector<std::uint64_t> names_;        // where in pool_ the name of record `id` begins
 };
 
 // The row of the format table. A folder whose only sub-folders are splits (train, test, val, ...) that hold class

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <filesystem>
 #include <optional>
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/storage/index/index_places.h"
 #include "unstarve/storage/index/record_index_builder.h"
 #include "unstarve/storage/little_endian.h"
 
@@ -27,45 +27,6 @@ Fingerprint fingerprint_of(const ByteSource& shard) { return {shard.stamp().byte
 
 std::span<const std::uint8_t> as_bytes(const std::string& text) {
   return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
-}
-
-// FNV-1a, 64 bits, in hexadecimal: tells names apart.
-std::string digest(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) hash = (hash ^ static_cast<std::uint8_t>(c)) * 0x100000001b3;
-  constexpr std::array<char, 17> kDigits = {"0123456789abcdef"};
-  std::string digits(16, '0');
-  for (auto digit = digits.rbegin(); digit != digits.rend(); ++digit, hash >>= 4) *digit = kDigits[hash & 15];
-  return digits;
-}
-
-// $XDG_CACHE_HOME/unstarve/index, nothing where the environment does not tell where that is.
-std::optional<fs::path> cache_folder() {
-  const char* const cache = std::getenv("XDG_CACHE_HOME");
-  if (cache != nullptr && cache[0] == '/') return fs::path(cache) / "unstarve" / "index";  // must be absolute, says XDG
-  const char* const home = std::getenv("HOME");
-  if (home != nullptr && home[0] == '/') return fs::path(home) / ".cache" / "unstarve" / "index";
-  return std::nullopt;
-}
-
-// Where the index may lie, the best place first.
-std::vector<fs::path> places(const ByteSource& shard, const RecordFormat& format) {
-  const std::string variant = format.variant().empty() ? "" : "." + digest(format.variant()).substr(0, 8);
-  std::vector<fs::path> found;
-  std::string whole = shard.name();
-  if (!is_url(whole)) {
-    found.push_back(index_path(whole + variant));
-    std::error_code failed;
-    const fs::path absolute = fs::absolute(whole, failed);
-    if (!failed) whole = absolute.lexically_normal().string();
-  }
-  if (const std::optional<fs::path> cache = cache_folder()) {
-    // The digest tells shards apart, the end of the name is for people.
-    const std::string name = whole.substr(whole.find_last_of('/') + 1);
-    found.push_back(*cache / index_path(digest(whole) + "-" +
-                                        name.substr(name.size() - std::min<std::size_t>(name.size(), 100)) + variant));
-  }
-  return found;
 }
 
 bool was_made_by(const IndexView& view, const std::string& expected) {
@@ -180,6 +141,10 @@ std::string make_index(const ByteSource& shard, const RecordFormat& format) {
 
 namespace {
 
+std::vector<fs::path> places_of(const ByteSource& shard, const RecordFormat& format, bool keep) {
+  return keep ? index_places(shard.name(), format.variant()) : std::vector<fs::path>();
+}
+
 struct MadeIndex {
   ShardIndex index;
   bool kept;
@@ -187,45 +152,39 @@ struct MadeIndex {
 };
 
 // In the first of the places that can be written, in memory where none can.
-MadeIndex make_and_keep(const ByteSource& shard, const RecordFormat& format, const std::vector<fs::path>& candidates) {
+MadeIndex make_and_keep(const ByteSource& shard, const RecordFormat& format, bool keep) {
+  const std::vector<fs::path> places = places_of(shard, format, keep);
   std::string bytes = make_index(shard, format);
-  std::string failed = "neither XDG_CACHE_HOME nor HOME tells a folder for it";
-  for (const fs::path& place : candidates) {
-    try {
-      if (&place != &candidates.front() || is_url(shard.name())) fs::create_directories(place.parent_path());
-      write_file_atomically(place, bytes);
-      return {ShardIndex(IndexSidecar(place)), true, failed};
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::kIo) throw;
-      failed = error.what();
-    } catch (const fs::filesystem_error& error) {
-      failed = error.what();
-    }
+  IndexKeeping keeping = keep_index(shard.name(), places, bytes);
+  try {
+    if (!keeping.place.empty()) return {ShardIndex(IndexSidecar(keeping.place)), true, ""};
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kIo) throw;
+    keeping.failed = error.what();
   }
-  return {ShardIndex(std::move(bytes), "of " + shard.name()), false, failed};
+  return {ShardIndex(std::move(bytes), "of " + shard.name()), false, std::move(keeping.failed)};
 }
 
 std::string note_of(const MadeIndex& made, const ByteSource& shard, bool keep) {
   if (made.kept || !keep) return "";
-  return "the index of " + shard.name() + " cannot be kept (" + made.failed + "): it is made again in every run";
+  return not_kept(shard.name(), made.failed);
 }
 
 }  // namespace
 
 ShardIndex find_or_make_index(const ByteSource& shard, const RecordFormat& format, bool keep, std::string& note) {
-  const std::vector<fs::path> candidates = keep ? places(shard, format) : std::vector<fs::path>();
   const std::string maker = made_by(format);
-  for (const fs::path& place : candidates) {
+  for (const fs::path& place : places_of(shard, format, keep)) {
     if (std::optional<ShardIndex> found = read_place(place, fingerprint_of(shard), maker)) return *std::move(found);
   }
-  MadeIndex made = make_and_keep(shard, format, candidates);
+  MadeIndex made = make_and_keep(shard, format, keep);
   note = note_of(made, shard, keep);
   return std::move(made.index);
 }
 
 ShardIndex remake_index(const ByteSource& shard, const RecordFormat& format, bool keep, const std::string& damaged,
                         std::string& note) {
-  MadeIndex made = make_and_keep(shard, format, keep ? places(shard, format) : std::vector<fs::path>());
+  MadeIndex made = make_and_keep(shard, format, keep);
   std::error_code none;
   const bool still_there = made.index.view().name() != damaged && fs::exists(damaged, none);
   note = still_there ? "index " + damaged + " is damaged and could not be replaced (" + made.failed +
