@@ -1,24 +1,22 @@
 #include "unstarve/jobs/pack/verify.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <variant>
 
-#include "unstarve/core/aligned.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/core/topology.h"
 #include "unstarve/jobs/pack/pack_order.h"
+#include "unstarve/jobs/pack/summed_file.h"
 #include "unstarve/observe/format.h"
-#include "unstarve/storage/crc32c.h"
-#include "unstarve/storage/file_descriptor.h"
-#include "unstarve/storage/index/record_files.h"
+#include "unstarve/storage/bytes/forward_bytes.h"
+#include "unstarve/storage/index/record_format.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/record_writer.h"
 #include "unstarve/storage/recordio/recordio.h"
@@ -30,32 +28,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kReadBytes = std::size_t{1} << 20;
-
-// The reason when the file is not what `sum` says.
-std::optional<std::string> check_sum(const fs::path& folder, const FileSum& sum) {
-  const fs::path path = folder / sum.file;
-  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!file.valid())
-    return errno == ENOENT ? "it is missing" : std::string(io_error("open", path.string(), errno).what());
-  std::error_code failed;
-  const std::uint64_t bytes = fs::file_size(path, failed);
-  if (failed) return "it has no length: " + failed.message();
-  if (bytes != sum.bytes) return fmt::format("it has {} bytes, the manifest says {}", bytes, sum.bytes);
-  AlignedBytes buffer(kReadBytes);
-  std::uint32_t crc = 0;
-  for (std::uint64_t at = 0; at < bytes;) {
-    const ssize_t got = ::pread(file.get(), buffer.data(), kReadBytes, static_cast<off_t>(at));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return std::string(io_error("read", path.string(), errno).what());
-    if (got == 0) return fmt::format("it ended at {} of {} bytes while it was read", at, bytes);
-    crc = crc32c({buffer.data(), static_cast<std::size_t>(got)}, crc);
-    at += static_cast<std::uint64_t>(got);
+// Counts what a pass over a shard finds, and remembers the first that is damaged.
+class Counting final : public RecordSink {
+ public:
+  void add(const ScannedRecord& /*record*/) override { ++records; }
+  void add_damaged(std::uint64_t offset, std::uint64_t /*length*/, std::string_view reason) override {
+    if (damage.empty()) damage = fmt::format("record {} at offset {}: {}", records, offset, reason);
+    ++records;
   }
-  if (crc != sum.crc32c)
-    return fmt::format("its checksum (CRC-32C) is {:08x}, the manifest says {:08x}", crc, sum.crc32c);
-  return std::nullopt;
-}
+
+  std::uint64_t records = 0;
+  std::string damage;
+};
 
 // Null for formats that bring a data set of their own and keep no index beside their shards.
 std::shared_ptr<const RecordFormat> reader_of(const std::string& format) {
@@ -65,31 +49,64 @@ std::shared_ptr<const RecordFormat> reader_of(const std::string& format) {
   return nullptr;
 }
 
-std::optional<std::string> check_count(const fs::path& folder, const std::string& format, const ShardEntry& entry) {
-  const std::shared_ptr<const RecordFormat> reader = reader_of(format);
+std::optional<std::string> wrong_sum(const SummedFile& file, const FileSum& sum) {
+  if (file.sum() == sum.crc32c) return std::nullopt;
+  return fmt::format("its checksum (CRC-32C) is {:08x}, the manifest says {:08x}", file.sum(), sum.crc32c);
+}
+
+// Opens what `sum` tells of, or gives the reason why it cannot be that.
+std::variant<std::unique_ptr<SummedFile>, std::string> open_summed(const fs::path& folder, const FileSum& sum) {
+  const fs::path path = folder / sum.file;
+  std::error_code failed;
+  if (!fs::exists(path, failed) && !failed) return "it is missing";
+  auto file = std::make_unique<SummedFile>(path.string());
+  if (file->size() == sum.bytes) return file;
+  return fmt::format("it has {} bytes, the manifest says {}", file->size(), sum.bytes);
+}
+
+std::optional<std::string> check_file(const fs::path& folder, const FileSum& sum) {
+  const auto opened = open_summed(folder, sum);
+  if (const auto* const reason = std::get_if<std::string>(&opened)) return *reason;
+  return wrong_sum(*std::get<0>(opened), sum);
+}
+
+// One pass for both: what the format's reader finds, and the checksum, which comes first as it says more.
+std::optional<std::string> check_records(const fs::path& folder, const RecordFormat& format, const ShardEntry& entry) {
+  const auto opened = open_summed(folder, entry.shard);
+  if (const auto* const reason = std::get_if<std::string>(&opened)) return *reason;
+  const SummedFile& file = *std::get<0>(opened);
+  Counting found;
+  format.scan(*read_forward(file), found);
+  if (std::optional<std::string> reason = wrong_sum(file, entry.shard)) return reason;
+  if (!found.damage.empty()) return found.damage;
+  if (found.records == entry.records) return std::nullopt;
+  return fmt::format("it has {} records, the manifest says {}", found.records, entry.records);
+}
+
+std::optional<std::string> check_table(const fs::path& folder, const ShardEntry& entry) {
+  if (std::optional<std::string> reason = check_file(folder, entry.shard)) return reason;
   if (entry.records == 0) return std::nullopt;
-  RecordFilesOptions options;
-  options.keep_index = false;
-  options.threads = 1;
-  const std::string shard = (folder / entry.shard.file).string();
-  const std::uint64_t found =
-      reader == nullptr ? open_dataset(shard)->size() : RecordFiles({{shard, nullptr}}, reader, options).size();
-  if (found != entry.records) return fmt::format("it has {} records, the manifest says {}", found, entry.records);
-  return std::nullopt;
+  const std::uint64_t found = open_dataset((folder / entry.shard.file).string())->size();
+  if (found == entry.records) return std::nullopt;
+  return fmt::format("it has {} records, the manifest says {}", found, entry.records);
+}
+
+// What `check` says; what it throws is a reason, too.
+template <typename Check>
+void note(const std::string& file, std::vector<WrongFile>& wrong, const Check& check) {
+  try {
+    if (const std::optional<std::string> reason = check()) wrong.push_back({file, *reason});
+  } catch (const Error& error) {
+    wrong.push_back({file, error.what()});
+  }
 }
 
 std::vector<WrongFile> check_shard(const fs::path& folder, const std::string& format, const ShardEntry& entry) {
   std::vector<WrongFile> wrong;
-  try {
-    std::optional<std::string> reason = check_sum(folder, entry.shard);
-    if (!reason) reason = check_count(folder, format, entry);
-    if (reason) wrong.push_back({entry.shard.file, *reason});
-  } catch (const Error& error) {
-    wrong.push_back({entry.shard.file, error.what()});
-  }
-  if (entry.index.file.empty()) return wrong;
-  if (const std::optional<std::string> reason = check_sum(folder, entry.index))
-    wrong.push_back({entry.index.file, *reason});
+  const std::shared_ptr<const RecordFormat> reader = reader_of(format);
+  note(entry.shard.file, wrong,
+       [&] { return reader ? check_records(folder, *reader, entry) : check_table(folder, entry); });
+  if (!entry.index.file.empty()) note(entry.index.file, wrong, [&] { return check_file(folder, entry.index); });
   return wrong;
 }
 

@@ -1,11 +1,14 @@
 #include "unstarve/jobs/pack/verify.h"
 
+#include <sys/stat.h>
+
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/jobs/pack/pack.h"
+#include "unstarve/storage/crc32c.h"
 #include "unstarve/storage/temporary_folder.h"
 
 namespace unstarve {
@@ -88,6 +91,33 @@ TEST_CASE("a count that the shards do not have is found, though all checksums ar
   REQUIRE(result.wrong.size() == 1);
   CHECK(result.wrong[0].file == "data-00001.tfrecord");
   CHECK_THAT(result.wrong[0].reason, Catch::Contains("records, the manifest says"));
+}
+
+// Written over with all checksums of the manifest right, so that only the format's own reader can tell.
+TEST_CASE("a damaged record is found, though the checksum of its shard is right") {
+  TemporaryFolder folder;
+  const fs::path dst = packed(folder, "tfrecord");
+  PackManifest manifest = run_verify(dst).manifest;
+  flip(dst / manifest.shards[1].shard.file, 40);
+  const std::string bytes = read_text_file(dst / manifest.shards[1].shard.file);
+  manifest.shards[1].shard.crc32c = crc32c({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
+  write_file_atomically(dst / kManifestName, to_json(manifest));
+  const VerifyResult result = run_verify(dst);
+  REQUIRE(result.wrong.size() == 1);
+  CHECK(result.wrong[0].file == manifest.shards[1].shard.file);
+  CHECK_THAT(result.wrong[0].reason, Catch::StartsWith("record 0 at offset 0: "));
+}
+
+TEST_CASE("a shard that became a folder or a pipe is wrong and nothing hangs") {
+  TemporaryFolder folder;
+  const fs::path dst = packed(folder, "webdataset");
+  fs::remove(dst / "data-00000.tar");
+  fs::remove(dst / "data-00001.tar");
+  fs::create_directory(dst / "data-00000.tar");
+  REQUIRE(::mkfifo((dst / "data-00001.tar").c_str(), 0600) == 0);
+  const VerifyResult result = run_verify(dst);
+  REQUIRE(result.wrong.size() == 2);
+  for (const WrongFile& wrong : result.wrong) CHECK_THAT(wrong.reason, Catch::Contains("not a regular file"));
 }
 
 TEST_CASE("a folder without a manifest is refused") {
