@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/map_guard.h"
 
 namespace unstarve {
 namespace {
@@ -131,10 +132,13 @@ MappedFile::MappedFile(const fs::path& path) {
   if (memory == MAP_FAILED) throw io_error("map", path.string(), errno);
   data_ = static_cast<const std::uint8_t*>(memory);
   size_ = size;
+  guard_map(data_, size_, path.string());
 }
 
 MappedFile::~MappedFile() {
-  if (data_ != nullptr) ::munmap(const_cast<std::uint8_t*>(data_), size_);
+  if (data_ == nullptr) return;
+  forget_map(data_);
+  ::munmap(const_cast<std::uint8_t*>(data_), size_);
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept

@@ -27,8 +27,8 @@ enum class Durability {
 void write_file_atomically(const std::filesystem::path& path, std::string_view contents,
                            Durability durability = Durability::kSynced);
 
-// A read-only memory map of a regular file; an empty one maps to an empty span. Movable. A file that somebody shortens
-// while it is mapped kills the reader with SIGBUS, as any map does.
+// A read-only memory map of a regular file; an empty one maps to an empty span. Movable. What is gone of a file that is
+// shortened meanwhile reads as zeros, and check_map() (map_guard.h) tells.
 class MappedFile {
  public:
   explicit MappedFile(const std::filesystem::path& path);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/map_guard.h"
 #include "unstarve/ops/window.h"
 
 namespace unstarve {
@@ -135,8 +136,11 @@ std::int64_t SampleWorker::label_of(const RecordBuffer& record) const {
 std::size_t SampleWorker::decode_located(const Value& value, std::uint64_t id, std::uint32_t epoch, Frame& frame,
                                          StageClock& clock) {
   try {
-    return decode(value, id, epoch, frame, clock);
+    const std::size_t done = decode(value, id, epoch, frame, clock);
+    check_map(value.bytes);
+    return done;
   } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kInput) check_map(value.bytes);  // zeros of a lost page look like damage
     throw Error(error.kind(), plan_.dataset->location(id) + ": " + error.what());
   }
 }
@@ -213,6 +217,7 @@ std::int64_t SampleWorker::make_within_share(std::uint64_t id, std::uint32_t epo
 void SampleWorker::store(std::uint8_t* pixels, StageTotals& totals, bool timed) {
   StageClock clock(totals, timed);
   store(made_, pixels);
+  if (!plan_.encoded) check_map(record_.values[static_cast<std::size_t>(plan_.image_field)].pixels);
   clock.lap(Stage::kStore, sample_bytes());
   give_back();
 }

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/map_guard.h"
 #include "unstarve/core/thread_pool.h"
 #include "unstarve/core/topology.h"
 #include "unstarve/core/version.h"
@@ -177,6 +178,7 @@ class Packing {
           if (slots[slot].skipped) return;
           slots[slot].packed.out.number = item;
           writer->append(slots[slot].packed.out);
+          check_map(slots[slot].packed.out.image);
           ++records;
         },
         stop_);
@@ -255,6 +257,7 @@ class Packing {
         continue;
       }
       open_->writer->append(piece.packed.out);
+      check_map(piece.packed.out.image);  // the writer has read it
       ++open_->entry.records;
     }
     records_done_ += chunk.end - chunk.begin;

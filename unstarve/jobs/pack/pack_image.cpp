@@ -6,6 +6,7 @@
 
 #include "unstarve/codecs/encode.h"
 #include "unstarve/core/error.h"
+#include "unstarve/core/map_guard.h"
 #include "unstarve/ops/resize.h"
 
 namespace unstarve {
@@ -29,6 +30,14 @@ bool ends_whole(std::span<const std::uint8_t> bytes, Encoding encoding) {
            std::memcmp(bytes.data() + bytes.size() - end.size(), end.data(), end.size()) == 0;
   };
   return encoding == Encoding::kJpeg ? ends_in(kEndOfImage) : ends_in(kLastChunk);
+}
+
+// What was made of a page that its file no longer has is not to be packed.
+void check_source(const RecordBuffer& record) {
+  for (const Value& value : record.values) {
+    check_map(value.bytes);
+    check_map(value.pixels);
+  }
 }
 
 }  // namespace
@@ -59,8 +68,10 @@ void PackImage::make(std::uint64_t id, PackedRecord& packed) {
     else
       encode(packed.record.values[static_cast<std::size_t>(pixels_)].pixels, Encoding::kPng, packed);
   } catch (const Error& error) {
+    check_source(packed.record);
     throw Error(error.kind(), data_.location(id) + ": " + error.what());
   }
+  check_source(packed.record);
   packed.name = PackKeys::name(keys_.key(data_.location(id)));
   packed.out.key = packed.name;
 }

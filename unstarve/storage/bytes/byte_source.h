@@ -56,8 +56,8 @@ class ByteSource {
 
   // All of the source in memory where it is mapped, for formats that can then hand out records without copying; empty
   // where it is not (remote), and then read() is the only way. At least kReadableBehind bytes behind its end may be read
-  // (not used). Touching pages of a file that was truncated meanwhile would kill the process, so a mapped source must
-  // not be used for files that others are writing.
+  // (not used). Pages of a file that was cut meanwhile read as zeros: who used bytes of the map asks check_map()
+  // (core/map_guard.h) before what came of them is believed.
   [[nodiscard]] virtual std::span<const std::uint8_t> mapped() const noexcept { return {}; }
 };
 

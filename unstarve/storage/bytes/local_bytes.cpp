@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/map_guard.h"
 #include "unstarve/storage/file_descriptor.h"
 
 namespace unstarve {
@@ -37,15 +38,20 @@ LocalBytes::LocalBytes(std::string path) : path_(std::move(path)) {
     ::munmap(room, mapped_bytes_);
     throw io_error("map", path_, reason);
   }
+  guard_map(data_, whole, path_);
 }
 
 LocalBytes::~LocalBytes() {
-  if (data_ != nullptr) ::munmap(const_cast<std::uint8_t*>(data_), mapped_bytes_);
+  if (data_ == nullptr) return;
+  forget_map(data_);
+  ::munmap(const_cast<std::uint8_t*>(data_), mapped_bytes_);
 }
 
 void LocalBytes::read(std::uint64_t offset, std::span<std::uint8_t> out) const {
   check_range(*this, offset, out.size());
-  if (!out.empty()) std::memcpy(out.data(), data_ + offset, out.size());
+  if (out.empty()) return;
+  std::memcpy(out.data(), data_ + offset, out.size());
+  check_map(data_ + offset, out.size());
 }
 
 void LocalBytes::will_read(std::uint64_t offset, std::size_t length) const noexcept {

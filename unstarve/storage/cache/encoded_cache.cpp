@@ -9,6 +9,7 @@
 
 #include "unstarve/core/aligned.h"
 #include "unstarve/core/error.h"
+#include "unstarve/core/map_guard.h"
 
 namespace unstarve {
 namespace {
@@ -101,6 +102,12 @@ class MemoryCache final : public EncodedCache {
       if (!value->bytes.empty()) std::memcpy(memory, value->bytes.data(), value->bytes.size());
       value->bytes = {memory, value->bytes.size()};
       memory += aligned(value->bytes.size());
+    }
+    try {
+      for (const Value& value : record.values) check_map(value.bytes);
+    } catch (const Error&) {
+      kept_[id].store(nullptr, std::memory_order_release);
+      throw;
     }
     kept_[id].store(values, std::memory_order_release);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/map_guard.h"
 
 namespace unstarve {
 
@@ -67,6 +68,7 @@ std::string CifarBinary::location(std::uint64_t id) const {
 
 void CifarBinary::read(std::uint64_t id, RecordBuffer& record) const {
   const std::size_t file = file_of(id);
+  check_map(files_[file].record(id - begin_[file]));
   files_[file].read(id - begin_[file], record);
 }
 

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/map_guard.h"
 #include "unstarve/core/thread_pool.h"
 #include "unstarve/storage/file_descriptor.h"
 #include "unstarve/storage/index/kept_index.h"
@@ -190,7 +191,9 @@ void RecordFiles::fill(const Place& place, std::uint64_t id, std::span<const std
   record.values[0] = {};
   try {
     format_->fill(stored, place.entry, record.storage, record.values[0]);
+    check_map(stored);
   } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kInput) check_map(stored);  // zeros of a lost page look like damage
     throw Error(error.kind(), "read " + location(id) + ": " + error.what());
   }
   if (!labelled_) return;

@@ -7,6 +7,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/core/map_guard.h"
 #include "unstarve/storage/index/index_places.h"
 #include "unstarve/storage/index/record_index_builder.h"
 #include "unstarve/storage/little_endian.h"
@@ -135,6 +136,7 @@ std::string make_index(const ByteSource& shard, const RecordFormat& format) {
     if (error.kind() != ErrorKind::kInput) throw;
     builder.add_damaged(builder.end(), 0, std::string(error.what()) + "; the rest of the shard cannot be read");
   }
+  check_map(shard.mapped());
   return builder.finish(fingerprint_of(shard), made_by(format), compression,
                         inflating ? inflating->take_points() : std::string(), shard.name());
 }
