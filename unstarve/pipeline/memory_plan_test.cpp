@@ -177,5 +177,14 @@ TEST_CASE("an image larger than expected borrows the memory, or is refused by na
   CHECK(samples == 199);
 }
 
+TEST_CASE("images that cannot be read do not keep a limit from being divided") {
+  PipelineSpec spec = limited_spec(20);
+  spec.errors.policy = OnError::kSkip;
+  std::size_t samples = 0;
+  for (const Seen& seen : run(spec, std::make_shared<JpegSet>(80, std::set<std::uint64_t>{0, 7, 33}), {{}, 1}))
+    samples += seen.ids.size();
+  CHECK(samples == 77);
+}
+
 }  // namespace
 }  // namespace unstarve

@@ -30,6 +30,16 @@ Size probe_size(const Dataset& dataset, int image_field, bool encoded) {
                                              std::min(dataset.size(), kProbes), reason));
 }
 
+template <class Work>
+bool failed(const Work& work) {
+  try {
+    work();
+    return false;
+  } catch (const Error&) {
+    return true;
+  }
+}
+
 // The largest record and the largest image of some that are spread over the data set; unreadable ones do not count.
 struct Largest {
   std::uint64_t record = 0;
@@ -37,22 +47,30 @@ struct Largest {
 };
 
 Largest look_at_some(const Plan& plan) {
-  constexpr std::uint64_t kLookedAt = 64;
+  constexpr std::uint64_t kLookedAt = 64, kTogether = 16;  // several at once, for data on a server
   Largest largest;
-  RecordBuffer record;
   Decoder decoder;
   const std::uint64_t samples = plan.dataset->size(), looked_at = std::min(samples, kLookedAt);
-  for (std::uint64_t i = 0; i < looked_at; ++i) {
-    try {
-      plan.dataset->read(i * samples / looked_at, record);
-      const Value& value = record.values[static_cast<std::size_t>(plan.image_field)];
-      const Size size = plan.encoded ? decoder.open(value.bytes).size : value.pixels.size();
-      // What lies in mapped memory takes none of the record's.
-      largest.record = std::max<std::uint64_t>(largest.record, record.storage.capacity());
-      if (std::int64_t{size.width} * size.height > std::int64_t{largest.image.width} * largest.image.height)
-        largest.image = size;
-    } catch (const Error&) {
-      continue;  // the error policy decides about it when its turn comes
+  const auto look = [&](const RecordBuffer& record) {
+    const Value& value = record.values[static_cast<std::size_t>(plan.image_field)];
+    const Size size = plan.encoded ? decoder.open(value.bytes).size : value.pixels.size();
+    // What lies in mapped memory takes none of the record's.
+    largest.record = std::max<std::uint64_t>(largest.record, record.storage.capacity());
+    if (std::int64_t{size.width} * size.height > std::int64_t{largest.image.width} * largest.image.height)
+      largest.image = size;
+  };
+  std::vector<RecordBuffer> records(kTogether);
+  for (std::uint64_t first = 0; first < looked_at; first += kTogether) {
+    std::vector<std::uint64_t> ids;
+    for (std::uint64_t i = first; i < std::min(first + kTogether, looked_at); ++i)
+      ids.push_back(i * samples / looked_at);
+    const bool together = !failed([&] { plan.dataset->read_many(ids, std::span(records).first(ids.size())); });
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      // One that cannot be read or is no image: the error policy decides about it when its turn comes.
+      (void)failed([&] {
+        if (!together) plan.dataset->read(ids[i], records[i]);
+        look(records[i]);
+      });
     }
   }
   return largest;
