@@ -1,0 +1,43 @@
+#include "unstarve/core/thread_time.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+#include <ctime>
+
+namespace unstarve {
+
+std::int64_t thread_cpu_ns() {
+  timespec time{};
+  if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) != 0) return 0;
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+// "cpu_ns delay_ns timeslices" (Documentation/scheduler/sched-stats.rst of Linux).
+RunDelay::RunDelay() : file_(::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC)) { last_ns_ = total_ns(); }
+
+RunDelay::~RunDelay() {
+  if (file_ >= 0) ::close(file_);
+}
+
+std::int64_t RunDelay::total_ns() const {
+  std::array<char, 128> text{};
+  const ssize_t length = file_ < 0 ? -1 : ::pread(file_, text.data(), text.size(), 0);
+  if (length <= 0) return 0;
+  const char* const end = text.data() + length;
+  std::int64_t cpu = 0, delay = 0;
+  const auto first = std::from_chars(text.data(), end, cpu);
+  if (first.ec != std::errc() || first.ptr == end || *first.ptr != ' ') return 0;
+  return std::from_chars(first.ptr + 1, end, delay).ec == std::errc() ? delay : 0;
+}
+
+std::int64_t RunDelay::take_ns() {
+  const std::int64_t now = total_ns();
+  const std::int64_t since = now - last_ns_;
+  last_ns_ = now;
+  return since > 0 ? since : 0;
+}
+
+}  // namespace unstarve

@@ -1,0 +1,34 @@
+#include "unstarve/core/thread_time.h"
+
+#include <catch2/catch.hpp>
+#include <thread>
+
+#include "unstarve/core/clock.h"
+
+namespace unstarve {
+namespace {
+
+TEST_CASE("a thread that computes uses its processor, one that sleeps does not") {
+  std::thread([] {
+    const std::int64_t begun = thread_cpu_ns();
+    while (thread_cpu_ns() - begun < 5'000'000) continue;
+    const std::int64_t before = thread_cpu_ns();
+    steady_clock().sleep_until(steady_clock().now_ns() + 20'000'000);
+    CHECK(thread_cpu_ns() - before < 10'000'000);
+  }).join();
+}
+
+TEST_CASE("delays are those since the last time they were taken") {
+  RunDelay delay;
+  const std::int64_t begun = steady_clock().now_ns();
+  std::int64_t sum = 0;
+  for (int i = 0; i < 100; ++i) {
+    const std::int64_t ns = delay.take_ns();
+    CHECK(ns >= 0);
+    sum += ns;
+  }
+  CHECK(sum <= steady_clock().now_ns() - begun);
+}
+
+}  // namespace
+}  // namespace unstarve

@@ -1,0 +1,105 @@
+#include "unstarve/pipeline/autotune/controller.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace unstarve::autotune {
+namespace {
+
+constexpr double kLongestPeriodS = 1.5;
+constexpr double kEarlyS = 2;  // changes act at once before
+// The consumer's step must become shorter by this factor for settings to grow.
+constexpr double kWorth = 1.02;
+// A trial needs a window of some length before it, a consumer that waits, and this part of what was promised.
+constexpr double kTrialWindowS = 0.4;
+constexpr double kTrialWait = 0.05;
+constexpr double kTrialPart = 0.25;
+constexpr double kCeilingS = 30;
+
+std::int64_t samples_of(const Profile& window) {
+  std::int64_t samples = 0;
+  for (const StageProfile& stage : window.stages)
+    if (stage.name != "wait" && stage.name != "ahead") samples = std::max(samples, stage.samples);
+  return samples;
+}
+
+}  // namespace
+
+Controller::Controller(Settings start, Limits limits) : settings_(start), limits_(limits) {
+  log_.push_back({0, start.threads, start.prefetch, start.read_ahead,
+                  fmt::format("to begin with: a thread for each of {:g} cores", limits.cores)});
+}
+
+Controller::Direction Controller::direction(const Load& load, const Choice& choice) const {
+  const Choice present = judge(load, settings_, limits_);
+  const auto step = [&](const Choice& c) { return load.consumer_s + consumer_wait(load, c.rate, c.settings.prefetch); };
+  if (step(present) > kWorth * step(choice)) return Direction::kUp;
+  const Settings& wanted = choice.settings;
+  const bool threads = settings_.threads - wanted.threads > settings_.threads / 8;
+  const bool batches = settings_.prefetch > 2 * wanted.prefetch;
+  const bool reads = settings_.read_ahead > 2 * wanted.read_ahead;
+  return threads || batches || reads ? Direction::kDown : Direction::kStay;
+}
+
+bool Controller::failed(double rate, double wait_share) {
+  // The first window after a change has something of both settings.
+  if (trial_.threads_before == 0 || ++trial_.windows < 2) return false;
+  const Trial trial = std::exchange(trial_, {});
+  return wait_share > kTrialWait && rate < trial.rate_before * (1 + kTrialPart * (trial.promised - 1));
+}
+
+void Controller::take(const Settings& settings, double now_s, std::string reason) {
+  settings_ = settings;
+  pending_ = Direction::kStay;
+  if (log_.size() > kLogged) log_.erase(log_.begin() + 1);
+  log_.push_back({now_s, settings.threads, settings.prefetch, settings.read_ahead, std::move(reason)});
+}
+
+Settings Controller::consider(const Profile& window, double now_s) {
+  const double window_s = static_cast<double>(window.wall_ns) * 1e-9;
+  const std::int64_t samples = samples_of(window);
+  if (samples <= 0 || window_s <= 0) return settings_;
+  period_s_ = std::min(2 * period_s_, kLongestPeriodS);
+
+  const double rate = static_cast<double>(samples) / window_s;
+  const double wait_ns = static_cast<double>(window.consumer.wait_ns);
+  const double busy_ns = static_cast<double>(window.consumer.busy_ns);
+  const double wait_share = wait_ns + busy_ns > 0 ? wait_ns / (wait_ns + busy_ns) : 0;
+  const int before = trial_.threads_before;
+  if (failed(rate, wait_share)) {
+    Settings back = settings_;
+    ceiling_ = back.threads = before;
+    ceiling_until_s_ = now_s + kCeilingS;
+    take(back, now_s,
+         fmt::format("{} threads gave {:.4g} samples/s, hardly more than {} did: what they wait for gives no more",
+                     log_.back().threads, rate, before));
+    return settings_;
+  }
+  if (now_s >= ceiling_until_s_) ceiling_ = 0;
+  Limits limits = limits_;
+  if (ceiling_ > 0) limits.most_threads = std::min(limits.most_threads, ceiling_);
+
+  Choice choice = choose(window, limits);
+  Load load = load_of(window);
+  if (window.loader_threads > limits_.cores) load.delay_s = 0;
+  const Direction wanted = direction(load, choice);
+  const bool over_budget = limits_.byte_budget > 0 && judge(load, settings_, limits_).bytes > limits_.byte_budget;
+  if (wanted == Direction::kStay && !over_budget) {
+    pending_ = Direction::kStay;
+    return settings_;
+  }
+  if (now_s > kEarlyS && pending_ != wanted && !over_budget) {
+    pending_ = wanted;
+    return settings_;
+  }
+  if (choice.settings == settings_) return settings_;
+  trial_ = {};
+  if (choice.settings.threads > settings_.threads && window_s >= kTrialWindowS && wait_share > kTrialWait)
+    trial_ = {settings_.threads, rate, choice.rate / judge(load, settings_, limits_).rate, 0};
+  take(choice.settings, now_s, std::move(choice.reason));
+  return settings_;
+}
+
+}  // namespace unstarve::autotune

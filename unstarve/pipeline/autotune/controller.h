@@ -1,0 +1,63 @@
+#pragma once
+// The autotuner while a loader runs: when it looks, what it changes, and what it remembers of it.
+//
+//   every window of the run ── Profile ──▶ consider() ──▶ settings from now on, and a line of the log when they change
+//
+// Windows begin short and double (0.05 s, 0.1 s, ... 1.5 s), so that a cold start is soon over and a steady run is hardly
+// looked at. In the first two seconds a choice is taken at once; later two windows in a row must ask for the same
+// direction, so that one odd window (a stopped process, a burst of cached files) moves nothing. Settings that the model
+// calls good enough stay.
+//
+// The model does not know what a disk or a server can give in all: its sleeps only grow when more threads ask. Where more
+// threads were given and the rate did not rise by a quarter of what was promised, they are taken back, and the old number
+// is the ceiling for half a minute.
+//
+// Threads: one caller at a time. Failure: none; a window without samples changes nothing.
+
+#include <vector>
+
+#include "unstarve/core/profile.h"
+#include "unstarve/pipeline/autotune/choose.h"
+
+namespace unstarve::autotune {
+
+class Controller {
+ public:
+  Controller(Settings start, Limits limits);
+
+  // What was measured since the last call, `now_s` after the run's start.
+  Settings consider(const Profile& window, double now_s);
+
+  [[nodiscard]] const Settings& settings() const { return settings_; }
+  [[nodiscard]] const Limits& limits() const { return limits_; }
+  // How long the next window should be.
+  [[nodiscard]] double period_s() const { return period_s_; }
+  // The first entry is the start, then the latest kLogged changes.
+  [[nodiscard]] const std::vector<TuningStep>& log() const { return log_; }
+
+  static constexpr std::size_t kLogged = 32;
+
+ private:
+  enum class Direction { kStay, kUp, kDown };
+  // More threads on trial: whether they give what the model promised.
+  struct Trial {
+    int threads_before = 0;  // 0: none
+    double rate_before = 0;
+    double promised = 1;  // times that
+    int windows = 0;      // since the change
+  };
+  [[nodiscard]] Direction direction(const Load& load, const Choice& choice) const;
+  [[nodiscard]] bool failed(double rate, double wait_share);
+  void take(const Settings& settings, double now_s, std::string reason);
+
+  Settings settings_;
+  Limits limits_;
+  double period_s_ = 0.05;
+  Direction pending_ = Direction::kStay;
+  Trial trial_;
+  int ceiling_ = 0;  // of threads; 0: none
+  double ceiling_until_s_ = 0;
+  std::vector<TuningStep> log_;
+};
+
+}  // namespace unstarve::autotune

@@ -1,0 +1,153 @@
+#include "unstarve/pipeline/autotune/controller.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <thread>
+
+#include "unstarve/pipeline/autotune/consumer_clock.h"
+#include "unstarve/pipeline/autotune/worker_gate.h"
+
+namespace unstarve::autotune {
+namespace {
+
+using Catch::Matchers::Contains;
+
+// A second of a loader whose samples compute and sleep so long; the consumer waits unless it works.
+Profile window(double cpu_s, double sleep_s, const Settings& settings, double consumer_s = 0, double seconds = 1) {
+  const double rate = settings.threads / (cpu_s + sleep_s);
+  const auto samples = static_cast<std::int64_t>(rate * seconds);
+  const auto n = static_cast<double>(samples);
+  Profile profile;
+  profile.wall_ns = std::llround(seconds * 1e9);
+  profile.batch_samples = 256;
+  profile.batch_bytes = 1000;
+  profile.loader_threads = settings.threads;
+  profile.prefetch_batches = settings.prefetch;
+  const double us = (cpu_s + sleep_s) * 1e6;
+  profile.stages = {{"read", samples, std::llround(n * (cpu_s + sleep_s) * 1e9), samples, std::llround(n * cpu_s * 1e9),
+                     n * us * us}};
+  profile.consumer.batches = 4;
+  profile.consumer.busy_ns = std::llround(4e9 * consumer_s);
+  profile.consumer.squares_us2 = 4 * consumer_s * consumer_s * 1e12;
+  profile.consumer.wait_ns = consumer_s > 0 ? 0 : profile.wall_ns;
+  return profile;
+}
+
+constexpr Limits kTwoCores{.cores = 2};
+
+TEST_CASE("a cold start is tuned at the first look, and windows grow longer") {
+  Controller controller({2, 2, 0}, kTwoCores);
+  CHECK(controller.period_s() < 0.1);
+  const Settings settings = controller.consider(window(1e-5, 1e-2, {2, 2, 0}), 0.05);
+  CHECK(settings.threads == 64);
+  REQUIRE(controller.log().size() == 2);
+  CHECK_THAT(controller.log()[0].reason, Contains("to begin with"));
+  CHECK(controller.log()[1].threads == 64);
+  CHECK(controller.log()[1].seconds == 0.05);
+  for (int i = 0; i < 20; ++i) (void)controller.consider(window(1e-5, 1e-2, settings), 0.1 + i);
+  CHECK(controller.period_s() >= 1);
+  CHECK(controller.settings() == settings);
+  CHECK(controller.log().size() == 2);
+}
+
+TEST_CASE("later on one odd window changes nothing; two that agree do") {
+  Controller controller({2, 2, 0}, kTwoCores);
+  (void)controller.consider(window(1e-3, 0, {2, 2, 0}), 1);
+  CHECK(controller.settings().threads == 2);
+  (void)controller.consider(window(1e-3, 1, {2, 2, 0}, 0, 60), 3);  // as after a stop of the process
+  CHECK(controller.settings().threads == 2);
+  (void)controller.consider(window(1e-3, 0, {2, 2, 0}), 4);
+  (void)controller.consider(window(1e-3, 0, {2, 2, 0}, 1), 5);  // the consumer is slow now
+  CHECK(controller.settings().threads == 2);
+  (void)controller.consider(window(1e-3, 0, {2, 2, 0}, 1), 6);
+  CHECK(controller.settings().threads == 1);
+  (void)controller.consider(window(1e-3, 0, {1, 2, 0}), 7);  // and fast again
+  (void)controller.consider(window(1e-3, 0, {1, 2, 0}), 8);
+  CHECK(controller.settings().threads == 2);
+}
+
+TEST_CASE("threads that bring nothing are taken back, for a while") {
+  Controller controller({8, 2, 0}, kTwoCores);
+  // A server that gives 800 samples a second in all: whoever asks more waits longer.
+  const auto server = [](const Settings& s) { return window(1e-6, s.threads / 800.0, s); };
+  double now = 10;
+  for (; controller.settings().threads == 8 && now < 20; ++now) (void)controller.consider(server({8, 2, 0}), now);
+  REQUIRE(controller.settings().threads == 64);
+  for (int i = 0; i < 3; ++i) (void)controller.consider(server(controller.settings()), ++now);
+  CHECK(controller.settings().threads == 8);
+  CHECK_THAT(controller.log().back().reason, Contains("what they wait for gives no more"));
+  for (int i = 0; i < 10; ++i) (void)controller.consider(server(controller.settings()), ++now);
+  CHECK(controller.settings().threads == 8);
+  now += 60;
+  for (int i = 0; i < 2; ++i) (void)controller.consider(server(controller.settings()), ++now);
+  CHECK(controller.settings().threads == 64);
+}
+
+TEST_CASE("a window without samples changes nothing, and the log is bounded") {
+  Controller controller({2, 2, 0}, kTwoCores);
+  CHECK(controller.consider(Profile{}, 1) == Settings{2, 2, 0});
+  double now = 10;
+  for (int i = 0; i < 200; ++i)
+    (void)controller.consider(window(1e-3, 0, controller.settings(), i / 4 % 2 == 0 ? 2 : 0), ++now);
+  CHECK(controller.log().size() == Controller::kLogged + 1);
+  CHECK_THAT(controller.log()[0].reason, Contains("to begin with"));
+}
+
+TEST_CASE("memory that shrank is given back at once") {
+  Controller controller({2, 20, 0}, {.cores = 2, .byte_budget = 10'000});
+  (void)controller.consider(window(1e-3, 0, {2, 20, 0}, 0.1), 10);
+  CHECK((controller.settings().prefetch + 2) * 1000 <= 10'000);
+}
+
+TEST_CASE("the consumer's clock: its work, its waits, and pauses apart") {
+  ConsumerClock clock;
+  std::int64_t now = 0;
+  for (int i = 0; i < 10; ++i) {
+    clock.enter(now);
+    clock.leave(now += 1'000'000, true);
+    now += 10'000'000;
+  }
+  clock.enter(now);
+  ConsumerProfile profile = clock.profile(now + 500'000);
+  CHECK(profile.batches == 10);
+  CHECK(profile.busy_ns == 100'000'000);
+  CHECK(profile.squares_us2 == Approx(10 * 1e8));
+  CHECK(profile.wait_ns == 10'500'000);
+  clock.leave(now += 500'000, false);  // nothing yet: its next call is no work of it
+  clock.enter(now += 7'000'000);
+  clock.leave(now, true);
+  now += 5'000'000'000;
+  clock.enter(now);
+  profile = clock.profile(now);
+  CHECK(profile.batches == 10);
+  CHECK(profile.wait_ns == 10'500'000);
+  CHECK(profile.pauses == 1);
+  CHECK(profile.paused_ns == 5'000'000'000);
+  // Where every step takes so long, that is its work.
+  for (int i = 0; i < 10; ++i) {
+    clock.leave(now, true);
+    clock.enter(now += 5'000'000'000);
+  }
+  CHECK(clock.profile(now).batches >= 19);
+}
+
+TEST_CASE("a gate stops the workers above its number, until it opens or closes") {
+  WorkerGate gate(2);
+  CHECK(gate.enter(0));
+  CHECK(gate.enter(1));
+  gate.set(1);
+  CHECK(gate.enter(0));
+  bool entered = false;
+  std::thread worker([&] { entered = gate.enter(1); });
+  gate.set(2);
+  worker.join();
+  CHECK(entered);
+  std::thread stopped([&] { entered = gate.enter(5); });
+  gate.close();
+  stopped.join();
+  CHECK_FALSE(entered);
+  CHECK_FALSE(gate.enter(0));
+}
+
+}  // namespace
+}  // namespace unstarve::autotune
