@@ -268,7 +268,7 @@ NB_MODULE(_core, m) {
            })
       .def("progress", [](PyLoader& loader) { return tuple_of(loader.loader().progress()); })
       .def("profile", [](PyLoader& loader) { return to_json(loader.loader().profile()); })
-      .def("explain", [](PyLoader& loader) { return explain(loader.loader().plan()); })
+      .def("explain", [](PyLoader& loader) { return loader.loader().explain(); })
       .def(
           "bad_samples",
           [](PyLoader& loader, std::size_t most) {

@@ -218,7 +218,8 @@ class Loader:
         return _core.canonical(self._spec)
 
     def explain(self) -> str:
-        """What will run: source, order, operations, every optimisation with whether it applies and why."""
+        """What will run: source, order, operations, every optimisation with whether it applies and why; once it runs,
+        also what was tuned, when and why."""
         return self._core.explain() if self._core else _core.explain(self._spec, self._dataset)
 
     def profile(self) -> dict[str, Any]:

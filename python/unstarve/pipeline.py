@@ -221,10 +221,15 @@ class Pipeline:
         return self._with(None, errors={"policy": policy, "limit": limit, "rate": rate})
 
     def options(self, *, threads: int | None = None, prefetch: int | None = None,
-                read_ahead: int | None = None, order: str | None = None,
-                memory_limit: int | None = None) -> Pipeline:
-        """threads: of the loader (all usable cores). prefetch: batches made ahead (2). read_ahead: records read before
-        the threads ask for them, so many at once (as the data reward it).
+                read_ahead: int | None = None, order: str | None = None, memory_limit: int | None = None,
+                autotune: bool | None = None, cpu_limit: int | None = None) -> Pipeline:
+        """threads: of the loader. Left out or 0, they are tuned while it runs, so that you wait as little as may be at
+            the least CPU: up to 64 where samples sleep, no more than cores where they compute. `Loader.explain` tells
+            what was decided, and why. No bit of a batch depends on it.
+        prefetch: batches made ahead (2; where tuned, to begin with). read_ahead: records read before the threads ask
+            for them, so many at once (as the data reward it).
+        autotune: False for as many threads as usable cores, for good. cpu_limit: cores that tuned threads may keep busy
+            (all usable ones).
 
         order: "exact" (the same batches in every run), or "relaxed": samples that are ready overtake others that take
             long. Every epoch has the same samples, and a sample the same pixels, but they meet in other batches.
@@ -233,7 +238,8 @@ class Pipeline:
             the threads' scratch, records read ahead, a cache in memory; `Loader.memory` tells who holds what. Prefetch
             and the others are chosen to fit. A loop that keeps more batches than fit waits until it lets one go.
         """
-        given = {"threads": threads, "prefetch": prefetch, "read_ahead": read_ahead, "order": order}
+        given = {"threads": threads, "prefetch": prefetch, "read_ahead": read_ahead, "order": order,
+                 "autotune": autotune, "cpu_limit": cpu_limit}
         if memory_limit is not None:
             given["memory_limit_mb"] = _whole("options(memory_limit)", memory_limit, 1_000_000) // 1_000_000
         return self._with(None, execution={key: value for key, value in given.items() if value is not None})

@@ -24,7 +24,12 @@ std::string usable_cores(const Topology& topology) {
 
 ExplainedSetting threads(const ExecutionSpec& asked, const Plan& plan, const Topology& topology) {
   ExplainedSetting setting{"execution.threads", fmt::format("{}", plan.spec.execution.threads), ""};
-  if (asked.threads == 0) {
+  if (plan.tuned) {
+    setting.reason = asked.cpu_limit > 0 && asked.cpu_limit < topology.usable()
+                         ? fmt::format("execution.cpu_limit {} to begin with, tuned while it runs", asked.cpu_limit)
+                         : std::string("all usable cores to begin with, tuned while it runs");
+    setting.reason += ": " + usable_cores(topology);
+  } else if (asked.threads == 0) {
     setting.reason = "all usable cores: " + usable_cores(topology);
   } else {
     setting.reason = "as asked for; usable cores are " + usable_cores(topology);
@@ -32,13 +37,14 @@ ExplainedSetting threads(const ExecutionSpec& asked, const Plan& plan, const Top
   return setting;
 }
 
-ExplainedSetting prefetch(const ExecutionSpec& asked, const ExplainResult& result) {
+ExplainedSetting prefetch(const ExecutionSpec& asked, const Plan& plan, const ExplainResult& result) {
   ExplainedSetting setting{"execution.prefetch", fmt::format("{}", asked.prefetch), ""};
   if (asked.prefetch == 0) {
     setting.reason = "each batch is made when it is asked for, nothing beside the consumer's work";
   } else {
     setting.reason = asked.prefetch == ExecutionSpec{}.prefetch ? "the default" : "as asked for";
     setting.reason += ": so many batches are made while the consumer works on one";
+    if (plan.tuned) setting.reason += ", to begin with, tuned while it runs";
   }
   setting.reason += "; with the consumer's two, " + format_bytes(result.memory_bytes) + " of memory";
   return setting;
@@ -119,7 +125,7 @@ ExplainResult explain_settings(const Settings& settings, const std::string& devi
   result.plan = explain(plan);
 
   const ExecutionSpec& asked = settings.pipeline.execution;
-  result.chosen = {threads(asked, plan, topology), prefetch(asked, result),          pinned(asked, device),
+  result.chosen = {threads(asked, plan, topology), prefetch(asked, plan, result),    pinned(asked, device),
                    batch(settings.pipeline, plan), output(settings.pipeline.output), errors(settings.pipeline.errors)};
   return result;
 }

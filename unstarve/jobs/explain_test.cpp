@@ -63,6 +63,13 @@ TEST_CASE("the number of threads is told with what limits it") {
   const auto threads = [&](const Topology& topology) {
     return chosen(explained(settings, topology), "execution.threads");
   };
+  CHECK(threads({8, 8, 0, 1, 1}).reason == "all usable cores to begin with, tuned while it runs: 8 of 8 processors");
+  settings.pipeline.execution.cpu_limit = 3;
+  CHECK(threads({8, 8, 0, 1, 1}).value == "3");
+  CHECK_THAT(threads({8, 8, 0, 1, 1}).reason, Contains("execution.cpu_limit 3 to begin with"));
+  CHECK_THAT(chosen(explained(settings), "execution.prefetch").reason, Contains("to begin with"));
+  settings.pipeline.execution = {};
+  settings.pipeline.execution.autotune = false;
   CHECK(threads({8, 8, 0, 1, 1}).value == "8");
   CHECK(threads({8, 8, 0, 1, 1}).reason == "all usable cores: 8 of 8 processors");
   CHECK(threads({8, 3, 0, 1, 1}).reason == "all usable cores: 3 of 8 processors, by the affinity mask");

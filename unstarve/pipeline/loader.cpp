@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <exception>
+#include <limits>
 #include <system_error>
 #include <utility>
 
@@ -21,9 +22,33 @@ std::uint64_t window(const Plan& plan) {
   return std::max(kLeastWindow, in_flight * static_cast<std::uint64_t>(plan.spec.batch.size));
 }
 
+// How soon after the start the autotuner looks first.
+constexpr std::int64_t kFirstLookNs = 50'000'000;
+
+int most_prefetch(const Plan& plan) {
+  return plan.tuned ? std::max(plan.spec.execution.prefetch, autotune::Limits().most_prefetch) : 0;
+}
+
+// The time of one call of the consumer's; it goes with a batch where `slot` is one in the end.
+class ConsumerCall {
+ public:
+  ConsumerCall(autotune::ConsumerClock& consumer, Clock& clock, Slot* const& slot)
+      : consumer_(consumer), clock_(clock), slot_(slot) {
+    consumer_.enter(clock_.now_ns());
+  }
+  ~ConsumerCall() { consumer_.leave(clock_.now_ns(), slot_ != nullptr); }
+  ConsumerCall(const ConsumerCall&) = delete;
+  ConsumerCall& operator=(const ConsumerCall&) = delete;
+
+ private:
+  autotune::ConsumerClock& consumer_;
+  Clock& clock_;
+  Slot* const& slot_;
+};
+
 }  // namespace
 
-Loader::State::State(Plan the_plan, Device& device, const Options& options, Clock& the_clock)
+Loader::State::State(Plan the_plan, Device& device, const Options& options, Clock& the_clock, int the_cores)
     : plan(std::move(the_plan)),
       clock(the_clock),
       storer(plan.spec.output),
@@ -33,15 +58,20 @@ Loader::State::State(Plan the_plan, Device& device, const Options& options, Cloc
           SlotRing::Options{storer.sample_bytes(plan.sample_size), batch_bytes(plan),
                             static_cast<std::size_t>(plan.spec.batch.size), plan.classes, plan.spec.execution.prefetch,
                             plan.spec.execution.pinned && !device.is_host(), options.grow, plan.memory.most_batches,
-                            window(plan)},
+                            window(plan), most_prefetch(plan)},
           device)),
       read_ahead(start_read_ahead()),
-      counters({kStageNames.begin(), kStageNames.end()}, plan.spec.execution.threads),
-      started_ns(clock.now_ns()) {
+      cores(the_cores),
+      counters({kStageNames.begin(), kStageNames.end()},
+               plan.tuned ? std::max(cores, autotune::Limits().most_threads) : plan.spec.execution.threads),
+      gate(plan.spec.execution.threads),
+      started_ns(clock.now_ns()),
+      next_look_ns(plan.tuned ? steady_clock().now_ns() + kFirstLookNs : std::numeric_limits<std::int64_t>::max()),
+      in_force{plan.spec.execution.threads, plan.spec.execution.prefetch, plan.spec.execution.read_ahead} {
   if (read_ahead && plan.spec.execution.order == ExecutionOrder::kRelaxed)
     ring->start([this](std::uint64_t before) { read_ahead->allow(before); });
   try {
-    for (int i = 0; i < plan.spec.execution.threads; ++i) threads.emplace_back([this, i] { work(counters.worker(i)); });
+    start_threads(plan.spec.execution.threads);
   } catch (const std::system_error& error) {
     close();  // those that run wait, and are joined before the rest of this goes
     throw Error(ErrorKind::kMemory, std::string("start a loader thread: ") + error.what());
@@ -84,8 +114,11 @@ Batch::~Batch() {
 }
 
 Loader::Loader(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, Device& device, Options options, Clock& clock)
-    : state_(std::make_unique<State>(make_plan(std::move(spec), std::move(dataset), read_topology().usable()), device,
-                                     options, clock)) {}
+    : state_([&] {
+        const int cores = read_topology().usable();
+        return std::make_unique<State>(make_plan(std::move(spec), std::move(dataset), cores), device, options, clock,
+                                       cores);
+      }()) {}
 
 Loader::~Loader() {
   // Joining threads that are not there would never end.
@@ -94,9 +127,11 @@ Loader::~Loader() {
 
 std::optional<Batch> Loader::next() {
   State& s = state_->here();
-  const std::int64_t start = s.clock.now_ns();
-  Slot* slot = s.ring->take();
-  s.waited_ns.fetch_add(s.clock.now_ns() - start, std::memory_order_relaxed);
+  Slot* slot = nullptr;
+  {
+    const ConsumerCall call(s.consumer, s.clock, slot);
+    slot = s.ring->take();
+  }
   if (!slot) return {};
 
   Batch batch;
@@ -128,10 +163,9 @@ std::optional<Batch> Loader::next() {
 
 bool Loader::wait(std::chrono::milliseconds most) {
   State& s = state_->here();
-  const std::int64_t start = s.clock.now_ns();
-  const bool ready = s.ring->wait(most);
-  s.waited_ns.fetch_add(s.clock.now_ns() - start, std::memory_order_relaxed);
-  return ready;
+  Slot* const none = nullptr;
+  const ConsumerCall call(s.consumer, s.clock, none);
+  return s.ring->wait(most);
 }
 
 RankProgress Loader::progress() const { return state_->here().ring->progress(); }
@@ -151,7 +185,7 @@ std::vector<MemoryShare> Loader::memory() const {
   std::vector<MemoryShare> shares{
       {s.ring->pinned() ? "batches, page-locked" : "batches", s.ring->memory_bytes(), plan.most_batches * plan.batch}};
   if (plan.limit > 0) {
-    const std::uint64_t workers = static_cast<std::uint64_t>(s.plan.spec.execution.threads) * plan.worker;
+    const std::uint64_t workers = static_cast<std::uint64_t>(s.gate.open()) * plan.worker;
     shares.push_back({"workers", workers, workers});
     shares.push_back({"larger images", s.plan.larger_images->borrowed(), plan.larger_images});
   }
@@ -165,20 +199,24 @@ std::vector<MemoryShare> Loader::memory() const {
 }
 
 bool Loader::forked() const { return state_->forked(); }
-int Loader::threads() const { return state_->plan.spec.execution.threads; }
+int Loader::threads() const { return state_->gate.open(); }
 const Plan& Loader::plan() const { return state_->plan; }
 
 Profile Loader::profile() const {
-  const State& s = state_->here();
-  Profile profile;
-  profile.wall_ns = s.clock.now_ns() - s.started_ns;
-  profile.samples = s.samples.load(std::memory_order_relaxed);
-  profile.batches = s.batches.load(std::memory_order_relaxed);
-  profile.loader_threads = s.plan.spec.execution.threads;
-  profile.prefetch_batches = s.plan.spec.execution.prefetch;
-  profile.stages = s.counters.sum();
-  profile.stages.push_back({"wait", profile.samples, s.waited_ns.load(std::memory_order_relaxed), 0});
+  State& s = state_->here();
+  const std::lock_guard lock(s.tuning_mutex);
+  Profile profile = s.measured();
+  if (s.controller) profile.tuning = s.controller->log();
   return profile;
+}
+
+std::string Loader::explain() const {
+  std::string text = unstarve::explain(state_->plan);
+  if (forked()) return text;
+  for (const TuningStep& step : profile().tuning)
+    text += fmt::format("tuned       at {:.2f} s: {} threads, {} batches ahead, {} reads in flight; {}\n", step.seconds,
+                        step.threads, step.prefetch, step.read_ahead, step.reason);
+  return text;
 }
 
 std::vector<BadSample> Loader::bad_samples(std::size_t most) const {

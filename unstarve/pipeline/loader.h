@@ -10,6 +10,9 @@
 // its epoch waiting. The samples of an epoch, and each sample's pixels, are those of the exact order; which batch they
 // are in is not. With prefetch 0 nothing is overtaken, there being nothing behind.
 //
+// Where the spec leaves threads open, their number, batches and records ahead follow what is measured while it runs
+// (autotune/controller.h): no bit of a batch depends on them.
+//
 // Ownership: the Loader owns its threads and shares the slots with the Batches that borrow them; the device must outlive
 //            both.
 // Threads:   next() from one consumer thread at a time; close() from any.
@@ -120,11 +123,14 @@ class Loader {
   [[nodiscard]] std::size_t memory_bytes() const;  // all slots and the records read ahead
   // Who holds how much, and may; every part of a pipeline's memory (memory_plan.h).
   [[nodiscard]] std::vector<MemoryShare> memory() const;
-  [[nodiscard]] int threads() const;
+  [[nodiscard]] int threads() const;  // that work now
   [[nodiscard]] const Plan& plan() const;
-  // Counted since construction. Stage "wait" is the consumer's time in next(). Bad samples by id, each once, the first
+  // Counted since construction; settings and decisions are the latest. Stage "wait" is the consumer's time in next(),
+  // "ahead" that of records on their way. Bad samples by id, each once, the first
   // `most` of them; under the fail policy the exception tells.
   [[nodiscard]] Profile profile() const;
+  // The plan, and what was decided since the start, a line each.
+  [[nodiscard]] std::string explain() const;
   [[nodiscard]] std::vector<BadSample> bad_samples(std::size_t most = 1000) const;
   [[nodiscard]] std::uint64_t bad_count() const;
 

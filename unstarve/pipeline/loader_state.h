@@ -1,5 +1,6 @@
 #pragma once
-// What a Loader is made of, shared by its consumer's end (loader.cpp) and its workers' end (loader_work.cpp).
+// What a Loader is made of, shared by its consumer's end (loader.cpp), its workers' end (loader_work.cpp) and the tuning
+// while it runs (loader_tune.cpp).
 //
 // Threads: those of `threads` run work(); everything else as in loader.h.
 
@@ -18,6 +19,10 @@
 #include <unistd.h>
 
 #include "unstarve/core/counters.h"
+#include "unstarve/core/thread_time.h"
+#include "unstarve/pipeline/autotune/consumer_clock.h"
+#include "unstarve/pipeline/autotune/controller.h"
+#include "unstarve/pipeline/autotune/worker_gate.h"
 #include "unstarve/pipeline/loader.h"
 #include "unstarve/pipeline/plan.h"
 #include "unstarve/pipeline/read_ahead.h"
@@ -26,8 +31,18 @@
 
 namespace unstarve {
 
+// What one worker counts about itself, and the clocks that it reads for it.
+struct WorkerTime {
+  StageCounters::Worker& own;
+  const int number;
+  RunDelay delay{};
+  std::int64_t delay_taken_ns = 0;
+  std::uint64_t claims = 0;
+};
+
 struct Loader::State {
-  State(Plan the_plan, Device& device, const Options& options, Clock& the_clock);
+  // `cores`: that the process may use.
+  State(Plan the_plan, Device& device, const Options& options, Clock& the_clock, int cores);
 
   ~State() {
     close();
@@ -39,6 +54,11 @@ struct Loader::State {
   [[nodiscard]] bool forked() const { return ::getpid() != process; }
 
   void close() {
+    {
+      std::lock_guard lock(threads_mutex);
+      closed = true;  // no thread is started any more
+    }
+    gate.close();
     ring->close();
     if (read_ahead) read_ahead->close();
   }
@@ -46,9 +66,20 @@ struct Loader::State {
   std::unique_ptr<ReadAhead> start_read_ahead() const;
 
   // What a thread does from its start to the end of the run, in either order.
-  void work(StageCounters::Worker& own);
-  void work_in_order(StageCounters::Worker& own);
-  void work_relaxed(StageCounters::Worker& own);
+  void work(int number);
+  void work_in_order(WorkerTime& time);
+  void work_relaxed(WorkerTime& time);
+
+  // Threads up to `count`; fewer once the loader is closed. Throws std::system_error.
+  void start_threads(int count);
+  // Whether it is time to look how it goes; then look() measures, decides, and changes what is to be changed.
+  [[nodiscard]] bool look_is_due(std::int64_t now_ns) const {
+    return now_ns >= next_look_ns.load(std::memory_order_relaxed);
+  }
+  void look(std::int64_t now_ns);
+  void apply(const autotune::Settings& settings, double now_s);
+  [[nodiscard]] autotune::Limits limits() const;
+  [[nodiscard]] Profile measured() const;  // all but the decisions; expects tuning_mutex to be held
 
   // A sample before it is stored: its label and the id that stands for it, or none where it is left out.
   struct Made {
@@ -63,7 +94,7 @@ struct Loader::State {
                    bool timed);
   static void write_sample(SampleWorker& worker, const Made& made, Slot& slot, std::size_t index, StageTotals& totals,
                            bool timed);
-  void count(StageCounters::Worker& own, std::size_t samples, const StageTotals& totals);
+  void count(WorkerTime& time, std::size_t samples, const StageTotals& totals);
   // Counts the end of a claim; the last of its batch completes it.
   void finish(const Claim& claim, std::optional<Error> failure, std::size_t failure_index);
 
@@ -81,7 +112,10 @@ struct Loader::State {
   RunOrder order;
   std::shared_ptr<SlotRing> ring;
   std::unique_ptr<ReadAhead> read_ahead;  // null: the workers read
+  const int cores;
   StageCounters counters;
+  autotune::WorkerGate gate;
+  autotune::ConsumerClock consumer;
 
   mutable std::mutex bad_mutex;
   std::map<std::uint64_t, std::string> bad;  // id to reason; at most errors.limit + 1
@@ -90,7 +124,17 @@ struct Loader::State {
   std::atomic<std::int64_t> tried{0};  // samples read, good or bad
   std::atomic<std::int64_t> batches{0};
   std::atomic<std::int64_t> samples{0};
-  std::atomic<std::int64_t> waited_ns{0};
+  std::atomic<std::int64_t> next_look_ns;  // by steady_clock(); never where nothing is tuned
+
+  // Of the tuning; held for a whole look.
+  mutable std::mutex tuning_mutex;
+  std::optional<autotune::Controller> controller;  // from the first look on
+  Profile last_look;
+  StageCounters::Totals last_totals;
+  autotune::Settings in_force;
+
+  std::mutex threads_mutex;
+  bool closed = false;
   std::vector<std::jthread> threads;  // last: joined before what they use goes away
 };
 

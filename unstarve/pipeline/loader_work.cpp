@@ -18,6 +18,42 @@ constexpr std::size_t kMostPerClaim = 64;
 // 25 ns each) would show.
 constexpr std::int64_t kAlwaysTimedNs = 20'000;
 constexpr std::uint64_t kTimedEvery = 32;
+// The thread's processor time costs a system call: it is taken in claims of slow samples, and in every kCpuEvery-th of
+// others. How long it was kept waiting for a processor costs two: some 50 times a second.
+constexpr std::int64_t kAlwaysCpuNs = 200'000;
+constexpr std::uint64_t kCpuEvery = 16;
+constexpr std::int64_t kDelayEveryNs = 20'000'000;
+
+// What is measured of the samples of a claim.
+StageTotals totals_for(WorkerTime& time, std::int64_t sample_ns) {
+  StageTotals totals;
+  totals.take_cpu = sample_ns > kAlwaysCpuNs || time.claims++ % kCpuEvery == 0;
+  return totals;
+}
+
+// The wait for a record that is read ahead, as part of the sample's reading.
+class BringTime {
+ public:
+  BringTime(StageTotals& totals, bool timed) : totals_(totals), timed_(timed) {
+    if (!timed_) return;
+    if (totals_.take_cpu) cpu_ns_ = thread_cpu_ns();
+    start_ns_ = steady_clock().now_ns();
+  }
+  void end() {
+    if (!timed_) return;
+    constexpr auto kRead = static_cast<std::size_t>(Stage::kRead);
+    const std::int64_t ns = steady_clock().now_ns() - start_ns_;
+    totals_.ns[kRead] += ns;
+    if (!totals_.take_cpu) return;
+    totals_.both_ns[kRead] += ns;
+    totals_.cpu_ns[kRead] += thread_cpu_ns() - cpu_ns_;
+  }
+
+ private:
+  StageTotals& totals_;
+  const bool timed_;
+  std::int64_t start_ns_ = 0, cpu_ns_ = 0;
+};
 
 // Closes the gaps that skipped samples left; returns how many samples remain.
 std::size_t compact(Slot& slot, std::size_t sample_bytes) {
@@ -32,6 +68,12 @@ std::size_t compact(Slot& slot, std::size_t sample_bytes) {
     ++kept;
   }
   return kept;
+}
+
+void note_time(WorkerTime& time, std::int64_t now_ns) {
+  if (now_ns - time.delay_taken_ns < kDelayEveryNs) return;
+  time.delay_taken_ns = now_ns;
+  time.own.delay(time.delay.take_ns());
 }
 
 // What doing `work` failed by, if it did.
@@ -90,9 +132,9 @@ std::unique_ptr<ReadAhead> Loader::State::start_read_ahead() const {
 bool Loader::State::take_ahead(SampleWorker& worker, const Slot& slot, std::size_t index, StageTotals& totals,
                                bool timed) {
   if (!read_ahead) return false;
-  const std::int64_t start = timed ? steady_clock().now_ns() : 0;
+  BringTime time(totals, timed);
   const bool is_read = read_ahead->take(slot.epoch, slot.batch, index, worker.record());
-  if (timed) totals.ns[static_cast<std::size_t>(Stage::kRead)] += steady_clock().now_ns() - start;
+  time.end();
   return is_read;
 }
 
@@ -146,10 +188,11 @@ void Loader::State::write_sample(SampleWorker& worker, const Made& made, Slot& s
   if (made.good) worker.store(slot.memory->data() + index * worker.sample_bytes(), totals, timed);
 }
 
-void Loader::State::count(StageCounters::Worker& own, std::size_t made, const StageTotals& totals) {
+void Loader::State::count(WorkerTime& time, std::size_t made, const StageTotals& totals) {
   for (std::size_t stage = 0; stage < kStages; ++stage) {
-    own.count(stage, static_cast<std::int64_t>(made), totals.bytes[stage]);
-    own.time(stage, totals.timed_samples, totals.ns[stage]);
+    time.own.count(stage, static_cast<std::int64_t>(made), totals.bytes[stage]);
+    time.own.time(stage, totals.timed_samples, totals.ns[stage], totals.squares_us2[stage]);
+    if (totals.take_cpu) time.own.cpu(stage, totals.both_ns[stage], totals.cpu_ns[stage]);
   }
   tried.fetch_add(static_cast<std::int64_t>(made), std::memory_order_relaxed);
 }
@@ -161,21 +204,24 @@ void Loader::State::finish(const Claim& claim, std::optional<Error> failure, std
   ring->publish(&slot);
 }
 
-void Loader::State::work(StageCounters::Worker& own) {
+void Loader::State::work(int number) {
+  WorkerTime time{counters.worker(number), number};
   if (plan.spec.execution.order == ExecutionOrder::kRelaxed)
-    work_relaxed(own);
+    work_relaxed(time);
   else
-    work_in_order(own);
+    work_in_order(time);
 }
 
-void Loader::State::work_in_order(StageCounters::Worker& own) {
+void Loader::State::work_in_order(WorkerTime& time) {
   SampleWorker worker(plan);
   std::optional<Order::Epoch> epoch;
   std::uint32_t epoch_number = 0;
   std::int64_t sample_ns = kClaimNs;  // a guess until the first claim is done: one sample
   std::uint64_t ran = 0;
-  while (const auto claim = ring->claim(static_cast<std::size_t>(std::clamp<std::int64_t>(
-             kClaimNs / std::max<std::int64_t>(sample_ns, 1), 1, static_cast<std::int64_t>(kMostPerClaim))))) {
+  while (gate.enter(time.number)) {
+    const auto claim = ring->claim(static_cast<std::size_t>(std::clamp<std::int64_t>(
+        kClaimNs / std::max<std::int64_t>(sample_ns, 1), 1, static_cast<std::int64_t>(kMostPerClaim))));
+    if (!claim) return;
     Slot& slot = *claim->slot;
     if (!epoch || epoch_number != slot.epoch) {
       epoch_number = slot.epoch;
@@ -183,7 +229,7 @@ void Loader::State::work_in_order(StageCounters::Worker& own) {
     }
     std::optional<Error> failure;
     std::size_t failure_index = 0;
-    StageTotals totals;
+    StageTotals totals = totals_for(time, sample_ns);
     const std::int64_t start = steady_clock().now_ns();
     const std::size_t end = claim->first + claim->count;
     std::uint64_t next_id = epoch->id(slot.batch, claim->first);
@@ -203,30 +249,33 @@ void Loader::State::work_in_order(StageCounters::Worker& own) {
         if (read_ahead) drop_ahead(worker, slot, i + 1, end);
       }
     }
-    sample_ns = (steady_clock().now_ns() - start) / static_cast<std::int64_t>(claim->count);
-    count(own, claim->count, totals);
+    const std::int64_t now = steady_clock().now_ns();
+    sample_ns = (now - start) / static_cast<std::int64_t>(claim->count);
+    count(time, claim->count, totals);
     finish(*claim, std::move(failure), failure_index);
+    note_time(time, now);
+    if (look_is_due(now)) look(now);
   }
 }
 
 // One sample at a time: those behind a straggler in the same claim would wait for it.
-void Loader::State::work_relaxed(StageCounters::Worker& own) {
+void Loader::State::work_relaxed(WorkerTime& time) {
   SampleWorker worker(plan);
   std::optional<Order::Epoch> epoch;
   std::uint32_t epoch_number = 0;
   std::int64_t sample_ns = kClaimNs;
   std::uint64_t ran = 0;
-  while (true) {
+  while (gate.enter(time.number)) {
     const bool time_it = sample_ns > kAlwaysTimedNs || ran++ % kTimedEvery == 0;
-    StageTotals totals;
+    StageTotals totals = totals_for(time, sample_ns);
     std::optional<ReadAhead::Ready> ahead;
     std::uint64_t number = 0;
     if (read_ahead) {
-      const std::int64_t asked = time_it ? steady_clock().now_ns() : 0;
+      BringTime bring_time(totals, time_it);
       ahead = read_ahead->take_any(worker.record());
       if (!ahead) return;
       number = ahead->number;
-      if (time_it) totals.ns[static_cast<std::size_t>(Stage::kRead)] += steady_clock().now_ns() - asked;
+      bring_time.end();
     } else {
       const auto claimed = ring->claim_number();
       if (!claimed) return;
@@ -248,9 +297,12 @@ void Loader::State::work_relaxed(StageCounters::Worker& own) {
     });
     const Claim claim = ring->place(number);
     if (!failure) failure = failure_of([&] { write_sample(worker, made, *claim.slot, claim.first, totals, time_it); });
-    sample_ns = steady_clock().now_ns() - start;
-    count(own, 1, totals);
+    const std::int64_t now = steady_clock().now_ns();
+    sample_ns = now - start;
+    count(time, 1, totals);
     finish(claim, std::move(failure), claim.first);
+    note_time(time, now);
+    if (look_is_due(now)) look(now);
   }
 }
 

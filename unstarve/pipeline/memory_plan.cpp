@@ -72,6 +72,14 @@ MemoryPlan plan_memory(const MemoryNeeds& needs) {
   return plan;
 }
 
+void leave_room_for_threads(MemoryPlan& plan) {
+  const std::uint64_t least = static_cast<std::uint64_t>(plan.prefetch) + 2;
+  const std::uint64_t batches = (plan.most_batches - least) / 2;
+  plan.most_threads = plan.threads + static_cast<int>(std::min<std::uint64_t>(
+                                         1024, batches * plan.batch / std::max<std::uint64_t>(plan.worker, 1)));
+  plan.most_batches -= batches;
+}
+
 std::string explain(const MemoryPlan& plan) {
   if (plan.limit == 0) return {};
   std::string text =

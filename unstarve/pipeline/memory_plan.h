@@ -47,9 +47,12 @@ struct MemoryPlan {
   std::uint64_t read_ahead = 0;  // 0: nothing is read ahead
   std::uint64_t cache = 0;
   std::size_t most_batches = 0;  // slots, kept ones included; 0: any number
+  int most_threads = 0;          // where their number is tuned; 0: any number
 };
 
 [[nodiscard]] MemoryPlan plan_memory(const MemoryNeeds& needs);
+// Where threads are tuned: half of what batches to keep would have goes to further workers.
+void leave_room_for_threads(MemoryPlan& plan);
 // Scratch of a worker for records of `record` bytes and images of `image`: `encoded` ones are decoded, `kept` ones go
 // through a pixel cache.
 [[nodiscard]] std::uint64_t worker_bytes(std::uint64_t record, Size image, bool encoded, bool kept);

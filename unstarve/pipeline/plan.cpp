@@ -123,6 +123,7 @@ void check_spec(const PipelineSpec& spec) {
   constexpr std::uint64_t kMostMb = std::uint64_t{1} << 40;
   if (spec.execution.memory_limit_mb > kMostMb)
     fail("execution.memory_limit_mb", fmt::format("{}, expected 0 to {}", spec.execution.memory_limit_mb, kMostMb));
+  within("execution.cpu_limit", spec.execution.cpu_limit, 0, 1024);
   if (spec.batch.size < 1) fail("batch.size", fmt::format("{}, expected 1 or more", spec.batch.size));
   if (spec.order.world < 1) fail("order.world", fmt::format("{}, expected 1 or more", spec.order.world));
   if (spec.order.rank < 0 || spec.order.rank >= spec.order.world)
@@ -158,7 +159,13 @@ void check_spec(const PipelineSpec& spec) {
 Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int usable_cores, Caches caches) {
   check_spec(spec);
   const bool threads_left_open = spec.execution.threads == 0;
-  if (threads_left_open) spec.execution.threads = usable_cores;
+  const bool tuned = threads_left_open && spec.execution.autotune;
+  const bool tuned_read_ahead = tuned && spec.execution.read_ahead < 0;
+  if (threads_left_open) {
+    spec.execution.threads = usable_cores;
+    if (tuned && spec.execution.cpu_limit > 0)
+      spec.execution.threads = std::min(usable_cores, spec.execution.cpu_limit);
+  }
 
   Order order(spec.order, spec.batch, dataset->size());
   Plan plan{std::move(spec), std::move(dataset), {}, {}, 0, order, {}, 0, -1, false, false, false, {}, {}, 0, {}};
@@ -184,8 +191,11 @@ Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int us
   for (const auto& operation : plan.operations) plan.sizes.push_back(operation->output_size(plan.sizes.back()));
   plan.sample_size = plan.sizes.back();
 
+  plan.tuned = tuned;
   limit_memory(plan, threads_left_open);
+  if (tuned && plan.memory.limit > 0) leave_room_for_threads(plan.memory);
   run_passes(plan, {probed, caches});
+  plan.tuned_read_ahead = tuned_read_ahead && plan.spec.execution.read_ahead > 0;
   return plan;
 }
 
@@ -210,9 +220,10 @@ std::string explain(const Plan& plan) {
     for (const auto& [name, values] : operation.params) text += fmt::format(" {}={}", name, fmt::join(values, ","));
     text += '\n';
   }
-  text += fmt::format("execution   {} threads, {} batches ahead, {} order\n", plan.spec.execution.threads,
+  text += fmt::format("execution   {} threads, {} batches ahead, {} order{}\n", plan.spec.execution.threads,
                       plan.spec.execution.prefetch,
-                      plan.spec.execution.order == ExecutionOrder::kExact ? "exact" : "relaxed");
+                      plan.spec.execution.order == ExecutionOrder::kExact ? "exact" : "relaxed",
+                      plan.tuned ? "; to begin with, tuned while it runs" : "");
   if (plan.memory.limit > 0) text += "memory      " + explain(plan.memory) + "\n";
   for (const auto& pass : plan.passes)
     text += fmt::format("pass        {} ({}): {}; {}\n", pass.name, pass.exact ? "exact" : "approximate",

@@ -54,6 +54,8 @@ struct Plan {
   bool store_into_slot = true;  // the end of a chain writes to the batch; else to memory of its own, which is copied
   MemoryPlan memory{};
   std::shared_ptr<MemoryPool> larger_images{};  // where memory is limited: for images beyond a worker's share
+  bool tuned = false;                           // threads and prefetch of the spec are where the autotuner begins
+  bool tuned_read_ahead = false;                // so is read_ahead, which is also the most of it
   std::vector<Size> sizes{};  // of the first image that can be read, and of what each operation in turn makes of it
 };
 

@@ -6,7 +6,9 @@
 #include <system_error>
 #include <utility>
 
+#include "unstarve/core/clock.h"
 #include "unstarve/core/error.h"
+#include "unstarve/core/thread_time.h"
 
 namespace unstarve {
 namespace {
@@ -34,7 +36,8 @@ ReadAhead::ReadAhead(std::shared_ptr<const Dataset> dataset, const RunOrder& ord
       options_(options),
       spare_(std::move(spare)),
       chunk_(chunk_for(options.reads, options.relaxed)),
-      ring_(2 * static_cast<std::size_t>(options.reads)) {
+      ring_(2 * static_cast<std::size_t>(options.reads)),
+      reads_(static_cast<std::uint64_t>(options.reads)) {
   const auto reads =
       static_cast<std::uint64_t>(options_.relaxed ? std::min(options_.reads, kMostRelaxedReaders) : options_.reads);
   try {
@@ -61,14 +64,31 @@ std::uint64_t ReadAhead::memory_bytes() const {
   return held_;
 }
 
-std::uint64_t ReadAhead::window() const {
+void ReadAhead::set_reads(int reads) {
+  {
+    std::lock_guard lock(mutex_);
+    reads_ = std::max(chunk_, static_cast<std::uint64_t>(reads));
+  }
+  free_.notify_all();
+}
+
+StageProfile ReadAhead::profile() const {
+  std::lock_guard lock(mutex_);
+  return profile_;
+}
+
+std::uint64_t ReadAhead::bytes_window() const {
   return std::clamp<std::uint64_t>(options_.limit_bytes / largest_, 2, ring_.size());
 }
+
+std::uint64_t ReadAhead::window() const { return std::min(bytes_window(), std::max<std::uint64_t>(2, 2 * reads_)); }
 
 std::uint64_t ReadAhead::may_begin() const {
   // Whole chunks only: taken on one by one, as workers free them, they could not be read together.
   const std::uint64_t count = std::min({chunk_, window() / 2, order_.samples() - begun_});
   if (begun_ - taken_ + count > window()) return 0;
+  // The last reader that fits takes on a whole chunk, too.
+  if (reading_ >= reads_) return 0;
   if (options_.relaxed) return count;  // as many entries are free as may be begun
   for (std::uint64_t i = 0; i < count; ++i)
     if (ring_[(begun_ + i) % ring_.size()].state != State::kFree) return 0;
@@ -125,6 +145,7 @@ void ReadAhead::work() {
     free_.wait(lock, [&] { return closed_ || (count = may_begin()) > 0; });
     if (closed_) return;
     entries.clear();
+    reading_ += count;
     for (std::uint64_t i = 0; i < count; ++i) {
       Entry& entry = entry_for(begun_);
       entry.state = State::kReading;
@@ -141,14 +162,22 @@ void ReadAhead::work() {
       }
       entry->id = epoch->id_at(place.sample);
     }
+    const std::int64_t started_ns = steady_clock().now_ns(), started_cpu_ns = thread_cpu_ns();
     read(entries, ids, records);
+    const std::int64_t ns = steady_clock().now_ns() - started_ns, cpu_ns = thread_cpu_ns() - started_cpu_ns;
     lock.lock();
+    reading_ -= count;
+    profile_.samples += static_cast<std::int64_t>(count);
+    profile_.busy_ns += ns * static_cast<std::int64_t>(count);
+    profile_.cpu_ns += cpu_ns;
     for (Entry* const entry : entries) {
       entry->state = State::kReady;
+      for (const Value& value : entry->record.values) profile_.bytes += static_cast<std::int64_t>(value.bytes.size());
       largest_ = std::max<std::uint64_t>(largest_ - largest_ / kFade, entry->record.storage.capacity());
       held_ += entry->record.storage.capacity();
     }
     ready_.notify_all();
+    free_.notify_one();
   }
 }
 
@@ -156,7 +185,7 @@ void ReadAhead::hand_over(Entry& entry, RecordBuffer& record) {
   held_ -= entry.record.storage.capacity();
   std::swap(entry.record, record);
   // Where the byte limit narrows the window, what lies outside of it must not hold memory.
-  if (window() < ring_.size()) entry.record = {};
+  if (bytes_window() < ring_.size()) entry.record = {};
   held_ += entry.record.storage.capacity();
   entry.state = State::kFree;
   ++taken_;

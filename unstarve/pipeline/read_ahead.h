@@ -27,6 +27,7 @@
 #include <thread>
 #include <vector>
 
+#include "unstarve/core/profile.h"
 #include "unstarve/pipeline/run_order.h"
 #include "unstarve/storage/dataset.h"
 
@@ -64,8 +65,13 @@ class ReadAhead {
   void allow(std::uint64_t before);
   void close();
 
+  // From now on so many reads in flight, 1 to Options::reads; never fewer than one thread takes on at once.
+  void set_reads(int reads);
+
   // Held by the ring's records.
   [[nodiscard]] std::uint64_t memory_bytes() const;
+  // Stage "ahead": records read, and for how long they were on their way.
+  [[nodiscard]] StageProfile profile() const;
 
  private:
   enum class State { kFree, kReading, kReady };
@@ -83,7 +89,8 @@ class ReadAhead {
   void hand_over(Entry& entry, RecordBuffer& record);
   // All of these expect mutex_ to be held.
   [[nodiscard]] std::uint64_t may_begin() const;         // how many records a reader may take on now, 0 to chunk_
-  [[nodiscard]] std::uint64_t window() const;            // records that the byte limit allows
+  [[nodiscard]] std::uint64_t bytes_window() const;      // records that the byte limit allows
+  [[nodiscard]] std::uint64_t window() const;            // those that may be on their way or there
   [[nodiscard]] Entry* ready_entry();                    // the first that take_any() may give
   [[nodiscard]] Entry& entry_for(std::uint64_t number);  // a free one for a record that is to be read
 
@@ -105,6 +112,9 @@ class ReadAhead {
                                // for a while and not for good
   std::uint64_t held_ = 0;
   std::uint64_t allowed_ = 0;  // of relaxed order: records before this number may be taken
+  std::uint64_t reads_;        // in flight at most
+  std::uint64_t reading_ = 0;  // records in flight
+  StageProfile profile_{"ahead"};
   bool closed_ = false;
   std::vector<std::jthread> threads_;  // last: joined before the rest goes
 };

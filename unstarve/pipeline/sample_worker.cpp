@@ -7,6 +7,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/map_guard.h"
+#include "unstarve/core/thread_time.h"
 #include "unstarve/ops/window.h"
 
 namespace unstarve {
@@ -16,6 +17,7 @@ class SampleWorker::StageClock {
  public:
   StageClock(StageTotals& totals, bool timed) : totals_(totals), timed_(timed) {
     if (!timed_) return;
+    if (totals_.take_cpu) last_cpu_ = thread_cpu_ns();
     last_ = steady_clock().now_ns();
   }
   void lap(Stage stage, std::size_t bytes) {
@@ -23,14 +25,22 @@ class SampleWorker::StageClock {
     totals_.bytes[index] += static_cast<std::int64_t>(bytes);
     if (!timed_) return;
     const std::int64_t now = steady_clock().now_ns();
-    totals_.ns[index] += now - last_;
-    last_ = now;
+    const std::int64_t ns = now - last_;
+    totals_.ns[index] += ns;
+    totals_.squares_us2[index] += static_cast<double>(ns) * static_cast<double>(ns) * 1e-6;
+    if (totals_.take_cpu) {
+      const std::int64_t cpu = thread_cpu_ns();
+      totals_.both_ns[index] += ns;
+      totals_.cpu_ns[index] += cpu - last_cpu_;
+      last_cpu_ = cpu;
+    }
+    last_ = steady_clock().now_ns();
   }
 
  private:
   StageTotals& totals_;
   const bool timed_;
-  std::int64_t last_ = 0;
+  std::int64_t last_ = 0, last_cpu_ = 0;
 };
 
 SampleWorker::SampleWorker(const Plan& plan) : plan_(plan), storer_(plan.spec.output) {}

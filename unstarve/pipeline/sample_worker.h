@@ -21,11 +21,16 @@ enum class Stage { kRead, kDecode, kAugment, kStore };
 inline constexpr std::size_t kStages = 4;
 inline constexpr std::array<const char*, kStages> kStageNames{"read", "decode", "augment", "store"};
 
-// What a run of samples cost: bytes out of each stage for all of them, nanoseconds for the timed ones.
+// What a run of samples cost: bytes out of each stage for all of them, nanoseconds for the timed ones, and what of those
+// was spent on a processor for some of them.
 struct StageTotals {
   std::array<std::int64_t, kStages> bytes{};
   std::array<std::int64_t, kStages> ns{};
+  std::array<double, kStages> squares_us2{};
+  std::array<std::int64_t, kStages> both_ns{};  // of the samples whose processor time was taken, too
+  std::array<std::int64_t, kStages> cpu_ns{};
   std::int64_t timed_samples = 0;
+  bool take_cpu = false;  // of the next samples that are timed
 };
 
 class SampleWorker {

@@ -10,6 +10,7 @@ namespace unstarve {
 SlotRing::SlotRing(const RunOrder& order, Options options, Device& device)
     : order_(order),
       options_(options),
+      prefetch_(options.prefetch),
       device_(device),
       next_epoch_(order_.start().epoch),
       next_batch_(order_.start().batch),
@@ -17,29 +18,62 @@ SlotRing::SlotRing(const RunOrder& order, Options options, Device& device)
       given_batches_(order_.start().batch),
       placed_(std::max<std::uint64_t>(options.window, 1)),
       given_(std::max<std::uint64_t>(options.window, 1)) {
-  const std::size_t count = static_cast<std::size_t>(options_.prefetch) + 2;
-  in_flight_.resize(count);
-  for (std::size_t i = 0; i < count; ++i) add_slot();
+  in_flight_.resize(static_cast<std::size_t>(std::max(options_.prefetch, options_.most_prefetch)) + 2);
+  for (std::size_t i = 0; i < wanted_slots(); ++i) add_slot(make_slot());
 }
 
-void SlotRing::add_slot() {
+std::list<Slot> SlotRing::make_slot() const {
   const std::size_t bytes = options_.sample_bytes * options_.batch_samples;
-  Slot slot;
+  std::list<Slot> made(1);
+  Slot& slot = made.front();
   slot.memory = options_.pinned ? device_.allocate_pinned(bytes) : allocate_pageable(bytes);
   slot.labels.resize(options_.batch_samples);
   slot.ids.resize(options_.batch_samples);
   slot.good.resize(options_.batch_samples);
   slot.targets.resize(options_.batch_samples * options_.classes);
   if (options_.window > 0) slot.numbers.resize(options_.batch_samples);
+  return made;
+}
+
+void SlotRing::add_slot(std::list<Slot>&& made) {
   free_.reserve(slots_.size() + 1);  // release() must not allocate
-  free_.push_back(&slots_.emplace_back(std::move(slot)));
+  free_.push_back(&made.front());
+  slots_.splice(slots_.end(), made);
+}
+
+void SlotRing::set_prefetch(int prefetch) {
+  {
+    std::lock_guard lock(mutex_);
+    prefetch_ = prefetch;
+    advance();
+  }
+  work_.notify_all();
+}
+
+void SlotRing::follow_prefetch() {
+  std::unique_lock lock(mutex_);
+  while (slots_.size() < wanted_slots() && may_grow() && !closed_ && !exhausted()) {
+    // Memory may come of a function of the user's, which must not meet the lock.
+    lock.unlock();
+    std::list<Slot> made;
+    try {
+      made = make_slot();
+    } catch (const std::exception&) {
+      // Nobody asked for it but the tuning: the run goes on with what there is.
+      lock.lock();
+      prefetch_ = static_cast<int>(slots_.size()) - 2;
+      return;
+    }
+    lock.lock();
+    add_slot(std::move(made));
+    advance();
+  }
 }
 
 bool SlotRing::exhausted() const { return !order_.has(next_epoch_); }
 
 bool SlotRing::may_open() const {
-  return !exhausted() && !free_.empty() &&
-         opened_ < std::max(asked_, taken_) + static_cast<std::uint64_t>(options_.prefetch);
+  return !exhausted() && !free_.empty() && opened_ < std::max(asked_, taken_) + static_cast<std::uint64_t>(prefetch_);
 }
 
 void SlotRing::open() {
@@ -107,11 +141,9 @@ bool SlotRing::ready() const {
 
 void SlotRing::ask() {
   asked_ = taken_ + 1;
-  const auto filling = static_cast<std::size_t>(std::max(options_.prefetch, 1));
+  const auto filling = static_cast<std::size_t>(std::max(prefetch_, 1));
   if (options_.grow) {
-    while (!closed_ && !exhausted() && slots_.size() < held_ + filling &&
-           (options_.most_slots == 0 || slots_.size() < options_.most_slots))
-      add_slot();
+    while (!closed_ && !exhausted() && slots_.size() < held_ + filling && may_grow()) add_slot(make_slot());
   } else if (taken_ == opened_ && free_.empty() && !exhausted() && !closed_) {
     throw Error(ErrorKind::kArgument, "all " + std::to_string(slots_.size()) +
                                           " batches are held by the consumer; destroy one before asking for the next");
@@ -121,12 +153,14 @@ void SlotRing::ask() {
 }
 
 bool SlotRing::wait(std::chrono::milliseconds most) {
+  follow_prefetch();
   std::unique_lock lock(mutex_);
   ask();
   return ready_.wait_for(lock, most, [this] { return ready(); });
 }
 
 Slot* SlotRing::take() {
+  follow_prefetch();
   std::unique_lock lock(mutex_);
   ask();
   ready_.wait(lock, [this] { return ready(); });
@@ -153,7 +187,7 @@ void SlotRing::release(Slot* slot) {
     --held_;
     // One that could not grow may wait for this very slot.
     const bool wanted = options_.most_slots > 0 && free_.empty();
-    if (slots_.size() > in_flight_.size() && !wanted) {
+    if (slots_.size() > wanted_slots() && !wanted) {
       const auto place = std::find_if(slots_.begin(), slots_.end(), [slot](const Slot& s) { return &s == slot; });
       surplus.splice(surplus.end(), slots_, place);
     } else {

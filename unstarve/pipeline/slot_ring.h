@@ -80,8 +80,9 @@ class SlotRing {
     int prefetch = 2;
     bool pinned = false;
     bool grow = false;
-    std::size_t most_slots = 0;  // that `grow` may come to; 0: any number
+    std::size_t most_slots = 0;  // that `grow` and set_prefetch() may come to; 0: any number
     std::uint64_t window = 0;    // of relaxed order, in samples of this rank; 0: exact order
+    int most_prefetch = 0;       // that set_prefetch() may ask for; 0: it is not called
   };
 
   // prefetch + 2 slots: those being filled, and two that the consumer may hold. Throws Error(kMemory). `device` must
@@ -114,6 +115,9 @@ class SlotRing {
   [[nodiscard]] bool wait(std::chrono::milliseconds most);
   void release(Slot* slot);
   void close();
+  // From now on up to so many batches are made ahead, 1 to `most_prefetch`. Further slots are allocated by the consumer's
+  // next take() or wait(), where there is memory for them; those that are too many go when it lets its batches go.
+  void set_prefetch(int prefetch);
 
   [[nodiscard]] bool pinned() const { return options_.pinned; }
   [[nodiscard]] std::size_t memory_bytes() const;  // of the slots, held ones included
@@ -127,15 +131,22 @@ class SlotRing {
   [[nodiscard]] bool may_open() const;   // the next batch may be started now
   [[nodiscard]] bool ready() const;      // take() need not wait
   void open();
-  void add_slot();
+  void add_slot(std::list<Slot>&& made);
   void ask();  // what take() does before it waits
   // Relaxed order: opens what may be opened, and finds out what may be made.
   void advance();
   [[nodiscard]] bool within_window(std::uint64_t number) const;
+  [[nodiscard]] bool may_grow() const { return options_.most_slots == 0 || slots_.size() < options_.most_slots; }
+  [[nodiscard]] std::size_t wanted_slots() const { return static_cast<std::size_t>(prefetch_) + 2; }
+
+  // These expect it not to be held.
+  [[nodiscard]] std::list<Slot> make_slot() const;
+  void follow_prefetch();  // allocates what set_prefetch() asks for
 
   const pid_t process_ = ::getpid();
   const RunOrder order_;
   const Options options_;
+  int prefetch_;
   Device& device_;
 
   mutable std::mutex mutex_;

@@ -47,8 +47,8 @@ enum class ExecutionOrder {
 };
 
 struct ExecutionSpec {
-  int threads = 0;     // loader threads; 0: as many as usable cores
-  int prefetch = 2;    // batches made ahead of the consumer; 0: made when asked for
+  int threads = 0;     // loader threads; 0: tuned while running, or without autotune as many as usable cores
+  int prefetch = 2;    // batches made ahead of the consumer, to begin with where tuned; 0: made when asked for
   bool pinned = true;  // slots in page-locked memory, on devices that have it
   // Records read before the workers ask for them, so many at once; 0: none, -1: as the data reward it (none from memory
   // or the page cache, dozens from a cold disk or a server).
@@ -56,6 +56,10 @@ struct ExecutionSpec {
   ExecutionOrder order = ExecutionOrder::kExact;
   // What the pipeline may hold at most, in units of 10^6 bytes (memory_budget.h); 0: no limit.
   std::uint64_t memory_limit_mb = 0;
+  // Where threads are left open (0): they, batches ahead and an open read_ahead follow what is measured while it runs
+  // (autotune/controller.h). Never changes a bit of a batch.
+  bool autotune = true;
+  int cpu_limit = 0;  // cores that tuned threads may keep busy; 0: all usable ones
   friend bool operator==(const ExecutionSpec&, const ExecutionSpec&) = default;
 };
 

@@ -116,8 +116,9 @@ void write_yaml(YAML::Emitter& out, const PipelineSpec& spec) {
   if (!spec.batch_operations.empty()) write_operations(out, "batch_operations", spec.batch_operations);
   flow("execution") << Key << "threads" << Value << spec.execution.threads << Key << "prefetch" << Value
                     << spec.execution.prefetch << Key << "read_ahead" << Value << spec.execution.read_ahead << Key
-                    << "pinned" << Value << spec.execution.pinned << Key << "order" << Value
-                    << name_of(kOrders, spec.execution.order) << Key << "memory_limit_mb" << Value
+                    << "pinned" << Value << spec.execution.pinned << Key << "autotune" << Value
+                    << spec.execution.autotune << Key << "cpu_limit" << Value << spec.execution.cpu_limit << Key
+                    << "order" << Value << name_of(kOrders, spec.execution.order) << Key << "memory_limit_mb" << Value
                     << spec.execution.memory_limit_mb << YAML::EndMap;
   flow("errors") << Key << "policy" << Value << name_of(kPolicies, spec.errors.policy) << Key << "limit" << Value
                  << spec.errors.limit << Key << "rate" << Value << exact(spec.errors.rate) << YAML::EndMap;
@@ -169,6 +170,8 @@ PipelineSpec read_pipeline_yaml(YamlMap map) {
   execution.get("pinned", spec.execution.pinned);
   get_named(execution, "order", kOrders, spec.execution.order);
   execution.get("memory_limit_mb", spec.execution.memory_limit_mb);
+  execution.get("autotune", spec.execution.autotune);
+  execution.get("cpu_limit", spec.execution.cpu_limit);
   execution.finish();
   YamlMap errors = map.map("errors");
   get_named(errors, "policy", kPolicies, spec.errors.policy);

@@ -61,7 +61,8 @@ std::string reason_of(const Choice& choice, const Load& load, const Limits& limi
                                             load.batch_samples)
                               : std::string(", the consumer takes batches as they come");
   const Settings& s = choice.settings;
-  text += fmt::format(": {} give {:.4g} samples/s", count_text(s.threads, "thread", "threads"), choice.rate);
+  text += fmt::format(": {} {:.4g} samples/s",
+                      s.threads == 1 ? "1 thread gives" : fmt::format("{} threads give", s.threads), choice.rate);
   if (choice.wait_share > 0.01) {
     text += fmt::format(", it waits {:.3g} % of its time", choice.wait_share * 100);
     if (s.threads == most_threads(load, limits))
@@ -72,7 +73,8 @@ std::string reason_of(const Choice& choice, const Load& load, const Limits& limi
     else
       text += ", and more would gain less than 1 %";
   } else {
-    text += fmt::format(", it waits {:.2g} % of its time", choice.wait_share * 100);
+    text += choice.wait_share < 1e-4 ? std::string(", it hardly ever waits")
+                                     : fmt::format(", it waits {:.2g} % of its time", choice.wait_share * 100);
   }
   text += fmt::format("; {} ahead", count_text(s.prefetch, "batch", "batches"));
   const double window = window_batches(load, threads_rate(load, s.threads, limits.cores));

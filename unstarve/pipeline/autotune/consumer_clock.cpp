@@ -20,6 +20,12 @@ void ConsumerClock::enter(std::int64_t now_ns) {
   const std::int64_t ns = now_ns - left_ns_;
   const auto time = static_cast<double>(ns);
   left_ns_ = -1;
+  if (!begun_) {
+    begun_ = true;
+    add(pauses_, std::int64_t{1});
+    add(paused_ns_, ns);
+    return;
+  }
   const bool pause = worked_ >= kKnown && time > std::max(kLeastPauseNs, kPauseTimes * usual_ns_);
   ++worked_;
   // Pauses count in it, too: where every step takes as long, that soon is the usual time.

@@ -2,7 +2,8 @@
 // The consumer's time as the loader sees it: in its calls it waits, between them it works.
 //
 // A time between two calls that is many times the usual one is a pause (a validation, a checkpoint, a stopped process):
-// it says nothing of the steps to come and is counted apart.
+// it says nothing of the steps to come and is counted apart. So is that after the first batch, when a consumer imports,
+// compiles and allocates.
 //
 // Threads: enter(), leave() by one consumer at a time; profile() by any.
 
@@ -29,6 +30,7 @@ class ConsumerClock {
     counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
   }
   std::int64_t left_ns_ = -1;  // with a batch, and has not come back since
+  bool begun_ = false;         // it has worked on a batch
   double usual_ns_ = 0;        // a running mean of its work on a batch
   std::int64_t worked_ = 0;    // batches in that mean
   std::atomic<std::int64_t> entered_ns_{-1};

@@ -9,10 +9,13 @@ namespace unstarve::autotune {
 namespace {
 
 constexpr double kLongestPeriodS = 1.5;
-constexpr double kEarlyS = 2;  // changes act at once before
+constexpr double kEarlyS = 2;  // more is given at once before
+constexpr std::int64_t kLeastBatches = 4;
 // The consumer's step must become shorter by this factor for settings to grow.
 constexpr double kWorth = 1.02;
-// A trial needs a window of some length before it, a consumer that waits, and this part of what was promised.
+// A trial needs samples that sleep, a window of some length before it, a consumer that waits, and this part of what was
+// promised.
+constexpr double kTrialSleeps = 0.1;
 constexpr double kTrialWindowS = 0.4;
 constexpr double kTrialWait = 0.05;
 constexpr double kTrialPart = 0.25;
@@ -57,6 +60,26 @@ void Controller::take(const Settings& settings, double now_s, std::string reason
   log_.push_back({now_s, settings.threads, settings.prefetch, settings.read_ahead, std::move(reason)});
 }
 
+Profile Controller::with_consumer(const Profile& window) {
+  Profile known = window;
+  ConsumerProfile& now = known.consumer;
+  if (now.batches < kLeastBatches) {
+    now.batches += consumer_.batches;
+    now.busy_ns += consumer_.busy_ns;
+    now.squares_us2 += consumer_.squares_us2;
+  }
+  consumer_ = now;
+  return known;
+}
+
+void Controller::hold_threads(int most, double now_s, std::string reason) {
+  limits_.most_threads = most;
+  trial_ = {};
+  Settings settings = settings_;
+  settings.threads = std::min(settings.threads, most);
+  take(settings, now_s, std::move(reason));
+}
+
 Settings Controller::consider(const Profile& window, double now_s) {
   const double window_s = static_cast<double>(window.wall_ns) * 1e-9;
   const std::int64_t samples = samples_of(window);
@@ -81,8 +104,9 @@ Settings Controller::consider(const Profile& window, double now_s) {
   Limits limits = limits_;
   if (ceiling_ > 0) limits.most_threads = std::min(limits.most_threads, ceiling_);
 
-  Choice choice = choose(window, limits);
-  Load load = load_of(window);
+  const Profile known = with_consumer(window);
+  Choice choice = choose(known, limits);
+  Load load = load_of(known);
   if (window.loader_threads > limits_.cores) load.delay_s = 0;
   const Direction wanted = direction(load, choice);
   const bool over_budget = limits_.byte_budget > 0 && judge(load, settings_, limits_).bytes > limits_.byte_budget;
@@ -90,13 +114,15 @@ Settings Controller::consider(const Profile& window, double now_s) {
     pending_ = Direction::kStay;
     return settings_;
   }
-  if (now_s > kEarlyS && pending_ != wanted && !over_budget) {
+  const bool at_once = over_budget || (now_s <= kEarlyS && wanted == Direction::kUp);
+  if (pending_ != wanted && !at_once) {
     pending_ = wanted;
     return settings_;
   }
   if (choice.settings == settings_) return settings_;
   trial_ = {};
-  if (choice.settings.threads > settings_.threads && window_s >= kTrialWindowS && wait_share > kTrialWait)
+  if (choice.settings.threads > settings_.threads && load.sleeping_share() > kTrialSleeps &&
+      window_s >= kTrialWindowS && wait_share > kTrialWait)
     trial_ = {settings_.threads, rate, choice.rate / judge(load, settings_, limits_).rate, 0};
   take(choice.settings, now_s, std::move(choice.reason));
   return settings_;

@@ -4,9 +4,9 @@
 //   every window of the run ── Profile ──▶ consider() ──▶ settings from now on, and a line of the log when they change
 //
 // Windows begin short and double (0.05 s, 0.1 s, ... 1.5 s), so that a cold start is soon over and a steady run is hardly
-// looked at. In the first two seconds a choice is taken at once; later two windows in a row must ask for the same
-// direction, so that one odd window (a stopped process, a burst of cached files) moves nothing. Settings that the model
-// calls good enough stay.
+// looked at. Two windows in a row must ask for the same direction, so that one odd window (a stopped process, a burst of
+// cached files) moves nothing; only in the first two seconds more is given at once. Settings that the model calls good
+// enough stay. The consumer's time is taken over at least four of its batches.
 //
 // The model does not know what a disk or a server can give in all: its sleeps only grow when more threads ask. Where more
 // threads were given and the rate did not rise by a quarter of what was promised, they are taken back, and the old number
@@ -14,6 +14,7 @@
 //
 // Threads: one caller at a time. Failure: none; a window without samples changes nothing.
 
+#include <string>
 #include <vector>
 
 #include "unstarve/core/profile.h"
@@ -27,6 +28,9 @@ class Controller {
 
   // What was measured since the last call, `now_s` after the run's start.
   Settings consider(const Profile& window, double now_s);
+
+  // No more threads than so many can be had; they are what there is now.
+  void hold_threads(int most, double now_s, std::string reason);
 
   [[nodiscard]] const Settings& settings() const { return settings_; }
   [[nodiscard]] const Limits& limits() const { return limits_; }
@@ -50,8 +54,12 @@ class Controller {
   [[nodiscard]] bool failed(double rate, double wait_share);
   void take(const Settings& settings, double now_s, std::string reason);
 
+  // The window, with a consumer known by enough batches.
+  [[nodiscard]] Profile with_consumer(const Profile& window);
+
   Settings settings_;
   Limits limits_;
+  ConsumerProfile consumer_;  // over as many windows as it takes
   double period_s_ = 0.05;
   Direction pending_ = Direction::kStay;
   Trial trial_;

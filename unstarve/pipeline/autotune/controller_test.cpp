@@ -66,6 +66,20 @@ TEST_CASE("later on one odd window changes nothing; two that agree do") {
   CHECK(controller.settings().threads == 2);
 }
 
+TEST_CASE("a consumer of few batches per window is known by those of several") {
+  Controller controller({2, 2, 0}, kTwoCores);
+  const auto slow = [](std::int64_t batches) {
+    Profile profile = window(1e-3, 0, {2, 2, 0}, 1);
+    profile.consumer.batches = batches;
+    profile.consumer.busy_ns = batches * 1'000'000'000;
+    profile.consumer.squares_us2 = static_cast<double>(batches) * 1e12;
+    return profile;
+  };
+  (void)controller.consider(slow(1), 3);
+  (void)controller.consider(slow(0), 4);  // none: still the one that is known
+  CHECK(controller.settings().threads == 1);
+}
+
 TEST_CASE("threads that bring nothing are taken back, for a while") {
   Controller controller({8, 2, 0}, kTwoCores);
   // A server that gives 800 samples a second in all: whoever asks more waits longer.
@@ -93,6 +107,16 @@ TEST_CASE("a window without samples changes nothing, and the log is bounded") {
   CHECK_THAT(controller.log()[0].reason, Contains("to begin with"));
 }
 
+TEST_CASE("where the system gives no more threads, no more are asked for") {
+  Controller controller({2, 2, 0}, kTwoCores);
+  (void)controller.consider(window(1e-5, 1e-2, {2, 2, 0}), 0.05);
+  controller.hold_threads(5, 0.06, "the system gives no more");
+  CHECK(controller.settings().threads == 5);
+  (void)controller.consider(window(1e-5, 1e-2, {5, 2, 0}), 0.2);
+  CHECK(controller.settings().threads == 5);
+  CHECK(controller.log().back().reason == "the system gives no more");
+}
+
 TEST_CASE("memory that shrank is given back at once") {
   Controller controller({2, 20, 0}, {.cores = 2, .byte_budget = 10'000});
   (void)controller.consider(window(1e-3, 0, {2, 20, 0}, 0.1), 10);
@@ -102,6 +126,9 @@ TEST_CASE("memory that shrank is given back at once") {
 TEST_CASE("the consumer's clock: its work, its waits, and pauses apart") {
   ConsumerClock clock;
   std::int64_t now = 0;
+  clock.enter(now);
+  clock.leave(now, true);  // the first batch: whatever it needs to begin
+  now += 30'000'000'000;
   for (int i = 0; i < 10; ++i) {
     clock.enter(now);
     clock.leave(now += 1'000'000, true);
@@ -121,8 +148,8 @@ TEST_CASE("the consumer's clock: its work, its waits, and pauses apart") {
   profile = clock.profile(now);
   CHECK(profile.batches == 10);
   CHECK(profile.wait_ns == 10'500'000);
-  CHECK(profile.pauses == 1);
-  CHECK(profile.paused_ns == 5'000'000'000);
+  CHECK(profile.pauses == 2);
+  CHECK(profile.paused_ns == 35'000'000'000);
   // Where every step takes so long, that is its work.
   for (int i = 0; i < 10; ++i) {
     clock.leave(now, true);
