@@ -23,13 +23,16 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from bench import compare, data, setup  # noqa: E402
+from bench import autotune, compare, data, setup  # noqa: E402
 from bench.child import Child, Failed  # noqa: E402
 from bench.comparisons import COMPARISONS  # noqa: E402
 
 
-# Comparisons that need servers of their own, each a script that takes --pairs, --seconds and --build.
-STANDALONE = {"remote-50ms/link": ROOT / "bench" / "remote_link.py", "memory/torch": ROOT / "bench" / "memory.py"}
+# Comparisons that need servers, a search or processes of their own, each a script that takes --pairs, --seconds and
+# --build.
+STANDALONE = {"remote-50ms/link": [ROOT / "bench" / "remote_link.py"],
+              "memory/torch": [ROOT / "bench" / "memory.py"]} | {
+    f"autotune/{name}": [ROOT / "bench" / "autotune.py", name] for name in autotune.PIPELINES}
 
 
 def say(text):
@@ -232,7 +235,7 @@ def main():
         print(report(line), flush=True)
     for name in alone if not options.check else []:
         say(f"{name} ...")
-        code = subprocess.run([sys.executable, STANDALONE[name], "--pairs", str(options.pairs), "--seconds",
+        code = subprocess.run([sys.executable, *STANDALONE[name], "--pairs", str(options.pairs), "--seconds",
                                str(min(options.seconds, 2.6)), "--build", options.build], check=False).returncode
         if code != 0:
             return code

@@ -22,7 +22,7 @@ struct SideEntry {
   std::unique_ptr<Side> (*make)(const unstarve::bench::Job& job);
 };
 
-constexpr std::array<SideEntry, 11> kSides{{{"loader", unstarve::bench::make_loader_side},
+constexpr std::array<SideEntry, 12> kSides{{{"loader", unstarve::bench::make_loader_side},
                                             {"first-batch", unstarve::bench::make_first_batch_side},
                                             {"cold", unstarve::bench::make_cold_side},
                                             {"bare", unstarve::bench::make_bare_side},
@@ -32,6 +32,7 @@ constexpr std::array<SideEntry, 11> kSides{{{"loader", unstarve::bench::make_loa
                                             {"pack", unstarve::bench::make_pack_side},
                                             {"stragglers", unstarve::bench::make_stragglers_side},
                                             {"overlap", unstarve::bench::make_overlap_side},
+                                            {"pipeline", unstarve::bench::make_pipeline_side},
                                             {"train", unstarve::bench::make_train_side}}};
 
 std::unique_ptr<Side> make_side(std::string_view name, const std::string& job) {
@@ -39,7 +40,7 @@ std::unique_ptr<Side> make_side(std::string_view name, const std::string& job) {
     if (entry.name == name) return entry.make(nlohmann::json::parse(job));
   throw Error(ErrorKind::kArgument, "bench: unknown side '" + std::string(name) +
                                         "', expected loader, first-batch, cold, bare, memcpy, records, record-memcpy, "
-                                        "pack, stragglers, overlap or train");
+                                        "pack, stragglers, overlap, pipeline or train");
 }
 
 void answer(const nlohmann::json& value) { std::cout << value.dump() << std::endl; }
@@ -48,7 +49,7 @@ nlohmann::json obey(Side& side, const nlohmann::json& command) {
   const std::string name = command.at(0);
   if (name == "run") {
     const unstarve::bench::Block block = side.run(command.at(1));
-    return {{"samples", block.samples}, {"seconds", block.seconds}};
+    return {{"samples", block.samples}, {"seconds", block.seconds}, {"cpu_seconds", block.cpu_seconds}};
   }
   if (name == "check") {
     return side.check(command.at(1).is_null() ? std::nullopt : std::optional<std::string>(command.at(1)));
@@ -61,7 +62,7 @@ nlohmann::json obey(Side& side, const nlohmann::json& command) {
 int main(int argc, char** argv) {
   if (argc != 3) {
     std::cerr << "usage: unstarve_peer_bench "
-                 "loader|first-batch|cold|bare|memcpy|records|record-memcpy|pack|stragglers|overlap|train "
+                 "loader|first-batch|cold|bare|memcpy|records|record-memcpy|pack|stragglers|overlap|pipeline|train "
                  "JOB-AS-JSON (started by bench/run.py)\n";
     return 2;
   }

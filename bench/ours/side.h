@@ -20,6 +20,7 @@ using Job = nlohmann::json;
 struct Block {
   std::int64_t samples = 0;
   double seconds = 0;
+  double cpu_seconds = 0;  // of the whole process; 0: not measured
 };
 
 class Side {

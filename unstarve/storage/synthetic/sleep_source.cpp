@@ -18,7 +18,8 @@ SleepSource::SleepSource(SleepOptions options, Clock& clock)
   if (options.size < 1) {
     throw Error(ErrorKind::kArgument, "sleep source: size " + std::to_string(options.size) + ", expected at least 1");
   }
-  if (options.sleep_ns < 0) throw Error(ErrorKind::kArgument, "sleep source: a negative sleep");
+  if (options.sleep_ns < 0 || options.straggle_ns < 0)
+    throw Error(ErrorKind::kArgument, "sleep source: a negative sleep");
   for (int label = 0; label < kClasses; ++label) classes_.push_back(std::to_string(label));
   pixels_.resize(plane() * kChannels + kVariants);
   Random random(0, 0, 0, 0);
@@ -28,7 +29,9 @@ SleepSource::SleepSource(SleepOptions options, Clock& clock)
 std::uint64_t SleepSource::stored_bytes() const { return options_.images * plane() * kChannels; }
 
 void SleepSource::read(std::uint64_t id, RecordBuffer& record) const {
-  clock_.sleep_until(clock_.now_ns() + options_.sleep_ns);
+  const bool straggles = options_.straggle_every > 0 &&
+                         Random(0, 0, id, 0).below(static_cast<std::uint32_t>(options_.straggle_every)) == 0;
+  clock_.sleep_until(clock_.now_ns() + (straggles ? options_.straggle_ns : options_.sleep_ns));
   record.values.resize(2);
   record.values[0] = {{},
                       {pixels_.data() + id % kVariants, options_.size, options_.size, options_.size, 1,
@@ -45,7 +48,11 @@ std::shared_ptr<const Dataset> open_sleep(const Source& source, const std::strin
   }
   SourceOptions given(source.text);
   SleepOptions options;
-  options.sleep_ns = static_cast<std::int64_t>(given.take("ms", 5, 0, 60'000)) * 1'000'000;
+  const std::uint64_t microseconds = given.take("us", 0, 0, 60'000'000);
+  const std::uint64_t milliseconds = given.take("ms", microseconds > 0 ? 0 : 5, 0, 60'000);
+  options.sleep_ns = static_cast<std::int64_t>(milliseconds * 1000 + microseconds) * 1000;
+  options.straggle_every = given.take("straggle_every", 0, 0, 1'000'000);
+  options.straggle_ns = static_cast<std::int64_t>(given.take("straggle_ms", 0, 0, 60'000)) * 1'000'000;
   options.images = given.take("images", options.images, 1, std::uint64_t{1} << 40);
   options.size = static_cast<int>(given.take("size", 32, 1, 8192));
   given.refuse_rest();

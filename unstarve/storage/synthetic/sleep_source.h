@@ -19,6 +19,9 @@ struct SleepOptions {
   std::int64_t sleep_ns = 5'000'000;  // per read()
   std::uint64_t images = 100;
   int size = 32;  // side in pixels
+  // One record in so many, by a hash of its id, sleeps straggle_ns instead; 0: none does.
+  std::uint64_t straggle_every = 0;
+  std::int64_t straggle_ns = 0;
 };
 
 class SleepSource final : public Dataset {
@@ -44,7 +47,8 @@ class SleepSource final : public Dataset {
   std::vector<std::uint8_t> pixels_;  // record `id` begins at id % 256: neighbours differ, nothing is made per read
 };
 
-// "sleep:ms=5,images=100,size=32".
+// "sleep:ms=5,images=100,size=32"; "us" for microseconds in place of "ms", "straggle_every=100,straggle_ms=500" for
+// stragglers.
 [[nodiscard]] bool recognises_sleep(const Source& source);
 [[nodiscard]] std::shared_ptr<const Dataset> open_sleep(const Source& source, const std::string& split);
 

@@ -42,6 +42,29 @@ TEST_CASE("every read sleeps once for the given time") {
   CHECK(record.values[1].integer == 9);
 }
 
+TEST_CASE("stragglers are the same records every time, about as many as asked for") {
+  RecordingClock clock;
+  SleepOptions options{1000, 2000, 8};
+  options.straggle_every = 10;
+  options.straggle_ns = 1'000'000;
+  const SleepSource source(options, clock);
+  RecordBuffer record;
+  const auto slept = [&](std::uint64_t id) {
+    const std::int64_t before = clock.now_ns();
+    source.read(id, record);
+    return clock.now_ns() - before;
+  };
+  int stragglers = 0;
+  for (std::uint64_t id = 0; id < 2000; ++id) {
+    const std::int64_t ns = slept(id);
+    CHECK(ns == slept(id));
+    if (ns != 1000) ++stragglers;
+  }
+  CHECK(stragglers > 120);
+  CHECK(stragglers < 280);
+  CHECK(open_dataset("sleep:us=50,straggle_every=9,straggle_ms=2")->format() == "sleep");
+}
+
 // A clock whose sleepers wake only when all of them sleep.
 class MeetingClock final : public Clock {
  public:
