@@ -148,6 +148,11 @@ inline void check_dataset(const DatasetUnderTest& test, std::uint64_t many = 23)
     CHECK(read_copy(*data, ids.front(), reused) == expected[ids.front()]);
   }
 
+  // An index knows the labels that the records have.
+  for (std::uint64_t id = 0; id < many; ++id)
+    CHECK(data->known_label(id).value_or(expected[id].label) == expected[id].label);
+  CHECK(data->parts().back() == many);
+
   // Several at once equal one by one, also when an id comes twice.
   ids.push_back(ids.front());
   std::vector<RecordBuffer> records(ids.size());

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -60,6 +61,14 @@ class Dataset {
 
   // What went wrong so far without failing anything, a line each: indexes that could not be kept.
   [[nodiscard]] virtual std::vector<std::string> notes() const { return {}; }
+
+  // The label of record `id` where an index in memory has it; nothing where the record would have to be read.
+  [[nodiscard]] virtual std::optional<std::int64_t> known_label(std::uint64_t id) const {
+    (void)id;
+    return {};
+  }
+  // Where the data sets that this one was put together from begin, and size() at the end (concatenated.h).
+  [[nodiscard]] virtual std::vector<std::uint64_t> parts() const { return {0, size()}; }
 
   // Precondition: id < size().
   virtual void read(std::uint64_t id, RecordBuffer& record) const = 0;

@@ -45,6 +45,12 @@ std::string ArrayImages::location(std::uint64_t id) const {
   return parts_[part].bytes->name() + " image " + std::to_string(id - begins_[part]);
 }
 
+std::optional<std::int64_t> ArrayImages::known_label(std::uint64_t id) const {
+  const std::size_t part = part_of(id);
+  const std::int32_t label = parts_[part].labels[id - begins_[part]];
+  return label >= 0 ? std::optional<std::int64_t>(label) : std::nullopt;
+}
+
 void ArrayImages::read(std::uint64_t id, RecordBuffer& record) const {
   const ArrayPart& part = parts_[part_of(id)];
   const std::uint64_t number = id - begins_[part_of(id)];

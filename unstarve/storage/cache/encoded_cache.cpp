@@ -62,6 +62,10 @@ class MemoryCache final : public EncodedCache {
   }
 
   [[nodiscard]] int reads_in_flight() const override { return inner_->reads_in_flight(); }
+  [[nodiscard]] std::optional<std::int64_t> known_label(std::uint64_t id) const override {
+    return inner_->known_label(id);
+  }
+  [[nodiscard]] std::vector<std::uint64_t> parts() const override { return inner_->parts(); }
 
   std::span<const std::uint8_t> will_read(std::uint64_t id) const noexcept override {
     if (kept_[id].load(std::memory_order_relaxed) != nullptr) return {};

@@ -72,6 +72,12 @@ void CifarBinary::read(std::uint64_t id, RecordBuffer& record) const {
   files_[file].read(id - begin_[file], record);
 }
 
+std::optional<std::int64_t> CifarBinary::known_label(std::uint64_t id) const {
+  const std::size_t file = file_of(id);
+  const int label = files_[file].record(id - begin_[file])[static_cast<std::size_t>(layout_.label_bytes) - 1];
+  return label < layout_.classes ? std::optional<std::int64_t>(label) : std::nullopt;
+}
+
 // A record's three planes are too short for the hardware's stream detection to run ahead in.
 std::span<const std::uint8_t> CifarBinary::will_read(std::uint64_t id) const noexcept {
   const std::size_t file = file_of(id);

@@ -44,6 +44,9 @@ class ImageFolder final : public Dataset {
   void read(std::uint64_t id, RecordBuffer& record) const override;
   void read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const override;
   [[nodiscard]] int reads_in_flight() const override;
+  [[nodiscard]] std::optional<std::int64_t> known_label(std::uint64_t id) const override {
+    return static_cast<std::int64_t>(class_of(id));
+  }
 
   // Bytes held for names and order, in memory or mapped.
   [[nodiscard]] std::size_t memory_bytes() const;

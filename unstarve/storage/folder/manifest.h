@@ -40,6 +40,9 @@ class Manifest final : public Dataset {
   [[nodiscard]] std::string location(std::uint64_t id) const override;
   void read(std::uint64_t id, RecordBuffer& record) const override;
   [[nodiscard]] int reads_in_flight() const override;
+  [[nodiscard]] std::optional<std::int64_t> known_label(std::uint64_t id) const override {
+    return labels_[id] >= 0 ? std::optional<std::int64_t>(labels_[id]) : std::nullopt;
+  }
 
  private:
   void add(const ManifestRow& row);

@@ -34,6 +34,9 @@ class SyntheticDataset final : public Dataset {
   [[nodiscard]] const std::vector<Field>& fields() const override { return fields_; }
   [[nodiscard]] const std::vector<std::string>& classes() const override { return classes_; }
   [[nodiscard]] std::uint64_t stored_bytes() const override { return options_.images * image_bytes(); }
+  [[nodiscard]] std::optional<std::int64_t> known_label(std::uint64_t id) const override {
+    return synthetic_label(options_.set, options_.begin + id);
+  }
   [[nodiscard]] std::string location(std::uint64_t id) const override {
     return "synthetic record " + std::to_string(id);
   }
