@@ -6,6 +6,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/jobs/rig.h"
 #include "unstarve/jobs/settings_file.h"
+#include "unstarve/pipeline/sources.h"
 #include "unstarve/storage/open.h"
 
 namespace unstarve::cli {
@@ -25,12 +26,15 @@ Settings settings_from_file(const std::string& file, SpecKind kind, const Argume
   if (kind == SpecKind::kPipeline) {
     PipelineSpec pipeline = load_pipeline(file);
     pipeline.source.split = arguments.text("--split", pipeline.source.split);
-    return settings_for(pipeline, *open_source(pipeline.source), arguments.text("--model"),
-                        arguments.text("--device", "cpu"));
+    const auto data = pipeline.mix.empty() ? open_source(pipeline.source) : open_sources(pipeline);
+    return settings_for(pipeline, *data, arguments.text("--model"), arguments.text("--device", "cpu"));
   }
   Settings settings = load_settings(file);
   SourceSpec& source = settings.pipeline.source;
-  if (kind == SpecKind::kNone && arguments.has("DATA")) source = {arguments.text("DATA"), ""};
+  if (kind == SpecKind::kNone && arguments.has("DATA")) {
+    source = {arguments.text("DATA"), ""};
+    settings.pipeline.mix.clear();
+  }
   source.split = arguments.text("--split", source.split);
   require_source(settings.pipeline, file + ".pipeline");
   settings.train.model = arguments.text("--model", settings.train.model);
@@ -53,7 +57,12 @@ Settings settings_from_data(const Arguments& arguments) {
 SourceSpec source_from(const Arguments& arguments) {
   const std::string data = arguments.text("DATA");
   SourceSpec source{data, ""};
-  if (look_at_spec(data).kind != SpecKind::kNone) source = load_pipeline(data).source;
+  if (look_at_spec(data).kind != SpecKind::kNone) {
+    const PipelineSpec pipeline = load_pipeline(data);
+    if (!pipeline.mix.empty())
+      throw Error(ErrorKind::kArgument, data + ": mix names several sources, expected one; give its path instead");
+    source = pipeline.source;
+  }
   source.split = arguments.text("--split", source.split);
   return source;
 }

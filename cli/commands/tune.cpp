@@ -3,6 +3,7 @@
 #include "../terminal.h"
 #include "shared.h"
 #include "unstarve/core/file.h"
+#include "unstarve/pipeline/sources.h"
 
 namespace unstarve::cli {
 namespace {
@@ -21,7 +22,7 @@ int run(const Arguments& arguments, const std::string& command_line) {
   print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result, terminal_width()));
   if (arguments.has("--out")) write_file_atomically(arguments.text("--out"), winner_yaml(result, command_line));
   if (arguments.has("--report"))
-    write_report(report_of({result}, "unstarve tune " + options.settings.pipeline.source.path, command_line),
+    write_report(report_of({result}, "unstarve tune " + name_of_sources(options.settings.pipeline), command_line),
                  arguments.text("--report"));
   return kDone;
 }

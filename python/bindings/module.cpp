@@ -31,8 +31,10 @@
 #include "unstarve/pipeline/order.h"
 #include "unstarve/pipeline/plan.h"
 #include "unstarve/pipeline/progress.h"
+#include "unstarve/pipeline/sources.h"
 #include "unstarve/pipeline/spec_schema.h"
 #include "unstarve/pipeline/spec_yaml.h"
+#include "unstarve/storage/concatenated.h"
 #include "unstarve/storage/open.h"
 
 namespace unstarve::python {
@@ -49,6 +51,28 @@ using DatasetPtr = std::shared_ptr<Dataset>;
 // nanobind keeps no pointers to const; nothing of Dataset that is bound can change it.
 DatasetPtr open(const std::string& path, const std::string& split) {
   return std::const_pointer_cast<Dataset>(open_dataset(path, split));
+}
+
+using SampleSetPtr = std::shared_ptr<SampleSet>;
+// from, given, weights
+using Stretch = std::tuple<std::uint64_t, std::vector<std::uint64_t>, std::vector<double>>;
+
+OrderBasis basis_of(SampleSetPtr samples, const std::vector<Stretch>& stretches) {
+  OrderBasis basis{std::move(samples), {}};
+  for (const auto& [from, given, weights] : stretches) basis.stretches.push_back({from, given, weights});
+  return basis;
+}
+
+SampleSetPtr choose(const std::string& text, const DatasetPtr& dataset) {
+  const PipelineSpec spec = pipeline_from_yaml(text, "pipeline");
+  const nb::gil_scoped_release release;
+  check_spec(spec);
+  const int threads = spec.execution.threads > 0 ? spec.execution.threads : read_topology().usable();
+  return std::const_pointer_cast<SampleSet>(choose_samples(spec, *dataset, threads));
+}
+
+DatasetPtr concatenation(const std::vector<DatasetPtr>& parts, const std::vector<std::string>& names) {
+  return std::const_pointer_cast<Dataset>(concatenate({parts.begin(), parts.end()}, names));
 }
 
 nb::object value_of(const Field& field, const Value& value) {
@@ -87,14 +111,14 @@ nb::dict read(const Dataset& dataset, std::uint64_t id) {
 class PyLoader {
  public:
   // Memory of `allocate` does not grow: a slot is never allocated while the loader's lock is held and the GIL is not.
-  PyLoader(const std::string& spec, DatasetPtr dataset, Position start, nb::object allocate) {
+  PyLoader(const std::string& spec, DatasetPtr dataset, Position start, nb::object allocate, OrderBasis basis) {
     const bool lent = !allocate.is_none();
     device_ = lent ? lending_device(std::move(allocate)) : open_device("cpu");
     PipelineSpec parsed = pipeline_from_yaml(spec, "pipeline");
     output_ = parsed.output;
     const nb::gil_scoped_release release;
-    loader_ =
-        std::make_unique<Loader>(std::move(parsed), std::move(dataset), *device_, Loader::Options{start, 0, !lent});
+    loader_ = std::make_unique<Loader>(std::move(parsed), std::move(dataset), *device_,
+                                       Loader::Options{start, 0, !lent, std::move(basis)});
   }
 
   ~PyLoader() {
@@ -191,7 +215,7 @@ ProgressTuple tuple_of(const RankProgress& progress) {
           packed(progress.ahead)};
 }
 
-// (epoch, offset, used) of where a run goes on.
+// (epoch, offset, used) of where a run goes on; `samples` of an epoch of all ranks.
 std::tuple<std::uint32_t, std::uint64_t, nb::bytes> after(const std::string& spec, std::uint64_t samples,
                                                           const std::vector<ProgressTuple>& ranks) {
   std::vector<RankProgress> progress;
@@ -202,12 +226,22 @@ std::tuple<std::uint32_t, std::uint64_t, nb::bytes> after(const std::string& spe
   return {position.epoch, position.offset, packed(position.used)};
 }
 
-// Batches and samples of one rank in what is left of an epoch behind `offset`, without starting anything.
-std::pair<std::uint64_t, std::uint64_t> epoch_of(const std::string& spec, const Dataset& dataset, std::uint64_t offset,
-                                                 const nb::bytes& used) {
+// Batches and samples of one rank in what is left of an epoch behind `offset`, and samples of a whole epoch of all ranks,
+// without starting anything.
+std::tuple<std::uint64_t, std::uint64_t, std::uint64_t> epoch_of(const std::string& spec, SampleSetPtr samples,
+                                                                 std::uint64_t offset, const nb::bytes& used) {
   const PipelineSpec parsed = pipeline_from_yaml(spec, "pipeline");
-  const Order order = Order(parsed.order, parsed.batch, dataset.size()).rest(offset, unpacked(used));
-  return {order.batches_per_epoch(), order.samples_per_epoch()};
+  const Order order(parsed.order, parsed.batch, basis_of(std::move(samples), {}));
+  const Order rest = order.rest(offset, unpacked(used));
+  return {rest.batches_per_epoch(), rest.samples_per_epoch(), order.length()};
+}
+
+std::vector<Stretch> continued(const Stretch& running, const std::vector<double>& weights, std::uint64_t position) {
+  const auto& [from, given, before] = running;
+  std::vector<Stretch> stretches;
+  for (const MixtureStretch& stretch : continue_mixture({from, given, before}, weights, position))
+    stretches.emplace_back(stretch.from, stretch.given, stretch.weights);
+  return stretches;
 }
 
 }  // namespace
@@ -238,17 +272,39 @@ NB_MODULE(_core, m) {
       .def("read", &read, "id"_a,
            nb::sig("def read(self, id: int) -> dict[str, int | bytes | numpy.typing.NDArray[numpy.uint8]]"));
   m.def("open", &open, "path"_a, "split"_a, nb::call_guard<nb::gil_scoped_release>());
+  m.def("concatenate", &concatenation, "parts"_a, "names"_a);
+  m.def(
+      "open_sources",
+      [](const std::string& spec) {
+        const PipelineSpec parsed = pipeline_from_yaml(spec, "pipeline");
+        const nb::gil_scoped_release release;
+        return std::const_pointer_cast<Dataset>(open_sources(parsed));
+      },
+      "spec"_a);
+
+  nb::class_<SampleSet>(m, "SampleSet")
+      .def("__len__", &SampleSet::size)
+      .def_prop_ro("everything", &SampleSet::everything)
+      .def_prop_ro("weights", &SampleSet::weights)
+      .def("fingerprint", &SampleSet::fingerprint);
+  m.def("choose", &choose, "spec"_a, "dataset"_a);
+  m.def("continue_mixture", &continued, "running"_a, "weights"_a, "position"_a);
 
   nb::class_<PyLoader>(m, "Loader")
       .def(
           "__init__",
           [](PyLoader* self, const std::string& spec, DatasetPtr dataset, std::uint32_t epoch, std::uint64_t batch,
-             std::uint64_t offset, const nb::bytes& used, nb::object allocate) {
-            new (self) PyLoader(spec, std::move(dataset), {epoch, batch, offset, unpacked(used)}, std::move(allocate));
+             std::uint64_t offset, const nb::bytes& used, SampleSetPtr samples, const std::vector<Stretch>& stretches,
+             nb::object allocate) {
+            new (self) PyLoader(spec, std::move(dataset), {epoch, batch, offset, unpacked(used)}, std::move(allocate),
+                                basis_of(std::move(samples), stretches));
           },
-          "spec"_a, "dataset"_a, "epoch"_a, "batch"_a, "offset"_a, "used"_a, "allocate"_a.none() = nb::none(),
+          "spec"_a, "dataset"_a, "epoch"_a, "batch"_a, "offset"_a, "used"_a, "samples"_a, "stretches"_a,
+          "allocate"_a.none() = nb::none(),
           nb::sig("def __init__(self, spec: str, dataset: Dataset, epoch: int, batch: int, offset: int, "
-                  "used: bytes, allocate: collections.abc.Callable[[int], tuple[int, object]] | None = None) -> None"))
+                  "used: bytes, samples: SampleSet, stretches: collections.abc.Sequence[tuple[int, "
+                  "collections.abc.Sequence[int], collections.abc.Sequence[float]]], "
+                  "allocate: collections.abc.Callable[[int], tuple[int, object]] | None = None) -> None"))
       .def(
           "next",
           [](PyLoader& loader) -> nb::object {
@@ -285,24 +341,24 @@ NB_MODULE(_core, m) {
       "check", [](const std::string& text) { check_spec(pipeline_from_yaml(text, "pipeline")); }, "spec"_a);
   m.def(
       "sample_of",
-      [](const std::string& text, DatasetPtr dataset) {
+      [](const std::string& text, DatasetPtr dataset, SampleSetPtr samples) {
         const nb::gil_scoped_release release;
         const Plan plan = make_plan(pipeline_from_yaml(text, "pipeline"), std::move(dataset), read_topology().usable(),
-                                    Caches::kTold);
+                                    Caches::kTold, {std::move(samples), {}});
         return std::make_tuple(plan.sample_size.height, plan.sample_size.width, plan.classes);
       },
-      "spec"_a, "dataset"_a);
+      "spec"_a, "dataset"_a, "samples"_a);
   m.def("schema", &spec_schema);
-  m.def("epoch_of", &epoch_of, "spec"_a, "dataset"_a, "offset"_a = 0, "used"_a = nb::bytes("", 0));
+  m.def("epoch_of", &epoch_of, "spec"_a, "samples"_a, "offset"_a = 0, "used"_a = nb::bytes("", 0));
   m.def("position_after", &after, "spec"_a, "samples"_a, "ranks"_a);
   m.def(
       "explain",
-      [](const std::string& text, DatasetPtr dataset) {
+      [](const std::string& text, DatasetPtr dataset, SampleSetPtr samples) {
         const nb::gil_scoped_release release;
         return explain(make_plan(pipeline_from_yaml(text, "pipeline"), std::move(dataset), read_topology().usable(),
-                                 Caches::kTold));
+                                 Caches::kTold, {std::move(samples), {}}));
       },
-      "spec"_a, "dataset"_a);
+      "spec"_a, "dataset"_a, "samples"_a);
   m.def("operations", [] {
     std::vector<std::pair<std::string, std::string>> list;
     for (const OperationInfo& info : operations()) list.emplace_back(info.name, info.help);

@@ -20,7 +20,7 @@ from unstarve import errors
 from unstarve._core import batch_operations, operations
 from unstarve.errors import DataWarning, Error
 from unstarve.loader import Loader
-from unstarve.pipeline import CIFAR10, IMAGENET, Pipeline, from_yaml, open, schema
+from unstarve.pipeline import CIFAR10, IMAGENET, Pipeline, from_yaml, mix, open, schema
 
 if TYPE_CHECKING:
     from unstarve.dataloader import DataLoader as DataLoader
@@ -37,5 +37,5 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = ["CIFAR10", "IMAGENET", "DataWarning", "Error", "Loader", "Pipeline", "__version__",
-           "batch_operations", "errors", "from_yaml", "open",
+           "batch_operations", "errors", "from_yaml", "mix", "open",
            "operations", "schema"]

@@ -41,14 +41,16 @@ class Loader:
     `load_state_dict` says. Not for several threads at once.
     """
 
-    def __init__(self, spec: dict[str, Any], dataset: _core.Dataset) -> None:
+    def __init__(self, spec: dict[str, Any], dataset: _core.Dataset, chosen: _core.SampleSet | None = None) -> None:
         self._spec = json.dumps(spec)
         self._dataset = dataset
         self._batch_size: int = spec["batch"]["size"]
-        self._run = state.Run.of(spec, len(dataset))
         self._dtype: str = spec.get("output", {}).get("type", "float32")
         self._layout: str = spec.get("output", {}).get("layout", "NCHW")
-        self._batches, self._samples = _core.epoch_of(self._spec, dataset)
+        self._chosen = _core.choose(self._spec, dataset) if chosen is None else chosen  # the samples that take part
+        self._batches, self._samples, length = _core.epoch_of(self._spec, self._chosen)
+        self._run = state.Run.of(spec, len(dataset), self._chosen, length)
+        self._stretches = state.first_stretches(self._run)
         self._allocate: Allocate | None = None
         self._core: _core.Loader | None = None
         self._core_at: state.At | None = None  # the position of the batch that _core gives next
@@ -85,7 +87,7 @@ class Loader:
     def shapes(self) -> tuple[tuple[int, int, int], tuple[int, ...]]:
         """Of one sample's image, (3, height, width) or (height, width, 3), and of its label, () or (classes,). Reads the
         first image's header."""
-        height, width, classes = _core.sample_of(self._spec, self._dataset)
+        height, width, classes = _core.sample_of(self._spec, self._dataset, self._chosen)
         image = (3, height, width) if self._layout == "NCHW" else (height, width, 3)
         return image, (classes,) if classes else ()
 
@@ -156,7 +158,8 @@ class Loader:
             self._core.next()  # tells what is wrong
         if self._core is None or self._core_at != self._at:
             self._stop()
-            self._core = _core.Loader(self._spec, self._dataset, *self._at, self._allocate)
+            self._core = _core.Loader(self._spec, self._dataset, *self._at, self._chosen, self._stretches,
+                                       self._allocate)
             self._core_at = self._at
         return self._core
 
@@ -193,16 +196,23 @@ class Loader:
         In relaxed order "window" has a bit for each sample up to the last that overtook one still due: at most 4096, or
         as many as the batches in flight hold. Of several ranks each then knows its own part only.
         """
-        return state.to_dict(self._run, self._at, self._progress_here())
+        return state.to_dict(self._run, self._at, self._progress_here(), self._stretches)
 
     def load_state_dict(self, state_dict: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
         """The next loop goes on where the state was taken. ArgumentError when it was another data set or order.
 
         A list of the states of all ranks is what relaxed order needs where there were several.
+
+        The weights of a mixture may be others than they were: they hold from the end of the block of samples on that
+        the state stands in (`explain` tells its length), and every source goes on where it was.
         """
         states = [state_dict] if isinstance(state_dict, Mapping) else list(state_dict)
         epoch, samples, used = state.from_dicts(self._run, states)
-        left, _ = _core.epoch_of(self._spec, self._dataset, samples, used)
+        stretches = state.stretches_from(self._run, states, epoch, samples, used)
+        if stretches != self._stretches:
+            self._stop()
+            self._stretches = stretches
+        left, *_ = _core.epoch_of(self._spec, self._chosen, samples, used)
         self._at = (epoch, 0, samples, used) if left else state.beginning(epoch + 1)
         self._begun = False
 
@@ -220,7 +230,7 @@ class Loader:
     def explain(self) -> str:
         """What will run: source, order, operations, every optimisation with whether it applies and why; once it runs,
         also what was tuned, when and why."""
-        return self._core.explain() if self._core else _core.explain(self._spec, self._dataset)
+        return self._core.explain() if self._core else _core.explain(self._spec, self._dataset, self._chosen)
 
     def profile(self) -> dict[str, Any]:
         """What was measured since the threads started, also after close(): a dict of stages with samples, busy time and
@@ -286,7 +296,7 @@ class Loader:
             output["layout"] = layout
         if normalize is not None:
             output["mean"], output["stddev"] = (list(map(float, values)) for values in normalize)
-        made = Loader(spec, self._dataset)
-        made._at, made._begun, made._allocate = self._at, self._begun, allocate
+        made = Loader(spec, self._dataset, self._chosen)
+        made._at, made._begun, made._allocate, made._stretches = self._at, self._begun, allocate, self._stretches
         made._progress = self._progress_here()
         return made

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import operator
 import os
-from collections.abc import Iterable, Sequence
-from typing import Any, cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -26,9 +27,12 @@ from unstarve.loader import Loader
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 CIFAR10 = ((0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616))
 
+# Classes by name or number: one of them, or several.
+Labels: TypeAlias = "str | int | Iterable[str | int]"
+
 # What may follow what: a step's place in the chain; steps of one place may stand in any order.
-_PLACES = {"shuffle": 1, "sequential": 1, "shard": 1, "decode": 2, "operation": 3, "normalize": 4, "output": 4,
-           "batch_operation": 5}
+_PLACES = {"filter": 1, "take": 2, "shuffle": 3, "sequential": 3, "shard": 3, "repeat": 3, "balance": 3, "decode": 4,
+           "operation": 5, "normalize": 6, "output": 6, "batch_operation": 7}
 
 
 def open(path: str | os.PathLike[str], split: str = "") -> Pipeline:  # noqa: A001  (un.open is the name people expect)
@@ -47,6 +51,33 @@ def open(path: str | os.PathLike[str], split: str = "") -> Pipeline:  # noqa: A0
     return Pipeline({"source": {"path": path, "split": split}}, dataset)
 
 
+def mix(pipelines: Iterable[Pipeline], weights: Iterable[float] | None = None, *, epoch: int | None = None) -> Pipeline:
+    """Several pipelines of `open`, with their `filter` and `take`, as one. Classes are merged by name.
+
+    weights: the sources' shares, one number each. The samples come in blocks, of 64 or some more for weights of a few
+        digits, in which each source has its share exactly (`explain` tells the numbers); a source that is through
+        begins anew, in another order and augmented anew. Without weights all samples of all sources come once an epoch.
+    epoch: samples of an epoch; as many as all sources together where it is left out.
+    """
+    pipelines = list(pipelines)
+    for one in pipelines:
+        if not isinstance(one, Pipeline) or set(one._spec) != {"source"}:
+            raise ArgumentError(f"mix: found {one!r}, expected pipelines of open(), filter() and take() alone")
+    sources = [copy.deepcopy(one._spec["source"]) for one in pipelines]
+    if weights is not None:
+        shares = list(weights)
+        if len(shares) != len(sources):
+            raise ArgumentError(f"mix: found {len(shares)} weights for {len(sources)} pipelines, expected one each")
+        for i, (source, weight) in enumerate(zip(sources, shares, strict=True)):
+            source["weight"] = _number(f"mix(weights[{i}])", weight)
+    spec: dict[str, Any] = {"mix": sources}
+    if epoch is not None:
+        spec["order"] = {"epoch": _whole("mix(epoch)", epoch, 1)}
+    dataset = _core.concatenate([one._dataset for one in pipelines], [source["path"] for source in sources])
+    _core.check(json.dumps(spec))
+    return Pipeline(spec, dataset, _PLACES["take"], "mix")
+
+
 def from_yaml(text: str, dataset: _core.Dataset | None = None) -> Loader:
     """The Loader of a pipeline's YAML (what `to_yaml` wrote, or one written by hand). InputError names a wrong node.
 
@@ -58,7 +89,7 @@ def from_yaml(text: str, dataset: _core.Dataset | None = None) -> Loader:
     if "RANK" in os.environ and "WORLD_SIZE" in os.environ:
         spec["order"]["rank"], spec["order"]["world"] = _rank_and_world()
     if dataset is None:
-        dataset = _core.open(spec["source"]["path"], spec["source"]["split"])
+        dataset = _core.open_sources(text)
         notices.warn()
     return Loader(spec, dataset)
 
@@ -81,7 +112,7 @@ class Pipeline:
         self._last = last
 
     def __len__(self) -> int:
-        """Samples of the data set."""
+        """Samples of the data set, before filter and take."""
         return len(self._dataset)
 
     def __repr__(self) -> str:
@@ -103,15 +134,76 @@ class Pipeline:
         """Where record `index` lies: file and offset or member."""
         return self._dataset.location(index)
 
+    # --- which samples take part ------------------------------------------------------------------------------------
+
+    def filter(self, labels: Labels | None = None, *, drop_labels: Labels | None = None, min_side: int | None = None,
+               max_side: int | None = None, max_aspect: float | None = None) -> Pipeline:
+        """The samples that pass every bound that is given. Decided once, when the loader is made, not per epoch.
+
+        labels, drop_labels: class names or numbers that are kept, that are left out. Told by the index of folders and
+            arrays; of shards the records are read once.
+        min_side, max_side: of the shorter side at least, of the longer side at most, in pixels; max_aspect: longer side
+            / shorter side at most. These read the header of every image once, in parallel.
+
+        A sample whose header cannot be read passes: `errors` says what it does when its turn comes.
+        """
+        given: dict[str, Any] = {"labels": labels, "drop_labels": drop_labels, "min_side": min_side, "max_side": max_side,
+                 "max_aspect": max_aspect}
+        bounds = {key: value for key, value in given.items() if value is not None}
+        for key in ("labels", "drop_labels"):
+            if key in bounds:
+                values = bounds[key]
+                bounds[key] = [str(v) for v in ([values] if isinstance(values, str | int) else values)]
+        if not bounds or not all(bounds.get(key, [0]) for key in ("labels", "drop_labels")):
+            raise ArgumentError("filter: nothing to filter by, expected labels, drop_labels, min_side, max_side or "
+                                "max_aspect")
+        for key in {"min_side", "max_side"} & bounds.keys():
+            bounds[key] = _whole(f"filter({key})", bounds[key], 1)
+        if max_aspect is not None:
+            bounds["max_aspect"] = _number("filter(max_aspect)", max_aspect)
+        before = self._spec.get("source", {}).get("filter", {})
+        for key in bounds:
+            if key in before:
+                raise ArgumentError(f"filter: {key} was given before; expected each once")
+        return self._with("filter", source={"filter": {**before, **bounds}})
+
+    def take(self, n: int) -> Pipeline:
+        """The first `n` samples, as stored, that pass the filter; all of them where there are fewer."""
+        return self._with("take", source={"take": _whole("take(n)", n, 1)})
+
     # --- order ------------------------------------------------------------------------------------------------------
 
-    def shuffle(self, seed: int = 0) -> Pipeline:
-        """All samples in an order that depends on (seed, epoch) alone: another one every epoch, no list in memory."""
-        return self._with("shuffle", order={"shuffle": True, "seed": _whole("shuffle(seed)", seed, 0)})
+    def shuffle(self, seed: int = 0, *, window: int = 0) -> Pipeline:
+        """All samples in an order that depends on (seed, epoch) alone: another one every epoch, no list in memory.
+
+        window: shuffled in windows of so many samples, made of runs of 64 as they are stored, in random order; for
+            disks and servers that read runs much faster than samples one by one. 0 shuffles all.
+        """
+        return self._with("shuffle", order={"shuffle": True, "seed": _whole("shuffle(seed)", seed, 0),
+                                            "window": _whole("shuffle(window)", window, 0)})
 
     def sequential(self) -> Pipeline:
         """The samples in the order in which they are stored."""
-        return self._with("sequential", order={"shuffle": False})
+        return self._with("sequential", order={"shuffle": False, "window": 0})
+
+    def repeat(self, n: int) -> Pipeline:
+        """`n` passes in one epoch, each in another order and augmented anew; batches may cross from one to the next."""
+        return self._with("repeat", order={"repeat": _whole("repeat(n)", n, 1)})
+
+    def balance(self, weights: Mapping[str | int, float] | None = None, *, epoch: int | None = None) -> Pipeline:
+        """Every class equally often, whatever it has of samples: those of small classes come again, augmented anew.
+
+        weights: {class name or number: share} for classes that are to come more or less often than the others, whose
+            share is 1; 0 leaves a class out.
+        epoch: samples of an epoch; as many as take part where it is left out.
+        """
+        order: dict[str, Any] = {"balance": True}
+        if weights:
+            order["class_weights"] = {str(key): _number(f"balance(weights[{key!r}])", value)
+                                      for key, value in weights.items()}
+        if epoch is not None:
+            order["epoch"] = _whole("balance(epoch)", epoch, 1)
+        return self._with("balance", order=order)
 
     def shard(self, rank: int | None = None, world: int | None = None) -> Pipeline:
         """This process's part: rank of `world`. Every rank gets equally many batches.
@@ -266,8 +358,11 @@ class Pipeline:
         name = name or step
         place = self._place if step is None else _PLACES[step]
         if place < self._place:
-            raise ArgumentError(f"{name}() after {self._last}(): expected before it; the order is shuffle and shard, "
-                                "decode, operations, normalize and output, operations on the batch, batch")
+            raise ArgumentError(f"{name}() after {self._last}(): expected before it; the order is filter, take, "
+                                "shuffle and shard, decode, operations, normalize and output, operations on the "
+                                "batch, batch")
+        if "source" in nodes and "mix" in self._spec:
+            raise ArgumentError(f"{name}() after mix(): expected on the pipelines that are mixed")
         spec = copy.deepcopy(self._spec)
         for node, values in nodes.items():
             spec.setdefault(node, {}).update(values)
@@ -285,6 +380,16 @@ def _whole(what: str, value: object, least: int) -> int:
     if whole < least:
         raise ArgumentError(f"{what}: found {whole}, expected {least} or more")
     return whole
+
+
+def _number(what: str, value: Any) -> float:
+    try:
+        weight = float(value)
+    except (TypeError, ValueError):
+        weight = math.nan
+    if not math.isfinite(weight) or weight < 0:
+        raise ArgumentError(f"{what}: found {value!r}, expected a number of 0 or more")
+    return weight
 
 
 def _channels(what: str, values: Iterable[float]) -> list[float]:

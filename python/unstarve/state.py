@@ -6,9 +6,10 @@ Bits are bytes, the first bit the lowest of the first byte; in a dict they are b
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from unstarve import _core
@@ -20,6 +21,11 @@ VERSION = 1
 At: TypeAlias = "tuple[int, int, int, bytes]"
 # of one rank: epoch, samples and bits as of At, its own samples used without a gap, the bits of those behind
 Progress: TypeAlias = "tuple[int, int, bytes, int, bytes]"
+# Of a mixture, from, given, weights: from which sample of the run on which weights hold, and what each source gave before
+Stretch: TypeAlias = "tuple[int, list[int], list[float]]"
+
+# Settings of the order that a state belongs to, with what they usually are.
+_UNUSUAL: dict[str, Any] = {"window": 0, "repeat": 1, "epoch": 0, "balance": False, "class_weights": {}, "set": ""}
 
 
 def beginning(epoch: int) -> At:
@@ -42,32 +48,63 @@ class Run:
     drop_last: bool
     relaxed: bool
     samples: int  # of the data set
+    length: int  # of an epoch, in samples of all ranks
+    unusual: dict[str, Any] = field(default_factory=dict)  # settings where the order is not all samples once an epoch
+    weights: list[float] = field(default_factory=list)  # of the sources of a mixture
 
     @classmethod
-    def of(cls, spec: Mapping[str, Any], samples: int) -> Run:
-        """Of a pipeline's spec."""
+    def of(cls, spec: Mapping[str, Any], samples: int, chosen: _core.SampleSet, length: int) -> Run:
+        """Of a pipeline's spec over so many samples, of which those `chosen` take part."""
         order, batch = spec.get("order", {}), spec["batch"]
         return cls(order.get("seed", 0), order.get("shuffle", True), order.get("rank", 0), order.get("world", 1),
                    batch["size"], batch.get("drop_last", True),
-                   spec.get("execution", {}).get("order") == "relaxed", samples)
+                   spec.get("execution", {}).get("order") == "relaxed", samples, length, _unusual(order, chosen),
+                   [] if order.get("balance") else chosen.weights)
 
 
-def to_dict(run: Run, at: At, progress: Progress | None) -> dict[str, Any]:
+def _unusual(order: Mapping[str, Any], chosen: _core.SampleSet) -> dict[str, Any]:
+    settings = {key: value for key, value in order.items() if value != _UNUSUAL.get(key, value)}
+    if "class_weights" in settings:  # there may be thousands
+        text = json.dumps({key: float(value) for key, value in settings["class_weights"].items()}, sort_keys=True)
+        settings["class_weights"] = hashlib.sha256(text.encode()).hexdigest()[:16]
+    if not chosen.everything or chosen.weights:
+        settings["set"] = f"{chosen.fingerprint():016x}"
+    return settings
+
+
+def first_stretches(run: Run) -> list[Stretch]:
+    """Of a run from its beginning: its weights, and nothing given yet; none where nothing is mixed."""
+    return [(0, [0] * len(run.weights), run.weights)] if run.weights else []
+
+
+def to_dict(run: Run, at: At, progress: Progress | None, stretches: Sequence[Stretch] = ()) -> dict[str, Any]:
     """The state at a position; `progress` up to there in the middle of an epoch in relaxed order."""
+    state = _position(run, at, progress)
+    if run.unusual:
+        state["order"] = run.unusual
+    if stretches:
+        here = state["epoch"] * run.length + state["samples"]
+        running = max((i for i, stretch in enumerate(stretches) if stretch[0] <= here), default=0)
+        state["mix"] = [list(stretch) for stretch in stretches[running:]]
+    return state
+
+
+def _position(run: Run, at: At, progress: Progress | None) -> dict[str, Any]:
     epoch, batch, offset, used = at
-    common = {"version": VERSION, "epoch": epoch, "seed": run.seed, "shuffle": run.shuffle, "dataset": run.samples}
+    common: dict[str, Any] = {"version": VERSION, "epoch": epoch, "seed": run.seed, "shuffle": run.shuffle,
+                              "dataset": run.samples}
     if progress is not None and run.world > 1:
         epoch, offset, used, samples, ahead = progress
         return (common | {"samples": offset, "rank": run.rank, "world": run.world, "batch": run.batch,
                           "drop_last": run.drop_last, "rank_samples": samples}
                 | _entry("window", used) | _entry("rank_window", ahead))
     if progress is not None:
-        epoch, samples, used = _after(run.batch, run.drop_last, run.samples, [progress])
+        epoch, samples, used = _after(run.batch, run.drop_last, run.length, [progress])
     elif used and batch:  # all ranks in step
         rank = (epoch, offset, used, batch * run.batch, b"")
-        epoch, samples, used = _after(run.batch, run.drop_last, run.samples, [rank] * run.world)
+        epoch, samples, used = _after(run.batch, run.drop_last, run.length, [rank] * run.world)
     else:
-        samples = min(offset + batch * run.batch * run.world, run.samples)
+        samples = min(offset + batch * run.batch * run.world, run.length)
     return common | {"epoch": epoch, "samples": samples} | _entry("window", used)
 
 
@@ -81,6 +118,14 @@ def from_dicts(run: Run, states: Sequence[Mapping[str, Any]]) -> tuple[int, int,
         for key, mine in (("seed", run.seed), ("shuffle", run.shuffle), ("dataset", run.samples)):
             if state[key] != mine:
                 raise ArgumentError(f"state: {key} {state[key]!r}, but this loader has {mine!r}")
+        theirs = {**_UNUSUAL, **state.get("order", {})}
+        for key, mine in {**_UNUSUAL, **run.unusual}.items():
+            if theirs[key] == mine:
+                continue
+            if key == "set":
+                raise ArgumentError("state: other samples took part in it than in this loader; expected the same data, "
+                                    "filter, take and sources")
+            raise ArgumentError(f"state: {key} {theirs[key]!r}, but this loader has {mine!r}")
     first = states[0]
     if all("rank" not in state for state in states):
         if any(state != first for state in states):
@@ -94,7 +139,19 @@ def from_dicts(run: Run, states: Sequence[Mapping[str, Any]]) -> tuple[int, int,
                             "rank knows only what it gave itself")
     progress = [(state["epoch"], state["samples"], _bits(state, "window"), state["rank_samples"],
                  _bits(state, "rank_window")) for state in states]
-    return _after(first["batch"], first["drop_last"], run.samples, progress)
+    return _after(first["batch"], first["drop_last"], run.length, progress)
+
+
+def stretches_from(run: Run, states: Sequence[Mapping[str, Any]], epoch: int, samples: int, used: bytes
+                   ) -> list[Stretch]:
+    """Those of a run that goes on where from_dicts says, from the next block on with the weights of `run`."""
+    if not run.weights:
+        return []
+    *before, (start, given, weights) = states[0]["mix"]
+    # Relaxed order may have given samples of blocks further on.
+    position = epoch * run.length + samples + int.from_bytes(used, "little").bit_length()
+    return [*((begin, one, share) for begin, one, share in before),
+            *_core.continue_mixture((start, given, weights), run.weights, position)]
 
 
 def _after(batch: int, drop_last: bool, samples: int, ranks: list[Progress]) -> tuple[int, int, bytes]:

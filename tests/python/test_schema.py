@@ -34,6 +34,9 @@ def chains():
     yield start.random_resized_crop(24, scale=(0.1, 0.9)).flip(0.3).normalize(*un.CIFAR10)
     yield start.resize(20).center_crop(16).pad_crop(16, padding=2).resize((8, 9)).output("bfloat16", "NHWC")
     yield start.one_hot().label_smoothing().mixup(p=0.5).cutmix()
+    yield un.open(SMALL).filter([1, 2], min_side=8, max_aspect=3).take(9).shuffle(window=5).repeat(2)
+    yield un.open(SMALL).balance({1: 2.5}, epoch=70).shuffle(1)
+    yield un.mix([un.open(SMALL).filter(drop_labels=1), un.open(SMALL)], [0.25, 3], epoch=99)
     yield start.cache("pixels", folder="kept", limit_mb=7).errors("replace", limit=3, rate=0.5)
     yield start.options(threads=3, prefetch=0, read_ahead=-1).passes(cache=False, read_ahead=True)
 
@@ -75,7 +78,7 @@ def made(schema, rng):
         return rng.choice(schema["enum"])
     kind = schema["type"] if isinstance(schema["type"], str) else rng.choice(schema["type"])
     if kind == "object":
-        names = [name for name in schema["properties"] if rng.random() < 0.5 or name in schema.get("required", ())]
+        names = [name for name in schema.get("properties", ()) if rng.random() < 0.5 or name in schema.get("required", ())]
         if "maxProperties" in schema:
             names = [rng.choice(list(schema["properties"]))]
         return {name: made(schema["properties"][name], rng) for name in names}
@@ -83,7 +86,8 @@ def made(schema, rng):
         least, most = schema.get("minItems", 0), schema.get("maxItems", 3)
         return [made(schema["items"], rng) for _ in range(rng.randint(least, most))]
     if kind == "integer":
-        return rng.choice([schema["minimum"], schema["maximum"], rng.randint(schema["minimum"], schema["maximum"])])
+        least, most = schema.get("minimum", 0), schema.get("maximum", 9)
+        return rng.choice([least, most, rng.randint(least, most)])
     if kind == "number":
         least = schema.get("minimum", schema.get("exclusiveMinimum", -1000) + 0.01)
         return rng.uniform(least, schema.get("maximum", 1000))
@@ -95,6 +99,15 @@ def accepted(rng):
     spec = made(SCHEMA, rng)
     order = spec.get("order", {})
     order["world"] = order.get("rank", 0) + 1
+    order.pop("shuffle", None)  # what follows wants it
+    order.pop("window" if order.get("balance") else "class_weights", None)
+    if spec.get("mix"):
+        spec.pop("source", None)
+        weighted = not order.get("balance")
+        for source in spec["mix"]:
+            source.pop("weight", None)
+            if weighted:
+                source["weight"] = rng.uniform(0.1, 3)
     spec["order"] = order
     if spec.get("cache", {}).get("what") == "encoded":
         spec["cache"].pop("folder", None)
@@ -108,8 +121,10 @@ def accepted(rng):
 def leaves(schema, path=(), node=""):
     """(keys from the root, the node as messages name it) of every field."""
     for name, inner in schema.get("properties", {}).items():
-        if inner.get("type") == "object" and not path:
-            yield from leaves(inner, (name,), name)
+        if name in ("mix", "class_weights"):  # as source; of classes
+            continue
+        if inner.get("type") == "object":
+            yield from leaves(inner, (*path, name), f"{node}.{name}".lstrip("."))
         elif "anyOf" in inner.get("items", {}):
             for step, operation in inner["items"]["anyOf"][1]["properties"].items():
                 for parameter in operation["properties"]:
@@ -137,13 +152,19 @@ def test_a_spec_wrong_in_one_field_is_refused_by_both_and_named(keys, node):
     for wrong in WRONG:
         spec = accepted(rng)
         spec.pop("cache", None)
+        spec.pop("mix", None)
+        if keys[0] == "order":
+            spec["order"] = {key: spec["order"][key] for key in ("rank", "world") if key in spec["order"]}
         if len(keys) == 4:
             step = {keys[3]: wrong}
             if keys[0] == "operations" and keys[2] != "horizontal_flip":
                 step.setdefault("size", 8)
             spec[keys[0]] = [{keys[2]: step}, *spec.get(keys[0], [])]
-        elif len(keys) == 2:
-            spec[keys[0]] = {**spec.get(keys[0], {}), keys[1]: wrong}
+        elif len(keys) > 1:
+            around = spec
+            for key in keys[:-1]:
+                around = around.setdefault(key, {})
+            around[keys[-1]] = wrong
         text = said(spec)
         if text is not None:
             assert node in text and str(keys[-1]) in text and "expected" in text
@@ -155,9 +176,12 @@ def test_a_spec_wrong_in_one_field_is_refused_by_both_and_named(keys, node):
             # The schema alone is strict about types: what is no text, or a list of one number.
             assert isinstance(wrong, (int, float, str, list)), spec
     assert refused >= 5
+    spec = {"a": 1}
+    for key in reversed(keys):
+        spec = [spec] if key == 0 else {key: spec}
+    spec["source"] = {"path": SMALL, **spec.get("source", {})}
     with pytest.raises(un.Error, match=node.replace("[", r"\[")):
-        un.from_yaml(json.dumps({"source": {"path": SMALL}, **({keys[0]: {keys[1]: {"a": 1}}} if len(keys) == 2 else {
-            keys[0]: [{keys[2]: {keys[3]: {"a": 1}}}]})}))
+        un.from_yaml(json.dumps(spec))
 
 
 @pytest.mark.parametrize(("step", "message"), [

@@ -8,8 +8,8 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/statistics.h"
 #include "unstarve/core/topology.h"
-#include "unstarve/pipeline/order.h"
-#include "unstarve/storage/open.h"
+#include "unstarve/pipeline/plan.h"
+#include "unstarve/pipeline/sources.h"
 
 namespace unstarve {
 namespace {
@@ -34,8 +34,8 @@ double per_second(std::int64_t count, std::int64_t ns) {
 
 // Records read in the order of an epoch by one thread, nothing decoded. Unreadable ones are left out: the loader's
 // error policy has the say over them.
-double storage_rate(const Dataset& dataset, const PipelineSpec& spec, double seconds) {
-  const Order order(spec.order, {1, false}, dataset.size());
+double storage_rate(const Dataset& dataset, const Plan& plan, double seconds) {
+  const Order order(plan.spec.order, {1, false}, OrderBasis{plan.samples, {}});
   RecordBuffer record;
   std::int64_t samples = 0;
   const std::int64_t start = steady_clock().now_ns(), deadline = after(seconds);
@@ -150,11 +150,11 @@ BenchResult run_bench(const BenchOptions& options, const Progress& progress) {
   };
   const Settings& settings = options.settings;
   tell("opening the data", 0);
-  const auto dataset = open_dataset(settings.pipeline.source.path, settings.pipeline.source.split);
+  const auto dataset = open_sources(settings.pipeline);
   Rig rig(settings, dataset, options.target);
 
   BenchResult result;
-  result.data = settings.pipeline.source.path;
+  result.data = name_of_sources(settings.pipeline);
   result.format = dataset->format();
   result.settings = settings;
   result.settings.pipeline.execution.threads = rig.loader().threads();
@@ -172,7 +172,7 @@ BenchResult run_bench(const BenchOptions& options, const Progress& progress) {
   for (int round = 0; round < kRounds; ++round) {
     const double done = static_cast<double>(round) / kRounds;
     tell("storage alone", done);
-    storage.push_back(storage_rate(*dataset, settings.pipeline, slice * kStorageShare));
+    storage.push_back(storage_rate(*dataset, rig.loader().plan(), slice * kStorageShare));
     tell("loader alone", done + kStorageShare / kRounds);
     double cores_busy = 0;
     loader.push_back(

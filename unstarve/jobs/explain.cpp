@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "unstarve/observe/format.h"
-#include "unstarve/storage/open.h"
+#include "unstarve/pipeline/sources.h"
 
 namespace unstarve {
 namespace {
@@ -62,7 +62,7 @@ ExplainedSetting pinned(const ExecutionSpec& asked, const std::string& device) {
 ExplainedSetting batch(const PipelineSpec& spec, const Plan& plan) {
   ExplainedSetting setting{"batch.size", fmt::format("{}", spec.batch.size), ""};
   const auto global = static_cast<std::uint64_t>(spec.batch.size) * static_cast<std::uint64_t>(spec.order.world);
-  const std::uint64_t over = plan.dataset->size() % global;
+  const std::uint64_t over = plan.order.length() % global;
   setting.reason = fmt::format("{} an epoch", plan.order.batches_per_epoch());
   if (spec.order.world > 1) setting.reason += fmt::format(" on each of {} ranks", spec.order.world);
   if (over > 0 && spec.batch.drop_last) {
@@ -109,7 +109,7 @@ ExplainResult explain_settings(const Settings& settings, const std::string& devi
   ExplainResult result;
   result.settings = settings;
   result.format = plan.dataset->format();
-  result.samples = plan.dataset->size();
+  result.samples = plan.samples->size();
   result.classes = plan.dataset->classes().size();
   result.encoded = plan.encoded;
   result.image = plan.sizes.front();
@@ -131,8 +131,7 @@ ExplainResult explain_settings(const Settings& settings, const std::string& devi
 }
 
 ExplainResult run_explain(const Settings& settings, const std::string& device) {
-  const SourceSpec& source = settings.pipeline.source;
-  return explain_settings(settings, device, open_dataset(source.path, source.split), read_topology());
+  return explain_settings(settings, device, open_sources(settings.pipeline), read_topology());
 }
 
 }  // namespace unstarve

@@ -33,7 +33,7 @@ struct ExplainedSetting {
 struct ExplainResult {
   Settings settings;  // as asked for
   std::string format;
-  std::uint64_t samples = 0;
+  std::uint64_t samples = 0;  // that take part
   std::uint64_t classes = 0;
   bool encoded = false;  // images that are decoded, else pixels
   Size image;            // of the first that can be read

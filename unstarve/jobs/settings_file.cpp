@@ -24,15 +24,15 @@ SpecFile look_at_spec(const std::string& path) {
   try {
     const YamlMap map = YamlMap::parse(text, path);
     if (map.has("pipeline")) return {SpecKind::kSettings, ""};
-    if (map.has("source")) return {SpecKind::kPipeline, ""};
-    return {SpecKind::kNone, path + ": neither a key \"pipeline\" nor a key \"source\""};
+    if (map.has("source") || map.has("mix")) return {SpecKind::kPipeline, ""};
+    return {SpecKind::kNone, path + ": neither a key \"pipeline\" nor a key \"source\" or \"mix\""};
   } catch (const Error& error) {
     return {SpecKind::kNone, error.what()};
   }
 }
 
 void require_source(const PipelineSpec& pipeline, const std::string& node) {
-  if (pipeline.source.path.empty())
+  if (pipeline.source.path.empty() && pipeline.mix.empty())
     throw Error(ErrorKind::kInput, node + ".source.path: missing, expected the path of the data");
 }
 

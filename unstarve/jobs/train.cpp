@@ -8,9 +8,11 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/topology.h"
 #include "unstarve/device/device.h"
 #include "unstarve/jobs/quarantine.h"
 #include "unstarve/pipeline/order.h"
+#include "unstarve/pipeline/sources.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/train/loader_source.h"
 
@@ -20,7 +22,10 @@ namespace {
 PipelineSpec validation_spec(const Settings& settings) {
   PipelineSpec spec = settings.pipeline;
   spec.operations = evaluation_operations(settings.train.image_size);
-  spec.order.shuffle = false;
+  spec.source = {};  // what is filtered, mixed and balanced is the training data
+  spec.mix.clear();
+  const OrderSpec& order = settings.pipeline.order;
+  spec.order = {false, order.seed, order.rank, order.world};
   spec.batch.drop_last = false;
   spec.batch_operations.clear();  // accuracy is of whole images
   spec.cache = {};                // of the training data
@@ -39,7 +44,7 @@ void check_classes(const Dataset& training, const Dataset& validation) {
 
 TrainResult run_train(const TrainOptions& options, const Progress& progress, std::stop_token stop) {
   const Settings& settings = options.settings;
-  const auto dataset = open_dataset(settings.pipeline.source.path, settings.pipeline.source.split);
+  const auto dataset = open_sources(settings.pipeline);
   std::shared_ptr<const Dataset> validation;
   if (!options.validation.empty()) {
     validation = open_dataset(options.validation, options.validation_split);
@@ -54,12 +59,14 @@ TrainResult run_train(const TrainOptions& options, const Progress& progress, std
   if (!options.resume.empty()) plan.start_step = trainer->restore(options.resume);
 
   // Where the run stands follows from the step number alone.
-  const Order order(settings.pipeline.order, settings.pipeline.batch, dataset->size());
+  const OrderBasis basis{choose_samples(settings.pipeline, *dataset, read_topology().usable()), {}};
+  const Order order(settings.pipeline.order, settings.pipeline.batch, basis);
   const auto per_epoch = static_cast<std::int64_t>(order.batches_per_epoch());
   const Position start{static_cast<std::uint32_t>(plan.start_step / per_epoch),
                        static_cast<std::uint64_t>(plan.start_step % per_epoch)};
-  LoaderSource source(std::make_unique<Loader>(settings.pipeline, dataset, *device, Loader::Options{start, 0}),
-                      settings.pipeline.output);
+  LoaderSource source(
+      std::make_unique<Loader>(settings.pipeline, dataset, *device, Loader::Options{start, 0, false, basis}),
+      settings.pipeline.output);
   if (options.epochs > 0) plan.steps = std::llround(std::ceil(options.epochs * static_cast<double>(per_epoch)));
   plan.evaluate_every = std::llround(options.evaluate_every * static_cast<double>(per_epoch));
   plan.report_every = std::clamp<std::int64_t>(per_epoch / 10, 1, 50);

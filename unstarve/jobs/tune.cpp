@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/version.h"
-#include "unstarve/storage/open.h"
+#include "unstarve/pipeline/sources.h"
 
 namespace unstarve {
 namespace {
@@ -17,10 +17,10 @@ std::string now_utc() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(
 
 std::string title_of(const Settings& settings, const Target& target) {
   if (target.emulated())
-    return fmt::format("feeding {} from {} at {} px", target.name, settings.pipeline.source.path,
+    return fmt::format("feeding {} from {} at {} px", target.name, name_of_sources(settings.pipeline),
                        settings.train.image_size);
   return fmt::format("training {} on {} from {} at {} px", settings.train.model, target.name,
-                     settings.pipeline.source.path, settings.train.image_size);
+                     name_of_sources(settings.pipeline), settings.train.image_size);
 }
 
 // The part of a step with the largest mean, and its share.
@@ -40,8 +40,7 @@ std::string largest_part(const Profile& profile) {
 
 TuneResult run_tune(const TuneOptions& options, const Progress& progress) {
   const Target target = parse_target(options.device);
-  const SourceSpec& source = options.settings.pipeline.source;
-  const auto dataset = open_dataset(source.path, source.split);
+  const auto dataset = open_sources(options.settings.pipeline);
   LadderOptions ladder;
   ladder.base = base_of(options.settings);
   ladder.target = target;

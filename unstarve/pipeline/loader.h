@@ -99,6 +99,7 @@ class Loader {
     std::uint32_t epochs = 0;  // how many from start.epoch on; 0: endless
     // Whether a consumer may keep more than two batches; memory grows with those it keeps. Else next() throws.
     bool grow = false;
+    OrderBasis basis{};
   };
 
   // `device` gives the slots' memory; it, `dataset` and `clock` must outlive the loader. Throws Error(kArgument) when the

@@ -90,8 +90,7 @@ struct Loader::State {
   // One sample under the error policy. Throws when the run is to fail by it. bring(): whether worker.record() holds it
   // now; throws what reading it ahead threw.
   template <class Bring>
-  Made make_sample(SampleWorker& worker, std::uint64_t id, std::uint32_t epoch, const Bring& bring, StageTotals& totals,
-                   bool timed);
+  Made make_sample(SampleWorker& worker, Sample sample, const Bring& bring, StageTotals& totals, bool timed);
   static void write_sample(SampleWorker& worker, const Made& made, Slot& slot, std::size_t index, StageTotals& totals,
                            bool timed);
   void count(WorkerTime& time, std::size_t samples, const StageTotals& totals);

@@ -164,13 +164,13 @@ void Loader::State::note_bad(std::uint64_t id, const std::string& reason) {
 }
 
 template <class Bring>
-Loader::State::Made Loader::State::make_sample(SampleWorker& worker, std::uint64_t id, std::uint32_t epoch,
-                                               const Bring& bring, StageTotals& totals, bool timed) {
-  const std::uint64_t total = plan.dataset->size();
-  for (std::uint64_t candidate = id, attempts = 0;; candidate = (candidate + 1) % total) {
+Loader::State::Made Loader::State::make_sample(SampleWorker& worker, Sample sample, const Bring& bring,
+                                               StageTotals& totals, bool timed) {
+  const std::uint64_t total = plan.samples->size();
+  for (std::uint64_t candidate = sample.id, attempts = 0;; candidate = plan.samples->next(candidate)) {
     try {
       const bool is_read = attempts == 0 && bring();
-      return {candidate, worker.make(candidate, epoch, totals, timed, is_read), true};
+      return {candidate, worker.make(candidate, sample.draw, totals, timed, is_read), true};
     } catch (const Error& error) {
       if (plan.spec.errors.policy == OnError::kFail) throw;
       note_bad(candidate, error.what());
@@ -232,17 +232,17 @@ void Loader::State::work_in_order(WorkerTime& time) {
     StageTotals totals = totals_for(time, sample_ns);
     const std::int64_t start = steady_clock().now_ns();
     const std::size_t end = claim->first + claim->count;
-    std::uint64_t next_id = epoch->id(slot.batch, claim->first);
+    Sample next = epoch->sample(slot.batch, claim->first);
     for (std::size_t i = claim->first; i < end && !failure; ++i) {
-      const std::uint64_t id = next_id;
+      const Sample sample = next;
       if (i + 1 < end) {
-        next_id = epoch->id(slot.batch, i + 1);
-        if (!read_ahead) worker.will_run(next_id);
+        next = epoch->sample(slot.batch, i + 1);
+        if (!read_ahead) worker.will_run(next.id);
       }
       const bool time_it = sample_ns > kAlwaysTimedNs || ran++ % kTimedEvery == 0;
       failure = failure_of([&] {
         const auto bring = [&] { return take_ahead(worker, slot, i, totals, time_it); };
-        write_sample(worker, make_sample(worker, id, slot.epoch, bring, totals, time_it), slot, i, totals, time_it);
+        write_sample(worker, make_sample(worker, sample, bring, totals, time_it), slot, i, totals, time_it);
       });
       if (failure) {
         failure_index = i;
@@ -293,7 +293,7 @@ void Loader::State::work_relaxed(WorkerTime& time) {
         if (ahead && ahead->failure) std::rethrow_exception(ahead->failure);
         return ahead && ahead->is_read;
       };
-      made = make_sample(worker, epoch->id_at(place.sample), epoch_number, bring, totals, time_it);
+      made = make_sample(worker, epoch->sample_at(place.sample), bring, totals, time_it);
     });
     const Claim claim = ring->place(number);
     if (!failure) failure = failure_of([&] { write_sample(worker, made, *claim.slot, claim.first, totals, time_it); });

@@ -9,7 +9,7 @@
 // worker's share borrows from the part for such images, one worker after the other, and gives it back with its buffers.
 //
 // Counted is what the pipeline allocates. Mapped files (data, a cache in a folder) are the page cache's and not counted,
-// nor are the data set's index, the program and its threads' stacks.
+// nor are the data set's index, the list of a filter (4 bytes a sample), the program and its threads' stacks.
 //
 // Threads: a MemoryPlan is plain data; MemoryPool may be used by any thread.
 // Failure: plan_memory() throws Error(kArgument) when the least working set does not fit.

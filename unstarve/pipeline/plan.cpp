@@ -4,7 +4,9 @@
 
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/core/error.h"
+#include "unstarve/pipeline/explain_order.h"
 #include "unstarve/pipeline/passes/pass.h"
+#include "unstarve/pipeline/source_checks.h"
 
 namespace unstarve {
 namespace {
@@ -13,11 +15,12 @@ namespace {
 constexpr std::uint64_t kProbes = 100;
 
 // The size of the first image that can be read: what the chain of operations starts from.
-Size probe_size(const Dataset& dataset, int image_field, bool encoded) {
+Size probe_size(const Dataset& dataset, const SampleSet& samples, int image_field, bool encoded) {
   RecordBuffer record;
   Decoder decoder;
   std::string reason;
-  for (std::uint64_t id = 0; id < std::min(dataset.size(), kProbes); ++id) {
+  for (std::uint64_t place = 0; place < std::min(samples.size(), kProbes); ++place) {
+    const std::uint64_t id = samples.id(place);
     try {
       dataset.read(id, record);
       const Value& value = record.values[static_cast<std::size_t>(image_field)];
@@ -27,7 +30,7 @@ Size probe_size(const Dataset& dataset, int image_field, bool encoded) {
     }
   }
   throw Error(ErrorKind::kInput, fmt::format("none of the first {} samples can be read; the first: {}",
-                                             std::min(dataset.size(), kProbes), reason));
+                                             std::min(samples.size(), kProbes), reason));
 }
 
 template <class Work>
@@ -40,7 +43,7 @@ bool failed(const Work& work) {
   }
 }
 
-// The largest record and the largest image of some that are spread over the data set; unreadable ones do not count.
+// The largest record and the largest image of some that are spread over those that take part; unreadable ones do not count.
 struct Largest {
   std::uint64_t record = 0;
   Size image;
@@ -50,7 +53,7 @@ Largest look_at_some(const Plan& plan) {
   constexpr std::uint64_t kLookedAt = 64, kTogether = 16;  // several at once, for data on a server
   Largest largest;
   Decoder decoder;
-  const std::uint64_t samples = plan.dataset->size(), looked_at = std::min(samples, kLookedAt);
+  const std::uint64_t samples = plan.samples->size(), looked_at = std::min(samples, kLookedAt);
   const auto look = [&](const RecordBuffer& record) {
     const Value& value = record.values[static_cast<std::size_t>(plan.image_field)];
     const Size size = plan.encoded ? decoder.open(value.bytes).size : value.pixels.size();
@@ -63,7 +66,7 @@ Largest look_at_some(const Plan& plan) {
   for (std::uint64_t first = 0; first < looked_at; first += kTogether) {
     std::vector<std::uint64_t> ids;
     for (std::uint64_t i = first; i < std::min(first + kTogether, looked_at); ++i)
-      ids.push_back(i * samples / looked_at);
+      ids.push_back(plan.samples->id(i * samples / looked_at));
     const bool together = !failed([&] { plan.dataset->read_many(ids, std::span(records).first(ids.size())); });
     for (std::size_t i = 0; i < ids.size(); ++i) {
       // One that cannot be read or is no image: the error policy decides about it when its turn comes.
@@ -126,6 +129,7 @@ void check_spec(const PipelineSpec& spec) {
   within("execution.cpu_limit", spec.execution.cpu_limit, 0, 1024);
   if (spec.batch.size < 1) fail("batch.size", fmt::format("{}, expected 1 or more", spec.batch.size));
   if (spec.order.world < 1) fail("order.world", fmt::format("{}, expected 1 or more", spec.order.world));
+  check_sources(spec);
   if (spec.order.rank < 0 || spec.order.rank >= spec.order.world)
     fail("order.rank",
          fmt::format("rank {} of world {}, expected 0 <= rank < world", spec.order.rank, spec.order.world));
@@ -156,7 +160,8 @@ void check_spec(const PipelineSpec& spec) {
   }
 }
 
-Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int usable_cores, Caches caches) {
+Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int usable_cores, Caches caches,
+               OrderBasis basis) {
   check_spec(spec);
   const bool threads_left_open = spec.execution.threads == 0;
   const bool tuned = threads_left_open && spec.execution.autotune;
@@ -167,8 +172,25 @@ Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int us
       spec.execution.threads = std::min(usable_cores, spec.execution.cpu_limit);
   }
 
-  Order order(spec.order, spec.batch, dataset->size());
-  Plan plan{std::move(spec), std::move(dataset), {}, {}, 0, order, {}, 0, -1, false, false, false, {}, {}, 0, {}};
+  if (!basis.samples) basis.samples = choose_samples(spec, *dataset, spec.execution.threads);
+  Order order(spec.order, spec.batch, basis);
+  Plan plan{std::move(spec),
+            std::move(dataset),
+            {},
+            {},
+            0,
+            std::move(basis.samples),
+            std::move(order),
+            {},
+            0,
+            -1,
+            false,
+            false,
+            false,
+            {},
+            {},
+            0,
+            {}};
   const Dataset& data = *plan.dataset;
   plan.image_field = data.field_index(FieldKind::kEncodedImage);
   plan.encoded = plan.image_field >= 0;
@@ -186,7 +208,7 @@ Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int us
       plan.batch_operations.push_back(make_batch_operation(operation));
   }
   for (const OpSpec& operation : plan.spec.operations) plan.operations.push_back(make_operation(operation));
-  const Size probed = probe_size(data, plan.image_field, plan.encoded);
+  const Size probed = probe_size(data, *plan.samples, plan.image_field, plan.encoded);
   plan.sizes = {probed};
   for (const auto& operation : plan.operations) plan.sizes.push_back(operation->output_size(plan.sizes.back()));
   plan.sample_size = plan.sizes.back();
@@ -202,9 +224,7 @@ Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int us
 std::string explain(const Plan& plan) {
   std::string text = fmt::format("source      {}, {} samples, {}\n", plan.dataset->format(), plan.dataset->size(),
                                  plan.encoded ? "encoded images" : "pixels");
-  text += fmt::format("order       {}, seed {}, rank {} of {}\n",
-                      plan.spec.order.shuffle ? "keyed permutation" : "as stored", plan.spec.order.seed,
-                      plan.spec.order.rank, plan.spec.order.world);
+  text += explain_order(plan.spec, *plan.samples, plan.order.length());
   const auto size = [&](std::size_t i) { return fmt::format("{}x{}", plan.sizes[i].width, plan.sizes[i].height); };
   text += fmt::format("image       {}, the first that can be read\n", size(0));
   for (std::size_t i = 0; i < plan.operations.size(); ++i) {

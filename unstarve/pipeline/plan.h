@@ -36,7 +36,8 @@ struct Plan {
   std::shared_ptr<const Dataset> dataset;
   std::vector<std::unique_ptr<Operation>> operations;
   std::vector<std::unique_ptr<BatchOperation>> batch_operations;
-  std::size_t classes = 0;  // of the targets; 0: the batches have none
+  std::size_t classes = 0;                   // of the targets; 0: the batches have none
+  std::shared_ptr<const SampleSet> samples;  // that take part
   Order order;
   Size sample_size;
   int image_field = 0;
@@ -66,9 +67,10 @@ void check_spec(const PipelineSpec& spec);
 // kTold: the plan is only read, and the cache it tells of is not made; a loader needs kOpened.
 enum class Caches { kTold, kOpened };
 
-// `usable_cores` is what execution.threads 0 becomes.
+// `usable_cores` is what execution.threads 0 becomes. `basis` without samples: they are chosen here (sample_set.h), which
+// may read every record once.
 [[nodiscard]] Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int usable_cores,
-                             Caches caches = Caches::kOpened);
+                             Caches caches = Caches::kOpened, OrderBasis basis = {});
 
 // Bytes of one batch's slot: pixels, labels, ids, targets.
 [[nodiscard]] std::uint64_t batch_bytes(const Plan& plan);

@@ -51,7 +51,7 @@ int choose_reduction(Size selected, Size target) {
   return 1;
 }
 
-std::size_t SampleWorker::decode(const Value& value, std::uint64_t id, std::uint32_t epoch, Frame& frame,
+std::size_t SampleWorker::decode(const Value& value, std::uint64_t id, std::uint32_t draw, Frame& frame,
                                  StageClock& clock) {
   const ImageHeader header = decoder_.open(value.bytes);
   if (plan_.larger_images) borrow_for(header.size);
@@ -63,7 +63,7 @@ std::size_t SampleWorker::decode(const Value& value, std::uint64_t id, std::uint
     return 0;
   }
   const Operation& first = *plan_.operations[0];
-  Random random(plan_.spec.order.seed, epoch, id, 0);
+  Random random(plan_.spec.order.seed, draw, id, 0);
   const Rect selected = first.select(header.size, random);
   DecodeRequest request;
   // A selection beyond the edges (a centre crop of a smaller image) needs all there is, and fill around it.
@@ -87,8 +87,8 @@ std::size_t SampleWorker::decode(const Value& value, std::uint64_t id, std::uint
   return 1;
 }
 
-void SampleWorker::apply(std::size_t operation, std::uint64_t id, std::uint32_t epoch, Frame& frame) {
-  Random random(plan_.spec.order.seed, epoch, id, static_cast<std::uint32_t>(operation));
+void SampleWorker::apply(std::size_t operation, std::uint64_t id, std::uint32_t draw, Frame& frame) {
+  Random random(plan_.spec.order.seed, draw, id, static_cast<std::uint32_t>(operation));
   frame.crop(plan_.operations[operation]->select(frame.size(), random));
   plan_.operations[operation]->apply(frame, random, scratch_);
   finish_operation(frame);
@@ -110,7 +110,7 @@ void SampleWorker::store(const Frame& frame, std::uint8_t* pixels) {
   std::memcpy(pixels, stored_.data(), sample_bytes());
 }
 
-std::int64_t SampleWorker::through_cache(std::uint64_t id, std::uint32_t epoch, Frame& frame, StageClock& clock,
+std::int64_t SampleWorker::through_cache(std::uint64_t id, std::uint32_t draw, Frame& frame, StageClock& clock,
                                          bool is_read) {
   if (const auto kept = plan_.pixel_cache->find(id)) {
     frame = Frame(kept->pixels);
@@ -123,8 +123,8 @@ std::int64_t SampleWorker::through_cache(std::uint64_t id, std::uint32_t epoch, 
   const Value& value = record_.values[static_cast<std::size_t>(plan_.image_field)];
   const std::int64_t label = label_of(record_);
   clock.lap(Stage::kRead, value.bytes.size());
-  decode_located(value, id, epoch, frame, clock);
-  for (std::size_t i = 0; i < plan_.cached_operations; ++i) apply(i, id, epoch, frame);
+  decode_located(value, id, draw, frame, clock);
+  for (std::size_t i = 0; i < plan_.cached_operations; ++i) apply(i, id, draw, frame);
   if (frame.inside() && !frame.mirrored && frame.pixels.interleaved()) {
     PixelView part = frame.pixels;
     part.data += frame.top * part.row_stride + std::ptrdiff_t{frame.left} * kChannels;
@@ -143,10 +143,10 @@ std::int64_t SampleWorker::label_of(const RecordBuffer& record) const {
   return plan_.label_field < 0 ? 0 : record.values[static_cast<std::size_t>(plan_.label_field)].integer;
 }
 
-std::size_t SampleWorker::decode_located(const Value& value, std::uint64_t id, std::uint32_t epoch, Frame& frame,
+std::size_t SampleWorker::decode_located(const Value& value, std::uint64_t id, std::uint32_t draw, Frame& frame,
                                          StageClock& clock) {
   try {
-    const std::size_t done = decode(value, id, epoch, frame, clock);
+    const std::size_t done = decode(value, id, draw, frame, clock);
     check_map(value.bytes);
     return done;
   } catch (const Error& error) {
@@ -181,16 +181,16 @@ void SampleWorker::give_back() {
   plan_.larger_images->give_back(std::exchange(borrowed_, 0));
 }
 
-std::int64_t SampleWorker::make(std::uint64_t id, std::uint32_t epoch, StageTotals& totals, bool timed, bool is_read) {
+std::int64_t SampleWorker::make(std::uint64_t id, std::uint32_t draw, StageTotals& totals, bool timed, bool is_read) {
   try {
-    return make_within_share(id, epoch, totals, timed, is_read);
+    return make_within_share(id, draw, totals, timed, is_read);
   } catch (...) {
     give_back();
     throw;
   }
 }
 
-std::int64_t SampleWorker::make_within_share(std::uint64_t id, std::uint32_t epoch, StageTotals& totals, bool timed,
+std::int64_t SampleWorker::make_within_share(std::uint64_t id, std::uint32_t draw, StageTotals& totals, bool timed,
                                              bool is_read) {
   StageClock clock(totals, timed);
   if (timed) ++totals.timed_samples;
@@ -198,7 +198,7 @@ std::int64_t SampleWorker::make_within_share(std::uint64_t id, std::uint32_t epo
   Frame frame;
   std::size_t done = 0;
   if (plan_.pixel_cache) {
-    label = through_cache(id, epoch, frame, clock, is_read);
+    label = through_cache(id, draw, frame, clock, is_read);
     done = plan_.cached_operations;
   } else {
     if (!is_read) plan_.dataset->read(id, record_);
@@ -206,12 +206,12 @@ std::int64_t SampleWorker::make_within_share(std::uint64_t id, std::uint32_t epo
     label = label_of(record_);
     clock.lap(Stage::kRead, plan_.encoded ? value.bytes.size() : 0);
     if (plan_.encoded) {
-      done = decode_located(value, id, epoch, frame, clock);
+      done = decode_located(value, id, draw, frame, clock);
     } else {
       frame = Frame(value.pixels);
     }
   }
-  for (std::size_t i = done; i < plan_.operations.size(); ++i) apply(i, id, epoch, frame);
+  for (std::size_t i = done; i < plan_.operations.size(); ++i) apply(i, id, draw, frame);
   if (frame.size() != plan_.sample_size)
     throw Error(ErrorKind::kInput,
                 fmt::format("{}: {}x{} pixels come out of the operations, but the batch needs {}x{}; add an operation "

@@ -39,15 +39,15 @@ class SampleWorker {
   explicit SampleWorker(const Plan& plan);
 
   // make() and store() in one.
-  std::int64_t run(std::uint64_t id, std::uint32_t epoch, std::uint8_t* pixels, StageTotals& totals, bool timed,
+  std::int64_t run(std::uint64_t id, std::uint32_t draw, std::uint8_t* pixels, StageTotals& totals, bool timed,
                    bool is_read = false) {
-    const std::int64_t label = make(id, epoch, totals, timed, is_read);
+    const std::int64_t label = make(id, draw, totals, timed, is_read);
     store(pixels, totals, timed);
     return label;
   }
-  // Everything but storing; adds to `totals` and returns the label. The clock is read only when the sample is to be
+  // Everything but storing; `draw` keys the randomness of the operations (draws.h); adds to `totals` and returns the label. The clock is read only when the sample is to be
   // `timed`. `is_read`: record() holds the sample already.
-  std::int64_t make(std::uint64_t id, std::uint32_t epoch, StageTotals& totals, bool timed, bool is_read = false);
+  std::int64_t make(std::uint64_t id, std::uint32_t draw, StageTotals& totals, bool timed, bool is_read = false);
   // Writes the sample that make() made last to `pixels` (plan's format and size).
   void store(std::uint8_t* pixels, StageTotals& totals, bool timed);
   [[nodiscard]] RecordBuffer& record() { return record_; }
@@ -59,17 +59,16 @@ class SampleWorker {
  private:
   class StageClock;
   // The frame after decoding, and the number of operations already done on the way.
-  std::size_t decode(const Value& value, std::uint64_t id, std::uint32_t epoch, Frame& frame, StageClock& clock);
+  std::size_t decode(const Value& value, std::uint64_t id, std::uint32_t draw, Frame& frame, StageClock& clock);
   // Pixels out of the cache, or into it, after the operations that come before it; the label.
-  std::int64_t through_cache(std::uint64_t id, std::uint32_t epoch, Frame& frame, StageClock& clock, bool is_read);
+  std::int64_t through_cache(std::uint64_t id, std::uint32_t draw, Frame& frame, StageClock& clock, bool is_read);
   // Waits for memory where an image needs more than the worker's share; gives it back, and the buffers with it.
   void borrow_for(Size image);
   void give_back();
-  std::int64_t make_within_share(std::uint64_t id, std::uint32_t epoch, StageTotals& totals, bool timed, bool is_read);
+  std::int64_t make_within_share(std::uint64_t id, std::uint32_t draw, StageTotals& totals, bool timed, bool is_read);
   [[nodiscard]] std::int64_t label_of(const RecordBuffer& record) const;
-  std::size_t decode_located(const Value& value, std::uint64_t id, std::uint32_t epoch, Frame& frame,
-                             StageClock& clock);
-  void apply(std::size_t operation, std::uint64_t id, std::uint32_t epoch, Frame& frame);
+  std::size_t decode_located(const Value& value, std::uint64_t id, std::uint32_t draw, Frame& frame, StageClock& clock);
+  void apply(std::size_t operation, std::uint64_t id, std::uint32_t draw, Frame& frame);
   void finish_operation(Frame& frame);
   void store(const Frame& frame, std::uint8_t* pixels);
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,9 +15,27 @@
 
 namespace unstarve {
 
+// Which records take part, by what is known before decoding: a record must pass every bound that is set. One whose
+// label or header cannot be read passes, so that the error policy decides when its turn comes.
+struct FilterSpec {
+  std::vector<std::string> labels;       // class names, or numbers of classes, that are kept; empty: all
+  std::vector<std::string> drop_labels;  // and those that are left out
+  int min_side = 0;                      // the shorter side has so many pixels at least; 0: any
+  int max_side = 0;                      // the longer side at most; 0: any
+  double max_aspect = 0;                 // longer side / shorter side at most, 1 or more; 0: any
+
+  [[nodiscard]] bool by_label() const { return !labels.empty() || !drop_labels.empty(); }
+  [[nodiscard]] bool by_header() const { return min_side != 0 || max_side != 0 || max_aspect != 0; }
+  friend bool operator==(const FilterSpec&, const FilterSpec&) = default;
+};
+
 struct SourceSpec {
   std::string path;   // what storage's open_dataset() takes
   std::string split;  // "train", "test" or ""
+  FilterSpec filter{};
+  std::optional<std::uint64_t> take{};  // the first so many, as stored, that pass the filter
+  // In a mixture: this source's share of the samples, relative to the others'; given for all of its sources or for none.
+  std::optional<double> weight{};
   friend bool operator==(const SourceSpec&, const SourceSpec&) = default;
 };
 
@@ -25,6 +44,12 @@ struct OrderSpec {
   std::uint64_t seed = 0;
   int rank = 0;  // this process among `world`; every rank gets equally many batches
   int world = 1;
+  std::uint64_t window = 0;  // shuffled in windows of so many samples, near as they are stored (windowed.h); 0: all
+  std::uint64_t repeat = 1;  // passes over the samples in one epoch
+  std::uint64_t epoch = 0;   // samples of one such pass, where it is not all that take part; 0: all
+  // Every class equally often, or by these weights: by class name or number, 1 for classes that are not named.
+  bool balance = false;
+  std::map<std::string, double> class_weights{};
   friend bool operator==(const OrderSpec&, const OrderSpec&) = default;
 };
 
@@ -96,6 +121,7 @@ struct ErrorSpec {
 
 struct PipelineSpec {
   SourceSpec source;
+  std::vector<SourceSpec> mix;  // several sources as one; `source` is empty then
   OrderSpec order;
   DecodeSpec decode;
   CacheSpec cache;

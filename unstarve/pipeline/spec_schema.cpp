@@ -93,13 +93,17 @@ Json field_schema(const YamlKey& key, const SpecField& field) {
       schema["maximum"] = std::numeric_limits<Value>::max();
     } else if constexpr (std::is_same_v<Value, double>) {
       schema["type"] = "number";
+    } else if constexpr (std::is_same_v<Value, std::vector<std::string>>) {
+      schema["type"] = "array";
+      schema["items"] = {{"type", {"string", "integer", "number", "boolean"}}};
     } else if constexpr (std::is_same_v<Value, std::vector<double>>) {
       schema["type"] = "array";
       schema["items"] = {{"type", "number"}};
       if (key.count != 0) schema["minItems"] = schema["maxItems"] = key.count;
     }
-    if constexpr (!std::is_same_v<Value, YamlKey::Mapping> && !std::is_same_v<Value, YamlKey::NamedList>)
-      schema["default"] = value;
+    if constexpr (!std::is_same_v<Value, YamlKey::Mapping> && !std::is_same_v<Value, YamlKey::NamedList> &&
+                  !std::is_same_v<Value, YamlKey::MapList>)
+      if (!key.optional) schema["default"] = value;
   };
   std::visit(type, key.value);
   Json& limited = schema.contains("items") ? schema["items"] : schema;
@@ -127,6 +131,13 @@ Json passes_schema(const char* description) {
   return schema;
 }
 
+// A list of what stands at `source` otherwise, with weights.
+Json mix_schema(Json source, const char* description) {
+  source["properties"]["weight"] = {
+      {"type", "number"}, {"minimum", 0}, {"description", "share of the samples; of all sources or of none"}};
+  return {{"type", "array"}, {"items", std::move(source)}, {"default", Json::array()}, {"description", description}};
+}
+
 }  // namespace
 
 std::string spec_schema() {
@@ -144,6 +155,12 @@ std::string spec_schema() {
       made = operations_schema(batch_operations(), field->description);
     } else if (key.path == "passes") {
       made = passes_schema(field->description);
+    } else if (key.path == "mix") {
+      made = mix_schema(properties["source"], field->description);
+    } else if (key.path == "order.class_weights") {
+      made = {{"type", "object"},
+              {"additionalProperties", {{"type", "number"}, {"minimum", 0}}},
+              {"description", field->description}};
     } else if (std::holds_alternative<YamlKey::Mapping>(key.value)) {
       made = object(Json::object());
       made["description"] = field->description;

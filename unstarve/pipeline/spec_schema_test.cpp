@@ -35,12 +35,13 @@ struct Field {
   const Json* schema;
   std::vector<std::string> keys;  // from the root; an operation's list has one entry
 
+  [[nodiscard]] bool in_list() const { return keys[0] == "operations" || keys[0] == "batch_operations"; }
   // A spec with `value` there, and nothing else that can be left out.
   [[nodiscard]] Json with(const Json& value) const {
     Json spec = value;
     for (std::size_t i = keys.size(); i-- > 0;) {
       spec = Json{{keys[i], spec}};
-      if (i == 1 && keys.size() == 3) spec = Json::array({spec});
+      if (i == 1 && in_list()) spec = Json::array({spec});
     }
     // Where an operation cannot be without a size.
     if (keys.size() == 3 && keys[0] == "operations" && keys[1] != "horizontal_flip" && keys[2] != "size")
@@ -55,12 +56,21 @@ struct Field {
 std::vector<Field> fields(const Json& schema) {
   std::vector<Field> all;
   for (const auto& [node, inner] : schema["properties"].items()) {
+    if (node == "mix") continue;  // as source
     if (inner["type"] == "array") {
       for (const auto& [name, operation] : inner["items"]["anyOf"][1]["properties"].items())
         for (const auto& [parameter, type] : operation["properties"].items())
           all.push_back({fmt::format("{}[0]", node), &type, {node, name, parameter}});
     } else {
-      for (const auto& [key, type] : inner["properties"].items()) all.push_back({node + "." + key, &type, {node, key}});
+      for (const auto& [key, type] : inner["properties"].items()) {
+        if (key == "class_weights") continue;  // its keys are the classes
+        if (!type.contains("properties")) all.push_back({node + "." + key, &type, {node, key}});
+        const Json inner_keys = type.value("properties", Json::object());
+        for (const auto& entry : inner_keys.items()) {
+          const std::string& inmost = entry.key();
+          all.push_back({node + "." + key + "." + inmost, &type["properties"][inmost], {node, key, inmost}});
+        }
+      }
     }
   }
   return all;
@@ -100,7 +110,7 @@ TEST_CASE("defaults and both ends of every range are taken, what is beyond is no
     Json type = *field.schema;
     if (type.contains("anyOf")) type = type["anyOf"][0];  // a side
     const bool list = type["type"] == "array";
-    const std::size_t count = list ? type["minItems"].get<std::size_t>() : 1;
+    const std::size_t count = list ? type.value("minItems", std::size_t{1}) : 1;
     const auto value = [&](const Json& number) { return list ? Json(std::vector<Json>(count, number)) : number; };
     INFO(field.path << ' ' << field.keys.back());
     if (type.contains("default")) CHECK(complaint(field.with(type["default"])) == "");
@@ -198,7 +208,7 @@ TEST_CASE("a spec that is wrong in any field is refused with the node's path and
     // A key that is none, beside this one.
     Field wrong = field;
     wrong.keys.back() += "x";
-    wrong.path = field.keys.size() == 3 ? field.path : field.path + "x";
+    wrong.path = field.in_list() ? field.path : field.path + "x";
     const std::string text = complaint(wrong.with(1));
     CHECK_THAT(text, Catch::Contains(wrong.path) && Catch::Contains(wrong.keys.back()));
     if (field.keys[0] != "passes") CHECK_THAT(text, Catch::Contains("known here") || Catch::Contains("it takes"));

@@ -86,6 +86,86 @@ void read_operations(YamlMap& map, const char* key, std::vector<OpSpec>& operati
   }
 }
 
+void write_texts(YAML::Emitter& out, const char* key, const std::vector<std::string>& texts) {
+  if (texts.empty()) return;
+  out << YAML::Key << key << YAML::Value << YAML::BeginSeq;
+  for (const std::string& text : texts) out << YAML::DoubleQuoted << text;
+  out << YAML::EndSeq;
+}
+
+// What is not the usual is left out: most specs have none of it.
+void write_source(YAML::Emitter& out, const SourceSpec& source) {
+  using YAML::Key;
+  using YAML::Value;
+  out << YAML::Flow << YAML::BeginMap << Key << "path" << Value << YAML::DoubleQuoted << source.path << Key << "split"
+      << Value << YAML::DoubleQuoted << source.split;
+  const FilterSpec& filter = source.filter;
+  if (filter != FilterSpec{}) {
+    out << Key << "filter" << Value << YAML::BeginMap;
+    write_texts(out, "labels", filter.labels);
+    write_texts(out, "drop_labels", filter.drop_labels);
+    if (filter.min_side != 0) out << Key << "min_side" << Value << filter.min_side;
+    if (filter.max_side != 0) out << Key << "max_side" << Value << filter.max_side;
+    if (filter.max_aspect != 0) out << Key << "max_aspect" << Value << exact(filter.max_aspect);
+    out << YAML::EndMap;
+  }
+  if (source.take) out << Key << "take" << Value << *source.take;
+  if (source.weight) out << Key << "weight" << Value << exact(*source.weight);
+  out << YAML::EndMap;
+}
+
+SourceSpec read_source(YamlMap map, bool mixed) {
+  SourceSpec source;
+  map.get("path", source.path);
+  map.get("split", source.split);
+  YamlMap filter = map.map("filter");
+  filter.get("labels", source.filter.labels);
+  filter.get("drop_labels", source.filter.drop_labels);
+  filter.get("min_side", source.filter.min_side);
+  filter.get("max_side", source.filter.max_side);
+  filter.get("max_aspect", source.filter.max_aspect);
+  filter.finish();
+  map.get("take", source.take);
+  if (mixed) map.get("weight", source.weight);
+  map.finish();
+  return source;
+}
+
+void write_order(YAML::Emitter& out, const OrderSpec& order) {
+  using YAML::Key;
+  using YAML::Value;
+  out << Key << "order" << Value << YAML::Flow << YAML::BeginMap << Key << "shuffle" << Value << order.shuffle << Key
+      << "seed" << Value << order.seed << Key << "rank" << Value << order.rank << Key << "world" << Value
+      << order.world;
+  if (order.window > 0) out << Key << "window" << Value << order.window;
+  if (order.repeat != 1) out << Key << "repeat" << Value << order.repeat;
+  if (order.epoch > 0) out << Key << "epoch" << Value << order.epoch;
+  if (order.balance) out << Key << "balance" << Value << true;
+  if (!order.class_weights.empty()) {
+    out << Key << "class_weights" << Value << YAML::BeginMap;
+    for (const auto& [name, weight] : order.class_weights)
+      out << Key << YAML::DoubleQuoted << name << Value << exact(weight);
+    out << YAML::EndMap;
+  }
+  out << YAML::EndMap;
+}
+
+OrderSpec read_order(YamlMap map) {
+  OrderSpec order;
+  map.get("shuffle", order.shuffle);
+  map.get("seed", order.seed);
+  map.get("rank", order.rank);
+  map.get("world", order.world);
+  map.get("window", order.window);
+  map.get("repeat", order.repeat);
+  map.get("epoch", order.epoch);
+  map.get("balance", order.balance);
+  YamlMap weights = map.map("class_weights");
+  for (const std::string& name : weights.keys()) weights.get(name, order.class_weights[name]);
+  map.finish();
+  return order;
+}
+
 }  // namespace
 
 void write_yaml(YAML::Emitter& out, const PipelineSpec& spec) {
@@ -95,10 +175,17 @@ void write_yaml(YAML::Emitter& out, const PipelineSpec& spec) {
     return out << Key << key << Value << YAML::Flow << YAML::BeginMap;
   };
   out << YAML::BeginMap;
-  flow("source") << Key << "path" << Value << YAML::DoubleQuoted << spec.source.path << Key << "split" << Value
-                 << YAML::DoubleQuoted << spec.source.split << YAML::EndMap;
-  flow("order") << Key << "shuffle" << Value << spec.order.shuffle << Key << "seed" << Value << spec.order.seed << Key
-                << "rank" << Value << spec.order.rank << Key << "world" << Value << spec.order.world << YAML::EndMap;
+  // A mixture stands for the source.
+  if (spec.mix.empty() || spec.source != SourceSpec{}) {
+    out << Key << "source" << Value;
+    write_source(out, spec.source);
+  }
+  if (!spec.mix.empty()) {
+    out << Key << "mix" << Value << YAML::BeginSeq;
+    for (const SourceSpec& source : spec.mix) write_source(out, source);
+    out << YAML::EndSeq;
+  }
+  write_order(out, spec.order);
   flow("decode") << Key << "crop_only" << Value << spec.decode.crop_only << Key << "reduced_scale" << Value
                  << spec.decode.reduced_scale << YAML::EndMap;
   flow("cache") << Key << "what" << Value << name_of(kCached, spec.cache.what) << Key << "folder" << Value
@@ -132,16 +219,9 @@ void write_yaml(YAML::Emitter& out, const PipelineSpec& spec) {
 
 PipelineSpec read_pipeline_yaml(YamlMap map) {
   PipelineSpec spec;
-  YamlMap source = map.map("source");
-  source.get("path", spec.source.path);
-  source.get("split", spec.source.split);
-  source.finish();
-  YamlMap order = map.map("order");
-  order.get("shuffle", spec.order.shuffle);
-  order.get("seed", spec.order.seed);
-  order.get("rank", spec.order.rank);
-  order.get("world", spec.order.world);
-  order.finish();
+  spec.source = read_source(map.map("source"), false);
+  for (const YamlMap& source : map.maps("mix")) spec.mix.push_back(read_source(source, true));
+  spec.order = read_order(map.map("order"));
   YamlMap decode = map.map("decode");
   decode.get("crop_only", spec.decode.crop_only);
   decode.get("reduced_scale", spec.decode.reduced_scale);

@@ -1,8 +1,12 @@
 #pragma once
 // Pipeline specs as YAML: what is written can be read back to an equal spec.
 //
-//   source: {path: photos/train, split: ""}
-//   order: {shuffle: true, seed: 0, rank: 0, world: 1}
+//   source: {path: photos/train, split: "", filter: {labels: [cat, dog], min_side: 64}, take: 1000}
+//   mix:                                                 # in the place of source: several as one
+//     - {path: a, split: "", weight: 0.7}
+//     - {path: b, split: "", weight: 0.3, filter: {drop_labels: [other], max_side: 4096, max_aspect: 3}}
+//   order: {shuffle: true, seed: 0, rank: 0, world: 1, window: 0, repeat: 1, epoch: 0, balance: false,
+//           class_weights: {cat: 2}}
 //   decode: {crop_only: true, reduced_scale: false}
 //   cache: {what: nothing, folder: "", limit_mb: 1024}
 //   operations:

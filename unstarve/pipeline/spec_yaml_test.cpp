@@ -33,6 +33,30 @@ TEST_CASE("a spec survives being written and read") {
   CHECK(round_trip(spec) == spec);
 }
 
+TEST_CASE("what decides which sample comes when survives being written and read") {
+  PipelineSpec spec;
+  spec.source = {"photos", "", {{"cat", "3"}, {"a \"dog\": x"}, 64, 4096, 2.5}, 1000};
+  spec.order.window = 5000;
+  spec.order.repeat = 3;
+  spec.order.epoch = 12'345'678'901ULL;
+  spec.order.balance = true;
+  spec.order.class_weights = {{"cat", 2.5}, {"7", 0}};
+  CHECK(round_trip(spec) == spec);
+  spec.source = {};
+  spec.mix = {{"a", "train", {}, {}, 0.7}, {"b", "", {{}, {"other"}, 0, 0, 0}, 5, 1.0 / 3}};
+  CHECK(round_trip(spec) == spec);
+  spec.mix = {{"a", "train"}, {"b", ""}};
+  CHECK(round_trip(spec) == spec);
+  CHECK(read("source: {path: a, filter: {labels: [cat, 3]}}").source.filter.labels ==
+        std::vector<std::string>{"cat", "3"});
+  CHECK_THROWS_WITH(read("mix: {path: a}"), Catch::Contains("p.yaml.mix: line 1: expected a list"));
+  CHECK_THROWS_WITH(read("mix: [{path: a}, {pat: b}]"), Catch::Contains("p.yaml.mix[1].pat: line 1: unknown key"));
+  CHECK_THROWS_WITH(read("source: {filter: {labels: {a: 1}}}"), Catch::Contains("expected a list of texts"));
+  CHECK_THROWS_WITH(read("source: {weight: 1}"), Catch::Contains("source.weight") && Catch::Contains("known here"));
+  CHECK_THROWS_WITH(read("source: {take: -1}"), Catch::Contains("source.take") && Catch::Contains("0 or more"));
+  CHECK_THROWS_WITH(read("order: {class_weights: {cat: many}}"), Catch::Contains("order.class_weights.cat"));
+}
+
 TEST_CASE("missing keys keep their defaults") { CHECK(read("batch: {size: 8}").execution == ExecutionSpec{}); }
 
 TEST_CASE("an operation without parameters may be a bare name") {

@@ -79,6 +79,8 @@ void YamlMap::get(const std::string& key, std::vector<double>& value) {
   }
 }
 
+void YamlMap::get(const std::string& key, std::vector<std::string>& value) { read(key, value, "a list of texts"); }
+
 YamlMap YamlMap::map(const std::string& key) {
   asked_.insert(key);
   describe(key, YamlKey::Mapping{});
@@ -105,6 +107,18 @@ std::vector<std::pair<std::string, YamlMap>> YamlMap::named_list(const std::stri
       fail(key, fmt::format("entry {}: expected \"- name: {{...}}\"", i));
     }
   }
+  return list;
+}
+
+std::vector<YamlMap> YamlMap::maps(const std::string& key) {
+  asked_.insert(key);
+  describe(key, YamlKey::MapList{});
+  std::vector<YamlMap> list;
+  if (!has(key)) return list;
+  const YAML::Node node = node_[key];
+  if (!node.IsSequence()) fail(key, "expected a list");
+  for (std::size_t i = 0; i < node.size(); ++i)
+    list.push_back(YamlMap(node[i], fmt::format("{}.{}[{}]", path_, key, i)));
   return list;
 }
 

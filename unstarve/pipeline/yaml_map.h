@@ -8,6 +8,7 @@
 // Threads: one thread. Failure: Error(kInput).
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -22,10 +23,14 @@ namespace unstarve {
 struct YamlKey {
   struct Mapping {};
   struct NamedList {};
+  struct MapList {};
   std::string path;  // "batch.size"
   // Its type, with what it is when absent.
-  std::variant<Mapping, NamedList, std::string, bool, int, std::uint64_t, double, std::vector<double>> value;
+  std::variant<Mapping, NamedList, MapList, std::string, bool, int, std::uint64_t, double, std::vector<double>,
+               std::vector<std::string>>
+      value;
   std::vector<std::string> choices{};  // all that the text may be; empty: anything
+  bool optional = false;               // absent is something of its own
   std::size_t count = 0;               // how many numbers the list has; 0: any number, or one without a list
 };
 
@@ -50,10 +55,21 @@ class YamlMap {
   void only(std::vector<std::string> choices);
   void only(std::size_t count);
 
+  void get(const std::string& key, std::vector<std::string>& value);
+  template <class T>
+  void get(const std::string& key, std::optional<T>& value) {
+    T given{};
+    get(key, given);
+    if (has(key)) value = std::move(given);
+    if (described_ != nullptr) described_->back().optional = true;
+  }
+
   // The mapping under `key`; an empty one when absent.
   [[nodiscard]] YamlMap map(const std::string& key);
   // A list of one-key mappings ("- name: {...}"), as (name, mapping under it).
   [[nodiscard]] std::vector<std::pair<std::string, YamlMap>> named_list(const std::string& key);
+  // A list of mappings.
+  [[nodiscard]] std::vector<YamlMap> maps(const std::string& key);
   [[nodiscard]] std::vector<std::string> keys() const;
 
   // Throws for the first key that nobody asked for, listing the known ones.

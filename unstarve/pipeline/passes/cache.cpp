@@ -16,8 +16,10 @@ constexpr std::uint64_t kTablePerSample = 40;
 // Everything that the pixels in the cache depend on.
 std::string cache_key(const Plan& plan) {
   const Dataset& data = *plan.dataset;
-  std::string key = fmt::format("{}\n{}\n{}\n{} {}\n", plan.spec.source.path, plan.spec.source.split, data.format(),
-                                data.size(), data.stored_bytes());
+  std::string key;
+  for (const SourceSpec& source : plan.spec.mix) key += fmt::format("{}\n{}\n", source.path, source.split);
+  key += fmt::format("{}\n{}\n{}\n{} {}\n", plan.spec.source.path, plan.spec.source.split, data.format(), data.size(),
+                     data.stored_bytes());
   for (std::size_t i = 0; i < plan.cached_operations; ++i) {
     key += plan.spec.operations[i].name;
     for (const auto& [name, values] : plan.spec.operations[i].params)

@@ -74,7 +74,13 @@ void CifarBinary::read(std::uint64_t id, RecordBuffer& record) const {
 
 std::optional<std::int64_t> CifarBinary::known_label(std::uint64_t id) const {
   const std::size_t file = file_of(id);
-  const int label = files_[file].record(id - begin_[file])[static_cast<std::size_t>(layout_.label_bytes) - 1];
+  const std::span<const std::uint8_t> record = files_[file].record(id - begin_[file]);
+  const int label = record[static_cast<std::size_t>(layout_.label_bytes) - 1];
+  try {
+    check_map(record);
+  } catch (const Error&) {
+    return {};  // reading it tells what was lost
+  }
   return label < layout_.classes ? std::optional<std::int64_t>(label) : std::nullopt;
 }
 

@@ -1,0 +1,59 @@
+#pragma once
+// Keyed permutations of 0 .. size - 1 by arithmetic alone: no list of numbers exists.
+//
+// A Feistel network over the next power of two, walked until it lands inside (Black and Rogaway, "Ciphers with arbitrary
+// finite domains", CT-RSA 2002). Other keys, other permutations; a tweak names further ones of the same keys.
+//
+// Threads: pure after construction. Cost: 20-40 ns per number, keys about 100 ns.
+
+#include <array>
+#include <cstdint>
+
+namespace unstarve {
+
+// The finaliser of splitmix64 (Steele, Lea and Flood, OOPSLA 2014): every input bit reaches every output bit.
+[[nodiscard]] constexpr std::uint64_t mix_bits(std::uint64_t z) {
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+  return z ^ (z >> 31);
+}
+
+// A tweak made of another one and a number; never the untweaked 0 in practice.
+[[nodiscard]] constexpr std::uint64_t tweak_of(std::uint64_t tweak, std::uint64_t number) {
+  return mix_bits(tweak + 0x9e3779b97f4a7c15ULL * (number + 1));
+}
+
+class PermutationKeys {
+ public:
+  PermutationKeys(std::uint64_t seed, std::uint32_t epoch);
+  // Of the permutation of 0 .. size - 1 that `tweak` names. Precondition: position < size.
+  [[nodiscard]] std::uint64_t permute(std::uint64_t size, std::uint64_t position, std::uint64_t tweak) const;
+  // A number that these keys and `tweak` name, uniform below `end`; end >= 1, and small against 2^64.
+  [[nodiscard]] std::uint64_t below(std::uint64_t end, std::uint64_t tweak) const {
+    return mix_bits(keys_[0] + tweak) % end;
+  }
+
+ private:
+  friend class Permutation;
+  static constexpr std::size_t kRounds = 8;
+  [[nodiscard]] std::uint64_t walk(std::uint64_t size, int low_bits, int high_bits, std::uint64_t position,
+                                   std::uint64_t tweak) const;
+  std::array<std::uint64_t, kRounds> keys_{};
+};
+
+// The untweaked one of a size that is known before.
+class Permutation {
+ public:
+  // Of 0 .. size - 1; size >= 1.
+  Permutation(std::uint64_t size, std::uint64_t seed, std::uint32_t epoch);
+  // Precondition: position < size.
+  [[nodiscard]] std::uint64_t operator()(std::uint64_t position) const;
+  [[nodiscard]] const PermutationKeys& keys() const { return keys_; }
+
+ private:
+  PermutationKeys keys_;
+  std::uint64_t size_;
+  int low_bits_, high_bits_;
+};
+
+}  // namespace unstarve

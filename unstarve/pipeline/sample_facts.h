@@ -1,0 +1,35 @@
+#pragma once
+// What is known of records before they are decoded: labels, and the sizes in images' headers.
+//
+// Labels come from the data set's index where it has them; all else reads the records, many at once.
+// Threads: one caller; works on threads of its own. Failure: a record that cannot be read has no facts; fail() throws
+// what reading it throws.
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "unstarve/core/image.h"
+#include "unstarve/storage/dataset.h"
+
+namespace unstarve {
+
+class SampleFacts {
+ public:
+  // `threads` to read with; more where the place of the data rewards more reads at once.
+  SampleFacts(const Dataset& dataset, int threads) : dataset_(dataset), threads_(threads) {}
+
+  [[nodiscard]] std::vector<std::optional<std::int64_t>> labels(std::span<const std::uint32_t> ids) const;
+  // Upright.
+  [[nodiscard]] std::vector<std::optional<Size>> sizes(std::span<const std::uint32_t> ids) const;
+  // Of a record without label: throws why.
+  void fail(std::uint32_t id) const;
+
+ private:
+  const Dataset& dataset_;
+  const int threads_;
+};
+
+}  // namespace unstarve

@@ -1,0 +1,26 @@
+#include "unstarve/pipeline/sources.h"
+
+#include "unstarve/storage/concatenated.h"
+#include "unstarve/storage/open.h"
+
+namespace unstarve {
+
+std::shared_ptr<const Dataset> open_sources(const PipelineSpec& spec) {
+  if (spec.mix.empty()) return open_dataset(spec.source.path, spec.source.split);
+  std::vector<std::shared_ptr<const Dataset>> parts;
+  std::vector<std::string> names;
+  for (const SourceSpec& source : spec.mix) {
+    parts.push_back(open_dataset(source.path, source.split));
+    names.push_back(source.path);
+  }
+  return concatenate(std::move(parts), names);
+}
+
+std::string name_of_sources(const PipelineSpec& spec) {
+  if (spec.mix.empty()) return spec.source.path;
+  std::string text;
+  for (const SourceSpec& source : spec.mix) text += (text.empty() ? "" : " + ") + source.path;
+  return text;
+}
+
+}  // namespace unstarve
