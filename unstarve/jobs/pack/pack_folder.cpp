@@ -110,11 +110,26 @@ void PackFolder::take_up() const {
                                           "); give the options it was begun with, another folder, or remove this one");
 }
 
+std::optional<ShardEntry> PackFolder::finished_of_manifest(const std::string& file) const {
+  const fs::path path = folder_ / kManifestName;
+  PackManifest found = manifest_from_json(read_text_file(path), path.string());
+  for (ShardEntry& entry : found.shards) {
+    if (entry.shard.file == file) return std::move(entry);
+  }
+  return std::nullopt;
+}
+
 std::optional<ShardEntry> PackFolder::finished(const std::string& file) const {
   std::optional<ShardEntry> entry;
   const auto known = in_manifest_.find(file);
   if (there(entry_path(file))) {  // newer than the manifest
-    entry = shard_entry_from_json(read_text_file(entry_path(file)), entry_path(file).string());
+    try {
+      entry = shard_entry_from_json(read_text_file(entry_path(file)), entry_path(file).string());
+    } catch (const Error&) {
+      // Unless another part has ended the pack meanwhile, and taken the entry into its manifest.
+      if (there(entry_path(file)) || !there(folder_ / kManifestName)) throw;
+      return finished_of_manifest(file);
+    }
   } else if (known != in_manifest_.end()) {
     entry = manifest_->shards[known->second];
   }

@@ -44,6 +44,8 @@ class PackFolder {
   void refuse_foreign() const;
   void read_manifest();
   void take_up() const;
+  // As the manifest says that lies there now, maybe written by another part.
+  [[nodiscard]] std::optional<ShardEntry> finished_of_manifest(const std::string& file) const;
   [[nodiscard]] std::filesystem::path entry_path(const std::string& file) const { return work_ / (file + ".json"); }
 
   std::filesystem::path folder_;

@@ -204,5 +204,43 @@ TEST_CASE("parts that begin at the same moment in a new folder share it") {
   }
 }
 
+// One used to find the other's entry, which was gone into the manifest when it was read.
+TEST_CASE("parts that end at the same moment both find the pack complete") {
+  TemporaryFolder folder;
+  PackManifest plan = some_manifest();
+  const std::vector<ShardEntry> shards = std::exchange(plan.shards, {});
+  std::vector<std::string> files;
+  for (const ShardEntry& entry : shards) files.push_back(entry.shard.file);
+  std::vector<std::string> outcome(4);
+  for (int round = 0; round < 200; ++round) {
+    const fs::path dst = folder.path() / std::to_string(round);
+    std::vector<std::unique_ptr<PackFolder>> parts;
+    for (std::size_t i = 0; i < outcome.size(); ++i)
+      parts.push_back(std::make_unique<PackFolder>(dst, plan, shards.size()));
+    for (const ShardEntry& entry : shards) {
+      folder.write(std::to_string(round) + "/" + entry.shard.file, std::string(entry.shard.bytes, 'x'));
+      folder.write(std::to_string(round) + "/" + entry.index.file, std::string(entry.index.bytes, 'x'));
+      folder.write(std::to_string(round) + "/.unstarve-pack/" + entry.shard.file + ".json", to_json(entry));
+    }
+    std::barrier together(std::ssize(outcome));
+    {
+      std::vector<std::jthread> threads;
+      for (std::size_t i = 0; i < outcome.size(); ++i) {
+        threads.emplace_back([&, i] {
+          together.arrive_and_wait();
+          try {
+            outcome[i] = parts[i]->complete(files) ? "complete" : "not complete";
+          } catch (const Error& error) {
+            outcome[i] = error.what();
+          }
+        });
+      }
+    }
+    REQUIRE(outcome == std::vector<std::string>(outcome.size(), "complete"));
+    REQUIRE(manifest_from_json(read_text_file(dst / kManifestName), "m").shards == shards);
+    REQUIRE_FALSE(fs::exists(dst / ".unstarve-pack"));
+  }
+}
+
 }  // namespace
 }  // namespace unstarve
