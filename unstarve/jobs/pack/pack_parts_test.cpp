@@ -212,7 +212,7 @@ TEST_CASE("parts that end at the same moment both find the pack complete") {
   std::vector<std::string> files;
   for (const ShardEntry& entry : shards) files.push_back(entry.shard.file);
   std::vector<std::string> outcome(4);
-  for (int round = 0; round < 200; ++round) {
+  for (int round = 0; round < 400; ++round) {
     const fs::path dst = folder.path() / std::to_string(round);
     std::vector<std::unique_ptr<PackFolder>> parts;
     for (std::size_t i = 0; i < outcome.size(); ++i)
@@ -228,6 +228,8 @@ TEST_CASE("parts that end at the same moment both find the pack complete") {
       for (std::size_t i = 0; i < outcome.size(); ++i) {
         threads.emplace_back([&, i] {
           together.arrive_and_wait();
+          // At any moment of what the first of them does.
+          std::this_thread::sleep_for(std::chrono::microseconds(i * static_cast<std::size_t>(round) * 5));
           try {
             outcome[i] = parts[i]->complete(files) ? "complete" : "not complete";
           } catch (const Error& error) {
