@@ -110,9 +110,9 @@ std::vector<Option> settings_options(const std::vector<Option>& more) {
   options.insert(options.end(), more.begin(), more.end());
   for (const Option& option :
        {Option{"--batch", "N", "256 up to 40 px, 32 above; the emulated accelerator's own", "samples per step"},
-        Option{"--threads", "N", "all usable cores", "loader threads"},
-        Option{"--prefetch", "N", "2", "batches made ahead"}, read_ahead_option(), cache_option(),
-        cache_folder_option(), cache_limit_option(), json_option()})
+        Option{"--threads", "N", "as the consumer needs, tuned while it runs", "loader threads"},
+        Option{"--prefetch", "N", "2, tuned where threads are", "batches made ahead"}, read_ahead_option(),
+        cache_option(), cache_folder_option(), cache_limit_option(), json_option()})
     options.push_back(option);
   return options;
 }

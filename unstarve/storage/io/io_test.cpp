@@ -8,7 +8,6 @@
 #include "unstarve/core/random.h"
 #include "unstarve/storage/file_descriptor.h"
 #include "unstarve/storage/io/batch_reader.h"
-#include "unstarve/storage/io/scan.h"
 #include "unstarve/storage/temporary_folder.h"
 
 namespace unstarve {
@@ -83,25 +82,6 @@ TEST_CASE("a read that fails tells why and does not hold up the others", "[stora
   }
   CHECK_THROWS_AS(open_batch_reader(BatchReaderKind::kBest, 0), Error);
   CHECK_THROWS_AS(open_batch_reader(BatchReaderKind::kBest, 5000), Error);
-}
-
-TEST_CASE("a scan brings the whole file in order, through the cache and past it", "[storage]") {
-  const testing::TemporaryFolder folder;
-  for (const std::size_t size :
-       {std::size_t{0}, std::size_t{1}, std::size_t{4096}, kScanBytes - 1, kScanBytes, 3 * kScanBytes + 777}) {
-    const auto bytes = made_up(size);
-    folder.write("file", std::span<const std::uint8_t>(bytes));
-    for (const bool past_cache : {false, true}) {
-      std::vector<std::uint8_t> seen;
-      scan_file(folder.str("file"), past_cache, [&](std::span<const std::uint8_t> part) {
-        REQUIRE(part.size() <= kScanBytes);
-        seen.insert(seen.end(), part.begin(), part.end());
-      });
-      INFO(size << " bytes, past the cache: " << past_cache);
-      CHECK(seen == bytes);
-    }
-  }
-  CHECK_THROWS_AS(scan_file(folder.str("missing"), true, [](auto) {}), Error);
 }
 
 }  // namespace unstarve
