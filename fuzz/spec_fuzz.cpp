@@ -5,7 +5,7 @@
 #include <string>
 
 #include "unstarve/core/error.h"
-#include "unstarve/pipeline/spec_yaml.h"
+#include "unstarve/pipeline/spec/spec_yaml.h"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bench/ours/side.h"
-#include "unstarve/pipeline/spec.h"
+#include "unstarve/pipeline/spec/spec.h"
 
 namespace unstarve::bench {
 

@@ -1,6 +1,6 @@
 #include "unstarve/jobs/explain.h"
 #include "unstarve/core/error.h"
-#include "unstarve/pipeline/spec_schema.h"
+#include "unstarve/pipeline/spec/spec_schema.h"
 
 #include "shared.h"
 

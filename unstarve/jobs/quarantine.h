@@ -10,7 +10,7 @@
 #include <span>
 #include <string>
 
-#include "unstarve/pipeline/loader.h"
+#include "unstarve/pipeline/loader/loader.h"
 
 namespace unstarve {
 

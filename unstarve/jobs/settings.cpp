@@ -7,7 +7,7 @@
 #include "unstarve/core/file.h"
 #include "unstarve/observe/accelerator.h"
 #include "unstarve/pipeline/plan.h"
-#include "unstarve/pipeline/spec_yaml.h"
+#include "unstarve/pipeline/spec/spec_yaml.h"
 #include "unstarve/train/trainer.h"
 
 namespace unstarve {

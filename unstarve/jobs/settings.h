@@ -2,7 +2,7 @@
 // Everything a run can be told, as plain data and as the YAML file that `tune` writes and `train` and `bench` take.
 //
 //   unstarve: 1            # version of this schema
-//   pipeline: {...}        # see pipeline/spec_yaml.h
+//   pipeline: {...}        # see pipeline/spec/spec_yaml.h
 //   train: {...}           # see train/settings.h; the same names
 //
 // Failure: Error(kInput) with file, node and line; an unknown key or version is an error, and so is a value out of its
@@ -13,7 +13,7 @@
 #include <string>
 
 #include "unstarve/core/image.h"
-#include "unstarve/pipeline/spec.h"
+#include "unstarve/pipeline/spec/spec.h"
 #include "unstarve/storage/dataset.h"
 #include "unstarve/train/settings.h"
 

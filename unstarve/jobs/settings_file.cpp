@@ -6,7 +6,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/pipeline/plan.h"
-#include "unstarve/pipeline/spec_yaml.h"
+#include "unstarve/pipeline/spec/spec_yaml.h"
 
 namespace unstarve {
 namespace {

@@ -11,7 +11,7 @@
 #include "unstarve/core/topology.h"
 #include "unstarve/device/device.h"
 #include "unstarve/jobs/quarantine.h"
-#include "unstarve/pipeline/order.h"
+#include "unstarve/pipeline/order/order.h"
 #include "unstarve/pipeline/sources.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/train/loader_source.h"

@@ -12,7 +12,7 @@
 
 #include "unstarve/jobs/progress.h"
 #include "unstarve/jobs/settings.h"
-#include "unstarve/pipeline/loader.h"
+#include "unstarve/pipeline/loader/loader.h"
 #include "unstarve/train/loop.h"
 
 namespace unstarve {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "unstarve/core/error.h"
-#include "unstarve/pipeline/read_ahead.h"
+#include "unstarve/pipeline/loader/read_ahead.h"
 
 namespace unstarve {
 namespace {

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "unstarve/core/error.h"
-#include "unstarve/pipeline/loader_fixtures.h"
+#include "unstarve/pipeline/loader/loader_fixtures.h"
 #include "unstarve/pipeline/plan.h"
 
 namespace unstarve {

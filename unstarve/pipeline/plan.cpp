@@ -4,9 +4,9 @@
 
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/core/error.h"
-#include "unstarve/pipeline/explain_order.h"
+#include "unstarve/pipeline/order/explain_order.h"
 #include "unstarve/pipeline/passes/pass.h"
-#include "unstarve/pipeline/source_checks.h"
+#include "unstarve/pipeline/spec/source_checks.h"
 
 namespace unstarve {
 namespace {

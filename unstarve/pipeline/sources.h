@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "unstarve/pipeline/spec.h"
+#include "unstarve/pipeline/spec/spec.h"
 #include "unstarve/storage/dataset.h"
 
 namespace unstarve {

@@ -14,7 +14,7 @@
 
 #include "unstarve/jobs/pack/pack.h"
 #include "unstarve/jobs/pack/pack_key.h"
-#include "unstarve/pipeline/order.h"
+#include "unstarve/pipeline/order/order.h"
 #include "unstarve/storage/dataset.h"
 
 namespace unstarve {

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "unstarve/core/error.h"
-#include "unstarve/pipeline/loader_fixtures.h"
+#include "unstarve/pipeline/loader/loader_fixtures.h"
 #include "unstarve/pipeline/passes/pass.h"
 
 namespace unstarve {

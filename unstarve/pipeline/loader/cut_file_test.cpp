@@ -1,0 +1,85 @@
+// A file that is cut while a run reads it: a clean error with file and offset, never the end of the process, for data in
+// maps (tar, CIFAR) and for files of a folder.
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <functional>
+
+#include "unstarve/core/error.h"
+#include "unstarve/device/device.h"
+#include "unstarve/pipeline/loader/loader.h"
+#include "unstarve/pipeline/loader/loader_fixtures.h"
+#include "unstarve/storage/open.h"
+#include "unstarve/storage/temporary_folder.h"
+#include "unstarve/storage/webdataset/tar_text.h"
+
+namespace unstarve {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::TemporaryFolder;
+
+constexpr std::uint64_t kSamples = 64;
+
+std::string jpeg(std::uint64_t id) {
+  static const JpegSet images(kSamples);
+  RecordBuffer record;
+  images.read(id, record);
+  return {record.values[0].bytes.begin(), record.values[0].bytes.end()};
+}
+
+// The first batch, then `cut`, then all that is left: the error that ends it.
+Error error_after(const PipelineSpec& spec, const std::string& path, const std::function<void()>& cut) {
+  const auto device = open_device("cpu");
+  Loader loader(spec, open_dataset(path), *device, {});
+  REQUIRE(loader.next());
+  cut();
+  try {
+    while (loader.next()) {
+    }
+  } catch (const Error& error) {
+    return error;
+  }
+  FAIL("the run came to its end");
+  throw;
+}
+
+PipelineSpec in_order() {
+  PipelineSpec spec = small_spec(4, 2);
+  spec.order.shuffle = false;
+  return spec;
+}
+
+TEST_CASE("a tar that is cut in mid-run is an error with file and offset") {
+  TemporaryFolder folder;
+  testing::TarText tar;
+  for (std::uint64_t id = 0; id < kSamples; ++id) {
+    tar.file(std::to_string(id) + ".jpg", jpeg(id)).file(std::to_string(id) + ".cls", std::to_string(id % 3));
+  }
+  folder.write("x.tar", tar.end());
+  const Error error = error_after(in_order(), folder.str("x.tar"), [&] { fs::resize_file(folder.str("x.tar"), 512); });
+  CHECK(error.kind() == ErrorKind::kIo);
+  CHECK_THAT(error.what(), Catch::Contains(folder.str("x.tar")) && Catch::Contains("its bytes from offset "));
+}
+
+TEST_CASE("a CIFAR binary that is cut in mid-run is an error with file and offset") {
+  TemporaryFolder folder;
+  folder.write("data_batch_1.bin", std::string(3073 * 2000, '\1'));
+  const Error error = error_after(in_order(), folder.str("data_batch_1.bin"),
+                                  [&] { fs::resize_file(folder.str("data_batch_1.bin"), 0); });
+  CHECK(error.kind() == ErrorKind::kIo);
+  CHECK_THAT(error.what(), Catch::Contains("data_batch_1.bin") && Catch::Contains("its bytes from offset "));
+}
+
+TEST_CASE("files of a folder that are cut in mid-run are an error with the file") {
+  TemporaryFolder folder;
+  for (std::uint64_t id = 0; id < kSamples; ++id) folder.write("set/a/" + std::to_string(100 + id) + ".jpg", jpeg(id));
+  const Error error = error_after(in_order(), folder.str("set"), [&] {
+    for (std::uint64_t id = 32; id < kSamples; ++id)
+      fs::resize_file(folder.str("set/a/" + std::to_string(100 + id) + ".jpg"), 0);
+  });
+  CHECK(error.kind() == ErrorKind::kInput);
+  CHECK_THAT(error.what(), Catch::Contains(folder.str("set/a/132.jpg")) && Catch::Contains("the file is empty"));
+}
+
+}  // namespace
+}  // namespace unstarve

@@ -1,0 +1,238 @@
+#include "unstarve/pipeline/loader/loader.h"
+
+#include <fmt/format.h>
+
+#include <exception>
+#include <limits>
+#include <system_error>
+#include <utility>
+
+#include "unstarve/core/topology.h"
+#include "unstarve/pipeline/loader/loader_state.h"
+
+namespace unstarve {
+
+namespace {
+
+// How far samples may overtake others, in samples of this rank; 0: not at all.
+std::uint64_t window(const Plan& plan) {
+  const ExecutionSpec& execution = plan.spec.execution;
+  if (execution.order == ExecutionOrder::kExact) return 0;
+  const auto in_flight = static_cast<std::uint64_t>(execution.prefetch) + 2;
+  return std::max(kLeastWindow, in_flight * static_cast<std::uint64_t>(plan.spec.batch.size));
+}
+
+// How soon after the start the autotuner looks first.
+constexpr std::int64_t kFirstLookNs = 50'000'000;
+
+int most_prefetch(const Plan& plan) {
+  return plan.tuned ? std::max(plan.spec.execution.prefetch, autotune::Limits().most_prefetch) : 0;
+}
+
+// The time of one call of the consumer's; it goes with a batch where `slot` is one in the end.
+class ConsumerCall {
+ public:
+  ConsumerCall(autotune::ConsumerClock& consumer, Clock& clock, Slot* const& slot)
+      : consumer_(consumer), clock_(clock), slot_(slot) {
+    consumer_.enter(clock_.now_ns());
+  }
+  ~ConsumerCall() { consumer_.leave(clock_.now_ns(), slot_ != nullptr); }
+  ConsumerCall(const ConsumerCall&) = delete;
+  ConsumerCall& operator=(const ConsumerCall&) = delete;
+
+ private:
+  autotune::ConsumerClock& consumer_;
+  Clock& clock_;
+  Slot* const& slot_;
+};
+
+}  // namespace
+
+Loader::State::State(Plan the_plan, Device& device, const Options& options, Clock& the_clock, int the_cores)
+    : plan(std::move(the_plan)),
+      clock(the_clock),
+      storer(plan.spec.output),
+      order(plan.order, options.start, options.epochs),
+      ring(std::make_shared<SlotRing>(
+          order,
+          SlotRing::Options{storer.sample_bytes(plan.sample_size), batch_bytes(plan),
+                            static_cast<std::size_t>(plan.spec.batch.size), plan.classes, plan.spec.execution.prefetch,
+                            plan.spec.execution.pinned && !device.is_host(), options.grow, plan.memory.most_batches,
+                            window(plan), most_prefetch(plan)},
+          device)),
+      read_ahead(start_read_ahead()),
+      cores(the_cores),
+      counters({kStageNames.begin(), kStageNames.end()},
+               plan.tuned ? std::max(cores, autotune::Limits().most_threads) : plan.spec.execution.threads),
+      gate(plan.spec.execution.threads),
+      started_ns(clock.now_ns()),
+      next_look_ns(plan.tuned ? steady_clock().now_ns() + kFirstLookNs : std::numeric_limits<std::int64_t>::max()),
+      in_force{plan.spec.execution.threads, plan.spec.execution.prefetch, plan.spec.execution.read_ahead} {
+  if (read_ahead && plan.spec.execution.order == ExecutionOrder::kRelaxed)
+    ring->start([this](std::uint64_t before) { read_ahead->allow(before); });
+  try {
+    start_threads(plan.spec.execution.threads);
+  } catch (const std::system_error& error) {
+    close();  // those that run wait, and are joined before the rest of this goes
+    throw Error(ErrorKind::kMemory, std::string("start a loader thread: ") + error.what());
+  }
+}
+
+Loader::State& Loader::State::here() {
+  if (forked())
+    throw Error(
+        ErrorKind::kArgument,
+        fmt::format("the loader was started in process {}, and its threads did not come along into process {}, a "
+                    "fork of it: make a loader there, or start processes by spawn",
+                    process, ::getpid()));
+  return *this;
+}
+
+Batch::Batch(Batch&& other) noexcept { *this = std::move(other); }
+
+Batch& Batch::operator=(Batch&& other) noexcept {
+  if (this == &other) return *this;
+  if (ring_) ring_->release(slot_);
+  pixels_ = std::exchange(other.pixels_, nullptr);
+  pixel_bytes_ = std::exchange(other.pixel_bytes_, 0);
+  labels_ = std::exchange(other.labels_, {});
+  ids_ = std::exchange(other.ids_, {});
+  targets_ = std::exchange(other.targets_, {});
+  classes_ = other.classes_;
+  size_ = other.size_;
+  epoch_ = other.epoch_;
+  index_ = other.index_;
+  last_ = other.last_;
+  pinned_ = other.pinned_;
+  ring_ = std::move(other.ring_);
+  slot_ = std::exchange(other.slot_, nullptr);
+  return *this;
+}
+
+Batch::~Batch() {
+  if (ring_) ring_->release(slot_);
+}
+
+Loader::Loader(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, Device& device, Options options, Clock& clock)
+    : state_([&] {
+        const int cores = read_topology().usable();
+        return std::make_unique<State>(
+            make_plan(std::move(spec), std::move(dataset), cores, Caches::kOpened, options.basis), device, options,
+            clock, cores);
+      }()) {}
+
+Loader::~Loader() {
+  // Joining threads that are not there would never end.
+  if (state_ && state_->forked()) (void)state_.release();
+}
+
+std::optional<Batch> Loader::next() {
+  State& s = state_->here();
+  Slot* slot = nullptr;
+  {
+    const ConsumerCall call(s.consumer, s.clock, slot);
+    slot = s.ring->take();
+  }
+  if (!slot) return {};
+
+  Batch batch;
+  batch.ring_ = s.ring;
+  batch.slot_ = slot;
+  if (slot->failure) {
+    close();
+    throw Error(*slot->failure);
+  }
+  const std::size_t sample_bytes = s.storer.sample_bytes(s.plan.sample_size);
+  const std::size_t samples = slot->kept;
+  if (samples == 0)
+    throw Error(ErrorKind::kInput, fmt::format("every sample of epoch {} batch {} is bad", slot->epoch, slot->batch));
+  batch.pixels_ = slot->memory->data();
+  batch.pixel_bytes_ = samples * sample_bytes;
+  batch.labels_ = {slot->labels.data(), samples};
+  batch.ids_ = {slot->ids.data(), samples};
+  batch.classes_ = s.plan.classes;
+  batch.targets_ = {slot->targets.data(), samples * s.plan.classes};
+  batch.size_ = s.plan.sample_size;
+  batch.epoch_ = slot->epoch;
+  batch.index_ = slot->batch;
+  batch.last_ = s.ring->last_of_epoch(*slot);
+  batch.pinned_ = slot->memory->pinned();
+  s.batches.fetch_add(1, std::memory_order_relaxed);
+  s.samples.fetch_add(static_cast<std::int64_t>(samples), std::memory_order_relaxed);
+  return batch;
+}
+
+bool Loader::wait(std::chrono::milliseconds most) {
+  State& s = state_->here();
+  Slot* const none = nullptr;
+  const ConsumerCall call(s.consumer, s.clock, none);
+  return s.ring->wait(most);
+}
+
+RankProgress Loader::progress() const { return state_->here().ring->progress(); }
+
+void Loader::close() {
+  if (!state_->forked()) state_->close();
+}
+
+std::uint64_t Loader::batches_per_epoch() const { return state_->plan.order.batches_per_epoch(); }
+Size Loader::sample_size() const { return state_->plan.sample_size; }
+std::size_t Loader::memory_bytes() const {
+  return state_->here().ring->memory_bytes() + (state_->read_ahead ? state_->read_ahead->memory_bytes() : 0);
+}
+std::vector<MemoryShare> Loader::memory() const {
+  const State& s = state_->here();
+  const MemoryPlan& plan = s.plan.memory;
+  std::vector<MemoryShare> shares{
+      {s.ring->pinned() ? "batches, page-locked" : "batches", s.ring->memory_bytes(), plan.most_batches * plan.batch}};
+  if (plan.limit > 0) {
+    const std::uint64_t workers = static_cast<std::uint64_t>(s.gate.open()) * plan.worker;
+    shares.push_back({"workers", workers, workers});
+    shares.push_back({"larger images", s.plan.larger_images->borrowed(), plan.larger_images});
+  }
+  if (s.read_ahead) shares.push_back({"records read ahead", s.read_ahead->memory_bytes(), plan.read_ahead});
+  std::optional<CacheCounts> cache;
+  if (s.plan.encoded_cache) cache = s.plan.encoded_cache->counts();
+  if (s.plan.pixel_cache) cache = s.plan.pixel_cache->counts();
+  if (cache)
+    shares.push_back({s.plan.spec.cache.folder.empty() ? "cache" : "cache, in a file", cache->bytes, cache->limit});
+  return shares;
+}
+
+bool Loader::forked() const { return state_->forked(); }
+int Loader::threads() const { return state_->gate.open(); }
+const Plan& Loader::plan() const { return state_->plan; }
+
+Profile Loader::profile() const {
+  State& s = state_->here();
+  const std::lock_guard lock(s.tuning_mutex);
+  Profile profile = s.measured();
+  if (s.controller) profile.tuning = s.controller->log();
+  return profile;
+}
+
+std::string Loader::explain() const {
+  std::string text = unstarve::explain(state_->plan);
+  if (forked()) return text;
+  for (const TuningStep& step : profile().tuning)
+    text += fmt::format("tuned       at {:.2f} s: {} threads, {} batches ahead, {} reads in flight; {}\n", step.seconds,
+                        step.threads, step.prefetch, step.read_ahead, step.reason);
+  return text;
+}
+
+std::vector<BadSample> Loader::bad_samples(std::size_t most) const {
+  std::lock_guard lock(state_->here().bad_mutex);
+  std::vector<BadSample> list;
+  for (const auto& [id, reason] : state_->bad) {
+    if (list.size() == most) break;
+    list.push_back({id, state_->plan.dataset->location(id), reason});
+  }
+  return list;
+}
+
+std::uint64_t Loader::bad_count() const {
+  std::lock_guard lock(state_->here().bad_mutex);
+  return state_->bad.size();
+}
+
+}  // namespace unstarve

@@ -1,0 +1,210 @@
+// A loader that is tuned while it runs.
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <thread>
+
+#include "unstarve/pipeline/loader/loader_fixtures.h"
+#include "unstarve/pipeline/loader/slot_ring.h"
+#include "unstarve/pipeline/order/run_order.h"
+#include "unstarve/pipeline/plan.h"
+
+namespace unstarve {
+namespace {
+
+using Catch::Matchers::Contains;
+
+// Every read sleeps; reads() tells how many at once the data reward.
+class SleepyJpegSet final : public Dataset {
+ public:
+  explicit SleepyJpegSet(std::uint64_t count, std::chrono::microseconds sleep, int reads = 0)
+      : set_(count), sleep_(sleep), reads_(reads) {}
+  std::string format() const override { return set_.format(); }
+  std::uint64_t size() const override { return set_.size(); }
+  const std::vector<Field>& fields() const override { return set_.fields(); }
+  const std::vector<std::string>& classes() const override { return set_.classes(); }
+  std::uint64_t stored_bytes() const override { return 0; }
+  std::string location(std::uint64_t id) const override { return set_.location(id); }
+  int reads_in_flight() const override { return reads_; }
+  void read(std::uint64_t id, RecordBuffer& record) const override {
+    std::this_thread::sleep_for(sleep_);
+    set_.read(id, record);
+  }
+
+ private:
+  JpegSet set_;
+  std::chrono::microseconds sleep_;
+  int reads_;
+};
+
+PipelineSpec tuned_spec(int batch) {
+  PipelineSpec spec = small_spec(batch, 0);
+  spec.execution.autotune = true;
+  return spec;
+}
+
+struct Run {
+  std::vector<Seen> seen;
+  Profile profile;
+  std::string explained;
+};
+
+Run run_loader(const PipelineSpec& spec, std::shared_ptr<const Dataset> dataset, std::uint32_t epochs) {
+  const auto device = open_device("cpu");
+  Loader loader(spec, std::move(dataset), *device, {{}, epochs});
+  Run run;
+  while (const auto batch = loader.next()) run.seen.push_back(see(*batch));
+  run.profile = loader.profile();
+  run.explained = loader.explain();
+  return run;
+}
+
+TEST_CASE("samples that sleep get many threads, more batches ahead, and no other bits") {
+  const auto dataset = std::make_shared<SleepyJpegSet>(120, std::chrono::milliseconds(10));
+  PipelineSpec spec = tuned_spec(8);
+  const Run tuned = run_loader(spec, dataset, 4);
+  REQUIRE(tuned.profile.tuning.size() >= 2);
+  CHECK(tuned.profile.tuning[0].seconds == 0);
+  CHECK(tuned.profile.loader_threads == tuned.profile.tuning.back().threads);
+  CHECK(tuned.profile.loader_threads > 8);
+  CHECK(tuned.profile.prefetch_batches > 2);
+  CHECK_THAT(tuned.explained, Contains("tuned while it runs"));
+  CHECK_THAT(tuned.explained, Contains(tuned.profile.tuning.back().reason));
+
+  spec.execution.threads = 9;
+  const Run fixed = run_loader(spec, dataset, 4);
+  CHECK(fixed.seen == tuned.seen);
+  CHECK(fixed.profile.tuning.empty());
+  CHECK(fixed.profile.loader_threads == 9);
+}
+
+TEST_CASE("reads in flight are tuned where the data reward them, and no bit changes") {
+  const auto dataset = std::make_shared<SleepyJpegSet>(200, std::chrono::milliseconds(2), 32);
+  PipelineSpec spec = tuned_spec(8);
+  const Run tuned = run_loader(spec, dataset, 4);
+  REQUIRE(tuned.profile.tuning.size() >= 2);
+  CHECK(tuned.profile.tuning[0].read_ahead == 32);
+  const auto ahead = std::find_if(tuned.profile.stages.begin(), tuned.profile.stages.end(),
+                                  [](const StageProfile& stage) { return stage.name == "ahead"; });
+  REQUIRE(ahead != tuned.profile.stages.end());
+  CHECK(ahead->samples == 800);
+  CHECK(ahead->busy_ns >= 800 * 2'000'000LL);
+  CHECK(ahead->bytes > 0);
+  spec.execution.threads = 2;
+  CHECK(run_loader(spec, dataset, 4).seen == tuned.seen);
+}
+
+TEST_CASE("relaxed order is tuned, too: every sample once per epoch") {
+  const auto dataset = std::make_shared<SleepyJpegSet>(120, std::chrono::milliseconds(5));
+  PipelineSpec spec = tuned_spec(8);
+  spec.execution.order = ExecutionOrder::kRelaxed;
+  const Run tuned = run_loader(spec, dataset, 3);
+  CHECK(tuned.profile.tuning.size() >= 2);
+  for (std::uint32_t epoch = 0; epoch < 3; ++epoch) {
+    std::set<std::uint64_t> ids;
+    for (const Seen& seen : tuned.seen)
+      if (seen.position.epoch == epoch) ids.insert(seen.ids.begin(), seen.ids.end());
+    CHECK(ids.size() == 120);
+  }
+}
+
+TEST_CASE("switched off, or with threads given, nothing is tuned") {
+  const auto dataset = std::make_shared<SleepyJpegSet>(40, std::chrono::milliseconds(2));
+  PipelineSpec spec = tuned_spec(4);
+  spec.execution.autotune = false;
+  const Run run = run_loader(spec, dataset, 4);
+  CHECK(run.profile.tuning.empty());
+  CHECK(run.profile.prefetch_batches == 2);
+  CHECK_THAT(run.explained, !Contains("tuned"));
+}
+
+TEST_CASE("the profile tells what computes from what sleeps, and the consumer's work from its waits") {
+  const auto dataset = std::make_shared<SleepyJpegSet>(60, std::chrono::milliseconds(5));
+  PipelineSpec spec = small_spec(6, 3);
+  const auto device = open_device("cpu");
+  Loader loader(spec, dataset, *device, {{}, 1});
+  while (const auto batch = loader.next()) std::this_thread::sleep_for(std::chrono::milliseconds(3));
+  const Profile profile = loader.profile();
+  CHECK(profile.batch_samples == 6);
+  CHECK(profile.batch_bytes == 6 * 3 * 48 * 48 * 4);
+  const StageProfile& read = profile.stages[0];
+  CHECK(read.busy_ns >= 60 * 5'000'000LL);
+  CHECK(read.cpu_ns < read.busy_ns / 2);
+  CHECK(read.squares_us2 >= 60 * 25e6);
+  const StageProfile& decode = profile.stages[1];
+  CHECK(decode.cpu_ns > 0);
+  CHECK(decode.cpu_ns <= decode.busy_ns);
+  CHECK(profile.consumer.batches == 9);  // without the first, by which a consumer begins
+  CHECK(profile.consumer.busy_ns >= 9 * 3'000'000LL);
+  CHECK(profile.consumer.wait_ns > 0);
+}
+
+TEST_CASE("tuned loaders that are left early end their threads") {
+  const auto dataset = std::make_shared<SleepyJpegSet>(64, std::chrono::milliseconds(3));
+  const auto device = open_device("cpu");
+  for (int i = 0; i < 12; ++i) {
+    Loader loader(tuned_spec(4), dataset, *device, {});
+    for (int batches = 0; batches < 4 * i; ++batches) REQUIRE(loader.next());
+    if (i % 2) loader.close();
+  }
+}
+
+TEST_CASE("tuning keeps to the memory limit: threads and batches ahead share what is left for them") {
+  const auto dataset = std::make_shared<SleepyJpegSet>(120, std::chrono::milliseconds(5));
+  PipelineSpec spec = tuned_spec(8);
+  spec.execution.memory_limit_mb = 24;
+  const auto device = open_device("cpu");
+  Loader loader(spec, dataset, *device, {{}, 4});
+  const MemoryPlan& memory = loader.plan().memory;
+  CHECK(memory.most_threads * memory.worker + memory.most_batches * memory.batch <= memory.limit);
+  while (const auto batch = loader.next()) {
+    std::uint64_t held = 0;
+    for (const MemoryShare& share : loader.memory()) held += share.bytes;
+    CHECK(held <= 24'000'000);
+    CHECK(loader.threads() <= memory.most_threads);
+  }
+  CHECK(loader.threads() > loader.plan().spec.execution.threads);
+}
+
+// What a worker does to one batch.
+void fill(SlotRing& ring) {
+  const auto claim = ring.claim(1000);
+  REQUIRE(claim);
+  REQUIRE(ring.finish(*claim));
+  claim->slot->kept = claim->slot->samples;
+  ring.publish(claim->slot);
+}
+
+TEST_CASE("the ring follows another number of batches ahead, up and down") {
+  const auto device = open_device("cpu");
+  const RunOrder order(Order({}, {10, true}, 1000), {}, 0);
+  SlotRing::Options options;
+  options.sample_bytes = 100;
+  options.slot_bytes = 1000;
+  options.batch_samples = 10;
+  options.most_prefetch = 6;
+  SlotRing ring(order, options, *device);
+  CHECK(ring.memory_bytes() == 4 * 1000);
+  ring.set_prefetch(6);
+  CHECK(ring.memory_bytes() == 4 * 1000);  // the consumer brings them
+  CHECK_FALSE(ring.wait(std::chrono::milliseconds(0)));
+  CHECK(ring.memory_bytes() == 8 * 1000);
+  for (int i = 0; i < 7; ++i) fill(ring);  // six ahead of the one that is asked for
+  std::uint64_t next = 0;
+  const auto take = [&] {
+    Slot* const slot = ring.take();
+    REQUIRE(slot);
+    CHECK(slot->batch == next++);
+    ring.release(slot);
+  };
+  ring.set_prefetch(1);
+  for (int i = 0; i < 7; ++i) take();
+  CHECK(ring.memory_bytes() == 3 * 1000);
+  for (int i = 0; i < 20; ++i) {
+    fill(ring);
+    take();
+  }
+  CHECK(ring.memory_bytes() == 3 * 1000);
+}
+
+}  // namespace
+}  // namespace unstarve

@@ -1,0 +1,239 @@
+#include "unstarve/pipeline/loader/read_ahead.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "unstarve/core/clock.h"
+#include "unstarve/core/error.h"
+#include "unstarve/core/thread_time.h"
+
+namespace unstarve {
+namespace {
+
+// So many records at a time are enough for the kernel to order their reads; more threads than this gain nothing.
+constexpr int kChunk = 4;
+constexpr int kMostReaders = 16;
+// Of the size of the largest record a 1/kFade-th is forgotten per record: a half in 180.
+constexpr std::uint64_t kFade = 256;
+
+// In relaxed order each read has its own thread.
+constexpr int kMostRelaxedReaders = 64;
+
+std::uint64_t chunk_for(int reads, bool relaxed) {
+  if (relaxed) return 1;
+  const int readers = std::clamp(reads / kChunk, 1, kMostReaders);
+  return static_cast<std::uint64_t>((reads + readers - 1) / readers);
+}
+
+}  // namespace
+
+ReadAhead::ReadAhead(std::shared_ptr<const Dataset> dataset, const RunOrder& order, Options options, Spare spare)
+    : dataset_(std::move(dataset)),
+      order_(order),
+      options_(options),
+      spare_(std::move(spare)),
+      chunk_(chunk_for(options.reads, options.relaxed)),
+      ring_(2 * static_cast<std::size_t>(options.reads)),
+      reads_(static_cast<std::uint64_t>(options.reads)) {
+  const auto reads =
+      static_cast<std::uint64_t>(options_.relaxed ? std::min(options_.reads, kMostRelaxedReaders) : options_.reads);
+  try {
+    for (std::uint64_t i = 0; i < (reads + chunk_ - 1) / chunk_; ++i) threads_.emplace_back([this] { work(); });
+  } catch (const std::system_error& error) {
+    close();  // those that run wait, and are joined before the rest of this goes
+    throw Error(ErrorKind::kMemory, std::string("start a thread that reads ahead: ") + error.what());
+  }
+}
+
+ReadAhead::~ReadAhead() { close(); }
+
+void ReadAhead::close() {
+  {
+    std::lock_guard lock(mutex_);
+    closed_ = true;
+  }
+  free_.notify_all();
+  ready_.notify_all();
+}
+
+std::uint64_t ReadAhead::memory_bytes() const {
+  std::lock_guard lock(mutex_);
+  return held_;
+}
+
+void ReadAhead::set_reads(int reads) {
+  {
+    std::lock_guard lock(mutex_);
+    reads_ = std::max(chunk_, static_cast<std::uint64_t>(reads));
+  }
+  free_.notify_all();
+}
+
+StageProfile ReadAhead::profile() const {
+  std::lock_guard lock(mutex_);
+  return profile_;
+}
+
+std::uint64_t ReadAhead::bytes_window() const {
+  return std::clamp<std::uint64_t>(options_.limit_bytes / largest_, 2, ring_.size());
+}
+
+std::uint64_t ReadAhead::window() const { return std::min(bytes_window(), std::max<std::uint64_t>(2, 2 * reads_)); }
+
+std::uint64_t ReadAhead::may_begin() const {
+  // Whole chunks only: taken on one by one, as workers free them, they could not be read together.
+  const std::uint64_t count = std::min({chunk_, window() / 2, order_.samples() - begun_});
+  if (begun_ - taken_ + count > window()) return 0;
+  // The last reader that fits takes on a whole chunk, too.
+  if (reading_ >= reads_) return 0;
+  if (options_.relaxed) return count;  // as many entries are free as may be begun
+  for (std::uint64_t i = 0; i < count; ++i)
+    if (ring_[(begun_ + i) % ring_.size()].state != State::kFree) return 0;
+  return count;
+}
+
+ReadAhead::Entry& ReadAhead::entry_for(std::uint64_t number) {
+  if (!options_.relaxed) return ring_[number % ring_.size()];
+  return *std::find_if(ring_.begin(), ring_.end(), [](const Entry& entry) { return entry.state == State::kFree; });
+}
+
+// Reads the records of entries that this thread alone uses meanwhile.
+void ReadAhead::read(std::span<Entry* const> entries, std::vector<std::uint64_t>& ids,
+                     std::vector<RecordBuffer>& records) {
+  ids.clear();
+  for (Entry* const entry : entries) {
+    entry->spared = spare_ && spare_(entry->id);
+    if (entry->spared) continue;
+    std::swap(records[ids.size()], entry->record);
+    ids.push_back(entry->id);
+  }
+  bool together = true;
+  try {
+    dataset_->read_many(ids, std::span(records).first(ids.size()));
+  } catch (const std::exception&) {
+    // One of them is bad: each for itself, so that its error is its own.
+    together = false;
+  }
+  std::size_t read = 0;
+  for (Entry* const entry : entries) {
+    if (entry->spared) continue;
+    if (!together) {
+      try {
+        dataset_->read(entry->id, records[read]);
+      } catch (...) {
+        entry->failure = std::current_exception();
+      }
+    }
+    std::swap(records[read++], entry->record);
+  }
+}
+
+void ReadAhead::work() {
+  std::vector<Entry*> entries;
+  entries.reserve(chunk_);
+  std::vector<std::uint64_t> ids;
+  ids.reserve(chunk_);
+  std::vector<RecordBuffer> records(chunk_);
+  std::optional<Order::Epoch> epoch;
+  std::uint32_t epoch_number = 0;
+  std::unique_lock lock(mutex_);
+  while (true) {
+    std::uint64_t count = 0;
+    free_.wait(lock, [&] { return closed_ || (count = may_begin()) > 0; });
+    if (closed_) return;
+    entries.clear();
+    reading_ += count;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      Entry& entry = entry_for(begun_);
+      entry.state = State::kReading;
+      entry.number = begun_++;
+      held_ -= entry.record.storage.capacity();
+      entries.push_back(&entry);
+    }
+    lock.unlock();
+    for (Entry* const entry : entries) {
+      const RunOrder::Place place = order_.place(entry->number);
+      if (!epoch || place.epoch != epoch_number) {
+        epoch_number = place.epoch;
+        epoch.emplace(order_.order(epoch_number), epoch_number);
+      }
+      entry->id = epoch->id_at(place.sample);
+    }
+    const std::int64_t started_ns = steady_clock().now_ns(), started_cpu_ns = thread_cpu_ns();
+    read(entries, ids, records);
+    const std::int64_t ns = steady_clock().now_ns() - started_ns, cpu_ns = thread_cpu_ns() - started_cpu_ns;
+    lock.lock();
+    reading_ -= count;
+    profile_.samples += static_cast<std::int64_t>(count);
+    profile_.busy_ns += ns * static_cast<std::int64_t>(count);
+    profile_.cpu_ns += cpu_ns;
+    for (Entry* const entry : entries) {
+      entry->state = State::kReady;
+      for (const Value& value : entry->record.values) profile_.bytes += static_cast<std::int64_t>(value.bytes.size());
+      largest_ = std::max<std::uint64_t>(largest_ - largest_ / kFade, entry->record.storage.capacity());
+      held_ += entry->record.storage.capacity();
+    }
+    ready_.notify_all();
+    free_.notify_one();
+  }
+}
+
+void ReadAhead::hand_over(Entry& entry, RecordBuffer& record) {
+  held_ -= entry.record.storage.capacity();
+  std::swap(entry.record, record);
+  // Where the byte limit narrows the window, what lies outside of it must not hold memory.
+  if (bytes_window() < ring_.size()) entry.record = {};
+  held_ += entry.record.storage.capacity();
+  entry.state = State::kFree;
+  ++taken_;
+}
+
+bool ReadAhead::take(std::uint32_t epoch, std::uint64_t batch, std::uint64_t index, RecordBuffer& record) {
+  const std::uint64_t number = order_.number(epoch, batch, index);
+  std::unique_lock lock(mutex_);
+  Entry& entry = ring_[number % ring_.size()];
+  ready_.wait(lock, [&] { return closed_ || (entry.state == State::kReady && entry.number == number); });
+  if (closed_) return false;
+  const std::exception_ptr failure = std::exchange(entry.failure, nullptr);
+  const bool spared = entry.spared;
+  hand_over(entry, record);
+  lock.unlock();
+  free_.notify_one();
+  if (failure) std::rethrow_exception(failure);
+  return !spared;
+}
+
+ReadAhead::Entry* ReadAhead::ready_entry() {
+  Entry* first = nullptr;
+  for (Entry& entry : ring_)
+    if (entry.state == State::kReady && entry.number < allowed_ && (!first || entry.number < first->number))
+      first = &entry;
+  return first;
+}
+
+std::optional<ReadAhead::Ready> ReadAhead::take_any(RecordBuffer& record) {
+  std::unique_lock lock(mutex_);
+  Entry* entry = nullptr;
+  ready_.wait(lock, [&] { return closed_ || taken_ == order_.samples() || (entry = ready_entry()) != nullptr; });
+  if (closed_ || taken_ == order_.samples()) return {};
+  Ready ready{entry->number, !entry->spared, std::exchange(entry->failure, nullptr)};
+  hand_over(*entry, record);
+  const bool last = taken_ == order_.samples();
+  lock.unlock();
+  free_.notify_one();
+  if (last) ready_.notify_all();
+  return ready;
+}
+
+void ReadAhead::allow(std::uint64_t before) {
+  {
+    std::lock_guard lock(mutex_);
+    allowed_ = before;
+  }
+  ready_.notify_all();
+}
+
+}  // namespace unstarve

@@ -1,0 +1,212 @@
+#include "unstarve/pipeline/loader/read_ahead.h"
+
+#include <algorithm>
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <condition_variable>
+#include <fstream>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "unstarve/core/error.h"
+#include "unstarve/pipeline/loader/loader_fixtures.h"
+#include "unstarve/pipeline/plan.h"
+#include "unstarve/storage/folder/image_folder.h"
+#include "unstarve/storage/temporary_folder.h"
+
+namespace unstarve {
+namespace {
+
+PipelineSpec ahead_spec(int batch, int reads, int threads = 3) {
+  PipelineSpec spec = small_spec(batch, threads);
+  spec.execution.read_ahead = reads;
+  return spec;
+}
+
+// Its records are copied into the buffer, and all that happens to it is counted.
+class CountingSet final : public Dataset {
+ public:
+  explicit CountingSet(std::uint64_t count, std::size_t record_bytes = 100) : count_(count), bytes_(record_bytes) {}
+
+  std::string format() const override { return "counting"; }
+  std::uint64_t size() const override { return count_; }
+  const std::vector<Field>& fields() const override { return fields_; }
+  const std::vector<std::string>& classes() const override { return classes_; }
+  std::uint64_t stored_bytes() const override { return 0; }
+  std::string location(std::uint64_t id) const override { return "record-" + std::to_string(id); }
+  void read(std::uint64_t id, RecordBuffer& record) const override {
+    reads.fetch_add(1);
+    if (id == bad) throw Error(ErrorKind::kIo, "read " + location(id) + ": made to fail");
+    if (together > 0) {
+      std::unique_lock lock(mutex_);
+      ++inside_;
+      meet_.notify_all();
+      // A minute is not waited for unless the reads come one by one.
+      if (!meet_.wait_for(lock, std::chrono::minutes(1), [this] { return inside_ >= together; })) lonely = true;
+    }
+    record.storage.reserve_discard(bytes_);
+    record.storage.data()[0] = static_cast<std::uint8_t>(id);
+    record.values.assign(1, {});
+    record.values[0].bytes = {record.storage.data(), bytes_};
+    record.values[0].integer = static_cast<std::int64_t>(id);
+  }
+
+  int together = 0;  // the first reads wait until so many are inside
+  std::uint64_t bad = ~std::uint64_t{0};
+  mutable std::atomic<int> reads{0};
+  mutable std::atomic<bool> lonely{false};
+
+ private:
+  std::uint64_t count_;
+  std::size_t bytes_;
+  mutable std::mutex mutex_;
+  mutable std::condition_variable meet_;
+  mutable int inside_ = 0;
+  std::vector<Field> fields_{{"image", FieldKind::kEncodedImage}};
+  std::vector<std::string> classes_;
+};
+
+TEST_CASE("reading ahead changes no bit of any batch, whatever is in flight") {
+  const auto dataset = std::make_shared<JpegSet>(60);
+  const auto expected = run(ahead_spec(7, 0, 1), dataset, {{}, 3});
+  for (int reads : {1, 2, 5, 64, 1024})
+    for (int threads : {1, 4}) CHECK(run(ahead_spec(7, reads, threads), dataset, {{}, 3}) == expected);
+  for (std::size_t at : {std::size_t{1}, std::size_t{9}, expected.size() - 1}) {
+    const Position start = expected[at].position;
+    CHECK(run(ahead_spec(7, 6), dataset, {start, 3 - start.epoch}) ==
+          std::vector<Seen>(expected.begin() + static_cast<std::ptrdiff_t>(at), expected.end()));
+  }
+  PipelineSpec last = ahead_spec(7, 0);
+  last.batch.drop_last = false;
+  const auto kept = run(last, dataset, {{}, 3});
+  last.execution.read_ahead = 9;
+  CHECK(run(last, dataset, {{}, 3}) == kept);
+}
+
+TEST_CASE("bad samples are treated alike with and without reading ahead") {
+  const auto dataset = std::make_shared<JpegSet>(60, std::set<std::uint64_t>{3, 17, 18, 44});
+  for (OnError policy : {OnError::kSkip, OnError::kReplace}) {
+    PipelineSpec spec = ahead_spec(7, 0);
+    spec.errors.policy = policy;
+    const auto expected = run(spec, dataset, {{}, 2});
+    spec.execution.read_ahead = 10;
+    CHECK(run(spec, dataset, {{}, 2}) == expected);
+  }
+}
+
+TEST_CASE("a bad record in a batch larger than the window fails the run and hangs nothing") {
+  const auto device = open_device("cpu");
+  for (int reads : {1, 4, 30}) {
+    const auto dataset = std::make_shared<JpegSet>(300, std::set<std::uint64_t>{150});
+    Loader loader(ahead_spec(100, reads, 2), dataset, *device, {{}, 1});
+    CHECK_THROWS_WITH(
+        [&] {
+          while (loader.next()) continue;
+        }(),
+        Catch::Matchers::Contains("file-150"));
+  }
+}
+
+TEST_CASE("so many reads are in flight as asked for") {
+  const auto dataset = std::make_shared<CountingSet>(200);
+  const Order order(OrderSpec{}, BatchSpec{10, true}, dataset->size());
+  // Fewer than 4 at once go one per thread; of more, each thread has its chunk, one after the other of this data set.
+  dataset->together = 16;
+  ReadAhead ahead(dataset, RunOrder(order, {}, 1), {64, kReadAheadBytes});
+  RecordBuffer record;
+  for (std::uint64_t batch = 0; batch < 20; ++batch)
+    for (std::uint64_t index = 0; index < 10; ++index) {
+      REQUIRE(ahead.take(0, batch, index, record));
+      CHECK(record.values[0].integer == static_cast<std::int64_t>(order.epoch(0).id(batch, index)));
+    }
+  CHECK_FALSE(dataset->lonely);
+  CHECK(dataset->reads == 200);
+}
+
+TEST_CASE("records in a ring stay within the byte limit") {
+  constexpr std::size_t kRecord = 1 << 20;
+  const auto dataset = std::make_shared<CountingSet>(300, kRecord);
+  const Order order(OrderSpec{}, BatchSpec{10, true}, dataset->size());
+  ReadAhead ahead(dataset, RunOrder(order, {}, 1), {16, 8 * kRecord});
+  RecordBuffer record;
+  std::uint64_t most = 0;
+  for (std::uint64_t batch = 0; batch < 30; ++batch)
+    for (std::uint64_t index = 0; index < 10; ++index) {
+      REQUIRE(ahead.take(0, batch, index, record));
+      // The first reads begin before any record's size is known.
+      if (batch > 3) most = std::max(most, ahead.memory_bytes());
+    }
+  CHECK(most <= 8 * kRecord);
+  CHECK(most >= kRecord);
+}
+
+TEST_CASE("an error of one record is that record's alone") {
+  const auto dataset = std::make_shared<CountingSet>(40);
+  dataset->bad = 11;
+  OrderSpec stored;
+  stored.shuffle = false;
+  const Order order(stored, BatchSpec{40, true}, dataset->size());
+  ReadAhead ahead(dataset, RunOrder(order, {}, 1), {8, kReadAheadBytes});
+  RecordBuffer record;
+  for (std::uint64_t index = 0; index < 40; ++index) {
+    if (index == 11) {
+      CHECK_THROWS_WITH(ahead.take(0, 0, index, record), Catch::Matchers::Contains("record-11: made to fail"));
+    } else {
+      CHECK(ahead.take(0, 0, index, record));
+    }
+  }
+}
+
+TEST_CASE("spared records are not read, and close() wakes who waits") {
+  const auto dataset = std::make_shared<CountingSet>(40);
+  const Order order(OrderSpec{}, BatchSpec{40, true}, dataset->size());
+  RecordBuffer record;
+  {
+    ReadAhead ahead(dataset, RunOrder(order, {}, 1), {8, kReadAheadBytes},
+                    [](std::uint64_t id) { return id % 2 == 0; });
+    int taken = 0;
+    for (std::uint64_t index = 0; index < 40; ++index) taken += ahead.take(0, 0, index, record) ? 1 : 0;
+    CHECK(taken == 20);
+    CHECK(dataset->reads == 20);
+  }
+  ReadAhead ahead(dataset, RunOrder(order, {}, 1), {8, kReadAheadBytes});
+  std::jthread closer([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    ahead.close();
+  });
+  CHECK_FALSE(ahead.take(3, 0, 39, record));  // two epochs further than the run goes: it never comes
+}
+
+TEST_CASE("a pixel cache spares the reads of the second epoch, encoded records come through their cache") {
+  for (CacheWhat what : {CacheWhat::kPixels, CacheWhat::kEncoded}) {
+    const auto dataset = std::make_shared<JpegSet>(60);
+    PipelineSpec spec = ahead_spec(7, 0);
+    const auto expected = run(spec, dataset, {{}, 3});
+    spec.cache.what = what;
+    spec.execution.read_ahead = 12;
+    CHECK(run(spec, dataset, {{}, 3}) == expected);
+  }
+}
+
+TEST_CASE("where the data lie in the page cache nothing is read ahead unless asked for") {
+  const testing::TemporaryFolder folder;
+  std::filesystem::create_directories(folder.path() / "a");
+  for (int i = 0; i < 20; ++i) {
+    Image image({40, 40});
+    std::fill_n(image.data(), image.bytes(), static_cast<std::uint8_t>(9 * i));
+    const auto bytes = encode_jpeg(image.view(), 85, ChromaSampling::k420);
+    std::ofstream(folder.path() / "a" / (std::to_string(i) + ".jpg"), std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  }
+  const auto dataset = std::make_shared<ImageFolder>(folder.path().string());
+  CHECK(dataset->reads_in_flight() == 0);
+  const Plan plan = make_plan(ahead_spec(4, -1), dataset, 2);
+  CHECK(plan.spec.execution.read_ahead == 0);
+  CHECK_THROWS_WITH(make_plan(ahead_spec(4, -2), dataset, 2), Catch::Matchers::Contains("execution.read_ahead: -2"));
+  CHECK(run(ahead_spec(4, 16), dataset, {{}, 2}) == run(ahead_spec(4, 0), dataset, {{}, 2}));
+}
+
+}  // namespace
+}  // namespace unstarve

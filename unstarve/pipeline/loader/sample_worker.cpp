@@ -1,0 +1,235 @@
+#include "unstarve/pipeline/loader/sample_worker.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <utility>
+
+#include "unstarve/core/error.h"
+#include "unstarve/core/map_guard.h"
+#include "unstarve/core/thread_time.h"
+#include "unstarve/ops/window.h"
+
+namespace unstarve {
+
+// Laps between stages; reads the clock only for timed samples.
+class SampleWorker::StageClock {
+ public:
+  StageClock(StageTotals& totals, bool timed) : totals_(totals), timed_(timed) {
+    if (!timed_) return;
+    if (totals_.take_cpu) last_cpu_ = thread_cpu_ns();
+    last_ = steady_clock().now_ns();
+  }
+  void lap(Stage stage, std::size_t bytes) {
+    const auto index = static_cast<std::size_t>(stage);
+    totals_.bytes[index] += static_cast<std::int64_t>(bytes);
+    if (!timed_) return;
+    const std::int64_t now = steady_clock().now_ns();
+    const std::int64_t ns = now - last_;
+    totals_.ns[index] += ns;
+    totals_.squares_us2[index] += static_cast<double>(ns) * static_cast<double>(ns) * 1e-6;
+    if (totals_.take_cpu) {
+      const std::int64_t cpu = thread_cpu_ns();
+      totals_.both_ns[index] += ns;
+      totals_.cpu_ns[index] += cpu - last_cpu_;
+      last_cpu_ = cpu;
+    }
+    last_ = steady_clock().now_ns();
+  }
+
+ private:
+  StageTotals& totals_;
+  const bool timed_;
+  std::int64_t last_ = 0, last_cpu_ = 0;
+};
+
+SampleWorker::SampleWorker(const Plan& plan) : plan_(plan), storer_(plan.spec.output) {}
+
+int choose_reduction(Size selected, Size target) {
+  for (int reduction : {8, 4, 2})
+    if (selected.width / reduction >= target.width && selected.height / reduction >= target.height) return reduction;
+  return 1;
+}
+
+std::size_t SampleWorker::decode(const Value& value, std::uint64_t id, std::uint32_t draw, Frame& frame,
+                                 StageClock& clock) {
+  const ImageHeader header = decoder_.open(value.bytes);
+  if (plan_.larger_images) borrow_for(header.size);
+  const bool first_selects = plan_.crop_into_decode || plan_.scale_into_decode;
+  if (!first_selects) {
+    decoder_.decode({}, decoded_);
+    frame = Frame(decoded_.view());
+    clock.lap(Stage::kDecode, decoded_.bytes());
+    return 0;
+  }
+  const Operation& first = *plan_.operations[0];
+  Random random(plan_.spec.order.seed, draw, id, 0);
+  const Rect selected = first.select(header.size, random);
+  DecodeRequest request;
+  // A selection beyond the edges (a centre crop of a smaller image) needs all there is, and fill around it.
+  const bool within = selected.x >= 0 && selected.y >= 0 && selected.x + selected.width <= header.size.width &&
+                      selected.y + selected.height <= header.size.height;
+  if (within && plan_.scale_into_decode && Decoder::can_reduce(header.encoding))
+    request.reduction = choose_reduction(selected.size(), first.output_size(selected.size()));
+  if (within && plan_.crop_into_decode) request.crop = selected;
+  const bool cropped = request.crop.width > 0;
+  decoder_.decode(request, decoded_);
+  frame = Frame(decoded_.view());
+  if (!cropped && request.reduction == 1) frame.crop(selected);
+  if (!cropped && request.reduction > 1) {
+    const int r = request.reduction;
+    frame.crop({selected.x / r, selected.y / r, (selected.x + selected.width + r - 1) / r - selected.x / r,
+                (selected.y + selected.height + r - 1) / r - selected.y / r});
+  }
+  clock.lap(Stage::kDecode, decoded_.bytes());
+  first.apply(frame, random, scratch_);
+  finish_operation(frame);
+  return 1;
+}
+
+void SampleWorker::apply(std::size_t operation, std::uint64_t id, std::uint32_t draw, Frame& frame) {
+  Random random(plan_.spec.order.seed, draw, id, static_cast<std::uint32_t>(operation));
+  frame.crop(plan_.operations[operation]->select(frame.size(), random));
+  plan_.operations[operation]->apply(frame, random, scratch_);
+  finish_operation(frame);
+}
+
+// Without fusion an operation's output is an image.
+void SampleWorker::finish_operation(Frame& frame) {
+  if (plan_.fuse_operations) return;
+  Image& image = scratch_.other_than(frame);
+  image.resize(frame.size());
+  copy_window(frame, 0, frame.height, {image.data(), static_cast<std::ptrdiff_t>(image.row_bytes()), 1});
+  frame = Frame(image.view());
+}
+
+void SampleWorker::store(const Frame& frame, std::uint8_t* pixels) {
+  if (plan_.store_into_slot) return storer_.store(frame, pixels, &ahead_);
+  stored_.reserve_discard(sample_bytes());
+  storer_.store(frame, stored_.data(), &ahead_);
+  std::memcpy(pixels, stored_.data(), sample_bytes());
+}
+
+std::int64_t SampleWorker::through_cache(std::uint64_t id, std::uint32_t draw, Frame& frame, StageClock& clock,
+                                         bool is_read) {
+  if (const auto kept = plan_.pixel_cache->find(id)) {
+    frame = Frame(kept->pixels);
+    clock.lap(Stage::kRead,
+              static_cast<std::size_t>(kept->pixels.row_stride) * static_cast<std::size_t>(kept->pixels.height));
+    clock.lap(Stage::kDecode, 0);
+    return kept->label;
+  }
+  if (!is_read) plan_.dataset->read(id, record_);
+  const Value& value = record_.values[static_cast<std::size_t>(plan_.image_field)];
+  const std::int64_t label = label_of(record_);
+  clock.lap(Stage::kRead, value.bytes.size());
+  decode_located(value, id, draw, frame, clock);
+  for (std::size_t i = 0; i < plan_.cached_operations; ++i) apply(i, id, draw, frame);
+  if (frame.inside() && !frame.mirrored && frame.pixels.interleaved()) {
+    PixelView part = frame.pixels;
+    part.data += frame.top * part.row_stride + std::ptrdiff_t{frame.left} * kChannels;
+    part.width = frame.width;
+    part.height = frame.height;
+    plan_.pixel_cache->put(id, label, part);
+  } else {
+    to_cache_.resize(frame.size());
+    copy_window(frame, 0, frame.height, {to_cache_.data(), static_cast<std::ptrdiff_t>(to_cache_.row_bytes()), 1});
+    plan_.pixel_cache->put(id, label, to_cache_.view());
+  }
+  return label;
+}
+
+std::int64_t SampleWorker::label_of(const RecordBuffer& record) const {
+  return plan_.label_field < 0 ? 0 : record.values[static_cast<std::size_t>(plan_.label_field)].integer;
+}
+
+std::size_t SampleWorker::decode_located(const Value& value, std::uint64_t id, std::uint32_t draw, Frame& frame,
+                                         StageClock& clock) {
+  try {
+    const std::size_t done = decode(value, id, draw, frame, clock);
+    check_map(value.bytes);
+    return done;
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kInput) check_map(value.bytes);  // zeros of a lost page look like damage
+    throw Error(error.kind(), plan_.dataset->location(id) + ": " + error.what());
+  }
+}
+
+void SampleWorker::borrow_for(Size image) {
+  const std::uint64_t needed =
+      worker_bytes(record_.storage.capacity(), image, plan_.encoded, plan_.pixel_cache != nullptr);
+  if (needed <= plan_.memory.worker) return;
+  const std::uint64_t more = needed - plan_.memory.worker;
+  if (more > plan_.larger_images->size())
+    throw Error(
+        ErrorKind::kMemory,
+        fmt::format("{}x{} pixels need {:.1f} MB while they are made, but execution.memory_limit_mb leaves {:.1f} "
+                    "for an image; raise it, or make batch, cache or threads smaller",
+                    image.width, image.height, static_cast<double>(needed) / 1e6,
+                    static_cast<double>(plan_.memory.worker + plan_.larger_images->size()) / 1e6));
+  plan_.larger_images->borrow(more);
+  borrowed_ = more;
+}
+
+void SampleWorker::give_back() {
+  if (borrowed_ == 0) return;
+  record_ = {};
+  decoder_ = Decoder();
+  decoded_ = {};
+  to_cache_ = {};
+  scratch_ = {};
+  plan_.larger_images->give_back(std::exchange(borrowed_, 0));
+}
+
+std::int64_t SampleWorker::make(std::uint64_t id, std::uint32_t draw, StageTotals& totals, bool timed, bool is_read) {
+  try {
+    return make_within_share(id, draw, totals, timed, is_read);
+  } catch (...) {
+    give_back();
+    throw;
+  }
+}
+
+std::int64_t SampleWorker::make_within_share(std::uint64_t id, std::uint32_t draw, StageTotals& totals, bool timed,
+                                             bool is_read) {
+  StageClock clock(totals, timed);
+  if (timed) ++totals.timed_samples;
+  std::int64_t label = 0;
+  Frame frame;
+  std::size_t done = 0;
+  if (plan_.pixel_cache) {
+    label = through_cache(id, draw, frame, clock, is_read);
+    done = plan_.cached_operations;
+  } else {
+    if (!is_read) plan_.dataset->read(id, record_);
+    const Value& value = record_.values[static_cast<std::size_t>(plan_.image_field)];
+    label = label_of(record_);
+    clock.lap(Stage::kRead, plan_.encoded ? value.bytes.size() : 0);
+    if (plan_.encoded) {
+      done = decode_located(value, id, draw, frame, clock);
+    } else {
+      frame = Frame(value.pixels);
+    }
+  }
+  for (std::size_t i = done; i < plan_.operations.size(); ++i) apply(i, id, draw, frame);
+  if (frame.size() != plan_.sample_size)
+    throw Error(ErrorKind::kInput,
+                fmt::format("{}: {}x{} pixels come out of the operations, but the batch needs {}x{}; add an operation "
+                            "with a fixed size (random_resized_crop, center_crop)",
+                            plan_.dataset->location(id), frame.width, frame.height, plan_.sample_size.width,
+                            plan_.sample_size.height));
+  clock.lap(Stage::kAugment,
+            static_cast<std::size_t>(frame.width) * static_cast<std::size_t>(frame.height) * kChannels);
+  made_ = frame;
+  return label;
+}
+
+void SampleWorker::store(std::uint8_t* pixels, StageTotals& totals, bool timed) {
+  StageClock clock(totals, timed);
+  store(made_, pixels);
+  if (!plan_.encoded) check_map(record_.values[static_cast<std::size_t>(plan_.image_field)].pixels);
+  clock.lap(Stage::kStore, sample_bytes());
+  give_back();
+}
+
+}  // namespace unstarve

@@ -1,0 +1,180 @@
+#pragma once
+// A ring of batch slots, filled by many workers and read by one consumer, and the schedule between them.
+//
+//   claim() ── workers write samples ── finish() ── the last one completes the batch ── publish() ──▶ take() ──
+//   consumer uses the batch ── release() ──▶ claim() ...
+//
+// Batches are opened in order, at most `prefetch` ahead of what the consumer has asked for, and taken in order; the
+// workers' claims within them are short runs of samples, so that several workers fill one batch.
+//
+// Relaxed order: a worker claims the number of a sample, makes it in memory of its own, and is given a place only when
+// the sample is ready to be written:
+//
+//   claim_number() ── worker makes the sample ── place() ── it writes ── finish() ── publish() ──▶ take()
+//
+// So one that takes long holds no place, and no batch waits for it but the last of its epoch. Numbers are claimed in
+// order, none further than a window behind the first that has no place yet, and none beyond the batches that are open.
+//
+// Ownership: the ring owns the slots' memory for its lifetime; Slot pointers are borrowed until release().
+// Threads:   claim(), finish() by any worker; take() by one consumer at a time; release(), close() by any thread.
+// Blocking:  claim() waits for a batch to work on, take() for the next batch to be full; close() wakes both.
+// Memory:    prefetch + 2 slots. A consumer that keeps more batches than two gets further slots where `grow` allows it,
+//            so that as many as `prefetch` are always being filled; they go when it lets its batches go. With
+//            `most_slots` it waits, once there are so many, until it lets one go.
+// Cost:      no allocation after construction, but for `grow`; one short critical section per claim and per batch.
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include <unistd.h>
+
+#include "unstarve/core/error.h"
+#include "unstarve/device/device.h"
+#include "unstarve/pipeline/loader/loader.h"
+#include "unstarve/pipeline/loader/reorder_window.h"
+#include "unstarve/pipeline/order/progress.h"
+#include "unstarve/pipeline/order/run_order.h"
+
+namespace unstarve {
+
+struct Slot {
+  std::unique_ptr<Memory> memory;
+  std::vector<std::int64_t> labels;
+  std::vector<std::uint64_t> ids;
+  std::vector<std::uint8_t> good;      // 0: left out by the skip policy
+  std::vector<float> targets;          // samples x classes, where the plan has batch operations
+  std::vector<std::uint64_t> numbers;  // of its samples in the run; relaxed order
+
+  std::uint32_t epoch = 0;
+  std::uint64_t batch = 0;
+  std::size_t samples = 0;
+  std::size_t unfinished = 0;  // samples that no finish() has reported yet
+  std::size_t placed = 0;      // samples that place() gave a place; relaxed order
+  std::size_t kept = 0;        // samples that are handed over: the good ones, moved together
+  bool complete = false;
+  std::optional<Error> failure;  // of the bad sample with the lowest index
+  std::size_t failure_index = 0;
+};
+
+// Samples first .. first + count - 1 of a slot.
+struct Claim {
+  Slot* slot = nullptr;
+  std::size_t first = 0;
+  std::size_t count = 0;
+};
+
+class SlotRing {
+ public:
+  struct Options {
+    std::size_t sample_bytes = 0;
+    std::size_t slot_bytes = 0;  // of all that a slot holds, for memory_bytes()
+    std::size_t batch_samples = 0;
+    std::size_t classes = 0;  // of the targets
+    int prefetch = 2;
+    bool pinned = false;
+    bool grow = false;
+    std::size_t most_slots = 0;  // that `grow` and set_prefetch() may come to; 0: any number
+    std::uint64_t window = 0;    // of relaxed order, in samples of this rank; 0: exact order
+    int most_prefetch = 0;       // that set_prefetch() may ask for; 0: it is not called
+  };
+
+  // prefetch + 2 slots: those being filled, and two that the consumer may hold. Throws Error(kMemory). `device` must
+  // outlive the ring.
+  SlotRing(const RunOrder& order, Options options, Device& device);
+
+  // Up to `most` samples of the oldest batch with unclaimed ones; nothing when closed or when all batches are claimed.
+  [[nodiscard]] std::optional<Claim> claim(std::size_t most);
+  // Reports a claim as done, with the failure of its lowest bad sample if the run is to fail by it. True for the last of
+  // its batch: the caller then owns the slot, sets `kept` and publishes it.
+  [[nodiscard]] bool finish(const Claim& claim, std::optional<Error> failure = {}, std::size_t failure_index = 0);
+  void publish(Slot* slot);
+
+  // Relaxed order, instead of claim(). The number in the run of the next sample to make; waits until one may be made,
+  // nothing when closed or when all are claimed.
+  [[nodiscard]] std::optional<std::uint64_t> claim_number();
+  // Instead of claim_number(), for those who get their numbers elsewhere: `allow` is called at once and later with the
+  // first number that may not be made yet, under the ring's lock.
+  void start(std::function<void(std::uint64_t)> allow);
+  // A place for sample `number` of the run, to be written and finished without delay.
+  [[nodiscard]] Claim place(std::uint64_t number);
+
+  // What was given to the consumer, of the epoch that the next batch belongs to.
+  [[nodiscard]] RankProgress progress() const;
+
+  // The next batch in order; null at the end and after close(). Throws Error(kArgument) when the consumer holds so many
+  // batches that none is left to fill, with `grow` Error(kMemory) when there is no memory for another.
+  [[nodiscard]] Slot* take();
+  // Waits until take() would not, at most for `most`; whether it would not. Throws as take().
+  [[nodiscard]] bool wait(std::chrono::milliseconds most);
+  void release(Slot* slot);
+  void close();
+  // From now on up to so many batches are made ahead, 1 to `most_prefetch`. Further slots are allocated by the consumer's
+  // next take() or wait(), where there is memory for them; those that are too many go when it lets its batches go.
+  void set_prefetch(int prefetch);
+
+  [[nodiscard]] bool pinned() const { return options_.pinned; }
+  [[nodiscard]] std::size_t memory_bytes() const;  // of the slots, held ones included
+  [[nodiscard]] bool last_of_epoch(const Slot& slot) const {
+    return slot.batch + 1 == order_.order(slot.epoch).batches_per_epoch();
+  }
+
+ private:
+  // All of these expect mutex_ to be held.
+  [[nodiscard]] bool exhausted() const;  // no further batch exists
+  [[nodiscard]] bool may_open() const;   // the next batch may be started now
+  [[nodiscard]] bool ready() const;      // take() need not wait
+  void open();
+  void add_slot(std::list<Slot>&& made);
+  void ask();  // what take() does before it waits
+  // Relaxed order: opens what may be opened, and finds out what may be made.
+  void advance();
+  [[nodiscard]] bool within_window(std::uint64_t number) const;
+  [[nodiscard]] bool may_grow() const { return options_.most_slots == 0 || slots_.size() < options_.most_slots; }
+  [[nodiscard]] std::size_t wanted_slots() const { return static_cast<std::size_t>(prefetch_) + 2; }
+
+  // These expect it not to be held.
+  [[nodiscard]] std::list<Slot> make_slot() const;
+  void follow_prefetch();  // allocates what set_prefetch() asks for
+
+  const pid_t process_ = ::getpid();
+  const RunOrder order_;
+  const Options options_;
+  int prefetch_;
+  Device& device_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable work_;   // for claim()
+  std::condition_variable ready_;  // for take()
+  std::list<Slot> slots_;
+  std::size_t held_ = 0;  // by the consumer
+  std::vector<Slot*> free_;
+  std::vector<Slot*> in_flight_;  // opened and not taken, a ring indexed by batch sequence number
+  std::uint64_t opened_ = 0;      // batches ever opened
+  std::uint64_t taken_ = 0;       // batches ever taken
+  std::uint64_t asked_ = 0;       // take() calls ever begun
+  std::uint32_t next_epoch_;      // of the next batch to open
+  std::uint64_t next_batch_;
+  Slot* filling_ = nullptr;       // the latest opened slot, while it has unclaimed samples
+  std::size_t filling_next_ = 0;  // its first unclaimed sample
+  bool closed_ = false;
+  std::uint32_t given_epoch_;    // of the batch that was taken last
+  std::uint64_t given_batches_;  // of that epoch
+
+  // Relaxed order. Numbers are those of the run.
+  ReorderWindow placed_;
+  ReorderWindow given_;              // to the consumer
+  std::uint64_t claimable_ = 0;      // numbers before this one may be made
+  std::uint64_t next_number_ = 0;    // the next to claim
+  std::uint64_t open_numbers_ = 0;   // samples of all batches opened so far
+  std::uint64_t unplaced_from_ = 0;  // sequence number of the oldest batch with places left
+  std::function<void(std::uint64_t)> allow_;
+};
+
+}  // namespace unstarve

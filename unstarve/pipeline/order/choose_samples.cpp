@@ -1,0 +1,211 @@
+// Which records take part: filter and take of each source, the groups of mixtures and of balanced classes.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "unstarve/core/error.h"
+#include "unstarve/pipeline/order/label_names.h"
+#include "unstarve/pipeline/order/mixture.h"
+#include "unstarve/pipeline/order/sample_facts.h"
+#include "unstarve/pipeline/order/sample_set.h"
+
+namespace unstarve {
+namespace {
+
+// Records that are looked at before it is seen whether `take` has enough.
+constexpr std::uint64_t kStretch = 8192;
+// Labels above this are numbers of something else than classes; a group for each would cost more than the data.
+constexpr std::int64_t kMostClasses = std::int64_t{1} << 24;
+
+[[noreturn]] void refuse(const std::string& node, const std::string& what) {
+  throw Error(ErrorKind::kArgument, node + ": " + what);
+}
+
+class Bounds {
+ public:
+  Bounds(const FilterSpec& filter, const std::string& node, const Dataset& dataset) : filter_(filter) {
+    if (filter.by_label() && dataset.field_index(FieldKind::kLabel) < 0)
+      refuse(node, fmt::format("{} has no labels to filter by", dataset.format()));
+    if (filter.max_side > 0 && filter.min_side > filter.max_side)
+      refuse(node + ".min_side", fmt::format("{} is above max_side {}, so that nothing passes; expected at most that",
+                                             filter.min_side, filter.max_side));
+    if (filter.max_aspect > 0 && filter.max_aspect < 1)
+      refuse(node + ".max_aspect", fmt::format("{}, expected 1 (squares) or more, or 0 for any", filter.max_aspect));
+    keep_ = class_numbers(filter.labels, dataset.classes(), node + ".labels");
+    drop_ = class_numbers(filter.drop_labels, dataset.classes(), node + ".drop_labels");
+  }
+  // What is not known passes.
+  [[nodiscard]] bool label_passes(std::optional<std::int64_t> label) const {
+    if (!label) return true;
+    if (!keep_.empty() && !std::binary_search(keep_.begin(), keep_.end(), *label)) return false;
+    return !std::binary_search(drop_.begin(), drop_.end(), *label);
+  }
+  [[nodiscard]] bool size_passes(std::optional<Size> size) const {
+    if (!size) return true;
+    const auto [shorter, longer] = std::minmax(size->width, size->height);
+    return shorter >= filter_.min_side && (filter_.max_side == 0 || longer <= filter_.max_side) &&
+           (filter_.max_aspect == 0 || longer <= filter_.max_aspect * shorter);
+  }
+
+ private:
+  const FilterSpec& filter_;
+  std::vector<std::int64_t> keep_, drop_;  // ascending
+};
+
+class Chooser {
+ public:
+  Chooser(const PipelineSpec& spec, const Dataset& dataset, int threads)
+      : spec_(spec), dataset_(dataset), facts_(dataset, threads) {
+    if (dataset.size() > std::numeric_limits<std::uint32_t>::max())
+      refuse("source",
+             fmt::format("filter, take and balance list samples for up to 2^32 records, found {}", dataset.size()));
+  }
+
+  // Appends the ids of a source to the list.
+  void source(const SourceSpec& source, const std::string& node, std::uint64_t begin, std::uint64_t end) {
+    const Bounds bounds(source.filter, node + ".filter", dataset_);
+    const std::size_t before = ids_.size();
+    std::uint64_t most = source.take.value_or(end - begin), looked = 0;
+    for (std::uint64_t first = begin; first < end && most > 0; first += kStretch) {
+      std::vector<std::uint32_t> passing;
+      for (std::uint64_t id = first; id < std::min(end, first + kStretch); ++id)
+        passing.push_back(static_cast<std::uint32_t>(id));
+      if (source.filter.by_label()) {
+        const auto labels = facts_.labels(passing);
+        keep(passing, [&](std::size_t i) { return bounds.label_passes(labels[i]); });
+      }
+      if (source.filter.by_header()) {
+        const auto sizes = facts_.sizes(passing);
+        looked += passing.size();
+        keep(passing, [&](std::size_t i) { return bounds.size_passes(sizes[i]); });
+      }
+      passing.resize(static_cast<std::size_t>(std::min<std::uint64_t>(passing.size(), most)));
+      ids_.insert(ids_.end(), passing.begin(), passing.end());
+      most -= passing.size();
+    }
+    if (looked > 0) notes_.push_back(fmt::format("{}: headers of {} images, read once before the run", node, looked));
+    if (ids_.size() == before)
+      throw Error(ErrorKind::kInput, fmt::format("{}: its filter leaves none of {} samples", node, end - begin));
+  }
+
+  // Sorts the list by class; samples whose class cannot be read are left out unless that is to fail the run.
+  std::shared_ptr<SampleSet> balanced() {
+    if (dataset_.field_index(FieldKind::kLabel) < 0)
+      refuse("order.balance", fmt::format("{} has no labels", dataset_.format()));
+    const auto labels = facts_.labels(ids_);
+    std::size_t classes = dataset_.classes().size();
+    std::uint64_t unknown = 0;
+    for (std::size_t i = 0; i < ids_.size(); ++i) {
+      if (!labels[i]) {
+        if (spec_.errors.policy == OnError::kFail) facts_.fail(ids_[i]);
+        ++unknown;
+        continue;
+      }
+      if (*labels[i] < 0 || *labels[i] >= (classes > 0 && !dataset_.classes().empty()
+                                               ? static_cast<std::int64_t>(dataset_.classes().size())
+                                               : kMostClasses))
+        throw Error(ErrorKind::kInput, fmt::format("order.balance: {} has label {}, which is no class",
+                                                   dataset_.location(ids_[i]), *labels[i]));
+      classes = std::max(classes, static_cast<std::size_t>(*labels[i]) + 1);
+    }
+    std::vector<std::uint64_t> begin(classes + 1);
+    for (const auto& label : labels)
+      if (label) ++begin[static_cast<std::size_t>(*label) + 1];
+    for (std::size_t c = 0; c < classes; ++c) begin[c + 1] += begin[c];
+    std::vector<std::uint32_t> sorted(begin.back());
+    std::vector<std::uint64_t> at(begin.begin(), begin.end() - 1);
+    for (std::size_t i = 0; i < ids_.size(); ++i)
+      if (labels[i]) sorted[at[static_cast<std::size_t>(*labels[i])]++] = ids_[i];
+    if (unknown > 0) notes_.push_back(fmt::format("order.balance: {} samples of no class are left out", unknown));
+    std::vector<double> weights = class_weights(begin);
+    return std::make_shared<SampleSet>(dataset_.size(), std::move(sorted), std::move(begin), std::move(weights));
+  }
+
+  std::shared_ptr<SampleSet> listed(std::vector<std::uint64_t> begin, std::vector<double> weights) {
+    return std::make_shared<SampleSet>(dataset_.size(), std::move(ids_), std::move(begin), std::move(weights));
+  }
+  [[nodiscard]] std::uint64_t size() const { return ids_.size(); }
+  std::vector<std::string>& notes() { return notes_; }
+
+ private:
+  // Of the classes that have samples 1, or what order.class_weights says.
+  std::vector<double> class_weights(const std::vector<std::uint64_t>& begin) {
+    std::vector<double> weights;
+    std::uint64_t empty = 0;
+    for (std::size_t c = 0; c + 1 < begin.size(); ++c) {
+      weights.push_back(begin[c] == begin[c + 1] ? 0 : 1);
+      if (begin[c] == begin[c + 1]) ++empty;
+    }
+    for (const auto& [name, weight] : spec_.order.class_weights) {
+      const std::string node = "order.class_weights." + name;
+      const auto number = static_cast<std::size_t>(class_numbers({name}, dataset_.classes(), node).front());
+      if (number >= weights.size() || (weight > 0 && weights[number] == 0)) refuse(node, "the class has no samples");
+      weights[number] = weight;
+    }
+    if (empty > 0) notes_.push_back(fmt::format("order.balance: {} classes without samples are left out", empty));
+    return weights;
+  }
+
+  template <class Passes>
+  static void keep(std::vector<std::uint32_t>& ids, const Passes& passes) {
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      if (passes(i)) ids[kept++] = ids[i];
+    ids.resize(kept);
+  }
+
+  const PipelineSpec& spec_;
+  const Dataset& dataset_;
+  SampleFacts facts_;
+  std::vector<std::uint32_t> ids_;
+  std::vector<std::string> notes_;
+};
+
+void check_weights(const SampleSet& set, const std::string& node) {
+  if (set.weights().empty()) return;
+  try {
+    (void)Mixture(set.weights());
+  } catch (const Error& error) {
+    refuse(node, error.what());
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<const SampleSet> choose_samples(const PipelineSpec& spec, const Dataset& dataset, int threads) {
+  const bool mixed = !spec.mix.empty();
+  const std::vector<SourceSpec> sources = mixed ? spec.mix : std::vector{spec.source};
+  const std::vector<std::uint64_t> parts = mixed ? dataset.parts() : std::vector<std::uint64_t>{0, dataset.size()};
+  if (parts.size() != sources.size() + 1)
+    refuse("mix",
+           fmt::format("{} sources, but the data set was put together from {}", sources.size(), parts.size() - 1));
+  std::vector<double> weights;
+  for (const SourceSpec& source : sources)
+    if (mixed && source.weight) weights.push_back(*source.weight);
+
+  const bool chosen = spec.order.balance || std::any_of(sources.begin(), sources.end(), [](const SourceSpec& source) {
+                        return source.take || source.filter.by_label() || source.filter.by_header();
+                      });
+  std::shared_ptr<SampleSet> set;
+  if (chosen) {
+    Chooser chooser(spec, dataset, threads);
+    std::vector<std::uint64_t> begin{0};
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      chooser.source(sources[i], mixed ? fmt::format("mix[{}]", i) : "source", parts[i], parts[i + 1]);
+      begin.push_back(chooser.size());
+    }
+    if (weights.empty()) begin = {0, chooser.size()};
+    set = spec.order.balance ? chooser.balanced() : chooser.listed(std::move(begin), std::move(weights));
+    set->notes = std::move(chooser.notes());
+  } else if (!weights.empty()) {
+    set = std::make_shared<SampleSet>(parts, std::move(weights));
+  } else {
+    set = std::make_shared<SampleSet>(dataset.size());
+  }
+  check_weights(*set, spec.order.balance ? "order.class_weights" : "mix");
+  return set;
+}
+
+}  // namespace unstarve

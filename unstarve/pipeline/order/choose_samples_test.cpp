@@ -1,0 +1,245 @@
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <map>
+#include <set>
+#include <string>
+
+#include "unstarve/codecs/decoder.h"
+#include "unstarve/core/error.h"
+#include "unstarve/pipeline/loader/loader_fixtures.h"
+#include "unstarve/pipeline/order/sample_set.h"
+#include "unstarve/pipeline/plan.h"
+#include "unstarve/pipeline/sources.h"
+#include "unstarve/storage/concatenated.h"
+#include "unstarve/storage/open.h"
+
+namespace unstarve {
+namespace {
+
+using Catch::Matchers::Contains;
+
+std::vector<std::uint64_t> ids_of(const SampleSet& set) {
+  std::vector<std::uint64_t> ids;
+  for (std::uint64_t place = 0; place < set.size(); ++place) ids.push_back(set.id(place));
+  return ids;
+}
+
+// Image sizes differ, labels are the ids, and reading tells both.
+std::shared_ptr<const JpegSet> jpegs(std::uint64_t count, std::set<std::uint64_t> bad = {}) {
+  return std::make_shared<JpegSet>(count, std::move(bad), count);
+}
+
+TEST_CASE("without filter, take, mix and balance every sample takes part, and no list is made") {
+  const auto set = choose_samples(small_spec(4), *jpegs(10), 2);
+  CHECK(set->everything());
+  CHECK(set->size() == 10);
+  CHECK(set->weights().empty());
+}
+
+TEST_CASE("labels are kept and dropped by name or number") {
+  PipelineSpec spec = small_spec(1);
+  const auto data = jpegs(12);
+  spec.source.filter.labels = {"class 3", "7", "class 11"};
+  CHECK(ids_of(*choose_samples(spec, *data, 2)) == std::vector<std::uint64_t>{3, 7, 11});
+  spec.source.filter.drop_labels = {"class 7"};
+  CHECK(ids_of(*choose_samples(spec, *data, 2)) == std::vector<std::uint64_t>{3, 11});
+  spec.source.take = 1;
+  CHECK(ids_of(*choose_samples(spec, *data, 2)) == std::vector<std::uint64_t>{3});
+  spec.source.filter.labels = {"clas 3"};
+  CHECK_THROWS_WITH(choose_samples(spec, *data, 2), Contains("source.filter.labels: found \"clas 3\"") &&
+                                                        Contains("one of 12 classes: class 0, class 1"));
+  spec.source.filter.labels = {"12"};
+  CHECK_THROWS_WITH(choose_samples(spec, *data, 2), Contains("found \"12\""));
+  spec.source.filter = {{}, {}, 9, 8, 0};
+  CHECK_THROWS_WITH(choose_samples(spec, *data, 2), Contains("source.filter.min_side: 9 is above max_side 8"));
+  spec.source.filter = {{}, {}, 0, 0, 0.5};
+  CHECK_THROWS_WITH(choose_samples(spec, *data, 2), Contains("source.filter.max_aspect: 0.5, expected 1"));
+  spec.source.filter = {{"5"}, {"5"}, 0, 0, 0};
+  CHECK_THROWS_WITH(choose_samples(spec, *data, 2), Contains("source: its filter leaves none of 12 samples"));
+}
+
+TEST_CASE("headers are compared with bounds, and what cannot be read is left to the error policy") {
+  const auto data = jpegs(40, {5});
+  std::vector<Size> sizes;
+  Decoder decoder;
+  RecordBuffer record;
+  for (std::uint64_t id = 0; id < 40; ++id) {
+    data->read(id, record);
+    sizes.push_back(id == 5 ? Size{} : decoder.open(record.values[0].bytes).size);
+  }
+  const auto passing = [&](const FilterSpec& filter) {
+    PipelineSpec spec = small_spec(1);
+    spec.source.filter = filter;
+    const auto set = choose_samples(spec, *data, 3);
+    CHECK(set->notes.size() == 1);
+    return ids_of(*set);
+  };
+  const auto expected = [&](auto&& passes) {
+    std::vector<std::uint64_t> ids;
+    for (std::uint64_t id = 0; id < 40; ++id)
+      if (id == 5 || passes(std::min(sizes[id].width, sizes[id].height), std::max(sizes[id].width, sizes[id].height)))
+        ids.push_back(id);
+    CHECK(ids.size() > 3);
+    CHECK(ids.size() < 40);
+    return ids;
+  };
+  CHECK(passing({{}, {}, 70, 0, 0}) == expected([](int shorter, int) { return shorter >= 70; }));
+  CHECK(passing({{}, {}, 0, 100, 0}) == expected([](int, int longer) { return longer <= 100; }));
+  CHECK(passing({{}, {}, 0, 0, 1.25}) == expected([](int shorter, int longer) { return longer <= 1.25 * shorter; }));
+}
+
+TEST_CASE("taking the first so many looks no further than it must") {
+  // Larger than one stretch of the filter.
+  const auto data = open_dataset("synthetic:classes=4,images=20000,size=8");
+  PipelineSpec spec = small_spec(1);
+  spec.source.filter = {{"1"}, {}, 4, 0, 0};
+  spec.source.take = 30;
+  const auto set = choose_samples(spec, *data, 2);
+  CHECK(set->size() == 30);
+  CHECK(set->id(29) == 29 * 4 + 1);
+  CHECK(set->notes == std::vector<std::string>{"source: headers of 2048 images, read once before the run"});
+  spec.source = {};
+  spec.source.take = 1'000'000;
+  CHECK(choose_samples(spec, *data, 2)->size() == 20'000);
+}
+
+TEST_CASE("classes are balanced over those that have samples, or weighted by name") {
+  const auto data = open_dataset("synthetic:classes=4,images=102,size=8");
+  PipelineSpec spec = small_spec(1);
+  spec.order.balance = true;
+  auto set = choose_samples(spec, *data, 2);
+  REQUIRE(set->groups() == 4);
+  CHECK(set->group_size(0) == 26);
+  CHECK(set->group_size(3) == 25);
+  for (std::size_t group = 0; group < 4; ++group)
+    for (std::uint64_t place = 0; place < set->group_size(group); ++place)
+      CHECK(set->id(set->group_begin(group) + place) == place * 4 + group);
+  spec.source.filter.drop_labels = {"2"};
+  set = choose_samples(spec, *data, 2);
+  CHECK(set->weights() == std::vector<double>{1, 1, 0, 1});
+  CHECK(set->notes == std::vector<std::string>{"order.balance: 1 classes without samples are left out"});
+  spec.order.class_weights = {{data->classes()[1], 3}, {"0", 0}};
+  CHECK(choose_samples(spec, *data, 2)->weights() == std::vector<double>{0, 3, 0, 1});
+  spec.order.class_weights = {{"2", 1}};
+  CHECK_THROWS_WITH(choose_samples(spec, *data, 2), Contains("order.class_weights.2: the class has no samples"));
+  spec.order.class_weights = {{"0", 0}, {"1", 0}, {"3", 0}};
+  CHECK_THROWS_WITH(choose_samples(spec, *data, 2), Contains("order.class_weights: all weights are 0"));
+}
+
+TEST_CASE("balanced batches hold every class equally often, each sample augmented anew each time") {
+  const auto data = open_dataset("synthetic:classes=4,images=103,size=32");
+  PipelineSpec spec = small_spec(10);
+  spec.operations = training_operations(32);
+  spec.order.balance = true;
+  spec.order.epoch = 1280;
+  std::map<std::int64_t, int> counts;
+  std::set<std::string> pixels;
+  const auto seen = run(spec, data, {{}, 1});
+  for (const Seen& batch : seen) {
+    const std::size_t sample = batch.pixels.size() / batch.labels.size();
+    for (std::size_t i = 0; i < batch.labels.size(); ++i) {
+      ++counts[batch.labels[i]];
+      if (batch.ids[i] == 7) pixels.emplace(reinterpret_cast<const char*>(batch.pixels.data()) + i * sample, sample);
+    }
+  }
+  CHECK(counts == std::map<std::int64_t, int>{{0, 320}, {1, 320}, {2, 320}, {3, 320}});
+  CHECK(pixels.size() > 5);  // it comes a dozen times; some crops may be the same
+  spec.execution = {1, 0, false};
+  CHECK(run(spec, data, {{}, 1}) == seen);
+  CHECK(run(spec, data, {{0, 40}, 1}) == std::vector<Seen>(seen.begin() + 40, seen.end()));
+}
+
+TEST_CASE("sources of a mixture keep their filters and shares") {
+  PipelineSpec spec = small_spec(10);
+  spec.operations.clear();
+  spec.mix = {{"synthetic:classes=3,images=40,size=8,seed=1", "", {{"1"}, {}, 0, 0, 0}, {}, 0.75},
+              {"synthetic:classes=3,images=60,size=8,seed=2", "", {}, 5, 0.25}};
+  const auto data = open_sources(spec);
+  CHECK(data->size() == 100);
+  spec.order.epoch = 1280;
+  std::map<std::uint64_t, int> counts;
+  for (const Seen& batch : run(spec, data, {{}, 1}))
+    for (const std::uint64_t id : batch.ids) ++counts[id];
+  int first = 0;
+  for (std::uint64_t id = 1; id < 40; id += 3) first += counts[id];
+  CHECK(first == 960);
+  for (std::uint64_t id = 40; id < 45; ++id) CHECK(counts[id] == 64);
+  CHECK(counts.size() == 13 + 5);
+  const Plan plan = make_plan(spec, data, 2);
+  CHECK_THAT(explain(plan), Contains("18 of 100 take part") && Contains("48 of each 64 from synthetic:"));
+  spec.mix.pop_back();
+  CHECK_THROWS_WITH(make_plan(spec, data, 2), Contains("mix: 1 sources, but the data set was put together from 2"));
+}
+
+TEST_CASE("a bad sample is replaced by one that takes part") {
+  PipelineSpec spec = small_spec(5);
+  spec.errors.policy = OnError::kReplace;
+  spec.source.filter.labels = {"3", "8", "11", "12", "19"};
+  for (const Seen& batch : run(spec, jpegs(20, {8, 19}), {{}, 3}))
+    CHECK(std::multiset<std::uint64_t>(batch.ids.begin(), batch.ids.end()) ==
+          std::multiset<std::uint64_t>{3, 3, 11, 11, 12});
+}
+
+TEST_CASE("what decides which sample comes when is refused with its node where it makes no sense") {
+  const auto wrong = [](auto&& change) {
+    PipelineSpec spec = small_spec(1);
+    change(spec);
+    try {
+      check_spec(spec);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("nothing");
+  };
+  const auto two = [](PipelineSpec& s) { s.mix = {{"a", "", {}, {}, 1.0}, {"b", "", {}, {}, 1.0}}; };
+  CHECK_THAT(wrong([](auto& s) { s.source.take = 0; }), Contains("source.take: 0, expected 1 or more"));
+  CHECK_THAT(wrong([](auto& s) { s.source.filter.min_side = -3; }), Contains("source.filter.min_side: -3"));
+  CHECK_THAT(wrong([](auto& s) { s.source.filter.max_aspect = -0.5; }), Contains("source.filter.max_aspect: -0.5"));
+  CHECK_THAT(wrong([](auto& s) { s.source.filter.max_aspect = std::nan(""); }), Contains("max_aspect: nan"));
+  CHECK_THAT(wrong([](auto& s) { s.source.weight = 1; }), Contains("source.weight"));
+  CHECK_THAT(wrong([](auto& s) { s.order.repeat = 0; }), Contains("order.repeat: 0, expected 1 or more"));
+  CHECK_THAT(wrong([](auto& s) { s.order = {false, 0, 0, 1, 5}; }), Contains("order.window"));
+  CHECK_THAT(wrong([](auto& s) { s.order.class_weights = {{"a", 1}}; }), Contains("order.class_weights"));
+  CHECK_THAT(wrong([](auto& s) {
+               s.order.balance = true;
+               s.order.class_weights = {{"a", std::nan("")}};
+             }),
+             Contains("order.class_weights.a: nan, expected 0 or more"));
+  CHECK_THAT(wrong([](auto& s) {
+               s.order.balance = true;
+               s.order.shuffle = false;
+             }),
+             Contains("order.balance"));
+  CHECK(wrong(two) == "nothing");
+  const auto mixed = [&](auto&& change) {
+    return wrong([&](PipelineSpec& s) {
+      two(s);
+      change(s);
+    });
+  };
+  CHECK_THAT(mixed([](auto& s) { s.mix[1].weight = -1; }), Contains("mix[1].weight: -1, expected 0 or more"));
+  CHECK_THAT(mixed([](auto& s) { s.mix[0].weight = std::nan(""); }), Contains("mix[0].weight: nan"));
+  CHECK_THAT(mixed([](auto& s) { s.mix[1].weight.reset(); }), Contains("mix[1].weight: some sources have"));
+  CHECK_THAT(mixed([](auto& s) { s.mix[0].weight = s.mix[1].weight = 0; }), Contains("mix: all weights are 0"));
+  CHECK_THAT(mixed([](auto& s) { s.mix[1].take = 0; }), Contains("mix[1].take"));
+  CHECK_THAT(mixed([](auto& s) { s.source.path = "c"; }), Contains("source: expected nothing here"));
+  CHECK_THAT(mixed([](auto& s) { s.order.balance = true; }), Contains("order.balance: classes are balanced or"));
+  CHECK_THAT(mixed([](auto& s) { s.order.shuffle = false; }), Contains("order.shuffle"));
+}
+
+TEST_CASE("more ranks than samples, with and without the last batch") {
+  const auto data = jpegs(10);
+  PipelineSpec spec = small_spec(1);
+  spec.source.take = 2;
+  spec.order.world = 5;
+  CHECK_THROWS_WITH(make_plan(spec, data, 1), Contains("no full batch: 2 samples"));
+  spec.batch.drop_last = false;
+  std::multiset<std::uint64_t> ids;
+  for (spec.order.rank = 0; spec.order.rank < 5; ++spec.order.rank)
+    for (const Seen& batch : run(spec, data, {{}, 1})) ids.insert(batch.ids.begin(), batch.ids.end());
+  CHECK(ids.size() == 5);
+  CHECK(std::set(ids.begin(), ids.end()) == std::set<std::uint64_t>{0, 1});
+}
+
+}  // namespace
+}  // namespace unstarve

@@ -1,0 +1,56 @@
+#include "unstarve/pipeline/order/explain_order.h"
+
+#include <fmt/format.h>
+
+#include "unstarve/pipeline/order/mixture.h"
+#include "unstarve/pipeline/order/windowed.h"
+
+namespace unstarve {
+namespace {
+
+// Groups are told one by one up to so many; of classes there may be thousands.
+constexpr std::size_t kGroupsTold = 16;
+
+std::string explain_mixture(const PipelineSpec& spec, const SampleSet& samples) {
+  const Mixture mixture(samples.weights());
+  std::string text;
+  for (std::size_t group = 0; group < samples.groups() && !spec.order.balance; ++group) {
+    if (group == kGroupsTold) {
+      text += fmt::format("mix         and {} more\n", samples.groups() - group);
+      break;
+    }
+    text += fmt::format("mix         {} of each {} from {}, {} samples\n", mixture.quota(group), mixture.block(),
+                        spec.mix[group].path, samples.group_size(group));
+  }
+  if (spec.order.balance)
+    text += fmt::format("balance     {} classes, {}, in blocks of {} samples\n", samples.groups(),
+                        spec.order.class_weights.empty() ? "equally often" : "by their weights", mixture.block());
+  const std::string away = mixture.deviation() < 1e-9 ? "exactly by the weights"
+                                                      : fmt::format("at most {:.2g} % of a block away from the weights",
+                                                                    100 * mixture.deviation());
+  return text + fmt::format("            {}; a group that is through begins anew\n", away);
+}
+
+}  // namespace
+
+std::string explain_order(const PipelineSpec& spec, const SampleSet& samples, std::uint64_t length) {
+  const OrderSpec& order = spec.order;
+  std::string text;
+  if (!samples.everything()) text += fmt::format("samples     {} of {} take part\n", samples.size(), samples.records());
+  for (const std::string& note : samples.notes) text += "            " + note + "\n";
+  text += fmt::format("order       {}, seed {}, rank {} of {}\n", order.shuffle ? "keyed permutation" : "as stored",
+                      order.seed, order.rank, order.world);
+  if (order.window > 0)
+    text += fmt::format("            in windows of {} samples, of runs of {} as they are stored\n", order.window,
+                        kWindowRun);
+  if (!samples.weights().empty()) text += explain_mixture(spec, samples);
+  if (order.repeat > 1 || order.epoch > 0) {
+    text += fmt::format("epoch       {} samples", length);
+    if (order.repeat > 1 && samples.weights().empty())
+      text += fmt::format(", {} passes, each in another order", order.repeat);
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace unstarve

@@ -1,0 +1,75 @@
+#include "unstarve/pipeline/order/order.h"
+
+#include <algorithm>
+#include <string>
+
+#include "unstarve/core/error.h"
+
+namespace unstarve {
+
+Order::Order(const OrderSpec& spec, const BatchSpec& batch, const OrderBasis& basis)
+    : seed_(spec.seed),
+      shuffle_(spec.shuffle),
+      batch_(static_cast<std::uint64_t>(batch.size)),
+      drop_last_(batch.drop_last) {
+  if (batch.size < 1)
+    throw Error(ErrorKind::kArgument, "batch size " + std::to_string(batch.size) + ": expected 1 or more");
+  if (spec.world < 1 || spec.rank < 0 || spec.rank >= spec.world)
+    throw Error(ErrorKind::kArgument, "rank " + std::to_string(spec.rank) + " of world " + std::to_string(spec.world) +
+                                          ": expected 0 <= rank < world");
+  rank_ = static_cast<std::uint64_t>(spec.rank);
+  world_ = static_cast<std::uint64_t>(spec.world);
+  if (basis.samples->size() == 0) throw Error(ErrorKind::kInput, "the data set holds no samples");
+  auto draws = std::make_shared<const Draws>(spec, basis.samples, basis.stretches);
+  samples_ = draws->length();
+  if (!draws->plain()) draws_ = std::move(draws);
+  count();
+  if (batches_ == 0)
+    throw Error(ErrorKind::kArgument,
+                "no full batch: " + std::to_string(samples_) + " samples, batch " + std::to_string(batch_) + " on " +
+                    std::to_string(world_) +
+                    " rank(s); use a smaller batch or keep the last, short one (drop_last: false)");
+}
+
+Order Order::rest(std::uint64_t offset, const std::vector<bool>& used) const {
+  Order rest = *this;
+  rest.offset_ = std::min(offset, samples_);
+  auto unused = std::make_shared<std::vector<std::uint64_t>>();
+  for (std::size_t i = 0; i < used.size() && rest.offset_ + i < samples_; ++i) {
+    if (used[i])
+      ++rest.used_;
+    else
+      unused->push_back(rest.offset_ + i);
+  }
+  if (rest.used_ > 0) rest.unused_ = std::move(unused);
+  rest.count();
+  return rest;
+}
+
+void Order::count() {
+  const std::uint64_t global = batch_ * world_, left = samples_ - offset_ - used_, over = left % global;
+  batches_ = left / global;
+  last_samples_ = batch_;
+  if (!drop_last_ && over > 0) {
+    ++batches_;
+    last_samples_ = (over + world_ - 1) / world_;
+  }
+}
+
+std::uint64_t Order::batch_samples(std::uint64_t batch) const { return batch + 1 == batches_ ? last_samples_ : batch_; }
+
+std::uint64_t Order::place(std::uint64_t batch) const {
+  return offset_ + used_ + batch * batch_ * world_ + rank_ * batch_samples(batch);
+}
+
+Order::Epoch::Epoch(const Order& order, std::uint32_t epoch)
+    : order_(&order), draws_(order.draws_.get()), epoch_(epoch), permutation_(order.samples_, order.seed_, epoch) {}
+
+Sample Order::Epoch::sample(std::uint64_t batch, std::uint64_t index) const {
+  const std::uint64_t position = order_->behind_holes(order_->place(batch) + index) % order_->samples_;
+  if (draws_ != nullptr) [[unlikely]]
+    return draws_->at(permutation_.keys(), epoch_, position);
+  return {order_->shuffle_ ? permutation_(position) : position, epoch_};
+}
+
+}  // namespace unstarve

@@ -1,0 +1,52 @@
+#include "unstarve/pipeline/order/permutation.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "unstarve/core/random.h"
+
+namespace unstarve {
+namespace {
+
+// Streams of Random are named by (seed, epoch, sample, operation); this one is no sample's and no operation's.
+constexpr std::uint64_t kOrderSample = ~std::uint64_t{0};
+constexpr std::uint32_t kOrderOperation = 0xfff;
+
+int bits_for(std::uint64_t size) { return std::max(2, static_cast<int>(std::bit_width(size - 1))); }
+
+}  // namespace
+
+PermutationKeys::PermutationKeys(std::uint64_t seed, std::uint32_t epoch) {
+  Random random(seed, epoch, kOrderSample, kOrderOperation);
+  for (auto& key : keys_) key = (std::uint64_t{random.bits()} << 32) | random.bits();
+}
+
+// An unbalanced Feistel network: even rounds change the high half by the low one, odd rounds the other way round.
+inline std::uint64_t PermutationKeys::walk(std::uint64_t size, int low_bits, int high_bits, std::uint64_t position,
+                                           std::uint64_t tweak) const {
+  const std::uint64_t low_mask = (std::uint64_t{1} << low_bits) - 1;
+  const std::uint64_t high_mask = (std::uint64_t{1} << high_bits) - 1;
+  do {
+    std::uint64_t low = position & low_mask, high = position >> low_bits;
+    for (std::size_t round = 0; round < kRounds; round += 2) {
+      high ^= mix_bits(low + keys_[round] + tweak) & high_mask;
+      low ^= mix_bits(high + keys_[round + 1] + tweak) & low_mask;
+    }
+    position = (high << low_bits) | low;
+  } while (position >= size);
+  return position;
+}
+
+std::uint64_t PermutationKeys::permute(std::uint64_t size, std::uint64_t position, std::uint64_t tweak) const {
+  const int bits = bits_for(size);
+  return walk(size, bits / 2, bits - bits / 2, position, tweak);
+}
+
+Permutation::Permutation(std::uint64_t size, std::uint64_t seed, std::uint32_t epoch)
+    : keys_(seed, epoch), size_(size), low_bits_(bits_for(size) / 2), high_bits_(bits_for(size) - low_bits_) {}
+
+std::uint64_t Permutation::operator()(std::uint64_t position) const {
+  return keys_.walk(size_, low_bits_, high_bits_, position, 0);
+}
+
+}  // namespace unstarve

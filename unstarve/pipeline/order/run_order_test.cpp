@@ -1,0 +1,42 @@
+#include "unstarve/pipeline/order/run_order.h"
+
+#include <catch2/catch.hpp>
+
+#include "unstarve/core/error.h"
+
+namespace unstarve {
+namespace {
+
+TEST_CASE("every sample of a run has a number, and the number its place") {
+  for (const bool drop : {true, false}) {
+    const Order order(OrderSpec{}, {10, drop}, 57);
+    for (const Position& start : {Position{}, Position{3, 2}, Position{1, 0, 23}, Position{1, 1, 23}}) {
+      const RunOrder run(order, start, 3);
+      std::uint64_t number = 0;
+      for (std::uint32_t epoch = start.epoch; run.has(epoch); ++epoch) {
+        const Order& of_epoch = run.order(epoch);
+        for (std::uint64_t batch = epoch == start.epoch ? start.batch : 0; batch < of_epoch.batches_per_epoch();
+             ++batch) {
+          for (std::uint64_t index = 0; index < of_epoch.batch_samples(batch); ++index, ++number) {
+            REQUIRE(run.number(epoch, batch, index) == number);
+            CHECK(run.place(number).epoch == epoch);
+            CHECK(run.place(number).sample == batch * 10 + index);
+          }
+        }
+      }
+      CHECK(run.samples() == number);
+    }
+  }
+}
+
+TEST_CASE("a start behind the last batch is the beginning of the next epoch") {
+  const Order order(OrderSpec{}, {10, true}, 57);
+  CHECK(RunOrder(order, {4, 0, 50}, 0).start() == Position{5, 0, 0});
+  const RunOrder over(order, {4, 0, 55}, 1);
+  CHECK_FALSE(over.has(5));
+  CHECK(over.samples() == 0);
+  CHECK_THROWS_AS(RunOrder(order, {0, 5}, 0), Error);
+}
+
+}  // namespace
+}  // namespace unstarve

@@ -1,0 +1,75 @@
+#include "unstarve/pipeline/order/sample_facts.h"
+
+#include <algorithm>
+
+#include "unstarve/codecs/decoder.h"
+#include "unstarve/core/error.h"
+#include "unstarve/core/thread_pool.h"
+
+namespace unstarve {
+namespace {
+
+// Records per task of the pool: a few milliseconds each.
+constexpr std::size_t kPerTask = 64;
+constexpr int kMostThreads = 64;
+
+// Calls each(decoder, buffer, i) for i of 0 .. count - 1, on many threads; a call that throws Error leaves no fact.
+template <class Each>
+void for_all(std::size_t count, int threads, const Each& each) {
+  if (count == 0) return;
+  const auto tasks = static_cast<int>((count + kPerTask - 1) / kPerTask);
+  ThreadPool pool(std::clamp(threads, 1, std::min(tasks, kMostThreads)));
+  for (std::size_t first = 0; first < count; first += kPerTask) {
+    pool.submit([&, first] {
+      Decoder decoder;
+      RecordBuffer record;
+      for (std::size_t i = first; i < std::min(count, first + kPerTask); ++i) {
+        try {
+          each(decoder, record, i);
+        } catch (const Error&) {
+          continue;  // the run meets it again, and its error policy decides
+        }
+      }
+    });
+  }
+  pool.wait();
+}
+
+}  // namespace
+
+std::vector<std::optional<std::int64_t>> SampleFacts::labels(std::span<const std::uint32_t> ids) const {
+  std::vector<std::optional<std::int64_t>> labels(ids.size());
+  std::vector<std::size_t> unknown;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    labels[i] = dataset_.known_label(ids[i]);
+    if (!labels[i]) unknown.push_back(i);
+  }
+  const int field = dataset_.field_index(FieldKind::kLabel);
+  if (unknown.empty() || field < 0) return labels;
+  for_all(unknown.size(), std::max(threads_, dataset_.reads_in_flight()), [&](Decoder&, RecordBuffer& record, auto i) {
+    dataset_.read(ids[unknown[i]], record);
+    labels[unknown[i]] = record.values[static_cast<std::size_t>(field)].integer;
+  });
+  return labels;
+}
+
+std::vector<std::optional<Size>> SampleFacts::sizes(std::span<const std::uint32_t> ids) const {
+  std::vector<std::optional<Size>> sizes(ids.size());
+  const int encoded = dataset_.field_index(FieldKind::kEncodedImage);
+  const int field = encoded >= 0 ? encoded : dataset_.field_index(FieldKind::kPixels);
+  if (field < 0) return sizes;
+  for_all(ids.size(), std::max(threads_, dataset_.reads_in_flight()),
+          [&](Decoder& decoder, RecordBuffer& record, auto i) {
+            dataset_.read(ids[i], record);
+            const Value& value = record.values[static_cast<std::size_t>(field)];
+            sizes[i] = encoded >= 0 ? decoder.open(value.bytes).size : value.pixels.size();
+          });
+  return sizes;
+}
+
+void SampleFacts::fail(std::uint32_t id) const {
+  RecordBuffer record;
+  dataset_.read(id, record);
+}
+
+}  // namespace unstarve

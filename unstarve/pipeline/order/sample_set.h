@@ -1,0 +1,70 @@
+#pragma once
+// The samples that take part in a run, decided once: which records of the data set, and in which groups they are drawn.
+//
+//   ids   | group 0: ids ascending | group 1: ids ascending | ...      (no list where all records take part as stored)
+//
+// One group is the usual; the sources of a mixture or the classes of balanced sampling are several, each with a weight.
+//
+// Threads: immutable. Memory: 4 bytes per sample, nothing where all take part.
+// Failure: choose_samples() throws Error(kArgument) naming the node of the spec that makes no sense for these data,
+//          Error(kInput) when no sample is left, and what reading throws where classes are balanced.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "unstarve/pipeline/spec/spec.h"
+#include "unstarve/storage/dataset.h"
+
+namespace unstarve {
+
+class SampleSet {
+ public:
+  // All records, in one group.
+  explicit SampleSet(std::uint64_t records) : records_(records), begin_{0, records} {}
+  // All records, in groups of neighbours: group g is begin[g] .. begin[g + 1] - 1.
+  SampleSet(std::vector<std::uint64_t> begin, std::vector<double> weights)
+      : records_(begin.back()), begin_(std::move(begin)), weights_(std::move(weights)) {}
+  // Of `ids`, ascending in each group, group g is ids[begin[g]] .. ids[begin[g + 1] - 1].
+  SampleSet(std::uint64_t records, std::vector<std::uint32_t> ids, std::vector<std::uint64_t> begin,
+            std::vector<double> weights);
+
+  [[nodiscard]] std::uint64_t size() const { return begin_.back(); }
+  [[nodiscard]] std::uint64_t records() const { return records_; }
+  [[nodiscard]] bool everything() const { return !listed_; }
+  [[nodiscard]] std::size_t groups() const { return begin_.size() - 1; }
+  [[nodiscard]] std::uint64_t group_begin(std::size_t group) const { return begin_[group]; }
+  [[nodiscard]] std::uint64_t group_size(std::size_t group) const { return begin_[group + 1] - begin_[group]; }
+  // One per group where they are drawn by weights; else empty, and there is one group.
+  [[nodiscard]] const std::vector<double>& weights() const { return weights_; }
+  // Samples of groups that are drawn at all.
+  [[nodiscard]] std::uint64_t drawn() const;
+
+  // Precondition: place < size().
+  [[nodiscard]] std::uint64_t id(std::uint64_t place) const {
+    return listed_ ? ids_[static_cast<std::size_t>(place)] : place;
+  }
+  // The sample behind `id` in its group, the first one behind the last. Precondition: `id` takes part.
+  [[nodiscard]] std::uint64_t next(std::uint64_t id) const;
+
+  // Names the ids and groups: equal for equal sets, of the weights it knows nothing.
+  [[nodiscard]] std::uint64_t fingerprint() const;
+
+  // How it came about, for people: a line each.
+  std::vector<std::string> notes;
+
+ private:
+  std::uint64_t records_;
+  bool listed_ = false;
+  std::vector<std::uint32_t> ids_;
+  std::vector<std::uint64_t> begin_;
+  std::vector<double> weights_;
+};
+
+// As spec.source or spec.mix say. Labels that only a record tells and headers of images are read, in parallel by
+// `threads` or as many more as the data reward; that reads each record once that passes the filters before.
+[[nodiscard]] std::shared_ptr<const SampleSet> choose_samples(const PipelineSpec& spec, const Dataset& dataset,
+                                                              int threads);
+
+}  // namespace unstarve

@@ -1,0 +1,26 @@
+#include "unstarve/pipeline/spec/spec.h"
+
+namespace unstarve {
+namespace {
+
+// Sides up to this are thumbnails (CIFAR 32, Tiny ImageNet is 64): cropping by area would leave too little to see.
+constexpr int kThumbnailSide = 40;
+
+}  // namespace
+
+std::vector<OpSpec> training_operations(int size) {
+  const double side = size;
+  if (size <= kThumbnailSide)
+    return {{"pad_crop", {{"size", {side}}, {"padding", {4}}}}, {"horizontal_flip", {{"probability", {0.5}}}}};
+  return {{"random_resized_crop", {{"size", {side}}}}, {"horizontal_flip", {{"probability", {0.5}}}}};
+}
+
+std::vector<OpSpec> evaluation_operations(int size) {
+  const double side = size;
+  if (size <= kThumbnailSide) return {{"resize", {{"size", {side}}}}, {"center_crop", {{"size", {side}}}}};
+  // 256 for 224, as torchvision's references evaluate.
+  const double resize = size * 8 / 7;
+  return {{"resize", {{"size", {resize}}}}, {"center_crop", {{"size", {side}}}}};
+}
+
+}  // namespace unstarve

@@ -1,0 +1,78 @@
+#include "unstarve/pipeline/spec/spec_fields.h"
+
+#include <algorithm>
+#include <array>
+
+namespace unstarve {
+namespace {
+
+constexpr std::array kFields = {
+    SpecField{"source", "the data set"},
+    SpecField{"source.path", "folder, file, glob or URL; whatever the format"},
+    SpecField{"source.split", "\"train\", \"test\", ... of data that have splits; empty: everything"},
+    SpecField{"source.filter", "which samples take part; those that pass every bound"},
+    SpecField{"source.filter.labels", "class names or numbers that are kept; empty: all"},
+    SpecField{"source.filter.drop_labels", "class names or numbers that are left out"},
+    SpecField{"source.filter.min_side", "pixels of the shorter side at least; 0: any", 0},
+    SpecField{"source.filter.max_side", "pixels of the longer side at most; 0: any", 0},
+    SpecField{"source.filter.max_aspect", "longer side / shorter side at most, 1 or more; 0: any", 0},
+    SpecField{"source.take", "the first so many, as stored, that pass the filter", 1},
+    SpecField{"mix", "several sources as one, in the place of source"},
+    SpecField{"order", "which sample comes when, and to which process"},
+    SpecField{"order.shuffle", "another order every epoch, by a keyed permutation; false: as stored"},
+    SpecField{"order.seed", "of the order and of everything random"},
+    SpecField{"order.rank", "this process among `world`: below it", 0, 2147483646},
+    SpecField{"order.world", "processes that share an epoch", 1},
+    SpecField{"order.window", "shuffle in windows of so many samples, near as they are stored; 0: all"},
+    SpecField{"order.repeat", "passes over the samples in one epoch", 1},
+    SpecField{"order.epoch", "samples of one pass; 0: as many as take part"},
+    SpecField{"order.balance", "every class equally often, or by its weight"},
+    SpecField{"order.class_weights", "of classes by name or number; 1 for those not named"},
+    SpecField{"decode", "JPEG and PNG to pixels"},
+    SpecField{"decode.crop_only", "decode only the part that the first operation reads; exact"},
+    SpecField{"decode.reduced_scale", "decode at 1/2, 1/4 or 1/8 where that is still large enough; approximate"},
+    SpecField{"cache", "keeps what is dear to make again, before the first random operation"},
+    SpecField{"cache.what", "encoded: records as stored, in memory; pixels: decoded and resized"},
+    SpecField{"cache.folder", "for a file of pixels that all processes of the host share; empty: in memory"},
+    SpecField{"cache.limit_mb", "in units of 10^6 bytes; more is not kept", 1, static_cast<double>(1ULL << 40)},
+    SpecField{"operations", "on each sample, in this order"},
+    SpecField{"output", "the batch in memory"},
+    SpecField{"output.type", "of an element"},
+    SpecField{"output.layout", "of a batch: channels before height and width, or behind them"},
+    SpecField{"output.mean", "per channel over 0..1, subtracted; of floating types"},
+    SpecField{"output.stddev", "per channel over 0..1, divided by; of floating types", {}, {}, 0},
+    SpecField{"batch", "samples that are given together"},
+    SpecField{"batch.size", "samples of one process's batch", 1},
+    SpecField{"batch.drop_last", "leave out the last, smaller batch of an epoch"},
+    SpecField{"batch_operations", "on whole batches, in this order; labels become rows of probabilities"},
+    SpecField{"execution", "how it runs; in exact order it changes no bit of a batch"},
+    SpecField{"execution.threads", "of the loader; 0: tuned while it runs, or without autotune all usable cores", 0,
+              1024},
+    SpecField{"execution.prefetch", "batches made ahead of the consumer", 0, 1024},
+    SpecField{"execution.read_ahead",
+              "records read before they are asked for, so many at once; -1: as the data reward it", -1, 1024},
+    SpecField{"execution.autotune", "threads that are left open, batches and records ahead follow what is measured"},
+    SpecField{"execution.cpu_limit", "cores that tuned threads may keep busy; 0: all usable ones", 0, 1024},
+    SpecField{"execution.pinned", "page-locked memory, on devices that have it"},
+    SpecField{"execution.order",
+              "exact: the same batches in every run; relaxed: samples that are ready overtake others"},
+    SpecField{"execution.memory_limit_mb", "what the pipeline may hold at most, in units of 10^6 bytes; 0: no limit", 0,
+              static_cast<double>(1ULL << 40)},
+    SpecField{"errors", "what a sample does that cannot be used"},
+    SpecField{"errors.policy", "fail the run, skip the sample, or replace it by the next good one"},
+    SpecField{"errors.limit", "more bad samples than this fail the run"},
+    SpecField{"errors.rate", "so does a greater part than this of all samples read", {}, 1, 0},
+    SpecField{"passes", "switches single optimisations on and off"},
+};
+
+}  // namespace
+
+std::span<const SpecField> spec_fields() { return kFields; }
+
+const SpecField* find_spec_field(std::string_view path) {
+  const auto* const found =
+      std::find_if(kFields.begin(), kFields.end(), [&](const SpecField& f) { return f.path == path; });
+  return found == kFields.end() ? nullptr : found;
+}
+
+}  // namespace unstarve

@@ -1,0 +1,182 @@
+#include "unstarve/pipeline/spec/spec_schema.h"
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+#include <nlohmann/json.hpp>
+
+#include "unstarve/core/error.h"
+#include "unstarve/ops/batch/batch_operation.h"
+#include "unstarve/ops/parameters.h"
+#include "unstarve/pipeline/passes/pass.h"
+#include "unstarve/pipeline/spec/spec_fields.h"
+#include "unstarve/pipeline/spec/spec_yaml.h"
+
+namespace unstarve {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json object(Json properties) {
+  return {{"type", "object"}, {"properties", std::move(properties)}, {"additionalProperties", false}};
+}
+
+Json parameter_schema(const ParameterInfo& info) {
+  const auto make = [](const auto& kind) -> Json {
+    using Kind = std::decay_t<decltype(kind)>;
+    if constexpr (std::is_same_v<Kind, ParameterInfo::Integer>) {
+      return {{"type", "integer"}, {"minimum", kind.low}, {"maximum", kind.high}, {"default", kind.fallback}};
+    } else if constexpr (std::is_same_v<Kind, ParameterInfo::Number>) {
+      return {{"type", "number"}, {"minimum", kind.low}, {"maximum", kind.high}, {"default", kind.fallback}};
+    } else if constexpr (std::is_same_v<Kind, ParameterInfo::Range>) {
+      const Json number = {{"type", "number"}, {"exclusiveMinimum", 0}, {"maximum", kind.high}};
+      return {{"type", "array"},
+              {"items", number},
+              {"minItems", 2},
+              {"maxItems", 2},
+              {"default", {kind.fallback.first, kind.fallback.second}}};
+    } else {
+      const Json side = {{"type", "integer"}, {"minimum", kind.low}, {"maximum", kind.high}};
+      return {{"anyOf", {side, {{"type", "array"}, {"items", side}, {"minItems", 2}, {"maxItems", 2}}}},
+              {"description", "one side, or [height, width], in pixels"}};
+    }
+  };
+  return std::visit(make, info.kind);
+}
+
+// A list of operations: "- name: {parameter: value}", or "- name" where nothing is required.
+template <class Info>
+Json operations_schema(std::span<const Info> known, const char* description) {
+  Json bare = Json::array(), properties = Json::object();
+  for (const Info& info : known) {
+    const DescribedParameters described;
+    (void)info.make({});
+    Json parameters = Json::object(), required = Json::array();
+    for (const ParameterInfo& parameter : described.list()) {
+      parameters[parameter.name] = parameter_schema(parameter);
+      if (parameter.required) required.push_back(parameter.name);
+    }
+    Json operation = object(std::move(parameters));
+    operation["description"] = info.help;
+    if (required.empty()) {
+      bare.push_back(info.name);
+      operation["type"] = {"object", "null"};
+    } else {
+      operation["required"] = std::move(required);
+    }
+    properties[std::string(info.name)] = std::move(operation);
+  }
+  Json full = object(std::move(properties));
+  full["minProperties"] = full["maxProperties"] = 1;
+  return {{"type", "array"},
+          {"items", {{"anyOf", {{{"type", "string"}, {"enum", std::move(bare)}}, std::move(full)}}}},
+          {"default", Json::array()},
+          {"description", description}};
+}
+
+Json field_schema(const YamlKey& key, const SpecField& field) {
+  Json schema;
+  const auto type = [&](const auto& value) {
+    using Value = std::decay_t<decltype(value)>;
+    if constexpr (std::is_same_v<Value, std::string>) {
+      schema["type"] = "string";
+      if (!key.choices.empty()) schema["enum"] = key.choices;
+    } else if constexpr (std::is_same_v<Value, bool>) {
+      schema["type"] = "boolean";
+    } else if constexpr (std::is_same_v<Value, int> || std::is_same_v<Value, std::uint64_t>) {
+      schema["type"] = "integer";
+      schema["minimum"] = std::numeric_limits<Value>::min();
+      schema["maximum"] = std::numeric_limits<Value>::max();
+    } else if constexpr (std::is_same_v<Value, double>) {
+      schema["type"] = "number";
+    } else if constexpr (std::is_same_v<Value, std::vector<std::string>>) {
+      schema["type"] = "array";
+      schema["items"] = {{"type", {"string", "integer", "number", "boolean"}}};
+    } else if constexpr (std::is_same_v<Value, std::vector<double>>) {
+      schema["type"] = "array";
+      schema["items"] = {{"type", "number"}};
+      if (key.count != 0) schema["minItems"] = schema["maxItems"] = key.count;
+    }
+    if constexpr (!std::is_same_v<Value, YamlKey::Mapping> && !std::is_same_v<Value, YamlKey::NamedList> &&
+                  !std::is_same_v<Value, YamlKey::MapList>)
+      if (!key.optional) schema["default"] = value;
+  };
+  std::visit(type, key.value);
+  Json& limited = schema.contains("items") ? schema["items"] : schema;
+  const auto limit = [&](const char* name, std::optional<double> value) {
+    if (!value) return;
+    if (schema["type"] == "integer")
+      limited[name] = static_cast<std::int64_t>(*value);
+    else
+      limited[name] = *value;
+  };
+  limit("minimum", field.least);
+  limit("exclusiveMinimum", field.above);
+  limit("maximum", field.most);
+  schema["description"] = field.description;
+  return schema;
+}
+
+Json passes_schema(const char* description) {
+  Json properties = Json::object();
+  for (const Pass* const pass : passes())
+    properties[std::string(pass->name)] = {
+        {"type", "boolean"}, {"description", std::string(pass->help) + (pass->exact ? "" : "; approximate")}};
+  Json schema = object(std::move(properties));
+  schema["description"] = description;
+  return schema;
+}
+
+// A list of what stands at `source` otherwise, with weights.
+Json mix_schema(Json source, const char* description) {
+  source["properties"]["weight"] = {
+      {"type", "number"}, {"minimum", 0}, {"description", "share of the samples; of all sources or of none"}};
+  return {{"type", "array"}, {"items", std::move(source)}, {"default", Json::array()}, {"description", description}};
+}
+
+}  // namespace
+
+std::string spec_schema() {
+  std::vector<YamlKey> keys;
+  (void)read_pipeline_yaml(YamlMap::describing(keys));
+  Json properties = Json::object();
+  for (const YamlKey& key : keys) {
+    const SpecField* const field = find_spec_field(key.path);
+    if (field == nullptr)
+      throw Error(ErrorKind::kInternal, "spec_fields.cpp does not describe " + key.path + ", which the reader knows");
+    Json made;
+    if (key.path == "operations") {
+      made = operations_schema(operations(), field->description);
+    } else if (key.path == "batch_operations") {
+      made = operations_schema(batch_operations(), field->description);
+    } else if (key.path == "passes") {
+      made = passes_schema(field->description);
+    } else if (key.path == "mix") {
+      made = mix_schema(properties["source"], field->description);
+    } else if (key.path == "order.class_weights") {
+      made = {{"type", "object"},
+              {"additionalProperties", {{"type", "number"}, {"minimum", 0}}},
+              {"description", field->description}};
+    } else if (std::holds_alternative<YamlKey::Mapping>(key.value)) {
+      made = object(Json::object());
+      made["description"] = field->description;
+    } else {
+      made = field_schema(key, *field);
+    }
+    // The mapping around it came before it.
+    Json* around = &properties;
+    std::string_view path = key.path;
+    for (std::size_t dot; (dot = path.find('.')) != std::string_view::npos; path.remove_prefix(dot + 1))
+      around = &(*around)[std::string(path.substr(0, dot))]["properties"];
+    (*around)[std::string(path)] = std::move(made);
+  }
+  Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", "unstarve pipeline"}};
+  schema.update(object(std::move(properties)));
+  return schema.dump(2) + "\n";
+}
+
+}  // namespace unstarve

@@ -1,0 +1,220 @@
+#include "unstarve/pipeline/spec/spec_schema.h"
+
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+#include <limits>
+
+#include <nlohmann/json.hpp>
+
+#include "unstarve/core/error.h"
+#include "unstarve/core/random.h"
+#include "unstarve/ops/batch/batch_operation.h"
+#include "unstarve/pipeline/passes/pass.h"
+#include "unstarve/pipeline/plan.h"
+#include "unstarve/pipeline/spec/spec_fields.h"
+#include "unstarve/pipeline/spec/spec_yaml.h"
+
+namespace unstarve {
+namespace {
+
+using Json = nlohmann::json;
+
+// What reading and checking `spec` says against it, empty for nothing. JSON is YAML.
+std::string complaint(const Json& spec) {
+  try {
+    check_spec(pipeline_from_yaml(spec.dump(), "p"));
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+struct Field {
+  std::string path;  // "batch.size", or "operations[0].resize.size"
+  const Json* schema;
+  std::vector<std::string> keys;  // from the root; an operation's list has one entry
+
+  [[nodiscard]] bool in_list() const { return keys[0] == "operations" || keys[0] == "batch_operations"; }
+  // A spec with `value` there, and nothing else that can be left out.
+  [[nodiscard]] Json with(const Json& value) const {
+    Json spec = value;
+    for (std::size_t i = keys.size(); i-- > 0;) {
+      spec = Json{{keys[i], spec}};
+      if (i == 1 && in_list()) spec = Json::array({spec});
+    }
+    // Where an operation cannot be without a size.
+    if (keys.size() == 3 && keys[0] == "operations" && keys[1] != "horizontal_flip" && keys[2] != "size")
+      spec["operations"][0][keys[1]]["size"] = 8;
+    if (path == "order.rank") spec["order"]["world"] = std::numeric_limits<int>::max();
+    if (path.starts_with("cache.limit")) spec["cache"]["what"] = "pixels";
+    return spec;
+  }
+};
+
+// Every field that has a value of its own.
+std::vector<Field> fields(const Json& schema) {
+  std::vector<Field> all;
+  for (const auto& [node, inner] : schema["properties"].items()) {
+    if (node == "mix") continue;  // as source
+    if (inner["type"] == "array") {
+      for (const auto& [name, operation] : inner["items"]["anyOf"][1]["properties"].items())
+        for (const auto& [parameter, type] : operation["properties"].items())
+          all.push_back({fmt::format("{}[0]", node), &type, {node, name, parameter}});
+    } else {
+      for (const auto& [key, type] : inner["properties"].items()) {
+        if (key == "class_weights") continue;  // its keys are the classes
+        if (!type.contains("properties")) all.push_back({node + "." + key, &type, {node, key}});
+        const Json inner_keys = type.value("properties", Json::object());
+        for (const auto& entry : inner_keys.items()) {
+          const std::string& inmost = entry.key();
+          all.push_back({node + "." + key + "." + inmost, &type["properties"][inmost], {node, key, inmost}});
+        }
+      }
+    }
+  }
+  return all;
+}
+
+TEST_CASE("the schema has every key that the reader knows, described") {
+  const Json schema = Json::parse(spec_schema());
+  std::vector<YamlKey> keys;
+  (void)read_pipeline_yaml(YamlMap::describing(keys));
+  CHECK(keys.size() == spec_fields().size());
+  for (const YamlKey& key : keys) {
+    INFO(key.path);
+    const SpecField* const field = find_spec_field(key.path);
+    REQUIRE(field != nullptr);
+    CHECK(std::string(field->description).size() > 5);
+  }
+  // And what is written is all there.
+  PipelineSpec spec;
+  for (const Pass* const pass : passes()) spec.passes[std::string(pass->name)] = true;
+  for (const auto& node : YAML::Load(to_yaml(spec))) {
+    const auto name = node.first.as<std::string>();
+    REQUIRE(schema["properties"].contains(name));
+    if (!node.second.IsMap()) continue;
+    for (const auto& key : node.second) {
+      INFO(name << '.' << key.first.as<std::string>());
+      CHECK(schema["properties"][name]["properties"].contains(key.first.as<std::string>()));
+    }
+  }
+  for (const OperationInfo& info : operations())
+    CHECK(schema["properties"]["operations"]["items"]["anyOf"][1]["properties"].contains(std::string(info.name)));
+}
+
+TEST_CASE("defaults and both ends of every range are taken, what is beyond is not") {
+  const Json schema = Json::parse(spec_schema());
+  std::size_t ranges = 0;
+  for (const Field& field : fields(schema)) {
+    Json type = *field.schema;
+    if (type.contains("anyOf")) type = type["anyOf"][0];  // a side
+    const bool list = type["type"] == "array";
+    const std::size_t count = list ? type.value("minItems", std::size_t{1}) : 1;
+    const auto value = [&](const Json& number) { return list ? Json(std::vector<Json>(count, number)) : number; };
+    INFO(field.path << ' ' << field.keys.back());
+    if (type.contains("default")) CHECK(complaint(field.with(type["default"])) == "");
+    for (const Json& choice : type.value("enum", Json::array())) CHECK(complaint(field.with(choice)) == "");
+    const Json number = list ? type["items"] : type;
+    if (number.contains("minimum")) {
+      ++ranges;
+      CHECK(complaint(field.with(value(number["minimum"]))) == "");
+      if (number["minimum"].is_number_float())
+        CHECK(complaint(field.with(value(number["minimum"].get<double>() * (1 - 1e-9) - 1e-9))) != "");
+      else
+        CHECK(complaint(field.with(value(number["minimum"].get<std::int64_t>() - 1))) != "");
+    }
+    if (number.contains("exclusiveMinimum")) CHECK(complaint(field.with(value(number["exclusiveMinimum"]))) != "");
+    if (number.contains("maximum")) {
+      ++ranges;
+      CHECK(complaint(field.with(value(number["maximum"]))) == "");
+      CHECK(complaint(field.with(value(number["maximum"].get<double>() * 1.001))) != "");
+    }
+  }
+  CHECK(ranges > 30);
+}
+
+TEST_CASE("every field that is set is written, and read again as it was") {
+  const Json schema = Json::parse(spec_schema());
+  for (const Field& field : fields(schema)) {
+    for (const Json& value : {Json(true), Json(false), Json(1), Json(3), Json(0.25), Json("text"), Json({0.5, 0.75}),
+                              Json({0.5, 0.25, 0.75}), field.schema->value("enum", Json::array({"a"})).back()}) {
+      PipelineSpec spec;
+      try {
+        spec = pipeline_from_yaml(field.with(value).dump(), "p");
+      } catch (const Error&) {
+        continue;  // of another type
+      }
+      INFO(field.with(value).dump());
+      CHECK(pipeline_from_yaml(to_yaml(spec), "p") == spec);
+    }
+  }
+}
+
+TEST_CASE("a spec that is wrong in any field is refused with the node's path and what was expected") {
+  const Json schema = Json::parse(spec_schema());
+  const std::vector<Json> values = {nullptr,
+                                    true,
+                                    3,
+                                    -3,
+                                    1.5,
+                                    "many",
+                                    "",
+                                    "true",
+                                    "7",
+                                    Json::array(),
+                                    Json::array({1, 2}),
+                                    Json::array({"a"}),
+                                    Json{{"a", 1}},
+                                    Json::array({Json::array({1})}),
+                                    1e300,
+                                    -1e-300,
+                                    18446744073709551615ULL,
+                                    ".nan",
+                                    ".inf",
+                                    "~",
+                                    "a: b",
+                                    "\n- c",
+                                    "\"",
+                                    "\xc3\xa9"};
+  Random random(1, 2, 3, 4);
+  std::size_t refused = 0;
+  for (const Field& field : fields(schema)) {
+    std::size_t here = 0;
+    for (const Json& value : values) {
+      Json spec = field.with(value);
+      INFO(spec.dump());
+      const std::string text = complaint(spec);
+      if (!text.empty()) {
+        ++here;
+        CHECK_THAT(text, Catch::Contains(field.path) && Catch::Contains("expected"));
+        CHECK_THAT(text, Catch::Contains(field.keys.back()));
+      }
+      // Two fields at once: one of them is named.
+      const std::vector<Field> all = fields(schema);
+      const Field& other = all[random.below(static_cast<std::uint32_t>(all.size()))];
+      const Json& another = values[random.below(static_cast<std::uint32_t>(values.size()))];
+      Json both = spec;
+      both.merge_patch(other.with(another));
+      if (const std::string of_both = complaint(both); !of_both.empty()) {
+        INFO(both.dump() << ": " << of_both);
+        const auto names = [&](const Field& named) { return of_both.find(named.path) != std::string::npos; };
+        CHECK((names(field) || names(other)));
+      }
+    }
+    INFO(field.path);
+    CHECK(here >= 5);
+    refused += here;
+    // A key that is none, beside this one.
+    Field wrong = field;
+    wrong.keys.back() += "x";
+    wrong.path = field.in_list() ? field.path : field.path + "x";
+    const std::string text = complaint(wrong.with(1));
+    CHECK_THAT(text, Catch::Contains(wrong.path) && Catch::Contains(wrong.keys.back()));
+    if (field.keys[0] != "passes") CHECK_THAT(text, Catch::Contains("known here") || Catch::Contains("it takes"));
+  }
+  CHECK(refused > 500);
+}
+
+}  // namespace
+}  // namespace unstarve

@@ -1,0 +1,282 @@
+#include "unstarve/pipeline/spec/spec_yaml.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+namespace unstarve {
+namespace {
+
+template <class T, std::size_t N>
+using Names = std::array<std::pair<const char*, T>, N>;
+constexpr Names<ElementType, 3> kTypes{
+    {{"uint8", ElementType::kUint8}, {"float32", ElementType::kFloat32}, {"bfloat16", ElementType::kBfloat16}}};
+constexpr Names<Layout, 2> kLayouts{{{"NCHW", Layout::kNchw}, {"NHWC", Layout::kNhwc}}};
+constexpr Names<CacheWhat, 3> kCached{
+    {{"nothing", CacheWhat::kNothing}, {"encoded", CacheWhat::kEncoded}, {"pixels", CacheWhat::kPixels}}};
+constexpr Names<ExecutionOrder, 2> kOrders{{{"exact", ExecutionOrder::kExact}, {"relaxed", ExecutionOrder::kRelaxed}}};
+constexpr Names<OnError, 3> kPolicies{
+    {{"fail", OnError::kFail}, {"skip", OnError::kSkip}, {"replace", OnError::kReplace}}};
+
+template <class T, std::size_t N>
+const char* name_of(const Names<T, N>& names, T value) {
+  for (const auto& [name, candidate] : names)
+    if (candidate == value) return name;
+  return "";
+}
+
+template <class T, std::size_t N>
+void get_named(YamlMap& map, const std::string& key, const Names<T, N>& names, T& value) {
+  std::string text = name_of(names, value);
+  map.get(key, text);
+  std::vector<std::string> choices;
+  for (const auto& [name, candidate] : names) choices.emplace_back(name);
+  map.only(std::move(choices));
+  std::string known;
+  for (const auto& [name, candidate] : names) {
+    if (text == name) {
+      value = candidate;
+      return;
+    }
+    known += (known.empty() ? "" : ", ") + std::string(name);
+  }
+  map.fail(key, fmt::format("found \"{}\", expected one of {}", text, known));
+}
+
+void get_channels(YamlMap& map, const std::string& key, std::array<float, kChannels>& value) {
+  std::vector<double> numbers(value.begin(), value.end());
+  map.get(key, numbers);
+  map.only(value.size());
+  if (numbers.size() != value.size()) map.fail(key, "expected three numbers, one per channel");
+  for (std::size_t c = 0; c < value.size(); ++c) value[c] = static_cast<float>(numbers[c]);
+}
+
+// Shortest text that reads back to the same float or double.
+std::string exact(float number) { return fmt::format("{}", number); }
+std::string exact(double number) { return fmt::format("{}", number); }
+
+void write_numbers(YAML::Emitter& out, const auto& numbers) {
+  out << YAML::Flow << YAML::BeginSeq;
+  for (const auto number : numbers) out << exact(number);
+  out << YAML::EndSeq;
+}
+
+void write_operations(YAML::Emitter& out, const char* key, const std::vector<OpSpec>& operations) {
+  out << YAML::Key << key << YAML::Value << YAML::BeginSeq;
+  for (const OpSpec& operation : operations) {
+    out << YAML::BeginMap << YAML::Key << operation.name << YAML::Value << YAML::Flow << YAML::BeginMap;
+    for (const auto& [name, values] : operation.params) {
+      out << YAML::Key << name << YAML::Value;
+      if (values.size() == 1)
+        out << exact(values[0]);
+      else
+        write_numbers(out, values);
+    }
+    out << YAML::EndMap << YAML::EndMap;
+  }
+  out << YAML::EndSeq;
+}
+
+void read_operations(YamlMap& map, const char* key, std::vector<OpSpec>& operations) {
+  for (auto& [name, params] : map.named_list(key)) {
+    OpSpec operation{name, {}};
+    for (const std::string& param : params.keys()) params.get(param, operation.params[param]);
+    operations.push_back(std::move(operation));
+  }
+}
+
+void write_texts(YAML::Emitter& out, const char* key, const std::vector<std::string>& texts) {
+  if (texts.empty()) return;
+  out << YAML::Key << key << YAML::Value << YAML::BeginSeq;
+  for (const std::string& text : texts) out << YAML::DoubleQuoted << text;
+  out << YAML::EndSeq;
+}
+
+// What is not the usual is left out: most specs have none of it.
+void write_source(YAML::Emitter& out, const SourceSpec& source) {
+  using YAML::Key;
+  using YAML::Value;
+  out << YAML::Flow << YAML::BeginMap << Key << "path" << Value << YAML::DoubleQuoted << source.path << Key << "split"
+      << Value << YAML::DoubleQuoted << source.split;
+  const FilterSpec& filter = source.filter;
+  if (filter != FilterSpec{}) {
+    out << Key << "filter" << Value << YAML::BeginMap;
+    write_texts(out, "labels", filter.labels);
+    write_texts(out, "drop_labels", filter.drop_labels);
+    if (filter.min_side != 0) out << Key << "min_side" << Value << filter.min_side;
+    if (filter.max_side != 0) out << Key << "max_side" << Value << filter.max_side;
+    if (filter.max_aspect != 0) out << Key << "max_aspect" << Value << exact(filter.max_aspect);
+    out << YAML::EndMap;
+  }
+  if (source.take) out << Key << "take" << Value << *source.take;
+  if (source.weight) out << Key << "weight" << Value << exact(*source.weight);
+  out << YAML::EndMap;
+}
+
+SourceSpec read_source(YamlMap map, bool mixed) {
+  SourceSpec source;
+  map.get("path", source.path);
+  map.get("split", source.split);
+  YamlMap filter = map.map("filter");
+  filter.get("labels", source.filter.labels);
+  filter.get("drop_labels", source.filter.drop_labels);
+  filter.get("min_side", source.filter.min_side);
+  filter.get("max_side", source.filter.max_side);
+  filter.get("max_aspect", source.filter.max_aspect);
+  filter.finish();
+  map.get("take", source.take);
+  if (mixed) map.get("weight", source.weight);
+  map.finish();
+  return source;
+}
+
+void write_order(YAML::Emitter& out, const OrderSpec& order) {
+  using YAML::Key;
+  using YAML::Value;
+  out << Key << "order" << Value << YAML::Flow << YAML::BeginMap << Key << "shuffle" << Value << order.shuffle << Key
+      << "seed" << Value << order.seed << Key << "rank" << Value << order.rank << Key << "world" << Value
+      << order.world;
+  if (order.window > 0) out << Key << "window" << Value << order.window;
+  if (order.repeat != 1) out << Key << "repeat" << Value << order.repeat;
+  if (order.epoch > 0) out << Key << "epoch" << Value << order.epoch;
+  if (order.balance) out << Key << "balance" << Value << true;
+  if (!order.class_weights.empty()) {
+    out << Key << "class_weights" << Value << YAML::BeginMap;
+    for (const auto& [name, weight] : order.class_weights)
+      out << Key << YAML::DoubleQuoted << name << Value << exact(weight);
+    out << YAML::EndMap;
+  }
+  out << YAML::EndMap;
+}
+
+OrderSpec read_order(YamlMap map) {
+  OrderSpec order;
+  map.get("shuffle", order.shuffle);
+  map.get("seed", order.seed);
+  map.get("rank", order.rank);
+  map.get("world", order.world);
+  map.get("window", order.window);
+  map.get("repeat", order.repeat);
+  map.get("epoch", order.epoch);
+  map.get("balance", order.balance);
+  YamlMap weights = map.map("class_weights");
+  for (const std::string& name : weights.keys()) weights.get(name, order.class_weights[name]);
+  map.finish();
+  return order;
+}
+
+}  // namespace
+
+void write_yaml(YAML::Emitter& out, const PipelineSpec& spec) {
+  using YAML::Key;
+  using YAML::Value;
+  const auto flow = [&](const char* key) -> YAML::Emitter& {
+    return out << Key << key << Value << YAML::Flow << YAML::BeginMap;
+  };
+  out << YAML::BeginMap;
+  // A mixture stands for the source.
+  if (spec.mix.empty() || spec.source != SourceSpec{}) {
+    out << Key << "source" << Value;
+    write_source(out, spec.source);
+  }
+  if (!spec.mix.empty()) {
+    out << Key << "mix" << Value << YAML::BeginSeq;
+    for (const SourceSpec& source : spec.mix) write_source(out, source);
+    out << YAML::EndSeq;
+  }
+  write_order(out, spec.order);
+  flow("decode") << Key << "crop_only" << Value << spec.decode.crop_only << Key << "reduced_scale" << Value
+                 << spec.decode.reduced_scale << YAML::EndMap;
+  flow("cache") << Key << "what" << Value << name_of(kCached, spec.cache.what) << Key << "folder" << Value
+                << YAML::DoubleQuoted << spec.cache.folder << Key << "limit_mb" << Value << spec.cache.limit_mb
+                << YAML::EndMap;
+  write_operations(out, "operations", spec.operations);
+  flow("output") << Key << "type" << Value << name_of(kTypes, spec.output.type) << Key << "layout" << Value
+                 << name_of(kLayouts, spec.output.layout) << Key << "mean" << Value;
+  write_numbers(out, spec.output.normalisation.mean);
+  out << Key << "stddev" << Value;
+  write_numbers(out, spec.output.normalisation.stddev);
+  out << YAML::EndMap;
+  flow("batch") << Key << "size" << Value << spec.batch.size << Key << "drop_last" << Value << spec.batch.drop_last
+                << YAML::EndMap;
+  if (!spec.batch_operations.empty()) write_operations(out, "batch_operations", spec.batch_operations);
+  flow("execution") << Key << "threads" << Value << spec.execution.threads << Key << "prefetch" << Value
+                    << spec.execution.prefetch << Key << "read_ahead" << Value << spec.execution.read_ahead << Key
+                    << "pinned" << Value << spec.execution.pinned << Key << "autotune" << Value
+                    << spec.execution.autotune << Key << "cpu_limit" << Value << spec.execution.cpu_limit << Key
+                    << "order" << Value << name_of(kOrders, spec.execution.order) << Key << "memory_limit_mb" << Value
+                    << spec.execution.memory_limit_mb << YAML::EndMap;
+  flow("errors") << Key << "policy" << Value << name_of(kPolicies, spec.errors.policy) << Key << "limit" << Value
+                 << spec.errors.limit << Key << "rate" << Value << exact(spec.errors.rate) << YAML::EndMap;
+  if (!spec.passes.empty()) {
+    flow("passes");
+    for (const auto& [name, on] : spec.passes) out << Key << name << Value << on;
+    out << YAML::EndMap;
+  }
+  out << YAML::EndMap;
+}
+
+PipelineSpec read_pipeline_yaml(YamlMap map) {
+  PipelineSpec spec;
+  spec.source = read_source(map.map("source"), false);
+  for (const YamlMap& source : map.maps("mix")) spec.mix.push_back(read_source(source, true));
+  spec.order = read_order(map.map("order"));
+  YamlMap decode = map.map("decode");
+  decode.get("crop_only", spec.decode.crop_only);
+  decode.get("reduced_scale", spec.decode.reduced_scale);
+  decode.finish();
+  YamlMap cache = map.map("cache");
+  get_named(cache, "what", kCached, spec.cache.what);
+  cache.get("folder", spec.cache.folder);
+  cache.get("limit_mb", spec.cache.limit_mb);
+  cache.finish();
+  read_operations(map, "operations", spec.operations);
+  YamlMap output = map.map("output");
+  get_named(output, "type", kTypes, spec.output.type);
+  get_named(output, "layout", kLayouts, spec.output.layout);
+  get_channels(output, "mean", spec.output.normalisation.mean);
+  get_channels(output, "stddev", spec.output.normalisation.stddev);
+  output.finish();
+  YamlMap batch = map.map("batch");
+  batch.get("size", spec.batch.size);
+  batch.get("drop_last", spec.batch.drop_last);
+  batch.finish();
+  read_operations(map, "batch_operations", spec.batch_operations);
+  YamlMap execution = map.map("execution");
+  execution.get("threads", spec.execution.threads);
+  execution.get("prefetch", spec.execution.prefetch);
+  execution.get("read_ahead", spec.execution.read_ahead);
+  execution.get("pinned", spec.execution.pinned);
+  get_named(execution, "order", kOrders, spec.execution.order);
+  execution.get("memory_limit_mb", spec.execution.memory_limit_mb);
+  execution.get("autotune", spec.execution.autotune);
+  execution.get("cpu_limit", spec.execution.cpu_limit);
+  execution.finish();
+  YamlMap errors = map.map("errors");
+  get_named(errors, "policy", kPolicies, spec.errors.policy);
+  errors.get("limit", spec.errors.limit);
+  errors.get("rate", spec.errors.rate);
+  errors.finish();
+  YamlMap passes = map.map("passes");
+  for (const std::string& name : passes.keys()) {
+    if (name.empty() || name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") != std::string::npos)
+      passes.fail(name, "expected the name of a pass: lower-case letters and underscores");
+    passes.get(name, spec.passes[name] = true);
+  }
+  passes.finish();
+  map.finish();
+  return spec;
+}
+
+PipelineSpec pipeline_from_yaml(const std::string& text, const std::string& name) {
+  return read_pipeline_yaml(YamlMap::parse(text, name));
+}
+
+std::string to_yaml(const PipelineSpec& spec) {
+  YAML::Emitter out;
+  write_yaml(out, spec);
+  return std::string(out.c_str()) + "\n";
+}
+
+}  // namespace unstarve

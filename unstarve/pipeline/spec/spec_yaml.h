@@ -1,0 +1,39 @@
+#pragma once
+// Pipeline specs as YAML: what is written can be read back to an equal spec.
+//
+//   source: {path: photos/train, split: "", filter: {labels: [cat, dog], min_side: 64}, take: 1000}
+//   mix:                                                 # in the place of source: several as one
+//     - {path: a, split: "", weight: 0.7}
+//     - {path: b, split: "", weight: 0.3, filter: {drop_labels: [other], max_side: 4096, max_aspect: 3}}
+//   order: {shuffle: true, seed: 0, rank: 0, world: 1, window: 0, repeat: 1, epoch: 0, balance: false,
+//           class_weights: {cat: 2}}
+//   decode: {crop_only: true, reduced_scale: false}
+//   cache: {what: nothing, folder: "", limit_mb: 1024}
+//   operations:
+//     - random_resized_crop: {size: 224}
+//     - horizontal_flip: {probability: 0.5}
+//   output: {type: uint8, layout: NCHW, mean: [...], stddev: [...]}
+//   batch: {size: 256, drop_last: true}
+//   batch_operations:
+//     - mixup: {alpha: 0.2}
+//   execution: {threads: 0, prefetch: 2, read_ahead: -1, pinned: true}
+//   errors: {policy: fail, limit: 1000, rate: 1}
+//   passes: {crop_into_decode: false}
+//
+// Every key may be left out; an unknown one is an error. Failure: Error(kInput) with the path of the node and its line.
+
+#include <string>
+
+#include "unstarve/pipeline/spec/spec.h"
+#include "unstarve/pipeline/spec/yaml_map.h"
+
+namespace unstarve {
+
+void write_yaml(YAML::Emitter& out, const PipelineSpec& spec);  // a mapping
+[[nodiscard]] PipelineSpec read_pipeline_yaml(YamlMap map);
+
+// A whole document that is one pipeline (JSON, being YAML, too). `name` stands for it in messages.
+[[nodiscard]] PipelineSpec pipeline_from_yaml(const std::string& text, const std::string& name);
+[[nodiscard]] std::string to_yaml(const PipelineSpec& spec);
+
+}  // namespace unstarve

@@ -1,0 +1,82 @@
+#include "unstarve/pipeline/spec/spec_yaml.h"
+
+#include <catch2/catch.hpp>
+
+#include "unstarve/core/error.h"
+
+namespace unstarve {
+namespace {
+
+PipelineSpec round_trip(const PipelineSpec& spec) {
+  YAML::Emitter out;
+  write_yaml(out, spec);
+  return read_pipeline_yaml(YamlMap::parse(out.c_str(), "test.yaml"));
+}
+
+PipelineSpec read(const std::string& text) { return read_pipeline_yaml(YamlMap::parse(text, "p.yaml")); }
+
+TEST_CASE("a spec survives being written and read") {
+  PipelineSpec spec;
+  CHECK(round_trip(spec) == spec);
+  spec.source = {"a \"quoted\": path # with: all", "train"};
+  spec.order = {false, 0xffffffffffffffffULL, 3, 8};
+  spec.decode = {false, true};
+  spec.operations = training_operations(224);
+  spec.operations.push_back({"random_resized_crop", {{"size", {176}}, {"scale", {0.35, 1.0 / 3}}}});
+  spec.output = {ElementType::kBfloat16, Layout::kNhwc, kImagenetNormalisation};
+  spec.batch = {77, false};
+  spec.batch_operations = {{"label_smoothing", {{"epsilon", {0.1}}}}, {"mixup", {}}};
+  spec.execution = {5, 0, false, 12};
+  spec.cache = {CacheWhat::kPixels, "a folder", 77};
+  spec.errors = {OnError::kReplace, 12, 1.0 / 3};
+  spec.passes = {{"cache", true}, {"read_ahead", false}};
+  CHECK(round_trip(spec) == spec);
+}
+
+TEST_CASE("what decides which sample comes when survives being written and read") {
+  PipelineSpec spec;
+  spec.source = {"photos", "", {{"cat", "3"}, {"a \"dog\": x"}, 64, 4096, 2.5}, 1000};
+  spec.order.window = 5000;
+  spec.order.repeat = 3;
+  spec.order.epoch = 12'345'678'901ULL;
+  spec.order.balance = true;
+  spec.order.class_weights = {{"cat", 2.5}, {"7", 0}};
+  CHECK(round_trip(spec) == spec);
+  spec.source = {};
+  spec.mix = {{"a", "train", {}, {}, 0.7}, {"b", "", {{}, {"other"}, 0, 0, 0}, 5, 1.0 / 3}};
+  CHECK(round_trip(spec) == spec);
+  spec.mix = {{"a", "train"}, {"b", ""}};
+  CHECK(round_trip(spec) == spec);
+  CHECK(read("source: {path: a, filter: {labels: [cat, 3]}}").source.filter.labels ==
+        std::vector<std::string>{"cat", "3"});
+  CHECK_THROWS_WITH(read("mix: {path: a}"), Catch::Contains("p.yaml.mix: line 1: expected a list"));
+  CHECK_THROWS_WITH(read("mix: [{path: a}, {pat: b}]"), Catch::Contains("p.yaml.mix[1].pat: line 1: unknown key"));
+  CHECK_THROWS_WITH(read("source: {filter: {labels: {a: 1}}}"), Catch::Contains("expected a list of texts"));
+  CHECK_THROWS_WITH(read("source: {weight: 1}"), Catch::Contains("source.weight") && Catch::Contains("known here"));
+  CHECK_THROWS_WITH(read("source: {take: -1}"), Catch::Contains("source.take") && Catch::Contains("0 or more"));
+  CHECK_THROWS_WITH(read("order: {class_weights: {cat: many}}"), Catch::Contains("order.class_weights.cat"));
+}
+
+TEST_CASE("missing keys keep their defaults") { CHECK(read("batch: {size: 8}").execution == ExecutionSpec{}); }
+
+TEST_CASE("an operation without parameters may be a bare name") {
+  CHECK(read("operations:\n  - horizontal_flip\n").operations == std::vector<OpSpec>{{"horizontal_flip", {}}});
+}
+
+TEST_CASE("what is wrong is named with path, line, found and expected") {
+  CHECK_THROWS_WITH(read("batch:\n  size: many"),
+                    Catch::Contains("p.yaml.batch.size: line 2: found \"many\", expected a whole number"));
+  CHECK_THROWS_WITH(read("batch: {sise: 3}"),
+                    Catch::Contains("p.yaml.batch.sise") && Catch::Contains("known here: drop_last, size"));
+  CHECK_THROWS_WITH(read("output: {type: int7}"), Catch::Contains("found \"int7\"") && Catch::Contains("bfloat16"));
+  CHECK_THROWS_WITH(read("output: {mean: [1, 2]}"), Catch::Contains("three numbers"));
+  CHECK_THROWS_WITH(read("passes: {\"\\xff\": true}"), Catch::Contains("lower-case"));
+  CHECK_THROWS_WITH(read("operations: 3"), Catch::Contains("expected a list"));
+  CHECK_THROWS_WITH(read("operations: [[1]]"), Catch::Contains("entry 0"));
+  CHECK_THROWS_WITH(read("batch: 3"), Catch::Contains("expected a mapping"));
+  CHECK_THROWS_WITH(read("a: [1, 2"), Catch::Contains("not YAML"));
+  CHECK_THROWS_AS(read("order: {seed: -1}"), Error);
+}
+
+}  // namespace
+}  // namespace unstarve

@@ -1,0 +1,137 @@
+#include "unstarve/pipeline/spec/yaml_map.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "unstarve/core/error.h"
+
+namespace unstarve {
+
+YamlMap::YamlMap(YAML::Node node, std::string path) : node_(std::move(node)), path_(std::move(path)) {
+  if (node_.IsDefined() && !node_.IsNull() && !node_.IsMap())
+    throw Error(ErrorKind::kInput,
+                fmt::format("{}: line {}: expected a mapping (key: value)", path_, node_.Mark().line + 1));
+}
+
+YamlMap YamlMap::parse(const std::string& text, const std::string& name) {
+  try {
+    return YamlMap(YAML::Load(text), name);
+  } catch (const YAML::Exception& error) {
+    throw Error(ErrorKind::kInput, fmt::format("{}: not YAML: line {}: {}", name, error.mark.line + 1, error.msg));
+  }
+}
+
+YamlMap YamlMap::describing(std::vector<YamlKey>& keys) {
+  YamlMap map{YAML::Node(), ""};
+  map.described_ = &keys;
+  return map;
+}
+
+void YamlMap::describe(const std::string& key, decltype(YamlKey::value) value) {
+  if (described_ != nullptr) described_->push_back({path_.empty() ? key : path_ + "." + key, std::move(value)});
+}
+
+void YamlMap::only(std::vector<std::string> choices) {
+  if (described_ != nullptr) described_->back().choices = std::move(choices);
+}
+
+void YamlMap::only(std::size_t count) {
+  if (described_ != nullptr) described_->back().count = count;
+}
+
+bool YamlMap::has(const std::string& key) const { return node_.IsMap() && node_[key].IsDefined(); }
+
+void YamlMap::fail(const std::string& key, const std::string& what) const {
+  const int line = has(key) ? node_[key].Mark().line + 1 : node_.Mark().line + 1;
+  throw Error(ErrorKind::kInput, fmt::format("{}.{}: line {}: {}", path_, key, line, what));
+}
+
+template <class T>
+void YamlMap::read(const std::string& key, T& value, const char* expected) {
+  asked_.insert(key);
+  describe(key, value);
+  if (!has(key)) return;
+  const YAML::Node node = node_[key];
+  std::string found = node.IsNull() ? "nothing" : "a list or mapping";
+  try {
+    if (!node.IsNull()) {
+      value = node.as<T>();
+      return;
+    }
+  } catch (const YAML::Exception&) {
+    if (node.IsScalar()) found = '"' + node.Scalar() + '"';
+  }
+  fail(key, fmt::format("found {}, expected {}", found, expected));
+}
+
+void YamlMap::get(const std::string& key, std::string& value) { read(key, value, "text"); }
+void YamlMap::get(const std::string& key, bool& value) { read(key, value, "true or false"); }
+void YamlMap::get(const std::string& key, int& value) { read(key, value, "a whole number"); }
+void YamlMap::get(const std::string& key, std::uint64_t& value) { read(key, value, "a whole number of 0 or more"); }
+void YamlMap::get(const std::string& key, double& value) { read(key, value, "a number"); }
+void YamlMap::get(const std::string& key, std::vector<double>& value) {
+  if (has(key) && node_[key].IsScalar()) {
+    double single = 0;
+    read(key, single, "a number or a list of numbers");
+    value = {single};
+  } else {
+    read(key, value, "a number or a list of numbers");
+  }
+}
+
+void YamlMap::get(const std::string& key, std::vector<std::string>& value) { read(key, value, "a list of texts"); }
+
+YamlMap YamlMap::map(const std::string& key) {
+  asked_.insert(key);
+  describe(key, YamlKey::Mapping{});
+  YamlMap map(has(key) ? node_[key] : YAML::Node(), path_.empty() ? key : path_ + "." + key);
+  map.described_ = described_;
+  return map;
+}
+
+std::vector<std::pair<std::string, YamlMap>> YamlMap::named_list(const std::string& key) {
+  asked_.insert(key);
+  describe(key, YamlKey::NamedList{});
+  std::vector<std::pair<std::string, YamlMap>> list;
+  if (!has(key)) return list;
+  const YAML::Node node = node_[key];
+  if (!node.IsSequence()) fail(key, "expected a list");
+  for (std::size_t i = 0; i < node.size(); ++i) {
+    const std::string path = fmt::format("{}.{}[{}]", path_, key, i);
+    if (node[i].IsScalar()) {  // "- name" alone: no parameters
+      list.emplace_back(node[i].Scalar(), YamlMap(YAML::Node(), path));
+    } else if (node[i].IsMap() && node[i].size() == 1) {
+      const auto entry = node[i].begin();
+      list.emplace_back(entry->first.Scalar(), YamlMap(entry->second, path + "." + entry->first.Scalar()));
+    } else {
+      fail(key, fmt::format("entry {}: expected \"- name: {{...}}\"", i));
+    }
+  }
+  return list;
+}
+
+std::vector<YamlMap> YamlMap::maps(const std::string& key) {
+  asked_.insert(key);
+  describe(key, YamlKey::MapList{});
+  std::vector<YamlMap> list;
+  if (!has(key)) return list;
+  const YAML::Node node = node_[key];
+  if (!node.IsSequence()) fail(key, "expected a list");
+  for (std::size_t i = 0; i < node.size(); ++i)
+    list.push_back(YamlMap(node[i], fmt::format("{}.{}[{}]", path_, key, i)));
+  return list;
+}
+
+std::vector<std::string> YamlMap::keys() const {
+  std::vector<std::string> names;
+  if (node_.IsMap())
+    for (const auto& entry : node_) names.push_back(entry.first.Scalar());
+  return names;
+}
+
+void YamlMap::finish() const {
+  for (const auto& key : keys())
+    if (!asked_.contains(key)) fail(key, fmt::format("unknown key; known here: {}", fmt::join(asked_, ", ")));
+}
+
+}  // namespace unstarve
