@@ -155,7 +155,7 @@ class PyLoader {
   std::unique_ptr<Loader> loader_;
 };
 
-// (images, labels, ids) of a batch whose slot lives as long as any of the arrays. bfloat16 comes as uint16, which NumPy
+// (images, labels, ids, sizes or None, how many are valid, ...) of a batch whose slot lives as long as any of the arrays. bfloat16 comes as uint16, which NumPy
 // knows.
 nb::tuple arrays(Batch batch, const StoreFormat& output) {
   auto* const kept = new Batch(std::move(batch));
@@ -186,7 +186,12 @@ nb::tuple arrays(Batch batch, const StoreFormat& output) {
     labels =
         nb::cast(nb::ndarray<nb::numpy, std::int64_t>(const_cast<std::int64_t*>(kept->labels().data()), {n}, owner));
   auto ids = nb::ndarray<nb::numpy, std::uint64_t>(const_cast<std::uint64_t*>(kept->ids().data()), {n}, owner);
-  return nb::make_tuple(images, labels, nb::cast(ids), kept->epoch(), kept->index(), kept->last_of_epoch());
+  nb::object sizes = nb::none();
+  if (!kept->sizes().empty())
+    sizes = nb::cast(
+        nb::ndarray<nb::numpy, std::int32_t>(const_cast<std::int32_t*>(kept->sizes().front().data()), {n, 2}, owner));
+  return nb::make_tuple(images, labels, nb::cast(ids), sizes, kept->valid(), kept->epoch(), kept->index(),
+                        kept->last_of_epoch());
 }
 
 // Bits in Python are bytes, the first bit the lowest of the first byte.
@@ -312,7 +317,8 @@ NB_MODULE(_core, m) {
             return batch ? nb::object(arrays(std::move(*batch), loader.output())) : nb::none();
           },
           nb::sig("def next(self) -> tuple[numpy.typing.NDArray[typing.Any], numpy.typing.NDArray[typing.Any], "
-                  "numpy.typing.NDArray[numpy.uint64], int, int, bool] | None"))
+                  "numpy.typing.NDArray[numpy.uint64], numpy.typing.NDArray[numpy.int32] | None, int, int, int, bool] "
+                  "| None"))
       .def("close", &PyLoader::close)
       .def_prop_ro("forked", [](PyLoader& loader) { return loader.loader().forked(); })
       .def("memory",

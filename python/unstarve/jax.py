@@ -33,7 +33,7 @@ class JaxLoader:
     layout: "NCHW", or "NHWC" as JAX's convolutions like it; None keeps the pipeline's.
 
     images: (batch, 3, height, width) or (batch, height, width, 3) of dtype; labels: int32 (batch,), int64 where
-    jax_enable_x64 is set, or with batch operations float32 (batch, classes). On the host uint8 and float32 images are
+    jax_enable_x64 is set, or with batch operations float32 (batch, classes); and what else the loader's batches have (`Loader.parts`). On the host uint8 and float32 images are
     the loader's own memory (DLPack), which lives as long as they do; bfloat16 is copied once.
     """
 
@@ -88,19 +88,19 @@ class JaxLoader:
             raise AttributeError(name)
         return getattr(self._loader, name)
 
-    def __iter__(self) -> Iterator[tuple[jax.Array, jax.Array]]:
-        for images, labels in self._loader:
+    def __iter__(self) -> Iterator[tuple[jax.Array, ...]]:
+        for images, labels, *more in self._loader:
             if self._on_host:
                 made = jnp.from_dlpack(images)
                 if self.dtype == jnp.bfloat16:
                     made = jax.lax.bitcast_convert_type(made, jnp.bfloat16)
-                yield made, jnp.from_dlpack(labels)
+                yield made, jnp.from_dlpack(labels), *map(jnp.asarray, more)
                 continue
             # JAX keeps the host's arrays until they are sent.
-            there, labels_there = jax.device_put((images, labels), self.device)
+            there, *others = jax.device_put((images, labels, *more), self.device)
             if self.dtype != jnp.uint8:
                 there = self._finish(there, *self._constants, dtype=self.dtype)
-            yield there, labels_there
+            yield there, *others
 
     def _make_constants(self, normalize: Normalisation) -> tuple[jax.Array, jax.Array]:
         """mean and 1 / std in units of the pixels, along the channels' axis."""

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from unstarve.jax import JaxLoader
     from unstarve.torch import TorchLoader
 
-# images and labels of one batch; the loader's class says which shapes and dtypes
-Batch: TypeAlias = "tuple[npt.NDArray[Any], npt.NDArray[Any]]"
+# images and labels of one batch, and what else was asked for; the loader's class says which shapes and dtypes
+Batch: TypeAlias = "tuple[npt.NDArray[Any], ...]"
 # mean and standard deviation per channel, over pixel values of 0..1
 Normalisation: TypeAlias = "tuple[tuple[float, ...], tuple[float, ...]]"
 # called with a number of bytes, gives a writable buffer's address and the object that keeps it
@@ -36,6 +36,9 @@ class Loader:
     Iterating gives (images, labels): images of shape (batch, 3, height, width) or (batch, height, width, 3) in the
     pipeline's dtype, labels int64 of shape (batch,), or with batch operations float32 of shape (batch, classes). The
     arrays are the loader's own memory, lent out: keep them as long as you like, memory grows with those you keep.
+    What batch() was asked for comes besides, in this order: with `pad` sizes, int32 of shape (batch, 2), the height and
+    width of each image before it was padded; with last="pad" valid, bool of shape (batch,), False for the copies that
+    fill up a batch. `parts` names what there is.
 
     Every `for` loop runs one epoch. One that was left early is over: the next loop begins the next epoch, or where
     `load_state_dict` says. Not for several threads at once.
@@ -47,6 +50,10 @@ class Loader:
         self._batch_size: int = spec["batch"]["size"]
         self._dtype: str = spec.get("output", {}).get("type", "float32")
         self._layout: str = spec.get("output", {}).get("layout", "NCHW")
+        batch = spec["batch"]
+        self._varied: bool = batch.get("pad", {}).get("to") == "largest"
+        self._parts = ("images", "labels", *(("sizes",) if batch.get("pad", {}).get("to", "nothing") != "nothing" else ()),
+                       *(("valid",) if batch.get("last") == "pad" else ()))
         self._chosen = _core.choose(self._spec, dataset) if chosen is None else chosen  # the samples that take part
         self._batches, self._samples, length = _core.epoch_of(self._spec, self._chosen)
         self._run = state.Run.of(spec, len(dataset), self._chosen, length)
@@ -84,11 +91,17 @@ class Loader:
         return list(self._dataset.notes)
 
     @property
-    def shapes(self) -> tuple[tuple[int, int, int], tuple[int, ...]]:
+    def parts(self) -> tuple[str, ...]:
+        """What iterating gives: "images", "labels", and, where they were asked for, "sizes" and "valid"."""
+        return self._parts
+
+    @property
+    def shapes(self) -> tuple[tuple[int | None, ...], tuple[int, ...]]:
         """Of one sample's image, (3, height, width) or (height, width, 3), and of its label, () or (classes,). Reads the
-        first image's header."""
+        first image's header. None for the sides of images that are padded to the largest of their batch."""
         height, width, classes = _core.sample_of(self._spec, self._dataset, self._chosen)
-        image = (3, height, width) if self._layout == "NCHW" else (height, width, 3)
+        sides = (None, None) if self._varied else (height, width)
+        image = (3, *sides) if self._layout == "NCHW" else (*sides, 3)
         return image, (classes,) if classes else ()
 
     @property
@@ -120,11 +133,11 @@ class Loader:
     # --- iterating --------------------------------------------------------------------------------------------------
 
     def __iter__(self) -> Iterator[Batch]:
-        for images, labels, _ in self.batches():
-            yield images, labels
+        for images, labels, _, *more in self.batches():
+            yield images, labels, *more
 
-    def batches(self) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.uint64]]]:
-        """As iterating, with the samples' ids: (images, labels, ids), ids uint64 of shape (batch,)."""
+    def batches(self) -> Iterator[Batch]:
+        """As iterating, with the samples' ids: (images, labels, ids, ...), ids uint64 of shape (batch,)."""
         self._turn += 1
         turn = self._turn
         if self._begun:
@@ -143,12 +156,15 @@ class Loader:
             if batch is None:
                 self._stop()
                 raise CancelledError("the loader was closed while it was iterated")
-            images, labels, ids, epoch, index, last = batch
+            images, labels, ids, sizes, valid, epoch, index, last = batch
             self._core_at = self._at = state.beginning(epoch + 1) if last else (epoch, index + 1, *self._at[2:])
             self._progress = None
             if last:
                 self._begun = False
-            yield images, labels, ids
+            more: list[npt.NDArray[Any]] = [] if sizes is None else [sizes]
+            if self._parts[-1] == "valid":
+                more.append(np.arange(len(ids)) < valid)
+            yield images, labels, ids, *more
             if last:
                 return
 
@@ -203,10 +219,20 @@ class Loader:
 
         A list of the states of all ranks is what relaxed order needs where there were several.
 
+        Buckets stay those of the run that the state was taken of, so that each sample still comes once; batches of another
+        size then cross from one to the next.
+
         The weights of a mixture may be others than they were: they hold from the end of the block of samples on that
         the state stands in (`explain` tells its length), and every source goes on where it was.
         """
         states = [state_dict] if isinstance(state_dict, Mapping) else list(state_dict)
+        run = state.bucket_run(self._run, states)
+        if run is not None:  # the samples of the epoch are in the buckets of the run that began it
+            self._stop()
+            spec = json.loads(self._spec)
+            spec["batch"]["bucket"]["run"] = run
+            self._spec = json.dumps(spec)
+            self._run = state.Run.of(spec, self._run.samples, self._chosen, self._run.length)
         epoch, samples, used = state.from_dicts(self._run, states)
         stretches = state.stretches_from(self._run, states, epoch, samples, used)
         if stretches != self._stretches:
@@ -252,16 +278,16 @@ class Loader:
     @overload
     def to_torch(self, device: str | torch.device = "cpu", *, normalize: Normalisation | None = None,
                  dtype: torch.dtype | None = None, channels_last: bool = False,
-                 names: None = None) -> TorchLoader[tuple[torch.Tensor, torch.Tensor]]: ...
+                 names: None = None) -> TorchLoader[tuple[torch.Tensor, ...]]: ...
 
     @overload
     def to_torch(self, device: str | torch.device = "cpu", *, normalize: Normalisation | None = None,
                  dtype: torch.dtype | None = None, channels_last: bool = False,
-                 names: tuple[str, str]) -> TorchLoader[dict[str, torch.Tensor]]: ...
+                 names: tuple[str, ...]) -> TorchLoader[dict[str, torch.Tensor]]: ...
 
     def to_torch(self, device: str | torch.device = "cpu", *, normalize: Normalisation | None = None,
                  dtype: torch.dtype | None = None, channels_last: bool = False,
-                 names: tuple[str, str] | None = None) -> TorchLoader[Any]:
+                 names: tuple[str, ...] | None = None) -> TorchLoader[Any]:
         """The same batches as torch tensors on `device`, by a loader of its own; see unstarve.torch.TorchLoader."""
         from unstarve.torch import TorchLoader
 

@@ -342,9 +342,34 @@ class Pipeline:
 
     # --- the end ----------------------------------------------------------------------------------------------------
 
-    def batch(self, size: int, *, drop_last: bool = True) -> Loader:
-        """The Loader of batches of `size` samples; the last, smaller one is dropped unless drop_last is False."""
-        made = self._with(None, batch={"size": _whole("batch(size)", size, 1), "drop_last": bool(drop_last)})
+    def batch(self, size: int, *, last: str | None = None, drop_last: bool | None = None,
+              pad: bool | tuple[int, int] = False, pad_value: int = 0, bucket: int = 0) -> Loader:
+        """The Loader of batches of `size` samples.
+
+        last: what the last batch of an epoch does, for which fewer samples are left: "drop" (as usual), "keep" it shorter,
+            or "pad" it to full size with copies of its own samples; batches then have a third array, `valid`, which tells
+            them apart. Batches that are short by bad samples are padded, too. drop_last, as torch says it: True is
+            "drop", False is "keep".
+        pad: True fills images up, to the right and below, to the greatest height and width in their batch, (height, width)
+            to that; batches then have an array of the images' own sizes besides. Without it all must have one size.
+            True reads the header of every image once, when the loader is made, unless an operation gives all one size.
+        pad_value: of the padding, 0 to 255, a pixel before normalisation.
+        bucket: so many samples of an epoch's order, in turn, are grouped by height and width, so that images of similar
+            sizes meet and little is padded: a few dozen batches, of all ranks, do. Each sample still comes once an epoch.
+            To resume costs a few milliseconds per 10,000 samples of it.
+        """
+        if last is None:
+            last = "keep" if drop_last is not None and not drop_last else "drop"
+        elif drop_last is not None:
+            raise ArgumentError("batch: found both last and drop_last, expected one of them")
+        batch: dict[str, Any] = {"size": _whole("batch(size)", size, 1), "last": last}
+        if pad is not False:
+            batch["pad"] = {"to": "largest", "value": pad_value}
+            if pad is not True:
+                batch["pad"].update(to="size", size=[_whole("batch(pad)", side, 1) for side in pad])
+        if bucket:
+            batch["bucket"] = {"window": _whole("batch(bucket)", bucket, 1)}
+        made = self._with(None, batch=batch)
         order = made._spec.setdefault("order", {})
         if "world" not in order:
             order["rank"], order["world"] = _rank_and_world()

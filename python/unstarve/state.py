@@ -25,7 +25,8 @@ Progress: TypeAlias = "tuple[int, int, bytes, int, bytes]"
 Stretch: TypeAlias = "tuple[int, list[int], list[float]]"
 
 # Settings of the order that a state belongs to, with what they usually are.
-_UNUSUAL: dict[str, Any] = {"window": 0, "repeat": 1, "epoch": 0, "balance": False, "class_weights": {}, "set": ""}
+_UNUSUAL: dict[str, Any] = {"window": 0, "repeat": 1, "epoch": 0, "balance": False, "class_weights": {}, "set": "",
+                            "bucket": None}
 
 
 def beginning(epoch: int) -> At:
@@ -57,19 +58,29 @@ class Run:
         """Of a pipeline's spec over so many samples, of which those `chosen` take part."""
         order, batch = spec.get("order", {}), spec["batch"]
         return cls(order.get("seed", 0), order.get("shuffle", True), order.get("rank", 0), order.get("world", 1),
-                   batch["size"], batch.get("drop_last", True),
-                   spec.get("execution", {}).get("order") == "relaxed", samples, length, _unusual(order, chosen),
+                   batch["size"], batch.get("last", "drop") == "drop",
+                   spec.get("execution", {}).get("order") == "relaxed", samples, length, _unusual(spec, chosen),
                    [] if order.get("balance") else chosen.weights)
 
 
-def _unusual(order: Mapping[str, Any], chosen: _core.SampleSet) -> dict[str, Any]:
+def _unusual(spec: Mapping[str, Any], chosen: _core.SampleSet) -> dict[str, Any]:
+    order, batch = spec.get("order", {}), spec["batch"]
     settings = {key: value for key, value in order.items() if value != _UNUSUAL.get(key, value)}
     if "class_weights" in settings:  # there may be thousands
         text = json.dumps({key: float(value) for key, value in settings["class_weights"].items()}, sort_keys=True)
         settings["class_weights"] = hashlib.sha256(text.encode()).hexdigest()[:16]
     if not chosen.everything or chosen.weights:
         settings["set"] = f"{chosen.fingerprint():016x}"
+    if window := batch.get("bucket", {}).get("window", 0):
+        settings["bucket"] = [window, batch["bucket"].get("run", 0) or batch["size"] * order.get("world", 1)]
     return settings
+
+
+def bucket_run(run: Run, states: Sequence[Mapping[str, Any]]) -> int | None:
+    """Samples of a bucket in the run of `states`, where that had other ones than `run` and is else the same."""
+    theirs = states[0].get("order", {}).get("bucket") if states else None
+    mine = run.unusual.get("bucket")
+    return int(theirs[1]) if theirs and mine and theirs[0] == mine[0] and theirs[1] != mine[1] else None
 
 
 def first_stretches(run: Run) -> list[Stretch]:
@@ -155,7 +166,7 @@ def stretches_from(run: Run, states: Sequence[Mapping[str, Any]], epoch: int, sa
 
 
 def _after(batch: int, drop_last: bool, samples: int, ranks: list[Progress]) -> tuple[int, int, bytes]:
-    return _core.position_after(json.dumps({"batch": {"size": batch, "drop_last": drop_last}}), samples, ranks)
+    return _core.position_after(json.dumps({"batch": {"size": batch, "last": "drop" if drop_last else "keep"}}), samples, ranks)
 
 
 def _entry(key: str, bits: bytes) -> dict[str, str]:

@@ -25,7 +25,7 @@ def dataset(loader: Loader, *, normalize: Normalisation | None = None, dtype: An
     ends those before it.
 
     images: (None, height, width, 3) of dtype, or (None, 3, height, width) with layout "NCHW"; labels: int64 (None,), or
-    with batch operations float32 (None, classes). dtype: "uint8", "float32", "bfloat16", or tf's; None keeps the
+    with batch operations float32 (None, classes); and what else the loader's batches have (`Loader.parts`). dtype: "uint8", "float32", "bfloat16", or tf's; None keeps the
     pipeline's, but for uint8 with normalize, which gives float32.
 
     Raises ArgumentError for another dtype.
@@ -40,11 +40,13 @@ def dataset(loader: Loader, *, normalize: Normalisation | None = None, dtype: An
     of_numpy = tf.dtypes.as_dtype(name).as_numpy_dtype
 
     def epoch() -> Iterator[Any]:
-        for images, labels in own:
-            yield images.view(of_numpy), labels
+        for images, *others in own:
+            yield images.view(of_numpy), *others
 
     images_shape, labels_shape = own.shapes
+    more = {"sizes": tf.TensorSpec((None, 2), tf.int32), "valid": tf.TensorSpec((None,), tf.bool)}
     made = tf.data.Dataset.from_generator(epoch, output_signature=(
         tf.TensorSpec((None, *images_shape), name),
-        tf.TensorSpec((None, *labels_shape), tf.float32 if labels_shape else tf.int64)))
+        tf.TensorSpec((None, *labels_shape), tf.float32 if labels_shape else tf.int64),
+        *(more[part] for part in own.parts[2:])))
     return made.apply(tf.data.experimental.assert_cardinality(len(own)))

@@ -17,12 +17,12 @@ import torch
 from unstarve.errors import ArgumentError
 from unstarve.loader import Loader, Normalisation
 
-_Batch = TypeVar("_Batch")  # a pair, or a dict
-_Pair: TypeAlias = "tuple[torch.Tensor, torch.Tensor]"
+_Batch = TypeVar("_Batch")  # a tuple, or a dict
+_Tensors: TypeAlias = "tuple[torch.Tensor, ...]"
 
 _DTYPES = {"uint8": torch.uint8, "float32": torch.float32, "bfloat16": torch.bfloat16}
-# images, labels, event of their copies, what must live until it, the loader's state
-_Sent: TypeAlias = "tuple[torch.Tensor, torch.Tensor, torch.cuda.Event, _Pair, dict[str, Any]]"
+# images and all else, event of their copies, what must live until it, the loader's state
+_Sent: TypeAlias = "tuple[_Tensors, torch.cuda.Event, _Tensors, dict[str, Any]]"
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
 
@@ -34,14 +34,14 @@ class TorchLoader(Generic[_Batch]):
     dtype: torch.uint8, float32, bfloat16, on a GPU also float16; None keeps the pipeline's.
     channels_last: images in torch.channels_last memory format; always of logical shape (batch, 3, height, width).
 
-    names: gives dicts of these names instead of pairs, ("pixel_values", "labels") as Hugging Face's models take them.
+    names: gives dicts of these names instead of tuples, ("pixel_values", "labels") as Hugging Face's models take them.
 
     images: (batch, 3, height, width) of dtype; labels: int64 (batch,), or with batch operations float32 (batch,
-    classes). On a GPU a batch's memory belongs to torch.
+    classes); and what else the loader's batches have (`Loader.parts`). On a GPU a batch's memory belongs to torch.
     """
 
     def __init__(self, loader: Loader, device: str | torch.device = "cpu", *, normalize: Normalisation | None = None,
-                 dtype: torch.dtype | None = None, channels_last: bool = False, names: tuple[str, str] | None = None) -> None:
+                 dtype: torch.dtype | None = None, channels_last: bool = False, names: tuple[str, ...] | None = None) -> None:
         self.device = torch.device(device)
         self.dtype = _DTYPES[loader.dtype] if dtype is None else dtype
         if normalize is not None and dtype is None and self.dtype == torch.uint8:
@@ -49,8 +49,8 @@ class TorchLoader(Generic[_Batch]):
         if self.dtype == torch.uint8 and normalize is not None:
             raise ArgumentError("to_torch: normalize with dtype torch.uint8; normalised values are floating")
         self.channels_last = channels_last
-        if names is not None and len(names) != 2:
-            raise ArgumentError(f"to_torch: names {names!r}, expected two, of the images and of the labels")
+        if names is not None and len(names) != len(loader.parts):
+            raise ArgumentError(f"to_torch: names {names!r}, expected {len(loader.parts)}, of the {', '.join(loader.parts)}")
         self._names = names
         layout = "NHWC" if channels_last else "NCHW"
         self._normalize: Normalisation | None = None
@@ -100,27 +100,27 @@ class TorchLoader(Generic[_Batch]):
         return getattr(self._loader, name)
 
     def __iter__(self) -> Iterator[_Batch]:
-        pairs = self._on_gpu() if self.device.type == "cuda" else self._on_host()
+        batches = self._on_gpu() if self.device.type == "cuda" else self._on_host()
         if self._names is None:
-            return cast("Iterator[_Batch]", pairs)
-        return (cast("_Batch", dict(zip(self._names, pair, strict=True))) for pair in pairs)
+            return cast("Iterator[_Batch]", batches)
+        return (cast("_Batch", dict(zip(self._names, batch, strict=True))) for batch in batches)
 
-    def _host(self) -> Iterator[_Pair]:
-        """(images, labels) as tensors over the loader's own memory."""
-        for array, labels in self._loader:
+    def _host(self) -> Iterator[_Tensors]:
+        """The parts of a batch as tensors over the loader's own memory."""
+        for array, *others in self._loader:
             images = torch.from_numpy(array)
             if self._loader.dtype == "bfloat16":
                 images = images.view(torch.bfloat16)
             if self.channels_last:
                 images = images.permute(0, 3, 1, 2)
-            yield images, torch.from_numpy(labels)
+            yield images, *map(torch.from_numpy, others)
 
-    def _on_host(self) -> Iterator[_Pair]:
+    def _on_host(self) -> Iterator[_Tensors]:
         for batch in self._host():
             self._state = self._loader.state_dict()
             yield batch
 
-    def _on_gpu(self) -> Iterator[_Pair]:
+    def _on_gpu(self) -> Iterator[_Tensors]:
         copies = torch.cuda.Stream(self.device)
         mean, inverse = self._constants()
         copies.wait_stream(torch.cuda.current_stream(self.device))  # for the constants
@@ -141,29 +141,26 @@ class TorchLoader(Generic[_Batch]):
         if failure is not None:
             raise failure
 
-    def _send(self, host: _Pair, copies: torch.cuda.Stream, mean: torch.Tensor, inverse: torch.Tensor) -> _Sent:
-        """Begins a batch's way over the bus: (images, labels, event, what must live until the event, state)."""
-        images, labels = host
+    def _send(self, host: _Tensors, copies: torch.cuda.Stream, mean: torch.Tensor, inverse: torch.Tensor) -> _Sent:
+        """Begins a batch's way over the bus: (images and all else, event, what must live until the event, state)."""
         with torch.cuda.stream(copies):
-            there = images.to(self.device, non_blocking=True)
-            labels_there = labels.to(self.device, non_blocking=True)
+            there, *others = (part.to(self.device, non_blocking=True) for part in host)
             if self.dtype != torch.uint8:
                 there = there.to(torch.float32).sub_(mean).mul_(inverse).to(self.dtype)
-            return there, labels_there, copies.record_event(), host, self._loader.state_dict()
+            return (there, *others), copies.record_event(), host, self._loader.state_dict()
 
-    def _give(self, images: torch.Tensor, labels: torch.Tensor, done: torch.cuda.Event, host: _Pair | None,
-              state: dict[str, Any]) -> _Pair:
+    def _give(self, there: _Tensors, done: torch.cuda.Event, host: _Tensors | None, state: dict[str, Any]) -> _Tensors:
         current = torch.cuda.current_stream(self.device)
         current.wait_event(done)
-        images.record_stream(current)
-        labels.record_stream(current)
+        for part in there:
+            part.record_stream(current)
         # The host's memory is the loader's again once its copy is done.
         done.synchronize()
         del host
         self._state = state
-        return images, labels
+        return there
 
-    def _constants(self) -> _Pair:
+    def _constants(self) -> tuple[torch.Tensor, torch.Tensor]:
         """mean and 1 / std in units of the pixels, for (batch, 3, height, width)."""
         means, stds = self._normalize or ((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
         shape = (1, 3, 1, 1)

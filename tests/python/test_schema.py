@@ -43,7 +43,7 @@ def chains():
 
 def test_what_the_steps_make_is_valid():
     for chain in chains():
-        for text in (chain.to_yaml(), chain.batch(4, drop_last=False).to_yaml()):
+        for text in (chain.to_yaml(), chain.batch(4, last="pad", pad=True, bucket=40).to_yaml()):
             VALIDATOR.validate(yaml.safe_load(text))
 
 
@@ -111,6 +111,16 @@ def accepted(rng):
     spec["order"] = order
     if spec.get("cache", {}).get("what") == "encoded":
         spec["cache"].pop("folder", None)
+    pad = spec.get("batch", {}).get("pad", {})
+    if pad.get("to") == "size":
+        pad.setdefault("size", [8, 9])
+    else:
+        pad.pop("size", None)
+    if "bucket" in spec.get("batch", {}):
+        if pad.get("to") != "largest" or spec.get("execution", {}).get("order") == "relaxed":
+            spec["batch"]["bucket"].pop("window", None)
+        else:
+            spec["batch"]["bucket"] = {"window": 70 + rng.randrange(100), "run": 1 + rng.randrange(70)}
     for step in spec.get("operations", []):
         for name in ("scale", "ratio"):
             if isinstance(step, dict) and name in step.get("random_resized_crop", {}):
@@ -153,6 +163,11 @@ def test_a_spec_wrong_in_one_field_is_refused_by_both_and_named(keys, node):
         spec = accepted(rng)
         spec.pop("cache", None)
         spec.pop("mix", None)
+        spec.pop("batch", None)
+        if keys[:2] == ("batch", "pad"):
+            spec["batch"] = {"pad": {"to": "size", "size": [8, 9]}}
+        if keys[:2] == ("batch", "bucket"):
+            spec |= {"batch": {"size": 1, "pad": {"to": "largest"}}, "order": {}, "execution": {}}
         if keys[0] == "order":
             spec["order"] = {key: spec["order"][key] for key in ("rank", "world") if key in spec["order"]}
         if len(keys) == 4:

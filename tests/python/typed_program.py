@@ -13,14 +13,14 @@ pipeline = un.open("photos", "train").shuffle(seed=1).decode().random_resized_cr
 assert_type(pipeline, un.Pipeline)
 assert_type(pipeline.classes, list[str])
 assert_type(pipeline.read(0)["image"], int | bytes | npt.NDArray[np.uint8])
-loader = pipeline.normalize(*un.IMAGENET).cache("pixels", folder="kept").options(threads=2).batch(256, drop_last=False)
+loader = pipeline.normalize(*un.IMAGENET).cache("pixels", folder="kept").options(threads=2).batch(256, last="pad", pad=(300, 400), bucket=0)
 assert_type(loader, un.Loader)
 assert_type(len(loader), int)
 for images, labels in loader:
     assert_type(images, npt.NDArray[Any])
     assert_type(labels, npt.NDArray[Any])
 for _, _, ids in loader.batches():
-    assert_type(ids, npt.NDArray[np.uint64])
+    assert_type(ids, npt.NDArray[Any])
 state: dict[str, Any] = loader.state_dict()
 loader.load_state_dict(state)
 assert_type(loader.explain(), str)

@@ -35,7 +35,7 @@ double per_second(std::int64_t count, std::int64_t ns) {
 // Records read in the order of an epoch by one thread, nothing decoded. Unreadable ones are left out: the loader's
 // error policy has the say over them.
 double storage_rate(const Dataset& dataset, const Plan& plan, double seconds) {
-  const Order order(plan.spec.order, {1, false}, OrderBasis{plan.samples, {}});
+  const Order order(plan.spec.order, {1, LastBatch::kKeep}, OrderBasis{plan.samples, {}});
   RecordBuffer record;
   std::int64_t samples = 0;
   const std::int64_t start = steady_clock().now_ns(), deadline = after(seconds);

@@ -65,10 +65,11 @@ ExplainedSetting batch(const PipelineSpec& spec, const Plan& plan) {
   const std::uint64_t over = plan.order.length() % global;
   setting.reason = fmt::format("{} an epoch", plan.order.batches_per_epoch());
   if (spec.order.world > 1) setting.reason += fmt::format(" on each of {} ranks", spec.order.world);
-  if (over > 0 && spec.batch.drop_last) {
-    setting.reason += fmt::format("; its last {} samples are left out by batch.drop_last", over);
+  if (over > 0 && spec.batch.last == LastBatch::kDrop) {
+    setting.reason += fmt::format("; its last {} samples are left out by batch.last: drop", over);
   } else if (over > 0) {
     setting.reason += fmt::format("; the last has {}", plan.order.batch_samples(plan.order.batches_per_epoch() - 1));
+    if (spec.batch.last == LastBatch::kPad) setting.reason += ", repeated to full size";
   }
   return setting;
 }

@@ -83,7 +83,7 @@ TEST_CASE("the number of threads is told with what limits it") {
 TEST_CASE("what is left of an epoch, the output and the policy are told") {
   Settings settings = some_settings();
   CHECK_THAT(chosen(explained(settings), "batch.size").reason, Contains("3 an epoch; its last 4 samples are left out"));
-  settings.pipeline.batch.drop_last = false;
+  settings.pipeline.batch.last = LastBatch::kKeep;
   CHECK(chosen(explained(settings), "batch.size").reason == "4 an epoch; the last has 4");
   CHECK(chosen(explained(settings), "output").value == "uint8 NCHW");
   settings.pipeline.errors = {OnError::kSkip, 12, 0.1};

@@ -4,8 +4,10 @@
 
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/core/error.h"
+#include "unstarve/pipeline/loader/pad_batch.h"
 #include "unstarve/pipeline/order/explain_order.h"
 #include "unstarve/pipeline/passes/pass.h"
+#include "unstarve/pipeline/spec/batch_checks.h"
 #include "unstarve/pipeline/spec/source_checks.h"
 
 namespace unstarve {
@@ -79,6 +81,17 @@ Largest look_at_some(const Plan& plan) {
   return largest;
 }
 
+// What no sample is larger than.
+Size largest_sample(const Plan& plan) {
+  if (plan.spec.batch.pad.to == PadTo::kSize) return plan.spec.batch.pad.size;
+  Size largest = plan.sizes.back();
+  for (const Size& size : plan.samples->sizes) {
+    largest.width = std::max(largest.width, size.width);
+    largest.height = std::max(largest.height, size.height);
+  }
+  return largest;
+}
+
 // Divides the limit, and takes what the spec asks for back to what fits.
 void limit_memory(Plan& plan, bool fewer_threads) {
   ExecutionSpec& execution = plan.spec.execution;
@@ -110,7 +123,8 @@ void limit_memory(Plan& plan, bool fewer_threads) {
 std::uint64_t batch_bytes(const Plan& plan) {
   const std::size_t sample = Storer(plan.spec.output).sample_bytes(plan.sample_size) + plan.classes * sizeof(float) +
                              sizeof(std::int64_t) + 2 * sizeof(std::uint64_t) + 1;  // label, id, number, whether good
-  return static_cast<std::uint64_t>(plan.spec.batch.size) * sample;
+  const std::size_t padding = plan.padded ? Storer(plan.spec.output).sample_bytes(plan.sample_size) : 0;
+  return static_cast<std::uint64_t>(plan.spec.batch.size) * (sample + sizeof(PixelExtent)) + padding;
 }
 
 void check_spec(const PipelineSpec& spec) {
@@ -127,7 +141,7 @@ void check_spec(const PipelineSpec& spec) {
   if (spec.execution.memory_limit_mb > kMostMb)
     fail("execution.memory_limit_mb", fmt::format("{}, expected 0 to {}", spec.execution.memory_limit_mb, kMostMb));
   within("execution.cpu_limit", spec.execution.cpu_limit, 0, 1024);
-  if (spec.batch.size < 1) fail("batch.size", fmt::format("{}, expected 1 or more", spec.batch.size));
+  check_batch(spec);
   if (spec.order.world < 1) fail("order.world", fmt::format("{}, expected 1 or more", spec.order.world));
   check_sources(spec);
   if (spec.order.rank < 0 || spec.order.rank >= spec.order.world)
@@ -211,7 +225,8 @@ Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int us
   const Size probed = probe_size(data, *plan.samples, plan.image_field, plan.encoded);
   plan.sizes = {probed};
   for (const auto& operation : plan.operations) plan.sizes.push_back(operation->output_size(plan.sizes.back()));
-  plan.sample_size = plan.sizes.back();
+  plan.padded = plan.spec.batch.pad.to != PadTo::kNothing;
+  plan.sample_size = plan.padded ? largest_sample(plan) : plan.sizes.back();
 
   plan.tuned = tuned;
   limit_memory(plan, threads_left_open);
@@ -220,6 +235,30 @@ Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int us
   plan.tuned_read_ahead = tuned_read_ahead && plan.spec.execution.read_ahead > 0;
   return plan;
 }
+
+namespace {
+
+// How batches come to one size; a line each.
+std::string explain_padding(const Plan& plan) {
+  const BatchSpec& batch = plan.spec.batch;
+  std::string text;
+  if (batch.last == LastBatch::kPad)
+    text += "last batch  of full size, its samples repeated; `valid` tells how many are its own\n";
+  if (plan.padded)
+    text += fmt::format("padding     with {} to {}\n", batch.pad.value,
+                        batch.pad.to == PadTo::kLargest
+                            ? "the largest height and width in a batch"
+                            : fmt::format("{}x{}", plan.sample_size.width, plan.sample_size.height));
+  if (batch.bucket.window > 0)
+    text += plan.samples->sizes.empty()
+                ? std::string("buckets     nothing to group: all samples have one size\n")
+                : fmt::format(
+                      "buckets     of similar sizes, within windows of {} samples; a resumed run arranges one anew\n",
+                      batch.bucket.window);
+  return text;
+}
+
+}  // namespace
 
 std::string explain(const Plan& plan) {
   std::string text = fmt::format("source      {}, {} samples, {}\n", plan.dataset->format(), plan.dataset->size(),
@@ -233,8 +272,9 @@ std::string explain(const Plan& plan) {
     for (const auto& [name, values] : operation.params) text += fmt::format(" {}={}", name, fmt::join(values, ","));
     text += fmt::format(": {} -> {}{}\n", size(i), size(i + 1), plan.operations[i]->random() ? ", random" : "");
   }
-  text += fmt::format("batch       {} x {}x{}, {} per epoch\n", plan.spec.batch.size, plan.sample_size.width,
-                      plan.sample_size.height, plan.order.batches_per_epoch());
+  text += fmt::format("batch       {} x {}{}x{}, {} per epoch\n", plan.spec.batch.size, plan.padded ? "up to " : "",
+                      plan.sample_size.width, plan.sample_size.height, plan.order.batches_per_epoch());
+  text += explain_padding(plan);
   for (const OpSpec& operation : plan.spec.batch_operations) {
     text += "on a batch  " + operation.name;
     for (const auto& [name, values] : operation.params) text += fmt::format(" {}={}", name, fmt::join(values, ","));

@@ -39,7 +39,7 @@ struct Plan {
   std::size_t classes = 0;                   // of the targets; 0: the batches have none
   std::shared_ptr<const SampleSet> samples;  // that take part
   Order order;
-  Size sample_size;
+  Size sample_size;  // where batches are padded, what none is larger than
   int image_field = 0;
   int label_field = -1;  // -1: samples have no label, 0 is delivered
   bool encoded = false;  // the image field needs decoding
@@ -57,6 +57,7 @@ struct Plan {
   std::shared_ptr<MemoryPool> larger_images{};  // where memory is limited: for images beyond a worker's share
   bool tuned = false;                           // threads and prefetch of the spec are where the autotuner begins
   bool tuned_read_ahead = false;                // so is read_ahead, which is also the most of it
+  bool padded = false;                          // samples of several sizes are filled up in their batch
   std::vector<Size> sizes{};  // of the first image that can be read, and of what each operation in turn makes of it
 };
 
@@ -72,7 +73,7 @@ enum class Caches { kTold, kOpened };
 [[nodiscard]] Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int usable_cores,
                              Caches caches = Caches::kOpened, OrderBasis basis = {});
 
-// Bytes of one batch's slot: pixels, labels, ids, targets.
+// Bytes of one batch's slot: pixels, labels, ids, targets, sizes, and room for one more sample where batches are padded.
 [[nodiscard]] std::uint64_t batch_bytes(const Plan& plan);
 
 // Human-readable: operations in order, passes with reasons, sizes.

@@ -56,9 +56,9 @@ Loader::State::State(Plan the_plan, Device& device, const Options& options, Cloc
       ring(std::make_shared<SlotRing>(
           order,
           SlotRing::Options{storer.sample_bytes(plan.sample_size), batch_bytes(plan),
-                            static_cast<std::size_t>(plan.spec.batch.size), plan.classes, plan.spec.execution.prefetch,
-                            plan.spec.execution.pinned && !device.is_host(), options.grow, plan.memory.most_batches,
-                            window(plan), most_prefetch(plan)},
+                            static_cast<std::size_t>(plan.spec.batch.size), plan.classes, plan.padded,
+                            plan.spec.execution.prefetch, plan.spec.execution.pinned && !device.is_host(), options.grow,
+                            plan.memory.most_batches, window(plan), most_prefetch(plan)},
           device)),
       read_ahead(start_read_ahead()),
       cores(the_cores),
@@ -99,6 +99,8 @@ Batch& Batch::operator=(Batch&& other) noexcept {
   ids_ = std::exchange(other.ids_, {});
   targets_ = std::exchange(other.targets_, {});
   classes_ = other.classes_;
+  sizes_ = std::exchange(other.sizes_, {});
+  valid_ = other.valid_;
   size_ = other.size_;
   epoch_ = other.epoch_;
   index_ = other.index_;
@@ -142,23 +144,24 @@ std::optional<Batch> Loader::next() {
     close();
     throw Error(*slot->failure);
   }
-  const std::size_t sample_bytes = s.storer.sample_bytes(s.plan.sample_size);
   const std::size_t samples = slot->kept;
   if (samples == 0)
     throw Error(ErrorKind::kInput, fmt::format("every sample of epoch {} batch {} is bad", slot->epoch, slot->batch));
   batch.pixels_ = slot->memory->data();
-  batch.pixel_bytes_ = samples * sample_bytes;
+  batch.pixel_bytes_ = samples * s.storer.sample_bytes(slot->size);
   batch.labels_ = {slot->labels.data(), samples};
   batch.ids_ = {slot->ids.data(), samples};
   batch.classes_ = s.plan.classes;
   batch.targets_ = {slot->targets.data(), samples * s.plan.classes};
-  batch.size_ = s.plan.sample_size;
+  batch.size_ = slot->size;
+  batch.valid_ = slot->valid;
+  if (s.plan.padded) batch.sizes_ = {slot->sizes.data(), samples};
   batch.epoch_ = slot->epoch;
   batch.index_ = slot->batch;
   batch.last_ = s.ring->last_of_epoch(*slot);
   batch.pinned_ = slot->memory->pinned();
   s.batches.fetch_add(1, std::memory_order_relaxed);
-  s.samples.fetch_add(static_cast<std::int64_t>(samples), std::memory_order_relaxed);
+  s.samples.fetch_add(static_cast<std::int64_t>(slot->valid), std::memory_order_relaxed);
   return batch;
 }
 

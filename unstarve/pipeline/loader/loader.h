@@ -33,6 +33,7 @@
 #include "unstarve/core/clock.h"
 #include "unstarve/core/profile.h"
 #include "unstarve/device/device.h"
+#include "unstarve/pipeline/loader/pad_batch.h"
 #include "unstarve/pipeline/memory_plan.h"
 #include "unstarve/pipeline/order/order.h"
 #include "unstarve/pipeline/order/progress.h"
@@ -62,7 +63,12 @@ class Batch {
   [[nodiscard]] std::size_t classes() const { return classes_; }
   [[nodiscard]] std::span<const std::uint64_t> ids() const { return ids_; }  // the samples' ids in the data set
   [[nodiscard]] std::size_t samples() const { return labels_.size(); }
-  [[nodiscard]] Size size() const { return size_; }
+  // How many of the samples are this rank's own of the epoch, the first ones: those behind are copies of them that fill
+  // up a batch (batch.last: pad), or samples that other ranks have too, so that all have equally many.
+  [[nodiscard]] std::size_t valid() const { return valid_; }
+  [[nodiscard]] Size size() const { return size_; }  // of every sample
+  // Where samples were padded (batch.pad), how high and wide each was before, at its top left; else empty.
+  [[nodiscard]] std::span<const PixelExtent> sizes() const { return sizes_; }
   [[nodiscard]] std::uint32_t epoch() const { return epoch_; }
   [[nodiscard]] std::uint64_t index() const { return index_; }  // within its epoch
   [[nodiscard]] bool last_of_epoch() const { return last_; }
@@ -76,6 +82,8 @@ class Batch {
   std::span<const std::uint64_t> ids_;
   std::span<const float> targets_;
   std::size_t classes_ = 0;
+  std::span<const PixelExtent> sizes_;
+  std::size_t valid_ = 0;
   Size size_;
   std::uint32_t epoch_ = 0;
   std::uint64_t index_ = 0;

@@ -100,7 +100,7 @@ TEST_CASE("photographs flow without one allocation") {
   PipelineSpec spec;
   spec.operations = training_operations(96);
   spec.output.type = ElementType::kFloat32;
-  spec.batch = {8, true};
+  spec.batch = {8, LastBatch::kDrop};
   spec.execution = {1, 0, false};
   // One worker, so that after enough epochs of random crops its scratch has seen (nearly) its largest need.
   const auto photographs = std::make_shared<Photographs>();
@@ -112,7 +112,7 @@ TEST_CASE("photographs flow without one allocation") {
 TEST_CASE("stored pixels flow without one allocation, on several threads") {
   PipelineSpec spec;
   spec.operations = training_operations(32);
-  spec.batch = {64, true};
+  spec.batch = {64, LastBatch::kDrop};
   spec.execution = {3, 2, false};
   // "synthetic" paints on every read into the record's storage; no memory of its own is taken.
   CHECK(allocations_of_one_epoch(open_dataset("synthetic:classes=10,images=512,size=32,seed=1"), spec, 3) == 0);

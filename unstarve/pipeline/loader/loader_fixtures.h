@@ -52,7 +52,7 @@ inline PipelineSpec small_spec(int batch, int threads = 3, int prefetch = 2) {
   PipelineSpec spec;
   spec.operations = training_operations(48);
   spec.output = {ElementType::kFloat32, Layout::kNchw, kImagenetNormalisation};
-  spec.batch = {batch, true};
+  spec.batch = {batch, LastBatch::kDrop};
   spec.execution = {threads, prefetch, true};
   return spec;
 }
@@ -64,6 +64,9 @@ struct Seen {
   std::vector<std::uint64_t> ids;
   std::vector<float> targets;
   Position position;
+  std::size_t valid = 0;
+  Size size;
+  std::vector<PixelExtent> sizes;
   friend bool operator==(const Seen&, const Seen&) = default;
 };
 
@@ -72,7 +75,10 @@ inline Seen see(const Batch& batch) {
           {batch.labels().begin(), batch.labels().end()},
           {batch.ids().begin(), batch.ids().end()},
           {batch.targets().begin(), batch.targets().end()},
-          {batch.epoch(), batch.index()}};
+          {batch.epoch(), batch.index()},
+          batch.valid(),
+          batch.size(),
+          {batch.sizes().begin(), batch.sizes().end()}};
 }
 
 inline std::vector<Seen> run(const PipelineSpec& spec, std::shared_ptr<const Dataset> dataset,

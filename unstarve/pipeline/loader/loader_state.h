@@ -103,6 +103,7 @@ struct Loader::State {
   void drop_ahead(SampleWorker& worker, const Slot& slot, std::size_t begin, std::size_t end);
   void note_bad(std::uint64_t id, const std::string& reason);
   void complete(Slot& slot);
+  void operate_on_batch(Slot& slot);  // the operations on whole batches
 
   const pid_t process = ::getpid();
   Plan plan;

@@ -60,7 +60,7 @@ TEST_CASE("any position can be resumed") {
 TEST_CASE("each epoch sees every sample once, with its label") {
   const auto dataset = std::make_shared<JpegSet>(30);
   PipelineSpec spec = small_spec(7);
-  spec.batch.drop_last = false;
+  spec.batch.last = LastBatch::kKeep;
   std::map<std::uint32_t, std::set<std::uint64_t>> ids;
   for (const Seen& seen : run(spec, dataset, {{}, 2})) {
     for (std::size_t i = 0; i < seen.ids.size(); ++i) {
@@ -78,7 +78,7 @@ TEST_CASE("stored pixels go the same way as encoded images") {
   PipelineSpec spec;
   spec.operations = training_operations(32);
   spec.output = {ElementType::kUint8, Layout::kNhwc, {}};
-  spec.batch = {16, true};
+  spec.batch = {16, LastBatch::kDrop};
   spec.execution = {1, 0, false};
   const auto expected = run(spec, dataset, {{}, 2});
   REQUIRE(expected.size() == 6);
@@ -180,7 +180,7 @@ TEST_CASE("close() wakes a consumer that waits") {
   const auto dataset = open_dataset("sleep:ms=20,images=100,size=32");
   const auto device = open_device("cpu");
   PipelineSpec spec;
-  spec.batch = {100, true};
+  spec.batch = {100, LastBatch::kDrop};
   spec.execution = {1, 1, false};
   Loader loader(spec, dataset, *device, {});
   std::jthread closer([&] {
@@ -306,7 +306,7 @@ TEST_CASE("work runs ahead of the consumer by exactly the prefetch depth") {
   for (int prefetch : {0, 1, 3}) {
     const auto dataset = std::make_shared<CountingSet>();
     PipelineSpec spec;
-    spec.batch = {10, true};
+    spec.batch = {10, LastBatch::kDrop};
     spec.execution = {2, prefetch, false};
     Loader loader(spec, dataset, *device, {});
     for (int taken = 0; taken < 4; ++taken) {
@@ -326,7 +326,7 @@ TEST_CASE("a source that sleeps is served by as many workers as there are") {
   const auto dataset = open_dataset("sleep:ms=20,images=64,size=32");
   const auto device = open_device("cpu");
   PipelineSpec spec;
-  spec.batch = {16, true};
+  spec.batch = {16, LastBatch::kDrop};
   const auto wall_ms = [&](int threads) {
     spec.execution = {threads, 0, false};
     Loader loader(spec, dataset, *device, {{}, 1});

@@ -176,7 +176,7 @@ void fill(SlotRing& ring) {
 
 TEST_CASE("the ring follows another number of batches ahead, up and down") {
   const auto device = open_device("cpu");
-  const RunOrder order(Order({}, {10, true}, 1000), {}, 0);
+  const RunOrder order(Order({}, {10, LastBatch::kDrop}, 1000), {}, 0);
   SlotRing::Options options;
   options.sample_bytes = 100;
   options.slot_bytes = 1000;

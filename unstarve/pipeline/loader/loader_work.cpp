@@ -55,21 +55,6 @@ class BringTime {
   std::int64_t start_ns_ = 0, cpu_ns_ = 0;
 };
 
-// Closes the gaps that skipped samples left; returns how many samples remain.
-std::size_t compact(Slot& slot, std::size_t sample_bytes) {
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < slot.samples; ++i) {
-    if (!slot.good[i]) continue;
-    if (kept != i) {
-      std::memcpy(slot.memory->data() + kept * sample_bytes, slot.memory->data() + i * sample_bytes, sample_bytes);
-      slot.labels[kept] = slot.labels[i];
-      slot.ids[kept] = slot.ids[i];
-    }
-    ++kept;
-  }
-  return kept;
-}
-
 void note_time(WorkerTime& time, std::int64_t now_ns) {
   if (now_ns - time.delay_taken_ns < kDelayEveryNs) return;
   time.delay_taken_ns = now_ns;
@@ -92,30 +77,6 @@ std::optional<Error> failure_of(const Work& work) {
 }
 
 }  // namespace
-
-// What is done once all samples of a batch are there, by the thread that did the last of them.
-void Loader::State::complete(Slot& slot) {
-  const std::size_t sample_bytes = storer.sample_bytes(plan.sample_size);
-  slot.kept = plan.spec.errors.policy == OnError::kSkip ? compact(slot, sample_bytes) : slot.samples;
-  if (plan.batch_operations.empty() || slot.failure || slot.kept == 0) return;
-  for (std::size_t i = 0; i < slot.kept; ++i) {
-    if (slot.labels[i] >= 0 && slot.labels[i] < static_cast<std::int64_t>(plan.classes)) continue;
-    slot.failure =
-        Error(ErrorKind::kInput, fmt::format("{}: label {}, expected 0 to {} for the batch operations",
-                                             plan.dataset->location(slot.ids[i]), slot.labels[i], plan.classes - 1));
-    return;
-  }
-  const std::span targets(slot.targets.data(), slot.kept * plan.classes);
-  write_one_hot({slot.labels.data(), slot.kept}, plan.classes, targets);
-  const BatchPixels pixels{slot.memory->data(),     slot.kept, plan.sample_size, plan.spec.output.type,
-                           plan.spec.output.layout, targets,   plan.classes};
-  const std::uint64_t place = order.order(slot.epoch).place(slot.batch);
-  for (std::size_t i = 0; i < plan.batch_operations.size(); ++i) {
-    // Streams of the samples' operations count from 0.
-    Random random(plan.spec.order.seed, slot.epoch, place, 0x8000'0000U + static_cast<std::uint32_t>(i));
-    plan.batch_operations[i]->apply(pixels, random);
-  }
-}
 
 std::unique_ptr<ReadAhead> Loader::State::start_read_ahead() const {
   if (plan.spec.execution.read_ahead == 0) return nullptr;
@@ -185,7 +146,9 @@ void Loader::State::write_sample(SampleWorker& worker, const Made& made, Slot& s
   slot.ids[index] = made.id;
   slot.labels[index] = made.label;
   slot.good[index] = made.good ? 1 : 0;
-  if (made.good) worker.store(slot.memory->data() + index * worker.sample_bytes(), totals, timed);
+  if (!made.good) return;
+  const Size size = worker.store(slot.memory->data() + index * worker.sample_bytes(), totals, timed);
+  if (!slot.sizes.empty()) slot.sizes[index] = {size.height, size.width};
 }
 
 void Loader::State::count(WorkerTime& time, std::size_t made, const StageTotals& totals) {

@@ -79,7 +79,7 @@ TEST_CASE("reading ahead changes no bit of any batch, whatever is in flight") {
           std::vector<Seen>(expected.begin() + static_cast<std::ptrdiff_t>(at), expected.end()));
   }
   PipelineSpec last = ahead_spec(7, 0);
-  last.batch.drop_last = false;
+  last.batch.last = LastBatch::kKeep;
   const auto kept = run(last, dataset, {{}, 3});
   last.execution.read_ahead = 9;
   CHECK(run(last, dataset, {{}, 3}) == kept);
@@ -111,7 +111,7 @@ TEST_CASE("a bad record in a batch larger than the window fails the run and hang
 
 TEST_CASE("so many reads are in flight as asked for") {
   const auto dataset = std::make_shared<CountingSet>(200);
-  const Order order(OrderSpec{}, BatchSpec{10, true}, dataset->size());
+  const Order order(OrderSpec{}, BatchSpec{10, LastBatch::kDrop}, dataset->size());
   // Fewer than 4 at once go one per thread; of more, each thread has its chunk, one after the other of this data set.
   dataset->together = 16;
   ReadAhead ahead(dataset, RunOrder(order, {}, 1), {64, kReadAheadBytes});
@@ -128,7 +128,7 @@ TEST_CASE("so many reads are in flight as asked for") {
 TEST_CASE("records in a ring stay within the byte limit") {
   constexpr std::size_t kRecord = 1 << 20;
   const auto dataset = std::make_shared<CountingSet>(300, kRecord);
-  const Order order(OrderSpec{}, BatchSpec{10, true}, dataset->size());
+  const Order order(OrderSpec{}, BatchSpec{10, LastBatch::kDrop}, dataset->size());
   ReadAhead ahead(dataset, RunOrder(order, {}, 1), {16, 8 * kRecord});
   RecordBuffer record;
   std::uint64_t most = 0;
@@ -147,7 +147,7 @@ TEST_CASE("an error of one record is that record's alone") {
   dataset->bad = 11;
   OrderSpec stored;
   stored.shuffle = false;
-  const Order order(stored, BatchSpec{40, true}, dataset->size());
+  const Order order(stored, BatchSpec{40, LastBatch::kDrop}, dataset->size());
   ReadAhead ahead(dataset, RunOrder(order, {}, 1), {8, kReadAheadBytes});
   RecordBuffer record;
   for (std::uint64_t index = 0; index < 40; ++index) {
@@ -161,7 +161,7 @@ TEST_CASE("an error of one record is that record's alone") {
 
 TEST_CASE("spared records are not read, and close() wakes who waits") {
   const auto dataset = std::make_shared<CountingSet>(40);
-  const Order order(OrderSpec{}, BatchSpec{40, true}, dataset->size());
+  const Order order(OrderSpec{}, BatchSpec{40, LastBatch::kDrop}, dataset->size());
   RecordBuffer record;
   {
     ReadAhead ahead(dataset, RunOrder(order, {}, 1), {8, kReadAheadBytes},

@@ -57,7 +57,7 @@ class HeldSet final : public Dataset {
 
 PipelineSpec relaxed_spec(int batch, int threads = 3, int prefetch = 2, int read_ahead = 0) {
   PipelineSpec spec = small_spec(batch, threads, prefetch);
-  spec.batch.drop_last = false;
+  spec.batch.last = LastBatch::kKeep;
   spec.execution.order = ExecutionOrder::kRelaxed;
   spec.execution.read_ahead = read_ahead;
   return spec;
@@ -94,13 +94,13 @@ TEST_CASE("relaxed order gives every epoch the samples and pixels of the exact o
   const auto dataset = std::make_shared<JpegSet>(61);
   for (const bool drop_last : {true, false}) {
     PipelineSpec exact = small_spec(7, 2);
-    exact.batch.drop_last = drop_last;
+    exact.batch.last = drop_last ? LastBatch::kDrop : LastBatch::kKeep;
     const auto expected = run(exact, dataset, {{}, 3});
     for (const int threads : {1, 4}) {
       for (const int prefetch : {0, 1, 3}) {
         for (const int reads : {0, 5}) {
           PipelineSpec spec = relaxed_spec(7, threads, prefetch, reads);
-          spec.batch.drop_last = drop_last;
+          spec.batch.last = drop_last ? LastBatch::kDrop : LastBatch::kKeep;
           const auto seen = run(spec, dataset, {{}, 3});
           REQUIRE(seen.size() == expected.size());
           for (std::size_t i = 0; i < seen.size(); ++i) {
@@ -211,7 +211,7 @@ TEST_CASE("a run is resumed with the rest, at any batch, by any number of ranks,
         part.order.world = world;
         part.order.rank = rank;
         part.batch.size = 1;
-        part.batch.drop_last = true;
+        part.batch.last = LastBatch::kDrop;
         for (const Seen& batch : run(part, std::make_shared<JpegSet>(kSamples), {at, 1})) {
           collect(rest, batch);
           seen += batch.ids.size();
@@ -307,7 +307,7 @@ TEST_CASE("short epochs follow each other while one is unfinished, and never mix
 
 TEST_CASE("states that do not belong together are refused") {
   const OrderSpec order;
-  const BatchSpec batch{4, false};
+  const BatchSpec batch{4, LastBatch::kKeep};
   const RankProgress first{{0, 0, 0, {}}, 4, {}};
   const auto join = [&](const std::vector<RankProgress>& ranks) { return position_after(ranks, order, batch, 40); };
   CHECK_THROWS_WITH(join({}), Catch::Contains("no rank"));

@@ -105,9 +105,10 @@ void SampleWorker::finish_operation(Frame& frame) {
 
 void SampleWorker::store(const Frame& frame, std::uint8_t* pixels) {
   if (plan_.store_into_slot) return storer_.store(frame, pixels, &ahead_);
-  stored_.reserve_discard(sample_bytes());
+  const std::size_t bytes = storer_.sample_bytes(frame.size());
+  stored_.reserve_discard(bytes);
   storer_.store(frame, stored_.data(), &ahead_);
-  std::memcpy(pixels, stored_.data(), sample_bytes());
+  std::memcpy(pixels, stored_.data(), bytes);
 }
 
 std::int64_t SampleWorker::through_cache(std::uint64_t id, std::uint32_t draw, Frame& frame, StageClock& clock,
@@ -212,24 +213,32 @@ std::int64_t SampleWorker::make_within_share(std::uint64_t id, std::uint32_t dra
     }
   }
   for (std::size_t i = done; i < plan_.operations.size(); ++i) apply(i, id, draw, frame);
-  if (frame.size() != plan_.sample_size)
+  const Size most = plan_.sample_size;
+  if (plan_.padded && (frame.width > most.width || frame.height > most.height))
+    throw Error(
+        ErrorKind::kInput,
+        fmt::format("{}: {}x{} pixels come out of the operations, but batches are padded to {}x{} at most; make "
+                    "batch.pad.size larger, or resize before",
+                    plan_.dataset->location(id), frame.width, frame.height, most.width, most.height));
+  if (!plan_.padded && frame.size() != most)
     throw Error(ErrorKind::kInput,
                 fmt::format("{}: {}x{} pixels come out of the operations, but the batch needs {}x{}; add an operation "
-                            "with a fixed size (random_resized_crop, center_crop)",
-                            plan_.dataset->location(id), frame.width, frame.height, plan_.sample_size.width,
-                            plan_.sample_size.height));
+                            "with a fixed size (random_resized_crop, center_crop), or pad the batches (batch.pad)",
+                            plan_.dataset->location(id), frame.width, frame.height, most.width, most.height));
   clock.lap(Stage::kAugment,
             static_cast<std::size_t>(frame.width) * static_cast<std::size_t>(frame.height) * kChannels);
   made_ = frame;
   return label;
 }
 
-void SampleWorker::store(std::uint8_t* pixels, StageTotals& totals, bool timed) {
+Size SampleWorker::store(std::uint8_t* pixels, StageTotals& totals, bool timed) {
   StageClock clock(totals, timed);
   store(made_, pixels);
   if (!plan_.encoded) check_map(record_.values[static_cast<std::size_t>(plan_.image_field)].pixels);
-  clock.lap(Stage::kStore, sample_bytes());
+  const Size size = made_.size();
+  clock.lap(Stage::kStore, storer_.sample_bytes(size));
   give_back();
+  return size;
 }
 
 }  // namespace unstarve

@@ -48,12 +48,13 @@ class SampleWorker {
   // Everything but storing; `draw` keys the randomness of the operations (draws.h); adds to `totals` and returns the label. The clock is read only when the sample is to be
   // `timed`. `is_read`: record() holds the sample already.
   std::int64_t make(std::uint64_t id, std::uint32_t draw, StageTotals& totals, bool timed, bool is_read = false);
-  // Writes the sample that make() made last to `pixels` (plan's format and size).
-  void store(std::uint8_t* pixels, StageTotals& totals, bool timed);
+  // Writes the sample that make() made last to `pixels` (plan's format); its size, the plan's but where batches are padded.
+  Size store(std::uint8_t* pixels, StageTotals& totals, bool timed);
   [[nodiscard]] RecordBuffer& record() { return record_; }
   // A hint that the sample after the next run() is `id`: its record is fetched to the cache during that run.
   void will_run(std::uint64_t id) { ahead_ = CacheFetch(plan_.dataset->will_read(id)); }
 
+  // Of the largest sample there may be.
   [[nodiscard]] std::size_t sample_bytes() const { return storer_.sample_bytes(plan_.sample_size); }
 
  private:

@@ -23,13 +23,14 @@ SlotRing::SlotRing(const RunOrder& order, Options options, Device& device)
 }
 
 std::list<Slot> SlotRing::make_slot() const {
-  const std::size_t bytes = options_.sample_bytes * options_.batch_samples;
+  const std::size_t bytes = options_.sample_bytes * (options_.batch_samples + (options_.padded ? 1 : 0));
   std::list<Slot> made(1);
   Slot& slot = made.front();
   slot.memory = options_.pinned ? device_.allocate_pinned(bytes) : allocate_pageable(bytes);
   slot.labels.resize(options_.batch_samples);
   slot.ids.resize(options_.batch_samples);
   slot.good.resize(options_.batch_samples);
+  if (options_.padded) slot.sizes.resize(options_.batch_samples);
   slot.targets.resize(options_.batch_samples * options_.classes);
   if (options_.window > 0) slot.numbers.resize(options_.batch_samples);
   return made;
@@ -83,6 +84,7 @@ void SlotRing::open() {
   slot->epoch = next_epoch_;
   slot->batch = next_batch_;
   slot->samples = static_cast<std::size_t>(order.batch_samples(next_batch_));
+  slot->real = static_cast<std::size_t>(order.real_samples(next_batch_));
   slot->unfinished = slot->samples;
   slot->placed = 0;
   slot->complete = false;

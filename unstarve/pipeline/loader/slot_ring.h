@@ -38,6 +38,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/device/device.h"
 #include "unstarve/pipeline/loader/loader.h"
+#include "unstarve/pipeline/loader/pad_batch.h"
 #include "unstarve/pipeline/loader/reorder_window.h"
 #include "unstarve/pipeline/order/progress.h"
 #include "unstarve/pipeline/order/run_order.h"
@@ -50,6 +51,7 @@ struct Slot {
   std::vector<std::uint64_t> ids;
   std::vector<std::uint8_t> good;      // 0: left out by the skip policy
   std::vector<float> targets;          // samples x classes, where the plan has batch operations
+  std::vector<PixelExtent> sizes;      // of the samples as they are made, where batches are padded
   std::vector<std::uint64_t> numbers;  // of its samples in the run; relaxed order
 
   std::uint32_t epoch = 0;
@@ -57,7 +59,10 @@ struct Slot {
   std::size_t samples = 0;
   std::size_t unfinished = 0;  // samples that no finish() has reported yet
   std::size_t placed = 0;      // samples that place() gave a place; relaxed order
-  std::size_t kept = 0;        // samples that are handed over: the good ones, moved together
+  std::size_t real = 0;        // of `samples`, the first ones: those that do not fill up the last batch of all ranks
+  std::size_t kept = 0;        // samples that are handed over: the good ones, moved together, and their copies
+  std::size_t valid = 0;       // of those, the first ones: real ones, no copies
+  Size size;                   // of each sample that is handed over
   bool complete = false;
   std::optional<Error> failure;  // of the bad sample with the lowest index
   std::size_t failure_index = 0;
@@ -77,6 +82,7 @@ class SlotRing {
     std::size_t slot_bytes = 0;  // of all that a slot holds, for memory_bytes()
     std::size_t batch_samples = 0;
     std::size_t classes = 0;  // of the targets
+    bool padded = false;      // samples have sizes of their own; room for one more of them is behind the batch
     int prefetch = 2;
     bool pinned = false;
     bool grow = false;

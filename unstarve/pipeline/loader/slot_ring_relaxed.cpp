@@ -42,16 +42,26 @@ void SlotRing::start(std::function<void(std::uint64_t)> allow) {
 }
 
 Claim SlotRing::place(std::uint64_t number) {
-  const std::uint32_t epoch = order_.place(number).epoch;
+  const RunOrder::Place in_run = order_.place(number);
+  const std::uint32_t epoch = in_run.epoch;
+  const Order& order = order_.order(epoch);
+  const std::uint64_t batch_size = options_.batch_samples, own_batch = in_run.sample / batch_size,
+                      own_index = in_run.sample % batch_size;
   std::lock_guard lock(mutex_);
   const auto slot = [&](std::uint64_t sequence) -> Slot& { return *in_flight_[sequence % in_flight_.size()]; };
-  // There is one: as many numbers are claimable as there are places, in every epoch.
-  std::uint64_t sequence = unplaced_from_;
-  while (slot(sequence).epoch != epoch || slot(sequence).placed == slot(sequence).samples) ++sequence;
+  // One that fills up the last batch of all ranks keeps its place there, behind the real ones. For those there is a place:
+  // as many of their numbers are claimable as there are places of theirs, in every epoch.
+  const bool filler = own_index >= order.real_samples(own_batch);
+  std::uint64_t sequence = filler ? 0 : unplaced_from_;
+  if (filler) {
+    sequence = opened_ - 1;
+    while (slot(sequence).epoch != epoch || slot(sequence).batch != own_batch) --sequence;
+  }
+  while (!filler && (slot(sequence).epoch != epoch || slot(sequence).placed == slot(sequence).real)) ++sequence;
   Slot& found = slot(sequence);
-  const std::size_t index = found.placed++;
+  const std::size_t index = filler ? static_cast<std::size_t>(own_index) : found.placed++;
   found.numbers[index] = number;
-  while (unplaced_from_ < opened_ && slot(unplaced_from_).placed == slot(unplaced_from_).samples) ++unplaced_from_;
+  while (unplaced_from_ < opened_ && slot(unplaced_from_).placed == slot(unplaced_from_).real) ++unplaced_from_;
   placed_.settle(number);
   advance();
   return {&found, index, 1};

@@ -8,6 +8,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/pipeline/order/label_names.h"
 #include "unstarve/pipeline/order/mixture.h"
+#include "unstarve/pipeline/order/output_sizes.h"
 #include "unstarve/pipeline/order/sample_facts.h"
 #include "unstarve/pipeline/order/sample_set.h"
 
@@ -205,6 +206,9 @@ std::shared_ptr<const SampleSet> choose_samples(const PipelineSpec& spec, const 
     set = std::make_shared<SampleSet>(dataset.size());
   }
   check_weights(*set, spec.order.balance ? "order.class_weights" : "mix");
+  set->sizes = output_sizes(spec, *set, dataset, threads);
+  if (!set->sizes.empty())
+    set->notes.push_back(fmt::format("batch.pad: headers of {} images, read once before the run", set->size()));
   return set;
 }
 

@@ -233,7 +233,7 @@ TEST_CASE("more ranks than samples, with and without the last batch") {
   spec.source.take = 2;
   spec.order.world = 5;
   CHECK_THROWS_WITH(make_plan(spec, data, 1), Contains("no full batch: 2 samples"));
-  spec.batch.drop_last = false;
+  spec.batch.last = LastBatch::kKeep;
   std::multiset<std::uint64_t> ids;
   for (spec.order.rank = 0; spec.order.rank < 5; ++spec.order.rank)
     for (const Seen& batch : run(spec, data, {{}, 1})) ids.insert(batch.ids.begin(), batch.ids.end());

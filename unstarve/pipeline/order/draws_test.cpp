@@ -19,7 +19,7 @@ using Samples = std::vector<Sample>;
 
 // The sequence of an epoch, by one rank in one batch.
 Samples epoch_of(const OrderSpec& spec, const OrderBasis& basis, std::uint32_t epoch) {
-  const Order order(spec, {1, false}, basis);
+  const Order order(spec, {1, LastBatch::kKeep}, basis);
   const Order::Epoch samples = order.epoch(epoch);
   Samples all;
   for (std::uint64_t i = 0; i < order.batches_per_epoch(); ++i) all.push_back(samples.sample(i, 0));
@@ -127,7 +127,7 @@ TEST_CASE("groups that are mixed go through their own samples pass by pass, over
     OrderSpec spec;
     spec.seed = random.bits();
     spec.window = random.below(2) == 0 ? 0 : 1 + random.below(200);
-    const std::uint64_t length = Order(spec, {1, false}, {set, {}}).length();
+    const std::uint64_t length = Order(spec, {1, LastBatch::kKeep}, {set, {}}).length();
     CHECK(length == set->drawn());
     // The weights change once, somewhere.
     const MixtureStretch start{0, std::vector<std::uint64_t>(set->groups()), set->weights()};
@@ -184,7 +184,7 @@ TEST_CASE("any ranks and batches see the same samples, and a resume goes on exac
     const std::uint32_t epoch = random.below(4);
     const Samples expected = epoch_of(spec, basis, epoch);
     spec.world = static_cast<int>(1 + random.below(9));  // also more ranks than samples
-    const BatchSpec batch{static_cast<int>(1 + random.below(12)), false};
+    const BatchSpec batch{static_cast<int>(1 + random.below(12)), LastBatch::kKeep};
     const std::uint64_t offset = random.below(static_cast<std::uint32_t>(expected.size()) + 1);
     std::vector<Samples> ranks;
     for (spec.rank = 0; spec.rank < spec.world; ++spec.rank) {
@@ -213,7 +213,7 @@ TEST_CASE("any ranks and batches see the same samples, and a resume goes on exac
 TEST_CASE("a set of some records counts its epoch by them") {
   const auto set = std::make_shared<SampleSet>(100, std::vector<std::uint32_t>{3, 50, 99},
                                                std::vector<std::uint64_t>{0, 3}, std::vector<double>{});
-  CHECK(Order(OrderSpec{}, {1, true}, {set, {}}).batches_per_epoch() == 3);
+  CHECK(Order(OrderSpec{}, {1, LastBatch::kDrop}, {set, {}}).batches_per_epoch() == 3);
   CHECK(set->next(3) == 50);
   CHECK(set->next(99) == 3);
   const SampleSet grouped(std::vector<std::uint64_t>{0, 2, 5}, {1, 1});
@@ -227,12 +227,13 @@ TEST_CASE("a set of some records counts its epoch by them") {
 TEST_CASE("orders of draws that make no sense are refused") {
   OrderSpec spec;
   spec.repeat = std::uint64_t{1} << 61;
-  CHECK_THROWS_WITH(Order(spec, {1, true}, 100), Catch::Contains("order.repeat") && Catch::Contains("2^62"));
+  CHECK_THROWS_WITH(Order(spec, {1, LastBatch::kDrop}, 100),
+                    Catch::Contains("order.repeat") && Catch::Contains("2^62"));
   spec.repeat = 1;
   const auto set = std::make_shared<SampleSet>(std::vector<std::uint64_t>{0, 0, 5}, std::vector<double>{0, 1});
-  CHECK(Order(spec, {1, true}, {set, {}}).length() == 5);
-  CHECK_THROWS_WITH(Order(spec, {1, true}, {set, {{0, {0, 0}, {1, 1}}}}), Catch::Contains("no samples"));
-  CHECK_THROWS_WITH(Order(spec, {1, true}, {set, {{0, {0}, {1}}}}), Catch::Contains("1 sources, expected"));
+  CHECK(Order(spec, {1, LastBatch::kDrop}, {set, {}}).length() == 5);
+  CHECK_THROWS_WITH(Order(spec, {1, LastBatch::kDrop}, {set, {{0, {0, 0}, {1, 1}}}}), Catch::Contains("no samples"));
+  CHECK_THROWS_WITH(Order(spec, {1, LastBatch::kDrop}, {set, {{0, {0}, {1}}}}), Catch::Contains("1 sources, expected"));
 }
 
 }  // namespace

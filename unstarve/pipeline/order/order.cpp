@@ -11,7 +11,7 @@ Order::Order(const OrderSpec& spec, const BatchSpec& batch, const OrderBasis& ba
     : seed_(spec.seed),
       shuffle_(spec.shuffle),
       batch_(static_cast<std::uint64_t>(batch.size)),
-      drop_last_(batch.drop_last) {
+      drop_last_(batch.last == LastBatch::kDrop) {
   if (batch.size < 1)
     throw Error(ErrorKind::kArgument, "batch size " + std::to_string(batch.size) + ": expected 1 or more");
   if (spec.world < 1 || spec.rank < 0 || spec.rank >= spec.world)
@@ -23,12 +23,16 @@ Order::Order(const OrderSpec& spec, const BatchSpec& batch, const OrderBasis& ba
   auto draws = std::make_shared<const Draws>(spec, basis.samples, basis.stretches);
   samples_ = draws->length();
   if (!draws->plain()) draws_ = std::move(draws);
+  if (batch.bucket.window > 0 && !basis.samples->sizes.empty()) {
+    const std::uint64_t run = batch.bucket.run > 0 ? batch.bucket.run : batch_ * world_;
+    buckets_ = std::make_shared<const Buckets>(batch.bucket.window, run, shuffle_, basis.samples);
+  }
   count();
   if (batches_ == 0)
     throw Error(ErrorKind::kArgument,
                 "no full batch: " + std::to_string(samples_) + " samples, batch " + std::to_string(batch_) + " on " +
                     std::to_string(world_) +
-                    " rank(s); use a smaller batch or keep the last, short one (drop_last: false)");
+                    " rank(s); use a smaller batch or keep the last, short one (batch.last: keep)");
 }
 
 Order Order::rest(std::uint64_t offset, const std::vector<bool>& used) const {
@@ -58,6 +62,11 @@ void Order::count() {
 
 std::uint64_t Order::batch_samples(std::uint64_t batch) const { return batch + 1 == batches_ ? last_samples_ : batch_; }
 
+std::uint64_t Order::real_samples(std::uint64_t batch) const {
+  const std::uint64_t first = place(batch), count = batch_samples(batch);
+  return first >= samples_ ? 0 : std::min(count, samples_ - first);
+}
+
 std::uint64_t Order::place(std::uint64_t batch) const {
   return offset_ + used_ + batch * batch_ * world_ + rank_ * batch_samples(batch);
 }
@@ -66,7 +75,14 @@ Order::Epoch::Epoch(const Order& order, std::uint32_t epoch)
     : order_(&order), draws_(order.draws_.get()), epoch_(epoch), permutation_(order.samples_, order.seed_, epoch) {}
 
 Sample Order::Epoch::sample(std::uint64_t batch, std::uint64_t index) const {
-  const std::uint64_t position = order_->behind_holes(order_->place(batch) + index) % order_->samples_;
+  std::uint64_t position = order_->behind_holes(order_->place(batch) + index) % order_->samples_;
+  if (order_->buckets_) [[unlikely]]
+    position = order_->buckets_->at(permutation_.keys(), epoch_, position, order_->samples_, window_,
+                                    [this](std::uint64_t plain) { return drawn(plain).id; });
+  return drawn(position);
+}
+
+Sample Order::Epoch::drawn(std::uint64_t position) const {
   if (draws_ != nullptr) [[unlikely]]
     return draws_->at(permutation_.keys(), epoch_, position);
   return {order_->shuffle_ ? permutation_(position) : position, epoch_};

@@ -5,8 +5,12 @@
 // exists, so any position can be reached in O(1) by any number of ranks, and the state of a run is a few integers.
 //
 // Ranks: the global batch is world x batch samples; rank r takes its r-th stretch of it. Every rank gets equally many
-// batches and equally many samples in each; when the last global batch is kept (drop_last false) and does not divide
-// by the world, it is filled up with the first samples of the same epoch's order, as torch's DistributedSampler does.
+// batches and equally many samples in each; when the last global batch is kept (batch.last) and does not divide
+// by the world, it is filled up with the first samples of the same epoch's order, as torch's DistributedSampler does;
+// real_samples() tells how many are not of that kind. A padded last batch has the same samples as a kept one: what fills
+// it up are copies that the loader makes.
+//
+// Buckets: where samples of similar sizes meet, the order within each window of it is another (buckets.h).
 //
 // Another layout: what is left of an epoch after so many of its samples can be dealt out anew, to other ranks in other
 // batches; rest() is the order of that part. Relaxed order leaves holes: what lies behind them and was used is left out.
@@ -17,6 +21,7 @@
 #include <memory>
 #include <vector>
 
+#include "unstarve/pipeline/order/buckets.h"
 #include "unstarve/pipeline/order/draws.h"
 #include "unstarve/pipeline/order/permutation.h"
 #include "unstarve/pipeline/spec/spec.h"
@@ -58,6 +63,8 @@ class Order {
   [[nodiscard]] std::uint64_t batches_per_epoch() const { return batches_; }
   // Samples of this rank in batch `batch` of an epoch: the batch size, or fewer in a kept last one.
   [[nodiscard]] std::uint64_t batch_samples(std::uint64_t batch) const;
+  // Those of them, the first ones, that do not merely fill up the last batch of all ranks.
+  [[nodiscard]] std::uint64_t real_samples(std::uint64_t batch) const;
 
   [[nodiscard]] std::uint64_t world() const { return world_; }
   // Of this rank, in an epoch and in its batches before `batch`.
@@ -74,7 +81,7 @@ class Order {
     return behind_holes(place(sample / batch_) + sample % batch_);
   }
 
-  // The samples of one epoch. Borrows the order.
+  // The samples of one epoch. Borrows the order. For one thread: it keeps the window of buckets that it was asked for.
   class Epoch {
    public:
     Epoch(const Order& order, std::uint32_t epoch);
@@ -87,10 +94,14 @@ class Order {
     [[nodiscard]] std::uint64_t id_at(std::uint64_t place) const { return sample_at(place).id; }
 
    private:
+    // At a position of the epoch before buckets.
+    [[nodiscard]] Sample drawn(std::uint64_t position) const;
+
     const Order* order_;
     const Draws* draws_;  // null: all records once
     std::uint32_t epoch_;
     Permutation permutation_;
+    mutable Buckets::Window window_;
   };
   [[nodiscard]] Epoch epoch(std::uint32_t number) const { return Epoch(*this, number); }
 
@@ -106,6 +117,7 @@ class Order {
   std::uint64_t rank_ = 0, world_ = 1;
   std::uint64_t batch_;
   bool drop_last_;
+  std::shared_ptr<const Buckets> buckets_;  // null: none
   std::uint64_t samples_ = 0;
   std::uint64_t offset_ = 0;
   std::uint64_t used_ = 0;                                    // behind offset_

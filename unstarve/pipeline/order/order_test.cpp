@@ -77,7 +77,7 @@ TEST_CASE("the ranks share an epoch without overlap and get equally many batches
     std::multiset<std::uint64_t> seen;
     std::set<std::size_t> counts;
     for (int rank = 0; rank < world; ++rank) {
-      const Order order({true, 9, rank, world}, {10, true}, 1007);
+      const Order order({true, 9, rank, world}, {10, LastBatch::kDrop}, 1007);
       const auto ids = ids_of_epoch(order, 2);
       counts.insert(ids.size());
       seen.insert(ids.begin(), ids.end());
@@ -92,7 +92,7 @@ TEST_CASE("a kept last batch covers every sample; ranks are filled up with the f
   for (int world : {1, 2, 3}) {
     std::multiset<std::uint64_t> seen;
     for (int rank = 0; rank < world; ++rank) {
-      const auto ids = ids_of_epoch(Order({true, 9, rank, world}, {10, false}, 101), 0);
+      const auto ids = ids_of_epoch(Order({true, 9, rank, world}, {10, LastBatch::kKeep}, 101), 0);
       seen.insert(ids.begin(), ids.end());
     }
     CHECK(std::set(seen.begin(), seen.end()).size() == 101);
@@ -104,7 +104,7 @@ TEST_CASE("the union over ranks is the same sequence of global batches for any w
   const auto global = [](int world, int batch) {
     std::vector<std::set<std::uint64_t>> batches;
     for (int rank = 0; rank < world; ++rank) {
-      const Order order({true, 3, rank, world}, {batch, true}, 240);
+      const Order order({true, 3, rank, world}, {batch, LastBatch::kDrop}, 240);
       const Order::Epoch epoch = order.epoch(1);
       batches.resize(order.batches_per_epoch());
       for (std::uint64_t b = 0; b < order.batches_per_epoch(); ++b)
@@ -117,11 +117,11 @@ TEST_CASE("the union over ranks is the same sequence of global batches for any w
 }
 
 TEST_CASE("orders that make no sense are refused with what was found") {
-  CHECK_THROWS_AS(Order({true, 0, 0, 1}, {0, true}, 10), Error);
-  CHECK_THROWS_AS(Order({true, 0, 2, 2}, {1, true}, 10), Error);
-  CHECK_THROWS_AS(Order({true, 0, 0, 1}, {1, true}, 0), Error);
-  CHECK_THROWS_WITH(Order({true, 0, 0, 1}, {11, true}, 10), Catch::Contains("10 samples, batch 11"));
-  CHECK(Order({true, 0, 0, 1}, {11, false}, 10).batches_per_epoch() == 1);
+  CHECK_THROWS_AS(Order({true, 0, 0, 1}, {0, LastBatch::kDrop}, 10), Error);
+  CHECK_THROWS_AS(Order({true, 0, 2, 2}, {1, LastBatch::kDrop}, 10), Error);
+  CHECK_THROWS_AS(Order({true, 0, 0, 1}, {1, LastBatch::kDrop}, 0), Error);
+  CHECK_THROWS_WITH(Order({true, 0, 0, 1}, {11, LastBatch::kDrop}, 10), Catch::Contains("10 samples, batch 11"));
+  CHECK(Order({true, 0, 0, 1}, {11, LastBatch::kKeep}, 10).batches_per_epoch() == 1);
 }
 
 TEST_CASE("what is left of an epoch is dealt out anew to any ranks and batches, nothing twice, nothing missing") {
@@ -136,7 +136,7 @@ TEST_CASE("what is left of an epoch is dealt out anew to any ranks and batches, 
           spec.seed = 5;
           spec.rank = rank;
           spec.world = world;
-          const Order rest = Order(spec, {4, drop}, kSamples).rest(offset);
+          const Order rest = Order(spec, {4, drop ? LastBatch::kDrop : LastBatch::kKeep}, kSamples).rest(offset);
           batches = rest.batches_per_epoch();
           const Order::Epoch epoch = rest.epoch(2);
           for (std::uint64_t place = 0; place < rest.samples_per_epoch(); ++place) seen.insert(epoch.id_at(place));
@@ -168,7 +168,7 @@ TEST_CASE("samples that were used out of order are left out of what is dealt out
         spec.seed = 5;
         spec.rank = rank;
         spec.world = world;
-        const Order rest = Order(spec, {1, true}, kSamples).rest(offset, used);
+        const Order rest = Order(spec, {1, LastBatch::kDrop}, kSamples).rest(offset, used);
         const Order::Epoch epoch = rest.epoch(2);
         for (std::uint64_t sample = 0; sample < rest.samples_per_epoch(); ++sample) {
           CHECK(order(rest.place_of(sample)) == epoch.id_at(sample));

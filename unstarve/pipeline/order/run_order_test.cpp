@@ -9,7 +9,7 @@ namespace {
 
 TEST_CASE("every sample of a run has a number, and the number its place") {
   for (const bool drop : {true, false}) {
-    const Order order(OrderSpec{}, {10, drop}, 57);
+    const Order order(OrderSpec{}, {10, drop ? LastBatch::kDrop : LastBatch::kKeep}, 57);
     for (const Position& start : {Position{}, Position{3, 2}, Position{1, 0, 23}, Position{1, 1, 23}}) {
       const RunOrder run(order, start, 3);
       std::uint64_t number = 0;
@@ -30,7 +30,7 @@ TEST_CASE("every sample of a run has a number, and the number its place") {
 }
 
 TEST_CASE("a start behind the last batch is the beginning of the next epoch") {
-  const Order order(OrderSpec{}, {10, true}, 57);
+  const Order order(OrderSpec{}, {10, LastBatch::kDrop}, 57);
   CHECK(RunOrder(order, {4, 0, 50}, 0).start() == Position{5, 0, 0});
   const RunOrder over(order, {4, 0, 55}, 1);
   CHECK_FALSE(over.has(5));

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "unstarve/core/image.h"
 #include "unstarve/ops/operation.h"
 #include "unstarve/ops/store.h"
 
@@ -60,9 +61,38 @@ struct DecodeSpec {
   friend bool operator==(const DecodeSpec&, const DecodeSpec&) = default;
 };
 
+enum class LastBatch {
+  kDrop,  // left out
+  kKeep,  // shorter
+  kPad,   // as long as the others, its own samples repeated; so is one that bad samples made shorter
+};
+
+enum class PadTo {
+  kNothing,  // every sample must have the same size
+  kLargest,  // of its batch, in height and in width
+  kSize,     // PadSpec::size
+};
+
+// Samples of varying sizes in one batch: filled up to the right and below.
+struct PadSpec {
+  PadTo to = PadTo::kNothing;
+  Size size{};    // of kSize alone
+  int value = 0;  // of the padding, as a pixel before normalisation
+  friend bool operator==(const PadSpec&, const PadSpec&) = default;
+};
+
+// Samples of similar sizes in one batch, so that little is padded (order/buckets.h).
+struct BucketSpec {
+  std::uint64_t window = 0;  // so many samples of an epoch's order are grouped among themselves; 0: none are
+  std::uint64_t run = 0;     // samples of a group; 0: a batch of all ranks
+  friend bool operator==(const BucketSpec&, const BucketSpec&) = default;
+};
+
 struct BatchSpec {
   int size = 256;
-  bool drop_last = true;
+  LastBatch last = LastBatch::kDrop;
+  PadSpec pad{};
+  BucketSpec bucket{};
   friend bool operator==(const BatchSpec&, const BatchSpec&) = default;
 };
 

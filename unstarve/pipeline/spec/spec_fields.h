@@ -16,6 +16,7 @@ struct SpecField {
   // Of numbers, or of each number of a list. Without them what the type holds.
   std::optional<double> least{}, most{};
   std::optional<double> above{};  // as least, itself left out
+  bool whole = false;             // of a list's numbers
 };
 
 [[nodiscard]] std::span<const SpecField> spec_fields();

@@ -98,7 +98,7 @@ Json field_schema(const YamlKey& key, const SpecField& field) {
       schema["items"] = {{"type", {"string", "integer", "number", "boolean"}}};
     } else if constexpr (std::is_same_v<Value, std::vector<double>>) {
       schema["type"] = "array";
-      schema["items"] = {{"type", "number"}};
+      schema["items"] = {{"type", field.whole ? "integer" : "number"}};
       if (key.count != 0) schema["minItems"] = schema["maxItems"] = key.count;
     }
     if constexpr (!std::is_same_v<Value, YamlKey::Mapping> && !std::is_same_v<Value, YamlKey::NamedList> &&
@@ -109,7 +109,7 @@ Json field_schema(const YamlKey& key, const SpecField& field) {
   Json& limited = schema.contains("items") ? schema["items"] : schema;
   const auto limit = [&](const char* name, std::optional<double> value) {
     if (!value) return;
-    if (schema["type"] == "integer")
+    if (limited["type"] == "integer")
       limited[name] = static_cast<std::int64_t>(*value);
     else
       limited[name] = *value;

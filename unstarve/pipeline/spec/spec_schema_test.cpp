@@ -48,6 +48,9 @@ struct Field {
       spec["operations"][0][keys[1]]["size"] = 8;
     if (path == "order.rank") spec["order"]["world"] = std::numeric_limits<int>::max();
     if (path.starts_with("cache.limit")) spec["cache"]["what"] = "pixels";
+    if (path == "batch.bucket.window") spec["batch"]["pad"]["to"] = "largest";
+    if (path == "batch.pad.size") spec["batch"]["pad"]["to"] = "size";
+    if (path == "batch.pad.to" && value == "size") spec["batch"]["pad"]["size"] = {8, 8};
     return spec;
   }
 };

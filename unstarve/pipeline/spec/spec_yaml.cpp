@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
+#include <optional>
 #include <utility>
 
 namespace unstarve {
@@ -16,6 +18,8 @@ constexpr Names<Layout, 2> kLayouts{{{"NCHW", Layout::kNchw}, {"NHWC", Layout::k
 constexpr Names<CacheWhat, 3> kCached{
     {{"nothing", CacheWhat::kNothing}, {"encoded", CacheWhat::kEncoded}, {"pixels", CacheWhat::kPixels}}};
 constexpr Names<ExecutionOrder, 2> kOrders{{{"exact", ExecutionOrder::kExact}, {"relaxed", ExecutionOrder::kRelaxed}}};
+constexpr Names<LastBatch, 3> kLast{{{"drop", LastBatch::kDrop}, {"keep", LastBatch::kKeep}, {"pad", LastBatch::kPad}}};
+constexpr Names<PadTo, 3> kPads{{{"nothing", PadTo::kNothing}, {"largest", PadTo::kLargest}, {"size", PadTo::kSize}}};
 constexpr Names<OnError, 3> kPolicies{
     {{"fail", OnError::kFail}, {"skip", OnError::kSkip}, {"replace", OnError::kReplace}}};
 
@@ -166,6 +170,53 @@ OrderSpec read_order(YamlMap map) {
   return order;
 }
 
+void write_batch(YAML::Emitter& out, const BatchSpec& batch) {
+  using YAML::Key;
+  using YAML::Value;
+  out << Key << "batch" << Value << YAML::Flow << YAML::BeginMap << Key << "size" << Value << batch.size << Key
+      << "last" << Value << name_of(kLast, batch.last);
+  if (batch.pad != PadSpec{}) {
+    out << Key << "pad" << Value << YAML::BeginMap << Key << "to" << Value << name_of(kPads, batch.pad.to);
+    if (batch.pad.size != Size{}) {
+      out << Key << "size" << Value;
+      write_numbers(out, std::array<double, 2>{double(batch.pad.size.height), double(batch.pad.size.width)});
+    }
+    out << Key << "value" << Value << batch.pad.value << YAML::EndMap;
+  }
+  if (batch.bucket != BucketSpec{})
+    out << Key << "bucket" << Value << YAML::BeginMap << Key << "window" << Value << batch.bucket.window << Key << "run"
+        << Value << batch.bucket.run << YAML::EndMap;
+  out << YAML::EndMap;
+}
+
+BatchSpec read_batch(YamlMap map) {
+  BatchSpec batch;
+  map.get("size", batch.size);
+  get_named(map, "last", kLast, batch.last);
+  YamlMap pad = map.map("pad");
+  get_named(pad, "to", kPads, batch.pad.to);
+  std::optional<std::vector<double>> size;
+  pad.get("size", size);
+  pad.only(2);
+  if (size) {
+    const auto side = [&](std::size_t i) {
+      if (size->size() != 2 || !((*size)[i] >= 1 && (*size)[i] <= 65535) || (*size)[i] != std::floor((*size)[i]))
+        pad.fail("size", "expected [height, width], whole numbers of 1 to 65535");
+      return static_cast<int>((*size)[i]);
+    };
+    batch.pad.size.height = side(0);
+    batch.pad.size.width = side(1);
+  }
+  pad.get("value", batch.pad.value);
+  pad.finish();
+  YamlMap bucket = map.map("bucket");
+  bucket.get("window", batch.bucket.window);
+  bucket.get("run", batch.bucket.run);
+  bucket.finish();
+  map.finish();
+  return batch;
+}
+
 }  // namespace
 
 void write_yaml(YAML::Emitter& out, const PipelineSpec& spec) {
@@ -198,8 +249,7 @@ void write_yaml(YAML::Emitter& out, const PipelineSpec& spec) {
   out << Key << "stddev" << Value;
   write_numbers(out, spec.output.normalisation.stddev);
   out << YAML::EndMap;
-  flow("batch") << Key << "size" << Value << spec.batch.size << Key << "drop_last" << Value << spec.batch.drop_last
-                << YAML::EndMap;
+  write_batch(out, spec.batch);
   if (!spec.batch_operations.empty()) write_operations(out, "batch_operations", spec.batch_operations);
   flow("execution") << Key << "threads" << Value << spec.execution.threads << Key << "prefetch" << Value
                     << spec.execution.prefetch << Key << "read_ahead" << Value << spec.execution.read_ahead << Key
@@ -238,10 +288,7 @@ PipelineSpec read_pipeline_yaml(YamlMap map) {
   get_channels(output, "mean", spec.output.normalisation.mean);
   get_channels(output, "stddev", spec.output.normalisation.stddev);
   output.finish();
-  YamlMap batch = map.map("batch");
-  batch.get("size", spec.batch.size);
-  batch.get("drop_last", spec.batch.drop_last);
-  batch.finish();
+  spec.batch = read_batch(map.map("batch"));
   read_operations(map, "batch_operations", spec.batch_operations);
   YamlMap execution = map.map("execution");
   execution.get("threads", spec.execution.threads);

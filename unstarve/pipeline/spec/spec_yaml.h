@@ -13,7 +13,7 @@
 //     - random_resized_crop: {size: 224}
 //     - horizontal_flip: {probability: 0.5}
 //   output: {type: uint8, layout: NCHW, mean: [...], stddev: [...]}
-//   batch: {size: 256, drop_last: true}
+//   batch: {size: 256, last: drop, pad: {to: largest, value: 0}, bucket: {window: 8192, run: 0}}
 //   batch_operations:
 //     - mixup: {alpha: 0.2}
 //   execution: {threads: 0, prefetch: 2, read_ahead: -1, pinned: true}

@@ -24,7 +24,7 @@ TEST_CASE("a spec survives being written and read") {
   spec.operations = training_operations(224);
   spec.operations.push_back({"random_resized_crop", {{"size", {176}}, {"scale", {0.35, 1.0 / 3}}}});
   spec.output = {ElementType::kBfloat16, Layout::kNhwc, kImagenetNormalisation};
-  spec.batch = {77, false};
+  spec.batch = {77, LastBatch::kPad, {PadTo::kSize, {320, 240}, 114}, {5000, 250}};
   spec.batch_operations = {{"label_smoothing", {{"epsilon", {0.1}}}}, {"mixup", {}}};
   spec.execution = {5, 0, false, 12};
   spec.cache = {CacheWhat::kPixels, "a folder", 77};
@@ -67,7 +67,7 @@ TEST_CASE("what is wrong is named with path, line, found and expected") {
   CHECK_THROWS_WITH(read("batch:\n  size: many"),
                     Catch::Contains("p.yaml.batch.size: line 2: found \"many\", expected a whole number"));
   CHECK_THROWS_WITH(read("batch: {sise: 3}"),
-                    Catch::Contains("p.yaml.batch.sise") && Catch::Contains("known here: drop_last, size"));
+                    Catch::Contains("p.yaml.batch.sise") && Catch::Contains("known here: bucket, last, pad, size"));
   CHECK_THROWS_WITH(read("output: {type: int7}"), Catch::Contains("found \"int7\"") && Catch::Contains("bfloat16"));
   CHECK_THROWS_WITH(read("output: {mean: [1, 2]}"), Catch::Contains("three numbers"));
   CHECK_THROWS_WITH(read("passes: {\"\\xff\": true}"), Catch::Contains("lower-case"));

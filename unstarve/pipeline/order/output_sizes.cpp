@@ -1,0 +1,48 @@
+#include "unstarve/pipeline/order/output_sizes.h"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+
+#include "unstarve/core/error.h"
+#include "unstarve/pipeline/order/sample_facts.h"
+
+namespace unstarve {
+namespace {
+
+// Records whose sizes are asked for at once.
+constexpr std::uint64_t kStretch = 8192;
+
+}  // namespace
+
+std::vector<Size> output_sizes(const PipelineSpec& spec, const SampleSet& samples, const Dataset& dataset,
+                               int threads) {
+  if (spec.batch.pad.to != PadTo::kLargest) return {};
+  std::vector<std::unique_ptr<Operation>> operations;
+  for (const OpSpec& operation : spec.operations) operations.push_back(make_operation(operation));
+  if (std::any_of(operations.begin(), operations.end(), [](const auto& o) { return o->fixed_output(); })) return {};
+  if (samples.records() > std::numeric_limits<std::uint32_t>::max())
+    throw Error(ErrorKind::kArgument, "batch.pad.to: sizes are kept of up to 2^32 records, found " +
+                                          std::to_string(samples.records()) + "; expected pad.to: size, or fewer");
+  std::vector<Size> sizes(static_cast<std::size_t>(samples.records()));
+  const SampleFacts facts(dataset, threads);
+  for (std::uint64_t first = 0; first < samples.size(); first += kStretch) {
+    std::vector<std::uint32_t> ids;
+    for (std::uint64_t place = first; place < std::min(samples.size(), first + kStretch); ++place)
+      ids.push_back(static_cast<std::uint32_t>(samples.id(place)));
+    const auto stored = facts.sizes(ids);
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      if (!stored[i]) continue;
+      try {
+        Size size = *stored[i];
+        for (const auto& operation : operations) size = operation->output_size(size);
+        sizes[ids[i]] = size;
+      } catch (const Error&) {
+        continue;  // the run meets it again, and its error policy decides
+      }
+    }
+  }
+  return sizes;
+}
+
+}  // namespace unstarve
