@@ -44,4 +44,23 @@ long long Arguments::integer(const std::string& name, long long fallback, long l
   return has(name) ? parse(name, text(name), low, high, "a whole number") : fallback;
 }
 
+std::uint64_t Arguments::megabytes(const std::string& name, std::uint64_t fallback) const {
+  if (!has(name)) return fallback;
+  constexpr std::array<std::pair<std::string_view, double>, 6> kUnits{
+      {{"MiB", 1.048576}, {"GiB", 1073.741824}, {"TiB", 1099511.627776}, {"MB", 1}, {"GB", 1e3}, {"TB", 1e6}}};
+  const std::string size = text(name);
+  for (const auto& [unit, megabytes] : kUnits) {
+    if (!size.ends_with(unit)) continue;
+    double number = 0;
+    const char* const end = size.data() + size.size() - unit.size();
+    const auto [stop, status] = std::from_chars(size.data(), end, number);
+    if (status == std::errc() && stop == end && number * megabytes >= 1 && number * megabytes <= 0x1p40)
+      return static_cast<std::uint64_t>(number * megabytes);
+    break;
+  }
+  throw Error(
+      ErrorKind::kArgument,
+      fmt::format("{}: found \"{}\", expected a size of 1MB or more with its unit: 500MB, 1.5GB, 2GiB", name, size));
+}
+
 }  // namespace unstarve::cli

@@ -4,6 +4,7 @@
 //
 // Commands are thin: they parse, call a job and print. Threads: one. Failure: Error, turned into the exit code by main().
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <span>
@@ -25,6 +26,7 @@ struct Option {
   const char* help;
   bool required = false;
   Completes completes = Completes::kNothing;
+  const char* choices = "";  // all that the value may be, with blanks between; the shell completes them
   [[nodiscard]] bool positional() const { return name[0] != '-'; }
   [[nodiscard]] bool flag() const { return !positional() && value[0] == '\0'; }
 };
@@ -37,6 +39,9 @@ class Arguments {
   [[nodiscard]] std::string text(const std::string& name, const std::string& fallback = "") const;
   // Throws Error(kArgument) when it is not a number, or outside of [low, high].
   [[nodiscard]] double number(const std::string& name, double fallback, double low, double high) const;
+  // A size with its unit, "500MB", "1.5GiB", in whole units of 10^6 bytes, rounded down. Throws as those for less than 1,
+  // more than 2^40, and for a number without unit.
+  [[nodiscard]] std::uint64_t megabytes(const std::string& name, std::uint64_t fallback) const;
   [[nodiscard]] long long integer(const std::string& name, long long fallback, long long low, long long high) const;
 
  private:

@@ -64,6 +64,8 @@ std::string bash_completion() {
     for (const Option& option : command.options) {
       if (option.positional() || option.flag()) continue;
       const std::string at = fmt::format("    {}:{}) ", command.name, option.name);
+      if (option.choices[0] != '\0')
+        text += at + fmt::format("COMPREPLY=($(compgen -W \"{}\" -- \"$word\")); return ;;\n", option.choices);
       if (option.completes == Completes::kPath) text += at + "COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n";
       if (option.completes == Completes::kModel)
         text += at + fmt::format("COMPREPLY=($(compgen -W \"{}\" -- \"$word\")); return ;;\n", models());

@@ -26,7 +26,7 @@ PipelineSpec spec_of(const Job& job) {
   PipelineSpec spec;
   spec.order.seed = job.at("seed");
   spec.output = {ElementType::kUint8, Layout::kNhwc, {}};
-  spec.batch = {job.at("batch"), true};
+  spec.batch = {job.at("batch"), LastBatch::kDrop};
   spec.execution.threads = kThreads;
   return spec;
 }

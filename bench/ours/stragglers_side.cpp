@@ -21,7 +21,7 @@ PipelineSpec spec_of(const Job& job) {
   PipelineSpec spec;
   spec.order.seed = job.at("seed");
   spec.output = {ElementType::kUint8, Layout::kNhwc, {}};
-  spec.batch = {job.at("batch"), true};
+  spec.batch = {job.at("batch"), LastBatch::kDrop};
   // They sleep, so that it is not the processors that bound how many there may be.
   spec.execution.threads = job.at("threads");
   spec.execution.order = job.at("order") == "relaxed" ? ExecutionOrder::kRelaxed : ExecutionOrder::kExact;

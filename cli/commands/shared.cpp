@@ -19,6 +19,12 @@ CacheWhat cache_what_from_string(const std::string& name) {
   throw Error(ErrorKind::kArgument, "--cache: found \"" + name + "\", expected nothing, encoded or pixels");
 }
 
+ExecutionOrder order_from_string(const std::string& name) {
+  if (name == "exact") return ExecutionOrder::kExact;
+  if (name == "relaxed") return ExecutionOrder::kRelaxed;
+  throw Error(ErrorKind::kArgument, "--order: found \"" + name + "\", expected exact or relaxed");
+}
+
 // The settings of a file: `kind` is what stands in DATA's place, kNone with --config.
 Settings settings_from_file(const std::string& file, SpecKind kind, const Arguments& arguments) {
   if (arguments.has("--image-size"))
@@ -96,6 +102,8 @@ Settings settings_from(const Arguments& arguments) {
   execution.threads = static_cast<int>(arguments.integer("--threads", execution.threads, 1, 1024));
   execution.prefetch = static_cast<int>(arguments.integer("--prefetch", execution.prefetch, 0, 1024));
   execution.read_ahead = static_cast<int>(arguments.integer("--read-ahead", execution.read_ahead, 0, 1024));
+  if (arguments.has("--order")) execution.order = order_from_string(arguments.text("--order"));
+  execution.memory_limit_mb = arguments.megabytes("--memory-limit", execution.memory_limit_mb);
   CacheSpec& cache = settings.pipeline.cache;
   if (arguments.has("--cache")) cache.what = cache_what_from_string(arguments.text("--cache"));
   cache.folder = arguments.text("--cache-folder", cache.folder);
@@ -112,7 +120,8 @@ std::vector<Option> settings_options(const std::vector<Option>& more) {
        {Option{"--batch", "N", "256 up to 40 px, 32 above; the emulated accelerator's own", "samples per step"},
         Option{"--threads", "N", "as the consumer needs, tuned while it runs", "loader threads"},
         Option{"--prefetch", "N", "2, tuned where threads are", "batches made ahead"}, read_ahead_option(),
-        cache_option(), cache_folder_option(), cache_limit_option(), json_option()})
+        order_option(), memory_limit_option(), cache_option(), cache_folder_option(), cache_limit_option(),
+        json_option()})
     options.push_back(option);
   return options;
 }

@@ -38,7 +38,13 @@ inline Option image_size_option() {
   return {"--image-size", "PX", "the data's own up to 40 px, else 224", "side of the training images"};
 }
 inline Option cache_option() {
-  return {"--cache", "WHAT", "nothing", "keep encoded records or pixels: encoded, pixels"};
+  return {"--cache",
+          "WHAT",
+          "nothing",
+          "keep encoded records or pixels: encoded, pixels",
+          false,
+          Completes::kNothing,
+          "nothing encoded pixels"};
 }
 inline Option cache_folder_option() {
   return {"--cache-folder", "DIR", "", "keep pixels in a file there, shared by processes; else in memory", false,
@@ -47,6 +53,16 @@ inline Option cache_folder_option() {
 inline Option read_ahead_option() {
   return {"--read-ahead", "N", "as the data reward it",
           "records read before the loader's threads ask, so many at once"};
+}
+inline Option order_option() {
+  return {"--order",      "WHAT",
+          "exact",        "exact, or relaxed: samples that are ready overtake those that take long",
+          false,          Completes::kNothing,
+          "exact relaxed"};
+}
+inline Option memory_limit_option() {
+  return {"--memory-limit", "SIZE", "none",
+          "what the loader may hold at most, batches and caches included: 500MB, 2GiB"};
 }
 inline Option cache_limit_option() { return {"--cache-mb", "N", "1024", "bytes to keep, in units of 10^6"}; }
 inline Option config_option() {

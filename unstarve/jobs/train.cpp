@@ -26,7 +26,7 @@ PipelineSpec validation_spec(const Settings& settings) {
   spec.mix.clear();
   const OrderSpec& order = settings.pipeline.order;
   spec.order = {false, order.seed, order.rank, order.world};
-  spec.batch.last = LastBatch::kKeep;
+  spec.batch = {spec.batch.size, LastBatch::kKeep};
   spec.batch_operations.clear();  // accuracy is of whole images
   spec.cache = {};                // of the training data
   spec.execution.prefetch = std::max(1, spec.execution.prefetch);
