@@ -1,4 +1,4 @@
-# Arrow C++ with its Parquet library, from the pyarrow wheel in .venv or the one of UNSTARVE_PYTHON: sets
+# Arrow C++ with its Parquet library, from the pyarrow wheel in .venv or the one of UNSTARVE_ARROW_PYTHON: sets
 # UNSTARVE_HAS_PARQUET, UNSTARVE_ARROW_INCLUDE and makes the target unstarve_arrow, which brings both libraries by file
 # and, as CMake does for libraries that are files, their folder in the run path.
 #
@@ -9,12 +9,12 @@ if(UNSTARVE_PARQUET STREQUAL "OFF")
   return()
 endif()
 
-file(GLOB UNSTARVE_PYTHON_FOUND ${PROJECT_SOURCE_DIR}/.venv/bin/python)
-set(UNSTARVE_PYTHON "${UNSTARVE_PYTHON_FOUND}" CACHE FILEPATH "the Python whose pyarrow is built against")
+file(GLOB UNSTARVE_ARROW_PYTHON_FOUND ${PROJECT_SOURCE_DIR}/.venv/bin/python)
+set(UNSTARVE_ARROW_PYTHON "${UNSTARVE_ARROW_PYTHON_FOUND}" CACHE FILEPATH "the Python whose pyarrow is built against")
 set(arrow_places)
-if(UNSTARVE_PYTHON)
+if(UNSTARVE_ARROW_PYTHON)
   execute_process(
-    COMMAND ${UNSTARVE_PYTHON} -c "import pyarrow; print(pyarrow.get_include(), *pyarrow.get_library_dirs(), sep=';')"
+    COMMAND ${UNSTARVE_ARROW_PYTHON} -c "import pyarrow; print(pyarrow.get_include(), *pyarrow.get_library_dirs(), sep=';')"
     OUTPUT_VARIABLE arrow_places OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
 endif()
 if(arrow_places)
@@ -41,6 +41,6 @@ if(arrow_places)
   endif()
 endif()
 if(UNSTARVE_PARQUET STREQUAL "ON" AND NOT UNSTARVE_HAS_PARQUET)
-  message(FATAL_ERROR "UNSTARVE_PARQUET=ON, but no pyarrow with its C++ libraries: run `make setup`, or set UNSTARVE_PYTHON")
+  message(FATAL_ERROR "UNSTARVE_PARQUET=ON, but no pyarrow with its C++ libraries: run `make setup`, or set UNSTARVE_ARROW_PYTHON")
 endif()
 message(STATUS "unstarve: Parquet ${UNSTARVE_HAS_PARQUET}")
