@@ -336,7 +336,7 @@ NB_MODULE(_core, m) {
           [](PyLoader& loader, std::size_t most) {
             std::vector<std::tuple<std::uint64_t, std::string, std::string>> list;
             for (const BadSample& bad : loader.loader().bad_samples(most))
-              list.emplace_back(bad.id, bad.location, bad.reason);
+              list.emplace_back(bad.id, to_string(bad.place), bad.reason);
             return list;
           },
           "most"_a);

@@ -3,15 +3,14 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/file.h"
-#include "unstarve/jobs/pack/pack_key.h"
+#include "unstarve/jobs/quarantine_entry.h"
 
 namespace unstarve {
 
 std::string quarantine_lines(std::span<const BadSample> bad) {
   std::string lines;
   for (const BadSample& sample : bad) {
-    const RecordPlace place = PackKeys::place(sample.location);
-    const nlohmann::ordered_json entry = {{"file", place.file}, {"offset", place.offset}, {"reason", sample.reason}};
+    const nlohmann::ordered_json entry = to_json(quarantine_entry(sample.place, sample.reason));
     // Names and reasons may hold any bytes.
     lines += entry.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
   }

@@ -1,8 +1,6 @@
 #pragma once
-// The quarantine list: which records of a data set could not be used, for `pack --exclude` and for people.
-//
-// One JSON object a line: {"file": "shards/train-000.tar", "offset": 90112, "reason": "..."}; offset 0 for a file that is
-// one record.
+// The quarantine list: which records of a data set could not be used, for `pack --exclude` and for people. One JSON
+// object a line, as quarantine_entry.h tells.
 //
 // Threads: free functions. Failure: Error(kIo); a list that was there before stays when writing fails.
 

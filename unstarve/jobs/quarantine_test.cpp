@@ -3,7 +3,9 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
+#include "unstarve/core/error.h"
 #include "unstarve/jobs/pack/pack_exclude.h"
+#include "unstarve/jobs/quarantine_entry.h"
 #include "unstarve/storage/temporary_folder.h"
 
 namespace unstarve {
@@ -12,23 +14,53 @@ TEST_CASE("what the quarantine list names, packing leaves out") {
   const testing::TemporaryFolder folder;
   const std::string photos = folder.str("photos");
   const std::vector<BadSample> bad = {
-      {3, photos + "/cat/1.jpg", "JPEG: truncated \"here\"\nand there"},
-      {9, photos + "/x.tfrecord record 5 at offset 90112", "CRC"},
+      {3, {.file = photos + "/cat/1.jpg"}, "JPEG: truncated \"here\"\nand there"},
+      {9, {.file = photos + "/x.tfrecord", .number = 5, .offset = 90112}, "CRC"},
+      {12, {.file = photos + "/x.parquet", .number = 70}, "the row has no image bytes"},
+      {13, {.file = photos + "/dog/1.jpg", .number = 4, .list = photos + "/list.csv"}, "PNG"},
   };
   const auto list = folder.path() / "bad.jsonl";
   write_quarantine(list, bad);
   const PackKeys keys(photos);
   const ExcludeList excluded(list, keys);
-  CHECK(excluded.size() == 2);
-  CHECK(excluded.holds(photos + "/cat/1.jpg", keys));
-  CHECK(excluded.holds(photos + "/x.tfrecord record 5 at offset 90112", keys));
-  CHECK_FALSE(excluded.holds(photos + "/x.tfrecord record 6 at offset 190112", keys));
-  CHECK_FALSE(excluded.holds(photos + "/cat/2.jpg", keys));
+  CHECK(excluded.size() == 4);
+  for (const BadSample& sample : bad) CHECK(excluded.holds(sample.place, keys));
+  // The file decides, however it is come by.
+  CHECK(excluded.holds({.file = photos + "/dog/1.jpg"}, keys));
+  CHECK_FALSE(excluded.holds({.file = photos + "/x.tfrecord", .number = 6, .offset = 190112}, keys));
+  CHECK_FALSE(excluded.holds({.file = photos + "/x.tfrecord", .number = 0, .offset = 0}, keys));
+  CHECK_FALSE(excluded.holds({.file = photos + "/x.parquet", .number = 0}, keys));
+  CHECK_FALSE(excluded.holds({.file = photos + "/cat/2.jpg"}, keys));
 
   const std::string lines = quarantine_lines(bad);
   const auto first = nlohmann::json::parse(lines.substr(0, lines.find('\n')));
-  CHECK(first["reason"] == bad[0].reason);
+  CHECK(first == nlohmann::json{{"file", photos + "/cat/1.jpg"}, {"offset", 0}, {"reason", bad[0].reason}});
   CHECK(quarantine_lines({}).empty());
+}
+
+TEST_CASE("a quarantine entry is read as it was written, and refused when it is none") {
+  for (const RecordPlace& place : std::vector<RecordPlace>{{.file = "a b.jpg"},
+                                                           {.file = "x.tar", .member = "m", .number = 5, .offset = 9},
+                                                           {.file = "x.parquet", .number = 0}}) {
+    const QuarantineEntry entry = quarantine_entry(place, "why");
+    CHECK(quarantine_entry_from_json(to_json(entry), "here") == entry);
+  }
+  CHECK(place_text(quarantine_entry({.file = "x.tar", .member = "m", .number = 5, .offset = 9}, "")) ==
+        "x.tar at offset 9");
+  CHECK(place_text(quarantine_entry({.file = "x.parquet", .number = 70}, "")) == "x.parquet record 70");
+  CHECK(place_text(quarantine_entry({.file = "1.jpg", .number = 70, .list = "l.csv"}, "")) == "1.jpg");
+
+  const auto refused = [](const char* json, const char* what) {
+    CHECK_THROWS_WITH(quarantine_entry_from_json(nlohmann::ordered_json::parse(json), "list: line 2"),
+                      Catch::StartsWith("list: line 2: ") && Catch::Contains(what) && Catch::Contains("expected"));
+  };
+  refused("[]", "no JSON object");
+  refused(R"({"offset":1})", "\"file\" is missing");
+  refused(R"({"file":1})", "\"file\" is missing, or no text");
+  refused(R"({"file":"a","offset":-1})", "\"offset\" is no whole number");
+  refused(R"({"file":"a","record":"1"})", "\"record\" is no whole number");
+  refused(R"({"file":"a","offset":1,"record":1})", "both");
+  refused(R"({"file":"a","reason":1})", "\"reason\"");
 }
 
 }  // namespace unstarve

@@ -125,7 +125,7 @@ std::string to_text(const TrainResult& r) {
   if (!h.evaluations.empty())
     text += fmt::format("accuracy  {:.2f} % (validation loss {:.3f})\n", 100 * h.evaluations.back().accuracy,
                         h.evaluations.back().loss);
-  for (const BadSample& bad : r.bad) text += fmt::format("bad       {}: {}\n", bad.location, bad.reason);
+  for (const BadSample& bad : r.bad) text += fmt::format("bad       {}: {}\n", to_string(bad.place), bad.reason);
   return text;
 }
 
@@ -159,7 +159,8 @@ std::string to_json(const TrainResult& r) {
     json["evaluations"].push_back(
         {{"step", point.step}, {"seconds", point.seconds}, {"accuracy", point.accuracy}, {"loss", point.loss}});
   json["bad"] = nlohmann::json::array();
-  for (const BadSample& bad : r.bad) json["bad"].push_back({{"location", bad.location}, {"reason", bad.reason}});
+  for (const BadSample& bad : r.bad)
+    json["bad"].push_back({{"location", to_string(bad.place)}, {"reason", bad.reason}});
   return json.dump();
 }
 

@@ -152,7 +152,7 @@ class OneLarge final : public Dataset {
   const std::vector<Field>& fields() const override { return inner_.fields(); }
   const std::vector<std::string>& classes() const override { return inner_.classes(); }
   std::uint64_t stored_bytes() const override { return 0; }
-  std::string location(std::uint64_t id) const override { return inner_.location(id); }
+  RecordPlace place(std::uint64_t id) const override { return inner_.place(id); }
   void read(std::uint64_t id, RecordBuffer& record) const override {
     inner_.read(id, record);
     if (id == 1) record.values[0].bytes = bytes_;

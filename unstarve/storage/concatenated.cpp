@@ -50,9 +50,9 @@ class Concatenated final : public Dataset {
     }
     return bytes;
   }
-  [[nodiscard]] std::string location(std::uint64_t id) const override {
+  [[nodiscard]] RecordPlace place(std::uint64_t id) const override {
     const std::size_t part = part_of(id);
-    return parts_[part].data->location(id - begin_[part]);
+    return parts_[part].data->place(id - begin_[part]);
   }
   [[nodiscard]] std::vector<std::string> notes() const override {
     std::vector<std::string> notes;

@@ -19,7 +19,7 @@ class ListedSet final : public Dataset {
   const std::vector<Field>& fields() const override { return fields_; }
   const std::vector<std::string>& classes() const override { return classes_; }
   std::uint64_t stored_bytes() const override { return 0; }
-  std::string location(std::uint64_t id) const override { return "listed " + std::to_string(id); }
+  RecordPlace place(std::uint64_t id) const override { return {.file = "listed", .number = id}; }
   void read(std::uint64_t id, RecordBuffer& record) const override {
     record.storage.reserve_discard(kChannels);
     record.storage.data()[0] = static_cast<std::uint8_t>(id);
@@ -76,7 +76,7 @@ TEST_CASE("classes are merged by name, labels renumbered, fields put in order") 
   CHECK(data->classes() == std::vector<std::string>{"cat", "dog", "ant"});
   CHECK(labels_of(*data) == Labels{0, 1, 1, 2, 1, 0, 2});
   CHECK(data->parts() == std::vector<std::uint64_t>{0, 3, 7});
-  CHECK(data->location(4) == "listed 1");
+  CHECK(data->location(4) == "listed record 1");
   RecordBuffer record;
   data->read(5, record);
   CHECK(record.values[0].pixels.at(0, 0, 0) == 2);
@@ -105,7 +105,7 @@ TEST_CASE("data sets that do not go together are refused by name") {
   CHECK_THROWS_WITH(concatenate({}, {}), Catch::Contains("no source"));
   const auto wrong = both(listed({"dog"}, {4}));
   RecordBuffer record;
-  CHECK_THROWS_WITH(wrong->read(1, record), Catch::Contains("listed 0: label 4, expected 0 to 0"));
+  CHECK_THROWS_WITH(wrong->read(1, record), Catch::Contains("listed record 0: label 4, expected 0 to 0"));
 }
 
 }  // namespace

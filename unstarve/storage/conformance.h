@@ -7,9 +7,11 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <functional>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -90,6 +92,29 @@ inline void check_concurrent_reads(const Dataset& data, const std::vector<Record
   CHECK(wrong == 0);
 }
 
+// A record has a place of its own; of those in one file the number grows with the offset.
+inline void check_places(const Dataset& data) {
+  std::set<std::string> texts;
+  std::map<std::string, std::map<std::uint64_t, std::uint64_t>> offset_of_number;
+  for (std::uint64_t id = 0; id < data.size(); ++id) {
+    const RecordPlace place = data.place(id);
+    CHECK_FALSE(place.file.empty());
+    CHECK((place.member.empty() || place.number.has_value()));
+    CHECK((place.list.empty() || !place.offset.has_value()));
+    if (place.number && place.list.empty())
+      CHECK(offset_of_number[place.file].emplace(*place.number, place.offset.value_or(*place.number)).second);
+    texts.insert(data.location(id));
+  }
+  CHECK(texts.size() == data.size());
+  for (const auto& [file, offsets] : offset_of_number) {
+    std::uint64_t begin = 0;
+    for (const auto& [number, offset] : offsets) {
+      CHECK((number == 0 || offset > begin));
+      begin = offset;
+    }
+  }
+}
+
 inline void check_records(const Dataset& data, std::uint64_t samples) {
   REQUIRE(data.size() == samples);
   REQUIRE((data.field_index(FieldKind::kEncodedImage) >= 0) != (data.field_index(FieldKind::kPixels) >= 0));
@@ -102,8 +127,8 @@ inline void check_records(const Dataset& data, std::uint64_t samples) {
     CHECK_FALSE(copy.image.empty());
     CHECK(copy.label >= 0);
     CHECK(copy.label < static_cast<std::int64_t>(data.classes().size()));
-    CHECK_FALSE(data.location(id).empty());
   }
+  check_places(data);
 }
 
 inline void check_damage(const DatasetUnderTest& test, std::uint64_t samples) {
@@ -120,7 +145,7 @@ inline void check_damage(const DatasetUnderTest& test, std::uint64_t samples) {
   }
   REQUIRE(error.has_value());
   CHECK((error->kind() == ErrorKind::kIo || error->kind() == ErrorKind::kInput));
-  CHECK_THAT(error->what(), Catch::Contains(named));
+  CHECK_THAT(error->what(), Catch::Contains(named) && Catch::Contains(data->place(id).file));
   // The same buffer goes on to be used, as a worker does under the skip policy.
   CHECK(read_copy(*data, id - 1, record) == before[id - 1]);
   CHECK(read_copy(*data, id + 1, record) == before[id + 1]);
@@ -166,7 +191,7 @@ inline void check_dataset(const DatasetUnderTest& test, std::uint64_t many = 23)
   const std::shared_ptr<const Dataset> again = test.make(many);
   CHECK(read_all(*again) == expected);
   CHECK(again->classes() == data->classes());
-  for (std::uint64_t id = 0; id < many; ++id) CHECK(again->location(id) == data->location(id));
+  for (std::uint64_t id = 0; id < many; ++id) CHECK(again->place(id) == data->place(id));
 
   if (test.damage) check_damage(test, many);
 }

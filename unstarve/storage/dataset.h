@@ -18,6 +18,7 @@
 
 #include "unstarve/core/aligned.h"
 #include "unstarve/core/image.h"
+#include "unstarve/storage/record_place.h"
 
 namespace unstarve {
 
@@ -56,8 +57,11 @@ class Dataset {
   [[nodiscard]] virtual const std::vector<std::string>& classes() const = 0;
   // Bytes of all records as stored, or 0 when learning it would cost a pass over the data.
   [[nodiscard]] virtual std::uint64_t stored_bytes() const = 0;
-  // Where record `id` lies, for messages: "photos/cat/1.jpg", "data_batch_1.bin record 17".
-  [[nodiscard]] virtual std::string location(std::uint64_t id) const = 0;
+  // Where record `id` lies. Precondition: id < size(). The same for equal data; a place of its own for each
+  // record, unless the data are given twice.
+  [[nodiscard]] virtual RecordPlace place(std::uint64_t id) const = 0;
+  // The same for messages: "photos/cat/1.jpg", "data_batch_1.bin record 17 at offset 52241".
+  [[nodiscard]] std::string location(std::uint64_t id) const { return to_string(place(id)); }
 
   // What went wrong so far without failing anything, a line each: indexes that could not be kept.
   [[nodiscard]] virtual std::vector<std::string> notes() const { return {}; }

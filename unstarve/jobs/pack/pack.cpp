@@ -90,7 +90,7 @@ std::string source_json(const Dataset& data, const PackPlan& plan) {
 // A record on its way from a worker to the shard.
 struct Piece {
   PackedRecord packed;
-  std::optional<SkippedRecord> skipped;
+  std::optional<QuarantineEntry> skipped;
 };
 
 // Consecutive records of one shard.
@@ -235,16 +235,18 @@ class Packing {
       if (!is_damage(error)) throw;
       if (!skip)
         throw Error(error.kind(), fmt::format("pack: {}; --on-error skip leaves such records out", error.what()));
-      piece.skipped = skipped_record(data_->location(id), error.what());
+      piece.skipped = skipped_record(data_->place(id), error.what());
     }
   }
 
   // Nothing that depends on where the source lies on this machine.
-  [[nodiscard]] SkippedRecord skipped_record(const std::string& location, std::string reason) const {
-    const std::size_t at = reason.find(location + ": ");
-    if (at != std::string::npos) reason = reason.substr(at + location.size() + 2);
-    const RecordPlace place = PackKeys::place(location);
-    return {keys_.relative(place.file), place.offset, reason};
+  [[nodiscard]] QuarantineEntry skipped_record(const RecordPlace& place, std::string reason) const {
+    const std::string location = to_string(place) + ": ";
+    const std::size_t at = reason.find(location);
+    if (at != std::string::npos) reason = reason.substr(at + location.size());
+    QuarantineEntry entry = quarantine_entry(place, std::move(reason));
+    entry.file = keys_.relative(entry.file);
+    return entry;
   }
 
   void take(const Chunk& chunk, std::vector<Piece>& pieces) {

@@ -1,6 +1,6 @@
 #pragma once
-// A quarantine list: which records are left out. One JSON object a line, {"file": ..., "offset": ..., "reason": ...}, as
-// training and packing list damaged records; the offset may be missing for a file that is one record.
+// A quarantine list: which records are left out. One JSON object a line, as training and packing list damaged records
+// (quarantine_entry.h).
 //
 // Files may be written relative to the working folder, relative to the source, or absolute.
 //
@@ -22,14 +22,18 @@ class ExcludeList {
   ExcludeList() = default;
   ExcludeList(const std::filesystem::path& list, const PackKeys& keys);
 
-  // Whether the record at `location` is on the list.
-  [[nodiscard]] bool holds(const std::string& location, const PackKeys& keys) const;
-  [[nodiscard]] bool empty() const { return places_.empty(); }
+  // Whether the record at `place` is on the list.
+  [[nodiscard]] bool holds(const RecordPlace& place, const PackKeys& keys) const;
+  [[nodiscard]] bool empty() const { return files_.empty(); }
   // How many different places are on the list.
   [[nodiscard]] std::uint64_t size() const;
 
  private:
-  std::unordered_map<std::string, std::unordered_set<std::uint64_t>> places_;  // relative file to offsets
+  struct Listed {
+    std::unordered_set<std::uint64_t> offsets;
+    std::unordered_set<std::uint64_t> records;
+  };
+  std::unordered_map<std::string, Listed> files_;  // by the relative path
 };
 
 }  // namespace unstarve

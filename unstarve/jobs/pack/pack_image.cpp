@@ -72,7 +72,7 @@ void PackImage::make(std::uint64_t id, PackedRecord& packed) {
     throw Error(error.kind(), data_.location(id) + ": " + error.what());
   }
   check_source(packed.record);
-  packed.name = PackKeys::name(keys_.key(data_.location(id)));
+  packed.name = keys_.name(data_.place(id));
   packed.out.key = packed.name;
 }
 

@@ -1,15 +1,15 @@
 #pragma once
-// What tells one sample of a source from the others, made from the place that Dataset::location() tells.
+// What tells one sample of a source from the others, made from its place (record_place.h).
 //
-//   location                                           key                            name
+//   place                                              key                            name
 //   photos/cat/1.jpg                     of photos     cat/1.jpg                      cat/1.jpg
 //   d/x.tar cat/1 record 5 at offset 9   of d/*.tar    x.tar cat/1 record 5           cat/1
 //   d/x.tfrecord record 5 at offset 9    of d          x.tfrecord record 5            x.tfrecord-00000005
+//   photos/cat/1.jpg (a.csv row 3)       of photos     cat/1.jpg                      cat/1.jpg
 //
 // Key:   relative to the source, so that it stays when the data moves, and without the offset, so that it stays when the
-//        records before it are written anew. What decides the split.
-// Name:  what the packed record is called.
-// Place: file and offset as a quarantine list tells them; offset 0 for a file that is one record.
+//        records before it are written anew. What decides the split: an image that a manifest names twice has one.
+// Name:  what the packed record is called; need not be its alone.
 //
 // Threads: pure after construction. Failure: none.
 
@@ -17,21 +17,17 @@
 #include <string>
 #include <string_view>
 
-namespace unstarve {
+#include "unstarve/storage/record_place.h"
 
-struct RecordPlace {
-  std::string file;
-  std::uint64_t offset = 0;
-};
+namespace unstarve {
 
 class PackKeys {
  public:
   // `source` as open_dataset() takes it.
   explicit PackKeys(const std::string& source);
 
-  [[nodiscard]] std::string key(std::string_view location) const;
-  [[nodiscard]] static std::string name(std::string_view key);
-  [[nodiscard]] static RecordPlace place(std::string_view location);
+  [[nodiscard]] std::string key(const RecordPlace& place) const;
+  [[nodiscard]] std::string name(const RecordPlace& place) const;
 
   // A path relative to the source, where it lies there in any way it may be written; else as it is.
   [[nodiscard]] std::string relative(std::string_view path) const;

@@ -24,9 +24,7 @@ Json json_of(const ShardEntry& entry) {
                {"bytes", entry.shard.bytes},
                {"crc32c", fmt::format("{:08x}", entry.shard.crc32c)}};
   if (!entry.index.file.empty()) json["index"] = json_of(entry.index);
-  for (const SkippedRecord& record : entry.skipped) {
-    json["skipped"].push_back({{"file", record.file}, {"offset", record.offset}, {"reason", record.reason}});
-  }
+  for (const QuarantineEntry& record : entry.skipped) json["skipped"].push_back(to_json(record));
   return json;
 }
 
@@ -79,8 +77,7 @@ ShardEntry entry_of(const Reader& reader) {
   if (reader.has("index")) entry.index = Reader(reader.at("index"), reader.where() + ": index").sum();
   if (!reader.has("skipped")) return entry;
   for (const Json& item : reader.list("skipped")) {
-    const Reader record(item, reader.where() + ": skipped");
-    entry.skipped.push_back({record.text("file"), record.number("offset"), record.text("reason")});
+    entry.skipped.push_back(quarantine_entry_from_json(item, reader.where() + ": skipped"));
   }
   return entry;
 }

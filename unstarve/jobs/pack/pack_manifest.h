@@ -11,7 +11,7 @@
 //                "index": {"file": "train-00000.idx", "bytes": 5120, "crc32c": "..."},         (formats with one)
 //                "skipped": [{"file": "cat/1.jpg", "offset": 0, "reason": "..."}]}, ...]}      (where there are any)
 //
-// The entries of `skipped` have the form of a quarantine list's lines, files relative to the source. Nothing tells when,
+// The entries of `skipped` are a quarantine list's (quarantine_entry.h), files relative to the source. Nothing tells when,
 // where or by how many it was made: equal packs have equal manifests.
 //
 // Threads: values. Failure: Error(kInput) for text that is no manifest, with what is wrong; Error(kIo).
@@ -22,16 +22,11 @@
 #include <string>
 #include <vector>
 
+#include "unstarve/jobs/quarantine_entry.h"
+
 namespace unstarve {
 
 inline constexpr const char* kManifestName = "manifest.json";
-
-struct SkippedRecord {
-  std::string file;
-  std::uint64_t offset = 0;
-  std::string reason;
-  friend bool operator==(const SkippedRecord&, const SkippedRecord&) = default;
-};
 
 struct FileSum {
   std::string file;  // its name in the folder
@@ -45,7 +40,7 @@ struct ShardEntry {
   FileSum index;  // of the file beside it; no name: none
   std::string split;
   std::uint64_t records = 0;
-  std::vector<SkippedRecord> skipped;
+  std::vector<QuarantineEntry> skipped;
   friend bool operator==(const ShardEntry&, const ShardEntry&) = default;
 };
 

@@ -12,8 +12,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::vector<SkippedRecord> all_skipped(const PackManifest& manifest) {
-  std::vector<SkippedRecord> all;
+std::vector<QuarantineEntry> all_skipped(const PackManifest& manifest) {
+  std::vector<QuarantineEntry> all;
   for (const ShardEntry& entry : manifest.shards) all.insert(all.end(), entry.skipped.begin(), entry.skipped.end());
   return all;
 }
@@ -44,9 +44,7 @@ std::string to_json(const PackResult& result, const std::filesystem::path& folde
     json["splits"][split.name] = {{"records", split.records}, {"bytes", split.bytes}, {"shards", split.shards}};
   }
   for (const ShardEntry& entry : manifest.shards) json["shards"].push_back(entry.shard.file);
-  for (const SkippedRecord& record : all_skipped(manifest)) {
-    json["skipped"].push_back({{"file", record.file}, {"offset", record.offset}, {"reason", record.reason}});
-  }
+  for (const QuarantineEntry& record : all_skipped(manifest)) json["skipped"].push_back(to_json(record));
   // File names need not be UTF-8, JSON must be: what is not becomes U+FFFD.
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
@@ -75,13 +73,12 @@ std::string to_text(const PackResult& result, const std::filesystem::path& folde
   if (result.exclude_entries > 0) {
     text += fmt::format("  excluded   {} records; {} entries on the list\n", result.excluded, result.exclude_entries);
   }
-  const std::vector<SkippedRecord> skipped = all_skipped(manifest);
+  const std::vector<QuarantineEntry> skipped = all_skipped(manifest);
   if (skipped.empty()) return text;
   constexpr std::size_t kShown = 20;
   text += fmt::format("  skipped    {}\n", skipped.size());
   for (std::size_t i = 0; i < std::min(skipped.size(), kShown); ++i) {
-    const std::string offset = skipped[i].offset > 0 ? fmt::format(" at offset {}", skipped[i].offset) : "";
-    text += fmt::format("    {}{}: {}\n", printable(skipped[i].file), offset, printable(skipped[i].reason));
+    text += fmt::format("    {}: {}\n", printable(place_text(skipped[i])), printable(skipped[i].reason));
   }
   if (skipped.size() > kShown) text += fmt::format("    ... and {} more, in --json\n", skipped.size() - kShown);
   return text;

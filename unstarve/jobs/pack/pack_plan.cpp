@@ -78,12 +78,12 @@ PackPlan::PackPlan(const Dataset& data, const PackKeys& keys, const PackOptions&
   exclude_entries_ = exclude.size();
   fingerprint_ = stable_hash("");
   for (std::uint64_t id = 0; id < data.size(); ++id) {
-    const std::string location = data.location(id);
-    if (exclude.holds(location, keys)) {
+    const RecordPlace place = data.place(id);
+    if (exclude.holds(place, keys)) {
       ++excluded_;
       continue;
     }
-    const std::uint64_t hash = stable_hash(keys.key(location));
+    const std::uint64_t hash = stable_hash(keys.key(place));
     fingerprint_ = stable_hash({reinterpret_cast<const char*>(&hash), sizeof hash}, fingerprint_);
     const double at = unit_of(hash);
     std::size_t split = 0;

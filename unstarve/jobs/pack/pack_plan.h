@@ -5,7 +5,7 @@
 //   records ── exclude ── split by hash of the key ── keyed permutation ── equal shares ──▶ shards
 //
 // Threads: const after construction and cut(). Failure: Error(kArgument), Error(kInput) when nothing is left.
-// Cost: one location per record (some 300 ns), 8 bytes of memory per record.
+// Cost: one place per record (some 300 ns), 8 bytes of memory per record.
 
 #include <cstdint>
 #include <optional>

@@ -228,7 +228,7 @@ std::vector<BadSample> Loader::bad_samples(std::size_t most) const {
   std::vector<BadSample> list;
   for (const auto& [id, reason] : state_->bad) {
     if (list.size() == most) break;
-    list.push_back({id, state_->plan.dataset->location(id), reason});
+    list.push_back({id, state_->plan.dataset->place(id), reason});
   }
   return list;
 }

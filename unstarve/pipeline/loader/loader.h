@@ -96,7 +96,7 @@ class Batch {
 // A sample that could not be used.
 struct BadSample {
   std::uint64_t id = 0;
-  std::string location;
+  RecordPlace place;
   std::string reason;
 };
 

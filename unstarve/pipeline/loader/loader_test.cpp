@@ -115,7 +115,7 @@ TEST_CASE("the skip policy shortens the batch and counts") {
   CHECK(counts == std::vector<std::size_t>{7, 6, 8, 8, 8, 7, 6, 8, 8, 8});
   CHECK(loader.bad_count() == 3);
   REQUIRE(loader.bad_samples().size() == 3);
-  CHECK(loader.bad_samples()[1].location == "file-9");
+  CHECK(loader.bad_samples()[1].place.file == "file-9");
   CHECK_THAT(loader.bad_samples()[1].reason, Catch::Contains("file-9: "));
 
   // What remains is what a run without the bad ones has: same pixels for the same sample.
@@ -212,7 +212,7 @@ class CountingSet final : public Dataset {
   const std::vector<Field>& fields() const override { return fields_; }
   const std::vector<std::string>& classes() const override { return classes_; }
   std::uint64_t stored_bytes() const override { return 0; }
-  std::string location(std::uint64_t id) const override { return std::to_string(id); }
+  RecordPlace place(std::uint64_t id) const override { return {.file = std::to_string(id)}; }
   void read(std::uint64_t, RecordBuffer& record) const override {
     ++reads;
     record.values.resize(1);
@@ -417,7 +417,7 @@ class CountedJpegs final : public Dataset {
   const std::vector<Field>& fields() const override { return inner_.fields(); }
   const std::vector<std::string>& classes() const override { return inner_.classes(); }
   std::uint64_t stored_bytes() const override { return 0; }
-  std::string location(std::uint64_t id) const override { return inner_.location(id); }
+  RecordPlace place(std::uint64_t id) const override { return inner_.place(id); }
   void read(std::uint64_t id, RecordBuffer& record) const override {
     ++reads;
     inner_.read(id, record);

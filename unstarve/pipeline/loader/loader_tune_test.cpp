@@ -23,7 +23,7 @@ class SleepyJpegSet final : public Dataset {
   const std::vector<Field>& fields() const override { return set_.fields(); }
   const std::vector<std::string>& classes() const override { return set_.classes(); }
   std::uint64_t stored_bytes() const override { return 0; }
-  std::string location(std::uint64_t id) const override { return set_.location(id); }
+  RecordPlace place(std::uint64_t id) const override { return set_.place(id); }
   int reads_in_flight() const override { return reads_; }
   void read(std::uint64_t id, RecordBuffer& record) const override {
     std::this_thread::sleep_for(sleep_);

@@ -35,7 +35,7 @@ class CountingSet final : public Dataset {
   const std::vector<Field>& fields() const override { return fields_; }
   const std::vector<std::string>& classes() const override { return classes_; }
   std::uint64_t stored_bytes() const override { return 0; }
-  std::string location(std::uint64_t id) const override { return "record-" + std::to_string(id); }
+  RecordPlace place(std::uint64_t id) const override { return {.file = "record-" + std::to_string(id)}; }
   void read(std::uint64_t id, RecordBuffer& record) const override {
     reads.fetch_add(1);
     if (id == bad) throw Error(ErrorKind::kIo, "read " + location(id) + ": made to fail");

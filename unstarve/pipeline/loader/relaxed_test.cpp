@@ -26,7 +26,7 @@ class HeldSet final : public Dataset {
   const std::vector<Field>& fields() const override { return inner_.fields(); }
   const std::vector<std::string>& classes() const override { return inner_.classes(); }
   std::uint64_t stored_bytes() const override { return 0; }
-  std::string location(std::uint64_t id) const override { return inner_.location(id); }
+  RecordPlace place(std::uint64_t id) const override { return inner_.place(id); }
   void read(std::uint64_t id, RecordBuffer& record) const override {
     {
       std::unique_lock lock(mutex_);

@@ -40,9 +40,11 @@ std::size_t ArrayImages::part_of(std::uint64_t id) const {
   return static_cast<std::size_t>(std::upper_bound(begins_.begin(), begins_.end(), id) - begins_.begin()) - 1;
 }
 
-std::string ArrayImages::location(std::uint64_t id) const {
+RecordPlace ArrayImages::place(std::uint64_t id) const {
   const std::size_t part = part_of(id);
-  return parts_[part].bytes->name() + " image " + std::to_string(id - begins_[part]);
+  const std::uint64_t number = id - begins_[part];
+  return {
+      .file = parts_[part].bytes->name(), .number = number, .offset = parts_[part].offset + number * shape_.bytes()};
 }
 
 std::optional<std::int64_t> ArrayImages::known_label(std::uint64_t id) const {

@@ -53,7 +53,7 @@ class ArrayImages final : public Dataset {
   [[nodiscard]] const std::vector<Field>& fields() const override { return fields_; }
   [[nodiscard]] const std::vector<std::string>& classes() const override { return classes_; }
   [[nodiscard]] std::uint64_t stored_bytes() const override { return size() * shape_.bytes(); }
-  [[nodiscard]] std::string location(std::uint64_t id) const override;
+  [[nodiscard]] RecordPlace place(std::uint64_t id) const override;
   [[nodiscard]] std::optional<std::int64_t> known_label(std::uint64_t id) const override;
   void read(std::uint64_t id, RecordBuffer& record) const override;
 

@@ -30,7 +30,7 @@ class MemoryCache final : public EncodedCache {
   [[nodiscard]] const std::vector<Field>& fields() const override { return inner_->fields(); }
   [[nodiscard]] const std::vector<std::string>& classes() const override { return inner_->classes(); }
   [[nodiscard]] std::uint64_t stored_bytes() const override { return inner_->stored_bytes(); }
-  [[nodiscard]] std::string location(std::uint64_t id) const override { return inner_->location(id); }
+  [[nodiscard]] RecordPlace place(std::uint64_t id) const override { return inner_->place(id); }
   [[nodiscard]] std::vector<std::string> notes() const override { return inner_->notes(); }
 
   void read(std::uint64_t id, RecordBuffer& record) const override {

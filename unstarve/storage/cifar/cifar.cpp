@@ -61,9 +61,10 @@ std::size_t CifarBinary::file_of(std::uint64_t id) const {
   return static_cast<std::size_t>(std::upper_bound(begin_.begin(), begin_.end(), id) - begin_.begin()) - 1;
 }
 
-std::string CifarBinary::location(std::uint64_t id) const {
+RecordPlace CifarBinary::place(std::uint64_t id) const {
   const std::size_t file = file_of(id);
-  return files_[file].file() + " record " + std::to_string(id - begin_[file]);
+  const std::uint64_t number = id - begin_[file];
+  return {.file = files_[file].file(), .number = number, .offset = number * layout_.record_bytes()};
 }
 
 void CifarBinary::read(std::uint64_t id, RecordBuffer& record) const {

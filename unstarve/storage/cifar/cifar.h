@@ -67,7 +67,7 @@ class CifarBinary final : public Dataset {
   [[nodiscard]] const std::vector<Field>& fields() const override { return fields_; }
   [[nodiscard]] const std::vector<std::string>& classes() const override { return classes_; }
   [[nodiscard]] std::uint64_t stored_bytes() const override { return size() * layout_.record_bytes(); }
-  [[nodiscard]] std::string location(std::uint64_t id) const override;
+  [[nodiscard]] RecordPlace place(std::uint64_t id) const override;
   void read(std::uint64_t id, RecordBuffer& record) const override;
   [[nodiscard]] std::optional<std::int64_t> known_label(std::uint64_t id) const override;
   std::span<const std::uint8_t> will_read(std::uint64_t id) const noexcept override;

@@ -99,8 +99,8 @@ TEST_CASE("splits choose files and training files come in order") {
   CHECK(open_dataset(folder.str(), "train")->size() == 15);
   CHECK(open_dataset(folder.str(), "test")->size() == 2);
   CHECK(all->classes().at(9) == "truck");
-  CHECK(all->location(7) == folder.str("data_batch_3.bin") + " record 1");
-  CHECK(all->location(16) == folder.str("test_batch.bin") + " record 1");
+  CHECK(all->location(7) == folder.str("data_batch_3.bin") + " record 1 at offset 3073");
+  CHECK(all->location(16) == folder.str("test_batch.bin") + " record 1 at offset 3073");
   RecordBuffer record;
   for (std::uint64_t id = 0; id < 15; ++id) {
     all->read(id, record);

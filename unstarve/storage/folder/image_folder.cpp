@@ -47,8 +47,8 @@ std::size_t ImageFolder::class_of(std::uint64_t id) const {
   return static_cast<std::size_t>(after - class_begin_.begin()) - 1;
 }
 
-std::string ImageFolder::location(std::uint64_t id) const {
-  return root_ + "/" + classes_[class_of(id)] + "/" + names_.file(id);
+RecordPlace ImageFolder::place(std::uint64_t id) const {
+  return {.file = root_ + "/" + classes_[class_of(id)] + "/" + names_.file(id)};
 }
 
 std::vector<std::string> ImageFolder::notes() const {

@@ -109,12 +109,11 @@ void Manifest::number_classes(const std::vector<std::string>& labels, const std:
   }
 }
 
-std::string Manifest::location(std::uint64_t id) const {
+RecordPlace Manifest::place(std::uint64_t id) const {
   const std::string path = pool_.data() + paths_[id];
-  const std::string row = name_ + " row " + std::to_string(id);
-  if (path.empty()) return row;
+  if (path.empty()) return {.file = name_, .number = id};
   const bool absolute = path[0] == '/' || is_url(path);
-  return (absolute || root_.empty() ? path : root_ + "/" + path) + " (" + row + ")";
+  return {.file = absolute || root_.empty() ? path : root_ + "/" + path, .number = id, .list = name_};
 }
 
 bool Manifest::remote(const char* path) const noexcept { return is_url(path) || (path[0] != '/' && is_url(root_)); }

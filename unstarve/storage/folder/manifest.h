@@ -37,7 +37,7 @@ class Manifest final : public Dataset {
   [[nodiscard]] const std::vector<Field>& fields() const override { return fields_; }
   [[nodiscard]] const std::vector<std::string>& classes() const override { return classes_; }
   [[nodiscard]] std::uint64_t stored_bytes() const override { return 0; }
-  [[nodiscard]] std::string location(std::uint64_t id) const override;
+  [[nodiscard]] RecordPlace place(std::uint64_t id) const override;
   void read(std::uint64_t id, RecordBuffer& record) const override;
   [[nodiscard]] int reads_in_flight() const override;
   [[nodiscard]] std::optional<std::int64_t> known_label(std::uint64_t id) const override {

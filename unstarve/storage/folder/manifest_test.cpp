@@ -111,7 +111,7 @@ TEST_CASE("paths that lead out are refused, absolute ones are taken") {
   RecordBuffer record;
   data->read(0, record);
   CHECK(text_of(record.values[0].bytes) == "inside");
-  CHECK_THAT(why(*data, 1), Catch::Contains("list.csv row 1: line 3: its path '../outside.jpg' leads out"));
+  CHECK_THAT(why(*data, 1), Catch::Contains("list.csv record 1: line 3: its path '../outside.jpg' leads out"));
   data->read(2, record);
   CHECK(text_of(record.values[0].bytes) == "outside");
   CHECK_THAT(why(*data, 3), Catch::Contains("leads out"));

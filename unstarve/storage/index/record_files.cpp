@@ -40,8 +40,8 @@ struct RecordFiles::OpenShard {
   std::vector<std::int32_t> class_of_name;  // class number of the shard's own numbers, where it has names only
 };
 
-// Where a record lies.
-struct RecordFiles::Place {
+// A record, by its shard.
+struct RecordFiles::Found {
   const OpenShard* shard;
   std::uint64_t number;  // in the shard
   IndexRecord entry;
@@ -150,59 +150,60 @@ void RecordFiles::take_names(const std::vector<std::string>& sorted) {
   }
 }
 
-RecordFiles::Place RecordFiles::find(std::uint64_t id) const {
+RecordFiles::Found RecordFiles::find(std::uint64_t id) const {
   const auto behind = std::upper_bound(begins_.begin(), begins_.end(), id);
   const auto shard = static_cast<std::size_t>(behind - begins_.begin()) - 1;
   const std::uint64_t number = id - begins_[shard];
   return {shards_[shard].get(), number, shards_[shard]->index->record(number)};
 }
 
-std::string RecordFiles::location(std::uint64_t id) const {
-  const Place place = find(id);
-  const std::string member = place.shard->index->member(place.number);
-  return place.shard->stored->name() + (member.empty() ? "" : " " + member) + " record " +
-         std::to_string(place.number) + " at offset " + std::to_string(place.entry.offset);
+RecordPlace RecordFiles::place(std::uint64_t id) const {
+  const Found found = find(id);
+  return {.file = found.shard->stored->name(),
+          .member = found.shard->index->member(found.number),
+          .number = found.number,
+          .offset = found.entry.offset};
 }
 
-bool RecordFiles::lies_outside(const Place& place) {
-  const std::uint64_t size = place.shard->bytes->size();
-  const IndexRecord& entry = place.entry;
+bool RecordFiles::lies_outside(const Found& found) {
+  const std::uint64_t size = found.shard->bytes->size();
+  const IndexRecord& entry = found.entry;
   return entry.offset > size || entry.length > size - entry.offset || entry.length > kMaxRecordBytes;
 }
 
 // Throws for a record that was damaged when it was indexed and for an index that leads outside of its shard.
-RecordFiles::Place RecordFiles::check(std::uint64_t id) const {
-  Place place = find(id);
-  if (place.entry.label == kDamagedLabel) {
-    throw Error(ErrorKind::kInput, "read " + location(id) + ": " + place.shard->index->reason(place.number));
+RecordFiles::Found RecordFiles::check(std::uint64_t id) const {
+  Found found = find(id);
+  if (found.entry.label == kDamagedLabel) {
+    throw Error(ErrorKind::kInput, "read " + location(id) + ": " + found.shard->index->reason(found.number));
   }
-  if (lies_outside(place) && place.shard->index->mend()) place = find(id);
-  if (lies_outside(place)) {
+  if (lies_outside(found) && found.shard->index->mend()) found = find(id);
+  if (lies_outside(found)) {
     throw Error(ErrorKind::kInput, "read " + location(id) + ": its index gives it " +
-                                       std::to_string(place.entry.length) + " bytes, the shard has " +
-                                       std::to_string(place.shard->bytes->size()));
+                                       std::to_string(found.entry.length) + " bytes, the shard has " +
+                                       std::to_string(found.shard->bytes->size()));
   }
-  return place;
+  return found;
 }
 
-void RecordFiles::fill(const Place& place, std::uint64_t id, std::span<const std::uint8_t> stored,
+void RecordFiles::fill(const Found& found, std::uint64_t id, std::span<const std::uint8_t> stored,
                        RecordBuffer& record) const {
   record.values.resize(fields_.size());
   record.values[0] = {};
   try {
-    format_->fill(stored, place.entry, record.storage, record.values[0]);
+    format_->fill(stored, found.entry, record.storage, record.values[0]);
     check_map(stored);
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::kInput) check_map(stored);  // zeros of a lost page look like damage
     throw Error(error.kind(), "read " + location(id) + ": " + error.what());
   }
   if (!labelled_) return;
-  std::int64_t label = place.entry.label;
-  if (label >= 0 && !place.shard->class_of_name.empty()) {
-    if (label >= static_cast<std::int64_t>(place.shard->class_of_name.size()))
+  std::int64_t label = found.entry.label;
+  if (label >= 0 && !found.shard->class_of_name.empty()) {
+    if (label >= static_cast<std::int64_t>(found.shard->class_of_name.size()))
       label = -1;
     else
-      label = place.shard->class_of_name[static_cast<std::size_t>(label)];
+      label = found.shard->class_of_name[static_cast<std::size_t>(label)];
   }
   if (label < 0) throw Error(ErrorKind::kInput, "read " + location(id) + ": the record has no label, others have");
   record.values[1] = {};
@@ -210,33 +211,33 @@ void RecordFiles::fill(const Place& place, std::uint64_t id, std::span<const std
 }
 
 void RecordFiles::read(std::uint64_t id, RecordBuffer& record) const {
-  const Place place = check(id);
-  const auto length = static_cast<std::size_t>(place.entry.length);
-  if (!place.shard->mapped.empty()) {
-    fill(place, id, place.shard->mapped.subspan(place.entry.offset, length), record);
+  const Found found = check(id);
+  const auto length = static_cast<std::size_t>(found.entry.length);
+  if (!found.shard->mapped.empty()) {
+    fill(found, id, found.shard->mapped.subspan(found.entry.offset, length), record);
     return;
   }
   record.storage.reserve_discard(length + kReadableBehind);
   const std::span<std::uint8_t> room(record.storage.data(), length);
-  place.shard->bytes->read(place.entry.offset, room);
-  fill(place, id, room, record);
+  found.shard->bytes->read(found.entry.offset, room);
+  fill(found, id, room, record);
 }
 
 // The ranges of one shard go to its source together; of mapped ones all are asked for before the first is touched.
 void RecordFiles::read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const {
-  std::vector<Place> places;
-  places.reserve(ids.size());
+  std::vector<Found> all;
+  all.reserve(ids.size());
   std::vector<std::pair<const OpenShard*, ReadRange>> ranges;
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    places.push_back(check(ids[i]));
-    const Place& place = places.back();
-    const auto length = static_cast<std::size_t>(place.entry.length);
-    if (!place.shard->mapped.empty()) {
-      place.shard->bytes->will_read(place.entry.offset, length);
+    all.push_back(check(ids[i]));
+    const Found& found = all.back();
+    const auto length = static_cast<std::size_t>(found.entry.length);
+    if (!found.shard->mapped.empty()) {
+      found.shard->bytes->will_read(found.entry.offset, length);
       continue;
     }
     records[i].storage.reserve_discard(length + kReadableBehind);
-    ranges.push_back({place.shard, {place.entry.offset, {records[i].storage.data(), length}}});
+    ranges.push_back({found.shard, {found.entry.offset, {records[i].storage.data(), length}}});
   }
   std::stable_sort(ranges.begin(), ranges.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<ReadRange> together;
@@ -247,11 +248,11 @@ void RecordFiles::read_many(std::span<const std::uint64_t> ids, std::span<Record
     together.clear();
   }
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    const Place& place = places[i];
-    const auto length = static_cast<std::size_t>(place.entry.length);
-    fill(place, ids[i],
-         place.shard->mapped.empty() ? std::span<const std::uint8_t>(records[i].storage.data(), length)
-                                     : place.shard->mapped.subspan(place.entry.offset, length),
+    const Found& found = all[i];
+    const auto length = static_cast<std::size_t>(found.entry.length);
+    fill(found, ids[i],
+         found.shard->mapped.empty() ? std::span<const std::uint8_t>(records[i].storage.data(), length)
+                                     : found.shard->mapped.subspan(found.entry.offset, length),
          records[i]);
   }
 }
@@ -259,10 +260,10 @@ void RecordFiles::read_many(std::span<const std::uint64_t> ids, std::span<Record
 int RecordFiles::reads_in_flight() const {
   if (is_url(shards_.front()->stored->name())) return kServerReads;
   return rewarding_reads(size(), [this](std::uint64_t id) {
-    const Place place = find(id);
-    if (place.shard->bytes != place.shard->stored) return true;  // inflating takes longer than the disk
-    const FileDescriptor file(::open(place.shard->stored->name().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    return !file.valid() || in_page_cache(file.get(), place.entry.offset + place.entry.length / 2);
+    const Found found = find(id);
+    if (found.shard->bytes != found.shard->stored) return true;  // inflating takes longer than the disk
+    const FileDescriptor file(::open(found.shard->stored->name().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    return !file.valid() || in_page_cache(file.get(), found.entry.offset + found.entry.length / 2);
   });
 }
 
@@ -275,8 +276,8 @@ std::vector<std::string> RecordFiles::notes() const {
 }
 
 Size RecordFiles::image_size(std::uint64_t id) const {
-  const Place place = find(id);
-  return {static_cast<int>(place.entry.width), static_cast<int>(place.entry.height)};
+  const Found found = find(id);
+  return {static_cast<int>(found.entry.width), static_cast<int>(found.entry.height)};
 }
 
 }  // namespace unstarve

@@ -51,7 +51,7 @@ class RecordFiles final : public Dataset {
   [[nodiscard]] const std::vector<Field>& fields() const override { return fields_; }
   [[nodiscard]] const std::vector<std::string>& classes() const override { return classes_; }
   [[nodiscard]] std::uint64_t stored_bytes() const override { return stored_bytes_; }
-  [[nodiscard]] std::string location(std::uint64_t id) const override;
+  [[nodiscard]] RecordPlace place(std::uint64_t id) const override;
   // Why indexes could not be kept, or damaged ones not replaced, one line per shard.
   [[nodiscard]] std::vector<std::string> notes() const override;
   void read(std::uint64_t id, RecordBuffer& record) const override;
@@ -64,17 +64,17 @@ class RecordFiles final : public Dataset {
 
  private:
   struct OpenShard;
-  struct Place;
+  struct Found;
 
   void open_shards(std::vector<Shard> shards, const RecordFilesOptions& options);
   void number_classes();
   void take_names(const std::vector<std::string>& sorted);
   bool take_packed_names(std::uint32_t classes);
   void refuse_empty() const;
-  [[nodiscard]] Place find(std::uint64_t id) const;
-  [[nodiscard]] Place check(std::uint64_t id) const;
-  [[nodiscard]] static bool lies_outside(const Place& place);
-  void fill(const Place& place, std::uint64_t id, std::span<const std::uint8_t> stored, RecordBuffer& record) const;
+  [[nodiscard]] Found find(std::uint64_t id) const;
+  [[nodiscard]] Found check(std::uint64_t id) const;
+  [[nodiscard]] static bool lies_outside(const Found& found);
+  void fill(const Found& found, std::uint64_t id, std::span<const std::uint8_t> stored, RecordBuffer& record) const;
 
   std::shared_ptr<const RecordFormat> format_;
   std::vector<std::unique_ptr<OpenShard>> shards_;

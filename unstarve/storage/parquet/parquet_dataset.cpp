@@ -61,9 +61,11 @@ void ParquetDataset::list_groups() {
   begins_.push_back(0);
   for (std::size_t file = 0; file < files_.size(); ++file) {
     const std::vector<ParquetGroup>& groups = files_[file]->groups();
+    std::uint64_t row = 0;
     for (std::size_t number = 0; number < groups.size(); ++number) {
       if (groups[number].rows == 0) continue;
-      groups_.push_back({static_cast<std::uint32_t>(file), static_cast<std::uint32_t>(number)});
+      groups_.push_back({static_cast<std::uint32_t>(file), static_cast<std::uint32_t>(number), row});
+      row += groups[number].rows;
       begins_.push_back(begins_.back() + groups[number].rows);
       stored_bytes_ += groups[number].stored_bytes;
     }
@@ -158,10 +160,9 @@ const ParquetGroup& ParquetDataset::facts_of(std::size_t group) const {
   return files_[groups_[group].file]->groups()[groups_[group].number];
 }
 
-std::string ParquetDataset::location(std::uint64_t id) const {
+RecordPlace ParquetDataset::place(std::uint64_t id) const {
   const std::size_t group = group_of(id);
-  return files_[groups_[group].file]->name() + " row group " + std::to_string(groups_[group].number) + " row " +
-         std::to_string(id - begins_[group]);
+  return {.file = files_[groups_[group].file]->name(), .number = groups_[group].first_row + id - begins_[group]};
 }
 
 std::shared_ptr<const RowGroup> ParquetDataset::decode(std::size_t group) const {

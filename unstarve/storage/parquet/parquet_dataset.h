@@ -22,7 +22,7 @@ class ParquetDataset final : public Dataset {
   [[nodiscard]] const std::vector<Field>& fields() const override { return fields_; }
   [[nodiscard]] const std::vector<std::string>& classes() const override { return classes_; }
   [[nodiscard]] std::uint64_t stored_bytes() const override { return stored_bytes_; }
-  [[nodiscard]] std::string location(std::uint64_t id) const override;
+  [[nodiscard]] RecordPlace place(std::uint64_t id) const override;
   void read(std::uint64_t id, RecordBuffer& record) const override;
   // Each row group that the ids lie in is looked up once, the next one decoded meanwhile.
   void read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const override;
@@ -34,7 +34,8 @@ class ParquetDataset final : public Dataset {
  private:
   struct Group {
     std::uint32_t file;
-    std::uint32_t number;  // in the file
+    std::uint32_t number;     // in the file
+    std::uint64_t first_row;  // of the file's rows
   };
 
   void open_files(std::vector<Shard> shards, const ParquetOptions& options);
