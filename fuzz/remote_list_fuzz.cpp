@@ -15,6 +15,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const ListedObject& object : page.objects) {
       if (object.key.empty()) __builtin_trap();
     }
+    for (const std::string& prefix : page.prefixes) {
+      if (prefix.empty()) __builtin_trap();
+    }
   } catch (const unstarve::Error&) {
   }
   if (s3_error_text(text).size() > 200) __builtin_trap();

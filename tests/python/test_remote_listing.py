@@ -13,6 +13,7 @@ from PIL import Image
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "remote"))
 
+from fault_proxy import FaultProxy  # noqa: E402
 from servers import Swift, has_swift, without_settings  # noqa: E402
 
 pytestmark = pytest.mark.skipif("UNSTARVE_REMOTE_PROBE" not in os.environ, reason="this build has no remote reading")
@@ -139,3 +140,21 @@ def test_what_is_not_there_or_not_known_is_refused(unstarve):
         assert reason in unstarve("inspect", url, code=code)
     error = unstarve("inspect", "s3://data/set/*.tar", code=3, AWS_SECRET_ACCESS_KEY="wr0ng")
     assert "HTTP 403, refused" in error and "wr0ng" not in error
+
+
+def test_a_level_costs_the_same_however_much_lies_below(unstarve, swift):
+    """Pages have 20 entries: 30 keys in a folder of the level would make two, another 30 four."""
+    client = swift.make_client()
+    client.put_object(Bucket="data", Key="level/train-0.tar", Body=shard("a", 3))
+    client.put_object(Bucket="data", Key="level/train-1.tar", Body=shard("b", 2))
+    lists = []
+    for run in range(2):
+        for i in range(30):
+            client.put_object(Bucket="data", Key=f"level/.old/{run}-{i}.tar", Body=b"x")
+        with FaultProxy(int(swift.endpoint.rsplit(":", 1)[1])) as proxy:
+            more = {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{proxy.port}"}
+            assert samples(unstarve, "s3://data/level/", **more) == 5
+            assert samples(unstarve, "s3://data/level/train-*.tar", **more) == 5
+            lists.append([head.splitlines()[0] for head in proxy.requests if "list-type=2" in head])
+    assert lists[0] == lists[1]
+    assert len(lists[0]) == 2

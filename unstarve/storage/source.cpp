@@ -49,22 +49,19 @@ bool is_bucket_folder(const std::string& path) {
   return path.ends_with('/') || path.find('/', path.find("://") + 3) == std::string::npos;
 }
 
-// What lies in the folder of a bucket, by the keys of all below it.
+// What lies in the folder of a bucket. A key may be the folder's own, or have '/' twice: those are no names.
 FolderListing list_bucket_folder(const std::string& path) {
   FolderListing listing;
-  for (const RemoteObject& object : list_objects(path + "/")) {
-    const std::string below = object.url.substr(path.size() + 1);
-    const std::size_t slash = below.find('/');
-    if (below.empty() || below.front() == '.') continue;
-    if (slash == std::string::npos)
-      listing.files.push_back(below);
-    else if (slash > 0)
-      listing.folders.push_back(below.substr(0, slash));
-  }
-  for (std::vector<std::string>* const names : {&listing.folders, &listing.files}) {
-    std::sort(names->begin(), names->end());
-    names->erase(std::unique(names->begin(), names->end()), names->end());
-  }
+  const auto take = [&](std::vector<std::string>& names, std::string_view url) {
+    url.remove_prefix(path.size() + 1);
+    if (!url.empty() && url.back() == '/') url.remove_suffix(1);
+    if (!url.empty() && url.front() != '.') names.emplace_back(url);
+  };
+  const RemoteLevel level = list_level(path + "/");
+  for (const RemoteObject& object : level.objects) take(listing.files, object.url);
+  for (const std::string& url : level.folders) take(listing.folders, url);
+  std::sort(listing.files.begin(), listing.files.end());
+  std::sort(listing.folders.begin(), listing.folders.end());
   return listing;
 }
 

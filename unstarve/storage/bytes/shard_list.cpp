@@ -117,13 +117,17 @@ std::vector<std::string> expand_url(const std::string& pattern) {
   if (wild < authority_end(pattern)) {
     throw Error(ErrorKind::kArgument, "list " + pattern + ": wildcards are known in keys, not in the bucket's name");
   }
+  // No wildcard matches a '/': without one behind them, what lies deeper need not be listed.
+  const std::string prefix = pattern.substr(0, wild);
+  const bool one_level = pattern.find('/', wild) == std::string::npos;
   std::vector<std::string> urls;
-  for (RemoteObject& object : list_objects(pattern.substr(0, wild))) urls.push_back(std::move(object.url));
+  for (RemoteObject& object : one_level ? list_level(prefix).objects : list_objects(prefix))
+    urls.push_back(std::move(object.url));
   const std::size_t listed = urls.size();
   std::vector<std::string> found = match_objects(pattern, std::move(urls));
   if (found.empty()) {
     throw Error(ErrorKind::kInput, "list " + pattern + ": none of the " + std::to_string(listed) +
-                                       " objects that begin with " + pattern.substr(0, wild) + " matches");
+                                       " objects that begin with " + prefix + " matches");
   }
   return found;
 }

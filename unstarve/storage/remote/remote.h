@@ -87,6 +87,12 @@ struct RemoteObject {
   std::uint64_t bytes = 0;
 };
 
+// What begins with a prefix, up to the next '/'.
+struct RemoteLevel {
+  std::vector<RemoteObject> objects;
+  std::vector<std::string> folders;  // URLs, with the '/' at their end
+};
+
 // Counted since the store was made.
 struct RemoteStatistics {
   std::uint64_t requests = 0;  // attempts and hedges included
@@ -109,6 +115,8 @@ class RemoteStore {
   // All objects of an s3:// or gs:// bucket whose keys begin with the URL's key, in the order of their keys; a page of
   // 1000 per round trip.
   [[nodiscard]] std::vector<RemoteObject> list(const std::string& prefix_url) const;
+  // The same of one level: a page has 1000 objects and folders, however many lie in these.
+  [[nodiscard]] RemoteLevel list_level(const std::string& prefix_url) const;
   [[nodiscard]] RemoteStatistics statistics() const;
 
   // The one that serves the process, made by its first use with remote_options_from_environment(). Its warnings are
@@ -117,11 +125,13 @@ class RemoteStore {
 
  private:
   struct Parts;
+  [[nodiscard]] RemoteLevel list_pages(const std::string& prefix_url, const char* delimiter) const;
   std::shared_ptr<Parts> parts_;
 };
 
 // By the process's store.
 [[nodiscard]] std::shared_ptr<const ByteSource> open_remote_bytes(const std::string& url);
 [[nodiscard]] std::vector<RemoteObject> list_objects(const std::string& prefix_url);
+[[nodiscard]] RemoteLevel list_level(const std::string& prefix_url);
 
 }  // namespace unstarve

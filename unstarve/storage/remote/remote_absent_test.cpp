@@ -21,6 +21,7 @@ TEST_CASE("without libcurl remote objects are missing, with the remedy, and no s
   CHECK_THAT(open, Catch::Contains("libcurl4-openssl-dev"));
   CHECK_THAT(open, !Catch::Contains("secret"));
   CHECK_THAT(refusal([] { (void)list_objects("s3://bucket/"); }), Catch::Contains("UNSTARVE_REMOTE=ON"));
+  CHECK_THAT(refusal([] { (void)list_level("s3://bucket/"); }), Catch::Contains("UNSTARVE_REMOTE=ON"));
   CHECK_THAT(refusal([] { (void)list_shards("s3://bucket/*.tar"); }), Catch::Contains("libcurl4-openssl-dev"));
   CHECK_THAT(refusal([] { (void)open_dataset("s3://bucket/folder/"); }), Catch::Contains("libcurl4-openssl-dev"));
   CHECK_THAT(refusal([] { (void)RemoteStore::of_process(); }), Catch::Contains("libcurl4-openssl-dev"));

@@ -179,6 +179,13 @@ std::shared_ptr<const ByteSource> RemoteStore::open(const std::string& text) con
 }
 
 std::vector<RemoteObject> RemoteStore::list(const std::string& prefix_url) const {
+  return list_pages(prefix_url, "").objects;
+}
+
+RemoteLevel RemoteStore::list_level(const std::string& prefix_url) const { return list_pages(prefix_url, "/"); }
+
+// No delimiter: everything that begins so.
+RemoteLevel RemoteStore::list_pages(const std::string& prefix_url, const char* delimiter) const {
   const RemoteUrl url = remote::parse_remote_url(prefix_url);
   const std::string name = url.display_name();
   if (!url.is_bucket()) {
@@ -186,7 +193,7 @@ std::vector<RemoteObject> RemoteStore::list(const std::string& prefix_url) const
   }
   const remote::BucketClient& client = url.scheme == Scheme::kS3 ? parts_->s3 : parts_->gs;
   const std::string root = (url.scheme == Scheme::kS3 ? "s3://" : "gs://") + url.bucket + "/";
-  std::vector<RemoteObject> objects;
+  RemoteLevel level;
   std::string token, region;
   for (;;) {
     Fetch fetch;
@@ -195,6 +202,7 @@ std::vector<RemoteObject> RemoteStore::list(const std::string& prefix_url) const
     fetch.document_limit = kListPageLimit;
     fetch.make_request = [&](std::uint64_t, std::uint64_t) {
       std::vector<remote::NameValue> query{{"list-type", "2"}, {"encoding-type", "url"}, {"prefix", url.key}};
+      if (delimiter[0] != '\0') query.emplace_back("delimiter", delimiter);
       if (!token.empty()) query.emplace_back("continuation-token", token);
       return client.request(url.bucket, "", std::move(query), {}, region);
     };
@@ -205,15 +213,16 @@ std::vector<RemoteObject> RemoteStore::list(const std::string& prefix_url) const
     }
     if (fetch.reply.status != 200) refuse("list", name, fetch.reply, fetch.body);
     remote::ListPage page = remote::parse_list_page(fetch.body, name);
-    for (remote::ListedObject& object : page.objects) objects.push_back({root + object.key, object.bytes});
+    for (remote::ListedObject& object : page.objects) level.objects.push_back({root + object.key, object.bytes});
+    for (const std::string& prefix : page.prefixes) level.folders.push_back(root + prefix);
     if (!page.truncated) break;
-    if (page.continuation_token == token || page.objects.empty()) {
-      throw Error(ErrorKind::kInput,
-                  "list " + name + ": the server repeats itself after " + std::to_string(objects.size()) + " objects");
+    if (page.continuation_token == token || (page.objects.empty() && page.prefixes.empty())) {
+      throw Error(ErrorKind::kInput, "list " + name + ": the server repeats itself after " +
+                                         std::to_string(level.objects.size() + level.folders.size()) + " objects");
     }
     token = page.continuation_token;
   }
-  return objects;
+  return level;
 }
 
 RemoteStatistics RemoteStore::statistics() const {
@@ -243,5 +252,7 @@ std::shared_ptr<const ByteSource> open_remote_bytes(const std::string& url) {
 std::vector<RemoteObject> list_objects(const std::string& prefix_url) {
   return RemoteStore::of_process().list(prefix_url);
 }
+
+RemoteLevel list_level(const std::string& prefix_url) { return RemoteStore::of_process().list_level(prefix_url); }
 
 }  // namespace unstarve

@@ -108,6 +108,7 @@ class ListReader final : public ElementReader {
       page.objects.emplace_back();
       has_key_ = has_size_ = false;
     }
+    if (path == "/ListBucketResult/CommonPrefixes") has_prefix_ = false;
   }
   void ended(const std::string& path, const std::string& text) override {
     const std::string_view root = "/ListBucketResult/";
@@ -127,8 +128,13 @@ class ListReader final : public ElementReader {
       page.objects.back().bytes = *bytes;
       has_size_ = true;
     }
+    if (rest == "CommonPrefixes" && !has_prefix_) stop("common prefixes without one");
+    if (rest == "CommonPrefixes/Prefix" && !text.empty()) {
+      page.prefixes.push_back(text);
+      has_prefix_ = true;
+    }
   }
-  bool has_key_ = false, has_size_ = false;
+  bool has_key_ = false, has_size_ = false, has_prefix_ = false;
 };
 
 class ErrorReader final : public ElementReader {
@@ -143,10 +149,12 @@ class ErrorReader final : public ElementReader {
   }
 };
 
-// Encoded keys have '+' for a space, as in forms.
-std::optional<std::string> decode_key(std::string key) {
+// Encoded keys have '+' for a space, as in forms. False when the encoding is broken.
+bool decode_key(std::string& key) {
   std::replace(key.begin(), key.end(), '+', ' ');
-  return percent_decode(key);
+  std::optional<std::string> decoded = percent_decode(key);
+  if (decoded) key = *std::move(decoded);
+  return decoded.has_value();
 }
 
 }  // namespace
@@ -161,9 +169,10 @@ ListPage parse_list_page(std::string_view xml, const std::string& name) {
   if (reader.page.truncated && reader.page.continuation_token.empty()) refuse("truncated, but without a token");
   if (reader.url_encoded) {
     for (ListedObject& object : reader.page.objects) {
-      auto key = decode_key(object.key);
-      if (!key) refuse("a Key whose encoding is broken");
-      object.key = std::move(*key);
+      if (!decode_key(object.key)) refuse("a Key whose encoding is broken");
+    }
+    for (std::string& prefix : reader.page.prefixes) {
+      if (!decode_key(prefix)) refuse("a Prefix whose encoding is broken");
     }
   }
   return std::move(reader.page);

@@ -19,8 +19,9 @@ struct ListedObject {
 // One page of ListObjectsV2.
 struct ListPage {
   std::vector<ListedObject> objects;
-  bool truncated = false;          // there are more pages
-  std::string continuation_token;  // not empty when truncated
+  std::vector<std::string> prefixes;  // up to the delimiter that was asked for: what is below is not listed
+  bool truncated = false;             // there are more pages
+  std::string continuation_token;     // not empty when truncated
 };
 [[nodiscard]] ListPage parse_list_page(std::string_view xml, const std::string& name);
 

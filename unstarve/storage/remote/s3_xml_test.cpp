@@ -44,6 +44,16 @@ TEST_CASE("a page of a list") {
   CHECK(parse_list_page(replaced("<EncodingType>url</EncodingType>", ""), "x").objects[0].key == "a+b%2Bc%26");
 }
 
+TEST_CASE("a page of one level has the prefixes of what is below") {
+  const std::string below =
+      "<CommonPrefixes><Prefix>p/a+%2B/</Prefix></CommonPrefixes>"
+      "<CommonPrefixes><Prefix>p/z/</Prefix></CommonPrefixes><NextContinuationToken>";
+  const ListPage page = parse_list_page(replaced("<NextContinuationToken>", below), "s3://b/");
+  CHECK(page.prefixes == std::vector<std::string>{"p/a +/", "p/z/"});
+  CHECK(page.objects.size() == 2);
+  CHECK(parse_list_page(kPage, "s3://b/").prefixes.empty());  // the page's own is none
+}
+
 TEST_CASE("a page that is not what it should be is refused with the reason") {
   CHECK_THAT(reason(""), Catch::Contains("no element found"));
   CHECK_THAT(reason("<html></html>"), Catch::Contains("no <ListBucketResult>"));
@@ -52,6 +62,12 @@ TEST_CASE("a page that is not what it should be is refused with the reason") {
   CHECK_THAT(reason(replaced("<Size>12<", "<Size>-1<")), Catch::Contains("no number"));
   CHECK_THAT(reason(replaced("18446744073709551615", "18446744073709551616")), Catch::Contains("no number"));
   CHECK_THAT(reason(replaced("a+b%2B", "a+b%2x")), Catch::Contains("encoding is broken"));
+  const auto below = [](const std::string& inside) {
+    return reason(replaced("<NextC", "<CommonPrefixes>" + inside + "</CommonPrefixes><NextC"));
+  };
+  CHECK_THAT(below(""), Catch::Contains("without one"));
+  CHECK_THAT(below("<Prefix></Prefix>"), Catch::Contains("without one"));
+  CHECK_THAT(below("<Prefix>p/%2x/</Prefix>"), Catch::Contains("a Prefix whose encoding is broken"));
   CHECK_THAT(reason(replaced("t&amp;1", "")), Catch::Contains("without a token"));
   CHECK_THAT(reason(replaced("a+b", std::string(9000, 'a'))), Catch::Contains("too long"));
   CHECK_THAT(reason("<!DOCTYPE x [<!ENTITY a \"b\">]>" + kPage.substr(kPage.find("<List"))),
