@@ -1,5 +1,5 @@
 // A file that is cut while a run reads it: a clean error with file and offset, never the end of the process, for data in
-// maps (tar, CIFAR) and for files of a folder.
+// maps (tar, CIFAR, npy, idx, Parquet) and for files of a folder.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <functional>
@@ -9,6 +9,8 @@
 #include "unstarve/pipeline/loader/loader.h"
 #include "unstarve/pipeline/loader/loader_fixtures.h"
 #include "unstarve/storage/open.h"
+#include "unstarve/storage/parquet/memory_sink.h"
+#include "unstarve/storage/parquet/parquet_writer.h"
 #include "unstarve/storage/temporary_folder.h"
 #include "unstarve/storage/webdataset/tar_text.h"
 
@@ -68,6 +70,66 @@ TEST_CASE("a CIFAR binary that is cut in mid-run is an error with file and offse
                                   [&] { fs::resize_file(folder.str("data_batch_1.bin"), 0); });
   CHECK(error.kind() == ErrorKind::kIo);
   CHECK_THAT(error.what(), Catch::Contains("data_batch_1.bin") && Catch::Contains("its bytes from offset "));
+}
+
+// Of so many images of 32 x 32 RGB, and of their labels 0, 1, 2, ...
+std::string npy(const std::string& shape, const std::string& data) {
+  std::string header = "{'descr': '|u1', 'fortran_order': False, 'shape': (" + shape + "), }";
+  header.resize(128 - 10 - 1, ' ');
+  return std::string("\x93NUMPY\1\0\x76\0", 10) + header + "\n" + data;
+}
+
+constexpr std::uint64_t kArrayImages = 2000;
+const std::string kPixels(kArrayImages * 32 * 32 * 3, '\1');
+const std::string kLabels(kArrayImages, '\2');
+
+TEST_CASE("an npy file that is cut in mid-run is an error with file and offset") {
+  TemporaryFolder folder;
+  folder.write("images.npy", npy(std::to_string(kArrayImages) + ", 32, 32, 3", kPixels));
+  folder.write("labels.npy", npy(std::to_string(kArrayImages) + ",", kLabels));
+  const Error error =
+      error_after(in_order(), folder.str("images.npy"), [&] { fs::resize_file(folder.str("images.npy"), 0); });
+  CHECK(error.kind() == ErrorKind::kIo);
+  CHECK_THAT(error.what(), Catch::Contains(folder.str("images.npy")) && Catch::Contains("its bytes from offset "));
+}
+
+TEST_CASE("an idx file that is cut in mid-run is an error with file and offset") {
+  TemporaryFolder folder;
+  const std::string count("\0\0\x07\xd0", 4), side("\0\0\0\x20", 4);
+  folder.write("train-images-idx3-ubyte",
+               std::string("\0\0\x08\3", 4) + count + side + side + kPixels.substr(0, kArrayImages * 32 * 32));
+  folder.write("train-labels-idx1-ubyte", std::string("\0\0\x08\1", 4) + count + kLabels);
+  const std::string images = folder.str("train-images-idx3-ubyte");
+  const Error error = error_after(in_order(), images, [&] { fs::resize_file(images, 0); });
+  CHECK(error.kind() == ErrorKind::kIo);
+  CHECK_THAT(error.what(), Catch::Contains(images) && Catch::Contains("its bytes from offset "));
+}
+
+TEST_CASE("a Parquet file that is cut in mid-run is an error with file and offset") {
+  TemporaryFolder folder;
+  testing::MemorySink sink;
+  std::unique_ptr<RecordWriter> writer;
+  try {
+    writer = make_parquet_writer(sink, {"a"}, 8);
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::kMissing);
+    return;  // a build without Parquet
+  }
+  for (std::uint64_t id = 0; id < kSamples; ++id) {
+    const std::string image = jpeg(id), key = std::to_string(id);
+    OutRecord record;
+    record.key = key;
+    record.number = id;
+    record.image = {reinterpret_cast<const std::uint8_t*>(image.data()), image.size()};
+    record.label = 0;
+    writer->append(record);
+  }
+  writer->finish();
+  folder.write("x.parquet", sink.bytes());
+  const Error error =
+      error_after(in_order(), folder.str("x.parquet"), [&] { fs::resize_file(folder.str("x.parquet"), 0); });
+  CHECK(error.kind() == ErrorKind::kIo);
+  CHECK_THAT(error.what(), Catch::Contains(folder.str("x.parquet")) && Catch::Contains("its bytes from offset "));
 }
 
 TEST_CASE("files of a folder that are cut in mid-run are an error with the file") {

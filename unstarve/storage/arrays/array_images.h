@@ -7,7 +7,8 @@
 //
 // Fields:    image (pixels; grey ones are read as RGB of three equal channels), label.
 // Ownership: keeps the parts open, and all labels in memory (4 bytes each). Pixels of a mapped part lie in the map.
-// Failure:   a label that is no class number costs its record: Error(kInput) at read().
+// Failure:   a label that is no class number costs its record: Error(kInput) at read(). Of a file that shrinks while it
+//            is mapped pixels read as zeros: who has used them asks check_map() (core/map_guard.h).
 // Cost:      opening looks at no pixel; read() of a mapped part is a few additions, of another one one request.
 
 #include <cstdint>

@@ -13,7 +13,8 @@
 // Fields:    image (planar pixels in the map), label.
 // Ownership: keeps the files mapped; the values of a record lie in the map and live as long as the data set.
 // Failure:   Error(kInput) with file and offset: at opening for a length that is no multiple of the record, at read()
-//            for a label out of range. A file that shrinks while it is mapped ends in SIGBUS, as with every map.
+//            for a label out of range. Of a file that shrinks while it is mapped pixels read as zeros: who has used
+//            them asks check_map() (core/map_guard.h).
 // Cost:      opening looks at no record; read() is a few additions.
 
 #include <memory>

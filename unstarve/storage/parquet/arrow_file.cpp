@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/map_guard.h"
 #include "unstarve/storage/little_endian.h"
 #include "unstarve/storage/parquet/parquet.h"
 #include "unstarve/storage/parquet/parquet_file.h"
@@ -304,6 +305,7 @@ class ArrowFile final : public ParquetFile {
   void check_rows() const;
   [[nodiscard]] Chunk chunk_of(const parquet::ColumnChunkMetaData& column, std::uint64_t rows) const;
   [[nodiscard]] RowGroup decode(std::size_t number, bool with_images) const;
+  void check_chunks(std::size_t number) const;
   void read_columns(std::size_t number, bool with_images, const std::shared_ptr<SourceFile>& file,
                     arrow::MemoryPool& pool, RowGroup& group) const;
   void read_images(parquet::RowGroupReader& reader, std::size_t number, RowGroup& group) const;
@@ -437,9 +439,12 @@ RowGroup ArrowFile::decode(std::size_t number, bool with_images) const {
   RowGroup group;
   try {
     read_columns(number, with_images, file, pool, group);
+    check_chunks(number);
   } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kInput) check_chunks(number);  // zeros of a lost page look like damage
     throw Error(error.kind(), where + error.what());
   } catch (const parquet::ParquetException& error) {
+    check_chunks(number);
     if (file->failure()) {
       try {
         std::rethrow_exception(file->failure());
@@ -450,6 +455,14 @@ RowGroup ArrowFile::decode(std::size_t number, bool with_images) const {
     throw Error(ErrorKind::kInput, where + "damaged: " + error.what());
   }
   return group;
+}
+
+// What was made of pages that the file no longer has is not the file's.
+void ArrowFile::check_chunks(std::size_t number) const {
+  const std::span<const std::uint8_t> mapped = source_->mapped();
+  if (mapped.empty()) return;
+  for (const Chunk& chunk : {chunks_[number].image, chunks_[number].label})
+    check_map(mapped.data() + chunk.offset, static_cast<std::size_t>(chunk.bytes));
 }
 
 // Each call has readers of its own: opening them over a parsed footer costs microseconds.

@@ -1,5 +1,6 @@
 // Parquet through Arrow: files of other writers, the conformance suite, damage, and what reading costs.
 #include <algorithm>
+#include <filesystem>
 #include <numeric>
 #include <random>
 
@@ -210,6 +211,20 @@ TEST_CASE("a file that is cut off anywhere is refused") {
       INFO(length);
       CHECK_THROWS_AS(open_memory(bytes.substr(0, length)), Error);
     }
+  }
+}
+
+TEST_CASE("a file that is cut while it is open is an error with file and offset, whatever its pages held") {
+  const TemporaryFolder folder;
+  folder.write("mapped.parquet", file_of(0, 12));
+  for (const char* name : {"zstd.parquet", "plain.parquet", "delta.parquet"})
+    folder.write(name, fixture_bytes("parquet/" + std::string(name)));
+  for (const char* name : {"mapped.parquet", "zstd.parquet", "plain.parquet", "delta.parquet"}) {
+    const std::string path = folder.str(name);
+    const auto data = open_dataset(path);
+    std::filesystem::resize_file(path, 0);
+    CHECK_THAT(refusal_of([&] { (void)text_of(*data, 0); }, ErrorKind::kIo),
+               Catch::Contains(path) && Catch::Contains("its bytes from offset 0 on are gone"));
   }
 }
 
