@@ -1,7 +1,8 @@
 // The extension module unstarve._core: data sets and the loader, as thin as can be. What users see is the Python around
 // it; nothing here is public.
 //
-// Threads: every call that may wait gives up the GIL; no thread of the library ever takes it.
+// Threads: every call that may wait gives up the GIL; threads of the library take it only for a data set that is a Python
+// object (python_source.h), and then hold nothing that a call from Python waits for with it.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -17,11 +18,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "python/bindings/errors.h"
 #include "python/bindings/lending_device.h"
 #include "python/bindings/notices.h"
+#include "python/bindings/python_source.h"
+#include "python/bindings/samples.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/map_guard.h"
 #include "unstarve/core/topology.h"
@@ -46,29 +50,8 @@ using namespace nb::literals;
 // How long Ctrl-C may go unheard.
 constexpr std::chrono::milliseconds kSignalCheck{100};
 
-using DatasetPtr = std::shared_ptr<Dataset>;
-
-// nanobind keeps no pointers to const; nothing of Dataset that is bound can change it.
 DatasetPtr open(const std::string& path, const std::string& split) {
   return std::const_pointer_cast<Dataset>(open_dataset(path, split));
-}
-
-using SampleSetPtr = std::shared_ptr<SampleSet>;
-// from, given, weights
-using Stretch = std::tuple<std::uint64_t, std::vector<std::uint64_t>, std::vector<double>>;
-
-OrderBasis basis_of(SampleSetPtr samples, const std::vector<Stretch>& stretches) {
-  OrderBasis basis{std::move(samples), {}};
-  for (const auto& [from, given, weights] : stretches) basis.stretches.push_back({from, given, weights});
-  return basis;
-}
-
-SampleSetPtr choose(const std::string& text, const DatasetPtr& dataset) {
-  const PipelineSpec spec = pipeline_from_yaml(text, "pipeline");
-  const nb::gil_scoped_release release;
-  check_spec(spec);
-  const int threads = spec.execution.threads > 0 ? spec.execution.threads : read_topology().usable();
-  return std::const_pointer_cast<SampleSet>(choose_samples(spec, *dataset, threads));
 }
 
 DatasetPtr concatenation(const std::vector<DatasetPtr>& parts, const std::vector<std::string>& names) {
@@ -124,6 +107,9 @@ class PyLoader {
   ~PyLoader() {
     // Its threads are joined: they may be waiting for a server.
     const nb::gil_scoped_release release;
+    // Garbage may be collected amid a call of its data set, by one of the threads that would be joined.
+    if (in_python_source())
+      std::thread([device = std::move(device_), loader = std::move(loader_)]() mutable { loader.reset(); }).detach();
     loader_.reset();
   }
   PyLoader(const PyLoader&) = delete;
@@ -194,24 +180,6 @@ nb::tuple arrays(Batch batch, const StoreFormat& output) {
                         kept->last_of_epoch());
 }
 
-// Bits in Python are bytes, the first bit the lowest of the first byte.
-nb::bytes packed(const std::vector<bool>& bits) {
-  std::string bytes((bits.size() + 7) / 8, '\0');
-  for (std::size_t i = 0; i < bits.size(); ++i)
-    if (bits[i]) bytes[i / 8] = static_cast<char>(bytes[i / 8] | (1 << (i % 8)));
-  return nb::bytes(bytes.data(), bytes.size());
-}
-
-std::vector<bool> unpacked(const nb::bytes& bytes) {
-  std::vector<bool> bits;
-  for (std::size_t i = 0; i < 8 * bytes.size(); ++i) {
-    if ((static_cast<unsigned char>(bytes.c_str()[i / 8]) >> (i % 8) & 1) == 0) continue;
-    bits.resize(i + 1);
-    bits[i] = true;
-  }
-  return bits;
-}
-
 // (epoch, offset, used, samples, ahead) of a RankProgress.
 using ProgressTuple = std::tuple<std::uint32_t, std::uint64_t, nb::bytes, std::uint64_t, nb::bytes>;
 
@@ -255,7 +223,7 @@ NB_MODULE(_core, m) {
   translate_errors();
   keep_notices();
 
-  nb::class_<Dataset>(m, "Dataset")
+  nb::class_<Dataset>(m, "Dataset", nb::is_weak_referenceable())
       .def("__len__", &Dataset::size)
       .def_prop_ro("format", &Dataset::format)
       .def_prop_ro("classes", &Dataset::classes)
@@ -277,6 +245,8 @@ NB_MODULE(_core, m) {
       .def("read", &read, "id"_a,
            nb::sig("def read(self, id: int) -> dict[str, int | bytes | numpy.typing.NDArray[numpy.uint8]]"));
   m.def("open", &open, "path"_a, "split"_a, nb::call_guard<nb::gil_scoped_release>());
+  m.def("python_source", &python_source, "object"_a, "name"_a, "classes"_a, "at_once"_a);
+  m.def("end_source", &end_source, "source"_a);
   m.def("concatenate", &concatenation, "parts"_a, "names"_a);
   m.def(
       "open_sources",
@@ -287,12 +257,7 @@ NB_MODULE(_core, m) {
       },
       "spec"_a);
 
-  nb::class_<SampleSet>(m, "SampleSet")
-      .def("__len__", &SampleSet::size)
-      .def_prop_ro("everything", &SampleSet::everything)
-      .def_prop_ro("weights", &SampleSet::weights)
-      .def("fingerprint", &SampleSet::fingerprint);
-  m.def("choose", &choose, "spec"_a, "dataset"_a);
+  bind_samples(m);
   m.def("continue_mixture", &continued, "running"_a, "weights"_a, "position"_a);
 
   nb::class_<PyLoader>(m, "Loader")
@@ -323,17 +288,23 @@ NB_MODULE(_core, m) {
       .def_prop_ro("forked", [](PyLoader& loader) { return loader.loader().forked(); })
       .def("memory",
            [](PyLoader& loader) {
+             const nb::gil_scoped_release release;
              std::vector<std::tuple<std::string, std::uint64_t, std::uint64_t>> list;
              for (const MemoryShare& share : loader.loader().memory())
                list.emplace_back(share.who, share.bytes, share.most);
              return list;
            })
       .def("progress", [](PyLoader& loader) { return tuple_of(loader.loader().progress()); })
-      .def("profile", [](PyLoader& loader) { return to_json(loader.loader().profile()); })
-      .def("explain", [](PyLoader& loader) { return loader.loader().explain(); })
+      .def(
+          "profile", [](PyLoader& loader) { return to_json(loader.loader().profile()); },
+          nb::call_guard<nb::gil_scoped_release>())
+      .def(
+          "explain", [](PyLoader& loader) { return loader.loader().explain(); },
+          nb::call_guard<nb::gil_scoped_release>())
       .def(
           "bad_samples",
           [](PyLoader& loader, std::size_t most) {
+            const nb::gil_scoped_release release;
             std::vector<std::tuple<std::uint64_t, std::string, std::string>> list;
             for (const BadSample& bad : loader.loader().bad_samples(most))
               list.emplace_back(bad.id, to_string(bad.place), bad.reason);

@@ -6,9 +6,10 @@
     for images, labels in loader.to_torch("cuda", normalize=un.IMAGENET):
         ...
 
-`un.open` begins a pipeline (unstarve.pipeline), `batch` ends it with a Loader (unstarve.loader): NumPy arrays, or torch
-tensors by `to_torch`. `un.from_torch` takes your own torch dataset instead, `un.DataLoader` replaces torch's. Importing
-unstarve imports NumPy and no framework. Failures are unstarve.errors.
+`un.open` begins a pipeline (unstarve.pipeline), `un.from_source` one over an object of yours that gives encoded images;
+`batch` ends it with a Loader (unstarve.loader): NumPy arrays, or torch tensors by `to_torch`. `un.from_torch` takes your
+own torch dataset instead, `un.DataLoader` replaces torch's. Importing unstarve imports NumPy and no framework. Failures
+are unstarve.errors.
 """
 
 __version__ = "0.1.0"
@@ -20,7 +21,8 @@ from unstarve import errors
 from unstarve._core import batch_operations, operations
 from unstarve.errors import DataWarning, Error
 from unstarve.loader import Loader
-from unstarve.pipeline import CIFAR10, IMAGENET, Pipeline, from_yaml, mix, open, schema
+from unstarve.opening import from_source, from_yaml, mix, open, schema
+from unstarve.pipeline import CIFAR10, IMAGENET, Pipeline
 
 if TYPE_CHECKING:
     from unstarve.dataloader import DataLoader as DataLoader
@@ -37,5 +39,5 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = ["CIFAR10", "IMAGENET", "DataWarning", "Error", "Loader", "Pipeline", "__version__",
-           "batch_operations", "errors", "from_yaml", "mix", "open",
+           "batch_operations", "errors", "from_source", "from_yaml", "mix", "open",
            "operations", "schema"]

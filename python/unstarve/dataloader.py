@@ -33,7 +33,7 @@ from torch.utils.data.dataloader import DataLoader as TorchDataLoader
 from torch.utils.data.dataloader import _DatasetKind
 
 from unstarve.errors import ArgumentError
-from unstarve.workers import generators, tasks, threads
+from unstarve.workers import generators, tasks
 from unstarve.workers.epoch import Epoch
 from unstarve.workers.pools import Home, Pool
 
@@ -43,7 +43,7 @@ _Sample = TypeVar("_Sample", covariant=True)
 
 def get_worker_info() -> Any:
     """torch.utils.data.get_worker_info(), which also works in worker threads: id, num_workers, seed, dataset."""
-    return threads.worker_info() or torch.utils.data.get_worker_info()
+    return tasks.worker_info() or torch.utils.data.get_worker_info()
 
 
 class DataLoader(TorchDataLoader[_Sample]):
@@ -153,7 +153,9 @@ class DataLoader(TorchDataLoader[_Sample]):
         iterable = self._dataset_kind == _DatasetKind.Iterable
         free = not getattr(sys, "_is_gil_enabled", lambda: True)()
         if self.workers == "threads" or self.workers is None and free and not iterable:
-            return threads.ThreadPool(self.num_workers)
+            from unstarve.workers.threads import ThreadPool
+
+            return ThreadPool(self.num_workers)
         from unstarve.workers.processes import HelperPool
 
         return HelperPool(self.num_workers, iterable)

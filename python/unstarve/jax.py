@@ -33,13 +33,21 @@ class JaxLoader:
     layout: "NCHW", or "NHWC" as JAX's convolutions like it; None keeps the pipeline's.
 
     images: (batch, 3, height, width) or (batch, height, width, 3) of dtype; labels: int32 (batch,), int64 where
-    jax_enable_x64 is set, or with batch operations float32 (batch, classes); and what else the loader's batches have (`Loader.parts`). On the host uint8 and float32 images are
-    the loader's own memory (DLPack), which lives as long as they do; bfloat16 is copied once.
+    jax_enable_x64 is set, or with batch operations float32 (batch, classes); and what else the loader's batches have
+    (`Loader.parts`). On the host uint8 and float32 images are the loader's own memory (DLPack), which lives as long as
+    they do; bfloat16 is copied once. Of a pipeline with map() both are what its functions make, and normalize, dtype and
+    layout are refused.
     """
 
     def __init__(self, loader: Loader, device: Any = None, *, normalize: Normalisation | None = None,
                  dtype: Any = None, layout: str | None = None) -> None:
         self.device = jnp.zeros(()).devices().pop() if device is None else device
+        if loader.mapped:
+            if (normalize, dtype, layout) != (None,) * 3:
+                raise ArgumentError("to_jax: normalize, dtype and layout of a pipeline with map(), whose functions' images "
+                                    "stay as they are; do it in a function, or with the batches")
+            self._loader = loader.with_output()
+            return
         name = jnp.dtype(dtype).name if dtype is not None else "float32" if normalize is not None and (
             loader.dtype == "uint8") else loader.dtype
         on_host = self.device == jax.devices("cpu")[0]
@@ -90,6 +98,9 @@ class JaxLoader:
 
     def __iter__(self) -> Iterator[tuple[jax.Array, ...]]:
         for images, labels, *more in self._loader:
+            if self._loader.mapped:
+                yield jax.device_put((images, labels), self.device)
+                continue
             if self._on_host:
                 made = jnp.from_dlpack(images)
                 if self.dtype == jnp.bfloat16:

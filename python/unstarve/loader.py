@@ -6,15 +6,18 @@ process, threads only; they run on from one epoch into the next, so that epochs 
 
 from __future__ import annotations
 
+import atexit
 import json
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, cast, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from unstarve import _core, notices, state
 from unstarve.errors import CancelledError
+from unstarve.users import UserCode
 
 if TYPE_CHECKING:
     import torch
@@ -28,6 +31,47 @@ Batch: TypeAlias = "tuple[npt.NDArray[Any], ...]"
 Normalisation: TypeAlias = "tuple[tuple[float, ...], tuple[float, ...]]"
 # called with a number of bytes, gives a writable buffer's address and the object that keeps it
 Allocate: TypeAlias = "Callable[[int], tuple[int, object]]"
+
+
+# Those whose threads call Python: they end before the interpreter does.
+_calling: weakref.WeakSet[Loader] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_calling() -> None:
+    for loader in list(_calling):
+        loader.close()
+
+
+class Core(Protocol):
+    """What runs and makes the batches: _core.Loader, or workers (unstarve.mapped)."""
+
+    @property
+    def forked(self) -> bool:
+        """Whether this process is a fork of the one that it runs in."""
+
+    def next(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.uint64], npt.NDArray[np.int32] | None, int,
+                            int, int, bool] | None:
+        """Images, labels, ids, sizes, how many are valid, epoch, batch, whether it is the epoch's last; None after
+        close()."""
+
+    def close(self) -> None:
+        """Ends it; by any thread."""
+
+    def memory(self) -> list[tuple[str, int, int]]:
+        """Who holds how many bytes, and may at most."""
+
+    def progress(self) -> state.Progress:
+        """How far it has come."""
+
+    def profile(self) -> str:
+        """What was measured, as JSON."""
+
+    def explain(self) -> str:
+        """What runs."""
+
+    def bad_samples(self, most: int) -> list[tuple[int, str, str]]:
+        """(id, location, reason) of the first `most`."""
 
 
 class Loader:
@@ -44,9 +88,15 @@ class Loader:
     `load_state_dict` says. Not for several threads at once.
     """
 
-    def __init__(self, spec: dict[str, Any], dataset: _core.Dataset, chosen: _core.SampleSet | None = None) -> None:
+    mapped = False  # whether functions of the user's have a part in its samples
+
+    def __init__(self, spec: dict[str, Any], dataset: _core.Dataset, chosen: _core.SampleSet | None = None,
+                 users: UserCode | None = None) -> None:
         self._spec = json.dumps(spec)
         self._dataset = dataset
+        self._users = UserCode.none(spec) if users is None else users
+        if self._users.python_sources:
+            _calling.add(self)
         self._batch_size: int = spec["batch"]["size"]
         self._dtype: str = spec.get("output", {}).get("type", "float32")
         self._layout: str = spec.get("output", {}).get("layout", "NCHW")
@@ -54,12 +104,13 @@ class Loader:
         self._varied: bool = batch.get("pad", {}).get("to") == "largest"
         self._parts = ("images", "labels", *(("sizes",) if batch.get("pad", {}).get("to", "nothing") != "nothing" else ()),
                        *(("valid",) if batch.get("last") == "pad" else ()))
-        self._chosen = _core.choose(self._spec, dataset) if chosen is None else chosen  # the samples that take part
+        # the samples that take part
+        self._chosen = self._users.choose(self._spec, dataset) if chosen is None else chosen
         self._batches, self._samples, length = _core.epoch_of(self._spec, self._chosen)
         self._run = state.Run.of(spec, len(dataset), self._chosen, length)
         self._stretches = state.first_stretches(self._run)
         self._allocate: Allocate | None = None
-        self._core: _core.Loader | None = None
+        self._core: Core | None = None
         self._core_at: state.At | None = None  # the position of the batch that _core gives next
         self._at = state.START  # of the batch that comes next
         self._progress: state.Progress | None = None  # up to _at, of the threads that ran last, in relaxed order
@@ -157,6 +208,7 @@ class Loader:
                 self._stop()
                 raise CancelledError("the loader was closed while it was iterated")
             images, labels, ids, sizes, valid, epoch, index, last = batch
+            del core  # what is closed meanwhile is not kept by a loop that pauses
             self._core_at = self._at = state.beginning(epoch + 1) if last else (epoch, index + 1, *self._at[2:])
             self._progress = None
             if last:
@@ -168,16 +220,18 @@ class Loader:
             if last:
                 return
 
-    def _core_here(self) -> _core.Loader:
+    def _core_here(self) -> Core:
         """The running loader, started anew where it does not stand at the next batch."""
         if self._core is not None and self._core.forked:
             self._core.next()  # tells what is wrong
         if self._core is None or self._core_at != self._at:
             self._stop()
-            self._core = _core.Loader(self._spec, self._dataset, *self._at, self._chosen, self._stretches,
-                                       self._allocate)
+            self._core = self._start()
             self._core_at = self._at
         return self._core
+
+    def _start(self) -> Core:
+        return _core.Loader(self._spec, self._dataset, *self._at, self._chosen, self._stretches, self._allocate)
 
     def close(self) -> None:
         """Stops the threads and frees the memory; iterating starts them again. Also the end of a `with` block.
@@ -250,7 +304,9 @@ class Loader:
     # --- what it does -----------------------------------------------------------------------------------------------
 
     def to_yaml(self) -> str:
-        """The whole pipeline, as the program takes it."""
+        """The whole pipeline, as the program takes it. ArgumentError where functions or sources in Python are part of
+        it, which no text can hold."""
+        self._users.refuse_yaml()
         return _core.canonical(self._spec)
 
     def explain(self) -> str:
@@ -322,7 +378,10 @@ class Loader:
             output["layout"] = layout
         if normalize is not None:
             output["mean"], output["stddev"] = (list(map(float, values)) for values in normalize)
-        made = Loader(spec, self._dataset, self._chosen)
+        made = self._copy(spec)
         made._at, made._begun, made._allocate, made._stretches = self._at, self._begun, allocate, self._stretches
         made._progress = self._progress_here()
         return made
+
+    def _copy(self, spec: dict[str, Any]) -> Loader:
+        return Loader(spec, self._dataset, self._chosen, self._users)

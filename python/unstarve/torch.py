@@ -37,34 +37,43 @@ class TorchLoader(Generic[_Batch]):
     names: gives dicts of these names instead of tuples, ("pixel_values", "labels") as Hugging Face's models take them.
 
     images: (batch, 3, height, width) of dtype; labels: int64 (batch,), or with batch operations float32 (batch,
-    classes); and what else the loader's batches have (`Loader.parts`). On a GPU a batch's memory belongs to torch.
+    classes); and what else the loader's batches have (`Loader.parts`). On a GPU a batch's memory belongs to torch. Of a
+    pipeline with map() both are what its functions make, and normalize, dtype and channels_last are refused.
     """
 
     def __init__(self, loader: Loader, device: str | torch.device = "cpu", *, normalize: Normalisation | None = None,
                  dtype: torch.dtype | None = None, channels_last: bool = False, names: tuple[str, ...] | None = None) -> None:
         self.device = torch.device(device)
+        if names is not None and len(names) != len(loader.parts):
+            raise ArgumentError(f"to_torch: names {names!r}, expected {len(loader.parts)}, of the {', '.join(loader.parts)}")
+        self._names = names
+        self.channels_last = channels_last
+        self._normalize: Normalisation | None = None
+        if self.device.type not in ("cpu", "cuda"):
+            raise ArgumentError(f"to_torch: device {self.device}, expected cpu or cuda")
+        if loader.mapped:
+            if normalize is not None or dtype is not None or channels_last:
+                raise ArgumentError("to_torch: normalize, dtype and channels_last of a pipeline with map(), whose "
+                                    "functions' images stay as they are; do it in a function, or with the batches")
+            self._loader = loader.with_output()
+        else:
+            self._loader = self._converted(loader, normalize, dtype)
+        self._state = self._loader.state_dict()
+
+    def _converted(self, loader: Loader, normalize: Normalisation | None, dtype: torch.dtype | None) -> Loader:
         self.dtype = _DTYPES[loader.dtype] if dtype is None else dtype
         if normalize is not None and dtype is None and self.dtype == torch.uint8:
             self.dtype = torch.float32
         if self.dtype == torch.uint8 and normalize is not None:
             raise ArgumentError("to_torch: normalize with dtype torch.uint8; normalised values are floating")
-        self.channels_last = channels_last
-        if names is not None and len(names) != len(loader.parts):
-            raise ArgumentError(f"to_torch: names {names!r}, expected {len(loader.parts)}, of the {', '.join(loader.parts)}")
-        self._names = names
-        layout = "NHWC" if channels_last else "NCHW"
-        self._normalize: Normalisation | None = None
+        layout = "NHWC" if self.channels_last else "NCHW"
         if self.device.type == "cpu":
             if self.dtype not in _NAMES:
                 raise ArgumentError(f"to_torch: dtype {self.dtype}, expected one of {', '.join(map(str, _NAMES))} on cpu")
-            self._loader = loader.with_output(_NAMES[self.dtype], layout, normalize)
-        elif self.device.type == "cuda":
-            if self.dtype != torch.uint8:
-                self._normalize = loader.normalisation if normalize is None else normalize
-            self._loader = loader.with_output("uint8", layout, allocate=_pinned)
-        else:
-            raise ArgumentError(f"to_torch: device {self.device}, expected cpu or cuda")
-        self._state = self._loader.state_dict()
+            return loader.with_output(_NAMES[self.dtype], layout, normalize)
+        if self.dtype != torch.uint8:
+            self._normalize = loader.normalisation if normalize is None else normalize
+        return loader.with_output("uint8", layout, allocate=_pinned)
 
     def __len__(self) -> int:
         return len(self._loader)
@@ -109,7 +118,7 @@ class TorchLoader(Generic[_Batch]):
         """The parts of a batch as tensors over the loader's own memory."""
         for array, *others in self._loader:
             images = torch.from_numpy(array)
-            if self._loader.dtype == "bfloat16":
+            if not self._loader.mapped and self._loader.dtype == "bfloat16":
                 images = images.view(torch.bfloat16)
             if self.channels_last:
                 images = images.permute(0, 3, 1, 2)
@@ -145,7 +154,7 @@ class TorchLoader(Generic[_Batch]):
         """Begins a batch's way over the bus: (images and all else, event, what must live until the event, state)."""
         with torch.cuda.stream(copies):
             there, *others = (part.to(self.device, non_blocking=True) for part in host)
-            if self.dtype != torch.uint8:
+            if self._normalize is not None:
                 there = there.to(torch.float32).sub_(mean).mul_(inverse).to(self.dtype)
             return (there, *others), copies.record_event(), host, self._loader.state_dict()
 

@@ -6,7 +6,7 @@
 
 Conventions are those of unstarve.loader.Loader. Order is a function of (seed, epoch), not of timing; so is augmentation
 that draws from random, numpy.random or torch's global generators, which are seeded by (seed, epoch, sample), unless
-worker threads share them.
+worker threads share them; a function's own `rng` is so everywhere.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from typing import Any
 import torch
 
 from unstarve import _core
+from unstarve.arguments import rank_and_world, whole
 from unstarve.dataloader import DataLoader
 from unstarve.errors import ArgumentError, CancelledError
-from unstarve.pipeline import _rank_and_world, _whole
+from unstarve.functions import Function
+from unstarve.workers import tasks
 
 STATE_VERSION = 1
 
@@ -53,7 +55,7 @@ class DatasetPipeline:
 
     def shuffle(self, seed: int = 0) -> DatasetPipeline:
         """All samples in an order that depends on (seed, epoch) alone: another one every epoch."""
-        return self._with(shuffle=True, seed=_whole("shuffle(seed)", seed, 0))
+        return self._with(shuffle=True, seed=whole("shuffle(seed)", seed, 0))
 
     def sequential(self) -> DatasetPipeline:
         """The samples in the dataset's order."""
@@ -67,17 +69,20 @@ class DatasetPipeline:
         if (rank is None) != (world is None):
             raise ArgumentError("shard: give both rank and world, or neither")
         if rank is None or world is None:
-            rank, world = _rank_and_world()
-        rank, world = _whole("shard(rank)", rank, 0), _whole("shard(world)", world, 1)
+            rank, world = rank_and_world()
+        rank, world = whole("shard(rank)", rank, 0), whole("shard(world)", world, 1)
         if rank >= world:
             raise ArgumentError(f"shard: rank {rank} of world {world}, expected a rank below it")
         return self._with(rank=rank, world=world)
 
-    def map(self, function: Callable[[Any], Any]) -> DatasetPipeline:
-        """function(sample) instead of every sample, made by the workers. Several are applied one after the other."""
-        if not callable(function):
-            raise ArgumentError(f"map: {function!r} is not callable")
-        return self._with(functions=(*self._settings["functions"], function))
+    def map(self, function: Callable[..., Any]) -> DatasetPipeline:
+        """function(sample) instead of every sample, made by the workers. Several are applied one after the other.
+
+        rng: a function with an argument of this name gets a numpy.random.Generator that follows from (seed, epoch,
+            sample), in threads too.
+        """
+        before = self._settings["functions"]
+        return self._with(functions=(*before, Function.of(function, len(before))))
 
     def options(self, *, workers: int | None = None, kind: str | None = None,
                 prefetch: int | None = None) -> DatasetPipeline:
@@ -94,10 +99,10 @@ class DatasetPipeline:
         """
         settings = dict(self._settings)
         if settings["world"] is None:
-            settings["rank"], settings["world"] = _rank_and_world()
+            settings["rank"], settings["world"] = rank_and_world()
             if settings["rank"] >= settings["world"]:
                 raise ArgumentError(f"batch: rank {settings['rank']} of world {settings['world']}")
-        return DatasetLoader(self._dataset, _whole("batch(size)", size, 1), bool(drop_last), collate, settings)
+        return DatasetLoader(self._dataset, whole("batch(size)", size, 1), bool(drop_last), collate, settings)
 
     def _with(self, **settings: Any) -> DatasetPipeline:
         return DatasetPipeline(self._dataset, **{**self._settings, **settings})
@@ -251,24 +256,25 @@ class _Order:
 class _Mapped:
     """A dataset with functions applied to its samples."""
 
-    def __init__(self, dataset: Any, functions: Sequence[Callable[[Any], Any]]) -> None:
+    def __init__(self, dataset: Any, functions: Sequence[Function]) -> None:
         self._dataset, self._functions = dataset, functions
 
     def __len__(self) -> int:
         return len(self._dataset)
 
     def __getitem__(self, index: int) -> Any:
-        return self._apply(self._dataset[index])
+        return self._apply(index, self._dataset[index])
 
-    def _apply(self, sample: Any) -> Any:
+    def _apply(self, index: int, sample: Any) -> Any:
         for function in self._functions:
-            sample = function(sample)
+            sample = function(tasks.epoch_seed(), index, sample)
         return sample
 
 
 class _MappedMany(_Mapped):
     def __getitems__(self, indices: list[int]) -> list[Any]:
-        return [self._apply(sample) for sample in self._dataset.__getitems__(indices)]
+        samples = self._dataset.__getitems__(indices)
+        return [self._apply(index, sample) for index, sample in zip(indices, samples, strict=True)]
 
 
 def _mixed(seed: int, epoch: int) -> int:

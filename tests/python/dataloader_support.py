@@ -181,6 +181,14 @@ def noisy(sample):
     return sample[1], torch.rand(1)
 
 
+def drawing(sample, rng):
+    return rng.random()
+
+
+def drawing_twice(sample, rng):
+    return np.array([sample, rng.random()])
+
+
 def slow(sample):
     time.sleep(0.001)
     return sample

@@ -5,7 +5,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import unstarve as un  # noqa: E402
-from dataloader_support import Kinds, Many, Stream, noisy, same  # noqa: E402
+from dataloader_support import Kinds, Many, Stream, drawing, drawing_twice, noisy, same  # noqa: E402
 
 
 
@@ -76,6 +76,19 @@ def test_ranks_share_an_epoch_of_a_dataset(monkeypatch):
     monkeypatch.setenv("RANK", "1")
     monkeypatch.setenv("WORLD_SIZE", "3")
     assert same(list(chain().shuffle(2).batch(4, drop_last=False)), parts[1])
+
+
+@pytest.mark.parametrize("dataset", [Kinds(samples=12), Many(samples=12)])
+def test_a_function_s_own_generator_follows_from_the_sample(dataset):
+    def run(**options):
+        pipeline = un.from_torch(dataset).shuffle(2).map(drawing).map(drawing_twice)
+        with pipeline.options(**options).batch(4) as loader:
+            return [batch.tolist() for _ in range(2) for batch in loader]
+
+    expected = run(workers=0)
+    assert len({tuple(row) for batch in expected for row in batch}) == 24
+    assert run(workers=2) == run(workers=2, kind="threads") == expected
+    assert all(one != other for one, other in expected[0])
 
 
 @pytest.mark.parametrize(("make", "message"), [

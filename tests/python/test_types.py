@@ -14,8 +14,9 @@ from unstarve import _core
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "tests/python/typed_program.py"
-MODULES = ("dataloader", "errors", "jax", "loader", "notices", "pipeline", "ray", "state", "tensorflow", "torch",
-           "torch_dataset", "weights")
+MODULES = ("arguments", "choosing", "dataloader", "errors", "facts", "functions", "jax", "loader", "mapped", "notices",
+           "opening", "operating", "pipeline", "ray", "sources", "state", "tensorflow", "torch", "torch_dataset", "users",
+           "weights")
 
 
 def test_the_stub_is_that_of_the_module():

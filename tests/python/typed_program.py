@@ -26,6 +26,16 @@ loader.load_state_dict(state)
 assert_type(loader.explain(), str)
 assert_type(loader.bad_samples(), list[tuple[int, str, str]])
 
+
+
+def augment(image: npt.NDArray[np.uint8], label: int, rng: np.random.Generator) -> tuple[npt.NDArray[np.float32], int]:
+    return image.astype(np.float32) * np.float32(rng.random()), label
+
+
+mapped = un.open("photos").filter(lambda facts: facts.width > 64 and facts.class_name != "dog").decode().map(augment)
+assert_type(mapped.options(workers=2, kind="threads").batch(64), un.Loader)
+assert_type(un.from_source([(b"...", 3)], ["cat"], at_once=2), un.Pipeline)
+
 for tensors, targets in loader.to_torch("cuda", normalize=un.IMAGENET, dtype=torch.bfloat16, channels_last=True):
     assert_type(tensors, torch.Tensor)
     assert_type(targets, torch.Tensor)
@@ -57,5 +67,7 @@ loader.batch(3)  # wrong: [attr-defined]
 un.open(3)  # wrong: [arg-type]
 pipeline.shuffle(seed="x")  # wrong: [arg-type]
 pipeline.resize((1, 2, 3))  # wrong: [arg-type]
+pipeline.options(kind="fibres")  # wrong: [arg-type]
+un.from_source(b"", at_once="2")  # wrong: [arg-type]
 un.DataLoader(Mine(), shufle=True)  # wrong: [call-arg]
 un.from_torch(Mine()).options(workers="many")  # wrong: [arg-type]

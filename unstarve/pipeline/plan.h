@@ -58,6 +58,7 @@ struct Plan {
   bool tuned = false;                           // threads and prefetch of the spec are where the autotuner begins
   bool tuned_read_ahead = false;                // so is read_ahead, which is also the most of it
   bool padded = false;                          // samples of several sizes are filled up in their batch
+  bool any_size = false;      // samples are made one by one (sample_worker.h), and need not be equally large
   std::vector<Size> sizes{};  // of the first image that can be read, and of what each operation in turn makes of it
 };
 

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import pickle
+import sys
 import time
 from typing import Any, TypeAlias
 
-import torch
-from torch._utils import ExceptionWrapper
-from torch.utils.data import _utils
-
-from unstarve.workers import tasks, transport
-
-
-_ERROR_CHARACTERS = 16 << 10  # of a traceback: it must fit into a message
+from unstarve.workers import transport
+from unstarve.workers.caught import Caught
+from unstarve.workers.job import Fetcher, Job, Stream
 
 
 # what a task gives: ((worker, message of it) or (worker, None) at an end, samples, seconds they took)
@@ -24,34 +20,21 @@ class Unpicklable(Exception):
     """Samples cannot be sent to another process; the batch made of them perhaps can."""
 
 
-def pickled_error(error: ExceptionWrapper) -> tuple[bytes, str]:
-    """(the ExceptionWrapper, pickled; the text to be raised where its class cannot be loaded)."""
-    if len(error.exc_msg) > _ERROR_CHARACTERS:
-        half = _ERROR_CHARACTERS // 2
-        error.exc_msg = f"{error.exc_msg[:half]}\n[...]\n{error.exc_msg[-half:]}"
-    text = f"Caught {error.exc_type.__name__} {error.where}.\nOriginal {error.exc_msg}"
-    try:
-        return pickle.dumps(error, 5), text
-    except Exception:  # a class of a function
-        return b"", text
-
-
 class Helper:
     """setup: see processes.HelperPool._launch."""
 
     def __init__(self, setup: dict[str, Any]) -> None:
-        torch.set_num_threads(1)
-        self._worker, self._workers = setup["worker"], setup["workers"]
+        self._name, self._worker, self._workers = setup["name"], setup["worker"], setup["workers"]
         self._arena = transport.Arena(setup["arenas"][self._worker])
         self._views = [transport.View(fd) for fd in setup["arenas"]]
         self._parent_arena = setup["parent_arena"]
         self._from_parent = transport.View(self._parent_arena)
         self._epoch: int | None = None
         self._since: int | None = None
-        self._job: tasks.Job | None = None
-        self._fetcher: tasks.Fetcher | None = None
-        self._stream: tasks.Stream | None = None
-        self._failure: ExceptionWrapper | None = None
+        self._job: Job | None = None
+        self._fetcher: Fetcher | None = None
+        self._stream: Stream | None = None
+        self._failure: Caught | None = None
         self._enter(setup["epoch"])
 
     def _enter(self, epoch: tuple[int, int, int, int, bytes, bytes | None]) -> None:
@@ -68,25 +51,25 @@ class Helper:
         try:
             if since != self._since or self._job is None:
                 self._since = since
-                _utils.worker._worker_info = self._stream = self._fetcher = self._job = None
+                if self._job is not None:
+                    self._job.leave()
+                self._stream = self._fetcher = self._job = None
                 self._job = private.unpack(job)
-                seed = tasks.seed_all(base_seed, self._worker)
-                _utils.worker._worker_info = _utils.worker.WorkerInfo(
-                    id=self._worker, num_workers=self._workers, seed=seed, dataset=self._job.dataset)
-                if self._job.worker_init_fn is not None:
-                    self._job.worker_init_fn(self._worker)
+                if "torch" in sys.modules:
+                    sys.modules["torch"].set_num_threads(1)
+                self._job.enter(self._worker, self._workers, base_seed, in_thread=False)
             if self._job.iterable:
                 points = None if resume is None else private.unpack(resume)
-                self._stream = tasks.Stream(self._job, points and points[self._worker])
+                self._stream = self._job.stream(points and points[self._worker])
             else:
-                self._fetcher = tasks.Fetcher(self._job, sample_seed)
+                self._fetcher = self._job.fetcher(sample_seed)
         except Exception:
             self._failure = self._caught()
 
     def run(self, message: bytes) -> bytes:
         """The answer to a task: (epoch, serial, kind, first, result, error, refused, samples, seconds), pickled.
 
-        error: (torch's ExceptionWrapper, pickled; its text), or None. refused: the samples cannot be sent.
+        error: what Caught.pickled() gives, or None. refused: the samples cannot be sent.
         """
         epoch, serial, kind, first, body = pickle.loads(message)
         self._enter(epoch)
@@ -102,7 +85,7 @@ class Helper:
                 refused = True
             except Exception:
                 error = self._caught()
-        told = None if error is None else pickled_error(error)
+        told = None if error is None else error.pickled()
         return pickle.dumps((epoch[0], serial, kind, first, result, told, refused, samples, seconds), 5)
 
     # Each gives (result, samples, seconds that the samples took).
@@ -139,5 +122,5 @@ class Helper:
         batch = self._stream.next(size)
         return (self._worker, transport.pack((batch, self._stream.state()), self._arena)), 0, 0.0
 
-    def _caught(self) -> ExceptionWrapper:
-        return ExceptionWrapper(where=f"in DataLoader worker process {self._worker}")
+    def _caught(self) -> Caught:
+        return Caught(f"in {self._name} worker process {self._worker}")

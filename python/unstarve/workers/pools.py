@@ -8,8 +8,9 @@ import weakref
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from unstarve.workers import tasks
+from unstarve.workers.job import Job, Resume
 from unstarve.workers.schedule import Batch
+from unstarve.workers.seeding import kept_generators
 
 
 class Pool(Protocol):
@@ -20,8 +21,8 @@ class Pool(Protocol):
     def pids(self) -> Sequence[int]:
         """Of the helper processes."""
 
-    def begin(self, job: tasks.Job, base_seed: int, sample_seed: int, fresh: bool,
-              resume: Sequence[tuple[Any, int]] | None = None) -> bool:
+    def begin(self, job: Job, base_seed: int, sample_seed: int, fresh: bool,
+              resume: Resume | None = None) -> bool:
         """The submitted batches are of a new epoch. False: this pool cannot take the job, a new one can.
 
         fresh: workers get the dataset as it is now, and are seeded and initialised anew. resume: for streams, the state
@@ -55,14 +56,14 @@ class Inline:
     def __init__(self) -> None:
         self._batches: dict[int, Batch] = {}
 
-    def begin(self, job: tasks.Job, _base_seed: int, sample_seed: int, _fresh: bool,
-              resume: Sequence[tuple[Any, int]] | None = None) -> bool:
+    def begin(self, job: Job, _base_seed: int, sample_seed: int, _fresh: bool,
+              resume: Resume | None = None) -> bool:
         self._job, self._batches = job, {}
         if job.iterable:
-            self._stream = tasks.Stream(job, resume[0] if resume else None)
+            self._stream = job.stream(resume[0] if resume else None)
         else:
             # torch leaves the caller's generators alone here; a loader that seeds by index puts them back.
-            self._fetcher = tasks.Fetcher(job, sample_seed, seeded=job.by_index)
+            self._fetcher = job.fetcher(sample_seed, seeded=job.by_index)
         return True
 
     def submit(self, serial: int, index: Any, position: int, worker: int | None = None) -> None:
@@ -79,7 +80,7 @@ class Inline:
                 return None
         if not self._job.by_index:
             return self._fetcher.whole(batch.index, batch.position)
-        with tasks.kept_generators():
+        with kept_generators():
             return self._fetcher.whole(batch.index, batch.position)
 
     def forget(self) -> None:

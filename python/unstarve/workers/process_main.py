@@ -41,11 +41,9 @@ def main(setup: dict[str, Any]) -> None:
 
         begun = Helper(setup)
     except BaseException:
-        from torch._utils import ExceptionWrapper
+        from unstarve.workers.caught import Caught
 
-        from unstarve.workers.helper import pickled_error
-
-        failure = pickled_error(ExceptionWrapper(where=f"in DataLoader worker process {setup['worker']}, starting"))
+        failure = Caught(f"in {setup['name']} worker process {setup['worker']}, starting").pickled()
     tasks = socket.socket(fileno=setup["tasks"])
     while message := tasks.recv(setup["message_bytes"]):
         try:

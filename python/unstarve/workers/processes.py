@@ -1,4 +1,4 @@
-"""Helper processes that load samples for a DataLoader: started anew (never forked), fed and heard over sockets.
+"""Helper processes that make samples: started anew (never forked), fed and heard over sockets.
 
     consumer ── submit ──▶ Schedule ── tasks ──▶ one socket, from which whoever is free takes (streams: one each)
         ▲                     ▲                                     │
@@ -24,13 +24,13 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Sequence
 from typing import Any
 
 from unstarve.errors import CancelledError, MissingError
 from unstarve.workers import jobs, transport
+from unstarve.workers.caught import reraise_pickled
+from unstarve.workers.job import Job, Resume
 from unstarve.workers.schedule import Batch, Schedule, Task, ready_batch
-from unstarve.workers.tasks import Job
 
 _MESSAGE_BYTES = 96 << 10  # more than any message: what is larger lies in an arena
 _CLOSE_SECONDS = 6.0  # a helper ends by itself within process_main._GRACE_SECONDS
@@ -41,13 +41,13 @@ _BOOT = ("import pickle, sys; setup = pickle.load(sys.stdin.buffer); sys.path[:]
 class HelperPool:
     """`count` helper processes. begin() an epoch, submit() its batches, take() them. By one thread at a time.
 
-    streams: every batch is made by the helper that it is submitted for.
+    streams: every batch is made by the helper that it is submitted for. name: of what they work for, in messages.
     """
 
-    def __init__(self, count: int, streams: bool) -> None:
+    def __init__(self, count: int, streams: bool, name: str = "DataLoader") -> None:
         if not hasattr(os, "memfd_create"):
-            raise MissingError("DataLoader: helper processes need Linux (memfd_create); use workers='threads'")
-        self._count, self._streams = count, streams
+            raise MissingError(f"{name}: helper processes need Linux (memfd_create); use threads")
+        self._count, self._streams, self._name = count, streams, name
         self._since = 0  # the epoch whose job and seeds the helpers are to have
         self._schedule = Schedule(count)
         self._arena = transport.Arena()
@@ -77,7 +77,7 @@ class HelperPool:
     # --- an epoch ---------------------------------------------------------------------------------------------------
 
     def begin(self, job: Job, base_seed: int, sample_seed: int, fresh: bool,
-              resume: Sequence[tuple[Any, int]] | None = None) -> bool:
+              resume: Resume | None = None) -> bool:
         """The submitted batches are of a new epoch. False: this pool cannot take the job, a new one can.
 
         fresh: helpers get the dataset as it is now, and are seeded and initialised anew. Raises ArgumentError when it
@@ -133,7 +133,7 @@ class HelperPool:
                 if self._dead:
                     raise RuntimeError(self._dead)
                 if not self._batches:
-                    raise CancelledError("DataLoader: the loop was ended while a batch was waited for")
+                    raise CancelledError(f"{self._name}: the loop was ended while a batch was waited for")
                 return None
             return self._batches.pop(batch.serial)
 
@@ -143,7 +143,7 @@ class HelperPool:
         Of a stream: (data, state), or None at its end.
         """
         if batch.error is not None:
-            _reraise(*batch.error)
+            reraise_pickled(*batch.error)
         worker, message = batch.result
         if message is None:
             return None
@@ -210,7 +210,7 @@ class HelperPool:
             self._pump_results()
         except BaseException:  # nobody may wait for a thread that is gone
             with self._changed:
-                self._dead = f"DataLoader: hearing the helpers failed.\nOriginal {traceback.format_exc()}"
+                self._dead = f"{self._name}: hearing the helpers failed.\nOriginal {traceback.format_exc()}"
                 self._changed.notify_all()
 
     def _pump_results(self) -> None:
@@ -276,7 +276,7 @@ class HelperPool:
             else:
                 how = f"exit code {code}"
             stories.append(f"(pid(s) {process.pid}) exited unexpectedly: {how}")
-        return f"DataLoader worker {', worker '.join(stories)}"
+        return f"{self._name} worker {', worker '.join(stories)}"
 
     # --- processes ----------------------------------------------------------------------------------------------------
 
@@ -299,8 +299,8 @@ class HelperPool:
                 self._results.append(ours)
                 tasks = pairs[worker if self._streams else 0][1]
                 arenas = [arena.fd for arena in self._arenas]
-                setup = {"path": prepare["sys_path"], "prepare": prepare, "worker": worker, "workers": self._count,
-                         "tasks": tasks.fileno(), "results": theirs.fileno(), "arenas": arenas,
+                setup = {"path": prepare["sys_path"], "prepare": prepare, "name": self._name, "worker": worker,
+                         "workers": self._count, "tasks": tasks.fileno(), "results": theirs.fileno(), "arenas": arenas,
                          "parent_arena": self._arena.fd, "parent": os.getpid(), "epoch": self._epoch,
                          "message_bytes": _MESSAGE_BYTES}
                 command = [os.fsdecode(multiprocessing.spawn.get_executable()),
@@ -333,7 +333,7 @@ class HelperPool:
             if self._closed:
                 return
             self._closed = True
-            self._dead = self._dead or "DataLoader: closed while it was waited for"
+            self._dead = self._dead or f"{self._name}: closed while it was waited for"
             self._forget()
             self._changed.notify_all()
         if self._pump is not None and self._wake is not None:
@@ -354,11 +354,3 @@ class HelperPool:
         for arena in (self._arena, *self._arenas):
             arena.close()
 
-
-def _reraise(wrapper: bytes, text: str) -> None:
-    """wrapper: torch's ExceptionWrapper, pickled. Where its class is not known here, a RuntimeError of its text."""
-    try:
-        error = pickle.loads(wrapper)
-    except Exception:
-        raise RuntimeError(text) from None
-    error.reraise()

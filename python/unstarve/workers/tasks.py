@@ -1,4 +1,4 @@
-"""What a worker does, whether thread or process: fetch samples, seed the generators, assemble batches.
+"""A job of a torch dataset: fetch samples, seed the generators, assemble batches.
 
 Randomness: before every sample of a map-style dataset the global generators of random, numpy.random and torch are
 seeded by (base seed, position of the sample in the epoch), and once more before the batch is assembled. So
@@ -11,6 +11,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import random
+import threading
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -18,13 +20,28 @@ import numpy as np
 import torch
 from torch.utils.data import _utils
 
-_MASK = (1 << 64) - 1
+from unstarve.workers.seeding import seed_sample
+
 _COLLATE = 1 << 63  # sets a batch's key apart from its samples'
+
+
+_current = threading.local()
+
+
+def worker_info() -> types.SimpleNamespace | None:
+    """Of the calling worker thread (id, num_workers, seed, dataset), or None elsewhere."""
+    return getattr(_current, "info", None)
+
+
+def epoch_seed() -> int:
+    """What the samples that the calling thread fetches are seeded by, with their keys."""
+    seed: int = _current.epoch_seed
+    return seed
 
 
 @dataclasses.dataclass
 class Job:
-    """What is loaded: made once per epoch, sent to the workers as it is."""
+    """What is loaded (job.Job): made once per epoch, sent to the workers as it is."""
 
     dataset: Any
     collate_fn: Any
@@ -40,6 +57,27 @@ class Job:
         """Whether a batch may be made in parts; a dataset with __getitems__ asked for whole batches."""
         return self.auto_collation and not getattr(self.dataset, "__getitems__", None)
 
+    def enter(self, worker: int, workers: int, base_seed: int, in_thread: bool) -> None:
+        """Seeds and tells the worker who it is, then calls worker_init_fn. Threads share the generators: not seeded."""
+        if in_thread:
+            _current.info = types.SimpleNamespace(id=worker, num_workers=workers, seed=base_seed + worker,
+                                                  dataset=self.dataset, worker_method="thread")
+        else:
+            seed = seed_all(base_seed, worker)
+            _utils.worker._worker_info = _utils.worker.WorkerInfo(id=worker, num_workers=workers, seed=seed,
+                                                                  dataset=self.dataset)
+        if self.worker_init_fn is not None:
+            self.worker_init_fn(worker)
+
+    def leave(self) -> None:
+        _utils.worker._worker_info = None
+
+    def fetcher(self, sample_seed: int, seeded: bool = True) -> Fetcher:
+        return Fetcher(self, sample_seed, seeded)
+
+    def stream(self, resume: tuple[Any, int] | None = None) -> Stream:
+        return Stream(self, resume)
+
 
 def seed_all(base_seed: int, worker: int) -> int:
     """The worker's generators at the beginning of an epoch, as torch seeds them."""
@@ -48,30 +86,6 @@ def seed_all(base_seed: int, worker: int) -> int:
     torch.manual_seed(seed)
     np.random.seed(_utils.worker._generate_state(base_seed, worker))
     return seed
-
-
-def seed_sample(base_seed: int, key: int) -> None:
-    """Seeds the three global generators by (base_seed, key). About 9 us."""
-    # splitmix64 of the pair: neighbouring keys give unrelated states.
-    value = (base_seed + (key + 1) * 0x9E3779B97F4A7C15) & _MASK
-    value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-    value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & _MASK
-    value ^= value >> 31
-    random.seed(value)
-    torch.default_generator.manual_seed(value)  # torch.manual_seed would queue a call for every device, each time
-    np.random.seed(value & 0xFFFFFFFF)
-
-
-class kept_generators:  # noqa: N801  (a context manager, named as it reads)
-    """A block that may seed the global generators: they are afterwards as they were before."""
-
-    def __enter__(self) -> None:
-        self._states = random.getstate(), torch.get_rng_state(), np.random.get_state(legacy=False)
-
-    def __exit__(self, *_: object) -> None:
-        random.setstate(self._states[0])
-        torch.set_rng_state(self._states[1])
-        np.random.set_state(self._states[2])
 
 
 def collate(function: Callable[[Any], Any], samples: list[Any]) -> Any:
@@ -121,6 +135,7 @@ class Fetcher:
         return self._job.collate_fn(self._job.dataset[index])
 
     def _seed(self, key: int) -> None:
+        _current.epoch_seed = self._base_seed
         if self._seeded:
             seed_sample(self._base_seed, key)
 

@@ -1,4 +1,4 @@
-"""Worker threads for a DataLoader, as HelperPool's processes: same calls, no pickling, one dataset for all.
+"""Worker threads, as HelperPool's processes: same calls, no pickling, one job for all.
 
 Worth it where the interpreter has no global lock, or the samples' work releases it. The global random generators are
 the process's, shared by all threads, so they are not seeded: samples that draw from them are not reproducible here.
@@ -8,42 +8,32 @@ from __future__ import annotations
 
 import threading
 import time
-import types
 from collections.abc import Sequence
 from typing import Any
 
-from torch._utils import ExceptionWrapper
-
-from unstarve.workers import tasks
-from unstarve.workers.schedule import Batch, Schedule, Task, ready_batch
 from unstarve.errors import CancelledError
-
-_current = threading.local()
-
-
-def worker_info() -> types.SimpleNamespace | None:
-    """Of the calling worker thread (id, num_workers, seed, dataset), or None elsewhere."""
-    return getattr(_current, "info", None)
-
+from unstarve.workers.caught import Caught
+from unstarve.workers.job import Fetcher, Job, Resume
+from unstarve.workers.schedule import Batch, Schedule, Task, ready_batch
 
 class ThreadPool:
     """See processes.HelperPool, for map-style datasets."""
 
     pids: Sequence[int] = ()
 
-    def __init__(self, count: int) -> None:
-        self._count = count
+    def __init__(self, count: int, name: str = "DataLoader") -> None:
+        self._count, self._name = count, name
         self._schedule = Schedule(count)
         self._changed = threading.Condition()  # guards all below
         self._batches: dict[int, Batch] = {}
         self._since = 0  # the epoch whose seeds the threads are to have
-        self._epoch: tuple[int, tasks.Job, tasks.Fetcher, int, int] | None = None  # (number, job, fetcher, base seed, since)
+        self._epoch: tuple[int, Job, Fetcher, int, int] | None = None  # (number, job, fetcher, base seed, since)
         self._number = 0
         self._closed = False
         self._threads: list[threading.Thread] = []
 
-    def begin(self, job: tasks.Job, base_seed: int, sample_seed: int, fresh: bool,
-              resume: Sequence[tuple[Any, int]] | None = None) -> bool:
+    def begin(self, job: Job, base_seed: int, sample_seed: int, fresh: bool,
+              resume: Resume | None = None) -> bool:
         with self._changed:
             if self._closed:
                 return False
@@ -52,7 +42,7 @@ class ThreadPool:
             self._number += 1
             if fresh or self._since == 0:
                 self._since = self._number
-            self._epoch = (self._number, job, tasks.Fetcher(job, sample_seed, seeded=False), base_seed, self._since)
+            self._epoch = (self._number, job, job.fetcher(sample_seed, seeded=False), base_seed, self._since)
             while len(self._threads) < self._count:
                 worker = len(self._threads)
                 self._threads.append(threading.Thread(target=self._work, args=(worker,), daemon=True,
@@ -73,7 +63,7 @@ class ThreadPool:
             batch = ready_batch(self._batches, serial)
             if batch is None:
                 if self._closed or not self._batches:
-                    raise CancelledError("DataLoader: the loop was ended while a batch was waited for")
+                    raise CancelledError(f"{self._name}: the loop was ended while a batch was waited for")
                 return None
             return self._batches.pop(batch.serial)
 
@@ -121,18 +111,15 @@ class ThreadPool:
             self._do(worker, number, fetcher, task, failure)
             del task, job, fetcher, epoch  # while it waits, a worker keeps nothing alive
 
-    def _initialise(self, worker: int, job: tasks.Job, base_seed: int) -> ExceptionWrapper | None:
-        _current.info = types.SimpleNamespace(id=worker, num_workers=self._count, seed=base_seed + worker,
-                                              dataset=job.dataset, worker_method="thread")
+    def _initialise(self, worker: int, job: Job, base_seed: int) -> Caught | None:
         try:
-            if job.worker_init_fn is not None:
-                job.worker_init_fn(worker)
+            job.enter(worker, self._count, base_seed, in_thread=True)
         except Exception:
-            return ExceptionWrapper(where=f"in DataLoader worker thread {worker}")
+            return Caught(f"in {self._name} worker thread {worker}")
         return None
 
-    def _do(self, worker: int, number: int, fetcher: tasks.Fetcher, task: Task,
-            failure: ExceptionWrapper | None) -> None:
+    def _do(self, worker: int, number: int, fetcher: Fetcher, task: Task,
+            failure: Caught | None) -> None:
         kind, batch, first, given = task
         result, error, samples, seconds = None, failure, 0, 0.0
         begin = time.perf_counter()
@@ -148,7 +135,7 @@ class ThreadPool:
                 else:
                     result = fetcher.collate([sample for part in given for sample in part], batch.position)
             except Exception:
-                error = ExceptionWrapper(where=f"in DataLoader worker thread {worker}")
+                error = Caught(f"in {self._name} worker thread {worker}")
         with self._changed:
             if self._epoch is not None and self._epoch[0] == number:
                 self._schedule.done(kind, batch, first, result, error, samples, seconds)

@@ -18,13 +18,12 @@ import io
 import mmap
 import os
 import pickle
+import sys
 import weakref
-from collections import ChainMap
 from collections.abc import Callable, MutableMapping
 from typing import Any, TypeAlias
 
 import numpy as np
-import torch
 
 _ALIGN = 64
 _CHUNK_BYTES = 64 << 20
@@ -194,7 +193,7 @@ def store(head: bytes, buffers: list[memoryview], arena: Arena) -> bytes:
     return pickle.dumps(((start, len(chunk), offset), len(head), sizes), 5)
 
 
-def dump(value: object, reducers: Reducers | None = None) -> tuple[bytes, list[memoryview]]:
+def dump(value: object, table: Reducers | None = None) -> tuple[bytes, list[memoryview]]:
     """(pickle, buffers) of `value`: protocol 5, CPU tensors and arrays as flat buffers out of band."""
     buffers: list[memoryview] = []
 
@@ -207,34 +206,15 @@ def dump(value: object, reducers: Reducers | None = None) -> tuple[bytes, list[m
 
     stream = io.BytesIO()
     pickler = pickle.Pickler(stream, 5, buffer_callback=keep)
-    pickler.dispatch_table = REDUCERS if reducers is None else reducers
+    pickler.dispatch_table = reducers() if table is None else table
     pickler.dump(value)
     return stream.getvalue(), buffers
 
 
-def reduce_tensor(tensor: torch.Tensor) -> Any:
-    if tensor.requires_grad and not tensor.is_leaf:
-        raise RuntimeError("a tensor that requires grad and is no leaf cannot be sent from a worker; detach() it")
-    if (tensor.device.type != "cpu" or tensor.layout != torch.strided or tensor.requires_grad or tensor.is_quantized
-            or tensor.is_conj() or tensor.is_neg() or tensor.numel() == 0):
-        return tensor.__reduce_ex__(5)
-    order = None
-    if not tensor.is_contiguous():
-        # Permuted memory (channels_last) keeps its strides; anything else is made contiguous.
-        by_stride = sorted(range(tensor.dim()), key=tensor.stride, reverse=True)
-        permuted = tensor.permute(by_stride)
-        if permuted.is_contiguous():
-            tensor, order = permuted, [by_stride.index(axis) for axis in range(tensor.dim())]
-        else:
-            tensor = tensor.contiguous()
-    flat = tensor.reshape(-1).view(torch.uint8).numpy()
-    return _tensor, (pickle.PickleBuffer(flat), tensor.dtype, tuple(tensor.shape), order)
+def reducers() -> Reducers:
+    """How pickles are made: torch's tensors, where it is imported, as arrays are."""
+    if "torch" not in sys.modules:
+        return copyreg.dispatch_table
+    from unstarve.workers import tensors
 
-
-def _tensor(buffer: pickle.PickleBuffer, dtype: torch.dtype, shape: tuple[int, ...],
-            order: list[int] | None) -> torch.Tensor:
-    tensor = torch.frombuffer(buffer, dtype=dtype).reshape(shape)
-    return tensor if order is None else tensor.permute(order)
-
-
-REDUCERS: Reducers = ChainMap({torch.Tensor: reduce_tensor}, copyreg.dispatch_table)
+    return tensors.REDUCERS

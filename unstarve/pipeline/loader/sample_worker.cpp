@@ -220,7 +220,7 @@ std::int64_t SampleWorker::make_within_share(std::uint64_t id, std::uint32_t dra
         fmt::format("{}: {}x{} pixels come out of the operations, but batches are padded to {}x{} at most; make "
                     "batch.pad.size larger, or resize before",
                     plan_.dataset->location(id), frame.width, frame.height, most.width, most.height));
-  if (!plan_.padded && frame.size() != most)
+  if (!plan_.padded && !plan_.any_size && frame.size() != most)
     throw Error(ErrorKind::kInput,
                 fmt::format("{}: {}x{} pixels come out of the operations, but the batch needs {}x{}; add an operation "
                             "with a fixed size (random_resized_crop, center_crop), or pad the batches (batch.pad)",

@@ -56,6 +56,9 @@ class SampleWorker {
 
   // Of the largest sample there may be.
   [[nodiscard]] std::size_t sample_bytes() const { return storer_.sample_bytes(plan_.sample_size); }
+  // Of the sample that make() made last; another than the plan's only where that allows any size.
+  [[nodiscard]] Size made_size() const { return made_.size(); }
+  [[nodiscard]] std::size_t made_bytes() const { return storer_.sample_bytes(made_.size()); }
 
  private:
   class StageClock;

@@ -43,9 +43,8 @@ class Bounds {
     if (!keep_.empty() && !std::binary_search(keep_.begin(), keep_.end(), *label)) return false;
     return !std::binary_search(drop_.begin(), drop_.end(), *label);
   }
-  [[nodiscard]] bool size_passes(std::optional<Size> size) const {
-    if (!size) return true;
-    const auto [shorter, longer] = std::minmax(size->width, size->height);
+  [[nodiscard]] bool size_passes(Size size) const {
+    const auto [shorter, longer] = std::minmax(size.width, size.height);
     return shorter >= filter_.min_side && (filter_.max_side == 0 || longer <= filter_.max_side) &&
            (filter_.max_aspect == 0 || longer <= filter_.max_aspect * shorter);
   }
@@ -65,10 +64,11 @@ class Chooser {
   }
 
   // Appends the ids of a source to the list.
-  void source(const SourceSpec& source, const std::string& node, std::uint64_t begin, std::uint64_t end) {
+  void source(const SourceSpec& source, const SamplePredicate* predicate, const std::string& node, std::uint64_t begin,
+              std::uint64_t end) {
     const Bounds bounds(source.filter, node + ".filter", dataset_);
     const std::size_t before = ids_.size();
-    std::uint64_t most = source.take.value_or(end - begin), looked = 0;
+    std::uint64_t most = source.take.value_or(end - begin), looked = 0, asked = 0;
     for (std::uint64_t first = begin; first < end && most > 0; first += kStretch) {
       std::vector<std::uint32_t> passing;
       for (std::uint64_t id = first; id < std::min(end, first + kStretch); ++id)
@@ -78,15 +78,22 @@ class Chooser {
         keep(passing, [&](std::size_t i) { return bounds.label_passes(labels[i]); });
       }
       if (source.filter.by_header()) {
-        const auto sizes = facts_.sizes(passing);
+        const auto images = facts_.images(passing);
         looked += passing.size();
-        keep(passing, [&](std::size_t i) { return bounds.size_passes(sizes[i]); });
+        keep(passing, [&](std::size_t i) { return !images[i] || bounds.size_passes(images[i]->size); });
+      }
+      if (predicate != nullptr) {
+        asked += passing.size();
+        predicate->keep(passing);
       }
       passing.resize(static_cast<std::size_t>(std::min<std::uint64_t>(passing.size(), most)));
       ids_.insert(ids_.end(), passing.begin(), passing.end());
       most -= passing.size();
     }
     if (looked > 0) notes_.push_back(fmt::format("{}: headers of {} images, read once before the run", node, looked));
+    if (predicate != nullptr)
+      notes_.push_back(fmt::format("{}: {} passes {} of {} samples, asked once before the run", node, predicate->name,
+                                   ids_.size() - before, asked));
     if (ids_.size() == before)
       throw Error(ErrorKind::kInput, fmt::format("{}: its filter leaves none of {} samples", node, end - begin));
   }
@@ -175,26 +182,32 @@ void check_weights(const SampleSet& set, const std::string& node) {
 
 }  // namespace
 
-std::shared_ptr<const SampleSet> choose_samples(const PipelineSpec& spec, const Dataset& dataset, int threads) {
+std::shared_ptr<const SampleSet> choose_samples(const PipelineSpec& spec, const Dataset& dataset, int threads,
+                                                std::span<const SamplePredicate> predicates) {
   const bool mixed = !spec.mix.empty();
   const std::vector<SourceSpec> sources = mixed ? spec.mix : std::vector{spec.source};
   const std::vector<std::uint64_t> parts = mixed ? dataset.parts() : std::vector<std::uint64_t>{0, dataset.size()};
   if (parts.size() != sources.size() + 1)
     refuse("mix",
            fmt::format("{} sources, but the data set was put together from {}", sources.size(), parts.size() - 1));
+  if (!predicates.empty() && predicates.size() != sources.size())
+    refuse("filter", fmt::format("{} predicates for {} sources, expected one each", predicates.size(), sources.size()));
+  const auto predicate = [&](std::size_t i) {
+    return i < predicates.size() && predicates[i].keep ? &predicates[i] : nullptr;
+  };
   std::vector<double> weights;
   for (const SourceSpec& source : sources)
     if (mixed && source.weight) weights.push_back(*source.weight);
 
-  const bool chosen = spec.order.balance || std::any_of(sources.begin(), sources.end(), [](const SourceSpec& source) {
-                        return source.take || source.filter.by_label() || source.filter.by_header();
-                      });
+  bool chosen = spec.order.balance;
+  for (std::size_t i = 0; i < sources.size(); ++i)
+    chosen = chosen || sources[i].take || sources[i].filter.by_label() || sources[i].filter.by_header() || predicate(i);
   std::shared_ptr<SampleSet> set;
   if (chosen) {
     Chooser chooser(spec, dataset, threads);
     std::vector<std::uint64_t> begin{0};
     for (std::size_t i = 0; i < sources.size(); ++i) {
-      chooser.source(sources[i], mixed ? fmt::format("mix[{}]", i) : "source", parts[i], parts[i + 1]);
+      chooser.source(sources[i], predicate(i), mixed ? fmt::format("mix[{}]", i) : "source", parts[i], parts[i + 1]);
       begin.push_back(chooser.size());
     }
     if (weights.empty()) begin = {0, chooser.size()};

@@ -227,6 +227,27 @@ TEST_CASE("what decides which sample comes when is refused with its node where i
   CHECK_THAT(mixed([](auto& s) { s.order.shuffle = false; }), Contains("order.shuffle"));
 }
 
+TEST_CASE("a predicate of the caller's stands between the filter and take") {
+  PipelineSpec spec = small_spec(1);
+  const auto data = jpegs(12);
+  std::vector<std::uint32_t> asked;
+  const std::vector<SamplePredicate> even{{"even", [&](std::vector<std::uint32_t>& ids) {
+                                             asked.insert(asked.end(), ids.begin(), ids.end());
+                                             std::erase_if(ids, [](std::uint32_t id) { return id % 2 != 0; });
+                                           }}};
+  spec.source.filter.drop_labels = {"2"};
+  spec.source.take = 3;
+  const auto set = choose_samples(spec, *data, 2, even);
+  CHECK(ids_of(*set) == std::vector<std::uint64_t>{0, 4, 6});
+  CHECK(asked == std::vector<std::uint32_t>{0, 1, 3, 4, 5, 6, 7, 8, 9, 10, 11});
+  REQUIRE(!set->notes.empty());
+  CHECK_THAT(set->notes[0], Contains("source: even passes 3 of 11 samples, asked once before the run"));
+  spec.source = {};
+  CHECK(ids_of(*choose_samples(spec, *data, 2, even)) == std::vector<std::uint64_t>{0, 2, 4, 6, 8, 10});
+  CHECK(choose_samples(spec, *data, 2, std::vector<SamplePredicate>(1))->everything());
+  CHECK_THROWS_WITH(choose_samples(spec, *data, 2, std::vector<SamplePredicate>(2)), Contains("2 predicates for 1"));
+}
+
 TEST_CASE("more ranks than samples, with and without the last batch") {
   const auto data = jpegs(10);
   PipelineSpec spec = small_spec(1);

@@ -53,18 +53,24 @@ std::vector<std::optional<std::int64_t>> SampleFacts::labels(std::span<const std
   return labels;
 }
 
-std::vector<std::optional<Size>> SampleFacts::sizes(std::span<const std::uint32_t> ids) const {
-  std::vector<std::optional<Size>> sizes(ids.size());
+std::vector<std::optional<ImageFacts>> SampleFacts::images(std::span<const std::uint32_t> ids) const {
+  std::vector<std::optional<ImageFacts>> images(ids.size());
   const int encoded = dataset_.field_index(FieldKind::kEncodedImage);
   const int field = encoded >= 0 ? encoded : dataset_.field_index(FieldKind::kPixels);
-  if (field < 0) return sizes;
+  if (field < 0) return images;
   for_all(ids.size(), std::max(threads_, dataset_.reads_in_flight()),
           [&](Decoder& decoder, RecordBuffer& record, auto i) {
             dataset_.read(ids[i], record);
             const Value& value = record.values[static_cast<std::size_t>(field)];
-            sizes[i] = encoded >= 0 ? decoder.open(value.bytes).size : value.pixels.size();
+            if (encoded >= 0) {
+              images[i] = {decoder.open(value.bytes).size, value.bytes.size()};
+            } else {
+              const Size size = value.pixels.size();
+              images[i] = {size, std::uint64_t{kChannels} * static_cast<std::uint64_t>(size.width) *
+                                     static_cast<std::uint64_t>(size.height)};
+            }
           });
-  return sizes;
+  return images;
 }
 
 void SampleFacts::fail(std::uint32_t id) const {

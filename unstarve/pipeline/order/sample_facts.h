@@ -16,14 +16,18 @@
 
 namespace unstarve {
 
+struct ImageFacts {
+  Size size;                // upright
+  std::uint64_t bytes = 0;  // as stored: encoded, or 3 per pixel
+};
+
 class SampleFacts {
  public:
   // `threads` to read with; more where the place of the data rewards more reads at once.
   SampleFacts(const Dataset& dataset, int threads) : dataset_(dataset), threads_(threads) {}
 
   [[nodiscard]] std::vector<std::optional<std::int64_t>> labels(std::span<const std::uint32_t> ids) const;
-  // Upright.
-  [[nodiscard]] std::vector<std::optional<Size>> sizes(std::span<const std::uint32_t> ids) const;
+  [[nodiscard]] std::vector<std::optional<ImageFacts>> images(std::span<const std::uint32_t> ids) const;
   // Of a record without label: throws why.
   void fail(std::uint32_t id) const;
 

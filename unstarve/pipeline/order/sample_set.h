@@ -10,7 +10,9 @@
 //          Error(kInput) when no sample is left, and what reading throws where classes are balanced.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,6 +35,10 @@ class SampleSet {
   [[nodiscard]] std::uint64_t size() const { return begin_.back(); }
   [[nodiscard]] std::uint64_t records() const { return records_; }
   [[nodiscard]] bool everything() const { return !listed_; }
+  [[nodiscard]] std::span<const std::uint32_t> ids() const {
+    return ids_;
+  }  // none where all records take part as stored
+  [[nodiscard]] const std::vector<std::uint64_t>& begin() const { return begin_; }  // of the groups, and the end
   [[nodiscard]] std::size_t groups() const { return begin_.size() - 1; }
   [[nodiscard]] std::uint64_t group_begin(std::size_t group) const { return begin_[group]; }
   [[nodiscard]] std::uint64_t group_size(std::size_t group) const { return begin_[group + 1] - begin_[group]; }
@@ -65,9 +71,19 @@ class SampleSet {
   std::vector<double> weights_;
 };
 
+// A user's own filter of a source, beside what the spec says.
+struct SamplePredicate {
+  std::string name;  // for people
+  // Takes out of `ids`, some thousand records that pass the filters of the spec, those that do not pass; in the calling
+  // thread. What it throws leaves choose_samples(). Empty: all pass.
+  std::function<void(std::vector<std::uint32_t>& ids)> keep{};
+};
+
 // As spec.source or spec.mix say. Labels that only a record tells and headers of images are read, in parallel by
 // `threads` or as many more as the data reward; that reads each record once that passes the filters before.
+// `predicates`: one for each source, asked after its filter and before its `take`; or none at all.
 [[nodiscard]] std::shared_ptr<const SampleSet> choose_samples(const PipelineSpec& spec, const Dataset& dataset,
-                                                              int threads);
+                                                              int threads,
+                                                              std::span<const SamplePredicate> predicates = {});
 
 }  // namespace unstarve

@@ -1,0 +1,215 @@
+#include "python/bindings/python_source.h"
+
+#include <fmt/format.h>
+#include <nanobind/stl/string.h>
+
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <semaphore>
+#include <utility>
+
+#include "unstarve/core/error.h"
+
+namespace unstarve::python {
+namespace {
+
+namespace nb = nanobind;
+
+thread_local bool in_call = false;
+
+// One of the calls that may run at once, and the GIL. The GIL is not held while the turn is waited for: who has the turn
+// may be waiting for it.
+class Call {
+ public:
+  explicit Call(std::counting_semaphore<>& turns) : turns_(turns) {
+    if (PyGILState_Check() != 0) {
+      const nb::gil_scoped_release release;
+      turns_.acquire();
+    } else {
+      turns_.acquire();
+    }
+    acquired_.emplace();
+    outer_ = std::exchange(in_call, true);
+  }
+  ~Call() {
+    in_call = outer_;
+    acquired_.reset();
+    turns_.release();
+  }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+ private:
+  std::counting_semaphore<>& turns_;
+  std::optional<nb::gil_scoped_acquire> acquired_;
+  bool outer_ = false;
+};
+
+class Buffer {
+ public:
+  explicit Buffer(nb::handle object) {
+    if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_FULL_RO) != 0) {
+      PyErr_Clear();
+      return;
+    }
+    held_ = true;
+  }
+  ~Buffer() {
+    if (held_) PyBuffer_Release(&view_);
+  }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  [[nodiscard]] bool of_bytes() const {
+    return held_ && view_.itemsize == 1 && (view_.format == nullptr || std::strcmp(view_.format, "B") == 0);
+  }
+  [[nodiscard]] bool encoded() const { return of_bytes() && view_.ndim == 1; }
+  [[nodiscard]] bool pixels() const {
+    return of_bytes() && view_.ndim == 3 && view_.shape[2] == kChannels && side(0) && side(1);
+  }
+  [[nodiscard]] std::size_t bytes() const { return static_cast<std::size_t>(view_.len); }
+  [[nodiscard]] Size size() const { return {static_cast<int>(view_.shape[1]), static_cast<int>(view_.shape[0])}; }
+  void copy_to(std::uint8_t* to) {
+    if (PyBuffer_ToContiguous(to, &view_, view_.len, 'C') != 0) throw nb::python_error();
+  }
+  // For messages: "a buffer of format f and shape (3, 4)".
+  [[nodiscard]] std::string told() const {
+    if (!held_) return {};
+    std::string shape;
+    for (int i = 0; i < view_.ndim; ++i) shape += fmt::format("{}{}", i > 0 ? ", " : "", view_.shape[i]);
+    return fmt::format(" of format '{}' and shape ({})", view_.format != nullptr ? view_.format : "B", shape);
+  }
+
+ private:
+  [[nodiscard]] bool side(int axis) const {
+    return view_.shape[axis] > 0 && view_.shape[axis] <= std::numeric_limits<std::int16_t>::max();
+  }
+  Py_buffer view_{};
+  bool held_ = false;
+};
+
+std::string kind_of(nb::handle object) { return nb::cast<std::string>(object.type().attr("__name__")); }
+
+class PythonSource final : public Dataset {
+ public:
+  PythonSource(nb::object object, std::string name, std::vector<std::string> classes, int at_once)
+      : object_(std::move(object)),
+        name_(std::move(name)),
+        classes_(std::move(classes)),
+        at_once_(at_once),
+        size_(nb::len(object_)),
+        turns_(at_once) {
+    if (size_ == 0) throw Error(ErrorKind::kInput, name_ + ": its length is 0, expected one sample or more");
+    const nb::object first = sample(0);
+    fields_ = {{"image", Buffer(image_of(first)).pixels() ? FieldKind::kPixels : FieldKind::kEncodedImage}};
+    if (is_pair(first)) fields_.push_back({"label", FieldKind::kLabel});
+    RecordBuffer record;
+    take(first, 0, record);  // tells what is wrong with it
+  }
+  ~PythonSource() override {
+    const nb::gil_scoped_acquire acquire;
+    object_.reset();
+  }
+  PythonSource(const PythonSource&) = delete;
+  PythonSource& operator=(const PythonSource&) = delete;
+
+  [[nodiscard]] std::string format() const override { return "Python source " + name_; }
+  [[nodiscard]] std::uint64_t size() const override { return size_; }
+  [[nodiscard]] const std::vector<Field>& fields() const override { return fields_; }
+  [[nodiscard]] const std::vector<std::string>& classes() const override { return classes_; }
+  [[nodiscard]] std::uint64_t stored_bytes() const override { return 0; }
+  [[nodiscard]] RecordPlace place(std::uint64_t id) const override {
+    return {.file = fmt::format("{}[{}]", name_, id)};
+  }
+  [[nodiscard]] int reads_in_flight() const override { return at_once_ > 1 ? at_once_ : 0; }
+
+  void read(std::uint64_t id, RecordBuffer& record) const override {
+    const Call call(turns_);
+    if (!object_.is_valid()) throw Error(ErrorKind::kCancelled, location(id) + ": the interpreter is ending");
+    try {
+      take(sample(id), id, record);
+    } catch (const nb::python_error& error) {
+      throw Error(ErrorKind::kInput, location(id) + ": " + error.what());
+    }
+  }
+
+  void end() {
+    const Call call(turns_);
+    object_.reset();
+  }
+
+ private:
+  [[nodiscard]] nb::object sample(std::uint64_t id) const { return object_.attr("__getitem__")(id); }
+  [[nodiscard]] static bool is_pair(nb::handle sample) {
+    return (nb::isinstance<nb::tuple>(sample) || nb::isinstance<nb::list>(sample)) && nb::len(sample) == 2;
+  }
+  [[nodiscard]] static nb::object image_of(nb::handle sample) {
+    return is_pair(sample) ? nb::object(sample[0]) : nb::borrow(sample);
+  }
+
+  void take(nb::handle sample, std::uint64_t id, RecordBuffer& record) const {
+    const bool labelled = fields_.size() == 2;
+    if (is_pair(sample) != labelled)
+      throw Error(ErrorKind::kInput, fmt::format("{}: {} label, but the first sample has {}; expected the same of all",
+                                                 location(id), labelled ? "no" : "a", labelled ? "one" : "none"));
+    const nb::object image = image_of(sample);
+    Buffer buffer(image);
+    const bool encoded = fields_[0].kind == FieldKind::kEncodedImage;
+    if (encoded ? !buffer.encoded() : !buffer.pixels()) {
+      const char* const expected = encoded && id > 0 ? "bytes of an encoded image, as the first sample has"
+                                   : id > 0
+                                       ? "a uint8 array (height, width, 3), as the first sample has"
+                                       : "bytes of an encoded image, or a uint8 array (height, width, 3), alone or "
+                                         "in a pair with its label";
+      throw Error(ErrorKind::kInput,
+                  fmt::format("{}: found {}{}, expected {}", location(id), kind_of(image), buffer.told(), expected));
+    }
+    // The last row may be read beyond its end.
+    record.storage.reserve_discard(buffer.bytes() + 64);
+    buffer.copy_to(record.storage.data());
+    record.values.assign(fields_.size(), {});
+    if (encoded) {
+      record.values[0].bytes = {record.storage.data(), buffer.bytes()};
+    } else {
+      const Size size = buffer.size();
+      record.values[0].pixels = {record.storage.data(), size.width, size.height,
+                                 std::ptrdiff_t{size.width} * kChannels};
+    }
+    if (labelled) record.values[1].integer = label_of(sample[1], id);
+  }
+
+  [[nodiscard]] std::int64_t label_of(nb::handle label, std::uint64_t id) const {
+    const nb::object whole = nb::steal(PyNumber_Index(label.ptr()));
+    if (whole.is_valid()) {
+      const long long number = PyLong_AsLongLong(whole.ptr());
+      if (number != -1 || PyErr_Occurred() == nullptr) return number;
+    }
+    PyErr_Clear();
+    throw Error(ErrorKind::kInput,
+                fmt::format("{}: its label is {}, expected a whole number", location(id), kind_of(label)));
+  }
+
+  nb::object object_;
+  std::string name_;
+  std::vector<std::string> classes_;
+  int at_once_;
+  std::uint64_t size_;
+  std::vector<Field> fields_;
+  mutable std::counting_semaphore<> turns_;
+};
+
+}  // namespace
+
+std::shared_ptr<Dataset> python_source(nb::object object, std::string name, std::vector<std::string> classes,
+                                       int at_once) {
+  return std::make_shared<PythonSource>(std::move(object), std::move(name), std::move(classes), at_once);
+}
+
+void end_source(Dataset& source) {
+  if (auto* const own = dynamic_cast<PythonSource*>(&source)) own->end();
+}
+
+bool in_python_source() { return in_call; }
+
+}  // namespace unstarve::python

@@ -1,0 +1,256 @@
+#include "python/bindings/samples.h"
+
+#include <fmt/format.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "unstarve/core/error.h"
+#include "unstarve/core/topology.h"
+#include "unstarve/pipeline/loader/sample_worker.h"
+#include "unstarve/pipeline/order/run_order.h"
+#include "unstarve/pipeline/order/sample_facts.h"
+#include "unstarve/pipeline/plan.h"
+#include "unstarve/pipeline/spec/spec_yaml.h"
+
+namespace unstarve::python {
+namespace {
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+// name, function of a list of ids that gives a list of whether each passes; None: all do
+using Predicate = std::optional<std::pair<std::string, nb::callable>>;
+
+void keep_what_passes(const Predicate& predicate, std::vector<std::uint32_t>& ids) {
+  const nb::gil_scoped_acquire acquire;
+  const auto passes = nb::cast<std::vector<bool>>(predicate->second(ids));
+  if (passes.size() != ids.size())
+    throw Error(ErrorKind::kInternal, fmt::format("{} answers for {} samples", passes.size(), ids.size()));
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    if (passes[i]) ids[kept++] = ids[i];
+  ids.resize(kept);
+}
+
+SampleSetPtr choose(const std::string& text, const DatasetPtr& dataset, const std::vector<Predicate>& predicates) {
+  const PipelineSpec spec = pipeline_from_yaml(text, "pipeline");
+  std::vector<SamplePredicate> asked(predicates.size());
+  for (std::size_t i = 0; i < predicates.size(); ++i)
+    if (const Predicate& predicate = predicates[i])
+      asked[i] = {predicate->first,
+                  [&predicate](std::vector<std::uint32_t>& ids) { keep_what_passes(predicate, ids); }};
+  const nb::gil_scoped_release release;
+  check_spec(spec);
+  const int threads = spec.execution.threads > 0 ? spec.execution.threads : read_topology().usable();
+  return std::const_pointer_cast<SampleSet>(choose_samples(spec, *dataset, threads, asked));
+}
+
+std::vector<std::optional<std::int64_t>> labels_of(const DatasetPtr& dataset, const std::vector<std::uint32_t>& ids) {
+  const nb::gil_scoped_release release;
+  return SampleFacts(*dataset, read_topology().usable()).labels(ids);
+}
+
+// (width, height, bytes)
+using ImageTuple = std::tuple<int, int, std::uint64_t>;
+
+std::vector<std::optional<ImageTuple>> images_of(const DatasetPtr& dataset, const std::vector<std::uint32_t>& ids) {
+  const nb::gil_scoped_release release;
+  std::vector<std::optional<ImageTuple>> list;
+  for (const auto& image : SampleFacts(*dataset, read_topology().usable()).images(ids))
+    list.push_back(image ? std::optional(ImageTuple{image->size.width, image->size.height, image->bytes})
+                         : std::nullopt);
+  return list;
+}
+
+// records, ids as bytes of uint32 or None, begin of the groups, weights
+using SetState = std::tuple<std::uint64_t, std::optional<nb::bytes>, std::vector<std::uint64_t>, std::vector<double>>;
+
+SetState state_of(const SampleSet& set) {
+  std::optional<nb::bytes> ids;
+  if (!set.everything()) ids = nb::bytes(set.ids().data(), set.ids().size_bytes());
+  return {set.records(), ids, set.begin(), set.weights()};
+}
+
+void set_state(SampleSet& set, const SetState& state) {
+  const auto& [records, bytes, begin, weights] = state;
+  if (!bytes) {
+    new (&set) SampleSet(begin, weights);
+    return;
+  }
+  const auto* const first = static_cast<const std::uint32_t*>(bytes->data());
+  new (&set) SampleSet(records, {first, first + bytes->size() / sizeof(std::uint32_t)}, begin, weights);
+}
+
+// The batches of a run, one after the other, without end.
+class Run {
+ public:
+  Run(const std::string& text, SampleSetPtr samples, const std::vector<Stretch>& stretches, Position start)
+      : spec_(pipeline_from_yaml(text, "pipeline")),
+        order_(Order(spec_.order, spec_.batch, basis_of(std::move(samples), stretches)), std::move(start), 0),
+        epoch_(order_.start().epoch),
+        batch_(order_.start().batch) {}
+
+  // epoch, batch, whether it is the epoch's last, (id, draw) of each sample
+  std::tuple<std::uint32_t, std::uint64_t, bool, std::vector<std::pair<std::uint64_t, std::uint32_t>>> next() {
+    const Order& order = order_.order(epoch_);
+    const Order::Epoch epoch(order, epoch_);
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> samples(order.batch_samples(batch_));
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      const Sample sample = epoch.sample(batch_, i);
+      samples[i] = {sample.id, sample.draw};
+    }
+    const std::uint32_t at_epoch = epoch_;
+    const std::uint64_t at = batch_;
+    const bool last = at + 1 == order.batches_per_epoch();
+    epoch_ += last ? 1 : 0;
+    batch_ = last ? 0 : at + 1;
+    return {at_epoch, at, last, std::move(samples)};
+  }
+
+ private:
+  PipelineSpec spec_;
+  RunOrder order_;
+  std::uint32_t epoch_;
+  std::uint64_t batch_;
+};
+
+// Samples of a pipeline one by one, each as large as the operations make it.
+//
+// Threads: make() by any number of them; each has a worker's buffers for itself meanwhile.
+class SampleReader {
+ public:
+  SampleReader(const std::string& text, DatasetPtr dataset, SampleSetPtr samples) {
+    PipelineSpec spec = pipeline_from_yaml(text, "pipeline");
+    const nb::gil_scoped_release release;
+    plan_ = std::make_unique<Plan>(
+        make_plan(std::move(spec), std::move(dataset), 1, Caches::kOpened, {std::move(samples), {}}));
+    plan_->any_size = true;
+  }
+
+  nb::tuple make(std::uint64_t id, std::uint32_t draw) {
+    if (id >= plan_->dataset->size()) throw nb::index_error("sample id");
+    auto memory = std::make_unique<AlignedBytes>();
+    std::int64_t label = 0;
+    Size size;
+    {
+      const nb::gil_scoped_release release;
+      std::unique_ptr<SampleWorker> worker = take();
+      StageTotals totals;
+      label = worker->make(id, draw, totals, false);
+      size = worker->made_size();
+      memory->reserve_discard(std::max<std::size_t>(worker->made_bytes(), 1));
+      worker->store(memory->data(), totals, false);
+      const std::lock_guard lock(mutex_);
+      idle_.push_back(std::move(worker));  // one that failed is not used again
+    }
+    return nb::make_tuple(array(std::move(memory), size), label);
+  }
+
+  [[nodiscard]] std::string location(std::uint64_t id) const {
+    const nb::gil_scoped_release release;
+    return plan_->dataset->location(id);
+  }
+
+ private:
+  std::unique_ptr<SampleWorker> take() {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!idle_.empty()) {
+        std::unique_ptr<SampleWorker> worker = std::move(idle_.back());
+        idle_.pop_back();
+        return worker;
+      }
+    }
+    return std::make_unique<SampleWorker>(*plan_);
+  }
+
+  // bfloat16 comes as uint16, which NumPy knows.
+  [[nodiscard]] nb::object array(std::unique_ptr<AlignedBytes> memory, Size made) const {
+    const StoreFormat& output = plan_->spec.output;
+    const auto height = static_cast<std::size_t>(made.height), width = static_cast<std::size_t>(made.width);
+    const std::size_t channels = kChannels;
+    const bool last = output.layout == Layout::kNhwc;
+    const std::size_t shape[3] = {last ? height : channels, last ? width : height, last ? channels : width};
+    void* const data = memory->data();
+    const nb::capsule owner(memory.release(), [](void* p) noexcept { delete static_cast<AlignedBytes*>(p); });
+    switch (output.type) {
+      case ElementType::kUint8: return nb::cast(nb::ndarray<nb::numpy, std::uint8_t>(data, 3, shape, owner));
+      case ElementType::kFloat32: return nb::cast(nb::ndarray<nb::numpy, float>(data, 3, shape, owner));
+      case ElementType::kBfloat16: return nb::cast(nb::ndarray<nb::numpy, std::uint16_t>(data, 3, shape, owner));
+    }
+    throw Error(ErrorKind::kInternal, "unknown element type");
+  }
+
+  std::unique_ptr<Plan> plan_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<SampleWorker>> idle_;
+};
+
+}  // namespace
+
+OrderBasis basis_of(SampleSetPtr samples, const std::vector<Stretch>& stretches) {
+  OrderBasis basis{std::move(samples), {}};
+  for (const auto& [from, given, weights] : stretches) basis.stretches.push_back({from, given, weights});
+  return basis;
+}
+
+nb::bytes packed(const std::vector<bool>& bits) {
+  std::string bytes((bits.size() + 7) / 8, '\0');
+  for (std::size_t i = 0; i < bits.size(); ++i)
+    if (bits[i]) bytes[i / 8] = static_cast<char>(bytes[i / 8] | (1 << (i % 8)));
+  return nb::bytes(bytes.data(), bytes.size());
+}
+
+std::vector<bool> unpacked(const nb::bytes& bytes) {
+  std::vector<bool> bits;
+  for (std::size_t i = 0; i < 8 * bytes.size(); ++i) {
+    if ((static_cast<unsigned char>(bytes.c_str()[i / 8]) >> (i % 8) & 1) == 0) continue;
+    bits.resize(i + 1);
+    bits[i] = true;
+  }
+  return bits;
+}
+
+void bind_samples(nb::module_& m) {
+  nb::class_<SampleSet>(m, "SampleSet")
+      .def("__len__", &SampleSet::size)
+      .def_prop_ro("everything", &SampleSet::everything)
+      .def_prop_ro("weights", &SampleSet::weights)
+      .def("fingerprint", &SampleSet::fingerprint)
+      .def("next", &SampleSet::next, "id"_a)
+      .def("first", [](const SampleSet& set) { return set.id(0); })
+      .def("__getstate__", &state_of)
+      .def("__setstate__", &set_state);
+  m.def("choose", &choose, "spec"_a, "dataset"_a, "predicates"_a,
+        nb::sig("def choose(spec: str, dataset: Dataset, predicates: collections.abc.Sequence[tuple[str, "
+                "collections.abc.Callable[[list[int]], list[bool]]] | None]) -> SampleSet"));
+  m.def("labels_of", &labels_of, "dataset"_a, "ids"_a);
+  m.def("images_of", &images_of, "dataset"_a, "ids"_a);
+  nb::class_<Run>(m, "Run")
+      .def(
+          "__init__",
+          [](Run* self, const std::string& spec, SampleSetPtr samples, const std::vector<Stretch>& stretches,
+             std::uint32_t epoch, std::uint64_t batch, std::uint64_t offset, const nb::bytes& used) {
+            new (self) Run(spec, std::move(samples), stretches, {epoch, batch, offset, unpacked(used)});
+          },
+          "spec"_a, "samples"_a, "stretches"_a, "epoch"_a, "batch"_a, "offset"_a, "used"_a)
+      .def("next", &Run::next);
+  nb::class_<SampleReader>(m, "SampleReader")
+      .def(nb::init<const std::string&, DatasetPtr, SampleSetPtr>(), "spec"_a, "dataset"_a, "samples"_a)
+      .def("make", &SampleReader::make, "id"_a, "draw"_a,
+           nb::sig("def make(self, id: int, draw: int) -> tuple[numpy.typing.NDArray[typing.Any], int]"))
+      .def("location", &SampleReader::location, "id"_a);
+}
+
+}  // namespace unstarve::python

@@ -1,0 +1,35 @@
+#pragma once
+// Which samples take part, in which order they come, and samples one by one: what Python asks for that makes its batches
+// itself.
+//
+// Threads: every call that may wait gives up the GIL.
+
+#include <nanobind/nanobind.h>
+
+#include <cstdint>
+#include <memory>
+#include <tuple>
+#include <vector>
+
+#include "unstarve/pipeline/order/order.h"
+#include "unstarve/pipeline/order/sample_set.h"
+#include "unstarve/storage/dataset.h"
+
+namespace unstarve::python {
+
+// nanobind keeps no pointers to const; nothing that is bound of these can change them.
+using DatasetPtr = std::shared_ptr<Dataset>;
+using SampleSetPtr = std::shared_ptr<SampleSet>;
+// from, given, weights
+using Stretch = std::tuple<std::uint64_t, std::vector<std::uint64_t>, std::vector<double>>;
+
+[[nodiscard]] OrderBasis basis_of(SampleSetPtr samples, const std::vector<Stretch>& stretches);
+
+// Bits in Python are bytes, the first bit the lowest of the first byte.
+[[nodiscard]] nanobind::bytes packed(const std::vector<bool>& bits);
+[[nodiscard]] std::vector<bool> unpacked(const nanobind::bytes& bytes);
+
+// _core's SampleSet, choose, facts, Run, SampleReader.
+void bind_samples(nanobind::module_& m);
+
+}  // namespace unstarve::python

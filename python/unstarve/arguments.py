@@ -1,0 +1,52 @@
+"""Checks what users give: every refusal names the argument, what was found and what was expected."""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from unstarve.errors import ArgumentError
+
+
+def whole(what: str, value: object, least: int) -> int:
+    """`value` as a whole number of `least` or more; ArgumentError, beginning with `what`, for anything else."""
+    try:
+        whole = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise ArgumentError(f"{what}: found {value!r}, expected a whole number") from None
+    if whole < least:
+        raise ArgumentError(f"{what}: found {whole}, expected {least} or more")
+    return whole
+
+
+def number(what: str, value: Any) -> float:
+    """`value` as a number of 0 or more; ArgumentError as whole()'s."""
+    try:
+        weight = float(value)
+    except (TypeError, ValueError):
+        weight = math.nan
+    if not math.isfinite(weight) or weight < 0:
+        raise ArgumentError(f"{what}: found {value!r}, expected a number of 0 or more")
+    return weight
+
+
+def channels(what: str, values: Iterable[float]) -> list[float]:
+    """`values` as three numbers, one per channel; ArgumentError as whole()'s."""
+    numbers = [float(value) for value in values]
+    if len(numbers) != 3:
+        raise ArgumentError(f"{what}: found {len(numbers)} numbers, expected three, one per channel")
+    return numbers
+
+
+def rank_and_world() -> tuple[int, int]:
+    """RANK and WORLD_SIZE of the environment, (0, 1) without them."""
+    rank, world = os.environ.get("RANK"), os.environ.get("WORLD_SIZE")
+    if rank is None or world is None:
+        return 0, 1
+    try:
+        return int(rank), int(world)
+    except ValueError:
+        raise ArgumentError(f"RANK={rank!r}, WORLD_SIZE={world!r} in the environment: expected whole numbers") from None

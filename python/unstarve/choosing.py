@@ -1,0 +1,122 @@
+"""The steps of a pipeline that say which samples take part, and which comes when."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Any, Self, TypeAlias
+
+from unstarve.arguments import number, rank_and_world, whole
+from unstarve.errors import ArgumentError
+from unstarve.facts import Predicate
+from unstarve.users import UserCode
+
+# Classes by name or number: one of them, or several.
+Labels: TypeAlias = "str | int | Iterable[str | int]"
+
+
+class Choosing:
+    """Part of unstarve.Pipeline."""
+
+    _spec: dict[str, Any]
+    _users: UserCode
+
+    def _with(self, step: str | None, name: str | None = None, **nodes: dict[str, Any]) -> Self:
+        raise NotImplementedError
+
+    # --- which samples take part ------------------------------------------------------------------------------------
+
+    def filter(self, labels: Labels | Predicate | None = None, *, drop_labels: Labels | None = None, min_side: int | None = None,
+               max_side: int | None = None, max_aspect: float | None = None) -> Self:
+        """The samples that pass every bound that is given. Decided once, when the loader is made, not per epoch.
+
+        labels: may be a function of your own instead, of unstarve.facts.Facts (label, class_name, width, height,
+            size_bytes, location, id), that says whether the sample takes part: filter(lambda facts: facts.width > 64).
+            It is called once for each sample, some million times a second at best, in this process; several such
+            filters all have to pass. No YAML can hold it.
+        labels, drop_labels: class names or numbers that are kept, that are left out. Told by the index of folders and
+            arrays; of shards the records are read once.
+        min_side, max_side: of the shorter side at least, of the longer side at most, in pixels; max_aspect: longer side
+            / shorter side at most. These read the header of every image once, in parallel.
+
+        A sample whose header cannot be read passes: `errors` says what it does when its turn comes.
+        """
+        if callable(labels):
+            return self._asking(labels, drop_labels, min_side, max_side, max_aspect)
+        given: dict[str, Any] = {"labels": labels, "drop_labels": drop_labels, "min_side": min_side, "max_side": max_side,
+                 "max_aspect": max_aspect}
+        bounds = {key: value for key, value in given.items() if value is not None}
+        for key in ("labels", "drop_labels"):
+            if key in bounds:
+                values = bounds[key]
+                bounds[key] = [str(v) for v in ([values] if isinstance(values, str | int) else values)]
+        if not bounds or not all(bounds.get(key, [0]) for key in ("labels", "drop_labels")):
+            raise ArgumentError("filter: nothing to filter by, expected labels, drop_labels, min_side, max_side or "
+                                "max_aspect")
+        for key in {"min_side", "max_side"} & bounds.keys():
+            bounds[key] = whole(f"filter({key})", bounds[key], 1)
+        if max_aspect is not None:
+            bounds["max_aspect"] = number("filter(max_aspect)", max_aspect)
+        before = self._spec.get("source", {}).get("filter", {})
+        for key in bounds:
+            if key in before:
+                raise ArgumentError(f"filter: {key} was given before; expected each once")
+        return self._with("filter", source={"filter": {**before, **bounds}})
+
+    def _asking(self, predicate: Predicate, *bounds: object) -> Self:
+        if any(bound is not None for bound in bounds):
+            raise ArgumentError("filter: a function and bounds, expected them in filters of their own")
+        made = self._with("filter", source={})
+        some, = self._users.predicates
+        made._users = dataclasses.replace(self._users, predicates=((*some, predicate),))
+        return made
+
+    def take(self, n: int) -> Self:
+        """The first `n` samples, as stored, that pass the filter; all of them where there are fewer."""
+        return self._with("take", source={"take": whole("take(n)", n, 1)})
+
+    # --- order ------------------------------------------------------------------------------------------------------
+
+    def shuffle(self, seed: int = 0, *, window: int = 0) -> Self:
+        """All samples in an order that depends on (seed, epoch) alone: another one every epoch, no list in memory.
+
+        window: shuffled in windows of so many samples, made of runs of 64 as they are stored, in random order; for
+            disks and servers that read runs much faster than samples one by one. 0 shuffles all.
+        """
+        return self._with("shuffle", order={"shuffle": True, "seed": whole("shuffle(seed)", seed, 0),
+                                            "window": whole("shuffle(window)", window, 0)})
+
+    def sequential(self) -> Self:
+        """The samples in the order in which they are stored."""
+        return self._with("sequential", order={"shuffle": False, "window": 0})
+
+    def repeat(self, n: int) -> Self:
+        """`n` passes in one epoch, each in another order and augmented anew; batches may cross from one to the next."""
+        return self._with("repeat", order={"repeat": whole("repeat(n)", n, 1)})
+
+    def balance(self, weights: Mapping[str | int, float] | None = None, *, epoch: int | None = None) -> Self:
+        """Every class equally often, whatever it has of samples: those of small classes come again, augmented anew.
+
+        weights: {class name or number: share} for classes that are to come more or less often than the others, whose
+            share is 1; 0 leaves a class out.
+        epoch: samples of an epoch; as many as take part where it is left out.
+        """
+        order: dict[str, Any] = {"balance": True}
+        if weights:
+            order["class_weights"] = {str(key): number(f"balance(weights[{key!r}])", value)
+                                      for key, value in weights.items()}
+        if epoch is not None:
+            order["epoch"] = whole("balance(epoch)", epoch, 1)
+        return self._with("balance", order=order)
+
+    def shard(self, rank: int | None = None, world: int | None = None) -> Self:
+        """This process's part: rank of `world`. Every rank gets equally many batches.
+
+        Without this step, or without arguments, RANK and WORLD_SIZE of the environment count, as torchrun sets them.
+        """
+        if (rank is None) != (world is None):
+            raise ArgumentError("shard: give both rank and world, or neither")
+        if rank is None or world is None:
+            rank, world = rank_and_world()
+        return self._with("shard", order={"rank": whole("shard(rank)", rank, 0),
+                                          "world": whole("shard(world)", world, 1)})

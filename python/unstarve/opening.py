@@ -1,0 +1,108 @@
+"""Where a pipeline begins: data that are opened, several mixed into one, or a pipeline that was written down."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+from collections.abc import Iterable
+from typing import Any, cast
+
+from unstarve import _core, notices
+from unstarve.arguments import number, rank_and_world, whole
+from unstarve.errors import ArgumentError
+from unstarve.loader import Loader
+from unstarve.pipeline import PLACES, Pipeline
+from unstarve.sources import Files, Object, joined
+from unstarve.users import UserCode
+
+
+def open(path: str | os.PathLike[str], split: str = "") -> Pipeline:  # noqa: A001  (un.open is the name people expect)
+    """Opens a data set in place, whatever its format, and begins a pipeline over all its samples in shuffled order.
+
+    path: a folder of classes, shards (a file, a glob, "train-{000..007}.tar", a folder of them), CIFAR or MNIST
+        binaries, a CSV or JSON-lines manifest, an http(s)://, s3:// or gs:// URL, or "synthetic:images=2000,size=32".
+    split: "train", "test", ... of data that have splits; "" for everything.
+
+    Raises IoError when nothing is there, InputError when nothing recognises it. Warns (DataWarning) of what is odd about
+    data that can be read.
+    """
+    path = os.fspath(path)
+    source = Files(path, split)
+    dataset = source.open()
+    notices.warn()
+    return Pipeline({"source": {"path": path, "split": split}}, dataset, UserCode((source,), ((),)))
+
+
+def from_source(source: Any, classes: Iterable[str] = (), *, at_once: int = 1) -> Pipeline:
+    """Begins a pipeline over an object of yours that gives images as they are stored: a database, an HDF5 file, a server.
+
+    source: has __len__ and __getitem__; source[i] is an encoded image (bytes, or a one-dimensional uint8 array) or
+        pixels (a uint8 array (height, width, 3)), alone or in a pair with its label, a whole number. All alike the first,
+        which is asked for here. Encoded images are decoded by the library, without Python's lock.
+    classes: names of the labels 0, 1, ...
+    at_once: how many calls may run at the same time, in several threads of the loader; more than 1 for an object that
+        is made for it and waits, for a server say, rather than computes.
+
+    With map() in helper processes it must be picklable; each process then has its own. What source[i] raises is an
+    InputError with its traceback, which `errors` may skip or replace. Raises InputError for a source without samples or
+    whose first sample is neither.
+    """
+    if not hasattr(source, "__len__") or not hasattr(source, "__getitem__"):
+        raise ArgumentError(f"from_source: {type(source).__name__} has no __len__ and __getitem__")
+    own = Object(source, tuple(map(str, classes)), whole("from_source(at_once)", at_once, 1))
+    return Pipeline({"source": {"path": own.name}}, own.open(), UserCode((own,), ((),)))
+
+
+def mix(pipelines: Iterable[Pipeline], weights: Iterable[float] | None = None, *, epoch: int | None = None) -> Pipeline:
+    """Several pipelines of `open`, with their `filter` and `take`, as one. Classes are merged by name.
+
+    weights: the sources' shares, one number each. The samples come in blocks, of 64 or some more for weights of a few
+        digits, in which each source has its share exactly (`explain` tells the numbers); a source that is through
+        begins anew, in another order and augmented anew. Without weights all samples of all sources come once an epoch.
+    epoch: samples of an epoch; as many as all sources together where it is left out.
+    """
+    pipelines = list(pipelines)
+    for one in pipelines:
+        if not isinstance(one, Pipeline) or set(one._spec) != {"source"}:
+            raise ArgumentError(f"mix: found {one!r}, expected pipelines of open() or from_source(), filter() and "
+                                "take() alone")
+    sources = [copy.deepcopy(one._spec["source"]) for one in pipelines]
+    if weights is not None:
+        shares = list(weights)
+        if len(shares) != len(sources):
+            raise ArgumentError(f"mix: found {len(shares)} weights for {len(sources)} pipelines, expected one each")
+        for i, (source, weight) in enumerate(zip(sources, shares, strict=True)):
+            source["weight"] = number(f"mix(weights[{i}])", weight)
+    spec: dict[str, Any] = {"mix": sources}
+    if epoch is not None:
+        spec["order"] = {"epoch": whole("mix(epoch)", epoch, 1)}
+    users = UserCode(tuple(source for one in pipelines for source in one._users.sources),
+                     tuple(some for one in pipelines for some in one._users.predicates))
+    dataset = joined(users.sources, [one._dataset for one in pipelines]) if pipelines else _core.concatenate([], [])
+    _core.check(json.dumps(spec))
+    return Pipeline(spec, dataset, users, PLACES["take"], "mix")
+
+
+def from_yaml(text: str, dataset: _core.Dataset | None = None) -> Loader:
+    """The Loader of a pipeline's YAML (what `to_yaml` wrote, or one written by hand). InputError names a wrong node.
+
+    Under a launcher (RANK and WORLD_SIZE in the environment) those count, whatever rank the text was written by.
+    """
+    import yaml
+
+    spec = yaml.safe_load(_core.canonical(text))
+    if "RANK" in os.environ and "WORLD_SIZE" in os.environ:
+        spec["order"]["rank"], spec["order"]["world"] = rank_and_world()
+    if dataset is None:
+        dataset = _core.open_sources(text)
+        notices.warn()
+    return Loader(spec, dataset)
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema (draft 2020-12) of a pipeline's YAML: every node with its type, range, default and meaning.
+
+    It is made of what reads and checks pipelines. `unstarve explain --schema` prints the same.
+    """
+    return cast("dict[str, Any]", json.loads(_core.schema()))

@@ -1,0 +1,97 @@
+"""The steps of a pipeline that make samples of records: decoding, operations, the batch's type, operations on batches."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any, Self
+
+from unstarve import _core
+from unstarve.arguments import channels
+
+
+class Operating:
+    """Part of unstarve.Pipeline."""
+
+    _spec: dict[str, Any]
+
+    def _with(self, step: str | None, name: str | None = None, **nodes: dict[str, Any]) -> Self:
+        raise NotImplementedError
+
+    # --- decoding and operations ------------------------------------------------------------------------------------
+
+    def decode(self, *, crop_only: bool = True, reduced_scale: bool = False) -> Self:
+        """JPEG and PNG to upright RGB. May be left out: encoded images are decoded anyway.
+
+        crop_only: decode only the part that the first operation reads; exact.
+        reduced_scale: decode at 1/2, 1/4 or 1/8 where that is still at least the target size; approximate.
+        """
+        return self._with("decode", decode={"crop_only": bool(crop_only), "reduced_scale": bool(reduced_scale)})
+
+    def random_resized_crop(self, size: int, *, scale: tuple[float, float] = (0.08, 1.0),
+                            ratio: tuple[float, float] = (3 / 4, 4 / 3)) -> Self:
+        """A random part, resized to size x size (antialiased bilinear), as torchvision's RandomResizedCrop draws it.
+
+        scale: part of the area, least and most. ratio: width / height, least and most.
+        """
+        return self.operation("random_resized_crop", size=size, scale=scale, ratio=ratio)
+
+    def resize(self, size: int | tuple[int, int]) -> Self:
+        """To a short side of `size`, or to (height, width) exactly; antialiased bilinear, as Pillow does it."""
+        return self.operation("resize", size=size)
+
+    def center_crop(self, size: int) -> Self:
+        """The middle `size` x `size`, with black around where the image is smaller."""
+        return self.operation("center_crop", size=size)
+
+    def pad_crop(self, size: int, padding: int = 4) -> Self:
+        """A random size x size part of the image with a black border of `padding` pixels, as CIFAR training uses."""
+        return self.operation("pad_crop", size=size, padding=padding)
+
+    def flip(self, p: float = 0.5) -> Self:
+        """Mirrors left and right with probability `p`."""
+        return self.operation("horizontal_flip", probability=p)
+
+    def operation(self, name: str, **parameters: float | Sequence[float]) -> Self:
+        """Any operation by its name, as `unstarve.operations()` lists them. ArgumentError when it makes no sense."""
+        values = {key: list(value) if isinstance(value, Sequence) else value for key, value in parameters.items()}
+        step = {name: values}
+        _core.check(json.dumps({"operations": [step]}))
+        made = self._with("operation", name)
+        made._spec["operations"] = [*made._spec.get("operations", []), step]
+        return made
+
+    def normalize(self, mean: Iterable[float], std: Iterable[float]) -> Self:
+        """float32 values (pixel / 255 - mean) / std per channel, made while the sample is written into its batch."""
+        return self._with("normalize", output={"type": "float32", "mean": channels("mean", mean),
+                                               "stddev": channels("std", std)})
+
+    def output(self, dtype: str = "float32", layout: str = "NCHW") -> Self:
+        """The batch's element type ("uint8", "float32", "bfloat16") and layout ("NCHW", "NHWC")."""
+        return self._with("output", output={"type": dtype, "layout": layout})
+
+    # --- on whole batches: labels become targets, float32 of shape (batch, classes) ------------------------------------
+
+    def one_hot(self) -> Self:
+        """Targets of zeros with a one at the label, instead of labels."""
+        return self.batch_operation("one_hot")
+
+    def label_smoothing(self, epsilon: float = 0.1) -> Self:
+        """Targets of which a part `epsilon` is spread over all classes."""
+        return self.batch_operation("label_smoothing", epsilon=epsilon)
+
+    def mixup(self, alpha: float = 0.2, p: float = 1.0) -> Self:
+        """Each sample and its target blended with the one before it in the batch, by one draw of Beta(alpha, alpha)."""
+        return self.batch_operation("mixup", alpha=alpha, probability=p)
+
+    def cutmix(self, alpha: float = 1.0, p: float = 1.0) -> Self:
+        """A box of each sample from the one before it in the batch; the targets follow its area."""
+        return self.batch_operation("cutmix", alpha=alpha, probability=p)
+
+    def batch_operation(self, name: str, **parameters: float) -> Self:
+        """Any operation on whole batches by its name, as `unstarve.batch_operations()` lists them."""
+        step = {name: parameters}
+        _core.check(json.dumps({"batch_operations": [step]}))
+        made = self._with("batch_operation", name)
+        made._spec["batch_operations"] = [*made._spec.get("batch_operations", []), step]
+        return made

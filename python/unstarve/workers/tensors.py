@@ -1,0 +1,40 @@
+"""torch's tensors in pickles: flat buffers out of band, as NumPy's arrays."""
+
+from __future__ import annotations
+
+import copyreg
+import pickle
+from collections import ChainMap
+from typing import Any
+
+import torch
+
+from unstarve.workers.transport import Reducers
+
+
+def reduce_tensor(tensor: torch.Tensor) -> Any:
+    if tensor.requires_grad and not tensor.is_leaf:
+        raise RuntimeError("a tensor that requires grad and is no leaf cannot be sent from a worker; detach() it")
+    if (tensor.device.type != "cpu" or tensor.layout != torch.strided or tensor.requires_grad or tensor.is_quantized
+            or tensor.is_conj() or tensor.is_neg() or tensor.numel() == 0):
+        return tensor.__reduce_ex__(5)
+    order = None
+    if not tensor.is_contiguous():
+        # Permuted memory (channels_last) keeps its strides; anything else is made contiguous.
+        by_stride = sorted(range(tensor.dim()), key=tensor.stride, reverse=True)
+        permuted = tensor.permute(by_stride)
+        if permuted.is_contiguous():
+            tensor, order = permuted, [by_stride.index(axis) for axis in range(tensor.dim())]
+        else:
+            tensor = tensor.contiguous()
+    flat = tensor.reshape(-1).view(torch.uint8).numpy()
+    return _tensor, (pickle.PickleBuffer(flat), tensor.dtype, tuple(tensor.shape), order)
+
+
+def _tensor(buffer: pickle.PickleBuffer, dtype: torch.dtype, shape: tuple[int, ...],
+            order: list[int] | None) -> torch.Tensor:
+    tensor = torch.frombuffer(buffer, dtype=dtype).reshape(shape)
+    return tensor if order is None else tensor.permute(order)
+
+
+REDUCERS: Reducers = ChainMap({torch.Tensor: reduce_tensor}, copyreg.dispatch_table)

@@ -1,0 +1,202 @@
+"""un.from_source(): objects of users that give encoded images or pixels, decoded and augmented by the library."""
+
+import subprocess
+import sys
+import textwrap
+import threading
+
+import numpy as np
+import pytest
+
+import unstarve as un
+from map_support import Encoded, shifted
+
+
+def batches(loader):
+    with loader:
+        return [tuple(np.array(array) for array in batch) for batch in loader.batches()]
+
+
+def same(ours, theirs):
+    return len(ours) == len(theirs) and all(
+        a.dtype == b.dtype and np.array_equal(a, b)
+        for one, other in zip(ours, theirs, strict=True) for a, b in zip(one, other, strict=True))
+
+
+def steps(pipeline):
+    return pipeline.shuffle(seed=4).random_resized_crop(24).flip()
+
+
+class Pixels:
+    """uint8 arrays, of another memory order every other time."""
+
+    def __len__(self):
+        return 12
+
+    def __getitem__(self, i):
+        image = np.full((4, 6, 3), i, np.uint8)
+        image[0, :, 1] = range(6)
+        return np.asfortranarray(image) if i % 2 else image
+
+
+def test_encoded_images_of_an_object_are_as_those_of_the_files(photographs):
+    source = Encoded(photographs, 100)
+    expected = batches(steps(un.open(photographs)).batch(10))
+    pipeline = un.from_source(source, [f"class {i}" for i in range(100)])
+    assert len(pipeline) == 100 and pipeline.classes[7] == "class 7" and "Encoded" in repr(pipeline)
+    assert pipeline.location(3) == "Encoded[3]" and pipeline.read(3)["image"] == source[3][0]
+    for options in ({"threads": 1}, {"threads": 4}, {"threads": 3, "read_ahead": 4}, {"order": "relaxed", "threads": 1}):
+        assert same(batches(steps(pipeline).options(**options).batch(10)), expected), options
+    assert same(batches(steps(un.from_source(source, at_once=4)).options(threads=4).batch(10)), expected)
+    mapped = steps(un.open(photographs)).map(shifted)
+    assert same(batches(steps(pipeline).map(shifted).options(workers=2).batch(10)),
+                batches(mapped.options(workers=0).batch(10)))
+    kept = steps(pipeline).cache("encoded").batch(10)
+    assert same(batches(kept), expected)
+
+
+def test_pixels_and_buffers_of_every_kind():
+    images, labels = next(iter(un.from_source(Pixels()).sequential().output("uint8", "NHWC").batch(12)))
+    assert np.array_equal(images, np.stack([Pixels()[i] for i in range(12)])) and not labels.any()
+
+
+def test_bytes_of_every_kind(photographs):
+    data = Encoded(photographs, 1, labelled=False)[0]
+    for held in (data, bytearray(data), memoryview(data), np.frombuffer(data, np.uint8)):
+        images, _ = next(iter(un.from_source([held]).resize((8, 8)).batch(1)))
+        expected, _ = next(iter(un.from_source([(data, np.int32(3))]).resize((8, 8)).batch(1)))
+        assert np.array_equal(images, expected)
+
+
+def test_filters_mixtures_ranks_and_resume(photographs):
+    source = Encoded(photographs, 100)
+    pipeline = un.from_source(source).filter(labels=[str(i) for i in range(0, 100, 2)]).filter(
+        lambda facts: facts.width > 10).shuffle(1).resize((8, 8))
+    loader = pipeline.batch(10)
+    whole = batches(loader)
+    assert len(whole) == 5 and not (np.concatenate([one[1] for one in whole]) % 2).any()
+    resumed = pipeline.batch(10)
+    next(iter(loader))
+    resumed.load_state_dict(loader.state_dict())
+    assert len(list(resumed)) == 4
+    both = un.mix([un.from_source(source), un.from_source(source)]).resize((8, 8)).batch(50)
+    assert sum(len(images) for images, _ in both) == 200
+
+
+class Together:
+    """Pixels; notes how many calls there were at once. Threads of the loader wait until so many have been here."""
+
+    def __init__(self, together):
+        self.lock, self.inside, self.most = threading.Lock(), 0, 0
+        self.together, self.met = together, threading.Event()
+
+    def __len__(self):
+        return 9
+
+    def __getitem__(self, i):
+        with self.lock:
+            self.inside += 1
+            self.most = max(self.most, self.inside)
+            if self.inside == self.together:
+                self.met.set()
+        if threading.current_thread() is not threading.main_thread():
+            assert self.met.wait(60)
+        with self.lock:
+            self.inside -= 1
+        return np.zeros((4, 4, 3), np.uint8)
+
+
+def test_one_call_at_a_time_unless_asked_for():
+    for at_once in (1, 2):
+        source = Together(at_once)
+        pipeline = un.from_source(source, at_once=at_once)
+        batches(pipeline.sequential().options(threads=4, read_ahead=0).batch(8))
+        assert source.most == at_once
+
+
+def test_what_an_object_raises_comes_with_its_traceback_or_is_skipped(photographs):
+    bad = {5: "raise", 6: b"no image", 7: np.zeros((3, 3), np.uint8), 8: (b"x", "y")}
+    source = Encoded(photographs, 10, labelled=True, bad={5: "raise"})
+    with un.from_source(source).sequential().resize((8, 8)).batch(5) as loader:
+        iterator = iter(loader)
+        next(iterator)
+        with pytest.raises(un.errors.InputError, match=r"(?s)Encoded\[5\]: Traceback.*__getitem__.*LookupError: row 5 is "
+                                                       "locked"):
+            next(iterator)
+    source = Encoded(photographs, 10, bad={key: (value, 1) if isinstance(value, bytes | np.ndarray) else value
+                                           for key, value in bad.items()})
+    with un.from_source(source).sequential().resize((8, 8)).errors("skip").batch(10) as loader:
+        assert [labels.tolist() for _, labels in loader] == [[0, 1, 2, 3, 4, 9]]
+        told = dict((sample, reason) for sample, _, reason in loader.bad_samples())
+    assert "LookupError" in told[5] and "Encoded[6]" in told[6]
+    assert "Encoded[7]: found ndarray of format 'B' and shape (3, 3), expected bytes of an encoded image, as the" in told[7]
+    assert "Encoded[8]: its label is str, expected a whole number" in told[8]
+
+
+@pytest.mark.parametrize(("source", "message"), [
+    (3, "int has no __len__ and __getitem__"),
+    ([], "list: its length is 0, expected one sample or more"),
+    (["text"], r"list\[0\]: found str, expected bytes of an encoded image, or a uint8 array"),
+    ([np.zeros((2, 2, 3), np.float32)], r"found ndarray of format 'f' and shape \(2, 2, 3\), expected bytes"),
+    ([np.zeros((2, 2, 4), np.uint8)], r"shape \(2, 2, 4\)"),
+    ([(b"x", 1.5)], r"list\[0\]: its label is float, expected a whole number"),
+])
+def test_a_first_sample_that_is_neither_is_refused_at_once(source, message):
+    with pytest.raises((un.errors.ArgumentError, un.errors.InputError), match=message):
+        un.from_source(source)
+
+
+def test_sources_that_raise_at_once_raise_as_they_do(photographs):
+    with pytest.raises(LookupError, match="row 0"):
+        un.from_source(Encoded(photographs, 3, bad={0: "raise"}))
+    with pytest.raises(un.errors.ArgumentError, match=r"to_yaml: the source Encoded is Python"):
+        un.from_source(Encoded(photographs, 3)).batch(1).to_yaml()
+    with pytest.raises(un.errors.ArgumentError, match=r"at_once\): found 0"):
+        un.from_source([b"x"], at_once=0)
+
+
+def run(code):
+    return subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=60,
+                          check=False)
+
+
+def test_a_loader_that_is_dropped_amid_a_call_of_its_own_thread():
+    done = run("""
+        import threading, weakref, numpy as np, unstarve as un
+
+        class Source:
+            def __len__(self): return 1000
+            def __getitem__(self, i):
+                if i == 12:
+                    dropped_here.wait()
+                    held.clear()  # the last reference
+                return np.zeros((4, 4, 3), np.uint8)
+
+        held, dropped_here, gone = [], threading.Event(), threading.Event()
+        source = Source()
+        weakref.finalize(source, gone.set)
+        held.append(un.from_source(source).sequential().options(threads=1, read_ahead=0).batch(10))
+        iterator = iter(held[0])
+        next(iterator)
+        del iterator, source
+        dropped_here.set()
+        gone.wait()
+        print("gone")
+    """)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "gone\n", "")
+
+
+def test_a_loop_that_is_left_running_at_the_end_of_the_program():
+    done = run("""
+        import numpy as np, unstarve as un
+
+        class Source:
+            def __len__(self): return 1000
+            def __getitem__(self, i): return np.zeros((4, 4, 3), np.uint8)
+
+        loader = un.from_source(Source(), at_once=3).options(threads=3, read_ahead=2).batch(5)
+        iterator = iter(loader)
+        next(iterator)
+        print("ended")
+    """)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "ended\n", "")

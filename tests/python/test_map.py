@@ -1,0 +1,327 @@
+"""map(): functions of users on the samples of a pipeline, in helper processes, in threads, and where they are asked for."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import unstarve as un
+from map_support import DATA, Faulty, Scale, crop, noisy, nothing, pair_of, shifted
+
+KINDS = [{"workers": 0}, {"workers": 2, "kind": "threads"}, {"workers": 1}, {"workers": 4}]
+
+
+def chain(*functions, data=DATA, **options):
+    pipeline = un.open(data).shuffle(seed=5)
+    for function in functions:
+        pipeline = pipeline.map(function)
+    return pipeline.options(**{"workers": 0, **options})
+
+
+def batches(loader):
+    """Copies of an epoch's batches: images, labels, ids."""
+    with loader:
+        return [tuple(np.array(array) for array in batch) for batch in loader.batches()]
+
+
+def same(ours, theirs):
+    return len(ours) == len(theirs) and all(
+        a.dtype == b.dtype and np.array_equal(a, b)
+        for one, other in zip(ours, theirs, strict=True) for a, b in zip(one, other, strict=True))
+
+
+# --- what comes out ---------------------------------------------------------------------------------------------------
+
+
+def test_a_function_gets_pixels_and_label_and_gives_what_it_likes():
+    plain = batches(un.open(DATA).shuffle(seed=5).output("uint8", "NHWC").batch(8))
+    cropped = batches(chain(crop).batch(8))
+    for (image, label, ids), (before, label_before, ids_before) in zip(cropped, plain, strict=True):
+        assert image.shape == (8, 16, 16, 3) and image.dtype == np.uint8 and label.dtype == np.int64
+        assert np.array_equal(image, before[:, 4:20, 4:20])
+        assert np.array_equal(label, label_before) and np.array_equal(ids, ids_before)
+    images, labels, _ = batches(chain(crop, Scale(0.5)).batch(60))[0]
+    assert images.dtype == np.float64 and labels.dtype == np.float64 and images.shape == (60, 16, 16, 3)
+    normalised = un.open(DATA).sequential().resize(10).flip(0).normalize(*un.IMAGENET)
+    expected = batches(normalised.batch(20))
+    assert same(batches(normalised.map(lambda image, label: image).options(workers=0).batch(20)), expected)
+    assert expected[0][0].shape == (20, 3, 10, 10)
+
+
+def test_images_of_any_size_may_go_in_where_one_size_comes_out(photographs):
+    loader = un.open(photographs).take(8).sequential()
+    images, labels = next(iter(loader.map(lambda image, label: image[:50, :40]).options(workers=0).batch(8)))
+    assert images.shape == (8, 50, 40, 3) and labels.tolist() == list(range(8))
+    with pytest.raises(un.errors.InputError, match=r"add an operation with a fixed size"):
+        list(loader.batch(8))  # without a function all have to be equally large
+
+
+def test_batches_are_equal_for_every_number_and_kind_of_workers():
+    expected = batches(chain(shifted).batch(7, drop_last=False))
+    assert len(expected) == 9 and len(expected[-1][0]) == 4
+    for options in KINDS[1:]:
+        assert same(batches(chain(shifted, **options).batch(7, drop_last=False)), expected), options
+
+
+def test_randomness_follows_from_the_sample_in_processes():
+    with chain(noisy).batch(20) as alone, chain(noisy, workers=3).batch(20) as helped:
+        first, second = batches(alone), batches(alone)
+        drawn = np.concatenate([labels[:, 1:] for _, labels, _ in first + second])
+        assert len(np.unique(drawn[:, 0])) == len(np.unique(drawn[:, 1])) == len(np.unique(drawn[:, 2])) == 120
+        assert same(batches(helped), first) and same(batches(helped), second)
+    other = batches(un.open(DATA).shuffle(seed=6).map(noisy).options(workers=0).batch(60))
+    assert not np.isin(other[0][1][:, 1:], drawn).any()
+    twice = batches(un.open(DATA).shuffle(seed=5).repeat(2).map(noisy).options(workers=0).batch(60))
+    assert len(np.unique(np.concatenate([labels[:, 1] for _, labels, _ in twice]))) == 120
+
+
+def test_the_caller_s_generators_are_left_alone():
+    np.random.seed(3)  # noqa: NPY002
+    expected = np.random.rand()  # noqa: NPY002
+    np.random.seed(3)  # noqa: NPY002
+    with chain(noisy).batch(60) as loader:
+        list(loader)
+        assert loader.shapes == ((8, 8, 3), (4,)) and (loader.dtype, loader.label_dtype) == ("float32", "float64")
+    assert np.random.rand() == expected  # noqa: NPY002
+
+
+# --- conventions of a Loader ------------------------------------------------------------------------------------------
+
+
+def test_a_run_resumes_in_mid_epoch_with_any_workers_and_batch_size():
+    run, expected, states = chain(shifted).batch(6), [], []
+    for _ in range(2):
+        for batch in run.batches():
+            states.append(json.loads(json.dumps(run.state_dict())))
+            expected.append(tuple(map(np.array, batch)))
+    with chain(shifted, workers=2).batch(6) as resumed:
+        for at in (2, 9, 13):
+            resumed.load_state_dict(states[at])
+            rest = [tuple(map(np.array, batch)) for batch in resumed.batches()]
+            first = at + 1
+            assert same(rest, expected[first:first + len(rest)]) and len(rest) == (10 - first % 10)
+    plain = un.open(DATA).shuffle(seed=5).batch(6)  # a state is that of the order, whatever is mapped
+    plain.load_state_dict(states[2])
+    assert np.array_equal(next(plain.batches())[2], expected[3][2])
+    wider = chain(shifted).batch(21)
+    wider.load_state_dict(states[2])
+    assert np.array_equal(next(wider.batches())[0], np.concatenate([batch[0] for batch in expected[3:7]])[:21])
+
+
+def test_ranks_share_an_epoch():
+    def part(rank, world, size):
+        return batches(un.open(DATA).shuffle(seed=5).shard(rank, world).map(shifted).options(workers=0).batch(size))
+
+    whole, parts = part(0, 1, 12), [part(rank, 2, 6) for rank in range(2)]
+    for number, batch in enumerate(whole):
+        assert same([tuple(map(np.concatenate, zip(*(one[number] for one in parts), strict=True)))], [batch])
+
+
+def test_a_loop_left_early_is_over_and_the_workers_stay_for_the_next():
+    with chain(shifted, workers=2).batch(6) as loader:
+        next(iter(loader))
+        pids = loader._core._pool.pids
+        expected = batches(chain(shifted).batch(6))
+        loader.set_epoch(0)
+        assert same([tuple(map(np.array, batch)) for batch in loader.batches()], expected)
+        assert loader._core._pool.pids == pids and loader.epoch == 1
+        older, newer = iter(loader), iter(loader)
+        next(older), next(newer)
+        with pytest.raises(un.errors.CancelledError, match="newer loop"):
+            next(older)
+
+
+def test_it_explains_itself_and_measures():
+    with chain(crop, shifted, workers=2).batch(6) as loader:
+        text = loader.explain()
+        assert "map         crop (map_support.py:" in text and "random by rng" in text
+        assert "2 helper processes for the samples, 3 batches ahead" in text
+        list(loader)
+        stages = {stage["name"]: stage for stage in loader.profile()["stages"]}
+        assert stages["map"]["busy_ns"] > 0 and stages["map"]["samples"] == 60
+        with pytest.raises(un.errors.ArgumentError, match=r"to_yaml: map\(crop .*\), map\(shifted"):
+            loader.to_yaml()
+
+
+def test_mixed_and_filtered_sources_in_helpers(photographs):
+    other = un.open(f"{DATA},seed=2").filter(labels=[1, 2])
+    mixed = un.mix([un.open(DATA).filter(lambda facts: facts.label != 3), other], weights=[1, 3]).shuffle(1).map(shifted)
+    assert same(batches(mixed.options(workers=2).batch(8)), batches(mixed.options(workers=0).batch(8)))
+    cached = un.open(photographs).resize((12, 12)).flip()
+    expected = batches(cached.map(shifted).options(workers=0).batch(10))
+    assert len(expected) == 10
+
+
+def test_pixels_are_cached_in_a_file_that_all_workers_share(photographs, tmp_path):
+    plain = un.open(photographs).resize((12, 12)).flip().map(shifted)
+    kept = plain.cache("pixels", folder=tmp_path)
+    expected = batches(plain.options(workers=0).batch(10))
+    assert same(batches(kept.options(workers=2).batch(10)), expected)
+    assert same(batches(kept.options(workers=2).batch(10)), expected) and list(tmp_path.iterdir())
+
+
+# --- what goes wrong --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", KINDS)
+def test_what_a_function_raises_comes_in_its_turn_with_its_traceback(options):
+    with un.open(DATA).sequential().map(Faulty(4, "raise")).options(**options).batch(2) as loader:
+        iterator = iter(loader)
+        assert [next(iterator)[1].tolist() for _ in range(2)] == [[0, 1], [2, 3]]
+        with pytest.raises(LookupError, match=r"(?s)Caught LookupError in map\(Faulty\), of sample 4 \(.*\)"
+                                              r".*in deeper.*no 4 today"):
+            next(iterator)
+        assert loader.state_dict()["samples"] == 4
+
+
+@pytest.mark.parametrize(("what", "message"), [
+    ("shape", r"image made of sample 4 .* uint8 \(23, 24, 3\), that of sample [03] .* uint8 \(24, 24, 3\)"),
+    ("dtype", r"image made of sample 4 .* float32 \(24, 24, 3\), that of sample [03] .* uint8"),
+    ("label", r"label made of sample 4 .* float64 \(2,\), that of sample [03] .* int64 \(\)"),
+])
+def test_samples_that_are_unlike_the_others_are_named(what, message):
+    for size in (60, 3):
+        with un.open(DATA).sequential().map(Faulty(4, what)).options(workers=0).batch(size) as loader, \
+                pytest.raises(un.errors.InputError, match=message + ".*expected one shape and dtype"):
+            list(loader)
+    with un.open(DATA).sequential().map(Faulty(4, what)).options(workers=0).batch(1) as loader, \
+            pytest.raises(un.errors.InputError, match=r"sample 4 .* were made, of sample 0 .* expected one shape"):
+        list(loader)
+
+
+@pytest.mark.parametrize(("function", "message"), [
+    (nothing, r"nothing \(map_support.py.* made of sample \d+ .* image NoneType of dtype object, expected numbers"),
+    (pair_of, r"pair_of .* made a tuple of 3 of sample \d+"),
+    (Scale("x"), "Caught .* in map"),
+])
+def test_what_is_no_sample_is_refused(function, message):
+    with chain(function).batch(6) as loader, pytest.raises(Exception, match=message):
+        next(iter(loader))
+
+
+@pytest.mark.parametrize("options", KINDS[:3])
+def test_bad_samples_are_skipped_or_replaced_and_listed(options):
+    pipeline = un.open(DATA).sequential().map(Faulty(4, "raise")).options(**options)
+    with pipeline.errors("skip").batch(10) as skipping:
+        assert [labels.tolist() for _, labels in skipping] == [[0, 1, 2, 3] * 2] * 6
+        bad = skipping.bad_samples()
+        assert [sample for sample, *_ in bad] == list(range(4, 60, 5))
+        assert "LookupError in map(Faulty): 'no 4 today'" in bad[0][2] or "no 4 today" in bad[0][2]
+    with pipeline.errors("replace").batch(10) as replacing:
+        assert [ids.tolist() for _, _, ids in replacing.batches()][0] == [0, 1, 2, 3, 5, 5, 6, 7, 8, 10]
+    with pipeline.errors("skip", limit=3).batch(10) as limited, \
+            pytest.raises(un.errors.InputError, match="4 bad samples, more than the limit of 3"):
+        list(limited)
+    with un.open(DATA).filter(labels=[4]).map(Faulty(4, "raise")).options(
+            **options).errors("skip").batch(6) as all_bad, pytest.raises(un.errors.InputError, match="every sample of"):
+        list(all_bad)
+
+
+def test_a_damaged_image_is_the_library_s_own_error(photographs, tmp_path):
+    (tmp_path / "class").mkdir()
+    for number, path in enumerate(sorted(Path(photographs).rglob("*.*"))[:4]):
+        data = path.read_bytes()
+        (tmp_path / "class" / f"{number}.jpg").write_bytes(b"\xff\xd8 no image" if number == 2 else data)
+    pipeline = un.open(tmp_path).sequential().resize((8, 8)).map(shifted).options(workers=1)
+    with pipeline.batch(2) as loader:
+        iterator = iter(loader)
+        next(iterator)
+        with pytest.raises(un.errors.InputError, match=r"^[^\n]*class/2.jpg"):
+            next(iterator)
+    with pipeline.errors("skip").batch(4) as loader:
+        assert [len(images) for images, _ in loader] == [3] and loader.bad_samples()[0][0] == 2
+
+
+def test_a_function_that_kills_its_process_ends_the_loop_and_the_next_has_other_helpers():
+    with un.open(DATA).sequential().map(Faulty(4, "kill")).options(workers=1).batch(2) as loader:
+        iterator = iter(loader)
+        assert next(iterator)[1].tolist() == [0, 1]
+        with pytest.raises(RuntimeError, match=r"map\(\) worker \(pid\(s\) \d+\) exited unexpectedly: killed by SIGKILL"):
+            list(iterator)
+        loader.set_epoch(0)
+        assert next(iter(loader))[1].tolist() == [0, 1]
+
+
+def test_close_while_a_function_sleeps():
+    loader = un.open(DATA).sequential().map(Faulty(4, "sleep")).options(workers=1).batch(2)
+    iterator, waits, told = iter(loader), threading.Event(), []
+    assert next(iterator)[1].tolist() == [0, 1]
+    pids = loader._core._pool.pids
+
+    def wait():
+        waits.set()
+        with pytest.raises(un.errors.CancelledError) as caught:
+            list(iterator)
+        told.append(str(caught.value))
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    waits.wait()
+    loader.close()
+    thread.join()
+    assert len(told) == 1 and not any(Path(f"/proc/{pid}").exists() for pid in pids)
+
+
+def test_what_cannot_be_sent_is_refused_by_name_when_the_loader_is_made():
+    for function, message in ((lambda image, label: image, r"<lambda> \(test_map.py:\d+\)"),
+                              (Scale(threading.Lock()), "Scale cannot be sent .*lock")):
+        with pytest.raises(un.errors.ArgumentError, match=rf"map: .*{message}.*top level of a module, or use "
+                                                          r"\.options\(kind='threads'\)"):
+            chain(function, workers=1).batch(6)
+        chain(function, workers=2, kind="threads").batch(6).close()
+
+
+@pytest.mark.parametrize(("make", "message"), [
+    (lambda: un.open(DATA).map(3), "map: 3 is not callable"),
+    (lambda: chain(crop).resize(8), r"resize\(\) after map\(\): expected before it; .*map or operations on the batch"),
+    (lambda: chain(crop).normalize(*un.IMAGENET), r"normalize\(\) after map\(\)"),
+    (lambda: chain(crop).mixup().batch(6), "operations on whole batches"),
+    (lambda: chain(crop, order="relaxed").batch(6), r"options\(order\) with map\(\): expected 'exact'"),
+    (lambda: chain(crop, threads=3).batch(6), r"options\(threads\) with map\(\).*options\(workers="),
+    (lambda: chain(crop, memory_limit=10**8).batch(6), r"options\(memory_limit\) with map\(\)"),
+    (lambda: chain(crop).cache("pixels").batch(6), r"every worker would have its own"),
+    (lambda: chain(crop, kind="fibres"), "found 'fibres', expected 'processes' or 'threads'"),
+    (lambda: chain(crop, workers=-1), "found -1, expected 0 or more"),
+    (lambda: un.open(DATA).options(workers=2).batch(6), r"options\(workers, kind\) without map\(\)"),
+    (lambda: chain(crop).batch(6).with_output("float32"), "dtype, layout and normalize are what its functions make"),
+])
+def test_what_makes_no_sense_is_refused_where_it_is_written(make, message):
+    with pytest.raises(un.errors.ArgumentError, match=message):
+        make()
+
+
+def test_a_fork_of_a_process_with_a_running_loader_is_told_so():
+    with chain(crop, workers=1).batch(6) as loader:
+        iterator = iter(loader)
+        next(iterator)
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                next(iterator)
+            except un.errors.ArgumentError as error:
+                os.write(write, str(error).encode())
+            os._exit(0)
+        os.waitpid(child, 0)
+        os.close(write)
+        assert b"started in process" in os.read(read, 1000)
+        assert len(list(iterator)) == 9
+
+
+def test_no_framework_is_imported_here_or_in_the_helpers(tmp_path):
+    (tmp_path / "mine.py").write_text("import sys\ndef f(image, label):\n    return image, int('torch' in sys.modules)\n")
+    code = """
+        import sys, unstarve as un, mine
+        with un.open("synthetic:images=4,size=8").map(mine.f).options(workers=1).batch(4) as loader:
+            print([labels.tolist() for _, labels in loader], "torch" in sys.modules)
+    """
+    path = os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]])
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=False,
+                          env={**os.environ, "PYTHONPATH": path})
+    assert done.stdout == "[[0, 0, 0, 0]] False\n", done.stderr
