@@ -1,5 +1,8 @@
+#include <algorithm>
 #include <array>
+#include <mutex>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -22,13 +25,46 @@ constexpr std::array kOperations = {
     OperationInfo{"horizontal_flip", "mirrors left and right, at random: probability 0.5", make_horizontal_flip},
 };
 
+// Those of the program.
+struct Added {
+  std::mutex mutex;
+  std::vector<OperationInfo> list;
+};
+
+Added& added() {
+  static Added added;
+  return added;
+}
+
 }  // namespace
 
-std::span<const OperationInfo> operations() { return kOperations; }
+std::vector<OperationInfo> operations() {
+  std::vector<OperationInfo> all(kOperations.begin(), kOperations.end());
+  Added& own = added();
+  const std::lock_guard lock(own.mutex);
+  all.insert(all.end(), own.list.begin(), own.list.end());
+  return all;
+}
+
+void add_operation(const OperationInfo& info) {
+  const auto refuse = [&](const char* why) {
+    throw Error(ErrorKind::kArgument, fmt::format("add operation '{}': {}", info.name, why));
+  };
+  if (info.name.empty() || info.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") != std::string::npos)
+    refuse("expected a name of lower-case letters, digits and underscores");
+  if (info.make == nullptr) refuse("it has no factory, expected `make`");
+  const auto taken = [&](const OperationInfo& other) { return other.name == info.name; };
+  Added& own = added();
+  const std::lock_guard lock(own.mutex);
+  if (std::any_of(kOperations.begin(), kOperations.end(), taken) ||
+      std::any_of(own.list.begin(), own.list.end(), taken))
+    refuse("the name is taken, expected another one");
+  own.list.push_back(info);
+}
 
 std::unique_ptr<Operation> make_operation(const OpSpec& spec) {
   std::string known;
-  for (const OperationInfo& info : kOperations) {
+  for (const OperationInfo& info : operations()) {
     if (info.name == spec.name) return info.make(spec.params);
     known += (known.empty() ? "" : ", ") + std::string(info.name);
   }

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <span>
 #include <string_view>
 #include <type_traits>
 
@@ -49,10 +48,10 @@ Json parameter_schema(const ParameterInfo& info) {
 }
 
 // A list of operations: "- name: {parameter: value}", or "- name" where nothing is required.
-template <class Info>
-Json operations_schema(std::span<const Info> known, const char* description) {
+template <class List>
+Json operations_schema(const List& known, const char* description) {
   Json bare = Json::array(), properties = Json::object();
-  for (const Info& info : known) {
+  for (const auto& info : known) {
     const DescribedParameters described;
     (void)info.make({});
     Json parameters = Json::object(), required = Json::array();

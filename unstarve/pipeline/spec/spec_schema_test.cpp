@@ -30,6 +30,15 @@ std::string complaint(const Json& spec) {
   }
 }
 
+bool needs_size(const std::string& operation) {
+  try {
+    (void)make_operation({operation, {}});
+    return false;
+  } catch (const Error&) {
+    return true;
+  }
+}
+
 struct Field {
   std::string path;  // "batch.size", or "operations[0].resize.size"
   const Json* schema;
@@ -44,7 +53,7 @@ struct Field {
       if (i == 1 && in_list()) spec = Json::array({spec});
     }
     // Where an operation cannot be without a size.
-    if (keys.size() == 3 && keys[0] == "operations" && keys[1] != "horizontal_flip" && keys[2] != "size")
+    if (keys.size() == 3 && keys[0] == "operations" && keys[2] != "size" && needs_size(keys[1]))
       spec["operations"][0][keys[1]]["size"] = 8;
     if (path == "order.rank") spec["order"]["world"] = std::numeric_limits<int>::max();
     if (path.starts_with("cache.limit")) spec["cache"]["what"] = "pixels";

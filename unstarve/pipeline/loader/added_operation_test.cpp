@@ -1,0 +1,110 @@
+// An operation of a program's own, from its class to batches.
+#include <catch2/catch.hpp>
+#include <memory>
+#include <string>
+
+#include "unstarve/core/error.h"
+#include "unstarve/ops/parameters.h"
+#include "unstarve/ops/window.h"
+#include "unstarve/pipeline/loader/loader_fixtures.h"
+#include "unstarve/pipeline/plan.h"
+#include "unstarve/pipeline/spec/spec_schema.h"
+#include "unstarve/pipeline/spec/spec_yaml.h"
+
+namespace unstarve {
+namespace {
+
+using Catch::Matchers::Contains;
+
+// Turns values round, of as many images as `probability` says.
+class Invert final : public Operation {
+ public:
+  explicit Invert(double probability) : probability_(probability) {}
+
+  [[nodiscard]] bool random() const override { return true; }
+  Size output_size(Size selected) const override { return selected; }
+  void apply(Frame& frame, Random& random, Scratch& scratch) const override {
+    if (random.uniform() >= probability_) return;
+    Image& image = scratch.other_than(frame);
+    image.resize(frame.size());
+    copy_window(frame, 0, frame.height, {image.data(), static_cast<std::ptrdiff_t>(image.row_bytes()), 1});
+    for (std::size_t i = 0; i < image.bytes(); ++i) image.data()[i] = static_cast<std::uint8_t>(255 - image.data()[i]);
+    frame = Frame(image.view());
+  }
+
+ private:
+  double probability_;
+};
+
+std::unique_ptr<Operation> make_invert(const OpParams& params) {
+  const Parameters p("invert", params, {"probability"});
+  return std::make_unique<Invert>(p.number("probability", 1, 0, 1));
+}
+
+// Once in a process; tests run in any order.
+void add_invert() {
+  static const bool added = [] {
+    add_operation({"invert", "turns values round, at random: probability 1", make_invert});
+    return true;
+  }();
+  REQUIRE(added);
+}
+
+PipelineSpec spec_of(const std::string& operations, int threads) {
+  return pipeline_from_yaml(
+      "operations: [center_crop: {size: 40}, " + operations +
+          "]\noutput: {type: uint8}\nbatch: {size: 4}\nexecution: {threads: " + std::to_string(threads) + "}\n",
+      "spec.yaml");
+}
+
+TEST_CASE("an operation of the program's own is in specs, batches, help and schema under its name") {
+  add_invert();
+  const auto data = std::make_shared<JpegSet>(20);
+  const auto plain = run(spec_of("horizontal_flip: {probability: 0}", 2), data, {{}, 1});
+  const auto inverted = run(spec_of("invert: {}", 2), data, {{}, 1});
+  REQUIRE(inverted.size() == plain.size());
+  for (std::size_t b = 0; b < plain.size(); ++b) {
+    CHECK(inverted[b].ids == plain[b].ids);
+    bool turned = inverted[b].pixels.size() == plain[b].pixels.size();
+    for (std::size_t i = 0; turned && i < plain[b].pixels.size(); ++i)
+      turned = inverted[b].pixels[i] == 255 - plain[b].pixels[i];
+    CHECK(turned);
+  }
+  const auto some = run(spec_of("invert: {probability: 0.5}", 1), data, {{}, 2});
+  CHECK(some == run(spec_of("invert: {probability: 0.5}", 4), data, {{}, 2}));
+  CHECK(some != run(spec_of("invert: {}", 4), data, {{}, 2}));
+
+  const PipelineSpec spec = spec_of("invert: {probability: 0.5}", 1);
+  CHECK(pipeline_from_yaml(to_yaml(spec), "again") == spec);
+  CHECK_THAT(explain(make_plan(spec, data, 1)), Contains("operation   invert probability=0.5: 40x40 -> 40x40, random"));
+  CHECK_THAT(spec_schema(), Contains("turns values round"));
+  CHECK(operations().back().name == "invert");
+}
+
+TEST_CASE("what an added operation's spec says wrong is told as of any other") {
+  add_invert();
+  const auto complaint = [](const std::string& operations) -> std::string {
+    try {
+      check_spec(spec_of(operations, 1));
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  CHECK_THAT(complaint("invert: {probability: 2}"), Contains("operations[1]") && Contains("probability"));
+  CHECK_THAT(complaint("invert: {strength: 2}"), Contains("operations[1]") && Contains("strength"));
+  CHECK_THAT(complaint("invrt: {}"),
+             Contains("unknown operation 'invrt'; known: random_resized_crop") && Contains("horizontal_flip, invert"));
+}
+
+TEST_CASE("names that are taken or none, and operations without a factory, are not added") {
+  add_invert();
+  CHECK_THROWS_WITH(add_operation({"invert", "", make_invert}), Contains("add operation 'invert': the name is taken"));
+  CHECK_THROWS_WITH(add_operation({"resize", "", make_invert}), Contains("the name is taken"));
+  CHECK_THROWS_WITH(add_operation({"In vert", "", make_invert}), Contains("lower-case letters"));
+  CHECK_THROWS_WITH(add_operation({"", "", make_invert}), Contains("lower-case letters"));
+  CHECK_THROWS_WITH(add_operation({"none", "", nullptr}), Contains("no factory"));
+}
+
+}  // namespace
+}  // namespace unstarve
