@@ -1,4 +1,5 @@
-// Once a decoder has seen an image of each kind, decoding allocates nothing. A program of its own: it counts malloc.
+// Once a decoder has seen an image of each kind, decoding allocates nothing; nor does encoding once the largest image
+// was seen. A program of its own: it counts malloc.
 #include <array>
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -11,6 +12,7 @@
 
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/codecs/encode.h"
+#include "unstarve/codecs/jpeg_encode/jpeg_encoder.h"
 
 extern "C" {
 void* __libc_malloc(std::size_t);
@@ -86,6 +88,24 @@ TEST_CASE("decoding allocates nothing once every kind of image was seen", "[code
   decode_all();
   const long before = g_allocations;
   decode_all();
+  CHECK(g_allocations - before == 0);
+  CHECK(before > 0);
+}
+
+TEST_CASE("encoding JPEG allocates nothing once the largest image was seen", "[codecs]") {
+  Image large({700, 500});
+  for (std::size_t i = 0; i < large.bytes(); ++i) large.data()[i] = static_cast<std::uint8_t>(i * i >> 7);
+  PixelView small = large.view();
+  small.width = 123;
+  small.height = 45;
+  JpegEncoder encoder;
+  std::vector<std::uint8_t> out;
+  encoder.encode(large.view(), 100, ChromaSampling::k444, out);
+  const long before = g_allocations;
+  for (const auto sampling : {ChromaSampling::k444, ChromaSampling::k422, ChromaSampling::k420}) {
+    encoder.encode(small, 100, sampling, out);
+    encoder.encode(large.view(), 90, sampling, out);
+  }
   CHECK(g_allocations - before == 0);
   CHECK(before > 0);
 }

@@ -1,16 +1,19 @@
 // Pixels equal to Pillow's, bit for bit: checksums of what Pillow 13.0.0 (with libjpeg-turbo 3.2.0) makes of the fuzz
 // corpus's whole files and of 160 photographs, as zlib.crc32(ImageOps.exif_transpose(image).convert("RGB").tobytes()).
+// And these photographs encoded by us and by the libjpeg-turbo of this build.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include <zlib.h>
 
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/codecs/jpeg/jpeg_samples.h"
+#include "unstarve/codecs/jpeg_encode/jpeg_encoder.h"
 #include "unstarve/core/file.h"
 #include "unstarve/core/random.h"
 
@@ -71,6 +74,15 @@ void for_each_file(std::span<const std::uint8_t> tar, Visit visit) {
   }
 }
 
+// Empty where they are missing.
+std::filesystem::path photographs() {
+  const char* folder = std::getenv("UNSTARVE_DATA");
+  const auto path = std::filesystem::path(folder != nullptr ? folder : "../shared/data") / "imagenet160.tar";
+  if (std::filesystem::exists(path)) return path;
+  WARN("no photographs: " << path.string() << " is missing");
+  return {};
+}
+
 }  // namespace
 
 TEST_CASE("the corpus decodes to Pillow's pixels", "[codecs]") {
@@ -87,12 +99,8 @@ TEST_CASE("the corpus decodes to Pillow's pixels", "[codecs]") {
 }
 
 TEST_CASE("photographs decode to Pillow's pixels, and their crops to the crops of these", "[codecs]") {
-  const char* folder = std::getenv("UNSTARVE_DATA");
-  const auto path = std::filesystem::path(folder != nullptr ? folder : "../shared/data") / "imagenet160.tar";
-  if (!std::filesystem::exists(path)) {
-    WARN("no photographs: " << path.string() << " is missing");
-    return;
-  }
+  const auto path = photographs();
+  if (path.empty()) return;
   const MappedFile archive(path);
   Decoder decoder;
   Image whole, part;
@@ -119,6 +127,28 @@ TEST_CASE("photographs decode to Pillow's pixels, and their crops to the crops o
   });
   CHECK(count == kPhotographs);
   CHECK(checksum == kPhotographsChecksum);
+  CHECK(different == 0);
+}
+
+TEST_CASE("photographs are encoded to libjpeg-turbo's bytes", "[codecs]") {
+  const auto path = photographs();
+  if (path.empty()) return;
+  const MappedFile archive(path);
+  Decoder decoder;
+  JpegEncoder encoder;
+  Image image;
+  std::vector<std::uint8_t> out;
+  std::uint32_t count = 0;
+  int different = 0;
+  for_each_file(archive.bytes(), [&](std::span<const std::uint8_t> bytes) {
+    decoder.open(bytes);
+    decoder.decode({}, image);
+    JpegSample sample;
+    sample.quality = static_cast<int>(40 + count++ * 7 % 61);
+    encoder.encode(image.view(), sample.quality, ChromaSampling::k420, out);
+    different += out == make_jpeg(image, sample) ? 0 : 1;
+  });
+  CHECK(count == kPhotographs);
   CHECK(different == 0);
 }
 

@@ -1,0 +1,330 @@
+#include "unstarve/codecs/jpeg_encode/forward_dct.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <utility>
+
+#include "unstarve/core/simd_targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "unstarve/codecs/jpeg_encode/forward_dct.cpp"
+#include <hwy/foreach_target.h>  // compiles this file once per instruction set
+#include <hwy/highway.h>
+
+#ifndef UNSTARVE_FORWARD_DCT_CONSTANTS
+#define UNSTARVE_FORWARD_DCT_CONSTANTS
+namespace unstarve::fdct {
+
+// Products of cosines in 13-bit fixed point, by their value as in jfdctint.c.
+constexpr int kBits = 13;
+constexpr int kBetween = 2;  // bits kept from the first pass to the second
+constexpr int k0_298 = 2446;
+constexpr int k0_390 = 3196;
+constexpr int k0_541 = 4433;
+constexpr int k0_765 = 6270;
+constexpr int k0_899 = 7373;
+constexpr int k1_175 = 9633;
+constexpr int k1_501 = 12299;
+constexpr int k1_847 = 15137;
+constexpr int k1_961 = 16069;
+constexpr int k2_053 = 16819;
+constexpr int k2_562 = 20995;
+constexpr int k3_072 = 25172;
+
+// How eight stored coefficients are taken from a row of the block: as byte indices for a table look-up, 0x80 for those
+// of other rows.
+struct Selection {
+  alignas(16) std::array<std::uint8_t, 16> bytes{};
+  bool any = false;
+};
+
+constexpr Selection selection(std::size_t eighth, std::size_t row) {
+  Selection result;
+  for (std::size_t lane = 0; lane < 8; ++lane) {
+    const std::size_t natural = kZigzag[8 * eighth + lane];
+    const bool here = natural / 8 == row;
+    result.any = result.any || here;
+    result.bytes[2 * lane] = static_cast<std::uint8_t>(here ? natural % 8 * 2 : 0x80);
+    result.bytes[2 * lane + 1] = static_cast<std::uint8_t>(here ? natural % 8 * 2 + 1 : 0x80);
+  }
+  return result;
+}
+
+template <std::size_t kEighth, std::size_t kRow>
+inline constexpr Selection kSelection = selection(kEighth, kRow);
+
+}  // namespace unstarve::fdct
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace unstarve::HWY_NAMESPACE {
+namespace {
+
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+
+// Machines without SSE4.
+void run(const std::uint8_t* samples, std::ptrdiff_t stride, const Quantiser& quantiser, ZigzagRow& row) {
+  QuantisationTable factors;
+  for (std::size_t i = 0; i < 64; ++i) factors[i] = static_cast<std::uint8_t>(quantiser.correction[i] / 4);
+  for (std::size_t block = 0; block < row.groups() * ZigzagRow::kGroupBlocks; ++block) {
+    std::int16_t* values = row.values() + 64 * block;
+    forward_dct_reference(samples + 8 * block, stride, factors, values);
+    std::uint64_t nonzero = 0;
+    for (std::size_t i = 0; i < 64; ++i) nonzero |= std::uint64_t{values[i] != 0} << i;
+    row.nonzero()[block] = nonzero;
+  }
+}
+
+#else
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// One row of as many blocks as a vector has 128-bit parts: 1, 2 or 4. Everything below stays within those parts.
+constexpr std::size_t kBytes = HWY_MAX_BYTES < 64 ? HWY_MAX_BYTES : 64;
+constexpr std::size_t kParts = kBytes / 16;
+static_assert(ZigzagRow::kGroupBlocks % kParts == 0);
+using D8 = hn::FixedTag<std::uint8_t, kBytes>;
+using D8H = hn::FixedTag<std::uint8_t, kBytes / 2>;
+using D16 = hn::FixedTag<std::int16_t, kBytes / 2>;
+using DU16 = hn::FixedTag<std::uint16_t, kBytes / 2>;
+using D32 = hn::FixedTag<std::int32_t, kBytes / 4>;
+using D64 = hn::FixedTag<std::int64_t, kBytes / 8>;
+using V8 = hn::VFromD<D8>;
+using V16 = hn::VFromD<D16>;
+using VU16 = hn::VFromD<DU16>;
+using V32 = hn::VFromD<D32>;
+
+// The 32-bit values of one row.
+struct Wide {
+  V32 lower;
+  V32 upper;
+};
+
+HWY_INLINE Wide operator+(Wide a, Wide b) { return {hn::Add(a.lower, b.lower), hn::Add(a.upper, b.upper)}; }
+
+// a * x + b * y, 16-bit inputs and factors.
+struct Pair {
+  V16 lower;
+  V16 upper;
+  HWY_INLINE Pair(V16 a, V16 b) : lower(hn::InterleaveLower(D16(), a, b)), upper(hn::InterleaveUpper(D16(), a, b)) {}
+  template <int kX, int kY>
+  HWY_INLINE Wide times() const {
+    const V16 factors = hn::BitCast(
+        D16(), hn::Set(D32(), static_cast<std::int32_t>((static_cast<std::uint32_t>(kY) << 16) | (kX & 0xFFFF))));
+    return {product(lower, factors), product(upper, factors)};
+  }
+
+ private:
+  static HWY_INLINE V32 product(V16 values, V16 factors) {
+    V32 second = hn::Zero(D32());
+    const V32 first = hn::ReorderWidenMulAccumulate(D32(), values, factors, hn::Zero(D32()), second);
+    return hn::RearrangeToOddPlusEven(first, second);
+  }
+};
+
+template <int kDown>
+HWY_INLINE V16 descaled(Wide v) {
+  const V32 half = hn::Set(D32(), 1 << (kDown - 1));
+  return hn::ReorderDemote2To(D16(), hn::ShiftRight<kDown>(hn::Add(v.lower, half)),
+                              hn::ShiftRight<kDown>(hn::Add(v.upper, half)));
+}
+
+// The transform in one dimension, across eight vectors; sums of eight values fit 16 bits in both passes.
+template <bool kFirst>
+HWY_INLINE void transform(V16 (&v)[8]) {
+  using namespace fdct;  // NOLINT: its constants
+  constexpr int kDown = kFirst ? kBits - kBetween : kBits + kBetween;
+  const V16 s0 = hn::Add(v[0], v[7]), s1 = hn::Add(v[1], v[6]), s2 = hn::Add(v[2], v[5]), s3 = hn::Add(v[3], v[4]);
+  const V16 d0 = hn::Sub(v[0], v[7]), d1 = hn::Sub(v[1], v[6]), d2 = hn::Sub(v[2], v[5]), d3 = hn::Sub(v[3], v[4]);
+
+  const V16 e0 = hn::Add(s0, s3), e1 = hn::Add(s1, s2);
+  const V16 sum = hn::Add(e0, e1), difference = hn::Sub(e0, e1);
+  if constexpr (kFirst) {
+    v[0] = hn::ShiftLeft<kBetween>(sum);
+    v[4] = hn::ShiftLeft<kBetween>(difference);
+  } else {
+    const V16 half = hn::Set(D16(), 1 << (kBetween - 1));
+    v[0] = hn::ShiftRight<kBetween>(hn::Add(sum, half));
+    v[4] = hn::ShiftRight<kBetween>(hn::Add(difference, half));
+  }
+  const Pair even(hn::Sub(s0, s3), hn::Sub(s1, s2));
+  v[2] = descaled<kDown>(even.times<k0_541 + k0_765, k0_541>());
+  v[6] = descaled<kDown>(even.times<k0_541, k0_541 - k1_847>());
+
+  const Pair z(hn::Add(d3, d1), hn::Add(d2, d0));
+  const Wide z3 = z.times<k1_175 - k1_961, k1_175>();
+  const Wide z4 = z.times<k1_175, k1_175 - k0_390>();
+  const Pair d30(d3, d0);
+  const Pair d21(d2, d1);
+  v[7] = descaled<kDown>(d30.times<k0_298 - k0_899, -k0_899>() + z3);
+  v[1] = descaled<kDown>(d30.times<-k0_899, k1_501 - k0_899>() + z4);
+  v[5] = descaled<kDown>(d21.times<k2_053 - k2_562, -k2_562>() + z4);
+  v[3] = descaled<kDown>(d21.times<-k2_562, k3_072 - k2_562>() + z3);
+}
+
+template <class D>
+HWY_INLINE void interleave(D d, V16& a, V16& b) {
+  const auto lower = hn::InterleaveLower(d, hn::BitCast(d, a), hn::BitCast(d, b));
+  const auto upper = hn::InterleaveUpper(d, hn::BitCast(d, a), hn::BitCast(d, b));
+  a = hn::BitCast(D16(), lower);
+  b = hn::BitCast(D16(), upper);
+}
+
+// Transposes the 8 x 8 values of every 128-bit part.
+HWY_INLINE void transpose(V16 (&v)[8]) {
+  for (std::size_t i = 0; i < 8; i += 2) interleave(D16(), v[i], v[i + 1]);
+  for (const std::size_t i : {0, 1, 4, 5}) interleave(D32(), v[i], v[i + 2]);
+  for (std::size_t i = 0; i < 4; ++i) interleave(D64(), v[i], v[i + 4]);
+  std::swap(v[1], v[4]);  // columns were 0 4 2 6 1 5 3 7
+  std::swap(v[3], v[6]);
+}
+
+HWY_INLINE V16 quantised(V16 v, const Quantiser& quantiser, std::size_t y) {
+  const DU16 d;
+  const V16 sign = hn::ShiftRight<15>(v);
+  const VU16 size = hn::BitCast(d, hn::Abs(v));
+  const VU16 sum = hn::Add(size, hn::LoadDup128(d, quantiser.correction.data() + 8 * y));
+  const VU16 product = hn::MulHigh(sum, hn::LoadDup128(d, quantiser.reciprocal.data() + 8 * y));
+  const VU16 quotient = hn::MulHigh(product, hn::LoadDup128(d, quantiser.scale.data() + 8 * y));
+  return hn::Sub(hn::Xor(hn::BitCast(D16(), quotient), sign), sign);
+}
+
+// Eight coefficients in stored order, of all parts.
+template <std::size_t kEighth, std::size_t kRow = 0>
+HWY_INLINE V8 stored(const V16 (&rows)[8], V8 before) {
+  if constexpr (kRow == 8) {
+    return before;
+  } else {
+    constexpr const fdct::Selection& kTake = fdct::kSelection<kEighth, kRow>;
+    if constexpr (kTake.any) {
+      const V8 table = hn::LoadDup128(D8(), kTake.bytes.data());
+      before = hn::Or(before, hn::TableLookupBytesOr0(hn::BitCast(D8(), rows[kRow]), table));
+    }
+    return stored<kEighth, kRow + 1>(rows, before);
+  }
+}
+
+// Each part to the block it belongs to.
+template <class D>
+HWY_INLINE void store_parts(D d, hn::VFromD<D> v, std::int16_t* out) {
+  if constexpr (hn::MaxLanes(D()) == 8) {
+    hn::Store(v, d, out);
+  } else {
+    const hn::Half<D> half;
+    store_parts(half, hn::LowerHalf(half, v), out);
+    store_parts(half, hn::UpperHalf(half, v), out + 64 * (hn::MaxLanes(half) / 8));
+  }
+}
+
+// Sixteen coefficients of every block, and 16 bits of each which are not zero.
+template <std::size_t kQuarter>
+HWY_INLINE void store_quarter(const V16 (&rows)[8], std::int16_t* values, std::uint16_t* nonzero) {
+  const V16 zero = hn::Zero(D16());
+  const V16 a = hn::BitCast(D16(), stored<2 * kQuarter>(rows, hn::Zero(D8())));
+  const V16 b = hn::BitCast(D16(), stored<2 * kQuarter + 1>(rows, hn::Zero(D8())));
+  store_parts(D16(), a, values + 16 * kQuarter);
+  store_parts(D16(), b, values + 16 * kQuarter + 8);
+  const V8 zero_a = hn::BitCast(D8(), hn::VecFromMask(D16(), hn::Ne(a, zero)));
+  const V8 zero_b = hn::BitCast(D8(), hn::VecFromMask(D16(), hn::Ne(b, zero)));
+  alignas(16) static constexpr std::uint8_t kOrder[16] = {0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15};
+  const V8 flags = hn::TableLookupBytes(hn::OddEven(zero_b, zero_a), hn::LoadDup128(D8(), kOrder));
+  hn::StoreMaskBits(D8(), hn::MaskFromVec(flags), reinterpret_cast<std::uint8_t*>(nonzero));
+}
+
+HWY_INLINE void run_blocks(const std::uint8_t* samples, std::ptrdiff_t stride, const Quantiser& quantiser,
+                           std::int16_t* values, std::uint64_t* nonzero) {
+  V16 v[8];
+  for (std::ptrdiff_t y = 0; y < 8; ++y) {
+    const auto row = hn::LoadU(D8H(), samples + y * stride);
+    v[y] = hn::Sub(hn::BitCast(D16(), hn::PromoteTo(DU16(), row)), hn::Set(D16(), 128));
+  }
+  transpose(v);
+  transform<true>(v);
+  transpose(v);
+  transform<false>(v);
+  for (std::size_t y = 0; y < 8; ++y) v[y] = quantised(v[y], quantiser, y);
+
+  alignas(8) std::uint16_t bits[4][kParts];
+  store_quarter<0>(v, values, bits[0]);
+  store_quarter<1>(v, values, bits[1]);
+  store_quarter<2>(v, values, bits[2]);
+  store_quarter<3>(v, values, bits[3]);
+  for (std::size_t p = 0; p < kParts; ++p) {
+    nonzero[p] = bits[0][p] | std::uint64_t{bits[1][p]} << 16 | std::uint64_t{bits[2][p]} << 32 |
+                 std::uint64_t{bits[3][p]} << 48;
+  }
+}
+
+void run(const std::uint8_t* samples, std::ptrdiff_t stride, const Quantiser& quantiser, ZigzagRow& row) {
+  const std::size_t blocks = row.groups() * ZigzagRow::kGroupBlocks;
+  for (std::size_t block = 0; block < blocks; block += kParts) {
+    run_blocks(samples + 8 * block, stride, quantiser, row.values() + 64 * block, row.nonzero() + block);
+  }
+}
+
+#endif
+
+}  // namespace
+
+void forward_dct_on_target(const std::uint8_t* samples, std::ptrdiff_t stride, const Quantiser& quantiser,
+                           ZigzagRow& row) {
+  run(samples, stride, quantiser, row);
+}
+
+}  // namespace unstarve::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace unstarve {
+namespace {
+
+HWY_EXPORT(forward_dct_on_target);
+
+int descaled(int value, int down) { return (value + (1 << (down - 1))) >> down; }
+
+// The transform of eight values `step` apart.
+void transform(int* v, std::ptrdiff_t step, bool first) {
+  using namespace fdct;  // NOLINT: its constants
+  const int down = first ? kBits - kBetween : kBits + kBetween;
+  const auto in = [&](int i) { return v[i * step]; };
+  const int s0 = in(0) + in(7), s1 = in(1) + in(6), s2 = in(2) + in(5), s3 = in(3) + in(4);
+  const int d0 = in(0) - in(7), d1 = in(1) - in(6), d2 = in(2) - in(5), d3 = in(3) - in(4);
+  const int e0 = s0 + s3, e1 = s1 + s2, e2 = s1 - s2, e3 = s0 - s3;
+  v[0] = first ? (e0 + e1) * (1 << kBetween) : descaled(e0 + e1, kBetween);
+  v[4 * step] = first ? (e0 - e1) * (1 << kBetween) : descaled(e0 - e1, kBetween);
+  const int z1 = (e2 + e3) * k0_541;
+  v[2 * step] = descaled(z1 + e3 * k0_765, down);
+  v[6 * step] = descaled(z1 - e2 * k1_847, down);
+
+  const int z5 = (d3 + d1 + d2 + d0) * k1_175;
+  const int z3 = z5 - (d3 + d1) * k1_961, z4 = z5 - (d2 + d0) * k0_390;
+  const int d30 = (d3 + d0) * k0_899, d21 = (d2 + d1) * k2_562;
+  v[7 * step] = descaled(d3 * k0_298 - d30 + z3, down);
+  v[5 * step] = descaled(d2 * k2_053 - d21 + z4, down);
+  v[3 * step] = descaled(d1 * k3_072 - d21 + z3, down);
+  v[step] = descaled(d0 * k1_501 - d30 + z4, down);
+}
+
+}  // namespace
+
+void forward_dct(const std::uint8_t* samples, std::ptrdiff_t stride, const Quantiser& quantiser, ZigzagRow& row) {
+  HWY_DYNAMIC_DISPATCH(forward_dct_on_target)(samples, stride, quantiser, row);
+}
+
+void forward_dct_reference(const std::uint8_t* samples, std::ptrdiff_t stride, const QuantisationTable& factors,
+                           std::int16_t* out) {
+  int values[64];
+  for (std::ptrdiff_t i = 0; i < 64; ++i) values[i] = samples[i / 8 * stride + i % 8] - 128;
+  for (std::ptrdiff_t y = 0; y < 8; ++y) transform(values + 8 * y, 1, true);
+  for (std::ptrdiff_t x = 0; x < 8; ++x) transform(values + x, 8, false);
+  for (std::size_t i = 0; i < 64; ++i) {
+    const std::size_t natural = kZigzag[i];
+    const int divisor = 8 * factors[natural];
+    const int quotient = (std::abs(values[natural]) + divisor / 2) / divisor;
+    out[i] = static_cast<std::int16_t>(values[natural] < 0 ? -quotient : quotient);
+  }
+}
+
+}  // namespace unstarve
+#endif
