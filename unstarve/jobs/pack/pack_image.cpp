@@ -116,8 +116,12 @@ void PackImage::encode(PixelView pixels, Encoding encoding, PackedRecord& packed
   const Size size = target(frame.size());
   if (size != frame.size()) resize_bilinear(frame, size, scratch_);
   const bool jpeg = options_.quality > 0 || encoding == Encoding::kJpeg;
-  packed.encoded = jpeg ? encode_jpeg(frame.pixels, options_.quality > 0 ? options_.quality : kDefaultQuality)
-                        : encode_png(frame.pixels);
+  if (jpeg) {
+    const int quality = options_.quality > 0 ? options_.quality : kDefaultQuality;
+    jpeg_encoder_.encode(frame.pixels, quality, ChromaSampling::k420, packed.encoded);
+  } else {
+    packed.encoded = encode_png(frame.pixels);
+  }
   packed.out.image = packed.encoded;
   packed.out.encoding = to_string(jpeg ? Encoding::kJpeg : Encoding::kPng);
   packed.out.size = size;

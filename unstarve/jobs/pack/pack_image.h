@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "unstarve/codecs/decoder.h"
+#include "unstarve/codecs/jpeg_encode/jpeg_encoder.h"
 #include "unstarve/jobs/pack/pack.h"
 #include "unstarve/jobs/pack/pack_key.h"
 #include "unstarve/ops/frame.h"
@@ -52,6 +53,7 @@ class PackImage {
   int pixels_;
   int label_;
   Decoder decoder_;
+  JpegEncoder jpeg_encoder_;
   Image image_;
   Scratch scratch_;
 };
