@@ -1,9 +1,10 @@
 // Time of our JPEG encoder beside libjpeg-turbo's, on photographs as `unstarve pack --resize 256` encodes them:
 //
-//   cmake --build build --target unstarve_jpeg_encode_bench && build/bench/unstarve_jpeg_encode_bench FOLDER [PASSES [QUALITY [TARGET]]]
+//   cmake --build build --target unstarve_jpeg_encode_bench
+//   build/bench/unstarve_jpeg_encode_bench FOLDER [PASSES [QUALITY [TARGET]]]
 //
-// Both encode each image in turn, pass after pass; of every image the least time of either is taken, since other work on
-// the machine only ever adds. The files must be the same.
+// Both encode each image in turn, pass after pass; of every image the least time of either is taken, since other work
+// on the machine only ever adds. The files must be the same.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

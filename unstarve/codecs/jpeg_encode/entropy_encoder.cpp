@@ -48,8 +48,8 @@ constexpr std::uint16_t kValueMask = 2 * ScanCodes::kSmall - 1;
 
 constexpr std::uint64_t bit(int place) { return std::uint64_t{1} << place; }
 
-// The places that need a symbol: `nonzero`, DC in any case, and every sixteenth of more than fifteen zeros in a row that
-// a value follows: there the zero itself is stored (T.81, F.1.2.2: the symbol F0).
+// The places that need a symbol: `nonzero`, DC in any case, and every sixteenth of more than fifteen zeros in a row
+// that a value follows: there the zero itself is stored (T.81, F.1.2.2: the symbol F0).
 HWY_INLINE std::uint64_t stored_places(std::uint64_t nonzero) {
   std::uint64_t places = nonzero | 1;
   std::uint64_t near = places | places << 1;  // what lies at most fifteen behind

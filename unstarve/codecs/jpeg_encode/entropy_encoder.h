@@ -1,14 +1,14 @@
 #pragma once
 // From quantised coefficients to the bits of a baseline scan (T.81, F.1.2), without byte stuffing.
 //
-// Symbols are made for several MCUs at a time in passes that do one thing each and have next to no unforeseeable branch:
-// where the coefficients of a block that are not zero lie (collected to one list for all blocks), which runs of zeros
-// are between them, what entry of the code tables that means, and last the packing (bit_packer.h). Going from
+// Symbols are made for several MCUs at a time in passes that do one thing each and have next to no unforeseeable
+// branch: where the coefficients of a block that are not zero lie (collected to one list for all blocks), which runs of
+// zeros are between them, what entry of the code tables that means, and last the packing (bit_packer.h). Going from
 // coefficient to coefficient and writing each as it comes takes half as long again: its branches, when a block ends and
 // when a word of bits is full, cannot be foretold.
 //
-// Ownership: holds some 60 KB to work in. Threads: one at a time. Failure: none; coefficients are those of 8-bit samples:
-//            DC within -1024..1023, AC within -1023..1023.
+// Ownership: holds some 60 KB to work in. Threads: one at a time.
+// Failure:   none; coefficients are those of 8-bit samples: DC within -1024..1023, AC within -1023..1023.
 
 #include <array>
 #include <cstddef>

@@ -1,10 +1,10 @@
 #pragma once
-// RGB pixels to baseline JPEG files, bit-equal to those of libjpeg-turbo with its default settings (accurate integer DCT,
-// the tables of T.81's annex K, JFIF), at half its time or less.
+// RGB pixels to baseline JPEG files, bit-equal to those of libjpeg-turbo with its default settings (accurate integer
+// DCT, the tables of T.81's annex K, JFIF), in half its time with AVX-512 (docs/decisions/0018-jpeg-encoder.md).
 //
 // A file is made one row of MCUs (8 or 16 rows of pixels) at a time, so that everything in between stays in the cache:
 //
-//   pixels -> samples (sampling.h) -> coefficients (forward_dct.h) -> bits (entropy_encoder.h) -> bytes (byte_stuffing.h)
+//   pixels -> samples (sampling.h) -> coefficients (forward_dct.h) -> bits (entropy_encoder.h) -> stuffed bytes
 //
 // Ownership: keeps the memory it works in, which grows to the widest image and is then not allocated again.
 // Threads:   one encoder per thread.

@@ -126,8 +126,8 @@ void convert(const std::uint8_t* rgb, std::uint8_t* y, std::uint8_t* cb, std::ui
     const V32 sum = weighted(p, factors(19595, 38470 - 16384), factors(7471, 16384));
     return hn::Add(sum, hn::Set(D32(), 32768));
   };
-  // The chroma are taken from their offset, as -32768 fits 16 bits and 32768 does not. Their rounding is one less than a
-  // half, as libjpeg has it, so that 255.5 does not become 256.
+  // The chroma are taken from their offset, as -32768 fits 16 bits and 32768 does not. Their rounding is one less than
+  // a half, as libjpeg has it, so that 255.5 does not become 256.
   const V32 offset = hn::Set(D32(), (128 << 16) + 32767);
   const auto blue = [&](const Pixels& p)
                         HWY_ATTR { return hn::Sub(offset, weighted(p, factors(11059, 21709), factors(-32768, 0))); };

@@ -1,6 +1,6 @@
 #pragma once
-// The Huffman codes of a scan as the entropy encoder wants them: code and length of a symbol in one number, together with
-// the bits of the value that follows the code.
+// The Huffman codes of a scan as the entropy encoder wants them: code and length of a symbol in one number, together
+// with the bits of the value that follows the code.
 //
 // Such a number, an entry, holds the length in bits 0..5 and the bits above, so that a shift by the entry is a shift by
 // the length (the processor takes six bits of it). Code and value have at most 26 bits.
@@ -22,8 +22,8 @@ struct ScanCodes {
   // Symbols of AC (T.81, F.1.2.2).
   static constexpr std::uint32_t kEndOfBlock = 0x00;
 
-  // [0]: luma, [1]: chroma. DC by the number of value bits; AC by the run of zeros before the value in bits 4..7 and value
-  // bits in bits 0..3. With room for the value, whose bits are zero; 0 where there is no code.
+  // [0]: luma, [1]: chroma. DC by the number of value bits; AC by the run of zeros before the value in bits 4..7 and
+  // value bits in bits 0..3. With room for the value, whose bits are zero; 0 where there is no code.
   std::array<std::array<std::uint32_t, 16>, 2> dc{};
   std::array<std::array<std::uint32_t, 256>, 2> ac{};
   // AC with its value: by run << 8 | chroma << 7 | value + kSmall. Value 0 is meant for runs of 15 only.
