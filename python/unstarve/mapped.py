@@ -10,6 +10,7 @@ import json
 import os
 import sys
 import time
+import weakref
 from collections import deque
 from typing import Any, cast
 
@@ -160,7 +161,9 @@ class _MapRun:
     """What _core.Loader is to a Loader: the batches of a run from a position on. By one thread, but for close()."""
 
     def __init__(self, loader: MappedLoader) -> None:
-        self._loader, self._process = loader, os.getpid()
+        # Not kept by it, so that forgetting the loader ends its workers; who iterates holds it.
+        self._loader = cast("MappedLoader", weakref.proxy(loader))
+        self._process = os.getpid()
         self._pool: Pool | None = None
         self._run = _core.Run(loader._spec, loader._chosen, loader._stretches, *loader._at)
         self._asked: deque[tuple[int, int, int, bool]] = deque()  # serial, epoch, batch, last

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from processes_support import alive, gone  # noqa: F401  (of the tests that import them from here)
 from unstarve.dataloader import get_worker_info
 
 Pair = collections.namedtuple("Pair", "left right")
@@ -226,20 +227,6 @@ def same(ours, theirs):
 def batches(loader):
     torch.manual_seed(5)
     return list(loader) + list(loader)
-
-
-def alive(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
-def gone(pids, seconds=15):
-    until = time.monotonic() + seconds
-    while any(map(alive, pids)) and time.monotonic() < until:
-        time.sleep(0.05)
-    return not any(map(alive, pids))
 
 
 def script(code):

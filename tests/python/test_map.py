@@ -1,5 +1,6 @@
 """map(): functions of users on the samples of a pipeline, in helper processes, in threads, and where they are asked for."""
 
+import gc
 import json
 import os
 import subprocess
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 import unstarve as un
+from processes_support import alive, gone
 from map_support import DATA, Faulty, Scale, crop, noisy, nothing, pair_of, shifted
 
 KINDS = [{"workers": 0}, {"workers": 2, "kind": "threads"}, {"workers": 1}, {"workers": 4}]
@@ -135,6 +137,63 @@ def test_a_loop_left_early_is_over_and_the_workers_stay_for_the_next():
         next(older), next(newer)
         with pytest.raises(un.errors.CancelledError, match="newer loop"):
             next(older)
+
+
+def test_forgetting_the_loader_ends_its_helpers():
+    loader = chain(shifted, workers=1).batch(6)
+    next(iter(loader))
+    pids = loader._core._pool.pids
+    assert all(map(alive, pids))
+    gc.disable()  # no collector is needed for it
+    try:
+        del loader
+        assert gone(pids)
+    finally:
+        gc.enable()
+
+
+def test_batches_as_torch_s_tensors():
+    torch = pytest.importorskip("torch")
+    loader = chain(shifted).batch(6)
+    expected = batches(loader)
+    loader.set_epoch(0)
+    tensors = loader.to_torch(names=("pixel_values", "labels"))
+    for at, batch in enumerate(tensors):
+        assert batch["pixel_values"].dtype == torch.float32 and batch["labels"].dtype == torch.int64
+        assert np.array_equal(batch["pixel_values"].numpy(), expected[at][0])
+        if at == 3:
+            state = tensors.state_dict()
+    assert tensors.dtype == "float32" and tensors.explain() == loader.explain()
+    tensors.load_state_dict(state)
+    assert np.array_equal(next(iter(tensors))["pixel_values"].numpy(), expected[4][0])
+    for wrong in ({"normalize": un.IMAGENET}, {"dtype": torch.uint8}, {"channels_last": True}):
+        with pytest.raises(un.errors.ArgumentError, match=r"to_torch: normalize, dtype and channels_last of a pipeline with"):
+            loader.to_torch(**wrong)
+
+
+def test_batches_as_jax_s_arrays():
+    jax = pytest.importorskip("jax", reason="JAX is not installed: pip install 'jax[cpu]'")
+    loader = chain(shifted).batch(6)
+    expected = batches(loader)
+    loader.set_epoch(0)
+    for given, (images, labels, _) in zip(loader.to_jax(), expected, strict=True):
+        assert all(isinstance(array, jax.Array) for array in given)
+        assert np.array_equal(given[0], images) and np.array_equal(given[1], labels)
+    with pytest.raises(un.errors.ArgumentError, match="to_jax: normalize, dtype and layout of a pipeline with"):
+        loader.to_jax(layout="NCHW")
+
+
+def test_batches_as_a_dataset_of_tensorflow_s():
+    tf = pytest.importorskip("tensorflow", reason="TensorFlow is not installed: pip install tensorflow")
+    loader = chain(shifted).batch(6)
+    expected = batches(loader)
+    loader.set_epoch(0)
+    made = loader.to_tf()
+    assert made.element_spec == (tf.TensorSpec((None, 24, 24, 3), tf.float32), tf.TensorSpec((None,), tf.int64))
+    for (images, labels), (theirs, their_labels, _) in zip(made, expected, strict=True):
+        assert np.array_equal(images.numpy(), theirs) and np.array_equal(labels.numpy(), their_labels)
+    with pytest.raises(un.errors.ArgumentError, match="to_tf: normalize and dtype of a pipeline with"):
+        loader.to_tf(normalize=un.IMAGENET)
 
 
 def test_it_explains_itself_and_measures():
