@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unstarve import _core, notices, state
-from unstarve.errors import CancelledError
+from unstarve.errors import ArgumentError, CancelledError
 from unstarve.users import UserCode
 
 if TYPE_CHECKING:
@@ -176,9 +176,18 @@ class Loader:
         """The epoch that the next batch belongs to."""
         return self._at[0]
 
-    def set_epoch(self, epoch: int) -> None:
-        """The next loop runs this epoch, from its beginning."""
-        self._at = state.beginning(int(epoch))
+    def set_epoch(self, epoch: int, batch: int = 0) -> None:
+        """The next loop runs this epoch, from its beginning or from its batch number `batch` on.
+
+        ArgumentError when the epoch has no such batch, and for one in mid-epoch in relaxed order, where only a state
+        tells which samples were used.
+        """
+        if not 0 <= batch < len(self):
+            raise ArgumentError(f"set_epoch: batch {batch}, but an epoch has {len(self)}, from 0 on")
+        if batch and self._run.relaxed:
+            raise ArgumentError(f"set_epoch: batch {batch} in relaxed order, expected 0; load_state_dict() goes on in "
+                                "mid-epoch")
+        self._at = (int(epoch), int(batch), *state.START[2:])
         self._begun = False
 
     # --- iterating --------------------------------------------------------------------------------------------------

@@ -60,6 +60,27 @@ class TorchLoader(Generic[_Batch]):
             self._loader = self._converted(loader, normalize, dtype)
         self._state = self._loader.state_dict()
 
+    # --- for accelerate's skip_first_batches, by which transformers.Trainer goes on in mid-epoch: it makes a DataLoader of
+    # --- these, which then asks for batches by number
+
+    @property
+    def dataset(self) -> NumberedBatches[_Batch]:
+        """The batches of the epoch at hand, by number."""
+        return NumberedBatches(self)
+
+    @property
+    def batch_sampler(self) -> BatchNumbers:
+        """The numbers of an epoch's batches, each alone."""
+        return BatchNumbers(self)
+
+    sampler = prefetch_factor = None
+    num_workers = 0  # of the DataLoader: this loader has threads of its own
+
+    @staticmethod
+    def collate_fn(batches: list[_Batch]) -> _Batch:
+        """The batch that was asked for."""
+        return batches[0]
+
     def _converted(self, loader: Loader, normalize: Normalisation | None, dtype: torch.dtype | None) -> Loader:
         self.dtype = _DTYPES[loader.dtype] if dtype is None else dtype
         if normalize is not None and dtype is None and self.dtype == torch.uint8:
@@ -78,9 +99,9 @@ class TorchLoader(Generic[_Batch]):
     def __len__(self) -> int:
         return len(self._loader)
 
-    def set_epoch(self, epoch: int) -> None:
-        """The next loop runs this epoch, from its beginning."""
-        self._loader.set_epoch(epoch)
+    def set_epoch(self, epoch: int, batch: int = 0) -> None:
+        """The next loop runs this epoch, from its beginning or from its batch number `batch` on; see unstarve.Loader."""
+        self._loader.set_epoch(epoch, batch)
         self._state = self._loader.state_dict()
 
     def state_dict(self) -> dict[str, Any]:
@@ -175,6 +196,46 @@ class TorchLoader(Generic[_Batch]):
         shape = (1, 3, 1, 1)
         mean = torch.tensor(means, dtype=torch.float32, device=self.device).mul(255).reshape(shape)
         return mean, torch.tensor(stds, dtype=torch.float32, device=self.device).mul(255).reciprocal().reshape(shape)
+
+
+class NumberedBatches(Generic[_Batch]):
+    """The batches of one epoch of a TorchLoader by their numbers: the first that is asked for, whichever, costs no more
+    than any other; those after it in their order."""
+
+    def __init__(self, loader: TorchLoader[_Batch]) -> None:
+        self._loader = loader
+        self._next: tuple[int, Iterator[_Batch]] | None = None
+
+    def __len__(self) -> int:
+        """Samples."""
+        return cast("int", self._loader.samples)
+
+    def __getitems__(self, numbers: list[int]) -> list[_Batch]:
+        """The batch of a list of one number."""
+        number, = numbers
+        if self._next is None or self._next[0] != number:
+            self._loader.set_epoch(self._loader.epoch, number)
+            self._next = (number, iter(self._loader))
+        self._next = (number + 1, self._next[1])
+        return [next(self._next[1])]
+
+
+class BatchNumbers:
+    """The numbers of an epoch's batches of a TorchLoader, each in a list of its own."""
+
+    def __init__(self, loader: TorchLoader[Any]) -> None:
+        self._loader = loader
+
+    def __len__(self) -> int:
+        """Batches of an epoch."""
+        return len(self._loader)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        return ([number] for number in range(len(self)))
+
+    def set_epoch(self, epoch: int) -> None:
+        """The loader's next loop runs this epoch."""
+        self._loader.set_epoch(epoch)
 
 
 def _pinned(size: int) -> tuple[int, object]:

@@ -79,36 +79,71 @@ def test_lightning_trains_two_epochs_and_goes_on_in_mid_epoch(fit, photographs, 
         assert rest == seen[stop:] and trainer.global_step == 2 * len(data)
 
 
-@pytest.mark.filterwarnings("ignore")
-def test_hugging_face_s_trainer_trains_two_epochs(photographs, tmp_path):
+@pytest.fixture
+def hugging_face(photographs, tmp_path):
+    """Trains two epochs by a loader; gives the sums of every batch's pixels and the number of steps."""
     transformers = pytest.importorskip("transformers", reason="it is not installed: pip install transformers accelerate")
     pytest.importorskip("accelerate", reason="it is not installed: pip install accelerate")
-    data = loader(photographs, names=("pixel_values", "labels"))
-    seen = []
 
     class Model(torch.nn.Module):
-        def __init__(self):
+        def __init__(self, classes, seen):
             super().__init__()
-            self.net = network(len(data.classes))
+            self.net, self.seen = network(classes), seen
 
         def forward(self, pixel_values, labels):
             assert pixel_values.device == labels.device == next(self.parameters()).device
-            seen.append(float(pixel_values.double().sum()))
+            self.seen.append(float(pixel_values.double().sum()))
             logits = self.net(pixel_values)
             return {"loss": torch.nn.functional.cross_entropy(logits, labels), "logits": logits}
 
     class Trainer(transformers.Trainer):
         def get_train_dataloader(self):
-            return data
+            return self.data
 
-    arguments = transformers.TrainingArguments(
-        output_dir=tmp_path, num_train_epochs=2, per_device_train_batch_size=16, report_to=[], save_strategy="no",
-        use_cpu=True, disable_tqdm=True, logging_strategy="epoch")
-    done = Trainer(Model(), arguments).train()
-    assert done.global_step == 2 * len(data) == len(seen)
-    data.set_epoch(0)
-    expected = [float(batch["pixel_values"].double().sum()) for batch in itertools.chain(data, data)]
-    assert seen == expected and len(set(seen)) == len(seen)
-    data.close()
-    with pytest.raises(un.errors.ArgumentError, match="names .*expected two"):
+    def run(data, resume=None, **options):
+        seen = []
+        arguments = transformers.TrainingArguments(
+            output_dir=tmp_path, num_train_epochs=2, per_device_train_batch_size=16, report_to=[], use_cpu=True,
+            disable_tqdm=True, logging_strategy="epoch", **options)
+        trainer = Trainer(Model(len(data.classes), seen), arguments)
+        trainer.data = data
+        return seen, trainer.train(resume_from_checkpoint=resume).global_step
+
+    return run
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_hugging_face_s_trainer_trains_two_epochs_and_goes_on_in_mid_epoch(hugging_face, photographs, tmp_path):
+    with loader(photographs, names=("pixel_values", "labels")) as data:
+        stop = len(data) + 2  # in the second epoch
+        seen, steps = hugging_face(data, save_strategy="steps", save_steps=stop)
+        assert steps == 2 * len(data) == len(seen)
+        data.set_epoch(0)
+        expected = [float(batch["pixel_values"].double().sum()) for batch in itertools.chain(data, data)]
+        assert seen == expected and len(set(seen)) == len(seen)
+    with loader(photographs, names=("pixel_values", "labels")) as data:
+        rest, steps = hugging_face(data, resume=tmp_path / f"checkpoint-{stop}", save_strategy="no")
+        assert rest == expected[stop:] and steps == 2 * len(data)
+    with pytest.raises(un.errors.ArgumentError, match="names .*expected 2, of the images, labels"):
         loader(photographs, names=("pixels",))
+
+
+def test_batches_by_number_are_those_of_the_epoch(photographs):
+    with loader(photographs) as data:
+        data.set_epoch(1)
+        epoch = [images.clone() for images, _ in data]
+        data.batch_sampler.set_epoch(1)
+        numbers = list(data.batch_sampler)[2:]
+        rest = torch.utils.data.DataLoader(data.dataset, batch_sampler=numbers, collate_fn=data.collate_fn)
+        assert len(rest) == len(epoch) - 2 and len(data.dataset) == data.samples
+        assert all(map(torch.equal, [images for images, _ in rest], epoch[2:]))
+        for number in (0, 3, 4, 1):
+            data.set_epoch(1)
+            assert torch.equal(data.dataset.__getitems__([number])[0][0], epoch[number])
+        assert data.state_dict()["samples"] == 2 * 16
+        for batch in (-1, len(data)):
+            with pytest.raises(un.errors.ArgumentError, match=f"set_epoch: batch {batch}, but an epoch has {len(data)}"):
+                data.set_epoch(0, batch)
+    relaxed = un.open(photographs).resize((8, 8)).options(order="relaxed").batch(16)
+    with pytest.raises(un.errors.ArgumentError, match="set_epoch: batch 1 in relaxed order"):
+        relaxed.set_epoch(0, 1)
