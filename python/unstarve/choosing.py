@@ -26,8 +26,8 @@ class Choosing:
 
     # --- which samples take part ------------------------------------------------------------------------------------
 
-    def filter(self, labels: Labels | Predicate | None = None, *, drop_labels: Labels | None = None, min_side: int | None = None,
-               max_side: int | None = None, max_aspect: float | None = None) -> Self:
+    def filter(self, labels: Labels | Predicate | None = None, *, drop_labels: Labels | None = None,
+               min_side: int | None = None, max_side: int | None = None, max_aspect: float | None = None) -> Self:
         """The samples that pass every bound that is given. Decided once, when the loader is made, not per epoch.
 
         labels: may be a function of your own instead, of unstarve.facts.Facts (label, class_name, width, height,

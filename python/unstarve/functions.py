@@ -60,8 +60,8 @@ def check_sendable(functions: tuple[Function, ...]) -> None:
 
     main = sys.modules.get("__main__")
     for function in functions:
-        remedy = ("define it by def or class at the top level of a module, or use .options(kind='threads'), which share "
-                  "this process")
+        remedy = ("define it by def or class at the top level of a module, or use .options(kind='threads'), which "
+                  "share this process")
         holder = function.call if inspect.isroutine(function.call) else type(function.call)
         if getattr(holder, "__module__", None) == "__main__" and getattr(main, "__spec__", None) is None and (
                 not hasattr(main, "__file__")):

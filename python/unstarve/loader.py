@@ -1,7 +1,8 @@
 """Batches of a pipeline, epoch by epoch, as NumPy arrays or the tensors of a framework.
 
 Same batches every run: order and augmentation are functions of (seed, epoch, sample), not of threads or timing. One
-process, threads only; they run on from one epoch into the next, so that epochs begin without a pause.
+process, threads only, but for functions of the user's (unstarve.mapped); they run on from one epoch into the next, so
+that epochs begin without a pause.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ class Core(Protocol):
     def forked(self) -> bool:
         """Whether this process is a fork of the one that it runs in."""
 
-    def next(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.uint64], npt.NDArray[np.int32] | None, int,
-                            int, int, bool] | None:
+    def next(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.uint64], npt.NDArray[np.int32] | None,
+                            int, int, int, bool] | None:
         """Images, labels, ids, sizes, how many are valid, epoch, batch, whether it is the epoch's last; None after
         close()."""
 

@@ -26,7 +26,7 @@ _RATE_PROBATION = 1000  # samples before a rate of bad ones means something, as 
 
 
 class MappedLoader(Loader):
-    """A Loader whose batches `Pipeline.map`'s functions had a part in. images and labels: as the functions make them."""
+    """A Loader whose samples the functions of `Pipeline.map` had a part in; images and labels are what they make."""
 
     mapped = True
 
@@ -36,8 +36,8 @@ class MappedLoader(Loader):
         self._check(spec)
         errors = spec.get("errors", {})
         self._limits: tuple[int, float] = errors.get("limit", 1000), errors.get("rate", 1.0)
-        self._job = ChainJob(self._spec, self._run.seed, errors.get("policy", "fail"), self._users.sources, self._chosen,
-                             self._users.functions, dataset, len(dataset))
+        self._job = ChainJob(self._spec, self._run.seed, errors.get("policy", "fail"), self._users.sources,
+                             self._chosen, self._users.functions, dataset, len(dataset))
         self._workers: int = _core.usable_cores() if self._users.workers is None else self._users.workers
         self._kind = self._users.kind or ("processes" if getattr(sys, "_is_gil_enabled", lambda: True)() else "threads")
         if self._workers and self._kind == "processes":
@@ -54,8 +54,8 @@ class MappedLoader(Loader):
             raise ArgumentError("map() with operations on whole batches: these come before what Python makes; do them "
                                 "where the batches are used")
         if "pad" in spec["batch"] or spec["batch"].get("last") == "pad":
-            raise ArgumentError("batch(pad) or batch(last='pad') with map(): its functions' images are stacked as they are; "
-                                "expected images of one size, and last='drop' or 'keep'")
+            raise ArgumentError("batch(pad) or batch(last='pad') with map(): its functions' images are stacked as they "
+                                "are; expected images of one size, and last='drop' or 'keep'")
         if execution.get("order", "exact") != "exact":
             raise ArgumentError("options(order) with map(): expected 'exact'")
         for key in ("threads", "read_ahead", "memory_limit_mb", "cpu_limit", "autotune"):
@@ -123,10 +123,10 @@ class MappedLoader(Loader):
 
     def with_output(self, dtype: str | None = None, layout: str | None = None, normalize: Any = None,
                     allocate: Any = None) -> Loader:
-        """A loader like this one, standing where this one stands. The functions decide about the rest: ArgumentError."""
+        """A loader like this one, standing where this one stands. ArgumentError for what the functions decide."""
         if (dtype, layout, normalize, allocate) != (None,) * 4:
-            raise ArgumentError("map(): dtype, layout and normalize are what its functions make; do it in them, or with "
-                                "the batches")
+            raise ArgumentError("map(): dtype, layout and normalize are what its functions make; do it in them, or "
+                                "with the batches")
         return super().with_output()
 
     def _new_pool(self) -> Pool:
@@ -189,7 +189,8 @@ class _MapRun:
     def next(self) -> tuple[Any, Any, Any, None, int, int, int, bool] | None:
         if self.forked:
             raise ArgumentError(f"the loader was started in process {self._process}, and its workers are not those of "
-                                f"process {os.getpid()}, a fork of it: make a loader there, or start processes by spawn")
+                                f"process {os.getpid()}, a fork of it: make a loader there, or start processes by "
+                                "spawn")
         pool = self._pool
         if pool is None:
             return None
@@ -223,7 +224,8 @@ class _MapRun:
         for bad in batch.bad:
             self._bad.setdefault(bad.id, bad)
             if len(self._bad) > limit:
-                raise InputError(f"{len(self._bad)} bad samples, more than the limit of {limit}; the latest: {bad.reason}")
+                raise InputError(f"{len(self._bad)} bad samples, more than the limit of {limit}; the latest: "
+                                 f"{bad.reason}")
             if self._tried >= _RATE_PROBATION and len(self._bad) > rate * self._tried:
                 raise InputError(f"{len(self._bad)} bad samples among {self._tried}, more than the limit of "
                                  f"{100 * rate:.3g} %; the latest: {bad.reason}")
@@ -234,7 +236,8 @@ class _MapRun:
         if self._form is None:
             self._form = (form, first)
         elif form != self._form[0]:
-            found, expected = ((f"image {one[0]} {one[1]} and label {one[2]} {one[3]}") for one in (form, self._form[0]))
+            found, expected = (f"image {one[0]} {one[1]} and label {one[2]} {one[3]}"
+                               for one in (form, self._form[0]))
             raise InputError(f"map: of sample {first} ({self._loader._dataset.location(first)}) {found} were made, of "
                              f"sample {self._form[1]} {expected}; expected one shape and dtype for all")
 

@@ -35,11 +35,11 @@ def open(path: str | os.PathLike[str], split: str = "") -> Pipeline:  # noqa: A0
 
 
 def from_source(source: Any, classes: Iterable[str] = (), *, at_once: int = 1) -> Pipeline:
-    """Begins a pipeline over an object of yours that gives images as they are stored: a database, an HDF5 file, a server.
+    """Begins a pipeline over an object of yours that gives images as they are stored: of a database, an HDF5 file.
 
     source: has __len__ and __getitem__; source[i] is an encoded image (bytes, or a one-dimensional uint8 array) or
-        pixels (a uint8 array (height, width, 3)), alone or in a pair with its label, a whole number. All alike the first,
-        which is asked for here. Encoded images are decoded by the library, without Python's lock.
+        pixels (a uint8 array (height, width, 3)), alone or in a pair with its label, a whole number. All alike the
+        first, which is asked for here. Encoded images are decoded by the library, without Python's lock.
     classes: names of the labels 0, 1, ...
     at_once: how many calls may run at the same time, in several threads of the loader; more than 1 for an object that
         is made for it and waits, for a server say, rather than computes.

@@ -1,4 +1,4 @@
-"""The steps of a pipeline that make samples of records: decoding, operations, the batch's type, operations on batches."""
+"""The steps of a pipeline that make samples of records: decoding, operations, the batch's type, whole batches."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
     loader = un.open("photos/train").shuffle(seed=0).decode().random_resized_crop(224).flip().batch(256)
 
 A Pipeline never changes: every step gives a new one, so that a common beginning can be shared. It is plain data, equal
-to the YAML that the program takes (`to_yaml`, `from_yaml`).
+to the YAML that the program takes (`to_yaml`, `from_yaml`), but where functions of yours are part of it.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ def dataset(loader: Loader, *, normalize: Normalisation | None = None, dtype: An
     ends those before it.
 
     images: (None, height, width, 3) of dtype, or (None, 3, height, width) with layout "NCHW"; labels: int64 (None,), or
-    with batch operations float32 (None, classes); and what else the loader's batches have (`Loader.parts`). dtype: "uint8", "float32", "bfloat16", or tf's; None keeps the
-    pipeline's, but for uint8 with normalize, which gives float32.
+    with batch operations float32 (None, classes); and what else the loader's batches have (`Loader.parts`). dtype:
+    "uint8", "float32", "bfloat16", or tf's; None keeps the pipeline's, but for uint8 with normalize, which gives float32.
 
     Of a pipeline with map() both are what its functions make; the first sample is made at once, to know their shapes.
 
@@ -35,8 +35,8 @@ def dataset(loader: Loader, *, normalize: Normalisation | None = None, dtype: An
     """
     if loader.mapped:
         if (normalize, dtype) != (None, None):
-            raise ArgumentError("to_tf: normalize and dtype of a pipeline with map(), whose functions' images stay as they "
-                                "are; do it in a function, or by a map of tf.data")
+            raise ArgumentError("to_tf: normalize and dtype of a pipeline with map(), whose functions' images stay as "
+                                "they are; do it in a function, or by a map of tf.data")
         own, label_type = loader.with_output(), cast("MappedLoader", loader).label_dtype
         return _of(own, own.dtype, label_type)
     name = tf.dtypes.as_dtype(dtype).name if dtype is not None else "float32" if normalize is not None and (

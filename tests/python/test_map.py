@@ -1,4 +1,4 @@
-"""map(): functions of users on the samples of a pipeline, in helper processes, in threads, and where they are asked for."""
+"""map(): functions of users on the samples of a pipeline, in helper processes, in threads, in the caller's thread."""
 
 import gc
 import json

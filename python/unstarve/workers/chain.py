@@ -161,9 +161,9 @@ class ChainFetcher:
     def _unlike(self, made: Made, first: Made, what: str) -> Bad:
         place = self._reader.location(made.id)
         found, other = ((array.dtype, array.shape) for array in (getattr(made, what), getattr(first, what)))
-        error = InputError(f"map: the {what} made of sample {made.id} ({place}) is {found[0]} {found[1]}, that of sample "
-                           f"{first.id} ({self._reader.location(first.id)}) is {other[0]} {other[1]}; expected one shape "
-                           "and dtype for all")
+        error = InputError(f"map: the {what} made of sample {made.id} ({place}) is {found[0]} {found[1]}, that of "
+                           f"sample {first.id} ({self._reader.location(first.id)}) is {other[0]} {other[1]}; expected "
+                           "one shape and dtype for all")
         return Bad(made.id, place, str(error), error)
 
     def _sample(self, sample: int, draw: int) -> Made:

@@ -1,5 +1,5 @@
-"""The global random generators of a process, seeded for one sample at a time: those of random, of numpy.random, and torch's
-where it is imported."""
+"""The global random generators of a process, seeded for one sample at a time: random's, numpy.random's, and torch's
+where that is imported."""
 
 from __future__ import annotations
 
