@@ -35,9 +35,9 @@ class Choosing:
             It is called once for each sample, some million times a second at best, in this process; several such
             filters all have to pass. No YAML can hold it.
         labels, drop_labels: class names or numbers that are kept, that are left out. Told by the index of folders and
-            arrays; of shards the records are read once.
+            arrays and shards; else the records are read once.
         min_side, max_side: of the shorter side at least, of the longer side at most, in pixels; max_aspect: longer side
-            / shorter side at most. These read the header of every image once, in parallel.
+            / shorter side at most. Told by the index of shards; else every image's header is read once, in parallel.
 
         A sample whose header cannot be read passes: `errors` says what it does when its turn comes.
         """

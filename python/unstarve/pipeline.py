@@ -161,11 +161,12 @@ class Pipeline(Choosing, Operating):
             "drop", False is "keep".
         pad: True fills images up, to the right and below, to the greatest height and width in their batch, (height, width)
             to that; batches then have an array of the images' own sizes besides. Without it all must have one size.
-            True reads the header of every image once, when the loader is made, unless an operation gives all one size.
+            True needs the size of every image when the loader is made, as filter(max_side) does, unless an operation
+            gives all one size.
         pad_value: of the padding, 0 to 255, a pixel before normalisation.
         bucket: so many samples of an epoch's order, in turn, are grouped by height and width, so that images of similar
             sizes meet and little is padded: a few dozen batches, of all ranks, do. Each sample still comes once an epoch.
-            To resume costs a few milliseconds per 10,000 samples of it.
+            To resume costs some ten milliseconds per 10,000 samples of it.
         """
         if last is None:
             last = "keep" if drop_last is not None and not drop_last else "drop"

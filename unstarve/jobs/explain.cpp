@@ -106,7 +106,8 @@ ExplainedSetting errors(const ErrorSpec& spec) {
 
 ExplainResult explain_settings(const Settings& settings, const std::string& device,
                                std::shared_ptr<const Dataset> dataset, const Topology& topology) {
-  const Plan plan = make_plan(settings.pipeline, std::move(dataset), topology.usable(), Caches::kTold);
+  const Plan plan = make_plan(settings.pipeline, std::move(dataset), topology.usable(), Caches::kTold, {},
+                              device.starts_with("cuda") ? Consumer::kNormalises : Consumer::kHost);
   ExplainResult result;
   result.settings = settings;
   result.format = plan.dataset->format();

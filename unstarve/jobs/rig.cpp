@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "unstarve/core/error.h"
+#include "unstarve/pipeline/plan.h"
 
 namespace unstarve {
 
@@ -40,7 +41,9 @@ Rig::Rig(const Settings& settings, std::shared_ptr<const Dataset> dataset, const
     settings_.train.device = target.name;
     trainer_ = make_trainer(settings_.train);
   }
-  loader_ = std::make_unique<Loader>(settings_.pipeline, std::move(dataset), *device_, Loader::Options{});
+  Loader::Options options;
+  if (!device_->is_host()) options.consumer = Consumer::kNormalises;
+  loader_ = std::make_unique<Loader>(settings_.pipeline, std::move(dataset), *device_, std::move(options));
 }
 
 void Rig::compute() {
@@ -56,7 +59,7 @@ StepParts Rig::step() {
   std::optional<Batch> batch = loader_->next();
   if (!batch) throw Error(ErrorKind::kCancelled, "the loader was closed");
   const std::int64_t got = steady_clock().now_ns();
-  if (trainer_) trainer_->load(host_batch(*batch, settings_.pipeline.output));
+  if (trainer_) trainer_->load(host_batch(*batch, loader_->plan().spec.output));
   const std::int64_t copied = steady_clock().now_ns();
   compute();
   parts.wait_ns = got - start;
@@ -91,7 +94,7 @@ Block Rig::run(double seconds, int min_steps, std::vector<StepParts>* parts) {
 Block Rig::run_resident(double seconds, int min_steps) {
   step();
   if (trainer_) {
-    trainer_->load(host_batch(*held_, settings_.pipeline.output));
+    trainer_->load(host_batch(*held_, loader_->plan().spec.output));
     trainer_->synchronise();
   }
   Block block;

@@ -12,6 +12,7 @@
 #include "unstarve/device/device.h"
 #include "unstarve/jobs/quarantine.h"
 #include "unstarve/pipeline/order/order.h"
+#include "unstarve/pipeline/plan.h"
 #include "unstarve/pipeline/sources.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/train/loader_source.h"
@@ -64,9 +65,9 @@ TrainResult run_train(const TrainOptions& options, const Progress& progress, std
   const auto per_epoch = static_cast<std::int64_t>(order.batches_per_epoch());
   const Position start{static_cast<std::uint32_t>(plan.start_step / per_epoch),
                        static_cast<std::uint64_t>(plan.start_step % per_epoch)};
+  const Consumer consumer = device->is_host() ? Consumer::kHost : Consumer::kNormalises;
   LoaderSource source(
-      std::make_unique<Loader>(settings.pipeline, dataset, *device, Loader::Options{start, 0, false, basis}),
-      settings.pipeline.output);
+      std::make_unique<Loader>(settings.pipeline, dataset, *device, Loader::Options{start, 0, false, basis, consumer}));
   if (options.epochs > 0) plan.steps = std::llround(std::ceil(options.epochs * static_cast<double>(per_epoch)));
   plan.evaluate_every = std::llround(options.evaluate_every * static_cast<double>(per_epoch));
   plan.report_every = std::clamp<std::int64_t>(per_epoch / 10, 1, 50);
@@ -74,9 +75,9 @@ TrainResult run_train(const TrainOptions& options, const Progress& progress, std
     const PipelineSpec spec = validation_spec(settings);
     plan.validation_batches =
         static_cast<std::int64_t>(Order(spec.order, spec.batch, validation->size()).batches_per_epoch());
-    plan.validation = [spec, validation, &device] {
-      return std::make_unique<LoaderSource>(std::make_unique<Loader>(spec, validation, *device, Loader::Options{{}, 1}),
-                                            spec.output);
+    plan.validation = [spec, validation, &device, consumer] {
+      return std::make_unique<LoaderSource>(
+          std::make_unique<Loader>(spec, validation, *device, Loader::Options{{}, 1, false, {}, consumer}));
     };
   }
   plan.report = [&](const TrainHistory& history) {

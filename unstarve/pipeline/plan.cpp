@@ -175,7 +175,7 @@ void check_spec(const PipelineSpec& spec) {
 }
 
 Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int usable_cores, Caches caches,
-               OrderBasis basis) {
+               OrderBasis basis, Consumer consumer) {
   check_spec(spec);
   const bool threads_left_open = spec.execution.threads == 0;
   const bool tuned = threads_left_open && spec.execution.autotune;
@@ -231,7 +231,7 @@ Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int us
   plan.tuned = tuned;
   limit_memory(plan, threads_left_open);
   if (tuned && plan.memory.limit > 0) leave_room_for_threads(plan.memory);
-  run_passes(plan, {probed, caches});
+  run_passes(plan, {probed, caches, consumer});
   plan.tuned_read_ahead = tuned_read_ahead && plan.spec.execution.read_ahead > 0;
   return plan;
 }

@@ -14,6 +14,7 @@
 #include "unstarve/ops/batch/batch_operation.h"
 #include "unstarve/ops/operation.h"
 #include "unstarve/ops/store.h"
+#include "unstarve/pipeline/consumer.h"
 #include "unstarve/pipeline/memory_plan.h"
 #include "unstarve/pipeline/order/order.h"
 #include "unstarve/pipeline/spec/spec.h"
@@ -32,7 +33,7 @@ struct PassNote {
 };
 
 struct Plan {
-  PipelineSpec spec;  // with defaults filled in (threads)
+  PipelineSpec spec;  // with defaults filled in (threads), and the output that passes chose
   std::shared_ptr<const Dataset> dataset;
   std::vector<std::unique_ptr<Operation>> operations;
   std::vector<std::unique_ptr<BatchOperation>> batch_operations;
@@ -72,7 +73,8 @@ enum class Caches { kTold, kOpened };
 // `usable_cores` is what execution.threads 0 becomes. `basis` without samples: they are chosen here (sample_set.h), which
 // may read every record once.
 [[nodiscard]] Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int usable_cores,
-                             Caches caches = Caches::kOpened, OrderBasis basis = {});
+                             Caches caches = Caches::kOpened, OrderBasis basis = {},
+                             Consumer consumer = Consumer::kHost);
 
 // Bytes of one batch's slot: pixels, labels, ids, targets, sizes, and room for one more sample where batches are padded.
 [[nodiscard]] std::uint64_t batch_bytes(const Plan& plan);

@@ -95,6 +95,17 @@ class Concatenated final : public Dataset {
     const std::size_t part = part_of(id);
     return parts_[part].data->will_read(id - begin_[part]);
   }
+  [[nodiscard]] std::optional<Size> known_size(std::uint64_t id) const override {
+    const std::size_t part = part_of(id);
+    return parts_[part].data->known_size(id - begin_[part]);
+  }
+  [[nodiscard]] std::vector<std::string> unread_fields() const override {
+    std::vector<std::string> names;
+    for (const Part& part : parts_)
+      for (std::string& name : part.data->unread_fields())
+        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+    return names;
+  }
   [[nodiscard]] int reads_in_flight() const override {
     int reads = 0;
     for (const Part& part : parts_) reads = std::max(reads, part.data->reads_in_flight());

@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "unstarve/codecs/decoder.h"
 #include "unstarve/core/cache_fetch.h"
 #include "unstarve/core/error.h"
 #include "unstarve/storage/dataset.h"
@@ -55,6 +56,16 @@ inline RecordCopy copy_of(const Dataset& data, const RecordBuffer& record) {
   }
   copy.label = record.values.at(static_cast<std::size_t>(data.field_index(FieldKind::kLabel))).integer;
   return copy;
+}
+
+// Of the image itself.
+inline Size read_size(const Dataset& data, std::uint64_t id, RecordBuffer& record) {
+  data.read(id, record);
+  const int encoded = data.field_index(FieldKind::kEncodedImage);
+  if (encoded < 0)
+    return record.values.at(static_cast<std::size_t>(data.field_index(FieldKind::kPixels))).pixels.size();
+  Decoder decoder;
+  return decoder.open(record.values.at(static_cast<std::size_t>(encoded)).bytes).size;
 }
 
 inline RecordCopy read_copy(const Dataset& data, std::uint64_t id, RecordBuffer& record) {
@@ -177,6 +188,8 @@ inline void check_dataset(const DatasetUnderTest& test, std::uint64_t many = 23)
   for (std::uint64_t id = 0; id < many; ++id)
     CHECK(data->known_label(id).value_or(expected[id].label) == expected[id].label);
   CHECK(data->parts().back() == many);
+  for (std::uint64_t id = 0; id < many; ++id)
+    if (const auto size = data->known_size(id)) CHECK(*size == read_size(*data, id, reused));
 
   // Several at once equal one by one, also when an id comes twice.
   ids.push_back(ids.front());

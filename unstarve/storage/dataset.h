@@ -71,6 +71,13 @@ class Dataset {
     (void)id;
     return {};
   }
+  // The upright size of record `id`'s image, likewise.
+  [[nodiscard]] virtual std::optional<Size> known_size(std::uint64_t id) const {
+    (void)id;
+    return {};
+  }
+  // Names of what the records hold besides fields() and read() leaves alone, where a schema tells: other columns.
+  [[nodiscard]] virtual std::vector<std::string> unread_fields() const { return {}; }
   // Where the data sets that this one was put together from begin, and size() at the end (concatenated.h).
   [[nodiscard]] virtual std::vector<std::uint64_t> parts() const { return {0, size()}; }
 

@@ -2,10 +2,12 @@
 
 #include <utility>
 
+#include "unstarve/pipeline/plan.h"
+
 namespace unstarve {
 
-LoaderSource::LoaderSource(std::unique_ptr<Loader> loader, const StoreFormat& output)
-    : loader_(std::move(loader)), output_(output) {}
+LoaderSource::LoaderSource(std::unique_ptr<Loader> loader)
+    : loader_(std::move(loader)), output_(loader_->plan().spec.output) {}
 
 bool LoaderSource::next(HostBatch& batch) {
   current_.reset();  // its slot may be what the loader waits for

@@ -12,14 +12,13 @@ namespace unstarve {
 
 class LoaderSource final : public BatchSource {
  public:
-  // `output` is what the loader's spec says of its batches.
-  LoaderSource(std::unique_ptr<Loader> loader, const StoreFormat& output);
+  explicit LoaderSource(std::unique_ptr<Loader> loader);
   [[nodiscard]] bool next(HostBatch& batch) override;
   [[nodiscard]] Loader& loader() { return *loader_; }
 
  private:
   std::unique_ptr<Loader> loader_;
-  StoreFormat output_;
+  StoreFormat output_;            // what the loader's plan says of its batches
   std::optional<Batch> current_;  // destroyed before the loader
 };
 

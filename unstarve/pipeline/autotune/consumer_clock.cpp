@@ -14,48 +14,50 @@ constexpr double kMemory = 16;
 
 }  // namespace
 
+bool ConsumerClock::is_pause(std::int64_t ns) const {
+  if (!begun_) return true;
+  return worked_ >= kKnown && static_cast<double>(ns) > std::max(kLeastPauseNs, kPauseTimes * usual_ns_);
+}
+
 void ConsumerClock::enter(std::int64_t now_ns) {
-  entered_ns_.store(now_ns, std::memory_order_relaxed);
+  const std::lock_guard lock(mutex_);
+  entered_ns_ = now_ns;
   if (left_ns_ < 0) return;
   const std::int64_t ns = now_ns - left_ns_;
   const auto time = static_cast<double>(ns);
   left_ns_ = -1;
-  if (!begun_) {
-    begun_ = true;
-    add(pauses_, std::int64_t{1});
-    add(paused_ns_, ns);
-    return;
+  const bool pause = is_pause(ns);
+  if (begun_) {
+    ++worked_;
+    // Pauses count in it, too: where every step takes as long, that soon is the usual time.
+    usual_ns_ += (time - usual_ns_) / std::min(static_cast<double>(worked_), kMemory);
   }
-  const bool pause = worked_ >= kKnown && time > std::max(kLeastPauseNs, kPauseTimes * usual_ns_);
-  ++worked_;
-  // Pauses count in it, too: where every step takes as long, that soon is the usual time.
-  usual_ns_ += (time - usual_ns_) / std::min(static_cast<double>(worked_), kMemory);
+  begun_ = true;
   if (pause) {
-    add(pauses_, std::int64_t{1});
-    add(paused_ns_, ns);
+    ++counted_.pauses;
+    counted_.paused_ns += ns;
     return;
   }
-  add(batches_, std::int64_t{1});
-  add(busy_ns_, ns);
-  add(squares_us2_, time * time * 1e-6);
+  ++counted_.batches;
+  counted_.busy_ns += ns;
+  counted_.squares_us2 += time * time * 1e-6;
 }
 
 void ConsumerClock::leave(std::int64_t now_ns, bool with_batch) {
-  const std::int64_t entered = entered_ns_.exchange(-1, std::memory_order_relaxed);
-  if (entered >= 0) add(wait_ns_, now_ns - entered);
+  const std::lock_guard lock(mutex_);
+  if (entered_ns_ >= 0) counted_.wait_ns += now_ns - entered_ns_;
+  entered_ns_ = -1;
   if (with_batch) left_ns_ = now_ns;
 }
 
 ConsumerProfile ConsumerClock::profile(std::int64_t now_ns) const {
-  ConsumerProfile profile;
-  profile.batches = batches_.load(std::memory_order_relaxed);
-  profile.busy_ns = busy_ns_.load(std::memory_order_relaxed);
-  profile.squares_us2 = squares_us2_.load(std::memory_order_relaxed);
-  profile.wait_ns = wait_ns_.load(std::memory_order_relaxed);
-  profile.pauses = pauses_.load(std::memory_order_relaxed);
-  profile.paused_ns = paused_ns_.load(std::memory_order_relaxed);
-  const std::int64_t entered = entered_ns_.load(std::memory_order_relaxed);
-  if (entered >= 0) profile.wait_ns += std::max<std::int64_t>(0, now_ns - entered);
+  const std::lock_guard lock(mutex_);
+  ConsumerProfile profile = counted_;
+  if (entered_ns_ >= 0) profile.wait_ns += std::max<std::int64_t>(0, now_ns - entered_ns_);
+  if (left_ns_ >= 0 && now_ns > left_ns_ && is_pause(now_ns - left_ns_)) {
+    ++profile.pauses;
+    profile.paused_ns += now_ns - left_ns_;
+  }
   return profile;
 }
 

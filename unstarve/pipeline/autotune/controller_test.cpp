@@ -128,6 +128,8 @@ TEST_CASE("the consumer's clock: its work, its waits, and pauses apart") {
   std::int64_t now = 0;
   clock.enter(now);
   clock.leave(now, true);  // the first batch: whatever it needs to begin
+  CHECK(clock.profile(now + 1'000'000).pauses == 1);  // under way
+  CHECK(clock.profile(now + 1'000'000).paused_ns == 1'000'000);
   now += 30'000'000'000;
   for (int i = 0; i < 10; ++i) {
     clock.enter(now);
@@ -143,6 +145,11 @@ TEST_CASE("the consumer's clock: its work, its waits, and pauses apart") {
   clock.leave(now += 500'000, false);  // nothing yet: its next call is no work of it
   clock.enter(now += 7'000'000);
   clock.leave(now, true);
+  // Away for longer than ever: a pause before it is back, and the same one when it is.
+  CHECK(clock.profile(now + 190'000'000).pauses == 1);
+  CHECK(clock.profile(now + 210'000'000).pauses == 2);
+  CHECK(clock.profile(now + 210'000'000).paused_ns == 30'210'000'000);
+  CHECK(clock.profile(now + 4'000'000'000).paused_ns == 34'000'000'000);
   now += 5'000'000'000;
   clock.enter(now);
   profile = clock.profile(now);

@@ -119,8 +119,8 @@ Loader::Loader(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, Device
     : state_([&] {
         const int cores = read_topology().usable();
         return std::make_unique<State>(
-            make_plan(std::move(spec), std::move(dataset), cores, Caches::kOpened, options.basis), device, options,
-            clock, cores);
+            make_plan(std::move(spec), std::move(dataset), cores, Caches::kOpened, options.basis, options.consumer),
+            device, options, clock, cores);
       }()) {}
 
 Loader::~Loader() {

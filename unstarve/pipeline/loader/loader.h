@@ -33,6 +33,7 @@
 #include "unstarve/core/clock.h"
 #include "unstarve/core/profile.h"
 #include "unstarve/device/device.h"
+#include "unstarve/pipeline/consumer.h"
 #include "unstarve/pipeline/loader/pad_batch.h"
 #include "unstarve/pipeline/memory_plan.h"
 #include "unstarve/pipeline/order/order.h"
@@ -108,6 +109,7 @@ class Loader {
     // Whether a consumer may keep more than two batches; memory grows with those it keeps. Else next() throws.
     bool grow = false;
     OrderBasis basis{};
+    Consumer consumer = Consumer::kHost;  // plan().spec.output then tells what the batches are
   };
 
   // `device` gives the slots' memory; it, `dataset` and `clock` must outlive the loader. Throws Error(kArgument) when the

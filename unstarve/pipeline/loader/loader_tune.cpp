@@ -61,7 +61,7 @@ void Loader::State::look(std::int64_t now_ns) {
   std::copy(stages.begin(), stages.end(), window.stages.begin());
   const double seconds = static_cast<double>(now.wall_ns) * 1e-9;
   // A window with a pause of the consumer's tells nothing: the loader stood still, or the whole process was stopped.
-  const bool paused = window.consumer.pauses > 0 && controller->log().size() > 1;
+  const bool paused = window.consumer.paused_ns > 0 && controller->log().size() > 1;
   if (!paused) {
     const autotune::Settings wanted = controller->consider(window, seconds);
     if (wanted != in_force) apply(wanted, seconds);

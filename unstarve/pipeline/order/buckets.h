@@ -7,7 +7,7 @@
 // A window is a stretch of the epoch's order; its samples are parted by height and width until `run` are left in each
 // part (group_by_size()), so that every one of them comes once, whatever the sizes. Which window a position lies in and
 // what is in it depend on (seed, epoch) alone: so a run resumes at any position by any ranks, at the cost of arranging one
-// window anew: for one of 8192 samples, a few milliseconds.
+// window anew: some ten milliseconds for one of 8192 samples.
 //
 // Threads:  any; the last few windows are kept for all threads, behind a mutex that is taken once per window.
 // Memory:   12 bytes per sample of a window, of kKept windows.

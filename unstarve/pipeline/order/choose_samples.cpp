@@ -69,6 +69,7 @@ class Chooser {
     const Bounds bounds(source.filter, node + ".filter", dataset_);
     const std::size_t before = ids_.size();
     std::uint64_t most = source.take.value_or(end - begin), looked = 0, asked = 0;
+    const std::uint64_t read_before = facts_.read();
     for (std::uint64_t first = begin; first < end && most > 0; first += kStretch) {
       std::vector<std::uint32_t> passing;
       for (std::uint64_t id = first; id < std::min(end, first + kStretch); ++id)
@@ -78,9 +79,9 @@ class Chooser {
         keep(passing, [&](std::size_t i) { return bounds.label_passes(labels[i]); });
       }
       if (source.filter.by_header()) {
-        const auto images = facts_.images(passing);
+        const auto sizes = facts_.sizes(passing);
         looked += passing.size();
-        keep(passing, [&](std::size_t i) { return !images[i] || bounds.size_passes(images[i]->size); });
+        keep(passing, [&](std::size_t i) { return !sizes[i] || bounds.size_passes(*sizes[i]); });
       }
       if (predicate != nullptr) {
         asked += passing.size();
@@ -90,7 +91,9 @@ class Chooser {
       ids_.insert(ids_.end(), passing.begin(), passing.end());
       most -= passing.size();
     }
-    if (looked > 0) notes_.push_back(fmt::format("{}: headers of {} images, read once before the run", node, looked));
+    if (looked > 0)
+      notes_.push_back(fmt::format("{}: sizes of {} images, {} records read for it before the run", node, looked,
+                                   facts_.read() - read_before));
     if (predicate != nullptr)
       notes_.push_back(fmt::format("{}: {} passes {} of {} samples, asked once before the run", node, predicate->name,
                                    ids_.size() - before, asked));
@@ -221,7 +224,7 @@ std::shared_ptr<const SampleSet> choose_samples(const PipelineSpec& spec, const 
   check_weights(*set, spec.order.balance ? "order.class_weights" : "mix");
   set->sizes = output_sizes(spec, *set, dataset, threads);
   if (!set->sizes.empty())
-    set->notes.push_back(fmt::format("batch.pad: headers of {} images, read once before the run", set->size()));
+    set->notes.push_back(fmt::format("batch.pad: sizes of {} images, by the index or their headers", set->size()));
   return set;
 }
 

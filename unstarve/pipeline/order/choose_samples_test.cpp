@@ -97,7 +97,8 @@ TEST_CASE("taking the first so many looks no further than it must") {
   const auto set = choose_samples(spec, *data, 2);
   CHECK(set->size() == 30);
   CHECK(set->id(29) == 29 * 4 + 1);
-  CHECK(set->notes == std::vector<std::string>{"source: headers of 2048 images, read once before the run"});
+  CHECK(set->notes ==
+        std::vector<std::string>{"source: sizes of 2048 images, 2048 records read for it before the run"});
   spec.source = {};
   spec.source.take = 1'000'000;
   CHECK(choose_samples(spec, *data, 2)->size() == 20'000);

@@ -30,11 +30,11 @@ std::vector<Size> output_sizes(const PipelineSpec& spec, const SampleSet& sample
     std::vector<std::uint32_t> ids;
     for (std::uint64_t place = first; place < std::min(samples.size(), first + kStretch); ++place)
       ids.push_back(static_cast<std::uint32_t>(samples.id(place)));
-    const auto stored = facts.images(ids);
+    const auto stored = facts.sizes(ids);
     for (std::size_t i = 0; i < ids.size(); ++i) {
       if (!stored[i]) continue;
       try {
-        Size size = stored[i]->size;
+        Size size = *stored[i];
         for (const auto& operation : operations) size = operation->output_size(size);
         sizes[ids[i]] = size;
       } catch (const Error&) {

@@ -46,6 +46,7 @@ std::vector<std::optional<std::int64_t>> SampleFacts::labels(std::span<const std
   }
   const int field = dataset_.field_index(FieldKind::kLabel);
   if (unknown.empty() || field < 0) return labels;
+  read_ += unknown.size();
   for_all(unknown.size(), std::max(threads_, dataset_.reads_in_flight()), [&](Decoder&, RecordBuffer& record, auto i) {
     dataset_.read(ids[unknown[i]], record);
     labels[unknown[i]] = record.values[static_cast<std::size_t>(field)].integer;
@@ -58,6 +59,7 @@ std::vector<std::optional<ImageFacts>> SampleFacts::images(std::span<const std::
   const int encoded = dataset_.field_index(FieldKind::kEncodedImage);
   const int field = encoded >= 0 ? encoded : dataset_.field_index(FieldKind::kPixels);
   if (field < 0) return images;
+  read_ += ids.size();
   for_all(ids.size(), std::max(threads_, dataset_.reads_in_flight()),
           [&](Decoder& decoder, RecordBuffer& record, auto i) {
             dataset_.read(ids[i], record);
@@ -71,6 +73,23 @@ std::vector<std::optional<ImageFacts>> SampleFacts::images(std::span<const std::
             }
           });
   return images;
+}
+
+std::vector<std::optional<Size>> SampleFacts::sizes(std::span<const std::uint32_t> ids) const {
+  std::vector<std::optional<Size>> sizes(ids.size());
+  std::vector<std::uint32_t> unknown;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    sizes[i] = dataset_.known_size(ids[i]);
+    if (!sizes[i]) unknown.push_back(ids[i]);
+  }
+  if (unknown.empty()) return sizes;
+  const auto read = images(unknown);
+  for (std::size_t i = 0, next = 0; i < ids.size(); ++i) {
+    if (sizes[i]) continue;
+    if (read[next]) sizes[i] = read[next]->size;
+    ++next;
+  }
+  return sizes;
 }
 
 void SampleFacts::fail(std::uint32_t id) const {

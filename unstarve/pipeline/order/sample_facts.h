@@ -1,7 +1,7 @@
 #pragma once
 // What is known of records before they are decoded: labels, and the sizes in images' headers.
 //
-// Labels come from the data set's index where it has them; all else reads the records, many at once.
+// Both come from the data set's index where it has them; all else reads the records, many at once.
 // Threads: one caller; works on threads of its own. Failure: a record that cannot be read has no facts; fail() throws
 // what reading it throws.
 
@@ -27,13 +27,19 @@ class SampleFacts {
   SampleFacts(const Dataset& dataset, int threads) : dataset_(dataset), threads_(threads) {}
 
   [[nodiscard]] std::vector<std::optional<std::int64_t>> labels(std::span<const std::uint32_t> ids) const;
+  // By their headers.
   [[nodiscard]] std::vector<std::optional<ImageFacts>> images(std::span<const std::uint32_t> ids) const;
+  // Upright; without reading those that the index knows.
+  [[nodiscard]] std::vector<std::optional<Size>> sizes(std::span<const std::uint32_t> ids) const;
+  // Records that were read for all this.
+  [[nodiscard]] std::uint64_t read() const { return read_; }
   // Of a record without label: throws why.
   void fail(std::uint32_t id) const;
 
  private:
   const Dataset& dataset_;
   const int threads_;
+  mutable std::uint64_t read_ = 0;
 };
 
 }  // namespace unstarve

@@ -26,6 +26,7 @@ struct Decision {
 struct PassInput {
   Size probed;  // of the first sample that can be read
   Caches caches = Caches::kOpened;
+  Consumer consumer = Consumer::kHost;
 };
 
 struct Pass {
@@ -35,9 +36,15 @@ struct Pass {
   Decision (*apply)(Plan& plan, const PassInput& input);
   // What has to be set where it is switched off; null: nothing.
   void (*leave_out)(Plan& plan) = nullptr;
+  // Why there is no pipeline without it; empty: it can be switched off. Such ones are told so that nothing is a secret.
+  std::string_view always{};
 };
 
 extern const Pass kBatchFusionPass;
+extern const Pass kDeadFieldRemovalPass;
+extern const Pass kFilterBeforeDecodePass;
+extern const Pass kInterleavePass;
+extern const Pass kNormaliseOnDevicePass;
 extern const Pass kCachePass;
 extern const Pass kCropIntoDecodePass;
 extern const Pass kScaleIntoDecodePass;
@@ -48,7 +55,7 @@ extern const Pass kReadAheadPass;
 [[nodiscard]] std::span<const Pass* const> passes();
 
 // Runs all that the spec does not switch off and writes plan.passes. Throws Error(kArgument) for a switch that names no
-// pass.
+// pass, and for one that would switch off what is always on.
 void run_passes(Plan& plan, const PassInput& input);
 
 }  // namespace unstarve

@@ -11,9 +11,11 @@
 namespace unstarve {
 namespace {
 
-// The cache first: what it holds is decoded whole.
-constexpr std::array<const Pass*, 6> kPasses{&kCachePass,           &kCropIntoDecodePass, &kScaleIntoDecodePass,
-                                             &kOperationFusionPass, &kBatchFusionPass,    &kReadAheadPass};
+// What is known of the records first; the cache before what it needs to be decoded whole.
+constexpr std::array<const Pass*, 10> kPasses{
+    &kFilterBeforeDecodePass, &kDeadFieldRemovalPass, &kInterleavePass,      &kCachePass,
+    &kCropIntoDecodePass,     &kScaleIntoDecodePass,  &kOperationFusionPass, &kBatchFusionPass,
+    &kNormaliseOnDevicePass,  &kReadAheadPass};
 
 }  // namespace
 
@@ -31,6 +33,9 @@ void run_passes(Plan& plan, const PassInput& input) {
   for (const Pass* pass : kPasses) {
     const auto name = std::string(pass->name);
     const auto found = plan.spec.passes.find(name);
+    if (!pass->always.empty() && found != plan.spec.passes.end() && !found->second)
+      throw Error(ErrorKind::kArgument,
+                  fmt::format("passes.{}: false, expected true or nothing: {}", name, pass->always));
     Decision decision{false, "switched off by passes." + name};
     if (found == plan.spec.passes.end() || found->second)
       decision = pass->apply(plan, input);

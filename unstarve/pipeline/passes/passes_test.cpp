@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cstring>
 #include <set>
 
 #include "unstarve/core/error.h"
+#include "unstarve/ops/store.h"
 #include "unstarve/pipeline/loader/loader_fixtures.h"
 #include "unstarve/pipeline/passes/pass.h"
 
@@ -21,6 +23,8 @@ PipelineSpec busy_spec(CacheWhat cache) {
   spec.execution.read_ahead = 8;
   spec.decode.reduced_scale = true;
   spec.cache.what = cache;
+  spec.source.take = 50;
+  spec.passes["normalise_on_device"] = true;
   return spec;
 }
 
@@ -32,20 +36,77 @@ TEST_CASE("names are unique, and each pass tells what it does") {
   }
 }
 
+Plan plan_of(const PipelineSpec& spec, const std::shared_ptr<const Dataset>& dataset) {
+  return make_plan(spec, dataset, 2, Caches::kOpened, {}, Consumer::kNormalises);
+}
+
+// Interleaving is told, and never needed.
+bool applies(const Pass& pass) { return pass.name != "interleave"; }
+
 TEST_CASE("each pass can be switched off singly, and the plan says so") {
   const auto dataset = std::make_shared<JpegSet>(60);
   for (const Pass* pass : passes()) {
     PipelineSpec spec = busy_spec(pass->name == "cache" ? CacheWhat::kEncoded : CacheWhat::kNothing);
     const auto name = std::string(pass->name);
-    CHECK(note_of(make_plan(spec, dataset, 2), name).applied);
+    CHECK(note_of(plan_of(spec, dataset), name).applied == applies(*pass));
     spec.passes[name] = true;
-    CHECK(note_of(make_plan(spec, dataset, 2), name).applied);
+    CHECK(note_of(plan_of(spec, dataset), name).applied == applies(*pass));
     spec.passes[name] = false;
-    const Plan plan = make_plan(spec, dataset, 2);
+    if (!pass->always.empty()) {
+      CHECK_THROWS_WITH(plan_of(spec, dataset),
+                        Contains("passes." + name + ": false, expected true or nothing: " + std::string(pass->always)));
+      continue;
+    }
+    const Plan plan = plan_of(spec, dataset);
     CHECK_FALSE(note_of(plan, name).applied);
     CHECK(note_of(plan, name).reason == "switched off by passes." + name);
     for (const Pass* other : passes())
-      if (other != pass && other->name != "cache") CHECK(note_of(plan, other->name).applied);
+      if (other != pass && other->name != "cache") CHECK(note_of(plan, other->name).applied == applies(*other));
+  }
+}
+
+TEST_CASE("passes tell their effect") {
+  const auto dataset = std::make_shared<JpegSet>(60);
+  const PipelineSpec spec = busy_spec(CacheWhat::kNothing);
+  const Plan plan = plan_of(spec, dataset);
+  CHECK_THAT(note_of(plan, "filter_before_decode").reason, Contains("50 of 60 records take part"));
+  CHECK(note_of(plan, "dead_field_removal").reason == "2 of 4 columns are not read: caption, licence");
+  CHECK_THAT(note_of(plan, "interleave").reason, Contains("needless"));
+  CHECK_THAT(explain(plan), Contains("pass        interleave (exact): not applied; needless"));
+  // Whose consumer does not normalise, whose values are others than float32, or blended.
+  const auto reason = [&](PipelineSpec other, Consumer consumer) {
+    return note_of(make_plan(std::move(other), dataset, 2, Caches::kOpened, {}, consumer), "normalise_on_device")
+        .reason;
+  };
+  CHECK_THAT(reason(spec, Consumer::kHost), Contains("on the host"));
+  PipelineSpec other = spec;
+  other.output.type = ElementType::kBfloat16;
+  CHECK_THAT(reason(other, Consumer::kNormalises), Contains("output.type is another"));
+  other.output.type = ElementType::kUint8;
+  CHECK_THAT(reason(other, Consumer::kNormalises), Contains("uint8 as they are"));
+  other = spec;
+  other.passes.clear();
+  CHECK_THAT(reason(other, Consumer::kNormalises), Contains("not asked for"));
+}
+
+TEST_CASE("a device that normalises as the loader does gets the same values, from a quarter of the bytes") {
+  const auto dataset = std::make_shared<JpegSet>(60);
+  PipelineSpec spec = busy_spec(CacheWhat::kNothing);
+  spec.output.layout = Layout::kNhwc;
+  const auto expected = run(spec, dataset, {{}, 2});
+  const auto seen = run(spec, dataset, {{}, 2, false, {}, Consumer::kNormalises});
+  REQUIRE(seen.size() == expected.size());
+  const Storer storer(spec.output);
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    REQUIRE(seen[i].ids == expected[i].ids);
+    REQUIRE(4 * seen[i].pixels.size() == expected[i].pixels.size());
+    // The batch as one high image, normalised by the storer.
+    const Size size = seen[i].size;
+    const auto high = static_cast<int>(seen[i].ids.size()) * size.height;
+    std::vector<float> values(seen[i].pixels.size());
+    storer.store(Frame(PixelView{seen[i].pixels.data(), size.width, high, std::ptrdiff_t{size.width} * kChannels}),
+                 values.data());
+    CHECK(std::memcmp(values.data(), expected[i].pixels.data(), expected[i].pixels.size()) == 0);
   }
 }
 
@@ -56,7 +117,7 @@ TEST_CASE("exact passes change no bit of any batch") {
     spec.decode.reduced_scale = false;
     const auto expected = run(spec, dataset, {{}, 2});
     for (const Pass* pass : passes()) {
-      if (!pass->exact) continue;
+      if (!pass->exact || !pass->always.empty()) continue;
       PipelineSpec without = spec;
       without.passes[std::string(pass->name)] = false;
       CHECK(run(without, dataset, {{}, 2}) == expected);

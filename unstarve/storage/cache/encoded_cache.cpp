@@ -65,6 +65,8 @@ class MemoryCache final : public EncodedCache {
   [[nodiscard]] std::optional<std::int64_t> known_label(std::uint64_t id) const override {
     return inner_->known_label(id);
   }
+  [[nodiscard]] std::optional<Size> known_size(std::uint64_t id) const override { return inner_->known_size(id); }
+  [[nodiscard]] std::vector<std::string> unread_fields() const override { return inner_->unread_fields(); }
   [[nodiscard]] std::vector<std::uint64_t> parts() const override { return inner_->parts(); }
 
   std::span<const std::uint8_t> will_read(std::uint64_t id) const noexcept override {

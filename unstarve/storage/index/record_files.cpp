@@ -186,6 +186,13 @@ RecordFiles::Found RecordFiles::check(std::uint64_t id) const {
   return found;
 }
 
+std::int64_t RecordFiles::label_of(const Found& found) {
+  const std::int64_t label = found.entry.label;
+  const auto& classes = found.shard->class_of_name;
+  if (label < 0 || classes.empty()) return label;
+  return label < static_cast<std::int64_t>(classes.size()) ? classes[static_cast<std::size_t>(label)] : -1;
+}
+
 void RecordFiles::fill(const Found& found, std::uint64_t id, std::span<const std::uint8_t> stored,
                        RecordBuffer& record) const {
   record.values.resize(fields_.size());
@@ -198,13 +205,7 @@ void RecordFiles::fill(const Found& found, std::uint64_t id, std::span<const std
     throw Error(error.kind(), "read " + location(id) + ": " + error.what());
   }
   if (!labelled_) return;
-  std::int64_t label = found.entry.label;
-  if (label >= 0 && !found.shard->class_of_name.empty()) {
-    if (label >= static_cast<std::int64_t>(found.shard->class_of_name.size()))
-      label = -1;
-    else
-      label = found.shard->class_of_name[static_cast<std::size_t>(label)];
-  }
+  const std::int64_t label = label_of(found);
   if (label < 0) throw Error(ErrorKind::kInput, "read " + location(id) + ": the record has no label, others have");
   record.values[1] = {};
   record.values[1].integer = label;
@@ -273,6 +274,29 @@ std::vector<std::string> RecordFiles::notes() const {
     if (std::string note = shard->index->note(); !note.empty()) notes.push_back(std::move(note));
   }
   return notes;
+}
+
+std::optional<std::int64_t> RecordFiles::known_label(std::uint64_t id) const {
+  if (!labelled_) return {};
+  try {
+    const Found found = find(id);
+    const std::int64_t label = label_of(found);
+    if (label >= 0 && !lies_outside(found)) return label;
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kInput) throw;
+  }
+  return {};
+}
+
+std::optional<Size> RecordFiles::known_size(std::uint64_t id) const {
+  try {
+    const Found found = find(id);
+    if (found.entry.width > 0 && found.entry.height > 0 && found.entry.label != kDamagedLabel && !lies_outside(found))
+      return Size{static_cast<int>(found.entry.width), static_cast<int>(found.entry.height)};
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kInput) throw;
+  }
+  return {};
 }
 
 Size RecordFiles::image_size(std::uint64_t id) const {

@@ -57,6 +57,10 @@ class RecordFiles final : public Dataset {
   void read(std::uint64_t id, RecordBuffer& record) const override;
   void read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const override;
   [[nodiscard]] int reads_in_flight() const override;
+  // Of the index; nothing for a record that is damaged or an index that is.
+  [[nodiscard]] std::optional<std::int64_t> known_label(std::uint64_t id) const override;
+  [[nodiscard]] std::optional<Size> known_size(std::uint64_t id) const override;
+  [[nodiscard]] std::vector<std::string> unread_fields() const override { return format_->unread_fields(); }
 
   // Upright width and height from the image's header, 0 x 0 where it did not tell. Throws Error(kInput) for a damaged
   // index.
@@ -73,6 +77,7 @@ class RecordFiles final : public Dataset {
   void refuse_empty() const;
   [[nodiscard]] Found find(std::uint64_t id) const;
   [[nodiscard]] Found check(std::uint64_t id) const;
+  [[nodiscard]] static std::int64_t label_of(const Found& found);  // negative: none
   [[nodiscard]] static bool lies_outside(const Found& found);
   void fill(const Found& found, std::uint64_t id, std::span<const std::uint8_t> stored, RecordBuffer& record) const;
 

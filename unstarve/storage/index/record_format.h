@@ -53,6 +53,8 @@ class RecordFormat {
   [[nodiscard]] virtual int scan_version() const = 0;
   // Options that change what scan() finds, as text; "" for the defaults. Each keeps indexes of its own.
   [[nodiscard]] virtual std::string variant() const { return ""; }
+  // Columns that neither scan() nor fill() looks at, where a schema names them.
+  [[nodiscard]] virtual std::vector<std::string> unread_fields() const { return {}; }
   // What fill() puts into the first value.
   [[nodiscard]] virtual FieldKind image_kind() const { return FieldKind::kEncodedImage; }
 

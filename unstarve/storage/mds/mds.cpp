@@ -28,6 +28,12 @@ class Mds final : public RecordFormat {
 
   [[nodiscard]] std::string name() const override { return "mds"; }
   [[nodiscard]] int scan_version() const override { return 1; }
+  [[nodiscard]] std::vector<std::string> unread_fields() const override {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < columns_.size(); ++i)
+      if (i != fields_.image && static_cast<int>(i) != fields_.label) names.push_back(columns_[i].name);
+    return names;
+  }
   [[nodiscard]] FieldKind image_kind() const override {
     return columns_[fields_.image].encoding == "pil" ? FieldKind::kPixels : FieldKind::kEncodedImage;
   }

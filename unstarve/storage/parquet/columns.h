@@ -38,6 +38,7 @@ struct ChosenColumns {
   int label = -1;
   ParquetLabels labels = ParquetLabels::kNone;
   std::vector<std::string> class_names;  // of the label's ClassLabel
+  std::vector<std::string> others;       // paths of the leaves that are neither
 };
 
 // As the name of the label: there is to be none (sets of captions).

@@ -27,6 +27,7 @@ class ParquetDataset final : public Dataset {
   // Each row group that the ids lie in is looked up once, the next one decoded meanwhile.
   void read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const override;
   std::span<const std::uint8_t> will_read(std::uint64_t id) const noexcept override;
+  [[nodiscard]] std::vector<std::string> unread_fields() const override { return files_.front()->columns().others; }
 
   // How often a row group was decoded so far.
   [[nodiscard]] std::uint64_t decoded_groups() const { return cache_->decoded(); }
