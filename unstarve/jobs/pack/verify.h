@@ -8,7 +8,7 @@
 // Threads:   one caller. Failure: Error(kIo) and Error(kInput) when there is no manifest, it cannot be read, or
 //            contradicts itself; Error(kArgument) for a pack that is not complete. A wrong shard is part of the result.
 // Cost:      every byte is read once, by plain reads that leave the page cache as it was (summed_file.h); formats with
-//            checksums of their own check those, too.
+//            checksums of their own check those, too. Parquet is read once more for them, through the page cache.
 
 #include <cstdint>
 #include <filesystem>

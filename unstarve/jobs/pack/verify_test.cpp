@@ -93,19 +93,66 @@ TEST_CASE("a count that the shards do not have is found, though all checksums ar
   CHECK_THAT(result.wrong[0].reason, Catch::Contains("records, the manifest says"));
 }
 
-// Written over with all checksums of the manifest right, so that only the format's own reader can tell.
+// Changes a byte and the manifest's checksum, so that only the format's own reader can tell.
+VerifyResult verified_after_flip(const fs::path& dst, std::size_t shard, std::size_t at) {
+  PackManifest manifest = run_verify(dst).manifest;
+  FileSum& sum = manifest.shards[shard].shard;
+  flip(dst / sum.file, at);
+  const std::string bytes = read_text_file(dst / sum.file);
+  sum.crc32c = crc32c({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
+  write_file_atomically(dst / kManifestName, to_json(manifest));
+  return run_verify(dst);
+}
+
 TEST_CASE("a damaged record is found, though the checksum of its shard is right") {
   TemporaryFolder folder;
-  const fs::path dst = packed(folder, "tfrecord");
-  PackManifest manifest = run_verify(dst).manifest;
-  flip(dst / manifest.shards[1].shard.file, 40);
-  const std::string bytes = read_text_file(dst / manifest.shards[1].shard.file);
-  manifest.shards[1].shard.crc32c = crc32c({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
-  write_file_atomically(dst / kManifestName, to_json(manifest));
-  const VerifyResult result = run_verify(dst);
+  const VerifyResult result = verified_after_flip(packed(folder, "tfrecord"), 1, 40);
   REQUIRE(result.wrong.size() == 1);
-  CHECK(result.wrong[0].file == manifest.shards[1].shard.file);
+  CHECK(result.wrong[0].file == result.manifest.shards[1].shard.file);
   CHECK_THAT(result.wrong[0].reason, Catch::StartsWith("record 0 at offset 0: "));
+}
+
+TEST_CASE("what is wrong with a pack in Parquet is found") {
+  TemporaryFolder folder;
+  fs::path dst;
+  try {
+    dst = packed(folder, "parquet");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::kMissing);
+    return;  // a build without Parquet
+  }
+  const VerifyResult whole = run_verify(dst);
+  CHECK(whole.ok());
+  CHECK(whole.manifest.records() == 60);
+  REQUIRE(whole.manifest.shards.size() > 3);
+  SECTION("a changed bit, a cut, a loss and a stranger") {
+    const std::size_t bytes = whole.manifest.shards[0].shard.bytes;
+    flip(dst / "data-00000.parquet", bytes / 2);
+    fs::resize_file(dst / "data-00001.parquet", whole.manifest.shards[1].shard.bytes - 1);
+    fs::remove(dst / "data-00002.parquet");
+    folder.write("dst/data-99999.parquet", "stray");
+    const VerifyResult result = run_verify(dst);
+    REQUIRE(result.wrong.size() == 4);
+    for (std::size_t i = 0; i < 3; ++i) CHECK(result.wrong[i].file == whole.manifest.shards[i].shard.file);
+    CHECK_THAT(result.wrong[0].reason, Catch::Contains("checksum (CRC-32C)"));
+    CHECK_THAT(result.wrong[1].reason, Catch::Contains("bytes, the manifest says"));
+    CHECK(result.wrong[2].reason == "it is missing");
+    CHECK_THAT(result.wrong[3].reason, Catch::Contains("does not know it"));
+  }
+  SECTION("a count that the shard does not have") {
+    PackManifest manifest = whole.manifest;
+    ++manifest.shards[1].records;
+    write_file_atomically(dst / kManifestName, to_json(manifest));
+    const VerifyResult result = run_verify(dst);
+    REQUIRE(result.wrong.size() == 1);
+    CHECK_THAT(result.wrong[0].reason, Catch::Contains("records, the manifest says"));
+  }
+  SECTION("a damaged page, though the checksum of its shard is right") {
+    const VerifyResult result = verified_after_flip(dst, 1, whole.manifest.shards[1].shard.bytes / 3);
+    REQUIRE(result.wrong.size() == 1);
+    CHECK(result.wrong[0].file == "data-00001.parquet");
+    CHECK_THAT(result.wrong[0].reason, Catch::Contains("row group 0: damaged"));
+  }
 }
 
 TEST_CASE("a shard that became a folder or a pipe is wrong and nothing hangs") {
