@@ -108,7 +108,8 @@ def test_every_promised_comparison_is_there_and_its_peer_can_be_looked_up():
                 ("torchvision", "pillow", "simplejpeg", "tf.data", "dali", "ffcv", "spdl")}
     promised |= {f"cifar-train/{peer}" for peer in ("torchvision", "ffcv", "torch-batched", "memcpy")}
     promised |= {"tfrecord-read/tf.data", "tfrecord-read/memcpy", "random-over-sequential", "parquet-read/pyarrow",
-                 "parquet-read/petastorm", "tar-read/webdataset", "tar-read/spdl", "tar-read-small/spdl"}
+                 "parquet-read/petastorm", "tar-read/webdataset"}
+    promised |= {f"tar-read{kind}/spdl" for kind in ("", "-mapped", "-small", "-small-mapped")}
     promised |= {"folder-first-batch/torch", "folder-first-batch/torch-workers"}
     promised |= {f"cold-{data}/no-read-ahead" for data in ("folder", "small-files", "shards")}
     promised |= {"pack-resize/pillow", "loader-overhead", "train-resnet18-224/eager", "train-resnet18-224/compile",
@@ -138,7 +139,7 @@ def test_a_first_batch_with_workers_is_never_measured_without():
 
 
 def test_first_batches_count_only_the_time_from_opening_to_the_batch():
-    from bench.peers import torch_folder
+    from bench.peers import serve
 
     class Source:
         seconds = 0.25  # of the batch that next() has just brought, whatever else passed
@@ -146,7 +147,7 @@ def test_first_batches_count_only_the_time_from_opening_to_the_batch():
         def __next__(self):
             return [], []
 
-    assert torch_folder.consume(Source(), 1.0) == {"samples": 4, "seconds": 1.0}
+    assert serve.consume(Source(), 1.0) == {"samples": 4, "seconds": 1.0}
 
 
 def test_the_small_shards_hold_every_image_with_its_label(tmp_path):
