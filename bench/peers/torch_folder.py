@@ -66,13 +66,3 @@ class FirstBatches:
 
 def batches(job, settings):
     return FirstBatches(job, settings)
-
-
-def consume(source, seconds):
-    """First batches until the timed parts of them come to `seconds`."""
-    done = {"samples": 0, "seconds": 0.0}
-    while done["seconds"] < seconds:
-        next(source)
-        done["samples"] += 1
-        done["seconds"] += source.seconds
-    return done

@@ -54,17 +54,3 @@ def endless(loader):
 
 def batches(job, settings):
     return FirstBatches(job) if job["job"] == "folder-first-batch" else endless(pipeline(job, job["seed"]))
-
-
-def consume(source, seconds):
-    """As serve.py's, first batches as torch_folder.py's."""
-    if isinstance(source, FirstBatches):
-        done = {"samples": 0, "seconds": 0.0}
-        while done["seconds"] < seconds:
-            next(source)
-            done["samples"] += 1
-            done["seconds"] += source.seconds
-        return done
-    from bench.peers import serve
-
-    return serve.consume(source, seconds)

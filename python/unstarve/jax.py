@@ -9,12 +9,13 @@ by `.shard(jax.process_index(), jax.process_count())`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 
+from unstarve.converted import ConvertedLoader
 from unstarve.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 _DTYPES = ("uint8", "float32", "bfloat16", "float16")
 
 
-class JaxLoader:
+class JaxLoader(ConvertedLoader):
     """An iterable of (images, labels) like the Loader it is made of, with `len`, `set_epoch` and state dicts.
 
     device: a jax.Device; None is JAX's default one.
@@ -64,37 +65,6 @@ class JaxLoader:
             self._loader = loader.with_output("uint8", layout)
             self._constants = self._make_constants(loader.normalisation if normalize is None else normalize)
             self._finish = jax.jit(_normalised, static_argnames="dtype")
-
-    def __len__(self) -> int:
-        return len(self._loader)
-
-    def set_epoch(self, epoch: int) -> None:
-        """The next loop runs this epoch, from its beginning."""
-        self._loader.set_epoch(epoch)
-
-    def state_dict(self) -> dict[str, Any]:
-        """Where the run stands, after the last batch that was given; plain data, for any checkpointer."""
-        return self._loader.state_dict()
-
-    def load_state_dict(self, state_dict: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
-        """The next loop goes on where the state was taken; see unstarve.Loader."""
-        self._loader.load_state_dict(state_dict)
-
-    def close(self) -> None:
-        """Stops the threads and frees the memory. Also the end of a `with` block."""
-        self._loader.close()
-
-    def __enter__(self) -> JaxLoader:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __getattr__(self, name: str) -> Any:
-        # What is the same everywhere: classes, samples, epoch, explain, profile, bad_samples, to_yaml.
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return getattr(self._loader, name)
 
     def __iter__(self) -> Iterator[tuple[jax.Array, ...]]:
         for images, labels, *more in self._loader:

@@ -9,11 +9,12 @@ and are normalised there; the batch is ready when the current stream gets to it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 import torch
 
+from unstarve.converted import ConvertedLoader
 from unstarve.errors import ArgumentError
 from unstarve.loader import Loader, Normalisation
 
@@ -26,7 +27,7 @@ _Sent: TypeAlias = "tuple[_Tensors, torch.cuda.Event, _Tensors, dict[str, Any]]"
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
 
-class TorchLoader(Generic[_Batch]):
+class TorchLoader(ConvertedLoader, Generic[_Batch]):
     """An iterable of (images, labels) like the Loader it is made of, with `len`, `set_epoch` and torch's state_dict.
 
     device: "cpu", "cuda", "cuda:1", or a torch.device.
@@ -96,38 +97,12 @@ class TorchLoader(Generic[_Batch]):
             self._normalize = loader.normalisation if normalize is None else normalize
         return loader.with_output("uint8", layout, allocate=_pinned)
 
-    def __len__(self) -> int:
-        return len(self._loader)
-
-    def set_epoch(self, epoch: int, batch: int = 0) -> None:
-        """The next loop runs this epoch, from its beginning or from its batch number `batch` on; see unstarve.Loader."""
-        self._loader.set_epoch(epoch, batch)
+    def _moved(self) -> None:
         self._state = self._loader.state_dict()
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the run stands, after the last batch that was given."""
+        """Where the run stands, after the last batch that was given; on a GPU the loader itself is further."""
         return dict(self._state)
-
-    def load_state_dict(self, state_dict: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
-        """The next loop goes on where the state was taken; see unstarve.Loader."""
-        self._loader.load_state_dict(state_dict)
-        self._state = self._loader.state_dict()
-
-    def close(self) -> None:
-        """Stops the threads and frees the memory. Also the end of a `with` block."""
-        self._loader.close()
-
-    def __enter__(self) -> TorchLoader[_Batch]:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __getattr__(self, name: str) -> Any:
-        # What is the same on every device: classes, samples, epoch, explain, profile, bad_samples, to_yaml.
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return getattr(self._loader, name)
 
     def __iter__(self) -> Iterator[_Batch]:
         batches = self._on_gpu() if self.device.type == "cuda" else self._on_host()

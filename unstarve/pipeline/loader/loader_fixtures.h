@@ -15,8 +15,8 @@
 
 namespace unstarve {
 
-// JPEG files of varied sizes in memory; ids of `bad` hold bytes that are no image.
-class JpegSet final : public Dataset {
+// JPEG files of varied sizes in memory; ids of `bad` hold bytes that are no image. Tests derive sets that read otherwise.
+class JpegSet : public Dataset {
  public:
   // Labels are the ids; `classes` is how many names of classes there are.
   explicit JpegSet(std::uint64_t count, std::set<std::uint64_t> bad = {}, std::uint64_t classes = 0) {

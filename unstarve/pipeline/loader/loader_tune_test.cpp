@@ -14,24 +14,17 @@ namespace {
 using Catch::Matchers::Contains;
 
 // Every read sleeps; reads() tells how many at once the data reward.
-class SleepyJpegSet final : public Dataset {
+class SleepyJpegSet final : public JpegSet {
  public:
   explicit SleepyJpegSet(std::uint64_t count, std::chrono::microseconds sleep, int reads = 0)
-      : set_(count), sleep_(sleep), reads_(reads) {}
-  std::string format() const override { return set_.format(); }
-  std::uint64_t size() const override { return set_.size(); }
-  const std::vector<Field>& fields() const override { return set_.fields(); }
-  const std::vector<std::string>& classes() const override { return set_.classes(); }
-  std::uint64_t stored_bytes() const override { return 0; }
-  RecordPlace place(std::uint64_t id) const override { return set_.place(id); }
+      : JpegSet(count), sleep_(sleep), reads_(reads) {}
   int reads_in_flight() const override { return reads_; }
   void read(std::uint64_t id, RecordBuffer& record) const override {
     std::this_thread::sleep_for(sleep_);
-    set_.read(id, record);
+    JpegSet::read(id, record);
   }
 
  private:
-  JpegSet set_;
   std::chrono::microseconds sleep_;
   int reads_;
 };

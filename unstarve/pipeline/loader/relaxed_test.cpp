@@ -17,16 +17,10 @@ namespace unstarve {
 namespace {
 
 // JPEG files of which some are held back; with release() they can be read.
-class HeldSet final : public Dataset {
+class HeldSet final : public JpegSet {
  public:
   HeldSet(std::uint64_t count, std::set<std::uint64_t> held, std::set<std::uint64_t> bad = {})
-      : inner_(count, std::move(bad)), held_(std::move(held)) {}
-  std::string format() const override { return inner_.format(); }
-  std::uint64_t size() const override { return inner_.size(); }
-  const std::vector<Field>& fields() const override { return inner_.fields(); }
-  const std::vector<std::string>& classes() const override { return inner_.classes(); }
-  std::uint64_t stored_bytes() const override { return 0; }
-  RecordPlace place(std::uint64_t id) const override { return inner_.place(id); }
+      : JpegSet(count, std::move(bad)), held_(std::move(held)) {}
   void read(std::uint64_t id, RecordBuffer& record) const override {
     {
       std::unique_lock lock(mutex_);
@@ -34,7 +28,7 @@ class HeldSet final : public Dataset {
       changed_.notify_all();
       changed_.wait(lock, [&] { return !held_.contains(id); });
     }
-    inner_.read(id, record);
+    JpegSet::read(id, record);
   }
 
   void release() {
@@ -48,7 +42,6 @@ class HeldSet final : public Dataset {
   }
 
  private:
-  JpegSet inner_;
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
   std::set<std::uint64_t> held_;

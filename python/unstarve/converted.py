@@ -1,0 +1,53 @@
+"""What loaders have in common that give another one's batches as a framework's arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from unstarve.loader import Loader
+
+
+class ConvertedLoader:
+    """Like the Loader in `_loader`, with its `len`, `set_epoch`, state dicts and all else but the batches."""
+
+    _loader: Loader
+
+    def _moved(self) -> None:
+        """The loader stands elsewhere than behind the last batch that was given."""
+
+    def __len__(self) -> int:
+        return len(self._loader)
+
+    def set_epoch(self, epoch: int, batch: int = 0) -> None:
+        """The next loop runs this epoch, from its beginning or from its batch number `batch` on; see unstarve.Loader."""
+        self._loader.set_epoch(epoch, batch)
+        self._moved()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the run stands, after the last batch that was given; plain data, for any checkpointer."""
+        return self._loader.state_dict()
+
+    def load_state_dict(self, state_dict: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
+        """The next loop goes on where the state was taken; see unstarve.Loader."""
+        self._loader.load_state_dict(state_dict)
+        self._moved()
+
+    def close(self) -> None:
+        """Stops the threads and frees the memory. Also the end of a `with` block."""
+        self._loader.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __getattr__(self, name: str) -> Any:
+        # What is the same for all arrays: classes, samples, epoch, explain, profile, bad_samples, to_yaml.
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._loader, name)
