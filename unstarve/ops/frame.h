@@ -6,6 +6,7 @@
 // pixels; everything else edits these few numbers.
 // Ownership: borrows pixels (of the data set's memory, or of a Scratch image); valid until the worker's next sample.
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -29,14 +30,27 @@ struct Frame {
 
   [[nodiscard]] Size size() const { return {width, height}; }
 
-  // Narrows (or, beyond the edges, widens) the window to `rect`, given in this frame's coordinates.
+  // Narrows (or, beyond the edges, widens) the window to `rect`, given in this frame's coordinates. What was cut off
+  // before does not come back: it is fill.
   void crop(Rect rect) {
+    const bool widens = rect.x < 0 || rect.y < 0 || rect.x + rect.width > width || rect.y + rect.height > height;
+    if (widens) forget_outside();
     left += mirrored ? width - rect.x - rect.width : rect.x;
     top += rect.y;
     width = rect.width;
     height = rect.height;
   }
   void mirror() { mirrored = !mirrored; }
+
+  // The pixels are those of the window alone.
+  void forget_outside() {
+    const int x = std::clamp(left, 0, pixels.width), y = std::clamp(top, 0, pixels.height);
+    pixels.data += y * pixels.row_stride + x * pixels.pixel_stride;
+    pixels.width = std::clamp(left + width, x, pixels.width) - x;
+    pixels.height = std::clamp(top + height, y, pixels.height) - y;
+    left -= x;
+    top -= y;
+  }
 
   // True when no pixel of the window lies outside of `pixels`.
   [[nodiscard]] bool inside() const {

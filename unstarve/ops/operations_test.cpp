@@ -85,6 +85,23 @@ TEST_CASE("an operation on the selected part alone gives the same pixels as on t
   }
 }
 
+TEST_CASE("what one operation cuts off does not come back as the border of the next") {
+  Random made_up(3, 0, 0, 0);
+  const Pixels pixels({40, 30}, Arrangement::kInterleaved, made_up);
+  const auto cut = make_operation({"center_crop", {{"size", {10}}}});
+  const auto pad = make_operation({"pad_crop", {{"size", {16}}, {"padding", {3}}}});
+  Scratch scratch;
+  Frame frame = run(*cut, Frame(pixels.view), stream(0), scratch);
+  frame = run(*pad, frame, stream(1), scratch);
+  for (int y = 0; y < 16; ++y) {
+    for (int x = 0; x < 16; ++x) {
+      const bool border = x < 3 || y < 3 || x >= 13 || y >= 13;
+      const int expected = border ? 0 : pixels.view.at(15 + x - 3, 10 + y - 3, 1);
+      REQUIRE(window_value(frame, x, y, 1) == expected);
+    }
+  }
+}
+
 TEST_CASE("random resized crop draws areas and aspect ratios from its ranges") {
   const auto crop = make_operation({"random_resized_crop", {{"size", {8}}}});
   const Size image{1000, 1000};
