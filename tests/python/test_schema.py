@@ -172,7 +172,8 @@ def test_a_spec_wrong_in_one_field_is_refused_by_both_and_named(keys, node):
             spec["order"] = {key: spec["order"][key] for key in ("rank", "world") if key in spec["order"]}
         if len(keys) == 4:
             step = {keys[3]: wrong}
-            if keys[0] == "operations" and keys[2] != "horizontal_flip":
+            operations = SCHEMA["properties"]["operations"]["items"]["anyOf"][1]["properties"]
+            if keys[0] == "operations" and "size" in operations[keys[2]].get("required", []):
                 step.setdefault("size", 8)
             spec[keys[0]] = [{keys[2]: step}, *spec.get(keys[0], [])]
         elif len(keys) > 1:

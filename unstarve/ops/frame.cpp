@@ -1,10 +1,15 @@
 #include "unstarve/ops/frame.h"
 
+#include "unstarve/ops/colour/point_chain.h"
+#include "unstarve/ops/filter/blur_rows.h"
 #include "unstarve/ops/resize_tables.h"
 
 namespace unstarve {
 
-Scratch::Scratch() : tables_(std::make_unique<ResizeTables>()) {}
+Scratch::Scratch()
+    : tables_(std::make_unique<ResizeTables>()),
+      points_(std::make_unique<PointChain>()),
+      blur_rows_(std::make_unique<BlurRows>()) {}
 Scratch::~Scratch() = default;
 Scratch::Scratch(Scratch&&) noexcept = default;
 Scratch& Scratch::operator=(Scratch&&) noexcept = default;

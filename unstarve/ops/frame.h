@@ -2,8 +2,9 @@
 // What a chain of operations works on: a window over borrowed pixels, so that crops, pads and flips move nothing.
 //
 // A Frame is width x height. Its pixel (x, y) is the pixel (left + x, top + y) of `pixels`, or, when mirrored,
-// (left + width - 1 - x, top + y); where that lies outside of `pixels` it is `fill`. Only resize() and store() read
-// pixels; everything else edits these few numbers.
+// (left + width - 1 - x, top + y); where that lies outside of `pixels` it is `fill`. Its colour is what `points` makes
+// of that pixel (not of fill), see colour/point_chain.h. Only operations that resample and store() read pixels;
+// everything else edits these few numbers.
 // Ownership: borrows pixels (of the data set's memory, or of a Scratch image); valid until the worker's next sample.
 
 #include <algorithm>
@@ -16,6 +17,9 @@
 
 namespace unstarve {
 
+class BlurRows;
+class PointChain;
+
 struct Frame {
   PixelView pixels;
   int left = 0;
@@ -24,6 +28,7 @@ struct Frame {
   int height = 0;
   bool mirrored = false;
   std::array<std::uint8_t, kChannels> fill{};
+  const PointChain* points = nullptr;  // none: colours as they are
 
   Frame() = default;
   explicit Frame(PixelView view) : pixels(view), width(view.width), height(view.height) {}
@@ -41,6 +46,12 @@ struct Frame {
     height = rect.height;
   }
   void mirror() { mirrored = !mirrored; }
+  // Upside down, by rows that lie the other way round.
+  void turn_over() {
+    pixels.data += (pixels.height - 1) * pixels.row_stride;
+    pixels.row_stride = -pixels.row_stride;
+    top = pixels.height - top - height;
+  }
 
   // The pixels are those of the window alone.
   void forget_outside() {
@@ -71,10 +82,15 @@ class Scratch {
 
   struct ResizeTables;  // see resize.cpp
   [[nodiscard]] ResizeTables& resize_tables() { return *tables_; }
+  [[nodiscard]] BlurRows& blur_rows() { return *blur_rows_; }
+  // For chain_of() alone.
+  [[nodiscard]] PointChain& points() { return *points_; }
 
  private:
   Image images_[2];
   std::unique_ptr<ResizeTables> tables_;
+  std::unique_ptr<PointChain> points_;
+  std::unique_ptr<BlurRows> blur_rows_;
 };
 
 }  // namespace unstarve

@@ -9,6 +9,7 @@
 #include <catch2/catch.hpp>
 
 #include "unstarve/core/error.h"
+#include "unstarve/ops/parameters.h"
 #include "unstarve/ops/test_support.h"
 #include "unstarve/ops/window.h"
 
@@ -29,7 +30,13 @@ Frame run(const Operation& operation, Frame frame, Random random, Scratch& scrat
 
 OpSpec usual(std::string_view name) {
   OpSpec spec{std::string(name), {}};
-  if (name != "horizontal_flip") spec.params["size"] = {24};
+  const DescribedParameters described;
+  for (const OperationInfo& info : operations()) {
+    if (info.name == name) (void)info.make({});
+  }
+  for (const ParameterInfo& parameter : described.list()) {
+    if (parameter.required) spec.params[parameter.name] = {24};
+  }
   return spec;
 }
 

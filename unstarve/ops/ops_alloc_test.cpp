@@ -39,6 +39,9 @@ TEST_CASE("after the first epoch the operations allocate nothing") {
   const auto flip = make_operation({"horizontal_flip", {}});
   const auto pad = make_operation({"pad_crop", {{"size", {80}}, {"padding", {20}}}});
   const auto resize = make_operation({"resize", {{"size", {70}}}});
+  const auto jitter = make_operation({"color_jitter", {}});
+  const auto equalize = make_operation({"equalize", {}});
+  const auto erasing = make_operation({"erasing", {}});
   const Storer storer({ElementType::kFloat32, Layout::kNchw, kImagenetNormalisation});
   Image image({320, 240});
   std::fill_n(image.data(), image.bytes(), std::uint8_t{7});
@@ -52,7 +55,10 @@ TEST_CASE("after the first epoch the operations allocate nothing") {
       crop->apply(frame, random, scratch);
       flip->apply(frame, random, scratch);
       pad->apply(frame, random, scratch);
+      jitter->apply(frame, random, scratch);
       resize->apply(frame, random, scratch);
+      equalize->apply(frame, random, scratch);
+      erasing->apply(frame, random, scratch);
       storer.store(frame, batch.data());
     }
   };

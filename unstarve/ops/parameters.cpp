@@ -92,6 +92,21 @@ std::pair<double, double> Parameters::range(std::string_view name, std::pair<dou
   return {values->front(), values->back()};
 }
 
+std::pair<double, double> Parameters::interval(std::string_view name, std::pair<double, double> fallback, double low,
+                                               double high) const {
+  if (described != nullptr)
+    described->list_.push_back({std::string(name), false, ParameterInfo::Interval{fallback, low, high}});
+  const auto* values = find(name);
+  if (values == nullptr) return fallback;
+  const bool sound = (values->size() == 1 || values->size() == 2) && values->front() >= low &&
+                     values->front() <= values->back() && values->back() <= high;
+  if (!sound) {
+    fail(name, *values,
+         fmt::format("a number, or two of which the first is not above the second, from {} to {}", low, high));
+  }
+  return {values->front(), values->back()};
+}
+
 Size Parameters::size(std::string_view name) const {
   if (described != nullptr) {
     described->list_.push_back({std::string(name), true, ParameterInfo::Sides{1, kMaxSize}});

@@ -29,12 +29,16 @@ struct ParameterInfo {
     std::pair<double, double> fallback;
     double high;  // both are above 0
   };
+  struct Interval {  // one number, or two of which the first is not above the second
+    std::pair<double, double> fallback;
+    double low, high;
+  };
   struct Sides {  // one integer, or height and width
     int low, high;
   };
   std::string name;
   bool required = false;
-  std::variant<Integer, Number, Range, Sides> kind;
+  std::variant<Integer, Number, Range, Interval, Sides> kind;
 };
 
 // While it lives, every Parameters of this thread is taken for empty and writes down what it is asked for; one at a time.
@@ -63,6 +67,9 @@ class Parameters {
   // Two numbers a <= b in (0, high].
   [[nodiscard]] std::pair<double, double> range(std::string_view name, std::pair<double, double> fallback,
                                                 double high) const;
+  // "factor: [0.6, 1.4]", or "factor: 1.2" for always the same: two numbers a <= b in [low, high].
+  [[nodiscard]] std::pair<double, double> interval(std::string_view name, std::pair<double, double> fallback,
+                                                   double low, double high) const;
   // "size: 224" (a square) or "size: [height, width]" in the order of torchvision; required.
   [[nodiscard]] Size size(std::string_view name) const;
   // Whether `name` is given as two numbers.

@@ -11,7 +11,7 @@
 namespace unstarve {
 
 void resize_bilinear(Frame& frame, Size size, Scratch& scratch) {
-  const bool readable = frame.pixels.interleaved() && frame.inside() &&
+  const bool readable = frame.points == nullptr && frame.pixels.interleaved() && frame.inside() &&
                         static_cast<std::size_t>(frame.width) * kChannels >= kResizeMinRowBytes;
   if (!readable) {
     Image& copy = scratch.other_than(frame);

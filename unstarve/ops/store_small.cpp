@@ -67,7 +67,8 @@ void store_planes(const Frame& frame, const ValueMap& map, T* to, CacheFetch& ah
 
 template <class T>
 bool store_small_as(const Frame& frame, const ValueMap& map, T* dst, CacheFetch& ahead) {
-  if (!frame.pixels.planar() || reinterpret_cast<std::uintptr_t>(dst) % kLine != 0) return false;
+  if (frame.points != nullptr || !frame.pixels.planar() || reinterpret_cast<std::uintptr_t>(dst) % kLine != 0)
+    return false;
   if (frame.width == 32) {
     frame.mirrored ? store_planes<2, true>(frame, map, dst, ahead) : store_planes<2, false>(frame, map, dst, ahead);
   } else if (frame.width == 64) {

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "unstarve/core/simd_targets.h"
+#include "unstarve/ops/colour/point_chain.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "unstarve/ops/window.cpp"
@@ -161,6 +162,22 @@ void fill_around(const Frame& frame, int count, const Hole& hole, const RowTarge
   }
 }
 
+// What has just been copied, as one run of pixels where there are no gaps between its rows.
+void colour_block(const PointChain& chain, const Block& block, bool interleaved) {
+  const std::ptrdiff_t to_pixel = interleaved ? kChannels : 1;
+  const bool gapless = block.to_row == block.pixels * to_pixel;
+  const std::ptrdiff_t runs = gapless ? 1 : block.rows;
+  const auto count = static_cast<std::size_t>(gapless ? block.pixels * block.rows : block.pixels);
+  for (std::ptrdiff_t y = 0; y < runs; ++y) {
+    std::uint8_t* const to = block.to + y * block.to_row;
+    if (interleaved) {
+      run_chain(chain, to, count);
+    } else {
+      run_chain(chain, {to, to + block.to_channel, to + 2 * block.to_channel}, count);
+    }
+  }
+}
+
 }  // namespace
 
 void copy_window_on_target(const Frame& frame, int first, int count, const RowTarget& target) {
@@ -196,6 +213,7 @@ void copy_window_on_target(const Frame& frame, int first, int count, const RowTa
   } else {
     copy_pixels(block, pixels.pixel_stride, to_pixel, frame.mirrored);
   }
+  if (frame.points != nullptr) colour_block(*frame.points, block, to_interleaved);
 }
 
 }  // namespace unstarve::HWY_NAMESPACE
@@ -210,11 +228,24 @@ void copy_window(const Frame& frame, int first, int count, const RowTarget& targ
   HWY_DYNAMIC_DISPATCH(copy_window_on_target)(frame, first, count, target);
 }
 
+Image& make_pixels(Frame& frame, Scratch& scratch) {
+  Image& image = scratch.other_than(frame);
+  image.resize(frame.size());
+  copy_window(frame, 0, frame.height, {image.data(), static_cast<std::ptrdiff_t>(image.row_bytes()), 1});
+  frame = Frame(image.view());
+  return image;
+}
+
 std::uint8_t window_value(const Frame& frame, int x, int y, int channel) {
   const int source_x = frame.left + (frame.mirrored ? frame.width - 1 - x : x);
   const int source_y = frame.top + y;
   const bool inside = source_x >= 0 && source_y >= 0 && source_x < frame.pixels.width && source_y < frame.pixels.height;
-  return inside ? frame.pixels.at(source_x, source_y, channel) : frame.fill[static_cast<std::size_t>(channel)];
+  const auto c = static_cast<std::size_t>(channel);
+  if (!inside) return frame.fill[c];
+  if (frame.points == nullptr) return frame.pixels.at(source_x, source_y, channel);
+  std::array<std::uint8_t, kChannels> pixel;
+  for (int i = 0; i < kChannels; ++i) pixel[static_cast<std::size_t>(i)] = frame.pixels.at(source_x, source_y, i);
+  return run_chain(*frame.points, pixel)[c];
 }
 
 }  // namespace unstarve

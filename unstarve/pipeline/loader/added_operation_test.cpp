@@ -36,15 +36,15 @@ class Invert final : public Operation {
   double probability_;
 };
 
-std::unique_ptr<Operation> make_invert(const OpParams& params) {
-  const Parameters p("invert", params, {"probability"});
+std::unique_ptr<Operation> make_negative(const OpParams& params) {
+  const Parameters p("negative", params, {"probability"});
   return std::make_unique<Invert>(p.number("probability", 1, 0, 1));
 }
 
 // Once in a process; tests run in any order.
-void add_invert() {
+void add_negative() {
   static const bool added = [] {
-    add_operation({"invert", "turns values round, at random: probability 1", make_invert});
+    add_operation({"negative", "turns values round, at random: probability 1", make_negative});
     return true;
   }();
   REQUIRE(added);
@@ -58,10 +58,10 @@ PipelineSpec spec_of(const std::string& operations, int threads) {
 }
 
 TEST_CASE("an operation of the program's own is in specs, batches, help and schema under its name") {
-  add_invert();
+  add_negative();
   const auto data = std::make_shared<JpegSet>(20);
   const auto plain = run(spec_of("horizontal_flip: {probability: 0}", 2), data, {{}, 1});
-  const auto inverted = run(spec_of("invert: {}", 2), data, {{}, 1});
+  const auto inverted = run(spec_of("negative: {}", 2), data, {{}, 1});
   REQUIRE(inverted.size() == plain.size());
   for (std::size_t b = 0; b < plain.size(); ++b) {
     CHECK(inverted[b].ids == plain[b].ids);
@@ -70,19 +70,20 @@ TEST_CASE("an operation of the program's own is in specs, batches, help and sche
       turned = inverted[b].pixels[i] == 255 - plain[b].pixels[i];
     CHECK(turned);
   }
-  const auto some = run(spec_of("invert: {probability: 0.5}", 1), data, {{}, 2});
-  CHECK(some == run(spec_of("invert: {probability: 0.5}", 4), data, {{}, 2}));
-  CHECK(some != run(spec_of("invert: {}", 4), data, {{}, 2}));
+  const auto some = run(spec_of("negative: {probability: 0.5}", 1), data, {{}, 2});
+  CHECK(some == run(spec_of("negative: {probability: 0.5}", 4), data, {{}, 2}));
+  CHECK(some != run(spec_of("negative: {}", 4), data, {{}, 2}));
 
-  const PipelineSpec spec = spec_of("invert: {probability: 0.5}", 1);
+  const PipelineSpec spec = spec_of("negative: {probability: 0.5}", 1);
   CHECK(pipeline_from_yaml(to_yaml(spec), "again") == spec);
-  CHECK_THAT(explain(make_plan(spec, data, 1)), Contains("operation   invert probability=0.5: 40x40 -> 40x40, random"));
+  CHECK_THAT(explain(make_plan(spec, data, 1)),
+             Contains("operation   negative probability=0.5: 40x40 -> 40x40, random"));
   CHECK_THAT(spec_schema(), Contains("turns values round"));
-  CHECK(operations().back().name == "invert");
+  CHECK(operations().back().name == "negative");
 }
 
 TEST_CASE("what an added operation's spec says wrong is told as of any other") {
-  add_invert();
+  add_negative();
   const auto complaint = [](const std::string& operations) -> std::string {
     try {
       check_spec(spec_of(operations, 1));
@@ -91,18 +92,19 @@ TEST_CASE("what an added operation's spec says wrong is told as of any other") {
     }
     return "";
   };
-  CHECK_THAT(complaint("invert: {probability: 2}"), Contains("operations[1]") && Contains("probability"));
-  CHECK_THAT(complaint("invert: {strength: 2}"), Contains("operations[1]") && Contains("strength"));
-  CHECK_THAT(complaint("invrt: {}"),
-             Contains("unknown operation 'invrt'; known: random_resized_crop") && Contains("horizontal_flip, invert"));
+  CHECK_THAT(complaint("negative: {probability: 2}"), Contains("operations[1]") && Contains("probability"));
+  CHECK_THAT(complaint("negative: {strength: 2}"), Contains("operations[1]") && Contains("strength"));
+  CHECK_THAT(complaint("invrt: {}"), Contains("unknown operation 'invrt'; known: random_resized_crop") &&
+                                         Contains("auto_augment_svhn, negative"));
 }
 
 TEST_CASE("names that are taken or none, and operations without a factory, are not added") {
-  add_invert();
-  CHECK_THROWS_WITH(add_operation({"invert", "", make_invert}), Contains("add operation 'invert': the name is taken"));
-  CHECK_THROWS_WITH(add_operation({"resize", "", make_invert}), Contains("the name is taken"));
-  CHECK_THROWS_WITH(add_operation({"In vert", "", make_invert}), Contains("lower-case letters"));
-  CHECK_THROWS_WITH(add_operation({"", "", make_invert}), Contains("lower-case letters"));
+  add_negative();
+  CHECK_THROWS_WITH(add_operation({"negative", "", make_negative}),
+                    Contains("add operation 'negative': the name is taken"));
+  CHECK_THROWS_WITH(add_operation({"resize", "", make_negative}), Contains("the name is taken"));
+  CHECK_THROWS_WITH(add_operation({"In vert", "", make_negative}), Contains("lower-case letters"));
+  CHECK_THROWS_WITH(add_operation({"", "", make_negative}), Contains("lower-case letters"));
   CHECK_THROWS_WITH(add_operation({"none", "", nullptr}), Contains("no factory"));
 }
 

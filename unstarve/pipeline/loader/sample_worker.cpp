@@ -96,11 +96,7 @@ void SampleWorker::apply(std::size_t operation, std::uint64_t id, std::uint32_t 
 
 // Without fusion an operation's output is an image.
 void SampleWorker::finish_operation(Frame& frame) {
-  if (plan_.fuse_operations) return;
-  Image& image = scratch_.other_than(frame);
-  image.resize(frame.size());
-  copy_window(frame, 0, frame.height, {image.data(), static_cast<std::ptrdiff_t>(image.row_bytes()), 1});
-  frame = Frame(image.view());
+  if (!plan_.fuse_operations) make_pixels(frame, scratch_);
 }
 
 void SampleWorker::store(const Frame& frame, std::uint8_t* pixels) {
@@ -126,7 +122,7 @@ std::int64_t SampleWorker::through_cache(std::uint64_t id, std::uint32_t draw, F
   clock.lap(Stage::kRead, value.bytes.size());
   decode_located(value, id, draw, frame, clock);
   for (std::size_t i = 0; i < plan_.cached_operations; ++i) apply(i, id, draw, frame);
-  if (frame.inside() && !frame.mirrored && frame.pixels.interleaved()) {
+  if (frame.inside() && !frame.mirrored && frame.points == nullptr && frame.pixels.interleaved()) {
     PixelView part = frame.pixels;
     part.data += frame.top * part.row_stride + std::ptrdiff_t{frame.left} * kChannels;
     part.width = frame.width;

@@ -38,6 +38,11 @@ Json parameter_schema(const ParameterInfo& info) {
               {"minItems", 2},
               {"maxItems", 2},
               {"default", {kind.fallback.first, kind.fallback.second}}};
+    } else if constexpr (std::is_same_v<Kind, ParameterInfo::Interval>) {
+      const Json number = {{"type", "number"}, {"minimum", kind.low}, {"maximum", kind.high}};
+      return {{"anyOf", {number, {{"type", "array"}, {"items", number}, {"minItems", 2}, {"maxItems", 2}}}},
+              {"description", "a number, or the least and the most"},
+              {"default", {kind.fallback.first, kind.fallback.second}}};
     } else {
       const Json side = {{"type", "integer"}, {"minimum", kind.low}, {"maximum", kind.high}};
       return {{"anyOf", {side, {{"type", "array"}, {"items", side}, {"minItems", 2}, {"maxItems", 2}}}},

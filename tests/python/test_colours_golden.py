@@ -1,0 +1,137 @@
+"""The colour operations against Pillow and torch, on made-up pictures and on photographs where there are any.
+
+Pillow computes in floating point and cuts the fraction off; ours is integer arithmetic, the same on every machine. So
+values may differ by 1 where the exact product lies within 0.004 of an integer.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image, ImageEnhance, ImageOps
+from test_ops_golden import PROGRAM, apply, differences, pictures
+
+pytestmark = pytest.mark.skipif(not PROGRAM, reason="UNSTARVE_APPLY_OP does not name the program apply_op")
+
+
+def compare(operation: str, pillow, most_different: float = 0.0) -> None:
+    """Every picture, also mirrored and cropped before, so that the colours meet a window and not an image."""
+    for pixels in pictures(6):
+        for before in ((), ("horizontal_flip:probability=1",)):
+            ours, _ = apply(pixels, *before, operation)
+            source = pixels[:, ::-1] if before else pixels
+            theirs = np.asarray(pillow(Image.fromarray(np.ascontiguousarray(source))))
+            difference = differences(ours, theirs)
+            assert difference.max() <= (1 if most_different else 0), operation
+            assert (difference > 0).mean() <= most_different, operation
+
+
+@pytest.mark.parametrize("factor", [0, 0.3, 0.75, 1, 1.4, 3, 50])
+@pytest.mark.parametrize("name,enhancer", [("brightness", ImageEnhance.Brightness), ("contrast", ImageEnhance.Contrast),
+                                           ("saturation", ImageEnhance.Color)])
+def test_enhancers_are_within_one_step_of_pillow(name: str, enhancer, factor: float) -> None:
+    compare(f"{name}:factor={factor}", lambda image: enhancer(image).enhance(factor), 0.002)
+
+
+def test_grayscale_is_pillows() -> None:
+    compare("grayscale:probability=1", lambda image: image.convert("L").convert("RGB"))
+
+
+@pytest.mark.parametrize("bits", [1, 3, 4, 7, 8])
+def test_posterize_is_pillows(bits: int) -> None:
+    compare(f"posterize:bits={bits}:probability=1", lambda image: ImageOps.posterize(image, bits))
+
+
+@pytest.mark.parametrize("threshold", [0, 1, 100, 255, 256])
+def test_solarize_is_pillows(threshold: int) -> None:
+    compare(f"solarize:threshold={threshold}:probability=1", lambda image: ImageOps.solarize(image, threshold))
+
+
+def test_invert_is_pillows() -> None:
+    compare("invert:probability=1", ImageOps.invert)
+
+
+def test_equalize_is_pillows() -> None:
+    compare("equalize:probability=1", ImageOps.equalize)
+
+
+def test_auto_contrast_is_within_one_step_of_pillow() -> None:
+    dull = [pixels // 3 + 40 for pixels in pictures(3)]
+    for pixels in [*pictures(3), *dull]:
+        ours, _ = apply(pixels, "auto_contrast:probability=1")
+        difference = differences(ours, np.asarray(ImageOps.autocontrast(Image.fromarray(pixels))))
+        assert difference.max() <= 1
+
+
+def test_vertical_flip_turns_rows_round() -> None:
+    for pixels in pictures(2):
+        ours, _ = apply(pixels, "vertical_flip:probability=1")
+        assert np.array_equal(ours, pixels[::-1])
+
+
+def hue_of_tensor(pixels: np.ndarray, turn: float) -> np.ndarray:
+    """The definition in float64: RGB to HSV, the hue turned, and back (torchvision's adjust_hue of float tensors)."""
+    r, g, b = (torch.from_numpy(pixels[..., c].astype(np.float64) / 255) for c in range(3))
+    most, least = torch.maximum(r, torch.maximum(g, b)), torch.minimum(r, torch.minimum(g, b))
+    chroma = most - least
+    safe = torch.where(chroma == 0, torch.ones_like(chroma), chroma)
+    sector = torch.where(most == r, (g - b) / safe, torch.where(most == g, 2 + (b - r) / safe, 4 + (r - g) / safe))
+    hue = (sector / 6 + turn) % 1
+    channels = []
+    for n in (5, 3, 1):
+        place = (n + 6 * hue) % 6
+        channels.append(most - chroma * torch.clamp(torch.minimum(place, 4 - place), 0, 1))
+    return (255 * torch.stack(channels, dim=2)).numpy()
+
+
+@pytest.mark.parametrize("turn", [-0.5, -0.2, 0, 0.07, 0.3, 0.5])
+def test_hue_is_within_one_step_of_its_definition(turn: float) -> None:
+    for pixels in pictures(4):
+        ours, _ = apply(pixels, f"hue:turn={turn}")
+        assert np.abs(ours - hue_of_tensor(pixels, turn)).max() <= 1
+        if turn == 0:
+            assert np.array_equal(ours, pixels)
+
+
+def test_lighting_adds_the_same_colour_everywhere() -> None:
+    pixels = np.full((40, 50, 3), 128, np.uint8)
+    seen = set()
+    for sample in range(40):
+        ours, _ = apply(pixels, "lighting", sample=sample)
+        assert (ours == ours[0, 0]).all()
+        seen.add(tuple(int(v) for v in ours[0, 0]))
+    # The first principal component is lightness: most of what is added is the same in all channels.
+    added = np.array(sorted(seen)) - 128
+    assert len(seen) > 20
+    assert np.abs(added.mean(axis=1)).std() > np.abs(added - added.mean(axis=1, keepdims=True)).std()
+
+
+def test_erasing_covers_a_rectangle_within_its_ranges() -> None:
+    pixels = np.full((120, 160, 3), 200, np.uint8)
+    erased = 0
+    for sample in range(60):
+        ours, _ = apply(pixels, "erasing:probability=0.7:scale=0.05,0.2:ratio=0.5,2:value=7", sample=sample)
+        hidden = (ours == 7).all(axis=2)
+        assert ((ours == 200).all(axis=2) | hidden).all()
+        if not hidden.any():
+            continue
+        erased += 1
+        rows, columns = np.flatnonzero(hidden.any(axis=1)), np.flatnonzero(hidden.any(axis=0))
+        height, width = rows[-1] - rows[0] + 1, columns[-1] - columns[0] + 1
+        assert hidden.sum() == height * width
+        assert 0.04 <= hidden.mean() <= 0.22
+        assert 0.45 <= height / width <= 2.2
+    assert 25 <= erased <= 55
+
+
+def test_color_jitter_is_its_four_operations_in_some_order() -> None:
+    pixels = pictures(0)[4]
+    one = apply(pixels, "color_jitter:brightness=0:contrast=0:saturation=0:hue=0")[0]
+    assert np.array_equal(one, pixels)
+    seen = {apply(pixels, "color_jitter", sample=sample)[0].tobytes() for sample in range(12)}
+    assert len(seen) == 12
+    # Brightness alone: a multiple of the picture within 0.6 .. 1.4.
+    light = apply(pixels, "color_jitter:contrast=0:saturation=0:hue=0", sample=3)[0]
+    factor = light[pixels > 100].astype(float).mean() / pixels[pixels > 100].mean()
+    assert 0.5 < factor < 1.4

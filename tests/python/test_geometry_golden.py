@@ -1,0 +1,104 @@
+"""Turning, bending, filters and policies against Pillow and torch, on made-up pictures and on photographs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image, ImageEnhance
+from test_ops_golden import PROGRAM, apply, differences, pictures
+
+pytestmark = pytest.mark.skipif(not PROGRAM, reason="UNSTARVE_APPLY_OP does not name the program apply_op")
+
+
+def mostly(difference: np.ndarray, most: int, share: float) -> None:
+    """At most `most` apart, but for a share of the values, which lie where a rounding decides which pixel is nearest."""
+    assert (difference > most).mean() <= share, (difference.max(), (difference > most).mean())
+
+
+@pytest.mark.parametrize("degrees", [-170, -45, -7.5, 0, 3, 30, 90])
+@pytest.mark.parametrize("bilinear", [0, 1])
+def test_rotation_is_pillows(degrees: float, bilinear: int) -> None:
+    how = Image.Resampling.BILINEAR if bilinear else Image.Resampling.NEAREST
+    for pixels in pictures(3):
+        ours, _ = apply(pixels, f"rotation:degrees={degrees}:bilinear={bilinear}:fill=9")
+        theirs = np.asarray(Image.fromarray(pixels).rotate(degrees, resample=how, fillcolor=(9, 9, 9)))
+        # Pillow adds up the nearest pixel's place along a row in 1/65536 of a pixel.
+        mostly(differences(ours, theirs), 1, 0.002 if bilinear else 0.01)
+
+
+@pytest.mark.parametrize("bilinear", [0, 1])
+def test_affine_is_torchs_definition(bilinear: int) -> None:
+    """torchvision's affine() as a sampling grid, in float64."""
+    for pixels in pictures(2):
+        height, width, _ = pixels.shape
+        ours, _ = apply(pixels, f"affine:degrees=20:translate_x=0:translate_y=0:scale=1.2:shear_x=11:shear_y=-4:"
+                                f"bilinear={bilinear}")
+        turn, shear_x, shear_y = np.radians(20), np.radians(11), np.radians(-4)
+        there = 1.2 * (np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]])
+                       @ np.array([[1, 0], [-np.tan(shear_y), 1]]) @ np.array([[1, -np.tan(shear_x)], [0, 1]]))
+        back = np.linalg.inv(there)
+        y, x = np.mgrid[:height, :width] + 0.5
+        places = np.stack([x - width / 2, y - height / 2], axis=-1) @ back.T
+        grid = torch.from_numpy(places / [width / 2, height / 2])[None]
+        planes = torch.from_numpy(pixels.copy()).permute(2, 0, 1)[None].double()
+        theirs = torch.nn.functional.grid_sample(planes, grid, mode="bilinear" if bilinear else "nearest",
+                                                 padding_mode="border", align_corners=False)
+        theirs = theirs[0].permute(1, 2, 0).numpy()
+        outside = (np.abs(places) >= [width / 2, height / 2]).any(axis=-1)
+        theirs[outside] = 0
+        difference = np.abs(ours - theirs)
+        assert (difference > 1).mean() <= 0.002, (difference > 1).mean()
+
+
+def test_perspective_moves_corners_inwards_and_keeps_the_rest() -> None:
+    pixels = np.full((100, 140, 3), 200, np.uint8)
+    shares = []
+    for sample in range(30):
+        ours, _ = apply(pixels, "perspective:distortion=0.5:probability=1:fill=10:bilinear=0", sample=sample)
+        kept = (ours == 200).all(axis=2)
+        assert (kept | (ours == 10).all(axis=2)).all()
+        shares.append(kept.mean())
+        # The middle is always seen, and a convex picture has one run in every row.
+        assert kept[50, 70]
+        assert all(np.count_nonzero(np.diff(np.concatenate(([0], row.astype(int), [0])))) <= 2 for row in kept)
+    assert 0.5 < np.mean(shares) < 0.9
+    same, _ = apply(pictures(0)[4], "perspective:distortion=0:probability=1")
+    assert np.array_equal(same, pictures(0)[4])
+
+
+@pytest.mark.parametrize("factor", [0, 0.3, 1, 1.9, 8])
+def test_sharpness_is_within_one_step_of_pillow(factor: float) -> None:
+    for pixels in pictures(4):
+        ours, _ = apply(pixels, f"sharpness:factor={factor}")
+        theirs = np.asarray(ImageEnhance.Sharpness(Image.fromarray(pixels)).enhance(factor))
+        difference = differences(ours, theirs)
+        assert difference.max() <= 1
+        assert (difference > 0).mean() < 0.002
+
+
+@pytest.mark.parametrize("sigma,radius", [(0.3, 1), (1.0, 2), (2.0, 11), (5.0, 11)])
+def test_gaussian_blur_is_torchs_definition(sigma: float, radius: int) -> None:
+    weights = torch.exp(-0.5 * (torch.arange(-radius, radius + 1, dtype=torch.float64) / sigma) ** 2)
+    weights /= weights.sum()
+    for pixels in pictures(2):
+        ours, _ = apply(pixels, f"gaussian_blur:sigma={sigma}:radius={radius}:probability=1")
+        planes = torch.from_numpy(pixels.copy()).permute(2, 0, 1)[:, None].double()
+        padded = torch.nn.functional.pad(planes, [radius] * 4, mode="reflect")
+        exact = torch.nn.functional.conv2d(padded, torch.outer(weights, weights)[None, None])[:, 0].permute(1, 2, 0)
+        assert np.abs(ours - exact.numpy()).max() < 0.53
+
+
+@pytest.mark.parametrize("policy", ["rand_augment", "rand_augment:changes=3:magnitude=30", "trivial_augment",
+                                    "auto_augment_imagenet", "auto_augment_cifar10", "auto_augment_svhn"])
+def test_policies_change_most_samples_each_in_its_own_way(policy: str) -> None:
+    pixels = pictures(0)[4]
+    seen = {apply(pixels, policy, sample=sample)[0].tobytes() for sample in range(40)}
+    assert len(seen) >= 15
+    again = apply(pixels, policy, sample=7)[0]
+    assert np.array_equal(again, apply(pixels, policy, sample=7)[0])
+
+
+def test_rand_augment_without_changes_changes_nothing() -> None:
+    pixels = pictures(0)[4]
+    assert np.array_equal(apply(pixels, "rand_augment:changes=0")[0], pixels)

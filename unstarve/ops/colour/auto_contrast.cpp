@@ -1,0 +1,46 @@
+// Each channel spread over all values: Pillow's ImageOps.autocontrast, torchvision's RandomAutocontrast.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "unstarve/ops/colour/colour_operation.h"
+#include "unstarve/ops/colour/colours.h"
+#include "unstarve/ops/colour/counts.h"
+#include "unstarve/ops/operation_list.h"
+#include "unstarve/ops/parameters.h"
+
+namespace unstarve {
+namespace {
+
+class AutoContrast final : public ColourOperation {
+ public:
+  explicit AutoContrast(double probability) : ColourOperation(probability, false) {}
+
+ private:
+  void change(Frame& frame, Random&, Scratch& scratch) const override { auto_contrast(frame, scratch); }
+};
+
+}  // namespace
+
+void auto_contrast(Frame& frame, Scratch& scratch) {
+  const Histograms counts = histograms(frame);
+  PointTable table;
+  for (std::size_t c = 0; c < kChannels; ++c) {
+    int least = 0, most = 255;
+    while (least < 255 && counts[c][static_cast<std::size_t>(least)] == 0) ++least;
+    while (most > 0 && counts[c][static_cast<std::size_t>(most)] == 0) --most;
+    for (int value = 0; value < 256; ++value) {
+      // A channel of one value stays as it is.
+      const int spread = least < most ? std::clamp(255 * (value - least) / (most - least), 0, 255) : value;
+      table.of[c][static_cast<std::size_t>(value)] = static_cast<std::uint8_t>(spread);
+    }
+  }
+  chain_of(frame, scratch).add_table(table);
+}
+
+std::unique_ptr<Operation> make_auto_contrast(const OpParams& params) {
+  const Parameters p("auto_contrast", params, {"probability"});
+  return std::make_unique<AutoContrast>(p.number("probability", 0.5, 0, 1));
+}
+
+}  // namespace unstarve

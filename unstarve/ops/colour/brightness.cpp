@@ -1,0 +1,36 @@
+// Lighter or darker: torchvision's ColorJitter(brightness), Pillow's ImageEnhance.Brightness.
+
+#include "unstarve/ops/colour/colour_operation.h"
+#include "unstarve/ops/colour/colours.h"
+#include "unstarve/ops/colour/tables.h"
+#include "unstarve/ops/operation_list.h"
+#include "unstarve/ops/parameters.h"
+
+namespace unstarve {
+namespace {
+
+class Brightness final : public ColourOperation {
+ public:
+  Brightness(std::pair<double, double> factor, double probability)
+      : ColourOperation(probability, factor.first < factor.second), factor_(factor) {}
+
+ private:
+  void change(Frame& frame, Random& random, Scratch& scratch) const override {
+    adjust_brightness(frame, random.uniform(factor_.first, factor_.second), scratch);
+  }
+
+  std::pair<double, double> factor_;
+};
+
+}  // namespace
+
+void adjust_brightness(Frame& frame, double factor, Scratch& scratch) {
+  chain_of(frame, scratch).add_table(blend_table(0, factor));
+}
+
+std::unique_ptr<Operation> make_brightness(const OpParams& params) {
+  const Parameters p("brightness", params, {"factor", "probability"});
+  return std::make_unique<Brightness>(p.interval("factor", {0.6, 1.4}, 0, kMaxBlend), p.number("probability", 1, 0, 1));
+}
+
+}  // namespace unstarve

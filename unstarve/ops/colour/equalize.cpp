@@ -1,0 +1,50 @@
+// Each channel's values about equally frequent: Pillow's ImageOps.equalize, torchvision's RandomEqualize.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "unstarve/ops/colour/colour_operation.h"
+#include "unstarve/ops/colour/colours.h"
+#include "unstarve/ops/colour/counts.h"
+#include "unstarve/ops/operation_list.h"
+#include "unstarve/ops/parameters.h"
+
+namespace unstarve {
+namespace {
+
+class Equalize final : public ColourOperation {
+ public:
+  explicit Equalize(double probability) : ColourOperation(probability, false) {}
+
+ private:
+  void change(Frame& frame, Random&, Scratch& scratch) const override { equalize(frame, scratch); }
+};
+
+}  // namespace
+
+void equalize(Frame& frame, Scratch& scratch) {
+  const Histograms counts = histograms(frame);
+  PointTable table;
+  for (std::size_t c = 0; c < kChannels; ++c) {
+    std::uint64_t all = 0, last = 0;
+    for (const std::uint32_t count : counts[c]) {
+      all += count;
+      if (count > 0) last = count;
+    }
+    // Pillow's rule: the largest value's pixels do not count for the step, and without a step nothing changes.
+    const std::uint64_t step = (all - last) / 255;
+    std::uint64_t below = step / 2;
+    for (std::size_t value = 0; value < 256; ++value) {
+      table.of[c][value] = static_cast<std::uint8_t>(step == 0 ? value : std::min<std::uint64_t>(below / step, 255));
+      below += counts[c][value];
+    }
+  }
+  chain_of(frame, scratch).add_table(table);
+}
+
+std::unique_ptr<Operation> make_equalize(const OpParams& params) {
+  const Parameters p("equalize", params, {"probability"});
+  return std::make_unique<Equalize>(p.number("probability", 0.5, 0, 1));
+}
+
+}  // namespace unstarve

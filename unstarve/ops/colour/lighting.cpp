@@ -1,0 +1,62 @@
+// The light's colour, at random: along the principal components of ImageNet's pixels (Krizhevsky, Sutskever and Hinton,
+// "ImageNet classification with deep convolutional neural networks", 2012, section 4.1).
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "unstarve/ops/colour/colour_operation.h"
+#include "unstarve/ops/colour/colours.h"
+#include "unstarve/ops/operation_list.h"
+#include "unstarve/ops/parameters.h"
+
+namespace unstarve {
+namespace {
+
+// Eigenvalues and eigenvectors of ImageNet's RGB values over 0..1, as the public training scripts of the field use them.
+constexpr std::array<double, kChannels> kValues = {0.2175, 0.0188, 0.0045};
+constexpr double kVectors[kChannels][kChannels] = {
+    {-0.5675, 0.7192, 0.4009}, {-0.5808, -0.0045, -0.8140}, {-0.5836, -0.6948, 0.4203}};
+
+// Normally distributed, mean 0, deviation 1 (Box and Muller 1958).
+double normal(Random& random) {
+  const double radius = std::sqrt(-2 * std::log(1 - random.uniform()));
+  return radius * std::cos(2 * std::numbers::pi * random.uniform());
+}
+
+class Lighting final : public ColourOperation {
+ public:
+  Lighting(double stddev, double probability) : ColourOperation(probability, true), stddev_(stddev) {}
+
+ private:
+  void change(Frame& frame, Random& random, Scratch& scratch) const override {
+    std::array<double, kChannels> more{};
+    for (std::size_t i = 0; i < kChannels; ++i) {
+      const double amount = 255 * stddev_ * normal(random) * kValues[i];
+      for (std::size_t c = 0; c < kChannels; ++c) more[c] += amount * kVectors[c][i];
+    }
+    add_colour(frame, more, scratch);
+  }
+
+  double stddev_;
+};
+
+}  // namespace
+
+void add_colour(Frame& frame, std::array<double, kChannels> more, Scratch& scratch) {
+  PointTable table;
+  for (std::size_t c = 0; c < kChannels; ++c) {
+    const long by = std::lround(std::clamp(more[c], -255.0, 255.0));
+    for (long value = 0; value < 256; ++value) {
+      table.of[c][static_cast<std::size_t>(value)] = static_cast<std::uint8_t>(std::clamp(value + by, 0L, 255L));
+    }
+  }
+  chain_of(frame, scratch).add_table(table);
+}
+
+std::unique_ptr<Operation> make_lighting(const OpParams& params) {
+  const Parameters p("lighting", params, {"stddev", "probability"});
+  return std::make_unique<Lighting>(p.number("stddev", 0.1, 0, 10), p.number("probability", 1, 0, 1));
+}
+
+}  // namespace unstarve

@@ -1,0 +1,23 @@
+#pragma once
+// The inner loops of the filters, over one row of values at a time. Private to this folder.
+//
+// Threads: pure. Every instruction set gives the same bits. Reads and writes nothing beyond `count` values (and their
+// neighbours, where it says so).
+
+#include <cstddef>
+#include <cstdint>
+
+namespace unstarve {
+
+// sums[i] += weight * (a[i] + b[i]), modulo 2^32.
+void add_weighted(const std::uint8_t* a, const std::uint8_t* b, std::uint32_t weight, std::size_t count,
+                  std::uint32_t* sums);
+void add_weighted(const std::uint16_t* a, const std::uint16_t* b, std::uint32_t weight, std::size_t count,
+                  std::uint32_t* sums);
+
+// One row of adjust_sharpness(): `row` and its neighbours are read from 3 values before to 3 behind. weight: in
+// 1/65536.
+void sharpen_row(const std::uint8_t* above, const std::uint8_t* row, const std::uint8_t* below, std::int32_t weight,
+                 std::size_t count, std::uint8_t* to);
+
+}  // namespace unstarve

@@ -1,0 +1,60 @@
+// Turned, moved, scaled and sheared at random about the middle; the size stays: torchvision's RandomAffine.
+
+#include <cmath>
+
+#include "unstarve/ops/geometry/warp.h"
+#include "unstarve/ops/operation_list.h"
+#include "unstarve/ops/parameters.h"
+
+namespace unstarve {
+namespace {
+
+struct AffineRanges {
+  std::pair<double, double> degrees, scale, shear_x, shear_y;
+  double move_x, move_y;  // at most, of the width and of the height
+};
+
+class Affine final : public Operation {
+ public:
+  Affine(const AffineRanges& ranges, Interpolation how, int fill)
+      : ranges_(ranges), how_(how), fill_(static_cast<std::uint8_t>(fill)) {}
+
+  [[nodiscard]] bool random() const override {
+    const auto draws = [](std::pair<double, double> range) { return range.first < range.second; };
+    return ranges_.move_x > 0 || ranges_.move_y > 0 || draws(ranges_.degrees) || draws(ranges_.scale) ||
+           draws(ranges_.shear_x) || draws(ranges_.shear_y);
+  }
+  Size output_size(Size selected) const override { return selected; }
+  void apply(Frame& frame, Random& random, Scratch& scratch) const override {
+    const auto draw = [&](std::pair<double, double> range) { return random.uniform(range.first, range.second); };
+    // Moved by whole pixels, as torchvision does.
+    const auto move = [&](double most, int side) {
+      return std::nearbyint(random.uniform(-most, most) * static_cast<double>(side));
+    };
+    const double degrees = draw(ranges_.degrees);
+    const double x = move(ranges_.move_x, frame.width), y = move(ranges_.move_y, frame.height);
+    const double scale = draw(ranges_.scale), shear_x = draw(ranges_.shear_x), shear_y = draw(ranges_.shear_y);
+    warp(frame, affine_mapping(frame.size(), degrees, x, y, scale, shear_x, shear_y), how_, {fill_, fill_, fill_},
+         scratch);
+  }
+
+ private:
+  AffineRanges ranges_;
+  Interpolation how_;
+  std::uint8_t fill_;
+};
+
+}  // namespace
+
+std::unique_ptr<Operation> make_affine(const OpParams& params) {
+  const Parameters p("affine", params,
+                     {"degrees", "translate_x", "translate_y", "scale", "shear_x", "shear_y", "bilinear", "fill"});
+  const AffineRanges ranges{p.interval("degrees", {-15, 15}, -360, 360), p.interval("scale", {0.9, 1.1}, 0.01, 100),
+                            p.interval("shear_x", {0, 0}, -80, 80),      p.interval("shear_y", {0, 0}, -80, 80),
+                            p.number("translate_x", 0.1, 0, 1),          p.number("translate_y", 0.1, 0, 1)};
+  return std::make_unique<Affine>(
+      ranges, p.integer("bilinear", 1, 0, 1) == 1 ? Interpolation::kBilinear : Interpolation::kNearest,
+      p.integer("fill", 0, 0, 255));
+}
+
+}  // namespace unstarve

@@ -1,0 +1,48 @@
+// Seen from a random side: each corner moves inwards by a random part of the distance: torchvision's RandomPerspective.
+
+#include "unstarve/ops/geometry/warp.h"
+#include "unstarve/ops/operation_list.h"
+#include "unstarve/ops/parameters.h"
+
+namespace unstarve {
+namespace {
+
+class Perspective final : public Operation {
+ public:
+  Perspective(double distortion, double probability, Interpolation how, int fill)
+      : distortion_(distortion), probability_(probability), how_(how), fill_(static_cast<std::uint8_t>(fill)) {}
+
+  [[nodiscard]] bool random() const override { return probability_ > 0; }
+  Size output_size(Size selected) const override { return selected; }
+  void apply(Frame& frame, Random& random, Scratch& scratch) const override {
+    if (random.uniform() >= probability_) return;
+    const double width = frame.width, height = frame.height;
+    const auto part = [&](double side) { return random.uniform(0, distortion_) * side / 2; };
+    const std::array<std::array<double, 2>, 4> corners = {{{0, 0}, {width, 0}, {width, height}, {0, height}}};
+    std::array<std::array<double, 2>, 4> moved = corners;
+    for (std::size_t i = 0; i < 4; ++i) {
+      const double x = part(width), y = part(height);
+      moved[i][0] += corners[i][0] > 0 ? -x : x;
+      moved[i][1] += corners[i][1] > 0 ? -y : y;
+    }
+    warp(frame, perspective_mapping(corners, moved), how_, {fill_, fill_, fill_}, scratch);
+  }
+
+ private:
+  double distortion_, probability_;
+  Interpolation how_;
+  std::uint8_t fill_;
+};
+
+}  // namespace
+
+std::unique_ptr<Operation> make_perspective(const OpParams& params) {
+  const Parameters p("perspective", params, {"distortion", "probability", "bilinear", "fill"});
+  // At 1 opposite corners may meet in the middle, where nothing is left to see.
+  return std::make_unique<Perspective>(
+      p.number("distortion", 0.5, 0, 0.99), p.number("probability", 0.5, 0, 1),
+      p.integer("bilinear", 1, 0, 1) == 1 ? Interpolation::kBilinear : Interpolation::kNearest,
+      p.integer("fill", 0, 0, 255));
+}
+
+}  // namespace unstarve

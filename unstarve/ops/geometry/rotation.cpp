@@ -1,0 +1,38 @@
+// Turned about the middle by a random angle, counter-clockwise; the size stays: torchvision's RandomRotation.
+
+#include "unstarve/ops/geometry/warp.h"
+#include "unstarve/ops/operation_list.h"
+#include "unstarve/ops/parameters.h"
+
+namespace unstarve {
+namespace {
+
+class Rotation final : public Operation {
+ public:
+  Rotation(std::pair<double, double> degrees, Interpolation how, int fill)
+      : degrees_(degrees), how_(how), fill_(static_cast<std::uint8_t>(fill)) {}
+
+  [[nodiscard]] bool random() const override { return degrees_.first < degrees_.second; }
+  Size output_size(Size selected) const override { return selected; }
+  void apply(Frame& frame, Random& random, Scratch& scratch) const override {
+    const double degrees = random.uniform(degrees_.first, degrees_.second);
+    warp(frame, affine_mapping(frame.size(), -degrees, 0, 0, 1, 0, 0), how_, {fill_, fill_, fill_}, scratch);
+  }
+
+ private:
+  std::pair<double, double> degrees_;
+  Interpolation how_;
+  std::uint8_t fill_;
+};
+
+}  // namespace
+
+std::unique_ptr<Operation> make_rotation(const OpParams& params) {
+  const Parameters p("rotation", params, {"degrees", "bilinear", "fill"});
+  return std::make_unique<Rotation>(
+      p.interval("degrees", {-30, 30}, -360, 360),
+      p.integer("bilinear", 1, 0, 1) == 1 ? Interpolation::kBilinear : Interpolation::kNearest,
+      p.integer("fill", 0, 0, 255));
+}
+
+}  // namespace unstarve

@@ -1,0 +1,186 @@
+#include "unstarve/ops/geometry/sampling.h"
+
+#include <algorithm>
+
+#include "unstarve/core/simd_targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "unstarve/ops/geometry/sampling.cpp"
+#include <hwy/foreach_target.h>  // compiles this file once per instruction set
+#include <hwy/highway.h>
+
+#ifndef UNSTARVE_SAMPLING_DEFINITION
+#define UNSTARVE_SAMPLING_DEFINITION
+namespace unstarve::sampling {
+
+constexpr std::int32_t kHalf = 1 << (kPlaceBits - 1);
+constexpr int kWeightBits = 11;  // twice that and 8 of the pixel fit into 31
+constexpr std::int32_t kRound = 1 << (2 * kWeightBits - 1);
+
+using Pixel = std::array<std::uint8_t, kChannels>;
+
+inline Pixel at(const PixelView& image, std::int32_t x, std::int32_t y, Interpolation how, const Pixel& fill) {
+  const std::int32_t column = (x + kHalf) >> kPlaceBits, row = (y + kHalf) >> kPlaceBits;
+  if (column < 0 || row < 0 || column >= image.width || row >= image.height) return fill;
+  if (how == Interpolation::kNearest)
+    return {image.at(column, row, 0), image.at(column, row, 1), image.at(column, row, 2)};
+  const std::int32_t left = x >> kPlaceBits, top = y >> kPlaceBits;
+  const std::int32_t x0 = std::max(left, 0), x1 = std::min(left + 1, image.width - 1);
+  const std::int32_t y0 = std::max(top, 0), y1 = std::min(top + 1, image.height - 1);
+  constexpr std::int32_t kWeight = (1 << kWeightBits) - 1;
+  const std::int32_t right = x >> (kPlaceBits - kWeightBits) & kWeight;
+  const std::int32_t below = y >> (kPlaceBits - kWeightBits) & kWeight;
+  Pixel pixel;
+  for (int c = 0; c < kChannels; ++c) {
+    const std::int32_t upper =
+        (image.at(x0, y0, c) << kWeightBits) + right * (image.at(x1, y0, c) - image.at(x0, y0, c));
+    const std::int32_t lower =
+        (image.at(x0, y1, c) << kWeightBits) + right * (image.at(x1, y1, c) - image.at(x0, y1, c));
+    pixel[static_cast<std::size_t>(c)] =
+        static_cast<std::uint8_t>(((upper << kWeightBits) + below * (lower - upper) + kRound) >> (2 * kWeightBits));
+  }
+  return pixel;
+}
+
+}  // namespace unstarve::sampling
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace unstarve::HWY_NAMESPACE {
+namespace {
+
+void sample_plainly(const PixelView& image, const std::int32_t* x, const std::int32_t* y, std::size_t first,
+                    std::size_t count, Interpolation how, const sampling::Pixel& fill, std::uint8_t* rgb) {
+  for (std::size_t i = first; i < count; ++i) {
+    const sampling::Pixel pixel = sampling::at(image, x[i], y[i], how, fill);
+    std::copy(pixel.begin(), pixel.end(), rgb + kChannels * i);
+  }
+}
+
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2  // instruction sets that gather
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+constexpr std::size_t kLanes = HWY_TARGET <= HWY_AVX3 ? 16 : 8;
+using D32 = hn::FixedTag<std::int32_t, kLanes>;
+using DQ = hn::FixedTag<std::uint8_t, kLanes>;
+using V32 = hn::VFromD<D32>;
+
+// Three channels of one pixel in the low bytes of each lane.
+HWY_INLINE V32 gather(const PixelView& image, V32 row, V32 column) {
+  const V32 offset = hn::Add(hn::Mul(row, hn::Set(D32(), static_cast<std::int32_t>(image.row_stride))),
+                             hn::Mul(column, hn::Set(D32(), kChannels)));
+  return hn::GatherOffset(D32(), reinterpret_cast<const std::int32_t*>(image.data), offset);
+}
+
+template <int kChannel>
+HWY_INLINE V32 channel_of(V32 pixels) {
+  return hn::And(hn::ShiftRight<8 * kChannel>(pixels), hn::Set(D32(), 255));
+}
+
+struct Corners {
+  V32 upper_left, upper_right, lower_left, lower_right, right, below;
+};
+
+template <int kChannel>
+HWY_INLINE V32 mixed(const Corners& in) {
+  const auto across = [&](V32 from, V32 to) HWY_ATTR {
+    return hn::Add(hn::ShiftLeft<sampling::kWeightBits>(from), hn::Mul(in.right, hn::Sub(to, from)));
+  };
+  const V32 upper = across(channel_of<kChannel>(in.upper_left), channel_of<kChannel>(in.upper_right));
+  const V32 lower = across(channel_of<kChannel>(in.lower_left), channel_of<kChannel>(in.lower_right));
+  const V32 down = hn::Add(hn::ShiftLeft<sampling::kWeightBits>(upper), hn::Mul(in.below, hn::Sub(lower, upper)));
+  return hn::ShiftRight<2 * sampling::kWeightBits>(hn::Add(down, hn::Set(D32(), sampling::kRound)));
+}
+
+template <Interpolation kHow>
+std::size_t sample_vectors(const PixelView& image, const std::int32_t* x, const std::int32_t* y, std::size_t count,
+                           const sampling::Pixel& fill, std::uint8_t* rgb) {
+  const D32 d;
+  const V32 zero = hn::Zero(d), one = hn::Set(d, 1), half = hn::Set(d, sampling::kHalf),
+            weight = hn::Set(d, (1 << sampling::kWeightBits) - 1);
+  const V32 last_column = hn::Set(d, image.width - 1), last_row = hn::Set(d, image.height - 1);
+  const V32 background = hn::Set(d, fill[0] | fill[1] << 8 | fill[2] << 16);
+  const std::size_t end = count - count % kLanes;
+  for (std::size_t i = 0; i < end; i += kLanes) {
+    const V32 place_x = hn::LoadU(d, x + i), place_y = hn::LoadU(d, y + i);
+    const V32 column = hn::ShiftRight<kPlaceBits>(hn::Add(place_x, half));
+    const V32 row = hn::ShiftRight<kPlaceBits>(hn::Add(place_y, half));
+    const V32 inside_column = hn::Min(hn::Max(column, zero), last_column);
+    const V32 inside_row = hn::Min(hn::Max(row, zero), last_row);
+    const auto inside = hn::And(hn::Eq(column, inside_column), hn::Eq(row, inside_row));
+    V32 r, g, b;
+    if constexpr (kHow == Interpolation::kNearest) {
+      const V32 pixels = hn::IfThenElse(inside, gather(image, inside_row, inside_column), background);
+      r = channel_of<0>(pixels);
+      g = channel_of<1>(pixels);
+      b = channel_of<2>(pixels);
+    } else {
+      const V32 left = hn::ShiftRight<kPlaceBits>(place_x), top = hn::ShiftRight<kPlaceBits>(place_y);
+      const auto within = [&](V32 v, V32 last) HWY_ATTR { return hn::Min(hn::Max(v, zero), last); };
+      const V32 x0 = within(left, last_column), x1 = within(hn::Add(left, one), last_column);
+      const V32 y0 = within(top, last_row), y1 = within(hn::Add(top, one), last_row);
+      Corners corners;
+      corners.upper_left = gather(image, y0, x0);
+      corners.upper_right = gather(image, y0, x1);
+      corners.lower_left = gather(image, y1, x0);
+      corners.lower_right = gather(image, y1, x1);
+      corners.right = hn::And(hn::ShiftRight<kPlaceBits - sampling::kWeightBits>(place_x), weight);
+      corners.below = hn::And(hn::ShiftRight<kPlaceBits - sampling::kWeightBits>(place_y), weight);
+      r = hn::IfThenElse(inside, mixed<0>(corners), channel_of<0>(background));
+      g = hn::IfThenElse(inside, mixed<1>(corners), channel_of<1>(background));
+      b = hn::IfThenElse(inside, mixed<2>(corners), channel_of<2>(background));
+    }
+    hn::StoreInterleaved3(hn::DemoteTo(DQ(), r), hn::DemoteTo(DQ(), g), hn::DemoteTo(DQ(), b), DQ(),
+                          rgb + kChannels * i);
+  }
+  return end;
+}
+
+void sample(const PixelView& image, const std::int32_t* x, const std::int32_t* y, std::size_t count, Interpolation how,
+            const sampling::Pixel& fill, std::uint8_t* rgb) {
+  std::size_t done = 0;
+  const std::int64_t bytes = std::int64_t{image.height} * image.row_stride;
+  if (image.row_stride > 0 && bytes < INT32_MAX) {
+    done = how == Interpolation::kNearest ? sample_vectors<Interpolation::kNearest>(image, x, y, count, fill, rgb)
+                                          : sample_vectors<Interpolation::kBilinear>(image, x, y, count, fill, rgb);
+  }
+  sample_plainly(image, x, y, done, count, how, fill, rgb);
+}
+
+#else
+
+void sample(const PixelView& image, const std::int32_t* x, const std::int32_t* y, std::size_t count, Interpolation how,
+            const sampling::Pixel& fill, std::uint8_t* rgb) {
+  sample_plainly(image, x, y, 0, count, how, fill, rgb);
+}
+
+#endif
+
+}  // namespace
+
+void sample_places_on_target(const PixelView& image, const std::int32_t* x, const std::int32_t* y, std::size_t count,
+                             Interpolation how, const sampling::Pixel& fill, std::uint8_t* rgb) {
+  sample(image, x, y, count, how, fill, rgb);
+}
+
+}  // namespace unstarve::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace unstarve {
+
+HWY_EXPORT(sample_places_on_target);
+
+void sample_places(const PixelView& image, const std::int32_t* x, const std::int32_t* y, std::size_t count,
+                   Interpolation how, const std::array<std::uint8_t, kChannels>& fill, std::uint8_t* rgb) {
+  HWY_DYNAMIC_DISPATCH(sample_places_on_target)(image, x, y, count, how, fill, rgb);
+}
+
+std::array<std::uint8_t, kChannels> sample_place(const PixelView& image, std::int32_t x, std::int32_t y,
+                                                 Interpolation how, const std::array<std::uint8_t, kChannels>& fill) {
+  return sampling::at(image, x, y, how, fill);
+}
+
+}  // namespace unstarve
+#endif

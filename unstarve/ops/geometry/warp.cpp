@@ -1,0 +1,155 @@
+#include "unstarve/ops/geometry/warp.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <utility>
+
+#include "unstarve/core/error.h"
+#include "unstarve/ops/window.h"
+
+namespace unstarve {
+namespace {
+
+constexpr std::size_t kRun = 1024;  // places computed at a time
+// Places of an affine mapping are added up in 1/2^32 of a pixel, so that a row's end is as exact as its beginning.
+constexpr int kStepBits = 32;
+// Any place further away than this is as good as this: outside.
+constexpr double kFar = 2.0 * kMaxSampledSide;
+
+double radians(double degrees) { return degrees * std::numbers::pi / 180; }
+
+std::int64_t in_steps(double pixels) {
+  return std::llround(std::clamp(pixels, -kFar, kFar) * static_cast<double>(std::int64_t{1} << kStepBits));
+}
+
+std::int32_t in_places(double pixels) {
+  // Not a number, where a perspective has its horizon, is outside too.
+  if (!(pixels > -kFar)) pixels = -kFar;
+  return static_cast<std::int32_t>(std::lround(std::min(pixels, kFar) * (1 << kPlaceBits)));
+}
+
+// (x, y) to (xx x + xy y, yx x + yy y).
+struct Linear {
+  double xx, xy, yx, yy;
+
+  [[nodiscard]] Linear operator*(const Linear& o) const {
+    return {xx * o.xx + xy * o.yx, xx * o.xy + xy * o.yy, yx * o.xx + yy * o.yx, yx * o.xy + yy * o.yy};
+  }
+  [[nodiscard]] Linear inverse() const {
+    const double determinant = xx * yy - xy * yx;
+    return {yy / determinant, -xy / determinant, -yx / determinant, xx / determinant};
+  }
+};
+
+struct Places {
+  alignas(64) std::int32_t x[kRun];
+  alignas(64) std::int32_t y[kRun];
+};
+
+void affine_places(const Mapping& m, int first, int row, std::size_t count, Places& places) {
+  const double x = first + 0.5, y = row + 0.5;
+  const double u = m.a * x + m.b * y + m.c - 0.5, v = m.d * x + m.e * y + m.f - 0.5;
+  const bool near = std::abs(u) < kFar && std::abs(v) < kFar && std::abs(m.a) < 8 && std::abs(m.d) < 8;
+  if (!near) {
+    for (std::size_t i = 0; i < count; ++i) {
+      places.x[i] = in_places(u + m.a * static_cast<double>(i));
+      places.y[i] = in_places(v + m.d * static_cast<double>(i));
+    }
+    return;
+  }
+  // Half of a place more, so that cutting off rounds.
+  std::int64_t at_x = in_steps(u) + (1 << (kStepBits - kPlaceBits - 1));
+  std::int64_t at_y = in_steps(v) + (1 << (kStepBits - kPlaceBits - 1));
+  const std::int64_t step_x = in_steps(m.a), step_y = in_steps(m.d);
+  constexpr std::int64_t kMost = std::int64_t{kMaxSampledSide} * 2 << kPlaceBits;
+  for (std::size_t i = 0; i < count; ++i, at_x += step_x, at_y += step_y) {
+    places.x[i] = static_cast<std::int32_t>(std::clamp(at_x >> (kStepBits - kPlaceBits), -kMost, kMost));
+    places.y[i] = static_cast<std::int32_t>(std::clamp(at_y >> (kStepBits - kPlaceBits), -kMost, kMost));
+  }
+}
+
+void perspective_places(const Mapping& m, int first, int row, std::size_t count, Places& places) {
+  const double y = row + 0.5;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double x = first + static_cast<double>(i) + 0.5;
+    const double depth = m.g * x + m.h * y + 1;
+    places.x[i] = in_places((m.a * x + m.b * y + m.c) / depth - 0.5);
+    places.y[i] = in_places((m.d * x + m.e * y + m.f) / depth - 0.5);
+  }
+}
+
+}  // namespace
+
+Mapping affine_mapping(Size size, double degrees, double move_x, double move_y, double scale, double shear_x,
+                       double shear_y) {
+  // To the middle, sheared in x, in y, turned, scaled, back, moved; a mapping is the way back of all that.
+  const double turn = radians(degrees);
+  const Linear there = Linear{scale, 0, 0, scale} *
+                       Linear{std::cos(turn), -std::sin(turn), std::sin(turn), std::cos(turn)} *
+                       Linear{1, 0, -std::tan(radians(shear_y)), 1} * Linear{1, -std::tan(radians(shear_x)), 0, 1};
+  const Linear back = there.inverse();
+  const double middle_x = size.width * 0.5, middle_y = size.height * 0.5;
+  const double to_x = middle_x + move_x, to_y = middle_y + move_y;
+  return {back.xx, back.xy, middle_x - back.xx * to_x - back.xy * to_y,
+          back.yx, back.yy, middle_y - back.yx * to_x - back.yy * to_y,
+          0,       0};
+}
+
+Mapping perspective_mapping(const std::array<std::array<double, 2>, 4>& from,
+                            const std::array<std::array<double, 2>, 4>& to) {
+  // Eight equations in eight unknowns, by Gaussian elimination with pivots.
+  double rows[8][9] = {};
+  for (std::size_t i = 0; i < 4; ++i) {
+    const double x = to[i][0], y = to[i][1], u = from[i][0], v = from[i][1];
+    const double first[9] = {x, y, 1, 0, 0, 0, -u * x, -u * y, u};
+    const double second[9] = {0, 0, 0, x, y, 1, -v * x, -v * y, v};
+    std::copy_n(first, 9, rows[2 * i]);
+    std::copy_n(second, 9, rows[2 * i + 1]);
+  }
+  for (std::size_t k = 0; k < 8; ++k) {
+    std::size_t pivot = k;
+    for (std::size_t i = k + 1; i < 8; ++i) {
+      if (std::abs(rows[i][k]) > std::abs(rows[pivot][k])) pivot = i;
+    }
+    std::swap(rows[k], rows[pivot]);
+    for (std::size_t i = 0; i < 8; ++i) {
+      if (i == k) continue;
+      const double times = rows[i][k] / rows[k][k];
+      for (std::size_t j = k; j < 9; ++j) rows[i][j] -= times * rows[k][j];
+    }
+  }
+  const auto solved = [&](std::size_t k) { return rows[k][8] / rows[k][k]; };
+  return {solved(0), solved(1), solved(2), solved(3), solved(4), solved(5), solved(6), solved(7)};
+}
+
+void warp(Frame& frame, const Mapping& mapping, Interpolation how, const std::array<std::uint8_t, kChannels>& fill,
+          Scratch& scratch) {
+  if (frame.width > kMaxSampledSide || frame.height > kMaxSampledSide) {
+    throw Error(ErrorKind::kInput, fmt::format("an image of {}x{} pixels cannot be turned or bent, its sides may have "
+                                               "up to {} pixels; resize it before",
+                                               frame.width, frame.height, kMaxSampledSide));
+  }
+  make_pixels(frame, scratch);
+  Image& out = scratch.other_than(frame);
+  out.resize(frame.size());
+  const bool affine = mapping.g == 0 && mapping.h == 0;
+  Places places;
+  const auto width = static_cast<std::size_t>(frame.width);
+  for (int y = 0; y < frame.height; ++y) {
+    for (std::size_t x = 0; x < width; x += kRun) {
+      const std::size_t count = std::min(kRun, width - x);
+      if (affine) {
+        affine_places(mapping, static_cast<int>(x), y, count, places);
+      } else {
+        perspective_places(mapping, static_cast<int>(x), y, count, places);
+      }
+      sample_places(frame.pixels, places.x, places.y, count, how, fill, out.row(y) + x * kChannels);
+    }
+  }
+  frame = Frame(out.view());
+}
+
+}  // namespace unstarve

@@ -1,0 +1,113 @@
+// Places between pixels against their definition on every instruction set, and mappings that must come out exactly.
+#include "unstarve/ops/geometry/warp.h"
+
+#include <catch2/catch.hpp>
+#include <vector>
+
+#include "unstarve/core/error.h"
+#include "unstarve/ops/test_support.h"
+#include "unstarve/ops/window.h"
+
+namespace unstarve {
+namespace {
+
+using testing::Arrangement;
+using testing::between;
+using testing::Pixels;
+
+constexpr std::array<std::uint8_t, kChannels> kFill{3, 250, 90};
+
+Image noise(Size size, Random& random) {
+  Image image(size);
+  for (std::size_t i = 0; i < image.bytes(); ++i) image.data()[i] = static_cast<std::uint8_t>(random.bits());
+  return image;
+}
+
+}  // namespace
+
+TEST_CASE("sampled places are those of the definition on every instruction set", "[ops]") {
+  testing::on_every_target([](const std::string& target) {
+    for (std::uint32_t round = 0; round < 60; ++round) {
+      Random random(81, 0, round, 0);
+      const Image image = noise({between(random, 1, 70), between(random, 1, 50)}, random);
+      const std::size_t count = random.below(80);
+      std::vector<std::int32_t> x(count), y(count);
+      const auto place = [&](int side) {
+        return static_cast<std::int32_t>(random.uniform(-2, side + 1) * (1 << kPlaceBits));
+      };
+      for (std::size_t i = 0; i < count; ++i) {
+        const bool far = random.below(10) == 0;
+        x[i] = far ? between(random, -kMaxSampledSide, kMaxSampledSide) * 2 << kPlaceBits : place(image.size().width);
+        y[i] =
+            random.below(5) == 0 ? between(random, -1, image.size().height) << kPlaceBits : place(image.size().height);
+      }
+      for (const Interpolation how : {Interpolation::kNearest, Interpolation::kBilinear}) {
+        INFO(target << ", round " << round);
+        std::vector<std::uint8_t> rgb(count * kChannels + 1, 77);
+        sample_places(image.view(), x.data(), y.data(), count, how, kFill, rgb.data());
+        for (std::size_t i = 0; i < count; ++i) {
+          const auto expected = sample_place(image.view(), x[i], y[i], how, kFill);
+          for (std::size_t c = 0; c < kChannels; ++c) REQUIRE(rgb[kChannels * i + c] == expected[c]);
+        }
+        REQUIRE(rgb.back() == 77);
+      }
+    }
+  });
+}
+
+TEST_CASE("half and whole turns, moves and mirrors by mappings move every pixel to its place", "[ops]") {
+  Random random(82, 0, 0, 0);
+  const Image image = noise({1100, 37}, random);  // longer than a run of places
+  const auto moved = [&](const Mapping& mapping, Interpolation how) {
+    Scratch scratch;
+    Frame frame(image.view());
+    warp(frame, mapping, how, kFill, scratch);
+    Image out(frame.size());
+    copy_window(frame, 0, frame.height, {out.data(), static_cast<std::ptrdiff_t>(out.row_bytes()), 1});
+    return out;
+  };
+  const Size size = image.size();
+  for (const Interpolation how : {Interpolation::kNearest, Interpolation::kBilinear}) {
+    const Image same = moved({}, how);
+    const Image whole = moved(affine_mapping(size, 360, 0, 0, 1, 0, 0), how);
+    const Image half = moved(affine_mapping(size, 180, 0, 0, 1, 0, 0), how);
+    const Image shifted = moved(affine_mapping(size, 0, 5, -3, 1, 0, 0), how);
+    const double w = size.width, h = size.height;
+    const Image mirrored =
+        moved(perspective_mapping({{{w, 0}, {0, 0}, {0, h}, {w, h}}}, {{{0, 0}, {w, 0}, {w, h}, {0, h}}}), how);
+    for (int y = 0; y < size.height; ++y) {
+      for (int x = 0; x < size.width; ++x) {
+        for (int c = 0; c < kChannels; ++c) {
+          const auto at = [&](const Image& of) { return of.row(y)[x * kChannels + c]; };
+          const auto source = [&](int from_x, int from_y) {
+            const bool inside = from_x >= 0 && from_y >= 0 && from_x < size.width && from_y < size.height;
+            return inside ? image.row(from_y)[from_x * kChannels + c] : kFill[static_cast<std::size_t>(c)];
+          };
+          REQUIRE(at(same) == source(x, y));
+          REQUIRE(at(whole) == source(x, y));
+          REQUIRE(at(half) == source(size.width - 1 - x, size.height - 1 - y));
+          REQUIRE(at(shifted) == source(x - 5, y + 3));
+          REQUIRE(at(mirrored) == source(size.width - 1 - x, y));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("mappings without sense end in fill, and images that are too large in an error", "[ops]") {
+  Random random(83, 0, 0, 0);
+  const Image image = noise({40, 30}, random);
+  for (const Mapping& mapping : {Mapping{1e30, 0, 0, 0, 1e30, 0, 0, 0}, Mapping{1, 0, 1e9, 0, 1, -1e9, 0, 0},
+                                 Mapping{0, 0, 1, 0, 0, 1, -1, -1}, Mapping{1, 0, 0, 0, 1, 0, 1e300, -1e300}}) {
+    Scratch scratch;
+    Frame frame(image.view());
+    warp(frame, mapping, Interpolation::kBilinear, kFill, scratch);
+    REQUIRE(frame.size() == image.size());
+  }
+  Scratch scratch;
+  Frame wide(image.view());
+  wide.crop({0, 0, kMaxSampledSide + 1, 1});
+  CHECK_THROWS_AS(warp(wide, {}, Interpolation::kNearest, kFill, scratch), Error);
+}
+
+}  // namespace unstarve

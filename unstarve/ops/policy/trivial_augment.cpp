@@ -1,0 +1,33 @@
+// One change drawn from fourteen, by a random magnitude: TrivialAugment's wide space (Müller and Hutter, "TrivialAugment:
+// tuning-free yet state-of-the-art data augmentation", 2021), as torchvision has it.
+
+#include "unstarve/ops/operation_list.h"
+#include "unstarve/ops/parameters.h"
+#include "unstarve/ops/policy/magnitudes.h"
+
+namespace unstarve {
+namespace {
+
+constexpr int kBins = 31;
+
+class TrivialAugment final : public Operation {
+ public:
+  [[nodiscard]] bool random() const override { return true; }
+  Size output_size(Size selected) const override { return selected; }
+  void apply(Frame& frame, Random& random, Scratch& scratch) const override {
+    const auto change = static_cast<Change>(random.below(kUsualChanges));
+    const auto bin = static_cast<int>(random.below(kBins));
+    const double magnitude = magnitude_at(change, bin, kBins, kWideSpace, frame.size());
+    const bool negative = is_signed(change) && random.below(2) == 1;
+    change_by(frame, change, negative ? -magnitude : magnitude, scratch);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Operation> make_trivial_augment(const OpParams& params) {
+  const Parameters p("trivial_augment", params, {});
+  return std::make_unique<TrivialAugment>();
+}
+
+}  // namespace unstarve
