@@ -122,9 +122,12 @@ def accepted(rng):
         else:
             spec["batch"]["bucket"] = {"window": 70 + rng.randrange(100), "run": 1 + rng.randrange(70)}
     for step in spec.get("operations", []):
-        for name in ("scale", "ratio"):
-            if isinstance(step, dict) and name in step.get("random_resized_crop", {}):
-                step["random_resized_crop"][name].sort()
+        for parameters in step.values() if isinstance(step, dict) else ():
+            for values in (parameters or {}).values():
+                if isinstance(values, list):  # the least and the most
+                    values.sort()
+            if parameters and "magnitude" in parameters:
+                parameters["bins"] = max(2, parameters["magnitude"] + 1)
     return spec
 
 

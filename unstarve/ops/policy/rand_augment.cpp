@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "unstarve/core/error.h"
 #include "unstarve/ops/operation_list.h"
 #include "unstarve/ops/parameters.h"
@@ -36,7 +38,13 @@ std::unique_ptr<Operation> make_rand_augment(const OpParams& params) {
   const Parameters p("rand_augment", params, {"changes", "magnitude", "bins"});
   const int changes = p.integer("changes", 2, 0, 100);
   const int bins = p.integer("bins", 31, 2, 1000);
-  return std::make_unique<RandAugment>(changes, p.integer("magnitude", 9, 0, bins - 1), bins);
+  const int magnitude = p.integer("magnitude", std::min(9, bins - 1), 0, 999);
+  if (magnitude >= bins) {
+    throw Error(ErrorKind::kArgument, fmt::format("operation rand_augment: parameter 'magnitude' is {}; expected less "
+                                                  "than bins, which is {}",
+                                                  magnitude, bins));
+  }
+  return std::make_unique<RandAugment>(changes, magnitude, bins);
 }
 
 }  // namespace unstarve
