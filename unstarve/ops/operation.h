@@ -7,10 +7,10 @@
 // Running select() on the header's size, decoding only that part and applying is exact: the pixels are the same as with
 // the whole image.
 //
-// Threads: const after construction; any number of threads. Failure: Error(kArgument) from the factory; Error(kInput) from
-// output_size() and apply() for a sample that the operation would blow up beyond the decoder's pixel limit.
-// To add one to the library: a file beside this one with class and factory, a row in kOperations (operations.cpp), a test
-// against Pillow or torchvision. A program that uses the library adds its own by add_operation().
+// Threads: const after construction; any number of threads. Failure: Error(kArgument) from the factory; Error(kInput)
+// from output_size() and apply() for a sample that the operation would blow up beyond the decoder's pixel limit.
+// To add one to the library: a file beside this one with class and factory, a row in kOperations (operations.cpp), a
+// test against Pillow or torchvision. A program that uses the library adds its own by add_operation().
 
 #include <map>
 #include <memory>
@@ -63,12 +63,12 @@ struct OperationInfo {
 
 // All operations: the library's in the order of the documentation, then those that were added.
 [[nodiscard]] std::vector<OperationInfo> operations();
-// Adds an operation of the program's own for the life of the process: specs and settings files then name it as any other,
-// and the schema, help and messages list it. Any thread; before the first spec with it is read.
+// Adds an operation of the program's own for the life of the process: specs and settings files then name it as any
+// other, and the schema, help and messages list it. Any thread; before the first spec with it is read.
 //   name  lower-case letters, digits, underscores, not taken; as help, text that lives as long as the process
 //   make  reads parameters by Parameters (parameters.h), which checks them and tells the schema of them
-// Where pixels are cached in a folder, an operation that changed wants another name: the cache goes by names and parameters.
-// Throws Error(kArgument).
+// Where pixels are cached in a folder, an operation that changed wants another name: the cache goes by names and
+// parameters. Throws Error(kArgument).
 void add_operation(const OperationInfo& info);
 // Throws Error(kArgument) for an unknown name (the message lists the known ones), an unknown or malformed parameter.
 [[nodiscard]] std::unique_ptr<Operation> make_operation(const OpSpec& spec);

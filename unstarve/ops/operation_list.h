@@ -1,5 +1,6 @@
 #pragma once
-// The factories of all operations, one per file of this folder and those in it; operations.cpp puts them into the table.
+// The factories of all operations, one per file of this folder and those in it; operations.cpp puts them into the
+// table.
 
 #include <memory>
 

@@ -128,8 +128,8 @@ TEST_CASE("random resized crop draws areas and aspect ratios from its ranges") {
   REQUIRE(*std::max_element(log_ratios.begin(), log_ratios.end()) < log_high + 0.01);
   REQUIRE(*std::min_element(log_ratios.begin(), log_ratios.end()) > -log_high - 0.01);
   // A trial fails only where a side would exceed the image: for areas below 3/4 never. There the areas are uniform and
-  // the logarithms of the ratio too: the largest deviation of the empirical distribution stays below 1.63 / sqrt(n) with
-  // probability 0.99 (Kolmogorov).
+  // the logarithms of the ratio too: the largest deviation of the empirical distribution stays below 1.63 / sqrt(n)
+  // with probability 0.99 (Kolmogorov).
   std::vector<double> free_areas, free_ratios;
   for (std::size_t i = 0; i < areas.size(); ++i) {
     if (areas[i] >= 0.74) continue;

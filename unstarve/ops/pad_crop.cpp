@@ -1,5 +1,5 @@
-// A window of a given size at a random place of the image with a border of zeros: torchvision's RandomCrop with padding,
-// the usual augmentation of CIFAR. Nothing moves: the window only reaches beyond the image.
+// A window of a given size at a random place of the image with a border of zeros: torchvision's RandomCrop with
+// padding, the usual augmentation of CIFAR. Nothing moves: the window only reaches beyond the image.
 
 #include <algorithm>
 

@@ -41,7 +41,8 @@ struct ParameterInfo {
   std::variant<Integer, Number, Range, Interval, Sides> kind;
 };
 
-// While it lives, every Parameters of this thread is taken for empty and writes down what it is asked for; one at a time.
+// While it lives, every Parameters of this thread is taken for empty and writes down what it is asked for; one at a
+// time.
 class DescribedParameters {
  public:
   DescribedParameters();

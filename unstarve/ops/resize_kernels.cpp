@@ -152,8 +152,8 @@ HWY_INLINE void store_blocks(D d, hn::VFromD<D> v, std::uint8_t* out) {
   }
 }
 
-// One row of the horizontal pass. A block of 16 bytes holds the five pixels from an output pixel's first tap on; a table
-// look-up pairs two of them as 16-bit [r r g g b b 0 0], which a multiply-add turns into 32-bit [r g b 0].
+// One row of the horizontal pass. A block of 16 bytes holds the five pixels from an output pixel's first tap on; a
+// table look-up pairs two of them as 16-bit [r r g g b b 0 0], which a multiply-add turns into 32-bit [r g b 0].
 template <std::size_t kPairs>
 HWY_INLINE void horizontal_row(const std::uint8_t* HWY_RESTRICT row, const std::int32_t* HWY_RESTRICT offsets,
                                const std::int16_t* HWY_RESTRICT spread, std::size_t pairs, int bits, std::size_t pixels,

@@ -11,8 +11,8 @@
 
 namespace unstarve {
 
-// Then what a vector reads beyond a row lies within the next one. Taps of weight 0 reach at most half a filter beyond the
-// last pixel, and a filter is at most as wide as the row.
+// Then what a vector reads beyond a row lies within the next one. Taps of weight 0 reach at most half a filter beyond
+// the last pixel, and a filter is at most as wide as the row.
 inline constexpr std::size_t kResizeMinRowBytes = 64;
 
 void resize_rows(const std::uint8_t* source, std::ptrdiff_t row_stride, Scratch::ResizeTables& tables,

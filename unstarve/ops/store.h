@@ -1,12 +1,12 @@
 #pragma once
 // The end of a chain: a frame's pixels into their place in the batch, normalised, cast and laid out in one pass.
 //
-// value = (pixel / 255 - mean[c]) / stddev[c], computed as pixel * scale[c] + bias[c] in float32 (one fused multiply-add,
-// so that every instruction set gives the same bits), rounded to the element type to nearest even. kUint8 stores the
-// pixel itself and ignores mean and stddev.
+// value = (pixel / 255 - mean[c]) / stddev[c], computed as pixel * scale[c] + bias[c] in float32 (one fused
+// multiply-add, so that every instruction set gives the same bits), rounded to the element type to nearest even. kUint8
+// stores the pixel itself and ignores mean and stddev.
 // Threads: pure. Failure: Error(kArgument) from the constructor when a stddev is 0 or a value not finite.
-// Cost: large floating samples are written past the cache by whole cache lines (streaming stores), and are as visible to
-// other threads as any other write when store() returns. Best when every sample begins at a multiple of 64 bytes.
+// Cost: large floating samples are written past the cache by whole cache lines (streaming stores), and are as visible
+// to other threads as any other write when store() returns. Best when every sample begins at a multiple of 64 bytes.
 
 #include <array>
 #include <cstddef>

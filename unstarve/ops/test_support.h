@@ -12,7 +12,8 @@ namespace unstarve::testing {
 
 enum class Arrangement { kInterleaved, kPlanar, kStrided };
 
-// Pixels of a given arrangement, exactly as many bytes as the view spans, so that a sanitizer sees any read beyond them.
+// Pixels of a given arrangement, exactly as many bytes as the view spans, so that a sanitizer sees any read beyond
+// them.
 struct Pixels {
   std::vector<std::uint8_t> bytes;
   PixelView view;

@@ -5,8 +5,8 @@
 // first operation. Labels stay as they are.
 //
 // Threads: const after construction; any number of threads. Failure: Error(kArgument) from the factory.
-// Source of the formulas: label smoothing, Szegedy et al., CVPR 2016; mixup, Zhang et al., ICLR 2018; cutmix, Yun et al.,
-// ICCV 2019; both pair a sample with the one before it, as torchvision's v2.MixUp and v2.CutMix do.
+// Source of the formulas: label smoothing, Szegedy et al., CVPR 2016; mixup, Zhang et al., ICLR 2018; cutmix, Yun et
+// al., ICCV 2019; both pair a sample with the one before it, as torchvision's v2.MixUp and v2.CutMix do.
 // To add one: a file beside this one with class and factory, a row in kBatchOperations (batch_operations.cpp).
 
 #include <cstdint>
@@ -57,7 +57,8 @@ struct BatchOperationInfo {
 [[nodiscard]] std::unique_ptr<BatchOperation> make_mixup(const OpParams& params);
 [[nodiscard]] std::unique_ptr<BatchOperation> make_cutmix(const OpParams& params);
 
-// Rows of zeros with a one at each label. Precondition: 0 <= label < classes, targets.size() == labels.size() * classes.
+// Rows of zeros with a one at each label. Precondition: 0 <= label < classes, targets.size() == labels.size() *
+// classes.
 void write_one_hot(std::span<const std::int64_t> labels, std::size_t classes, std::span<float> targets);
 
 }  // namespace unstarve

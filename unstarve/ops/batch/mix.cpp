@@ -1,4 +1,5 @@
-// Mixing a batch: each sample and its target with those before it, blended (mixup) or by a box (cutmix), one draw per batch.
+// Mixing a batch: each sample and its target with those before it, blended (mixup) or by a box (cutmix), one draw per
+// batch.
 
 #include <algorithm>
 #include <cmath>
@@ -43,8 +44,8 @@ class Mixup final : public BatchOperation {
   double probability_;
 };
 
-// A box around a uniform centre whose area is 1 - weight of the image, cut off at the edges; the weight of the targets is
-// what the cut left.
+// A box around a uniform centre whose area is 1 - weight of the image, cut off at the edges; the weight of the targets
+// is what the cut left.
 class Cutmix final : public BatchOperation {
  public:
   Cutmix(double alpha, double probability) : alpha_(alpha), probability_(probability) {}

@@ -10,17 +10,6 @@
 #include "unstarve/ops/parameters.h"
 
 namespace unstarve {
-namespace {
-
-class AutoContrast final : public ColourOperation {
- public:
-  explicit AutoContrast(double probability) : ColourOperation(probability, false) {}
-
- private:
-  void change(Frame& frame, Random&, Scratch& scratch) const override { auto_contrast(frame, scratch); }
-};
-
-}  // namespace
 
 void auto_contrast(Frame& frame, Scratch& scratch) {
   const Histograms counts = histograms(frame);
@@ -40,7 +29,7 @@ void auto_contrast(Frame& frame, Scratch& scratch) {
 
 std::unique_ptr<Operation> make_auto_contrast(const OpParams& params) {
   const Parameters p("auto_contrast", params, {"probability"});
-  return std::make_unique<AutoContrast>(p.number("probability", 0.5, 0, 1));
+  return std::make_unique<PlainColour>(auto_contrast, p.number("probability", 0.5, 0, 1));
 }
 
 }  // namespace unstarve

@@ -7,22 +7,6 @@
 #include "unstarve/ops/parameters.h"
 
 namespace unstarve {
-namespace {
-
-class Brightness final : public ColourOperation {
- public:
-  Brightness(std::pair<double, double> factor, double probability)
-      : ColourOperation(probability, factor.first < factor.second), factor_(factor) {}
-
- private:
-  void change(Frame& frame, Random& random, Scratch& scratch) const override {
-    adjust_brightness(frame, random.uniform(factor_.first, factor_.second), scratch);
-  }
-
-  std::pair<double, double> factor_;
-};
-
-}  // namespace
 
 void adjust_brightness(Frame& frame, double factor, Scratch& scratch) {
   chain_of(frame, scratch).add_table(blend_table(0, factor));
@@ -30,7 +14,8 @@ void adjust_brightness(Frame& frame, double factor, Scratch& scratch) {
 
 std::unique_ptr<Operation> make_brightness(const OpParams& params) {
   const Parameters p("brightness", params, {"factor", "probability"});
-  return std::make_unique<Brightness>(p.interval("factor", {0.6, 1.4}, 0, kMaxBlend), p.number("probability", 1, 0, 1));
+  return std::make_unique<DrawnColour>(adjust_brightness, p.interval("factor", {0.6, 1.4}, 0, kMaxBlend),
+                                       p.number("probability", 1, 0, 1));
 }
 
 }  // namespace unstarve

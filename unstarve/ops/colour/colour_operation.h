@@ -1,6 +1,8 @@
 #pragma once
 // The base of operations that change colours and no sizes: with a given probability, they change all of the frame.
 
+#include <utility>
+
 #include "unstarve/ops/operation.h"
 
 namespace unstarve {
@@ -22,6 +24,51 @@ class ColourOperation : public Operation {
 
   double probability_;
   bool draws_;
+};
+
+// By an amount that is drawn evenly from a range, or always the same.
+class DrawnColour final : public ColourOperation {
+ public:
+  using Adjust = void (*)(Frame& frame, double amount, Scratch& scratch);
+
+  DrawnColour(Adjust adjust, std::pair<double, double> amount, double probability)
+      : ColourOperation(probability, amount.first < amount.second), adjust_(adjust), amount_(amount) {}
+
+ private:
+  void change(Frame& frame, Random& random, Scratch& scratch) const override {
+    adjust_(frame, random.uniform(amount_.first, amount_.second), scratch);
+  }
+
+  Adjust adjust_;
+  std::pair<double, double> amount_;
+};
+
+// Without an amount.
+class PlainColour final : public ColourOperation {
+ public:
+  using Change = void (*)(Frame& frame, Scratch& scratch);
+
+  PlainColour(Change what, double probability) : ColourOperation(probability, false), change_(what) {}
+
+ private:
+  void change(Frame& frame, Random&, Scratch& scratch) const override { change_(frame, scratch); }
+
+  Change change_;
+};
+
+// By a whole number that is always the same.
+class FixedColour final : public ColourOperation {
+ public:
+  using Adjust = void (*)(Frame& frame, int amount, Scratch& scratch);
+
+  FixedColour(Adjust adjust, int amount, double probability)
+      : ColourOperation(probability, false), adjust_(adjust), amount_(amount) {}
+
+ private:
+  void change(Frame& frame, Random&, Scratch& scratch) const override { adjust_(frame, amount_, scratch); }
+
+  Adjust adjust_;
+  int amount_;
 };
 
 }  // namespace unstarve

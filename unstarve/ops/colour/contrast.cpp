@@ -8,22 +8,6 @@
 #include "unstarve/ops/parameters.h"
 
 namespace unstarve {
-namespace {
-
-class Contrast final : public ColourOperation {
- public:
-  Contrast(std::pair<double, double> factor, double probability)
-      : ColourOperation(probability, factor.first < factor.second), factor_(factor) {}
-
- private:
-  void change(Frame& frame, Random& random, Scratch& scratch) const override {
-    adjust_contrast(frame, random.uniform(factor_.first, factor_.second), scratch);
-  }
-
-  std::pair<double, double> factor_;
-};
-
-}  // namespace
 
 void adjust_contrast(Frame& frame, double factor, Scratch& scratch) {
   const int mean = mean_luma(frame);
@@ -32,7 +16,8 @@ void adjust_contrast(Frame& frame, double factor, Scratch& scratch) {
 
 std::unique_ptr<Operation> make_contrast(const OpParams& params) {
   const Parameters p("contrast", params, {"factor", "probability"});
-  return std::make_unique<Contrast>(p.interval("factor", {0.6, 1.4}, 0, kMaxBlend), p.number("probability", 1, 0, 1));
+  return std::make_unique<DrawnColour>(adjust_contrast, p.interval("factor", {0.6, 1.4}, 0, kMaxBlend),
+                                       p.number("probability", 1, 0, 1));
 }
 
 }  // namespace unstarve

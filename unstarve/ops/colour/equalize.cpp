@@ -10,17 +10,6 @@
 #include "unstarve/ops/parameters.h"
 
 namespace unstarve {
-namespace {
-
-class Equalize final : public ColourOperation {
- public:
-  explicit Equalize(double probability) : ColourOperation(probability, false) {}
-
- private:
-  void change(Frame& frame, Random&, Scratch& scratch) const override { equalize(frame, scratch); }
-};
-
-}  // namespace
 
 void equalize(Frame& frame, Scratch& scratch) {
   const Histograms counts = histograms(frame);
@@ -44,7 +33,7 @@ void equalize(Frame& frame, Scratch& scratch) {
 
 std::unique_ptr<Operation> make_equalize(const OpParams& params) {
   const Parameters p("equalize", params, {"probability"});
-  return std::make_unique<Equalize>(p.number("probability", 0.5, 0, 1));
+  return std::make_unique<PlainColour>(equalize, p.number("probability", 0.5, 0, 1));
 }
 
 }  // namespace unstarve

@@ -6,23 +6,12 @@
 #include "unstarve/ops/parameters.h"
 
 namespace unstarve {
-namespace {
-
-class Grayscale final : public ColourOperation {
- public:
-  explicit Grayscale(double probability) : ColourOperation(probability, false) {}
-
- private:
-  void change(Frame& frame, Random&, Scratch& scratch) const override { make_grey(frame, scratch); }
-};
-
-}  // namespace
 
 void make_grey(Frame& frame, Scratch& scratch) { chain_of(frame, scratch).add_blend_grey(0); }
 
 std::unique_ptr<Operation> make_grayscale(const OpParams& params) {
   const Parameters p("grayscale", params, {"probability"});
-  return std::make_unique<Grayscale>(p.number("probability", 0.1, 0, 1));
+  return std::make_unique<PlainColour>(make_grey, p.number("probability", 0.1, 0, 1));
 }
 
 }  // namespace unstarve

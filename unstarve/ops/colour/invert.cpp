@@ -7,17 +7,6 @@
 #include "unstarve/ops/parameters.h"
 
 namespace unstarve {
-namespace {
-
-class Invert final : public ColourOperation {
- public:
-  explicit Invert(double probability) : ColourOperation(probability, false) {}
-
- private:
-  void change(Frame& frame, Random&, Scratch& scratch) const override { invert(frame, scratch); }
-};
-
-}  // namespace
 
 void invert(Frame& frame, Scratch& scratch) {
   chain_of(frame, scratch).add_table(table_of([](int value) { return 255 - value; }));
@@ -25,7 +14,7 @@ void invert(Frame& frame, Scratch& scratch) {
 
 std::unique_ptr<Operation> make_invert(const OpParams& params) {
   const Parameters p("invert", params, {"probability"});
-  return std::make_unique<Invert>(p.number("probability", 0.5, 0, 1));
+  return std::make_unique<PlainColour>(invert, p.number("probability", 0.5, 0, 1));
 }
 
 }  // namespace unstarve

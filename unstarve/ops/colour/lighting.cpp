@@ -13,7 +13,8 @@
 namespace unstarve {
 namespace {
 
-// Eigenvalues and eigenvectors of ImageNet's RGB values over 0..1, as the public training scripts of the field use them.
+// Eigenvalues and eigenvectors of ImageNet's RGB values over 0..1, as the public training scripts of the field use
+// them.
 constexpr std::array<double, kChannels> kValues = {0.2175, 0.0188, 0.0045};
 constexpr double kVectors[kChannels][kChannels] = {
     {-0.5675, 0.7192, 0.4009}, {-0.5808, -0.0045, -0.8140}, {-0.5836, -0.6948, 0.4203}};

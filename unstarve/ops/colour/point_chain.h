@@ -2,9 +2,9 @@
 // What colour operations do to a pixel, put off until somebody reads the pixels.
 //
 // A colour operation changes no pixel itself: it adds a step to the frame's chain. copy_window(), by which every
-// operation and the store read a frame, takes the rows through the chain while they are in the cache, so that any number
-// of colour operations in a row costs one pass. Tables of neighbouring steps become one table: the composition of
-// functions of 8 bits is exact.
+// operation and the store read a frame, takes the rows through the chain while they are in the cache, so that any
+// number of colour operations in a row costs one pass. Tables of neighbouring steps become one table: the composition
+// of functions of 8 bits is exact.
 //
 // The arithmetic is of integers, so that every machine gives the same bits. Luma is Pillow's and JPEG's (ITU-R BT.601):
 // (19595 r + 38470 g + 7471 b + 32768) >> 16.
@@ -28,8 +28,8 @@ struct PointTable {
   alignas(64) std::array<std::array<std::uint8_t, 256>, kChannels> of{};
 };
 
-// Blending, from + weight * (value - from): weights in 1/65536, and what is added before the fraction is cut off, so that
-// a product that is an integer stays one in spite of the rounded weight (255 times half a unit).
+// Blending, from + weight * (value - from): weights in 1/65536, and what is added before the fraction is cut off, so
+// that a product that is an integer stays one in spite of the rounded weight (255 times half a unit).
 inline constexpr int kPointBits = 16;
 inline constexpr int kPointSlack = 128;
 inline constexpr double kMaxBlend = 100;

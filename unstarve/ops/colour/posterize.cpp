@@ -7,19 +7,6 @@
 #include "unstarve/ops/parameters.h"
 
 namespace unstarve {
-namespace {
-
-class Posterize final : public ColourOperation {
- public:
-  Posterize(int bits, double probability) : ColourOperation(probability, false), bits_(bits) {}
-
- private:
-  void change(Frame& frame, Random&, Scratch& scratch) const override { posterize(frame, bits_, scratch); }
-
-  int bits_;
-};
-
-}  // namespace
 
 void posterize(Frame& frame, int bits, Scratch& scratch) {
   const int mask = 0xFF & ~(0xFF >> bits);
@@ -28,7 +15,7 @@ void posterize(Frame& frame, int bits, Scratch& scratch) {
 
 std::unique_ptr<Operation> make_posterize(const OpParams& params) {
   const Parameters p("posterize", params, {"bits", "probability"});
-  return std::make_unique<Posterize>(p.integer("bits", 4, 1, 8), p.number("probability", 0.5, 0, 1));
+  return std::make_unique<FixedColour>(posterize, p.integer("bits", 4, 1, 8), p.number("probability", 0.5, 0, 1));
 }
 
 }  // namespace unstarve

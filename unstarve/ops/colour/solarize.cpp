@@ -7,19 +7,6 @@
 #include "unstarve/ops/parameters.h"
 
 namespace unstarve {
-namespace {
-
-class Solarize final : public ColourOperation {
- public:
-  Solarize(int threshold, double probability) : ColourOperation(probability, false), threshold_(threshold) {}
-
- private:
-  void change(Frame& frame, Random&, Scratch& scratch) const override { solarize(frame, threshold_, scratch); }
-
-  int threshold_;
-};
-
-}  // namespace
 
 void solarize(Frame& frame, int threshold, Scratch& scratch) {
   chain_of(frame, scratch).add_table(table_of([&](int value) { return value < threshold ? value : 255 - value; }));
@@ -27,7 +14,8 @@ void solarize(Frame& frame, int threshold, Scratch& scratch) {
 
 std::unique_ptr<Operation> make_solarize(const OpParams& params) {
   const Parameters p("solarize", params, {"threshold", "probability"});
-  return std::make_unique<Solarize>(p.integer("threshold", 128, 0, 256), p.number("probability", 0.5, 0, 1));
+  return std::make_unique<FixedColour>(solarize, p.integer("threshold", 128, 0, 256),
+                                       p.number("probability", 0.5, 0, 1));
 }
 
 }  // namespace unstarve

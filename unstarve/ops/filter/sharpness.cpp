@@ -13,22 +13,6 @@
 #include "unstarve/ops/window.h"
 
 namespace unstarve {
-namespace {
-
-class Sharpness final : public ColourOperation {
- public:
-  Sharpness(std::pair<double, double> factor, double probability)
-      : ColourOperation(probability, factor.first < factor.second), factor_(factor) {}
-
- private:
-  void change(Frame& frame, Random& random, Scratch& scratch) const override {
-    adjust_sharpness(frame, random.uniform(factor_.first, factor_.second), scratch);
-  }
-
-  std::pair<double, double> factor_;
-};
-
-}  // namespace
 
 void adjust_sharpness(Frame& frame, double factor, Scratch& scratch) {
   const Image& in = make_pixels(frame, scratch);
@@ -54,7 +38,8 @@ void adjust_sharpness(Frame& frame, double factor, Scratch& scratch) {
 
 std::unique_ptr<Operation> make_sharpness(const OpParams& params) {
   const Parameters p("sharpness", params, {"factor", "probability"});
-  return std::make_unique<Sharpness>(p.interval("factor", {0.6, 1.4}, 0, kMaxBlend), p.number("probability", 1, 0, 1));
+  return std::make_unique<DrawnColour>(adjust_sharpness, p.interval("factor", {0.6, 1.4}, 0, kMaxBlend),
+                                       p.number("probability", 1, 0, 1));
 }
 
 }  // namespace unstarve

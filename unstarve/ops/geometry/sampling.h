@@ -1,9 +1,9 @@
 #pragma once
 // Pixels at places between pixels: what every operation that turns, shears or bends an image ends in.
 //
-// A place is in 1/65536 of a pixel; (0, 0) is the middle of the first pixel. Whoever's nearest pixel is none of the image's
-// is `fill`, as in Pillow's transforms. Bilinear weights have 11 bits, their sum is rounded once; beyond the middles of
-// the outermost pixels these are repeated.
+// A place is in 1/65536 of a pixel; (0, 0) is the middle of the first pixel. Whoever's nearest pixel is none of the
+// image's is `fill`, as in Pillow's transforms. Bilinear weights have 11 bits, their sum is rounded once; beyond the
+// middles of the outermost pixels these are repeated.
 //
 // The arithmetic is of integers, so that every machine gives the same bits. Threads: pure.
 

@@ -21,14 +21,21 @@ constexpr double kFar = 2.0 * kMaxSampledSide;
 
 double radians(double degrees) { return degrees * std::numbers::pi / 180; }
 
-std::int64_t in_steps(double pixels) {
-  return std::llround(std::clamp(pixels, -kFar, kFar) * static_cast<double>(std::int64_t{1} << kStepBits));
+// In 1/2^32 of a pixel, modulo 2^64.
+std::uint64_t in_steps(double pixels) {
+  return static_cast<std::uint64_t>(
+      std::llround(std::clamp(pixels, -4 * kFar, 4 * kFar) * static_cast<double>(std::int64_t{1} << kStepBits)));
 }
 
+// The nearest place, halves up. Adding a number that makes everything positive turns cutting off into rounding down,
+// which takes one instruction where std::lround() is a call.
 std::int32_t in_places(double pixels) {
+  constexpr double kPositive = 4.0 * kMaxSampledSide;
   // Not a number, where a perspective has its horizon, is outside too.
   if (!(pixels > -kFar)) pixels = -kFar;
-  return static_cast<std::int32_t>(std::lround(std::min(pixels, kFar) * (1 << kPlaceBits)));
+  const double places = (std::min(pixels, kFar) + kPositive) * (1 << kPlaceBits) + 0.5;
+  return static_cast<std::int32_t>(static_cast<std::int64_t>(places) -
+                                   (static_cast<std::int64_t>(kPositive) << kPlaceBits));
 }
 
 // (x, y) to (xx x + xy y, yx x + yy y).
@@ -50,24 +57,24 @@ struct Places {
 };
 
 void affine_places(const Mapping& m, int first, int row, std::size_t count, Places& places) {
-  const double x = first + 0.5, y = row + 0.5;
+  const double x = first + 0.5, y = row + 0.5, last = static_cast<double>(count - 1);
   const double u = m.a * x + m.b * y + m.c - 0.5, v = m.d * x + m.e * y + m.f - 0.5;
-  const bool near = std::abs(u) < kFar && std::abs(v) < kFar && std::abs(m.a) < 8 && std::abs(m.d) < 8;
-  if (!near) {
+  const auto near = [](double at) { return std::abs(at) < kFar; };
+  if (!near(u) || !near(v) || !near(u + last * m.a) || !near(v + last * m.d)) {
     for (std::size_t i = 0; i < count; ++i) {
       places.x[i] = in_places(u + m.a * static_cast<double>(i));
       places.y[i] = in_places(v + m.d * static_cast<double>(i));
     }
     return;
   }
-  // Half of a place more, so that cutting off rounds.
-  std::int64_t at_x = in_steps(u) + (1 << (kStepBits - kPlaceBits - 1));
-  std::int64_t at_y = in_steps(v) + (1 << (kStepBits - kPlaceBits - 1));
-  const std::int64_t step_x = in_steps(m.a), step_y = in_steps(m.d);
-  constexpr std::int64_t kMost = std::int64_t{kMaxSampledSide} * 2 << kPlaceBits;
-  for (std::size_t i = 0; i < count; ++i, at_x += step_x, at_y += step_y) {
-    places.x[i] = static_cast<std::int32_t>(std::clamp(at_x >> (kStepBits - kPlaceBits), -kMost, kMost));
-    places.y[i] = static_cast<std::int32_t>(std::clamp(at_y >> (kStepBits - kPlaceBits), -kMost, kMost));
+  // Added up in steps, with half a place more so that cutting off rounds. The low half of a logical shift is that of an
+  // arithmetic one, and compilers have it in vectors.
+  constexpr std::uint64_t kHalfPlace = std::uint64_t{1} << (kStepBits - kPlaceBits - 1);
+  const std::uint64_t at_x = in_steps(u) + kHalfPlace, at_y = in_steps(v) + kHalfPlace;
+  const std::uint64_t step_x = in_steps(m.a), step_y = in_steps(m.d);
+  for (std::size_t i = 0; i < count; ++i) {
+    places.x[i] = static_cast<std::int32_t>((at_x + i * step_x) >> (kStepBits - kPlaceBits));
+    places.y[i] = static_cast<std::int32_t>((at_y + i * step_y) >> (kStepBits - kPlaceBits));
   }
 }
 
@@ -75,9 +82,9 @@ void perspective_places(const Mapping& m, int first, int row, std::size_t count,
   const double y = row + 0.5;
   for (std::size_t i = 0; i < count; ++i) {
     const double x = first + static_cast<double>(i) + 0.5;
-    const double depth = m.g * x + m.h * y + 1;
-    places.x[i] = in_places((m.a * x + m.b * y + m.c) / depth - 0.5);
-    places.y[i] = in_places((m.d * x + m.e * y + m.f) / depth - 0.5);
+    const double nearness = 1 / (m.g * x + m.h * y + 1);
+    places.x[i] = in_places((m.a * x + m.b * y + m.c) * nearness - 0.5);
+    places.y[i] = in_places((m.d * x + m.e * y + m.f) * nearness - 0.5);
   }
 }
 

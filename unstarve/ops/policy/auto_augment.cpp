@@ -1,6 +1,6 @@
 // One of twenty-five pairs of changes, each with its probability and magnitude, as they were found by search for a data
-// set: AutoAugment (Cubuk et al., "AutoAugment: learning augmentation policies from data", 2018, tables of the appendix),
-// as torchvision has it.
+// set: AutoAugment (Cubuk et al., "AutoAugment: learning augmentation policies from data", 2018, tables of the
+// appendix), as torchvision has it.
 
 #include "unstarve/ops/operation_list.h"
 #include "unstarve/ops/parameters.h"
