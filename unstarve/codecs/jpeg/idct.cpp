@@ -2,35 +2,13 @@
 
 #include <algorithm>
 
+#include "unstarve/codecs/dct_constants.h"
 #include "unstarve/core/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "unstarve/codecs/jpeg/idct.cpp"
 #include <hwy/foreach_target.h>  // compiles this file once per instruction set
 #include <hwy/highway.h>
-
-#ifndef UNSTARVE_IDCT_CONSTANTS
-#define UNSTARVE_IDCT_CONSTANTS
-namespace unstarve::idct {
-
-// Products of cosines in 13-bit fixed point, by their value as in jidctint.c.
-constexpr int kBits = 13;
-constexpr int kBetween = 2;  // bits kept from the first pass to the second
-constexpr int k0_298 = 2446;
-constexpr int k0_390 = 3196;
-constexpr int k0_541 = 4433;
-constexpr int k0_765 = 6270;
-constexpr int k0_899 = 7373;
-constexpr int k1_175 = 9633;
-constexpr int k1_501 = 12299;
-constexpr int k1_847 = 15137;
-constexpr int k1_961 = 16069;
-constexpr int k2_053 = 16819;
-constexpr int k2_562 = 20995;
-constexpr int k3_072 = 25172;
-
-}  // namespace unstarve::idct
-#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace unstarve::HWY_NAMESPACE {
@@ -108,7 +86,7 @@ struct Pair {
 // v << 13, from 16 to 32 bits.
 HWY_INLINE Wide shifted(V16 v) {
   const V16 zero = hn::Zero(D16());
-  constexpr int kDown = 16 - idct::kBits;
+  constexpr int kDown = 16 - dct::kBits;
   return {hn::ShiftRight<kDown>(hn::BitCast(D32(), hn::InterleaveLower(D16(), zero, v))),
           hn::ShiftRight<kDown>(hn::BitCast(D32(), hn::InterleaveUpper(D16(), zero, v)))};
 }
@@ -123,7 +101,7 @@ HWY_INLINE V16 descaled(Wide v) {
 // The transform in one dimension, across eight vectors.
 template <int kDown>
 HWY_INLINE void transform(V16& v0, V16& v1, V16& v2, V16& v3, V16& v4, V16& v5, V16& v6, V16& v7) {
-  using namespace idct;  // NOLINT: its constants
+  using namespace dct;  // NOLINT: its constants
   const Pair z26(v2, v6);
   const Wide even2 = z26.times<k0_541, k0_541 - k1_847>();
   const Wide even3 = z26.times<k0_541 + k0_765, k0_541>();
@@ -202,18 +180,18 @@ HWY_INLINE void store_samples(V16 v, std::uint8_t* out) {
 
 // Blocks with nothing but DC: every sample is the same.
 HWY_INLINE void flat_blocks(V16 row0, std::uint8_t* out, std::ptrdiff_t stride) {
-  const V16 dc = hn::ShiftLeft<idct::kBetween>(row0);
+  const V16 dc = hn::ShiftLeft<dct::kBetween>(row0);
   // The first value of each part, in all of its lanes; then the second pass, of which only the DC term is left.
   alignas(16) static constexpr std::uint8_t kFirst[16] = {0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1};
   const hn::FixedTag<std::uint8_t, kBytes> bytes;
   const V16 all = hn::BitCast(D16(), hn::TableLookupBytes(hn::BitCast(bytes, dc), hn::LoadDup128(bytes, kFirst)));
-  const V16 sample = descaled<idct::kBits + idct::kBetween + 3>(shifted(all));
+  const V16 sample = descaled<dct::kBits + dct::kBetween + 3>(shifted(all));
   for (std::ptrdiff_t y = 0; y < 8; ++y) store_samples(sample, out + y * stride);
 }
 
 // Values of row 0 that the shift between the passes takes out of 16 bits: no image has them.
 HWY_INLINE bool is_wild(V16 row0) {
-  constexpr std::int16_t kMost = 32767 >> idct::kBetween;
+  constexpr std::int16_t kMost = 32767 >> dct::kBetween;
   return !hn::AllFalse(D16(), hn::Or(hn::Gt(row0, hn::Set(D16(), kMost)), hn::Lt(row0, hn::Set(D16(), -kMost - 1))));
 }
 
@@ -248,9 +226,9 @@ void run(CoefficientRow& row, const std::int16_t* quantisation, std::uint8_t* ou
         return hn::Mul(v, factor[y]);
       };
       V16 v1 = take(1), v2 = take(2), v3 = take(3), v4 = take(4), v5 = take(5), v6 = take(6), v7 = take(7);
-      transform<idct::kBits - idct::kBetween>(v0, v1, v2, v3, v4, v5, v6, v7);
+      transform<dct::kBits - dct::kBetween>(v0, v1, v2, v3, v4, v5, v6, v7);
       transpose(v0, v1, v2, v3, v4, v5, v6, v7);
-      transform<idct::kBits + idct::kBetween + 3>(v0, v1, v2, v3, v4, v5, v6, v7);
+      transform<dct::kBits + dct::kBetween + 3>(v0, v1, v2, v3, v4, v5, v6, v7);
       transpose(v0, v1, v2, v3, v4, v5, v6, v7);
       store_samples(v0, out);
       store_samples(v1, out + stride);
@@ -291,7 +269,7 @@ std::int16_t descaled(std::uint32_t value, int down) {
 
 // The transform of eight values `step` apart. Unsigned: sums of wild values wrap as in vector registers.
 void transform(std::int16_t* v, std::ptrdiff_t step, int down) {
-  using namespace idct;  // NOLINT: its constants
+  using namespace dct;  // NOLINT: its constants
   const auto in = [&](int i) { return static_cast<int>(v[i * step]); };
   const auto times = [](int a, int x, int b, int y) {
     return static_cast<std::uint32_t>(a * x) + static_cast<std::uint32_t>(b * y);
@@ -333,14 +311,14 @@ void inverse_dct_reference(const std::int16_t* coefficients, const std::int16_t*
   const bool constant_columns = std::all_of(coefficients + 8, coefficients + 64, [](std::int16_t c) { return c == 0; });
   for (std::ptrdiff_t x = 0; x < 8; ++x) {
     if (constant_columns) {
-      const std::int16_t shifted = wrapped(values[x] * (1 << idct::kBetween));
+      const std::int16_t shifted = wrapped(values[x] * (1 << dct::kBetween));
       for (std::ptrdiff_t y = 0; y < 8; ++y) values[8 * y + x] = shifted;
     } else {
-      transform(values + x, 8, idct::kBits - idct::kBetween);
+      transform(values + x, 8, dct::kBits - dct::kBetween);
     }
   }
   for (std::ptrdiff_t y = 0; y < 8; ++y) {
-    transform(values + 8 * y, 1, idct::kBits + idct::kBetween + 3);
+    transform(values + 8 * y, 1, dct::kBits + dct::kBetween + 3);
     for (std::ptrdiff_t x = 0; x < 8; ++x) {
       const int sample = std::min(values[8 * y + x] + 128, 32767);
       out[y * stride + x] = static_cast<std::uint8_t>(std::clamp(sample, 0, 255));

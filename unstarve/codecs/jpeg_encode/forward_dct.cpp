@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "unstarve/codecs/dct_constants.h"
 #include "unstarve/core/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -16,21 +17,7 @@
 #define UNSTARVE_FORWARD_DCT_CONSTANTS
 namespace unstarve::fdct {
 
-// Products of cosines in 13-bit fixed point, by their value as in jfdctint.c.
-constexpr int kBits = 13;
-constexpr int kBetween = 2;  // bits kept from the first pass to the second
-constexpr int k0_298 = 2446;
-constexpr int k0_390 = 3196;
-constexpr int k0_541 = 4433;
-constexpr int k0_765 = 6270;
-constexpr int k0_899 = 7373;
-constexpr int k1_175 = 9633;
-constexpr int k1_501 = 12299;
-constexpr int k1_847 = 15137;
-constexpr int k1_961 = 16069;
-constexpr int k2_053 = 16819;
-constexpr int k2_562 = 20995;
-constexpr int k3_072 = 25172;
+using namespace dct;  // NOLINT: its constants
 
 // How eight stored coefficients are taken from a row of the block: as byte indices for a table look-up, 0x80 for those
 // of other rows.
