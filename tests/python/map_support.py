@@ -95,3 +95,15 @@ class Encoded:
             return made
         record = self.opened.read(i)
         return (record["image"], record["label"]) if self.labelled else record["image"]
+
+
+def batches(loader):
+    """Copies of an epoch's batches: images, labels, ids."""
+    with loader:
+        return [tuple(np.array(array) for array in batch) for batch in loader.batches()]
+
+
+def same(ours, theirs):
+    return len(ours) == len(theirs) and all(
+        a.dtype == b.dtype and np.array_equal(a, b)
+        for one, other in zip(ours, theirs, strict=True) for a, b in zip(one, other, strict=True))

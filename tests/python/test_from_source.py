@@ -9,18 +9,7 @@ import numpy as np
 import pytest
 
 import unstarve as un
-from map_support import Encoded, shifted
-
-
-def batches(loader):
-    with loader:
-        return [tuple(np.array(array) for array in batch) for batch in loader.batches()]
-
-
-def same(ours, theirs):
-    return len(ours) == len(theirs) and all(
-        a.dtype == b.dtype and np.array_equal(a, b)
-        for one, other in zip(ours, theirs, strict=True) for a, b in zip(one, other, strict=True))
+from map_support import Encoded, batches, same, shifted
 
 
 def steps(pipeline):

@@ -14,7 +14,7 @@ import pytest
 
 import unstarve as un
 from processes_support import alive, gone
-from map_support import DATA, Faulty, Scale, crop, noisy, nothing, pair_of, shifted
+from map_support import DATA, Faulty, Scale, batches, crop, noisy, nothing, pair_of, same, shifted
 
 KINDS = [{"workers": 0}, {"workers": 2, "kind": "threads"}, {"workers": 1}, {"workers": 4}]
 
@@ -24,18 +24,6 @@ def chain(*functions, data=DATA, **options):
     for function in functions:
         pipeline = pipeline.map(function)
     return pipeline.options(**{"workers": 0, **options})
-
-
-def batches(loader):
-    """Copies of an epoch's batches: images, labels, ids."""
-    with loader:
-        return [tuple(np.array(array) for array in batch) for batch in loader.batches()]
-
-
-def same(ours, theirs):
-    return len(ours) == len(theirs) and all(
-        a.dtype == b.dtype and np.array_equal(a, b)
-        for one, other in zip(ours, theirs, strict=True) for a, b in zip(one, other, strict=True))
 
 
 # --- what comes out ---------------------------------------------------------------------------------------------------
