@@ -1,8 +1,9 @@
 #pragma once
-// The command table: every verb, its options and help. The parser, --help, the man page and the shell completion are all
-// made from it, so that they cannot disagree.
+// The command table: every verb, its options and help. The parser, --help, the man page and the shell completion are
+// all made from it, so that they cannot disagree.
 //
-// Commands are thin: they parse, call a job and print. Threads: one. Failure: Error, turned into the exit code by main().
+// Commands are thin: they parse, call a job and print. Threads: one. Failure: Error, turned into the exit code by
+// main().
 
 #include <cstdint>
 #include <map>
@@ -39,8 +40,8 @@ class Arguments {
   [[nodiscard]] std::string text(const std::string& name, const std::string& fallback = "") const;
   // Throws Error(kArgument) when it is not a number, or outside of [low, high].
   [[nodiscard]] double number(const std::string& name, double fallback, double low, double high) const;
-  // A size with its unit, "500MB", "1.5GiB", in whole units of 10^6 bytes, rounded down. Throws as those for less than 1,
-  // more than 2^40, and for a number without unit.
+  // A size with its unit, "500MB", "1.5GiB", in whole units of 10^6 bytes, rounded down. Throws as those for less than
+  // 1, more than 2^40, and for a number without unit.
   [[nodiscard]] std::uint64_t megabytes(const std::string& name, std::uint64_t fallback) const;
   [[nodiscard]] long long integer(const std::string& name, long long fallback, long long low, long long high) const;
 

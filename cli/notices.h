@@ -1,6 +1,6 @@
 #pragma once
-// The notices of the libraries (storage/notice.h) on standard error: the first at once, in one line, and when the verb is
-// done how many others there were.
+// The notices of the libraries (storage/notice.h) on standard error: the first at once, in one line, and when the verb
+// is done how many others there were.
 //
 // Threads: one makes and destroys it; only one at a time.
 

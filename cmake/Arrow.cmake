@@ -2,8 +2,8 @@
 # UNSTARVE_HAS_PARQUET, UNSTARVE_ARROW_INCLUDE and makes the target unstarve_arrow, which brings both libraries by file
 # and, as CMake does for libraries that are files, their folder in the run path.
 #
-# The wheel's libraries are named by version (libarrow.so.2600) and have no CMake package; both must come from one wheel.
-# Built for manylinux_2_28: the C++11 ABI of libstdc++, as this build and libtorch's wheel.
+# The wheel's libraries are named by version (libarrow.so.2600) and have no CMake package; both must come from one
+# wheel. Built for manylinux_2_28: the C++11 ABI of libstdc++, as this build and libtorch's wheel.
 set(UNSTARVE_HAS_PARQUET FALSE)
 if(UNSTARVE_PARQUET STREQUAL "OFF")
   return()

@@ -74,8 +74,8 @@ void run(const Bytes& input, std::string what) {
   g_data = nullptr;
 }
 
-// One to four changes: cut the end, flip bits, set a byte to a telling value, remove or repeat a piece, splice in a piece
-// of another file.
+// One to four changes: cut the end, flip bits, set a byte to a telling value, remove or repeat a piece, splice in a
+// piece of another file.
 Bytes mutate(const std::vector<Bytes>& corpus, std::size_t file, std::uint64_t number) {
   constexpr std::uint8_t kTelling[] = {0x00, 0x01, 0x7f, 0x80, 0xd8, 0xff};
   unstarve::Random random(0x66757a7a, 0, number, 0);

@@ -28,8 +28,8 @@ namespace unstarve::bench {
 [[nodiscard]] std::unique_ptr<Side> make_stragglers_side(const Job& job);
 // A consumer that takes as long as the loader by a ninth more; a Block's samples are microseconds of its work.
 [[nodiscard]] std::unique_ptr<Side> make_overlap_side(const Job& job);
-// Any pipeline: the job's "pipeline" is its YAML, "consumer_ms" the consumer's work per batch, "warm_seconds" how long it
-// runs from its start before the first block. Its blocks have their CPU time.
+// Any pipeline: the job's "pipeline" is its YAML, "consumer_ms" the consumer's work per batch, "warm_seconds" how long
+// it runs from its start before the first block. Its blocks have their CPU time.
 [[nodiscard]] std::unique_ptr<Side> make_pipeline_side(const Job& job);
 // Training steps on one resident batch.
 [[nodiscard]] std::unique_ptr<Side> make_train_side(const Job& job);

@@ -1,4 +1,5 @@
-// Samples that sleep, one in a hundred of them a hundred times as long: how much of the rate without stragglers is left.
+// Samples that sleep, one in a hundred of them a hundred times as long: how much of the rate without stragglers is
+// left.
 //
 // "even": all samples sleep the mean of those, which is as much work without any straggler. "order": exact or relaxed.
 #include <chrono>

@@ -75,7 +75,8 @@ inline Option config_option() {
 // data; options of the command line on top. Throws Error.
 [[nodiscard]] Settings settings_from(const Arguments& arguments);
 
-// The options that settings_from() reads, for verbs that take them all; `more` of the verb's own stand behind the data's.
+// The options that settings_from() reads, for verbs that take them all; `more` of the verb's own stand behind the
+// data's.
 [[nodiscard]] std::vector<Option> settings_options(const std::vector<Option>& more = {});
 
 // DATA with --split, or the source of the spec in its place. Throws Error.

@@ -1,8 +1,8 @@
 // The extension module unstarve._core: data sets and the loader, as thin as can be. What users see is the Python around
 // it; nothing here is public.
 //
-// Threads: every call that may wait gives up the GIL; threads of the library take it only for a data set that is a Python
-// object (python_source.h), and then hold nothing that a call from Python waits for with it.
+// Threads: every call that may wait gives up the GIL; threads of the library take it only for a data set that is a
+// Python object (python_source.h), and then hold nothing that a call from Python waits for with it.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -141,8 +141,8 @@ class PyLoader {
   std::unique_ptr<Loader> loader_;
 };
 
-// (images, labels, ids, sizes or None, how many are valid, ...) of a batch whose slot lives as long as any of the arrays. bfloat16 comes as uint16, which NumPy
-// knows.
+// (images, labels, ids, sizes or None, how many are valid, ...) of a batch whose slot lives as long as any of the
+// arrays. bfloat16 comes as uint16, which NumPy knows.
 nb::tuple arrays(Batch batch, const StoreFormat& output) {
   auto* const kept = new Batch(std::move(batch));
   const nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<Batch*>(p); });
@@ -199,8 +199,8 @@ std::tuple<std::uint32_t, std::uint64_t, nb::bytes> after(const std::string& spe
   return {position.epoch, position.offset, packed(position.used)};
 }
 
-// Batches and samples of one rank in what is left of an epoch behind `offset`, and samples of a whole epoch of all ranks,
-// without starting anything.
+// Batches and samples of one rank in what is left of an epoch behind `offset`, and samples of a whole epoch of all
+// ranks, without starting anything.
 std::tuple<std::uint64_t, std::uint64_t, std::uint64_t> epoch_of(const std::string& spec, SampleSetPtr samples,
                                                                  std::uint64_t offset, const nb::bytes& used) {
   const PipelineSpec parsed = pipeline_from_yaml(spec, "pipeline");

@@ -18,8 +18,8 @@ namespace nb = nanobind;
 
 thread_local bool in_call = false;
 
-// One of the calls that may run at once, and the GIL. The GIL is not held while the turn is waited for: who has the turn
-// may be waiting for it.
+// One of the calls that may run at once, and the GIL. The GIL is not held while the turn is waited for: who has the
+// turn may be waiting for it.
 class Call {
  public:
   explicit Call(std::counting_semaphore<>& turns) : turns_(turns) {

@@ -2,8 +2,8 @@
 // A Python object with __len__ and __getitem__ as a data set: object[i] is an encoded image (bytes, or whatever has a
 // buffer of bytes, in one dimension) or pixels (uint8 of height x width x 3), alone or in a pair with its label.
 //
-// What the first sample is, all have to be. The bytes are copied while the GIL is held; all that comes after it, decoding
-// and operations, runs without it.
+// What the first sample is, all have to be. The bytes are copied while the GIL is held; all that comes after it,
+// decoding and operations, runs without it.
 //
 // Threads:  as Dataset; a call of the object takes the GIL and is one of at most `at_once`. Threads that wait for their
 //           turn hold nothing.

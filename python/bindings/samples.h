@@ -1,6 +1,6 @@
 #pragma once
-// Which samples take part, in which order they come, and samples one by one: what Python asks for that makes its batches
-// itself.
+// Which samples take part, in which order they come, and samples one by one: what Python asks for that makes its
+// batches itself.
 //
 // Threads: every call that may wait gives up the GIL.
 

@@ -70,7 +70,8 @@ class Operating:
         """The batch's element type ("uint8", "float32", "bfloat16") and layout ("NCHW", "NHWC")."""
         return self._with("output", output={"type": dtype, "layout": layout})
 
-    # --- on whole batches: labels become targets, float32 of shape (batch, classes) ------------------------------------
+    # --- on whole batches: labels become targets, float32 of shape (batch, classes)
+    # ------------------------------------
 
     def one_hot(self) -> Self:
         """Targets of zeros with a one at the label, instead of labels."""

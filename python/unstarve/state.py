@@ -21,7 +21,8 @@ VERSION = 1
 At: TypeAlias = "tuple[int, int, int, bytes]"
 # of one rank: epoch, samples and bits as of At, its own samples used without a gap, the bits of those behind
 Progress: TypeAlias = "tuple[int, int, bytes, int, bytes]"
-# Of a mixture, from, given, weights: from which sample of the run on which weights hold, and what each source gave before
+# Of a mixture, from, given, weights: from which sample of the run on which weights hold, and what each source gave
+# before
 Stretch: TypeAlias = "tuple[int, list[int], list[float]]"
 
 # Settings of the order that a state belongs to, with what they usually are.

@@ -61,7 +61,8 @@ class TorchLoader(ConvertedLoader, Generic[_Batch]):
             self._loader = self._converted(loader, normalize, dtype)
         self._state = self._loader.state_dict()
 
-    # --- for accelerate's skip_first_batches, by which transformers.Trainer goes on in mid-epoch: it makes a DataLoader of
+    # --- for accelerate's skip_first_batches, by which transformers.Trainer goes on in mid-epoch: it makes a DataLoader
+    # of
     # --- these, which then asks for batches by number
 
     @property

@@ -7,7 +7,8 @@
 //
 // Exactness: decoding with a crop gives exactly the crop of decoding the whole image (at the same reduction); JPEG
 //            pixels equal Pillow's. jpeg/jpeg_decoder.h and png.h tell the details.
-// Ownership: a Decoder keeps its codecs' state and scratch between images; after the largest image it allocates nothing.
+// Ownership: a Decoder keeps its codecs' state and scratch between images; after the largest image it allocates
+// nothing.
 // Threads:   one Decoder per thread.
 // Failure:   Error(kInput) with the reason (truncated, not an image, a dimension over kMaxSide, ...). The caller adds
 //            the path. A truncated or corrupt entropy-coded segment is an error, not grey pixels; damage below the part

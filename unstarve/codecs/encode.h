@@ -2,7 +2,8 @@
 // Upright 8-bit RGB to JPEG or PNG bytes: used by the synthetic data set, by packing and by tests.
 //
 // Threads: pure functions. Failure: Error(kArgument) for an empty image or a quality outside 1..100.
-// Cost: who encodes many JPEG files keeps a JpegEncoder (jpeg_encode/jpeg_encoder.h), which allocates nothing per image.
+// Cost: who encodes many JPEG files keeps a JpegEncoder (jpeg_encode/jpeg_encoder.h), which allocates nothing per
+// image.
 
 #include <cstdint>
 #include <vector>

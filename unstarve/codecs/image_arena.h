@@ -3,8 +3,8 @@
 //
 // libjpeg and libpng allocate tens of blocks per image and free them all at its end; the larger ones go to mmap, so
 // every image would pay page faults for the same few hundred kilobytes again. Here they lie one behind the other in one
-// block that is reused for the next image. An image that needs more gets further blocks; reset() joins them into one, so
-// that a second image of that size allocates nothing.
+// block that is reused for the next image. An image that needs more gets further blocks; reset() joins them into one,
+// so that a second image of that size allocates nothing.
 //
 // Ownership: owns all it handed out; reset() and release() make every pointer invalid.
 // Threads:   one at a time.

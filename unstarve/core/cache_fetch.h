@@ -1,7 +1,7 @@
 #pragma once
-// Memory that is read soon, fetched to the first-level cache a line at a time between other work. All lines at once wait
-// for each other: a core has a dozen or two of them under way, and other work needs those as well. On a Zen 5 core 3 KB
-// records in random order, stored as float32, went 1.25 times faster so than with each fetched in one burst.
+// Memory that is read soon, fetched to the first-level cache a line at a time between other work. All lines at once
+// wait for each other: a core has a dozen or two of them under way, and other work needs those as well. On a Zen 5 core
+// 3 KB records in random order, stored as float32, went 1.25 times faster so than with each fetched in one burst.
 //
 // Threads: one. Failure: none; a line that cannot be fetched is not.
 

@@ -18,7 +18,8 @@ class Clock {
   virtual void sleep_until(std::int64_t deadline_ns) = 0;
 };
 
-// std::chrono::steady_clock. sleep_until sleeps; it may oversleep by some 60 us (see EmulatedAccelerator for the remedy).
+// std::chrono::steady_clock. sleep_until sleeps; it may oversleep by some 60 us (see EmulatedAccelerator for the
+// remedy).
 class SteadyClock final : public Clock {
  public:
   [[nodiscard]] std::int64_t now_ns() const override;

@@ -7,8 +7,9 @@
 // took, and the sum scales that to all samples counted. The processor's share of it costs a system call to read: it is
 // taken of fewer samples still, as a share of their time.
 //
-// Ownership: owns its counters; a Worker is a borrowed handle. Threads: worker(i) is used by one thread at a time, sum()
-// by any. Failure: Error(kArgument) from the constructor and worker(). Cost: no allocation but in construction and sum().
+// Ownership: owns its counters; a Worker is a borrowed handle. Threads: worker(i) is used by one thread at a time,
+// sum() by any. Failure: Error(kArgument) from the constructor and worker(). Cost: no allocation but in construction
+// and sum().
 
 #include <array>
 #include <atomic>

@@ -23,7 +23,8 @@ namespace {
 
 constexpr std::uint64_t kNothing = ~std::uint64_t{0};
 
-// What the handler may look at. It takes no lock, so a slot is filled end first and emptied begin first: begin 0 is free.
+// What the handler may look at. It takes no lock, so a slot is filled end first and emptied begin first: begin 0 is
+// free.
 struct Slot {
   std::atomic<std::uintptr_t> begin = 0;
   std::atomic<std::uintptr_t> end = 0;

@@ -3,8 +3,8 @@
 //
 // The JSON form carries `version`; a reader refuses a version it does not know and ignores fields it does not know.
 // Version 1 lacks what is marked (2); it is read, those are then zero.
-// Times are nanoseconds summed over threads, counts are samples or batches as named. Everything counted only grows while
-// a loader runs, so that the difference of two profiles is the profile of the time between them.
+// Times are nanoseconds summed over threads, counts are samples or batches as named. Everything counted only grows
+// while a loader runs, so that the difference of two profiles is the profile of the time between them.
 
 #include <cstdint>
 #include <string>

@@ -2,8 +2,8 @@
 // What the kernel says of the calling thread: its time on a processor, and its time ready for one without getting it.
 // What is left of a thread's wall time it slept: for a disk, a server, a lock.
 //
-// Failure: never throws; a kernel without run delays (no CONFIG_SCHED_INFO, no /proc) gives 0, and what was delay counts
-// as sleep. Cost: a system call each, some 0.3 and 1 us.
+// Failure: never throws; a kernel without run delays (no CONFIG_SCHED_INFO, no /proc) gives 0, and what was delay
+// counts as sleep. Cost: a system call each, some 0.3 and 1 us.
 
 #include <cstdint>
 

@@ -19,8 +19,8 @@ struct Topology {
   [[nodiscard]] int usable() const;
 };
 
-// `root` is prepended to /proc and /sys, for tests on recorded trees; the affinity mask is asked of the kernel only when
-// root is "/", else taken from <root>/proc/self/status.
+// `root` is prepended to /proc and /sys, for tests on recorded trees; the affinity mask is asked of the kernel only
+// when root is "/", else taken from <root>/proc/self/status.
 [[nodiscard]] Topology read_topology(const std::filesystem::path& root = "/");
 
 }  // namespace unstarve

@@ -2,8 +2,8 @@
 // `unstarve inspect DATA --io`: how many reads and bytes a second the place where a data set lies can deliver.
 //
 // Reads at random places of the data set's own files, by io_uring or a pread pool, with 1, 8 and 64 of them in flight:
-// small ones (4 KiB, what a disk counts as operations) and large ones (128 KiB, about a photograph), first past the page
-// cache and then out of it. One object behind a URL is read by ranges instead.
+// small ones (4 KiB, what a disk counts as operations) and large ones (128 KiB, about a photograph), first past the
+// page cache and then out of it. One object behind a URL is read by ranges instead.
 //
 // Threads: one call. Failure: Error(kIo) for what cannot be read, Error(kInput) for a place with no file of 4 KiB.
 // Cost: about `seconds` in all; what is read out of the page cache is read into it before.

@@ -7,8 +7,8 @@
 //
 // Time: `seconds` is shared out among the rungs that are left; a rung for which the time left does not allow kMinPairs
 // pairs is entered as undecided with that reason.
-// Threads: one caller. Failure: as Rig; a rung whose rig cannot be built (out of memory, say) is entered as reverted with
-// the reason, and the climb goes on.
+// Threads: one caller. Failure: as Rig; a rung whose rig cannot be built (out of memory, say) is entered as reverted
+// with the reason, and the climb goes on.
 
 #include <memory>
 #include <span>

@@ -1,9 +1,9 @@
 #pragma once
 // A loader and its consumer, put together from settings: the thing that bench and tune measure.
 //
-// The consumer is a network that trains (on the processor or a GPU) or an emulated accelerator that holds each batch for
-// its nominal time. A step is: wait for a batch, bring it over, compute; its parts are timed so that they sum to the
-// step's wall time.
+// The consumer is a network that trains (on the processor or a GPU) or an emulated accelerator that holds each batch
+// for its nominal time. A step is: wait for a batch, bring it over, compute; its parts are timed so that they sum to
+// the step's wall time.
 //
 // Ownership: owns loader, device and trainer; shares the data set. Threads: one thread. Failure: as Loader and Trainer.
 

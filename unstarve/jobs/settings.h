@@ -42,8 +42,8 @@ void check_node(const std::string& node, const std::function<void()>& check);
 
 // What one would choose by hand before any measurement: the data's own size for thumbnails, 224 otherwise; bfloat16
 // where the device has its instructions, channels last, the fused optimiser, uint8 to the device, all cores, two
-// batches ahead; label smoothing 0.1 for thumbnails. `model` "" chooses cifar_net for thumbnails and resnet18 otherwise;
-// `device` is "cpu", "cuda[:N]" or "emulated:<name>".
+// batches ahead; label smoothing 0.1 for thumbnails. `model` "" chooses cifar_net for thumbnails and resnet18
+// otherwise; `device` is "cpu", "cuda[:N]" or "emulated:<name>".
 [[nodiscard]] Settings default_settings(const std::string& path, const std::string& split, const Dataset& dataset,
                                         const std::string& model, const std::string& device, int image_size = 0);
 

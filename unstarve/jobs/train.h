@@ -1,8 +1,8 @@
 #pragma once
 // `unstarve train`: from files to a trained network: loader, trainer and loop put together from settings.
 //
-// Resuming: a checkpoint holds weights, momentum and the step number, from which order and randomness follow, so the run
-// goes on with the very batch it would have had next (given the same data, seed and batch size).
+// Resuming: a checkpoint holds weights, momentum and the step number, from which order and randomness follow, so the
+// run goes on with the very batch it would have had next (given the same data, seed and batch size).
 // Threads: one caller. Failure: as Loader, Trainer and run_training().
 
 #include <filesystem>

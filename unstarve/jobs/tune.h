@@ -1,8 +1,8 @@
 #pragma once
 // `unstarve tune`: climbs the ladder on the user's data, prints the table, writes the winning settings and the report.
 //
-// Threads: one caller. Failure: as climb(); Error(kIo) when the YAML or the report cannot be written (nothing partial is
-// left under their names).
+// Threads: one caller. Failure: as climb(); Error(kIo) when the YAML or the report cannot be written (nothing partial
+// is left under their names).
 
 #include <filesystem>
 #include <string>

@@ -18,7 +18,8 @@ struct Fact {
 [[nodiscard]] std::vector<Fact> describe(const MachineFacts& machine);
 
 // {"cpu_model", "cores": {"usable", "online", "affinity", "quota", "numa_nodes", "threads_per_core"},
-// "instruction_sets": [..], "memory_bytes", ...}: the fields of MachineFacts by their names; quota is null when there is none.
+// "instruction_sets": [..], "memory_bytes", ...}: the fields of MachineFacts by their names; quota is null when there
+// is none.
 [[nodiscard]] std::string to_json(const MachineFacts& machine);
 
 }  // namespace unstarve

@@ -4,12 +4,12 @@
 //   limit = batches being made and kept | workers' scratch | one image larger than expected | records read ahead | cache
 //
 // The first two are what a pipeline cannot do without: fewer batches ahead than asked for, if need be one, and a share
-// per worker that holds the largest of the images looked at. Of what is left the others get their parts; a consumer that
-// keeps batches has the rest and waits, once that is full, until it lets one go. An image that needs more than its
+// per worker that holds the largest of the images looked at. Of what is left the others get their parts; a consumer
+// that keeps batches has the rest and waits, once that is full, until it lets one go. An image that needs more than its
 // worker's share borrows from the part for such images, one worker after the other, and gives it back with its buffers.
 //
-// Counted is what the pipeline allocates. Mapped files (data, a cache in a folder) are the page cache's and not counted,
-// nor are the data set's index, the list of a filter (4 bytes a sample), the program and its threads' stacks.
+// Counted is what the pipeline allocates. Mapped files (data, a cache in a folder) are the page cache's and not
+// counted, nor are the data set's index, the list of a filter (4 bytes a sample), the program and its threads' stacks.
 //
 // Threads: a MemoryPlan is plain data; MemoryPool may be used by any thread.
 // Failure: plan_memory() throws Error(kArgument) when the least working set does not fit.

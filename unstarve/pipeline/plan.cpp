@@ -45,7 +45,8 @@ bool failed(const Work& work) {
   }
 }
 
-// The largest record and the largest image of some that are spread over those that take part; unreadable ones do not count.
+// The largest record and the largest image of some that are spread over those that take part; unreadable ones do not
+// count.
 struct Largest {
   std::uint64_t record = 0;
   Size image;

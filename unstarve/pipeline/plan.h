@@ -70,13 +70,14 @@ void check_spec(const PipelineSpec& spec);
 // kTold: the plan is only read, and the cache it tells of is not made; a loader needs kOpened.
 enum class Caches { kTold, kOpened };
 
-// `usable_cores` is what execution.threads 0 becomes. `basis` without samples: they are chosen here (sample_set.h), which
-// may read every record once.
+// `usable_cores` is what execution.threads 0 becomes. `basis` without samples: they are chosen here (sample_set.h),
+// which may read every record once.
 [[nodiscard]] Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int usable_cores,
                              Caches caches = Caches::kOpened, OrderBasis basis = {},
                              Consumer consumer = Consumer::kHost);
 
-// Bytes of one batch's slot: pixels, labels, ids, targets, sizes, and room for one more sample where batches are padded.
+// Bytes of one batch's slot: pixels, labels, ids, targets, sizes, and room for one more sample where batches are
+// padded.
 [[nodiscard]] std::uint64_t batch_bytes(const Plan& plan);
 
 // Human-readable: operations in order, passes with reasons, sizes.

@@ -1,8 +1,9 @@
 #pragma once
-// A 32-bit CRC by table look-ups, eight bytes at a step, for any reflected polynomial: what crc32.cpp and crc32c.cpp share.
+// A 32-bit CRC by table look-ups, eight bytes at a step, for any reflected polynomial: what crc32.cpp and crc32c.cpp
+// share.
 //
-// Source: "slicing by 8", Kounavis and Berry, "Novel table lookup-based algorithms for high-performance CRC generation",
-// IEEE Transactions on Computers 57(11), 2008. Threads: pure functions. Failure: none.
+// Source: "slicing by 8", Kounavis and Berry, "Novel table lookup-based algorithms for high-performance CRC
+// generation", IEEE Transactions on Computers 57(11), 2008. Threads: pure functions. Failure: none.
 
 #include <array>
 #include <cstddef>

@@ -86,16 +86,16 @@ class Dataset {
   // Several at once, for formats that can join or overlap the requests; ids and records are equally long.
   virtual void read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const;
 
-  // A hint that record `id` is read next by this thread. Formats whose records lie in memory, small and one far from the
-  // other, return them for the thread to fetch to its cache meanwhile (core/cache_fetch.h); nothing for others, which
-  // begin what they can begin. Never fails, never blocks; does nothing unless overridden.
+  // A hint that record `id` is read next by this thread. Formats whose records lie in memory, small and one far from
+  // the other, return them for the thread to fetch to its cache meanwhile (core/cache_fetch.h); nothing for others,
+  // which begin what they can begin. Never fails, never blocks; does nothing unless overridden.
   virtual std::span<const std::uint8_t> will_read(std::uint64_t id) const noexcept {
     (void)id;
     return {};
   }
 
-  // How many reads at once the place of the data rewards: 0 where reading hardly waits (generated, in memory, in the page
-  // cache), some dozens for a disk or a server. Looks at a few records; may take milliseconds.
+  // How many reads at once the place of the data rewards: 0 where reading hardly waits (generated, in memory, in the
+  // page cache), some dozens for a disk or a server. Looks at a few records; may take milliseconds.
   [[nodiscard]] virtual int reads_in_flight() const { return 0; }
 
   // Index of the first field of `kind`, -1 if none.

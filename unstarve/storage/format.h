@@ -60,9 +60,9 @@ struct Format {
 [[nodiscard]] std::string describe(const FolderListing& listing);
 
 // The shards of `source`: of a folder those files that `is_shard` accepts by name, else all that the text names (their
-// content has told the format). A name belongs to a split when it has its name as a word ("x-train.tfrecord-00000-of-8",
-// "val_3.tar"); with several splits in one folder one must be chosen. Throws Error(kInput) then, and Error(kArgument)
-// for a split that is not there.
+// content has told the format). A name belongs to a split when it has its name as a word
+// ("x-train.tfrecord-00000-of-8", "val_3.tar"); with several splits in one folder one must be chosen. Throws
+// Error(kInput) then, and Error(kArgument) for a split that is not there.
 [[nodiscard]] std::vector<Shard> choose_shards(const Source& source, const std::string& split,
                                                bool (*is_shard)(std::string_view name));
 

@@ -2,7 +2,8 @@
 // Notices: what goes wrong without failing anything, such as an index that cannot be kept or a disk cache that is full.
 // Libraries never print, so they are told to whoever runs the process.
 //
-// Threads: both functions may be called by any thread at any time; the sink is called by one at a time, and must not tell
+// Threads: both functions may be called by any thread at any time; the sink is called by one at a time, and must not
+// tell
 //          notices itself, nor throw.
 
 #include <functional>
@@ -12,7 +13,8 @@ namespace unstarve {
 
 using NoticeSink = std::function<void(const std::string& text)>;
 
-// The process's sink; an empty one, as in the beginning, drops what is told. Waits for a call of the one before to return.
+// The process's sink; an empty one, as in the beginning, drops what is told. Waits for a call of the one before to
+// return.
 void set_notice_sink(NoticeSink sink);
 void tell_notice(const std::string& text);
 

@@ -7,8 +7,8 @@
 // An MCU row at a time, so that everything between the file and the output stays in the cache; of each component only
 // two rows of MCUs exist.
 //
-// What makes it faster than a general decoder: no work but bit counting outside of the crop (see entropy_decoder.h), one
-// table look-up per symbol, no stuffed bytes in the inner loop, and no state machine that can stop at every byte.
+// What makes it faster than a general decoder: no work but bit counting outside of the crop (see entropy_decoder.h),
+// one table look-up per symbol, no stuffed bytes in the inner loop, and no state machine that can stop at every byte.
 //
 // Ownership: keeps its scratch; after the largest image it allocates nothing. Threads: one at a time.
 // Failure:   decode() returns false, with `out` undefined, for data that it takes to be damaged. It never accepts data

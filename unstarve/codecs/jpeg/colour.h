@@ -2,8 +2,8 @@
 // From component samples to RGB rows: chroma upsampling and colour conversion, bit-equal to libjpeg-turbo's.
 //
 // Upsampling is libjpeg's "fancy" one, a triangle filter: a new sample is 3/4 of the nearer old one and 1/4 of the
-// farther, with ordered rounding (jdsample.c). Beyond the image's edge the last sample is repeated; callers see to it by
-// passing the same row twice, or by samples[-1] and samples[count].
+// farther, with ordered rounding (jdsample.c). Beyond the image's edge the last sample is repeated; callers see to it
+// by passing the same row twice, or by samples[-1] and samples[count].
 // Colour is JFIF's (ITU-R BT.601, full range): R = Y + 1.402 Cr, G = Y - 0.344 Cb - 0.714 Cr, B = Y + 1.772 Cb, in
 // 16-bit fixed point as in jdcolor.c.
 //

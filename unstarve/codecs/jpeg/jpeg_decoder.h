@@ -1,6 +1,6 @@
 #pragma once
-// JPEG bytes to RGB rows as they are stored (before EXIF orientation): baseline files by our own decoder, everything else
-// by libjpeg-turbo's scanline interface.
+// JPEG bytes to RGB rows as they are stored (before EXIF orientation): baseline files by our own decoder, everything
+// else by libjpeg-turbo's scanline interface.
 //
 //   header by libjpeg ──▶ a baseline file at full size? ──yes──▶ BaselineDecoder ──ok──▶ pixels
 //                                              no └──────▶ libjpeg-turbo ◀──damaged?──┘

@@ -6,9 +6,9 @@
 //   DST/.unstarve-pack/train-00001.tar.partial    a shard that is being written
 //   DST/manifest.json                             all entries; then .unstarve-pack goes
 //
-// A shard is finished when it has an entry (there or in the manifest) and its length. Killed at any moment, at worst the
-// shard that was being written is written again. Parts of one pack may share the folder; whichever ends last writes the
-// manifest.
+// A shard is finished when it has an entry (there or in the manifest) and its length. Killed at any moment, at worst
+// the shard that was being written is written again. Parts of one pack may share the folder; whichever ends last writes
+// the manifest.
 //
 // Threads:   finished() and publish() from one thread each.
 // Failure:   Error(kArgument) for a folder that holds something else; Error(kIo), Error(kInput).

@@ -1,8 +1,9 @@
 #pragma once
-// From a record of any data set to the record that is written: reads it, and resizes and encodes its image where that is
-// asked for (pack.h tells the rules).
+// From a record of any data set to the record that is written: reads it, and resizes and encodes its image where that
+// is asked for (pack.h tells the rules).
 //
-// Ownership: a PackedRecord owns its memory or borrows from the data set's; `out` is valid until the next make() into it.
+// Ownership: a PackedRecord owns its memory or borrows from the data set's; `out` is valid until the next make() into
+// it.
 // Threads:   one PackImage per thread.
 // Failure:   make() throws Error(kInput), Error(kIo) or Error(kMemory) with the record's location when the record is
 //            damaged.

@@ -11,8 +11,8 @@
 //                "index": {"file": "train-00000.idx", "bytes": 5120, "crc32c": "..."},         (formats with one)
 //                "skipped": [{"file": "cat/1.jpg", "offset": 0, "reason": "..."}]}, ...]}      (where there are any)
 //
-// The entries of `skipped` are a quarantine list's (quarantine_entry.h), files relative to the source. Nothing tells when,
-// where or by how many it was made: equal packs have equal manifests.
+// The entries of `skipped` are a quarantine list's (quarantine_entry.h), files relative to the source. Nothing tells
+// when, where or by how many it was made: equal packs have equal manifests.
 //
 // Threads: values. Failure: Error(kInput) for text that is no manifest, with what is wrong; Error(kIo).
 

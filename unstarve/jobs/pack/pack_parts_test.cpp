@@ -132,8 +132,9 @@ PackManifest some_manifest() {
   manifest.source = R"({"records":3})";
   manifest.classes = {"cat", "d\"og"};
   manifest.split_names = {"train", "val"};
-  manifest.shards = {{{"train-00000.rec", 10, 0x12345678}, {"train-00000.idx", 4, 7}, "train", 2, {}},
-                     {{"val-00000.rec", 5, 0}, {"val-00000.idx", 2, 9}, "val", 1, {{.file = "a b", .offset = 3, .reason = "cut"}}}};
+  manifest.shards = {
+      {{"train-00000.rec", 10, 0x12345678}, {"train-00000.idx", 4, 7}, "train", 2, {}},
+      {{"val-00000.rec", 5, 0}, {"val-00000.idx", 2, 9}, "val", 1, {{.file = "a b", .offset = 3, .reason = "cut"}}}};
   return manifest;
 }
 

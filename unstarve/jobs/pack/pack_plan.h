@@ -1,6 +1,6 @@
 #pragma once
-// Which record goes to which place of which shard: a pure function of the source's records and the options, so that each
-// part of a pack finds the same plan by itself.
+// Which record goes to which place of which shard: a pure function of the source's records and the options, so that
+// each part of a pack finds the same plan by itself.
 //
 //   records ── exclude ── split by hash of the key ── keyed permutation ── equal shares ──▶ shards
 //

@@ -1,9 +1,9 @@
 #pragma once
-// A local file that is read once from front to back by plain reads, never mapped, and summed on the way: what a pass over
-// a shard asks for and what it leaves out both go into the checksum.
+// A local file that is read once from front to back by plain reads, never mapped, and summed on the way: what a pass
+// over a shard asks for and what it leaves out both go into the checksum.
 //
-// A file that was not in the page cache when it was opened is not left there, so that checking more data than memory holds
-// does not push out what others use.
+// A file that was not in the page cache when it was opened is not left there, so that checking more data than memory
+// holds does not push out what others use.
 //
 // Ownership: holds the file open. Threads: one.
 // Failure:   Error(kIo) with path and offset; a file that ends before its length does is one.

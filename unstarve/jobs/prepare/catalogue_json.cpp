@@ -1,5 +1,5 @@
-// The catalogue as JSON, read and written, and as a table. Every key is checked: one that is misspelt is an error, not a
-// fact that silently is not there.
+// The catalogue as JSON, read and written, and as a table. Every key is checked: one that is misspelt is an error, not
+// a fact that silently is not there.
 #include <fmt/format.h>
 
 #include <algorithm>

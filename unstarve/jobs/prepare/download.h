@@ -5,8 +5,8 @@
 //   PATH.partial.json     of which object: URL, length, a hash of its ETag; another one begins anew
 //   PATH                  when it is whole
 //
-// Pieces grow from 256 KiB with what is there, to 32 MiB, so a kill costs at most half of what was fetched. A connection
-// that breaks is taken up within the piece by the store (storage/remote/remote.h). http(s)://, s3://, gs://.
+// Pieces grow from 256 KiB with what is there, to 32 MiB, so a kill costs at most half of what was fetched. A
+// connection that breaks is taken up within the piece by the store (storage/remote/remote.h). http(s)://, s3://, gs://.
 //
 // Threads:   one call at a time per path. Memory: one piece.
 // Failure:   Error(kInput) for an object of another length than published, before anything is fetched; Error(kIo);

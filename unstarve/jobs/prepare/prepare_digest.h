@@ -1,8 +1,8 @@
 #pragma once
 // The checksums that archives are published with, of whole files, by OpenSSL.
 //
-// Threads: pure but for reading the file. Failure: Error(kIo). Cost: one pass; MD5 some 600 MB/s, SHA-256 more where the
-// processor has instructions for it.
+// Threads: pure but for reading the file. Failure: Error(kIo). Cost: one pass; MD5 some 600 MB/s, SHA-256 more where
+// the processor has instructions for it.
 
 #include <cstdint>
 #include <filesystem>

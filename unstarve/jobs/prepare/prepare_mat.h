@@ -1,6 +1,6 @@
 #pragma once
-// The classes of ILSVRC2012 from its devkit's meta.mat: which number is which WordNet synset. A pure parser of the small
-// part of MATLAB's format that is needed.
+// The classes of ILSVRC2012 from its devkit's meta.mat: which number is which WordNet synset. A pure parser of the
+// small part of MATLAB's format that is needed.
 //
 // Layout ("MAT-File Format", level 5, MathWorks), little-endian:
 //

@@ -1,5 +1,5 @@
-// Open Images: images are named by their identity, labels are lists for all nine million images, of which those that are
-// there are kept.
+// Open Images: images are named by their identity, labels are lists for all nine million images, of which those that
+// are there are kept.
 //
 //   labels/*class-descriptions.csv                   LabelName,DisplayName     /m/011k07,Tortoise
 //   labels/*SPLIT-annotations-human-imagelabels.csv  ImageID,Source,LabelName,Confidence     Confidence 1: it is there

@@ -1,8 +1,8 @@
 #pragma once
 // One rung of the tuning ladder: a single optimisation, as the settings it would change.
 //
-// A rung says whether it applies here and, if not, why; and which settings to try. When it offers several candidates, the
-// ladder scans them briefly and measures the fastest properly. It never measures anything itself.
+// A rung says whether it applies here and, if not, why; and which settings to try. When it offers several candidates,
+// the ladder scans them briefly and measures the fastest properly. It never measures anything itself.
 // To add one: a file beside this one with a `const Rung`, and a row in kRungs (rungs.cpp), in the order of the climb.
 // Threads: constants and pure functions.
 

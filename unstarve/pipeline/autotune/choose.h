@@ -3,9 +3,9 @@
 // flight it should have. A pure function; model.h tells by which model, controller.h when it is asked.
 //
 // The aim is a consumer that does not wait, at the least CPU: of all settings within the budgets whose step of the
-// consumer (its work and its wait) is within 1 % of the shortest there is, the one with the fewest threads, then with the
-// fewest batches ahead. A consumer that the loader cannot keep up with thus gets the greatest throughput; one that is
-// slow gets one thread.
+// consumer (its work and its wait) is within 1 % of the shortest there is, the one with the fewest threads, then with
+// the fewest batches ahead. A consumer that the loader cannot keep up with thus gets the greatest throughput; one that
+// is slow gets one thread.
 //
 // Threads:  pure functions. Failure: as load_of().
 // Budgets:  never passed, but by the least there is: one thread, and as many batches as `least_prefetch`.

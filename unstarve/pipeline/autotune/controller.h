@@ -3,14 +3,14 @@
 //
 //   every window of the run ── Profile ──▶ consider() ──▶ settings from now on, and a line of the log when they change
 //
-// Windows begin short and double (0.05 s, 0.1 s, ... 1.5 s), so that a cold start is soon over and a steady run is hardly
-// looked at. Two windows in a row must ask for the same direction, so that one odd window (a stopped process, a burst of
-// cached files) moves nothing; only in the first two seconds more is given at once. Settings that the model calls good
-// enough stay. The consumer's time is taken over at least four of its batches.
+// Windows begin short and double (0.05 s, 0.1 s, ... 1.5 s), so that a cold start is soon over and a steady run is
+// hardly looked at. Two windows in a row must ask for the same direction, so that one odd window (a stopped process, a
+// burst of cached files) moves nothing; only in the first two seconds more is given at once. Settings that the model
+// calls good enough stay. The consumer's time is taken over at least four of its batches.
 //
-// The model does not know what a disk or a server can give in all: its sleeps only grow when more threads ask. Where more
-// threads were given and the rate did not rise by a quarter of what was promised, they are taken back, and the old number
-// is the ceiling for half a minute.
+// The model does not know what a disk or a server can give in all: its sleeps only grow when more threads ask. Where
+// more threads were given and the rate did not rise by a quarter of what was promised, they are taken back, and the old
+// number is the ceiling for half a minute.
 //
 // Threads: one caller at a time. Failure: none; a window without samples changes nothing.
 

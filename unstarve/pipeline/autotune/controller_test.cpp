@@ -127,7 +127,7 @@ TEST_CASE("the consumer's clock: its work, its waits, and pauses apart") {
   ConsumerClock clock;
   std::int64_t now = 0;
   clock.enter(now);
-  clock.leave(now, true);  // the first batch: whatever it needs to begin
+  clock.leave(now, true);                             // the first batch: whatever it needs to begin
   CHECK(clock.profile(now + 1'000'000).pauses == 1);  // under way
   CHECK(clock.profile(now + 1'000'000).paused_ns == 1'000'000);
   now += 30'000'000'000;

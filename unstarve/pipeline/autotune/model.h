@@ -3,15 +3,15 @@
 //
 //   threads: sample after sample, computing c, sleeping w ──▶ queue of up to K batches ──▶ consumer: x per batch
 //
-// Threads. N threads over C cores are a closed system of N customers who each think for w (they sleep: a disk, a server,
-// a lock) and are then served for c by one of C servers: the machine-repairman model M/M/C//N, solved by its birth and
-// death probabilities. Its limits are the laws of operational analysis, N / (c + w) for few threads and C / c for many
-// (Lazowska, Zahorjan, Graham, Sevcik, "Quantitative System Performance", 1984, chapters 5 and 6).
+// Threads. N threads over C cores are a closed system of N customers who each think for w (they sleep: a disk, a
+// server, a lock) and are then served for c by one of C servers: the machine-repairman model M/M/C//N, solved by its
+// birth and death probabilities. Its limits are the laws of operational analysis, N / (c + w) for few threads and C / c
+// for many (Lazowska, Zahorjan, Graham, Sevcik, "Quantitative System Performance", 1984, chapters 5 and 6).
 //
-// Window. Batches come in order, so threads can work ahead of the slowest sample only as far as K batches reach. A thread
-// found at work is at a sample of length E[S^2] / E[S] on average (renewal theory's inspection paradox), twice that is
-// taken for the slowest, L; Little's law then bounds the rate by K B / L. This is what stragglers ask of prefetch, and
-// what makes many sleeping threads want more than one small batch.
+// Window. Batches come in order, so threads can work ahead of the slowest sample only as far as K batches reach. A
+// thread found at work is at a sample of length E[S^2] / E[S] on average (renewal theory's inspection paradox), twice
+// that is taken for the slowest, L; Little's law then bounds the rate by K B / L. This is what stragglers ask of
+// prefetch, and what makes many sleeping threads want more than one small batch.
 //
 // Queue. The chance that the consumer finds no batch is that of an empty M/M/1/K queue, as tf.data's model takes it
 // (Murray et al., "tf.data: A Machine Learning Data Processing Framework", VLDB 2021), with K scaled by
@@ -45,7 +45,8 @@ struct Load {
   [[nodiscard]] double sleeping_share() const { return cpu_s + sleep_s > 0 ? sleep_s / (cpu_s + sleep_s) : 0; }
 };
 
-// Stages are known by the loader's names; "ahead" is that of the readers, its time that of records on their way. Throws Error(kArgument) for a profile without samples or batch size.
+// Stages are known by the loader's names; "ahead" is that of the readers, its time that of records on their way. Throws
+// Error(kArgument) for a profile without samples or batch size.
 [[nodiscard]] Load load_of(const Profile& profile);
 
 // Samples per second of `threads` on `cores`, were the queue never full. threads, cores >= 1.

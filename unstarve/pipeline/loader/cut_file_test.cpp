@@ -1,5 +1,5 @@
-// A file that is cut while a run reads it: a clean error with file and offset, never the end of the process, for data in
-// maps (tar, CIFAR, npy, idx, Parquet) and for files of a folder.
+// A file that is cut while a run reads it: a clean error with file and offset, never the end of the process, for data
+// in maps (tar, CIFAR, npy, idx, Parquet) and for files of a folder.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <functional>

@@ -1,19 +1,20 @@
 #pragma once
 // The executor: threads that fill batch slots in the order of the plan, and the consumer's end of it.
 //
-// Every worker takes one sample (or a short run of them) from read to store and writes into its place in a slot that was
-// allocated once; a full slot is handed to the consumer in order, and comes back when the Batch is destroyed.
+// Every worker takes one sample (or a short run of them) from read to store and writes into its place in a slot that
+// was allocated once; a full slot is handed to the consumer in order, and comes back when the Batch is destroyed.
 // Which thread handles a sample never shows in the batch: order and randomness are functions of (seed, epoch, sample).
 //
-// In relaxed order (execution.order) a batch takes the samples that are ready first: one that takes long is overtaken by
-// those up to a window behind it (kLeastWindow samples, or as many as the slots hold), and keeps no batch but the last of
-// its epoch waiting. The samples of an epoch, and each sample's pixels, are those of the exact order; which batch they
-// are in is not. With prefetch 0 nothing is overtaken, there being nothing behind.
+// In relaxed order (execution.order) a batch takes the samples that are ready first: one that takes long is overtaken
+// by those up to a window behind it (kLeastWindow samples, or as many as the slots hold), and keeps no batch but the
+// last of its epoch waiting. The samples of an epoch, and each sample's pixels, are those of the exact order; which
+// batch they are in is not. With prefetch 0 nothing is overtaken, there being nothing behind.
 //
 // Where the spec leaves threads open, their number, batches and records ahead follow what is measured while it runs
 // (autotune/controller.h): no bit of a batch depends on them.
 //
-// Ownership: the Loader owns its threads and shares the slots with the Batches that borrow them; the device must outlive
+// Ownership: the Loader owns its threads and shares the slots with the Batches that borrow them; the device must
+// outlive
 //            both.
 // Threads:   next() from one consumer thread at a time; close() from any.
 // Failure:   next() first returns the good batches, then throws what a worker met (Error with path and reason).
@@ -112,8 +113,8 @@ class Loader {
     Consumer consumer = Consumer::kHost;  // plan().spec.output then tells what the batches are
   };
 
-  // `device` gives the slots' memory; it, `dataset` and `clock` must outlive the loader. Throws Error(kArgument) when the
-  // spec does not fit the data (see plan.h).
+  // `device` gives the slots' memory; it, `dataset` and `clock` must outlive the loader. Throws Error(kArgument) when
+  // the spec does not fit the data (see plan.h).
   Loader(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, Device& device, Options options,
          Clock& clock = steady_clock());
   ~Loader();

@@ -1,5 +1,6 @@
 #pragma once
-// What the loader's tests share: a data set of JPEG files in memory, a small spec, and all that a consumer sees of a run.
+// What the loader's tests share: a data set of JPEG files in memory, a small spec, and all that a consumer sees of a
+// run.
 
 #include <cstdint>
 #include <memory>
@@ -15,7 +16,8 @@
 
 namespace unstarve {
 
-// JPEG files of varied sizes in memory; ids of `bad` hold bytes that are no image. Tests derive sets that read otherwise.
+// JPEG files of varied sizes in memory; ids of `bad` hold bytes that are no image. Tests derive sets that read
+// otherwise.
 class JpegSet : public Dataset {
  public:
   // Labels are the ids; `classes` is how many names of classes there are.

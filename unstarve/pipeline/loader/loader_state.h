@@ -1,6 +1,6 @@
 #pragma once
-// What a Loader is made of, shared by its consumer's end (loader.cpp), its workers' end (loader_work.cpp) and the tuning
-// while it runs (loader_tune.cpp).
+// What a Loader is made of, shared by its consumer's end (loader.cpp), its workers' end (loader_work.cpp) and the
+// tuning while it runs (loader_tune.cpp).
 //
 // Threads: those of `threads` run work(); everything else as in loader.h.
 

@@ -25,8 +25,8 @@ using FillPixel = std::array<std::uint8_t, kChannels * sizeof(float)>;
 [[nodiscard]] Size largest_of(std::span<const PixelExtent> sizes);
 
 // Makes of the samples in `memory`, packed each and `stride` bytes apart, such of size `to`, packed behind each other.
-// `scratch` holds a sample of the largest of `sizes`. Preconditions: none is larger than `to`, and a sample of size `to`
-// has at most `stride` bytes.
+// `scratch` holds a sample of the largest of `sizes`. Preconditions: none is larger than `to`, and a sample of size
+// `to` has at most `stride` bytes.
 void pad_samples(std::uint8_t* memory, std::size_t stride, std::span<const PixelExtent> sizes, Size to,
                  const StoreFormat& format, const FillPixel& fill, std::uint8_t* scratch);
 

@@ -1,6 +1,7 @@
 #pragma once
-// Which of a sequence of numbered samples are settled, in whatever order, within a bounded distance of the first that is
-// not. Relaxed order keeps two: of the samples that have their place in a batch, and of those the consumer was given.
+// Which of a sequence of numbered samples are settled, in whatever order, within a bounded distance of the first that
+// is not. Relaxed order keeps two: of the samples that have their place in a batch, and of those the consumer was
+// given.
 //
 // Threads: one at a time. Cost: a bit per number of the window; settle() is constant on average.
 
@@ -9,8 +10,8 @@
 
 namespace unstarve {
 
-// What relaxed order lets samples overtake at least, however small the batches: long enough for one that takes a hundred
-// times as long to be passed by the work of some forty threads.
+// What relaxed order lets samples overtake at least, however small the batches: long enough for one that takes a
+// hundred times as long to be passed by the work of some forty threads.
 inline constexpr std::uint64_t kLeastWindow = 4096;
 
 class ReorderWindow {

@@ -21,8 +21,8 @@ enum class Stage { kRead, kDecode, kAugment, kStore };
 inline constexpr std::size_t kStages = 4;
 inline constexpr std::array<const char*, kStages> kStageNames{"read", "decode", "augment", "store"};
 
-// What a run of samples cost: bytes out of each stage for all of them, nanoseconds for the timed ones, and what of those
-// was spent on a processor for some of them.
+// What a run of samples cost: bytes out of each stage for all of them, nanoseconds for the timed ones, and what of
+// those was spent on a processor for some of them.
 struct StageTotals {
   std::array<std::int64_t, kStages> bytes{};
   std::array<std::int64_t, kStages> ns{};
@@ -45,10 +45,11 @@ class SampleWorker {
     store(pixels, totals, timed);
     return label;
   }
-  // Everything but storing; `draw` keys the randomness of the operations (draws.h); adds to `totals` and returns the label. The clock is read only when the sample is to be
-  // `timed`. `is_read`: record() holds the sample already.
+  // Everything but storing; `draw` keys the randomness of the operations (draws.h); adds to `totals` and returns the
+  // label. The clock is read only when the sample is to be `timed`. `is_read`: record() holds the sample already.
   std::int64_t make(std::uint64_t id, std::uint32_t draw, StageTotals& totals, bool timed, bool is_read = false);
-  // Writes the sample that make() made last to `pixels` (plan's format); its size, the plan's but where batches are padded.
+  // Writes the sample that make() made last to `pixels` (plan's format); its size, the plan's but where batches are
+  // padded.
   Size store(std::uint8_t* pixels, StageTotals& totals, bool timed);
   [[nodiscard]] RecordBuffer& record() { return record_; }
   // A hint that the sample after the next run() is `id`: its record is fetched to the cache during that run.

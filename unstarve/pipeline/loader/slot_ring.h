@@ -97,8 +97,8 @@ class SlotRing {
 
   // Up to `most` samples of the oldest batch with unclaimed ones; nothing when closed or when all batches are claimed.
   [[nodiscard]] std::optional<Claim> claim(std::size_t most);
-  // Reports a claim as done, with the failure of its lowest bad sample if the run is to fail by it. True for the last of
-  // its batch: the caller then owns the slot, sets `kept` and publishes it.
+  // Reports a claim as done, with the failure of its lowest bad sample if the run is to fail by it. True for the last
+  // of its batch: the caller then owns the slot, sets `kept` and publishes it.
   [[nodiscard]] bool finish(const Claim& claim, std::optional<Error> failure = {}, std::size_t failure_index = 0);
   void publish(Slot* slot);
 
@@ -121,8 +121,9 @@ class SlotRing {
   [[nodiscard]] bool wait(std::chrono::milliseconds most);
   void release(Slot* slot);
   void close();
-  // From now on up to so many batches are made ahead, 1 to `most_prefetch`. Further slots are allocated by the consumer's
-  // next take() or wait(), where there is memory for them; those that are too many go when it lets its batches go.
+  // From now on up to so many batches are made ahead, 1 to `most_prefetch`. Further slots are allocated by the
+  // consumer's next take() or wait(), where there is memory for them; those that are too many go when it lets its
+  // batches go.
   void set_prefetch(int prefetch);
 
   [[nodiscard]] bool pinned() const { return options_.pinned; }

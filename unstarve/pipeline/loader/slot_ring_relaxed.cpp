@@ -49,8 +49,8 @@ Claim SlotRing::place(std::uint64_t number) {
                       own_index = in_run.sample % batch_size;
   std::lock_guard lock(mutex_);
   const auto slot = [&](std::uint64_t sequence) -> Slot& { return *in_flight_[sequence % in_flight_.size()]; };
-  // One that fills up the last batch of all ranks keeps its place there, behind the real ones. For those there is a place:
-  // as many of their numbers are claimable as there are places of theirs, in every epoch.
+  // One that fills up the last batch of all ranks keeps its place there, behind the real ones. For those there is a
+  // place: as many of their numbers are claimable as there are places of theirs, in every epoch.
   const bool filler = own_index >= order.real_samples(own_batch);
   std::uint64_t sequence = filler ? 0 : unplaced_from_;
   if (filler) {

@@ -6,8 +6,8 @@
 //
 // A window is a stretch of the epoch's order; its samples are parted by height and width until `run` are left in each
 // part (group_by_size()), so that every one of them comes once, whatever the sizes. Which window a position lies in and
-// what is in it depend on (seed, epoch) alone: so a run resumes at any position by any ranks, at the cost of arranging one
-// window anew: some ten milliseconds for one of 8192 samples.
+// what is in it depend on (seed, epoch) alone: so a run resumes at any position by any ranks, at the cost of arranging
+// one window anew: some ten milliseconds for one of 8192 samples.
 //
 // Threads:  any; the last few windows are kept for all threads, behind a mutex that is taken once per window.
 // Memory:   12 bytes per sample of a window, of kKept windows.
@@ -27,8 +27,8 @@
 namespace unstarve {
 
 // A permutation of 0 .. sizes.size() - 1 in runs of `run` (the last may be shorter) whose samples are similar: the
-// numbers are halved, at a multiple of `run`, by height or by width, whichever leaves less to pad, and so on. Within a run
-// they ascend. Precondition: run >= 1, fewer than 2^32 sizes. Cost: n log^2 n.
+// numbers are halved, at a multiple of `run`, by height or by width, whichever leaves less to pad, and so on. Within a
+// run they ascend. Precondition: run >= 1, fewer than 2^32 sizes. Cost: n log^2 n.
 [[nodiscard]] std::vector<std::uint32_t> group_by_size(std::span<const Size> sizes, std::uint64_t run);
 
 class Buckets {
@@ -41,8 +41,8 @@ class Buckets {
   // window, run: 1 or more. `shuffle`: whether runs come in a random order.
   Buckets(std::uint64_t window, std::uint64_t run, bool shuffle, std::shared_ptr<const SampleSet> samples);
 
-  // The position, of an epoch of so many samples, whose sample comes at `position`. id_at(position): the id of the sample
-  // there before buckets. `window` is the caller's, to be used for one epoch.
+  // The position, of an epoch of so many samples, whose sample comes at `position`. id_at(position): the id of the
+  // sample there before buckets. `window` is the caller's, to be used for one epoch.
   [[nodiscard]] std::uint64_t at(const PermutationKeys& keys, std::uint32_t epoch, std::uint64_t position,
                                  std::uint64_t samples, Window& window,
                                  const std::function<std::uint64_t(std::uint64_t)>& id_at) const;

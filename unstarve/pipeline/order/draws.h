@@ -3,9 +3,9 @@
 // window, groups drawn by weights.
 //
 // Every group is an endless stream: pass after pass over its samples, each pass an order of its own. Where groups are
-// mixed (mixture.h), positions of the whole run are dealt to the groups, and each goes on with its stream from one epoch
-// into the next; a lone group gives the run's positions themselves. So an epoch is a stretch of length() positions, and
-// an epoch of `repeat` n is n epochs without it, one after the other.
+// mixed (mixture.h), positions of the whole run are dealt to the groups, and each goes on with its stream from one
+// epoch into the next; a lone group gives the run's positions themselves. So an epoch is a stretch of length()
+// positions, and an epoch of `repeat` n is n epochs without it, one after the other.
 //
 // A sample's `draw` is the number of its pass. (id, draw) comes once in a run, so that a sample that comes more than
 // once in an epoch is augmented anew each time; without all this it is the epoch.

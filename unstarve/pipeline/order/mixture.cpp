@@ -11,8 +11,8 @@
 namespace unstarve {
 namespace {
 
-// Exact blocks are as short as that, so that any batch is near the weights, and no shorter, so that groups do not come in
-// turns.
+// Exact blocks are as short as that, so that any batch is near the weights, and no shorter, so that groups do not come
+// in turns.
 constexpr double kShortest = 64;
 // Weights that no such block fits, of many digits, are kept within a thousandth by blocks of at least this many ...
 constexpr double kLeastRounded = 1000;

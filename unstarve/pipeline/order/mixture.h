@@ -2,9 +2,9 @@
 // Which of several groups of samples (sources, classes) each position of a run is given to, by weights.
 //
 // Positions are counted over the whole run, epoch after epoch. Blocks of block() of them hold exactly quota(g) of group
-// g, by largest remainders, in a keyed order of their own; so the n-th sample that a group gives is known by arithmetic:
-// position / block blocks before, and its place in this one. Within a block a group differs from its weight by less than
-// one sample; deviation() tells by how much of a block.
+// g, by largest remainders, in a keyed order of their own; so the n-th sample that a group gives is known by
+// arithmetic: position / block blocks before, and its place in this one. Within a block a group differs from its weight
+// by less than one sample; deviation() tells by how much of a block.
 //
 // Threads: immutable. Failure: Error(kArgument) for weights that are negative, infinite, no numbers or all 0, and for
 //          one below a millionth of the whole. Cost: one permutation and a search among the groups per position.
@@ -48,8 +48,9 @@ struct MixtureStretch {
   friend bool operator==(const MixtureStretch&, const MixtureStretch&) = default;
 };
 
-// The stretches of a run that has come to `position` and whose last stretch is `running`, when it goes on with `weights`:
-// from the next block on, so that every group goes on where it was. A stretch that was not reached is not kept. Throws Error(kArgument) when the groups are not equally many.
+// The stretches of a run that has come to `position` and whose last stretch is `running`, when it goes on with
+// `weights`: from the next block on, so that every group goes on where it was. A stretch that was not reached is not
+// kept. Throws Error(kArgument) when the groups are not equally many.
 [[nodiscard]] std::vector<MixtureStretch> continue_mixture(const MixtureStretch& running,
                                                            const std::vector<double>& weights, std::uint64_t position);
 

@@ -7,13 +7,14 @@
 // Ranks: the global batch is world x batch samples; rank r takes its r-th stretch of it. Every rank gets equally many
 // batches and equally many samples in each; when the last global batch is kept (batch.last) and does not divide
 // by the world, it is filled up with the first samples of the same epoch's order, as torch's DistributedSampler does;
-// real_samples() tells how many are not of that kind. A padded last batch has the same samples as a kept one: what fills
-// it up are copies that the loader makes.
+// real_samples() tells how many are not of that kind. A padded last batch has the same samples as a kept one: what
+// fills it up are copies that the loader makes.
 //
 // Buckets: where samples of similar sizes meet, the order within each window of it is another (buckets.h).
 //
 // Another layout: what is left of an epoch after so many of its samples can be dealt out anew, to other ranks in other
-// batches; rest() is the order of that part. Relaxed order leaves holes: what lies behind them and was used is left out.
+// batches; rest() is the order of that part. Relaxed order leaves holes: what lies behind them and was used is left
+// out.
 //
 // Threads: pure after construction. Cost: about 20-40 ns per sample of a usual epoch.
 

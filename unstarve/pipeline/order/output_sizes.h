@@ -7,8 +7,9 @@
 
 namespace unstarve {
 
-// As SampleSet::sizes; empty where nobody needs it (batch.pad.to is not "largest") or an operation gives all samples one
-// size. Reads each record of the set once, in parallel as choose_samples(). Operations as check_spec() let them pass.
+// As SampleSet::sizes; empty where nobody needs it (batch.pad.to is not "largest") or an operation gives all samples
+// one size. Reads each record of the set once, in parallel as choose_samples(). Operations as check_spec() let them
+// pass.
 [[nodiscard]] std::vector<Size> output_sizes(const PipelineSpec& spec, const SampleSet& samples, const Dataset& dataset,
                                              int threads);
 

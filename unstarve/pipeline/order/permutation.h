@@ -1,8 +1,8 @@
 #pragma once
 // Keyed permutations of 0 .. size - 1 by arithmetic alone: no list of numbers exists.
 //
-// A Feistel network over the next power of two, walked until it lands inside (Black and Rogaway, "Ciphers with arbitrary
-// finite domains", CT-RSA 2002). Other keys, other permutations; a tweak names further ones of the same keys.
+// A Feistel network over the next power of two, walked until it lands inside (Black and Rogaway, "Ciphers with
+// arbitrary finite domains", CT-RSA 2002). Other keys, other permutations; a tweak names further ones of the same keys.
 //
 // Threads: pure after construction. Cost: 20-40 ns per number, keys about 100 ns.
 

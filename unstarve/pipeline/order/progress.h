@@ -4,8 +4,8 @@
 // In exact order a rank's progress is a number of samples; in relaxed order some behind them are used already. The
 // progresses of all ranks together give the Position of a run by any number of ranks, in batches of any size.
 //
-// Threads: plain functions of plain data. Failure: Error(kArgument). Cost: constant in the data set; of the order of the
-// window per rank.
+// Threads: plain functions of plain data. Failure: Error(kArgument). Cost: constant in the data set; of the order of
+// the window per rank.
 
 #include <cstdint>
 #include <span>

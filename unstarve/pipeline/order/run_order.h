@@ -1,8 +1,8 @@
 #pragma once
 // The order of a whole run: its epochs one after the other, the first without what was used before the run's start.
 //
-// Every sample of the run has a number, counted from its start; read-ahead goes by it, batches by (epoch, batch, index).
-// Threads: pure after construction.
+// Every sample of the run has a number, counted from its start; read-ahead goes by it, batches by (epoch, batch,
+// index). Threads: pure after construction.
 
 #include <cstdint>
 #include <limits>

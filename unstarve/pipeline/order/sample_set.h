@@ -5,8 +5,9 @@
 //
 // One group is the usual; the sources of a mixture or the classes of balanced sampling are several, each with a weight.
 //
-// Threads: immutable. Memory: 4 bytes per sample, nothing where all take part; where sizes are needed 8 per record of the data set.
-// Failure: choose_samples() throws Error(kArgument) naming the node of the spec that makes no sense for these data,
+// Threads: immutable. Memory: 4 bytes per sample, nothing where all take part; where sizes are needed 8 per record of
+// the data set. Failure: choose_samples() throws Error(kArgument) naming the node of the spec that makes no sense for
+// these data,
 //          Error(kInput) when no sample is left, and what reading throws where classes are balanced.
 
 #include <cstdint>
@@ -59,8 +60,9 @@ class SampleSet {
 
   // How it came about, for people: a line each.
   std::vector<std::string> notes;
-  // Where they are needed (batch.pad, batch.bucket), of each record that takes part what the operations make of its size,
-  // by id; {0, 0} where its header cannot be read. Empty where all come out with the same size, and where nobody needs them.
+  // Where they are needed (batch.pad, batch.bucket), of each record that takes part what the operations make of its
+  // size, by id; {0, 0} where its header cannot be read. Empty where all come out with the same size, and where nobody
+  // needs them.
   std::vector<Size> sizes;
 
  private:

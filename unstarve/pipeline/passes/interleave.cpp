@@ -3,8 +3,9 @@
 namespace unstarve {
 namespace {
 
-// Never applies: interleaving is for readers that must stream each shard from its beginning. Here a record is found by the
-// index, so that the reads in flight (read_ahead) go to whatever shards the order asks for, and to several places of one.
+// Never applies: interleaving is for readers that must stream each shard from its beginning. Here a record is found by
+// the index, so that the reads in flight (read_ahead) go to whatever shards the order asks for, and to several places
+// of one.
 Decision apply(Plan& plan, const PassInput&) {
   return {false,
           plan.spec.order.shuffle

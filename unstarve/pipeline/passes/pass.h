@@ -3,7 +3,8 @@
 //
 // The passes run one after the other in the order of kPasses (passes.cpp) when a plan is made; each leaves a PassNote
 // with its reason, applied or not. A spec switches one off by its name: "passes: {crop_into_decode: false}".
-// Exact passes are proven bit-equal by loader_test.cpp; approximate ones change pixels and stay out unless the spec asks.
+// Exact passes are proven bit-equal by loader_test.cpp; approximate ones change pixels and stay out unless the spec
+// asks.
 //
 // Failure: apply() throws Error(kArgument) naming the node of the spec that makes no sense.
 // To add one: a file beside this one with its `const Pass`, declared below, a row in kPasses, a test that batches are

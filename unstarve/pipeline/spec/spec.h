@@ -35,7 +35,8 @@ struct SourceSpec {
   std::string split;  // "train", "test" or ""
   FilterSpec filter{};
   std::optional<std::uint64_t> take{};  // the first so many, as stored, that pass the filter
-  // In a mixture: this source's share of the samples, relative to the others'; given for all of its sources or for none.
+  // In a mixture: this source's share of the samples, relative to the others'; given for all of its sources or for
+  // none.
   std::optional<double> weight{};
   friend bool operator==(const SourceSpec&, const SourceSpec&) = default;
 };

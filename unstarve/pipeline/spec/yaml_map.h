@@ -1,10 +1,10 @@
 #pragma once
 // A mapping of a YAML file, read strictly: every value is typed and every key must be known.
 //
-// Messages carry the path of the offending node ("pipeline.batch.size: ...", with the line), what was found and what was
-// expected. Keys that were never asked for are errors at finish(), so that a misspelt key cannot be ignored silently.
-// What a reader knows can be had of the reader itself: it is run over describing(), which has no keys and writes down what
-// it is asked for. So a schema cannot miss a key.
+// Messages carry the path of the offending node ("pipeline.batch.size: ...", with the line), what was found and what
+// was expected. Keys that were never asked for are errors at finish(), so that a misspelt key cannot be ignored
+// silently. What a reader knows can be had of the reader itself: it is run over describing(), which has no keys and
+// writes down what it is asked for. So a schema cannot miss a key.
 // Threads: one thread. Failure: Error(kInput).
 
 #include <cstdint>

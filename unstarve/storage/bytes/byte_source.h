@@ -55,8 +55,8 @@ class ByteSource {
   virtual void will_read(std::uint64_t offset, std::size_t length) const noexcept;
 
   // All of the source in memory where it is mapped, for formats that can then hand out records without copying; empty
-  // where it is not (remote), and then read() is the only way. At least kReadableBehind bytes behind its end may be read
-  // (not used). Pages of a file that was cut meanwhile read as zeros: who used bytes of the map asks check_map()
+  // where it is not (remote), and then read() is the only way. At least kReadableBehind bytes behind its end may be
+  // read (not used). Pages of a file that was cut meanwhile read as zeros: who used bytes of the map asks check_map()
   // (core/map_guard.h) before what came of them is believed.
   [[nodiscard]] virtual std::span<const std::uint8_t> mapped() const noexcept { return {}; }
 };

@@ -49,7 +49,8 @@ inline constexpr std::uint64_t kSeekPointSpacing = std::uint64_t{1} << 20;
 // Reads a compressed source forward and collects the seek points on the way. `source` must outlive it.
 class InflatingForward : public ForwardBytes {
  public:
-  // After the scan: the points up to the end or the damage, in the form that InflatedBytes takes (drawn in inflate.cpp).
+  // After the scan: the points up to the end or the damage, in the form that InflatedBytes takes (drawn in
+  // inflate.cpp).
   [[nodiscard]] virtual std::string take_points() = 0;
 };
 [[nodiscard]] std::unique_ptr<InflatingForward> inflate_forward(const ByteSource& source, Compression compression);

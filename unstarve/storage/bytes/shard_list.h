@@ -29,8 +29,8 @@ namespace unstarve {
 // Larger than any published data set has; stops {0..99999999999} from filling the memory.
 inline constexpr std::size_t kMaxShards = 1'000'000;
 
-// Whether `text` has braces, or wildcards where they would be looked at. Pure: does not look whether a file of that very
-// name exists.
+// Whether `text` has braces, or wildcards where they would be looked at. Pure: does not look whether a file of that
+// very name exists.
 [[nodiscard]] bool is_pattern(const std::string& text) noexcept;
 
 // Braces alone: pure text. A text without braces gives itself.

@@ -1,6 +1,6 @@
 #pragma once
-// One decoder at one place of a compressed stream: what inflate.cpp needs of gzip and zlib (inflater.h) and of Zstandard
-// (zstd_decoder.h) alike.
+// One decoder at one place of a compressed stream: what inflate.cpp needs of gzip and zlib (inflater.h) and of
+// Zstandard (zstd_decoder.h) alike.
 //
 // Ownership: borrows the source.
 // Threads:   one at a time.

@@ -2,8 +2,8 @@
 // The entries of one folder, told apart without a stat per file.
 //
 // readdir() already gives the type of an entry on every common file system; only symbolic links cost one fstatat(), and
-// entries of unknown type one or two. Entries whose name begins with a dot are left out: `.`, `..`, hidden files, and the `._name`
-// files that macOS puts beside copies. Order: as the file system gives it; sort what must be stable.
+// entries of unknown type one or two. Entries whose name begins with a dot are left out: `.`, `..`, hidden files, and
+// the `._name` files that macOS puts beside copies. Order: as the file system gives it; sort what must be stable.
 //
 // Threads: free functions. Failure: Error(kIo) with the folder's path.
 

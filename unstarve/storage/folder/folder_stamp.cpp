@@ -26,8 +26,8 @@ constexpr std::int64_t kCoarsestClockNs = 2'000'000'000;  // FAT: see the header
 constexpr int kMostThreads = 8;
 constexpr std::size_t kStatsPerTask = 128;  // some 100 us of work where all is in memory
 
-// File systems that change a folder's times with its entries, whoever changes them. Those of Lustre, GPFS and ZFS are not
-// in <linux/magic.h>.
+// File systems that change a folder's times with its entries, whoever changes them. Those of Lustre, GPFS and ZFS are
+// not in <linux/magic.h>.
 constexpr std::array<std::uint32_t, 19> kTimesTell = {
     EXT4_SUPER_MAGIC,     XFS_SUPER_MAGIC,  BTRFS_SUPER_MAGIC, F2FS_SUPER_MAGIC,
     NILFS_SUPER_MAGIC,    TMPFS_MAGIC,      RAMFS_MAGIC,       OVERLAYFS_SUPER_MAGIC,

@@ -1,8 +1,8 @@
 #pragma once
 // What tells, without listing it again, that a folder still holds the names it held.
 //
-// A file system changes a folder's times whenever an entry is added, removed or renamed in it. A folder that has the same
-// inode, times and size as before therefore has the same names, under two conditions that may_be_kept() checks:
+// A file system changes a folder's times whenever an entry is added, removed or renamed in it. A folder that has the
+// same inode, times and size as before therefore has the same names, under two conditions that may_be_kept() checks:
 //
 //   times tell      The file system is one that keeps this promise. Mounts of object stores through FUSE do not (what
 //                   another machine adds changes no time), nor does a folder without a time (0, as FAT's root).
@@ -58,8 +58,8 @@ struct SeenLink {
 // Whether a listing begun at `began_ns` that met `folders` below the open folder `root` may be kept, as above.
 [[nodiscard]] bool may_be_kept(int root, std::span<const SeenFolder> folders, std::int64_t began_ns);
 
-// Whether all is as it was. Of `device` only which folders share one counts: numbers of devices change with every mount.
-// Cost: a stat per folder and link, in several threads where they are many.
+// Whether all is as it was. Of `device` only which folders share one counts: numbers of devices change with every
+// mount. Cost: a stat per folder and link, in several threads where they are many.
 [[nodiscard]] bool unchanged(int root, std::span<const SeenFolder> folders, std::span<const SeenLink> links);
 
 }  // namespace unstarve

@@ -2,12 +2,13 @@
 // The listing of an image folder, made by a pass over its folders or taken from the run before.
 //
 // A folder of many files is listed once: its listing is kept beside the indexes of shards (index_places.h; beside the
-// folder or in the cache folder, in the layout of index_sidecar.h with the part "listing" of listing_view.h). It is taken
-// as long as every folder is as it was, and made again else; damage anywhere makes it be made again, too. What may be
-// kept, and why that is safe, stands in folder_stamp.h.
+// folder or in the cache folder, in the layout of index_sidecar.h with the part "listing" of listing_view.h). It is
+// taken as long as every folder is as it was, and made again else; damage anywhere makes it be made again, too. What
+// may be kept, and why that is safe, stands in folder_stamp.h.
 //
-// Listed anew every time: fewer than kKeptFiles images, where that is as quick; more than kKeptLinks links to files, since
-// each would be looked at again; folders changed within the last seconds, or of file systems whose times tell nothing.
+// Listed anew every time: fewer than kKeptFiles images, where that is as quick; more than kKeptLinks links to files,
+// since each would be looked at again; folders changed within the last seconds, or of file systems whose times tell
+// nothing.
 //
 // Ownership: owns the listing or its map. Threads: read-only once made.
 // Failure:   Error(kIo) for a folder that cannot be read. That a listing could not be kept is a note and no failure.

@@ -1,6 +1,6 @@
 #pragma once
-// The listing of an image folder as bytes, in memory or mapped: read in place, so that taking a kept one (image_listing.h)
-// costs a checksum over it and no work per name.
+// The listing of an image folder as bytes, in memory or mapped: read in place, so that taking a kept one
+// (image_listing.h) costs a checksum over it and no work per name.
 //
 // Layout, version 1, all numbers little-endian; a name is the offset of its first byte among the names:
 //

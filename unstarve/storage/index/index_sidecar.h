@@ -81,8 +81,8 @@ struct IndexPart {
   std::string bytes;
 };
 
-// The bytes of a sidecar. Throws Error(kArgument) for names that are not allowed or come twice, or blobs that are not one
-// per record or over 4 GiB.
+// The bytes of a sidecar. Throws Error(kArgument) for names that are not allowed or come twice, or blobs that are not
+// one per record or over 4 GiB.
 [[nodiscard]] std::string index_bytes(const Fingerprint& fingerprint, std::span<const IndexRecord> records,
                                       std::span<const IndexBlobs> blobs = {}, std::span<const IndexPart> parts = {});
 
@@ -163,8 +163,8 @@ struct IndexReading {
   std::optional<IndexSidecar> sidecar;  // when it is good
 };
 
-// Stale: made of other data, or by another version of the format. Throws Error(kIo) when the file is there but cannot be
-// read.
+// Stale: made of other data, or by another version of the format. Throws Error(kIo) when the file is there but cannot
+// be read.
 [[nodiscard]] IndexReading read_index(const std::filesystem::path& path, const Fingerprint& expected);
 
 // Where the sidecar of `data` lies: "<data>.unstarve-index".

@@ -1,6 +1,6 @@
 #pragma once
-// The index of one open shard, which mends itself: blocks of it that no one has read yet may turn out damaged long after
-// it was opened, since opening looks at its header only. Then it is made again from the shard, once.
+// The index of one open shard, which mends itself: blocks of it that no one has read yet may turn out damaged long
+// after it was opened, since opening looks at its header only. Then it is made again from the shard, once.
 //
 //   record(), member(), reason(), bytes()->read() ── fails its checksum ──▶ one pass over the shard ──▶ asked again
 //
@@ -42,8 +42,8 @@ class KeptIndex {
   // whether asking again can help.
   [[nodiscard]] bool mend() const;
 
-  // Why the index could not be kept, or a damaged one not replaced; told as a notice, too (notice.h). Empty when all went
-  // well so far.
+  // Why the index could not be kept, or a damaged one not replaced; told as a notice, too (notice.h). Empty when all
+  // went well so far.
   [[nodiscard]] std::string note() const;
 
  private:

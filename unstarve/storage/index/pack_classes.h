@@ -10,8 +10,8 @@
 
 namespace unstarve {
 
-// Of the manifest in the folder of these local shards, by class number; empty where there is none, or none that `unstarve
-// pack` wrote, or one that does not list each of the shards.
+// Of the manifest in the folder of these local shards, by class number; empty where there is none, or none that
+// `unstarve pack` wrote, or one that does not list each of the shards.
 [[nodiscard]] std::vector<std::string> pack_classes(std::span<const std::string> shards);
 
 }  // namespace unstarve

@@ -23,7 +23,8 @@ inline constexpr std::uint64_t kMaxRecordBytes = std::uint64_t{1} << 30;
 // Class numbers are below this: a larger one is no class number but something else that was taken for a label.
 inline constexpr std::int64_t kMaxClasses = std::int64_t{1} << 20;
 
-// A record as scan() found it. Its bytes [offset, offset + length) of the (decompressed) shard are what fill() is given.
+// A record as scan() found it. Its bytes [offset, offset + length) of the (decompressed) shard are what fill() is
+// given.
 struct ScannedRecord {
   std::uint64_t offset = 0;
   std::uint64_t length = 0;
@@ -69,9 +70,9 @@ class RecordFormat {
     return false;
   }
 
-  // Sets `image` from the stored bytes, which stay valid as long as `image` is used. Throws Error(kInput) when the record
-  // is damaged; the message needs no place, the caller puts it in front. `room` is the caller's memory for what does not
-  // lie in one piece; `stored` lies at its beginning where the shard is not mapped.
+  // Sets `image` from the stored bytes, which stay valid as long as `image` is used. Throws Error(kInput) when the
+  // record is damaged; the message needs no place, the caller puts it in front. `room` is the caller's memory for what
+  // does not lie in one piece; `stored` lies at its beginning where the shard is not mapped.
   virtual void fill(std::span<const std::uint8_t> stored, const IndexRecord& entry, AlignedBytes& room,
                     Value& image) const = 0;
 };

@@ -45,8 +45,8 @@ class Engine {
   [[nodiscard]] RemoteStatistics statistics() const;
 
  private:
-  // An Error on its way to another thread. Copies of one share their text, and ThreadSanitizer cannot see that libstdc++
-  // counts the owners atomically.
+  // An Error on its way to another thread. Copies of one share their text, and ThreadSanitizer cannot see that
+  // libstdc++ counts the owners atomically.
   struct Failure {
     ErrorKind kind;
     std::string message;

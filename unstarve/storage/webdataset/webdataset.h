@@ -36,8 +36,8 @@ struct WebdatasetOptions {
 
 [[nodiscard]] std::shared_ptr<const RecordFormat> webdataset_format(WebdatasetOptions options = {});
 
-// The row of the format table: *.tar, *.tar.gz, *.tgz, *.tar.zst, *.tzst, told by "ustar" at byte 257 or by the checksum
-// of the first header.
+// The row of the format table: *.tar, *.tar.gz, *.tgz, *.tar.zst, *.tzst, told by "ustar" at byte 257 or by the
+// checksum of the first header.
 [[nodiscard]] bool recognises_webdataset(const Source& source);
 [[nodiscard]] std::shared_ptr<const Dataset> open_webdataset(const Source& source, const std::string& split);
 
