@@ -52,6 +52,45 @@ class Operating:
         """Mirrors left and right with probability `p`."""
         return self.operation("horizontal_flip", probability=p)
 
+    def vertical_flip(self, p: float = 0.5) -> Self:
+        """Mirrors top and bottom with probability `p`."""
+        return self.operation("vertical_flip", probability=p)
+
+    def color_jitter(self, brightness: float = 0.4, contrast: float = 0.4, saturation: float = 0.4, hue: float = 0.1,
+                     p: float = 1.0) -> Self:
+        """The four in random order, as torchvision's ColorJitter: 0.4 draws factors of 0.6 to 1.4, hue turns of +-hue."""
+        return self.operation("color_jitter", brightness=brightness, contrast=contrast, saturation=saturation, hue=hue,
+                              probability=p)
+
+    def grayscale(self, p: float = 0.1) -> Self:
+        """Grey in all three channels with probability `p`."""
+        return self.operation("grayscale", probability=p)
+
+    def rotation(self, degrees: float | tuple[float, float] = (-30, 30), fill: int = 0) -> Self:
+        """Turned about the middle, counter-clockwise, bilinear; `fill` (0..255) where nothing is. Two numbers: drawn."""
+        return self.operation("rotation", degrees=degrees, fill=fill)
+
+    def gaussian_blur(self, sigma: float | tuple[float, float] = (0.1, 2.0), p: float = 0.5) -> Self:
+        """Out of focus by `sigma` pixels, drawn where it is two numbers, with probability `p`."""
+        return self.operation("gaussian_blur", sigma=sigma, probability=p)
+
+    def erasing(self, p: float = 0.5, scale: tuple[float, float] = (0.02, 0.33),
+                ratio: tuple[float, float] = (0.3, 3.3), value: int = 0) -> Self:
+        """A random rectangle of `value` (0..255), as torchvision's RandomErasing, but of pixels: before normalising."""
+        return self.operation("erasing", probability=p, scale=scale, ratio=ratio, value=value)
+
+    def rand_augment(self, changes: int = 2, magnitude: int = 9) -> Self:
+        """RandAugment: `changes` drawn from fourteen, of `magnitude` 0..30, as torchvision has it."""
+        return self.operation("rand_augment", changes=changes, magnitude=magnitude)
+
+    def trivial_augment(self) -> Self:
+        """TrivialAugment's wide space: one change drawn from fourteen, by a random magnitude."""
+        return self.operation("trivial_augment")
+
+    def auto_augment(self, policy: str = "imagenet") -> Self:
+        """AutoAugment by the policy that was found for "imagenet", "cifar10" or "svhn"."""
+        return self.operation(f"auto_augment_{policy}")
+
     def operation(self, name: str, **parameters: float | Sequence[float]) -> Self:
         """Any operation by its name, as `unstarve.operations()` lists them. ArgumentError when it makes no sense."""
         values = {key: list(value) if isinstance(value, Sequence) else value for key, value in parameters.items()}
@@ -70,8 +109,7 @@ class Operating:
         """The batch's element type ("uint8", "float32", "bfloat16") and layout ("NCHW", "NHWC")."""
         return self._with("output", output={"type": dtype, "layout": layout})
 
-    # --- on whole batches: labels become targets, float32 of shape (batch, classes)
-    # ------------------------------------
+    # --- on whole batches: labels become targets, float32 of shape (batch, classes) ---------------------------------
 
     def one_hot(self) -> Self:
         """Targets of zeros with a one at the label, instead of labels."""

@@ -208,8 +208,7 @@ class Backwards(torch.utils.data.Sampler):
         return iter((torch.randperm(self.samples)).tolist()[::-1])
 
 
-# --- comparisons and processes
-# -----------------------------------------------------------------------------------------
+# --- comparisons and processes ----------------------------------------------------------------------------------------
 
 
 def same(ours, theirs):

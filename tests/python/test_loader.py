@@ -411,3 +411,23 @@ def test_torch_on_a_gpu():
             assert images.is_contiguous(memory_format=torch.channels_last)
             torch.testing.assert_close(images.cpu(), theirs, atol=1e-5, rtol=0)
             assert torch.equal(labels.cpu(), classes)
+
+
+def test_steps_of_operations_are_the_operations_of_their_names():
+    start = un.open(SMALL).shuffle(0)
+    made = (start.center_crop(24).vertical_flip(0.3).color_jitter(0.2, hue=0).grayscale(0.5).rotation(12).gaussian_blur(1.5)
+            .erasing(1, scale=(0.1, 0.2)).rand_augment(1, 5).trivial_augment().auto_augment("cifar10"))
+    named = start.operation("center_crop", size=24)
+    for name, values in {
+        "vertical_flip": {"probability": 0.3}, "color_jitter": {"brightness": 0.2, "hue": 0}, "grayscale": {"probability": 0.5},
+        "rotation": {"degrees": 12}, "gaussian_blur": {"sigma": 1.5, "probability": 0.5},
+        "erasing": {"probability": 1, "scale": [0.1, 0.2]}, "rand_augment": {"changes": 1, "magnitude": 5},
+        "trivial_augment": {}, "auto_augment_cifar10": {},
+    }.items():
+        named = named.operation(name, **values)
+    ours, theirs = made.output("uint8").batch(8), named.output("uint8").batch(8)
+    with ours, theirs:
+        for a, b in zip(ours, theirs, strict=True):
+            assert np.array_equal(a[0], b[0]) and np.array_equal(a[1], b[1])
+    with pytest.raises(un.errors.ArgumentError, match="auto_augment_mars"):
+        start.auto_augment("mars")
