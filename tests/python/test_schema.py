@@ -126,8 +126,6 @@ def accepted(rng):
             for values in (parameters or {}).values():
                 if isinstance(values, list):  # the least and the most
                     values.sort()
-            if parameters and "magnitude" in parameters:
-                parameters["bins"] = max(2, parameters["magnitude"] + 1)
     return spec
 
 

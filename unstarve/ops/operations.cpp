@@ -56,7 +56,7 @@ constexpr std::array kOperations = {
     OperationInfo{"sharpness", "sharper or smoother: factor [0.6, 1.4], probability 1", make_sharpness},
     OperationInfo{"gaussian_blur", "out of focus: sigma [0.1, 2], radius 0 (three sigma), probability 0.5",
                   make_gaussian_blur},
-    OperationInfo{"rand_augment", "changes drawn from fourteen, of one magnitude: changes 2, magnitude 9, bins 31",
+    OperationInfo{"rand_augment", "changes drawn from fourteen, of one magnitude: changes 2, magnitude 9 of 0 to 30",
                   make_rand_augment},
     OperationInfo{"trivial_augment", "one change drawn from fourteen, by a random magnitude", make_trivial_augment},
     OperationInfo{"auto_augment_imagenet", "pairs of changes found for ImageNet", make_auto_augment_imagenet},
