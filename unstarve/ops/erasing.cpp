@@ -19,6 +19,7 @@ class Erasing final : public Operation {
       : probability_(probability), scale_(scale), ratio_(ratio), value_(value) {}
 
   [[nodiscard]] bool random() const override { return probability_ > 0; }
+  [[nodiscard]] bool writes_pixels() const override { return true; }
   Size output_size(Size selected) const override { return selected; }
   void apply(Frame& frame, Random& random, Scratch& scratch) const override {
     if (random.uniform() >= probability_) return;

@@ -51,6 +51,8 @@ class Operation {
   // True when apply() resamples, so that decoding at a reduction that is still at least output_size() is a sensible
   // approximation.
   [[nodiscard]] virtual bool resamples() const { return false; }
+  // True when apply() makes an image of its own; false when it edits the window, or the colours that are put off.
+  [[nodiscard]] virtual bool writes_pixels() const { return resamples(); }
   // Turns the selected part into the output, in place: edits the window, or points it to an image of `scratch`.
   virtual void apply(Frame& frame, Random& random, Scratch& scratch) const = 0;
 };

@@ -31,8 +31,11 @@ class DrawnColour final : public ColourOperation {
  public:
   using Adjust = void (*)(Frame& frame, double amount, Scratch& scratch);
 
-  DrawnColour(Adjust adjust, std::pair<double, double> amount, double probability)
-      : ColourOperation(probability, amount.first < amount.second), adjust_(adjust), amount_(amount) {}
+  // `writes`: whether `adjust` makes an image of its own instead of putting its work off.
+  DrawnColour(Adjust adjust, std::pair<double, double> amount, double probability, bool writes = false)
+      : ColourOperation(probability, amount.first < amount.second), adjust_(adjust), amount_(amount), writes_(writes) {}
+
+  [[nodiscard]] bool writes_pixels() const override { return writes_; }
 
  private:
   void change(Frame& frame, Random& random, Scratch& scratch) const override {
@@ -41,6 +44,7 @@ class DrawnColour final : public ColourOperation {
 
   Adjust adjust_;
   std::pair<double, double> amount_;
+  bool writes_;
 };
 
 // Without an amount.

@@ -20,6 +20,8 @@ class GaussianBlur final : public ColourOperation {
   GaussianBlur(std::pair<double, double> sigma, int radius, double probability)
       : ColourOperation(probability, sigma.first < sigma.second), sigma_(sigma), radius_(radius) {}
 
+  [[nodiscard]] bool writes_pixels() const override { return true; }
+
  private:
   void change(Frame& frame, Random& random, Scratch& scratch) const override {
     const double sigma = random.uniform(sigma_.first, sigma_.second);

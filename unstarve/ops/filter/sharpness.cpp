@@ -39,7 +39,7 @@ void adjust_sharpness(Frame& frame, double factor, Scratch& scratch) {
 std::unique_ptr<Operation> make_sharpness(const OpParams& params) {
   const Parameters p("sharpness", params, {"factor", "probability"});
   return std::make_unique<DrawnColour>(adjust_sharpness, p.interval("factor", {0.6, 1.4}, 0, kMaxBlend),
-                                       p.number("probability", 1, 0, 1));
+                                       p.number("probability", 1, 0, 1), true);
 }
 
 }  // namespace unstarve

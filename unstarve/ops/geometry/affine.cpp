@@ -24,6 +24,7 @@ class Affine final : public Operation {
     return ranges_.move_x > 0 || ranges_.move_y > 0 || draws(ranges_.degrees) || draws(ranges_.scale) ||
            draws(ranges_.shear_x) || draws(ranges_.shear_y);
   }
+  [[nodiscard]] bool writes_pixels() const override { return true; }
   Size output_size(Size selected) const override { return selected; }
   void apply(Frame& frame, Random& random, Scratch& scratch) const override {
     const auto draw = [&](std::pair<double, double> range) { return random.uniform(range.first, range.second); };

@@ -13,6 +13,7 @@ class Perspective final : public Operation {
       : distortion_(distortion), probability_(probability), how_(how), fill_(static_cast<std::uint8_t>(fill)) {}
 
   [[nodiscard]] bool random() const override { return probability_ > 0; }
+  [[nodiscard]] bool writes_pixels() const override { return true; }
   Size output_size(Size selected) const override { return selected; }
   void apply(Frame& frame, Random& random, Scratch& scratch) const override {
     if (random.uniform() >= probability_) return;

@@ -13,6 +13,7 @@ class Rotation final : public Operation {
       : degrees_(degrees), how_(how), fill_(static_cast<std::uint8_t>(fill)) {}
 
   [[nodiscard]] bool random() const override { return degrees_.first < degrees_.second; }
+  [[nodiscard]] bool writes_pixels() const override { return true; }
   Size output_size(Size selected) const override { return selected; }
   void apply(Frame& frame, Random& random, Scratch& scratch) const override {
     const double degrees = random.uniform(degrees_.first, degrees_.second);

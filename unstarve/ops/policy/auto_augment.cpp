@@ -73,6 +73,7 @@ class AutoAugment final : public Operation {
   explicit AutoAugment(const Policy& policy) : policy_(policy) {}
 
   [[nodiscard]] bool random() const override { return true; }
+  [[nodiscard]] bool writes_pixels() const override { return true; }
   Size output_size(Size selected) const override { return selected; }
   void apply(Frame& frame, Random& random, Scratch& scratch) const override {
     for (const Part& part : policy_[random.below(static_cast<std::uint32_t>(policy_.size()))]) {

@@ -15,6 +15,7 @@ class RandAugment final : public Operation {
   RandAugment(int changes, int magnitude) : changes_(changes), magnitude_(magnitude) {}
 
   [[nodiscard]] bool random() const override { return true; }
+  [[nodiscard]] bool writes_pixels() const override { return true; }
   Size output_size(Size selected) const override { return selected; }
   void apply(Frame& frame, Random& random, Scratch& scratch) const override {
     for (int i = 0; i < changes_; ++i) {

@@ -13,6 +13,7 @@ constexpr int kBins = 31;
 class TrivialAugment final : public Operation {
  public:
   [[nodiscard]] bool random() const override { return true; }
+  [[nodiscard]] bool writes_pixels() const override { return true; }
   Size output_size(Size selected) const override { return selected; }
   void apply(Frame& frame, Random& random, Scratch& scratch) const override {
     const auto change = static_cast<Change>(random.below(kUsualChanges));

@@ -8,19 +8,21 @@ namespace unstarve {
 namespace {
 
 Decision apply(Plan& plan, const PassInput&) {
-  const auto resampling = std::count_if(plan.operations.begin(), plan.operations.end(),
-                                        [](const auto& operation) { return operation->resamples(); });
-  const auto moving = static_cast<std::ptrdiff_t>(plan.operations.size()) - resampling;
-  if (moving == 0) return {false, "no operation crops, pads or mirrors"};
-  return {true, fmt::format("{} of {} operations move no pixel, they edit the window that the next one reads", moving,
-                            plan.operations.size())};
+  const auto writing = std::count_if(plan.operations.begin(), plan.operations.end(),
+                                     [](const auto& operation) { return operation->writes_pixels(); });
+  const auto waiting = static_cast<std::ptrdiff_t>(plan.operations.size()) - writing;
+  if (waiting == 0) return {false, "no operation crops, pads, mirrors or changes colours alone"};
+  return {true,
+          fmt::format("{} of {} operations write no pixel, they edit the window and the colours that the next one "
+                      "reads",
+                      waiting, plan.operations.size())};
 }
 
 void leave_out(Plan& plan) { plan.fuse_operations = false; }
 
 }  // namespace
 
-const Pass kOperationFusionPass{"operation_fusion", true, "crops, pads and mirrors without moving pixels", apply,
-                                leave_out};
+const Pass kOperationFusionPass{"operation_fusion", true,
+                                "crops, pads, mirrors and changes colours without writing pixels", apply, leave_out};
 
 }  // namespace unstarve
