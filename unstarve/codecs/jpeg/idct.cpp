@@ -10,6 +10,8 @@
 #include <hwy/foreach_target.h>  // compiles this file once per instruction set
 #include <hwy/highway.h>
 
+#include "unstarve/codecs/dct_vectors-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace unstarve::HWY_NAMESPACE {
 namespace {
@@ -44,44 +46,7 @@ void run(CoefficientRow& row, const std::int16_t* quantisation, std::uint8_t* ou
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// One row of as many blocks as a vector has 128-bit parts: 1, 2 or 4. Everything below stays within those parts.
-constexpr std::size_t kBytes = HWY_MAX_BYTES < 64 ? HWY_MAX_BYTES : 64;
-constexpr std::size_t kParts = kBytes / 16;
 using D8 = hn::FixedTag<std::uint8_t, kBytes / 2>;
-using D16 = hn::FixedTag<std::int16_t, kBytes / 2>;
-using D32 = hn::FixedTag<std::int32_t, kBytes / 4>;
-using D64 = hn::FixedTag<std::int64_t, kBytes / 8>;
-using V16 = hn::VFromD<D16>;
-using V32 = hn::VFromD<D32>;
-
-// The 32-bit values of one row.
-struct Wide {
-  V32 lower;
-  V32 upper;
-};
-
-HWY_INLINE Wide operator+(Wide a, Wide b) { return {hn::Add(a.lower, b.lower), hn::Add(a.upper, b.upper)}; }
-HWY_INLINE Wide operator-(Wide a, Wide b) { return {hn::Sub(a.lower, b.lower), hn::Sub(a.upper, b.upper)}; }
-
-// a * x + b * y, 16-bit inputs and factors.
-struct Pair {
-  V16 lower;
-  V16 upper;
-  HWY_INLINE Pair(V16 a, V16 b) : lower(hn::InterleaveLower(D16(), a, b)), upper(hn::InterleaveUpper(D16(), a, b)) {}
-  template <int kX, int kY>
-  HWY_INLINE Wide times() const {
-    const V16 factors = hn::BitCast(
-        D16(), hn::Set(D32(), static_cast<std::int32_t>((static_cast<std::uint32_t>(kY) << 16) | (kX & 0xFFFF))));
-    return {product(lower, factors), product(upper, factors)};
-  }
-
- private:
-  static HWY_INLINE V32 product(V16 values, V16 factors) {
-    V32 second = hn::Zero(D32());
-    const V32 first = hn::ReorderWidenMulAccumulate(D32(), values, factors, hn::Zero(D32()), second);
-    return hn::RearrangeToOddPlusEven(first, second);
-  }
-};
 
 // v << 13, from 16 to 32 bits.
 HWY_INLINE Wide shifted(V16 v) {
@@ -91,86 +56,38 @@ HWY_INLINE Wide shifted(V16 v) {
           hn::ShiftRight<kDown>(hn::BitCast(D32(), hn::InterleaveUpper(D16(), zero, v)))};
 }
 
-template <int kDown>
-HWY_INLINE V16 descaled(Wide v) {
-  const V32 half = hn::Set(D32(), 1 << (kDown - 1));
-  return hn::ReorderDemote2To(D16(), hn::ShiftRight<kDown>(hn::Add(v.lower, half)),
-                              hn::ShiftRight<kDown>(hn::Add(v.upper, half)));
-}
-
 // The transform in one dimension, across eight vectors.
 template <int kDown>
-HWY_INLINE void transform(V16& v0, V16& v1, V16& v2, V16& v3, V16& v4, V16& v5, V16& v6, V16& v7) {
+HWY_INLINE void transform(V16 (&v)[8]) {
   using namespace dct;  // NOLINT: its constants
-  const Pair z26(v2, v6);
+  const Pair z26(v[2], v[6]);
   const Wide even2 = z26.times<k0_541, k0_541 - k1_847>();
   const Wide even3 = z26.times<k0_541 + k0_765, k0_541>();
-  const Wide even0 = shifted(hn::Add(v0, v4));
-  const Wide even1 = shifted(hn::Sub(v0, v4));
+  const Wide even0 = shifted(hn::Add(v[0], v[4]));
+  const Wide even1 = shifted(hn::Sub(v[0], v[4]));
   const Wide t10 = even0 + even3;
   const Wide t13 = even0 - even3;
   const Wide t11 = even1 + even2;
   const Wide t12 = even1 - even2;
 
-  const Pair z34(hn::Add(v7, v3), hn::Add(v5, v1));
+  const Pair z34(hn::Add(v[7], v[3]), hn::Add(v[5], v[1]));
   const Wide z3 = z34.times<k1_175 - k1_961, k1_175>();
   const Wide z4 = z34.times<k1_175, k1_175 - k0_390>();
-  const Pair z71(v7, v1);
-  const Pair z53(v5, v3);
+  const Pair z71(v[7], v[1]);
+  const Pair z53(v[5], v[3]);
   const Wide odd0 = z71.times<k0_298 - k0_899, -k0_899>() + z3;
   const Wide odd3 = z71.times<-k0_899, k1_501 - k0_899>() + z4;
   const Wide odd1 = z53.times<k2_053 - k2_562, -k2_562>() + z4;
   const Wide odd2 = z53.times<-k2_562, k3_072 - k2_562>() + z3;
 
-  v0 = descaled<kDown>(t10 + odd3);
-  v7 = descaled<kDown>(t10 - odd3);
-  v1 = descaled<kDown>(t11 + odd2);
-  v6 = descaled<kDown>(t11 - odd2);
-  v2 = descaled<kDown>(t12 + odd1);
-  v5 = descaled<kDown>(t12 - odd1);
-  v3 = descaled<kDown>(t13 + odd0);
-  v4 = descaled<kDown>(t13 - odd0);
-}
-
-HWY_INLINE void interleave32(V16& a, V16& b) {
-  const auto lower = hn::InterleaveLower(D32(), hn::BitCast(D32(), a), hn::BitCast(D32(), b));
-  const auto upper = hn::InterleaveUpper(D32(), hn::BitCast(D32(), a), hn::BitCast(D32(), b));
-  a = hn::BitCast(D16(), lower);
-  b = hn::BitCast(D16(), upper);
-}
-
-HWY_INLINE void interleave64(V16& a, V16& b) {
-  const auto lower = hn::InterleaveLower(D64(), hn::BitCast(D64(), a), hn::BitCast(D64(), b));
-  const auto upper = hn::InterleaveUpper(D64(), hn::BitCast(D64(), a), hn::BitCast(D64(), b));
-  a = hn::BitCast(D16(), lower);
-  b = hn::BitCast(D16(), upper);
-}
-
-HWY_INLINE void interleave16(V16& a, V16& b) {
-  const V16 lower = hn::InterleaveLower(D16(), a, b);
-  b = hn::InterleaveUpper(D16(), a, b);
-  a = lower;
-}
-
-// Transposes the 8 x 8 values of every 128-bit part.
-HWY_INLINE void transpose(V16& v0, V16& v1, V16& v2, V16& v3, V16& v4, V16& v5, V16& v6, V16& v7) {
-  interleave16(v0, v1);  // v0: 00 10 01 11 02 12 03 13   v1: 04 14 05 15 ...
-  interleave16(v2, v3);
-  interleave16(v4, v5);
-  interleave16(v6, v7);
-  interleave32(v0, v2);  // v0: 00 10 20 30 01 11 21 31   v2: 02 12 22 32 03 ...
-  interleave32(v1, v3);
-  interleave32(v4, v6);
-  interleave32(v5, v7);
-  interleave64(v0, v4);  // v0: 00 10 20 30 40 50 60 70   v4: 01 11 ...
-  interleave64(v2, v6);
-  interleave64(v1, v5);
-  interleave64(v3, v7);
-  const V16 c1 = v4, c3 = v6, c4 = v1, c6 = v3;  // columns: v0 v4 v2 v6 v1 v5 v3 v7
-  v1 = c1;
-  v3 = c3;
-  v4 = c4;
-  v6 = c6;
+  v[0] = descaled<kDown>(t10 + odd3);
+  v[7] = descaled<kDown>(t10 - odd3);
+  v[1] = descaled<kDown>(t11 + odd2);
+  v[6] = descaled<kDown>(t11 - odd2);
+  v[2] = descaled<kDown>(t12 + odd1);
+  v[5] = descaled<kDown>(t12 - odd1);
+  v[3] = descaled<kDown>(t13 + odd0);
+  v[4] = descaled<kDown>(t13 - odd0);
 }
 
 HWY_INLINE void store_samples(V16 v, std::uint8_t* out) {
@@ -210,34 +127,28 @@ void run(CoefficientRow& row, const std::int16_t* quantisation, std::uint8_t* ou
       const std::uint8_t* last = row.last() + group * CoefficientRow::kGroupBlocks + p;
       unsigned any = 0;
       for (std::size_t i = 0; i < kParts; ++i) any |= last[i];
-      V16 v0 = hn::Mul(hn::Load(D16(), values), factor[0]);
-      if (HWY_UNLIKELY(is_wild(v0))) {
+      V16 v[8];
+      v[0] = hn::Mul(hn::Load(D16(), values), factor[0]);
+      if (HWY_UNLIKELY(is_wild(v[0]))) {
         plain_blocks(values, kParts, quantisation, out, stride);
         continue;
       }
       hn::Store(zero, D16(), values);
       if (any == 0) {
-        flat_blocks(v0, out, stride);
+        flat_blocks(v[0], out, stride);
         continue;
       }
       const auto take = [&](std::size_t y) HWY_ATTR {
-        const V16 v = hn::Load(D16(), values + y * kGroupRow);
+        const V16 row = hn::Load(D16(), values + y * kGroupRow);
         hn::Store(zero, D16(), values + y * kGroupRow);
-        return hn::Mul(v, factor[y]);
+        return hn::Mul(row, factor[y]);
       };
-      V16 v1 = take(1), v2 = take(2), v3 = take(3), v4 = take(4), v5 = take(5), v6 = take(6), v7 = take(7);
-      transform<dct::kBits - dct::kBetween>(v0, v1, v2, v3, v4, v5, v6, v7);
-      transpose(v0, v1, v2, v3, v4, v5, v6, v7);
-      transform<dct::kBits + dct::kBetween + 3>(v0, v1, v2, v3, v4, v5, v6, v7);
-      transpose(v0, v1, v2, v3, v4, v5, v6, v7);
-      store_samples(v0, out);
-      store_samples(v1, out + stride);
-      store_samples(v2, out + 2 * stride);
-      store_samples(v3, out + 3 * stride);
-      store_samples(v4, out + 4 * stride);
-      store_samples(v5, out + 5 * stride);
-      store_samples(v6, out + 6 * stride);
-      store_samples(v7, out + 7 * stride);
+      for (std::size_t y = 1; y < 8; ++y) v[y] = take(y);
+      transform<dct::kBits - dct::kBetween>(v);
+      transpose(v);
+      transform<dct::kBits + dct::kBetween + 3>(v);
+      transpose(v);
+      for (std::ptrdiff_t y = 0; y < 8; ++y) store_samples(v[y], out + y * stride);
     }
   }
 }

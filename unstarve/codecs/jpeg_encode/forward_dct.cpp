@@ -13,6 +13,8 @@
 #include <hwy/foreach_target.h>  // compiles this file once per instruction set
 #include <hwy/highway.h>
 
+#include "unstarve/codecs/dct_vectors-inl.h"
+
 #ifndef UNSTARVE_FORWARD_DCT_CONSTANTS
 #define UNSTARVE_FORWARD_DCT_CONSTANTS
 namespace unstarve::fdct {
@@ -67,55 +69,12 @@ void run(const std::uint8_t* samples, std::ptrdiff_t stride, const Quantiser& qu
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// One row of as many blocks as a vector has 128-bit parts: 1, 2 or 4. Everything below stays within those parts.
-constexpr std::size_t kBytes = HWY_MAX_BYTES < 64 ? HWY_MAX_BYTES : 64;
-constexpr std::size_t kParts = kBytes / 16;
 static_assert(ZigzagRow::kGroupBlocks % kParts == 0);
 using D8 = hn::FixedTag<std::uint8_t, kBytes>;
 using D8H = hn::FixedTag<std::uint8_t, kBytes / 2>;
-using D16 = hn::FixedTag<std::int16_t, kBytes / 2>;
 using DU16 = hn::FixedTag<std::uint16_t, kBytes / 2>;
-using D32 = hn::FixedTag<std::int32_t, kBytes / 4>;
-using D64 = hn::FixedTag<std::int64_t, kBytes / 8>;
 using V8 = hn::VFromD<D8>;
-using V16 = hn::VFromD<D16>;
 using VU16 = hn::VFromD<DU16>;
-using V32 = hn::VFromD<D32>;
-
-// The 32-bit values of one row.
-struct Wide {
-  V32 lower;
-  V32 upper;
-};
-
-HWY_INLINE Wide operator+(Wide a, Wide b) { return {hn::Add(a.lower, b.lower), hn::Add(a.upper, b.upper)}; }
-
-// a * x + b * y, 16-bit inputs and factors.
-struct Pair {
-  V16 lower;
-  V16 upper;
-  HWY_INLINE Pair(V16 a, V16 b) : lower(hn::InterleaveLower(D16(), a, b)), upper(hn::InterleaveUpper(D16(), a, b)) {}
-  template <int kX, int kY>
-  HWY_INLINE Wide times() const {
-    const V16 factors = hn::BitCast(
-        D16(), hn::Set(D32(), static_cast<std::int32_t>((static_cast<std::uint32_t>(kY) << 16) | (kX & 0xFFFF))));
-    return {product(lower, factors), product(upper, factors)};
-  }
-
- private:
-  static HWY_INLINE V32 product(V16 values, V16 factors) {
-    V32 second = hn::Zero(D32());
-    const V32 first = hn::ReorderWidenMulAccumulate(D32(), values, factors, hn::Zero(D32()), second);
-    return hn::RearrangeToOddPlusEven(first, second);
-  }
-};
-
-template <int kDown>
-HWY_INLINE V16 descaled(Wide v) {
-  const V32 half = hn::Set(D32(), 1 << (kDown - 1));
-  return hn::ReorderDemote2To(D16(), hn::ShiftRight<kDown>(hn::Add(v.lower, half)),
-                              hn::ShiftRight<kDown>(hn::Add(v.upper, half)));
-}
 
 // The transform in one dimension, across eight vectors; sums of eight values fit 16 bits in both passes.
 template <bool kFirst>
@@ -148,23 +107,6 @@ HWY_INLINE void transform(V16 (&v)[8]) {
   v[1] = descaled<kDown>(d30.times<-k0_899, k1_501 - k0_899>() + z4);
   v[5] = descaled<kDown>(d21.times<k2_053 - k2_562, -k2_562>() + z4);
   v[3] = descaled<kDown>(d21.times<-k2_562, k3_072 - k2_562>() + z3);
-}
-
-template <class D>
-HWY_INLINE void interleave(D d, V16& a, V16& b) {
-  const auto lower = hn::InterleaveLower(d, hn::BitCast(d, a), hn::BitCast(d, b));
-  const auto upper = hn::InterleaveUpper(d, hn::BitCast(d, a), hn::BitCast(d, b));
-  a = hn::BitCast(D16(), lower);
-  b = hn::BitCast(D16(), upper);
-}
-
-// Transposes the 8 x 8 values of every 128-bit part.
-HWY_INLINE void transpose(V16 (&v)[8]) {
-  for (std::size_t i = 0; i < 8; i += 2) interleave(D16(), v[i], v[i + 1]);
-  for (const std::size_t i : {0, 1, 4, 5}) interleave(D32(), v[i], v[i + 2]);
-  for (std::size_t i = 0; i < 4; ++i) interleave(D64(), v[i], v[i + 4]);
-  std::swap(v[1], v[4]);  // columns were 0 4 2 6 1 5 3 7
-  std::swap(v[3], v[6]);
 }
 
 HWY_INLINE V16 quantised(V16 v, const Quantiser& quantiser, std::size_t y) {

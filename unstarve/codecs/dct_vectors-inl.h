@@ -1,0 +1,92 @@
+// What both cosine transforms of 8 x 8 blocks are made of, in vectors. Included once per instruction set, hence without
+// an ordinary guard (Highway's way). Not where HWY_TARGET is HWY_SCALAR or HWY_EMU128.
+#if defined(UNSTARVE_CODECS_DCT_VECTORS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef UNSTARVE_CODECS_DCT_VECTORS_INL_H_
+#undef UNSTARVE_CODECS_DCT_VECTORS_INL_H_
+#else
+#define UNSTARVE_CODECS_DCT_VECTORS_INL_H_
+#endif
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace unstarve::HWY_NAMESPACE {
+namespace {
+
+#if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// One row of as many blocks as a vector has 128-bit parts: 1, 2 or 4. Everything below stays within those parts.
+constexpr std::size_t kBytes = HWY_MAX_BYTES < 64 ? HWY_MAX_BYTES : 64;
+constexpr std::size_t kParts = kBytes / 16;
+using D16 = hn::FixedTag<std::int16_t, kBytes / 2>;
+using D32 = hn::FixedTag<std::int32_t, kBytes / 4>;
+using D64 = hn::FixedTag<std::int64_t, kBytes / 8>;
+using V16 = hn::VFromD<D16>;
+using V32 = hn::VFromD<D32>;
+
+// The 32-bit values of one row.
+struct Wide {
+  V32 lower;
+  V32 upper;
+};
+
+HWY_INLINE Wide operator+(Wide a, Wide b) { return {hn::Add(a.lower, b.lower), hn::Add(a.upper, b.upper)}; }
+HWY_INLINE Wide operator-(Wide a, Wide b) { return {hn::Sub(a.lower, b.lower), hn::Sub(a.upper, b.upper)}; }
+
+// a * x + b * y, 16-bit inputs and factors.
+struct Pair {
+  V16 lower;
+  V16 upper;
+  HWY_INLINE Pair(V16 a, V16 b) : lower(hn::InterleaveLower(D16(), a, b)), upper(hn::InterleaveUpper(D16(), a, b)) {}
+  template <int kX, int kY>
+  HWY_INLINE Wide times() const {
+    const V16 factors = hn::BitCast(
+        D16(), hn::Set(D32(), static_cast<std::int32_t>((static_cast<std::uint32_t>(kY) << 16) | (kX & 0xFFFF))));
+    return {product(lower, factors), product(upper, factors)};
+  }
+
+ private:
+  static HWY_INLINE V32 product(V16 values, V16 factors) {
+    V32 second = hn::Zero(D32());
+    const V32 first = hn::ReorderWidenMulAccumulate(D32(), values, factors, hn::Zero(D32()), second);
+    return hn::RearrangeToOddPlusEven(first, second);
+  }
+};
+
+template <int kDown>
+HWY_INLINE V16 descaled(Wide v) {
+  const V32 half = hn::Set(D32(), 1 << (kDown - 1));
+  return hn::ReorderDemote2To(D16(), hn::ShiftRight<kDown>(hn::Add(v.lower, half)),
+                              hn::ShiftRight<kDown>(hn::Add(v.upper, half)));
+}
+
+template <class D>
+HWY_INLINE void interleave(D d, V16& a, V16& b) {
+  const auto lower = hn::InterleaveLower(d, hn::BitCast(d, a), hn::BitCast(d, b));
+  const auto upper = hn::InterleaveUpper(d, hn::BitCast(d, a), hn::BitCast(d, b));
+  a = hn::BitCast(D16(), lower);
+  b = hn::BitCast(D16(), upper);
+}
+
+// Transposes the 8 x 8 values of every 128-bit part.
+HWY_INLINE void transpose(V16 (&v)[8]) {
+  for (std::size_t i = 0; i < 8; i += 2) interleave(D16(), v[i], v[i + 1]);
+  for (const std::size_t i : {0, 1, 4, 5}) interleave(D32(), v[i], v[i + 2]);
+  for (std::size_t i = 0; i < 4; ++i) interleave(D64(), v[i], v[i + 4]);
+  std::swap(v[1], v[4]);  // columns were 0 4 2 6 1 5 3 7
+  std::swap(v[3], v[6]);
+}
+
+#endif
+
+}  // namespace
+}  // namespace unstarve::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
