@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -14,11 +13,15 @@
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/codecs/jpeg/jpeg_samples.h"
 #include "unstarve/codecs/jpeg_encode/jpeg_encoder.h"
+#include "unstarve/codecs/test_photographs.h"
 #include "unstarve/core/file.h"
 #include "unstarve/core/random.h"
 
 namespace unstarve {
 namespace {
+
+using testing::for_each_file;
+using testing::photographs;
 
 struct Golden {
   const char* name;
@@ -59,28 +62,6 @@ constexpr int kPhotographs = 160;
 
 std::uint32_t checksum_of(const Image& image, std::uint32_t before = 0) {
   return static_cast<std::uint32_t>(crc32_z(before, image.data(), image.bytes()));
-}
-
-// A tar archive (POSIX.1-1988): a header of 512 bytes with the size in octal at 124, then the file, padded to 512.
-template <typename Visit>
-void for_each_file(std::span<const std::uint8_t> tar, Visit visit) {
-  constexpr std::size_t kBlock = 512;
-  for (std::size_t at = 0; at + kBlock <= tar.size() && tar[at] != 0;) {
-    const auto* header = reinterpret_cast<const char*>(tar.data() + at);
-    const std::size_t size = std::strtoull(std::string(header + 124, 11).c_str(), nullptr, 8);
-    REQUIRE(size <= tar.size() - at - kBlock);
-    if (header[156] == '0' && size > 0) visit(tar.subspan(at + kBlock, size));
-    at += kBlock + (size + kBlock - 1) / kBlock * kBlock;
-  }
-}
-
-// Empty where they are missing.
-std::filesystem::path photographs() {
-  const char* folder = std::getenv("UNSTARVE_DATA");
-  const auto path = std::filesystem::path(folder != nullptr ? folder : "../shared/data") / "imagenet160.tar";
-  if (std::filesystem::exists(path)) return path;
-  WARN("no photographs: " << path.string() << " is missing");
-  return {};
 }
 
 }  // namespace

@@ -7,8 +7,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "unstarve/core/image.h"
+#include "unstarve/ops/store.h"
 
 namespace unstarve {
 
@@ -18,6 +20,9 @@ struct ValueMap {
   std::array<float, kChannels> bias{};
   alignas(64) std::array<std::array<float, 256>, kChannels> table{};
 };
+
+// Throws Error(kArgument) when a stddev is 0 or a value not finite.
+[[nodiscard]] std::shared_ptr<const ValueMap> make_map(const Normalisation& normalisation);
 
 // Nearest even, for finite values.
 [[nodiscard]] std::uint16_t to_bfloat16(float value) noexcept;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "unstarve/ops/gpu/recorder.h"
 #include "unstarve/ops/operation_list.h"
 #include "unstarve/ops/parameters.h"
 #include "unstarve/ops/window.h"
@@ -25,6 +26,7 @@ class Erasing final : public Operation {
     if (random.uniform() >= probability_) return;
     const Rect rect = draw(frame.size(), random);
     if (rect.width == 0) return;
+    if (Recorder* recorder = scratch.recorder()) return recorder->erase(frame, rect, value_);
     Image& image = make_pixels(frame, scratch);
     const auto bytes = static_cast<std::size_t>(rect.width) * kChannels;
     for (int y = rect.y; y < rect.y + rect.height; ++y) {

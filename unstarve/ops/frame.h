@@ -19,6 +19,7 @@ namespace unstarve {
 
 class BlurRows;
 class PointChain;
+class Recorder;
 
 struct Frame {
   PixelView pixels;
@@ -86,11 +87,16 @@ class Scratch {
   // For chain_of() alone.
   [[nodiscard]] PointChain& points() { return *points_; }
 
+  // Where there is one, operations write down what they would do to the pixels instead of doing it (gpu/recorder.h).
+  void record_with(Recorder* recorder) { recorder_ = recorder; }
+  [[nodiscard]] Recorder* recorder() const { return recorder_; }
+
  private:
   Image images_[2];
   std::unique_ptr<ResizeTables> tables_;
   std::unique_ptr<PointChain> points_;
   std::unique_ptr<BlurRows> blur_rows_;
+  Recorder* recorder_ = nullptr;
 };
 
 }  // namespace unstarve

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "unstarve/ops/gpu/recorder.h"
 #include "unstarve/ops/resize_filter.h"
 #include "unstarve/ops/resize_kernels.h"
 #include "unstarve/ops/resize_tables.h"
@@ -11,6 +12,12 @@
 namespace unstarve {
 
 void resize_bilinear(Frame& frame, Size size, Scratch& scratch) {
+  if (Recorder* recorder = scratch.recorder()) {
+    Scratch::ResizeTables& axes = scratch.resize_tables();
+    axes.vertical.build(frame.height, size.height);
+    axes.horizontal.build(frame.width, size.width);
+    return recorder->resize(frame, axes.horizontal, axes.vertical);
+  }
   const bool readable = frame.points == nullptr && frame.pixels.interleaved() && frame.inside() &&
                         static_cast<std::size_t>(frame.width) * kChannels >= kResizeMinRowBytes;
   if (!readable) {

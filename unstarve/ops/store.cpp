@@ -25,6 +25,8 @@ constexpr int kStageStride = kStagePixels + 64;
 // it.
 constexpr std::size_t kStreamBytes = 64 * 1024;
 
+}  // namespace
+
 std::shared_ptr<const ValueMap> make_map(const Normalisation& normalisation) {
   auto map = std::make_shared<ValueMap>();
   for (std::size_t c = 0; c < kChannels; ++c) {
@@ -42,6 +44,8 @@ std::shared_ptr<const ValueMap> make_map(const Normalisation& normalisation) {
   }
   return map;
 }
+
+namespace {
 
 // A part of the frame, as a frame: columns [x, x + width) as they come out.
 Frame columns(const Frame& frame, int x, int width) {

@@ -1,17 +1,19 @@
 // Each channel spread over all values: Pillow's ImageOps.autocontrast, torchvision's RandomAutocontrast.
 
-#include <algorithm>
 #include <cstdint>
 
 #include "unstarve/ops/colour/colour_operation.h"
 #include "unstarve/ops/colour/colours.h"
 #include "unstarve/ops/colour/counts.h"
+#include "unstarve/ops/colour/measured.h"
+#include "unstarve/ops/gpu/recorder.h"
 #include "unstarve/ops/operation_list.h"
 #include "unstarve/ops/parameters.h"
 
 namespace unstarve {
 
 void auto_contrast(Frame& frame, Scratch& scratch) {
+  if (Recorder* recorder = scratch.recorder()) return recorder->auto_contrast(frame);
   const Histograms counts = histograms(frame);
   PointTable table;
   for (std::size_t c = 0; c < kChannels; ++c) {
@@ -19,9 +21,7 @@ void auto_contrast(Frame& frame, Scratch& scratch) {
     while (least < 255 && counts[c][static_cast<std::size_t>(least)] == 0) ++least;
     while (most > 0 && counts[c][static_cast<std::size_t>(most)] == 0) --most;
     for (int value = 0; value < 256; ++value) {
-      // A channel of one value stays as it is.
-      const int spread = least < most ? std::clamp(255 * (value - least) / (most - least), 0, 255) : value;
-      table.of[c][static_cast<std::size_t>(value)] = static_cast<std::uint8_t>(spread);
+      table.of[c][static_cast<std::size_t>(value)] = spread(value, least, most);
     }
   }
   chain_of(frame, scratch).add_table(table);

@@ -4,12 +4,14 @@
 #include "unstarve/ops/colour/colours.h"
 #include "unstarve/ops/colour/counts.h"
 #include "unstarve/ops/colour/tables.h"
+#include "unstarve/ops/gpu/recorder.h"
 #include "unstarve/ops/operation_list.h"
 #include "unstarve/ops/parameters.h"
 
 namespace unstarve {
 
 void adjust_contrast(Frame& frame, double factor, Scratch& scratch) {
+  if (Recorder* recorder = scratch.recorder()) return recorder->adjust_contrast(frame, blend_weight(factor));
   const int mean = mean_luma(frame);
   chain_of(frame, scratch).add_table(blend_table(mean, factor));
 }

@@ -1,17 +1,19 @@
 // Each channel's values about equally frequent: Pillow's ImageOps.equalize, torchvision's RandomEqualize.
 
-#include <algorithm>
 #include <cstdint>
 
 #include "unstarve/ops/colour/colour_operation.h"
 #include "unstarve/ops/colour/colours.h"
 #include "unstarve/ops/colour/counts.h"
+#include "unstarve/ops/colour/measured.h"
+#include "unstarve/ops/gpu/recorder.h"
 #include "unstarve/ops/operation_list.h"
 #include "unstarve/ops/parameters.h"
 
 namespace unstarve {
 
 void equalize(Frame& frame, Scratch& scratch) {
+  if (Recorder* recorder = scratch.recorder()) return recorder->equalize(frame);
   const Histograms counts = histograms(frame);
   PointTable table;
   for (std::size_t c = 0; c < kChannels; ++c) {
@@ -24,7 +26,7 @@ void equalize(Frame& frame, Scratch& scratch) {
     const std::uint64_t step = (all - last) / 255;
     std::uint64_t below = step / 2;
     for (std::size_t value = 0; value < 256; ++value) {
-      table.of[c][value] = static_cast<std::uint8_t>(step == 0 ? value : std::min<std::uint64_t>(below / step, 255));
+      table.of[c][value] = equalized(static_cast<std::uint8_t>(value), below, step);
       below += counts[c][value];
     }
   }

@@ -1,22 +1,26 @@
 #pragma once
 // The table of a blend with one value: brightness blends with black, contrast with the mean. Private to this folder.
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
 #include "unstarve/ops/colour/point_chain.h"
+#include "unstarve/ops/colour/point_pixel.h"
 
 namespace unstarve {
 
+// A factor of 0 .. kMaxBlend in 1/65536.
+inline std::int32_t blend_weight(double factor) {
+  return static_cast<std::int32_t>(std::lround(factor * (1 << kPointBits)));
+}
+
 // from + factor * (value - from), the fraction cut off, within 0..255.
-inline PointTable blend_table(std::int64_t from, double factor) {
-  const std::int64_t weight = std::lround(factor * (1 << kPointBits));
+inline PointTable blend_table(std::int32_t from, double factor) {
+  const std::int32_t weight = blend_weight(factor);
   PointTable table;
-  for (std::int64_t value = 0; value < 256; ++value) {
-    const std::int64_t blended = ((from << kPointBits) + kPointSlack + weight * (value - from)) >> kPointBits;
-    const auto clipped = static_cast<std::uint8_t>(std::clamp<std::int64_t>(blended, 0, 255));
-    for (auto& of : table.of) of[static_cast<std::size_t>(value)] = clipped;
+  for (std::int32_t value = 0; value < 256; ++value) {
+    const std::uint8_t blended = point::blended(value, from, weight);
+    for (auto& of : table.of) of[static_cast<std::size_t>(value)] = blended;
   }
   return table;
 }

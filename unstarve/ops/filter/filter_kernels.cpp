@@ -11,21 +11,16 @@
 
 #include "unstarve/core/image.h"
 #include "unstarve/ops/colour/point_chain.h"
+#include "unstarve/ops/filter/filter_pixel.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace unstarve::HWY_NAMESPACE {
 namespace {
 
-// floor(n / 13) for n up to 3,321 by multiplication: the error of 80,660 / 2^20 is below 1/13 for all of them.
-constexpr std::int32_t kThirteenth = 80'660;
-
 inline std::uint8_t sharpened(const std::uint8_t* above, const std::uint8_t* row, const std::uint8_t* below,
                               std::int32_t weight) {
   const auto three = [](const std::uint8_t* of) { return of[-kChannels] + of[0] + of[kChannels]; };
-  const std::int32_t sum = three(above) + three(row) + three(below) + 4 * row[0];
-  const std::int32_t smooth = ((sum + 6) * kThirteenth) >> 20;
-  const std::int32_t blended = ((smooth << kPointBits) + kPointSlack + weight * (row[0] - smooth)) >> kPointBits;
-  return static_cast<std::uint8_t>(std::clamp(blended, 0, 255));
+  return unstarve::sharpened(three(above) + three(row) + three(below), row[0], weight);
 }
 
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128

@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
 
 #include "unstarve/ops/colour/colour_operation.h"
 #include "unstarve/ops/filter/blur_rows.h"
 #include "unstarve/ops/filter/filter_kernels.h"
+#include "unstarve/ops/filter/filter_pixel.h"
 #include "unstarve/ops/filter/filters.h"
+#include "unstarve/ops/gpu/recorder.h"
 #include "unstarve/ops/operation_list.h"
 #include "unstarve/ops/parameters.h"
 #include "unstarve/ops/window.h"
@@ -53,19 +56,14 @@ Weights weights_of(double sigma, int radius) {
   return weights;
 }
 
-// 0 .. side - 1 from an index beyond by any distance: ... 2 1 0 1 2 ... side-1 side-2 ...
-int mirrored(int i, int side) {
-  if (side == 1) return 0;
-  const int period = 2 * (side - 1);
-  i = std::abs(i) % period;
-  return i < side ? i : period - i;
-}
-
 }  // namespace
 
 void gaussian_blur(Frame& frame, double sigma, int radius, Scratch& scratch) {
-  const Image& in = make_pixels(frame, scratch);
   const Weights weights = weights_of(sigma, radius);
+  if (Recorder* recorder = scratch.recorder()) {
+    return recorder->blur(frame, std::span(weights).first(static_cast<std::size_t>(radius) + 1));
+  }
+  const Image& in = make_pixels(frame, scratch);
   const int width = frame.width, height = frame.height;
   const std::size_t bytes = in.row_bytes();
   const auto margin = static_cast<std::size_t>(radius) * kChannels;
@@ -79,9 +77,10 @@ void gaussian_blur(Frame& frame, double sigma, int radius, Scratch& scratch) {
     std::copy_n(in.row(y), bytes, wide + margin);
     for (int x = 1; x <= radius; ++x) {
       for (int c = 0; c < kChannels; ++c) {
-        wide[margin - static_cast<std::size_t>(x * kChannels - c)] = in.row(y)[mirrored(-x, width) * kChannels + c];
+        wide[margin - static_cast<std::size_t>(x * kChannels - c)] =
+            in.row(y)[mirrored_index(-x, width) * kChannels + c];
         wide[margin + bytes + static_cast<std::size_t>((x - 1) * kChannels + c)] =
-            in.row(y)[mirrored(width - 1 + x, width) * kChannels + c];
+            in.row(y)[mirrored_index(width - 1 + x, width) * kChannels + c];
       }
     }
     std::uint32_t* const sums = rows.sums();
@@ -97,7 +96,7 @@ void gaussian_blur(Frame& frame, double sigma, int radius, Scratch& scratch) {
   int made = 0;
   for (int y = 0; y < height; ++y) {
     for (const int until = std::min(y + radius, height - 1); made <= until; ++made) blurred_row(made);
-    const auto row_at = [&](int at) { return rows.blurred(mirrored(at, height) % (2 * radius + 1)); };
+    const auto row_at = [&](int at) { return rows.blurred(mirrored_index(at, height) % (2 * radius + 1)); };
     std::uint32_t* const sums = rows.sums();
     const std::uint16_t* const middle = row_at(y);
     // 255 * 256 * 65536 and a half still fit into 32 bits.

@@ -8,6 +8,7 @@
 #include "unstarve/ops/colour/point_chain.h"
 #include "unstarve/ops/filter/filter_kernels.h"
 #include "unstarve/ops/filter/filters.h"
+#include "unstarve/ops/gpu/recorder.h"
 #include "unstarve/ops/operation_list.h"
 #include "unstarve/ops/parameters.h"
 #include "unstarve/ops/window.h"
@@ -15,10 +16,11 @@
 namespace unstarve {
 
 void adjust_sharpness(Frame& frame, double factor, Scratch& scratch) {
+  const auto weight = static_cast<std::int32_t>(std::lround(factor * (1 << kPointBits)));
+  if (Recorder* recorder = scratch.recorder()) return recorder->sharpen(frame, weight);
   const Image& in = make_pixels(frame, scratch);
   Image& out = scratch.other_than(frame);
   out.resize(frame.size());
-  const auto weight = static_cast<std::int32_t>(std::lround(factor * (1 << kPointBits)));
   const std::size_t bytes = in.row_bytes();
   for (int y = 0; y < frame.height; ++y) {
     const std::uint8_t* const row = in.row(y);

@@ -9,37 +9,23 @@
 #include <hwy/foreach_target.h>  // compiles this file once per instruction set
 #include <hwy/highway.h>
 
+#include "unstarve/ops/geometry/sample_pixel.h"
+
 #ifndef UNSTARVE_SAMPLING_DEFINITION
 #define UNSTARVE_SAMPLING_DEFINITION
 namespace unstarve::sampling {
 
-constexpr std::int32_t kHalf = 1 << (kPlaceBits - 1);
-constexpr int kWeightBits = 11;  // twice that and 8 of the pixel fit into 31
-constexpr std::int32_t kRound = 1 << (2 * kWeightBits - 1);
+struct ViewedImage {
+  const PixelView& view;
+  int width = view.width, height = view.height;
 
-using Pixel = std::array<std::uint8_t, kChannels>;
+  [[nodiscard]] Pixel pixel(int column, int row) const {
+    return {view.at(column, row, 0), view.at(column, row, 1), view.at(column, row, 2)};
+  }
+};
 
 inline Pixel at(const PixelView& image, std::int32_t x, std::int32_t y, Interpolation how, const Pixel& fill) {
-  const std::int32_t column = (x + kHalf) >> kPlaceBits, row = (y + kHalf) >> kPlaceBits;
-  if (column < 0 || row < 0 || column >= image.width || row >= image.height) return fill;
-  if (how == Interpolation::kNearest)
-    return {image.at(column, row, 0), image.at(column, row, 1), image.at(column, row, 2)};
-  const std::int32_t left = x >> kPlaceBits, top = y >> kPlaceBits;
-  const std::int32_t x0 = std::max(left, 0), x1 = std::min(left + 1, image.width - 1);
-  const std::int32_t y0 = std::max(top, 0), y1 = std::min(top + 1, image.height - 1);
-  constexpr std::int32_t kWeight = (1 << kWeightBits) - 1;
-  const std::int32_t right = x >> (kPlaceBits - kWeightBits) & kWeight;
-  const std::int32_t below = y >> (kPlaceBits - kWeightBits) & kWeight;
-  Pixel pixel;
-  for (int c = 0; c < kChannels; ++c) {
-    const std::int32_t upper =
-        (image.at(x0, y0, c) << kWeightBits) + right * (image.at(x1, y0, c) - image.at(x0, y0, c));
-    const std::int32_t lower =
-        (image.at(x0, y1, c) << kWeightBits) + right * (image.at(x1, y1, c) - image.at(x0, y1, c));
-    pixel[static_cast<std::size_t>(c)] =
-        static_cast<std::uint8_t>(((upper << kWeightBits) + below * (lower - upper) + kRound) >> (2 * kWeightBits));
-  }
-  return pixel;
+  return at(ViewedImage{image}, x, y, how, fill);
 }
 
 }  // namespace unstarve::sampling

@@ -8,35 +8,16 @@
 #include <utility>
 
 #include "unstarve/core/error.h"
+#include "unstarve/ops/geometry/places.h"
+#include "unstarve/ops/gpu/recorder.h"
 #include "unstarve/ops/window.h"
 
 namespace unstarve {
 namespace {
 
-constexpr std::size_t kRun = 1024;  // places computed at a time
-// Places of an affine mapping are added up in 1/2^32 of a pixel, so that a row's end is as exact as its beginning.
-constexpr int kStepBits = 32;
-// Any place further away than this is as good as this: outside.
-constexpr double kFar = 2.0 * kMaxSampledSide;
+constexpr std::size_t kRun = kPlacesRun;
 
 double radians(double degrees) { return degrees * std::numbers::pi / 180; }
-
-// In 1/2^32 of a pixel, modulo 2^64.
-std::uint64_t in_steps(double pixels) {
-  return static_cast<std::uint64_t>(
-      std::llround(std::clamp(pixels, -4 * kFar, 4 * kFar) * static_cast<double>(std::int64_t{1} << kStepBits)));
-}
-
-// The nearest place, halves up. Adding a number that makes everything positive turns cutting off into rounding down,
-// which takes one instruction where std::lround() is a call.
-std::int32_t in_places(double pixels) {
-  constexpr double kPositive = 4.0 * kMaxSampledSide;
-  // Not a number, where a perspective has its horizon, is outside too.
-  if (!(pixels > -kFar)) pixels = -kFar;
-  const double places = (std::min(pixels, kFar) + kPositive) * (1 << kPlaceBits) + 0.5;
-  return static_cast<std::int32_t>(static_cast<std::int64_t>(places) -
-                                   (static_cast<std::int64_t>(kPositive) << kPlaceBits));
-}
 
 // (x, y) to (xx x + xy y, yx x + yy y).
 struct Linear {
@@ -57,34 +38,22 @@ struct Places {
 };
 
 void affine_places(const Mapping& m, int first, int row, std::size_t count, Places& places) {
-  const double x = first + 0.5, y = row + 0.5, last = static_cast<double>(count - 1);
-  const double u = m.a * x + m.b * y + m.c - 0.5, v = m.d * x + m.e * y + m.f - 0.5;
-  const auto near = [](double at) { return std::abs(at) < kFar; };
-  if (!near(u) || !near(v) || !near(u + last * m.a) || !near(v + last * m.d)) {
-    for (std::size_t i = 0; i < count; ++i) {
-      places.x[i] = in_places(u + m.a * static_cast<double>(i));
-      places.y[i] = in_places(v + m.d * static_cast<double>(i));
-    }
-    return;
+  const AffineRun run(m, first, row, static_cast<int>(count));
+  for (std::size_t i = 0; run.near && i < count; ++i) {
+    places.x[i] = run.near_place(i).x;
+    places.y[i] = run.near_place(i).y;
   }
-  // Added up in steps, with half a place more so that cutting off rounds. The low half of a logical shift is that of an
-  // arithmetic one, and compilers have it in vectors.
-  constexpr std::uint64_t kHalfPlace = std::uint64_t{1} << (kStepBits - kPlaceBits - 1);
-  const std::uint64_t at_x = in_steps(u) + kHalfPlace, at_y = in_steps(v) + kHalfPlace;
-  const std::uint64_t step_x = in_steps(m.a), step_y = in_steps(m.d);
-  for (std::size_t i = 0; i < count; ++i) {
-    places.x[i] = static_cast<std::int32_t>((at_x + i * step_x) >> (kStepBits - kPlaceBits));
-    places.y[i] = static_cast<std::int32_t>((at_y + i * step_y) >> (kStepBits - kPlaceBits));
+  for (std::size_t i = 0; !run.near && i < count; ++i) {
+    places.x[i] = run.far_place(i).x;
+    places.y[i] = run.far_place(i).y;
   }
 }
 
 void perspective_places(const Mapping& m, int first, int row, std::size_t count, Places& places) {
-  const double y = row + 0.5;
   for (std::size_t i = 0; i < count; ++i) {
-    const double x = first + static_cast<double>(i) + 0.5;
-    const double nearness = 1 / (m.g * x + m.h * y + 1);
-    places.x[i] = in_places((m.a * x + m.b * y + m.c) * nearness - 0.5);
-    places.y[i] = in_places((m.d * x + m.e * y + m.f) * nearness - 0.5);
+    const Place place = perspective_place(m, first + static_cast<int>(i), row);
+    places.x[i] = place.x;
+    places.y[i] = place.y;
   }
 }
 
@@ -139,6 +108,7 @@ void warp(Frame& frame, const Mapping& mapping, Interpolation how, const std::ar
                                                "up to {} pixels; resize it before",
                                                frame.width, frame.height, kMaxSampledSide));
   }
+  if (Recorder* recorder = scratch.recorder()) return recorder->warp(frame, mapping, how, fill);
   make_pixels(frame, scratch);
   Image& out = scratch.other_than(frame);
   out.resize(frame.size());

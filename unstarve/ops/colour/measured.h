@@ -1,0 +1,21 @@
+#pragma once
+// What equalize and auto_contrast make of one value, once the image has been counted: for the host and for GPUs.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "unstarve/ops/host_device.h"
+
+namespace unstarve {
+
+// `below`: step / 2 and as many pixels as have a lesser value. `step` 0: nothing changes.
+UNSTARVE_HD inline std::uint8_t equalized(std::uint8_t value, std::uint64_t below, std::uint64_t step) {
+  return step == 0 ? value : static_cast<std::uint8_t>(std::min<std::uint64_t>(below / step, 255));
+}
+
+// The least of the values to 0, the largest to 255. A channel of one value stays as it is.
+UNSTARVE_HD inline std::uint8_t spread(int value, int least, int most) {
+  return static_cast<std::uint8_t>(least < most ? std::clamp(255 * (value - least) / (most - least), 0, 255) : value);
+}
+
+}  // namespace unstarve

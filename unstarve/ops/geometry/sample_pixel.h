@@ -1,0 +1,45 @@
+#pragma once
+// One pixel at a place between pixels: the definition that sampling.cpp's vector kernels are tested against, and the
+// code that runs on a GPU. See sampling.h.
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "unstarve/core/image.h"
+#include "unstarve/ops/geometry/sampling.h"
+#include "unstarve/ops/host_device.h"
+
+namespace unstarve::sampling {
+
+constexpr std::int32_t kHalf = 1 << (kPlaceBits - 1);
+constexpr int kWeightBits = 11;  // twice that and 8 of the pixel fit into 31
+constexpr std::int32_t kRound = 1 << (2 * kWeightBits - 1);
+
+using Pixel = std::array<std::uint8_t, kChannels>;
+
+// An Image has width, height and pixel(column, row).
+template <class Image>
+UNSTARVE_HD inline Pixel at(const Image& image, std::int32_t x, std::int32_t y, Interpolation how, const Pixel& fill) {
+  const std::int32_t column = (x + kHalf) >> kPlaceBits, row = (y + kHalf) >> kPlaceBits;
+  if (column < 0 || row < 0 || column >= image.width || row >= image.height) return fill;
+  if (how == Interpolation::kNearest) return image.pixel(column, row);
+  const std::int32_t left = x >> kPlaceBits, top = y >> kPlaceBits;
+  const std::int32_t x0 = std::max(left, 0), x1 = std::min(left + 1, image.width - 1);
+  const std::int32_t y0 = std::max(top, 0), y1 = std::min(top + 1, image.height - 1);
+  constexpr std::int32_t kWeight = (1 << kWeightBits) - 1;
+  const std::int32_t right = x >> (kPlaceBits - kWeightBits) & kWeight;
+  const std::int32_t below = y >> (kPlaceBits - kWeightBits) & kWeight;
+  const Pixel upper_left = image.pixel(x0, y0), upper_right = image.pixel(x1, y0);
+  const Pixel lower_left = image.pixel(x0, y1), lower_right = image.pixel(x1, y1);
+  Pixel pixel{};
+  for (std::size_t c = 0; c < kChannels; ++c) {
+    const std::int32_t upper = (upper_left[c] << kWeightBits) + right * (upper_right[c] - upper_left[c]);
+    const std::int32_t lower = (lower_left[c] << kWeightBits) + right * (lower_right[c] - lower_left[c]);
+    pixel[c] =
+        static_cast<std::uint8_t>(((upper << kWeightBits) + below * (lower - upper) + kRound) >> (2 * kWeightBits));
+  }
+  return pixel;
+}
+
+}  // namespace unstarve::sampling

@@ -1,0 +1,190 @@
+// The kernels' code, run on the host, makes the bits that the host's operations make.
+#include "unstarve/ops/gpu/host_run.h"
+
+#include <cstring>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "unstarve/codecs/decoder.h"
+#include "unstarve/codecs/test_photographs.h"
+#include "unstarve/core/error.h"
+#include "unstarve/ops/gpu/test_chains.h"
+#include "unstarve/ops/test_support.h"
+
+namespace unstarve {
+namespace {
+
+using gpu::TeamOrder;
+using testing::Arrangement;
+using testing::between;
+using testing::Chain;
+using testing::Key;
+using testing::Pixels;
+using testing::TwoWays;
+using testing::usual;
+
+TEST_CASE("every operation of the library makes the host's bits", "[gpu]") {
+  Random made_up(1, 0, 0, 0);
+  TwoWays ways;
+  for (const OperationInfo& info : operations()) {
+    INFO(info.name);
+    const OpSpec spec = usual(info.name);
+    if (!why_not_on_gpu(spec).empty()) continue;
+    const Chain chain({spec});
+    std::uint64_t id = 0;
+    for (const Size size : {Size{1, 1}, {1, 50}, {50, 1}, {23, 25}, {24, 24}, {60, 40}, {300, 200}}) {
+      for (const Arrangement arrangement : {Arrangement::kInterleaved, Arrangement::kPlanar, Arrangement::kStrided}) {
+        INFO(size.width << "x" << size.height);
+        const Pixels pixels(size, arrangement, made_up);
+        for (int trial = 0; trial < (size.width > 100 ? 2 : 6); ++trial) {
+          REQUIRE(ways.equal(chain, pixels.view, {3, 1, id++}));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("chains of any operations make the host's bits, whatever the order of a team's threads", "[gpu]") {
+  std::vector<OpSpec> all;
+  for (const OperationInfo& info : operations()) {
+    if (const OpSpec spec = usual(info.name); why_not_on_gpu(spec).empty()) all.push_back(spec);
+  }
+  Random random(2, 0, 0, 0);
+  TwoWays ways;
+  int several_passes = 0;
+  for (std::uint64_t trial = 0; trial < 600; ++trial) {
+    std::vector<OpSpec> specs;
+    std::string names;
+    for (int i = between(random, 1, 7); i > 0; --i) {
+      specs.push_back(all[random.below(static_cast<std::uint32_t>(all.size()))]);
+      names += specs.back().name + " ";
+    }
+    const Pixels pixels({between(random, 1, 70), between(random, 1, 70)}, static_cast<Arrangement>(random.below(3)),
+                        random);
+    INFO(names << "on " << pixels.view.width << "x" << pixels.view.height << ", trial " << trial);
+    REQUIRE(ways.equal(Chain(specs), pixels.view, {9, 4, trial}, static_cast<TeamOrder>(trial % 3)));
+    several_passes += ways.recording().single_pass ? 0 : 1;
+  }
+  CHECK(several_passes > 100);
+  CHECK(several_passes < 500);
+}
+
+TEST_CASE("the usual training chain is one pass from the source to the batch", "[gpu]") {
+  Random random(3, 0, 0, 0);
+  const Pixels pixels({90, 70}, Arrangement::kInterleaved, random);
+  TwoWays ways;
+  const Chain one({usual("random_resized_crop"),
+                   usual("horizontal_flip"),
+                   {"brightness", {{"factor", {0.5}}}},
+                   {"saturation", {{"factor", {1.5}}}},
+                   {"erasing", {{"probability", {1}}}}});
+  CHECK(ways.equal(one, pixels.view, {}));
+  CHECK(ways.recording().single_pass);
+  CHECK(ways.recording().commands.size() == 1);
+  CHECK(ways.recording().scratch.bytes() == 0);
+  // Turned after it has been resized: the resized pixels are made in between.
+  const Chain two({usual("random_resized_crop"), usual("rotation")});
+  CHECK(ways.equal(two, pixels.view, {}));
+  CHECK_FALSE(ways.recording().single_pass);
+  CHECK(ways.recording().commands.size() == 2);
+  CHECK(ways.recording().scratch.bytes() == 2 * 24 * 24 * 3);  // two slots
+}
+
+TEST_CASE("photographs come out of whole batches as from the host", "[gpu]") {
+  const auto path = testing::photographs();
+  if (path.empty()) return;
+  const MappedFile archive(path);
+  // Several sizes, one behind the other.
+  std::vector<Image> images;
+  Decoder decoder;
+  testing::for_each_file(archive.bytes(), [&](std::span<const std::uint8_t> bytes) {
+    if (images.size() == 10) return;
+    decoder.open(bytes);
+    decoder.decode({}, images.emplace_back());
+  });
+  REQUIRE(images.size() == 10);
+  std::vector<std::uint8_t> source;
+  std::vector<SourceImage> places;
+  for (const Image& image : images) {
+    places.push_back(SourceImage::interleaved(static_cast<std::int64_t>(source.size()), image.size()));
+    source.insert(source.end(), image.data(), image.data() + image.bytes());
+  }
+
+  const Size size{96, 80};
+  const std::vector<double> target{80, 96};
+  const std::vector<Chain> chains = [&] {
+    std::vector<Chain> made;
+    made.emplace_back(std::vector<OpSpec>{{"random_resized_crop", {{"size", target}}}, usual("horizontal_flip")});
+    made.emplace_back(std::vector<OpSpec>{{"resize", {{"size", {110}}}}, {"center_crop", {{"size", target}}}});
+    made.emplace_back(std::vector<OpSpec>{{"random_resized_crop", {{"size", target}}},
+                                          usual("horizontal_flip"),
+                                          usual("color_jitter"),
+                                          usual("rand_augment"),
+                                          usual("erasing")});
+    made.emplace_back(std::vector<OpSpec>{{"random_resized_crop", {{"size", target}}},
+                                          usual("trivial_augment"),
+                                          {"gaussian_blur", {{"probability", {1}}}},
+                                          usual("lighting")});
+    return made;
+  }();
+  const StoreFormat formats[] = {{ElementType::kUint8, Layout::kNchw, {}},
+                                 {ElementType::kFloat32, Layout::kNchw, kImagenetNormalisation},
+                                 {ElementType::kFloat32, Layout::kNhwc, kImagenetNormalisation},
+                                 {ElementType::kBfloat16, Layout::kNhwc, kCifar10Normalisation}};
+  Scratch scratch;
+  AlignedBytes packet, memory;
+  for (std::size_t i = 0; i < chains.size(); ++i) {
+    const Chain& chain = chains[i];
+    const StoreFormat& format = formats[i];
+    INFO("chain " << i);
+    const Storer storer(format);
+    const std::size_t bytes = storer.sample_bytes(size);
+    std::vector<std::uint8_t> host(images.size() * bytes), device(host.size(), 0xEE);
+    BatchRecorder recorder(chain.specs, chain.operations, size);
+    for (std::size_t sample = 0; sample < images.size(); ++sample) {
+      const Key key{77, 3, 1000 + sample};
+      storer.store(run_operations(chain, Frame(images[sample].view()), key, scratch), host.data() + sample * bytes);
+      recorder.add(places[sample], key.seed, key.draw, key.id);
+    }
+    packet.reserve_discard(gpu::packet_bytes(recorder.recording()));
+    gpu::write_packet(recorder.recording(), packet.data());
+    gpu::run_on_host(gpu::read_packet(recorder.recording(), packet.data()), source.data(),
+                     testing::output_of(format, size, device.data()), memory);
+    CHECK(host == device);
+  }
+}
+
+TEST_CASE("an operation that a program has added is refused by name", "[gpu]") {
+  struct Doubled final : Operation {
+    Size output_size(Size selected) const override { return selected; }
+    void apply(Frame&, Random&, Scratch&) const override {}
+  };
+  const OpSpec spec{"of_somebody_else", {}};
+  std::vector<std::unique_ptr<Operation>> own;
+  own.push_back(std::make_unique<Doubled>());
+  CHECK_THROWS_WITH(BatchRecorder(std::span(&spec, 1), own, {8, 8}),
+                    "operations[0]: operation of_somebody_else has no kernel for GPUs; run it and the ones before it "
+                    "on the host");
+}
+
+TEST_CASE("a sample of the wrong size leaves nothing in its batch", "[gpu]") {
+  const Chain chain({usual("gaussian_blur"), usual("rand_augment")});
+  BatchRecorder recorder(chain.specs, chain.operations, {24, 24});
+  recorder.add(SourceImage::interleaved(0, {24, 24}), 1, 2, 3);
+  const Recording before = recorder.recording();
+  CHECK_THROWS_WITH(recorder.add(SourceImage::interleaved(0, {25, 24}), 1, 2, 4),
+                    "25x24 pixels come out of the operations, but the batch needs 24x24");
+  recorder.add(SourceImage::interleaved(0, {24, 24}), 1, 2, 3);
+  const Recording& after = recorder.recording();
+  CHECK(after.samples.size() == 2);
+  CHECK(after.layers.size() == 2 * before.layers.size());
+  CHECK(after.commands.size() == 2 * before.commands.size());
+  CHECK(after.blur_weights.size() == 2 * before.blur_weights.size());
+  recorder.clear();
+  CHECK(recorder.recording().samples.empty());
+  CHECK(gpu::packet_bytes(recorder.recording()) == 0);
+}
+
+}  // namespace
+}  // namespace unstarve

@@ -1,0 +1,83 @@
+#pragma once
+// Where and as what a batch's pixels end, on the host or on a GPU: as the host's Storer (store.h), and float16 besides.
+//
+// value = pixel * scale + bias in float32, one fused multiply-add; rounded to 16 bits to nearest even. To the bit as on
+// the host.
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+#include "unstarve/ops/colour/point_pixel.h"
+#include "unstarve/ops/host_device.h"
+#include "unstarve/ops/store.h"
+
+namespace unstarve::gpu {
+
+enum class OutputType : std::int32_t { kUint8, kFloat32, kBfloat16, kFloat16 };
+
+[[nodiscard]] constexpr std::int64_t output_bytes(OutputType type) {
+  return type == OutputType::kUint8 ? 1 : type == OutputType::kFloat32 ? 4 : 2;
+}
+
+// Of all samples of a batch: one behind the other without gaps.
+struct Output {
+  void* pixels = nullptr;
+  OutputType type = OutputType::kUint8;
+  Layout layout = Layout::kNchw;
+  Size size;
+  std::array<float, kChannels> scale{1, 1, 1}, bias{};
+
+  [[nodiscard]] constexpr UNSTARVE_HD std::int64_t sample_values() const {
+    return std::int64_t{size.width} * size.height * kChannels;
+  }
+};
+
+// All but pixels and size. Throws Error(kArgument) as Storer.
+[[nodiscard]] Output make_output(const StoreFormat& format);
+
+// Nearest even; finite values.
+UNSTARVE_HD inline std::uint16_t bfloat16_bits(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  return static_cast<std::uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+}
+
+// IEEE 754 binary16, nearest even; finite values, infinity beyond 65,504.
+UNSTARVE_HD inline std::uint16_t float16_bits(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t sign = bits >> 16 & 0x8000, magnitude = bits & 0x7FFF'FFFF;
+  if (magnitude >= 0x477F'F000) return static_cast<std::uint16_t>(sign | 0x7C00);  // 65,520: half way beyond 65,504
+  if (magnitude < 0x3880'0000) {
+    // Below 2^-14 a unit is 2^-24: adding 0.5, whose unit in float32 is that, rounds.
+    const float rounded = std::bit_cast<float>(magnitude) + 0.5F;
+    return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(rounded) - 0x3F00'0000));
+  }
+  const std::uint32_t rounded = magnitude + 0x0FFF + (magnitude >> 13 & 1) - 0x3800'0000;
+  return static_cast<std::uint16_t>(sign | rounded >> 13);
+}
+
+// Writes the pixel at (x, y) of sample `sample`.
+UNSTARVE_HD inline void store_pixel(const Output& output, std::int64_t sample, int x, int y,
+                                    const point::Pixel& pixel) {
+  const std::int64_t plane = std::int64_t{output.size.width} * output.size.height;
+  const std::int64_t place = std::int64_t{y} * output.size.width + x;
+  const bool planar = output.layout == Layout::kNchw;
+  const std::int64_t first = sample * output.sample_values() + (planar ? place : place * kChannels);
+  for (std::size_t c = 0; c < kChannels; ++c) {
+    const std::int64_t at = first + static_cast<std::int64_t>(c) * (planar ? plane : 1);
+    if (output.type == OutputType::kUint8) {
+      static_cast<std::uint8_t*>(output.pixels)[at] = pixel[c];
+      continue;
+    }
+    const float value = fmaf(static_cast<float>(pixel[c]), output.scale[c], output.bias[c]);
+    switch (output.type) {
+      case OutputType::kFloat32: static_cast<float*>(output.pixels)[at] = value; break;
+      case OutputType::kBfloat16: static_cast<std::uint16_t*>(output.pixels)[at] = bfloat16_bits(value); break;
+      default: static_cast<std::uint16_t*>(output.pixels)[at] = float16_bits(value);
+    }
+  }
+}
+
+}  // namespace unstarve::gpu

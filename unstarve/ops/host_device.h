@@ -1,0 +1,9 @@
+#pragma once
+// Marks functions that both the host's compiler and nvcc compile, so that one text is the arithmetic of both. Such
+// functions use nothing but their arguments and constexpr parts of the standard library.
+
+#ifdef __CUDACC__
+#define UNSTARVE_HD __host__ __device__
+#else
+#define UNSTARVE_HD
+#endif
