@@ -16,7 +16,8 @@ CacheWhat cache_what_from_string(const std::string& name) {
   if (name == "nothing") return CacheWhat::kNothing;
   if (name == "encoded") return CacheWhat::kEncoded;
   if (name == "pixels") return CacheWhat::kPixels;
-  throw Error(ErrorKind::kArgument, "--cache: found \"" + name + "\", expected nothing, encoded or pixels");
+  if (name == "auto") return CacheWhat::kAuto;
+  throw Error(ErrorKind::kArgument, "--cache: found \"" + name + "\", expected nothing, encoded, pixels or auto");
 }
 
 ExecutionOrder order_from_string(const std::string& name) {

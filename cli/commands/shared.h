@@ -41,10 +41,10 @@ inline Option cache_option() {
   return {"--cache",
           "WHAT",
           "nothing",
-          "keep encoded records or pixels: encoded, pixels",
+          "keep records (encoded), pixels, or what pays by measurement (auto)",
           false,
           Completes::kNothing,
-          "nothing encoded pixels"};
+          "nothing encoded pixels auto"};
 }
 inline Option cache_folder_option() {
   return {"--cache-folder", "DIR", "", "keep pixels in a file there, shared by processes; else in memory", false,

@@ -320,8 +320,10 @@ NB_MODULE(_core, m) {
       "sample_of",
       [](const std::string& text, DatasetPtr dataset, SampleSetPtr samples) {
         const nb::gil_scoped_release release;
-        const Plan plan = make_plan(pipeline_from_yaml(text, "pipeline"), std::move(dataset), read_topology().usable(),
-                                    Caches::kTold, {std::move(samples), {}});
+        PipelineSpec spec = pipeline_from_yaml(text, "pipeline");
+        spec.cache = {};  // what is kept changes no shape
+        const Plan plan = make_plan(std::move(spec), std::move(dataset), read_topology().usable(), Caches::kTold,
+                                    {std::move(samples), {}});
         return std::make_tuple(plan.sample_size.height, plan.sample_size.width, plan.classes);
       },
       "spec"_a, "dataset"_a, "samples"_a);

@@ -6,6 +6,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/pipeline/loader/pad_batch.h"
 #include "unstarve/pipeline/order/explain_order.h"
+#include "unstarve/pipeline/passes/cache_trial.h"
 #include "unstarve/pipeline/passes/pass.h"
 #include "unstarve/pipeline/spec/batch_checks.h"
 #include "unstarve/pipeline/spec/source_checks.h"
@@ -97,8 +98,8 @@ Size largest_sample(const Plan& plan) {
 void limit_memory(Plan& plan, bool fewer_threads) {
   ExecutionSpec& execution = plan.spec.execution;
   const CacheSpec& cache = plan.spec.cache;
-  const bool kept = cache.what == CacheWhat::kPixels,
-             in_memory = cache.what != CacheWhat::kNothing && cache.folder.empty();
+  const bool left_open = cache.what == CacheWhat::kAuto, kept = left_open || cache.what == CacheWhat::kPixels,
+             in_memory = left_open || (cache.what != CacheWhat::kNothing && cache.folder.empty());
   MemoryNeeds needs;
   needs.batch = batch_bytes(plan);
   needs.threads = execution.threads;
@@ -176,7 +177,7 @@ void check_spec(const PipelineSpec& spec) {
 }
 
 Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int usable_cores, Caches caches,
-               OrderBasis basis, Consumer consumer) {
+               OrderBasis basis, Consumer consumer, std::uint32_t epochs) {
   check_spec(spec);
   const bool threads_left_open = spec.execution.threads == 0;
   const bool tuned = threads_left_open && spec.execution.autotune;
@@ -230,7 +231,17 @@ Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int us
   plan.sample_size = plan.padded ? largest_sample(plan) : plan.sizes.back();
 
   plan.tuned = tuned;
+  if (plan.spec.cache.what == CacheWhat::kAuto) {
+    const auto entry = plan.spec.passes.find(std::string(kCachePass.name));
+    if (entry != plan.spec.passes.end() && !entry->second) plan.spec.cache = {};
+  }
+  const ExecutionSpec asked = plan.spec.execution;
   limit_memory(plan, threads_left_open);
+  if (plan.spec.cache.what == CacheWhat::kAuto) {
+    decide_cache(plan, epochs, consumer);
+    plan.spec.execution = asked;
+    limit_memory(plan, threads_left_open);
+  }
   if (tuned && plan.memory.limit > 0) leave_room_for_threads(plan.memory);
   run_passes(plan, {probed, caches, consumer});
   plan.tuned_read_ahead = tuned_read_ahead && plan.spec.execution.read_ahead > 0;

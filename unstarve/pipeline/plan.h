@@ -51,7 +51,8 @@ struct Plan {
   std::shared_ptr<const EncodedCache> encoded_cache;
   std::shared_ptr<const PixelStore> pixel_cache;
   std::size_t cached_operations = 0;
-  std::vector<PassNote> passes;
+  std::string cache_chosen{};  // why the cache of the spec is what it is, where that said auto
+  std::vector<PassNote> passes{};
   bool fuse_operations = true;  // operations edit one window; else each leaves an image of its own
   bool store_into_slot = true;  // the end of a chain writes to the batch; else to memory of its own, which is copied
   MemoryPlan memory{};
@@ -71,10 +72,11 @@ void check_spec(const PipelineSpec& spec);
 enum class Caches { kTold, kOpened };
 
 // `usable_cores` is what execution.threads 0 becomes. `basis` without samples: they are chosen here (sample_set.h),
-// which may read every record once.
+// which may read every record once. cache.what auto is decided here (passes/cache_trial.h), for a run of so many
+// `epochs`, 0: many.
 [[nodiscard]] Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int usable_cores,
                              Caches caches = Caches::kOpened, OrderBasis basis = {},
-                             Consumer consumer = Consumer::kHost);
+                             Consumer consumer = Consumer::kHost, std::uint32_t epochs = 0);
 
 // Bytes of one batch's slot: pixels, labels, ids, targets, sizes, and room for one more sample where batches are
 // padded.

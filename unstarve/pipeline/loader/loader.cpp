@@ -118,9 +118,9 @@ Batch::~Batch() {
 Loader::Loader(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, Device& device, Options options, Clock& clock)
     : state_([&] {
         const int cores = read_topology().usable();
-        return std::make_unique<State>(
-            make_plan(std::move(spec), std::move(dataset), cores, Caches::kOpened, options.basis, options.consumer),
-            device, options, clock, cores);
+        return std::make_unique<State>(make_plan(std::move(spec), std::move(dataset), cores, Caches::kOpened,
+                                                 options.basis, options.consumer, options.epochs),
+                                       device, options, clock, cores);
       }()) {}
 
 Loader::~Loader() {

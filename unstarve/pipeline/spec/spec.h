@@ -123,11 +123,13 @@ enum class CacheWhat {
   kNothing,
   kEncoded,  // records as stored, in memory
   kPixels,   // decoded, after all operations before the first random one; in memory or in a file
+  kAuto,     // the one of these that pays, none included, by what some samples cost (passes/cache_trial.h)
 };
 
 struct CacheSpec {
   CacheWhat what = CacheWhat::kNothing;
-  // A folder for the file of pixels, shared by all processes of the host that name it; "": memory.
+  // A folder for the file of pixels, shared by all processes of the host that name it; "": memory. Where left open
+  // (auto), the file is one of the choices.
   std::string folder;
   std::uint64_t limit_mb = 1024;  // in units of 10^6 bytes; more is not kept
   friend bool operator==(const CacheSpec&, const CacheSpec&) = default;

@@ -32,7 +32,7 @@ constexpr std::array kFields = {
     SpecField{"decode.crop_only", "decode only the part that the first operation reads; exact"},
     SpecField{"decode.reduced_scale", "decode at 1/2, 1/4 or 1/8 where that is still large enough; approximate"},
     SpecField{"cache", "keeps what is dear to make again, before the first random operation"},
-    SpecField{"cache.what", "encoded: records as stored, in memory; pixels: decoded and resized"},
+    SpecField{"cache.what", "encoded: records as stored, in memory; pixels: decoded and resized; auto: what pays"},
     SpecField{"cache.folder", "for a file of pixels that all processes of the host share; empty: in memory"},
     SpecField{"cache.limit_mb", "in units of 10^6 bytes; more is not kept", 1, static_cast<double>(1ULL << 40)},
     SpecField{"operations", "on each sample, in this order"},

@@ -15,8 +15,10 @@ using Names = std::array<std::pair<const char*, T>, N>;
 constexpr Names<ElementType, 3> kTypes{
     {{"uint8", ElementType::kUint8}, {"float32", ElementType::kFloat32}, {"bfloat16", ElementType::kBfloat16}}};
 constexpr Names<Layout, 2> kLayouts{{{"NCHW", Layout::kNchw}, {"NHWC", Layout::kNhwc}}};
-constexpr Names<CacheWhat, 3> kCached{
-    {{"nothing", CacheWhat::kNothing}, {"encoded", CacheWhat::kEncoded}, {"pixels", CacheWhat::kPixels}}};
+constexpr Names<CacheWhat, 4> kCached{{{"nothing", CacheWhat::kNothing},
+                                       {"encoded", CacheWhat::kEncoded},
+                                       {"pixels", CacheWhat::kPixels},
+                                       {"auto", CacheWhat::kAuto}}};
 constexpr Names<ExecutionOrder, 2> kOrders{{{"exact", ExecutionOrder::kExact}, {"relaxed", ExecutionOrder::kRelaxed}}};
 constexpr Names<LastBatch, 3> kLast{{{"drop", LastBatch::kDrop}, {"keep", LastBatch::kKeep}, {"pad", LastBatch::kPad}}};
 constexpr Names<PadTo, 3> kPads{{{"nothing", PadTo::kNothing}, {"largest", PadTo::kLargest}, {"size", PadTo::kSize}}};

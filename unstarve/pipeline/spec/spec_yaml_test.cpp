@@ -31,6 +31,8 @@ TEST_CASE("a spec survives being written and read") {
   spec.errors = {OnError::kReplace, 12, 1.0 / 3};
   spec.passes = {{"cache", true}, {"read_ahead", false}};
   CHECK(round_trip(spec) == spec);
+  spec.cache.what = CacheWhat::kAuto;
+  CHECK(round_trip(spec) == spec);
 }
 
 TEST_CASE("what decides which sample comes when survives being written and read") {

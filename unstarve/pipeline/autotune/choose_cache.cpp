@@ -1,0 +1,91 @@
+#include "unstarve/pipeline/autotune/choose_cache.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace unstarve::autotune {
+namespace {
+
+struct Candidate {
+  CacheTier tier;
+  const char* name;
+  CacheCost cost;
+  double budget;
+};
+
+CacheChoice with(const Candidate& candidate, const CacheProfile& profile, double repeated) {
+  CacheChoice choice;
+  choice.tier = candidate.tier;
+  const double wanted = profile.samples * candidate.cost.bytes_per_sample;
+  choice.bytes = std::min(wanted, candidate.budget);
+  choice.held = choice.bytes / wanted;
+  choice.hits = choice.held * repeated;
+  const CacheCost& cost = candidate.cost;
+  const double kept = choice.held * (1 - repeated);
+  const double sample_s = choice.hits * cost.hit_s + (1 - choice.hits) * cost.miss_s + kept * cost.keep_s;
+  choice.gain = (profile.sample_s - sample_s) / profile.sample_s;
+  return choice;
+}
+
+std::string time_text(double seconds) {
+  return seconds < 1e-3 ? fmt::format("{:.3g} us", seconds * 1e6) : fmt::format("{:.3g} ms", seconds * 1e3);
+}
+
+std::string about(const Candidate& candidate, const CacheChoice& choice) {
+  std::string text = fmt::format("{} {}", candidate.name, time_text(candidate.cost.hit_s));
+  if (choice.held < 1)
+    text += fmt::format(" but {:.0f} MB hold {:.2g} % of them and others take {}", choice.bytes / 1e6,
+                        choice.held * 100, time_text(candidate.cost.miss_s));
+  return text + fmt::format(" (saves {:.2g} %)", choice.gain * 100);
+}
+
+}  // namespace
+
+double repeated_part(double samples, double epoch_samples, int epochs) {
+  if (epochs <= 0) return 1;
+  if (samples <= 0 || epoch_samples <= 0) return 0;
+  // Where an epoch has fewer than all, each draws its own.
+  const double missed = 1 - std::min(1.0, epoch_samples / samples);
+  const double met = samples * (1 - std::pow(missed, epochs));
+  return std::max(0.0, 1 - met / (epochs * epoch_samples));
+}
+
+CacheChoice choose_cache(const CacheProfile& profile) {
+  CacheChoice none;
+  const double repeated = repeated_part(profile.samples, profile.epoch_samples, profile.epochs);
+  if (repeated <= 0 || !(profile.sample_s > 0) || !(profile.samples > 0)) {
+    none.reason = repeated <= 0 ? "no sample is met twice" : "nothing was measured of the samples";
+    return none;
+  }
+  // From the least memory to the most.
+  const std::array<Candidate, 3> candidates{
+      {{CacheTier::kEncoded, "encoded records", profile.encoded, profile.memory_bytes},
+       {CacheTier::kFile, "pixels in a file", profile.pixels, profile.file_bytes},
+       {CacheTier::kPixels, "pixels", profile.pixels, profile.memory_bytes}}};
+  std::string tried;
+  std::array<CacheChoice, 3> choices;
+  double greatest = 0;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (candidates[i].budget <= 0 || candidates[i].cost.bytes_per_sample <= 0) continue;
+    choices[i] = with(candidates[i], profile, repeated);
+    greatest = std::max(greatest, choices[i].gain);
+    tried += (tried.empty() ? "" : ", ") + about(candidates[i], choices[i]);
+  }
+  CacheChoice chosen;
+  if (greatest >= kWorth)
+    chosen = *std::find_if(choices.begin(), choices.end(), [&](const CacheChoice& choice) {
+      return choice.tier != CacheTier::kNone && choice.gain >= std::max(kWorth, greatest - kAlike);
+    });
+  chosen.reason = fmt::format("a sample takes {} without a cache", time_text(profile.sample_s));
+  if (profile.epochs > 0)
+    chosen.reason += fmt::format(", {:.3g} % of the uses in {} epochs are repeated", repeated * 100, profile.epochs);
+  chosen.reason += tried.empty() ? ", and there is no room for one" : ", from one of " + tried;
+  if (chosen.tier == CacheTier::kNone && !tried.empty())
+    chosen.reason += fmt::format(": less than {:.0f} % is not worth its memory", kWorth * 100);
+  return chosen;
+}
+
+}  // namespace unstarve::autotune

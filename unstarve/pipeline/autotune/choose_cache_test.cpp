@@ -1,0 +1,188 @@
+#include "unstarve/pipeline/autotune/choose_cache.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+
+namespace unstarve::autotune {
+namespace {
+
+using Catch::Matchers::Contains;
+
+// Photographs of 110 kB and 562 kB of pixels in the page cache: decoding is what costs, of which a crop needs a half.
+CacheProfile photographs(double samples = 1000, double memory_mb = 1000) {
+  CacheProfile profile;
+  profile.sample_s = 2.2e-3;
+  profile.encoded = {2.19e-3, 2.2e-3, 0, 110e3};
+  profile.pixels = {0.7e-3, 3.9e-3, 0.2e-3, 562e3};
+  profile.samples = profile.epoch_samples = samples;
+  profile.memory_bytes = memory_mb * 1e6;
+  return profile;
+}
+
+// The same on a server whose reads cost 2 ms each even with many at once.
+CacheProfile remote(double samples, double memory_mb) {
+  CacheProfile profile = photographs(samples, memory_mb);
+  profile.sample_s += 2e-3;
+  profile.encoded.miss_s += 2e-3;
+  profile.pixels.miss_s += 2e-3;
+  return profile;
+}
+
+// Recorded by cache_trial.cpp over 160 photographs of 500 px on a virtual machine of 2 busy cores, `samples` of their
+// like: crops of 224 from a warm folder, resized whole ones, and crops of 48 whose reads sleep 2 ms.
+CacheProfile recorded_crops(double samples) {
+  return {.sample_s = 322e-6,
+          .encoded = {316e-6, 322e-6, 0, 71939},
+          .pixels = {85.0e-6, 966e-6, 1418e-6, 581116},
+          .samples = samples,
+          .epoch_samples = samples,
+          .memory_bytes = 1.024e9};
+}
+CacheProfile recorded_evaluation(double samples) {
+  return {.sample_s = 521e-6,
+          .encoded = {515e-6, 521e-6, 0, 71939},
+          .pixels = {18.9e-6, 514e-6, 1019e-6, 150628},
+          .samples = samples,
+          .epoch_samples = samples,
+          .memory_bytes = 1.024e9};
+}
+CacheProfile recorded_slow_reads(double samples) {
+  return {.sample_s = 2537e-6,
+          .encoded = {256e-6, 2537e-6, 0, 57380},
+          .pixels = {42.6e-6, 2635e-6, 2214e-6, 508732},
+          .samples = samples,
+          .epoch_samples = samples,
+          .memory_bytes = 1.024e9};
+}
+
+TEST_CASE("recorded photographs: pixels as long as most of them fit, then none in the page cache, records elsewhere") {
+  const auto tier = [](const CacheProfile& profile) { return choose_cache(profile).tier; };
+  CHECK(tier(recorded_crops(160)) == CacheTier::kPixels);
+  CHECK(tier(recorded_crops(2000)) == CacheTier::kPixels);  // seven in eight
+  CHECK(tier(recorded_crops(4000)) == CacheTier::kNone);    // not half: the others are decoded whole
+  CHECK(tier(recorded_crops(1.28e6)) == CacheTier::kNone);
+  CHECK(tier(recorded_evaluation(50'000)) == CacheTier::kPixels);  // a seventh, and whole images are decoded anyway
+  CHECK(tier(recorded_evaluation(1.28e6)) == CacheTier::kNone);
+  CHECK(tier(recorded_slow_reads(160)) == CacheTier::kPixels);
+  CHECK(tier(recorded_slow_reads(10'000)) == CacheTier::kEncoded);
+  CHECK(tier(recorded_slow_reads(1.28e6)) == CacheTier::kNone);  // a seventieth
+}
+
+TEST_CASE("recorded photographs: a cache in a file takes the place of memory, and few epochs do not pay for it") {
+  CacheProfile profile = recorded_crops(1000);
+  profile.file_bytes = 1e10;
+  CHECK(choose_cache(profile).tier == CacheTier::kFile);
+  profile = recorded_crops(1000);
+  profile.epochs = 3;  // the first decodes whole images and writes 581 kB of each
+  CHECK(choose_cache(profile).tier == CacheTier::kNone);
+  profile.epochs = 90;
+  CHECK(choose_cache(profile).tier == CacheTier::kPixels);
+}
+
+TEST_CASE("pixels that fit are kept where decoding is what costs") {
+  const CacheChoice choice = choose_cache(photographs());
+  CHECK(choice.tier == CacheTier::kPixels);
+  CHECK(choice.held == 1);
+  CHECK(choice.gain == Approx(1.5 / 2.2));
+  CHECK(choice.bytes == Approx(562e6));
+  CHECK_THAT(choice.reason, Contains("2.2 ms without a cache") && Contains("pixels 700 us (saves 68 %)") &&
+                                Contains("encoded records 2.19 ms (saves 0.45 %)"));
+}
+
+TEST_CASE("where few samples fit, decoding the others whole costs more than the hits save: none") {
+  // A fifth: 0.2 x 0.7 ms + 0.8 x 3.9 ms.
+  const CacheChoice choice = choose_cache(photographs(1000, 112.4));
+  CHECK(choice.tier == CacheTier::kNone);
+  CHECK_THAT(choice.reason, Contains("112 MB hold 20 % of them and others take 3.9 ms") && Contains("not worth"));
+  CHECK(choose_cache(photographs(1'000'000)).tier == CacheTier::kNone);
+}
+
+TEST_CASE("from a server records are kept where pixels do not fit") {
+  CHECK(choose_cache(remote(1000, 1000)).tier == CacheTier::kPixels);
+  const CacheChoice choice = choose_cache(remote(8000, 1000));
+  CHECK(choice.tier == CacheTier::kEncoded);
+  CHECK(choice.held == 1);
+  // A part of the records saves that part of the reads.
+  const CacheChoice part = choose_cache(remote(20'000, 1000));
+  CHECK(part.tier == CacheTier::kEncoded);
+  CHECK(part.held == Approx(1000.0 / 2200));
+  CHECK(part.gain == Approx(part.held * 2.01 / 4.2));
+}
+
+TEST_CASE("a file that does as well comes before memory, and records before both") {
+  CacheProfile profile = photographs();
+  profile.file_bytes = 1e9;
+  CHECK(choose_cache(profile).tier == CacheTier::kFile);
+  profile.file_bytes = 300e6;  // holds a half
+  CHECK(choose_cache(profile).tier == CacheTier::kPixels);
+  profile.memory_bytes = 0;  // a half: 0.53 x 0.7 + 0.47 x 3.9 ms
+  CHECK(choose_cache(profile).tier == CacheTier::kNone);
+  profile = remote(1000, 1000);
+  profile.pixels.hit_s = 2.1e-3;
+  CHECK(choose_cache(profile).tier == CacheTier::kEncoded);
+}
+
+TEST_CASE("an epoch alone keeps nothing, two only what the second saves") {
+  CacheProfile profile = photographs();
+  profile.epochs = 1;
+  CHECK(choose_cache(profile).tier == CacheTier::kNone);
+  CHECK(choose_cache(profile).reason == "no sample is met twice");
+  profile.epochs = 2;  // (3.9 + 0.2 + 0.7) / 2 is more than 2.2
+  CHECK(choose_cache(profile).tier == CacheTier::kNone);
+  profile.epochs = 10;
+  const CacheChoice ten = choose_cache(profile);
+  CHECK(ten.tier == CacheTier::kPixels);
+  CHECK(ten.gain == Approx((2.2 - (4.1 + 9 * 0.7) / 10) / 2.2));
+  CHECK_THAT(ten.reason, Contains("90 % of the uses in 10 epochs are repeated"));
+}
+
+TEST_CASE("ranks that draw a part of the samples meet few of them again at first") {
+  CHECK(repeated_part(1000, 1000, 2) == 0.5);
+  CHECK(repeated_part(1000, 1000, 0) == 1);
+  CHECK(repeated_part(1000, 125, 2) == Approx(0.0625));
+  CHECK(repeated_part(1000, 125, 100) > 0.9);
+  CHECK(repeated_part(1000, 3000, 1) == Approx(2.0 / 3));  // repeat: 3
+  CHECK(repeated_part(0, 0, 3) == 0);
+}
+
+TEST_CASE("kinds that cannot be had are not chosen, and no measurement chooses none") {
+  CacheProfile profile = photographs();
+  profile.pixels = {};
+  CHECK(choose_cache(profile).tier == CacheTier::kNone);
+  profile = remote(100, 1000);
+  profile.pixels = {};
+  CHECK(choose_cache(profile).tier == CacheTier::kEncoded);
+  CHECK(choose_cache({}).tier == CacheTier::kNone);
+  CHECK_FALSE(choose_cache({}).reason.empty());
+  profile.memory_bytes = 0;
+  CHECK_THAT(choose_cache(profile).reason, Contains("no room"));
+}
+
+TEST_CASE("whatever was measured, what is chosen saves a tenth at least and keeps its budget") {
+  for (const double hit : {1e-5, 1e-4, 1e-3})
+    for (const double read : {1e-6, 1e-4, 1e-2})
+      for (const double samples : {1.0, 100.0, 1e4, 1e7})
+        for (const double memory : {0.0, 1e6, 1e9})
+          for (const double file : {0.0, 1e8, 1e10})
+            for (const int epochs : {0, 1, 3, 90}) {
+              const CacheProfile profile{.sample_s = 1e-3 + read,
+                                         .encoded = {1e-3, 1e-3 + read, 0, 1e5},
+                                         .pixels = {hit, 1.5e-3 + read, 1e-4, 5e5},
+                                         .samples = samples,
+                                         .epoch_samples = samples,
+                                         .epochs = epochs,
+                                         .memory_bytes = memory,
+                                         .file_bytes = file};
+              const CacheChoice choice = choose_cache(profile);
+              CHECK_FALSE(choice.reason.empty());
+              if (choice.tier == CacheTier::kNone) continue;
+              CHECK(choice.gain >= kWorth);
+              CHECK(choice.gain <= 1);
+              CHECK(choice.bytes <= (choice.tier == CacheTier::kFile ? file : memory));
+              CHECK(choice.held <= 1);
+              CHECK(choice.hits <= choice.held);
+            }
+}
+
+}  // namespace
+}  // namespace unstarve::autotune

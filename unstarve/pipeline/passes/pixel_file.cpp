@@ -1,0 +1,30 @@
+#include "unstarve/pipeline/passes/pixel_file.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "unstarve/storage/crc32.h"
+
+namespace unstarve {
+
+PixelFile pixel_file_of(const Plan& plan) {
+  PixelFile file;
+  while (file.operations < plan.operations.size() && !plan.operations[file.operations]->random()) ++file.operations;
+  const Dataset& data = *plan.dataset;
+  for (const SourceSpec& source : plan.spec.mix) file.key += fmt::format("{}\n{}\n", source.path, source.split);
+  file.key += fmt::format("{}\n{}\n{}\n{} {}\n", plan.spec.source.path, plan.spec.source.split, data.format(),
+                          data.size(), data.stored_bytes());
+  for (std::size_t i = 0; i < file.operations; ++i) {
+    file.key += plan.spec.operations[i].name;
+    for (const auto& [name, values] : plan.spec.operations[i].params)
+      file.key += fmt::format(" {}={}", name, fmt::join(values, ","));
+    file.key += '\n';
+  }
+  const CacheSpec& cache = plan.spec.cache;
+  if (cache.folder.empty()) return file;
+  const auto bytes = std::span(reinterpret_cast<const std::uint8_t*>(file.key.data()), file.key.size());
+  file.path = std::filesystem::path(cache.folder) / fmt::format("pixels-{:08x}-{}mb", crc32(bytes), cache.limit_mb);
+  return file;
+}
+
+}  // namespace unstarve
