@@ -3,8 +3,9 @@
 # Makes the library unstarve_NAME of unstarve/NAME/**.cpp and the test program unstarve_NAME_test of its **_test.cpp.
 # Files are found by glob, so that no test can be orphaned. TORCH links libtorch and precompiles its header. CUDA adds
 # the folder cuda/ when the build has CUDA. Files named *_absent.cpp stand in for a missing component and are taken
-# instead of the component's own files: train/*_absent.cpp without libtorch, device/cuda_absent.cpp without CUDA,
-# storage/remote/remote_absent.cpp instead of storage/remote/ without libcurl, storage/parquet/arrow_absent.cpp instead
+# instead of the component's own files: train/*_absent.cpp without libtorch, device/cuda_absent.cpp and
+# ops/gpu/launch_absent.cpp without CUDA, storage/remote/remote_absent.cpp instead of storage/remote/ without libcurl,
+# storage/parquet/arrow_absent.cpp instead
 # of the other arrow_*.cpp without Arrow.
 function(unstarve_folder name)
   cmake_parse_arguments(arg "TORCH;CUDA" "" "USES;LINK" ${ARGN})

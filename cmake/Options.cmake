@@ -32,7 +32,10 @@ target_include_directories(unstarve_options INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(unstarve_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor>
   # std::string + const char* trips -Wrestrict falsely: GCC bug 105651.
-  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-Wno-restrict>)
+  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-Wno-restrict>
+  # Kernels have to make the host's bits: products and sums stay apart, as they do there.
+  $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false>
+  $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>)
 if(UNSTARVE_SANITIZE)
   target_compile_options(unstarve_options INTERFACE -fsanitize=${UNSTARVE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(unstarve_options INTERFACE -fsanitize=${UNSTARVE_SANITIZE})
@@ -66,6 +69,12 @@ if(NOT UNSTARVE_CUDA STREQUAL "OFF" AND NOT UNSTARVE_SANITIZE)
       set(CMAKE_CUDA_ARCHITECTURES 80 90)
     endif()
     enable_language(CUDA)
+    set(CMAKE_CUDA_STANDARD 20)
+    set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+    if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know that nvcc has it since 12.0
+      set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+      set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+    endif()
     find_package(CUDAToolkit QUIET)
     if(CUDAToolkit_FOUND)
       set(UNSTARVE_HAS_CUDA TRUE)

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Cross-compiles the folders with SIMD kernels (core, ops, codecs) for 64-bit ARM and runs their tests under emulation,
+# Cross-compiles the folders with SIMD kernels (core, ops, codecs; device is used by ops) for 64-bit ARM and runs their tests under emulation,
 # so that the NEON code is at least compiled and bit-equal where no such machine is at hand. Tells nothing about speed.
 # The libraries come from Debian's arm64 packages, unpacked under build-arm64/root and installed nowhere.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-folders=(core ops codecs)
+folders=(core device ops codecs)
 out=$PWD/build-arm64
 root=$out/root
 libraries=$root/usr/lib/aarch64-linux-gnu

@@ -7,3 +7,13 @@
 #else
 #define UNSTARVE_HD
 #endif
+
+namespace unstarve {
+
+// std::clamp by values: code for GPUs has constants as values only, no references to them.
+template <class T>
+[[nodiscard]] UNSTARVE_HD constexpr T clamped(T value, T low, T high) {
+  return value < low ? low : high < value ? high : value;
+}
+
+}  // namespace unstarve

@@ -46,7 +46,7 @@ UNSTARVE_HD inline Pixel turn_hue(Pixel pixel, std::int32_t turn) {
   for (std::size_t c = 0; c < kChannels; ++c) {
     std::int32_t place = hue + (5 - 2 * static_cast<std::int32_t>(c)) * kSector;
     if (place >= kCircle) place -= kCircle;
-    const std::int32_t away = std::clamp(std::min(place, 4 * kSector - place), 0, kSector);
+    const std::int32_t away = clamped(std::min(place, 4 * kSector - place), 0, kSector);
     pixel[c] = static_cast<std::uint8_t>(most - ((chroma * away + kSector / 2) >> kSectorBits));
   }
   return pixel;

@@ -23,7 +23,7 @@ inline constexpr double kFar = 2.0 * kMaxSampledSide;
 // In 1/2^32 of a pixel, modulo 2^64.
 UNSTARVE_HD inline std::uint64_t in_steps(double pixels) {
   return static_cast<std::uint64_t>(
-      std::llround(std::clamp(pixels, -4 * kFar, 4 * kFar) * static_cast<double>(std::int64_t{1} << kStepBits)));
+      std::llround(clamped(pixels, -4 * kFar, 4 * kFar) * static_cast<double>(std::int64_t{1} << kStepBits)));
 }
 
 // The nearest place, halves up. Adding a number that makes everything positive turns cutting off into rounding down,
@@ -32,7 +32,7 @@ UNSTARVE_HD inline std::int32_t in_places(double pixels) {
   constexpr double kPositive = 4.0 * kMaxSampledSide;
   // Not a number, where a perspective has its horizon, is outside too.
   if (!(pixels > -kFar)) pixels = -kFar;
-  const double places = (std::min(pixels, kFar) + kPositive) * (1 << kPlaceBits) + 0.5;
+  const double places = (clamped(pixels, -kFar, kFar) + kPositive) * (1 << kPlaceBits) + 0.5;
   return static_cast<std::int32_t>(static_cast<std::int64_t>(places) -
                                    (static_cast<std::int64_t>(kPositive) << kPlaceBits));
 }
@@ -81,7 +81,7 @@ UNSTARVE_HD inline Place perspective_place(const Mapping& m, int column, int row
 UNSTARVE_HD inline Place place_of(const Mapping& m, int column, int row, int width) {
   if (m.g != 0 || m.h != 0) return perspective_place(m, column, row);
   const int first = column / kPlacesRun * kPlacesRun;
-  const AffineRun run(m, first, row, std::min(kPlacesRun, width - first));
+  const AffineRun run(m, first, row, clamped(width - first, 0, kPlacesRun));
   const auto i = static_cast<std::uint64_t>(column - first);
   return run.near ? run.near_place(i) : run.far_place(i);
 }

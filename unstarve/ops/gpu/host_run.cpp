@@ -43,17 +43,16 @@ class HostTeam {
 
 }  // namespace
 
-void run_on_host(const BatchProgram& program, const std::uint8_t* source, const Output& output, AlignedBytes& scratch,
+void run_on_host(const BatchProgram& program, const std::uint8_t* source, const Output& output, std::uint8_t* scratch,
                  TeamOrder order) {
   const auto bytes = static_cast<std::size_t>(program.scratch.bytes());
-  scratch.reserve_discard(bytes);
   Counts counts;
   HostTeam team(counts, order);
   for (std::int64_t sample = 0; sample < program.count; ++sample) {
     // What a command reads, one before it has written: whatever else is there must not show.
-    if (bytes > 0) std::memset(scratch.data(), static_cast<int>(0xA5 + sample), bytes);
+    if (bytes > 0) std::memset(scratch, static_cast<int>(0xA5 + sample), bytes);
     std::memset(&counts, 0x5A, sizeof counts);
-    const Task task{program, source + program.samples[sample].source, scratch.data()};
+    const Task task{program, source + program.samples[sample].source, scratch};
     run_sample(task, sample, output, team);
   }
 }

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 
-#include "unstarve/core/aligned.h"
 #include "unstarve/ops/gpu/output.h"
 #include "unstarve/ops/gpu/program.h"
 
@@ -16,8 +15,8 @@ namespace unstarve::gpu {
 // it.
 enum class TeamOrder { kForwards, kBackwards, kScattered };
 
-// `source`: the batch's source pixels. `output`: memory of the host.
-void run_on_host(const BatchProgram& program, const std::uint8_t* source, const Output& output, AlignedBytes& scratch,
+// `source`: the batch's source pixels. `scratch`: program.scratch.bytes(), for one team. All memory is the host's.
+void run_on_host(const BatchProgram& program, const std::uint8_t* source, const Output& output, std::uint8_t* scratch,
                  TeamOrder order = TeamOrder::kForwards);
 
 }  // namespace unstarve::gpu

@@ -149,8 +149,9 @@ TEST_CASE("photographs come out of whole batches as from the host", "[gpu]") {
     }
     packet.reserve_discard(gpu::packet_bytes(recorder.recording()));
     gpu::write_packet(recorder.recording(), packet.data());
+    memory.reserve_discard(static_cast<std::size_t>(recorder.recording().scratch.bytes()));
     gpu::run_on_host(gpu::read_packet(recorder.recording(), packet.data()), source.data(),
-                     testing::output_of(format, size, device.data()), memory);
+                     testing::output_of(format, size, device.data()), memory.data());
     CHECK(host == device);
   }
 }

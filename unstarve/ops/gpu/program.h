@@ -15,6 +15,7 @@
 
 #include "unstarve/core/image.h"
 #include "unstarve/ops/geometry/warp.h"
+#include "unstarve/ops/host_device.h"
 
 namespace unstarve::gpu {
 
@@ -99,7 +100,7 @@ using Table = std::array<std::array<std::uint8_t, 256>, kChannels>;
 struct ScratchLayout {
   std::int64_t slot_bytes = 0, wide_bytes = 0;  // multiples of 64
   std::int64_t tables = 0;
-  [[nodiscard]] constexpr std::int64_t bytes() const {
+  [[nodiscard]] constexpr UNSTARVE_HD std::int64_t bytes() const {
     return 2 * slot_bytes + wide_bytes + tables * static_cast<std::int64_t>(sizeof(Table));
   }
 };

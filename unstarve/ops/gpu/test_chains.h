@@ -82,9 +82,10 @@ class TwoWays {
     recording_ = recorder.recording();
     packet_.reserve_discard(gpu::packet_bytes(recording_));
     gpu::write_packet(recording_, packet_.data());
+    memory_.reserve_discard(static_cast<std::size_t>(recording_.scratch.bytes()));
     device_.assign(host_.size(), 0xEE);
     gpu::run_on_host(gpu::read_packet(recording_, packet_.data()), pixels.data,
-                     output_of(format, size_, device_.data()), memory_, order);
+                     output_of(format, size_, device_.data()), memory_.data(), order);
     return host_ == device_;
   }
   [[nodiscard]] const Recording& recording() const { return recording_; }

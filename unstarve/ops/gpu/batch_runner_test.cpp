@@ -1,0 +1,162 @@
+#include "unstarve/ops/gpu/batch_runner.h"
+
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "unstarve/ops/gpu/test_chains.h"
+#include "unstarve/ops/test_support.h"
+
+namespace unstarve {
+namespace {
+
+using testing::Chain;
+using testing::Key;
+using testing::usual;
+
+constexpr Size kOut{40, 32};
+constexpr int kBatches = 5;
+
+OpSpec cropped() { return {"random_resized_crop", {{"size", {kOut.height, kOut.width}}}}; }
+
+std::vector<Chain> chains() {
+  std::vector<Chain> all;
+  all.emplace_back(std::vector<OpSpec>{cropped(), usual("horizontal_flip"), usual("saturation")});
+  all.emplace_back(std::vector<OpSpec>{cropped(), usual("rand_augment"), usual("rotation"), usual("erasing")});
+  all.emplace_back(std::vector<OpSpec>{
+      usual("color_jitter"), {"gaussian_blur", {{"probability", {1}}}}, usual("perspective"), cropped()});
+  return all;
+}
+
+struct Batch {
+  std::vector<Image> images;
+  std::vector<std::uint8_t> source;
+  std::vector<SourceImage> places;
+  std::vector<std::uint64_t> ids;
+};
+
+Batch made_up_batch(Random& random, std::size_t samples) {
+  Batch batch;
+  for (std::size_t i = 0; i < samples; ++i) {
+    Image& image = batch.images.emplace_back(Size{testing::between(random, 20, 90), testing::between(random, 20, 90)});
+    for (std::size_t k = 0; k < image.bytes(); ++k) image.data()[k] = static_cast<std::uint8_t>(random.bits());
+    batch.places.push_back(SourceImage::interleaved(static_cast<std::int64_t>(batch.source.size()), image.size()));
+    batch.source.insert(batch.source.end(), image.data(), image.data() + image.bytes());
+    batch.ids.push_back(random.bits());
+  }
+  return batch;
+}
+
+std::vector<std::uint8_t> on_host(const Chain& chain, const Batch& batch, const Storer& storer) {
+  const std::size_t bytes = storer.sample_bytes(kOut);
+  std::vector<std::uint8_t> made(bytes * batch.images.size());
+  Scratch scratch;
+  for (std::size_t i = 0; i < batch.images.size(); ++i) {
+    const Frame frame = run_operations(chain, Frame(batch.images[i].view()), {1, 2, batch.ids[i]}, scratch);
+    storer.store(frame, made.data() + i * bytes);
+  }
+  return made;
+}
+
+// Batches of growing and shrinking size, all queued before the first is looked at.
+void check_batches(Device& device, const Chain& chain, const StoreFormat& format) {
+  Random random(8, 0, 0, 0);
+  const Storer storer(format);
+  const auto stream = device.make_stream();
+  BatchRunner runner(device);
+  BatchRecorder recorder(chain.specs, chain.operations, kOut);
+  std::vector<std::vector<std::uint8_t>> expected;
+  std::vector<std::unique_ptr<Memory>> sources, outputs;
+  for (int i = 0; i < kBatches; ++i) {
+    const Batch batch = made_up_batch(random, i % 2 == 0 ? 3 : 9);
+    expected.push_back(on_host(chain, batch, storer));
+    sources.push_back(device.allocate(batch.source.size()));
+    outputs.push_back(device.allocate(expected.back().size()));
+    device.copy_to_device(sources.back()->data(), batch.source.data(), batch.source.size(), *stream);
+    recorder.clear();
+    for (std::size_t k = 0; k < batch.ids.size(); ++k) recorder.add(batch.places[k], 1, 2, batch.ids[k]);
+    runner.run(recorder.recording(), sources.back()->data(), testing::output_of(format, kOut, outputs.back()->data()),
+               *stream);
+    stream->record()->wait();  // the batch's pageable source goes
+  }
+  for (int i = 0; i < kBatches; ++i) {
+    const auto k = static_cast<std::size_t>(i);
+    std::vector<std::uint8_t> made(expected[k].size(), 0xEE);
+    device.copy_to_host(made.data(), outputs[k]->data(), made.size(), *stream);
+    stream->synchronise();
+    INFO("batch " << i);
+    CHECK(made == expected[k]);
+  }
+}
+
+void check_device(Device& device) {
+  const StoreFormat formats[] = {{ElementType::kUint8, Layout::kNchw, {}},
+                                 {ElementType::kFloat32, Layout::kNchw, kImagenetNormalisation},
+                                 {ElementType::kBfloat16, Layout::kNhwc, kImagenetNormalisation}};
+  const auto all = chains();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    INFO("chain " << i);
+    check_batches(device, all[i], formats[i]);
+  }
+}
+
+TEST_CASE("the host as a device runs batches to the host's bits", "[gpu]") { check_device(*open_device("cpu")); }
+
+TEST_CASE("a CUDA device runs batches to the host's bits, or says why there is none", "[gpu]") {
+  const DeviceReport report = report_devices();
+  if (report.gpus.empty()) {
+    WARN("SKIPPED, no kernel has run: " << report.reason);
+    REQUIRE_FALSE(report.reason.empty());
+    return;
+  }
+  const auto device = open_device("cuda:0");
+  check_device(*device);
+  // Every operation by itself, on every arrangement the host is checked with.
+  const auto stream = device->make_stream();
+  Random random(4, 0, 0, 0);
+  BatchRunner runner(*device);
+  for (const OperationInfo& info : operations()) {
+    INFO(info.name);
+    if (!why_not_on_gpu(usual(info.name)).empty()) continue;
+    const Chain chain({usual(info.name), {"resize", {{"size", {kOut.height, kOut.width}}}}});
+    const Batch batch = made_up_batch(random, 24);
+    const Storer storer({ElementType::kUint8, Layout::kNhwc, {}});
+    const auto expected = on_host(chain, batch, storer);
+    const auto source = device->allocate(batch.source.size()), output = device->allocate(expected.size());
+    device->copy_to_device(source->data(), batch.source.data(), batch.source.size(), *stream);
+    BatchRecorder recorder(chain.specs, chain.operations, kOut);
+    for (std::size_t k = 0; k < batch.ids.size(); ++k) recorder.add(batch.places[k], 1, 2, batch.ids[k]);
+    runner.run(recorder.recording(), source->data(),
+               testing::output_of({ElementType::kUint8, Layout::kNhwc, {}}, kOut, output->data()), *stream);
+    std::vector<std::uint8_t> made(expected.size());
+    device->copy_to_host(made.data(), output->data(), made.size(), *stream);
+    stream->synchronise();
+    CHECK(made == expected);
+  }
+}
+
+TEST_CASE("the kernel is chosen by what the batch needs", "[gpu]") {
+  Recording recording;
+  recording.samples.resize(256);
+  const gpu::Launch plain = gpu::choose_launch(recording, {224, 224}, 132);
+  CHECK_FALSE(plain.teams);
+  CHECK(plain.scratch_bytes == 0);
+  // Every pixel has a thread, four at a time.
+  CHECK(plain.blocks_per_sample * plain.threads * 4 >= 224 * 224);
+  CHECK((plain.blocks_per_sample - 1) * plain.threads * 4 < 224 * 224);
+
+  recording.single_pass = false;
+  recording.scratch = {224 * 224 * 3, 0, 2};
+  const gpu::Launch teams = gpu::choose_launch(recording, {224, 224}, 132);
+  CHECK(teams.teams);
+  CHECK(teams.blocks == 256);  // no more than samples
+  CHECK(teams.scratch_bytes == 256 * recording.scratch.bytes());
+  recording.samples.resize(1000);
+  CHECK(gpu::choose_launch(recording, {224, 224}, 132).blocks == 264);
+  CHECK(gpu::choose_launch(recording, {1, 1}, 1).blocks == 2);
+}
+
+}  // namespace
+}  // namespace unstarve

@@ -1,0 +1,13 @@
+// A build without CUDA: open_device() gives no device that would get here.
+#include "unstarve/core/error.h"
+#include "unstarve/ops/gpu/launch.h"
+
+namespace unstarve::gpu {
+
+int cuda_multiprocessors(Stream&) { throw Error(ErrorKind::kMissing, "operations on a GPU: this build has no CUDA"); }
+
+void launch_cuda(const Launch&, const BatchProgram&, const std::uint8_t*, const Output&, std::uint8_t*, Stream&) {
+  throw Error(ErrorKind::kMissing, "operations on a GPU: this build has no CUDA");
+}
+
+}  // namespace unstarve::gpu
