@@ -21,6 +21,13 @@ add_library(unstarve_zstd INTERFACE)
 target_include_directories(unstarve_zstd SYSTEM INTERFACE ${UNSTARVE_ZSTD_INCLUDE})
 target_link_libraries(unstarve_zstd INTERFACE ${UNSTARVE_ZSTD_LIBRARY})
 
+# Debian's libwebp brings no CMake package.
+find_path(UNSTARVE_WEBP_INCLUDE webp/decode.h REQUIRED)
+find_library(UNSTARVE_WEBP_LIBRARY webp REQUIRED)
+add_library(unstarve_webp INTERFACE)
+target_include_directories(unstarve_webp SYSTEM INTERFACE ${UNSTARVE_WEBP_INCLUDE})
+target_link_libraries(unstarve_webp INTERFACE ${UNSTARVE_WEBP_LIBRARY})
+
 find_program(CCACHE ccache)
 if(CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})

@@ -22,7 +22,7 @@ END
   export APT_CONFIG=$out/apt/conf
   apt-get -q update
   (cd "$out/apt/archives" && apt-get -q download libhwy-dev libhwy1 libfmt-dev libfmt9 libjpeg62-turbo-dev \
-    libjpeg62-turbo libpng-dev zlib1g-dev)
+    libjpeg62-turbo libpng-dev libwebp-dev zlib1g-dev)
   unset APT_CONFIG
   for package in "$out"/apt/archives/*.deb; do dpkg-deb -x "$package" "$root"; done
   # Headers only: the same on every machine.
@@ -59,7 +59,7 @@ for folder in "${folders[@]}"; do
     if [[ $source == unstarve/$folder/*_test.cpp ]]; then tests+=("$out/objects/${source//\//_}.o"); fi
   done
   aarch64-linux-gnu-g++ -o "$out/unstarve_${folder}_test" "${tests[@]}" "$out/objects/tests_catch_main.cpp.o" \
-    "${common[@]}" -L "$libraries" -lhwy -lfmt -ljpeg "$libraries/libpng16.a" "$libraries/libz.a" -lpthread -lm
+    "${common[@]}" -L "$libraries" -lhwy -lfmt -ljpeg "$libraries/libpng16.a" "$libraries/libwebp.a" "$libraries/libz.a" -lpthread -lm
   echo "arm64: $folder"
   qemu-aarch64-static -L /usr/aarch64-linux-gnu -E "LD_LIBRARY_PATH=$libraries" "$out/unstarve_${folder}_test" ||
     failed+=("$folder")

@@ -21,7 +21,7 @@ class Operating:
     # --- decoding and operations ------------------------------------------------------------------------------------
 
     def decode(self, *, crop_only: bool = True, reduced_scale: bool = False) -> Self:
-        """JPEG and PNG to upright RGB. May be left out: encoded images are decoded anyway.
+        """JPEG, PNG and WebP to upright RGB. May be left out: encoded images are decoded anyway.
 
         crop_only: decode only the part that the first operation reads; exact.
         reduced_scale: decode at 1/2, 1/4 or 1/8 where that is still at least the target size; approximate.

@@ -7,6 +7,7 @@
 #include "unstarve/codecs/jpeg/jpeg_decoder.h"
 #include "unstarve/codecs/orientation.h"
 #include "unstarve/codecs/png.h"
+#include "unstarve/codecs/webp.h"
 #include "unstarve/core/error.h"
 
 namespace unstarve {
@@ -18,14 +19,14 @@ std::string text_of(Rect rect) {
 }
 
 [[noreturn]] void throw_unknown(std::span<const std::uint8_t> bytes) {
-  if (bytes.empty()) throw Error(ErrorKind::kInput, "empty file: 0 bytes, expected a JPEG or PNG image");
+  if (bytes.empty()) throw Error(ErrorKind::kInput, "empty file: 0 bytes, expected a JPEG, PNG or WebP image");
   constexpr char kDigits[] = "0123456789ABCDEF";
   std::string start;
   for (const std::uint8_t byte : bytes.first(std::min<std::size_t>(bytes.size(), 8))) {
     start += {' ', kDigits[byte >> 4], kDigits[byte & 15]};
   }
-  throw Error(ErrorKind::kInput,
-              "not a JPEG or PNG image: the file of " + std::to_string(bytes.size()) + " bytes begins with" + start);
+  throw Error(ErrorKind::kInput, "not a JPEG, PNG or WebP image: the file of " + std::to_string(bytes.size()) +
+                                     " bytes begins with" + start);
 }
 
 int divided_up(int value, int divisor) { return (value + divisor - 1) / divisor; }
@@ -57,6 +58,7 @@ const char* to_string(Encoding encoding) noexcept {
     case Encoding::kUnknown: return "unknown";
     case Encoding::kJpeg: return "jpeg";
     case Encoding::kPng: return "png";
+    case Encoding::kWebp: return "webp";
   }
   return "unknown";
 }
@@ -64,19 +66,34 @@ const char* to_string(Encoding encoding) noexcept {
 Encoding detect_encoding(std::span<const std::uint8_t> bytes) noexcept {
   constexpr std::array<std::uint8_t, 3> kJpegStart = {0xFF, 0xD8, 0xFF};
   constexpr std::array<std::uint8_t, 8> kPngStart = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
-  const auto begins_with = [bytes](const auto& magic) {
-    return bytes.size() >= magic.size() && std::equal(magic.begin(), magic.end(), bytes.begin());
+  constexpr std::array<std::uint8_t, 4> kRiffStart = {'R', 'I', 'F', 'F'};
+  constexpr std::array<std::uint8_t, 4> kWebp = {'W', 'E', 'B', 'P'};  // behind RIFF and a size
+  const auto begins_with = [bytes](const auto& magic, std::size_t at = 0) {
+    return bytes.size() >= at + magic.size() && std::equal(magic.begin(), magic.end(), bytes.begin() + at);
   };
   if (begins_with(kJpegStart)) return Encoding::kJpeg;
   if (begins_with(kPngStart)) return Encoding::kPng;
+  if (begins_with(kRiffStart) && begins_with(kWebp, 8)) return Encoding::kWebp;
   return Encoding::kUnknown;
 }
 
 struct Decoder::State {
   JpegDecoder jpeg;
   PngDecoder png;
+  WebpDecoder webp;
   ImageHeader header;
   Image stored;  // before it is turned upright
+
+  // `rect` of the image as stored, reduced. Only JPEG comes with a reduction.
+  void decode_stored(int reduction, Rect rect, Image& out) {
+    switch (header.encoding) {
+      case Encoding::kUnknown: break;
+      case Encoding::kJpeg: return jpeg.decode(reduction, rect, out);
+      case Encoding::kPng: return png.decode(rect, out);
+      case Encoding::kWebp: return webp.decode(rect, out);
+    }
+    throw Error(ErrorKind::kArgument, "decode: no image is open");
+  }
 };
 
 Decoder::Decoder() : state_(std::make_unique<State>()) {}
@@ -91,6 +108,7 @@ ImageHeader Decoder::open(std::span<const std::uint8_t> bytes) {
     case Encoding::kUnknown: throw_unknown(bytes);
     case Encoding::kJpeg: header = state_->jpeg.open(bytes); break;
     case Encoding::kPng: header = state_->png.open(bytes); break;
+    case Encoding::kWebp: header = state_->webp.open(bytes); break;
   }
   header.size = upright_size(header.size, header.orientation);
   return header;
@@ -100,23 +118,20 @@ void Decoder::decode(const DecodeRequest& request, Image& out) {
   const ImageHeader& header = state_->header;
   if (header.encoding == Encoding::kUnknown) throw Error(ErrorKind::kArgument, "decode: no image is open");
   const Rect upright = reduced_rect(request, header.size);
-  if (header.encoding == Encoding::kPng) {
-    if (request.reduction != 1) {
-      throw Error(ErrorKind::kArgument,
-                  "decode: PNG cannot be reduced while decoding, asked for 1/" + std::to_string(request.reduction));
-    }
-    state_->png.decode(upright, out);
-    return;
+  if (request.reduction != 1 && !can_reduce(header.encoding)) {
+    throw Error(ErrorKind::kArgument, std::string("decode: ") + to_string(header.encoding) +
+                                          " cannot be reduced while decoding, asked for 1/" +
+                                          std::to_string(request.reduction));
   }
   if (header.orientation == 1) {
-    state_->jpeg.decode(request.reduction, upright, out);
+    state_->decode_stored(request.reduction, upright, out);
     return;
   }
   // Reversed axes count from the far edge of the reduced image, so the request is turned after it is reduced.
   const Size reduced = {divided_up(header.size.width, request.reduction),
                         divided_up(header.size.height, request.reduction)};
   const Rect rect = stored_rect(upright, upright_size(reduced, header.orientation), header.orientation);
-  state_->jpeg.decode(request.reduction, rect, state_->stored);
+  state_->decode_stored(request.reduction, rect, state_->stored);
   turn_upright(state_->stored, header.orientation, out);
 }
 

@@ -2,13 +2,14 @@
 // Encoded image bytes to upright 8-bit RGB, the whole image or a part of it, at full size or reduced.
 //
 // Format is told from the content (magic bytes), never from a file name. Greyscale is replicated, CMYK/YCCK converted
-// (Adobe's inverted convention understood), alpha dropped (not composited), 16-bit PNG reduced to its high byte, JPEG's
-// EXIF orientation applied (PNG's eXIf chunk is ignored): every coordinate of this interface is in the upright image.
+// (Adobe's inverted convention understood), alpha dropped (not composited), 16-bit PNG reduced to its high byte, the
+// EXIF orientation of JPEG and WebP applied (PNG's eXIf chunk is ignored): every coordinate of this interface is in the
+// upright image. Of an animated WebP the first frame is taken.
 //
 // Exactness: decoding with a crop gives exactly the crop of decoding the whole image (at the same reduction); JPEG
-//            pixels equal Pillow's. jpeg/jpeg_decoder.h and png.h tell the details.
+//            pixels equal Pillow's. jpeg/jpeg_decoder.h, png.h and webp.h tell the details.
 // Ownership: a Decoder keeps its codecs' state and scratch between images; after the largest image it allocates
-// nothing.
+// nothing (but for WebP: its library does).
 // Threads:   one Decoder per thread.
 // Failure:   Error(kInput) with the reason (truncated, not an image, a dimension over kMaxSide, ...). The caller adds
 //            the path. A truncated or corrupt entropy-coded segment is an error, not grey pixels; damage below the part
@@ -22,7 +23,7 @@
 
 namespace unstarve {
 
-enum class Encoding { kUnknown, kJpeg, kPng };
+enum class Encoding { kUnknown, kJpeg, kPng, kWebp };
 
 [[nodiscard]] const char* to_string(Encoding encoding) noexcept;
 [[nodiscard]] Encoding detect_encoding(std::span<const std::uint8_t> bytes) noexcept;
@@ -37,6 +38,7 @@ struct ImageHeader {
   Size size;            // upright, after EXIF orientation
   int orientation = 1;  // EXIF tag 0x0112: 1..8
   int components = 3;   // as stored: 1 grey, 3 colour, 4 CMYK or with alpha
+  bool lossless = false;
 };
 
 struct DecodeRequest {

@@ -29,6 +29,10 @@ TEST_CASE("the format is told from the first bytes", "[codecs]") {
   const Image image = sample_image({9, 7}, 1);
   CHECK(detect_encoding(encode_jpeg(image.view(), 90)) == Encoding::kJpeg);
   CHECK(detect_encoding(encode_png(image.view())) == Encoding::kPng);
+  const std::vector<std::uint8_t> webp = {'R', 'I', 'F', 'F', 4, 0, 0, 0, 'W', 'E', 'B', 'P'};
+  CHECK(detect_encoding(webp) == Encoding::kWebp);
+  CHECK(detect_encoding(std::span(webp).first(11)) == Encoding::kUnknown);
+  CHECK_FALSE(Decoder::can_reduce(Encoding::kWebp));
   CHECK(detect_encoding({}) == Encoding::kUnknown);
   CHECK(detect_encoding(std::vector<std::uint8_t>(100, 0xFF)) == Encoding::kUnknown);
   CHECK(std::string(to_string(Encoding::kJpeg)) == "jpeg");
@@ -44,6 +48,7 @@ TEST_CASE("what is no image is refused with its first bytes", "[codecs]") {
     std::vector<std::uint8_t> bytes(random.below(200));
     for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(random.bits());
     if (i % 3 == 1 && bytes.size() >= 3) std::copy_n("\xFF\xD8\xFF", 3, bytes.begin());
+    if (i % 4 == 3 && bytes.size() >= 12) std::copy_n("RIFF\0\0\0\0WEBP", 12, bytes.begin());
     if (i % 3 == 2 && bytes.size() >= 8) std::copy_n("\x89PNG\r\n\x1A\n", 8, bytes.begin());
     CHECK_THROWS_AS(decoder.open(bytes), Error);
     CHECK(kind_of(decoder, {}) == ErrorKind::kArgument);

@@ -1,5 +1,6 @@
-// Pixels equal to Pillow's, bit for bit: checksums of what Pillow 13.0.0 (with libjpeg-turbo 3.2.0) makes of the fuzz
-// corpus's whole files and of 160 photographs, as zlib.crc32(ImageOps.exif_transpose(image).convert("RGB").tobytes()).
+// Pixels equal to Pillow's, bit for bit: checksums of what Pillow 13.0.0 (with libjpeg-turbo 3.2.0 and libwebp 1.6.0)
+// makes of the fuzz corpus's whole files and of 160 photographs, as
+// zlib.crc32(ImageOps.exif_transpose(image).convert("RGB").tobytes()).
 // And these photographs encoded by us and by the libjpeg-turbo of this build.
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -54,6 +55,15 @@ constexpr Golden kGolden[] = {
     {"png/palette_transparent.png", {21, 17}, 0x4d1ef767},
     {"png/rgb.png", {21, 17}, 0xb3f02499},
     {"png/rgba.png", {21, 17}, 0xb3f02499},
+    {"webp/animated.webp", {31, 22}, 0x1f1824e9},
+    {"webp/animated_offset.webp", {60, 50}, 0x5434cf61},
+    {"webp/lossless.webp", {45, 37}, 0x0e17d51c},
+    {"webp/lossless_alpha.webp", {45, 37}, 0x0e17d51c},
+    {"webp/lossy.webp", {45, 37}, 0x4f675cfa},
+    {"webp/lossy_alpha.webp", {45, 37}, 0x507fe275},
+    {"webp/orientation_3.webp", {29, 21}, 0xfb587b8d},
+    {"webp/orientation_6.webp", {21, 29}, 0x7b7dbf00},
+    {"webp/palette.webp", {33, 20}, 0x192771a6},
 };
 
 // Of the photographs' pixels one behind the other, in the archive's order.

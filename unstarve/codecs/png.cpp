@@ -178,7 +178,7 @@ ImageHeader PngDecoder::open(std::span<const std::uint8_t> bytes) {
   session.size = {static_cast<int>(width), static_cast<int>(height)};
   session.interlaced = bytes[28] != 0;
   session.opened = true;
-  return {Encoding::kPng, session.size, 1, components};
+  return {Encoding::kPng, session.size, 1, components, true};
 }
 
 void PngDecoder::decode(Rect rect, Image& out) {

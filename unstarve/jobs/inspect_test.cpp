@@ -59,7 +59,7 @@ TEST_CASE("inspect finds every record that cannot be used, with place and reason
   CHECK(result.encodings == std::map<std::string, std::uint64_t>{{"jpeg", 3}, {"png", 1}});
 
   REQUIRE(result.corrupt.size() == 5);
-  const std::vector<std::pair<std::string, std::string>> expected = {{"cat/3_random.jpg", "not a JPEG or PNG"},
+  const std::vector<std::pair<std::string, std::string>> expected = {{"cat/3_random.jpg", "not a JPEG, PNG or WebP"},
                                                                      {"cat/4_empty.jpg", "empty"},
                                                                      {"dog/1_cut.jpg", ""},
                                                                      {"dog/3_lost.jpg", "No such file"},

@@ -37,7 +37,7 @@ struct OutRecord {
   std::string_view key;                 // where it came from, relative to its source: "cat/1.jpg"
   std::uint64_t number = 0;             // its place among all records of its split
   std::span<const std::uint8_t> image;  // encoded, not empty
-  std::string_view encoding;            // "jpeg" or "png"
+  std::string_view encoding;            // "jpeg", "png" or "webp"
   Size size;                            // upright pixels
   std::int64_t label = -1;              // class number; -1 for none
   std::string_view class_name;          // empty where classes have no names

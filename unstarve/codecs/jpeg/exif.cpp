@@ -35,7 +35,9 @@ class TiffReader {
   bool big_endian_;
 };
 
-int orientation_of_tiff(std::span<const std::uint8_t> tiff) noexcept {
+}  // namespace
+
+int tiff_orientation(std::span<const std::uint8_t> tiff) noexcept {
   if (tiff.size() < 8) return 1;
   const bool little = tiff[0] == 'I' && tiff[1] == 'I';
   const bool big = tiff[0] == 'M' && tiff[1] == 'M';
@@ -57,8 +59,6 @@ int orientation_of_tiff(std::span<const std::uint8_t> tiff) noexcept {
   return 1;
 }
 
-}  // namespace
-
 int exif_orientation(std::span<const std::uint8_t> jpeg) noexcept {
   constexpr std::uint8_t kApp1 = 0xE1, kScan = 0xDA, kEnd = 0xD9, kTem = 0x01;
   std::size_t at = 2;  // behind FF D8
@@ -77,7 +77,7 @@ int exif_orientation(std::span<const std::uint8_t> jpeg) noexcept {
     const auto payload = jpeg.subspan(at + 2, length - 2);
     if (marker == kApp1 && payload.size() > kExifName.size() &&
         std::equal(kExifName.begin(), kExifName.end(), payload.begin())) {
-      return orientation_of_tiff(payload.subspan(kExifName.size()));
+      return tiff_orientation(payload.subspan(kExifName.size()));
     }
     at += length;
   }

@@ -18,4 +18,7 @@ namespace unstarve {
 // Looks at the segments before the first scan; `jpeg` is the whole file.
 [[nodiscard]] int exif_orientation(std::span<const std::uint8_t> jpeg) noexcept;
 
+// Of such a TIFF file alone, as other formats hold it.
+[[nodiscard]] int tiff_orientation(std::span<const std::uint8_t> tiff) noexcept;
+
 }  // namespace unstarve

@@ -15,9 +15,9 @@
 // Shards:    of equally many records of one split; how many is estimated from up to 64 of them, so that every part
 //            finds the same plan without having seen the others' records.
 // Images:    kept byte for byte unless they change. `resize`: a short side that is longer becomes that long. What was
-//            resized is encoded as it was stored (JPEG at kDefaultQuality), or everything as JPEG where `quality` says
-//            how. Raw pixels become PNG. Kept images are looked at: header, and a whole decode where the end is not that
-//            of a whole file; `check` decodes all.
+//            resized is encoded as it was stored (JPEG at kDefaultQuality; of WebP, lossy ones as JPEG, lossless ones
+//            as PNG), or everything as JPEG where `quality` says how. Raw pixels become PNG. Kept images are looked at:
+//            header, and a whole decode where the end is not that of a whole file; `check` decodes all.
 // Damage:    a damaged record fails the job (the first one in the order of the shards), or is left out, counted and
 //            listed.
 //

@@ -22,6 +22,7 @@ void touch(std::span<const std::uint8_t> bytes) {
 }
 
 // Whether the file's last bytes are those of a whole one: JPEG's end marker, PNG's last chunk. False decides nothing.
+// WebP's header tells the length, and none that is cut was opened.
 bool ends_whole(std::span<const std::uint8_t> bytes, Encoding encoding) {
   constexpr std::array<std::uint8_t, 2> kEndOfImage = {0xff, 0xd9};
   constexpr std::array<std::uint8_t, 12> kLastChunk = {0, 0, 0, 0, 'I', 'E', 'N', 'D', 0xae, 0x42, 0x60, 0x82};
@@ -29,7 +30,7 @@ bool ends_whole(std::span<const std::uint8_t> bytes, Encoding encoding) {
     return bytes.size() >= end.size() &&
            std::memcmp(bytes.data() + bytes.size() - end.size(), end.data(), end.size()) == 0;
   };
-  return encoding == Encoding::kJpeg ? ends_in(kEndOfImage) : ends_in(kLastChunk);
+  return encoding == Encoding::kWebp || (encoding == Encoding::kJpeg ? ends_in(kEndOfImage) : ends_in(kLastChunk));
 }
 
 // What was made of a page that its file no longer has is not to be packed.
@@ -66,7 +67,7 @@ void PackImage::make(std::uint64_t id, PackedRecord& packed) {
     if (encoded_ >= 0)
       take_encoded(packed.record.values[static_cast<std::size_t>(encoded_)].bytes, packed);
     else
-      encode(packed.record.values[static_cast<std::size_t>(pixels_)].pixels, Encoding::kPng, packed);
+      encode(packed.record.values[static_cast<std::size_t>(pixels_)].pixels, true, packed);
   } catch (const Error& error) {
     check_source(packed.record);
     throw Error(error.kind(), data_.location(id) + ": " + error.what());
@@ -100,7 +101,7 @@ void PackImage::take_encoded(std::span<const std::uint8_t> bytes, PackedRecord& 
   const ImageHeader header = decoder_.open(bytes);
   if (options_.quality == 0 && target(header.size) == header.size) return keep(bytes, header, packed.out);
   decoder_.decode({}, image_);
-  encode(image_.view(), header.encoding, packed);
+  encode(image_.view(), header.lossless, packed);
 }
 
 void PackImage::keep(std::span<const std::uint8_t> bytes, const ImageHeader& header, OutRecord& out) {
@@ -111,11 +112,11 @@ void PackImage::keep(std::span<const std::uint8_t> bytes, const ImageHeader& hea
   out.size = header.size;
 }
 
-void PackImage::encode(PixelView pixels, Encoding encoding, PackedRecord& packed) {
+void PackImage::encode(PixelView pixels, bool lossless, PackedRecord& packed) {
   Frame frame(pixels);
   const Size size = target(frame.size());
   if (size != frame.size()) resize_bilinear(frame, size, scratch_);
-  const bool jpeg = options_.quality > 0 || encoding == Encoding::kJpeg;
+  const bool jpeg = options_.quality > 0 || !lossless;
   if (jpeg) {
     const int quality = options_.quality > 0 ? options_.quality : kDefaultQuality;
     jpeg_encoder_.encode(frame.pixels, quality, ChromaSampling::k420, packed.encoded);

@@ -257,6 +257,25 @@ TEST_CASE("images are reduced to the short side, and never enlarged or touched w
   }
 }
 
+TEST_CASE("WebP is kept byte for byte, and resized to JPEG where it was lossy, to PNG where it was not") {
+  TemporaryFolder folder;
+  const std::string corpus = "fuzz/corpus/webp/";
+  folder.write("src/a/0.webp", read_text_file(corpus + "lossy.webp"));
+  folder.write("src/a/1.webp", read_text_file(corpus + "lossless.webp"));
+  PackOptions options = options_for("webdataset");
+  (void)run_pack(folder.str("src"), folder.path() / "kept", options);
+  CHECK(samples(folder.str("kept")) == samples(folder.str("src")));
+  options.resize = 20;
+  (void)run_pack(folder.str("src"), folder.path() / "small", options);
+  std::map<Encoding, int> encodings;
+  for (const Sample& sample : samples(folder.str("small"))) {
+    Encoding encoding = Encoding::kUnknown;
+    CHECK(size_of(sample, &encoding).height == 20);
+    ++encodings[encoding];
+  }
+  CHECK(encodings == std::map<Encoding, int>{{Encoding::kJpeg, 1}, {Encoding::kPng, 1}});
+}
+
 TEST_CASE("a damaged record fails the pack, or is skipped and listed, and what was finished stays") {
   TemporaryFolder folder;
   fill(folder);

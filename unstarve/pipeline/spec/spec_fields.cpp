@@ -28,7 +28,7 @@ constexpr std::array kFields = {
     SpecField{"order.epoch", "samples of one pass; 0: as many as take part"},
     SpecField{"order.balance", "every class equally often, or by its weight"},
     SpecField{"order.class_weights", "of classes by name or number; 1 for those not named"},
-    SpecField{"decode", "JPEG and PNG to pixels"},
+    SpecField{"decode", "JPEG, PNG and WebP to pixels"},
     SpecField{"decode.crop_only", "decode only the part that the first operation reads; exact"},
     SpecField{"decode.reduced_scale", "decode at 1/2, 1/4 or 1/8 where that is still large enough; approximate"},
     SpecField{"cache", "keeps what is dear to make again, before the first random operation"},

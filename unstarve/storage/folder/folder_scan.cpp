@@ -84,7 +84,7 @@ FolderListing list_folder(const std::string& path) {
 }
 
 bool has_image_extension(std::string_view name) noexcept {
-  constexpr std::array<std::string_view, 3> kExtensions = {".jpg", ".jpeg", ".png"};
+  constexpr std::array<std::string_view, 4> kExtensions = {".jpg", ".jpeg", ".png", ".webp"};
   // ASCII by hand: what counts as an image must not depend on the locale.
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
   return std::any_of(kExtensions.begin(), kExtensions.end(), [&](std::string_view extension) {

@@ -43,7 +43,7 @@ struct FolderListing {
 };
 [[nodiscard]] FolderListing list_folder(const std::string& path);
 
-// Whether `name` ends in .jpg, .jpeg or .png, in any case.
+// Whether `name` ends in .jpg, .jpeg, .png or .webp, in any case.
 [[nodiscard]] bool has_image_extension(std::string_view name) noexcept;
 
 }  // namespace unstarve

@@ -33,7 +33,7 @@ ImageFolder::ImageFolder(std::string root, const ListingOptions& options)
   if (names_.files() == 0) {
     throw Error(ErrorKind::kInput, "open image folder " + root_ + ": no image in its class folders; found " +
                                        describe(list_folder(root_)) +
-                                       ", expected files *.jpg, *.jpeg or *.png in one folder per class");
+                                       ", expected files *.jpg, *.jpeg, *.png or *.webp in one folder per class");
   }
   for (std::uint64_t number = 0; number < names_.classes(); ++number) {
     classes_.emplace_back(names_.class_name(number));

@@ -5,9 +5,9 @@
 //
 // Order:     classes by name; within a class by the folder's path, then by file name; all compared byte by byte. This
 //            is the order of torchvision's ImageFolder, so ids and labels agree with it. It depends on names only.
-// Samples:   files ending in .jpg, .jpeg, .png in any case, at any depth below the class folder. Hidden entries and
-//            other files are left out. Links are followed; a folder is entered once per class, so that loops end. A
-//            class folder without images keeps its number.
+// Samples:   files ending in .jpg, .jpeg, .png, .webp in any case, at any depth below the class folder. Hidden entries
+//            and other files are left out. Links are followed; a folder is entered once per class, so that loops end.
+//            A class folder without images keeps its number.
 // Fields:    image (encoded), label.
 // Ownership: keeps the root open and the names of all files in one pool: name + 9 bytes per file, see memory_bytes().
 // Cost:      opening lists the class folders, several at once, or takes the listing of the run before where nothing has

@@ -83,13 +83,15 @@ TEST_CASE("an image folder keeps the contract of a data set") {
 
 TEST_CASE("classes and files are ordered bytewise, folders before the files' names") {
   TemporaryFolder folder;
-  for (const char* name : {"b/2.jpg", "b/10.jpg", "b/1.PNG", "B/x.Jpeg", "b/sub/0.jpg", "b/1.jpg/in.jpg", "a/z.jpg"}) {
+  for (const char* name :
+       {"b/2.jpg", "b/10.jpg", "b/1.PNG", "B/x.Jpeg", "b/sub/0.jpg", "b/1.jpg/in.jpg", "a/z.jpg", "a/y.WebP"}) {
     folder.write(name, name);
   }
   const ImageFolder data(folder.str());
   CHECK(data.classes() == std::vector<std::string>{"B", "a", "b"});
-  CHECK(locations(data, folder.str()) == std::vector<std::string>{"B/x.Jpeg", "a/z.jpg", "b/1.PNG", "b/10.jpg",
-                                                                  "b/2.jpg", "b/1.jpg/in.jpg", "b/sub/0.jpg"});
+  CHECK(locations(data, folder.str()) == std::vector<std::string>{"B/x.Jpeg", "a/y.WebP", "a/z.jpg", "b/1.PNG",
+                                                                  "b/10.jpg", "b/2.jpg", "b/1.jpg/in.jpg",
+                                                                  "b/sub/0.jpg"});
   for (std::uint64_t id = 0; id < data.size(); ++id) CHECK(text_of(data, id) == locations(data, folder.str())[id]);
 }
 

@@ -2,10 +2,10 @@
 // The listing of an image folder as bytes, in memory or mapped: read in place, so that taking a kept one
 // (image_listing.h) costs a checksum over it and no work per name.
 //
-// Layout, version 1, all numbers little-endian; a name is the offset of its first byte among the names:
+// Layout, version 2 (the first knew no .webp), all numbers little-endian; a name is the offset of its first byte among the names:
 //
 //   0   classes, files, folders, links, bytes of names     u64 each
-//   40  CRC-32C of all bytes but this number's and the next's  u32
+//   40  CRC-32C of all bytes but this number's         u32
 //   44  version                                            u32
 //   48  classes, in order:  its first file u64 | name u64
 //   ..  files, in order:    name u64                       the path below the class folder
@@ -29,7 +29,7 @@
 
 namespace unstarve {
 
-inline constexpr std::uint32_t kListingVersion = 1;
+inline constexpr std::uint32_t kListingVersion = 2;
 
 // The classes' files, their folders and links, and those of the root itself; `names` and `files` are equally many.
 [[nodiscard]] std::string listing_bytes(std::span<const std::string> names, std::span<const ClassFiles> files,

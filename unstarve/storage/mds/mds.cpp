@@ -160,7 +160,7 @@ std::size_t find_image(const std::vector<MdsColumn>& columns) {
   for (std::size_t i = 0; i < columns.size(); ++i) {
     if (is_image_encoding(columns[i].encoding) && columns[i].encoding != "bytes") return i;
   }
-  for (const char* const name : {"image", "img", "jpg", "jpeg", "png"}) {
+  for (const char* const name : {"image", "img", "jpg", "jpeg", "png", "webp"}) {
     const std::size_t i = column_named(columns, name);
     if (i < columns.size() && columns[i].encoding == "bytes") return i;
   }

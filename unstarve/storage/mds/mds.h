@@ -3,7 +3,7 @@
 //
 // Path:      the folder that holds index.json, local or of a bucket, or index.json itself (the only way for http(s)).
 // Image:     the column of encoding jpeg, png or pil (raw RGB or L pixels, read where they lie), else the column of
-//            bytes named image, img, jpg, jpeg or png; "#image=NAME" names another.
+//            bytes named image, img, jpg, jpeg, png or webp; "#image=NAME" names another.
 // Label:     the column named label, class, cls, target or y, else the only one of whole numbers; of whole numbers or
 //            str; "#label=NAME" names another, "#label=none" takes none.
 // Shards:    plain, or compressed by gz or zstd at the costs that inflate.h tells (one by zstd is one frame); where the

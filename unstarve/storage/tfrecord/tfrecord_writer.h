@@ -2,7 +2,7 @@
 // TFRecord shards of tf.train.Example, uncompressed; tfrecord.h draws the layout.
 //
 // Features, in this order:  image/class/label int64 and image/class/text (where there are labels, names) |
-//   image/encoded | image/filename (the key) | image/format "jpeg" or "png" | image/height, image/width int64
+//   image/encoded | image/filename (the key) | image/format "jpeg", "png", "webp" | image/height, image/width int64
 // They are named as in the published ImageNet shards; class numbers begin at 0 as everywhere here (there: at 1).
 //
 // Threads and failure: as RecordWriter. Cost: both checksums by instruction; the image is not copied.

@@ -1,0 +1,8 @@
+// Any bytes as a WebP file, with its crops.
+#include "fuzz/crop_checks.h"
+#include "unstarve/codecs/decoder.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  unstarve::fuzz::check_crops(data, size);
+  return 0;
+}

@@ -1,0 +1,94 @@
+#include "unstarve/codecs/webp.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include <webp/decode.h>
+
+#include "unstarve/core/error.h"
+
+namespace unstarve {
+namespace {
+
+Rect intersection(Rect a, Rect b) {
+  const int left = std::max(a.x, b.x);
+  const int top = std::max(a.y, b.y);
+  return {left, top, std::min(a.x + a.width, b.x + b.width) - left, std::min(a.y + a.height, b.y + b.height) - top};
+}
+
+// Colours are stored for every second pixel and interpolated between their neighbours: one more pixel on each side,
+// two where the window must begin at an even one.
+Rect with_margin(Rect part, Size size) {
+  const auto before = [](int begin) { return std::max(begin - 1, 0) & ~1; };
+  const int left = before(part.x);
+  const int top = before(part.y);
+  return {left, top, std::min(part.x + part.width + 1, size.width) - left,
+          std::min(part.y + part.height + 1, size.height) - top};
+}
+
+void decode_into(std::span<const std::uint8_t> image, Rect window, Size size, std::uint8_t* target,
+                 std::size_t stride) {
+  WebPDecoderConfig config;
+  if (WebPInitDecoderConfig(&config) == 0) {
+    throw Error(ErrorKind::kInternal, "WebP: the libwebp that is loaded is not the one that this was built with");
+  }
+  config.options.use_cropping = window.size() == size ? 0 : 1;
+  config.options.crop_left = window.x;
+  config.options.crop_top = window.y;
+  config.options.crop_width = window.width;
+  config.options.crop_height = window.height;
+  config.output.colorspace = MODE_RGB;
+  config.output.is_external_memory = 1;
+  config.output.u.RGBA.rgba = target;
+  config.output.u.RGBA.stride = static_cast<int>(stride);
+  config.output.u.RGBA.size =
+      stride * static_cast<std::size_t>(window.height - 1) + static_cast<std::size_t>(window.width) * kChannels;
+  const VP8StatusCode status = WebPDecode(image.data(), image.size(), &config);
+  WebPFreeDecBuffer(&config.output);
+  if (status == VP8_STATUS_OK) return;
+  const std::string where = " (image data of " + std::to_string(image.size()) + " bytes)";
+  switch (status) {
+    case VP8_STATUS_OUT_OF_MEMORY: throw Error(ErrorKind::kMemory, "WebP: out of memory" + where);
+    case VP8_STATUS_NOT_ENOUGH_DATA:
+    case VP8_STATUS_SUSPENDED: throw Error(ErrorKind::kInput, "WebP: truncated: the data end too early" + where);
+    default:
+      throw Error(ErrorKind::kInput,
+                  "WebP: damaged: libwebp refuses the data with status " + std::to_string(status) + where);
+  }
+}
+
+}  // namespace
+
+ImageHeader WebpDecoder::open(std::span<const std::uint8_t> bytes) {
+  file_ = {};
+  file_ = read_webp(bytes);
+  return {Encoding::kWebp, file_.canvas, file_.orientation, file_.alpha ? 4 : 3, file_.lossless};
+}
+
+void WebpDecoder::decode(Rect rect, Image& out) {
+  if (file_.image.empty()) throw Error(ErrorKind::kArgument, "WebP: decode() needs an open() of its own before it");
+  out.resize(rect.size());
+  const Rect shown = intersection(rect, file_.frame);
+  if (shown != rect) std::memset(out.data(), 0, out.bytes());
+  if (shown.width > 0 && shown.height > 0) {
+    decode_frame({shown.x - file_.frame.x, shown.y - file_.frame.y, shown.width, shown.height},
+                 out.row(shown.y - rect.y) + (shown.x - rect.x) * kChannels, out.row_bytes());
+  }
+  file_.image = {};
+}
+
+void WebpDecoder::decode_frame(Rect part, std::uint8_t* target, std::size_t stride) {
+  const Size size = file_.frame.size();
+  const Rect window = file_.lossless ? part : with_margin(part, size);
+  if (window == part) return decode_into(file_.image, part, size, target, stride);
+  window_.resize(window.size());
+  decode_into(file_.image, window, size, window_.data(), window_.row_bytes());
+  for (int y = 0; y < part.height; ++y) {
+    std::memcpy(target + static_cast<std::size_t>(y) * stride,
+                window_.row(part.y - window.y + y) + (part.x - window.x) * kChannels,
+                static_cast<std::size_t>(part.width) * kChannels);
+  }
+}
+
+}  // namespace unstarve
