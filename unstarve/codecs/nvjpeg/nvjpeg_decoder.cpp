@@ -1,0 +1,152 @@
+#include "unstarve/codecs/nvjpeg/nvjpeg_decoder.h"
+
+#include <fmt/format.h>
+
+#include "unstarve/core/error.h"
+
+namespace unstarve {
+namespace {
+
+constexpr nvjpeg::Status kSuccess = 0, kBadJpeg = 3, kNotSupported = 4, kAllocatorFailure = 5,
+                         kImplementationNotSupported = 9, kIncomplete = 10;
+
+constexpr int backend_number(NvjpegBackend backend) {
+  switch (backend) {
+    case NvjpegBackend::kHybrid: return 1;     // NVJPEG_BACKEND_HYBRID
+    case NvjpegBackend::kGpuHybrid: return 2;  // NVJPEG_BACKEND_GPU_HYBRID
+    case NvjpegBackend::kHardware: return 3;   // NVJPEG_BACKEND_HARDWARE
+  }
+  return 0;
+}
+
+constexpr const char* backend_name(NvjpegBackend backend) {
+  switch (backend) {
+    case NvjpegBackend::kHybrid: return "hybrid";
+    case NvjpegBackend::kGpuHybrid: return "gpu_hybrid";
+    case NvjpegBackend::kHardware: return "hardware";
+  }
+  return "";
+}
+
+// The file is to blame, not nvJPEG.
+bool refused(nvjpeg::Status status) {
+  return status == kBadJpeg || status == kNotSupported || status == kImplementationNotSupported ||
+         status == kIncomplete;
+}
+
+nvjpeg::Image image_of(const NvjpegJob& job) {
+  nvjpeg::Image image;
+  image.channel[0] = job.to;
+  image.pitch[0] = static_cast<std::size_t>(job.size.width) * kChannels;
+  return image;
+}
+
+}  // namespace
+
+std::string why_not_nvjpeg(const ImageHeader& header) {
+  if (header.encoding != Encoding::kJpeg) return fmt::format("{}, not JPEG", to_string(header.encoding));
+  if (header.orientation != 1) return fmt::format("EXIF orientation {}", header.orientation);
+  if (header.components != 1 && header.components != 3) return fmt::format("{} components", header.components);
+  return {};
+}
+
+NvjpegDecoder::NvjpegDecoder(const NvjpegLibrary& library, NvjpegBackend backend, int cpu_threads)
+    : f_(library.functions()), backend_(backend_number(backend)), cpu_threads_(cpu_threads) {
+  if (cpu_threads < 1) {
+    throw Error(ErrorKind::kArgument, fmt::format("nvJPEG: {} threads of the host, expected 1 or more", cpu_threads));
+  }
+  // Chroma is interpolated, as libjpeg-turbo does it; without, edges differ by dozens.
+  const nvjpeg::Status status = f_.create(backend_, nullptr, nullptr, nvjpeg::kUpsamplingWithInterpolation, &handle_);
+  if (status != kSuccess) {
+    throw Error(ErrorKind::kMissing,
+                fmt::format("nvJPEG {}, backend {}: no decoder on this machine ({}); expected a GPU with its driver{}",
+                            library.version(), backend_name(backend), nvjpeg::status_name(status),
+                            backend == NvjpegBackend::kHardware ? " and JPEG engines (A100, H100 or later)" : ""));
+  }
+  nvjpeg::Status made = f_.state_create(handle_, &state_);
+  if (made == kSuccess) {
+    made = f_.stream_create(handle_, &header_);
+    if (made != kSuccess) (void)f_.state_destroy(state_);
+  }
+  if (made != kSuccess) (void)f_.destroy(handle_);
+  check(made, "make a decoder's state");
+}
+
+NvjpegDecoder::~NvjpegDecoder() {
+  (void)f_.stream_destroy(header_);
+  (void)f_.state_destroy(state_);
+  (void)f_.destroy(handle_);
+}
+
+void NvjpegDecoder::check(nvjpeg::Status status, const char* what) const {
+  if (status == kSuccess) return;
+  throw Error(status == kAllocatorFailure ? ErrorKind::kMemory : ErrorKind::kInternal,
+              fmt::format("nvJPEG, {}: {}", what, nvjpeg::status_name(status)));
+}
+
+std::string NvjpegDecoder::refusal(const NvjpegJob& job) {
+  const nvjpeg::Status parsed = f_.stream_parse_header(handle_, job.file.data(), job.file.size(), header_);
+  if (refused(parsed)) return nvjpeg::status_name(parsed);
+  check(parsed, "read a header");
+  // It writes as many pixels as it reads of, whatever room there is.
+  unsigned width = 0, height = 0;
+  check(f_.stream_dimensions(header_, &width, &height), "ask for an image's size");
+  if (width != static_cast<unsigned>(job.size.width) || height != static_cast<unsigned>(job.size.height)) {
+    return fmt::format("nvJPEG reads {}x{} pixels where the host reads {}x{}", width, height, job.size.width,
+                       job.size.height);
+  }
+  if (backend_ != backend_number(NvjpegBackend::kHardware)) return {};
+  int unsupported = 1;
+  const nvjpeg::Status asked = f_.batched_supported(handle_, header_, &unsupported);
+  if (refused(asked)) return nvjpeg::status_name(asked);
+  check(asked, "ask whether a file can be decoded");
+  return unsupported == 0 ? std::string() : "not of the kind that JPEG engines decode";
+}
+
+std::span<const std::string> NvjpegDecoder::decode(std::span<const NvjpegJob> jobs, void* cuda_stream) {
+  refusals_.assign(jobs.size(), {});
+  taken_.clear();
+  data_.clear();
+  lengths_.clear();
+  images_.clear();
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    refusals_[i] = refusal(jobs[i]);
+    if (!refusals_[i].empty()) continue;
+    taken_.push_back(i);
+    data_.push_back(jobs[i].file.data());
+    lengths_.push_back(jobs[i].file.size());
+    images_.push_back(image_of(jobs[i]));
+  }
+  if (taken_.empty()) return refusals_;
+  const auto batch = static_cast<int>(taken_.size());
+  if (initialized_for_ != batch) {
+    initialized_for_ = 0;
+    check(f_.batched_initialize(handle_, state_, batch, cpu_threads_, nvjpeg::kRgbInterleaved), "begin a batch");
+    initialized_for_ = batch;
+  }
+  const nvjpeg::Status status =
+      f_.decode_batched(handle_, state_, data_.data(), lengths_.data(), images_.data(), cuda_stream);
+  if (refused(status)) {
+    decode_one_by_one(jobs, cuda_stream);
+  } else {
+    check(status, "decode a batch");
+  }
+  return refusals_;
+}
+
+void NvjpegDecoder::decode_one_by_one(std::span<const NvjpegJob> jobs, void* cuda_stream) {
+  ++taken_apart_;
+  initialized_for_ = 0;  // the state was left in the midst of a batch
+  for (std::size_t k = 0; k < taken_.size(); ++k) {
+    const NvjpegJob& job = jobs[taken_[k]];
+    const nvjpeg::Status status =
+        f_.decode(handle_, state_, job.file.data(), job.file.size(), nvjpeg::kRgbInterleaved, &images_[k], cuda_stream);
+    if (refused(status)) {
+      refusals_[taken_[k]] = nvjpeg::status_name(status);
+    } else {
+      check(status, "decode a file");
+    }
+  }
+}
+
+}  // namespace unstarve

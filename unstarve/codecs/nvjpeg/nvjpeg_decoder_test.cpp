@@ -1,0 +1,277 @@
+// Without a GPU nvJPEG gives no handle, so that the decoder runs here against functions of nvJPEG's kind that decode by
+// the host's own decoder into the host's memory, and fail where nvJPEG fails: a whole batch by one file.
+#include "unstarve/codecs/nvjpeg/nvjpeg_decoder.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "unstarve/core/error.h"
+#include "unstarve/core/file.h"
+
+namespace unstarve {
+namespace {
+
+using Catch::Matchers::Contains;
+
+// What the functions were called with; they are C, and have no other way to tell.
+struct Seen {
+  int live_handles = 0, live_states = 0, live_headers = 0;
+  int initialized_for = 0, threads = 0, batches = 0, single = 0;
+  unsigned flags = 0;
+  std::vector<int> backends;
+  Size header;
+  bool progressive = false;
+  nvjpeg::Status broken = 0;  // of every decoding
+} seen;
+
+int object;  // handles and states have its address
+
+bool is_progressive(const unsigned char* data, std::size_t length) {
+  for (std::size_t i = 0; i + 1 < length; ++i)
+    if (data[i] == 0xFF && data[i + 1] == 0xC2) return true;  // SOF2
+  return false;
+}
+
+nvjpeg::Status decode_to(const unsigned char* data, std::size_t length, const nvjpeg::Image& to) {
+  Decoder decoder;
+  Image image;
+  try {
+    decoder.open({data, length});
+    decoder.decode({}, image);
+  } catch (const Error&) {
+    return 3;  // BAD_JPEG
+  }
+  for (int y = 0; y < image.size().height; ++y)
+    std::memcpy(to.channel[0] + static_cast<std::size_t>(y) * to.pitch[0], image.row(y), image.row_bytes());
+  return 0;
+}
+
+nvjpeg::Functions functions() {
+  nvjpeg::Functions f;
+  f.get_property = [](int type, int* value) {
+    *value = 13 - type;
+    return 0;
+  };
+  f.create = [](int backend, void*, void*, unsigned flags, void** handle) {
+    seen.backends.push_back(backend);
+    seen.flags = flags;
+    ++seen.live_handles;
+    *handle = &object;
+    return 0;
+  };
+  f.destroy = [](void*) { return --seen.live_handles, 0; };
+  f.state_create = [](void*, void** state) {
+    *state = &object;
+    return ++seen.live_states, 0;
+  };
+  f.state_destroy = [](void*) { return --seen.live_states, 0; };
+  f.stream_create = [](void*, void** stream) {
+    *stream = &object;
+    return ++seen.live_headers, 0;
+  };
+  f.stream_destroy = [](void*) { return --seen.live_headers, 0; };
+  f.stream_parse_header = [](void*, const unsigned char* data, std::size_t length, void*) {
+    try {
+      seen.header = Decoder().open({data, length}).size;
+    } catch (const Error&) {
+      return 3;
+    }
+    seen.progressive = is_progressive(data, length);
+    return 0;
+  };
+  f.stream_dimensions = [](void*, unsigned* width, unsigned* height) {
+    *width = static_cast<unsigned>(seen.header.width);
+    *height = static_cast<unsigned>(seen.header.height);
+    return 0;
+  };
+  f.batched_supported = [](void*, void*, int* no) {
+    *no = seen.progressive;
+    return 0;
+  };
+  f.batched_initialize = [](void*, void*, int batch, int threads, int format) {
+    seen.initialized_for = batch;
+    seen.threads = threads;
+    return format == nvjpeg::kRgbInterleaved ? 0 : 2;
+  };
+  f.decode_batched = [](void*, void*, const unsigned char* const* data, const std::size_t* lengths, nvjpeg::Image* to,
+                        void*) {
+    ++seen.batches;
+    if (seen.broken != 0) return seen.broken;
+    for (int i = 0; i < seen.initialized_for; ++i)
+      if (const auto status = decode_to(data[i], lengths[i], to[i]); status != 0) return status;
+    return 0;
+  };
+  f.decode = [](void*, void*, const unsigned char* data, std::size_t length, int, nvjpeg::Image* to, void*) {
+    ++seen.single;
+    return decode_to(data, length, *to);
+  };
+  return f;
+}
+
+struct Files {
+  std::vector<std::vector<std::uint8_t>> bytes;
+  std::vector<Image> expected;
+  std::vector<std::vector<std::uint8_t>> made;
+  std::vector<NvjpegJob> jobs;
+
+  explicit Files(std::initializer_list<const char*> names) {
+    Decoder decoder;
+    for (const char* name : names) {
+      const MappedFile file(std::filesystem::path("fuzz/corpus/jpeg") / name);
+      bytes.emplace_back(file.bytes().begin(), file.bytes().end());
+      decoder.open(bytes.back());
+      decoder.decode({}, expected.emplace_back());
+    }
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+      made.emplace_back(expected[i].bytes(), std::uint8_t{0xEE});
+      jobs.push_back({bytes[i], expected[i].size(), made[i].data()});
+    }
+  }
+  [[nodiscard]] bool right(std::size_t i) const {
+    return std::memcmp(made[i].data(), expected[i].data(), expected[i].bytes()) == 0;
+  }
+  // Its entropy-coded data ends in the midst.
+  void cut(std::size_t i) {
+    bytes[i].resize(bytes[i].size() * 3 / 4);
+    jobs[i].file = bytes[i];
+  }
+};
+
+TEST_CASE("a batch is decoded by one call, each file to its place", "[nvjpeg]") {
+  seen = {};
+  const NvjpegLibrary library(functions());
+  CHECK(library.version() == "13.12.11");
+  {
+    NvjpegDecoder decoder(library, NvjpegBackend::kHybrid, 3);
+    Files files({"420.jpg", "grey.jpg", "444.jpg", "progressive_420.jpg"});
+    for (int round = 0; round < 2; ++round) {
+      for (auto& pixels : files.made) std::fill(pixels.begin(), pixels.end(), std::uint8_t{0xEE});
+      const auto refusals = decoder.decode(files.jobs, nullptr);
+      REQUIRE(refusals.size() == 4);
+      for (std::size_t i = 0; i < 4; ++i) {
+        CHECK(refusals[i].empty());
+        CHECK(files.right(i));
+      }
+    }
+    CHECK(seen.batches == 2);
+    CHECK(seen.single == 0);
+    CHECK(seen.threads == 3);
+    CHECK(seen.flags == nvjpeg::kUpsamplingWithInterpolation);
+    CHECK(decoder.decode({}, nullptr).empty());
+    CHECK(seen.batches == 2);
+    CHECK(decoder.batches_taken_apart() == 0);
+  }
+  CHECK(seen.backends == std::vector<int>{1});
+  CHECK(seen.live_handles + seen.live_states + seen.live_headers == 0);
+}
+
+TEST_CASE("one damaged file costs the others nothing but time", "[nvjpeg]") {
+  seen = {};
+  const NvjpegLibrary library(functions());
+  NvjpegDecoder decoder(library, NvjpegBackend::kGpuHybrid, 1);
+  Files files({"420.jpg", "444.jpg", "422.jpg"});
+  files.cut(1);
+  const auto refusals = decoder.decode(files.jobs, nullptr);
+  CHECK(refusals[0].empty());
+  CHECK(refusals[1] == "BAD_JPEG");
+  CHECK(refusals[2].empty());
+  CHECK(files.right(0));
+  CHECK(files.right(2));
+  CHECK(decoder.batches_taken_apart() == 1);
+  // And the next batch is one again.
+  Files whole({"420.jpg", "444.jpg", "422.jpg"});
+  (void)decoder.decode(whole.jobs, nullptr);
+  CHECK(whole.right(1));
+  CHECK(seen.batches == 2);
+  CHECK(decoder.batches_taken_apart() == 1);
+}
+
+TEST_CASE("what the engines do not decode, and what has another size, is left to the host", "[nvjpeg]") {
+  seen = {};
+  const NvjpegLibrary library(functions());
+  NvjpegDecoder decoder(library, NvjpegBackend::kHardware, 1);
+  Files files({"420.jpg", "progressive_420.jpg", "444.jpg"});
+  ++files.jobs[2].size.width;
+  const auto refusals = decoder.decode(files.jobs, nullptr);
+  CHECK(refusals[0].empty());
+  CHECK(files.right(0));
+  CHECK(refusals[1] == "not of the kind that JPEG engines decode");
+  CHECK(refusals[2] == "nvJPEG reads 45x37 pixels where the host reads 46x37");
+  CHECK(seen.initialized_for == 1);
+}
+
+TEST_CASE("a failure of nvJPEG's own is an error", "[nvjpeg]") {
+  seen = {};
+  const NvjpegLibrary library(functions());
+  NvjpegDecoder decoder(library, NvjpegBackend::kHybrid, 1);
+  Files files({"420.jpg"});
+  seen.broken = 6;
+  CHECK_THROWS_WITH(decoder.decode(files.jobs, nullptr), "nvJPEG, decode a batch: EXECUTION_FAILED");
+  CHECK_THROWS_WITH(NvjpegDecoder(library, NvjpegBackend::kHybrid, 0),
+                    "nvJPEG: 0 threads of the host, expected 1 or more");
+}
+
+TEST_CASE("a machine without GPU is told as one, and leaves nothing behind", "[nvjpeg]") {
+  seen = {};
+  auto none = functions();
+  none.create = [](int, void*, void*, unsigned, void**) { return 6; };
+  try {
+    const NvjpegDecoder decoder(NvjpegLibrary(none), NvjpegBackend::kHardware, 1);
+    FAIL("a decoder without a device");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::kMissing);
+    CHECK_THAT(error.what(), Contains("nvJPEG 13.12.11, backend hardware: no decoder on this machine"));
+    CHECK_THAT(error.what(), Contains("EXECUTION_FAILED"));
+  }
+  auto half = functions();
+  half.stream_create = [](void*, void**) { return 5; };
+  CHECK_THROWS_WITH(NvjpegDecoder(NvjpegLibrary(half), NvjpegBackend::kHybrid, 1),
+                    "nvJPEG, make a decoder's state: ALLOCATOR_FAILURE");
+  CHECK(seen.live_handles + seen.live_states + seen.live_headers == 0);
+}
+
+TEST_CASE("a library that is not there, or is another one, is told with the remedy", "[nvjpeg]") {
+  for (const char* path : {"/nowhere/libnvjpeg.so.13", "libm.so.6"}) {
+    INFO(path);
+    try {
+      (void)NvjpegLibrary::open(path);
+      FAIL("opened");
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::kMissing);
+      CHECK_THAT(error.what(), Contains(path));
+      CHECK_THAT(error.what(), Contains("install the wheel nvidia-nvjpeg"));
+    }
+  }
+}
+
+TEST_CASE("nvJPEG itself is opened where UNSTARVE_NVJPEG names it", "[nvjpeg]") {
+  if (std::getenv("UNSTARVE_NVJPEG") == nullptr) {
+    WARN("SKIPPED, nvJPEG is not opened: UNSTARVE_NVJPEG does not name it");
+    return;
+  }
+  const NvjpegLibrary library = NvjpegLibrary::open();
+  CHECK_THAT(library.version(), Catch::Matchers::StartsWith("1"));
+  try {
+    const NvjpegDecoder decoder(library, NvjpegBackend::kHybrid, 1);
+  } catch (const Error& error) {
+    WARN("no device: " << error.what());
+    CHECK(error.kind() == ErrorKind::kMissing);
+  }
+}
+
+TEST_CASE("files that nvJPEG could not show upright or in colour do not go to it", "[nvjpeg]") {
+  CHECK(why_not_nvjpeg({Encoding::kJpeg, {8, 8}, 1, 3}).empty());
+  CHECK(why_not_nvjpeg({Encoding::kJpeg, {8, 8}, 1, 1}).empty());
+  CHECK(why_not_nvjpeg({Encoding::kJpeg, {8, 8}, 6, 3}) == "EXIF orientation 6");
+  CHECK(why_not_nvjpeg({Encoding::kJpeg, {8, 8}, 1, 4}) == "4 components");
+  CHECK_THAT(why_not_nvjpeg({Encoding::kPng, {8, 8}, 1, 3}), Contains("not JPEG"));
+}
+
+}  // namespace
+}  // namespace unstarve

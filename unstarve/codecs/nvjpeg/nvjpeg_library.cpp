@@ -1,0 +1,102 @@
+#include "unstarve/codecs/nvjpeg/nvjpeg_library.h"
+
+#include <dlfcn.h>
+
+#include <array>
+#include <cstdlib>
+#include <vector>
+
+#include "unstarve/core/error.h"
+
+namespace unstarve {
+namespace {
+
+constexpr const char* kRemedy =
+    "; install the wheel nvidia-nvjpeg (nvidia-nvjpeg-cu12 for drivers of CUDA 12) and name its libnvjpeg.so.* in "
+    "UNSTARVE_NVJPEG";
+
+template <class F>
+void find(void* library, const std::string& path, const char* name, F*& function) {
+  function = reinterpret_cast<F*>(dlsym(library, name));
+  if (function == nullptr) {
+    throw Error(ErrorKind::kMissing,
+                "nvJPEG: " + path + " has no function " + name + ", expected nvJPEG 12 or 13" + kRemedy);
+  }
+}
+
+nvjpeg::Functions functions_of(void* library, const std::string& path) {
+  nvjpeg::Functions f;
+  find(library, path, "nvjpegGetProperty", f.get_property);
+  find(library, path, "nvjpegCreateEx", f.create);
+  find(library, path, "nvjpegDestroy", f.destroy);
+  find(library, path, "nvjpegJpegStateCreate", f.state_create);
+  find(library, path, "nvjpegJpegStateDestroy", f.state_destroy);
+  find(library, path, "nvjpegJpegStreamCreate", f.stream_create);
+  find(library, path, "nvjpegJpegStreamDestroy", f.stream_destroy);
+  find(library, path, "nvjpegJpegStreamParseHeader", f.stream_parse_header);
+  find(library, path, "nvjpegJpegStreamGetFrameDimensions", f.stream_dimensions);
+  find(library, path, "nvjpegDecodeBatchedSupported", f.batched_supported);
+  find(library, path, "nvjpegDecodeBatchedInitialize", f.batched_initialize);
+  find(library, path, "nvjpegDecodeBatched", f.decode_batched);
+  find(library, path, "nvjpegDecode", f.decode);
+  return f;
+}
+
+}  // namespace
+
+namespace nvjpeg {
+
+std::string status_name(Status status) {
+  constexpr std::array kNames = {"SUCCESS",
+                                 "NOT_INITIALIZED",
+                                 "INVALID_PARAMETER",
+                                 "BAD_JPEG",
+                                 "JPEG_NOT_SUPPORTED",
+                                 "ALLOCATOR_FAILURE",
+                                 "EXECUTION_FAILED",
+                                 "ARCH_MISMATCH",
+                                 "INTERNAL_ERROR",
+                                 "IMPLEMENTATION_NOT_SUPPORTED",
+                                 "INCOMPLETE_BITSTREAM"};
+  const auto index = static_cast<std::size_t>(status);
+  return status >= 0 && index < kNames.size() ? kNames[index] : "status " + std::to_string(status);
+}
+
+}  // namespace nvjpeg
+
+NvjpegLibrary NvjpegLibrary::open(const std::string& path) {
+  std::vector<std::string> places;
+  const char* const named = std::getenv("UNSTARVE_NVJPEG");
+  if (!path.empty()) {
+    places = {path};
+  } else if (named != nullptr && *named != '\0') {
+    places = {named};
+  } else {
+    places = {"libnvjpeg.so.13", "libnvjpeg.so.12"};
+  }
+  std::string reasons;
+  for (const std::string& place : places) {
+    if (void* const library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+      std::shared_ptr<void> loaded(library, [](void* handle) { (void)dlclose(handle); });
+      NvjpegLibrary opened(functions_of(library, place));
+      opened.path_ = place;
+      opened.loaded_ = std::move(loaded);
+      return opened;
+    }
+    const char* const reason = dlerror();
+    reasons += std::string(reasons.empty() ? "" : "; ") + (reason != nullptr ? reason : place.c_str());
+  }
+  throw Error(ErrorKind::kMissing, "nvJPEG was not found: " + reasons + kRemedy);
+}
+
+std::string NvjpegLibrary::version() const {
+  std::string version;
+  for (int part = 0; part < 3; ++part) {  // MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL
+    int value = 0;
+    if (functions_.get_property(part, &value) != 0) return "unknown";
+    version += (part > 0 ? "." : "") + std::to_string(value);
+  }
+  return version;
+}
+
+}  // namespace unstarve

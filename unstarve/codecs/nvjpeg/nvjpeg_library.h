@@ -1,0 +1,71 @@
+#pragma once
+// NVIDIA's JPEG decoder, taken when the program runs: from its PyPI wheel (nvidia-nvjpeg) or a CUDA toolkit.
+//
+// Nothing of it is needed to build; the few declarations here are of its C interface as nvjpeg.h of 12.4 and 13.3 has
+// it. A process that opens the library and has no GPU gets as far as the first handle, which nvJPEG then refuses.
+//
+// Ownership: the library stays loaded as long as the NvjpegLibrary lives, which must outlive its decoders.
+// Threads:   const. Failure: Error(kMissing), saying where it was looked for and what to install.
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+namespace unstarve {
+
+// As in nvjpeg.h: nvjpegStatus_t, nvjpegImage_t, handles and streams as addresses.
+namespace nvjpeg {
+
+using Status = int;  // nvjpegStatus_t; 0: success
+inline constexpr int kMaxComponents = 4;
+inline constexpr int kRgbInterleaved = 5;                     // NVJPEG_OUTPUT_RGBI
+inline constexpr unsigned kUpsamplingWithInterpolation = 32;  // NVJPEG_FLAGS_UPSAMPLING_WITH_INTERPOLATION
+
+struct Image {
+  unsigned char* channel[kMaxComponents] = {};
+  std::size_t pitch[kMaxComponents] = {};
+};
+
+struct Functions {
+  Status (*get_property)(int type, int* value) = nullptr;
+  Status (*create)(int backend, void* device_allocator, void* pinned_allocator, unsigned flags,
+                   void** handle) = nullptr;
+  Status (*destroy)(void* handle) = nullptr;
+  Status (*state_create)(void* handle, void** state) = nullptr;
+  Status (*state_destroy)(void* state) = nullptr;
+  Status (*stream_create)(void* handle, void** jpeg_stream) = nullptr;
+  Status (*stream_destroy)(void* jpeg_stream) = nullptr;
+  Status (*stream_parse_header)(void* handle, const unsigned char* data, std::size_t length,
+                                void* jpeg_stream) = nullptr;
+  Status (*stream_dimensions)(void* jpeg_stream, unsigned* width, unsigned* height) = nullptr;
+  Status (*batched_supported)(void* handle, void* jpeg_stream, int* is_supported) = nullptr;  // 0: it is
+  Status (*batched_initialize)(void* handle, void* state, int batch, int cpu_threads, int output_format) = nullptr;
+  Status (*decode_batched)(void* handle, void* state, const unsigned char* const* data, const std::size_t* lengths,
+                           Image* destinations, void* cuda_stream) = nullptr;
+  Status (*decode)(void* handle, void* state, const unsigned char* data, std::size_t length, int output_format,
+                   Image* destination, void* cuda_stream) = nullptr;
+};
+
+// "JPEG_NOT_SUPPORTED", ...
+[[nodiscard]] std::string status_name(Status status);
+
+}  // namespace nvjpeg
+
+class NvjpegLibrary {
+ public:
+  // The library at `path`; empty: at $UNSTARVE_NVJPEG, else where the loader finds libnvjpeg.so.13 or .12.
+  [[nodiscard]] static NvjpegLibrary open(const std::string& path = {});
+  // Of functions that are in the process already.
+  explicit NvjpegLibrary(const nvjpeg::Functions& functions) : functions_(functions) {}
+
+  [[nodiscard]] const nvjpeg::Functions& functions() const { return functions_; }
+  [[nodiscard]] const std::string& path() const { return path_; }  // as it was given to the loader
+  [[nodiscard]] std::string version() const;                       // "13.3.2"
+
+ private:
+  nvjpeg::Functions functions_;
+  std::string path_;
+  std::shared_ptr<void> loaded_;
+};
+
+}  // namespace unstarve
