@@ -1,4 +1,4 @@
-// ParquetWriter over Arrow C++. With arrow_file.cpp the only file that includes Arrow's headers.
+// ParquetWriter over Arrow C++.
 #include <arrow/buffer.h>
 #include <arrow/io/interfaces.h>
 #include <arrow/util/key_value_metadata.h>

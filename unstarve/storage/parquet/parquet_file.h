@@ -1,6 +1,6 @@
 #pragma once
 // One Parquet file, its footer read: the row groups and how to decode one. The narrow door to Arrow: what is behind it
-// is in arrow_file.cpp alone.
+// is in the arrow_*.cpp alone.
 //
 // Memory:    decoding a group may take the cap below for the pages, and as much for the result; lengths that lie end
 //            there in an Error(kInput).
