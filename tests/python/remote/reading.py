@@ -1,0 +1,48 @@
+"""What the tests of remote reading share: 3 MB of content, a server and a reader of it, and ranges to compare."""
+
+import hashlib
+import os
+import random
+
+import pytest
+
+from servers import NGINX, Nginx, Probe
+
+BYTES = 3_000_017
+
+
+@pytest.fixture(scope="module")
+def content():
+    return random.Random(4).randbytes(BYTES)
+
+
+@pytest.fixture(scope="module")
+def nginx(tmp_path_factory, content):
+    if not os.access(NGINX, os.X_OK):
+        pytest.fail("nginx is missing: make setup installs it")
+    with Nginx(tmp_path_factory.mktemp("nginx")) as server:
+        (server.www / "data.bin").write_bytes(content)
+        (server.www / "empty.bin").write_bytes(b"")
+        (server.www / "private").mkdir()
+        (server.www / "private" / "data.bin").write_bytes(content)
+        yield server
+
+
+@pytest.fixture()
+def probe():
+    with Probe() as child:
+        yield child
+
+
+def expected(content, ranges):
+    return hashlib.sha256(b"".join(content[a:a + n] for a, n in ranges)).hexdigest()
+
+
+def random_ranges(count, longest, seed=0, size=BYTES):
+    rng = random.Random(seed)
+    lengths = [rng.randint(0, longest) for _ in range(count)]
+    return [(rng.randint(0, size - n), n) for n in lengths]
+
+
+def check(child, source, content, ranges, **more):
+    assert child.read(source, ranges, **more)["sha256"] == expected(content, ranges)
