@@ -7,6 +7,7 @@
 
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/core/error.h"
+#include "unstarve/core/map_guard.h"
 #include "unstarve/core/thread_pool.h"
 #include "unstarve/core/topology.h"
 #include "unstarve/storage/open.h"
@@ -35,14 +36,7 @@ class Examiner {
   std::optional<std::string> examine(std::uint64_t id, Finding& finding) {
     try {
       data_.read(id, record_);
-      if (label_ >= 0) take_label(finding);
-      if (encoded_ >= 0) {
-        decode(finding);
-      } else if (pixels_ >= 0) {
-        const PixelView& view = value(pixels_).pixels;
-        finding.bytes = static_cast<std::uint64_t>(view.width) * static_cast<std::uint64_t>(view.height) * kChannels;
-        finding.size = view.size();
-      }
+      examine_record(finding);
     } catch (const Error& error) {
       // A record too large for memory cannot be used either; anything else is no fault of the record.
       if (error.kind() != ErrorKind::kInput && error.kind() != ErrorKind::kIo && error.kind() != ErrorKind::kMemory)
@@ -54,6 +48,27 @@ class Examiner {
 
  private:
   const Value& value(int field) const { return record_.values[static_cast<std::size_t>(field)]; }
+
+  void examine_record(Finding& finding) {
+    try {
+      if (label_ >= 0) take_label(finding);
+      if (encoded_ >= 0)
+        decode(finding);
+      else if (pixels_ >= 0)
+        look_at(value(pixels_).pixels, finding);
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::kInput) check_source();  // zeros of a lost page look like damage
+      throw;
+    }
+  }
+
+  // What was made of a page that its file no longer has is not the file's.
+  void check_source() const {
+    for (const Value& value : record_.values) {
+      check_map(value.bytes);
+      check_map(value.pixels);
+    }
+  }
 
   void take_label(Finding& finding) {
     const std::int64_t label = value(label_).integer;
@@ -71,8 +86,23 @@ class Examiner {
     finding.bytes = bytes.size();
     const ImageHeader header = decoder_.open(bytes);
     decoder_.decode({}, image_);
+    check_source();
     finding.encoding = header.encoding;
     finding.size = header.size;
+  }
+
+  // Raw pixels are whatever they are, but all of them have to be there.
+  void look_at(const PixelView& view, Finding& finding) const {
+    for (int c = 0; c < kChannels; ++c) {
+      for (int y = 0; y < view.height; ++y) {
+        const std::uint8_t* first = view.data + y * view.row_stride + c * view.channel_stride;
+        static_cast<void>(*static_cast<const volatile std::uint8_t*>(first));
+        static_cast<void>(*static_cast<const volatile std::uint8_t*>(first + (view.width - 1) * view.pixel_stride));
+      }
+    }
+    check_source();
+    finding.bytes = static_cast<std::uint64_t>(view.width) * static_cast<std::uint64_t>(view.height) * kChannels;
+    finding.size = view.size();
   }
 
   const Dataset& data_;

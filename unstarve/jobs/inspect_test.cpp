@@ -10,6 +10,7 @@
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/synthetic/synthetic_image.h"
 #include "unstarve/storage/temporary_folder.h"
+#include "unstarve/storage/webdataset/tar_text.h"
 
 namespace unstarve {
 namespace {
@@ -101,6 +102,28 @@ TEST_CASE("raw data sets are inspected, too") {
   CHECK(result.corrupt[0].id == 1);
   CHECK_THAT(result.corrupt[0].reason, Catch::Contains("label 10 at offset 3073 is out of range"));
   CHECK(result.classes.at(3).samples == 1);
+}
+
+TEST_CASE("a file that was cut meanwhile is said to be, not to be damaged") {
+  TemporaryFolder folder;
+  testing::TarText tar;
+  for (int i = 0; i < 20; ++i) {
+    const auto image = jpeg(i, {120, 90});
+    tar.file(std::to_string(i) + ".jpg", std::string(image.begin(), image.end()));
+  }
+  folder.write("x.tar", tar.end());
+  std::string bytes;
+  for (int i = 0; i < 20; ++i) bytes += '\1' + std::string(3072, 'x');
+  folder.write("cifar/data_batch_1.bin", bytes);
+  for (const std::string path : {"x.tar", "cifar/data_batch_1.bin"}) {
+    const auto data = open_dataset(folder.str(path));
+    REQUIRE(inspect_dataset(*data, path).corrupt.empty());
+    std::filesystem::resize_file(folder.path() / path, 8192);
+    const InspectResult result = inspect_dataset(*data, path, 2);
+    REQUIRE(result.samples == 20);
+    REQUIRE(result.corrupt.size() >= 10);
+    for (const CorruptRecord& record : result.corrupt) CHECK_THAT(record.reason, Catch::Contains("was shortened"));
+  }
 }
 
 TEST_CASE("progress reaches the total and may stop the work") {
