@@ -158,3 +158,20 @@ def test_a_level_costs_the_same_however_much_lies_below(unstarve, swift):
             lists.append([head.splitlines()[0] for head in proxy.requests if "list-type=2" in head])
     assert lists[0] == lists[1]
     assert len(lists[0]) == 2
+
+
+def test_folders_that_do_not_match_are_not_listed(unstarve, swift):
+    client = swift.make_client()
+    for key, samples_of in ("wide/a1/train-0.tar", 3), ("wide/a2/train-0.tar", 2), ("wide/a2/val-0.tar", 9):
+        client.put_object(Bucket="data", Key=key, Body=shard(key[5:7], samples_of))
+    lists = []
+    for run in range(2):
+        for i in range(30):  # a page and a half beside the folders that match, and in them
+            for folder in "wide/b", "wide/a1/old":
+                client.put_object(Bucket="data", Key=f"{folder}/train-{run}-{i}.tar", Body=b"x")
+        with FaultProxy(int(swift.endpoint.rsplit(":", 1)[1])) as proxy:
+            more = {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{proxy.port}"}
+            assert samples(unstarve, "s3://data/wide/a*/train-*.tar", **more) == 5
+            lists.append([head.splitlines()[0] for head in proxy.requests if "list-type=2" in head])
+    assert lists[0] == lists[1]
+    assert len(lists[0]) == 3  # of wide/a, wide/a1/train- and wide/a2/train-

@@ -1,6 +1,5 @@
 #include "unstarve/storage/bytes/shard_list.h"
 
-#include <fnmatch.h>
 #include <glob.h>
 
 #include <algorithm>
@@ -12,13 +11,12 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/storage/bytes/byte_source.h"
+#include "unstarve/storage/bytes/object_glob.h"
 #include "unstarve/storage/remote/remote.h"
 
 namespace unstarve {
 namespace {
 
-// Of our own sidecars, which lie beside the data and are matched by "train-*".
-constexpr std::string_view kIndexSuffix = ".unstarve-index";
 constexpr std::string_view kWildcards = "*?[";
 
 bool is_bucket_url(const std::string& text) noexcept { return text.starts_with("s3://") || text.starts_with("gs://"); }
@@ -117,19 +115,7 @@ std::vector<std::string> expand_url(const std::string& pattern) {
   if (wild < authority_end(pattern)) {
     throw Error(ErrorKind::kArgument, "list " + pattern + ": wildcards are known in keys, not in the bucket's name");
   }
-  // No wildcard matches a '/': without one behind them, what lies deeper need not be listed.
-  const std::string prefix = pattern.substr(0, wild);
-  const bool one_level = pattern.find('/', wild) == std::string::npos;
-  std::vector<std::string> urls;
-  for (RemoteObject& object : one_level ? list_level(prefix).objects : list_objects(prefix))
-    urls.push_back(std::move(object.url));
-  const std::size_t listed = urls.size();
-  std::vector<std::string> found = match_objects(pattern, std::move(urls));
-  if (found.empty()) {
-    throw Error(ErrorKind::kInput, "list " + pattern + ": none of the " + std::to_string(listed) +
-                                       " objects that begin with " + prefix + " matches");
-  }
-  return found;
+  return glob_objects(pattern, {list_level, list_objects});
 }
 
 std::vector<std::string> expand_glob(const std::string& pattern, const std::string& text) {
@@ -170,16 +156,6 @@ std::vector<std::string> expand_braces(const std::string& text) {
   }
   for (std::string& begun : done) begun += text.substr(at);
   return done;
-}
-
-std::vector<std::string> match_objects(const std::string& pattern, std::vector<std::string> urls) {
-  if (std::find(urls.begin(), urls.end(), pattern) != urls.end()) return {pattern};
-  std::erase_if(urls, [&](const std::string& url) {
-    return url.ends_with('/') || url.find(kIndexSuffix) != std::string::npos ||
-           ::fnmatch(pattern.c_str(), url.c_str(), FNM_PATHNAME | FNM_PERIOD) != 0;
-  });
-  std::sort(urls.begin(), urls.end());
-  return urls;
 }
 
 std::vector<std::string> list_shards(const std::string& text) {

@@ -17,11 +17,12 @@
 //          where they are not known; Error(kInput) for a glob that matches nothing; Error(kIo) for a folder or bucket that
 //          cannot be read; Error(kMissing) for a bucket in a build without libcurl. Whether the files of a brace range
 //          exist is not looked at here. Messages leave out what may be secret in an http(s):// URL.
-// Cost:    a wildcard in a key lists all keys that begin as the text does before its first wildcard, 1000 per round
-//          trip.
+// Cost:    a wildcard in a key lists its level, and the levels below of the folders that match (object_glob.h), 1000
+//          keys and folders per round trip.
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace unstarve {
@@ -29,16 +30,15 @@ namespace unstarve {
 // Larger than any published data set has; stops {0..99999999999} from filling the memory.
 inline constexpr std::size_t kMaxShards = 1'000'000;
 
+// Of our own sidecars, which lie beside the data and are matched by "train-*", but are no shards.
+inline constexpr std::string_view kIndexSuffix = ".unstarve-index";
+
 // Whether `text` has braces, or wildcards where they would be looked at. Pure: does not look whether a file of that
 // very name exists.
 [[nodiscard]] bool is_pattern(const std::string& text) noexcept;
 
 // Braces alone: pure text. A text without braces gives itself.
 [[nodiscard]] std::vector<std::string> expand_braces(const std::string& text);
-
-// Those of `urls`, objects of buckets, that `pattern` matches, sorted bytewise; `pattern` alone if it is one of them.
-// Pure.
-[[nodiscard]] std::vector<std::string> match_objects(const std::string& pattern, std::vector<std::string> urls);
 
 // The files that `text` names: itself, or those its braces and wildcards stand for. Never empty.
 [[nodiscard]] std::vector<std::string> list_shards(const std::string& text);

@@ -84,21 +84,6 @@ TEST_CASE("wildcards in URLs are for the keys of buckets") {
   CHECK_THAT(why_not("https://me:secret@h/{a.tar?key=hidden"), Catch::Contains("list https://h/{a.tar?...: the brace"));
 }
 
-TEST_CASE("objects are matched as files are") {
-  const Names urls = {"s3://b/d/t-10.tar", "s3://b/d/t-2.tar",      "s3://b/d/t-2.tar.unstarve-index",
-                      "s3://b/d/.t-3.tar", "s3://b/d/t-/x.tar",     "s3://b/d/",
-                      "s3://b/d/u*.tar",   "s3://b/d/under/t-1.tar"};
-  CHECK(match_objects("s3://b/d/t-*.tar", urls) == Names{"s3://b/d/t-10.tar", "s3://b/d/t-2.tar"});
-  CHECK(match_objects("s3://b/d/*-?.tar", urls) == Names{"s3://b/d/t-2.tar"});
-  CHECK(match_objects("s3://b/d/*/*.tar", urls) == Names{"s3://b/d/t-/x.tar", "s3://b/d/under/t-1.tar"});
-  CHECK(match_objects("s3://b/d/t-[0-1]*", urls) == Names{"s3://b/d/t-10.tar"});
-  CHECK(match_objects("s3://b/*", urls).empty());
-  CHECK(match_objects("s3://b/d/*", urls) == Names{"s3://b/d/t-10.tar", "s3://b/d/t-2.tar", "s3://b/d/u*.tar"});
-  CHECK(match_objects("s3://b/d/u*.tar", urls) == Names{"s3://b/d/u*.tar"});
-  CHECK(match_objects("s3://b/d/u\\*.tar", urls) == Names{"s3://b/d/u*.tar"});
-  CHECK(match_objects("s3://b/d/.t*", urls) == Names{"s3://b/d/.t-3.tar"});
-}
-
 TEST_CASE("a file of that very name comes first") {
   TemporaryFolder folder;
   folder.write("odd{0..3}[a]*.tar", "x");
