@@ -48,6 +48,7 @@ class LendingDevice final : public Device {
     return std::make_unique<LentMemory>(allocate_, bytes);
   }
   [[nodiscard]] std::unique_ptr<Stream> make_stream() override { return host_->make_stream(); }
+  [[nodiscard]] std::unique_ptr<Stream> borrow_stream(void* native) override { return host_->borrow_stream(native); }
   void copy_to_device(void* dst, const void* src, std::size_t bytes, Stream& stream) override {
     host_->copy_to_device(dst, src, bytes, stream);
   }

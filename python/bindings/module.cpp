@@ -21,6 +21,7 @@
 #include <thread>
 #include <utility>
 
+#include "python/bindings/device_operations.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/lending_device.h"
 #include "python/bindings/notices.h"
@@ -258,6 +259,7 @@ NB_MODULE(_core, m) {
       "spec"_a);
 
   bind_samples(m);
+  bind_device_operations(m);
   m.def("continue_mixture", &continued, "running"_a, "weights"_a, "position"_a);
 
   nb::class_<PyLoader>(m, "Loader")

@@ -117,6 +117,7 @@ class Loader:
         self._progress: state.Progress | None = None  # up to _at, of the threads that ran last, in relaxed order
         self._past: tuple[str, list[tuple[int, str, str]]] = ("", [])  # profile and bad samples of the threads that ran last
         self._begun = False  # a loop was in the epoch of _at
+        self._given_epoch = 0
         self._turn = 0  # of the newest iterator
 
     def __len__(self) -> int:
@@ -177,6 +178,11 @@ class Loader:
         """The epoch that the next batch belongs to."""
         return self._at[0]
 
+    @property
+    def given_epoch(self) -> int:
+        """The epoch that the batch given last belongs to."""
+        return self._given_epoch
+
     def set_epoch(self, epoch: int, batch: int = 0) -> None:
         """The next loop runs this epoch, from its beginning or from its batch number `batch` on.
 
@@ -218,6 +224,7 @@ class Loader:
                 self._stop()
                 raise CancelledError("the loader was closed while it was iterated")
             images, labels, ids, sizes, valid, epoch, index, last = batch
+            self._given_epoch = epoch
             del core  # what is closed meanwhile is not kept by a loop that pauses
             self._core_at = self._at = state.beginning(epoch + 1) if last else (epoch, index + 1, *self._at[2:])
             self._progress = None
@@ -343,22 +350,22 @@ class Loader:
 
     @overload
     def to_torch(self, device: str | torch.device = "cpu", *, normalize: Normalisation | None = None,
-                 dtype: torch.dtype | None = None, channels_last: bool = False,
-                 names: None = None) -> TorchLoader[tuple[torch.Tensor, ...]]: ...
+                 dtype: torch.dtype | None = None, channels_last: bool = False, names: None = None,
+                 operations: str = "host") -> TorchLoader[tuple[torch.Tensor, ...]]: ...
 
     @overload
     def to_torch(self, device: str | torch.device = "cpu", *, normalize: Normalisation | None = None,
-                 dtype: torch.dtype | None = None, channels_last: bool = False,
-                 names: tuple[str, ...]) -> TorchLoader[dict[str, torch.Tensor]]: ...
+                 dtype: torch.dtype | None = None, channels_last: bool = False, names: tuple[str, ...],
+                 operations: str = "host") -> TorchLoader[dict[str, torch.Tensor]]: ...
 
     def to_torch(self, device: str | torch.device = "cpu", *, normalize: Normalisation | None = None,
-                 dtype: torch.dtype | None = None, channels_last: bool = False,
-                 names: tuple[str, ...] | None = None) -> TorchLoader[Any]:
+                 dtype: torch.dtype | None = None, channels_last: bool = False, names: tuple[str, ...] | None = None,
+                 operations: str = "host") -> TorchLoader[Any]:
         """The same batches as torch tensors on `device`, by a loader of its own; see unstarve.torch.TorchLoader."""
         from unstarve.torch import TorchLoader
 
         return TorchLoader(self, device, normalize=normalize, dtype=dtype, channels_last=channels_last,
-                           names=names)
+                           names=names, operations=operations)
 
     def to_jax(self, device: Any = None, *, normalize: Normalisation | None = None, dtype: Any = None,
                layout: str | None = None) -> JaxLoader:
@@ -388,6 +395,21 @@ class Loader:
             output["layout"] = layout
         if normalize is not None:
             output["mean"], output["stddev"] = (list(map(float, values)) for values in normalize)
+        return self._standing_here(spec, allocate)
+
+    @property
+    def spec(self) -> str:
+        """The pipeline as JSON."""
+        return self._spec
+
+    def host_part(self, operations: int, allocate: Allocate | None = None) -> Loader:
+        """This loader with the first so many operations alone, uint8 NHWC, standing where this one stands."""
+        spec = json.loads(self._spec)
+        spec["operations"] = spec.get("operations", [])[:operations]
+        spec["output"] = {"type": "uint8", "layout": "NHWC"}
+        return self._standing_here(spec, allocate)
+
+    def _standing_here(self, spec: dict[str, Any], allocate: Allocate | None) -> Loader:
         made = self._copy(spec)
         made._at, made._begun, made._allocate, made._stretches = self._at, self._begun, allocate, self._stretches
         made._progress = self._progress_here()

@@ -17,6 +17,7 @@ import torch
 from unstarve.converted import ConvertedLoader
 from unstarve.errors import ArgumentError
 from unstarve.loader import Loader, Normalisation
+from unstarve.on_device import NAMES, DeviceOperations
 
 _Batch = TypeVar("_Batch")  # a tuple, or a dict
 _Tensors: TypeAlias = "tuple[torch.Tensor, ...]"
@@ -36,6 +37,8 @@ class TorchLoader(ConvertedLoader, Generic[_Batch]):
     channels_last: images in torch.channels_last memory format; always of logical shape (batch, 3, height, width).
 
     names: gives dicts of these names instead of tuples, ("pixel_values", "labels") as Hugging Face's models take them.
+    operations: "host", or "device" for those after the first that gives all samples one size: the same bits, made by one
+        kernel of the uint8 images that crossed the bus (unstarve.on_device).
 
     images: (batch, 3, height, width) of dtype; labels: int64 (batch,), or with batch operations float32 (batch,
     classes); and what else the loader's batches have (`Loader.parts`). On a GPU a batch's memory belongs to torch. Of a
@@ -43,22 +46,26 @@ class TorchLoader(ConvertedLoader, Generic[_Batch]):
     """
 
     def __init__(self, loader: Loader, device: str | torch.device = "cpu", *, normalize: Normalisation | None = None,
-                 dtype: torch.dtype | None = None, channels_last: bool = False, names: tuple[str, ...] | None = None) -> None:
+                 dtype: torch.dtype | None = None, channels_last: bool = False, names: tuple[str, ...] | None = None,
+                 operations: str = "host") -> None:
         self.device = torch.device(device)
+        if operations not in ("host", "device"):
+            raise ArgumentError(f"to_torch: operations {operations!r}, expected host or device")
         if names is not None and len(names) != len(loader.parts):
             raise ArgumentError(f"to_torch: names {names!r}, expected {len(loader.parts)}, of the {', '.join(loader.parts)}")
         self._names = names
         self.channels_last = channels_last
         self._normalize: Normalisation | None = None
+        self._operations: DeviceOperations | None = None
         if self.device.type not in ("cpu", "cuda"):
             raise ArgumentError(f"to_torch: device {self.device}, expected cpu or cuda")
         if loader.mapped:
-            if normalize is not None or dtype is not None or channels_last:
-                raise ArgumentError("to_torch: normalize, dtype and channels_last of a pipeline with map(), whose "
-                                    "functions' images stay as they are; do it in a function, or with the batches")
+            if normalize is not None or dtype is not None or channels_last or operations != "host":
+                raise ArgumentError("to_torch: normalize, dtype, channels_last and operations of a pipeline with map(), "
+                                    "whose functions' images stay as they are; do it in a function, or with the batches")
             self._loader = loader.with_output()
         else:
-            self._loader = self._converted(loader, normalize, dtype)
+            self._loader = self._converted(loader, normalize, dtype, operations)
         self._state = self._loader.state_dict()
 
     # --- for accelerate's skip_first_batches, by which transformers.Trainer goes on in mid-epoch: it makes a DataLoader
@@ -83,13 +90,20 @@ class TorchLoader(ConvertedLoader, Generic[_Batch]):
         """The batch that was asked for."""
         return batches[0]
 
-    def _converted(self, loader: Loader, normalize: Normalisation | None, dtype: torch.dtype | None) -> Loader:
+    def _converted(self, loader: Loader, normalize: Normalisation | None, dtype: torch.dtype | None,
+                   operations: str) -> Loader:
         self.dtype = _DTYPES[loader.dtype] if dtype is None else dtype
         if normalize is not None and dtype is None and self.dtype == torch.uint8:
             self.dtype = torch.float32
         if self.dtype == torch.uint8 and normalize is not None:
             raise ArgumentError("to_torch: normalize with dtype torch.uint8; normalised values are floating")
         layout = "NHWC" if self.channels_last else "NCHW"
+        if operations == "device":
+            if self.dtype not in NAMES:
+                raise ArgumentError(f"to_torch: dtype {self.dtype}, expected one of {', '.join(map(str, NAMES))}")
+            self._operations = DeviceOperations(loader, self.device, self.dtype, self.channels_last, normalize,
+                                                _pinned if self.device.type == "cuda" else None)
+            return self._operations.host
         if self.device.type == "cpu":
             if self.dtype not in _NAMES:
                 raise ArgumentError(f"to_torch: dtype {self.dtype}, expected one of {', '.join(map(str, _NAMES))} on cpu")
@@ -121,8 +135,19 @@ class TorchLoader(ConvertedLoader, Generic[_Batch]):
                 images = images.permute(0, 3, 1, 2)
             yield images, *map(torch.from_numpy, others)
 
+    def _before_operations(self) -> Iterator[_Tensors]:
+        """Images as the device's operations take them, and all else, the ids last, as int64."""
+        for array, labels, ids, *more in self._loader.batches():
+            yield tuple(map(torch.from_numpy, (array, labels, *more, ids.view("int64"))))
+
+    def _operated(self, images: torch.Tensor, others: list[torch.Tensor], ids: torch.Tensor, stream: int) -> _Tensors:
+        assert self._operations is not None
+        return self._operations(images, ids, self._loader.given_epoch, stream), *others
+
     def _on_host(self) -> Iterator[_Tensors]:
-        for batch in self._host():
+        batches = self._host() if self._operations is None else (
+            self._operated(images, others, ids, 0) for images, *others, ids in self._before_operations())
+        for batch in batches:
             self._state = self._loader.state_dict()
             yield batch
 
@@ -130,7 +155,7 @@ class TorchLoader(ConvertedLoader, Generic[_Batch]):
         copies = torch.cuda.Stream(self.device)
         mean, inverse = self._constants()
         copies.wait_stream(torch.cuda.current_stream(self.device))  # for the constants
-        batches = self._host()
+        batches = self._host() if self._operations is None else self._before_operations()
         ahead: _Sent | None = None
         failure: Exception | None = None
         while failure is None:
@@ -150,6 +175,10 @@ class TorchLoader(ConvertedLoader, Generic[_Batch]):
     def _send(self, host: _Tensors, copies: torch.cuda.Stream, mean: torch.Tensor, inverse: torch.Tensor) -> _Sent:
         """Begins a batch's way over the bus: (images and all else, event, what must live until the event, state)."""
         with torch.cuda.stream(copies):
+            if self._operations is not None:
+                images, *others = (part.to(self.device, non_blocking=True) for part in host[:-1])
+                made = self._operated(images, others, host[-1], copies.cuda_stream)
+                return made, copies.record_event(), host, self._loader.state_dict()
             there, *others = (part.to(self.device, non_blocking=True) for part in host)
             if self._normalize is not None:
                 there = there.to(torch.float32).sub_(mean).mul_(inverse).to(self.dtype)

@@ -54,6 +54,9 @@ class Device {
   // Page-locked host memory; on the host device ordinary memory, 64-byte aligned, pinned() false.
   [[nodiscard]] virtual std::unique_ptr<Memory> allocate_pinned(std::size_t bytes) = 0;
   [[nodiscard]] virtual std::unique_ptr<Stream> make_stream() = 0;
+  // Another library's stream of this device, as native() would give it; it must outlive what is returned. The host
+  // ignores it.
+  [[nodiscard]] virtual std::unique_ptr<Stream> borrow_stream(void* native) = 0;
   // Host to device; asynchronous to the caller only when the source is pinned.
   virtual void copy_to_device(void* dst, const void* src, std::size_t bytes, Stream& stream) = 0;
   virtual void copy_to_host(void* dst, const void* src, std::size_t bytes, Stream& stream) = 0;

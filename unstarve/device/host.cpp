@@ -56,6 +56,7 @@ class HostDevice final : public Device {
   std::unique_ptr<Memory> allocate(std::size_t bytes) override { return std::make_unique<HostMemory>(bytes); }
   std::unique_ptr<Memory> allocate_pinned(std::size_t bytes) override { return std::make_unique<HostMemory>(bytes); }
   std::unique_ptr<Stream> make_stream() override { return std::make_unique<HostStream>(); }
+  std::unique_ptr<Stream> borrow_stream(void*) override { return make_stream(); }
   void copy_to_device(void* dst, const void* src, std::size_t bytes, Stream&) override { copy(dst, src, bytes); }
   void copy_to_host(void* dst, const void* src, std::size_t bytes, Stream&) override { copy(dst, src, bytes); }
 

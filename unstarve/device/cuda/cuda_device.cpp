@@ -104,7 +104,10 @@ class CudaStream final : public Stream {
     // Non-blocking: not ordered with the legacy default stream, which other libraries use.
     check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "create a stream");
   }
-  ~CudaStream() override { (void)cudaStreamDestroy(stream_); }
+  CudaStream(int index, cudaStream_t borrowed) : index_(index), owned_(false), stream_(borrowed) {}
+  ~CudaStream() override {
+    if (owned_) (void)cudaStreamDestroy(stream_);
+  }
   CudaStream(const CudaStream&) = delete;
   CudaStream& operator=(const CudaStream&) = delete;
   std::unique_ptr<Event> record() override { return std::make_unique<CudaEvent>(index_, stream_); }
@@ -121,6 +124,7 @@ class CudaStream final : public Stream {
 
  private:
   int index_;
+  bool owned_ = true;
   cudaStream_t stream_ = nullptr;
 };
 
@@ -134,6 +138,9 @@ class CudaDevice final : public Device {
     return std::make_unique<PinnedMemory>(index_, bytes);
   }
   std::unique_ptr<Stream> make_stream() override { return std::make_unique<CudaStream>(index_); }
+  std::unique_ptr<Stream> borrow_stream(void* native) override {
+    return std::make_unique<CudaStream>(index_, static_cast<cudaStream_t>(native));
+  }
   void copy_to_device(void* dst, const void* src, std::size_t bytes, Stream& stream) override {
     copy(dst, src, bytes, cudaMemcpyHostToDevice, stream);
   }

@@ -50,9 +50,9 @@ std::string why_not_on_gpu(const OpSpec& operation) {
 }
 
 BatchRecorder::BatchRecorder(std::span<const OpSpec> specs, std::span<const std::unique_ptr<Operation>> operations,
-                             Size output)
-    : operations_(operations), output_(output) {
-  for (std::size_t i = 0; i < specs.size(); ++i) {
+                             Size output, std::size_t first)
+    : operations_(operations), output_(output), first_(first) {
+  for (std::size_t i = first; i < specs.size(); ++i) {
     if (const std::string reason = why_not_on_gpu(specs[i]); !reason.empty()) {
       throw Error(ErrorKind::kArgument,
                   fmt::format("operations[{}]: {}; run it and the ones before it on the host", i, reason));
@@ -63,7 +63,7 @@ BatchRecorder::BatchRecorder(std::span<const OpSpec> specs, std::span<const std:
 
 void BatchRecorder::add(const SourceImage& image, std::uint64_t seed, std::uint32_t draw, std::uint64_t id) {
   Frame frame = recorder_.begin(image);
-  for (std::size_t i = 0; i < operations_.size(); ++i) {
+  for (std::size_t i = first_; i < operations_.size(); ++i) {
     Random random(seed, draw, id, static_cast<std::uint32_t>(i));
     frame.crop(operations_[i]->select(frame.size(), random));
     operations_[i]->apply(frame, random, scratch_);

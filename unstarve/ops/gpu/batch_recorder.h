@@ -25,7 +25,9 @@ namespace unstarve {
 
 class BatchRecorder {
  public:
-  BatchRecorder(std::span<const OpSpec> specs, std::span<const std::unique_ptr<Operation>> operations, Size output);
+  // Of the chain's operations those from `first` on; the ones before have been done to the images on the host.
+  BatchRecorder(std::span<const OpSpec> specs, std::span<const std::unique_ptr<Operation>> operations, Size output,
+                std::size_t first = 0);
 
   void clear() { recorder_.clear(); }
   // The sample `id` of draw `draw`, keyed as the loader keys it.
@@ -36,6 +38,7 @@ class BatchRecorder {
  private:
   std::span<const std::unique_ptr<Operation>> operations_;
   Size output_;
+  std::size_t first_;
   Recorder recorder_;
   Scratch scratch_;
 };

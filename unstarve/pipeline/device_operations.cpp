@@ -1,0 +1,71 @@
+#include "unstarve/pipeline/device_operations.h"
+
+#include <string>
+
+#include <fmt/format.h>
+
+#include "unstarve/core/error.h"
+
+namespace unstarve {
+namespace {
+
+[[noreturn]] void refuse(const std::string& node) {
+  throw Error(ErrorKind::kArgument, node + "; or leave the operations on the host");
+}
+
+// What comes of an image of `size`, where that is the same for every sample.
+Size size_after(const Operation& operation, Size size) {
+  Random any(0, 0, 0, 0);
+  return operation.output_size(operation.select(size, any).size());
+}
+
+}  // namespace
+
+std::size_t first_on_device(const PipelineSpec& spec) {
+  if (!spec.batch_operations.empty())
+    refuse(
+        fmt::format("batch_operations[0]: {} blends batches on the host, where operations run on a device they are "
+                    "made behind it; expected none",
+                    spec.batch_operations[0].name));
+  if (spec.batch.pad.to != PadTo::kNothing)
+    refuse("batch.pad: samples of several sizes, expected none where operations run on a device");
+  const bool every_sample_once = spec.mix.empty() && spec.order.repeat == 1 && spec.order.epoch == 0 &&
+                                 !spec.order.balance && spec.order.class_weights.empty();
+  if (!every_sample_once)
+    refuse(
+        "order: a mixture, repeat, epoch, balance or class_weights, expected every sample once in an epoch where "
+        "operations run on a device");
+  std::size_t first = 0;
+  bool fixed = false;
+  for (std::size_t i = 0; i < spec.operations.size(); ++i) {
+    if (!fixed || !why_not_on_gpu(spec.operations[i]).empty()) first = i + 1;
+    fixed = fixed || make_operation(spec.operations[i])->fixed_output();
+  }
+  if (!fixed)
+    refuse(
+        "operations: none gives all samples one size, expected random_resized_crop, center_crop or such a one before "
+        "the operations of a device");
+  return first;
+}
+
+DeviceOperations::DeviceOperations(const PipelineSpec& spec, Size in, gpu::OutputType type, Device& device)
+    : seed_(spec.order.seed), in_(in), output_(gpu::make_output(spec.output)), runner_(device) {
+  const std::size_t first = first_on_device(spec);
+  for (const OpSpec& operation : spec.operations) operations_.push_back(make_operation(operation));
+  output_.type = type;
+  output_.size = in;
+  for (std::size_t i = first; i < operations_.size(); ++i) output_.size = size_after(*operations_[i], output_.size);
+  recorder_ = std::make_unique<BatchRecorder>(spec.operations, operations_, output_.size, first);
+}
+
+void DeviceOperations::run(std::span<const std::uint64_t> ids, std::uint32_t epoch, const std::uint8_t* source,
+                           void* output, Stream& stream) {
+  recorder_->clear();
+  const std::int64_t bytes = std::int64_t{in_.width} * in_.height * kChannels;
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    recorder_->add(SourceImage::interleaved(static_cast<std::int64_t>(i) * bytes, in_), seed_, epoch, ids[i]);
+  output_.pixels = output;
+  runner_.run(recorder_->recording(), source, output_, stream);
+}
+
+}  // namespace unstarve

@@ -1,0 +1,122 @@
+#include "unstarve/pipeline/device_operations.h"
+
+#include <memory>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "unstarve/core/error.h"
+#include "unstarve/pipeline/loader/loader_fixtures.h"
+
+namespace unstarve {
+namespace {
+
+using Catch::Matchers::Contains;
+
+PipelineSpec augmented(int batch) {
+  PipelineSpec spec = small_spec(batch);
+  spec.operations.push_back({"color_jitter", {}});
+  spec.operations.push_back({"rand_augment", {}});
+  spec.operations.push_back({"erasing", {}});
+  spec.order.seed = 31;
+  return spec;
+}
+
+// The batches of a loader that does the first operations, through the others on `device`.
+std::vector<Seen> run_in_two(const PipelineSpec& spec, const std::shared_ptr<const Dataset>& dataset,
+                             const Loader::Options& options, Device& device) {
+  const std::size_t first = first_on_device(spec);
+  PipelineSpec before = spec;
+  before.operations.resize(first);
+  before.output = {ElementType::kUint8, Layout::kNhwc, {}};
+  std::vector<Seen> seen = run(before, dataset, options);
+  const gpu::OutputType type = gpu::make_output(spec.output).type;
+  DeviceOperations operations(spec, seen.at(0).size, type, device);
+  const auto stream = device.make_stream();
+  for (Seen& batch : seen) {
+    const auto source = device.allocate(batch.pixels.size());
+    device.copy_to_device(source->data(), batch.pixels.data(), batch.pixels.size(), *stream);
+    batch.size = operations.output_size();
+    batch.pixels.assign(batch.ids.size() * static_cast<std::size_t>(batch.size.width) *
+                            static_cast<std::size_t>(batch.size.height) * kChannels * element_bytes(spec.output.type),
+                        0xEE);
+    const auto output = device.allocate(batch.pixels.size());
+    operations.run(batch.ids, batch.position.epoch, source->data(), output->data(), *stream);
+    device.copy_to_host(batch.pixels.data(), output->data(), batch.pixels.size(), *stream);
+    stream->synchronise();
+  }
+  return seen;
+}
+
+Loader::Options two_epochs() {
+  Loader::Options options;
+  options.epochs = 2;
+  return options;
+}
+
+void check_device(Device& device) {
+  const auto dataset = std::make_shared<JpegSet>(40);
+  PipelineSpec spec = augmented(8);
+  CHECK(first_on_device(spec) == 1);
+  REQUIRE(run_in_two(spec, dataset, two_epochs(), device) == run(spec, dataset, two_epochs()));
+  // Another size at the end, another layout and type; a short batch; bad samples replaced.
+  spec.operations.push_back({"center_crop", {{"size", {30, 40}}}});
+  spec.output = {ElementType::kBfloat16, Layout::kNhwc, kCifar10Normalisation};
+  spec.batch = {7, LastBatch::kKeep};
+  spec.errors.policy = OnError::kReplace;
+  const auto damaged = std::make_shared<JpegSet>(40, std::set<std::uint64_t>{3, 17});
+  REQUIRE(run_in_two(spec, damaged, two_epochs(), device) == run(spec, damaged, two_epochs()));
+}
+
+TEST_CASE("batches whose operations are done behind the bus are the host's", "[gpu]") {
+  check_device(*open_device("cpu"));
+}
+
+TEST_CASE("and so they are on a CUDA device, or it is said why there is none", "[gpu]") {
+  const DeviceReport report = report_devices();
+  if (report.gpus.empty()) {
+    WARN("SKIPPED, no operations have run on a device: " << report.reason);
+    return;
+  }
+  check_device(*open_device("cuda:0"));
+}
+
+TEST_CASE("the device's part begins where all samples have one size", "[gpu]") {
+  const auto first = [](std::vector<OpSpec> operations) {
+    PipelineSpec spec;
+    spec.operations = std::move(operations);
+    return first_on_device(spec);
+  };
+  const OpSpec resize{"resize", {{"size", {50}}}}, crop{"center_crop", {{"size", {48}}}}, jitter{"color_jitter", {}},
+      flip{"horizontal_flip", {}};
+  CHECK(first({resize, crop}) == 2);
+  CHECK(first({jitter, resize, crop, flip, jitter}) == 3);
+  CHECK(first({{"resize", {{"size", {50, 60}}}}, jitter, crop}) == 1);
+  CHECK_THROWS_WITH(first({resize, flip}), Contains("operations: none gives all samples one size"));
+  CHECK_THROWS_WITH(first({}), Contains("operations: none gives all samples one size"));
+}
+
+TEST_CASE("what a device could not know is refused by its node", "[gpu]") {
+  const auto refused = [](auto change) {
+    PipelineSpec spec = augmented(8);
+    change(spec);
+    try {
+      (void)first_on_device(spec);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK_THAT(refused([](PipelineSpec& spec) { spec.order.repeat = 2; }), Contains("order: a mixture, repeat"));
+  CHECK_THAT(refused([](PipelineSpec& spec) { spec.order.balance = true; }), Contains("order: a mixture, repeat"));
+  CHECK_THAT(refused([](PipelineSpec& spec) { spec.mix.resize(2); }), Contains("order: a mixture, repeat"));
+  CHECK_THAT(refused([](PipelineSpec& spec) { spec.batch.pad.to = PadTo::kLargest; }), Contains("batch.pad: "));
+  CHECK_THAT(refused([](PipelineSpec& spec) {
+               spec.batch_operations.push_back({"mixup", {}});
+             }),
+             Contains("batch_operations[0]: mixup blends batches"));
+  CHECK(refused([](PipelineSpec& spec) { spec.order.window = 10; }).empty());
+}
+
+}  // namespace
+}  // namespace unstarve
