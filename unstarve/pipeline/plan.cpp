@@ -181,7 +181,6 @@ Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int us
   check_spec(spec);
   const bool threads_left_open = spec.execution.threads == 0;
   const bool tuned = threads_left_open && spec.execution.autotune;
-  const bool tuned_read_ahead = tuned && spec.execution.read_ahead < 0;
   if (threads_left_open) {
     spec.execution.threads = usable_cores;
     if (tuned && spec.execution.cpu_limit > 0)
@@ -244,7 +243,6 @@ Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int us
   }
   if (tuned && plan.memory.limit > 0) leave_room_for_threads(plan.memory);
   run_passes(plan, {probed, caches, consumer});
-  plan.tuned_read_ahead = tuned_read_ahead && plan.spec.execution.read_ahead > 0;
   return plan;
 }
 

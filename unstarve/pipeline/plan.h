@@ -58,7 +58,7 @@ struct Plan {
   MemoryPlan memory{};
   std::shared_ptr<MemoryPool> larger_images{};  // where memory is limited: for images beyond a worker's share
   bool tuned = false;                           // threads and prefetch of the spec are where the autotuner begins
-  bool tuned_read_ahead = false;                // so is read_ahead, which is also the most of it
+  int most_read_ahead = 0;                      // that tuning may come to; read_ahead is where it begins
   bool padded = false;                          // samples of several sizes are filled up in their batch
   bool any_size = false;      // samples are made one by one (sample_worker.h), and need not be equally large
   std::vector<Size> sizes{};  // of the first image that can be read, and of what each operation in turn makes of it

@@ -111,6 +111,11 @@ class Concatenated final : public Dataset {
     for (const Part& part : parts_) reads = std::max(reads, part.data->reads_in_flight());
     return reads;
   }
+  [[nodiscard]] int most_reads_in_flight() const override {
+    int reads = 0;
+    for (const Part& part : parts_) reads = std::max(reads, part.data->most_reads_in_flight());
+    return reads;
+  }
 
  private:
   struct Part {

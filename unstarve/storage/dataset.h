@@ -97,6 +97,10 @@ class Dataset {
   // How many reads at once the place of the data rewards: 0 where reading hardly waits (generated, in memory, in the
   // page cache), some dozens for a disk or a server. Looks at a few records; may take milliseconds.
   [[nodiscard]] virtual int reads_in_flight() const { return 0; }
+  // How many it could reward at most when what is read lies nowhere near: reading ahead may then be begun with them
+  // while a run is going on. 0: reading never waits (generated, in memory), or waits for what more reads at once would
+  // not hasten.
+  [[nodiscard]] virtual int most_reads_in_flight() const { return 0; }
 
   // Index of the first field of `kind`, -1 if none.
   [[nodiscard]] int field_index(FieldKind kind) const;

@@ -30,6 +30,8 @@ int most_threads(const Load& load, const Limits& limits) {
 
 int reads_for(const Load& load, double rate, const Limits& limits) {
   if (limits.most_read_ahead == 0) return 0;
+  // None came in this while: nothing is known of them but that they take long.
+  if (load.ahead_s <= 0) return std::min(load.reads, limits.most_read_ahead);
   const double reads = std::ceil(std::min(1e6, rate * load.ahead_s * kReadsHeadroom));
   return std::clamp(static_cast<int>(reads), std::min(kLeastReads, limits.most_read_ahead), limits.most_read_ahead);
 }
@@ -102,10 +104,13 @@ Choice judge(const Load& load, const Settings& settings, const Limits& limits) {
   return choice;
 }
 
-Choice choose(const Profile& profile, const Limits& limits) {
-  Load load = load_of(profile);
-  // On more threads than cores they wait for each other, which the model knows by itself.
-  if (profile.loader_threads > limits.cores) load.delay_s = 0;
+namespace {
+
+double step_of(const Load& load, const Choice& choice) {
+  return load.consumer_s + consumer_wait(load, choice.rate, choice.settings.prefetch);
+}
+
+Choice best(const Load& load, const Limits& limits) {
   const double demand = load.consumer_s > 0 ? load.batch_samples / load.consumer_s : INFINITY;
 
   const auto at = [&](int threads, int prefetch) {
@@ -113,9 +118,7 @@ Choice choose(const Profile& profile, const Limits& limits) {
     settings.read_ahead = reads_for(load, std::min(demand, loader_rate(load, threads, prefetch, limits.cores)), limits);
     return judge(load, settings, limits);
   };
-  const auto step = [&](const Choice& choice) {
-    return load.consumer_s + consumer_wait(load, choice.rate, choice.settings.prefetch);
-  };
+  const auto step = [&](const Choice& choice) { return step_of(load, choice); };
   const int least = std::min(limits.least_prefetch, limits.most_prefetch);
   Choice chosen = at(1, least);
   double shortest = step(chosen);
@@ -137,6 +140,32 @@ Choice choose(const Profile& profile, const Limits& limits) {
   });
   chosen.reason = reason_of(chosen, load, limits);
   return chosen;
+}
+
+// The load when readers wait for the records in the threads' place: what samples sleep for, where data can be read
+// ahead at all, is their records (touching a map's pages included).
+Load with_readers(Load load) {
+  load.ahead_s = load.sleep_s;
+  load.sleep_s = 0;
+  return load;
+}
+
+}  // namespace
+
+Choice choose(const Profile& profile, const Limits& limits) {
+  Load load = load_of(profile);
+  // On more threads than cores they wait for each other, which the model knows by itself.
+  if (profile.loader_threads > limits.cores) load.delay_s = 0;
+  if (limits.most_read_ahead == 0 || profile.read_ahead > 0) return best(load, limits);
+  Limits without = limits;
+  without.most_read_ahead = 0;
+  Choice threads = best(load, without);
+  if (computes(load)) return threads;
+  const Load ahead = with_readers(load);
+  Choice readers = best(ahead, limits);
+  if (readers.settings.read_ahead == 0 || step_of(ahead, readers) > kNear * step_of(load, threads)) return threads;
+  readers.reason += fmt::format("; begun because threads wait {} for a record", time_text(load.sleep_s));
+  return readers;
 }
 
 }  // namespace unstarve::autotune

@@ -198,5 +198,57 @@ TEST_CASE("properties over random loads: budgets are not passed, and the idle co
   }
 }
 
+TEST_CASE("reading ahead is begun where threads wait for their records, and only there") {
+  const Case waits{.cpu_s = 0.2 * kMs, .sleep_s = 10 * kMs};
+  const Limits limits{.cores = 2, .most_read_ahead = 64};
+  const Choice readers = tune(waits, limits);
+  CHECK(readers.settings.threads == 2);
+  CHECK(readers.settings.read_ahead == 64);
+  CHECK(readers.rate == Approx(6400));
+  CHECK_THAT(readers.reason,
+             Contains("begun because threads wait 10 ms for a record") && Contains("64 reads in flight"));
+  // As many as a slow consumer needs: 2,560 samples/s, 10 ms each.
+  Case slow = waits;
+  slow.consumer_s = 0.1;
+  const Choice few = tune(slow, limits);
+  CHECK(few.settings.threads == 1);
+  CHECK(few.settings.read_ahead >= 26);
+  CHECK(few.settings.read_ahead < 40);
+  // Where nothing can be read ahead, threads wait beside each other.
+  const Choice threads = tune(waits, {.cores = 2});
+  CHECK(threads.settings.threads == 64);
+  CHECK(threads.settings.read_ahead == 0);
+  // Samples that compute, or sleep a little, need no readers.
+  CHECK(tune({}, limits).settings.read_ahead == 0);
+  CHECK(tune({.sleep_s = 0.05 * kMs}, limits).settings.read_ahead == 0);
+}
+
+TEST_CASE("beginning to read ahead never makes the consumer's step longer than threads would") {
+  for (const double cpu : {0.01, 0.3, 3.0})
+    for (const double sleep : {0.0, 0.1, 1.0, 30.0, 300.0})
+      for (const double spread : {0.0, 4.0})
+        for (const double consumer : {0.0, 1.0, 100.0})
+          for (const int most : {4, 16, 64}) {
+            const Case c{cpu * kMs, sleep * kMs, spread, consumer * kMs, 0, 64};
+            const Limits limits{.cores = 2, .most_read_ahead = most};
+            const Choice choice = tune(c, limits), threads = tune(c, {.cores = 2});
+            const Load load = load_of(profile_of(c));
+            const auto step = [&](const Choice& of) {
+              return load.consumer_s + consumer_wait(load, of.rate, of.settings.prefetch);
+            };
+            CHECK(step(choice) <= 1.01 * step(threads) + 1e-12);
+            CHECK(choice.settings.read_ahead <= most);
+            if (choice.settings.read_ahead > 0) CHECK(load.sleep_s > 0);
+          }
+}
+
+TEST_CASE("readers that brought nothing in a window keep their reads, and their wait is no reason for threads") {
+  Profile profile = profile_of({.cpu_s = 1 * kMs, .sleep_s = 20 * kMs});
+  profile.read_ahead = 48;  // and no stage "ahead"
+  const Choice choice = choose(profile, {.cores = 2, .most_read_ahead = 64});
+  CHECK(choice.settings.read_ahead == 48);
+  CHECK(choice.settings.threads == 2);
+}
+
 }  // namespace
 }  // namespace unstarve::autotune

@@ -80,6 +80,13 @@ void Controller::hold_threads(int most, double now_s, std::string reason) {
   take(settings, now_s, std::move(reason));
 }
 
+void Controller::hold_read_ahead(double now_s, std::string reason) {
+  limits_.most_read_ahead = 0;
+  Settings settings = settings_;
+  settings.read_ahead = 0;
+  take(settings, now_s, std::move(reason));
+}
+
 Settings Controller::consider(const Profile& window, double now_s) {
   const double window_s = static_cast<double>(window.wall_ns) * 1e-9;
   const std::int64_t samples = samples_of(window);

@@ -32,6 +32,9 @@ class Controller {
   // No more threads than so many can be had; they are what there is now.
   void hold_threads(int most, double now_s, std::string reason);
 
+  // Nothing can be read ahead.
+  void hold_read_ahead(double now_s, std::string reason);
+
   [[nodiscard]] const Settings& settings() const { return settings_; }
   [[nodiscard]] const Limits& limits() const { return limits_; }
   // How long the next window should be.

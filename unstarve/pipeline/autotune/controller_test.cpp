@@ -66,6 +66,63 @@ TEST_CASE("later on one odd window changes nothing; two that agree do") {
   CHECK(controller.settings().threads == 2);
 }
 
+constexpr Limits kReadable{.cores = 2, .most_read_ahead = 64};
+
+// A second of two threads that compute 0.2 ms a sample, whose records are `ahead_s` on their way.
+Profile ahead_window(double ahead_s, const Settings& settings) {
+  Profile profile = window(2e-4, 0, settings);
+  const double rate = std::min(settings.threads / 2e-4, settings.read_ahead / ahead_s);
+  const auto samples = static_cast<std::int64_t>(rate);
+  profile.stages[0] = {"decode", samples, samples * 200'000, samples, samples * 200'000, 0};
+  profile.stages.push_back({"ahead", samples, std::llround(rate * ahead_s * 1e9), samples, 0, 0});
+  profile.read_ahead = settings.read_ahead;
+  return profile;
+}
+
+TEST_CASE("reading ahead is begun at the first look where reads wait, later by two windows that agree") {
+  Controller cold({2, 2, 0}, kReadable);
+  CHECK(cold.consider(window(2e-4, 1e-2, {2, 2, 0}), 0.05).read_ahead == 64);
+  CHECK(cold.settings().threads == 2);
+
+  Controller warm({2, 2, 0}, kReadable);
+  for (int i = 0; i < 4; ++i) CHECK(warm.consider(window(2e-4, 0, {2, 2, 0}), 1 + i).read_ahead == 0);
+  CHECK(warm.consider(window(2e-4, 1e-2, {2, 2, 0}), 5).read_ahead == 0);  // what follows is out of the page cache
+  CHECK(warm.consider(window(2e-4, 1e-2, {2, 2, 0}), 6).read_ahead == 64);
+  CHECK_THAT(warm.log().back().reason, Contains("begun because threads wait"));
+}
+
+TEST_CASE("reads in flight that a warm page cache cut down come back when it gets cold") {
+  Settings now{2, 2, 64};
+  Controller controller(now, kReadable);
+  double at = 3;
+  const auto second = [&](double ahead_s) { now = controller.consider(ahead_window(ahead_s, now), at++); };
+  second(2e-5);
+  second(2e-5);
+  CHECK(now.read_ahead == 4);
+  for (int i = 0; i < 3; ++i) second(2e-5);
+  CHECK(now.read_ahead == 4);
+  second(5e-3);
+  second(5e-3);
+  CHECK(now.read_ahead > 48);  // 10,000 samples/s of 5 ms each
+  for (int i = 0; i < 3; ++i) second(5e-3);
+  CHECK(now.read_ahead > 48);
+  // A disk whose reads take longer the more of them there are, down to as many as it can do.
+  for (int i = 0; i < 4; ++i) second(2e-5);
+  CHECK(now.read_ahead == 4);
+  for (int i = 0; i < 6; ++i) second(std::max(5e-4, now.read_ahead / 8000.0));
+  CHECK(now.read_ahead >= 8);
+}
+
+TEST_CASE("where reading ahead is not had the threads go on alone") {
+  Controller controller({2, 2, 0}, kReadable);
+  CHECK(controller.consider(window(2e-4, 1e-2, {2, 2, 0}), 0.05).read_ahead == 64);
+  controller.hold_read_ahead(0.05, "no threads");
+  CHECK(controller.settings().read_ahead == 0);
+  const Settings alone = controller.consider(window(2e-4, 1e-2, {2, 2, 0}), 0.2);
+  CHECK(alone.read_ahead == 0);
+  CHECK(alone.threads > 16);
+}
+
 TEST_CASE("a consumer of few batches per window is known by those of several") {
   Controller controller({2, 2, 0}, kTwoCores);
   const auto slow = [](std::int64_t batches) {

@@ -57,7 +57,8 @@ Load load_of(const Profile& profile) {
     throw Error(ErrorKind::kArgument, fmt::format("autotune: a profile of {} samples in batches of {}, expected some",
                                                   samples, profile.batch_samples));
   // Where records are read ahead, a worker waits for the readers: more workers would only wait beside it.
-  if (load.ahead_s > 0) busy_s -= waited_s;
+  load.reads = profile.read_ahead;
+  if (load.reads > 0 || load.ahead_s > 0) busy_s -= waited_s;
   const double away = busy_s - load.cpu_s;
   load.delay_s = std::min(away, positive(static_cast<double>(profile.run_delay_ns)) * 1e-9 / samples);
   load.sleep_s = away - load.delay_s;

@@ -38,6 +38,7 @@ struct Load {
   bool consumer_known = false;
   // Where records are read ahead: how long one is on its way, and what of a processor it takes; 0 without.
   double ahead_s = 0, ahead_cpu_s = 0;
+  int reads = 0;  // in flight at most meanwhile
   double batch_bytes = 0, worker_bytes = 0, record_bytes = 0;
 
   [[nodiscard]] double sample_s() const { return cpu_s + sleep_s + delay_s; }

@@ -60,7 +60,6 @@ Loader::State::State(Plan the_plan, Device& device, const Options& options, Cloc
                             plan.spec.execution.prefetch, plan.spec.execution.pinned && !device.is_host(), options.grow,
                             plan.memory.most_batches, window(plan), most_prefetch(plan)},
           device)),
-      read_ahead(start_read_ahead()),
       cores(the_cores),
       counters({kStageNames.begin(), kStageNames.end()},
                plan.tuned ? std::max(cores, autotune::Limits().most_threads) : plan.spec.execution.threads),
@@ -68,8 +67,14 @@ Loader::State::State(Plan the_plan, Device& device, const Options& options, Cloc
       started_ns(clock.now_ns()),
       next_look_ns(plan.tuned ? steady_clock().now_ns() + kFirstLookNs : std::numeric_limits<std::int64_t>::max()),
       in_force{plan.spec.execution.threads, plan.spec.execution.prefetch, plan.spec.execution.read_ahead} {
-  if (read_ahead && plan.spec.execution.order == ExecutionOrder::kRelaxed)
-    ring->start([this](std::uint64_t before) { read_ahead->allow(before); });
+  if (const int reads = plan.spec.execution.read_ahead; reads > 0) {
+    if (plan.spec.execution.order == ExecutionOrder::kRelaxed) {
+      start_read_ahead(reads, 0);
+      ring->start([this](std::uint64_t before) { ahead()->allow(before); });
+    } else {
+      (void)ring->begin_ahead([&](std::uint64_t first) { start_read_ahead(reads, first); });
+    }
+  }
   try {
     start_threads(plan.spec.execution.threads);
   } catch (const std::system_error& error) {
@@ -181,7 +186,8 @@ void Loader::close() {
 std::uint64_t Loader::batches_per_epoch() const { return state_->plan.order.batches_per_epoch(); }
 Size Loader::sample_size() const { return state_->plan.sample_size; }
 std::size_t Loader::memory_bytes() const {
-  return state_->here().ring->memory_bytes() + (state_->read_ahead ? state_->read_ahead->memory_bytes() : 0);
+  const State& s = state_->here();
+  return s.ring->memory_bytes() + (s.ahead() != nullptr ? s.ahead()->memory_bytes() : 0);
 }
 std::vector<MemoryShare> Loader::memory() const {
   const State& s = state_->here();
@@ -193,7 +199,8 @@ std::vector<MemoryShare> Loader::memory() const {
     shares.push_back({"workers", workers, workers});
     shares.push_back({"larger images", s.plan.larger_images->borrowed(), plan.larger_images});
   }
-  if (s.read_ahead) shares.push_back({"records read ahead", s.read_ahead->memory_bytes(), plan.read_ahead});
+  if (const ReadAhead* const reading = s.ahead())
+    shares.push_back({"records read ahead", reading->memory_bytes(), plan.read_ahead});
   std::optional<CacheCounts> cache;
   if (s.plan.encoded_cache) cache = s.plan.encoded_cache->counts();
   if (s.plan.pixel_cache) cache = s.plan.pixel_cache->counts();

@@ -60,10 +60,13 @@ struct Loader::State {
     }
     gate.close();
     ring->close();
-    if (read_ahead) read_ahead->close();
+    if (ReadAhead* const reading = ahead()) reading->close();  // none is begun behind the ring's close()
   }
 
-  std::unique_ptr<ReadAhead> start_read_ahead() const;
+  [[nodiscard]] ReadAhead* ahead() const { return read_ahead.load(std::memory_order_acquire); }
+  // From record `first` of the run on. Throws Error(kMemory).
+  void start_read_ahead(int reads, std::uint64_t first);
+  void begin_read_ahead(int reads, double now_s);  // amid the run; expects tuning_mutex to be held
 
   // What a thread does from its start to the end of the run, in either order.
   void work(int number);
@@ -111,7 +114,8 @@ struct Loader::State {
   Storer storer;
   RunOrder order;
   std::shared_ptr<SlotRing> ring;
-  std::unique_ptr<ReadAhead> read_ahead;  // null: the workers read
+  std::unique_ptr<ReadAhead> readers;
+  std::atomic<ReadAhead*> read_ahead{nullptr};  // those; null: the workers read
   const int cores;
   StageCounters counters;
   autotune::WorkerGate gate;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <system_error>
 
+#include "unstarve/core/error.h"
 #include "unstarve/observe/machine.h"
 #include "unstarve/pipeline/loader/loader_state.h"
 
@@ -28,7 +29,7 @@ autotune::Limits Loader::State::limits() const {
   limits.least_prefetch = std::min(execution.prefetch, limits.least_prefetch);
   if (execution.prefetch == 0) limits.most_prefetch = 0;
   limits.most_prefetch = std::max(limits.most_prefetch, execution.prefetch);
-  limits.most_read_ahead = plan.tuned_read_ahead ? execution.read_ahead : 0;
+  limits.most_read_ahead = plan.most_read_ahead;
   if (plan.memory.limit > 0) {
     // Divided already (memory_plan.h): what each part may have is what is bounded.
     limits.most_threads = std::min(limits.most_threads, plan.memory.most_threads);
@@ -72,6 +73,17 @@ void Loader::State::look(std::int64_t now_ns) {
   again(paused ? std::min(period_ns, kAfterPauseNs) : period_ns);
 }
 
+void Loader::State::begin_read_ahead(int reads, double now_s) {
+  try {
+    // Room for as many as tuning may come to, since the ring's places do not move.
+    if (ring->begin_ahead([&](std::uint64_t first) { start_read_ahead(plan.most_read_ahead, first); })) return;
+    in_force.read_ahead = 0;  // the run is over
+  } catch (const Error& error) {
+    in_force.read_ahead = 0;
+    controller->hold_read_ahead(now_s, fmt::format("{} reads in flight are not had: {}", reads, error.what()));
+  }
+}
+
 void Loader::State::apply(const autotune::Settings& settings, double now_s) {
   in_force = settings;
   try {
@@ -84,7 +96,8 @@ void Loader::State::apply(const autotune::Settings& settings, double now_s) {
   }
   gate.set(in_force.threads);
   if (in_force.prefetch > 0) ring->set_prefetch(in_force.prefetch);
-  if (read_ahead && in_force.read_ahead > 0) read_ahead->set_reads(in_force.read_ahead);
+  if (in_force.read_ahead > 0 && ahead() == nullptr) begin_read_ahead(in_force.read_ahead, now_s);
+  if (in_force.read_ahead > 0 && ahead() != nullptr) ahead()->set_reads(in_force.read_ahead);
 }
 
 Profile Loader::State::measured() const {
@@ -100,7 +113,7 @@ Profile Loader::State::measured() const {
   profile.prefetch_batches = in_force.prefetch;
   profile.read_ahead = in_force.read_ahead;
   profile.stages = counters.sum();
-  if (read_ahead) profile.stages.push_back(read_ahead->profile());
+  if (const ReadAhead* const reading = ahead()) profile.stages.push_back(reading->profile());
   profile.consumer = consumer.profile(now_ns);
   profile.stages.push_back({"wait", profile.samples, profile.consumer.wait_ns, 0});
   profile.run_delay_ns = counters.totals().run_delay_ns;

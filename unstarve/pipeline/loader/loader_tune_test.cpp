@@ -13,6 +13,8 @@ namespace {
 
 using Catch::Matchers::Contains;
 
+constexpr std::size_t kAhead = 4;  // of the stages, behind the workers' four
+
 // Every read sleeps; reads() tells how many at once the data reward.
 class SleepyJpegSet final : public JpegSet {
  public:
@@ -84,6 +86,76 @@ TEST_CASE("reads in flight are tuned where the data reward them, and no bit chan
   CHECK(ahead->bytes > 0);
   spec.execution.threads = 2;
   CHECK(run_loader(spec, dataset, 4).seen == tuned.seen);
+}
+
+// Nothing rewards reading ahead at the start, and every read waits; several at once wait together.
+class ColdLaterSet final : public JpegSet {
+ public:
+  using JpegSet::JpegSet;
+  int most_reads_in_flight() const override { return 64; }
+  void read(std::uint64_t id, RecordBuffer& record) const override {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    JpegSet::read(id, record);
+  }
+  void read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const override {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    for (std::size_t i = 0; i < ids.size(); ++i) JpegSet::read(ids[i], records[i]);
+  }
+};
+
+TEST_CASE("reading ahead is begun amid a run whose reads wait, and no bit changes") {
+  const auto dataset = std::make_shared<ColdLaterSet>(200, std::set<std::uint64_t>{7, 50});
+  const auto device = open_device("cpu");
+  PipelineSpec spec = tuned_spec(8);
+  spec.errors.policy = OnError::kSkip;
+  std::vector<Seen> tuned;
+  {
+    Loader loader(spec, dataset, *device, {});
+    CHECK_THAT(loader.explain(), Contains("begun while it runs if reads make the threads wait"));
+    // A step of 40 ms needs six reads of 30 ms in flight: so many threads, or readers and a thread.
+    std::size_t further = 0;
+    while (further < 30 || tuned.size() < 52) {  // two epochs of bad samples included
+      tuned.push_back(see(*loader.next()));
+      std::this_thread::sleep_for(std::chrono::milliseconds(further == 0 ? 40 : 0));
+      REQUIRE(tuned.size() < 500);
+      if (loader.profile().read_ahead > 0) ++further;
+    }
+    const Profile profile = loader.profile();
+    CHECK(profile.tuning.front().read_ahead == 0);
+    const StageProfile& ahead = profile.stages[kAhead];
+    CHECK(ahead.name == "ahead");
+    CHECK(ahead.samples > 0);
+    CHECK_THAT(loader.explain(), Contains("begun because threads wait"));
+    CHECK(loader.bad_count() == 2);
+  }
+  spec.execution.threads = 40;
+  Loader loader(spec, dataset, *device, {});
+  for (const Seen& seen : tuned) CHECK(see(*loader.next()) == seen);
+}
+
+TEST_CASE("reading ahead is not begun where the spec, a limit or the order forbid it") {
+  const auto dataset = std::make_shared<ColdLaterSet>(64);
+  const auto most_of = [&](const auto& change) {
+    PipelineSpec spec = tuned_spec(8);
+    change(spec);
+    return make_plan(spec, dataset, 2).most_read_ahead;
+  };
+  CHECK(most_of([](PipelineSpec&) {}) == 64);
+  CHECK(most_of([](PipelineSpec& spec) { spec.execution.read_ahead = 0; }) == 0);
+  CHECK(most_of([](PipelineSpec& spec) { spec.passes["read_ahead"] = false; }) == 0);
+  CHECK(most_of([](PipelineSpec& spec) { spec.execution.threads = 2; }) == 0);
+  CHECK(most_of([](PipelineSpec& spec) { spec.execution.memory_limit_mb = 100; }) == 0);
+  CHECK(most_of([](PipelineSpec& spec) { spec.execution.order = ExecutionOrder::kRelaxed; }) == 0);
+}
+
+TEST_CASE("runs that begin to read ahead and are left early end their threads") {
+  const auto dataset = std::make_shared<ColdLaterSet>(64);
+  const auto device = open_device("cpu");
+  for (int i = 0; i < 8; ++i) {
+    Loader loader(tuned_spec(4), dataset, *device, {});
+    for (int batches = 0; batches < 4 * i; ++batches) REQUIRE(loader.next());
+    if (i % 2) loader.close();
+  }
 }
 
 TEST_CASE("relaxed order is tuned, too: every sample once per epoch") {

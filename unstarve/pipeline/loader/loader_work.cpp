@@ -78,23 +78,20 @@ std::optional<Error> failure_of(const Work& work) {
 
 }  // namespace
 
-std::unique_ptr<ReadAhead> Loader::State::start_read_ahead() const {
-  if (plan.spec.execution.read_ahead == 0) return nullptr;
+void Loader::State::start_read_ahead(int reads, std::uint64_t first) {
   // Its readers' own buffers, half as many as the ring's, are within its part of a memory limit.
   const std::uint64_t limit = plan.memory.limit > 0 ? plan.memory.read_ahead * 2 / 3 : plan.memory.read_ahead;
   ReadAhead::Spare spare;
   if (plan.pixel_cache) spare = [this](std::uint64_t id) { return plan.pixel_cache->find(id).has_value(); };
-  return std::make_unique<ReadAhead>(
-      plan.dataset, order,
-      ReadAhead::Options{plan.spec.execution.read_ahead, limit, plan.spec.execution.order == ExecutionOrder::kRelaxed},
-      spare);
+  const bool relaxed = plan.spec.execution.order == ExecutionOrder::kRelaxed;
+  readers = std::make_unique<ReadAhead>(plan.dataset, order, ReadAhead::Options{reads, limit, relaxed, first}, spare);
+  read_ahead.store(readers.get(), std::memory_order_release);
 }
 
 bool Loader::State::take_ahead(SampleWorker& worker, const Slot& slot, std::size_t index, StageTotals& totals,
                                bool timed) {
-  if (!read_ahead) return false;
   BringTime time(totals, timed);
-  const bool is_read = read_ahead->take(slot.epoch, slot.batch, index, worker.record());
+  const bool is_read = ahead()->take(slot.epoch, slot.batch, index, worker.record());
   time.end();
   return is_read;
 }
@@ -102,7 +99,7 @@ bool Loader::State::take_ahead(SampleWorker& worker, const Slot& slot, std::size
 void Loader::State::drop_ahead(SampleWorker& worker, const Slot& slot, std::size_t begin, std::size_t end) {
   for (std::size_t i = begin; i < end; ++i) {
     try {
-      (void)read_ahead->take(slot.epoch, slot.batch, i, worker.record());
+      (void)ahead()->take(slot.epoch, slot.batch, i, worker.record());
     } catch (const std::exception&) {
       continue;  // the batch has failed by a sample before this one
     }
@@ -200,16 +197,16 @@ void Loader::State::work_in_order(WorkerTime& time) {
       const Sample sample = next;
       if (i + 1 < end) {
         next = epoch->sample(slot.batch, i + 1);
-        if (!read_ahead) worker.will_run(next.id);
+        if (!claim->ahead) worker.will_run(next.id);
       }
       const bool time_it = sample_ns > kAlwaysTimedNs || ran++ % kTimedEvery == 0;
       failure = failure_of([&] {
-        const auto bring = [&] { return take_ahead(worker, slot, i, totals, time_it); };
+        const auto bring = [&] { return claim->ahead && take_ahead(worker, slot, i, totals, time_it); };
         write_sample(worker, make_sample(worker, sample, bring, totals, time_it), slot, i, totals, time_it);
       });
       if (failure) {
         failure_index = i;
-        if (read_ahead) drop_ahead(worker, slot, i + 1, end);
+        if (claim->ahead) drop_ahead(worker, slot, i + 1, end);
       }
     }
     const std::int64_t now = steady_clock().now_ns();
@@ -231,13 +228,13 @@ void Loader::State::work_relaxed(WorkerTime& time) {
   while (gate.enter(time.number)) {
     const bool time_it = sample_ns > kAlwaysTimedNs || ran++ % kTimedEvery == 0;
     StageTotals totals = totals_for(time, sample_ns);
-    std::optional<ReadAhead::Ready> ahead;
+    std::optional<ReadAhead::Ready> brought;
     std::uint64_t number = 0;
-    if (read_ahead) {
+    if (ReadAhead* const reading = ahead()) {
       BringTime bring_time(totals, time_it);
-      ahead = read_ahead->take_any(worker.record());
-      if (!ahead) return;
-      number = ahead->number;
+      brought = reading->take_any(worker.record());
+      if (!brought) return;
+      number = brought->number;
       bring_time.end();
     } else {
       const auto claimed = ring->claim_number();
@@ -253,8 +250,8 @@ void Loader::State::work_relaxed(WorkerTime& time) {
     Made made;
     std::optional<Error> failure = failure_of([&] {
       const auto bring = [&] {
-        if (ahead && ahead->failure) std::rethrow_exception(ahead->failure);
-        return ahead && ahead->is_read;
+        if (brought && brought->failure) std::rethrow_exception(brought->failure);
+        return brought && brought->is_read;
       };
       made = make_sample(worker, epoch->sample_at(place.sample), bring, totals, time_it);
     });

@@ -37,6 +37,8 @@ ReadAhead::ReadAhead(std::shared_ptr<const Dataset> dataset, const RunOrder& ord
       spare_(std::move(spare)),
       chunk_(chunk_for(options.reads, options.relaxed)),
       ring_(2 * static_cast<std::size_t>(options.reads)),
+      begun_(options.first),
+      taken_(options.first),
       reads_(static_cast<std::uint64_t>(options.reads)) {
   const auto reads =
       static_cast<std::uint64_t>(options_.relaxed ? std::min(options_.reads, kMostRelaxedReaders) : options_.reads);

@@ -40,7 +40,8 @@ class ReadAhead {
   struct Options {
     int reads = 64;  // in flight; 1 or more
     std::uint64_t limit_bytes = kReadAheadBytes;
-    bool relaxed = false;  // take_any() instead of take()
+    bool relaxed = false;     // take_any() instead of take()
+    std::uint64_t first = 0;  // number in the run of the first record that is taken
   };
   // A record of relaxed order, or what reading it threw.
   struct Ready {
@@ -106,8 +107,8 @@ class ReadAhead {
   std::condition_variable free_;   // for readers
   std::condition_variable ready_;  // for workers
   std::vector<Entry> ring_;        // entry of record n: n % size
-  std::uint64_t begun_ = 0;
-  std::uint64_t taken_ = 0;
+  std::uint64_t begun_;            // records before this number
+  std::uint64_t taken_;            // so many, with those before the first
   std::uint64_t largest_ = 1;  // bytes of the largest record of late: it fades, so that one outlier narrows the window
                                // for a while and not for good
   std::uint64_t held_ = 0;

@@ -102,6 +102,15 @@ void SlotRing::open() {
   filling_next_ = 0;
 }
 
+bool SlotRing::begin_ahead(const std::function<void(std::uint64_t)>& begin) {
+  const std::lock_guard lock(mutex_);
+  if (closed_ || ahead_ || (!filling_ && exhausted())) return false;
+  begin(filling_ ? order_.number(filling_->epoch, filling_->batch, filling_next_)
+                 : order_.number(next_epoch_, next_batch_, 0));
+  ahead_ = true;
+  return true;
+}
+
 std::optional<Claim> SlotRing::claim(std::size_t most) {
   std::unique_lock lock(mutex_);
   work_.wait(lock, [&] { return closed_ || filling_ || may_open() || exhausted(); });
@@ -112,7 +121,7 @@ std::optional<Claim> SlotRing::claim(std::size_t most) {
     // Others may be waiting for the samples of this batch.
     work_.notify_all();
   }
-  const Claim claim{filling_, filling_next_, std::min(most, filling_->samples - filling_next_)};
+  const Claim claim{filling_, filling_next_, std::min(most, filling_->samples - filling_next_), ahead_};
   filling_next_ += claim.count;
   if (filling_next_ == filling_->samples) filling_ = nullptr;
   return claim;

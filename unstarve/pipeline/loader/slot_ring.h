@@ -73,6 +73,7 @@ struct Claim {
   Slot* slot = nullptr;
   std::size_t first = 0;
   std::size_t count = 0;
+  bool ahead = false;  // its records are read ahead
 };
 
 class SlotRing {
@@ -97,6 +98,9 @@ class SlotRing {
 
   // Up to `most` samples of the oldest batch with unclaimed ones; nothing when closed or when all batches are claimed.
   [[nodiscard]] std::optional<Claim> claim(std::size_t most);
+  // Exact order: calls begin(number of the first sample in the run that is not claimed yet) under the ring's lock; all
+  // claims from there on say `ahead`. False when closed or when all are claimed; what `begin` throws changes nothing.
+  bool begin_ahead(const std::function<void(std::uint64_t)>& begin);
   // Reports a claim as done, with the failure of its lowest bad sample if the run is to fail by it. True for the last
   // of its batch: the caller then owns the slot, sets `kept` and publishes it.
   [[nodiscard]] bool finish(const Claim& claim, std::optional<Error> failure = {}, std::size_t failure_index = 0);
@@ -170,6 +174,7 @@ class SlotRing {
   std::uint64_t next_batch_;
   Slot* filling_ = nullptr;       // the latest opened slot, while it has unclaimed samples
   std::size_t filling_next_ = 0;  // its first unclaimed sample
+  bool ahead_ = false;            // of the claims from now on
   bool closed_ = false;
   std::uint32_t given_epoch_;    // of the batch that was taken last
   std::uint64_t given_batches_;  // of that epoch

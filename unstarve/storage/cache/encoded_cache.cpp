@@ -62,6 +62,7 @@ class MemoryCache final : public EncodedCache {
   }
 
   [[nodiscard]] int reads_in_flight() const override { return inner_->reads_in_flight(); }
+  [[nodiscard]] int most_reads_in_flight() const override { return inner_->most_reads_in_flight(); }
   [[nodiscard]] std::optional<std::int64_t> known_label(std::uint64_t id) const override {
     return inner_->known_label(id);
   }

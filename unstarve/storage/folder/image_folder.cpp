@@ -12,7 +12,6 @@
 #include "unstarve/core/error.h"
 #include "unstarve/storage/folder/folder_scan.h"
 #include "unstarve/storage/folder/image_file.h"
-#include "unstarve/storage/io/residency.h"
 
 namespace unstarve {
 namespace {

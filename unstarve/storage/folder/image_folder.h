@@ -25,6 +25,7 @@
 #include "unstarve/storage/folder/image_file.h"
 #include "unstarve/storage/folder/image_listing.h"
 #include "unstarve/storage/format.h"
+#include "unstarve/storage/io/residency.h"
 
 namespace unstarve {
 
@@ -44,6 +45,7 @@ class ImageFolder final : public Dataset {
   void read(std::uint64_t id, RecordBuffer& record) const override;
   void read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const override;
   [[nodiscard]] int reads_in_flight() const override;
+  [[nodiscard]] int most_reads_in_flight() const override { return kDiskReads; }
   [[nodiscard]] std::optional<std::int64_t> known_label(std::uint64_t id) const override {
     return static_cast<std::int64_t>(class_of(id));
   }

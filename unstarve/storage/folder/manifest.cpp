@@ -12,7 +12,6 @@
 #include "unstarve/storage/folder/image_file.h"
 #include "unstarve/storage/folder/safe_path.h"
 #include "unstarve/storage/index/record_format.h"
-#include "unstarve/storage/io/residency.h"
 
 namespace unstarve {
 namespace {

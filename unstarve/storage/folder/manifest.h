@@ -20,6 +20,7 @@
 #include "unstarve/storage/file_descriptor.h"
 #include "unstarve/storage/folder/manifest_rows.h"
 #include "unstarve/storage/format.h"
+#include "unstarve/storage/io/residency.h"
 
 namespace unstarve {
 
@@ -40,6 +41,7 @@ class Manifest final : public Dataset {
   [[nodiscard]] RecordPlace place(std::uint64_t id) const override;
   void read(std::uint64_t id, RecordBuffer& record) const override;
   [[nodiscard]] int reads_in_flight() const override;
+  [[nodiscard]] int most_reads_in_flight() const override { return kDiskReads; }
   [[nodiscard]] std::optional<std::int64_t> known_label(std::uint64_t id) const override {
     return labels_[id] >= 0 ? std::optional<std::int64_t>(labels_[id]) : std::nullopt;
   }

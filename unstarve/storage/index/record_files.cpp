@@ -12,7 +12,6 @@
 #include "unstarve/storage/file_descriptor.h"
 #include "unstarve/storage/index/kept_index.h"
 #include "unstarve/storage/index/pack_classes.h"
-#include "unstarve/storage/io/residency.h"
 
 namespace unstarve {
 namespace {

@@ -24,6 +24,7 @@
 #include "unstarve/core/image.h"
 #include "unstarve/storage/dataset.h"
 #include "unstarve/storage/index/record_format.h"
+#include "unstarve/storage/io/residency.h"
 
 namespace unstarve {
 
@@ -57,6 +58,7 @@ class RecordFiles final : public Dataset {
   void read(std::uint64_t id, RecordBuffer& record) const override;
   void read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const override;
   [[nodiscard]] int reads_in_flight() const override;
+  [[nodiscard]] int most_reads_in_flight() const override { return kDiskReads; }
   // Of the index; nothing for a record that is damaged or an index that is.
   [[nodiscard]] std::optional<std::int64_t> known_label(std::uint64_t id) const override;
   [[nodiscard]] std::optional<Size> known_size(std::uint64_t id) const override;
