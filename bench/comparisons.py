@@ -29,7 +29,7 @@ class Comparison:
     name: str
     job: dict
     peer: tuple
-    ours: str | tuple = "loader"  # a mode of bench/ours, or a side as the peer is
+    ours: str | tuple = "loader"  # a mode of bench/ours, or a side as the peer is, and its settings
     data: str = ""  # what Bench.folder() in run.py prepares, or none
     peer_options: tuple = ()  # more (key, value) pairs for the peer's job
     unit: str = "images/s"
@@ -39,14 +39,16 @@ def _python(module):
     return ("python", module)
 
 
+# by name, and their modules
+IMAGENET_PEERS = (("torchvision", "torchvision"), ("pillow", "pillow"), ("simplejpeg", "simplejpeg"), ("tf.data", "tf_data"),
+                  ("dali", "dali"), ("ffcv", "ffcv"), ("spdl", "spdl"))
+
 COMPARISONS = (
-    Comparison("imagenet-train/torchvision", IMAGENET, _python("torchvision"), data="photographs"),
-    Comparison("imagenet-train/pillow", IMAGENET, _python("pillow"), data="photographs"),
-    Comparison("imagenet-train/simplejpeg", IMAGENET, _python("simplejpeg"), data="photographs"),
-    Comparison("imagenet-train/tf.data", IMAGENET, _python("tf_data"), data="photographs"),
-    Comparison("imagenet-train/dali", IMAGENET, _python("dali"), data="photographs"),
-    Comparison("imagenet-train/ffcv", IMAGENET, _python("ffcv"), data="photographs"),
-    Comparison("imagenet-train/spdl", IMAGENET, _python("spdl"), data="photographs"),
+    *(Comparison(f"imagenet-train/{name}", IMAGENET, _python(module), data="photographs")
+      for name, module in IMAGENET_PEERS),
+    *(Comparison(f"imagenet-train-python/{name}", IMAGENET, _python(module),
+                 ours=("python", "unstarve_loader", {"tensors": True}), data="photographs")
+      for name, module in IMAGENET_PEERS),
     Comparison("cifar-train/torchvision", CIFAR, _python("torchvision"), data="cifar"),
     Comparison("cifar-train/ffcv", CIFAR, _python("ffcv"), data="cifar"),
     Comparison("cifar-train/torch-batched", CIFAR, _python("torch_batched"), data="cifar"),

@@ -155,7 +155,8 @@ class Bench:
         if isinstance(comparison.ours, str):
             start_ours = functools.partial(self.ours, comparison.ours, job)
         else:
-            start_ours = functools.partial(self.python, comparison.ours[1], job, {})
+            _, module, *settings = comparison.ours
+            start_ours = functools.partial(self.python, module, job, settings[0] if settings else {})
         if kind == "ours":
             return start_ours, lambda: self.ours(what, peer_job), {}
         settings = self.choose(what, peer_job)

@@ -41,6 +41,15 @@ def channels(what: str, values: Iterable[float]) -> list[float]:
     return numbers
 
 
+def last_batch(last: str | None, drop_last: bool | None) -> str:
+    """What batch() is to do with the last one, said in either way; "drop" where it is not said."""
+    if last is None:
+        return "keep" if drop_last is not None and not drop_last else "drop"
+    if drop_last is not None:
+        raise ArgumentError("batch: found both last and drop_last, expected one of them")
+    return last
+
+
 def rank_and_world() -> tuple[int, int]:
     """RANK and WORLD_SIZE of the environment, (0, 1) without them."""
     rank, world = os.environ.get("RANK"), os.environ.get("WORLD_SIZE")

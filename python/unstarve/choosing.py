@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any, Self, TypeAlias
@@ -15,14 +16,15 @@ from unstarve.users import UserCode
 Labels: TypeAlias = "str | int | Iterable[str | int]"
 
 
-class Choosing:
+class Choosing(abc.ABC):
     """Part of unstarve.Pipeline."""
 
     _spec: dict[str, Any]
     _users: UserCode
 
+    @abc.abstractmethod
     def _with(self, step: str | None, name: str | None = None, **nodes: dict[str, Any]) -> Self:
-        raise NotImplementedError
+        """The pipeline with these nodes of the spec, behind `step`; ArgumentError where that may not stand here."""
 
     # --- which samples take part ------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import json
 from collections.abc import Iterable, Sequence
 from typing import Any, Self
@@ -10,13 +11,14 @@ from unstarve import _core
 from unstarve.arguments import channels
 
 
-class Operating:
+class Operating(abc.ABC):
     """Part of unstarve.Pipeline."""
 
     _spec: dict[str, Any]
 
+    @abc.abstractmethod
     def _with(self, step: str | None, name: str | None = None, **nodes: dict[str, Any]) -> Self:
-        raise NotImplementedError
+        """The pipeline with these nodes of the spec, behind `step`; ArgumentError where that may not stand here."""
 
     # --- decoding and operations ------------------------------------------------------------------------------------
 

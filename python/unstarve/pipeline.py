@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unstarve import _core
-from unstarve.arguments import rank_and_world, whole
+from unstarve.arguments import last_batch, rank_and_world, whole
 from unstarve.choosing import Choosing
 from unstarve.errors import ArgumentError
 from unstarve.functions import Function
@@ -170,11 +170,7 @@ class Pipeline(Choosing, Operating):
             sizes meet and little is padded: a few dozen batches, of all ranks, do. Each sample still comes once an epoch.
             To resume costs some ten milliseconds per 10,000 samples of it.
         """
-        if last is None:
-            last = "keep" if drop_last is not None and not drop_last else "drop"
-        elif drop_last is not None:
-            raise ArgumentError("batch: found both last and drop_last, expected one of them")
-        batch: dict[str, Any] = {"size": whole("batch(size)", size, 1), "last": last}
+        batch: dict[str, Any] = {"size": whole("batch(size)", size, 1), "last": last_batch(last, drop_last)}
         if pad is not False:
             batch["pad"] = {"to": "largest", "value": pad_value}
             if pad is not True:

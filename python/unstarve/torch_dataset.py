@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from unstarve import _core
-from unstarve.arguments import rank_and_world, whole
+from unstarve.arguments import last_batch, rank_and_world, whole
 from unstarve.dataloader import DataLoader
 from unstarve.errors import ArgumentError, CancelledError
 from unstarve.functions import Function
@@ -91,10 +91,13 @@ class DatasetPipeline:
         given = {"workers": workers, "kind": kind, "prefetch": prefetch}
         return self._with(**{key: value for key, value in given.items() if value is not None})
 
-    def batch(self, size: int, *, drop_last: bool = True,
+    def batch(self, size: int, *, last: str | None = None, drop_last: bool | None = None,
               collate: Callable[[list[Any]], Any] | None = None) -> DatasetLoader:
-        """The loader of batches of `size` samples; the last, smaller one is dropped unless drop_last is False.
+        """The loader of batches of `size` samples.
 
+        last: what the last batch of an epoch does, for which fewer samples are left: "drop" (as usual) or "keep" it
+            shorter. drop_last, as torch says it: True is "drop", False is "keep". A batch is what `collate` makes of its
+            samples, so that nothing could tell copies apart which filled it up: there is no "pad".
         collate: a list of samples to a batch; torch's default_collate, which stacks arrays and tensors, otherwise.
         """
         settings = dict(self._settings)
@@ -102,7 +105,10 @@ class DatasetPipeline:
             settings["rank"], settings["world"] = rank_and_world()
             if settings["rank"] >= settings["world"]:
                 raise ArgumentError(f"batch: rank {settings['rank']} of world {settings['world']}")
-        return DatasetLoader(self._dataset, whole("batch(size)", size, 1), bool(drop_last), collate, settings)
+        last = last_batch(last, drop_last)
+        if last not in ("drop", "keep"):
+            raise ArgumentError(f"batch(last): found {last!r}, expected 'drop' or 'keep'")
+        return DatasetLoader(self._dataset, whole("batch(size)", size, 1), last == "drop", collate, settings)
 
     def _with(self, **settings: Any) -> DatasetPipeline:
         return DatasetPipeline(self._dataset, **{**self._settings, **settings})
@@ -229,7 +235,7 @@ class _Order:
         self._last = 0 if drop_last else -(-over // self._world)
         if len(self) == 0:
             raise ArgumentError(f"batch: {samples} sample(s) make no full batch of {size} on {self._world} rank(s); "
-                                "use a smaller batch or keep the last, short one (drop_last=False)")
+                                "use a smaller batch or keep the last, short one (last='keep')")
         self.at = (0, 0)
 
     def __len__(self) -> int:

@@ -104,7 +104,7 @@ def test_crop_boxes_lie_inside_and_cover_the_allowed_areas():
 
 
 def test_every_promised_comparison_is_there_and_its_peer_can_be_looked_up():
-    promised = {f"imagenet-train/{peer}" for peer in
+    promised = {f"imagenet-train{side}/{peer}" for side in ("", "-python") for peer in
                 ("torchvision", "pillow", "simplejpeg", "tf.data", "dali", "ffcv", "spdl")}
     promised |= {f"cifar-train/{peer}" for peer in ("torchvision", "ffcv", "torch-batched", "memcpy")}
     promised |= {"tfrecord-read/tf.data", "tfrecord-read/memcpy", "random-over-sequential", "parquet-read/pyarrow",
@@ -120,7 +120,7 @@ def test_every_promised_comparison_is_there_and_its_peer_can_be_looked_up():
     import importlib
 
     for comparison in COMPARISONS:
-        for kind, name in (comparison.peer, comparison.ours if isinstance(comparison.ours, tuple) else ("ours", "")):
+        for kind, name, *_ in (comparison.peer, comparison.ours if isinstance(comparison.ours, tuple) else ("ours", "")):
             if kind != "python":
                 continue
             peer = importlib.import_module("bench.peers." + name)  # without its packages

@@ -25,7 +25,9 @@ def test_a_chain_over_a_dataset(load):
     first = list(loader)
     assert sorted(sum(numbers(first), [])) == list(range(40)) and len(first[-1][0]) == 4
     assert numbers(pipeline.sequential().batch(20)) == [list(range(20)), list(range(20, 40))]
-    assert len(pipeline.batch(6)) == 6
+    assert len(pipeline.batch(6)) == len(pipeline.batch(6, last="drop")) == 6
+    kept = pipeline.shuffle(3).batch(6, last="keep")
+    assert len(kept) == 7 and numbers(kept) == numbers(first)
     second = list(loader)
     assert loader.epoch == 2 and numbers(second) != numbers(first)
     loader.set_epoch(0)
@@ -95,6 +97,8 @@ def test_a_function_s_own_generator_follows_from_the_sample(dataset):
     (lambda: un.from_torch(3), "has no __len__"),
     (lambda: un.from_torch(Stream().__iter__()), "has no __len__"),
     (lambda: chain().batch(41), "no full batch"),
+    (lambda: chain().batch(4, last="pad"), "found 'pad', expected 'drop' or 'keep'"),
+    (lambda: chain().batch(4, last="keep", drop_last=False), "both last and drop_last"),
     (lambda: chain().batch(0), "found 0, expected 1 or more"),
     (lambda: chain().shuffle("x"), "expected a whole number"),
     (lambda: chain().shard(3, 3), "rank 3 of world 3"),
