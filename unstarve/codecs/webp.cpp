@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include <webp/decode.h>
 
@@ -67,23 +68,24 @@ ImageHeader WebpDecoder::open(std::span<const std::uint8_t> bytes) {
 }
 
 void WebpDecoder::decode(Rect rect, Image& out) {
-  if (file_.image.empty()) throw Error(ErrorKind::kArgument, "WebP: decode() needs an open() of its own before it");
+  const std::span<const std::uint8_t> image = std::exchange(file_.image, {});
+  if (image.empty()) throw Error(ErrorKind::kArgument, "WebP: decode() needs an open() of its own before it");
   out.resize(rect.size());
   const Rect shown = intersection(rect, file_.frame);
   if (shown != rect) std::memset(out.data(), 0, out.bytes());
   if (shown.width > 0 && shown.height > 0) {
-    decode_frame({shown.x - file_.frame.x, shown.y - file_.frame.y, shown.width, shown.height},
+    decode_frame(image, {shown.x - file_.frame.x, shown.y - file_.frame.y, shown.width, shown.height},
                  out.row(shown.y - rect.y) + (shown.x - rect.x) * kChannels, out.row_bytes());
   }
-  file_.image = {};
 }
 
-void WebpDecoder::decode_frame(Rect part, std::uint8_t* target, std::size_t stride) {
+void WebpDecoder::decode_frame(std::span<const std::uint8_t> image, Rect part, std::uint8_t* target,
+                               std::size_t stride) {
   const Size size = file_.frame.size();
   const Rect window = file_.lossless ? part : with_margin(part, size);
-  if (window == part) return decode_into(file_.image, part, size, target, stride);
+  if (window == part) return decode_into(image, part, size, target, stride);
   window_.resize(window.size());
-  decode_into(file_.image, window, size, window_.data(), window_.row_bytes());
+  decode_into(image, window, size, window_.data(), window_.row_bytes());
   for (int y = 0; y < part.height; ++y) {
     std::memcpy(target + static_cast<std::size_t>(y) * stride,
                 window_.row(part.y - window.y + y) + (part.x - window.x) * kChannels,

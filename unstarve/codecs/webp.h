@@ -30,8 +30,8 @@ class WebpDecoder {
   void decode(Rect rect, Image& out);
 
  private:
-  // A part of the frame, to rows `stride` bytes apart.
-  void decode_frame(Rect part, std::uint8_t* target, std::size_t stride);
+  // A part of the frame that `image` holds, to rows `stride` bytes apart.
+  void decode_frame(std::span<const std::uint8_t> image, Rect part, std::uint8_t* target, std::size_t stride);
 
   WebpFile file_;  // its image is empty when none is open
   Image window_;   // a part with its margin

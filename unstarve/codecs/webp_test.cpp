@@ -226,6 +226,19 @@ TEST_CASE("a WebP of which any byte was changed is refused or decodes, and the n
   }
 }
 
+TEST_CASE("a WebP is decoded once per opening, also where that failed", "[codecs]") {
+  WebpDecoder decoder;
+  const Bytes bytes = make_webp(sample_image({20, 20}, 5), kSamples[5]);
+  Bytes damaged = bytes;
+  std::fill(damaged.begin() + 40, damaged.end(), 0xFF);
+  Image out;
+  CHECK_FALSE(failure_of(decoder, damaged).empty());
+  for (const Bytes& each : {bytes, damaged}) {
+    static_cast<void>(failure_of(decoder, each));
+    CHECK_THROWS_WITH(decoder.decode({0, 0, 20, 20}, out), Catch::Contains("needs an open()"));
+  }
+}
+
 TEST_CASE("the orientation of a WebP file's EXIF chunk is applied", "[codecs]") {
   const Image image = sample_image({21, 13}, 6);
   const Bytes plain = make_webp(image, {"lossless", true});
