@@ -88,7 +88,8 @@ struct Table {
 
 #else
 
-// 256 entries are sixteen tables of sixteen; an index outside of one gets its highest bit set, which gives 0.
+// 256 entries are sixteen tables of sixteen; an index outside of one gets its highest bit set, which gives 0. One inside
+// has 0x70 added: x86 looks at the lower four bits only, others want it within 0..15.
 struct Table {
   V8 part[16];
   explicit Table(const std::uint8_t* of) {
@@ -100,7 +101,11 @@ struct Table {
     V8 index = hn::LoadU(D8(), at);
     V8 found = hn::Zero(D8());
     for (const V8& sixteenth : part) {
-      found = hn::Or(found, hn::TableLookupBytesOr0(sixteenth, hn::SaturatedAdd(index, outside)));
+      V8 place = hn::SaturatedAdd(index, outside);
+#if !HWY_ARCH_X86
+      place = hn::AndNot(outside, place);
+#endif
+      found = hn::Or(found, hn::TableLookupBytesOr0(sixteenth, place));
       index = hn::Sub(index, sixteen);
     }
     hn::StoreU(found, D8(), at);
