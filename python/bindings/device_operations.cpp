@@ -38,6 +38,7 @@ class PyDeviceOperations {
   [[nodiscard]] std::pair<int, int> output_size() const {
     return {operations_.output_size().height, operations_.output_size().width};
   }
+  [[nodiscard]] std::string explain() const { return operations_.explain(); }
   void run(const nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>& ids, std::uint32_t epoch,
            std::uintptr_t source, std::uintptr_t output, std::uintptr_t stream) {
     const std::span<const std::uint64_t> all(ids.data(), ids.shape(0));
@@ -62,6 +63,7 @@ void bind_device_operations(nb::module_& m) {
       .def(nb::init<const std::string&, int, int, const std::string&, const std::string&>(), "spec"_a, "height"_a,
            "width"_a, "type"_a, "device"_a)
       .def_prop_ro("output_size", &PyDeviceOperations::output_size)
+      .def("explain", &PyDeviceOperations::explain)
       .def("run", &PyDeviceOperations::run, "ids"_a, "epoch"_a, "source"_a, "output"_a, "stream"_a,
            nb::sig("def run(self, ids: numpy.typing.NDArray[numpy.uint64], epoch: int, source: int, output: int, "
                    "stream: int) -> None"));

@@ -16,7 +16,7 @@ NAMES = {torch.uint8: "uint8", torch.float32: "float32", torch.bfloat16: "bfloat
 
 
 class DeviceOperations:
-    """host: the loader of what the device gets, uint8 (batch, height, width, 3).
+    """host: the loader of what the device gets, uint8 (batch, height, width, 3); whole: that of the whole pipeline.
 
     Called with a batch of it on the device, its ids (int64, on the host), its epoch and the stream that it is ready on, gives the images:
     (batch, 3, height, width) of `dtype`, ready on that stream. ArgumentError where the operations have to stay on the host.
@@ -24,7 +24,7 @@ class DeviceOperations:
 
     def __init__(self, loader: Loader, device: torch.device, dtype: torch.dtype, channels_last: bool,
                  normalize: Normalisation | None, allocate: Allocate | None) -> None:
-        whole = loader.with_output(None, "NHWC" if channels_last else "NCHW", normalize)
+        self.whole = whole = loader.with_output(None, "NHWC" if channels_last else "NCHW", normalize)
         self.host = whole.host_part(_core.first_on_device(whole.spec), allocate)
         (height, width, _), _ = self.host.shapes
         assert height is not None
@@ -33,6 +33,10 @@ class DeviceOperations:
         name = "cpu" if device.type == "cpu" else f"cuda:{index}"
         self._run = _core.DeviceOperations(whole.spec, height, width, NAMES[dtype], name)
         self._dtype, self._channels_last = dtype, channels_last
+
+    def explain(self) -> str:
+        """What the device does, a line for each operation."""
+        return self._run.explain()
 
     def __call__(self, images: torch.Tensor, ids: torch.Tensor, epoch: int, stream: int) -> torch.Tensor:
         height, width = self._run.output_size

@@ -112,6 +112,19 @@ class TorchLoader(ConvertedLoader, Generic[_Batch]):
             self._normalize = loader.normalisation if normalize is None else normalize
         return loader.with_output("uint8", layout, allocate=_pinned)
 
+    @property
+    def shapes(self) -> tuple[tuple[int | None, ...], tuple[int, ...]]:
+        """As Loader.shapes, of the whole pipeline."""
+        return self._loader.shapes if self._operations is None else self._operations.whole.shapes
+
+    def explain(self) -> str:
+        """What will run, as Loader.explain; where operations run on the device, these behind the host's."""
+        return self._loader.explain() + ("" if self._operations is None else self._operations.explain())
+
+    def to_yaml(self) -> str:
+        """The whole pipeline, as the program takes it."""
+        return self._loader.to_yaml() if self._operations is None else self._operations.whole.to_yaml()
+
     def _moved(self) -> None:
         self._state = self._loader.state_dict()
 

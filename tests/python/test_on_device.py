@@ -64,6 +64,15 @@ def test_uint8_of_operations_that_change_the_size():
     assert next(iter(sized().batch(50).to_torch(operations="device")))[0].shape == (50, 3, 20, 28)
 
 
+def test_tells_the_whole_pipeline():
+    loader, plain = pipeline().batch(32).to_torch(operations="device"), pipeline().batch(32)
+    assert loader.shapes == plain.shapes
+    assert loader.to_yaml() == plain.to_yaml()
+    assert "operation   random_resized_crop" in loader.explain()
+    assert "device      rand_augment: 24x24 -> 24x24, random" in loader.explain()
+    assert "device" not in plain.to_torch().explain().replace("normalise_on_device", "")
+
+
 def test_what_has_to_stay_on_the_host_is_told():
     start = un.open(SMALL).shuffle(0)
     for wrong, message in ((start.flip(), "operations: none gives all samples one size"),

@@ -49,13 +49,32 @@ std::size_t first_on_device(const PipelineSpec& spec) {
 }
 
 DeviceOperations::DeviceOperations(const PipelineSpec& spec, Size in, gpu::OutputType type, Device& device)
-    : seed_(spec.order.seed), in_(in), output_(gpu::make_output(spec.output)), runner_(device) {
-  const std::size_t first = first_on_device(spec);
-  for (const OpSpec& operation : spec.operations) operations_.push_back(make_operation(operation));
+    : seed_(spec.order.seed),
+      in_(in),
+      first_(first_on_device(spec)),
+      output_(gpu::make_output(spec.output)),
+      runner_(device) {
+  for (const OpSpec& operation : spec.operations) {
+    names_.push_back(operation.name);
+    operations_.push_back(make_operation(operation));
+  }
   output_.type = type;
   output_.size = in;
-  for (std::size_t i = first; i < operations_.size(); ++i) output_.size = size_after(*operations_[i], output_.size);
-  recorder_ = std::make_unique<BatchRecorder>(spec.operations, operations_, output_.size, first);
+  for (std::size_t i = first_; i < operations_.size(); ++i) output_.size = size_after(*operations_[i], output_.size);
+  recorder_ = std::make_unique<BatchRecorder>(spec.operations, operations_, output_.size, first_);
+}
+
+std::string DeviceOperations::explain() const {
+  std::string lines = fmt::format("bus         {}x{} uint8; behind it one kernel per batch, by the host's draws\n",
+                                  in_.width, in_.height);
+  Size size = in_;
+  for (std::size_t i = first_; i < operations_.size(); ++i) {
+    const Size made = size_after(*operations_[i], size);
+    lines += fmt::format("device      {}: {}x{} -> {}x{}{}\n", names_[i], size.width, size.height, made.width,
+                         made.height, operations_[i]->random() ? ", random" : "");
+    size = made;
+  }
+  return lines;
 }
 
 void DeviceOperations::run(std::span<const std::uint64_t> ids, std::uint32_t epoch, const std::uint8_t* source,

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "unstarve/device/device.h"
@@ -37,6 +38,8 @@ class DeviceOperations {
   DeviceOperations(const PipelineSpec& spec, Size in, gpu::OutputType type, Device& device);
 
   [[nodiscard]] Size output_size() const { return output_.size; }
+  // A line for each operation of the device, as a plan's explain() has them for the host.
+  [[nodiscard]] std::string explain() const;
   // Queues a batch. `source`: uint8, ids.size() x height x width x 3, of the device, as `output`.
   void run(std::span<const std::uint64_t> ids, std::uint32_t epoch, const std::uint8_t* source, void* output,
            Stream& stream);
@@ -44,6 +47,8 @@ class DeviceOperations {
  private:
   std::uint64_t seed_;
   Size in_;
+  std::vector<std::string> names_;
+  std::size_t first_;
   std::vector<std::unique_ptr<Operation>> operations_;
   gpu::Output output_;
   std::unique_ptr<BatchRecorder> recorder_;

@@ -96,6 +96,19 @@ TEST_CASE("the device's part begins where all samples have one size", "[gpu]") {
   CHECK_THROWS_WITH(first({}), Contains("operations: none gives all samples one size"));
 }
 
+TEST_CASE("what the device does is told, operation by operation", "[gpu]") {
+  PipelineSpec spec = augmented(8);
+  spec.operations.push_back({"resize", {{"size", {20, 30}}}});
+  const auto device = open_device("cpu");
+  CHECK(DeviceOperations(spec, {48, 48}, gpu::OutputType::kFloat32, *device).explain() ==
+        "bus         48x48 uint8; behind it one kernel per batch, by the host's draws\n"
+        "device      horizontal_flip: 48x48 -> 48x48, random\n"
+        "device      color_jitter: 48x48 -> 48x48, random\n"
+        "device      rand_augment: 48x48 -> 48x48, random\n"
+        "device      erasing: 48x48 -> 48x48, random\n"
+        "device      resize: 48x48 -> 30x20\n");
+}
+
 TEST_CASE("what a device could not know is refused by its node", "[gpu]") {
   const auto refused = [](auto change) {
     PipelineSpec spec = augmented(8);
