@@ -45,6 +45,11 @@ inline void check_memory(Device& device) {
     CHECK_FALSE(pageable->pinned());
     CHECK(reinterpret_cast<std::uintptr_t>(pageable->data()) % 64 == 0);
     CHECK(pageable->data()[bytes - 1] == 0);
+    const auto untouched = allocate_untouched(bytes);
+    CHECK(untouched->bytes() == bytes);
+    CHECK_FALSE(untouched->pinned());
+    CHECK(reinterpret_cast<std::uintptr_t>(untouched->data()) % 64 == 0);
+    check_round_trip(device, *untouched, bytes, 3);
     check_round_trip(device, *pinned, bytes, 1);
     check_round_trip(device, *pageable, bytes, 2);
   }

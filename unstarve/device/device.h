@@ -64,6 +64,8 @@ class Device {
 
 // Ordinary pageable host memory, 64-byte aligned, pages touched.
 [[nodiscard]] std::unique_ptr<Memory> allocate_pageable(std::size_t bytes);
+// The same, of no known contents: whoever writes a page first takes its fault.
+[[nodiscard]] std::unique_ptr<Memory> allocate_untouched(std::size_t bytes);
 
 // "cpu", "cuda" or "cuda:N"; Error(kArgument) for any other name.
 [[nodiscard]] std::unique_ptr<Device> open_device(const std::string& name);

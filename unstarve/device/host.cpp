@@ -16,7 +16,7 @@ constexpr std::size_t kAddressSpace = std::size_t{1} << 47;
 
 class HostMemory final : public Memory {
  public:
-  explicit HostMemory(std::size_t bytes) : bytes_(bytes) {
+  explicit HostMemory(std::size_t bytes, bool touched = true) : bytes_(bytes) {
     try {
       if (bytes > kAddressSpace) throw std::bad_alloc();
       memory_ = AlignedBytes(bytes);
@@ -24,7 +24,7 @@ class HostMemory final : public Memory {
       throw Error(ErrorKind::kMemory, "allocate host memory: " + std::to_string(bytes) + " bytes were refused");
     }
     // Touched now, so that page faults do not show up in the first step that is timed.
-    if (bytes > 0) std::memset(memory_.data(), 0, bytes);
+    if (touched && bytes > 0) std::memset(memory_.data(), 0, bytes);
   }
   std::uint8_t* data() override { return memory_.data(); }
   [[nodiscard]] std::size_t bytes() const override { return bytes_; }
@@ -71,5 +71,6 @@ class HostDevice final : public Device {
 std::unique_ptr<Device> open_host() { return std::make_unique<HostDevice>(); }
 
 std::unique_ptr<Memory> allocate_pageable(std::size_t bytes) { return std::make_unique<HostMemory>(bytes); }
+std::unique_ptr<Memory> allocate_untouched(std::size_t bytes) { return std::make_unique<HostMemory>(bytes, false); }
 
 }  // namespace unstarve

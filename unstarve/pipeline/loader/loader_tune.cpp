@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 #include <system_error>
 
-#include "unstarve/core/error.h"
 #include "unstarve/observe/machine.h"
 #include "unstarve/pipeline/loader/loader_state.h"
 
@@ -77,8 +77,8 @@ void Loader::State::begin_read_ahead(int reads, double now_s) {
   try {
     // Room for as many as tuning may come to, since the ring's places do not move.
     if (ring->begin_ahead([&](std::uint64_t first) { start_read_ahead(plan.most_read_ahead, first); })) return;
-    in_force.read_ahead = 0;  // the run is over
-  } catch (const Error& error) {
+    in_force.read_ahead = 0;               // the run is over
+  } catch (const std::exception& error) {  // the run can do without, whatever it is
     in_force.read_ahead = 0;
     controller->hold_read_ahead(now_s, fmt::format("{} reads in flight are not had: {}", reads, error.what()));
   }

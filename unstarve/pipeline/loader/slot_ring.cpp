@@ -26,7 +26,8 @@ std::list<Slot> SlotRing::make_slot() const {
   const std::size_t bytes = options_.sample_bytes * (options_.batch_samples + (options_.padded ? 1 : 0));
   std::list<Slot> made(1);
   Slot& slot = made.front();
-  slot.memory = options_.pinned ? device_.allocate_pinned(bytes) : allocate_pageable(bytes);
+  // The workers take the page faults side by side, and the first batch those of its own slot alone.
+  slot.memory = options_.pinned ? device_.allocate_pinned(bytes) : allocate_untouched(bytes);
   slot.labels.resize(options_.batch_samples);
   slot.ids.resize(options_.batch_samples);
   slot.good.resize(options_.batch_samples);
