@@ -11,6 +11,15 @@ from unstarve import _core
 from unstarve.arguments import channels
 
 
+def _unless(**parameters: tuple[Any, Any]) -> dict[str, Any]:
+    """Of (value, usual value) the values that are not the usual ones: a spec tells what was chosen."""
+    return {name: value for name, (value, usual) in parameters.items() if value != usual}
+
+
+def _resampling(interpolation: str, antialias: bool) -> dict[str, Any]:
+    return _unless(interpolation=(interpolation, "bilinear"), antialias=(antialias, True))
+
+
 class Operating(abc.ABC):
     """Part of unstarve.Pipeline."""
 
@@ -31,16 +40,23 @@ class Operating(abc.ABC):
         return self._with("decode", decode={"crop_only": bool(crop_only), "reduced_scale": bool(reduced_scale)})
 
     def random_resized_crop(self, size: int, *, scale: tuple[float, float] = (0.08, 1.0),
-                            ratio: tuple[float, float] = (3 / 4, 4 / 3)) -> Self:
-        """A random part, resized to size x size (antialiased bilinear), as torchvision's RandomResizedCrop draws it.
+                            ratio: tuple[float, float] = (3 / 4, 4 / 3), interpolation: str = "bilinear",
+                            antialias: bool = True) -> Self:
+        """A random part, resized to size x size, as torchvision's RandomResizedCrop draws it.
 
-        scale: part of the area, least and most. ratio: width / height, least and most.
+        scale: part of the area, least and most. ratio: width / height, least and most. interpolation, antialias: as
+        resize().
         """
-        return self.operation("random_resized_crop", size=size, scale=scale, ratio=ratio)
+        return self.operation("random_resized_crop", size=size, scale=scale, ratio=ratio,
+                              **_resampling(interpolation, antialias))
 
-    def resize(self, size: int | tuple[int, int]) -> Self:
-        """To a short side of `size`, or to (height, width) exactly; antialiased bilinear, as Pillow does it."""
-        return self.operation("resize", size=size)
+    def resize(self, size: int | tuple[int, int], *, interpolation: str = "bilinear", antialias: bool = True) -> Self:
+        """To a short side of `size`, or to (height, width) exactly.
+
+        interpolation: "nearest", "bilinear", "bicubic", "box" or "lanczos", as Pillow's of these names; "area", OpenCV's
+        INTER_AREA where it reduces. antialias=False, of bilinear and bicubic alone: as torch's interpolate() without it.
+        """
+        return self.operation("resize", size=size, **_resampling(interpolation, antialias))
 
     def center_crop(self, size: int) -> Self:
         """The middle `size` x `size`, with black around where the image is smaller."""
@@ -68,9 +84,13 @@ class Operating(abc.ABC):
         """Grey in all three channels with probability `p`."""
         return self.operation("grayscale", probability=p)
 
-    def rotation(self, degrees: float | tuple[float, float] = (-30, 30), fill: int = 0) -> Self:
-        """Turned about the middle, counter-clockwise, bilinear; `fill` (0..255) where nothing is. Two numbers: drawn."""
-        return self.operation("rotation", degrees=degrees, fill=fill)
+    def rotation(self, degrees: float | tuple[float, float] = (-30, 30), fill: int = 0,
+                 interpolation: str = "bilinear") -> Self:
+        """Turned about the middle, counter-clockwise; `fill` (0..255) where nothing is. Two numbers: drawn.
+
+        interpolation: "nearest" or "bilinear".
+        """
+        return self.operation("rotation", degrees=degrees, fill=fill, **_unless(interpolation=(interpolation, "bilinear")))
 
     def gaussian_blur(self, sigma: float | tuple[float, float] = (0.1, 2.0), p: float = 0.5) -> Self:
         """Out of focus by `sigma` pixels, drawn where it is two numbers, with probability `p`."""
@@ -93,9 +113,10 @@ class Operating(abc.ABC):
         """AutoAugment by the policy that was found for "imagenet", "cifar10" or "svhn"."""
         return self.operation(f"auto_augment_{policy}")
 
-    def operation(self, name: str, **parameters: float | Sequence[float]) -> Self:
+    def operation(self, name: str, **parameters: float | str | Sequence[float]) -> Self:
         """Any operation by its name, as `unstarve.operations()` lists them. ArgumentError when it makes no sense."""
-        values = {key: list(value) if isinstance(value, Sequence) else value for key, value in parameters.items()}
+        values = {key: list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
+                  for key, value in parameters.items()}
         step = {name: values}
         _core.check(json.dumps({"operations": [step]}))
         made = self._with("operation", name)

@@ -17,23 +17,23 @@ def mostly(difference: np.ndarray, most: int, share: float) -> None:
 
 
 @pytest.mark.parametrize("degrees", [-170, -45, -7.5, 0, 3, 30, 90])
-@pytest.mark.parametrize("bilinear", [0, 1])
-def test_rotation_is_pillows(degrees: float, bilinear: int) -> None:
-    how = Image.Resampling.BILINEAR if bilinear else Image.Resampling.NEAREST
+@pytest.mark.parametrize("interpolation", ["nearest", "bilinear"])
+def test_rotation_is_pillows(degrees: float, interpolation: str) -> None:
+    how = Image.Resampling[interpolation.upper()]
     for pixels in pictures(3):
-        ours, _ = apply(pixels, f"rotation:degrees={degrees}:bilinear={bilinear}:fill=9")
+        ours, _ = apply(pixels, f"rotation:degrees={degrees}:interpolation={interpolation}:fill=9")
         theirs = np.asarray(Image.fromarray(pixels).rotate(degrees, resample=how, fillcolor=(9, 9, 9)))
         # Pillow adds up the nearest pixel's place along a row in 1/65536 of a pixel.
-        mostly(differences(ours, theirs), 1, 0.002 if bilinear else 0.01)
+        mostly(differences(ours, theirs), 1, 0.002 if interpolation == "bilinear" else 0.01)
 
 
-@pytest.mark.parametrize("bilinear", [0, 1])
-def test_affine_is_torchs_definition(bilinear: int) -> None:
+@pytest.mark.parametrize("interpolation", ["nearest", "bilinear"])
+def test_affine_is_torchs_definition(interpolation: str) -> None:
     """torchvision's affine() as a sampling grid, in float64."""
     for pixels in pictures(2):
         height, width, _ = pixels.shape
         ours, _ = apply(pixels, f"affine:degrees=20:translate_x=0:translate_y=0:scale=1.2:shear_x=11:shear_y=-4:"
-                                f"bilinear={bilinear}")
+                                f"interpolation={interpolation}")
         turn, shear_x, shear_y = np.radians(20), np.radians(11), np.radians(-4)
         there = 1.2 * (np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]])
                        @ np.array([[1, 0], [-np.tan(shear_y), 1]]) @ np.array([[1, -np.tan(shear_x)], [0, 1]]))
@@ -42,7 +42,7 @@ def test_affine_is_torchs_definition(bilinear: int) -> None:
         places = np.stack([x - width / 2, y - height / 2], axis=-1) @ back.T
         grid = torch.from_numpy(places / [width / 2, height / 2])[None]
         planes = torch.from_numpy(pixels.copy()).permute(2, 0, 1)[None].double()
-        theirs = torch.nn.functional.grid_sample(planes, grid, mode="bilinear" if bilinear else "nearest",
+        theirs = torch.nn.functional.grid_sample(planes, grid, mode=interpolation,
                                                  padding_mode="border", align_corners=False)
         theirs = theirs[0].permute(1, 2, 0).numpy()
         outside = (np.abs(places) >= [width / 2, height / 2]).any(axis=-1)
@@ -55,7 +55,7 @@ def test_perspective_moves_corners_inwards_and_keeps_the_rest() -> None:
     pixels = np.full((100, 140, 3), 200, np.uint8)
     shares = []
     for sample in range(30):
-        ours, _ = apply(pixels, "perspective:distortion=0.5:probability=1:fill=10:bilinear=0", sample=sample)
+        ours, _ = apply(pixels, "perspective:distortion=0.5:probability=1:fill=10:interpolation=nearest", sample=sample)
         kept = (ours == 200).all(axis=2)
         assert (kept | (ours == 10).all(axis=2)).all()
         shares.append(kept.mean())

@@ -33,6 +33,7 @@ def chains():
     yield start.sequential().shard(2, 5).decode(crop_only=False, reduced_scale=True)
     yield start.random_resized_crop(24, scale=(0.1, 0.9)).flip(0.3).normalize(*un.CIFAR10)
     yield start.resize(20).center_crop(16).pad_crop(16, padding=2).resize((8, 9)).output("bfloat16", "NHWC")
+    yield start.resize(20, interpolation="bicubic", antialias=False).rotation(interpolation="nearest").center_crop(16)
     yield start.one_hot().label_smoothing().mixup(p=0.5).cutmix()
     yield un.open(SMALL).filter([1, 2], min_side=8, max_aspect=3).take(9).shuffle(window=5).repeat(2)
     yield un.open(SMALL).balance({1: 2.5}, epoch=70).shuffle(1)
@@ -208,7 +209,9 @@ def test_a_spec_wrong_in_one_field_is_refused_by_both_and_named(keys, node):
     (lambda p: p.decode().shuffle(), r"shuffle\(\) after decode\(\): expected before it"),
     (lambda p: p.random_resized_crop(0), "operations.0.: operation random_resized_crop: parameter 'size' is .0.; expect"),
     (lambda p: p.random_resized_crop(8, scale=(0.9, 0.1)), r"operations.0.: .*'scale' is .0.9, 0.1.; expected"),
-    (lambda p: p.operation("resize", size="big"), r"operations.0..resize.size: .*expected a number or a list of numbers"),
+    (lambda p: p.operation("resize", size="big"), r"operations.0.: .*'size' is .big.; expected one side"),
+    (lambda p: p.resize(8, interpolation="cubic"), "'interpolation' is .cubic.; expected one of nearest, bilinear"),
+    (lambda p: p.operation("resize", size=8, antialias=1), "'antialias' is .1.; expected true or false"),
     (lambda p: p.operation("blur"), "unknown operation 'blur'; known: random_resized_crop"),
     (lambda p: p.flip(2), r"'probability' is .2.; expected a number from 0 to 1"),
     (lambda p: p.normalize((1, 2), (1, 1, 1)), "mean: found 2 numbers, expected three"),

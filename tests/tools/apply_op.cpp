@@ -3,9 +3,10 @@
 //   apply_op WIDTH HEIGHT OUTPUT SAMPLE [OPERATION...] < interleaved.rgb > result
 //
 // OUTPUT is uint8-nhwc, uint8-nchw, float32-nchw, float32-nhwc, bfloat16-nchw or bfloat16-nhwc, with ImageNet's
-// normalisation. SAMPLE keys the random numbers. An OPERATION reads name or name:parameter=1,2:parameter=3.
+// normalisation. SAMPLE keys the random numbers. An OPERATION reads name or name:parameter=1,2:parameter=word.
 // The result is one line of JSON (width, height, and the part that every operation selected), then the output's bytes.
 
+#include <cctype>
 #include <cstdio>
 #include <exception>
 #include <iterator>
@@ -39,9 +40,13 @@ OpSpec parse_operation(const std::string& text) {
   for (std::size_t i = 1; i < parts.size(); ++i) {
     const auto equals = parts[i].find('=');
     if (equals == std::string::npos) throw Error(ErrorKind::kArgument, "no '=' in parameter " + parts[i]);
-    for (const auto& value : split(parts[i].substr(equals + 1), ',')) {
-      spec.params[parts[i].substr(0, equals)].push_back(std::stod(value));
+    OpValue& value = spec.params[parts[i].substr(0, equals)];
+    const std::string given = parts[i].substr(equals + 1);
+    if (std::isalpha(static_cast<unsigned char>(given[0])) != 0) {
+      value.word = given;
+      continue;
     }
+    for (const auto& number : split(given, ',')) value.numbers.push_back(std::stod(number));
   }
   return spec;
 }

@@ -32,6 +32,17 @@ Json json_of(const YAML::Node& node) {
   return node.Scalar();
 }
 
+Json json_of(const OpParams& params) {
+  Json map = Json::object();
+  for (const auto& [name, value] : params) {
+    if (value.word.empty())
+      map[name] = value.numbers;
+    else
+      map[name] = value.word == "true" || value.word == "false" ? Json(value.word == "true") : Json(value.word);
+  }
+  return map;
+}
+
 // The lines of a text, `indent` blanks before each.
 std::string indented(const std::string& text, std::size_t indent) {
   std::string out;
@@ -72,7 +83,7 @@ std::string to_json(const ExplainResult& result) {
   plan["operations"] = Json::array();
   for (const ExplainedOperation& operation : result.operations) {
     plan["operations"].push_back({{"name", operation.spec.name},
-                                  {"params", operation.spec.params},
+                                  {"params", json_of(operation.spec.params)},
                                   {"input", json_of(operation.input)},
                                   {"output", json_of(operation.output)},
                                   {"random", operation.random}});

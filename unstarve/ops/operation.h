@@ -12,7 +12,6 @@
 // To add one to the library: a file beside this one with class and factory, a row in kOperations (operations.cpp), a
 // test against Pillow or torchvision. A program that uses the library adds its own by add_operation().
 
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -20,18 +19,9 @@
 
 #include "unstarve/core/random.h"
 #include "unstarve/ops/frame.h"
+#include "unstarve/ops/op_value.h"
 
 namespace unstarve {
-
-// Parameters as they stand in a spec: name to one or more numbers ("size: 224", "scale: [0.08, 1]").
-using OpParams = std::map<std::string, std::vector<double>>;
-
-// An operation as the user asked for it: plain data.
-struct OpSpec {
-  std::string name;  // "random_resized_crop", ...
-  OpParams params;
-  friend bool operator==(const OpSpec&, const OpSpec&) = default;
-};
 
 class Operation {
  public:

@@ -15,9 +15,13 @@ namespace {
 
 constexpr std::array kOperations = {
     OperationInfo{"random_resized_crop",
-                  "a random part, resized: size (required), scale [0.08, 1] of the area, ratio [0.75, 1.3333]",
+                  "a random part, resized: size (required), scale [0.08, 1] of the area, ratio [0.75, 1.3333], "
+                  "interpolation bilinear (nearest, bicubic, box, area, lanczos), antialias true",
                   make_random_resized_crop},
-    OperationInfo{"resize", "to a short side of `size`, or to [height, width] exactly: size (required)", make_resize},
+    OperationInfo{"resize",
+                  "to a short side of `size`, or to [height, width] exactly: size (required), interpolation bilinear "
+                  "(nearest, bicubic, box, area, lanczos), antialias true",
+                  make_resize},
     OperationInfo{"center_crop", "the middle, with black around where the image is smaller: size (required)",
                   make_center_crop},
     OperationInfo{"pad_crop", "a random part of the image with a black border: size (required), padding 4",
@@ -44,14 +48,14 @@ constexpr std::array kOperations = {
                   "a random rectangle of one value: probability 0.5, scale [0.02, 0.33] of the area, ratio [0.3, 3.3], "
                   "value 0",
                   make_erasing},
-    OperationInfo{"rotation", "about the middle: degrees [-30, 30] counter-clockwise, bilinear 1, fill 0",
+    OperationInfo{"rotation", "about the middle: degrees [-30, 30] counter-clockwise, interpolation bilinear, fill 0",
                   make_rotation},
     OperationInfo{
         "affine",
         "turned, moved, scaled, sheared: degrees [-15, 15], translate_x 0.1 and translate_y 0.1 of the sides, "
-        "scale [0.9, 1.1], shear_x 0 and shear_y 0 degrees, bilinear 1, fill 0",
+        "scale [0.9, 1.1], shear_x 0 and shear_y 0 degrees, interpolation bilinear, fill 0",
         make_affine},
-    OperationInfo{"perspective", "from another side: distortion 0.5, probability 0.5, bilinear 1, fill 0",
+    OperationInfo{"perspective", "from another side: distortion 0.5, probability 0.5, interpolation bilinear, fill 0",
                   make_perspective},
     OperationInfo{"sharpness", "sharper or smoother: factor [0.6, 1.4], probability 1", make_sharpness},
     OperationInfo{"gaussian_blur", "out of focus: sigma [0.1, 2], radius 0 (three sigma), probability 0.5",

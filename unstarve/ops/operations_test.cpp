@@ -220,6 +220,12 @@ TEST_CASE("wrong operations and parameters are refused with what was expected") 
   refused({"random_resized_crop", {{"size", {8}}, {"scale", {0.5, 0.1}}}}, "two numbers, the first not above");
   refused({"random_resized_crop", {{"size", {8}}, {"scale", {0, 1}}}}, "over 0 and up to 1");
   refused({"random_resized_crop", {{"size", {8}}, {"ratio", {1}}}}, "parameter 'ratio' is [1]");
+  refused({"resize", {{"size", {"wide"}}}}, "parameter 'size' is \"wide\"; expected one side");
+  refused({"resize", {{"size", {8}}, {"interpolation", {"cubic"}}}},
+          "parameter 'interpolation' is \"cubic\"; expected one of nearest, bilinear, bicubic, box, area, lanczos");
+  refused({"resize", {{"size", {8}}, {"interpolation", {2}}}}, "parameter 'interpolation' is [2]; expected one of");
+  refused({"resize", {{"size", {8}}, {"antialias", {"no"}}}},
+          "parameter 'antialias' is \"no\"; expected true or false");
   refused({"pad_crop", {{"size", {8}}, {"padding", {-1}}}}, "an integer from 0");
   refused({"horizontal_flip", {{"probability", {1.1}}}}, "a number from 0 to 1");
 }

@@ -37,19 +37,21 @@ Parameters::Parameters(std::string_view operation, const OpParams& params,
   }
 }
 
-const std::vector<double>* Parameters::find(std::string_view name) const {
+const OpValue* Parameters::find(std::string_view name) const {
   const auto it = params_.find(std::string(name));
   return it == params_.end() ? nullptr : &it->second;
 }
 
-void Parameters::fail(std::string_view name, const std::vector<double>& found, const std::string& expected) const {
-  throw Error(ErrorKind::kArgument, fmt::format("operation {}: parameter '{}' is [{}]; expected {}", operation_, name,
-                                                fmt::join(found, ", "), expected));
+void Parameters::fail(std::string_view name, const OpValue& found, std::string_view expected) const {
+  const std::string text =
+      found.word.empty() ? fmt::format("[{}]", fmt::join(found.numbers, ", ")) : '"' + found.word + '"';
+  throw Error(ErrorKind::kArgument,
+              fmt::format("operation {}: parameter '{}' is {}; expected {}", operation_, name, text, expected));
 }
 
 bool Parameters::has_two(std::string_view name) const {
-  const auto* values = find(name);
-  return values != nullptr && values->size() == 2;
+  const OpValue* const value = find(name);
+  return value != nullptr && value->numbers.size() == 2;
 }
 
 void Parameters::require(std::string_view name) const {
@@ -61,50 +63,54 @@ void Parameters::require(std::string_view name) const {
 int Parameters::integer(std::string_view name, int fallback, int low, int high) const {
   if (described != nullptr)
     described->list_.push_back({std::string(name), false, ParameterInfo::Integer{fallback, low, high}});
-  const auto* values = find(name);
-  if (values == nullptr) return fallback;
-  if (values->size() != 1 || !is_integer_in(values->front(), low, high)) {
-    fail(name, *values, fmt::format("an integer from {} to {}", low, high));
+  const OpValue* const value = find(name);
+  if (value == nullptr) return fallback;
+  const auto& values = value->numbers;
+  if (values.size() != 1 || !is_integer_in(values.front(), low, high)) {
+    fail(name, *value, fmt::format("an integer from {} to {}", low, high));
   }
-  return static_cast<int>(values->front());
+  return static_cast<int>(values.front());
 }
 
 double Parameters::number(std::string_view name, double fallback, double low, double high) const {
   if (described != nullptr)
     described->list_.push_back({std::string(name), false, ParameterInfo::Number{fallback, low, high}});
-  const auto* values = find(name);
-  if (values == nullptr) return fallback;
-  if (values->size() != 1 || !(values->front() >= low && values->front() <= high)) {
-    fail(name, *values, fmt::format("a number from {} to {}", low, high));
+  const OpValue* const value = find(name);
+  if (value == nullptr) return fallback;
+  const auto& values = value->numbers;
+  if (values.size() != 1 || !(values.front() >= low && values.front() <= high)) {
+    fail(name, *value, fmt::format("a number from {} to {}", low, high));
   }
-  return values->front();
+  return values.front();
 }
 
 std::pair<double, double> Parameters::range(std::string_view name, std::pair<double, double> fallback,
                                             double high) const {
   if (described != nullptr)
     described->list_.push_back({std::string(name), false, ParameterInfo::Range{fallback, high}});
-  const auto* values = find(name);
-  if (values == nullptr) return fallback;
-  if (values->size() != 2 || !(values->front() > 0 && values->front() <= values->back() && values->back() <= high)) {
-    fail(name, *values, fmt::format("two numbers, the first not above the second, over 0 and up to {}", high));
+  const OpValue* const value = find(name);
+  if (value == nullptr) return fallback;
+  const auto& values = value->numbers;
+  if (values.size() != 2 || !(values.front() > 0 && values.front() <= values.back() && values.back() <= high)) {
+    fail(name, *value, fmt::format("two numbers, the first not above the second, over 0 and up to {}", high));
   }
-  return {values->front(), values->back()};
+  return {values.front(), values.back()};
 }
 
 std::pair<double, double> Parameters::interval(std::string_view name, std::pair<double, double> fallback, double low,
                                                double high) const {
   if (described != nullptr)
     described->list_.push_back({std::string(name), false, ParameterInfo::Interval{fallback, low, high}});
-  const auto* values = find(name);
-  if (values == nullptr) return fallback;
-  const bool sound = (values->size() == 1 || values->size() == 2) && values->front() >= low &&
-                     values->front() <= values->back() && values->back() <= high;
+  const OpValue* const value = find(name);
+  if (value == nullptr) return fallback;
+  const auto& values = value->numbers;
+  const bool sound = (values.size() == 1 || values.size() == 2) && values.front() >= low &&
+                     values.front() <= values.back() && values.back() <= high;
   if (!sound) {
-    fail(name, *values,
+    fail(name, *value,
          fmt::format("a number, or two of which the first is not above the second, from {} to {}", low, high));
   }
-  return {values->front(), values->back()};
+  return {values.front(), values.back()};
 }
 
 Size Parameters::size(std::string_view name) const {
@@ -113,11 +119,34 @@ Size Parameters::size(std::string_view name) const {
     return {1, 1};
   }
   require(name);
-  const auto& values = *find(name);
+  const OpValue& value = *find(name);
+  const auto& values = value.numbers;
   const bool sound = (values.size() == 1 || values.size() == 2) && is_integer_in(values.front(), 1, kMaxSize) &&
                      is_integer_in(values.back(), 1, kMaxSize);
-  if (!sound) fail(name, values, fmt::format("one side, or height and width, from 1 to {} pixels", kMaxSize));
+  if (!sound) fail(name, value, fmt::format("one side, or height and width, from 1 to {} pixels", kMaxSize));
   return {static_cast<int>(values.back()), static_cast<int>(values.front())};
+}
+
+std::size_t Parameters::choice(std::string_view name, std::size_t fallback,
+                               std::initializer_list<std::string_view> words) const {
+  const auto* const begin = words.begin();
+  if (described != nullptr)
+    described->list_.push_back(
+        {std::string(name), false,
+         ParameterInfo::Choice{std::string(begin[fallback]), std::vector<std::string>(words.begin(), words.end())}});
+  const OpValue* const value = find(name);
+  if (value == nullptr) return fallback;
+  const auto* const found = std::find(begin, words.end(), value->word);
+  if (found == words.end()) fail(name, *value, fmt::format("one of {}", fmt::join(words, ", ")));
+  return static_cast<std::size_t>(found - begin);
+}
+
+bool Parameters::flag(std::string_view name, bool fallback) const {
+  if (described != nullptr) described->list_.push_back({std::string(name), false, ParameterInfo::Flag{fallback}});
+  const OpValue* const value = find(name);
+  if (value == nullptr) return fallback;
+  if (value->word != "true" && value->word != "false") fail(name, *value, "true or false");
+  return value->word == "true";
 }
 
 }  // namespace unstarve

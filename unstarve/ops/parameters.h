@@ -36,9 +36,16 @@ struct ParameterInfo {
   struct Sides {  // one integer, or height and width
     int low, high;
   };
+  struct Choice {  // one of some words
+    std::string fallback;
+    std::vector<std::string> words;
+  };
+  struct Flag {  // true or false
+    bool fallback;
+  };
   std::string name;
   bool required = false;
-  std::variant<Integer, Number, Range, Interval, Sides> kind;
+  std::variant<Integer, Number, Range, Interval, Sides, Choice, Flag> kind;
 };
 
 // While it lives, every Parameters of this thread is taken for empty and writes down what it is asked for; one at a
@@ -73,14 +80,19 @@ class Parameters {
                                                    double low, double high) const;
   // "size: 224" (a square) or "size: [height, width]" in the order of torchvision; required.
   [[nodiscard]] Size size(std::string_view name) const;
+  // "interpolation: bicubic": one of `words`, as its place among them; words[fallback] when absent.
+  [[nodiscard]] std::size_t choice(std::string_view name, std::size_t fallback,
+                                   std::initializer_list<std::string_view> words) const;
+  // "antialias: false".
+  [[nodiscard]] bool flag(std::string_view name, bool fallback) const;
   // Whether `name` is given as two numbers.
   [[nodiscard]] bool has_two(std::string_view name) const;
   // Throws unless `name` is given.
   void require(std::string_view name) const;
 
  private:
-  [[nodiscard]] const std::vector<double>* find(std::string_view name) const;
-  [[noreturn]] void fail(std::string_view name, const std::vector<double>& found, const std::string& expected) const;
+  [[nodiscard]] const OpValue* find(std::string_view name) const;
+  [[noreturn]] void fail(std::string_view name, const OpValue& found, std::string_view expected) const;
 
   std::string operation_;
   const OpParams& params_;

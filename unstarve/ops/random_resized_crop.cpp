@@ -15,8 +15,8 @@ constexpr int kTrials = 10;  // torchvision's number
 
 class RandomResizedCrop final : public Operation {
  public:
-  RandomResizedCrop(Size size, std::pair<double, double> scale, std::pair<double, double> ratio)
-      : size_(size), scale_(scale), ratio_(ratio) {}
+  RandomResizedCrop(Size size, std::pair<double, double> scale, std::pair<double, double> ratio, Resampling resampling)
+      : size_(size), scale_(scale), ratio_(ratio), resampling_(resampling) {}
 
   Rect select(Size input, Random& random) const override {
     const double area = static_cast<double>(input.width) * input.height;
@@ -41,7 +41,7 @@ class RandomResizedCrop final : public Operation {
   Size output_size(Size) const override { return size_; }
   bool fixed_output() const override { return true; }
   bool resamples() const override { return true; }
-  void apply(Frame& frame, Random&, Scratch& scratch) const override { resize_bilinear(frame, size_, scratch); }
+  void apply(Frame& frame, Random&, Scratch& scratch) const override { resize(frame, size_, resampling_, scratch); }
 
  private:
   // The largest central part whose aspect ratio is allowed.
@@ -59,14 +59,15 @@ class RandomResizedCrop final : public Operation {
   Size size_;
   std::pair<double, double> scale_;
   std::pair<double, double> ratio_;
+  Resampling resampling_;
 };
 
 }  // namespace
 
 std::unique_ptr<Operation> make_random_resized_crop(const OpParams& params) {
-  const Parameters p("random_resized_crop", params, {"size", "scale", "ratio"});
+  const Parameters p("random_resized_crop", params, {"size", "scale", "ratio", "interpolation", "antialias"});
   return std::make_unique<RandomResizedCrop>(p.size("size"), p.range("scale", {0.08, 1.0}, 1.0),
-                                             p.range("ratio", {3.0 / 4.0, 4.0 / 3.0}, 1000.0));
+                                             p.range("ratio", {3.0 / 4.0, 4.0 / 3.0}, 1000.0), read_resampling(p));
 }
 
 }  // namespace unstarve

@@ -1,5 +1,6 @@
 #include "unstarve/ops/resize.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -11,11 +12,11 @@
 
 namespace unstarve {
 
-void resize_bilinear(Frame& frame, Size size, Scratch& scratch) {
+void resize(Frame& frame, Size size, Resampling resampling, Scratch& scratch) {
   if (Recorder* recorder = scratch.recorder()) {
     Scratch::ResizeTables& axes = scratch.resize_tables();
-    axes.vertical.build(frame.height, size.height);
-    axes.horizontal.build(frame.width, size.width);
+    axes.vertical.build(frame.height, size.height, resampling);
+    axes.horizontal.build(frame.width, size.width, resampling);
     return recorder->resize(frame, axes.horizontal, axes.vertical);
   }
   const bool readable = frame.points == nullptr && frame.pixels.interleaved() && frame.inside() &&
@@ -32,8 +33,8 @@ void resize_bilinear(Frame& frame, Size size, Scratch& scratch) {
   }
 
   Scratch::ResizeTables& tables = scratch.resize_tables();
-  tables.vertical.build(frame.height, size.height);
-  tables.horizontal.build(frame.width, size.width);
+  tables.vertical.build(frame.height, size.height, resampling);
+  tables.horizontal.build(frame.width, size.width, resampling);
   Image& out = scratch.other_than(frame);
   out.resize(size);
   const PixelView& pixels = frame.pixels;
@@ -44,10 +45,10 @@ void resize_bilinear(Frame& frame, Size size, Scratch& scratch) {
   frame.mirrored = mirrored;
 }
 
-void resize_bilinear_reference(const Frame& frame, Size size, Image& out) {
+void resize_reference(const Frame& frame, Size size, Resampling resampling, Image& out) {
   AxisFilter vertical, horizontal;
-  vertical.build(frame.height, size.height);
-  horizontal.build(frame.width, size.width);
+  vertical.build(frame.height, size.height, resampling);
+  horizontal.build(frame.width, size.width, resampling);
   Frame upright = frame;
   upright.mirrored = false;
 
@@ -56,7 +57,7 @@ void resize_bilinear_reference(const Frame& frame, Size size, Image& out) {
     for (int k = 0; k < filter.taps(); ++k) {
       if (const int weight = filter.weights(i)[k]) sum += weight * value_at(filter.first(i) + k);
     }
-    return static_cast<std::uint8_t>(sum >> filter.fraction_bits());
+    return static_cast<std::uint8_t>(std::clamp(sum >> filter.fraction_bits(), 0, 255));
   };
 
   std::vector<std::uint8_t> column(static_cast<std::size_t>(frame.height));

@@ -1,21 +1,24 @@
 #pragma once
-// Bilinear resize with antialiasing, as Pillow's BILINEAR and torchvision's antialias=True: a triangle filter whose
-// support grows with the reduction factor, horizontal pass first, then vertical, each rounded to 8 bits from
-// fixed-point weights (see resize_filter.h for their precision).
+// Resize by a separable filter (resampling.h), by default as Pillow's BILINEAR and torchvision's antialias=True: a
+// triangle whose support grows with the reduction factor. The horizontal pass comes first, then the vertical one, each
+// rounded and clipped to 8 bits from fixed-point weights (see resize_filter.h for their precision).
 //
-// Agreement: the same bits as torchvision on 8-bit tensors (torch's own vectorised kernel); at most 1 of 255 away from
-// Pillow, in 0.2 % of a photograph's values when reducing and 1 % when enlarging (tests/python/test_ops_golden.py). The
-// SIMD kernels are bit-equal to resize_bilinear_reference().
+// Agreement: bilinear gives the same bits as torchvision on 8-bit tensors (torch's own vectorised kernel); at most 1 of
+// 255 away from Pillow, in 0.2 % of a photograph's values when reducing and 1 % when enlarging; the other filters as
+// docs/operations.md says (tests/python/test_ops_golden.py, test_resize_golden.py). The SIMD kernels are bit-equal to
+// resize_reference().
 // Threads: pure but for `scratch`. Failure: none (sizes are positive by precondition). Cost: only the window is read; a
 // window that reaches outside of its pixels, is narrower than 22 pixels or not interleaved is copied first.
 
 #include "unstarve/ops/frame.h"
+#include "unstarve/ops/resampling.h"
 
 namespace unstarve {
 
 // Resizes the frame's window to `size`; points `frame` to an image of `scratch` (mirrored is kept as a flag).
-void resize_bilinear(Frame& frame, Size size, Scratch& scratch);
+void resize(Frame& frame, Size size, Resampling resampling, Scratch& scratch);
+inline void resize_bilinear(Frame& frame, Size size, Scratch& scratch) { resize(frame, size, {}, scratch); }
 // The same by plain loops, for tests.
-void resize_bilinear_reference(const Frame& frame, Size size, Image& out);
+void resize_reference(const Frame& frame, Size size, Resampling resampling, Image& out);
 
 }  // namespace unstarve

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <numbers>
 
 namespace unstarve {
 namespace {
@@ -10,19 +11,88 @@ namespace {
 // Sums of 8-bit values times weights that add up to 2^22 stay below 2^31; it is also Pillow's own precision.
 constexpr int kMaxFractionBits = 22;
 
+double triangle(double x) { return std::max(0.0, 1.0 - std::abs(x)); }
+
+// Keys, "Cubic convolution interpolation for digital image processing", 1981.
+double cubic(double x, double a) {
+  x = std::abs(x);
+  if (x < 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+  return x < 2 ? (((x - 5) * x + 8) * x - 4) * a : 0;
+}
+
+double sinc(double x) {
+  x *= std::numbers::pi;
+  return x == 0 ? 1 : std::sin(x) / x;
+}
+
+// A filter in units of its stretched input samples.
+struct Shape {
+  double support;  // 0 beyond
+  double (*weight)(double x);
+};
+
+Shape shape_of(Resampling::Kind kind) {
+  switch (kind) {
+    case Resampling::Kind::kBicubic: return {2, [](double x) { return cubic(x, -0.5); }};
+    case Resampling::Kind::kBox: return {0.5, [](double x) { return x > -0.5 && x <= 0.5 ? 1.0 : 0.0; }};
+    case Resampling::Kind::kLanczos: return {3, [](double x) { return std::abs(x) < 3 ? sinc(x) * sinc(x / 3) : 0; }};
+    default: return {1, triangle};
+  }
+}
+
+// Where the weights of an output sample begin, and how many there are.
+struct Span {
+  int begin, count;
+};
+
+// A filter that is stretched by `stretch`, at `centre`: cut at the edges, not yet normalised.
+Span stretched(Shape shape, double stretch, double centre, int input, double* weights) {
+  const double support = shape.support * stretch, inverse = 1.0 / stretch;
+  const int begin = std::max(0, static_cast<int>(centre - support + 0.5));
+  const int end = std::min(input, static_cast<int>(centre + support + 0.5));
+  int count = 0;
+  for (int x = begin; x < end; ++x) {
+    weights[x - begin] = shape.weight((x - centre + 0.5) * inverse);
+    if (weights[x - begin] != 0) count = x - begin + 1;
+  }
+  return {begin, count};
+}
+
+// The part of each input sample that lies between two places.
+Span covered(double from, double to, int input, double* weights) {
+  const int begin = std::clamp(static_cast<int>(from), 0, input - 1);
+  int count = 0;
+  for (int x = begin; x < input && x < to; ++x) {
+    weights[x - begin] = std::min(x + 1.0, to) - std::max<double>(x, from);
+    // What rounding makes of a place between two samples is not part of either.
+    if (weights[x - begin] > 1e-9) count = x - begin + 1;
+  }
+  return {begin, count};
+}
+
+// Four samples around the centre, the outermost ones repeated beyond the edges.
+Span repeated_cubic(double centre, int input, double* weights) {
+  const int first = static_cast<int>(std::floor(centre - 0.5)) - 1;
+  const auto within = [&](int x) { return std::clamp(x, 0, input - 1); };
+  const int begin = within(first);
+  for (int x = first; x < first + 4; ++x) weights[within(x) - begin] += cubic(x + 0.5 - centre, -0.75);
+  return {begin, within(first + 3) - begin + 1};
+}
+
 }  // namespace
 
-void AxisFilter::build(int input, int output) {
-  if (input == input_ && output == output_) return;
+void AxisFilter::build(int input, int output, Resampling resampling) {
+  if (input == input_ && output == output_ && resampling == resampling_) return;
   input_ = input;
   output_ = output;
+  resampling_ = resampling;
 
   const double scale = static_cast<double>(input) / output;
-  const double support = std::max(1.0, scale);
-  const double inverse_support = 1.0 / support;
+  const double stretch = resampling.antialias ? std::max(1.0, scale) : 1.0;
+  const Shape shape = shape_of(resampling.kind);
   // A window of width 2 * support holds at most ceil(2 * support) samples whose weight is not 0; the two ends are
   // rounded on their own, which can add one.
-  const auto widest = static_cast<int>(std::ceil(support)) * 2 + 1;
+  const auto widest = static_cast<int>(std::ceil(std::max(shape.support, 1.0) * stretch)) * 2 + 1;
   const auto stride = static_cast<std::size_t>(widest);
   const auto outputs = static_cast<std::size_t>(output);
   first_.resize(outputs);
@@ -30,25 +100,32 @@ void AxisFilter::build(int input, int output) {
 
   double largest = 0;
   int longest = 1;
-  for (std::size_t i = 0; i < outputs; ++i) {
+  // Added up as Pillow does it, which decides where a centre lies between two samples.
+  double added_centre = 0.5 * scale;
+  for (std::size_t i = 0; i < outputs; ++i, added_centre += scale) {
     const double centre = (static_cast<double>(i) + 0.5) * scale;
-    const int begin = std::max(0, static_cast<int>(centre - support + 0.5));
-    const int end = std::min(input, static_cast<int>(centre + support + 0.5));
     double* w = exact_.data() + i * stride;
-    double sum = 0;
-    int count = 0;
-    for (int x = begin; x < end; ++x) {
-      w[x - begin] = std::max(0.0, 1.0 - std::abs((x - centre + 0.5) * inverse_support));
-      sum += w[x - begin];
-      if (w[x - begin] > 0) count = x - begin + 1;
+    Span span{};
+    if (resampling.kind == Resampling::Kind::kNearest) {
+      span = {std::min(static_cast<int>(added_centre), input - 1), 1};
+      w[0] = 1;
+    } else if (resampling.kind == Resampling::Kind::kArea) {
+      span = covered(static_cast<double>(i) * scale, static_cast<double>(i + 1) * scale, input, w);
+    } else if (resampling.kind == Resampling::Kind::kBicubic && !resampling.antialias) {
+      span = repeated_cubic(centre, input, w);
+    } else {
+      span = stretched(shape, stretch, centre, input, w);
     }
+    double sum = 0;
+    for (int k = 0; k < span.count; ++k) sum += w[k];
     const double inverse_sum = 1.0 / sum;
-    for (int k = 0; k < count; ++k) {
+    for (int k = 0; k < span.count; ++k) {
       w[k] *= inverse_sum;
       largest = std::max(largest, w[k]);
     }
-    first_[i] = begin;
-    longest = std::max(longest, count);
+    std::fill(w + span.count, w + stride, 0.0);
+    first_[i] = span.begin;
+    longest = std::max(longest, span.count);
   }
 
   fraction_bits_ = kMaxFractionBits;
@@ -60,7 +137,8 @@ void AxisFilter::build(int input, int output) {
   for (std::size_t i = 0; i < outputs; ++i) {
     const double* w = exact_.data() + i * stride;
     for (int k = 0; k < longest; ++k) {
-      weights_[i * taps + static_cast<std::size_t>(k)] = static_cast<std::int16_t>(w[k] * one + 0.5);
+      weights_[i * taps + static_cast<std::size_t>(k)] =
+          static_cast<std::int16_t>(w[k] * one + (w[k] < 0 ? -0.5 : 0.5));
     }
   }
 }

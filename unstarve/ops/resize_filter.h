@@ -1,28 +1,30 @@
 #pragma once
 // The weights of one axis of a resize: which input samples make an output sample, and how much each counts.
 //
-// The filter is Pillow's BILINEAR (and torchvision's with antialias=True): a triangle of half-width max(1, in / out)
-// input samples around the output sample's centre, cut at the edges and normalised. Weights are computed in double and
-// rounded to 16 bits with as many fractional bits as the largest one allows (14 when enlarging, more the wider the
-// filter), so that a 16-bit multiply-add with 32-bit sums is enough; Pillow keeps 22 bits in 32-bit products. The
-// rounding moves a result by less than 0.02 of 255, far below the rounding to 8 bits between the passes.
+// The filter (resampling.h) lies around the output sample's centre, cut at the edges and normalised. Weights are computed
+// in double and rounded to 16 bits with as many fractional bits as the largest one allows (14 when enlarging, more the
+// wider the filter), so that a 16-bit multiply-add with 32-bit sums is enough; Pillow keeps 22 bits in 32-bit products.
+// The rounding moves a result by less than 0.02 of 255, far below the rounding to 8 bits between the passes. Weights may
+// be negative: sums go from -128 to 383, which the kernels clip.
 //
 // Ownership: owns its tables; build() reuses their memory. Threads: one at a time. Cost: about 15 ns per output sample.
 
 #include <cstdint>
 #include <vector>
 
+#include "unstarve/ops/resampling.h"
+
 namespace unstarve {
 
 class AxisFilter {
  public:
-  // Both at least 1. Nothing happens when the sizes are those of the last call.
-  void build(int input, int output);
+  // Both at least 1. Nothing happens when all are those of the last call.
+  void build(int input, int output, Resampling resampling = {});
 
   [[nodiscard]] int input() const { return input_; }
   [[nodiscard]] int output() const { return output_; }
   [[nodiscard]] bool identity() const { return input_ == output_; }
-  // Weights per output sample, an even number; those past the sample's own count are 0.
+  // Weights per output sample, an even number; those before and past the sample's own are 0.
   [[nodiscard]] int taps() const { return taps_; }
   [[nodiscard]] int fraction_bits() const { return fraction_bits_; }
   // First input sample of output sample i; first(i) + k may reach beyond the input only where the weight is 0.
@@ -34,6 +36,7 @@ class AxisFilter {
  private:
   int input_ = 0;
   int output_ = 0;
+  Resampling resampling_;
   int taps_ = 0;
   int fraction_bits_ = 0;
   std::vector<int> first_;

@@ -1,5 +1,6 @@
 #include "unstarve/ops/resize_kernels.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "unstarve/core/simd_targets.h"
@@ -14,6 +15,8 @@ namespace unstarve::HWY_NAMESPACE {
 namespace {
 
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+
+std::uint8_t clipped(int value) { return static_cast<std::uint8_t>(std::clamp(value, 0, 255)); }
 
 // Machines without SSE4: plain loops.
 void run(const std::uint8_t* source, std::ptrdiff_t row_stride, Scratch::ResizeTables& t, std::uint8_t* out) {
@@ -30,7 +33,7 @@ void run(const std::uint8_t* source, std::ptrdiff_t row_stride, Scratch::ResizeT
         for (int k = 0; k < horizontal.taps() && first + k < horizontal.input(); ++k) {
           sum += horizontal.weights(x)[k] * source[y * row_stride + (first + k) * kChannels + c];
         }
-        *between++ = static_cast<std::uint8_t>(sum >> horizontal.fraction_bits());
+        *between++ = clipped(sum >> horizontal.fraction_bits());
       }
     }
   }
@@ -41,7 +44,7 @@ void run(const std::uint8_t* source, std::ptrdiff_t row_stride, Scratch::ResizeT
       for (int k = 0; k < vertical.taps() && first + k < vertical.input(); ++k) {
         sum += vertical.weights(y)[k] * t.between.data()[(first + k) * row_bytes + x];
       }
-      *out++ = static_cast<std::uint8_t>(sum >> vertical.fraction_bits());
+      *out++ = clipped(sum >> vertical.fraction_bits());
     }
   }
 }
@@ -81,12 +84,23 @@ struct Sum {
   }
 };
 
-// Four vectors of 32-bit values 0..255 to one of bytes; within each 128-bit block they come out as
-// [a0 b0 a1 b1 a2 b2 a3 b3 c0 d0 c1 d1 c2 d2 c3 d3].
+// Two vectors of 16-bit values to one of bytes, clipped to 0..255, those of a first in each 128-bit block. Highway has
+// no such demotion that keeps to the blocks.
+HWY_INLINE V8 clip(V16 a, V16 b) {
+#if HWY_ARCH_X86 && HWY_MAX_BYTES >= 32
+  return V8{_mm256_packus_epi16(a.raw, b.raw)};
+#elif HWY_ARCH_X86
+  return V8{_mm_packus_epi16(a.raw, b.raw)};
+#else
+  static_assert(kBytes == 16);
+  const hn::Half<D8> half;
+  return hn::Combine(D8(), hn::DemoteTo(half, b), hn::DemoteTo(half, a));
+#endif
+}
+
+// Four vectors of 32-bit values to one of bytes, clipped to 0..255: each 128-bit block holds those of a, b, c and d.
 HWY_INLINE V8 narrow(V32 a, V32 b, V32 c, V32 d) {
-  const V16 ac = hn::ReorderDemote2To(D16(), a, c);
-  const V16 bd = hn::ReorderDemote2To(D16(), b, d);
-  return hn::BitCast(D8(), hn::Or(ac, hn::ShiftLeft<8>(bd)));
+  return clip(hn::ReorderDemote2To(D16(), a, b), hn::ReorderDemote2To(D16(), c, d));
 }
 
 constexpr std::uint8_t kZero = 0x80;  // makes a zero byte in a table look-up
@@ -96,8 +110,6 @@ template <std::size_t kPairs>
 HWY_INLINE void vertical_row(const std::uint8_t* const* HWY_RESTRICT rows, const std::int16_t* HWY_RESTRICT weights,
                              std::size_t pairs, int bits, std::size_t bytes, std::uint8_t* HWY_RESTRICT out) {
   if constexpr (kPairs != 0) pairs = kPairs;
-  alignas(16) static constexpr std::uint8_t kInOrder[16] = {0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15};
-  const V8 in_order = hn::LoadDup128(D8(), kInOrder);
   const V8 zero = hn::Zero(D8());
   const V32 rounding = hn::Set(D32(), 1 << (bits - 1));
   const auto weight_pair = [&](std::size_t p) HWY_ATTR {
@@ -122,9 +134,9 @@ HWY_INLINE void vertical_row(const std::uint8_t* const* HWY_RESTRICT rows, const
       s2.add(hn::BitCast(D16(), hn::InterleaveLower(D8(), upper, zero)), w);
       s3.add(hn::BitCast(D16(), hn::InterleaveUpper(D8(), upper, zero)), w);
     }
-    const V8 mixed = narrow(s0.finish(rounding, bits), s1.finish(rounding, bits), s2.finish(rounding, bits),
-                            s3.finish(rounding, bits));
-    hn::StoreU(hn::TableLookupBytes(mixed, in_order), D8(), out + x);
+    const V8 sums = narrow(s0.finish(rounding, bits), s1.finish(rounding, bits), s2.finish(rounding, bits),
+                           s3.finish(rounding, bits));
+    hn::StoreU(sums, D8(), out + x);
   }
 }
 
@@ -163,8 +175,8 @@ HWY_INLINE void horizontal_row(const std::uint8_t* HWY_RESTRICT row, const std::
                                                            2, kZero, 5, kZero, kZero, kZero, kZero, kZero};
   alignas(16) static constexpr std::uint8_t kTaps23[16] = {6, kZero, 9,  kZero, 7,     kZero, 10,    kZero,
                                                            8, kZero, 11, kZero, kZero, kZero, kZero, kZero};
-  // narrow() of four pixels' [r g b 0] gives [r0 r1 g0 g1 b0 b1 0 0 r2 r3 g2 g3 b2 b3 0 0].
-  alignas(16) static constexpr std::uint8_t kToRgb[16] = {0, 2, 4, 1, 3, 5, 8, 10, 12, 9, 11, 13, 6, 7, 14, 15};
+  // narrow() of four pixels gives [r g b 0] four times.
+  alignas(16) static constexpr std::uint8_t kToRgb[16] = {0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 3, 7, 11, 15};
   const V8 taps01 = hn::LoadDup128(D8(), kTaps01);
   const V8 taps23 = hn::LoadDup128(D8(), kTaps23);
   const V8 to_rgb = hn::LoadDup128(D8(), kToRgb);

@@ -17,7 +17,8 @@ namespace {
 
 class Resize final : public Operation {
  public:
-  Resize(int short_side, std::optional<Size> exact) : short_side_(short_side), exact_(exact) {}
+  Resize(int short_side, std::optional<Size> exact, Resampling resampling)
+      : short_side_(short_side), exact_(exact), resampling_(resampling) {}
 
   Size output_size(Size in) const override {
     if (exact_) return *exact_;
@@ -39,20 +40,22 @@ class Resize final : public Operation {
   bool fixed_output() const override { return exact_.has_value(); }
   bool resamples() const override { return true; }
   void apply(Frame& frame, Random&, Scratch& scratch) const override {
-    resize_bilinear(frame, output_size(frame.size()), scratch);
+    resize(frame, output_size(frame.size()), resampling_, scratch);
   }
 
  private:
   int short_side_;
   std::optional<Size> exact_;
+  Resampling resampling_;
 };
 
 }  // namespace
 
 std::unique_ptr<Operation> make_resize(const OpParams& params) {
-  const Parameters p("resize", params, {"size"});
+  const Parameters p("resize", params, {"size", "interpolation", "antialias"});
   const Size size = p.size("size");
-  return std::make_unique<Resize>(size.width, p.has_two("size") ? std::optional(size) : std::nullopt);
+  return std::make_unique<Resize>(size.width, p.has_two("size") ? std::optional(size) : std::nullopt,
+                                  read_resampling(p));
 }
 
 }  // namespace unstarve

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 
 #include <catch2/catch.hpp>
 
@@ -15,6 +16,12 @@ namespace {
 using testing::Arrangement;
 using testing::between;
 using testing::Pixels;
+using Kind = Resampling::Kind;
+
+// Every filter there is.
+constexpr Resampling kAll[] = {{Kind::kBilinear, true},  {Kind::kNearest, true}, {Kind::kBicubic, true},
+                               {Kind::kBox, true},       {Kind::kArea, true},    {Kind::kLanczos, true},
+                               {Kind::kBilinear, false}, {Kind::kBicubic, false}};
 
 bool same_pixels(const Frame& frame, const Image& expected) {
   if (frame.pixels.size() != expected.size() || !frame.pixels.interleaved()) return false;
@@ -32,7 +39,8 @@ TEST_CASE("a resize gives the reference's bits on every instruction set") {
     Random random(1, 0, 0, 0);
     Scratch scratch;
     Image expected;
-    for (int trial = 0; trial < 250; ++trial) {
+    for (int trial = 0; trial < 400; ++trial) {
+      const Resampling resampling = kAll[trial % 2 == 0 ? 0 : random.below(std::size(kAll))];
       const int longest = trial % 10 == 0 ? 700 : 90;
       const Pixels pixels({between(random, 1, longest), between(random, 1, longest)},
                           static_cast<Arrangement>(random.below(3)), random);
@@ -40,8 +48,8 @@ TEST_CASE("a resize gives the reference's bits on every instruction set") {
       const Size size{between(random, 1, 120), between(random, 1, 120)};
       INFO("window " << frame.width << "x" << frame.height << " to " << size.width << "x" << size.height);
       const bool mirrored = frame.mirrored;
-      resize_bilinear_reference(frame, size, expected);
-      resize_bilinear(frame, size, scratch);
+      resize_reference(frame, size, resampling, expected);
+      resize(frame, size, resampling, scratch);
       REQUIRE(frame.mirrored == mirrored);
       REQUIRE(same_pixels(frame, expected));
     }
@@ -53,8 +61,8 @@ TEST_CASE("resizing twice in a row alternates between the scratch images") {
   const Pixels pixels({130, 97}, Arrangement::kPlanar, random);
   Frame frame(pixels.view);
   Image first, second;
-  resize_bilinear_reference(frame, {64, 70}, first);
-  resize_bilinear_reference(Frame(first.view()), {91, 33}, second);
+  resize_reference(frame, {64, 70}, {}, first);
+  resize_reference(Frame(first.view()), {91, 33}, {}, second);
   Scratch scratch;
   resize_bilinear(frame, {64, 70}, scratch);
   resize_bilinear(frame, {91, 33}, scratch);
@@ -81,7 +89,7 @@ TEST_CASE("a flat image stays flat at any reduction") {
       std::fill_n(flat.data(), flat.bytes(), static_cast<std::uint8_t>(value));
       Frame frame(flat.view());
       Scratch scratch;
-      resize_bilinear(frame, {37, 11}, scratch);
+      resize(frame, {37, 11}, kAll[static_cast<std::size_t>(value + side) % std::size(kAll)], scratch);
       for (int y = 0; y < 11; ++y) {
         for (int x = 0; x < 37; ++x) REQUIRE(frame.pixels.at(x, y, 1) == value);
       }
@@ -123,18 +131,55 @@ TEST_CASE("a resize stays within one step of the exact triangle filter") {
 }
 
 TEST_CASE("filter weights add up to one within their rounding") {
-  for (const auto& [in, out] : {std::pair{1, 1}, {1, 224}, {100, 224}, {300, 224}, {500, 224}, {5000, 224}, {7, 1}}) {
-    AxisFilter filter;
-    filter.build(in, out);
-    const int one = 1 << filter.fraction_bits();
-    for (int i = 0; i < out; ++i) {
-      int sum = 0;
-      for (int k = 0; k < filter.taps(); ++k) {
-        sum += filter.weights(i)[k];
-        REQUIRE((filter.weights(i)[k] == 0 || filter.first(i) + k < in));
+  for (const Resampling resampling : kAll) {
+    for (const auto& [in, out] :
+         {std::pair{1, 1}, {1, 224}, {100, 224}, {300, 224}, {500, 224}, {5000, 224}, {7, 1}, {3, 2}, {2, 3}}) {
+      AxisFilter filter;
+      filter.build(in, out, resampling);
+      INFO(static_cast<int>(resampling.kind) << " " << resampling.antialias << " " << in << " to " << out);
+      const int one = 1 << filter.fraction_bits();
+      for (int i = 0; i < out; ++i) {
+        int sum = 0;
+        for (int k = 0; k < filter.taps(); ++k) {
+          sum += filter.weights(i)[k];
+          REQUIRE((filter.weights(i)[k] == 0 || filter.first(i) + k < in));
+        }
+        REQUIRE(std::abs(sum - one) <= filter.taps());
       }
-      REQUIRE(std::abs(sum - one) <= filter.taps());
     }
+  }
+}
+
+TEST_CASE("a filter is built anew for the same sizes and another interpolation") {
+  AxisFilter filter;
+  filter.build(100, 50);
+  REQUIRE(filter.taps() == 4);
+  filter.build(100, 50, {Kind::kNearest, true});
+  REQUIRE(filter.weights(7)[0] == 1 << filter.fraction_bits());
+  filter.build(100, 50, {Kind::kBicubic, true});
+  REQUIRE(filter.weights(20)[0] < 0);
+}
+
+// What lies beyond 0..255 is clipped, on both sides and in both passes.
+TEST_CASE("a bicubic filter overshoots at an edge and is clipped") {
+  Image edge({64, 64});
+  for (int y = 0; y < 64; ++y)
+    for (int x = 0; x < 64 * kChannels; ++x) edge.row(y)[x] = (x / kChannels < 32) == (y < 32) ? 250 : 5;
+  for (const bool antialias : {true, false}) {
+    Frame frame(edge.view());
+    Scratch scratch;
+    resize(frame, {200, 200}, {Kind::kBicubic, antialias}, scratch);
+    int least = 255, most = 0;
+    for (int y = 0; y < 200; ++y) {
+      for (int x = 0; x < 200; ++x) {
+        least = std::min<int>(least, frame.pixels.at(x, y, 0));
+        most = std::max<int>(most, frame.pixels.at(x, y, 0));
+      }
+    }
+    REQUIRE(least == 0);
+    REQUIRE(most == 255);
+    REQUIRE(frame.pixels.at(50, 50, 1) == 250);
+    REQUIRE(frame.pixels.at(50, 150, 1) == 5);
   }
 }
 

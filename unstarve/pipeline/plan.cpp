@@ -278,17 +278,14 @@ std::string explain(const Plan& plan) {
   text += fmt::format("image       {}, the first that can be read\n", size(0));
   for (std::size_t i = 0; i < plan.operations.size(); ++i) {
     const OpSpec& operation = plan.spec.operations[i];
-    text += "operation   " + operation.name;
-    for (const auto& [name, values] : operation.params) text += fmt::format(" {}={}", name, fmt::join(values, ","));
+    text += "operation   " + operation.name + to_text(operation.params);
     text += fmt::format(": {} -> {}{}\n", size(i), size(i + 1), plan.operations[i]->random() ? ", random" : "");
   }
   text += fmt::format("batch       {} x {}{}x{}, {} per epoch\n", plan.spec.batch.size, plan.padded ? "up to " : "",
                       plan.sample_size.width, plan.sample_size.height, plan.order.batches_per_epoch());
   text += explain_padding(plan);
   for (const OpSpec& operation : plan.spec.batch_operations) {
-    text += "on a batch  " + operation.name;
-    for (const auto& [name, values] : operation.params) text += fmt::format(" {}={}", name, fmt::join(values, ","));
-    text += '\n';
+    text += "on a batch  " + operation.name + to_text(operation.params) + '\n';
   }
   text += fmt::format("execution   {} threads, {} batches ahead, {} order{}\n", plan.spec.execution.threads,
                       plan.spec.execution.prefetch,

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "unstarve/ops/geometry/read_interpolation.h"
 #include "unstarve/ops/geometry/warp.h"
 #include "unstarve/ops/operation_list.h"
 #include "unstarve/ops/parameters.h"
@@ -49,13 +50,11 @@ class Affine final : public Operation {
 
 std::unique_ptr<Operation> make_affine(const OpParams& params) {
   const Parameters p("affine", params,
-                     {"degrees", "translate_x", "translate_y", "scale", "shear_x", "shear_y", "bilinear", "fill"});
+                     {"degrees", "translate_x", "translate_y", "scale", "shear_x", "shear_y", "interpolation", "fill"});
   const AffineRanges ranges{p.interval("degrees", {-15, 15}, -360, 360), p.interval("scale", {0.9, 1.1}, 0.01, 100),
                             p.interval("shear_x", {0, 0}, -80, 80),      p.interval("shear_y", {0, 0}, -80, 80),
                             p.number("translate_x", 0.1, 0, 1),          p.number("translate_y", 0.1, 0, 1)};
-  return std::make_unique<Affine>(
-      ranges, p.integer("bilinear", 1, 0, 1) == 1 ? Interpolation::kBilinear : Interpolation::kNearest,
-      p.integer("fill", 0, 0, 255));
+  return std::make_unique<Affine>(ranges, read_interpolation(p), p.integer("fill", 0, 0, 255));
 }
 
 }  // namespace unstarve

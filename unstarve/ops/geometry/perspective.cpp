@@ -1,5 +1,6 @@
 // Seen from a random side: each corner moves inwards by a random part of the distance: torchvision's RandomPerspective.
 
+#include "unstarve/ops/geometry/read_interpolation.h"
 #include "unstarve/ops/geometry/warp.h"
 #include "unstarve/ops/operation_list.h"
 #include "unstarve/ops/parameters.h"
@@ -38,12 +39,10 @@ class Perspective final : public Operation {
 }  // namespace
 
 std::unique_ptr<Operation> make_perspective(const OpParams& params) {
-  const Parameters p("perspective", params, {"distortion", "probability", "bilinear", "fill"});
+  const Parameters p("perspective", params, {"distortion", "probability", "interpolation", "fill"});
   // At 1 opposite corners may meet in the middle, where nothing is left to see.
-  return std::make_unique<Perspective>(
-      p.number("distortion", 0.5, 0, 0.99), p.number("probability", 0.5, 0, 1),
-      p.integer("bilinear", 1, 0, 1) == 1 ? Interpolation::kBilinear : Interpolation::kNearest,
-      p.integer("fill", 0, 0, 255));
+  return std::make_unique<Perspective>(p.number("distortion", 0.5, 0, 0.99), p.number("probability", 0.5, 0, 1),
+                                       read_interpolation(p), p.integer("fill", 0, 0, 255));
 }
 
 }  // namespace unstarve

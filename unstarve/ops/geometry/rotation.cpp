@@ -1,5 +1,6 @@
 // Turned about the middle by a random angle, counter-clockwise; the size stays: torchvision's RandomRotation.
 
+#include "unstarve/ops/geometry/read_interpolation.h"
 #include "unstarve/ops/geometry/warp.h"
 #include "unstarve/ops/operation_list.h"
 #include "unstarve/ops/parameters.h"
@@ -29,11 +30,9 @@ class Rotation final : public Operation {
 }  // namespace
 
 std::unique_ptr<Operation> make_rotation(const OpParams& params) {
-  const Parameters p("rotation", params, {"degrees", "bilinear", "fill"});
-  return std::make_unique<Rotation>(
-      p.interval("degrees", {-30, 30}, -360, 360),
-      p.integer("bilinear", 1, 0, 1) == 1 ? Interpolation::kBilinear : Interpolation::kNearest,
-      p.integer("fill", 0, 0, 255));
+  const Parameters p("rotation", params, {"degrees", "interpolation", "fill"});
+  return std::make_unique<Rotation>(p.interval("degrees", {-30, 30}, -360, 360), read_interpolation(p),
+                                    p.integer("fill", 0, 0, 255));
 }
 
 }  // namespace unstarve

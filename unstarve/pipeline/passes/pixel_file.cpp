@@ -1,7 +1,6 @@
 #include "unstarve/pipeline/passes/pixel_file.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "unstarve/storage/crc32.h"
 
@@ -14,12 +13,8 @@ PixelFile pixel_file_of(const Plan& plan) {
   for (const SourceSpec& source : plan.spec.mix) file.key += fmt::format("{}\n{}\n", source.path, source.split);
   file.key += fmt::format("{}\n{}\n{}\n{} {}\n", plan.spec.source.path, plan.spec.source.split, data.format(),
                           data.size(), data.stored_bytes());
-  for (std::size_t i = 0; i < file.operations; ++i) {
-    file.key += plan.spec.operations[i].name;
-    for (const auto& [name, values] : plan.spec.operations[i].params)
-      file.key += fmt::format(" {}={}", name, fmt::join(values, ","));
-    file.key += '\n';
-  }
+  for (std::size_t i = 0; i < file.operations; ++i)
+    file.key += plan.spec.operations[i].name + to_text(plan.spec.operations[i].params) + '\n';
   const CacheSpec& cache = plan.spec.cache;
   if (cache.folder.empty()) return file;
   const auto bytes = std::span(reinterpret_cast<const std::uint8_t*>(file.key.data()), file.key.size());

@@ -43,6 +43,10 @@ Json parameter_schema(const ParameterInfo& info) {
       return {{"anyOf", {number, {{"type", "array"}, {"items", number}, {"minItems", 2}, {"maxItems", 2}}}},
               {"description", "a number, or the least and the most"},
               {"default", {kind.fallback.first, kind.fallback.second}}};
+    } else if constexpr (std::is_same_v<Kind, ParameterInfo::Choice>) {
+      return {{"type", "string"}, {"enum", kind.words}, {"default", kind.fallback}};
+    } else if constexpr (std::is_same_v<Kind, ParameterInfo::Flag>) {
+      return {{"type", "boolean"}, {"default", kind.fallback}};
     } else {
       const Json side = {{"type", "integer"}, {"minimum", kind.low}, {"maximum", kind.high}};
       return {{"anyOf", {side, {{"type", "array"}, {"items", side}, {"minItems", 2}, {"maxItems", 2}}}},

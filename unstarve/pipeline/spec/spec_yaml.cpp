@@ -72,12 +72,14 @@ void write_operations(YAML::Emitter& out, const char* key, const std::vector<OpS
   out << YAML::Key << key << YAML::Value << YAML::BeginSeq;
   for (const OpSpec& operation : operations) {
     out << YAML::BeginMap << YAML::Key << operation.name << YAML::Value << YAML::Flow << YAML::BeginMap;
-    for (const auto& [name, values] : operation.params) {
+    for (const auto& [name, value] : operation.params) {
       out << YAML::Key << name << YAML::Value;
-      if (values.size() == 1)
-        out << exact(values[0]);
+      if (!value.word.empty())
+        out << value.word;
+      else if (value.numbers.size() == 1)
+        out << exact(value.numbers[0]);
       else
-        write_numbers(out, values);
+        write_numbers(out, value.numbers);
     }
     out << YAML::EndMap << YAML::EndMap;
   }
@@ -87,7 +89,13 @@ void write_operations(YAML::Emitter& out, const char* key, const std::vector<OpS
 void read_operations(YamlMap& map, const char* key, std::vector<OpSpec>& operations) {
   for (auto& [name, params] : map.named_list(key)) {
     OpSpec operation{name, {}};
-    for (const std::string& param : params.keys()) params.get(param, operation.params[param]);
+    for (const std::string& param : params.keys()) {
+      OpValue& value = operation.params[param];
+      if (params.is_word(param))
+        params.get(param, value.word);
+      else
+        params.get(param, value.numbers);
+    }
     operations.push_back(std::move(operation));
   }
 }

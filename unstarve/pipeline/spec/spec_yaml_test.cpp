@@ -23,6 +23,7 @@ TEST_CASE("a spec survives being written and read") {
   spec.decode = {false, true};
   spec.operations = training_operations(224);
   spec.operations.push_back({"random_resized_crop", {{"size", {176}}, {"scale", {0.35, 1.0 / 3}}}});
+  spec.operations.push_back({"resize", {{"size", {8}}, {"interpolation", {"bicubic"}}, {"antialias", {"false"}}}});
   spec.output = {ElementType::kBfloat16, Layout::kNhwc, kImagenetNormalisation};
   spec.batch = {77, LastBatch::kPad, {PadTo::kSize, {320, 240}, 114}, {5000, 250}};
   spec.batch_operations = {{"label_smoothing", {{"epsilon", {0.1}}}}, {"mixup", {}}};

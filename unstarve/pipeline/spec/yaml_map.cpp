@@ -41,6 +41,12 @@ void YamlMap::only(std::size_t count) {
 
 bool YamlMap::has(const std::string& key) const { return node_.IsMap() && node_[key].IsDefined(); }
 
+bool YamlMap::is_word(const std::string& key) const {
+  if (!has(key) || !node_[key].IsScalar() || node_[key].Scalar().empty()) return false;
+  double number = 0;
+  return !YAML::convert<double>::decode(node_[key], number);
+}
+
 void YamlMap::fail(const std::string& key, const std::string& what) const {
   const int line = has(key) ? node_[key].Mark().line + 1 : node_.Mark().line + 1;
   throw Error(ErrorKind::kInput, fmt::format("{}.{}: line {}: {}", path_, key, line, what));

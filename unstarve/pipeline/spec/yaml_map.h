@@ -43,6 +43,8 @@ class YamlMap {
   static YamlMap describing(std::vector<YamlKey>& keys);
 
   [[nodiscard]] bool has(const std::string& key) const;
+  // Whether `key` is a text that is no number.
+  [[nodiscard]] bool is_word(const std::string& key) const;
   // Reads `key` into `value` when present.
   void get(const std::string& key, std::string& value);
   void get(const std::string& key, bool& value);

@@ -1,0 +1,18 @@
+#pragma once
+// `interpolation` of the operations that turn and bend images. Private to ops.
+
+#include <string_view>
+
+#include "unstarve/ops/geometry/sampling.h"
+#include "unstarve/ops/parameters.h"
+
+namespace unstarve {
+
+[[nodiscard]] inline Interpolation read_interpolation(const Parameters& parameters,
+                                                      Interpolation fallback = Interpolation::kBilinear) {
+  // In the order of Interpolation.
+  return static_cast<Interpolation>(
+      parameters.choice("interpolation", static_cast<std::size_t>(fallback), {"nearest", "bilinear"}));
+}
+
+}  // namespace unstarve
