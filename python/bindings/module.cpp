@@ -163,6 +163,9 @@ nb::tuple arrays(Batch batch, const StoreFormat& output) {
     case ElementType::kUint8: images = nb::cast(nb::ndarray<nb::numpy, std::uint8_t>(data, 4, shape, owner)); break;
     case ElementType::kFloat32: images = nb::cast(nb::ndarray<nb::numpy, float>(data, 4, shape, owner)); break;
     case ElementType::kBfloat16: images = nb::cast(nb::ndarray<nb::numpy, std::uint16_t>(data, 4, shape, owner)); break;
+    case ElementType::kFloat16:
+      images = nb::cast(nb::ndarray<nb::numpy>(data, 4, shape, owner, nullptr, kFloat16Numbers));
+      break;
   }
   // With batch operations rows of probabilities stand for the labels.
   nb::object labels;

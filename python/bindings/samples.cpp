@@ -188,6 +188,8 @@ class SampleReader {
       case ElementType::kUint8: return nb::cast(nb::ndarray<nb::numpy, std::uint8_t>(data, 3, shape, owner));
       case ElementType::kFloat32: return nb::cast(nb::ndarray<nb::numpy, float>(data, 3, shape, owner));
       case ElementType::kBfloat16: return nb::cast(nb::ndarray<nb::numpy, std::uint16_t>(data, 3, shape, owner));
+      case ElementType::kFloat16:
+        return nb::cast(nb::ndarray<nb::numpy>(data, 3, shape, owner, nullptr, kFloat16Numbers));
     }
     throw Error(ErrorKind::kInternal, "unknown element type");
   }

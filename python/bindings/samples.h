@@ -5,6 +5,7 @@
 // Threads: every call that may wait gives up the GIL.
 
 #include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
 
 #include <cstdint>
 #include <memory>
@@ -28,6 +29,10 @@ using Stretch = std::tuple<std::uint64_t, std::vector<std::uint64_t>, std::vecto
 // Bits in Python are bytes, the first bit the lowest of the first byte.
 [[nodiscard]] nanobind::bytes packed(const std::vector<bool>& bits);
 [[nodiscard]] std::vector<bool> unpacked(const nanobind::bytes& bytes);
+
+// What NumPy shows as float16.
+inline constexpr nanobind::dlpack::dtype kFloat16Numbers{static_cast<std::uint8_t>(nanobind::dlpack::dtype_code::Float),
+                                                         16, 1};
 
 // _core's SampleSet, choose, facts, Run, SampleReader.
 void bind_samples(nanobind::module_& m);

@@ -29,13 +29,13 @@ class JaxLoader(ConvertedLoader):
 
     device: a jax.Device; None is JAX's default one.
     normalize: (mean, std) per channel over 0..1; un.IMAGENET. None keeps the pipeline's own normalize().
-    dtype: "uint8", "float32", "bfloat16", beyond the host also "float16", or what jnp has by these names; None keeps the
+    dtype: "uint8", "float32", "bfloat16", "float16", or what jnp has by these names; None keeps the
         pipeline's.
     layout: "NCHW", or "NHWC" as JAX's convolutions like it; None keeps the pipeline's.
 
     images: (batch, 3, height, width) or (batch, height, width, 3) of dtype; labels: int32 (batch,), int64 where
     jax_enable_x64 is set, or with batch operations float32 (batch, classes); and what else the loader's batches have
-    (`Loader.parts`). On the host uint8 and float32 images are the loader's own memory (DLPack), which lives as long as
+    (`Loader.parts`). On the host uint8, float32 and float16 images are the loader's own memory (DLPack), which lives as long as
     they do; bfloat16 is copied once. Of a pipeline with map() both are what its functions make, and normalize, dtype and
     layout are refused.
     """
@@ -52,9 +52,8 @@ class JaxLoader(ConvertedLoader):
         name = jnp.dtype(dtype).name if dtype is not None else "float32" if normalize is not None and (
             loader.dtype == "uint8") else loader.dtype
         on_host = self.device == jax.devices("cpu")[0]
-        if name not in _DTYPES or on_host and name == "float16":
-            raise ArgumentError(f"to_jax: dtype {name}, expected one of {', '.join(_DTYPES[:3 if on_host else 4])} on "
-                                f"{self.device}")
+        if name not in _DTYPES:
+            raise ArgumentError(f"to_jax: dtype {name}, expected one of {', '.join(_DTYPES)}")
         if name == "uint8" and normalize is not None:
             raise ArgumentError("to_jax: normalize with dtype uint8; normalised values are floating")
         self.dtype = jnp.dtype(name)

@@ -159,7 +159,7 @@ class Loader:
 
     @property
     def dtype(self) -> str:
-        """Of the images: "uint8", "float32", or "bfloat16", which NumPy shows as uint16."""
+        """Of the images: "uint8", "float32", "float16", or "bfloat16", which NumPy shows as uint16."""
         return self._dtype
 
     @property

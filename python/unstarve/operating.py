@@ -53,8 +53,8 @@ class Operating(abc.ABC):
     def resize(self, size: int | tuple[int, int], *, interpolation: str = "bilinear", antialias: bool = True) -> Self:
         """To a short side of `size`, or to (height, width) exactly.
 
-        interpolation: "nearest", "bilinear", "bicubic", "box" or "lanczos", as Pillow's of these names; "area", OpenCV's
-        INTER_AREA where it reduces. antialias=False, of bilinear and bicubic alone: as torch's interpolate() without it.
+        interpolation: "nearest", "bilinear", "bicubic", "box" or "lanczos", as Pillow's of these names; "area",
+        OpenCV's INTER_AREA where it reduces. antialias=False, of bilinear and bicubic alone: as torch's interpolate().
         """
         return self.operation("resize", size=size, **_resampling(interpolation, antialias))
 
@@ -90,7 +90,8 @@ class Operating(abc.ABC):
 
         interpolation: "nearest" or "bilinear".
         """
-        return self.operation("rotation", degrees=degrees, fill=fill, **_unless(interpolation=(interpolation, "bilinear")))
+        return self.operation("rotation", degrees=degrees, fill=fill,
+                              **_unless(interpolation=(interpolation, "bilinear")))
 
     def gaussian_blur(self, sigma: float | tuple[float, float] = (0.1, 2.0), p: float = 0.5) -> Self:
         """Out of focus by `sigma` pixels, drawn where it is two numbers, with probability `p`."""
@@ -129,7 +130,7 @@ class Operating(abc.ABC):
                                                "stddev": channels("std", std)})
 
     def output(self, dtype: str = "float32", layout: str = "NCHW") -> Self:
-        """The batch's element type ("uint8", "float32", "bfloat16") and layout ("NCHW", "NHWC")."""
+        """The batch's element type ("uint8", "float32", "bfloat16", "float16") and layout ("NCHW", "NHWC")."""
         return self._with("output", output={"type": dtype, "layout": layout})
 
     # --- on whole batches: labels become targets, float32 of shape (batch, classes) ---------------------------------

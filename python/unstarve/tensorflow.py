@@ -27,7 +27,7 @@ def dataset(loader: Loader, *, normalize: Normalisation | None = None, dtype: An
 
     images: (None, height, width, 3) of dtype, or (None, 3, height, width) with layout "NCHW"; labels: int64 (None,), or
     with batch operations float32 (None, classes); and what else the loader's batches have (`Loader.parts`). dtype:
-    "uint8", "float32", "bfloat16", or tf's; None keeps the pipeline's, but for uint8 with normalize, which gives float32.
+    "uint8", "float32", "bfloat16", "float16", or tf's; None keeps the pipeline's, but for uint8 with normalize, which gives float32.
 
     Of a pipeline with map() both are what its functions make; the first sample is made at once, to know their shapes.
 
@@ -41,8 +41,8 @@ def dataset(loader: Loader, *, normalize: Normalisation | None = None, dtype: An
         return _of(own, own.dtype, label_type)
     name = tf.dtypes.as_dtype(dtype).name if dtype is not None else "float32" if normalize is not None and (
         loader.dtype == "uint8") else loader.dtype
-    if name not in ("uint8", "float32", "bfloat16"):
-        raise ArgumentError(f"to_tf: dtype {name}, expected one of uint8, float32, bfloat16")
+    if name not in ("uint8", "float32", "bfloat16", "float16"):
+        raise ArgumentError(f"to_tf: dtype {name}, expected one of uint8, float32, bfloat16, float16")
     if name == "uint8" and normalize is not None:
         raise ArgumentError("to_tf: normalize with dtype uint8; normalised values are floating")
     own = loader.with_output(name, layout, normalize)

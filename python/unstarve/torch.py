@@ -22,7 +22,8 @@ from unstarve.on_device import NAMES, DeviceOperations
 _Batch = TypeVar("_Batch")  # a tuple, or a dict
 _Tensors: TypeAlias = "tuple[torch.Tensor, ...]"
 
-_DTYPES = {"uint8": torch.uint8, "float32": torch.float32, "bfloat16": torch.bfloat16}
+_DTYPES = {"uint8": torch.uint8, "float32": torch.float32, "bfloat16": torch.bfloat16,
+           "float16": torch.float16}
 # images and all else, event of their copies, what must live until it, the loader's state
 _Sent: TypeAlias = "tuple[_Tensors, torch.cuda.Event, _Tensors, dict[str, Any]]"
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
@@ -33,7 +34,7 @@ class TorchLoader(ConvertedLoader, Generic[_Batch]):
 
     device: "cpu", "cuda", "cuda:1", or a torch.device.
     normalize: (mean, std) per channel over 0..1; un.IMAGENET. None keeps the pipeline's own normalize().
-    dtype: torch.uint8, float32, bfloat16, on a GPU also float16; None keeps the pipeline's.
+    dtype: torch.uint8, float32, bfloat16, float16; None keeps the pipeline's.
     channels_last: images in torch.channels_last memory format; always of logical shape (batch, 3, height, width).
 
     names: gives dicts of these names instead of tuples, ("pixel_values", "labels") as Hugging Face's models take them.

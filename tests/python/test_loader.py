@@ -248,13 +248,13 @@ def test_after_an_error_the_loop_can_be_run_again(tmp_path):
     (lambda p: p.normalize(*un.IMAGENET).flip(), r"horizontal_flip\(\) after normalize\(\)"),
     (lambda p: p.operation("swirl"), "unknown operation 'swirl'; known: random_resized_crop"),
     (lambda p: p.flip(2), "probability"),
-    (lambda p: p.random_resized_crop("large"), r"operations\[0\].random_resized_crop.size"),
+    (lambda p: p.random_resized_crop("large"), r"operations\[0\]: operation random_resized_crop: parameter .size. is .large."),
     (lambda p: p.shuffle(seed=-1), "found -1, expected 0 or more"),
     (lambda p: p.batch(0), "found 0, expected 1 or more"),
     (lambda p: p.batch(2.5), "found 2.5, expected a whole number"),
     (lambda p: p.batch(201), "no full batch"),
     (lambda p: p.normalize((0, 0), (1, 1)), "found 2 numbers, expected three"),
-    (lambda p: p.output("float64"), 'type: .*found "float64", expected one of uint8, float32, bfloat16'),
+    (lambda p: p.output("float64"), 'type: .*found "float64", expected one of uint8, float32, bfloat16, float16'),
     (lambda p: p.errors("ignore"), 'found "ignore", expected one of fail, skip, replace'),
     (lambda p: p.cache("everything"), "expected one of nothing, encoded, pixels, auto"),
     (lambda p: p.shard(0), "both rank and world"),
@@ -424,6 +424,10 @@ def test_torch_on_the_processor():
     torch.testing.assert_close(last, (torch.from_numpy(plain[0][0]) - mean) / std, atol=2e-6, rtol=0)
     half = next(iter(pipeline.batch(50).to_torch(dtype=torch.bfloat16)))[0]
     assert torch.equal(half, torch.from_numpy(plain[0][0]).to(torch.bfloat16))
+    half = next(iter(pipeline.batch(50).to_torch(dtype=torch.half)))[0]
+    assert torch.equal(half, torch.from_numpy(plain[0][0]).half())
+    images = next(iter(pipeline.output("float16", "NHWC").batch(50)))[0]
+    assert images.dtype == np.float16 and np.array_equal(images, plain[0][0].astype(np.float16).transpose(0, 2, 3, 1))
     with pytest.raises(un.errors.ArgumentError, match="uint8"):
         pipeline.batch(50).to_torch(dtype=torch.uint8, normalize=un.CIFAR10)
     with pytest.raises(un.errors.ArgumentError, match="float64"):

@@ -35,7 +35,7 @@ def apply(pixels: np.ndarray, *operations: str, output: str = "uint8-nhwc", samp
     head, body = done.stdout.split(b"\n", 1)
     facts = json.loads(head)
     kind, layout = output.split("-")
-    values = np.frombuffer(body, {"uint8": np.uint8, "float32": np.float32, "bfloat16": np.uint16}[kind])
+    values = np.frombuffer(body, {"uint8": np.uint8, "float32": np.float32, "bfloat16": np.uint16, "float16": np.float16}[kind])
     size = (facts["height"], facts["width"])
     shape = (*size, 3) if layout == "nhwc" else (3, *size)
     return values.reshape(shape), list(zip(*[iter(facts["selected"])] * 4))
@@ -190,6 +190,8 @@ def test_stored_floats_are_torchs_normalised_ones(layout: str) -> None:
     np.testing.assert_allclose(floats, expected.numpy(), rtol=0, atol=5e-7)
     halves, _ = apply(pixels, output=f"bfloat16-{layout}")
     assert np.array_equal(halves, torch.from_numpy(floats.copy()).bfloat16().view(torch.uint16).numpy())
+    halves, _ = apply(pixels, output=f"float16-{layout}")
+    assert np.array_equal(halves, floats.astype(np.float16))
 
 
 def test_a_training_chain_resizes_flips_and_normalises() -> None:

@@ -23,7 +23,8 @@ def test_a_dataset_of_the_same_batches_epoch_by_epoch():
             np.testing.assert_array_equal(labels.numpy(), their_labels)
 
 
-@pytest.mark.parametrize(("dtype", "layout"), [("uint8", "NCHW"), (tf.bfloat16, "NHWC"), (None, "NCHW")])
+@pytest.mark.parametrize(("dtype", "layout"), [("uint8", "NCHW"), (tf.bfloat16, "NHWC"), ("float16", "NHWC"),
+                                                 (None, "NCHW")])
 def test_every_dtype_and_layout(dtype, layout):
     pipeline = un.open(SMALL).shuffle(2)
     plain = next(iter(pipeline.output("uint8", layout).batch(10)))[0].astype(np.float32)

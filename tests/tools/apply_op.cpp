@@ -2,7 +2,7 @@
 //
 //   apply_op WIDTH HEIGHT OUTPUT SAMPLE [OPERATION...] < interleaved.rgb > result
 //
-// OUTPUT is uint8-nhwc, uint8-nchw, float32-nchw, float32-nhwc, bfloat16-nchw or bfloat16-nhwc, with ImageNet's
+// OUTPUT is uint8-nhwc, uint8-nchw, float32-nchw, float32-nhwc, bfloat16-nchw, bfloat16-nhwc or float16-..., with ImageNet's
 // normalisation. SAMPLE keys the random numbers. An OPERATION reads name or name:parameter=1,2:parameter=word.
 // The result is one line of JSON (width, height, and the part that every operation selected), then the output's bytes.
 
@@ -54,7 +54,8 @@ OpSpec parse_operation(const std::string& text) {
 StoreFormat parse_output(const std::string& text) {
   for (const auto& [type_name, type] : {std::pair{"uint8", ElementType::kUint8},
                                         {"float32", ElementType::kFloat32},
-                                        {"bfloat16", ElementType::kBfloat16}}) {
+                                        {"bfloat16", ElementType::kBfloat16},
+                                        {"float16", ElementType::kFloat16}}) {
     if (text == std::string(type_name) + "-nhwc") return {type, Layout::kNhwc, kImagenetNormalisation};
     if (text == std::string(type_name) + "-nchw") return {type, Layout::kNchw, kImagenetNormalisation};
   }

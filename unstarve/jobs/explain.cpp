@@ -77,6 +77,7 @@ ExplainedSetting batch(const PipelineSpec& spec, const Plan& plan) {
 ExplainedSetting output(const StoreFormat& format) {
   const char* const type = format.type == ElementType::kUint8     ? "uint8"
                            : format.type == ElementType::kFloat32 ? "float32"
+                           : format.type == ElementType::kFloat16 ? "float16"
                                                                   : "bfloat16";
   ExplainedSetting setting{"output", fmt::format("{} {}", type, format.layout == Layout::kNchw ? "NCHW" : "NHWC"), ""};
   if (format.type == ElementType::kUint8) {

@@ -53,15 +53,28 @@ HWY_INLINE void write_two(VF a, VF b, float* to) {
   }
 }
 template <bool kPastCache>
-HWY_INLINE void write_two(VF a, VF b, std::uint16_t* to) {
+HWY_INLINE void write_two(VF a, VF b, Bfloat16* to) {
   const hn::Repartition<std::uint16_t, DF> d16;
   const hn::Half<decltype(d16)> half;
   const auto both =
       hn::Combine(d16, hn::DemoteTo(half, rounded_upper_half(b)), hn::DemoteTo(half, rounded_upper_half(a)));
   if constexpr (kPastCache) {
-    hn::Stream(both, d16, to);
+    hn::Stream(both, d16, reinterpret_cast<std::uint16_t*>(to));
   } else {
-    hn::Store(both, d16, to);
+    hn::Store(both, d16, reinterpret_cast<std::uint16_t*>(to));
+  }
+}
+template <bool kPastCache>
+HWY_INLINE void write_two(VF a, VF b, Float16* to) {
+  const hn::Rebind<hwy::float16_t, DF> half;
+  const hn::RebindToUnsigned<decltype(half)> half_bits;
+  const hn::Repartition<std::uint16_t, DF> d16;
+  const auto both =
+      hn::Combine(d16, hn::BitCast(half_bits, hn::DemoteTo(half, b)), hn::BitCast(half_bits, hn::DemoteTo(half, a)));
+  if constexpr (kPastCache) {
+    hn::Stream(both, d16, reinterpret_cast<std::uint16_t*>(to));
+  } else {
+    hn::Store(both, d16, reinterpret_cast<std::uint16_t*>(to));
   }
 }
 

@@ -1,7 +1,5 @@
 #include "unstarve/ops/convert.h"
 
-#include <bit>
-
 #include "unstarve/core/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -16,7 +14,8 @@ namespace unstarve::HWY_NAMESPACE {
 namespace {
 
 HWY_INLINE void write_one(float value, float* to) { *to = value; }
-HWY_INLINE void write_one(float value, std::uint16_t* to) { *to = to_bfloat16(value); }
+HWY_INLINE void write_one(float value, Bfloat16* to) { *to = Bfloat16{bfloat16_bits(value)}; }
+HWY_INLINE void write_one(float value, Float16* to) { *to = Float16{float16_bits(value)}; }
 
 // kPeriod 1: all values are of `channel`; 3: the first is of `channel`, and they go on in turn.
 template <std::size_t kPeriod, class T>
@@ -88,16 +87,24 @@ void plane_to_float(const ValueMap& map, int channel, const std::uint8_t* from, 
                     Destination how) {
   convert_to<1>(map, channel, from, count, to, how);
 }
-void plane_to_bfloat16(const ValueMap& map, int channel, const std::uint8_t* from, std::size_t count, std::uint16_t* to,
+void plane_to_bfloat16(const ValueMap& map, int channel, const std::uint8_t* from, std::size_t count, Bfloat16* to,
                        Destination how) {
+  convert_to<1>(map, channel, from, count, to, how);
+}
+void plane_to_float16(const ValueMap& map, int channel, const std::uint8_t* from, std::size_t count, Float16* to,
+                      Destination how) {
   convert_to<1>(map, channel, from, count, to, how);
 }
 void interleaved_to_float(const ValueMap& map, const std::uint8_t* from, std::size_t count, float* to,
                           Destination how) {
   convert_to<kChannels>(map, 0, from, count, to, how);
 }
-void interleaved_to_bfloat16(const ValueMap& map, const std::uint8_t* from, std::size_t count, std::uint16_t* to,
+void interleaved_to_bfloat16(const ValueMap& map, const std::uint8_t* from, std::size_t count, Bfloat16* to,
                              Destination how) {
+  convert_to<kChannels>(map, 0, from, count, to, how);
+}
+void interleaved_to_float16(const ValueMap& map, const std::uint8_t* from, std::size_t count, Float16* to,
+                            Destination how) {
   convert_to<kChannels>(map, 0, from, count, to, how);
 }
 
@@ -109,28 +116,33 @@ namespace unstarve {
 
 HWY_EXPORT(plane_to_float);
 HWY_EXPORT(plane_to_bfloat16);
+HWY_EXPORT(plane_to_float16);
 HWY_EXPORT(interleaved_to_float);
 HWY_EXPORT(interleaved_to_bfloat16);
-
-std::uint16_t to_bfloat16(float value) noexcept {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  return static_cast<std::uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
-}
+HWY_EXPORT(interleaved_to_float16);
 
 void convert_plane(const ValueMap& map, int channel, const std::uint8_t* from, std::size_t count, float* to,
                    Destination how) {
   HWY_DYNAMIC_DISPATCH(plane_to_float)(map, channel, from, count, to, how);
 }
-void convert_plane(const ValueMap& map, int channel, const std::uint8_t* from, std::size_t count, std::uint16_t* to,
+void convert_plane(const ValueMap& map, int channel, const std::uint8_t* from, std::size_t count, Bfloat16* to,
                    Destination how) {
   HWY_DYNAMIC_DISPATCH(plane_to_bfloat16)(map, channel, from, count, to, how);
+}
+void convert_plane(const ValueMap& map, int channel, const std::uint8_t* from, std::size_t count, Float16* to,
+                   Destination how) {
+  HWY_DYNAMIC_DISPATCH(plane_to_float16)(map, channel, from, count, to, how);
 }
 void convert_interleaved(const ValueMap& map, const std::uint8_t* from, std::size_t count, float* to, Destination how) {
   HWY_DYNAMIC_DISPATCH(interleaved_to_float)(map, from, count, to, how);
 }
-void convert_interleaved(const ValueMap& map, const std::uint8_t* from, std::size_t count, std::uint16_t* to,
+void convert_interleaved(const ValueMap& map, const std::uint8_t* from, std::size_t count, Bfloat16* to,
                          Destination how) {
   HWY_DYNAMIC_DISPATCH(interleaved_to_bfloat16)(map, from, count, to, how);
+}
+void convert_interleaved(const ValueMap& map, const std::uint8_t* from, std::size_t count, Float16* to,
+                         Destination how) {
+  HWY_DYNAMIC_DISPATCH(interleaved_to_float16)(map, from, count, to, how);
 }
 
 void finish_streaming() noexcept { hwy::FlushStream(); }

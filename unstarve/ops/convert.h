@@ -1,5 +1,5 @@
 #pragma once
-// 8-bit values to normalised float32 or bfloat16 in one straight run: the second half of a store. Private to ops.
+// 8-bit values to normalised float32, bfloat16 or float16 in one straight run: the second half of a store. Private to ops.
 //
 // Same bits everywhere: instruction sets with a fused multiply-add compute it; the others look the result up in
 // `table`, which was computed by std::fma.
@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "unstarve/core/image.h"
+#include "unstarve/ops/element_bits.h"
 #include "unstarve/ops/store.h"
 
 namespace unstarve {
@@ -24,9 +25,6 @@ struct ValueMap {
 // Throws Error(kArgument) when a stddev is 0 or a value not finite.
 [[nodiscard]] std::shared_ptr<const ValueMap> make_map(const Normalisation& normalisation);
 
-// Nearest even, for finite values.
-[[nodiscard]] std::uint16_t to_bfloat16(float value) noexcept;
-
 enum class Destination {
   kCache,   // ordinary writes
   kMemory,  // whole cache lines past the cache; finish_streaming() must follow before another thread may read them
@@ -35,11 +33,15 @@ enum class Destination {
 // `count` values of one channel.
 void convert_plane(const ValueMap& map, int channel, const std::uint8_t* from, std::size_t count, float* to,
                    Destination how);
-void convert_plane(const ValueMap& map, int channel, const std::uint8_t* from, std::size_t count, std::uint16_t* to,
+void convert_plane(const ValueMap& map, int channel, const std::uint8_t* from, std::size_t count, Bfloat16* to,
+                   Destination how);
+void convert_plane(const ValueMap& map, int channel, const std::uint8_t* from, std::size_t count, Float16* to,
                    Destination how);
 // `count` values that go through the channels in turn, beginning with the first.
 void convert_interleaved(const ValueMap& map, const std::uint8_t* from, std::size_t count, float* to, Destination how);
-void convert_interleaved(const ValueMap& map, const std::uint8_t* from, std::size_t count, std::uint16_t* to,
+void convert_interleaved(const ValueMap& map, const std::uint8_t* from, std::size_t count, Bfloat16* to,
+                         Destination how);
+void convert_interleaved(const ValueMap& map, const std::uint8_t* from, std::size_t count, Float16* to,
                          Destination how);
 
 void finish_streaming() noexcept;

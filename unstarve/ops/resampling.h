@@ -6,8 +6,8 @@
 //
 //   kNearest   the input sample that the centre lies in                               Pillow's NEAREST
 //   kBilinear  a triangle, 1 either side                                              BILINEAR
-//   kBicubic   Keys' cubic, 2 either side, a = -0.5; without antialias a = -0.75, and BICUBIC; torch's without antialias
-//              the outermost samples are repeated beyond the edges
+//   kBicubic   Keys' cubic, 2 either side, a = -0.5; without antialias a = -0.75, BICUBIC; torch's without antialias
+//              and the outermost samples are repeated beyond the edges
 //   kBox       1 for all whose middle lies within half an output sample                BOX
 //   kArea      the part of each that the output sample covers                          OpenCV's INTER_AREA, reducing
 //   kLanczos   sinc windowed by its main lobe, 3 either side                           LANCZOS

@@ -1,11 +1,11 @@
 #pragma once
 // The weights of one axis of a resize: which input samples make an output sample, and how much each counts.
 //
-// The filter (resampling.h) lies around the output sample's centre, cut at the edges and normalised. Weights are computed
-// in double and rounded to 16 bits with as many fractional bits as the largest one allows (14 when enlarging, more the
-// wider the filter), so that a 16-bit multiply-add with 32-bit sums is enough; Pillow keeps 22 bits in 32-bit products.
-// The rounding moves a result by less than 0.02 of 255, far below the rounding to 8 bits between the passes. Weights may
-// be negative: sums go from -128 to 383, which the kernels clip.
+// The filter (resampling.h) lies around the output sample's centre, cut at the edges and normalised. Weights are
+// computed in double and rounded to 16 bits with as many fractional bits as the largest one allows (14 when enlarging,
+// more the wider the filter), so that a 16-bit multiply-add with 32-bit sums is enough; Pillow keeps 22 bits in 32-bit
+// products. The rounding moves a result by less than 0.02 of 255, far below the rounding to 8 bits between the passes.
+// Weights may be negative; the kernels clip the sums.
 //
 // Ownership: owns its tables; build() reuses their memory. Threads: one at a time. Cost: about 15 ns per output sample.
 

@@ -110,8 +110,9 @@ void Storer::store(const Frame& frame, void* dst, CacheFetch* ahead) const {
     }
     case ElementType::kFloat32: convert_frame(frame, *map_, format_.layout, static_cast<float*>(dst), fetch); return;
     case ElementType::kBfloat16:
-      convert_frame(frame, *map_, format_.layout, static_cast<std::uint16_t*>(dst), fetch);
+      convert_frame(frame, *map_, format_.layout, static_cast<Bfloat16*>(dst), fetch);
       return;
+    case ElementType::kFloat16: convert_frame(frame, *map_, format_.layout, static_cast<Float16*>(dst), fetch); return;
   }
 }
 
@@ -127,7 +128,8 @@ void Storer::store_reference(const Frame& frame, void* dst) const {
         switch (format_.type) {
           case ElementType::kUint8: static_cast<std::uint8_t*>(dst)[at] = pixel; break;
           case ElementType::kFloat32: static_cast<float*>(dst)[at] = value; break;
-          case ElementType::kBfloat16: static_cast<std::uint16_t*>(dst)[at] = to_bfloat16(value); break;
+          case ElementType::kBfloat16: static_cast<std::uint16_t*>(dst)[at] = bfloat16_bits(value); break;
+          case ElementType::kFloat16: static_cast<std::uint16_t*>(dst)[at] = float16_bits(value); break;
         }
       }
     }

@@ -18,11 +18,11 @@
 
 namespace unstarve {
 
-enum class ElementType { kUint8, kFloat32, kBfloat16 };
+enum class ElementType { kUint8, kFloat32, kBfloat16, kFloat16 };
 enum class Layout { kNchw, kNhwc };
 
 [[nodiscard]] constexpr std::size_t element_bytes(ElementType type) {
-  return type == ElementType::kUint8 ? 1 : type == ElementType::kBfloat16 ? 2 : 4;
+  return type == ElementType::kUint8 ? 1 : type == ElementType::kFloat32 ? 4 : 2;
 }
 
 struct Normalisation {

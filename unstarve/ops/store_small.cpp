@@ -93,7 +93,10 @@ bool store_small_as(const Frame&, const ValueMap&, T*, CacheFetch&) {
 bool store_small_float(const Frame& frame, const ValueMap& map, float* dst, CacheFetch& ahead) {
   return store_small_as(frame, map, dst, ahead);
 }
-bool store_small_bfloat16(const Frame& frame, const ValueMap& map, std::uint16_t* dst, CacheFetch& ahead) {
+bool store_small_bfloat16(const Frame& frame, const ValueMap& map, Bfloat16* dst, CacheFetch& ahead) {
+  return store_small_as(frame, map, dst, ahead);
+}
+bool store_small_float16(const Frame& frame, const ValueMap& map, Float16* dst, CacheFetch& ahead) {
   return store_small_as(frame, map, dst, ahead);
 }
 
@@ -105,12 +108,16 @@ namespace unstarve {
 
 HWY_EXPORT(store_small_float);
 HWY_EXPORT(store_small_bfloat16);
+HWY_EXPORT(store_small_float16);
 
 bool store_small(const Frame& frame, const ValueMap& map, float* dst, CacheFetch& ahead) {
   return HWY_DYNAMIC_DISPATCH(store_small_float)(frame, map, dst, ahead);
 }
-bool store_small(const Frame& frame, const ValueMap& map, std::uint16_t* dst, CacheFetch& ahead) {
+bool store_small(const Frame& frame, const ValueMap& map, Bfloat16* dst, CacheFetch& ahead) {
   return HWY_DYNAMIC_DISPATCH(store_small_bfloat16)(frame, map, dst, ahead);
+}
+bool store_small(const Frame& frame, const ValueMap& map, Float16* dst, CacheFetch& ahead) {
+  return HWY_DYNAMIC_DISPATCH(store_small_float16)(frame, map, dst, ahead);
 }
 
 }  // namespace unstarve

@@ -16,6 +16,7 @@ namespace unstarve {
 // Writes planes (NCHW) as convert_plane() would, and fetches all of `ahead` between their rows. False: pixels that are
 // not planar, colours that are put off, a width that is not 32 or 64, `dst` not at a cache line.
 [[nodiscard]] bool store_small(const Frame& frame, const ValueMap& map, float* dst, CacheFetch& ahead);
-[[nodiscard]] bool store_small(const Frame& frame, const ValueMap& map, std::uint16_t* dst, CacheFetch& ahead);
+[[nodiscard]] bool store_small(const Frame& frame, const ValueMap& map, Bfloat16* dst, CacheFetch& ahead);
+[[nodiscard]] bool store_small(const Frame& frame, const ValueMap& map, Float16* dst, CacheFetch& ahead);
 
 }  // namespace unstarve

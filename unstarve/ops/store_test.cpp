@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -33,7 +34,7 @@ TEST_CASE("a store gives the reference's bits on every instruction set, and noth
       const Size size{wide ? between(random, 4000, 9000) : between(random, 1, 100), between(random, 1, wide ? 3 : 80)};
       const Pixels pixels(size, static_cast<Arrangement>(random.below(3)), random);
       const Frame frame = testing::random_window(pixels.view, random);
-      const StoreFormat format{static_cast<ElementType>(random.below(3)), static_cast<Layout>(random.below(2)),
+      const StoreFormat format{static_cast<ElementType>(random.below(4)), static_cast<Layout>(random.below(2)),
                                random.below(2) == 0 ? kImagenetNormalisation : kCifar10Normalisation};
       const Storer storer(format);
       const std::size_t bytes = storer.sample_bytes(frame.size());
@@ -91,8 +92,7 @@ TEST_CASE("small planar images are stored with the reference's bits, and no byte
       if (random.below(2) == 0) frame.mirror();
       frame.crop({between(random, -side - 2, source.width + 2), between(random, -side - 2, source.height + 2), side,
                   between(random, 1, 70)});
-      const Storer storer({random.below(2) == 0 ? ElementType::kFloat32 : ElementType::kBfloat16, Layout::kNchw,
-                           kCifar10Normalisation});
+      const Storer storer({static_cast<ElementType>(1 + random.below(3)), Layout::kNchw, kCifar10Normalisation});
       const std::size_t size = storer.sample_bytes(frame.size());
       AlignedBytes actual(size + 64), expected(size);
       std::memset(actual.data(), kGuard, size + 64);
@@ -125,12 +125,39 @@ TEST_CASE("float32 is (pixel / 255 - mean) / stddev") {
 }
 
 TEST_CASE("bfloat16 rounds to nearest even") {
-  REQUIRE(to_bfloat16(1.0f) == 0x3F80);
-  REQUIRE(to_bfloat16(-2.0f) == 0xC000);
-  REQUIRE(to_bfloat16(1.0f + 0x1p-8f) == 0x3F80);             // a tie: the even neighbour is below
-  REQUIRE(to_bfloat16(1.0f + 0x1p-7f + 0x1p-8f) == 0x3F82);   // a tie: the even neighbour is above
-  REQUIRE(to_bfloat16(1.0f + 0x1p-8f + 0x1p-20f) == 0x3F81);  // just over the tie
-  REQUIRE(to_bfloat16(0.0f) == 0);
+  REQUIRE(bfloat16_bits(1.0f) == 0x3F80);
+  REQUIRE(bfloat16_bits(-2.0f) == 0xC000);
+  REQUIRE(bfloat16_bits(1.0f + 0x1p-8f) == 0x3F80);             // a tie: the even neighbour is below
+  REQUIRE(bfloat16_bits(1.0f + 0x1p-7f + 0x1p-8f) == 0x3F82);   // a tie: the even neighbour is above
+  REQUIRE(bfloat16_bits(1.0f + 0x1p-8f + 0x1p-20f) == 0x3F81);  // just over the tie
+  REQUIRE(bfloat16_bits(0.0f) == 0);
+}
+
+TEST_CASE("every float16 survives being read and written") {
+  for (unsigned bits = 0; bits < 0x10000; ++bits) {
+    if ((bits & 0x7C00) == 0x7C00) continue;  // infinite, or not a number
+    REQUIRE(float16_bits(from_float16(static_cast<std::uint16_t>(bits))) == bits);
+  }
+  REQUIRE(from_float16(0x3C00) == 1.0f);
+  REQUIRE(from_float16(0x8001) == -0x1p-24f);
+  REQUIRE(from_float16(0x7C00) == std::numeric_limits<float>::infinity());
+}
+
+TEST_CASE("a store in float16 beyond its range is infinite, in vectors as in the reference") {
+  testing::on_every_target([](const std::string& target) {
+    INFO(target);
+    Image image({64, 9});
+    for (std::size_t i = 0; i < image.bytes(); ++i) image.data()[i] = static_cast<std::uint8_t>(i * 7);
+    // 0 .. 255 become 0 .. 100,000, and values whose float16 are subnormal.
+    for (const float stddev : {1e-5f, 3000.0f}) {
+      const Storer storer({ElementType::kFloat16, Layout::kNchw, {{0, 0, 0}, {stddev, stddev, stddev}}});
+      std::vector<std::uint16_t> actual(image.bytes()), expected(image.bytes());
+      storer.store(Frame(image.view()), actual.data());
+      storer.store_reference(Frame(image.view()), expected.data());
+      REQUIRE(actual == expected);
+      if (stddev < 1) REQUIRE(std::count(actual.begin(), actual.end(), 0x7C00) > 100);
+    }
+  });
 }
 
 TEST_CASE("a stddev of zero or a value that is not finite is refused") {

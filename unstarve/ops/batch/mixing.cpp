@@ -1,10 +1,9 @@
 #include "unstarve/ops/batch/mixing.h"
 
-#include <bit>
 #include <cmath>
 #include <numbers>
 
-#include "unstarve/ops/convert.h"
+#include "unstarve/ops/element_bits.h"
 
 namespace unstarve {
 namespace {
@@ -31,7 +30,15 @@ double draw_gamma(double shape, Random& random) {
   }
 }
 
-float from_bfloat16(std::uint16_t value) { return std::bit_cast<float>(std::uint32_t{value} << 16); }
+// As blend(), of 16-bit values by their bits.
+template <class FromBits, class ToBits>
+void blend_bits(const std::uint8_t* from, float weight, std::size_t count, std::uint8_t* to, FromBits value_of,
+                ToBits bits_of) {
+  const float rest = 1 - weight;
+  const auto* const a = reinterpret_cast<const std::uint16_t*>(from);
+  auto* const b = reinterpret_cast<std::uint16_t*>(to);
+  for (std::size_t i = 0; i < count; ++i) b[i] = bits_of(weight * value_of(b[i]) + rest * value_of(a[i]));
+}
 
 }  // namespace
 
@@ -55,13 +62,8 @@ void blend(ElementType type, const std::uint8_t* from, float weight, std::size_t
       for (std::size_t i = 0; i < count; ++i) b[i] = weight * b[i] + rest * a[i];
       return;
     }
-    case ElementType::kBfloat16: {
-      const auto* const a = reinterpret_cast<const std::uint16_t*>(from);
-      auto* const b = reinterpret_cast<std::uint16_t*>(to);
-      for (std::size_t i = 0; i < count; ++i)
-        b[i] = to_bfloat16(weight * from_bfloat16(b[i]) + rest * from_bfloat16(a[i]));
-      return;
-    }
+    case ElementType::kBfloat16: return blend_bits(from, weight, count, to, from_bfloat16, bfloat16_bits);
+    case ElementType::kFloat16: return blend_bits(from, weight, count, to, from_float16, float16_bits);
   }
 }
 

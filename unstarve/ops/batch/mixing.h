@@ -13,7 +13,7 @@ namespace unstarve {
 // Transactions on Mathematical Software 26(3), 2000). Precondition: alpha > 0.
 [[nodiscard]] double draw_beta(double alpha, Random& random);
 
-// to = weight * to + (1 - weight) * from, `count` elements of `type`, computed in float32; 8-bit and bfloat16 values
+// to = weight * to + (1 - weight) * from, `count` elements of `type`, computed in float32; 8-bit and 16-bit values
 // are rounded to nearest even.
 void blend(ElementType type, const std::uint8_t* from, float weight, std::size_t count, std::uint8_t* to);
 

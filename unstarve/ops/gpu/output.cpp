@@ -10,6 +10,7 @@ Output make_output(const StoreFormat& format) {
     case ElementType::kUint8: output.type = OutputType::kUint8; break;
     case ElementType::kFloat32: output.type = OutputType::kFloat32; break;
     case ElementType::kBfloat16: output.type = OutputType::kBfloat16; break;
+    case ElementType::kFloat16: output.type = OutputType::kFloat16; break;
   }
   output.layout = format.layout;
   const auto map = make_map(format.normalisation);

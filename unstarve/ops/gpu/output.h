@@ -1,5 +1,5 @@
 #pragma once
-// Where and as what a batch's pixels end, on the host or on a GPU: as the host's Storer (store.h), and float16 besides.
+// Where and as what a batch's pixels end, on the host or on a GPU: as the host's Storer (store.h).
 //
 // value = pixel * scale + bias in float32, one fused multiply-add; rounded to 16 bits to nearest even. To the bit as on
 // the host.
@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "unstarve/ops/colour/point_pixel.h"
+#include "unstarve/ops/element_bits.h"
 #include "unstarve/ops/host_device.h"
 #include "unstarve/ops/store.h"
 
@@ -37,26 +38,6 @@ struct Output {
 
 // All but pixels and size. Throws Error(kArgument) as Storer.
 [[nodiscard]] Output make_output(const StoreFormat& format);
-
-// Nearest even; finite values.
-UNSTARVE_HD inline std::uint16_t bfloat16_bits(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  return static_cast<std::uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
-}
-
-// IEEE 754 binary16, nearest even; finite values, infinity beyond 65,504.
-UNSTARVE_HD inline std::uint16_t float16_bits(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  const std::uint32_t sign = bits >> 16 & 0x8000, magnitude = bits & 0x7FFF'FFFF;
-  if (magnitude >= 0x477F'F000) return static_cast<std::uint16_t>(sign | 0x7C00);  // 65,520: half way beyond 65,504
-  if (magnitude < 0x3880'0000) {
-    // Below 2^-14 a unit is 2^-24: adding 0.5, whose unit in float32 is that, rounds.
-    const float rounded = std::bit_cast<float>(magnitude) + 0.5F;
-    return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(rounded) - 0x3F00'0000));
-  }
-  const std::uint32_t rounded = magnitude + 0x0FFF + (magnitude >> 13 & 1) - 0x3800'0000;
-  return static_cast<std::uint16_t>(sign | rounded >> 13);
-}
 
 // Writes the pixel at (x, y) of sample `sample`.
 UNSTARVE_HD inline void store_pixel(const Output& output, std::int64_t sample, int x, int y,

@@ -261,7 +261,8 @@ TEST_CASE("waiting tells whether a batch is there") {
 
 TEST_CASE("batch operations are the same for any number of threads, and after a resume") {
   const auto dataset = std::make_shared<JpegSet>(60, std::set<std::uint64_t>{}, 60);
-  for (const ElementType type : {ElementType::kFloat32, ElementType::kUint8, ElementType::kBfloat16}) {
+  for (const ElementType type :
+       {ElementType::kFloat32, ElementType::kUint8, ElementType::kBfloat16, ElementType::kFloat16}) {
     PipelineSpec spec = small_spec(7, 1, 0);
     spec.output.type = type;
     spec.batch_operations = {{"label_smoothing", {}}, {"mixup", {{"probability", {0.5}}}}, {"cutmix", {}}};

@@ -20,7 +20,8 @@ TEST_CASE("padding is what storing a widened window gives, in every type and lay
   constexpr int kValue = 114;
   const std::vector<PixelExtent> sizes = {{5, 7}, {1, 1}, {9, 3}, {9, 7}, {2, 7}};
   CHECK(largest_of(sizes) == Size{7, 9});
-  for (const ElementType type : {ElementType::kUint8, ElementType::kFloat32, ElementType::kBfloat16})
+  for (const ElementType type :
+       {ElementType::kUint8, ElementType::kFloat32, ElementType::kBfloat16, ElementType::kFloat16})
     for (const Layout layout : {Layout::kNchw, Layout::kNhwc})
       for (const Size to : {Size{7, 9}, Size{12, 10}}) {
         const StoreFormat format{type, layout, kImagenetNormalisation};

@@ -12,8 +12,10 @@ namespace {
 
 template <class T, std::size_t N>
 using Names = std::array<std::pair<const char*, T>, N>;
-constexpr Names<ElementType, 3> kTypes{
-    {{"uint8", ElementType::kUint8}, {"float32", ElementType::kFloat32}, {"bfloat16", ElementType::kBfloat16}}};
+constexpr Names<ElementType, 4> kTypes{{{"uint8", ElementType::kUint8},
+                                        {"float32", ElementType::kFloat32},
+                                        {"bfloat16", ElementType::kBfloat16},
+                                        {"float16", ElementType::kFloat16}}};
 constexpr Names<Layout, 2> kLayouts{{{"NCHW", Layout::kNchw}, {"NHWC", Layout::kNhwc}}};
 constexpr Names<CacheWhat, 4> kCached{{{"nothing", CacheWhat::kNothing},
                                        {"encoded", CacheWhat::kEncoded},
