@@ -110,6 +110,16 @@ class Operating(abc.ABC):
         """TrivialAugment's wide space: one change drawn from fourteen, by a random magnitude."""
         return self.operation("trivial_augment")
 
+    def aug_mix(self, severity: int = 3, mixture_width: int = 3, chain_depth: int = -1, alpha: float = 1.0,
+                all_ops: bool = True) -> Self:
+        """AugMix: the image blended with `mixture_width` chains of changes of magnitude 0 to `severity` - 1 of 9.
+
+        chain_depth: changes in a chain; -1: one to three, drawn. alpha: of the Dirichlet distribution of the weights.
+        all_ops: with brightness, contrast, saturation and sharpness.
+        """
+        return self.operation("aug_mix", severity=severity, mixture_width=mixture_width, chain_depth=chain_depth,
+                              alpha=alpha, all_ops=all_ops)
+
     def auto_augment(self, policy: str = "imagenet") -> Self:
         """AutoAugment by the policy that was found for "imagenet", "cifar10" or "svhn"."""
         return self.operation(f"auto_augment_{policy}")

@@ -2,6 +2,7 @@
 
 #include "unstarve/ops/colour/point_chain.h"
 #include "unstarve/ops/filter/blur_rows.h"
+#include "unstarve/ops/policy/mix_images.h"
 #include "unstarve/ops/resize_tables.h"
 
 namespace unstarve {
@@ -9,7 +10,8 @@ namespace unstarve {
 Scratch::Scratch()
     : tables_(std::make_unique<ResizeTables>()),
       points_(std::make_unique<PointChain>()),
-      blur_rows_(std::make_unique<BlurRows>()) {}
+      blur_rows_(std::make_unique<BlurRows>()),
+      mix_images_(std::make_unique<MixImages>()) {}
 Scratch::~Scratch() = default;
 Scratch::Scratch(Scratch&&) noexcept = default;
 Scratch& Scratch::operator=(Scratch&&) noexcept = default;

@@ -18,6 +18,7 @@
 namespace unstarve {
 
 class BlurRows;
+struct MixImages;
 class PointChain;
 class Recorder;
 
@@ -84,6 +85,7 @@ class Scratch {
   struct ResizeTables;  // see resize.cpp
   [[nodiscard]] ResizeTables& resize_tables() { return *tables_; }
   [[nodiscard]] BlurRows& blur_rows() { return *blur_rows_; }
+  [[nodiscard]] MixImages& mix_images() { return *mix_images_; }
   // For chain_of() alone.
   [[nodiscard]] PointChain& points() { return *points_; }
 
@@ -96,6 +98,7 @@ class Scratch {
   std::unique_ptr<ResizeTables> tables_;
   std::unique_ptr<PointChain> points_;
   std::unique_ptr<BlurRows> blur_rows_;
+  std::unique_ptr<MixImages> mix_images_;
   Recorder* recorder_ = nullptr;
 };
 

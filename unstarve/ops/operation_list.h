@@ -34,6 +34,7 @@ namespace unstarve {
 [[nodiscard]] std::unique_ptr<Operation> make_gaussian_blur(const OpParams& params);
 [[nodiscard]] std::unique_ptr<Operation> make_rand_augment(const OpParams& params);
 [[nodiscard]] std::unique_ptr<Operation> make_trivial_augment(const OpParams& params);
+[[nodiscard]] std::unique_ptr<Operation> make_aug_mix(const OpParams& params);
 [[nodiscard]] std::unique_ptr<Operation> make_auto_augment_imagenet(const OpParams& params);
 [[nodiscard]] std::unique_ptr<Operation> make_auto_augment_cifar10(const OpParams& params);
 [[nodiscard]] std::unique_ptr<Operation> make_auto_augment_svhn(const OpParams& params);

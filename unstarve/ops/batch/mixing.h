@@ -9,8 +9,7 @@
 
 namespace unstarve {
 
-// Beta(alpha, alpha), by two gamma draws (Marsaglia and Tsang, "A simple method for generating gamma variables", ACM
-// Transactions on Mathematical Software 26(3), 2000). Precondition: alpha > 0.
+// Beta(alpha, alpha), by two gamma draws. Precondition: alpha > 0.
 [[nodiscard]] double draw_beta(double alpha, Random& random);
 
 // to = weight * to + (1 - weight) * from, `count` elements of `type`, computed in float32; 8-bit and 16-bit values

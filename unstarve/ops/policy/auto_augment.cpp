@@ -2,6 +2,7 @@
 // set: AutoAugment (Cubuk et al., "AutoAugment: learning augmentation policies from data", 2018, tables of the
 // appendix), as torchvision has it.
 
+#include "unstarve/ops/geometry/read_interpolation.h"
 #include "unstarve/ops/operation_list.h"
 #include "unstarve/ops/parameters.h"
 #include "unstarve/ops/policy/magnitudes.h"
@@ -70,7 +71,7 @@ constexpr Policy kSvhn = {{
 
 class AutoAugment final : public Operation {
  public:
-  explicit AutoAugment(const Policy& policy) : policy_(policy) {}
+  AutoAugment(const Policy& policy, Interpolation how) : policy_(policy), how_(how) {}
 
   [[nodiscard]] bool random() const override { return true; }
   [[nodiscard]] bool writes_pixels() const override { return true; }
@@ -80,17 +81,18 @@ class AutoAugment final : public Operation {
       if (random.uniform() * 10 >= part.tenths) continue;
       const double magnitude = magnitude_at(part.change, part.bin, kBins, kAugmentSpace, frame.size());
       const bool negative = is_signed(part.change) && random.below(2) == 1;
-      change_by(frame, part.change, negative ? -magnitude : magnitude, scratch);
+      change_by(frame, part.change, negative ? -magnitude : magnitude, how_, scratch);
     }
   }
 
  private:
   const Policy& policy_;
+  Interpolation how_;
 };
 
 std::unique_ptr<Operation> make(const char* name, const Policy& policy, const OpParams& params) {
-  const Parameters p(name, params, {});
-  return std::make_unique<AutoAugment>(policy);
+  const Parameters p(name, params, {"interpolation"});
+  return std::make_unique<AutoAugment>(policy, read_interpolation(p, Interpolation::kNearest));
 }
 
 }  // namespace

@@ -14,8 +14,8 @@ namespace {
 constexpr std::array<std::uint8_t, kChannels> kBlack{};
 
 // About the upper left corner, as the original policies shear: (x, y) comes from (x + by * y, y).
-void shear(Frame& frame, double along_x, double along_y, Scratch& scratch) {
-  warp(frame, {1, along_x, 0, along_y, 1, 0, 0, 0}, Interpolation::kNearest, kBlack, scratch);
+void shear(Frame& frame, double along_x, double along_y, Interpolation how, Scratch& scratch) {
+  warp(frame, {1, along_x, 0, along_y, 1, 0, 0, 0}, how, kBlack, scratch);
 }
 
 void move(Frame& frame, double x, double y) {
@@ -41,22 +41,21 @@ double magnitude_at(Change change, int bin, int bins, const MagnitudeSpace& spac
     case Change::kSaturation:
     case Change::kContrast:
     case Change::kSharpness: return part * space.factor;
-    case Change::kPosterize: return 8 - std::nearbyint(part * space.posterize_bits);
+    case Change::kPosterize: return space.posterize_most - std::nearbyint(part * space.posterize_bits);
     case Change::kSolarize: return 255 * (1 - part);
     default: return 0;
   }
 }
 
-void change_by(Frame& frame, Change change, double magnitude, Scratch& scratch) {
+void change_by(Frame& frame, Change change, double magnitude, Interpolation how, Scratch& scratch) {
   switch (change) {
     case Change::kIdentity: return;
-    case Change::kShearX: return shear(frame, magnitude, 0, scratch);
-    case Change::kShearY: return shear(frame, 0, magnitude, scratch);
+    case Change::kShearX: return shear(frame, magnitude, 0, how, scratch);
+    case Change::kShearY: return shear(frame, 0, magnitude, how, scratch);
     case Change::kTranslateX: return move(frame, magnitude, 0);
     case Change::kTranslateY: return move(frame, 0, magnitude);
     case Change::kRotate:
-      return warp(frame, affine_mapping(frame.size(), -magnitude, 0, 0, 1, 0, 0), Interpolation::kNearest, kBlack,
-                  scratch);
+      return warp(frame, affine_mapping(frame.size(), -magnitude, 0, 0, 1, 0, 0), how, kBlack, scratch);
     case Change::kBrightness: return adjust_brightness(frame, std::max(0.0, 1 + magnitude), scratch);
     case Change::kSaturation: return adjust_saturation(frame, std::max(0.0, 1 + magnitude), scratch);
     case Change::kContrast: return adjust_contrast(frame, std::max(0.0, 1 + magnitude), scratch);

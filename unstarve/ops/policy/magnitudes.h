@@ -2,13 +2,13 @@
 // The fourteen changes that the policies of random augmentation choose from, each by a magnitude, with torchvision's
 // meanings and signs: what AutoAugment, RandAugment and TrivialAugment have in common.
 //
-// Turning, shearing and moving take the nearest pixel and fill with black, as torchvision's policies do unless told
-// otherwise. Threads: one at a time per scratch. Failure: Error(kInput) as warp().
+// Turning, shearing and moving fill with black, as torchvision's policies do unless told otherwise. Threads: one at a time per scratch. Failure: Error(kInput) as warp().
 
 #include <array>
 #include <string_view>
 
 #include "unstarve/ops/frame.h"
+#include "unstarve/ops/geometry/sampling.h"
 
 namespace unstarve {
 
@@ -35,18 +35,22 @@ enum class Change {
   return change >= Change::kShearX && change <= Change::kSharpness;
 }
 
-// The largest magnitude of each change in a policy's space; the least is 0, of posterize 8 bits, of solarize 255.
+// The largest magnitude of each change in a policy's space; the least is 0, of posterize
+// `posterize_most` bits, of solarize 255.
 struct MagnitudeSpace {
   double shear;
   double translate_pixels;  // or, where 0, `translate_part` of the side
   double translate_part;
   double rotate;
   double factor;       // of brightness, saturation, contrast and sharpness
-  int posterize_bits;  // fewer than 8
+  int posterize_bits;  // fewer than `posterize_most`
+  int posterize_most = 8;
 };
-// Of AutoAugment and RandAugment (Cubuk et al. 2018, 2019); of TrivialAugment's wide space (Müller and Hutter 2021).
+// Of AutoAugment and RandAugment (Cubuk et al. 2018, 2019); of TrivialAugment's wide space (Müller and Hutter 2021); of
+// AugMix (Hendrycks et al. 2019).
 inline constexpr MagnitudeSpace kAugmentSpace{0.3, 0, 150.0 / 331.0, 30, 0.9, 4};
 inline constexpr MagnitudeSpace kWideSpace{0.99, 32, 0, 135, 0.99, 6};
+inline constexpr MagnitudeSpace kMixSpace{0.3, 0, 1.0 / 3.0, 30, 0.9, 4, 4};
 
 // The magnitude at step `bin` of `bins` evenly spaced ones, for an image of this size.
 [[nodiscard]] double magnitude_at(Change change, int bin, int bins, const MagnitudeSpace& space, Size image);
@@ -54,6 +58,7 @@ inline constexpr MagnitudeSpace kWideSpace{0.99, 32, 0, 135, 0.99, 6};
 // All changes but kInvert, which RandAugment and TrivialAugment choose from.
 inline constexpr std::uint32_t kUsualChanges = 14;
 
-void change_by(Frame& frame, Change change, double magnitude, Scratch& scratch);
+// `how`: of turning and shearing.
+void change_by(Frame& frame, Change change, double magnitude, Interpolation how, Scratch& scratch);
 
 }  // namespace unstarve

@@ -1,6 +1,7 @@
 // One change drawn from fourteen, by a random magnitude: TrivialAugment's wide space (Müller and Hutter,
 // "TrivialAugment: tuning-free yet state-of-the-art data augmentation", 2021), as torchvision has it.
 
+#include "unstarve/ops/geometry/read_interpolation.h"
 #include "unstarve/ops/operation_list.h"
 #include "unstarve/ops/parameters.h"
 #include "unstarve/ops/policy/magnitudes.h"
@@ -12,6 +13,8 @@ constexpr int kBins = 31;
 
 class TrivialAugment final : public Operation {
  public:
+  explicit TrivialAugment(Interpolation how) : how_(how) {}
+
   [[nodiscard]] bool random() const override { return true; }
   [[nodiscard]] bool writes_pixels() const override { return true; }
   Size output_size(Size selected) const override { return selected; }
@@ -20,15 +23,18 @@ class TrivialAugment final : public Operation {
     const auto bin = static_cast<int>(random.below(kBins));
     const double magnitude = magnitude_at(change, bin, kBins, kWideSpace, frame.size());
     const bool negative = is_signed(change) && random.below(2) == 1;
-    change_by(frame, change, negative ? -magnitude : magnitude, scratch);
+    change_by(frame, change, negative ? -magnitude : magnitude, how_, scratch);
   }
+
+ private:
+  Interpolation how_;
 };
 
 }  // namespace
 
 std::unique_ptr<Operation> make_trivial_augment(const OpParams& params) {
-  const Parameters p("trivial_augment", params, {});
-  return std::make_unique<TrivialAugment>();
+  const Parameters p("trivial_augment", params, {"interpolation"});
+  return std::make_unique<TrivialAugment>(read_interpolation(p, Interpolation::kNearest));
 }
 
 }  // namespace unstarve

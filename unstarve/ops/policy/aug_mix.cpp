@@ -1,0 +1,109 @@
+// A blend of the image with several chains of changes drawn from thirteen: AugMix (Hendrycks et al., "AugMix: a simple
+// data processing method to improve robustness and uncertainty", 2019), as torchvision has it.
+//
+// The fraction of a blended value is cut off, as there; weights are in 1/65536 and add up to one exactly, so that a value
+// that no chain changes stays.
+
+#include <array>
+#include <cmath>
+
+#include "unstarve/ops/gamma.h"
+#include "unstarve/ops/geometry/read_interpolation.h"
+#include "unstarve/ops/operation_list.h"
+#include "unstarve/ops/parameters.h"
+#include "unstarve/ops/policy/magnitudes.h"
+#include "unstarve/ops/policy/mix_images.h"
+#include "unstarve/ops/window.h"
+
+namespace unstarve {
+namespace {
+
+constexpr int kBins = 10;  // of which the severity leaves the first ones
+constexpr int kMostChains = 16;
+constexpr int kMostDrawnDepth = 3;
+
+using enum Change;
+constexpr std::array kAll = {kShearX,       kShearY,   kTranslateX, kTranslateY, kRotate,   kPosterize, kSolarize,
+                             kAutoContrast, kEqualize, kBrightness, kSaturation, kContrast, kSharpness};
+constexpr std::uint32_t kWithoutFactors = 9;  // the first ones
+
+// Numbers of 0 to 1 that add up to one: the symmetric Dirichlet distribution.
+void draw_weights(double alpha, Random& random, double* weights, int count) {
+  double sum = 0;
+  for (int i = 0; i < count; ++i) sum += weights[i] = draw_gamma(alpha, random);
+  // All can underflow for a tiny alpha, whose limit is one of them alone.
+  if (sum <= 0) sum = weights[random.below(static_cast<std::uint32_t>(count))] = 1;
+  for (int i = 0; i < count; ++i) weights[i] /= sum;
+}
+
+class AugMix final : public Operation {
+ public:
+  AugMix(int severity, int chains, int depth, double alpha, bool all, Interpolation how)
+      : severity_(severity), chains_(chains), depth_(depth), alpha_(alpha), all_(all), how_(how) {}
+
+  [[nodiscard]] bool random() const override { return true; }
+  [[nodiscard]] bool writes_pixels() const override { return true; }
+  Size output_size(Size selected) const override { return selected; }
+
+  void apply(Frame& frame, Random& random, Scratch& scratch) const override {
+    MixImages& mix = scratch.mix_images();
+    mix.original.resize(frame.size());
+    copy_window(frame, 0, frame.height,
+                {mix.original.data(), static_cast<std::ptrdiff_t>(mix.original.row_bytes()), 1});
+    const Frame original(mix.original.view());
+    const std::size_t row_values = mix.original.row_bytes();
+    const auto rows = static_cast<std::size_t>(frame.height);
+    mix.row.resize({frame.width, 1});
+    mix.sums.reserve_discard(rows * row_values * sizeof(std::uint32_t));
+    auto* const sums = reinterpret_cast<std::uint32_t*>(mix.sums.data());
+
+    double parts[2], shares[kMostChains];
+    draw_weights(alpha_, random, parts, 2);
+    draw_weights(alpha_, random, shares, chains_);
+    std::uint32_t rest = 1U << kMixBits;
+    for (int chain = 0; chain < chains_; ++chain) {
+      const auto weight = static_cast<std::uint32_t>(std::ldexp(parts[1] * shares[chain], kMixBits));
+      rest -= weight;
+      Frame changed = original;
+      change(changed, random, scratch);
+      for (std::size_t y = 0; y < rows; ++y) {
+        copy_window(changed, static_cast<int>(y), 1, {mix.row.data(), static_cast<std::ptrdiff_t>(row_values), 1});
+        add_weighted(mix.row.data(), weight, chain == 0, row_values, sums + y * row_values);
+      }
+    }
+    add_weighted(mix.original.data(), rest, false, rows * row_values, sums);
+    Image& out = scratch.other_than(original);
+    out.resize(frame.size());
+    take_sums(sums, rows * row_values, out.data());
+    frame = Frame(out.view());
+  }
+
+ private:
+  void change(Frame& frame, Random& random, Scratch& scratch) const {
+    const int depth = depth_ > 0 ? depth_ : 1 + static_cast<int>(random.below(kMostDrawnDepth));
+    for (int i = 0; i < depth; ++i) {
+      const Change change = kAll[random.below(all_ ? static_cast<std::uint32_t>(kAll.size()) : kWithoutFactors)];
+      const auto bin = static_cast<int>(random.below(static_cast<std::uint32_t>(severity_)));
+      const double magnitude = magnitude_at(change, bin, kBins, kMixSpace, frame.size());
+      const bool negative = is_signed(change) && random.below(2) == 1;
+      change_by(frame, change, negative ? -magnitude : magnitude, how_, scratch);
+    }
+  }
+
+  int severity_, chains_, depth_;
+  double alpha_;
+  bool all_;
+  Interpolation how_;
+};
+
+}  // namespace
+
+std::unique_ptr<Operation> make_aug_mix(const OpParams& params) {
+  const Parameters p("aug_mix", params,
+                     {"severity", "mixture_width", "chain_depth", "alpha", "all_ops", "interpolation"});
+  return std::make_unique<AugMix>(p.integer("severity", 3, 1, kBins), p.integer("mixture_width", 3, 1, kMostChains),
+                                  p.integer("chain_depth", -1, -1, 100), p.number("alpha", 1, 0.01, 1000),
+                                  p.flag("all_ops", true), read_interpolation(p));
+}
+
+}  // namespace unstarve

@@ -1,0 +1,134 @@
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <set>
+#include <vector>
+
+#include "unstarve/ops/gamma.h"
+#include "unstarve/ops/operation.h"
+#include "unstarve/ops/policy/magnitudes.h"
+#include "unstarve/ops/policy/mix_images.h"
+#include "unstarve/ops/store.h"
+#include "unstarve/ops/test_support.h"
+
+namespace unstarve {
+namespace {
+
+using testing::Arrangement;
+using testing::Pixels;
+
+std::vector<std::uint8_t> stored(const Frame& frame) {
+  const Storer storer({ElementType::kUint8, Layout::kNhwc, {}});
+  std::vector<std::uint8_t> bytes(storer.sample_bytes(frame.size()));
+  storer.store(frame, bytes.data());
+  return bytes;
+}
+
+std::vector<std::uint8_t> augmented(const Operation& operation, Frame frame, std::uint64_t sample) {
+  Scratch scratch;
+  Random random(3, 1, sample, 0);
+  operation.apply(frame, random, scratch);
+  return stored(frame);
+}
+
+// Of one chain of one change: the blend of two images that are known, but for the weight.
+TEST_CASE("aug_mix blends the image with one of its changes") {
+  Random made_up(1, 0, 0, 0);
+  const Pixels pixels({40, 33}, Arrangement::kInterleaved, made_up);
+  const auto plain = stored(Frame(pixels.view));
+  // Every image that a change of the first three magnitudes gives.
+  std::vector<std::vector<double>> changes;
+  for (int change = static_cast<int>(Change::kShearX); change <= static_cast<int>(Change::kEqualize); ++change) {
+    for (int bin = 0; bin < 3; ++bin) {
+      for (const double sign : {1.0, -1.0}) {
+        Scratch scratch;
+        Frame frame(pixels.view);
+        const auto what = static_cast<Change>(change);
+        const double magnitude = magnitude_at(what, bin, 10, kMixSpace, frame.size());
+        change_by(frame, what, is_signed(what) ? sign * magnitude : magnitude, Interpolation::kBilinear, scratch);
+        const auto bytes = stored(frame);
+        changes.emplace_back(bytes.begin(), bytes.end());
+      }
+    }
+  }
+  const auto operation = make_operation({"aug_mix", {{"mixture_width", {1}}, {"chain_depth", {1}}}});
+  for (std::uint64_t sample = 0; sample < 60; ++sample) {
+    const auto mixed = augmented(*operation, Frame(pixels.view), sample);
+    // The weight by least squares, then every value within what cutting the fraction off allows.
+    bool found = false;
+    for (const auto& changed : changes) {
+      double along = 0, length = 0;
+      for (std::size_t i = 0; i < plain.size(); ++i) {
+        const double way = changed[i] - plain[i];
+        along += way * (mixed[i] + 0.5 - plain[i]);
+        length += way * way;
+      }
+      const double weight = length > 0 ? along / length : 0;
+      bool same = true;
+      for (std::size_t i = 0; i < plain.size() && same; ++i)
+        same = std::abs(plain[i] + weight * (changed[i] - plain[i]) - 0.5 - mixed[i]) < 1.2;
+      found = found || same;
+    }
+    INFO(sample);
+    REQUIRE(found);
+  }
+}
+
+TEST_CASE("aug_mix leaves alone what no chain changes") {
+  Image white({20, 20});
+  std::fill_n(white.data(), white.bytes(), std::uint8_t{64});
+  // Of the least severity nothing moves; 64 has no low bits to lose and lies below every threshold.
+  const auto operation =
+      make_operation({"aug_mix", {{"severity", {1}}, {"mixture_width", {7}}, {"all_ops", {"false"}}}});
+  for (std::uint64_t sample = 0; sample < 40; ++sample)
+    REQUIRE(augmented(*operation, Frame(white.view()), sample) == stored(Frame(white.view())));
+}
+
+TEST_CASE("aug_mix is the same for the same sample, and another one for others") {
+  Random made_up(2, 0, 0, 0);
+  const Pixels pixels({30, 30}, Arrangement::kPlanar, made_up);
+  const auto operation = make_operation({"aug_mix", {}});
+  std::set<std::vector<std::uint8_t>> seen;
+  for (std::uint64_t sample = 0; sample < 30; ++sample) {
+    const auto mixed = augmented(*operation, Frame(pixels.view), sample);
+    REQUIRE(mixed == augmented(*operation, Frame(pixels.view), sample));
+    seen.insert(mixed);
+  }
+  REQUIRE(seen.size() >= 28);
+}
+
+TEST_CASE("images are mixed to the same bits on every instruction set") {
+  testing::on_every_target([](const std::string& target) {
+    INFO(target);
+    Random random(3, 0, 0, 0);
+    for (const std::size_t count : {1u, 7u, 64u, 1001u}) {
+      std::vector<std::uint8_t> a(count), b(count), mixed(count);
+      std::vector<std::uint32_t> sums(count, 77);
+      for (std::size_t i = 0; i < count; ++i) a[i] = static_cast<std::uint8_t>(random.bits()), b[i] = 255;
+      add_weighted(a.data(), 20'000, true, count, sums.data());
+      add_weighted(b.data(), 45'536, false, count, sums.data());
+      take_sums(sums.data(), count, mixed.data());
+      for (std::size_t i = 0; i < count; ++i) REQUIRE(mixed[i] == (20'000U * a[i] + 45'536U * 255) >> 16);
+    }
+  });
+}
+
+TEST_CASE("gamma draws have their shape as mean and as variance") {
+  Random random(4, 0, 0, 0);
+  for (const double shape : {0.3, 1.0, 4.0}) {
+    double sum = 0, squares = 0;
+    constexpr int kDraws = 20'000;
+    for (int i = 0; i < kDraws; ++i) {
+      const double draw = draw_gamma(shape, random);
+      REQUIRE(draw >= 0);
+      sum += draw;
+      squares += draw * draw;
+    }
+    const double mean = sum / kDraws;
+    CHECK(mean == Approx(shape).epsilon(0.05));
+    CHECK(squares / kDraws - mean * mean == Approx(shape).epsilon(0.1));
+  }
+}
+
+}  // namespace
+}  // namespace unstarve

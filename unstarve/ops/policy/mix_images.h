@@ -1,0 +1,28 @@
+#pragma once
+// A worker's memory for mixing images: the one that several are made of, and the weighted sum of those. Private to this
+// folder and to Scratch, which keeps it.
+//
+// Sums are of integers, with weights in 1/65536 that add up to one: every machine gives the same bits.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "unstarve/core/aligned.h"
+#include "unstarve/core/image.h"
+
+namespace unstarve {
+
+inline constexpr int kMixBits = 16;
+
+struct MixImages {
+  Image original;
+  Image row;          // of one of the images
+  AlignedBytes sums;  // a std::uint32_t for each of the image's values
+};
+
+// sums[i] = (first ? 0 : sums[i]) + weight * values[i].
+void add_weighted(const std::uint8_t* values, std::uint32_t weight, bool first, std::size_t count, std::uint32_t* sums);
+// values[i] = sums[i] >> kMixBits.
+void take_sums(const std::uint32_t* sums, std::size_t count, std::uint8_t* values);
+
+}  // namespace unstarve
