@@ -322,6 +322,9 @@ NB_MODULE(_core, m) {
   m.def(
       "check", [](const std::string& text) { check_spec(pipeline_from_yaml(text, "pipeline")); }, "spec"_a);
   m.def(
+      "size_changes",
+      [](const std::string& text) { return size_follows_schedule(pipeline_from_yaml(text, "pipeline")); }, "spec"_a);
+  m.def(
       "sample_of",
       [](const std::string& text, DatasetPtr dataset, SampleSetPtr samples) {
         const nb::gil_scoped_release release;

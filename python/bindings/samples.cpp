@@ -135,6 +135,10 @@ class SampleReader {
     const nb::gil_scoped_release release;
     plan_ = std::make_unique<Plan>(
         make_plan(std::move(spec), std::move(dataset), 1, Caches::kOpened, {std::move(samples), {}}));
+    if (!plan_->later.empty())
+      throw Error(ErrorKind::kArgument,
+                  "operations: one follows a schedule, which does not go with functions (map()) behind it; "
+                  "expected values that stay");
     plan_->any_size = true;
   }
 

@@ -23,6 +23,7 @@ from unstarve.errors import DataWarning, Error
 from unstarve.loader import Loader
 from unstarve.opening import from_source, from_yaml, mix, open, schema
 from unstarve.pipeline import CIFAR10, IMAGENET, Pipeline
+from unstarve.schedules import schedule
 
 if TYPE_CHECKING:
     from unstarve.dataloader import DataLoader as DataLoader
@@ -40,4 +41,4 @@ def __getattr__(name: str) -> Any:
 
 __all__ = ["CIFAR10", "IMAGENET", "DataWarning", "Error", "Loader", "Pipeline", "__version__",
            "batch_operations", "errors", "from_source", "from_yaml", "mix", "open",
-           "operations", "schema"]
+           "operations", "schedule", "schema"]

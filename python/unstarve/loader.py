@@ -102,7 +102,8 @@ class Loader:
         self._dtype: str = spec.get("output", {}).get("type", "float32")
         self._layout: str = spec.get("output", {}).get("layout", "NCHW")
         batch = spec["batch"]
-        self._varied: bool = batch.get("pad", {}).get("to") == "largest"
+        pad = batch.get("pad", {}).get("to", "nothing")
+        self._varied: bool = pad == "largest" or pad == "nothing" and _core.size_changes(self._spec)
         self._parts = ("images", "labels", *(("sizes",) if batch.get("pad", {}).get("to", "nothing") != "nothing" else ()),
                        *(("valid",) if batch.get("last") == "pad" else ()))
         # the samples that take part
@@ -151,7 +152,8 @@ class Loader:
     @property
     def shapes(self) -> tuple[tuple[int | None, ...], tuple[int, ...]]:
         """Of one sample's image, (3, height, width) or (height, width, 3), and of its label, () or (classes,). Reads the
-        first image's header. None for the sides of images that are padded to the largest of their batch."""
+        first image's header. None for the sides of images that are
+        padded to the largest of their batch, or follow a schedule."""
         height, width, classes = _core.sample_of(self._spec, self._dataset, self._chosen)
         sides = (None, None) if self._varied else (height, width)
         image = (3, *sides) if self._layout == "NCHW" else (*sides, 3)

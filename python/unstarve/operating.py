@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from unstarve import _core
 from unstarve.arguments import channels
+from unstarve.schedules import Schedule
 
 
 def _unless(**parameters: tuple[Any, Any]) -> dict[str, Any]:
@@ -39,7 +40,7 @@ class Operating(abc.ABC):
         """
         return self._with("decode", decode={"crop_only": bool(crop_only), "reduced_scale": bool(reduced_scale)})
 
-    def random_resized_crop(self, size: int, *, scale: tuple[float, float] = (0.08, 1.0),
+    def random_resized_crop(self, size: int | Schedule, *, scale: tuple[float, float] = (0.08, 1.0),
                             ratio: tuple[float, float] = (3 / 4, 4 / 3), interpolation: str = "bilinear",
                             antialias: bool = True) -> Self:
         """A random part, resized to size x size, as torchvision's RandomResizedCrop draws it.
@@ -50,7 +51,7 @@ class Operating(abc.ABC):
         return self.operation("random_resized_crop", size=size, scale=scale, ratio=ratio,
                               **_resampling(interpolation, antialias))
 
-    def resize(self, size: int | tuple[int, int], *, interpolation: str = "bilinear", antialias: bool = True) -> Self:
+    def resize(self, size: int | tuple[int, int] | Schedule, *, interpolation: str = "bilinear", antialias: bool = True) -> Self:
         """To a short side of `size`, or to (height, width) exactly.
 
         interpolation: "nearest", "bilinear", "bicubic", "box" or "lanczos", as Pillow's of these names; "area",
@@ -58,7 +59,7 @@ class Operating(abc.ABC):
         """
         return self.operation("resize", size=size, **_resampling(interpolation, antialias))
 
-    def center_crop(self, size: int) -> Self:
+    def center_crop(self, size: int | Schedule) -> Self:
         """The middle `size` x `size`, with black around where the image is smaller."""
         return self.operation("center_crop", size=size)
 
@@ -102,7 +103,7 @@ class Operating(abc.ABC):
         """A random rectangle of `value` (0..255), as torchvision's RandomErasing, but of pixels: before normalising."""
         return self.operation("erasing", probability=p, scale=scale, ratio=ratio, value=value)
 
-    def rand_augment(self, changes: int = 2, magnitude: int = 9) -> Self:
+    def rand_augment(self, changes: int = 2, magnitude: int | Schedule = 9) -> Self:
         """RandAugment: `changes` drawn from fourteen, of `magnitude` 0..30, as torchvision has it."""
         return self.operation("rand_augment", changes=changes, magnitude=magnitude)
 
@@ -124,8 +125,11 @@ class Operating(abc.ABC):
         """AutoAugment by the policy that was found for "imagenet", "cifar10" or "svhn"."""
         return self.operation(f"auto_augment_{policy}")
 
-    def operation(self, name: str, **parameters: float | str | Sequence[float]) -> Self:
-        """Any operation by its name, as `unstarve.operations()` lists them. ArgumentError when it makes no sense."""
+    def operation(self, name: str, **parameters: float | str | Sequence[float] | Schedule) -> Self:
+        """Any operation by its name, as `unstarve.operations()` lists them; numbers may be an `unstarve.schedule()`.
+
+        ArgumentError when it makes no sense.
+        """
         values = {key: list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
                   for key, value in parameters.items()}
         step = {name: values}

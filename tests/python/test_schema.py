@@ -34,6 +34,8 @@ def chains():
     yield start.random_resized_crop(24, scale=(0.1, 0.9)).flip(0.3).normalize(*un.CIFAR10)
     yield start.resize(20).center_crop(16).pad_crop(16, padding=2).resize((8, 9)).output("bfloat16", "NHWC")
     yield start.resize(20, interpolation="bicubic", antialias=False).rotation(interpolation="nearest").center_crop(16)
+    yield start.random_resized_crop(un.schedule({0: 16, 4: 24}, between="linear", multiple=4)).rand_augment(
+        magnitude=un.schedule({0: 2, 9: 20}))
     yield start.one_hot().label_smoothing().mixup(p=0.5).cutmix()
     yield un.open(SMALL).filter([1, 2], min_side=8, max_aspect=3).take(9).shuffle(window=5).repeat(2)
     yield un.open(SMALL).balance({1: 2.5}, epoch=70).shuffle(1)
@@ -124,7 +126,10 @@ def accepted(rng):
             spec["batch"]["bucket"] = {"window": 70 + rng.randrange(100), "run": 1 + rng.randrange(70)}
     for step in spec.get("operations", []):
         for parameters in step.values() if isinstance(step, dict) else ():
-            for values in (parameters or {}).values():
+            for name, values in (parameters or {}).items():
+                if isinstance(values, dict):  # a schedule, whose rounded values may be none of the operation's
+                    values.pop("multiple", None)
+                    values = values["schedule"]["0"]
                 if isinstance(values, list):  # the least and the most
                     values.sort()
     return spec

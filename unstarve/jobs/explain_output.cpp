@@ -35,7 +35,9 @@ Json json_of(const YAML::Node& node) {
 Json json_of(const OpParams& params) {
   Json map = Json::object();
   for (const auto& [name, value] : params) {
-    if (value.word.empty())
+    if (value.scheduled())
+      map[name] = to_text(value);
+    else if (value.word.empty())
       map[name] = value.numbers;
     else
       map[name] = value.word == "true" || value.word == "false" ? Json(value.word == "true") : Json(value.word);

@@ -1,7 +1,8 @@
 #pragma once
 // The value of an operation's parameter as it stands in a spec: one or more numbers ("size: 224", "scale: [0.08, 1]"),
-// or a word ("interpolation: bicubic", "antialias: false").
+// a word ("interpolation: bicubic", "antialias: false"), or numbers that change from epoch to epoch (schedule.h).
 
+#include <cstdint>
 #include <initializer_list>
 #include <map>
 #include <string>
@@ -10,14 +11,23 @@
 
 namespace unstarve {
 
+struct OpSchedule {
+  std::map<std::uint32_t, std::vector<double>> points;  // from these epochs on
+  bool linear = false;                                  // on a line between the points; else as at the one before
+  double multiple = 0;                                  // that values on the line are rounded to; 0: none
+  friend bool operator==(const OpSchedule&, const OpSchedule&) = default;
+};
+
 struct OpValue {
   std::vector<double> numbers;
-  std::string word;  // numbers are empty then
+  std::string word;     // numbers are empty then
+  OpSchedule schedule;  // has points where numbers and word are empty
 
   OpValue() = default;
   OpValue(std::initializer_list<double> values) : numbers(values) {}
   OpValue(std::vector<double> values) : numbers(std::move(values)) {}
   OpValue(const char* text) : word(text) {}
+  [[nodiscard]] bool scheduled() const { return !schedule.points.empty(); }
   friend bool operator==(const OpValue&, const OpValue&) = default;
 };
 
@@ -30,7 +40,7 @@ struct OpSpec {
   friend bool operator==(const OpSpec&, const OpSpec&) = default;
 };
 
-// As messages and `explain` show it: "0.08,1", "bicubic". The shortest text that reads back to the same numbers.
+// As messages and `explain` show it: "0.08,1", "bicubic", "{0: 128, 10: 224, linear}". The shortest text that reads back to the same numbers.
 [[nodiscard]] std::string to_text(const OpValue& value);
 // " size=224 interpolation=bicubic", by name; empty without any.
 [[nodiscard]] std::string to_text(const OpParams& params);

@@ -43,8 +43,9 @@ const OpValue* Parameters::find(std::string_view name) const {
 }
 
 void Parameters::fail(std::string_view name, const OpValue& found, std::string_view expected) const {
-  const std::string text =
-      found.word.empty() ? fmt::format("[{}]", fmt::join(found.numbers, ", ")) : '"' + found.word + '"';
+  const std::string text = found.scheduled()    ? "a schedule"
+                           : found.word.empty() ? fmt::format("[{}]", fmt::join(found.numbers, ", "))
+                                                : '"' + found.word + '"';
   throw Error(ErrorKind::kArgument,
               fmt::format("operation {}: parameter '{}' is {}; expected {}", operation_, name, text, expected));
 }

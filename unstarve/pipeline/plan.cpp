@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/core/error.h"
+#include "unstarve/ops/schedule.h"
 #include "unstarve/pipeline/loader/pad_batch.h"
 #include "unstarve/pipeline/order/explain_order.h"
 #include "unstarve/pipeline/passes/cache_trial.h"
@@ -94,6 +98,54 @@ Size largest_sample(const Plan& plan) {
   return largest;
 }
 
+// The stages behind the first one.
+void add_stages(Plan& plan) {
+  const std::vector<OpSpec>& scheduled = plan.spec.operations;
+  for (const std::uint32_t epoch : changing_epochs(scheduled)) {
+    ChainStage stage{epoch, {}, {}, {plan.sizes.front()}};
+    for (const OpSpec& operation : scheduled) {
+      stage.specs.push_back(at_epoch(operation, epoch));
+      stage.operations.push_back(make_operation(stage.specs.back()));
+      stage.sizes.push_back(stage.operations.back()->output_size(stage.sizes.back()));
+    }
+    if (plan.spec.batch.pad.to == PadTo::kLargest && stage.sizes.back() != plan.sizes.back())
+      throw Error(
+          ErrorKind::kArgument,
+          fmt::format("batch.pad.to: largest, but the operations' output changes from epoch {} on by a schedule; "
+                      "expected pad.to: size with the largest there is, or sizes that stay",
+                      epoch));
+    plan.later.push_back(std::move(stage));
+  }
+}
+
+Size largest_of_stages(const Plan& plan) {
+  Size largest = plan.sizes.back();
+  for (const ChainStage& stage : plan.later) {
+    largest.width = std::max(largest.width, stage.sizes.back().width);
+    largest.height = std::max(largest.height, stage.sizes.back().height);
+  }
+  return largest;
+}
+
+// What is wrong with an operation in an epoch behind 0.
+struct EpochError : Error {
+  EpochError(const Error& error, std::uint32_t in) : Error(error), epoch(in) {}
+  std::uint32_t epoch;
+};
+
+// Makes the operation as it is in every epoch.
+void check_operation(const OpSpec& operation) {
+  check_schedules(operation);
+  (void)make_operation(at_epoch(operation, 0));
+  for (const std::uint32_t epoch : changing_epochs({&operation, 1})) {
+    try {
+      (void)make_operation(at_epoch(operation, epoch));
+    } catch (const Error& error) {
+      throw EpochError(error, epoch);
+    }
+  }
+}
+
 // Divides the limit, and takes what the spec asks for back to what fits.
 void limit_memory(Plan& plan, bool fewer_threads) {
   ExecutionSpec& execution = plan.spec.execution;
@@ -129,6 +181,19 @@ std::uint64_t batch_bytes(const Plan& plan) {
   return static_cast<std::uint64_t>(plan.spec.batch.size) * (sample + sizeof(PixelExtent)) + padding;
 }
 
+const ChainStage* Plan::stage(std::uint32_t epoch) const {
+  const auto behind =
+      std::upper_bound(later.begin(), later.end(), epoch,
+                       [](std::uint32_t wanted, const ChainStage& stage) { return wanted < stage.from; });
+  return behind == later.begin() ? nullptr : &*std::prev(behind);
+}
+
+Size Plan::size_at(std::uint32_t epoch) const {
+  if (padded || later.empty()) return sample_size;
+  const ChainStage* const found = stage(epoch);
+  return found ? found->sizes.back() : sizes.back();
+}
+
 void check_spec(const PipelineSpec& spec) {
   const auto fail = [](const std::string& node, const std::string& what) {
     throw Error(ErrorKind::kArgument, node + ": " + what);
@@ -160,12 +225,15 @@ void check_spec(const PipelineSpec& spec) {
     for (std::size_t i = 0; i < operations.size(); ++i) {
       try {
         (void)make(operations[i]);
+      } catch (const EpochError& error) {
+        fail(fmt::format("{}[{}] in epoch {}", node, i, error.epoch), error.what());
       } catch (const Error& error) {
         fail(fmt::format("{}[{}]", node, i), error.what());
       }
     }
   };
-  each("operations", spec.operations, make_operation);
+  const auto make_all = [&](const OpSpec& operation) { check_operation(operation); };
+  each("operations", spec.operations, make_all);
   each("batch_operations", spec.batch_operations, make_batch_operation);
   for (const float stddev : spec.output.normalisation.stddev)
     if (!(stddev > 0)) fail("output.stddev", fmt::format("{}, expected above 0", stddev));
@@ -174,6 +242,19 @@ void check_spec(const PipelineSpec& spec) {
   } catch (const Error& error) {
     fail("output", error.what());
   }
+}
+
+bool size_follows_schedule(const PipelineSpec& spec) {
+  // Of any input: those that keep sizes as they are tell by it, too.
+  constexpr Size kAny{1000, 777};
+  const auto output = [&](std::uint32_t epoch) {
+    Size size = kAny;
+    for (const OpSpec& operation : spec.operations)
+      size = make_operation(at_epoch(operation, epoch))->output_size(size);
+    return size;
+  };
+  const auto epochs = changing_epochs(spec.operations);
+  return std::any_of(epochs.begin(), epochs.end(), [&](std::uint32_t epoch) { return output(epoch) != output(0); });
 }
 
 Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int usable_cores, Caches caches,
@@ -222,12 +303,14 @@ Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int us
     for (const OpSpec& operation : plan.spec.batch_operations)
       plan.batch_operations.push_back(make_batch_operation(operation));
   }
-  for (const OpSpec& operation : plan.spec.operations) plan.operations.push_back(make_operation(operation));
+  for (const OpSpec& operation : plan.spec.operations)
+    plan.operations.push_back(make_operation(at_epoch(operation, 0)));
   const Size probed = probe_size(data, *plan.samples, plan.image_field, plan.encoded);
   plan.sizes = {probed};
   for (const auto& operation : plan.operations) plan.sizes.push_back(operation->output_size(plan.sizes.back()));
   plan.padded = plan.spec.batch.pad.to != PadTo::kNothing;
-  plan.sample_size = plan.padded ? largest_sample(plan) : plan.sizes.back();
+  add_stages(plan);
+  plan.sample_size = plan.padded ? largest_sample(plan) : largest_of_stages(plan);
 
   plan.tuned = tuned;
   if (plan.spec.cache.what == CacheWhat::kAuto) {
@@ -247,6 +330,30 @@ Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int us
 }
 
 namespace {
+
+// What changes by schedules, a line for each epoch from which on it does, the first ones.
+std::string explain_stages(const Plan& plan) {
+  constexpr std::size_t kMostLines = 10;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(plan.later.size(), kMostLines); ++i) {
+    const ChainStage& stage = plan.later[i];
+    std::string changed;
+    for (std::size_t k = 0; k < stage.specs.size(); ++k) {
+      const OpSpec before = i == 0 ? at_epoch(plan.spec.operations[k], 0) : plan.later[i - 1].specs[k];
+      if (stage.specs[k] == before) continue;
+      OpParams params;
+      for (const auto& [name, value] : stage.specs[k].params)
+        if (value != before.params.at(name)) params[name] = value;
+      changed += fmt::format("{}{}{}", changed.empty() ? "" : "; ", stage.specs[k].name, to_text(params));
+    }
+    text += fmt::format("schedule    from epoch {}: {}; samples of {}x{}\n", stage.from, changed,
+                        stage.sizes.back().width, stage.sizes.back().height);
+  }
+  if (plan.later.size() > kMostLines)
+    text += fmt::format("schedule    and {} changes more, the last from epoch {}\n", plan.later.size() - kMostLines,
+                        plan.later.back().from);
+  return text;
+}
 
 // How batches come to one size; a line each.
 std::string explain_padding(const Plan& plan) {
@@ -281,7 +388,9 @@ std::string explain(const Plan& plan) {
     text += "operation   " + operation.name + to_text(operation.params);
     text += fmt::format(": {} -> {}{}\n", size(i), size(i + 1), plan.operations[i]->random() ? ", random" : "");
   }
-  text += fmt::format("batch       {} x {}{}x{}, {} per epoch\n", plan.spec.batch.size, plan.padded ? "up to " : "",
+  text += explain_stages(plan);
+  text += fmt::format("batch       {} x {}{}x{}, {} per epoch\n", plan.spec.batch.size,
+                      plan.padded || largest_of_stages(plan) != plan.sizes.back() ? "up to " : "",
                       plan.sample_size.width, plan.sample_size.height, plan.order.batches_per_epoch());
   text += explain_padding(plan);
   for (const OpSpec& operation : plan.spec.batch_operations) {

@@ -7,6 +7,7 @@
 //
 // Threads: immutable; shared by all workers. Failure: make_plan() throws Error(kArgument) naming the offending node.
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,15 +33,23 @@ struct PassNote {
   std::string reason;
 };
 
+// The operations from an epoch on, where some of their parameters follow a schedule (ops/schedule.h).
+struct ChainStage {
+  std::uint32_t from = 0;
+  std::vector<OpSpec> specs;  // as they are in these epochs
+  std::vector<std::unique_ptr<Operation>> operations;
+  std::vector<Size> sizes;
+};
+
 struct Plan {
   PipelineSpec spec;  // with defaults filled in (threads), and the output that passes chose
   std::shared_ptr<const Dataset> dataset;
-  std::vector<std::unique_ptr<Operation>> operations;
+  std::vector<std::unique_ptr<Operation>> operations;  // of epoch 0 and those behind it, until `later`
   std::vector<std::unique_ptr<BatchOperation>> batch_operations;
   std::size_t classes = 0;                   // of the targets; 0: the batches have none
   std::shared_ptr<const SampleSet> samples;  // that take part
   Order order;
-  Size sample_size;  // where batches are padded, what none is larger than
+  Size sample_size;  // where batches are padded, or follow a schedule, what none is larger than
   int image_field = 0;
   int label_field = -1;  // -1: samples have no label, 0 is delivered
   bool encoded = false;  // the image field needs decoding
@@ -62,11 +71,24 @@ struct Plan {
   bool padded = false;                          // samples of several sizes are filled up in their batch
   bool any_size = false;      // samples are made one by one (sample_worker.h), and need not be equally large
   std::vector<Size> sizes{};  // of the first image that can be read, and of what each operation in turn makes of it
+  std::vector<ChainStage> later{};  // the epochs from which on operations change by their schedules, ascending
+
+  [[nodiscard]] const ChainStage* stage(std::uint32_t epoch) const;  // null: that of epoch 0
+  [[nodiscard]] const std::vector<std::unique_ptr<Operation>>& operations_at(std::uint32_t epoch) const {
+    const ChainStage* const found = stage(epoch);
+    return found ? found->operations : operations;
+  }
+  // Of each sample of an epoch, as the workers make room for it.
+  [[nodiscard]] Size size_at(std::uint32_t epoch) const;
 };
 
 // What of a spec can be judged without data: ranges, operations and their parameters. Throws Error(kArgument) whose
 // message begins with the node ("execution.threads: 5000, expected 0 to 1024").
 void check_spec(const PipelineSpec& spec);
+
+// Whether some operation whose output has a size of its own follows a schedule: batches may change their shape from
+// epoch to epoch. Precondition: check_spec() has nothing against it.
+[[nodiscard]] bool size_follows_schedule(const PipelineSpec& spec);
 
 // kTold: the plan is only read, and the cache it tells of is not made; a loader needs kOpened.
 enum class Caches { kTold, kOpened };

@@ -45,6 +45,21 @@ TEST_CASE("every operation of the library makes the host's bits", "[gpu]") {
   }
 }
 
+TEST_CASE("resizing by every interpolation makes the host's bits", "[gpu]") {
+  Random made_up(6, 0, 0, 0);
+  TwoWays ways;
+  for (const char* const interpolation : {"nearest", "bilinear", "bicubic", "box", "area", "lanczos"}) {
+    for (const char* const antialias : {"true", "false"}) {
+      INFO(interpolation << " " << antialias);
+      const Chain chain({{"resize", {{"size", {31, 24}}, {"interpolation", interpolation}, {"antialias", antialias}}}});
+      for (const Size size : {Size{1, 1}, {5, 60}, {24, 31}, {90, 70}}) {
+        const Pixels pixels(size, Arrangement::kInterleaved, made_up);
+        REQUIRE(ways.equal(chain, pixels.view, {3, 1, 0}));
+      }
+    }
+  }
+}
+
 TEST_CASE("chains of any operations make the host's bits, whatever the order of a team's threads", "[gpu]") {
   std::vector<OpSpec> all;
   for (const OperationInfo& info : operations()) {

@@ -45,10 +45,10 @@ void repeat_samples(Slot& slot, std::size_t count, std::size_t sample_bytes, std
 
 // What is done once all samples of a batch are there, by the thread that did the last of them.
 void Loader::State::complete(Slot& slot) {
-  const std::size_t sample_bytes = storer.sample_bytes(plan.sample_size);
+  slot.size = plan.size_at(slot.epoch);
+  const std::size_t sample_bytes = storer.sample_bytes(slot.size);
   slot.kept = slot.samples;
   slot.valid = slot.real;
-  slot.size = plan.sample_size;
   if (plan.spec.errors.policy == OnError::kSkip) {
     slot.valid = static_cast<std::size_t>(
         std::count(slot.good.begin(), slot.good.begin() + static_cast<std::ptrdiff_t>(slot.real), std::uint8_t{1}));

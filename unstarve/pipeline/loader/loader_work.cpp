@@ -186,6 +186,7 @@ void Loader::State::work_in_order(WorkerTime& time) {
     if (!epoch || epoch_number != slot.epoch) {
       epoch_number = slot.epoch;
       epoch.emplace(order.order(epoch_number), epoch_number);
+      worker.enter(epoch_number);
     }
     std::optional<Error> failure;
     std::size_t failure_index = 0;
@@ -246,6 +247,7 @@ void Loader::State::work_relaxed(WorkerTime& time) {
     if (!epoch || epoch_number != place.epoch) {
       epoch_number = place.epoch;
       epoch.emplace(order.order(epoch_number), epoch_number);
+      worker.enter(epoch_number);
     }
     Made made;
     std::optional<Error> failure = failure_of([&] {

@@ -43,7 +43,7 @@ class SampleWorker::StageClock {
   std::int64_t last_ = 0, last_cpu_ = 0;
 };
 
-SampleWorker::SampleWorker(const Plan& plan) : plan_(plan), storer_(plan.spec.output) {}
+SampleWorker::SampleWorker(const Plan& plan) : plan_(plan), storer_(plan.spec.output) { enter(0); }
 
 int choose_reduction(Size selected, Size target) {
   for (int reduction : {8, 4, 2})
@@ -62,7 +62,7 @@ std::size_t SampleWorker::decode(const Value& value, std::uint64_t id, std::uint
     clock.lap(Stage::kDecode, decoded_.bytes());
     return 0;
   }
-  const Operation& first = *plan_.operations[0];
+  const Operation& first = *(*operations_)[0];
   Random random(plan_.spec.order.seed, draw, id, 0);
   const Rect selected = first.select(header.size, random);
   DecodeRequest request;
@@ -89,8 +89,8 @@ std::size_t SampleWorker::decode(const Value& value, std::uint64_t id, std::uint
 
 void SampleWorker::apply(std::size_t operation, std::uint64_t id, std::uint32_t draw, Frame& frame) {
   Random random(plan_.spec.order.seed, draw, id, static_cast<std::uint32_t>(operation));
-  frame.crop(plan_.operations[operation]->select(frame.size(), random));
-  plan_.operations[operation]->apply(frame, random, scratch_);
+  frame.crop((*operations_)[operation]->select(frame.size(), random));
+  (*operations_)[operation]->apply(frame, random, scratch_);
   finish_operation(frame);
 }
 
@@ -208,8 +208,8 @@ std::int64_t SampleWorker::make_within_share(std::uint64_t id, std::uint32_t dra
       frame = Frame(value.pixels);
     }
   }
-  for (std::size_t i = done; i < plan_.operations.size(); ++i) apply(i, id, draw, frame);
-  const Size most = plan_.sample_size;
+  for (std::size_t i = done; i < operations_->size(); ++i) apply(i, id, draw, frame);
+  const Size most = size_;
   if (plan_.padded && (frame.width > most.width || frame.height > most.height))
     throw Error(
         ErrorKind::kInput,

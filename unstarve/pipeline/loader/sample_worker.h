@@ -9,6 +9,8 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/core/cache_fetch.h"
@@ -38,6 +40,11 @@ class SampleWorker {
   // `plan` must outlive the worker.
   explicit SampleWorker(const Plan& plan);
 
+  // The samples that come now are of this epoch: operations may follow a schedule. Epoch 0 to begin with.
+  void enter(std::uint32_t epoch) {
+    operations_ = &plan_.operations_at(epoch);
+    size_ = plan_.size_at(epoch);
+  }
   // make() and store() in one.
   std::int64_t run(std::uint64_t id, std::uint32_t draw, std::uint8_t* pixels, StageTotals& totals, bool timed,
                    bool is_read = false) {
@@ -55,8 +62,8 @@ class SampleWorker {
   // A hint that the sample after the next run() is `id`: its record is fetched to the cache during that run.
   void will_run(std::uint64_t id) { ahead_ = CacheFetch(plan_.dataset->will_read(id)); }
 
-  // Of the largest sample there may be.
-  [[nodiscard]] std::size_t sample_bytes() const { return storer_.sample_bytes(plan_.sample_size); }
+  // Of the largest sample there may be in the epoch.
+  [[nodiscard]] std::size_t sample_bytes() const { return storer_.sample_bytes(size_); }
   // Of the sample that make() made last; another than the plan's only where that allows any size.
   [[nodiscard]] Size made_size() const { return made_.size(); }
   [[nodiscard]] std::size_t made_bytes() const { return storer_.sample_bytes(made_.size()); }
@@ -78,6 +85,8 @@ class SampleWorker {
   void store(const Frame& frame, std::uint8_t* pixels);
 
   const Plan& plan_;
+  const std::vector<std::unique_ptr<Operation>>* operations_ = nullptr;  // of the epoch
+  Size size_;
   Storer storer_;
   Decoder decoder_;
   RecordBuffer record_;

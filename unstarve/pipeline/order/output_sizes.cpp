@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "unstarve/core/error.h"
+#include "unstarve/ops/schedule.h"
 #include "unstarve/pipeline/order/sample_facts.h"
 
 namespace unstarve {
@@ -19,7 +20,8 @@ std::vector<Size> output_sizes(const PipelineSpec& spec, const SampleSet& sample
                                int threads) {
   if (spec.batch.pad.to != PadTo::kLargest) return {};
   std::vector<std::unique_ptr<Operation>> operations;
-  for (const OpSpec& operation : spec.operations) operations.push_back(make_operation(operation));
+  for (const OpSpec& operation : spec.operations)
+    operations.push_back(make_operation(at_epoch(operation, 0)));  // the plan refuses schedules of the size
   if (std::any_of(operations.begin(), operations.end(), [](const auto& o) { return o->fixed_output(); })) return {};
   if (samples.records() > std::numeric_limits<std::uint32_t>::max())
     throw Error(ErrorKind::kArgument, "batch.pad.to: sizes are kept of up to 2^32 records, found " +

@@ -2,13 +2,17 @@
 
 #include <fmt/format.h>
 
+#include "unstarve/ops/schedule.h"
 #include "unstarve/storage/crc32.h"
 
 namespace unstarve {
 
 PixelFile pixel_file_of(const Plan& plan) {
   PixelFile file;
-  while (file.operations < plan.operations.size() && !plan.operations[file.operations]->random()) ++file.operations;
+  // What is random, or another in another epoch, is made anew.
+  while (file.operations < plan.operations.size() && !plan.operations[file.operations]->random() &&
+         !follows_schedule(plan.spec.operations[file.operations]))
+    ++file.operations;
   const Dataset& data = *plan.dataset;
   for (const SourceSpec& source : plan.spec.mix) file.key += fmt::format("{}\n{}\n", source.path, source.split);
   file.key += fmt::format("{}\n{}\n{}\n{} {}\n", plan.spec.source.path, plan.spec.source.split, data.format(),

@@ -56,16 +56,34 @@ Json parameter_schema(const ParameterInfo& info) {
   return std::visit(make, info.kind);
 }
 
+// Or such values by epochs, where they are numbers (ops/schedule.h).
+Json with_schedule(Json value) {
+  if (value.contains("enum") || value.value("type", "") == "boolean") return value;
+  Json plain = value;
+  plain.erase("default");
+  Json points = object({{"0", plain}});
+  points["patternProperties"] = {{"^[1-9][0-9]*$", plain}};
+  points["required"] = {"0"};
+  Json schedule = object({{"schedule", std::move(points)},
+                          {"between", {{"type", "string"}, {"enum", {"steps", "linear"}}, {"default", "steps"}}},
+                          {"multiple", {{"type", "number"}, {"minimum", 0}, {"default", 0}}}});
+  schedule["required"] = {"schedule"};
+  schedule["description"] = "values from epochs on";
+  Json both = {{"anyOf", {std::move(value), std::move(schedule)}}};
+  return both;
+}
+
 // A list of operations: "- name: {parameter: value}", or "- name" where nothing is required.
 template <class List>
-Json operations_schema(const List& known, const char* description) {
+Json operations_schema(const List& known, const char* description, bool scheduled) {
   Json bare = Json::array(), properties = Json::object();
   for (const auto& info : known) {
     const DescribedParameters described;
     (void)info.make({});
     Json parameters = Json::object(), required = Json::array();
     for (const ParameterInfo& parameter : described.list()) {
-      parameters[parameter.name] = parameter_schema(parameter);
+      Json value = parameter_schema(parameter);
+      parameters[parameter.name] = scheduled ? with_schedule(std::move(value)) : std::move(value);
       if (parameter.required) required.push_back(parameter.name);
     }
     Json operation = object(std::move(parameters));
@@ -160,9 +178,9 @@ std::string spec_schema() {
       throw Error(ErrorKind::kInternal, "spec_fields.cpp does not describe " + key.path + ", which the reader knows");
     Json made;
     if (key.path == "operations") {
-      made = operations_schema(operations(), field->description);
+      made = operations_schema(operations(), field->description, true);
     } else if (key.path == "batch_operations") {
-      made = operations_schema(batch_operations(), field->description);
+      made = operations_schema(batch_operations(), field->description, false);
     } else if (key.path == "passes") {
       made = passes_schema(field->description);
     } else if (key.path == "mix") {

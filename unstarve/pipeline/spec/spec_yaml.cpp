@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 namespace unstarve {
@@ -24,6 +26,7 @@ constexpr Names<CacheWhat, 4> kCached{{{"nothing", CacheWhat::kNothing},
 constexpr Names<ExecutionOrder, 2> kOrders{{{"exact", ExecutionOrder::kExact}, {"relaxed", ExecutionOrder::kRelaxed}}};
 constexpr Names<LastBatch, 3> kLast{{{"drop", LastBatch::kDrop}, {"keep", LastBatch::kKeep}, {"pad", LastBatch::kPad}}};
 constexpr Names<PadTo, 3> kPads{{{"nothing", PadTo::kNothing}, {"largest", PadTo::kLargest}, {"size", PadTo::kSize}}};
+constexpr Names<bool, 2> kBetween{{{"steps", false}, {"linear", true}}};
 constexpr Names<OnError, 3> kPolicies{
     {{"fail", OnError::kFail}, {"skip", OnError::kSkip}, {"replace", OnError::kReplace}}};
 
@@ -70,13 +73,48 @@ void write_numbers(YAML::Emitter& out, const auto& numbers) {
   out << YAML::EndSeq;
 }
 
+void write_schedule(YAML::Emitter& out, const OpSchedule& schedule) {
+  out << YAML::BeginMap << YAML::Key << "schedule" << YAML::Value << YAML::BeginMap;
+  for (const auto& [epoch, numbers] : schedule.points) {
+    // Keys of JSON are texts.
+    out << YAML::Key << YAML::DoubleQuoted << std::to_string(epoch) << YAML::Value;
+    if (numbers.size() == 1)
+      out << exact(numbers[0]);
+    else
+      write_numbers(out, numbers);
+  }
+  out << YAML::EndMap;
+  if (schedule.linear) out << YAML::Key << "between" << YAML::Value << name_of(kBetween, schedule.linear);
+  if (schedule.multiple != 0) out << YAML::Key << "multiple" << YAML::Value << exact(schedule.multiple);
+  out << YAML::EndMap;
+}
+
+OpSchedule read_schedule(YamlMap map) {
+  OpSchedule schedule;
+  YamlMap points = map.map("schedule");
+  for (const std::string& key : points.keys()) {
+    std::uint32_t epoch = 0;
+    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), epoch);
+    if (error != std::errc() || end != key.data() + key.size())
+      points.fail(key, fmt::format("found \"{}\", expected an epoch: a whole number of 0 or more", key));
+    points.get(key, schedule.points[epoch]);
+  }
+  get_named(map, "between", kBetween, schedule.linear);
+  map.get("multiple", schedule.multiple);
+  if (schedule.points.empty()) map.fail("schedule", "found nothing, expected epochs with values: {0: 128, 10: 224}");
+  map.finish();
+  return schedule;
+}
+
 void write_operations(YAML::Emitter& out, const char* key, const std::vector<OpSpec>& operations) {
   out << YAML::Key << key << YAML::Value << YAML::BeginSeq;
   for (const OpSpec& operation : operations) {
     out << YAML::BeginMap << YAML::Key << operation.name << YAML::Value << YAML::Flow << YAML::BeginMap;
     for (const auto& [name, value] : operation.params) {
       out << YAML::Key << name << YAML::Value;
-      if (!value.word.empty())
+      if (value.scheduled())
+        write_schedule(out, value.schedule);
+      else if (!value.word.empty())
         out << value.word;
       else if (value.numbers.size() == 1)
         out << exact(value.numbers[0]);
@@ -93,7 +131,9 @@ void read_operations(YamlMap& map, const char* key, std::vector<OpSpec>& operati
     OpSpec operation{name, {}};
     for (const std::string& param : params.keys()) {
       OpValue& value = operation.params[param];
-      if (params.is_word(param))
+      if (params.is_map(param))
+        value.schedule = read_schedule(params.map(param));
+      else if (params.is_word(param))
         params.get(param, value.word);
       else
         params.get(param, value.numbers);

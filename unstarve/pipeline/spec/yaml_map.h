@@ -43,6 +43,7 @@ class YamlMap {
   static YamlMap describing(std::vector<YamlKey>& keys);
 
   [[nodiscard]] bool has(const std::string& key) const;
+  [[nodiscard]] bool is_map(const std::string& key) const { return has(key) && node_[key].IsMap(); }
   // Whether `key` is a text that is no number.
   [[nodiscard]] bool is_word(const std::string& key) const;
   // Reads `key` into `value` when present.

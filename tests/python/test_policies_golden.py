@@ -1,0 +1,206 @@
+"""Policies of random augmentation, and perspective, against their definitions: every image that a policy gives is one
+of those that its definition can give. Their changes are Pillow's, as torchvision makes them of Pillow's images.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PIL import Image, ImageEnhance, ImageOps
+from test_ops_golden import PROGRAM, apply, gradient, photographs
+
+pytestmark = pytest.mark.skipif(not PROGRAM, reason="UNSTARVE_APPLY_OP does not name the program apply_op")
+
+WIDTH, HEIGHT = 64, 48
+SIGNED = ["ShearX", "ShearY", "TranslateX", "TranslateY", "Rotate", "Brightness", "Color", "Contrast", "Sharpness"]
+UNSIGNED = ["Posterize", "Solarize"]
+PLAIN = ["Identity", "AutoContrast", "Equalize"]
+
+
+def picture() -> np.ndarray:
+    """Small, with edges, and different everywhere."""
+    if photographs():
+        return np.asarray(Image.fromarray(photographs()[3]).resize((WIDTH, HEIGHT), Image.Resampling.BOX))
+    pixels = gradient(WIDTH, HEIGHT).copy()
+    pixels[10:35, 20:50] = 255 - pixels[10:35, 20:50] // 2
+    return pixels
+
+
+def changed(image: Image.Image, name: str, magnitude: float) -> Image.Image:
+    """What torchvision's policies do to an image of Pillow's by this name."""
+    def affine(*coefficients: float) -> Image.Image:
+        return image.transform(image.size, Image.Transform.AFFINE, coefficients, Image.Resampling.NEAREST)
+
+    enhancers = {"Brightness": ImageEnhance.Brightness, "Color": ImageEnhance.Color,
+                 "Contrast": ImageEnhance.Contrast, "Sharpness": ImageEnhance.Sharpness}
+    if name in enhancers:
+        return enhancers[name](image).enhance(1 + magnitude)
+    makers = {
+        "Identity": lambda: image,
+        "ShearX": lambda: affine(1, magnitude, 0, 0, 1, 0),
+        "ShearY": lambda: affine(1, 0, 0, magnitude, 1, 0),
+        "TranslateX": lambda: affine(1, 0, int(magnitude), 0, 1, 0),
+        "TranslateY": lambda: affine(1, 0, 0, 0, 1, int(magnitude)),
+        "Rotate": lambda: image.rotate(magnitude),
+        "Posterize": lambda: ImageOps.posterize(image, int(magnitude)),
+        "Solarize": lambda: ImageOps.solarize(image, magnitude),
+        "AutoContrast": lambda: ImageOps.autocontrast(image),
+        "Equalize": lambda: ImageOps.equalize(image),
+        "Invert": lambda: ImageOps.invert(image),
+    }
+    return makers[name]()
+
+
+def results(pixels: np.ndarray, magnitudes: dict[str, list[float]]) -> dict[tuple[str, float], np.ndarray]:
+    """Everything that one change can make of the picture; `magnitudes` without signs."""
+    image = Image.fromarray(pixels)
+    made = {(name, 0.0): np.asarray(changed(image, name, 0)) for name in PLAIN}
+    for name, values in magnitudes.items():
+        for value in values:
+            for sign in (1, -1) if name in SIGNED else (1,):
+                made[name, sign * value] = np.asarray(changed(image, name, sign * value))
+    return made
+
+
+def nearest(ours: np.ndarray, made: dict[tuple[str, float], np.ndarray]) -> tuple[tuple[str, float], float]:
+    """The candidate that is most like ours, and the share of values that are more than 2 apart."""
+    shares = {key: (np.abs(ours.astype(int) - theirs) > 2).mean() for key, theirs in made.items()}
+    best = min(shares, key=shares.__getitem__)
+    return best, shares[best]
+
+
+def spaced(most: float, bins: int = 31) -> list[float]:
+    return [most * i / (bins - 1) for i in range(bins)]
+
+
+def wide_space() -> dict[str, list[float]]:
+    """TrivialAugmentWide's."""
+    space = {name: spaced(0.99) for name in SIGNED}
+    space |= {"TranslateX": spaced(32), "TranslateY": spaced(32), "Rotate": spaced(135)}
+    space["Posterize"] = [8 - round(6 * i / 30) for i in range(31)]
+    space["Solarize"] = [255 - value for value in spaced(255)]
+    return space
+
+
+def usual_space(width: int, height: int) -> dict[str, list[float]]:
+    """RandAugment's."""
+    space = {name: spaced(0.9) for name in SIGNED}
+    space |= {"ShearX": spaced(0.3), "ShearY": spaced(0.3), "Rotate": spaced(30)}
+    space |= {"TranslateX": spaced(150 / 331 * width), "TranslateY": spaced(150 / 331 * height)}
+    space["Posterize"] = [8 - round(4 * i / 30) for i in range(31)]
+    space["Solarize"] = [255 - value for value in spaced(255)]
+    return space
+
+
+def test_trivial_augment_makes_what_its_definition_can_make() -> None:
+    pixels = picture()
+    made = results(pixels, wide_space())
+    seen = set()
+    for sample in range(70):
+        key, share = nearest(apply(pixels, "trivial_augment", sample=sample)[0], made)
+        assert share <= 0.03, (sample, key)
+        seen.add(key[0])
+    assert len(seen) >= 11
+
+
+@pytest.mark.parametrize("magnitude", [9, 30])
+def test_rand_augment_makes_what_its_definition_can_make(magnitude: int) -> None:
+    pixels = picture()
+    made = results(pixels, {name: [values[magnitude]] for name, values in usual_space(WIDTH, HEIGHT).items()})
+    seen = set()
+    for sample in range(60):
+        key, share = nearest(apply(pixels, f"rand_augment:changes=1:magnitude={magnitude}", sample=sample)[0], made)
+        assert share <= 0.03, (sample, key)
+        seen.add(key[0])
+    assert len(seen) >= 11
+
+
+def test_two_changes_of_rand_augment_are_one_behind_the_other() -> None:
+    pixels = picture()
+    space = {name: [values[9]] for name, values in usual_space(WIDTH, HEIGHT).items()}
+    both = {}
+    for first, image in results(pixels, space).items():
+        for second, result in results(image, space).items():
+            both[str(first), hash(second)] = result
+    for sample in range(30):
+        _, share = nearest(apply(pixels, "rand_augment", sample=sample)[0], both)
+        assert share <= 0.05, sample
+
+
+def test_the_changes_above_are_torchvisions_of_pillows_images() -> None:
+    transforms = pytest.importorskip("torchvision.transforms.v2", exc_type=(ImportError, RuntimeError))
+    image = Image.fromarray(picture())
+    for augment, space in ((transforms.TrivialAugmentWide(), wide_space()),
+                           (transforms.RandAugment(), usual_space(WIDTH, HEIGHT))):
+        for name, (make, signed) in augment._AUGMENTATION_SPACE.items():
+            theirs = make(31, HEIGHT, WIDTH)
+            assert signed == (name in SIGNED)
+            if theirs is None or name == "Identity":
+                assert name in PLAIN
+                continue
+            unit = 255 if name == "Solarize" else 1
+            assert np.allclose(np.asarray(theirs) * unit, space[name], atol=1e-3), name
+            for value in (space[name][5], space[name][30], -space[name][20] if signed else space[name][11]):
+                made = augment._apply_image_or_video_transform(image, name, value / unit, interpolation=0, fill={})
+                ours = {np.asarray(changed(image, name, each)).tobytes() for each in (value, -value)[:1 + signed]}
+                assert np.asarray(made).tobytes() in ours, (name, value)
+
+
+@pytest.mark.parametrize("policy", ["imagenet", "cifar10", "svhn"])
+def test_auto_augment_makes_what_torchvisions_tables_can_make(policy: str) -> None:
+    transforms = pytest.importorskip("torchvision.transforms.v2", exc_type=(ImportError, RuntimeError))
+    augment = transforms.AutoAugment(transforms.AutoAugmentPolicy(policy))
+    pixels = picture()
+
+    def after(pixels: np.ndarray, name: str, probability: float, bin_: int | None) -> list[np.ndarray]:
+        """What the change may leave."""
+        image = Image.fromarray(pixels)
+        make, signed = augment._AUGMENTATION_SPACE[name]
+        values = make(10, HEIGHT, WIDTH)
+        value = float(values[bin_]) * (255 if name == "Solarize" else 1) if values is not None else 0.0
+        left = [np.asarray(changed(image, name, each)) for each in ((value, -value) if signed else (value,))]
+        return left + ([pixels] if probability < 1 else [])
+
+    made = {}
+    for number, (first, second) in enumerate(augment._policies):
+        for i, image in enumerate(after(pixels, *first)):
+            for k, result in enumerate(after(image, *second)):
+                made[str(number), 10 * i + k] = result
+    for sample in range(50):
+        _, share = nearest(apply(pixels, f"auto_augment_{policy}", sample=sample)[0], made)
+        assert share <= 0.05, sample
+
+
+def test_perspective_is_pillows_of_corners_that_moved_inwards() -> None:
+    """The mapping is taken from an image of places; it must be perspective, and Pillow's transform by it ours."""
+    width, height, distortion = 140, 100, 0.5
+    y, x = np.mgrid[:height, :width]
+    places = np.stack([x, y, np.full_like(x, 200)], axis=-1).astype(np.uint8)
+    smooth = gradient(width, height)
+    smooth[..., 2] = 128 + 80 * np.sin(x / 9) * np.cos(y / 7)
+    for sample in range(12):
+        options = f"perspective:distortion={distortion}:probability=1"
+        seen, _ = apply(places, options + ":interpolation=nearest", sample=sample)
+        inside = seen[..., 2] == 200
+        u, v = (seen[inside][:, channel] + 0.5 for channel in (0, 1))
+        px, py = x[inside] + 0.5, y[inside] + 0.5
+        # u (g x + h y + 1) = a x + b y + c, likewise v: linear in a .. h. Each place is half a pixel off at most.
+        zeros, ones = np.zeros_like(px), np.ones_like(px)
+        rows = np.concatenate([np.stack([px, py, ones, zeros, zeros, zeros, -u * px, -u * py], axis=1),
+                               np.stack([zeros, zeros, zeros, px, py, ones, -v * px, -v * py], axis=1)])
+        coefficients = np.linalg.lstsq(rows, np.concatenate([u, v]), rcond=None)[0]
+        a, b, c, d, e, f, g, h = coefficients
+        scale = g * px + h * py + 1
+        assert np.abs((a * px + b * py + c) / scale - u).max() < 0.65
+        assert np.abs((d * px + e * py + f) / scale - v).max() < 0.65
+        # Where the corners of the input are in the output: each moved inwards by at most a part of the sides.
+        back = np.linalg.inv(np.array([[a, b, c], [d, e, f], [g, h, 1]]))
+        for corner in ((0, 0), (width, 0), (width, height), (0, height)):
+            at = back @ [*corner, 1]
+            inwards = np.abs(at[:2] / at[2] - corner) / (width, height)
+            assert (inwards <= distortion / 2 + 0.02).all(), (sample, corner, inwards)
+        ours, _ = apply(smooth, options + ":interpolation=bilinear", sample=sample)
+        theirs = np.asarray(Image.fromarray(smooth).transform((width, height), Image.Transform.PERSPECTIVE,
+                                                              coefficients, Image.Resampling.BILINEAR))
+        # The fitted mapping is a small part of a pixel off, which shows most at the border.
+        assert (np.abs(ours.astype(int) - theirs) > 4).mean() < 0.03

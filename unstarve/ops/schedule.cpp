@@ -1,0 +1,104 @@
+#include "unstarve/ops/schedule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string_view>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "unstarve/core/error.h"
+#include "unstarve/ops/operation.h"
+#include "unstarve/ops/parameters.h"
+
+namespace unstarve {
+namespace {
+
+// Whether the operation takes whole numbers alone for it.
+bool takes_whole(const OpSpec& spec, std::string_view parameter) {
+  const DescribedParameters described;
+  for (const OperationInfo& info : operations())
+    if (info.name == spec.name) (void)info.make({});
+  return std::any_of(described.list().begin(), described.list().end(), [&](const ParameterInfo& info) {
+    return info.name == parameter && (std::holds_alternative<ParameterInfo::Integer>(info.kind) ||
+                                      std::holds_alternative<ParameterInfo::Sides>(info.kind));
+  });
+}
+
+// Precondition: check_schedules() has nothing against it.
+std::vector<double> numbers_at(const OpSchedule& schedule, std::uint32_t epoch, bool whole) {
+  const auto after = schedule.points.upper_bound(epoch);
+  const auto& [from, before] = *std::prev(after);
+  std::vector<double> numbers = before;
+  if (!schedule.linear || after == schedule.points.end() || epoch == from) return numbers;
+  const double part = static_cast<double>(epoch - from) / (after->first - from);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    double& number = numbers[i];
+    number += part * (after->second[i] - number);
+    if (schedule.multiple > 0)
+      number = std::round(number / schedule.multiple) * schedule.multiple;
+    else if (whole)
+      number = std::round(number);
+  }
+  return numbers;
+}
+
+}  // namespace
+
+bool follows_schedule(const OpSpec& spec) {
+  return std::any_of(spec.params.begin(), spec.params.end(), [](const auto& p) { return p.second.scheduled(); });
+}
+
+void check_schedules(const OpSpec& spec) {
+  for (const auto& [name, value] : spec.params) {
+    if (!value.scheduled()) continue;
+    const auto refuse = [&, &name = name](const std::string& what) {
+      throw Error(ErrorKind::kArgument, fmt::format("operation {}: parameter '{}': {}", spec.name, name, what));
+    };
+    const auto& points = value.schedule.points;
+    if (points.begin()->first != 0)
+      refuse(fmt::format("its schedule begins at epoch {}; expected a value for epoch 0", points.begin()->first));
+    if (points.rbegin()->first > kMostScheduledEpoch)
+      refuse(fmt::format("its schedule has a value for epoch {}; expected epochs up to {}", points.rbegin()->first,
+                         kMostScheduledEpoch));
+    if (!(value.schedule.multiple >= 0 && std::isfinite(value.schedule.multiple)))
+      refuse(fmt::format("multiple is {}; expected a number of 0 or more", value.schedule.multiple));
+    for (const auto& [epoch, numbers] : points)
+      if (value.schedule.linear && numbers.size() != points.begin()->second.size())
+        refuse(fmt::format("{} numbers for epoch {}, {} for epoch 0; expected equally many where values lie between",
+                           numbers.size(), epoch, points.begin()->second.size()));
+  }
+}
+
+OpSpec at_epoch(const OpSpec& spec, std::uint32_t epoch) {
+  OpSpec fixed = spec;
+  for (auto& [name, value] : fixed.params)
+    if (value.scheduled()) value = numbers_at(value.schedule, epoch, value.schedule.linear && takes_whole(spec, name));
+  return fixed;
+}
+
+std::vector<std::uint32_t> changing_epochs(std::span<const OpSpec> specs) {
+  std::set<std::uint32_t> epochs;
+  for (const OpSpec& spec : specs) {
+    for (const auto& [name, value] : spec.params) {
+      if (!value.scheduled()) continue;
+      const bool whole = value.schedule.linear && takes_whole(spec, name);
+      const auto& points = value.schedule.points;
+      std::vector<double> before = points.begin()->second;
+      const auto look = [&](std::uint32_t epoch) {
+        std::vector<double> now = numbers_at(value.schedule, epoch, whole);
+        if (now != before) epochs.insert(epoch);
+        before = std::move(now);
+      };
+      if (value.schedule.linear) {
+        for (std::uint32_t epoch = 1; epoch <= points.rbegin()->first; ++epoch) look(epoch);
+      } else {
+        for (auto point = std::next(points.begin()); point != points.end(); ++point) look(point->first);
+      }
+    }
+  }
+  return {epochs.begin(), epochs.end()};
+}
+
+}  // namespace unstarve
