@@ -15,6 +15,12 @@ PARQUET = {"job": "parquet-read", "batch": 256, "order": "sequential", "seed": 0
 FIRST_BATCH = {"job": "folder-first-batch", "batch": 256, "seed": 0}
 COLD = {"job": "imagenet-train", "batch": 256, "seed": 0, "read_ahead": -1}
 COLD_SMALL = {"job": "folder-first-batch", "batch": 256, "seed": 0, "read_ahead": -1}
+EVAL = {"job": "imagenet-eval", "batch": 256, "seed": 0}
+RAW = {"job": "packed-raw-256", "batch": 256, "seed": 0}
+RESIZE_AREA = {"job": "resize", "images": 160, "size": [224, 224],
+               "operations": "operations: [{resize: {size: [224, 224], interpolation: area}}]"}
+RESIZE_BILINEAR = RESIZE_AREA | {"operations": "operations: [{resize: {size: [224, 224]}}]"}
+RANDAUGMENT = {"job": "randaugment", "images": 160, "side": 224, "operations": "operations: [rand_augment]"}
 PACK = {"job": "pack", "resize": 256}
 # A million samples that cost next to nothing; tiny batches show what a batch costs, large ones what a sample does.
 TINY_BATCHES = {"job": "trivial", "source": "sleep:ms=0,images=1000000,size=8", "batch": 16, "seed": 0}
@@ -93,6 +99,16 @@ COMPARISONS = (
                peer_options=(("read_ahead", 0),)),
     Comparison("cold-shards/no-read-ahead", COLD, ("ours", "cold"), ours="cold", data="webdataset",
                peer_options=(("read_ahead", 0),)),
+    Comparison("imagenet-eval/torchvision", EVAL, _python("torchvision"), data="photographs"),
+    Comparison("imagenet-eval/pillow", EVAL, _python("pillow"), data="photographs"),
+    Comparison("imagenet-eval/tf.data", EVAL, _python("tf_data"), data="photographs"),
+    Comparison("packed-raw-256/memcpy", RAW, ("ours", "memcpy"), data="raw-256"),
+    Comparison("two-threads", IMAGENET, ("ours", "loader"), data="photographs", peer_options=(("cores", 1),)),
+    Comparison("resize/opencv-area", RESIZE_AREA, _python("opencv_resize"), ours="operations", data="photographs"),
+    Comparison("resize/pillow-simd", RESIZE_BILINEAR, _python("pillow_simd_resize"), ours="operations",
+               data="photographs"),
+    Comparison("randaugment/torchvision", RANDAUGMENT, _python("torchvision_randaugment"), ours="operations",
+               data="photographs"),
     Comparison("pack-resize/pillow", PACK, _python("pillow_pack"), ours="pack", data="photographs"),
     Comparison("train-resnet18-224/eager", RESNET18, _python("eager"), ours="train"),
     Comparison("train-resnet18-224/compile", RESNET18, _python("eager"), ours="train",

@@ -135,6 +135,28 @@ def webdataset_small(root, program):
     return _webdataset(files, 1), what + ", as WebDataset shards"
 
 
+def raw_256(root, program):
+    """The photographs as pixels of 256 x 256 in one NumPy array, 252 MB."""
+    photos, what = photographs(root, program)
+    folder = Path(root) / (photos.name + "-raw-256")
+    if not folder.exists():
+        import numpy
+        from PIL import Image
+
+        from bench.peers.inputs import image_files
+
+        part = _fresh(folder)
+        files = image_files(photos)
+        images = numpy.lib.format.open_memmap(part / "images.npy", "w+", numpy.uint8, (len(files), 256, 256, 3))
+        for index, (path, _) in enumerate(files):
+            with Image.open(path) as image:
+                images[index] = numpy.asarray(image.convert("RGB").resize((256, 256), Image.Resampling.BILINEAR))
+        images.flush()
+        numpy.save(part / "labels.npy", numpy.array([label for _, label in files], numpy.int64))
+        _finished(part, folder)
+    return folder, what + ", as pixels of 256 x 256"
+
+
 def _webdataset(images, times):
     """Eight shards of a class-per-folder tree, beside it; each image goes in so many times."""
     folder = images.with_name(images.name + "-webdataset")

@@ -86,7 +86,7 @@ class Bench:
             say(f"preparing {kind}")
             make = {"photographs": data.photographs, "cifar": data.cifar, "cifar-folder": data.cifar_folder,
                     "tfrecord": data.tfrecord, "webdataset": data.webdataset, "webdataset-small": data.webdataset_small,
-                    "parquet": data.parquet, "parquet-flat": data.parquet_flat}[kind]
+                    "parquet": data.parquet, "parquet-flat": data.parquet_flat, "raw-256": data.raw_256}[kind]
             (self.options.build / "bench-data").mkdir(parents=True, exist_ok=True)
             self.folders[kind] = make(self.options.build / "bench-data", self.options.build / "unstarve")
         return self.folders[kind]

@@ -42,6 +42,10 @@ ENVIRONMENTS = {
     "torchvision": Environment(
         ("torch===2.13.0", "torchvision==0.28.0", "pillow==13.0.0", "numpy==2.4.6"), 2700,
     ),
+    "opencv": Environment(("opencv-python-headless==4.10.0.84", "numpy==1.26.4"), 70),
+    # Built from source; PyPI has no wheels of it.
+    "pillow-simd": Environment(("pillow-simd==9.5.0.post2", "numpy==1.26.4"), 20,
+                               debian=("gcc", "libjpeg62-turbo-dev", "zlib1g-dev")),
     "tensorflow": Environment(("tensorflow-cpu==2.21.0",), 300),
     "webdataset": Environment(("webdataset==1.0.2", "braceexpand==0.1.7", "pyyaml==6.0.3", "numpy==2.4.6"), 20),
     # Exactly what its tar iterator needs: the "torch" environment's asks for FFmpeg besides.
@@ -135,6 +139,10 @@ def interpreter(name, root, install=True, say=print):
         _opencv_shim(folder / "opencv")
         extra = {"PKG_CONFIG_PATH": str((folder / "opencv").resolve())}
         pip.append("--no-build-isolation")
+    if name == "pillow-simd" and "avx2" in Path("/proc/cpuinfo").read_text():
+        # As its documentation asks for; a wheel that pip has kept may be without.
+        extra = {"CC": "cc -mavx2"}
+        pip.append("--no-cache-dir")
     if not environment.dependencies:
         pip.append("--no-deps")
     _run(pip + list(environment.requirements), extra)

@@ -15,6 +15,11 @@ PipelineSpec pipeline_of(const Job& job) {
   if (name == "imagenet-train") {
     spec.operations = training_operations(224);
     spec.output.normalisation = kImagenetNormalisation;
+  } else if (name == "imagenet-eval") {
+    spec.operations = evaluation_operations(224);
+    spec.output.normalisation = kImagenetNormalisation;
+  } else if (name == "packed-raw-256") {
+    spec.output = {ElementType::kUint8, Layout::kNhwc, {}};
   } else if (name == "cifar-train" || name == "folder-first-batch") {
     if (name == "cifar-train") spec.source.split = "train";
     spec.operations = training_operations(32);
@@ -25,7 +30,8 @@ PipelineSpec pipeline_of(const Job& job) {
     spec.output = {ElementType::kUint8, Layout::kNhwc, {}};
   } else {
     throw Error(ErrorKind::kArgument, "bench: unknown job '" + name +
-                                          "', expected imagenet-train, cifar-train, folder-first-batch or trivial");
+                                          "', expected imagenet-train, imagenet-eval, packed-raw-256, cifar-train, "
+                                          "folder-first-batch or trivial");
   }
   // A pass that this side does without.
   if (job.contains("without")) spec.passes[job.at("without")] = false;

@@ -31,6 +31,9 @@ namespace unstarve::bench {
 // Any pipeline: the job's "pipeline" is its YAML, "consumer_ms" the consumer's work per batch, "warm_seconds" how long
 // it runs from its start before the first block. Its blocks have their CPU time.
 [[nodiscard]] std::unique_ptr<Side> make_pipeline_side(const Job& job);
+// The job's "operations" (YAML of a pipeline) on as many "images" of its "data", decoded in memory, on "threads"
+// threads (1); "side": resized to that square first.
+[[nodiscard]] std::unique_ptr<Side> make_operations_side(const Job& job);
 // Training steps on one resident batch.
 [[nodiscard]] std::unique_ptr<Side> make_train_side(const Job& job);
 

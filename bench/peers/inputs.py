@@ -14,6 +14,7 @@ CIFAR_MEAN = (0.4914, 0.4822, 0.4465)
 CIFAR_STD = (0.2470, 0.2435, 0.2616)
 
 CROP = 224  # output side of the photograph job
+EVAL_RESIZE = 256  # short side, of which evaluation takes the middle
 CIFAR_PAD = 4
 
 

@@ -5,10 +5,10 @@ flip on the small image. Not used because it changes the pixels: draft mode (dec
 """
 
 from bench.peers import torch_loader
-from bench.peers.inputs import CROP, crop_box, image_files
+from bench.peers.inputs import CROP, EVAL_RESIZE, crop_box, image_files
 
 ENVIRONMENT = "torch"
-JOBS = ["imagenet-train"]
+JOBS = ["imagenet-train", "imagenet-eval"]
 candidates = torch_loader.photograph_candidates
 
 
@@ -21,10 +21,19 @@ def batches(job, settings):
 
     files = image_files(job["data"])
 
+    def middle(image):
+        """Of the image resized to a short side of EVAL_RESIZE: the crop is resized alone."""
+        scale = EVAL_RESIZE / min(image.size)
+        width, height = CROP / scale, CROP / scale
+        left, top = (image.width - width) / 2, (image.height - height) / 2
+        return image.resize((CROP, CROP), Image.Resampling.BILINEAR, (left, top, left + width, top + height))
+
     def load(index):
         path, label = files[index]
         with Image.open(path) as image:
             image = image.convert("RGB")
+        if job["job"] == "imagenet-eval":
+            return torch.from_numpy(numpy.array(middle(image))).permute(2, 0, 1), label
         left, top, width, height = crop_box(*image.size)
         image = image.resize((CROP, CROP), Image.Resampling.BILINEAR, (left, top, left + width, top + height))
         if random.random() < 0.5:

@@ -6,10 +6,10 @@ prefetch by AUTOTUNE, order not kept (deterministic=False), a private pool of on
 Tried: normalising per image or per batch; map and batch fused by the graph optimiser.
 """
 
-from bench.peers.inputs import CROP, IMAGENET_MEAN, IMAGENET_STD, image_files
+from bench.peers.inputs import CROP, EVAL_RESIZE, IMAGENET_MEAN, IMAGENET_STD, image_files
 
 ENVIRONMENT = "tensorflow"
-JOBS = ["imagenet-train"]
+JOBS = ["imagenet-train", "imagenet-eval"]
 
 
 def candidates(job):
@@ -38,6 +38,16 @@ def batches(job, settings):
     def normalise(images):
         return images * scale + bias
 
+    def load_middle(path, label):
+        data = tf.io.read_file(path)
+        shape = tf.io.extract_jpeg_shape(data)
+        # The middle that is left of the image when its short side is EVAL_RESIZE: decoded and resized alone.
+        side = tf.cast(tf.cast(tf.minimum(shape[0], shape[1]), tf.float32) * (CROP / EVAL_RESIZE), tf.int32)
+        window = tf.stack([(shape[0] - side) // 2, (shape[1] - side) // 2, side, side])
+        image = tf.io.decode_and_crop_jpeg(data, window, channels=3, dct_method="INTEGER_ACCURATE")
+        image = tf.image.resize(image, (CROP, CROP), method="bilinear")
+        return (normalise(image) if settings["normalise"] == "image" else image), label
+
     def load(path, label):
         data = tf.io.read_file(path)
         begin, size, _ = tf.image.sample_distorted_bounding_box(
@@ -57,7 +67,7 @@ def batches(job, settings):
 
     data = tf.data.Dataset.from_tensor_slices(([path for path, _ in files], [label for _, label in files]))
     data = data.shuffle(len(files)).repeat()
-    data = data.map(load, num_parallel_calls=parallel, deterministic=False)
+    data = data.map(load_middle if job["job"] == "imagenet-eval" else load, num_parallel_calls=parallel, deterministic=False)
     data = data.batch(job["batch"], drop_remainder=True)
     if settings["normalise"] == "batch":
         data = data.map(lambda images, labels: (normalise(images), labels), num_parallel_calls=parallel)

@@ -9,14 +9,14 @@ The environment has PyPI's own torch, because PyPI's torchvision is built for it
 """
 
 from bench.peers import torch_loader
-from bench.peers.inputs import CIFAR_MEAN, CIFAR_STD, CROP, crop_box, image_files, load_cifar
+from bench.peers.inputs import CIFAR_MEAN, CIFAR_STD, CROP, EVAL_RESIZE, crop_box, image_files, load_cifar
 
 ENVIRONMENT = "torchvision"
-JOBS = ["imagenet-train", "cifar-train"]
+JOBS = ["imagenet-train", "imagenet-eval", "cifar-train"]
 
 
 def candidates(job):
-    if job["job"] == "imagenet-train":
+    if job["job"].startswith("imagenet"):
         return torch_loader.photograph_candidates(job)
     cores = job["cores"]
     return [
@@ -39,6 +39,8 @@ def _photographs(job, settings):
     def load(index):
         path, label = files[index]
         image = decode_jpeg(read_file(path), mode=ImageReadMode.RGB)
+        if job["job"] == "imagenet-eval":
+            return functional.center_crop(functional.resize(image, [EVAL_RESIZE], antialias=True), [CROP, CROP]), label
         left, top, width, height = crop_box(image.shape[2], image.shape[1])
         image = functional.resized_crop(image, top, left, height, width, [CROP, CROP], antialias=True)
         if random.random() < 0.5:
@@ -68,4 +70,4 @@ def _cifar(job, settings):
 
 
 def batches(job, settings):
-    return _photographs(job, settings) if job["job"] == "imagenet-train" else _cifar(job, settings)
+    return _photographs(job, settings) if job["job"].startswith("imagenet") else _cifar(job, settings)

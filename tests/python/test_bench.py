@@ -116,6 +116,9 @@ def test_every_promised_comparison_is_there_and_its_peer_can_be_looked_up():
                  "train-cifar-32/eager"}
     promised |= {f"pass/{name}" for name in ("crop_into_decode", "operation_fusion", "batch_fusion")}
     promised |= {"first-batch/torch", "python-iteration", "scheduling", "overlap-90", "stragglers", "stragglers/exact"}
+    promised |= {f"imagenet-eval/{peer}" for peer in ("torchvision", "pillow", "tf.data")}
+    promised |= {"packed-raw-256/memcpy", "two-threads", "resize/opencv-area", "resize/pillow-simd",
+                 "randaugment/torchvision"}
     assert {comparison.name for comparison in COMPARISONS} == promised
     import importlib
 
@@ -192,7 +195,7 @@ def test_flat_parquet_holds_the_image_as_plain_bytes(tmp_path):
 def test_environments_pin_every_package():
     for environment in ENVIRONMENTS.values():
         for requirement in environment.requirements + environment.build:
-            assert re.fullmatch(r"[a-z0-9-]+={2,3}[0-9.]+", requirement)
+            assert re.fullmatch(r"[a-z0-9-]+={2,3}[0-9.]+(\.post[0-9]+)?", requirement)
 
 
 def test_an_only_that_matches_nothing_lists_the_names():

@@ -1,0 +1,98 @@
+// Operations alone, on photographs that lie decoded in memory: what a library of image operations is compared with.
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "bench/ours/jobs.h"
+#include "bench/ours/sides.h"
+#include "unstarve/codecs/decoder.h"
+#include "unstarve/core/error.h"
+#include "unstarve/ops/operation.h"
+#include "unstarve/ops/resize.h"
+#include "unstarve/ops/store.h"
+#include "unstarve/pipeline/spec/spec_yaml.h"
+#include "unstarve/storage/open.h"
+
+namespace unstarve::bench {
+namespace {
+
+class OperationsSide final : public Side {
+ public:
+  explicit OperationsSide(const Job& job)
+      : spec_(pipeline_from_yaml(job.at("operations"), "bench")), storer_({ElementType::kUint8, Layout::kNhwc, {}}) {
+    for (const OpSpec& operation : spec_.operations) operations_.push_back(make_operation(operation));
+    const auto dataset = open_dataset(job.at("data"));
+    const int field = dataset->field_index(FieldKind::kEncodedImage);
+    if (field < 0) throw Error(ErrorKind::kArgument, "bench: operations needs a data set of encoded images");
+    const std::uint64_t count = std::min<std::uint64_t>(job.at("images"), dataset->size());
+    const int side = job.value("side", 0);  // that the photographs come in; 0: as they are
+    RecordBuffer record;
+    Decoder decoder;
+    Scratch scratch;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      dataset->read(i * dataset->size() / count, record);
+      decoder.open(record.values.at(static_cast<std::size_t>(field)).bytes);
+      Image decoded;
+      decoder.decode({}, decoded);
+      Frame frame(decoded.view());
+      if (side > 0) resize_bilinear(frame, {side, side}, scratch);
+      Image& kept = images_.emplace_back(frame.size());
+      storer_.store(frame, kept.data());
+    }
+    lanes_.resize(job.value("threads", 1));
+    (void)run(0.1);
+  }
+
+  Block run(double seconds) override {
+    return run_threads(static_cast<int>(lanes_.size()), seconds,
+                       [this](int thread) { return operate(lanes_[static_cast<std::size_t>(thread)]); });
+  }
+
+  nlohmann::json check(const std::optional<std::string>&) override {
+    Lane& lane = lanes_.front();
+    (void)operate(lane);
+    double sum = 0;
+    const std::size_t bytes = storer_.sample_bytes(lane.size);
+    for (std::size_t i = 0; i < bytes; ++i) sum += lane.out.data()[i];
+    return {{"images", images_.size()},
+            {"size", {lane.size.height, lane.size.width}},
+            {"mean", sum / static_cast<double>(bytes)}};
+  }
+
+ private:
+  struct Lane {
+    std::uint64_t done = 0;
+    Scratch scratch;
+    AlignedBytes out;
+    Size size;
+  };
+
+  // One image, into memory that is kept.
+  int operate(Lane& lane) {
+    Frame frame(images_[lane.done % images_.size()].view());
+    for (std::size_t i = 0; i < operations_.size(); ++i) {
+      Random random(1, 0, lane.done, static_cast<std::uint32_t>(i));
+      frame.crop(operations_[i]->select(frame.size(), random));
+      operations_[i]->apply(frame, random, lane.scratch);
+    }
+    lane.size = frame.size();
+    lane.out.reserve_discard(storer_.sample_bytes(lane.size));
+    storer_.store(frame, lane.out.data());
+    ++lane.done;
+    return 1;
+  }
+
+  PipelineSpec spec_;
+  Storer storer_;
+  std::vector<std::unique_ptr<Operation>> operations_;
+  std::deque<Image> images_;
+  std::deque<Lane> lanes_;
+};
+
+}  // namespace
+
+std::unique_ptr<Side> make_operations_side(const Job& job) { return std::make_unique<OperationsSide>(job); }
+
+}  // namespace unstarve::bench
