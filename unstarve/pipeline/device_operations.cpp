@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "unstarve/core/error.h"
+#include "unstarve/ops/schedule.h"
 
 namespace unstarve {
 namespace {
@@ -35,6 +36,12 @@ std::size_t first_on_device(const PipelineSpec& spec) {
     refuse(
         "order: a mixture, repeat, epoch, balance or class_weights, expected every sample once in an epoch where "
         "operations run on a device");
+  for (std::size_t i = 0; i < spec.operations.size(); ++i)
+    if (follows_schedule(spec.operations[i]))
+      refuse(
+          fmt::format("operations[{}]: {} follows a schedule, expected values that stay where operations run on a "
+                      "device",
+                      i, spec.operations[i].name));
   std::size_t first = 0;
   bool fixed = false;
   for (std::size_t i = 0; i < spec.operations.size(); ++i) {

@@ -28,8 +28,8 @@
 namespace unstarve {
 
 // The number of the first operation for the device; that of all operations where only normalising is left. Throws where
-// no operation gives all samples one size, for batch operations and padding, and where an epoch is another thing than
-// every sample once: a sample's draws are then not its epoch's.
+// no operation gives all samples one size, for schedules, batch operations and padding, and where an epoch is another
+// thing than every sample once: a sample's draws are then not its epoch's.
 [[nodiscard]] std::size_t first_on_device(const PipelineSpec& spec);
 
 class DeviceOperations {

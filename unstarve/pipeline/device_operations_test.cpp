@@ -121,6 +121,12 @@ TEST_CASE("what a device could not know is refused by its node", "[gpu]") {
     return std::string();
   };
   CHECK_THAT(refused([](PipelineSpec& spec) { spec.order.repeat = 2; }), Contains("order: a mixture, repeat"));
+  const auto schedule = [](PipelineSpec& spec) {
+    OpValue magnitude;
+    magnitude.schedule.points = {{0, {2}}, {3, {9}}};
+    spec.operations[3].params["magnitude"] = magnitude;
+  };
+  CHECK_THAT(refused(schedule), Contains("operations[3]: rand_augment follows a schedule"));
   CHECK_THAT(refused([](PipelineSpec& spec) { spec.order.balance = true; }), Contains("order: a mixture, repeat"));
   CHECK_THAT(refused([](PipelineSpec& spec) { spec.mix.resize(2); }), Contains("order: a mixture, repeat"));
   CHECK_THAT(refused([](PipelineSpec& spec) { spec.batch.pad.to = PadTo::kLargest; }), Contains("batch.pad: "));
