@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Cross-compiles the folders with SIMD kernels (core, ops, codecs; device is used by ops) for 64-bit ARM and runs their tests under emulation,
-# so that the NEON code is at least compiled and bit-equal where no such machine is at hand. Tells nothing about speed.
+# Cross-compiles the folders with SIMD kernels (core, ops, codecs; device is used by ops) for 64-bit ARM and runs their
+# tests under emulation, so that the NEON code is at least compiled and bit-equal where no such machine is at hand. Tells
+# nothing about speed.
 # The libraries come from Debian's arm64 packages, unpacked under build-arm64/root and installed nowhere.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -59,7 +60,8 @@ for folder in "${folders[@]}"; do
     if [[ $source == unstarve/$folder/*_test.cpp ]]; then tests+=("$out/objects/${source//\//_}.o"); fi
   done
   aarch64-linux-gnu-g++ -o "$out/unstarve_${folder}_test" "${tests[@]}" "$out/objects/tests_catch_main.cpp.o" \
-    "${common[@]}" -L "$libraries" -lhwy -lfmt -ljpeg "$libraries/libpng16.a" "$libraries/libwebp.a" "$libraries/libz.a" -lpthread -lm
+    "${common[@]}" -L "$libraries" -lhwy -lfmt -ljpeg "$libraries/libpng16.a" "$libraries/libwebp.a" \
+    "$libraries/libz.a" -lpthread -lm
   echo "arm64: $folder"
   qemu-aarch64-static -L /usr/aarch64-linux-gnu -E "LD_LIBRARY_PATH=$libraries" "$out/unstarve_${folder}_test" ||
     failed+=("$folder")

@@ -32,7 +32,8 @@ constexpr std::array<Format, 12> kFormats = {{
     {"npy", "images.npy and labels.npy", recognises_npy, open_npy},
     {"idx", "train-images-idx3-ubyte and its labels, as of MNIST", recognises_idx, open_idx},
     {"manifest", "a CSV or JSON-lines file of paths and labels", recognises_manifest, open_manifest, true},
-    {"image folder", "one folder of *.jpg, *.jpeg, *.png or *.webp per class", recognises_image_folder, open_image_folder},
+    {"image folder", "one folder of *.jpg, *.jpeg, *.png or *.webp per class", recognises_image_folder,
+     open_image_folder},
 }};
 
 std::string known_formats() {
