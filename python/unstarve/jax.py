@@ -35,9 +35,9 @@ class JaxLoader(ConvertedLoader):
 
     images: (batch, 3, height, width) or (batch, height, width, 3) of dtype; labels: int32 (batch,), int64 where
     jax_enable_x64 is set, or with batch operations float32 (batch, classes); and what else the loader's batches have
-    (`Loader.parts`). On the host uint8, float32 and float16 images are the loader's own memory (DLPack), which lives as long as
-    they do; bfloat16 is copied once. Of a pipeline with map() both are what its functions make, and normalize, dtype and
-    layout are refused.
+    (`Loader.parts`). On the host uint8, float32 and float16 images are the loader's own memory (DLPack), which lives as
+    long as they do; bfloat16 is copied once. Of a pipeline with map() both are what its functions make, and normalize,
+    dtype and layout are refused.
     """
 
     def __init__(self, loader: Loader, device: Any = None, *, normalize: Normalisation | None = None,

@@ -104,7 +104,7 @@ class Loader:
         batch = spec["batch"]
         pad = batch.get("pad", {}).get("to", "nothing")
         self._varied: bool = pad == "largest" or pad == "nothing" and _core.size_changes(self._spec)
-        self._parts = ("images", "labels", *(("sizes",) if batch.get("pad", {}).get("to", "nothing") != "nothing" else ()),
+        self._parts = ("images", "labels", *(("sizes",) if pad != "nothing" else ()),
                        *(("valid",) if batch.get("last") == "pad" else ()))
         # the samples that take part
         self._chosen = self._users.choose(self._spec, dataset) if chosen is None else chosen

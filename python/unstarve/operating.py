@@ -51,7 +51,8 @@ class Operating(abc.ABC):
         return self.operation("random_resized_crop", size=size, scale=scale, ratio=ratio,
                               **_resampling(interpolation, antialias))
 
-    def resize(self, size: int | tuple[int, int] | Schedule, *, interpolation: str = "bilinear", antialias: bool = True) -> Self:
+    def resize(self, size: int | tuple[int, int] | Schedule, *, interpolation: str = "bilinear",
+               antialias: bool = True) -> Self:
         """To a short side of `size`, or to (height, width) exactly.
 
         interpolation: "nearest", "bilinear", "bicubic", "box" or "lanczos", as Pillow's of these names; "area",

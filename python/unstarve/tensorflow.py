@@ -27,7 +27,8 @@ def dataset(loader: Loader, *, normalize: Normalisation | None = None, dtype: An
 
     images: (None, height, width, 3) of dtype, or (None, 3, height, width) with layout "NCHW"; labels: int64 (None,), or
     with batch operations float32 (None, classes); and what else the loader's batches have (`Loader.parts`). dtype:
-    "uint8", "float32", "bfloat16", "float16", or tf's; None keeps the pipeline's, but for uint8 with normalize, which gives float32.
+    "uint8", "float32", "bfloat16", "float16", or tf's; None keeps the pipeline's, but for uint8 with normalize,
+    which gives float32.
 
     Of a pipeline with map() both are what its functions make; the first sample is made at once, to know their shapes.
 

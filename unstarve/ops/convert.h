@@ -1,5 +1,6 @@
 #pragma once
-// 8-bit values to normalised float32, bfloat16 or float16 in one straight run: the second half of a store. Private to ops.
+// 8-bit values to normalised float32, bfloat16 or float16 in one straight run: the second half of a store. Private
+// to ops.
 //
 // Same bits everywhere: instruction sets with a fused multiply-add compute it; the others look the result up in
 // `table`, which was computed by std::fma.

@@ -40,7 +40,8 @@ struct OpSpec {
   friend bool operator==(const OpSpec&, const OpSpec&) = default;
 };
 
-// As messages and `explain` show it: "0.08,1", "bicubic", "{0: 128, 10: 224, linear}". The shortest text that reads back to the same numbers.
+// As messages and `explain` show it: "0.08,1", "bicubic", "{0: 128, 10: 224, linear}". The shortest
+// text that reads back to the same numbers.
 [[nodiscard]] std::string to_text(const OpValue& value);
 // " size=224 interpolation=bicubic", by name; empty without any.
 [[nodiscard]] std::string to_text(const OpParams& params);

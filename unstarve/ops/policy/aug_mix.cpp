@@ -1,8 +1,8 @@
 // A blend of the image with several chains of changes drawn from thirteen: AugMix (Hendrycks et al., "AugMix: a simple
 // data processing method to improve robustness and uncertainty", 2019), as torchvision has it.
 //
-// The fraction of a blended value is cut off, as there; weights are in 1/65536 and add up to one exactly, so that a value
-// that no chain changes stays.
+// The fraction of a blended value is cut off, as there; weights are in 1/65536 and add up to one exactly, so that a
+// value that no chain changes stays.
 
 #include <array>
 #include <cmath>

@@ -2,7 +2,8 @@
 // The fourteen changes that the policies of random augmentation choose from, each by a magnitude, with torchvision's
 // meanings and signs: what AutoAugment, RandAugment and TrivialAugment have in common.
 //
-// Turning, shearing and moving fill with black, as torchvision's policies do unless told otherwise. Threads: one at a time per scratch. Failure: Error(kInput) as warp().
+// Turning, shearing and moving fill with black, as torchvision's policies do unless told otherwise. Threads:
+// one at a time per scratch. Failure: Error(kInput) as warp().
 
 #include <array>
 #include <string_view>
