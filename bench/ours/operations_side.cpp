@@ -26,7 +26,7 @@ class OperationsSide final : public Side {
     const auto dataset = open_dataset(job.at("data"));
     const int field = dataset->field_index(FieldKind::kEncodedImage);
     if (field < 0) throw Error(ErrorKind::kArgument, "bench: operations needs a data set of encoded images");
-    const std::uint64_t count = std::min<std::uint64_t>(job.at("images"), dataset->size());
+    const std::uint64_t count = std::min(job.at("images").get<std::uint64_t>(), dataset->size());
     const int side = job.value("side", 0);  // that the photographs come in; 0: as they are
     RecordBuffer record;
     Decoder decoder;
