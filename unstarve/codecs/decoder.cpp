@@ -84,11 +84,11 @@ struct Decoder::State {
   ImageHeader header;
   Image stored;  // before it is turned upright
 
-  // `rect` of the image as stored, reduced. Only JPEG comes with a reduction.
-  void decode_stored(int reduction, Rect rect, Image& out) {
+  // `rect` of the image as stored, reduced. Only JPEG comes with a reduction and with an index.
+  void decode_stored(const DecodeRequest& request, Rect rect, Image& out) {
     switch (header.encoding) {
       case Encoding::kUnknown: break;
-      case Encoding::kJpeg: return jpeg.decode(reduction, rect, out);
+      case Encoding::kJpeg: return jpeg.decode(request.reduction, rect, out, request.index, request.make_index);
       case Encoding::kPng: return png.decode(rect, out);
       case Encoding::kWebp: return webp.decode(rect, out);
     }
@@ -114,6 +114,14 @@ ImageHeader Decoder::open(std::span<const std::uint8_t> bytes) {
   return header;
 }
 
+IndexUse Decoder::index_use() const noexcept {
+  return state_->header.encoding == Encoding::kJpeg ? state_->jpeg.index_use() : IndexUse::kNone;
+}
+
+std::span<const std::uint8_t> Decoder::made_index() const noexcept {
+  return state_->header.encoding == Encoding::kJpeg ? state_->jpeg.made_index() : std::span<const std::uint8_t>();
+}
+
 void Decoder::decode(const DecodeRequest& request, Image& out) {
   const ImageHeader& header = state_->header;
   if (header.encoding == Encoding::kUnknown) throw Error(ErrorKind::kArgument, "decode: no image is open");
@@ -124,14 +132,14 @@ void Decoder::decode(const DecodeRequest& request, Image& out) {
                                           std::to_string(request.reduction));
   }
   if (header.orientation == 1) {
-    state_->decode_stored(request.reduction, upright, out);
+    state_->decode_stored(request, upright, out);
     return;
   }
   // Reversed axes count from the far edge of the reduced image, so the request is turned after it is reduced.
   const Size reduced = {divided_up(header.size.width, request.reduction),
                         divided_up(header.size.height, request.reduction)};
   const Rect rect = stored_rect(upright, upright_size(reduced, header.orientation), header.orientation);
-  state_->decode_stored(request.reduction, rect, state_->stored);
+  state_->decode_stored(request, rect, state_->stored);
   turn_upright(state_->stored, header.orientation, out);
 }
 

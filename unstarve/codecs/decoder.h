@@ -48,6 +48,17 @@ struct DecodeRequest {
   // reduced coordinates run from floor(crop.x / reduction) to ceil((crop.x + crop.width) / reduction), and likewise in
   // y. Only JPEG reduces (in the IDCT); for other formats it must be 1, see can_reduce().
   int reduction = 1;
+  // What an earlier decoding of the same bytes made (made_index()), or empty. It changes how long decoding takes, never
+  // what comes out; only what the crop needs is then read, so damage before it is not seen either.
+  std::span<const std::uint8_t> index{};
+  // Make an index on the way; the image is then read to its end.
+  bool make_index = false;
+};
+
+enum class IndexUse {
+  kNone,  // there was none, or the file was not decoded by our own decoder at full size
+  kUsed,
+  kWrong,  // it belongs to another file or is damaged; the image was decoded without
 };
 
 class Decoder {
@@ -61,6 +72,10 @@ class Decoder {
   ImageHeader open(std::span<const std::uint8_t> bytes);
   // Decodes the image last opened, once per open(), into `out` (resized to what was asked).
   void decode(const DecodeRequest& request, Image& out);
+  // Of the last decode(). The bytes stay until the next one; empty where no index can be made: other formats,
+  // progressive files, a reduction, damage behind the crop.
+  [[nodiscard]] IndexUse index_use() const noexcept;
+  [[nodiscard]] std::span<const std::uint8_t> made_index() const noexcept;
 
   [[nodiscard]] static bool can_reduce(Encoding encoding) noexcept { return encoding == Encoding::kJpeg; }
 

@@ -95,6 +95,8 @@ TEST_CASE("photographs decode to Pillow's pixels, and their crops to the crops o
   const MappedFile archive(path);
   Decoder decoder;
   Image whole, part;
+  std::vector<std::uint8_t> index;
+  int indexed = 0;
   std::uint32_t checksum = 0;
   std::uint32_t count = 0;
   int different = 0;
@@ -111,13 +113,20 @@ TEST_CASE("photographs decode to Pillow's pixels, and their crops to the crops o
       rect.x = static_cast<int>(random.below(static_cast<std::uint32_t>(size.width - rect.width + 1)));
       rect.y = static_cast<int>(random.below(static_cast<std::uint32_t>(size.height - rect.height + 1)));
       decoder.open(bytes);
-      decoder.decode({rect, reduction}, part);
+      decoder.decode({rect, reduction, {}, reduction == 1}, part);
+      if (!decoder.made_index().empty()) {
+        index.assign(decoder.made_index().begin(), decoder.made_index().end());
+        decoder.open(bytes);
+        decoder.decode({rect, reduction, index}, part);
+        indexed += decoder.index_use() == IndexUse::kUsed ? 1 : 0;
+      }
       const Rect reduced{rect.x / reduction, rect.y / reduction, part.size().width, part.size().height};
       different += same_pixels(part, crop_of(whole, reduced)) ? 0 : 1;
     }
   });
   CHECK(count == kPhotographs);
   CHECK(checksum == kPhotographsChecksum);
+  CHECK(indexed == kPhotographs);
   CHECK(different == 0);
 }
 

@@ -120,27 +120,82 @@ void BaselineDecoder::emit(const BaselineImage& image, const Rect& rect, int y, 
   ycc_to_rgb(luma, cb, cr, as_size(rect.width), rgb);
 }
 
-bool BaselineDecoder::decode_rows(const BaselineImage& image, const Rect& rect, Image& out) {
-  const auto columns = as_size(plan_.columns);
-  const auto before = as_size(plan_.first_column);
-  const auto kept = as_size(plan_.end_column - plan_.first_column);
-  if (!entropy_.skip(columns * as_size(plan_.first_row) + before)) return false;
-  const int mcu_height = kBlock * image.vertical;
-  int y = rect.y;
-  for (int row = plan_.first_row; row < plan_.end_row; ++row) {
-    if (row > plan_.first_row && !entropy_.skip(columns - kept)) return false;
-    if (!entropy_.keep(kept)) return false;
-    transform(image, row);
-    // With two rows of pixels to a row of chroma, the last one waits for the chroma below.
-    const bool last = row + 1 == plan_.end_row;
-    const int end = last ? rect.y + rect.height : (row + 1) * mcu_height - (image.vertical - 1);
-    for (; y < end; ++y) emit(image, rect, y, out.row(y - rect.y));
-  }
-  if (plan_.end_row < plan_.rows) return true;
-  return entropy_.skip(columns - before - kept) && entropy_.finish();
+bool BaselineDecoder::look(int row, int column) {
+  const EntropyPlace place = entropy_.place();
+  const ScanPoint point{watch_.positions.bit_in_file(place.bit), place.dc};
+  if (watch_.expected != nullptr) return point == watch_.expected->at(row, column);
+  watch_.recorded->add(point);
+  return true;
 }
 
-bool BaselineDecoder::decode(const BaselineImage& image, const Rect& rect, Image& out) {
+bool BaselineDecoder::advance(int row, int from, int to, bool keep) {
+  while (from < to) {
+    const int end = watch_.active() ? std::min(to, (from / ScanIndex::kStep + 1) * ScanIndex::kStep) : to;
+    const auto mcus = as_size(end - from);
+    if (!(keep ? entropy_.keep(as_size(from - plan_.first_column), mcus) : entropy_.skip(mcus))) return false;
+    from = end;
+    if (!watch_.active()) continue;
+    const bool is_point = from % ScanIndex::kStep == 0 || from == plan_.columns;
+    if (is_point && !look(row, from)) return false;
+  }
+  return true;
+}
+
+void BaselineDecoder::emit_rows(const BaselineImage& image, const Rect& rect, int row, int& y, Image& out) {
+  // With two rows of pixels to a row of chroma, the last one waits for the chroma below.
+  const bool last = row + 1 == plan_.end_row;
+  const int end = last ? rect.y + rect.height : (row + 1) * kBlock * image.vertical - (image.vertical - 1);
+  for (; y < end; ++y) emit(image, rect, y, out.row(y - rect.y));
+}
+
+bool BaselineDecoder::decode_rows(const BaselineImage& image, const Rect& rect, Image& out) {
+  if (watch_.active()) {
+    watch_.recorded->add({});
+    for (int row = 0; row < plan_.first_row; ++row)
+      if (!advance(row, 0, plan_.columns, false)) return false;
+  } else if (!entropy_.skip(as_size(plan_.columns) * as_size(plan_.first_row))) {
+    return false;
+  }
+  int y = rect.y;
+  for (int row = plan_.first_row; row < plan_.end_row; ++row) {
+    if (!advance(row, 0, plan_.first_column, false)) return false;
+    if (!advance(row, plan_.first_column, plan_.end_column, true)) return false;
+    transform(image, row);
+    emit_rows(image, rect, row, y, out);
+    // What lies behind the crop's last MCU is damage that nobody sees.
+    if (row + 1 == plan_.end_row && plan_.end_row < plan_.rows) return true;
+    if (!advance(row, plan_.end_column, plan_.columns, false)) return false;
+  }
+  return entropy_.finish();
+}
+
+bool BaselineDecoder::read_on() {
+  if (plan_.end_row == plan_.rows) return true;
+  if (!advance(plan_.end_row - 1, plan_.end_column, plan_.columns, false)) return false;
+  for (int row = plan_.end_row; row < plan_.rows; ++row)
+    if (!advance(row, 0, plan_.columns, false)) return false;
+  return entropy_.finish();
+}
+
+bool BaselineDecoder::decode_indexed_row(const BaselineImage& image, const ScanIndex& index, int row) {
+  constexpr int kStep = ScanIndex::kStep;
+  const int columns = plan_.columns;
+  const int from = plan_.first_column / kStep * kStep;
+  // Reads on to the end of the image where the crop does, as without an index, and to a point in any case.
+  const bool to_end = row + 1 == plan_.rows;
+  const int to = to_end ? columns : std::min(std::max(plan_.end_column, from + kStep), columns);
+  const ScanPoint& first = index.at(row, from);
+  const std::size_t begin = first.bit / 8;
+  // The byte behind the last one needed: it tells an FF of the data from a marker.
+  const std::size_t end = to_end ? image.scan.size() : std::min(index.at(row, to).bit / 8 + 2, image.scan.size());
+  bytes_.assign(image.scan.subspan(begin, end - begin), false);
+  watch_.positions = {image.scan.subspan(begin, end - begin), begin};
+  entropy_.start_at(bytes_, mcu_, as_size(columns) * as_size(plan_.rows), {first.bit % 8, first.dc});
+  return advance(row, from, plan_.first_column, false) && advance(row, plan_.first_column, plan_.end_column, true) &&
+         advance(row, plan_.end_column, to, false) && (!to_end || entropy_.finish());
+}
+
+bool BaselineDecoder::prepare(const BaselineImage& image, const Rect& rect) {
   // libjpeg does not smooth components of one or two samples.
   if (image.components == 3 && image.horizontal == 2 && image.size.width <= 4) return false;
   if (!build_tables(image)) return false;
@@ -151,13 +206,47 @@ bool BaselineDecoder::decode(const BaselineImage& image, const Rect& rect, Image
     for (AlignedBytes& row : chroma_rows_) row.reserve_discard(samples + 2 * kRowSlack);
     sums_.reserve_discard((samples + 2 * kRowSlack) * sizeof(std::uint16_t));
   }
-  bytes_.assign(image.scan, image.restart_interval > 0);
-  entropy_.start(bytes_, mcu_, image.restart_interval, as_size(plan_.columns) * as_size(plan_.rows));
-  if (decode_rows(image, rect, out)) return true;
+  return true;
+}
+
+bool BaselineDecoder::cleaned_up(bool ok) {
+  watch_ = {};
+  if (ok) return true;
   for (Plane& plane : planes_) {
     for (CoefficientRow& row : plane.blocks) row.clear();
   }
   return false;
+}
+
+bool BaselineDecoder::decode_from_start(const BaselineImage& image, const Rect& rect, Image& out) {
+  if (!prepare(image, rect)) return false;
+  bytes_.assign(image.scan, image.restart_interval > 0);
+  entropy_.start(bytes_, mcu_, image.restart_interval, as_size(plan_.columns) * as_size(plan_.rows));
+  return decode_rows(image, rect, out);
+}
+
+bool BaselineDecoder::decode(const BaselineImage& image, const Rect& rect, Image& out) {
+  return cleaned_up(decode_from_start(image, rect, out));
+}
+
+bool BaselineDecoder::decode_and_index(const BaselineImage& image, const Rect& rect, ScanIndex& index, Image& out) {
+  index.reset(image);
+  watch_ = {nullptr, &index, {image.scan, 0}};
+  const bool ok = decode_from_start(image, rect, out);
+  if (!ok || !read_on()) index.reset(image);
+  return cleaned_up(ok);
+}
+
+bool BaselineDecoder::decode(const BaselineImage& image, const Rect& rect, const ScanIndex& index, Image& out) {
+  if (!prepare(image, rect)) return false;
+  watch_.expected = &index;
+  int y = rect.y;
+  for (int row = plan_.first_row; row < plan_.end_row; ++row) {
+    if (!decode_indexed_row(image, index, row)) return cleaned_up(false);
+    transform(image, row);
+    emit_rows(image, rect, row, y, out);
+  }
+  return cleaned_up(true);
 }
 
 }  // namespace unstarve

@@ -7,13 +7,15 @@
 // An MCU row at a time, so that everything between the file and the output stays in the cache; of each component only
 // two rows of MCUs exist.
 //
-// What makes it faster than a general decoder: no work but bit counting outside of the crop (see entropy_decoder.h),
-// one table look-up per symbol, no stuffed bytes in the inner loop, and no state machine that can stop at every byte.
+// What makes it faster than a general decoder: no work but bit counting outside of the crop (see entropy_decoder.h) and
+// none at all with an index of the scan (scan_index.h), one table look-up per symbol, no stuffed bytes in the inner
+// loop, and no state machine that can stop at every byte.
 //
 // Ownership: keeps its scratch; after the largest image it allocates nothing. Threads: one at a time.
 // Failure:   decode() returns false, with `out` undefined, for data that it takes to be damaged. It never accepts data
 //            that libjpeg-turbo would refuse or warn about up to the crop's last row of MCUs; the other way round
-//            happens (stray bytes before a marker), so the caller then asks libjpeg-turbo.
+//            happens (stray bytes before a marker), so the caller then asks libjpeg-turbo. With an index, what lies
+//            before the crop's MCUs is not looked at: the index was made of a file that was right.
 
 #include <array>
 #include <cstddef>
@@ -26,6 +28,7 @@
 #include "unstarve/codecs/jpeg/entropy_bytes.h"
 #include "unstarve/codecs/jpeg/entropy_decoder.h"
 #include "unstarve/codecs/jpeg/huffman_table.h"
+#include "unstarve/codecs/jpeg/scan_index.h"
 #include "unstarve/core/aligned.h"
 #include "unstarve/core/image.h"
 
@@ -35,6 +38,11 @@ class BaselineDecoder {
  public:
   // `rect`: pixels of the stored image, not empty, inside of it. `out` has its size.
   [[nodiscard]] bool decode(const BaselineImage& image, const Rect& rect, Image& out);
+  // The same by an index of this image, reading only what the crop needs; false also when a point of it is wrong.
+  [[nodiscard]] bool decode(const BaselineImage& image, const Rect& rect, const ScanIndex& index, Image& out);
+  // The same as the first, reading on to the end of the image; `index` is complete() afterwards unless the scan is
+  // damaged somewhere, which does not make the crop fail.
+  [[nodiscard]] bool decode_and_index(const BaselineImage& image, const Rect& rect, ScanIndex& index, Image& out);
 
  private:
   // One component: the coefficients of a row of MCUs, and a ring of sample rows.
@@ -52,9 +60,30 @@ class BaselineDecoder {
     [[nodiscard]] std::uint8_t* row(int y);
   };
 
+  // Compares or records the points of an index as decoding passes them.
+  struct Watch {
+    const ScanIndex* expected = nullptr;
+    ScanIndex* recorded = nullptr;
+    ScanPositions positions;
+    [[nodiscard]] bool active() const { return expected != nullptr || recorded != nullptr; }
+  };
+
+  [[nodiscard]] bool prepare(const BaselineImage& image, const Rect& rect);
   bool build_tables(const BaselineImage& image);
   void lay_out(const BaselineImage& image);
+  // Clears what a failure leaves in the rows of coefficients; returns `ok`.
+  bool cleaned_up(bool ok);
+  bool decode_from_start(const BaselineImage& image, const Rect& rect, Image& out);
+  // The whole scan up to the crop's end, row by row.
   bool decode_rows(const BaselineImage& image, const Rect& rect, Image& out);
+  bool decode_indexed_row(const BaselineImage& image, const ScanIndex& index, int row);
+  // The rest of the scan behind the crop, for its points.
+  bool read_on();
+  // Columns [from, to) of a row, kept or skipped, with a look at each point on the way.
+  bool advance(int row, int from, int to, bool keep);
+  bool look(int row, int column);
+  // Pixels of the crop up to where the row of MCUs, just decoded, allows.
+  void emit_rows(const BaselineImage& image, const Rect& rect, int row, int& y, Image& out);
   void transform(const BaselineImage& image, int mcu_row);
   void repeat_edges(Plane& plane, int y);
   void emit(const BaselineImage& image, const Rect& rect, int y, std::uint8_t* rgb);
@@ -63,6 +92,7 @@ class BaselineDecoder {
   BaselinePlan plan_;
   EntropyBytes bytes_;
   EntropyDecoder entropy_;
+  Watch watch_;
   Mcu mcu_;
   std::array<DcTable, 4> dc_;
   std::array<AcTable, 4> ac_;

@@ -131,7 +131,8 @@ HWY_INLINE std::uint32_t decode_block(Bits& in, const DcTable& dc_table, const A
   // 56 bits hold two entries of 26 bits each, or a DC of 27 and an AC entry.
   in.refill();
   const std::uint64_t dc_entry = look_up(dc_table, in.bits);
-  dc += value_of(in.bits, dc_entry);
+  dc = static_cast<std::int32_t>(static_cast<std::uint32_t>(dc) +
+                                 static_cast<std::uint32_t>(value_of(in.bits, dc_entry)));
   in.consume(dc_entry);
   if constexpr (kKeep) group[0] = static_cast<std::int16_t>(dc);
   if (step()) {
@@ -203,6 +204,21 @@ void EntropyDecoder::start(const EntropyBytes& bytes, const Mcu& mcu, int restar
   enter_segment();
 }
 
+void EntropyDecoder::start_at(const EntropyBytes& bytes, const Mcu& mcu, std::size_t mcus, const EntropyPlace& place) {
+  start(bytes, mcu, 0, mcus);
+  state_.dc = place.dc;
+  // As after a refill of which `bit` bits are consumed.
+  constexpr std::size_t kLoaded = sizeof(std::uint64_t) - 1;
+  for (std::size_t i = 0; i <= kLoaded; ++i) state_.bits = state_.bits << 8 | state_.next[i];
+  state_.bits <<= place.bit;
+  state_.count = 8 * kLoaded - place.bit;
+  state_.next += kLoaded;
+}
+
+EntropyPlace EntropyDecoder::place() const {
+  return {static_cast<std::size_t>(state_.next - bytes_->data()) * 8 - state_.count, state_.dc};
+}
+
 void EntropyDecoder::enter_segment() {
   state_ = {};
   state_.next = bytes_->data() + (segment_ == 0 ? 0 : bytes_->segment_ends()[segment_ - 1]);
@@ -218,15 +234,16 @@ bool EntropyDecoder::ends_here() const {
 }
 
 template <bool kKeep>
-bool EntropyDecoder::run(std::size_t mcus) {
+bool EntropyDecoder::run(std::size_t first, std::size_t mcus) {
   const std::uint8_t* const limit = bytes_->data() + bytes_->segment_ends().back() + sizeof(std::uint64_t);
-  for (std::size_t done = 0; done < mcus;) {
+  const std::size_t last = first + mcus;
+  for (std::size_t done = first; done < last;) {
     if (left_in_segment_ == 0) {
       if (!ends_here() || segment_ + 1 == bytes_->segment_ends().size()) return false;
       ++segment_;
       enter_segment();
     }
-    const std::size_t end = std::min(mcus, done + left_in_segment_);
+    const std::size_t end = std::min(last, done + left_in_segment_);
     const std::size_t reached = kKeep ? HWY_DYNAMIC_DISPATCH(keep_on_target)(state_, *mcu_, done, end, limit)
                                       : HWY_DYNAMIC_DISPATCH(skip_on_target)(state_, *mcu_, done, end, limit);
     if (reached != end) return false;
@@ -234,12 +251,11 @@ bool EntropyDecoder::run(std::size_t mcus) {
     done = end;
   }
   // Bits that do not exist were read as zeros.
-  const std::size_t used = static_cast<std::size_t>(state_.next - bytes_->data()) * 8 - state_.count;
-  return used <= bytes_->segment_ends()[segment_] * 8;
+  return place().bit <= bytes_->segment_ends()[segment_] * 8;
 }
 
-bool EntropyDecoder::skip(std::size_t mcus) { return run<false>(mcus); }
-bool EntropyDecoder::keep(std::size_t mcus) { return run<true>(mcus); }
+bool EntropyDecoder::skip(std::size_t mcus) { return run<false>(0, mcus); }
+bool EntropyDecoder::keep(std::size_t first, std::size_t mcus) { return run<true>(first, mcus); }
 
 bool EntropyDecoder::finish() const {
   constexpr int kEndOfImage = 0xD9;

@@ -1,9 +1,9 @@
 #pragma once
 // Huffman decoding of a baseline scan, MCU by MCU, into rows of coefficients or into nothing.
 //
-// Without an index a JPEG file can only be read from its start: where a block's bits begin is known when those before
-// it have been read, and its DC is a difference to the block before. So blocks outside of a crop are skipped, not left
-// out: their bits are consumed and their DC summed, but no coefficient is computed or stored.
+// Without an index (scan_index.h) a JPEG file can only be read from its start: where a block's bits begin is known when
+// those before it have been read, and its DC is a difference to the block before. So blocks outside of a crop are
+// skipped, not left out: their bits are consumed and their DC summed, but no coefficient is computed or stored.
 //
 // Ownership: borrows tables and bytes. Threads: one at a time.
 // Failure:   skip(), keep() and finish() return false when the data cannot be right: no such code, more than 64
@@ -47,20 +47,32 @@ struct Mcu {
   int count = 0;
 };
 
+// Between two MCUs.
+struct EntropyPlace {
+  std::size_t bit = 0;  // of EntropyBytes::data(), the highest of a byte first
+  std::array<std::int32_t, 3> dc{};
+};
+
 class EntropyDecoder {
  public:
   // `mcu` and `bytes` stay until the last call. restart_interval in MCUs, 0 for none; mcus: of the whole image.
   void start(const EntropyBytes& bytes, const Mcu& mcu, int restart_interval, std::size_t mcus);
 
+  // The same from the middle of an image without restarts on, where `bytes` begin with the byte that holds the next
+  // MCU's first bit; place.bit (0 .. 7): which one of it.
+  void start_at(const EntropyBytes& bytes, const Mcu& mcu, std::size_t mcus, const EntropyPlace& place);
+
   [[nodiscard]] bool skip(std::size_t mcus);
-  // To numbers 0 .. mcus - 1 of the blocks' rows, whose values are zero before.
-  [[nodiscard]] bool keep(std::size_t mcus);
+  // To numbers first .. first + mcus - 1 of the blocks' rows, whose values are zero before.
+  [[nodiscard]] bool keep(std::size_t first, std::size_t mcus);
+  // Where the next MCU begins, in an image without restarts.
+  [[nodiscard]] EntropyPlace place() const;
   // After the last MCU of the image: that the data ends there, in front of the end-of-image marker.
   [[nodiscard]] bool finish() const;
 
  private:
   template <bool kKeep>
-  [[nodiscard]] bool run(std::size_t mcus);
+  [[nodiscard]] bool run(std::size_t first, std::size_t mcus);
   [[nodiscard]] bool ends_here() const;
   void enter_segment();
 

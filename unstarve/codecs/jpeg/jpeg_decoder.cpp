@@ -32,6 +32,9 @@ struct JpegSession {
   bool used_own_decoder = false;
   BaselineImage baseline;
   BaselineDecoder baseline_decoder;
+  ScanIndex scan_index;
+  IndexUse index_use = IndexUse::kNone;
+  std::vector<std::uint8_t> made_index;
 
   // What decode_step() is to do.
   int reduction = 1;
@@ -265,14 +268,39 @@ ImageHeader JpegDecoder::open(std::span<const std::uint8_t> bytes) {
 void JpegDecoder::use_own_decoder(bool use) noexcept { session_->use_own_decoder = use; }
 bool JpegDecoder::used_own_decoder() const noexcept { return session_->used_own_decoder; }
 
-void JpegDecoder::decode(int reduction, Rect rect, Image& out) {
+IndexUse JpegDecoder::index_use() const noexcept { return session_->index_use; }
+std::span<const std::uint8_t> JpegDecoder::made_index() const noexcept { return session_->made_index; }
+
+namespace {
+
+// By our own decoder; false where the file is not its kind, or taken for damaged.
+bool decode_own(JpegSession& session, Rect rect, Image& out, std::span<const std::uint8_t> index, bool make_index) {
+  const BaselineImage& image = session.baseline;
+  if (!read_baseline(session.cinfo, session.bytes, session.baseline)) return false;
+  if (!ScanIndex::can_index(image)) return session.baseline_decoder.decode(image, rect, out);
+  if (!index.empty()) {
+    const bool right =
+        session.scan_index.read(index, image) && session.baseline_decoder.decode(image, rect, session.scan_index, out);
+    session.index_use = right ? IndexUse::kUsed : IndexUse::kWrong;
+    if (right) return true;
+  }
+  if (!make_index) return session.baseline_decoder.decode(image, rect, out);
+  if (!session.baseline_decoder.decode_and_index(image, rect, session.scan_index, out)) return false;
+  if (session.scan_index.complete()) session.scan_index.write(image, session.made_index);
+  return true;
+}
+
+}  // namespace
+
+void JpegDecoder::decode(int reduction, Rect rect, Image& out, std::span<const std::uint8_t> index, bool make_index) {
   JpegSession& session = *session_;
   if (!session.opened) throw Error(ErrorKind::kArgument, "JPEG: decode() needs an open() of its own before it");
   session.opened = false;
+  session.index_use = IndexUse::kNone;
+  session.made_index.clear();
   out.resize(rect.size());
-  session.used_own_decoder = session.use_own_decoder && reduction == 1 &&
-                             read_baseline(session.cinfo, session.bytes, session.baseline) &&
-                             session.baseline_decoder.decode(session.baseline, rect, out);
+  session.used_own_decoder =
+      session.use_own_decoder && reduction == 1 && decode_own(session, rect, out, index, make_index);
   if (session.used_own_decoder) return;
   session.reduction = reduction;
   session.rect = rect;

@@ -50,7 +50,12 @@ class JpegDecoder {
   ImageHeader open(std::span<const std::uint8_t> bytes);
 
   // `rect`: pixels of the stored image reduced by `reduction` (1, 2, 4, 8), not empty, inside of it. Once per open().
-  void decode(int reduction, Rect rect, Image& out);
+  // `index`: of this file (scan_index.h), or empty; `make_index`: whether to make one, which reads the whole scan.
+  void decode(int reduction, Rect rect, Image& out, std::span<const std::uint8_t> index = {}, bool make_index = false);
+  // Of the last decode(): what became of its index, and the one it made; empty where none was asked for or the file is
+  // not one that can have one (not baseline, reduced, damaged).
+  [[nodiscard]] IndexUse index_use() const noexcept;
+  [[nodiscard]] std::span<const std::uint8_t> made_index() const noexcept;
 
   // For comparisons: whether baseline files go to our own decoder (they do unless told otherwise), and whether the
   // last image did.

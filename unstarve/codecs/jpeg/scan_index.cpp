@@ -1,0 +1,197 @@
+#include "unstarve/codecs/jpeg/scan_index.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "unstarve/codecs/jpeg/baseline_plan.h"
+
+namespace unstarve {
+namespace {
+
+constexpr std::uint8_t kVersion = 1;
+constexpr std::size_t kHeaderBytes = 18;
+constexpr std::size_t kSampledWords = 32;
+
+std::size_t as_size(int value) { return static_cast<std::size_t>(value); }
+
+BaselinePlan whole(const BaselineImage& image) {
+  return plan_baseline(image, {0, 0, image.size.width, image.size.height});
+}
+
+// Fast and well mixed is enough: it tells files apart, it does not resist anyone.
+struct Mixed {
+  std::uint64_t value = 0x243F6A8885A308D3;  // the first bits of pi's fraction
+  void add(std::uint64_t word) {
+    value = (value ^ word) * 0x9E3779B97F4A7C15;  // 2^64 / golden ratio
+    value ^= value >> 29;
+  }
+  void add(const HuffmanCodes& codes) {
+    std::size_t symbols = 0;
+    for (const std::uint8_t count : codes.counts) symbols += count;
+    std::array<std::uint64_t, (sizeof(codes.counts) + sizeof(codes.symbols)) / 8 + 1> words{};
+    std::memcpy(words.data(), codes.counts.data(), sizeof(codes.counts));
+    symbols = std::min(symbols, codes.symbols.size());
+    std::memcpy(reinterpret_cast<std::uint8_t*>(words.data()) + sizeof(codes.counts), codes.symbols.data(), symbols);
+    const std::size_t used = (sizeof(codes.counts) + symbols + 7) / 8;
+    for (std::size_t i = 0; i < used; ++i) add(words[i]);
+  }
+};
+
+void put_u64(std::uint64_t value, std::uint8_t* bytes) {
+  for (int shift = 0; shift < 64; shift += 8) *bytes++ = static_cast<std::uint8_t>(value >> shift);
+}
+
+std::uint64_t u64_at(const std::uint8_t* bytes) {
+  std::uint64_t value = 0;
+  for (int shift = 0; shift < 64; shift += 8) value |= std::uint64_t{*bytes++} << shift;
+  return value;
+}
+
+void put_varint(std::uint64_t value, std::vector<std::uint8_t>& bytes) {
+  for (; value >= 128; value >>= 7) bytes.push_back(static_cast<std::uint8_t>(value | 128));
+  bytes.push_back(static_cast<std::uint8_t>(value));
+}
+
+// Of at most 5 bytes, which is 35 bits; false at the end of the bytes or of those.
+bool take_varint(const std::uint8_t*& next, const std::uint8_t* end, std::uint64_t& value) {
+  value = 0;
+  for (int shift = 0; shift < 35 && next != end; shift += 7) {
+    const std::uint8_t byte = *next++;
+    value |= std::uint64_t{byte & 127u} << shift;
+    if (byte < 128) return true;
+  }
+  return false;
+}
+
+std::uint64_t zigzag(std::int32_t value) {
+  return static_cast<std::uint32_t>(value) << 1 ^ static_cast<std::uint32_t>(value >> 31);
+}
+
+std::int32_t from_zigzag(std::uint64_t value) {
+  return static_cast<std::int32_t>(static_cast<std::uint32_t>(value >> 1) ^
+                                   (0u - static_cast<std::uint32_t>(value & 1)));
+}
+
+std::int32_t wrapped_sum(std::int32_t a, std::int32_t b) {
+  return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b));
+}
+
+std::int32_t wrapped_difference(std::int32_t a, std::int32_t b) {
+  return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) - static_cast<std::uint32_t>(b));
+}
+
+}  // namespace
+
+std::uint64_t identity_of(const BaselineImage& image) {
+  Mixed identity;
+  const auto add_pair = [&identity](int a, int b) {
+    identity.add(std::uint64_t{static_cast<std::uint32_t>(a)} << 32 | static_cast<std::uint32_t>(b));
+  };
+  add_pair(image.size.width, image.size.height);
+  add_pair(image.components, image.restart_interval);
+  add_pair(image.horizontal, image.vertical);
+  for (int c = 0; c < image.components; ++c) {
+    const BaselineComponent& component = image.component[as_size(c)];
+    add_pair(component.dc_table, component.ac_table);
+    const auto before = image.component.begin() + c;
+    const bool seen = std::any_of(image.component.begin(), before, [&](const BaselineComponent& other) {
+      return other.dc_table == component.dc_table && other.ac_table == component.ac_table;
+    });
+    if (seen) continue;
+    identity.add(image.dc[as_size(component.dc_table)]);
+    identity.add(image.ac[as_size(component.ac_table)]);
+  }
+  identity.add(image.scan.size());
+  std::uint64_t word = 0;
+  if (image.scan.size() <= kSampledWords * sizeof(word)) {
+    for (const std::uint8_t byte : image.scan) identity.add(byte);
+    return identity.value;
+  }
+  const std::size_t last = image.scan.size() - sizeof(word);
+  for (std::size_t i = 0; i < kSampledWords; ++i) {
+    std::memcpy(&word, image.scan.data() + last * i / (kSampledWords - 1), sizeof(word));
+    identity.add(word);
+  }
+  return identity.value;
+}
+
+std::uint64_t checksum_of(std::span<const std::uint8_t> points) {
+  Mixed sum;
+  std::size_t i = 0;
+  for (; i + 8 <= points.size(); i += 8) {
+    std::uint64_t word;
+    std::memcpy(&word, points.data() + i, sizeof(word));
+    sum.add(word);
+  }
+  for (; i < points.size(); ++i) sum.add(points[i]);
+  sum.add(points.size());
+  return sum.value;
+}
+
+void ScanIndex::reset(const BaselineImage& image) {
+  const BaselinePlan plan = whole(image);
+  per_row_ = as_size((plan.columns + kStep - 1) / kStep);
+  rows_ = as_size(plan.rows);
+  points_.clear();
+}
+
+void ScanIndex::write(const BaselineImage& image, std::vector<std::uint8_t>& bytes) const {
+  bytes.assign(kHeaderBytes, 0);
+  bytes[0] = kVersion;
+  bytes[1] = static_cast<std::uint8_t>(kStep);
+  put_u64(identity_of(image), bytes.data() + 2);
+  for (std::size_t i = 1; i < points_.size(); ++i) {
+    const ScanPoint &before = points_[i - 1], &point = points_[i];
+    put_varint(point.bit - before.bit, bytes);
+    for (std::size_t c = 0; c < as_size(image.components); ++c)
+      put_varint(zigzag(wrapped_difference(point.dc[c], before.dc[c])), bytes);
+  }
+  put_u64(checksum_of(std::span(bytes).subspan(kHeaderBytes)), bytes.data() + 10);
+}
+
+bool ScanIndex::read(std::span<const std::uint8_t> bytes, const BaselineImage& image) {
+  reset(image);
+  if (bytes.size() < kHeaderBytes || bytes[0] != kVersion || bytes[1] != kStep) return false;
+  if (u64_at(bytes.data() + 2) != identity_of(image)) return false;
+  if (u64_at(bytes.data() + 10) != checksum_of(bytes.subspan(kHeaderBytes))) return false;
+  // A point takes two bytes at least, so that lengths that lie cost no memory.
+  const std::size_t count = per_row_ * rows_ + 1;
+  if (count > bytes.size()) return false;
+  const std::uint8_t* next = bytes.data() + kHeaderBytes;
+  const std::uint8_t* const end = bytes.data() + bytes.size();
+  const std::uint64_t limit = std::uint64_t{image.scan.size()} * 8;
+  ScanPoint point;
+  points_.reserve(count);
+  points_.push_back(point);
+  bool right = true;
+  for (std::size_t i = 1; i < count && right; ++i) {
+    std::uint64_t value = 0;
+    right = take_varint(next, end, value) && value > 0 && (point.bit += value) <= limit;
+    for (std::size_t c = 0; c < as_size(image.components) && right; ++c) {
+      right = take_varint(next, end, value);
+      point.dc[c] = wrapped_sum(point.dc[c], from_zigzag(value));
+    }
+    points_.push_back(point);
+  }
+  if (right && next == end) return true;
+  points_.clear();
+  return false;
+}
+
+std::uint64_t ScanPositions::bit_in_file(std::size_t bit) {
+  for (std::size_t left = bit / 8 - written_; left > 0;) {
+    const std::uint8_t* const from = scan_.data() + read_;
+    const void* const found = std::memchr(from, 0xFF, left);
+    if (found == nullptr) {
+      read_ += left;
+      break;
+    }
+    const auto run = static_cast<std::size_t>(static_cast<const std::uint8_t*>(found) - from) + 1;
+    read_ += run + 1;  // and the byte stuffed behind it
+    left -= run;
+  }
+  written_ = bit / 8;
+  return std::uint64_t{start_ + read_} * 8 + bit % 8;
+}
+
+}  // namespace unstarve
