@@ -22,7 +22,7 @@ struct SideEntry {
   std::unique_ptr<Side> (*make)(const unstarve::bench::Job& job);
 };
 
-constexpr std::array<SideEntry, 13> kSides{{{"loader", unstarve::bench::make_loader_side},
+constexpr std::array<SideEntry, 15> kSides{{{"loader", unstarve::bench::make_loader_side},
                                             {"first-batch", unstarve::bench::make_first_batch_side},
                                             {"cold", unstarve::bench::make_cold_side},
                                             {"bare", unstarve::bench::make_bare_side},
@@ -34,14 +34,20 @@ constexpr std::array<SideEntry, 13> kSides{{{"loader", unstarve::bench::make_loa
                                             {"overlap", unstarve::bench::make_overlap_side},
                                             {"pipeline", unstarve::bench::make_pipeline_side},
                                             {"operations", unstarve::bench::make_operations_side},
+                                            {"decode-crop", unstarve::bench::make_decode_crop_side},
+                                            {"libjpeg", unstarve::bench::make_libjpeg_side},
                                             {"train", unstarve::bench::make_train_side}}};
+
+std::string names(std::string_view between) {
+  std::string all;
+  for (const SideEntry& entry : kSides) all += std::string(all.empty() ? "" : between) + std::string(entry.name);
+  return all;
+}
 
 std::unique_ptr<Side> make_side(std::string_view name, const std::string& job) {
   for (const SideEntry& entry : kSides)
     if (entry.name == name) return entry.make(nlohmann::json::parse(job));
-  throw Error(ErrorKind::kArgument, "bench: unknown side '" + std::string(name) +
-                                        "', expected loader, first-batch, cold, bare, memcpy, records, record-memcpy, "
-                                        "pack, stragglers, overlap, pipeline, operations or train");
+  throw Error(ErrorKind::kArgument, "bench: unknown side '" + std::string(name) + "', expected one of " + names(", "));
 }
 
 void answer(const nlohmann::json& value) { std::cout << value.dump() << std::endl; }
@@ -62,9 +68,7 @@ nlohmann::json obey(Side& side, const nlohmann::json& command) {
 
 int main(int argc, char** argv) {
   if (argc != 3) {
-    std::cerr << "usage: unstarve_peer_bench "
-                 "loader|first-batch|cold|bare|memcpy|records|record-memcpy|pack|stragglers|overlap|pipeline|operations|train "
-                 "JOB-AS-JSON (started by bench/run.py)\n";
+    std::cerr << "usage: unstarve_peer_bench " << names("|") << " JOB-AS-JSON (started by bench/run.py)\n";
     return 2;
   }
   try {

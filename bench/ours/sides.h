@@ -34,6 +34,10 @@ namespace unstarve::bench {
 // The job's "operations" (YAML of a pipeline) on as many "images" of its "data", decoded in memory, on "threads"
 // threads (1); "side": resized to that square first.
 [[nodiscard]] std::unique_ptr<Side> make_operations_side(const Job& job);
+// Photographs in memory to 224 x 224 pixels of a random crop, with the job's "index" (true) by an index of each scan.
+[[nodiscard]] std::unique_ptr<Side> make_decode_crop_side(const Job& job);
+// The same photographs decoded by libjpeg-turbo, all of their pixels and nothing else done.
+[[nodiscard]] std::unique_ptr<Side> make_libjpeg_side(const Job& job);
 // Training steps on one resident batch.
 [[nodiscard]] std::unique_ptr<Side> make_train_side(const Job& job);
 

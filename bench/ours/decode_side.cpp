@@ -1,0 +1,135 @@
+// Photographs in memory: by our decoder to the pixels of a random crop, or by libjpeg-turbo to all of their pixels.
+#include <memory>
+#include <vector>
+
+#include "bench/ours/jobs.h"
+#include "bench/ours/sides.h"
+#include "unstarve/codecs/decoder.h"
+#include "unstarve/codecs/jpeg/jpeg_decoder.h"
+#include "unstarve/core/error.h"
+#include "unstarve/ops/operation.h"
+#include "unstarve/ops/window.h"
+#include "unstarve/storage/open.h"
+
+namespace unstarve::bench {
+namespace {
+
+// The encoded images of a data set, copied to memory of their own.
+std::vector<std::vector<std::uint8_t>> files_of(const Job& job) {
+  const auto data = open_dataset(job.at("data"));
+  std::vector<std::vector<std::uint8_t>> files;
+  RecordBuffer record;
+  for (std::uint64_t id = 0; id < data->size(); ++id) {
+    data->read(id, record);
+    const auto bytes = record.values.at(static_cast<std::size_t>(data->field_index(FieldKind::kEncodedImage))).bytes;
+    files.emplace_back(bytes.begin(), bytes.end());
+  }
+  return files;
+}
+
+class DecodeSide : public Side {
+ public:
+  explicit DecodeSide(const Job& job) : files_(files_of(job)), threads_(job.at("cores")) {
+    next_.resize(static_cast<std::size_t>(threads_));
+    for (std::size_t i = 0; i < next_.size(); ++i) next_[i] = files_.size() * i / next_.size();
+  }
+
+  nlohmann::json check(const std::optional<std::string>&) override { return {{"images", files_.size()}}; }
+
+ protected:
+  // The number of the next file of a thread; each goes through all of them.
+  std::size_t advance(int thread) {
+    std::size_t& at = next_[static_cast<std::size_t>(thread)];
+    const std::size_t now = at;
+    at = at + 1 < files_.size() ? at + 1 : 0;
+    return now;
+  }
+
+  std::vector<std::vector<std::uint8_t>> files_;
+  int threads_;
+
+ private:
+  std::vector<std::size_t> next_;
+};
+
+// To 224 x 224: one random resized crop of each file, the same in every round.
+class CropSide final : public DecodeSide {
+ public:
+  explicit CropSide(const Job& job)
+      : DecodeSide(job), crop_(make_operation({"random_resized_crop", {{"size", {224}}}})) {
+    for (int i = 0; i < threads_; ++i) workers_.push_back(std::make_unique<Worker>());
+    if (job.at("index").get<bool>()) {
+      Worker& worker = *workers_.front();
+      for (const auto& file : files_) {
+        worker.decoder.open(file);
+        worker.decoder.decode({{}, 1, {}, true}, worker.decoded);
+        indexes_.emplace_back(worker.decoder.made_index().begin(), worker.decoder.made_index().end());
+      }
+    }
+    (void)run(0.1);
+  }
+
+  Block run(double seconds) override {
+    return run_threads(threads_, seconds, [this](int thread) { return decode(thread); });
+  }
+
+ private:
+  struct Worker {
+    Decoder decoder;
+    Image decoded;
+    Scratch scratch;
+  };
+
+  int decode(int thread) {
+    Worker& worker = *workers_[static_cast<std::size_t>(thread)];
+    const std::size_t i = advance(thread);
+    Random random(0, 0, i, 0);
+    DecodeRequest request;
+    request.crop = crop_->select(worker.decoder.open(files_[i]).size, random);
+    if (!indexes_.empty()) request.index = indexes_[i];
+    worker.decoder.decode(request, worker.decoded);
+    if (!request.index.empty() && worker.decoder.index_use() != IndexUse::kUsed)
+      throw Error(ErrorKind::kInternal, "bench: the index of an image was not used");
+    Frame frame(worker.decoded.view());
+    crop_->apply(frame, random, worker.scratch);
+    return 1;
+  }
+
+  std::unique_ptr<Operation> crop_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<std::vector<std::uint8_t>> indexes_;
+};
+
+class LibjpegSide final : public DecodeSide {
+ public:
+  explicit LibjpegSide(const Job& job) : DecodeSide(job) {
+    for (int i = 0; i < threads_; ++i) {
+      workers_.push_back(std::make_unique<Worker>());
+      workers_.back()->decoder.use_own_decoder(false);
+    }
+    (void)run(0.1);
+  }
+
+  Block run(double seconds) override {
+    return run_threads(threads_, seconds, [this](int thread) {
+      Worker& worker = *workers_[static_cast<std::size_t>(thread)];
+      const Size size = worker.decoder.open(files_[advance(thread)]).size;
+      worker.decoder.decode(1, {0, 0, size.width, size.height}, worker.decoded);
+      return 1;
+    });
+  }
+
+ private:
+  struct Worker {
+    JpegDecoder decoder;
+    Image decoded;
+  };
+  std::vector<std::unique_ptr<Worker>> workers_;
+};
+
+}  // namespace
+
+std::unique_ptr<Side> make_decode_crop_side(const Job& job) { return std::make_unique<CropSide>(job); }
+std::unique_ptr<Side> make_libjpeg_side(const Job& job) { return std::make_unique<LibjpegSide>(job); }
+
+}  // namespace unstarve::bench
