@@ -7,6 +7,7 @@ the `data` folder that run.py fills in.
 from dataclasses import dataclass
 
 IMAGENET = {"job": "imagenet-train", "batch": 256, "seed": 0}
+IMAGENET_INDEXED = IMAGENET | {"indexed": True}
 CIFAR = {"job": "cifar-train", "batch": 512, "seed": 0}
 RESNET18 = {"job": "train", "model": "resnet18", "classes": 1000, "image_size": 224, "batch": 32, "seed": 0}
 TAR = {"job": "tar-read", "batch": 256, "order": "sequential", "seed": 0}
@@ -56,12 +57,16 @@ COMPARISONS = (
     *(Comparison(f"imagenet-train-python/{name}", IMAGENET, _python(module),
                  ours=("python", "unstarve_loader", {"tensors": True}), data="photographs")
       for name, module in IMAGENET_PEERS),
+    *(Comparison(f"imagenet-train-indexed/{name}", IMAGENET_INDEXED, _python(module), data="photographs")
+      for name, module in IMAGENET_PEERS),
     Comparison("cifar-train/torchvision", CIFAR, _python("torchvision"), data="cifar"),
     Comparison("cifar-train/ffcv", CIFAR, _python("ffcv"), data="cifar"),
     Comparison("cifar-train/torch-batched", CIFAR, _python("torch_batched"), data="cifar"),
     Comparison("cifar-train/memcpy", CIFAR, ("ours", "memcpy"), data="cifar"),
     Comparison("pass/crop_into_decode", IMAGENET, ("ours", "loader"), data="photographs",
                peer_options=(("without", "crop_into_decode"),)),
+    Comparison("pass/scan_index", IMAGENET_INDEXED, ("ours", "loader"), data="photographs",
+               peer_options=(("without", "scan_index"),)),
     Comparison("pass/operation_fusion", CIFAR, ("ours", "loader"), data="cifar",
                peer_options=(("without", "operation_fusion"),)),
     Comparison("pass/batch_fusion", CIFAR, ("ours", "loader"), data="cifar",

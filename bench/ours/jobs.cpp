@@ -15,6 +15,7 @@ PipelineSpec pipeline_of(const Job& job) {
   if (name == "imagenet-train") {
     spec.operations = training_operations(224);
     spec.output.normalisation = kImagenetNormalisation;
+    spec.passes["scan_index"] = job.value("indexed", false);
   } else if (name == "imagenet-eval") {
     spec.operations = evaluation_operations(224);
     spec.output.normalisation = kImagenetNormalisation;

@@ -51,6 +51,9 @@ class LoaderSide final : public Side {
         device_(open_device("cpu")),
         loader_(spec_, open_dataset(spec_.source.path, spec_.source.split), *device_, {}) {
     (void)next();
+    // The first epoch makes what later ones use.
+    if (loader_.plan().scan_index)
+      for (std::uint64_t i = 0; i < loader_.batches_per_epoch(); ++i) (void)next();
   }
 
   Block run(double seconds) override {

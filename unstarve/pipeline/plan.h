@@ -22,6 +22,7 @@
 #include "unstarve/storage/cache/encoded_cache.h"
 #include "unstarve/storage/cache/pixel_store.h"
 #include "unstarve/storage/dataset.h"
+#include "unstarve/storage/index/scan_index_store.h"
 
 namespace unstarve {
 
@@ -62,6 +63,7 @@ struct Plan {
   std::size_t cached_operations = 0;
   std::string cache_chosen{};  // why the cache of the spec is what it is, where that said auto
   std::vector<PassNote> passes{};
+  std::shared_ptr<ScanIndexStore> scan_index{};  // of the JPEGs, where crops are decoded by it
   bool fuse_operations = true;  // operations edit one window; else each leaves an image of its own
   bool store_into_slot = true;  // the end of a chain writes to the batch; else to memory of its own, which is copied
   MemoryPlan memory{};

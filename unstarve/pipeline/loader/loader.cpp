@@ -224,6 +224,12 @@ Profile Loader::profile() const {
 std::string Loader::explain() const {
   std::string text = unstarve::explain(state_->plan);
   if (forked()) return text;
+  if (const auto& index = state_->plan.scan_index) {
+    const ScanIndexCounts counts = index->counts();
+    text += fmt::format("index       {} crops decoded by it, {} added, {} found wrong\n", counts.used, counts.made,
+                        counts.wrong);
+    if (!index->note().empty()) text += "index       " + index->note() + "\n";
+  }
   for (const TuningStep& step : profile().tuning)
     text += fmt::format("tuned       at {:.2f} s: {} threads, {} batches ahead, {} reads in flight; {}\n", step.seconds,
                         step.threads, step.prefetch, step.read_ahead, step.reason);

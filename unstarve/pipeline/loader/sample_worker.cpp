@@ -73,7 +73,11 @@ std::size_t SampleWorker::decode(const Value& value, std::uint64_t id, std::uint
     request.reduction = choose_reduction(selected.size(), first.output_size(selected.size()));
   if (within && plan_.crop_into_decode) request.crop = selected;
   const bool cropped = request.crop.width > 0;
-  decoder_.decode(request, decoded_);
+  if (plan_.scan_index && cropped && request.reduction == 1 && header.encoding == Encoding::kJpeg) {
+    decode_by_index(id, request);
+  } else {
+    decoder_.decode(request, decoded_);
+  }
   frame = Frame(decoded_.view());
   if (!cropped && request.reduction == 1) frame.crop(selected);
   if (!cropped && request.reduction > 1) {
@@ -85,6 +89,16 @@ std::size_t SampleWorker::decode(const Value& value, std::uint64_t id, std::uint
   first.apply(frame, random, scratch_);
   finish_operation(frame);
   return 1;
+}
+
+void SampleWorker::decode_by_index(std::uint64_t id, DecodeRequest& request) {
+  ScanIndexStore& store = *plan_.scan_index;
+  if (store.find(id, index_)) request.index = index_;
+  request.make_index = store.writable();
+  decoder_.decode(request, decoded_);
+  if (decoder_.index_use() == IndexUse::kUsed) return store.count_used();
+  if (decoder_.index_use() == IndexUse::kWrong) store.count_wrong();
+  store.put(id, decoder_.made_index());
 }
 
 void SampleWorker::apply(std::size_t operation, std::uint64_t id, std::uint32_t draw, Frame& frame) {
@@ -175,6 +189,7 @@ void SampleWorker::give_back() {
   decoded_ = {};
   to_cache_ = {};
   scratch_ = {};
+  index_ = {};
   plan_.larger_images->give_back(std::exchange(borrowed_, 0));
 }
 

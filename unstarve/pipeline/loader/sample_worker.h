@@ -72,6 +72,8 @@ class SampleWorker {
   class StageClock;
   // The frame after decoding, and the number of operations already done on the way.
   std::size_t decode(const Value& value, std::uint64_t id, std::uint32_t draw, Frame& frame, StageClock& clock);
+  // Decodes by the image's index where there is one, else makes one on the way.
+  void decode_by_index(std::uint64_t id, DecodeRequest& request);
   // Pixels out of the cache, or into it, after the operations that come before it; the label.
   std::int64_t through_cache(std::uint64_t id, std::uint32_t draw, Frame& frame, StageClock& clock, bool is_read);
   // Waits for memory where an image needs more than the worker's share; gives it back, and the buffers with it.
@@ -93,7 +95,8 @@ class SampleWorker {
   CacheFetch ahead_;
   Image decoded_;
   Image to_cache_;
-  AlignedBytes stored_;  // a sample on its way to the batch, where it is not written there at once
+  std::vector<std::uint8_t> index_;  // of the JPEG that is being decoded
+  AlignedBytes stored_;              // a sample on its way to the batch, where it is not written there at once
   std::uint64_t borrowed_ = 0;
   Frame made_;  // borrows from the scratch, the record or a cache
   Scratch scratch_;

@@ -40,8 +40,8 @@ Plan plan_of(const PipelineSpec& spec, const std::shared_ptr<const Dataset>& dat
   return make_plan(spec, dataset, 2, Caches::kOpened, {}, Consumer::kNormalises);
 }
 
-// Interleaving is told, and never needed.
-bool applies(const Pass& pass) { return pass.name != "interleave"; }
+// Interleaving is told, and never needed; data in memory have no place for an index.
+bool applies(const Pass& pass) { return pass.name != "interleave" && pass.name != "scan_index"; }
 
 TEST_CASE("each pass can be switched off singly, and the plan says so") {
   const auto dataset = std::make_shared<JpegSet>(60);

@@ -1,0 +1,112 @@
+// The index of JPEG scans in a pipeline: made in the first epoch, used from the second on, never seen in a batch.
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "unstarve/pipeline/loader/loader.h"
+#include "unstarve/pipeline/loader/loader_fixtures.h"
+#include "unstarve/pipeline/passes/pass.h"
+#include "unstarve/storage/open.h"
+#include "unstarve/storage/temporary_folder.h"
+
+namespace unstarve {
+namespace {
+
+using Catch::Matchers::Contains;
+
+constexpr std::uint64_t kImages = 24;
+
+std::vector<std::uint8_t> image(std::uint64_t id, std::uint32_t seed) {
+  Random random(seed, 0, id, 0);
+  Image image({static_cast<int>(150 + random.below(200)), static_cast<int>(150 + random.below(200))});
+  for (std::size_t i = 0; i < image.bytes(); ++i)
+    image.data()[i] = static_cast<std::uint8_t>((i * (id + 3)) / 7 + random.below(9));
+  return encode_jpeg(image.view(), 85, id % 3 ? ChromaSampling::k420 : ChromaSampling::k444);
+}
+
+// A folder of two classes.
+struct Photos {
+  Photos() {
+    for (std::uint64_t id = 0; id < kImages; ++id) put(id, 1);
+  }
+  void put(std::uint64_t id, std::uint32_t seed) {
+    folder.write("photos/" + std::string(id % 2 ? "a/" : "b/") + std::to_string(id) + ".jpg", image(id, seed));
+  }
+  [[nodiscard]] PipelineSpec spec() const {
+    PipelineSpec spec = small_spec(6);
+    spec.source.path = folder.str("photos");
+    return spec;
+  }
+  testing::TemporaryFolder folder;
+};
+
+std::vector<Seen> run_epochs(const PipelineSpec& spec, std::uint32_t epochs) {
+  return run(spec, open_dataset(spec.source.path), {{}, epochs});
+}
+
+PipelineSpec without(PipelineSpec spec) {
+  spec.passes["scan_index"] = false;
+  return spec;
+}
+
+ScanIndexCounts counts_after(const PipelineSpec& spec, std::uint32_t epochs) {
+  const auto device = open_device("cpu");
+  Loader loader(spec, open_dataset(spec.source.path), *device, {{}, epochs});
+  while (loader.next()) continue;
+  const auto store = loader.plan().scan_index;
+  REQUIRE(store);
+  return store->counts();
+}
+
+}  // namespace
+
+TEST_CASE("batches are the same without an index, while it is made and with it", "[pipeline]") {
+  const Photos photos;
+  const std::vector<Seen> expected = run_epochs(without(photos.spec()), 3);
+  CHECK(run_epochs(photos.spec(), 3) == expected);  // makes it
+  CHECK(run_epochs(photos.spec(), 3) == expected);  // has it
+}
+
+TEST_CASE("the first epoch makes the index and later ones and runs use it", "[pipeline]") {
+  const Photos photos;
+  const PipelineSpec spec = photos.spec();
+  const ScanIndexCounts first = counts_after(spec, 2);
+  CHECK(first.made == kImages);
+  CHECK(first.used == kImages);
+  CHECK(first.wrong == 0);
+  const ScanIndexCounts second = counts_after(spec, 1);
+  CHECK(second.made == 0);
+  CHECK(second.used == kImages);
+}
+
+TEST_CASE("an image that changes gets a new index", "[pipeline]") {
+  Photos photos;
+  CHECK(counts_after(photos.spec(), 1).made == kImages);
+  photos.put(5, 2);
+  const std::vector<Seen> expected = run_epochs(without(photos.spec()), 1);
+  const ScanIndexCounts counts = counts_after(photos.spec(), 1);
+  CHECK(counts.wrong == 1);
+  CHECK(counts.made == 1);
+  CHECK(run_epochs(photos.spec(), 1) == expected);
+}
+
+TEST_CASE("explain tells where the index is kept, or why there is none", "[pipeline]") {
+  const Photos photos;
+  const auto note = [](const PipelineSpec& spec, const std::shared_ptr<const Dataset>& data) {
+    const Plan plan = make_plan(spec, data, 2, Caches::kTold);
+    CHECK_FALSE(plan.scan_index);
+    return *std::find_if(plan.passes.begin(), plan.passes.end(),
+                         [](const PassNote& pass) { return pass.name == "scan_index"; });
+  };
+  const auto data = open_dataset(photos.folder.str("photos"));
+  CHECK(note(photos.spec(), data).applied);
+  CHECK_THAT(note(photos.spec(), data).reason, Contains(photos.folder.str("photos.")));
+  CHECK_THAT(note(small_spec(6), std::make_shared<JpegSet>(10)).reason, Contains("as fast without"));
+  PipelineSpec nowhere = photos.spec();
+  nowhere.source.path = "";
+  CHECK_THAT(note(nowhere, data).reason, Contains("no place"));
+  PipelineSpec whole = photos.spec();
+  whole.decode.crop_only = false;
+  CHECK_THAT(note(whole, data).reason, Contains("no crop"));
+}
+
+}  // namespace unstarve

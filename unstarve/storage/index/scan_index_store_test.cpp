@@ -1,0 +1,186 @@
+// The file of scan indexes: shared by threads and processes, whole after any end, usable read-only.
+#include "unstarve/storage/index/scan_index_store.h"
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <csignal>
+#include <thread>
+
+#include "unstarve/core/error.h"
+#include "unstarve/core/file.h"
+#include "unstarve/storage/temporary_folder.h"
+
+namespace unstarve {
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+
+Bytes some(std::uint64_t id, std::uint64_t salt = 0) {
+  Bytes bytes(20 + (id * 37 + salt) % 300);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(id * 7 + i + salt);
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("what was put is found, by whoever opens the file", "[storage]") {
+  const testing::TemporaryFolder folder;
+  const std::vector<std::filesystem::path> places{folder.str("index")};
+  const auto store = ScanIndexStore::open(places, 100, 7);
+  Bytes bytes;
+  for (std::uint64_t id = 0; id < 100; id += 3) store->put(id, some(id));
+  const auto other = ScanIndexStore::open(places, 100, 7);
+  for (const auto& reader : {store, other}) {
+    for (std::uint64_t id = 0; id < 100; ++id) {
+      INFO(id);
+      CHECK(reader->find(id, bytes) == (id % 3 == 0));
+      CHECK(bytes == (id % 3 == 0 ? some(id) : Bytes()));
+    }
+  }
+  other->put(3, some(3, 1));
+  REQUIRE(store->find(3, bytes));
+  CHECK(bytes == some(3, 1));
+  CHECK(store->counts().made == 34);
+  CHECK(other->counts().made == 1);
+}
+
+TEST_CASE("indexes of other data are not taken", "[storage]") {
+  const testing::TemporaryFolder folder;
+  const std::vector<std::filesystem::path> places{folder.str("index")};
+  ScanIndexStore::open(places, 100, 7)->put(1, some(1));
+  Bytes bytes;
+  CHECK(ScanIndexStore::open(places, 100, 7)->find(1, bytes));
+  CHECK_FALSE(ScanIndexStore::open(places, 100, 8)->find(1, bytes));
+  CHECK_FALSE(ScanIndexStore::open(places, 99, 8)->find(1, bytes));
+  folder.write("index", std::string_view("something else"));
+  CHECK_FALSE(ScanIndexStore::open(places, 100, 7)->find(1, bytes));
+}
+
+TEST_CASE("a damaged file gives whole indexes or none", "[storage]") {
+  const testing::TemporaryFolder folder;
+  const std::vector<std::filesystem::path> places{folder.str("index")};
+  {
+    const auto store = ScanIndexStore::open(places, 8, 7);
+    for (std::uint64_t id = 0; id < 8; ++id) store->put(id, some(id));
+  }
+  const std::string whole = read_text_file(places[0]);
+  Bytes bytes;
+  int found = 0;
+  for (std::size_t i = 32; i < whole.size(); ++i) {
+    std::string damaged = whole;
+    damaged[i] = static_cast<char>(damaged[i] ^ (1 << i % 8));
+    folder.write("index", damaged);
+    const auto store = ScanIndexStore::open(places, 8, 7);
+    for (std::uint64_t id = 0; id < 8; ++id) {
+      if (!store->find(id, bytes)) continue;
+      ++found;
+      REQUIRE(bytes == some(id));
+    }
+  }
+  CHECK(found == static_cast<int>((whole.size() - 32) * 7));
+  for (std::size_t size = 0; size < whole.size(); size += 5) {
+    folder.write("index", std::string_view(whole).substr(0, size));
+    const auto store = ScanIndexStore::open(places, 8, 7);
+    for (std::uint64_t id = 0; id < 8; ++id)
+      if (store->find(id, bytes)) REQUIRE(bytes == some(id));
+    store->put(2, some(2, 5));
+    REQUIRE(store->find(2, bytes));
+    REQUIRE(bytes == some(2, 5));
+  }
+}
+
+TEST_CASE("a file that can only be read is used, and the next place where there is none", "[storage]") {
+  const testing::TemporaryFolder folder;
+  const std::vector<std::filesystem::path> places{folder.str("a/index"), folder.str("b/index")};
+  ScanIndexStore::open(places, 10, 7)->put(1, some(1));
+  Bytes bytes;
+  if (::geteuid() != 0) {
+    std::filesystem::permissions(places[0], std::filesystem::perms::owner_read);
+    const auto store = ScanIndexStore::open(places, 10, 7);
+    CHECK(store->find(1, bytes));
+    CHECK_FALSE(store->writable());
+    store->put(2, some(2));
+    CHECK_FALSE(store->find(2, bytes));
+  }
+  std::filesystem::remove_all(folder.str("a"));
+  folder.write("a", std::string_view("a file where a folder should be"));
+  const auto second = ScanIndexStore::open(places, 10, 7);
+  CHECK(second->place() == places[1]);
+  CHECK_THROWS_AS(ScanIndexStore::open(std::span(places).first(1), 10, 7), Error);
+  CHECK_THROWS_AS(ScanIndexStore::open({}, 10, 7), Error);
+}
+
+TEST_CASE("where the file cannot grow nothing is lost", "[storage]") {
+  const testing::TemporaryFolder folder;
+  const std::vector<std::filesystem::path> places{folder.str("index")};
+  const auto store = ScanIndexStore::open(places, 10, 7);
+  store->put(1, some(1));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const rlimit limit{600, 600};
+    ::signal(SIGXFSZ, SIG_IGN);
+    if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) ::_exit(3);
+    const auto full = ScanIndexStore::open(places, 10, 7);
+    for (std::uint64_t id = 2; id < 10; ++id) full->put(id, some(id));
+    ::_exit(full->writable() || full->note().find("index: ") == std::string::npos ? 4 : 0);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  REQUIRE(WIFEXITED(status));
+  REQUIRE(WEXITSTATUS(status) == 0);
+  Bytes bytes;
+  int found = 0;
+  for (std::uint64_t id = 1; id < 10; ++id) {
+    if (!store->find(id, bytes)) continue;
+    ++found;
+    CHECK(bytes == some(id));
+  }
+  CHECK(found >= 1);
+  CHECK(found < 9);
+  store->put(9, some(9));
+  CHECK(store->find(9, bytes));
+}
+
+TEST_CASE("threads and processes add to one file", "[storage]") {
+  const testing::TemporaryFolder folder;
+  const std::vector<std::filesystem::path> places{folder.str("index")};
+  constexpr std::uint64_t kRecords = 400;
+  const auto store = ScanIndexStore::open(places, kRecords, 7);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto own = ScanIndexStore::open(places, kRecords, 7);
+    for (std::uint64_t id = 0; id < kRecords; id += 2) own->put(id, some(id));
+    ::_exit(0);
+  }
+  {
+    std::vector<std::jthread> threads;
+    for (std::uint64_t t = 0; t < 2; ++t)
+      threads.emplace_back([&, t] {
+        for (std::uint64_t id = 1 + 2 * t; id < kRecords; id += 4) store->put(id, some(id));
+      });
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  REQUIRE(WIFEXITED(status));
+  Bytes bytes;
+  for (std::uint64_t id = 0; id < kRecords; ++id) {
+    REQUIRE(store->find(id, bytes));
+    REQUIRE(bytes == some(id));
+  }
+}
+
+TEST_CASE("indexes lie beside a file or folder, and in the cache folder for other names", "[storage]") {
+  const testing::TemporaryFolder folder;
+  folder.folder("photos");
+  const auto beside = scan_index_places(folder.str("photos/"), "");
+  REQUIRE_FALSE(beside.empty());
+  CHECK(beside[0].parent_path() == folder.str(""));
+  CHECK(beside[0] != scan_index_places(folder.str("photos"), "train")[0]);
+  for (const std::filesystem::path& place : scan_index_places(folder.str("*.tar"), ""))
+    CHECK(place.parent_path() != folder.str(""));
+}
+
+}  // namespace unstarve
