@@ -11,6 +11,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/device/device.h"
 #include "unstarve/pipeline/loader/loader.h"
+#include "unstarve/pipeline/plan.h"
 #include "unstarve/storage/open.h"
 
 namespace unstarve::bench {
