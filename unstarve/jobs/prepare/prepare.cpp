@@ -170,10 +170,10 @@ class Preparation {
     result_.path = out_.string();
     if (options_.pack) {
       pack(work);
-      write_file_atomically(out_ / kMarker, marker(plan));
+      work.write_to(out_, kMarker, marker(plan));
     } else {
       for (PreparedSplit& split : result_.splits) split.open = opened_as(out_);
-      write_file_atomically(work.data() / kMarker, marker(plan));
+      work.write_to(work.data(), kMarker, marker(plan));
       work.publish();
     }
   }
@@ -216,7 +216,10 @@ class Preparation {
     }
     result_.already_there = true;
     result_.packed = options_.pack.has_value();
-    if (has_prepare_work(out_, plan)) PrepareFolder(out_, plan).remove();  // killed after the last step
+    // Killed after the last step, or with nothing left but the folder.
+    if (has_prepare_work(out_, plan)) PrepareFolder(out_, plan).remove();
+    std::error_code ignored;  // not there, or not empty: another run's
+    fs::remove(prepare_work_folder(out_), ignored);
     return true;
   }
   [[nodiscard]] std::string marker(const std::string& plan) const {

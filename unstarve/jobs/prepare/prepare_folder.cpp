@@ -70,6 +70,8 @@ PrepareFolder::PrepareFolder(const fs::path& out, const std::string& plan)
   if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
     throw Error(ErrorKind::kArgument, "prepare: another run is at work in " + path_.string());
   }
+  // A plan that is there stays: killed between the two calls, the next run would not know whose work this is.
+  if (read_text_file(path_ / kPlan) == plan) return;
   if (::ftruncate(lock_.get(), 0) != 0 ||
       ::pwrite(lock_.get(), plan.data(), plan.size(), 0) != static_cast<ssize_t>(plan.size())) {
     throw io_error("write", (path_ / kPlan).string(), errno);
@@ -130,6 +132,11 @@ void PrepareFolder::tidy() const noexcept {
   if (only_plan) fs::remove_all(path_, ignored);
 }
 
+void PrepareFolder::write_to(const fs::path& folder, const std::string& name, const std::string& text) const {
+  write_file_atomically(path_ / name, text);
+  rename_to(path_ / name, folder / name);
+}
+
 void PrepareFolder::publish() const {
   sync_file_system(path_);
   make_folders(fs::absolute(out_).parent_path());
@@ -138,11 +145,17 @@ void PrepareFolder::publish() const {
 
 void PrepareFolder::remove() const {
   // The plan last: killed in between, the next run knows whose the rest is.
-  for (const char* part : {"steps", "archives", "data", "done", ""}) {
+  const auto remove = [this](const fs::path& entry) {
     std::error_code failed;
-    fs::remove_all(path_ / part, failed);
+    fs::remove_all(entry, failed);
     if (failed) throw io_error("remove", path_.string(), failed.value());
-  }
+  };
+  std::vector<fs::path> entries;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path_)) entries.push_back(entry.path());
+  for (const fs::path& entry : entries)
+    if (entry.filename() != kPlan) remove(entry);
+  remove(path_ / kPlan);
+  remove(path_);
 }
 
 }  // namespace unstarve

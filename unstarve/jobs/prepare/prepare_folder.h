@@ -34,6 +34,8 @@ class PrepareFolder {
 
   // After a failure: what nobody can go on from goes, and the folder, too, when nothing else is in it.
   void tidy() const noexcept;
+  // A file whole or not at all, also where a run is killed: it is written in the work folder and moved to `folder`.
+  void write_to(const std::filesystem::path& folder, const std::string& name, const std::string& text) const;
   // data() becomes OUT; an empty folder there is replaced.
   void publish() const;
   void remove() const;
