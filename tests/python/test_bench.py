@@ -104,7 +104,7 @@ def test_crop_boxes_lie_inside_and_cover_the_allowed_areas():
 
 
 def test_every_promised_comparison_is_there_and_its_peer_can_be_looked_up():
-    promised = {f"imagenet-train{side}/{peer}" for side in ("", "-python") for peer in
+    promised = {f"imagenet-train{side}/{peer}" for side in ("", "-indexed", "-python") for peer in
                 ("torchvision", "pillow", "simplejpeg", "tf.data", "dali", "ffcv", "spdl")}
     promised |= {f"cifar-train/{peer}" for peer in ("torchvision", "ffcv", "torch-batched", "memcpy")}
     promised |= {"tfrecord-read/tf.data", "tfrecord-read/memcpy", "random-over-sequential", "parquet-read/pyarrow",
@@ -114,7 +114,8 @@ def test_every_promised_comparison_is_there_and_its_peer_can_be_looked_up():
     promised |= {f"cold-{data}/no-read-ahead" for data in ("folder", "small-files", "shards")}
     promised |= {"pack-resize/pillow", "loader-overhead", "train-resnet18-224/eager", "train-resnet18-224/compile",
                  "train-cifar-32/eager"}
-    promised |= {f"pass/{name}" for name in ("crop_into_decode", "operation_fusion", "batch_fusion")}
+    promised |= {f"pass/{name}" for name in ("crop_into_decode", "scan_index", "operation_fusion", "batch_fusion")}
+    promised |= {f"decode-crop{kind}/libjpeg-turbo-full" for kind in ("", "-indexed")}
     promised |= {"first-batch/torch", "python-iteration", "scheduling", "overlap-90", "stragglers", "stragglers/exact"}
     promised |= {f"imagenet-eval/{peer}" for peer in ("torchvision", "pillow", "tf.data")}
     promised |= {"packed-raw-256/memcpy", "two-threads", "resize/opencv-area", "resize/pillow-simd",

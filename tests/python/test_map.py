@@ -155,7 +155,8 @@ def test_batches_as_torch_s_tensors():
     tensors.load_state_dict(state)
     assert np.array_equal(next(iter(tensors))["pixel_values"].numpy(), expected[4][0])
     for wrong in ({"normalize": un.IMAGENET}, {"dtype": torch.uint8}, {"channels_last": True}):
-        with pytest.raises(un.errors.ArgumentError, match=r"to_torch: normalize, dtype and channels_last of a pipeline with"):
+        with pytest.raises(un.errors.ArgumentError,
+                           match=r"to_torch: normalize, dtype, channels_last and operations of a pipeline with"):
             loader.to_torch(**wrong)
 
 
