@@ -16,6 +16,8 @@
 namespace unstarve {
 namespace {
 
+using testing::usual;
+
 using Catch::Matchers::Contains;
 using testing::Arrangement;
 using testing::Pixels;
@@ -26,18 +28,6 @@ Frame run(const Operation& operation, Frame frame, Random random, Scratch& scrat
   frame.crop(operation.select(frame.size(), random));
   operation.apply(frame, random, scratch);
   return frame;
-}
-
-OpSpec usual(std::string_view name) {
-  OpSpec spec{std::string(name), {}};
-  const DescribedParameters described;
-  for (const OperationInfo& info : operations()) {
-    if (info.name == name) (void)info.make({});
-  }
-  for (const ParameterInfo& parameter : described.list()) {
-    if (parameter.required) spec.params[parameter.name] = {24};
-  }
-  return spec;
 }
 
 // What every operation must do, whatever it is.

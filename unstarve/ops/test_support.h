@@ -1,12 +1,16 @@
 #pragma once
-// For this folder's tests: made-up pixels and windows.
+// For this folder's tests: made-up pixels, windows and specifications.
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "unstarve/core/random.h"
 #include "unstarve/core/simd_test_support.h"
 #include "unstarve/ops/frame.h"
+#include "unstarve/ops/operation.h"
+#include "unstarve/ops/parameters.h"
 
 namespace unstarve::testing {
 
@@ -58,6 +62,19 @@ inline Frame random_window(const PixelView& view, Random& random) {
                   width + between(random, 0, 9), height + between(random, 0, 9)});
   }
   return frame;
+}
+
+// A specification of the operation with its defaults, and 24 where something is required.
+inline OpSpec usual(std::string_view name) {
+  OpSpec spec{std::string(name), {}};
+  const DescribedParameters described;
+  for (const OperationInfo& info : operations()) {
+    if (info.name == name) (void)info.make({});
+  }
+  for (const ParameterInfo& parameter : described.list()) {
+    if (parameter.required) spec.params[parameter.name] = {24};
+  }
+  return spec;
 }
 
 }  // namespace unstarve::testing

@@ -11,8 +11,8 @@
 #include "unstarve/ops/gpu/host_run.h"
 #include "unstarve/ops/gpu/packet.h"
 #include "unstarve/ops/operation.h"
-#include "unstarve/ops/parameters.h"
 #include "unstarve/ops/store.h"
+#include "unstarve/ops/test_support.h"
 
 namespace unstarve::testing {
 
@@ -49,19 +49,6 @@ inline gpu::Output output_of(const StoreFormat& format, Size size, void* pixels)
   output.size = size;
   output.pixels = pixels;
   return output;
-}
-
-// A specification of the operation with its defaults, and 24 where something is required.
-inline OpSpec usual(std::string_view name) {
-  OpSpec spec{std::string(name), {}};
-  const DescribedParameters described;
-  for (const OperationInfo& info : operations()) {
-    if (info.name == name) (void)info.make({});
-  }
-  for (const ParameterInfo& parameter : described.list()) {
-    if (parameter.required) spec.params[parameter.name] = {24};
-  }
-  return spec;
 }
 
 // The chain on one image both ways, to uint8 rows; whether they are equal.
