@@ -260,7 +260,7 @@ class _MapRun:
         return []
 
     def progress(self) -> state.Progress:
-        raise NotImplementedError  # of relaxed order
+        raise AssertionError("map() refuses relaxed order, which alone has a progress")
 
     def profile(self) -> str:
         """As the library's, of two stages: its own part, and the functions."""

@@ -117,7 +117,7 @@ class ChainJob:
 
     def stream(self, resume: tuple[Any, int] | None = None) -> Any:
         """There is none."""
-        raise NotImplementedError
+        raise AssertionError("a chain has numbered samples")
 
 
 class ChainFetcher:
