@@ -64,7 +64,7 @@ struct Plan {
   std::string cache_chosen{};  // why the cache of the spec is what it is, where that said auto
   std::vector<PassNote> passes{};
   std::shared_ptr<ScanIndexStore> scan_index{};  // of the JPEGs, where crops are decoded by it
-  bool fuse_operations = true;  // operations edit one window; else each leaves an image of its own
+  bool fuse_operations = true;                   // operations edit one window; else each leaves an image of its own
   bool store_into_slot = true;  // the end of a chain writes to the batch; else to memory of its own, which is copied
   MemoryPlan memory{};
   std::shared_ptr<MemoryPool> larger_images{};  // where memory is limited: for images beyond a worker's share
