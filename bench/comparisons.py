@@ -23,6 +23,8 @@ RESIZE_AREA = {"job": "resize", "images": 160, "size": [224, 224],
 RESIZE_BILINEAR = RESIZE_AREA | {"operations": "operations: [{resize: {size: [224, 224]}}]"}
 RANDAUGMENT = {"job": "randaugment", "images": 160, "side": 224, "operations": "operations: [rand_augment]"}
 DECODE = {"job": "decode", "index": False, "seed": 0}
+DECODE_INDEXED = DECODE | {"index": True}
+AVX2 = {"instructions": "avx2"}
 PACK = {"job": "pack", "resize": 256}
 # A million samples that cost next to nothing; tiny batches show what a batch costs, large ones what a sample does.
 TINY_BATCHES = {"job": "trivial", "source": "sleep:ms=0,images=1000000,size=8", "batch": 16, "seed": 0}
@@ -115,9 +117,10 @@ COMPARISONS = (
                data="photographs"),
     Comparison("randaugment/torchvision", RANDAUGMENT, _python("torchvision_randaugment"), ours="operations",
                data="photographs"),
-    Comparison("decode-crop/libjpeg-turbo-full", DECODE, ("ours", "libjpeg"), ours="decode-crop", data="photographs"),
-    Comparison("decode-crop-indexed/libjpeg-turbo-full", DECODE | {"index": True}, ("ours", "libjpeg"),
-               ours="decode-crop", data="photographs"),
+    *(Comparison(f"{side}{kind}/libjpeg-turbo-{what}", job, ("ours", peer), ours=side, data="photographs")
+      for side, what, peer in (("decode-crop", "full", "libjpeg"), ("entropy", "skip", "libjpeg-skip"))
+      for kind, job in (("", DECODE), ("-indexed", DECODE_INDEXED), ("-avx2", DECODE | AVX2),
+                        ("-indexed-avx2", DECODE_INDEXED | AVX2))),
     Comparison("pack-resize/pillow", PACK, _python("pillow_pack"), ours="pack", data="photographs"),
     Comparison("train-resnet18-224/eager", RESNET18, _python("eager"), ours="train"),
     Comparison("train-resnet18-224/compile", RESNET18, _python("eager"), ours="train",

@@ -2,6 +2,7 @@
 #include <memory>
 #include <vector>
 
+#include "bench/ours/files_side.h"
 #include "bench/ours/jobs.h"
 #include "bench/ours/sides.h"
 #include "unstarve/codecs/decoder.h"
@@ -9,54 +10,15 @@
 #include "unstarve/core/error.h"
 #include "unstarve/ops/operation.h"
 #include "unstarve/ops/window.h"
-#include "unstarve/storage/open.h"
 
 namespace unstarve::bench {
 namespace {
 
-// The encoded images of a data set, copied to memory of their own.
-std::vector<std::vector<std::uint8_t>> files_of(const Job& job) {
-  const auto data = open_dataset(job.at("data"));
-  std::vector<std::vector<std::uint8_t>> files;
-  RecordBuffer record;
-  for (std::uint64_t id = 0; id < data->size(); ++id) {
-    data->read(id, record);
-    const auto bytes = record.values.at(static_cast<std::size_t>(data->field_index(FieldKind::kEncodedImage))).bytes;
-    files.emplace_back(bytes.begin(), bytes.end());
-  }
-  return files;
-}
-
-class DecodeSide : public Side {
- public:
-  explicit DecodeSide(const Job& job) : files_(files_of(job)), threads_(job.at("cores")) {
-    next_.resize(static_cast<std::size_t>(threads_));
-    for (std::size_t i = 0; i < next_.size(); ++i) next_[i] = files_.size() * i / next_.size();
-  }
-
-  nlohmann::json check(const std::optional<std::string>&) override { return {{"images", files_.size()}}; }
-
- protected:
-  // The number of the next file of a thread; each goes through all of them.
-  std::size_t advance(int thread) {
-    std::size_t& at = next_[static_cast<std::size_t>(thread)];
-    const std::size_t now = at;
-    at = at + 1 < files_.size() ? at + 1 : 0;
-    return now;
-  }
-
-  std::vector<std::vector<std::uint8_t>> files_;
-  int threads_;
-
- private:
-  std::vector<std::size_t> next_;
-};
-
 // To 224 x 224: one random resized crop of each file, the same in every round.
-class CropSide final : public DecodeSide {
+class CropSide final : public FilesSide {
  public:
   explicit CropSide(const Job& job)
-      : DecodeSide(job), crop_(make_operation({"random_resized_crop", {{"size", {224}}}})) {
+      : FilesSide(job), crop_(make_operation({"random_resized_crop", {{"size", {224}}}})) {
     for (int i = 0; i < threads_; ++i) workers_.push_back(std::make_unique<Worker>());
     if (job.at("index").get<bool>()) {
       Worker& worker = *workers_.front();
@@ -100,9 +62,9 @@ class CropSide final : public DecodeSide {
   std::vector<std::vector<std::uint8_t>> indexes_;
 };
 
-class LibjpegSide final : public DecodeSide {
+class LibjpegSide final : public FilesSide {
  public:
-  explicit LibjpegSide(const Job& job) : DecodeSide(job) {
+  explicit LibjpegSide(const Job& job) : FilesSide(job) {
     for (int i = 0; i < threads_; ++i) {
       workers_.push_back(std::make_unique<Worker>());
       workers_.back()->decoder.use_own_decoder(false);

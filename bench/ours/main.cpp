@@ -10,6 +10,9 @@
 
 #include "bench/ours/sides.h"
 #include "unstarve/core/error.h"
+#include "unstarve/core/simd_targets.h"
+
+#include <hwy/targets.h>
 
 namespace {
 
@@ -22,7 +25,7 @@ struct SideEntry {
   std::unique_ptr<Side> (*make)(const unstarve::bench::Job& job);
 };
 
-constexpr std::array<SideEntry, 15> kSides{{{"loader", unstarve::bench::make_loader_side},
+constexpr std::array<SideEntry, 17> kSides{{{"loader", unstarve::bench::make_loader_side},
                                             {"first-batch", unstarve::bench::make_first_batch_side},
                                             {"cold", unstarve::bench::make_cold_side},
                                             {"bare", unstarve::bench::make_bare_side},
@@ -36,6 +39,8 @@ constexpr std::array<SideEntry, 15> kSides{{{"loader", unstarve::bench::make_loa
                                             {"operations", unstarve::bench::make_operations_side},
                                             {"decode-crop", unstarve::bench::make_decode_crop_side},
                                             {"libjpeg", unstarve::bench::make_libjpeg_side},
+                                            {"entropy", unstarve::bench::make_entropy_side},
+                                            {"libjpeg-skip", unstarve::bench::make_libjpeg_skip_side},
                                             {"train", unstarve::bench::make_train_side}}};
 
 std::string names(std::string_view between) {
@@ -44,9 +49,21 @@ std::string names(std::string_view between) {
   return all;
 }
 
-std::unique_ptr<Side> make_side(std::string_view name, const std::string& job) {
+// For all threads to come. What the job says of itself: "instructions": "avx2" leaves out AVX-512.
+void limit_instructions(const unstarve::bench::Job& job) {
+  const std::string most = job.value("instructions", "");
+  if (most.empty()) return;
+  if (most != "avx2") {
+    throw Error(ErrorKind::kArgument, "bench: instructions '" + most + "', expected avx2 or nothing");
+  }
+  // The better an instruction set, the lower its bit. On other architectures than x86-64 there is nothing to leave out.
+  if (HWY_ARCH_X86) hwy::DisableTargets(HWY_AVX2 - 1);
+}
+
+std::unique_ptr<Side> make_side(std::string_view name, const unstarve::bench::Job& job) {
+  limit_instructions(job);
   for (const SideEntry& entry : kSides)
-    if (entry.name == name) return entry.make(nlohmann::json::parse(job));
+    if (entry.name == name) return entry.make(job);
   throw Error(ErrorKind::kArgument, "bench: unknown side '" + std::string(name) + "', expected one of " + names(", "));
 }
 
@@ -72,7 +89,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    const std::unique_ptr<Side> side = make_side(argv[1], argv[2]);
+    const std::unique_ptr<Side> side = make_side(argv[1], nlohmann::json::parse(argv[2]));
     answer({{"ready", true}});
     for (std::string line; std::getline(std::cin, line);) {
       const nlohmann::json command = nlohmann::json::parse(line);

@@ -2,8 +2,8 @@
 // One side of a comparison: does its job in blocks of a given time, and stands still in between.
 //
 // A side is made from a job, the JSON object that bench/run.py also hands to the Python peers: "job", "data", "cores",
-// "batch", "seed", and for training "model", "classes", "image_size", "precision". See
-// sides.h for those there are.
+// "batch", "seed", and for training "model", "classes", "image_size", "precision". "instructions": "avx2" keeps our
+// kernels from AVX-512, whatever the processor has. See sides.h for the sides there are.
 // Threads: run() and check() from one thread. Failure: what the library throws; main.cpp reports it as {"error": text}.
 
 #include <cstdint>

@@ -38,6 +38,11 @@ namespace unstarve::bench {
 [[nodiscard]] std::unique_ptr<Side> make_decode_crop_side(const Job& job);
 // The same photographs decoded by libjpeg-turbo, all of their pixels and nothing else done.
 [[nodiscard]] std::unique_ptr<Side> make_libjpeg_side(const Job& job);
+// Entropy decoding alone of the same photographs, whole, by our decoder: one lane from the start of the scan, or with
+// the job's "index" row by row from its points.
+[[nodiscard]] std::unique_ptr<Side> make_entropy_side(const Job& job);
+// libjpeg-turbo's, by skipping all lines but the last.
+[[nodiscard]] std::unique_ptr<Side> make_libjpeg_skip_side(const Job& job);
 // Training steps on one resident batch.
 [[nodiscard]] std::unique_ptr<Side> make_train_side(const Job& job);
 

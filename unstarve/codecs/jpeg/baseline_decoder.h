@@ -2,7 +2,7 @@
 // The fast path for JPEG: our own decoder for baseline files (see baseline_image.h for which), bit-equal to
 // libjpeg-turbo's accurate IDCT with fancy upsampling.
 //
-//   scan ──EntropyBytes──▶ bits ──EntropyDecoder──▶ CoefficientRow ──inverse_dct──▶ sample rows ──colour──▶ RGB rows
+//   scan ──ScanReader──▶ CoefficientRow ──inverse_dct──▶ sample rows ──colour──▶ RGB rows
 //
 // An MCU row at a time, so that everything between the file and the output stays in the cache; of each component only
 // two rows of MCUs exist.
@@ -20,15 +20,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "unstarve/codecs/jpeg/baseline_image.h"
 #include "unstarve/codecs/jpeg/baseline_plan.h"
-#include "unstarve/codecs/jpeg/coefficients.h"
-#include "unstarve/codecs/jpeg/entropy_bytes.h"
-#include "unstarve/codecs/jpeg/entropy_decoder.h"
-#include "unstarve/codecs/jpeg/huffman_table.h"
 #include "unstarve/codecs/jpeg/scan_index.h"
+#include "unstarve/codecs/jpeg/scan_reader.h"
 #include "unstarve/core/aligned.h"
 #include "unstarve/core/image.h"
 
@@ -45,11 +41,10 @@ class BaselineDecoder {
   [[nodiscard]] bool decode_and_index(const BaselineImage& image, const Rect& rect, ScanIndex& index, Image& out);
 
  private:
-  // One component: the coefficients of a row of MCUs, and a ring of sample rows.
+  // One component: a ring of sample rows.
   struct Plane {
     int horizontal = 1;  // sampling factors
     int vertical = 1;
-    std::array<CoefficientRow, 2> blocks;  // one row of blocks each; `vertical` of them are used
     AlignedBytes samples;
     std::size_t stride = 0;
     int ring_rows = 0;
@@ -60,28 +55,12 @@ class BaselineDecoder {
     [[nodiscard]] std::uint8_t* row(int y);
   };
 
-  // Compares or records the points of an index as decoding passes them.
-  struct Watch {
-    const ScanIndex* expected = nullptr;
-    ScanIndex* recorded = nullptr;
-    ScanPositions positions;
-    [[nodiscard]] bool active() const { return expected != nullptr || recorded != nullptr; }
-  };
-
   [[nodiscard]] bool prepare(const BaselineImage& image, const Rect& rect);
-  bool build_tables(const BaselineImage& image);
   void lay_out(const BaselineImage& image);
   // Clears what a failure leaves in the rows of coefficients; returns `ok`.
   bool cleaned_up(bool ok);
-  bool decode_from_start(const BaselineImage& image, const Rect& rect, Image& out);
-  // The whole scan up to the crop's end, row by row.
+  // The rows of the plan, once the reader has started.
   bool decode_rows(const BaselineImage& image, const Rect& rect, Image& out);
-  bool decode_indexed_row(const BaselineImage& image, const ScanIndex& index, int row);
-  // The rest of the scan behind the crop, for its points.
-  bool read_on();
-  // Columns [from, to) of a row, kept or skipped, with a look at each point on the way.
-  bool advance(int row, int from, int to, bool keep);
-  bool look(int row, int column);
   // Pixels of the crop up to where the row of MCUs, just decoded, allows.
   void emit_rows(const BaselineImage& image, const Rect& rect, int row, int& y, Image& out);
   void transform(const BaselineImage& image, int mcu_row);
@@ -90,12 +69,7 @@ class BaselineDecoder {
   const std::uint8_t* upsampled(const BaselineImage& image, const Rect& rect, Plane& plane, int y, AlignedBytes& row);
 
   BaselinePlan plan_;
-  EntropyBytes bytes_;
-  EntropyDecoder entropy_;
-  Watch watch_;
-  Mcu mcu_;
-  std::array<DcTable, 4> dc_;
-  std::array<AcTable, 4> ac_;
+  ScanReader reader_;
   std::array<Plane, 3> planes_;
   std::array<AlignedBytes, 2> chroma_rows_;
   AlignedBytes sums_;

@@ -1,0 +1,169 @@
+// Entropy decoding alone of whole photographs in memory: by our decoder into rows of coefficients, or by libjpeg-turbo
+// skipping all lines but the last.
+//
+// libjpeg-turbo has no call for entropy decoding alone. Skipped lines are the nearest to it: their coefficients are
+// decoded and thrown away, but for the last row of blocks, which is decoded to pixels (a jpeg_skip_scanlines() to the
+// very end would not decode at all). Ours keeps the coefficients and zeroes them again, row by row, so it does more. Both
+// read the header by libjpeg.
+//
+// By the index: each row of MCUs from its own point on, and every point compared with what is found there. On a whole
+// image the index saves nothing; what it offers is places to begin several rows at a time, which our decoder does not
+// use (docs/performance.md tells why).
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/ours/files_side.h"
+#include "bench/ours/jobs.h"
+#include "bench/ours/sides.h"
+#include "unstarve/codecs/decoder.h"
+#include "unstarve/codecs/guarded_call.h"
+#include "unstarve/codecs/image_arena.h"
+#include "unstarve/codecs/jpeg/jpeg_errors.h"
+#include "unstarve/codecs/jpeg/jpeg_memory.h"
+#include "unstarve/codecs/jpeg/scan_reader.h"
+#include "unstarve/core/error.h"
+
+namespace unstarve::bench {
+namespace {
+
+// A libjpeg decompressor whose memory is kept from image to image, as our JpegDecoder keeps it.
+class Decompressor {
+ public:
+  Decompressor() {
+    cinfo_.err = install(failure_);
+    jpeg_create_decompress(&cinfo_);
+    serve_jpeg_memory_from(arena_, cinfo_);
+  }
+  ~Decompressor() { jpeg_destroy_decompress(&cinfo_); }
+  Decompressor(const Decompressor&) = delete;
+  Decompressor& operator=(const Decompressor&) = delete;
+
+  // The header as our decoder needs it; false for a file that is not its kind.
+  [[nodiscard]] bool read(const std::vector<std::uint8_t>& file, BaselineImage& image) {
+    run(file, false);
+    return read_baseline(cinfo_, file, image);
+  }
+  // All lines skipped but the last.
+  void skip_lines(const std::vector<std::uint8_t>& file) { run(file, true); }
+
+ private:
+  void run(const std::vector<std::uint8_t>& file, bool lines) {
+    file_ = &file;
+    lines_ = lines;
+    if (!guarded_call(failure_.jump, step, this)) throw jpeg_error(failure_, "bench");
+  }
+
+  static void step(void* context) {
+    auto& self = *static_cast<Decompressor*>(context);
+    jpeg_decompress_struct& cinfo = self.cinfo_;
+    jpeg_abort_decompress(&cinfo);
+    forget_tables(cinfo);
+    cinfo.src = nullptr;  // as all memory of an image, forgotten
+    jpeg_mem_src(&cinfo, self.file_->data(), self.file_->size());
+    jpeg_read_header(&cinfo, TRUE);
+    if (!self.lines_) return;
+    cinfo.dct_method = JDCT_ISLOW;
+    jpeg_start_decompress(&cinfo);
+    JSAMPARRAY line = cinfo.mem->alloc_sarray(reinterpret_cast<j_common_ptr>(&cinfo), JPOOL_IMAGE,
+                                              cinfo.output_width * static_cast<unsigned>(cinfo.output_components),
+                                              static_cast<JDIMENSION>(1));
+    if (cinfo.output_height > 1) jpeg_skip_scanlines(&cinfo, cinfo.output_height - 1);
+    jpeg_read_scanlines(&cinfo, line, 1);
+    jpeg_finish_decompress(&cinfo);
+  }
+
+  JpegFailure failure_{};
+  jpeg_decompress_struct cinfo_{};
+  ImageArena arena_;
+  const std::vector<std::uint8_t>* file_ = nullptr;
+  bool lines_ = false;
+};
+
+// The job's files that our decoder takes, for either side.
+class BaselineFilesSide : public FilesSide {
+ public:
+  explicit BaselineFilesSide(const Job& job) : FilesSide(job) {
+    for (int i = 0; i < threads_; ++i) headers_.push_back(std::make_unique<Decompressor>());
+    BaselineImage image;
+    std::erase_if(files_, [&](const auto& file) { return !headers_.front()->read(file, image); });
+    if (files_.empty()) throw Error(ErrorKind::kInput, "bench: no baseline JPEG in " + job.at("data").dump());
+  }
+
+  Block run(double seconds) override {
+    return run_threads(threads_, seconds, [this](int thread) {
+      decode(thread, advance(thread) % files_.size());
+      return 1;
+    });
+  }
+
+ protected:
+  virtual void decode(int thread, std::size_t file) = 0;
+
+  std::vector<std::unique_ptr<Decompressor>> headers_;  // one per thread
+};
+
+class EntropySide final : public BaselineFilesSide {
+ public:
+  explicit EntropySide(const Job& job) : BaselineFilesSide(job) {
+    for (int i = 0; i < threads_; ++i) workers_.push_back(std::make_unique<Worker>());
+    if (job.at("index").get<bool>()) make_indexes();
+    (void)run(0.1);
+  }
+
+ private:
+  struct Worker {
+    BaselineImage image;
+    ScanIndex index;
+    ScanReader reader;
+  };
+
+  void make_indexes() {
+    Decoder decoder;
+    Image pixels;
+    for (const auto& file : files_) {
+      decoder.open(file);
+      decoder.decode({{}, 1, {}, true}, pixels);
+      indexes_.emplace_back(decoder.made_index().begin(), decoder.made_index().end());
+    }
+  }
+
+  void decode(int thread, std::size_t file) override {
+    Worker& worker = *workers_[static_cast<std::size_t>(thread)];
+    const BaselineImage& image = worker.image;
+    bool ok = headers_[static_cast<std::size_t>(thread)]->read(files_[file], worker.image);
+    const BaselinePlan plan = plan_baseline(image, {0, 0, image.size.width, image.size.height});
+    ok = ok && worker.reader.open(image, plan);
+    if (indexes_.empty()) {
+      ok = ok && worker.reader.start();
+    } else {
+      ok = ok && worker.index.read(indexes_[file], image);
+      worker.reader.start_by(worker.index);
+    }
+    for (int row = 0; row < plan.rows && ok; ++row) {
+      ok = worker.reader.read_row(row);
+      worker.reader.clear();
+    }
+    if (!ok) throw Error(ErrorKind::kInternal, "bench: image " + std::to_string(file) + " was not entropy-decoded");
+  }
+
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<std::vector<std::uint8_t>> indexes_;
+};
+
+class SkippedLinesSide final : public BaselineFilesSide {
+ public:
+  explicit SkippedLinesSide(const Job& job) : BaselineFilesSide(job) { (void)run(0.1); }
+
+ private:
+  void decode(int thread, std::size_t file) override {
+    headers_[static_cast<std::size_t>(thread)]->skip_lines(files_[file]);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Side> make_entropy_side(const Job& job) { return std::make_unique<EntropySide>(job); }
+std::unique_ptr<Side> make_libjpeg_skip_side(const Job& job) { return std::make_unique<SkippedLinesSide>(job); }
+
+}  // namespace unstarve::bench

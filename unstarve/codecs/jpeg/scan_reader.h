@@ -1,0 +1,79 @@
+#pragma once
+// A baseline scan as rows of coefficients, row of MCUs by row of MCUs: tables, layout, entropy decoding, and the points
+// of an index on the way.
+//
+//   scan ──EntropyBytes──▶ bits ──EntropyDecoder──▶ CoefficientRow per component
+//
+// The rows are those of a plan (baseline_plan.h). Everything before them is skipped, from the scan's start on or from
+// the points of an index (scan_index.h).
+//
+// Use: open(); start(), start_recording() or start_by(); read_row() for plan.first_row .. plan.end_row - 1, in order.
+//
+// Ownership: borrows image and index until the last call; keeps its scratch, and after the largest image it allocates
+//            nothing. Threads: one at a time.
+// Failure:   false for data that cannot be right (see entropy_decoder.h) and for a point of the index that is wrong.
+//            Then clear() before the next open().
+
+#include <array>
+#include <cstdint>
+
+#include "unstarve/codecs/jpeg/baseline_image.h"
+#include "unstarve/codecs/jpeg/baseline_plan.h"
+#include "unstarve/codecs/jpeg/coefficients.h"
+#include "unstarve/codecs/jpeg/entropy_bytes.h"
+#include "unstarve/codecs/jpeg/entropy_decoder.h"
+#include "unstarve/codecs/jpeg/huffman_table.h"
+#include "unstarve/codecs/jpeg/scan_index.h"
+
+namespace unstarve {
+
+class ScanReader {
+ public:
+  // False when the file's Huffman tables are none.
+  [[nodiscard]] bool open(const BaselineImage& image, const BaselinePlan& plan);
+
+  // From the scan's start; reads all above plan.first_row.
+  [[nodiscard]] bool start();
+  // The same, and `index` gets each point that reading passes, all of them with read_on() behind the last row.
+  [[nodiscard]] bool start_recording(ScanIndex& index);
+  // Each row from the point before plan.first_column on. `index` is of this image and complete.
+  void start_by(const ScanIndex& index);
+
+  // MCUs plan.first_column .. plan.end_column - 1 of a row to blocks(), all of which are zero before. Where the plan
+  // reaches down to the last row, that one is read up to the end-of-image marker; with an index, every row to a point.
+  [[nodiscard]] bool read_row(int row);
+  // Behind the plan's last row: the rest of the scan.
+  [[nodiscard]] bool read_on();
+
+  // The kept blocks of one row of blocks of a component, 0 <= row < its vertical sampling factor, from the left.
+  [[nodiscard]] CoefficientRow& blocks(int component, int row) {
+    return blocks_[static_cast<std::size_t>(component)][static_cast<std::size_t>(row)];
+  }
+  // Zeroes all blocks.
+  void clear();
+
+ private:
+  bool build_tables();
+  void lay_out();
+  bool skip_to_plan();
+  bool read_row_by_index(int row);
+  // Columns [from, to) of a row, kept or skipped, with a look at each point on the way.
+  bool advance(int row, int from, int to, bool keep);
+  bool look(int row, int column);
+  [[nodiscard]] bool watches() const { return expected_ != nullptr || recorded_ != nullptr; }
+
+  const BaselineImage* image_ = nullptr;
+  BaselinePlan plan_;
+  EntropyBytes bytes_;
+  EntropyDecoder entropy_;
+  Mcu mcu_;
+  std::array<DcTable, 4> dc_;
+  std::array<AcTable, 4> ac_;
+  std::array<std::array<CoefficientRow, 2>, 3> blocks_;
+  // What points are compared with or added to, and where they lie in the file.
+  const ScanIndex* expected_ = nullptr;
+  ScanIndex* recorded_ = nullptr;
+  ScanPositions positions_;
+};
+
+}  // namespace unstarve
