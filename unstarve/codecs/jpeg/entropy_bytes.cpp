@@ -59,7 +59,7 @@ namespace {
 HWY_EXPORT(unstuff_on_target);
 }
 
-void EntropyBytes::assign(std::span<const std::uint8_t> scan, bool restarts) {
+void EntropyBytes::assign(std::span<const std::uint8_t> scan, bool restarts, std::size_t first_restart) {
   ends_.clear();
   end_marker_ = -1;
   bytes_.reserve_discard(scan.size() + kSlack);
@@ -75,7 +75,7 @@ void EntropyBytes::assign(std::span<const std::uint8_t> scan, bool restarts) {
     if (scan.size() - from < 2) break;
     const int marker = scan[from + 1];
     end_marker_ = marker;
-    const int expected = 0xD0 + static_cast<int>((ends_.size() - 1) % 8);
+    const int expected = 0xD0 + static_cast<int>((first_restart + ends_.size() - 1) % 8);
     if (!restarts || marker != expected) break;
     end_marker_ = -1;
     from += 2;

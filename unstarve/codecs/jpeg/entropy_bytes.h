@@ -24,8 +24,8 @@ class EntropyBytes {
   static constexpr std::size_t kSlack = 2304;
 
   // Takes the stuffing out of `scan`, up to its first marker; with `restarts`, restart markers in their right order
-  // (the first is RST0) begin a new segment instead of ending the data.
-  void assign(std::span<const std::uint8_t> scan, bool restarts);
+  // (the first is RSTn, n = first_restart modulo 8) begin a new segment instead of ending the data.
+  void assign(std::span<const std::uint8_t> scan, bool restarts, std::size_t first_restart = 0);
 
   [[nodiscard]] const std::uint8_t* data() const { return bytes_.data(); }
   // Where each segment ends, as an offset in data(); at least one.

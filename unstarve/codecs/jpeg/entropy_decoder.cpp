@@ -204,8 +204,10 @@ void EntropyDecoder::start(const EntropyBytes& bytes, const Mcu& mcu, int restar
   enter_segment();
 }
 
-void EntropyDecoder::start_at(const EntropyBytes& bytes, const Mcu& mcu, std::size_t mcus, const EntropyPlace& place) {
-  start(bytes, mcu, 0, mcus);
+void EntropyDecoder::start_at(const EntropyBytes& bytes, const Mcu& mcu, int restart_interval, std::size_t mcus,
+                              std::size_t first, const EntropyPlace& place) {
+  start(bytes, mcu, restart_interval, mcus);
+  left_in_segment_ -= first % interval_;
   state_.dc = place.dc;
   // As after a refill of which `bit` bits are consumed.
   constexpr std::size_t kLoaded = sizeof(std::uint64_t) - 1;
@@ -233,16 +235,20 @@ bool EntropyDecoder::ends_here() const {
   return used <= end && end - used < 8;
 }
 
+bool EntropyDecoder::pass_restart() {
+  if (left_in_segment_ > 0) return true;
+  if (!ends_here() || segment_ + 1 == bytes_->segment_ends().size()) return false;
+  ++segment_;
+  enter_segment();
+  return true;
+}
+
 template <bool kKeep>
 bool EntropyDecoder::run(std::size_t first, std::size_t mcus) {
   const std::uint8_t* const limit = bytes_->data() + bytes_->segment_ends().back() + sizeof(std::uint64_t);
   const std::size_t last = first + mcus;
   for (std::size_t done = first; done < last;) {
-    if (left_in_segment_ == 0) {
-      if (!ends_here() || segment_ + 1 == bytes_->segment_ends().size()) return false;
-      ++segment_;
-      enter_segment();
-    }
+    if (!pass_restart()) return false;
     const std::size_t end = std::min(last, done + left_in_segment_);
     const std::size_t reached = kKeep ? HWY_DYNAMIC_DISPATCH(keep_on_target)(state_, *mcu_, done, end, limit)
                                       : HWY_DYNAMIC_DISPATCH(skip_on_target)(state_, *mcu_, done, end, limit);

@@ -58,15 +58,21 @@ class EntropyDecoder {
   // `mcu` and `bytes` stay until the last call. restart_interval in MCUs, 0 for none; mcus: of the whole image.
   void start(const EntropyBytes& bytes, const Mcu& mcu, int restart_interval, std::size_t mcus);
 
-  // The same from the middle of an image without restarts on, where `bytes` begin with the byte that holds the next
-  // MCU's first bit; place.bit (0 .. 7): which one of it.
-  void start_at(const EntropyBytes& bytes, const Mcu& mcu, std::size_t mcus, const EntropyPlace& place);
+  // The same from the middle of an image on, where `bytes` begin with the byte that holds MCU number `first`'s first bit;
+  // place.bit (0 .. 7): which one of it. Where that MCU follows a restart marker, `bytes` begin behind the marker.
+  void start_at(const EntropyBytes& bytes, const Mcu& mcu, int restart_interval, std::size_t mcus, std::size_t first,
+                const EntropyPlace& place);
 
   [[nodiscard]] bool skip(std::size_t mcus);
   // To numbers first .. first + mcus - 1 of the blocks' rows, whose values are zero before.
   [[nodiscard]] bool keep(std::size_t first, std::size_t mcus);
-  // Where the next MCU begins, in an image without restarts.
+  // When the next MCU lies behind a restart marker, goes there; false when the data do not end in front of one. For all
+  // MCUs but the one behind the image's last; skip() and keep() do it themselves where they begin.
+  [[nodiscard]] bool pass_restart();
+  // Where the next MCU begins, or the segment ends that pass_restart() has not left; and how many restart markers of
+  // `bytes` lie before it.
   [[nodiscard]] EntropyPlace place() const;
+  [[nodiscard]] std::size_t restarts_passed() const { return segment_; }
   // After the last MCU of the image: that the data ends there, in front of the end-of-image marker.
   [[nodiscard]] bool finish() const;
 

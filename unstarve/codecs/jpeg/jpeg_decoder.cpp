@@ -277,7 +277,6 @@ namespace {
 bool decode_own(JpegSession& session, Rect rect, Image& out, std::span<const std::uint8_t> index, bool make_index) {
   const BaselineImage& image = session.baseline;
   if (!read_baseline(session.cinfo, session.bytes, session.baseline)) return false;
-  if (!ScanIndex::can_index(image)) return session.baseline_decoder.decode(image, rect, out);
   if (!index.empty()) {
     const bool right =
         session.scan_index.read(index, image) && session.baseline_decoder.decode(image, rect, session.scan_index, out);

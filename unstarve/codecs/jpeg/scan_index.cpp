@@ -132,7 +132,14 @@ void ScanIndex::reset(const BaselineImage& image) {
   const BaselinePlan plan = whole(image);
   per_row_ = as_size((plan.columns + kStep - 1) / kStep);
   rows_ = as_size(plan.rows);
+  columns_ = as_size(plan.columns);
+  restart_interval_ = as_size(image.restart_interval);
   points_.clear();
+}
+
+bool ScanIndex::follows_restart(std::size_t i) const {
+  if (restart_interval_ == 0 || i == 0 || i == per_row_ * rows_) return false;
+  return (i / per_row_ * columns_ + i % per_row_ * as_size(kStep)) % restart_interval_ == 0;
 }
 
 void ScanIndex::write(const BaselineImage& image, std::vector<std::uint8_t>& bytes) const {
@@ -171,6 +178,7 @@ bool ScanIndex::read(std::span<const std::uint8_t> bytes, const BaselineImage& i
       right = take_varint(next, end, value);
       point.dc[c] = wrapped_sum(point.dc[c], from_zigzag(value));
     }
+    if (follows_restart(i)) right = right && point.bit % 8 == 0 && point.dc == std::array<std::int32_t, 3>{};
     points_.push_back(point);
   }
   if (right && next == end) return true;
@@ -178,8 +186,8 @@ bool ScanIndex::read(std::span<const std::uint8_t> bytes, const BaselineImage& i
   return false;
 }
 
-std::uint64_t ScanPositions::bit_in_file(std::size_t bit) {
-  for (std::size_t left = bit / 8 - written_; left > 0;) {
+void ScanPositions::go_to(std::size_t written) {
+  for (std::size_t left = written - written_; left > 0;) {
     const std::uint8_t* const from = scan_.data() + read_;
     const void* const found = std::memchr(from, 0xFF, left);
     if (found == nullptr) {
@@ -190,7 +198,16 @@ std::uint64_t ScanPositions::bit_in_file(std::size_t bit) {
     read_ += run + 1;  // and the byte stuffed behind it
     left -= run;
   }
-  written_ = bit / 8;
+  written_ = written;
+}
+
+std::uint64_t ScanPositions::bit_in_file(std::size_t bit, std::size_t segment) {
+  constexpr std::size_t kMarkerBytes = 2;
+  for (; segment_ < segment; ++segment_) {
+    go_to(bytes_->segment_ends()[segment_]);
+    read_ += kMarkerBytes;
+  }
+  go_to(bit / 8);
   return std::uint64_t{start_ + read_} * 8 + bit % 8;
 }
 

@@ -64,7 +64,7 @@ bool ScanReader::start() {
 
 bool ScanReader::start_recording(ScanIndex& index) {
   recorded_ = &index;
-  positions_ = {image_->scan, 0};
+  positions_ = {image_->scan, 0, bytes_};
   index.reset(*image_);
   index.add({});
   return start();
@@ -80,8 +80,10 @@ bool ScanReader::skip_to_plan() {
 }
 
 bool ScanReader::look(int row, int column) {
+  const bool at_end = row + 1 == plan_.rows && column == plan_.columns;
+  if (!at_end && !entropy_.pass_restart()) return false;
   const EntropyPlace place = entropy_.place();
-  const ScanPoint point{positions_.bit_in_file(place.bit), place.dc};
+  const ScanPoint point{positions_.bit_in_file(place.bit, entropy_.restarts_passed()), place.dc};
   if (expected_ != nullptr) return point == expected_->at(row, column);
   recorded_->add(point);
   return true;
@@ -100,22 +102,50 @@ bool ScanReader::advance(int row, int from, int to, bool keep) {
   return true;
 }
 
-bool ScanReader::read_row_by_index(int row) {
+ScanReader::Begin ScanReader::begin_of(int row) const {
   constexpr int kStep = ScanIndex::kStep;
+  const Begin here{row, plan_.first_column / kStep * kStep};
+  const int interval = image_->restart_interval;
+  if (interval == 0) return here;
+  // What the next point tells of this one's DC: nothing where a restart comes before it. Behind a restart DC is 0.
+  const int first = row * plan_.columns + here.column;
+  const int next = row * plan_.columns + std::min(here.column + kStep, plan_.columns);
+  if (first % interval == 0 || next < (first / interval + 1) * interval) return here;
+  // From the point before, whose DC is checked by this point, or ends at a restart in between.
+  if (here.column > 0) return {row, here.column - kStep};
+  return {row - 1, (plan_.columns - 1) / kStep * kStep};
+}
+
+bool ScanReader::start_at(Begin begin, int row, int to) {
+  const std::span<const std::uint8_t> scan = image_->scan;
+  const ScanPoint& point = expected_->at(begin.row, begin.column);
+  const std::size_t mcu = as_size(begin.row) * as_size(plan_.columns) + as_size(begin.column);
+  const std::size_t from = point.bit / 8;
+  const auto interval = as_size(image_->restart_interval);
+  const std::size_t restarts = interval == 0 ? 0 : mcu / interval;
+  if (restarts > 0 && mcu % interval == 0) {
+    if (from < 2 || scan[from - 2] != 0xFF || scan[from - 1] != 0xD0 + (restarts - 1) % 8) return false;
+  }
+  // The byte behind the last one needed: it tells an FF of the data from a marker.
+  const bool to_end = row + 1 == plan_.rows && to == plan_.columns;
+  const std::size_t end = to_end ? scan.size() : std::min(expected_->at(row, to).bit / 8 + 2, scan.size());
+  bytes_.assign(scan.subspan(from, end - from), interval > 0, restarts);
+  positions_ = {scan.subspan(from, end - from), from, bytes_};
+  entropy_.start_at(bytes_, mcu_, image_->restart_interval, as_size(plan_.columns) * as_size(plan_.rows), mcu,
+                    {point.bit % 8, point.dc});
+  return true;
+}
+
+bool ScanReader::read_row_by_index(int row) {
   const int columns = plan_.columns;
-  const int from = plan_.first_column / kStep * kStep;
+  const Begin begin = begin_of(row);
   // Reads on to the end of the image where the plan does, as without an index, and to a point in any case.
   const bool to_end = row + 1 == plan_.rows;
-  const int to = to_end ? columns : std::min(std::max(plan_.end_column, from + kStep), columns);
-  const ScanPoint& first = expected_->at(row, from);
-  const std::size_t begin = first.bit / 8;
-  // The byte behind the last one needed: it tells an FF of the data from a marker.
-  const std::size_t end =
-      to_end ? image_->scan.size() : std::min(expected_->at(row, to).bit / 8 + 2, image_->scan.size());
-  const std::span<const std::uint8_t> part = image_->scan.subspan(begin, end - begin);
-  bytes_.assign(part, false);
-  positions_ = {part, begin};
-  entropy_.start_at(bytes_, mcu_, as_size(columns) * as_size(plan_.rows), {first.bit % 8, first.dc});
+  const int least = plan_.first_column / ScanIndex::kStep * ScanIndex::kStep + ScanIndex::kStep;
+  const int to = to_end ? columns : std::min(std::max(plan_.end_column, least), columns);
+  if (!start_at(begin, row, to)) return false;
+  if (begin.row < row && !advance(begin.row, begin.column, columns, false)) return false;
+  const int from = begin.row < row ? 0 : begin.column;
   return advance(row, from, plan_.first_column, false) && advance(row, plan_.first_column, plan_.end_column, true) &&
          advance(row, plan_.end_column, to, false) && (!to_end || entropy_.finish());
 }

@@ -57,6 +57,14 @@ class ScanReader {
   void lay_out();
   bool skip_to_plan();
   bool read_row_by_index(int row);
+  // The MCU from which on a row is read by the index.
+  struct Begin {
+    int row = 0;
+    int column = 0;  // a multiple of ScanIndex::kStep
+  };
+  [[nodiscard]] Begin begin_of(int row) const;
+  // Begins there, with the bytes up to point (row, to). False when the file has no restart marker where one has to be.
+  bool start_at(Begin begin, int row, int to);
   // Columns [from, to) of a row, kept or skipped, with a look at each point on the way.
   bool advance(int row, int from, int to, bool keep);
   bool look(int row, int column);
