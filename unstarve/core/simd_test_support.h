@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "unstarve/core/simd_targets.h"
+#include "unstarve/core/wide_vectors.h"
 
 #include <hwy/highway.h>
 #include <hwy/targets.h>
@@ -13,7 +14,7 @@
 namespace unstarve::testing {
 
 // Runs `body(name)` once for every instruction set that this machine has and the kernels are compiled for, the plain
-// loops among them. The choice is global: no other thread may run kernels meanwhile.
+// loops among them; the best one also with the other width of vectors. The choice is global: no other thread may run kernels meanwhile.
 template <class Body>
 void on_every_target(const Body& body) {
   std::vector<std::int64_t> targets = hwy::SupportedAndGeneratedTargets();
@@ -25,6 +26,10 @@ void on_every_target(const Body& body) {
     body(std::string(hwy::TargetName(target)));
   }
   hwy::GetChosenTarget().DeInit();
+  const bool wide = wide_vectors_pay();
+  choose_wide_vectors(!wide);
+  body(wide ? "the best one in vectors of 256 bits" : "the best one in vectors of 512 bits");
+  choose_wide_vectors(wide);
 }
 
 }  // namespace unstarve::testing

@@ -1,0 +1,25 @@
+#include "unstarve/core/wide_vectors.h"
+
+namespace unstarve {
+namespace {
+
+bool ask_processor() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512bf16") != 0;
+#else
+  return false;
+#endif
+}
+
+bool& wide() {
+  static bool value = ask_processor();
+  return value;
+}
+
+}  // namespace
+
+bool wide_vectors_pay() { return wide(); }
+
+void choose_wide_vectors(bool value) { wide() = value; }
+
+}  // namespace unstarve

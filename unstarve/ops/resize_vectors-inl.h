@@ -1,0 +1,60 @@
+// Vectors of a resize's sums, and their narrowing to bytes. Included by resize_kernels.cpp once per instruction set.
+
+// On x86 a 16-bit multiply-add sums neighbouring products, so the rounding constant can be the first summand.
+// Elsewhere the products wait in two vectors, and the pairs are summed at the end.
+constexpr bool kSumsPairs = HWY_ARCH_X86;
+
+template <std::size_t kBytes>
+struct Vectors {
+  using D8 = hn::FixedTag<std::uint8_t, kBytes>;
+  using D16 = hn::FixedTag<std::int16_t, kBytes / 2>;
+  using D32 = hn::FixedTag<std::int32_t, kBytes / 4>;
+  using V8 = hn::VFromD<D8>;
+  using V16 = hn::VFromD<D16>;
+  using V32 = hn::VFromD<D32>;
+
+  struct Sum {
+    V32 first;
+    V32 second;
+
+    HWY_INLINE Sum() = default;
+    explicit HWY_INLINE Sum(V32 rounding) : first(kSumsPairs ? rounding : hn::Zero(D32())), second(hn::Zero(D32())) {}
+    HWY_INLINE void add(V16 values, V16 weights) {
+      first = hn::ReorderWidenMulAccumulate(D32(), values, weights, first, second);
+    }
+    HWY_INLINE V32 finish(V32 rounding, int bits) const {
+      const V32 sum = kSumsPairs ? first : hn::Add(hn::RearrangeToOddPlusEven(first, second), rounding);
+      return hn::ShiftRightSame(sum, bits);
+    }
+  };
+
+  // Four vectors of 32-bit values to one of bytes, clipped to 0..255: each 128-bit block holds those of a, b, c and d.
+  static HWY_INLINE V8 narrow(V32 a, V32 b, V32 c, V32 d) {
+    return clip(hn::ReorderDemote2To(D16(), a, b), hn::ReorderDemote2To(D16(), c, d));
+  }
+
+ private:
+  // Two vectors of 16-bit values, those of a first in each 128-bit block. Highway has no such demotion that keeps to the
+  // blocks.
+  static HWY_INLINE V8 clip(V16 a, V16 b) {
+#if HWY_ARCH_X86
+    if constexpr (kBytes == 16) {
+      return V8{_mm_packus_epi16(a.raw, b.raw)};
+    }
+#if HWY_MAX_BYTES >= 32
+    if constexpr (kBytes == 32) {
+      return V8{_mm256_packus_epi16(a.raw, b.raw)};
+    }
+#endif
+#if HWY_MAX_BYTES >= 64
+    if constexpr (kBytes == 64) {
+      return V8{_mm512_packus_epi16(a.raw, b.raw)};
+    }
+#endif
+#else
+    static_assert(kBytes == 16);
+    const hn::Half<D8> half;
+    return hn::Combine(D8(), hn::DemoteTo(half, b), hn::DemoteTo(half, a));
+#endif
+  }
+};
