@@ -140,8 +140,8 @@ HWY_INLINE std::uint32_t decode_block(Bits& in, const DcTable& dc_table, const A
       in.refill();
     } while (step() && step());
   }
-  // A DC code that does not exist goes on by another number than 1.
-  return number + (static_cast<std::uint32_t>(dc_entry >> 24 & 255) - 1);
+  // A DC code that does not exist goes on by another number than 1, for which no wrong AC code may make up.
+  return number + ((static_cast<std::uint32_t>(dc_entry >> 24 & 255) - 1) << 8);
 }
 
 HWY_INLINE bool is_right(std::uint32_t end) { return end == kFull || end - AcTable::kEndOfBlock < kFull; }
