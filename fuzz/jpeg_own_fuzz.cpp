@@ -1,5 +1,6 @@
 // Any bytes as a JPEG file: our own decoder against libjpeg-turbo. Both take the whole image or both refuse it, and
-// what they take has the same pixels; so has a part, unless libjpeg-turbo finds damage that our decoder does not read.
+// what they take has the same pixels, at full size and reduced; so has a part, unless libjpeg-turbo finds damage that
+// our decoder does not read.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -12,11 +13,12 @@ namespace {
 
 using namespace unstarve;
 
-bool decode(JpegDecoder& decoder, std::span<const std::uint8_t> bytes, bool own, const Rect& rect, Image& out) {
+bool decode(JpegDecoder& decoder, std::span<const std::uint8_t> bytes, bool own, int reduction, const Rect& rect,
+            Image& out) {
   decoder.use_own_decoder(own);
   try {
     decoder.open(bytes);
-    decoder.decode(1, rect, out);
+    decoder.decode(reduction, rect, out);
     return true;
   } catch (const Error&) {
     return false;
@@ -41,20 +43,23 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   // Large headers over little data are decodable and slow; the limits have tests of their own.
   if (std::int64_t{whole.width} * whole.height > 256 * 256) return 0;
-  const Rect all{0, 0, whole.width, whole.height};
-  const bool taken = decode(decoder, bytes, false, all, expected);
-  if (decode(decoder, bytes, true, all, own) != taken) __builtin_trap();
-  if (taken && !same(own, expected)) __builtin_trap();
-
   const auto choose = [data, size](std::size_t index, int limit) { return data[size - 1 - index % size] % limit; };
-  Rect part;
-  part.x = choose(0, whole.width);
-  part.y = choose(1, whole.height);
-  part.width = 1 + choose(2, whole.width - part.x);
-  part.height = 1 + choose(3, whole.height - part.y);
-  const bool part_taken = decode(decoder, bytes, false, part, expected);
-  const bool own_taken = decode(decoder, bytes, true, part, own);
-  if (part_taken && !own_taken) __builtin_trap();
-  if (part_taken && !same(own, expected)) __builtin_trap();
+  for (const int reduction : {1, 2, 4, 8}) {
+    const auto reduced = [reduction](int side) { return (side + reduction - 1) / reduction; };
+    const Rect all{0, 0, reduced(whole.width), reduced(whole.height)};
+    const bool taken = decode(decoder, bytes, false, reduction, all, expected);
+    if (decode(decoder, bytes, true, reduction, all, own) != taken) __builtin_trap();
+    if (taken && !same(own, expected)) __builtin_trap();
+
+    Rect part;
+    part.x = choose(0, all.width);
+    part.y = choose(1, all.height);
+    part.width = 1 + choose(2, all.width - part.x);
+    part.height = 1 + choose(3, all.height - part.y);
+    const bool part_taken = decode(decoder, bytes, false, reduction, part, expected);
+    const bool own_taken = decode(decoder, bytes, true, reduction, part, own);
+    if (part_taken && !own_taken) __builtin_trap();
+    if (part_taken && !same(own, expected)) __builtin_trap();
+  }
   return 0;
 }

@@ -132,7 +132,7 @@ class EntropySide final : public BaselineFilesSide {
     Worker& worker = *workers_[static_cast<std::size_t>(thread)];
     const BaselineImage& image = worker.image;
     bool ok = headers_[static_cast<std::size_t>(thread)]->read(files_[file], worker.image);
-    const BaselinePlan plan = plan_baseline(image, {0, 0, image.size.width, image.size.height});
+    const BaselinePlan plan = plan_baseline(image);
     ok = ok && worker.reader.open(image, plan);
     if (indexes_.empty()) {
       ok = ok && worker.reader.start();

@@ -59,6 +59,15 @@ struct Pair {
   }
 };
 
+// v << kUp, from 16 to 32 bits.
+template <int kUp>
+HWY_INLINE Wide shifted(V16 v) {
+  const V16 zero = hn::Zero(D16());
+  constexpr int kDown = 16 - kUp;
+  return {hn::ShiftRight<kDown>(hn::BitCast(D32(), hn::InterleaveLower(D16(), zero, v))),
+          hn::ShiftRight<kDown>(hn::BitCast(D32(), hn::InterleaveUpper(D16(), zero, v)))};
+}
+
 template <int kDown>
 HWY_INLINE V16 descaled(Wide v) {
   const V32 half = hn::Set(D32(), 1 << (kDown - 1));

@@ -56,7 +56,7 @@ struct DecodeRequest {
 };
 
 enum class IndexUse {
-  kNone,  // there was none, or the file was not decoded by our own decoder at full size
+  kNone,  // there was none, or the file was not decoded by our own decoder
   kUsed,
   kWrong,  // it belongs to another file or is damaged; the image was decoded without
 };
@@ -73,7 +73,7 @@ class Decoder {
   // Decodes the image last opened, once per open(), into `out` (resized to what was asked).
   void decode(const DecodeRequest& request, Image& out);
   // Of the last decode(). The bytes stay until the next one; empty where no index can be made: other formats,
-  // progressive files, a reduction, damage behind the crop.
+  // progressive files, damage behind the crop.
   [[nodiscard]] IndexUse index_use() const noexcept;
   [[nodiscard]] std::span<const std::uint8_t> made_index() const noexcept;
 

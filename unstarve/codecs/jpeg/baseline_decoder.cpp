@@ -4,15 +4,26 @@
 
 #include "unstarve/codecs/jpeg/colour.h"
 #include "unstarve/codecs/jpeg/idct.h"
+#include "unstarve/codecs/jpeg/idct_reduced.h"
 
 namespace unstarve {
 namespace {
 
-constexpr int kBlock = 8;
+constexpr int kBlock = 8;  // coefficients of a block's side
 // Before each row of samples, for the repeated sample left of the image; a cache line, to keep rows aligned.
 constexpr std::size_t kRowMargin = 64;
 
 std::size_t as_size(int value) { return static_cast<std::size_t>(value); }
+
+// To blocks of 8, 4, 2 or 1 samples a side.
+void inverse_dct_to(int block, CoefficientRow& row, const std::int16_t* quantisation, std::uint8_t* out,
+                    std::ptrdiff_t stride) {
+  if (block == kBlock) {
+    inverse_dct(row, quantisation, out, stride);
+  } else {
+    inverse_dct_reduced(row, block, quantisation, out, stride);
+  }
+}
 
 }  // namespace
 
@@ -26,14 +37,18 @@ void BaselineDecoder::lay_out(const BaselineImage& image) {
     Plane& plane = planes_[as_size(c)];
     plane.horizontal = c == 0 ? image.horizontal : 1;
     plane.vertical = c == 0 ? image.vertical : 1;
-    const auto samples_of = [](int side, int factor, int most) { return (side * factor + most - 1) / most; };
+    plane.block = c == 0 ? plan_.block : plan_.chroma_block;
+    const auto samples_of = [&plane](int side, int factor, int most) {
+      const std::int64_t pixels = std::int64_t{most} * kBlock;
+      return static_cast<int>((std::int64_t{side} * factor * plane.block + pixels - 1) / pixels);
+    };
     plane.width = samples_of(image.size.width, plane.horizontal, image.horizontal);
     plane.height = samples_of(image.size.height, plane.vertical, image.vertical);
-    plane.first_sample = plan_.first_column * kBlock * plane.horizontal;
-    plane.ring_rows = 2 * kBlock * plane.vertical;
+    plane.first_sample = plan_.first_column * plane.block * plane.horizontal;
+    plane.ring_rows = 2 * plane.block * plane.vertical;
     const std::size_t blocks = mcus * as_size(plane.horizontal);
     const std::size_t whole_groups = (blocks + CoefficientRow::kGroupBlocks - 1) / CoefficientRow::kGroupBlocks;
-    plane.stride = kRowMargin + whole_groups * CoefficientRow::kGroupBlocks * kBlock + 2 * kRowSlack;
+    plane.stride = kRowMargin + whole_groups * CoefficientRow::kGroupBlocks * as_size(plane.block) + 2 * kRowSlack;
     plane.stride = (plane.stride + 63) / 64 * 64;
     plane.samples.reserve_discard(plane.stride * as_size(plane.ring_rows));
   }
@@ -43,11 +58,11 @@ void BaselineDecoder::transform(const BaselineImage& image, int mcu_row) {
   for (int c = 0; c < image.components; ++c) {
     Plane& plane = planes_[as_size(c)];
     for (int v = 0; v < plane.vertical; ++v) {
-      const int y = (mcu_row * plane.vertical + v) * kBlock;
-      inverse_dct(reader_.blocks(c, v), image.component[as_size(c)].quantisation.data(), plane.row(y),
-                  static_cast<std::ptrdiff_t>(plane.stride));
-      if (c > 0 && image.horizontal == 2) {
-        for (int i = 0; i < kBlock; ++i) repeat_edges(plane, y + i);
+      const int y = (mcu_row * plane.vertical + v) * plane.block;
+      inverse_dct_to(plane.block, reader_.blocks(c, v), image.component[as_size(c)].quantisation.data(), plane.row(y),
+                     static_cast<std::ptrdiff_t>(plane.stride));
+      if (c > 0 && plan_.up_x == 2) {
+        for (int i = 0; i < plane.block; ++i) repeat_edges(plane, y + i);
       }
     }
   }
@@ -58,32 +73,33 @@ void BaselineDecoder::repeat_edges(Plane& plane, int y) {
   std::uint8_t* const row = plane.row(y);
   if (plane.first_sample == 0) row[-1] = row[0];
   const int end = plane.width - plane.first_sample;
-  const int decoded = (plan_.end_column - plan_.first_column) * kBlock * plane.horizontal;
+  const int decoded = (plan_.end_column - plan_.first_column) * plane.block * plane.horizontal;
   if (end <= decoded) row[end] = row[end - 1];
 }
 
 // The chroma row of output row y, a sample per pixel, from the crop's first pixel on.
-const std::uint8_t* BaselineDecoder::upsampled(const BaselineImage& image, const Rect& rect, Plane& plane, int y,
-                                               AlignedBytes& row) {
-  const int first = rect.x / image.horizontal;
-  const auto count = as_size((rect.x + rect.width - 1) / image.horizontal - first + 1);
+const std::uint8_t* BaselineDecoder::upsampled(const Rect& rect, Plane& plane, int y, AlignedBytes& row) {
+  const int first = rect.x / plan_.up_x;
+  const auto count = as_size((rect.x + rect.width - 1) / plan_.up_x - first + 1);
   const std::ptrdiff_t offset = first - plane.first_sample;
-  const bool lower = image.vertical == 2 && y % 2 == 1;
-  const int near_y = y / image.vertical;
+  const int near_y = y / plan_.up_y;
   const std::uint8_t* const near = plane.row(near_y) + offset;
-  if (image.vertical == 1) {
-    if (image.horizontal == 1) return near;
+  if (plan_.up_x == 1 && (plan_.up_y == 1 || !plan_.smooth)) return near;
+  if (!plan_.smooth) {
+    repeat_2x1(near, count, row.data());
+  } else if (plan_.up_y == 1) {
     upsample_2x1(near, count, row.data());
   } else {
+    const bool lower = y % 2 == 1;
     const int far_y = lower ? std::min(near_y + 1, plane.height - 1) : std::max(near_y - 1, 0);
     const std::uint8_t* const far = plane.row(far_y) + offset;
-    if (image.horizontal == 1) {
+    if (plan_.up_x == 1) {
       upsample_1x2(near, far, lower, count, row.data());
     } else {
       upsample_2x2(near, far, count, reinterpret_cast<std::uint16_t*>(sums_.data()), row.data());
     }
   }
-  return row.data() + rect.x % image.horizontal;
+  return row.data() + rect.x % plan_.up_x;
 }
 
 void BaselineDecoder::emit(const BaselineImage& image, const Rect& rect, int y, std::uint8_t* rgb) {
@@ -92,15 +108,16 @@ void BaselineDecoder::emit(const BaselineImage& image, const Rect& rect, int y, 
     grey_to_rgb(luma, as_size(rect.width), rgb);
     return;
   }
-  const std::uint8_t* const cb = upsampled(image, rect, planes_[1], y, chroma_rows_[0]);
-  const std::uint8_t* const cr = upsampled(image, rect, planes_[2], y, chroma_rows_[1]);
+  const std::uint8_t* const cb = upsampled(rect, planes_[1], y, chroma_rows_[0]);
+  const std::uint8_t* const cr = upsampled(rect, planes_[2], y, chroma_rows_[1]);
   ycc_to_rgb(luma, cb, cr, as_size(rect.width), rgb);
 }
 
 void BaselineDecoder::emit_rows(const BaselineImage& image, const Rect& rect, int row, int& y, Image& out) {
   // With two rows of pixels to a row of chroma, the last one waits for the chroma below.
   const bool last = row + 1 == plan_.end_row;
-  const int end = last ? rect.y + rect.height : (row + 1) * kBlock * image.vertical - (image.vertical - 1);
+  const int waiting = plan_.up_y == 2 && plan_.smooth ? 1 : 0;
+  const int end = last ? rect.y + rect.height : (row + 1) * plan_.block * image.vertical - waiting;
   for (; y < end; ++y) emit(image, rect, y, out.row(y - rect.y));
 }
 
@@ -114,13 +131,17 @@ bool BaselineDecoder::decode_rows(const BaselineImage& image, const Rect& rect, 
   return true;
 }
 
-bool BaselineDecoder::prepare(const BaselineImage& image, const Rect& rect) {
+bool BaselineDecoder::prepare(const BaselineImage& image, int reduction, const Rect& rect) {
+  plan_ = plan_baseline(image, reduction, rect);
+  const bool upsamples = image.components == 3 && (plan_.up_x == 2 || plan_.up_y == 2);
   // libjpeg does not smooth components of one or two samples.
-  if (image.components == 3 && image.horizontal == 2 && image.size.width <= 4) return false;
-  plan_ = plan_baseline(image, rect);
+  constexpr int kLeastSmooth = 3;
+  if (upsamples && plan_.up_x == 2 && plan_.smooth && image.size.width <= (kLeastSmooth - 1) * 2 * reduction) {
+    return false;
+  }
   if (!reader_.open(image, plan_)) return false;
   lay_out(image);
-  if (image.components == 3 && (image.horizontal == 2 || image.vertical == 2)) {
+  if (upsamples) {
     const std::size_t samples = as_size(rect.width) + 4;
     for (AlignedBytes& row : chroma_rows_) row.reserve_discard(samples + 2 * kRowSlack);
     sums_.reserve_discard((samples + 2 * kRowSlack) * sizeof(std::uint16_t));
@@ -133,19 +154,21 @@ bool BaselineDecoder::cleaned_up(bool ok) {
   return ok;
 }
 
-bool BaselineDecoder::decode(const BaselineImage& image, const Rect& rect, Image& out) {
-  return cleaned_up(prepare(image, rect) && reader_.start() && decode_rows(image, rect, out));
+bool BaselineDecoder::decode(const BaselineImage& image, int reduction, const Rect& rect, Image& out) {
+  return cleaned_up(prepare(image, reduction, rect) && reader_.start() && decode_rows(image, rect, out));
 }
 
-bool BaselineDecoder::decode_and_index(const BaselineImage& image, const Rect& rect, ScanIndex& index, Image& out) {
+bool BaselineDecoder::decode_and_index(const BaselineImage& image, int reduction, const Rect& rect, ScanIndex& index,
+                                       Image& out) {
   index.reset(image);
-  const bool ok = prepare(image, rect) && reader_.start_recording(index) && decode_rows(image, rect, out);
+  const bool ok = prepare(image, reduction, rect) && reader_.start_recording(index) && decode_rows(image, rect, out);
   if (!ok || !reader_.read_on()) index.reset(image);
   return cleaned_up(ok);
 }
 
-bool BaselineDecoder::decode(const BaselineImage& image, const Rect& rect, const ScanIndex& index, Image& out) {
-  if (!prepare(image, rect)) return cleaned_up(false);
+bool BaselineDecoder::decode(const BaselineImage& image, int reduction, const Rect& rect, const ScanIndex& index,
+                             Image& out) {
+  if (!prepare(image, reduction, rect)) return cleaned_up(false);
   reader_.start_by(index);
   return cleaned_up(decode_rows(image, rect, out));
 }

@@ -1,6 +1,6 @@
 #pragma once
 // The fast path for JPEG: our own decoder for baseline files (see baseline_image.h for which), bit-equal to
-// libjpeg-turbo's accurate IDCT with fancy upsampling.
+// libjpeg-turbo's accurate IDCT with fancy upsampling, at full size and reduced to 1/2, 1/4 and 1/8.
 //
 //   scan ──ScanReader──▶ CoefficientRow ──inverse_dct──▶ sample rows ──colour──▶ RGB rows
 //
@@ -32,19 +32,22 @@ namespace unstarve {
 
 class BaselineDecoder {
  public:
-  // `rect`: pixels of the stored image, not empty, inside of it. `out` has its size.
-  [[nodiscard]] bool decode(const BaselineImage& image, const Rect& rect, Image& out);
+  // `rect`: pixels of the stored image reduced by `reduction` (1, 2, 4, 8), not empty, inside of it. `out` has its size.
+  [[nodiscard]] bool decode(const BaselineImage& image, int reduction, const Rect& rect, Image& out);
   // The same by an index of this image, reading only what the crop needs; false also when a point of it is wrong.
-  [[nodiscard]] bool decode(const BaselineImage& image, const Rect& rect, const ScanIndex& index, Image& out);
+  [[nodiscard]] bool decode(const BaselineImage& image, int reduction, const Rect& rect, const ScanIndex& index,
+                            Image& out);
   // The same as the first, reading on to the end of the image; `index` is complete() afterwards unless the scan is
   // damaged somewhere, which does not make the crop fail.
-  [[nodiscard]] bool decode_and_index(const BaselineImage& image, const Rect& rect, ScanIndex& index, Image& out);
+  [[nodiscard]] bool decode_and_index(const BaselineImage& image, int reduction, const Rect& rect, ScanIndex& index,
+                                      Image& out);
 
  private:
   // One component: a ring of sample rows.
   struct Plane {
     int horizontal = 1;  // sampling factors
     int vertical = 1;
+    int block = 8;  // samples of a block's side
     AlignedBytes samples;
     std::size_t stride = 0;
     int ring_rows = 0;
@@ -55,7 +58,7 @@ class BaselineDecoder {
     [[nodiscard]] std::uint8_t* row(int y);
   };
 
-  [[nodiscard]] bool prepare(const BaselineImage& image, const Rect& rect);
+  [[nodiscard]] bool prepare(const BaselineImage& image, int reduction, const Rect& rect);
   void lay_out(const BaselineImage& image);
   // Clears what a failure leaves in the rows of coefficients; returns `ok`.
   bool cleaned_up(bool ok);
@@ -66,7 +69,7 @@ class BaselineDecoder {
   void transform(const BaselineImage& image, int mcu_row);
   void repeat_edges(Plane& plane, int y);
   void emit(const BaselineImage& image, const Rect& rect, int y, std::uint8_t* rgb);
-  const std::uint8_t* upsampled(const BaselineImage& image, const Rect& rect, Plane& plane, int y, AlignedBytes& row);
+  const std::uint8_t* upsampled(const Rect& rect, Plane& plane, int y, AlignedBytes& row);
 
   BaselinePlan plan_;
   ScanReader reader_;

@@ -32,12 +32,13 @@ std::vector<JpegSample> our_samples() {
 }
 
 // The pixels, or nothing when the decoder refuses.
-std::optional<Image> decoded(JpegDecoder& decoder, const std::vector<std::uint8_t>& bytes, bool own, Rect rect) {
+std::optional<Image> decoded(JpegDecoder& decoder, const std::vector<std::uint8_t>& bytes, bool own, Rect rect,
+                             int reduction = 1) {
   Image out;
   decoder.use_own_decoder(own);
   try {
     decoder.open(bytes);
-    decoder.decode(1, rect, out);
+    decoder.decode(reduction, rect, out);
   } catch (const Error&) {
     return std::nullopt;
   }
@@ -75,19 +76,49 @@ TEST_CASE("baseline files decode to libjpeg-turbo's pixels, whole and in part", 
   }
 }
 
+TEST_CASE("baseline files are reduced to libjpeg-turbo's pixels, whole and in part", "[codecs]") {
+  JpegDecoder decoder;
+  Random random(54, 0, 0, 0);
+  for (const JpegSample& sample : our_samples()) {
+    for (const Size size : {Size{61, 47}, Size{128, 64}, Size{9, 5}, Size{33, 130}, Size{131, 17}, Size{1, 1}}) {
+      const auto bytes = make_jpeg(sample_image(size, random.bits()), sample);
+      for (const int reduction : {2, 4, 8}) {
+        INFO(sample.name << ", " << size.width << " x " << size.height << ", 1/" << reduction);
+        const Size reduced = {(size.width + reduction - 1) / reduction, (size.height + reduction - 1) / reduction};
+        const Rect all{0, 0, reduced.width, reduced.height};
+        const auto expected = decoded(decoder, bytes, false, all, reduction);
+        REQUIRE(expected.has_value());
+        // libjpeg smooths no component of one or two samples.
+        const bool halved = sample.colour == SampleColour::kYcc && sample.horizontal == 2 && sample.vertical == 1;
+        const bool narrow = halved && reduction < 8 && size.width <= 4 * reduction;
+        for (int i = 0; i < 8; ++i) {
+          const Rect rect = i == 0 ? all : random_rect(random, reduced);
+          const auto own = decoded(decoder, bytes, true, rect, reduction);
+          REQUIRE(decoder.used_own_decoder() != narrow);
+          INFO(rect.width << " x " << rect.height << " at " << rect.x << ", " << rect.y);
+          REQUIRE(own.has_value());
+          REQUIRE(same_pixels(*own, crop_of(*expected, rect)));
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("our own decoder gives the same pixels on every instruction set", "[codecs]") {
   JpegDecoder decoder;
   for (const JpegSample& sample : our_samples()) {
     if (sample.quality != 60) continue;
     const auto bytes = make_jpeg(sample_image({77, 50}, 9), sample);
-    const Rect all{0, 0, 77, 50};
-    const auto expected = decoded(decoder, bytes, false, all);
-    testing::on_every_target([&](const std::string& target) {
-      INFO(sample.name << ", " << target);
-      const auto own = decoded(decoder, bytes, true, all);
-      CHECK(decoder.used_own_decoder());
-      CHECK(same_pixels(*own, *expected));
-    });
+    for (const int reduction : {1, 2, 4, 8}) {
+      const Rect all{0, 0, (77 + reduction - 1) / reduction, (50 + reduction - 1) / reduction};
+      const auto expected = decoded(decoder, bytes, false, all, reduction);
+      testing::on_every_target([&](const std::string& target) {
+        INFO(sample.name << ", 1/" << reduction << ", " << target);
+        const auto own = decoded(decoder, bytes, true, all, reduction);
+        CHECK(decoder.used_own_decoder());
+        CHECK(same_pixels(*own, *expected));
+      });
+    }
   }
 }
 
@@ -120,17 +151,18 @@ TEST_CASE("damaged files are judged as libjpeg-turbo judges them, and those that
         damaged[start + random.below(static_cast<std::uint32_t>(bytes.size()) - start)] =
             static_cast<std::uint8_t>(random.bits());
       }
+      const int reduction = 1 << i % 4;
       Rect all;
       try {
         const Size size = decoder.open(damaged).size;
         if (std::int64_t{size.width} * size.height > 300 * 300) continue;
-        all = {0, 0, size.width, size.height};
+        all = {0, 0, (size.width + reduction - 1) / reduction, (size.height + reduction - 1) / reduction};
       } catch (const Error&) {
         continue;
       }
-      INFO(sample.name << ", damage " << i);
-      const auto expected = decoded(decoder, damaged, false, all);
-      const auto ours = decoded(decoder, damaged, true, all);
+      INFO(sample.name << ", damage " << i << ", 1/" << reduction);
+      const auto expected = decoded(decoder, damaged, false, all, reduction);
+      const auto ours = decoded(decoder, damaged, true, all, reduction);
       own += decoder.used_own_decoder() ? 1 : 0;
       REQUIRE(ours.has_value() == expected.has_value());
       if (ours.has_value()) {

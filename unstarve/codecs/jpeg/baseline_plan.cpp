@@ -7,25 +7,37 @@ namespace {
 
 constexpr int kBlock = 8;
 
-// The MCUs along one axis that hold pixels [first, end), `factor` pixels to a chroma sample.
-void cover(int first, int end, int side, int factor, int& first_mcu, int& end_mcu, int& mcus) {
-  const int mcu = kBlock * factor;
+// The MCUs along one axis that hold pixels [first, end) of `side`, `mcu` pixels each, with `up` pixels to a chroma
+// sample.
+void cover(int first, int end, int side, int mcu, int up, bool smooth, int& first_mcu, int& end_mcu, int& mcus) {
   mcus = (side + mcu - 1) / mcu;
   // With two pixels to a sample, the pixels of the sample before and of the sample behind.
-  const int margin = factor == 2 ? 2 : 0;
-  first_mcu = std::max(first / factor * factor - margin, 0) / mcu;
-  const int last = std::min((end - 1) / factor * factor + margin, side - 1);
+  const int margin = up == 2 && smooth ? 2 : 0;
+  first_mcu = std::max(first / up * up - margin, 0) / mcu;
+  const int last = std::min((end - 1) / up * up + margin, side - 1);
   end_mcu = last / mcu + 1;
 }
 
 }  // namespace
 
-BaselinePlan plan_baseline(const BaselineImage& image, const Rect& rect) {
+BaselinePlan plan_baseline(const BaselineImage& image, int reduction, const Rect& rect) {
   BaselinePlan plan;
-  cover(rect.x, rect.x + rect.width, image.size.width, image.horizontal, plan.first_column, plan.end_column,
-        plan.columns);
-  cover(rect.y, rect.y + rect.height, image.size.height, image.vertical, plan.first_row, plan.end_row, plan.rows);
+  plan.block = kBlock / reduction;
+  const bool both_halved = image.horizontal == 2 && image.vertical == 2;
+  plan.chroma_block = both_halved && reduction > 1 ? 2 * plan.block : plan.block;
+  plan.up_x = image.horizontal * plan.block / plan.chroma_block;
+  plan.up_y = image.vertical * plan.block / plan.chroma_block;
+  plan.smooth = plan.block > 1;
+  const auto reduced = [reduction](int side) { return (side + reduction - 1) / reduction; };
+  cover(rect.x, rect.x + rect.width, reduced(image.size.width), plan.block * image.horizontal, plan.up_x, plan.smooth,
+        plan.first_column, plan.end_column, plan.columns);
+  cover(rect.y, rect.y + rect.height, reduced(image.size.height), plan.block * image.vertical, plan.up_y, plan.smooth,
+        plan.first_row, plan.end_row, plan.rows);
   return plan;
+}
+
+BaselinePlan plan_baseline(const BaselineImage& image) {
+  return plan_baseline(image, 1, {0, 0, image.size.width, image.size.height});
 }
 
 }  // namespace unstarve

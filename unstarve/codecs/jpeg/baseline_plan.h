@@ -1,5 +1,6 @@
 #pragma once
-// Which MCUs of a baseline image a crop needs: a pure function of the image's layout and the crop.
+// Which MCUs of a baseline image a crop needs, and what becomes of their samples: a pure function of the image's
+// layout, the reduction and the crop.
 //
 //            0        first_column      end_column     columns
 //   0        +---------------+-----------------+----------+
@@ -12,6 +13,10 @@
 //
 // Fancy upsampling mixes a chroma sample with its neighbours, so MCUs that hold only such a neighbour are kept too.
 //
+// A reduced image comes from smaller inverse transforms, as in libjpeg-turbo: 8 / reduction samples of a block's side.
+// Chroma of 4:2:0 keeps twice as many, so that it needs no upsampling then; libjpeg-turbo does so only where both
+// directions allow it. At 1/8 what upsampling is left repeats samples.
+//
 // Threads: plain data and pure functions.
 
 #include "unstarve/codecs/jpeg/baseline_image.h"
@@ -20,7 +25,12 @@
 namespace unstarve {
 
 struct BaselinePlan {
-  int columns = 0;  // MCUs of the image
+  int block = 8;         // samples of a luma block's side
+  int chroma_block = 8;  // the same of chroma
+  int up_x = 1;          // pixels to a chroma sample: 1 or 2
+  int up_y = 1;
+  bool smooth = true;  // fancy upsampling, or repeated samples
+  int columns = 0;     // MCUs of the image
   int rows = 0;
   int first_column = 0;
   int end_column = 0;
@@ -28,7 +38,9 @@ struct BaselinePlan {
   int end_row = 0;
 };
 
-// `rect`: not empty, inside of the image.
-[[nodiscard]] BaselinePlan plan_baseline(const BaselineImage& image, const Rect& rect);
+// `reduction`: 1, 2, 4 or 8. `rect`: pixels of the reduced image, not empty, inside of it.
+[[nodiscard]] BaselinePlan plan_baseline(const BaselineImage& image, int reduction, const Rect& rect);
+// All of an image at full size.
+[[nodiscard]] BaselinePlan plan_baseline(const BaselineImage& image);
 
 }  // namespace unstarve

@@ -199,6 +199,9 @@ HWY_EXPORT(grey_to_rgb_on_target);
 void upsample_2x1(const std::uint8_t* samples, std::size_t count, std::uint8_t* out) {
   HWY_DYNAMIC_DISPATCH(upsample_2x1_on_target)(samples, count, out);
 }
+void repeat_2x1(const std::uint8_t* samples, std::size_t count, std::uint8_t* out) {
+  for (std::size_t i = 0; i < count; ++i) out[2 * i] = out[2 * i + 1] = samples[i];
+}
 void upsample_1x2(const std::uint8_t* near, const std::uint8_t* far, bool lower, std::size_t count, std::uint8_t* out) {
   HWY_DYNAMIC_DISPATCH(upsample_1x2_on_target)(near, far, lower ? 2 : 1, count, out);
 }

@@ -24,6 +24,8 @@ void upsample_1x2(const std::uint8_t* near, const std::uint8_t* far, bool lower,
 // Two for each, between two rows; reads [-1] and [count] of both. `sums`: count + 2 values and slack.
 void upsample_2x2(const std::uint8_t* near, const std::uint8_t* far, std::size_t count, std::uint16_t* sums,
                   std::uint8_t* out);
+// Each of samples[0 .. count-1] twice: libjpeg's upsampling where it is not the fancy one.
+void repeat_2x1(const std::uint8_t* samples, std::size_t count, std::uint8_t* out);
 
 // `rgb`: exactly 3 * count bytes are written.
 void ycc_to_rgb(const std::uint8_t* y, const std::uint8_t* cb, const std::uint8_t* cr, std::size_t count,

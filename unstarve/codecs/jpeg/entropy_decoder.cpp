@@ -101,7 +101,7 @@ HWY_INLINE std::uint64_t look_up(const Table& table, std::uint64_t bits) {
 }
 
 // One block: its coefficients to `group` (kKeep) or nowhere. Returns kFull, or kEndOfBlock and the number of its last
-// coefficient; anything else when the block was wrong, see is_right().
+// coefficient; anything else when the block was wrong, see wrong_end().
 constexpr std::uint32_t kFull = 63;
 
 template <bool kKeep>
@@ -144,7 +144,10 @@ HWY_INLINE std::uint32_t decode_block(Bits& in, const DcTable& dc_table, const A
   return number + ((static_cast<std::uint32_t>(dc_entry >> 24 & 255) - 1) << 8);
 }
 
-HWY_INLINE bool is_right(std::uint32_t end) { return end == kFull || end - AcTable::kEndOfBlock < kFull; }
+// Whether decode_block() came to no right end, 0 or 1.
+HWY_INLINE std::uint32_t wrong_end(std::uint32_t end) {
+  return static_cast<std::uint32_t>(!(end == kFull || end - AcTable::kEndOfBlock < kFull));
+}
 
 template <bool kKeep>
 HWY_INLINE std::size_t decode(EntropyState& state, const Mcu& mcu, std::size_t first, std::size_t mcus,
@@ -158,12 +161,21 @@ HWY_INLINE std::size_t decode(EntropyState& state, const Mcu& mcu, std::size_t f
     for (int b = 0; b < blocks; ++b) {
       const McuBlock& block = mcu.blocks[static_cast<std::size_t>(b)];
       std::int32_t& sum = dc[static_cast<std::size_t>(block.component)];
-      std::int16_t* group = nullptr;
+      if constexpr (!kKeep) {
+        wrong |= wrong_end(decode_block<false>(in, *block.dc, *block.ac, sum, nullptr));
+        continue;
+      }
       const std::size_t place = block.step * i + block.offset;
-      if constexpr (kKeep) group = block.row->values() + CoefficientRow::place(place);
-      const std::uint32_t end = decode_block<kKeep>(in, *block.dc, *block.ac, sum, group);
-      wrong |= static_cast<std::uint32_t>(!is_right(end));
-      if constexpr (kKeep) block.row->last()[place] = end & 63;
+      std::int16_t* const group = block.row->values() + CoefficientRow::place(place);
+      if (HWY_UNLIKELY(block.dc_only)) {
+        wrong |= wrong_end(decode_block<false>(in, *block.dc, *block.ac, sum, nullptr));
+        group[0] = static_cast<std::int16_t>(sum);
+        block.row->last()[place] = 0;
+        continue;
+      }
+      const std::uint32_t end = decode_block<true>(in, *block.dc, *block.ac, sum, group);
+      wrong |= wrong_end(end);
+      block.row->last()[place] = end & 63;
     }
     if (HWY_UNLIKELY(wrong != 0)) break;
   }

@@ -29,6 +29,7 @@ struct McuBlock {
   CoefficientRow* row = nullptr;
   std::size_t step = 1;
   std::size_t offset = 0;
+  bool dc_only = false;  // keep() stores no other coefficient
 };
 
 inline constexpr int kMaxMcuBlocks = 6;  // 4:2:0: four of luma, two of chroma
@@ -58,8 +59,8 @@ class EntropyDecoder {
   // `mcu` and `bytes` stay until the last call. restart_interval in MCUs, 0 for none; mcus: of the whole image.
   void start(const EntropyBytes& bytes, const Mcu& mcu, int restart_interval, std::size_t mcus);
 
-  // The same from the middle of an image on, where `bytes` begin with the byte that holds MCU number `first`'s first bit;
-  // place.bit (0 .. 7): which one of it. Where that MCU follows a restart marker, `bytes` begin behind the marker.
+  // The same from the middle of an image on, where `bytes` begin with the byte that holds the first bit of MCU number
+  // `first`; place.bit (0 .. 7): which one of it. Where that MCU follows a restart marker, `bytes` begin behind the marker.
   void start_at(const EntropyBytes& bytes, const Mcu& mcu, int restart_interval, std::size_t mcus, std::size_t first,
                 const EntropyPlace& place);
 

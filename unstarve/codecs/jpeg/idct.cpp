@@ -48,14 +48,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using D8 = hn::FixedTag<std::uint8_t, kBytes / 2>;
 
-// v << 13, from 16 to 32 bits.
-HWY_INLINE Wide shifted(V16 v) {
-  const V16 zero = hn::Zero(D16());
-  constexpr int kDown = 16 - dct::kBits;
-  return {hn::ShiftRight<kDown>(hn::BitCast(D32(), hn::InterleaveLower(D16(), zero, v))),
-          hn::ShiftRight<kDown>(hn::BitCast(D32(), hn::InterleaveUpper(D16(), zero, v)))};
-}
-
 // The transform in one dimension, across eight vectors.
 template <int kDown>
 HWY_INLINE void transform(V16 (&v)[8]) {
@@ -63,8 +55,8 @@ HWY_INLINE void transform(V16 (&v)[8]) {
   const Pair z26(v[2], v[6]);
   const Wide even2 = z26.times<k0_541, k0_541 - k1_847>();
   const Wide even3 = z26.times<k0_541 + k0_765, k0_541>();
-  const Wide even0 = shifted(hn::Add(v[0], v[4]));
-  const Wide even1 = shifted(hn::Sub(v[0], v[4]));
+  const Wide even0 = shifted<dct::kBits>(hn::Add(v[0], v[4]));
+  const Wide even1 = shifted<dct::kBits>(hn::Sub(v[0], v[4]));
   const Wide t10 = even0 + even3;
   const Wide t13 = even0 - even3;
   const Wide t11 = even1 + even2;
@@ -102,7 +94,7 @@ HWY_INLINE void flat_blocks(V16 row0, std::uint8_t* out, std::ptrdiff_t stride) 
   alignas(16) static constexpr std::uint8_t kFirst[16] = {0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1};
   const hn::FixedTag<std::uint8_t, kBytes> bytes;
   const V16 all = hn::BitCast(D16(), hn::TableLookupBytes(hn::BitCast(bytes, dc), hn::LoadDup128(bytes, kFirst)));
-  const V16 sample = descaled<dct::kBits + dct::kBetween + 3>(shifted(all));
+  const V16 sample = descaled<dct::kBits + dct::kBetween + 3>(shifted<dct::kBits>(all));
   for (std::ptrdiff_t y = 0; y < 8; ++y) store_samples(sample, out + y * stride);
 }
 

@@ -274,17 +274,18 @@ std::span<const std::uint8_t> JpegDecoder::made_index() const noexcept { return 
 namespace {
 
 // By our own decoder; false where the file is not its kind, or taken for damaged.
-bool decode_own(JpegSession& session, Rect rect, Image& out, std::span<const std::uint8_t> index, bool make_index) {
+bool decode_own(JpegSession& session, int reduction, Rect rect, Image& out, std::span<const std::uint8_t> index,
+                bool make_index) {
   const BaselineImage& image = session.baseline;
   if (!read_baseline(session.cinfo, session.bytes, session.baseline)) return false;
   if (!index.empty()) {
-    const bool right =
-        session.scan_index.read(index, image) && session.baseline_decoder.decode(image, rect, session.scan_index, out);
+    const bool right = session.scan_index.read(index, image) &&
+                       session.baseline_decoder.decode(image, reduction, rect, session.scan_index, out);
     session.index_use = right ? IndexUse::kUsed : IndexUse::kWrong;
     if (right) return true;
   }
-  if (!make_index) return session.baseline_decoder.decode(image, rect, out);
-  if (!session.baseline_decoder.decode_and_index(image, rect, session.scan_index, out)) return false;
+  if (!make_index) return session.baseline_decoder.decode(image, reduction, rect, out);
+  if (!session.baseline_decoder.decode_and_index(image, reduction, rect, session.scan_index, out)) return false;
   if (session.scan_index.complete()) session.scan_index.write(image, session.made_index);
   return true;
 }
@@ -298,8 +299,7 @@ void JpegDecoder::decode(int reduction, Rect rect, Image& out, std::span<const s
   session.index_use = IndexUse::kNone;
   session.made_index.clear();
   out.resize(rect.size());
-  session.used_own_decoder =
-      session.use_own_decoder && reduction == 1 && decode_own(session, rect, out, index, make_index);
+  session.used_own_decoder = session.use_own_decoder && decode_own(session, reduction, rect, out, index, make_index);
   if (session.used_own_decoder) return;
   session.reduction = reduction;
   session.rect = rect;

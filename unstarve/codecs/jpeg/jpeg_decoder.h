@@ -2,8 +2,8 @@
 // JPEG bytes to RGB rows as they are stored (before EXIF orientation): baseline files by our own decoder, everything
 // else by libjpeg-turbo's scanline interface.
 //
-//   header by libjpeg ──▶ a baseline file at full size? ──yes──▶ BaselineDecoder ──ok──▶ pixels
-//                                              no └──────▶ libjpeg-turbo ◀──damaged?──┘
+//   header by libjpeg ──▶ a baseline file? ──yes──▶ BaselineDecoder ──ok──▶ pixels
+//                                   no └─────▶ libjpeg-turbo ◀──damaged?──┘
 //
 // Which of the two it was shows in nothing but time. What our own decoder takes for damaged goes to libjpeg-turbo too,
 // which then tells what is wrong, or decodes it after all.
@@ -53,7 +53,7 @@ class JpegDecoder {
   // `index`: of this file (scan_index.h), or empty; `make_index`: whether to make one, which reads the whole scan.
   void decode(int reduction, Rect rect, Image& out, std::span<const std::uint8_t> index = {}, bool make_index = false);
   // Of the last decode(): what became of its index, and the one it made; empty where none was asked for or the file is
-  // not one that can have one (not baseline, reduced, damaged).
+  // not one that can have one (not baseline, damaged).
   [[nodiscard]] IndexUse index_use() const noexcept;
   [[nodiscard]] std::span<const std::uint8_t> made_index() const noexcept;
 

@@ -14,10 +14,6 @@ constexpr std::size_t kSampledWords = 32;
 
 std::size_t as_size(int value) { return static_cast<std::size_t>(value); }
 
-BaselinePlan whole(const BaselineImage& image) {
-  return plan_baseline(image, {0, 0, image.size.width, image.size.height});
-}
-
 // Fast and well mixed is enough: it tells files apart, it does not resist anyone.
 struct Mixed {
   std::uint64_t value = 0x243F6A8885A308D3;  // the first bits of pi's fraction
@@ -129,7 +125,7 @@ std::uint64_t checksum_of(std::span<const std::uint8_t> points) {
 }
 
 void ScanIndex::reset(const BaselineImage& image) {
-  const BaselinePlan plan = whole(image);
+  const BaselinePlan plan = plan_baseline(image);
   per_row_ = as_size((plan.columns + kStep - 1) / kStep);
   rows_ = as_size(plan.rows);
   columns_ = as_size(plan.columns);

@@ -89,7 +89,7 @@ class ScanIndex {
 class ScanPositions {
  public:
   ScanPositions() = default;
-  // `scan`: what bytes.assign() took; `start`: the byte of the file's scan that it begins with. `bytes` stay as they are.
+  // `scan`: what bytes.assign() took; `start`: the byte of the file's scan that it begins with. `bytes` stay unchanged.
   ScanPositions(std::span<const std::uint8_t> scan, std::size_t start, const EntropyBytes& bytes)
       : scan_(scan), start_(start), bytes_(&bytes) {}
 

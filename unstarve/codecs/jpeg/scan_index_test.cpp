@@ -162,14 +162,37 @@ TEST_CASE("files that are not baseline have no index", "[codecs]") {
   CHECK(index_of(decoder, make_jpeg(sample_image({80, 60}, 1), progressive)).empty());
   const Bytes file = make_jpeg(sample_image({80, 60}, 1), {});
   const Bytes index = index_of(decoder, file);
-  decoded(decoder, file, {{}, 2, index, true});
-  CHECK(decoder.made_index().empty());
-  CHECK(decoder.index_use() == IndexUse::kNone);
   // An index of what it would be for does no harm to a file that cannot have one.
   const Bytes other = make_jpeg(sample_image({80, 60}, 1), progressive);
   CHECK(same_pixels(decoded(decoder, other, {{3, 3, 40, 40}, 1, index, false}),
                     crop_of(decoded(decoder, other), {3, 3, 40, 40})));
   CHECK(decoder.index_use() == IndexUse::kNone);
+}
+
+TEST_CASE("a reduced crop by an index has the pixels of the whole reduced image", "[codecs]") {
+  Decoder decoder;
+  Random random(75, 0, 0, 0);
+  for (const JpegSample& sample : indexed_samples()) {
+    const Size size{333, 121};
+    const Bytes file = make_jpeg(sample_image(size, random.bits()), sample);
+    const Bytes index = index_of(decoder, file);
+    for (const int reduction : {2, 4, 8}) {
+      const Image whole = decoded(decoder, file, {{}, reduction});
+      for (int i = 0; i < 8; ++i) {
+        const Rect crop = random_rect(random, size);
+        INFO(sample.name << ", 1/" << reduction << ", " << crop.width << " x " << crop.height << " at " << crop.x
+                         << ", " << crop.y);
+        const auto end = [reduction](int at) { return (at + reduction - 1) / reduction; };
+        const Rect reduced{crop.x / reduction, crop.y / reduction, end(crop.x + crop.width) - crop.x / reduction,
+                           end(crop.y + crop.height) - crop.y / reduction};
+        REQUIRE(same_pixels(decoded(decoder, file, {crop, reduction, index}), crop_of(whole, reduced)));
+        REQUIRE(decoder.index_use() == IndexUse::kUsed);
+        // Made on the way, it is the index of full size.
+        decoded(decoder, file, {crop, reduction, {}, true});
+        REQUIRE(std::ranges::equal(decoder.made_index(), index));
+      }
+    }
+  }
 }
 
 TEST_CASE("an index of another file is not used", "[codecs]") {

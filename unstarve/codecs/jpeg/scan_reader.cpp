@@ -33,9 +33,14 @@ void ScanReader::lay_out() {
       CoefficientRow& row = blocks(c, y);
       row.resize(mcus * as_size(horizontal));
       for (int x = 0; x < horizontal; ++x) {
-        mcu_.blocks[as_size(mcu_.count++)] = {
-            c,         &dc_[as_size(component.dc_table)], &ac_[as_size(component.ac_table)], &row, as_size(horizontal),
-            as_size(x)};
+        McuBlock& block = mcu_.blocks[as_size(mcu_.count++)];
+        block.component = c;
+        block.dc = &dc_[as_size(component.dc_table)];
+        block.ac = &ac_[as_size(component.ac_table)];
+        block.row = &row;
+        block.step = as_size(horizontal);
+        block.offset = as_size(x);
+        block.dc_only = (c == 0 ? plan_.block : plan_.chroma_block) == 1;
       }
     }
   }

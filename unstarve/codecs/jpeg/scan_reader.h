@@ -45,7 +45,8 @@ class ScanReader {
   // Behind the plan's last row: the rest of the scan.
   [[nodiscard]] bool read_on();
 
-  // The kept blocks of one row of blocks of a component, 0 <= row < its vertical sampling factor, from the left.
+  // The kept blocks of one row of blocks of a component, 0 <= row < its vertical sampling factor, from the left. Where
+  // the plan makes one sample of a block, they hold their DC and nothing else.
   [[nodiscard]] CoefficientRow& blocks(int component, int row) {
     return blocks_[static_cast<std::size_t>(component)][static_cast<std::size_t>(row)];
   }

@@ -73,7 +73,7 @@ std::size_t SampleWorker::decode(const Value& value, std::uint64_t id, std::uint
     request.reduction = choose_reduction(selected.size(), first.output_size(selected.size()));
   if (within && plan_.crop_into_decode) request.crop = selected;
   const bool cropped = request.crop.width > 0;
-  if (plan_.scan_index && cropped && request.reduction == 1 && header.encoding == Encoding::kJpeg) {
+  if (plan_.scan_index && cropped && header.encoding == Encoding::kJpeg) {
     decode_by_index(id, request);
   } else {
     decoder_.decode(request, decoded_);

@@ -66,6 +66,17 @@ TEST_CASE("batches are the same without an index, while it is made and with it",
   CHECK(run_epochs(photos.spec(), 3) == expected);  // has it
 }
 
+TEST_CASE("crops that are decoded at a reduced scale use the same index", "[pipeline]") {
+  const Photos photos;
+  const ScanIndexCounts made = counts_after(photos.spec(), 1);  // at full size
+  CHECK(made.made == kImages);
+  PipelineSpec reduced = photos.spec();
+  reduced.decode.reduced_scale = true;
+  CHECK(counts_after(reduced, 1).used == kImages);
+  CHECK(run_epochs(reduced, 2) == run_epochs(without(reduced), 2));
+  CHECK_FALSE(run_epochs(reduced, 1) == run_epochs(photos.spec(), 1));  // some of them were reduced
+}
+
 TEST_CASE("the first epoch makes the index and later ones and runs use it", "[pipeline]") {
   const Photos photos;
   const PipelineSpec spec = photos.spec();
