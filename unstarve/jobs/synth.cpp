@@ -18,6 +18,7 @@
 #include "unstarve/core/random.h"
 #include "unstarve/core/thread_pool.h"
 #include "unstarve/core/topology.h"
+#include "unstarve/jobs/local_folder.h"
 #include "unstarve/storage/file_descriptor.h"
 #include "unstarve/storage/synthetic/synthetic_image.h"
 #include "unstarve/storage/synthetic/synthetic_shapes.h"
@@ -201,6 +202,7 @@ SynthResult run_synth(const fs::path& given, const SynthOptions& options, const 
   check(options);
   const fs::path folder = given.has_filename() ? given : given.parent_path();  // "photos/" is "photos"
   if (folder.empty()) throw Error(ErrorKind::kArgument, "synth: the folder has no name");
+  refuse_url_as_folder("synth", given);
   SynthResult result;
   result.images = options.images + options.test_images;
   const std::string marker = marker_text(options);

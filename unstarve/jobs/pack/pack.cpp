@@ -12,6 +12,7 @@
 #include "unstarve/core/thread_pool.h"
 #include "unstarve/core/topology.h"
 #include "unstarve/core/version.h"
+#include "unstarve/jobs/local_folder.h"
 #include "unstarve/jobs/pack/pack_folder.h"
 #include "unstarve/jobs/pack/pack_image.h"
 #include "unstarve/jobs/pack/pack_order.h"
@@ -117,7 +118,7 @@ class Packing {
         stop_(std::move(stop)),
         format_(find_writer_format(options.format)),
         data_(open_dataset(source, options.source_split)),
-        keys_(source),
+        keys_(shown_name(source)),
         plan_(*data_, keys_, options),
         threads_(threads()) {
     (void)PackImage(*data_, keys_, options);  // tells what cannot be packed before anything is made
@@ -341,6 +342,7 @@ PackResult run_pack(const std::string& source, const fs::path& folder, const Pac
                     const Progress& progress, std::stop_token stop) {
   check(options);
   if (folder.empty()) throw Error(ErrorKind::kArgument, "pack: the folder has no name");
+  refuse_url_as_folder("pack", folder);
   refuse_inside(source, folder);
   return Packing(source, folder, options, progress, std::move(stop)).run();
 }

@@ -57,7 +57,9 @@ std::string to_text(const PackResult& result, const std::filesystem::path& folde
     text += fmt::format("  {:<11}{} records in {}, {}\n", split.name, split.records, shards_text(split.shards),
                         format_bytes(split.bytes));
   }
-  if (result.shards_made == 0) {
+  if (result.shards_made + result.shards_found == 0) {
+    text += "  none       of the shards are this part's: there are fewer than parts\n";
+  } else if (result.shards_made == 0) {
     text += "  already there\n";
   } else {
     const double seconds = std::max(result.seconds, 1e-3);

@@ -397,6 +397,21 @@ TEST_CASE("folders that hold something else are refused") {
   CHECK_FALSE(fs::exists(folder.path() / "src/packed"));
 }
 
+TEST_CASE("a URL is no folder to pack into") {
+  TemporaryFolder folder;
+  fill(folder);
+  const fs::path before = fs::current_path();
+  folder.folder("here");
+  fs::current_path(folder.path() / "here");
+  for (const char* url : {"s3://bucket/out", "gs://bucket", "https://host/out/", "azure+x://y"}) {
+    CHECK_THROWS_WITH(run_pack(folder.str("src"), url, options_for("webdataset")),
+                      Catch::Contains(std::string("pack: ") + url + " is a URL"));
+  }
+  CHECK(fs::is_empty("."));
+  (void)run_pack(folder.str("src"), "a:/b", options_for("webdataset"));
+  fs::current_path(before);
+}
+
 TEST_CASE("splits and parts are parsed, and what makes no sense is refused") {
   const std::vector<SplitShare> splits = parse_splits("train=0.9,val=0.1");
   REQUIRE(splits.size() == 2);

@@ -12,6 +12,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/core/topology.h"
+#include "unstarve/jobs/local_folder.h"
 #include "unstarve/jobs/pack/pack_order.h"
 #include "unstarve/jobs/pack/summed_file.h"
 #include "unstarve/observe/format.h"
@@ -131,8 +132,12 @@ std::vector<WrongFile> strangers(const fs::path& folder, const PackManifest& man
 }
 
 PackManifest read_manifest(const fs::path& folder) {
+  refuse_url_as_folder("verify", folder);
   const fs::path path = folder / kManifestName;
   std::error_code failed;
+  if (fs::exists(folder, failed) && !fs::is_directory(folder, failed))
+    throw Error(ErrorKind::kArgument,
+                "verify: " + folder.string() + " is a file; expected the folder that unstarve pack made");
   if (!fs::exists(path, failed) && fs::exists(folder / ".unstarve-pack", failed)) {
     throw Error(ErrorKind::kArgument,
                 "verify: " + folder.string() +

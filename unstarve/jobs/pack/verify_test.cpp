@@ -171,6 +171,9 @@ TEST_CASE("a folder without a manifest is refused") {
   TemporaryFolder folder;
   CHECK_THROWS_WITH(run_verify(folder.path()), Catch::Contains("manifest.json is missing"));
   CHECK_THROWS_AS(run_verify(folder.path() / "nowhere"), Error);
+  CHECK_THROWS_WITH(run_verify("s3://bucket/packed"), Catch::Contains("s3://bucket/packed is a URL"));
+  folder.write("a.tar", "x");
+  CHECK_THROWS_WITH(run_verify(folder.path() / "a.tar"), Catch::Contains("a.tar is a file; expected the folder"));
   folder.write("manifest.json", "{}");
   CHECK_THROWS_WITH(run_verify(folder.path()), Catch::Contains("manifest.json") && Catch::Contains("missing"));
 }

@@ -9,6 +9,7 @@
 #include "unstarve/core/clock.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/jobs/local_folder.h"
 #include "unstarve/jobs/prepare/download.h"
 #include "unstarve/jobs/prepare/prepare_archive.h"
 #include "unstarve/jobs/prepare/prepare_find.h"
@@ -339,6 +340,7 @@ PrepareResult run_prepare(const CatalogueEntry& entry, const std::string& from, 
                           const PrepareOptions& options, const Progress& progress, std::stop_token stop) {
   const fs::path clean = out.has_filename() ? out : out.parent_path();  // "DST/"
   if (clean.empty()) throw Error(ErrorKind::kArgument, "prepare: --out is empty");
+  refuse_url_as_folder("prepare", out);
   try {
     return Preparation(entry, from, clean, options, progress, std::move(stop)).run();
   } catch (const fs::filesystem_error& error) {
