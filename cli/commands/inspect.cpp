@@ -4,7 +4,9 @@
 
 #include "../terminal.h"
 #include "shared.h"
+#include "unstarve/core/error.h"
 #include "unstarve/jobs/io_probe.h"
+#include "unstarve/jobs/quarantine.h"
 
 namespace unstarve::cli {
 namespace {
@@ -20,6 +22,8 @@ int run_io(const Arguments& arguments) {
 }
 
 int run(const Arguments& arguments, const std::string&) {
+  if (arguments.has("--io") && arguments.has("--quarantine"))
+    throw Error(ErrorKind::kArgument, "--quarantine: --io looks at no record; give one of them");
   if (arguments.has("--io")) return run_io(arguments);
   InspectResult result;
   {
@@ -32,6 +36,7 @@ int run(const Arguments& arguments, const std::string&) {
                                    static_cast<double>(done) / static_cast<double>(total));
                         });
   }
+  if (arguments.has("--quarantine")) write_quarantine(arguments.text("--quarantine"), result.corrupt);
   print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
   return arguments.has("--strict") && !result.corrupt.empty() ? kCheckFailed : kDone;
 }
@@ -39,22 +44,26 @@ int run(const Arguments& arguments, const std::string&) {
 }  // namespace
 
 Command inspect_command() {
-  return {"inspect",
-          "What a data set is, and whether all of it can be used",
-          "Reads and decodes every record: format, samples, classes, bytes, image sizes, and each corrupt record with "
-          "its place and reason. With --io, instead, how many reads and bytes a second the place of the data delivers.",
-          "  unstarve inspect photos/\n"
-          "  unstarve inspect photos/ --json --strict || echo damaged\n"
-          "  unstarve inspect 'shards/train-{000..007}.tar'\n"
-          "  unstarve inspect photos/ --io",
-          {data_option(),
-           split_option(),
-           {"--threads", "N", "all usable cores", "decoding threads"},
-           {"--strict", "", "", "exit with 1 when a record is corrupt"},
-           {"--io", "", "", "measure reads and bytes a second instead"},
-           {"--seconds", "S", "6", "how long --io measures"},
-           json_option()},
-          run};
+  return {
+      "inspect",
+      "What a data set is, and whether all of it can be used",
+      "Reads and decodes every record: format, samples, classes, bytes, image sizes, and each corrupt record with "
+      "its place and reason. With --io, instead, how many reads and bytes a second the place of the data delivers.",
+      "  unstarve inspect photos/\n"
+      "  unstarve inspect photos/ --json --strict || echo damaged\n"
+      "  unstarve inspect 'shards/train-{000..007}.tar'\n"
+      "  unstarve inspect photos/ --quarantine bad.jsonl && unstarve pack photos/ good/ --format tfrecord --exclude "
+      "bad.jsonl\n"
+      "  unstarve inspect photos/ --io",
+      {data_option(),
+       split_option(),
+       {"--threads", "N", "all usable cores", "decoding threads"},
+       {"--strict", "", "", "exit with 1 when a record is corrupt"},
+       {"--quarantine", "FILE", "", "list corrupt records here, for pack --exclude", false, Completes::kPath},
+       {"--io", "", "", "measure reads and bytes a second instead"},
+       {"--seconds", "S", "6", "how long --io measures"},
+       json_option()},
+      run};
 }
 
 }  // namespace unstarve::cli

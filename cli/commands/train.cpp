@@ -37,6 +37,8 @@ int run(const Arguments& arguments, const std::string&) {
   options.quarantine = arguments.text("--quarantine");
   auto& errors = options.settings.pipeline.errors;
   errors.rate = arguments.number("--error-rate", errors.rate, 1e-9, 1);
+  errors.limit = static_cast<std::uint64_t>(
+      arguments.integer("--error-limit", static_cast<long long>(errors.limit), 0, 1LL << 62));
   TrainResult result;
   {
     ProgressBar bar;
@@ -79,6 +81,7 @@ Command train_command() {
            {"--on-error", "POLICY", "fail", "what a bad sample does: fail, skip or replace", false, Completes::kNothing,
             "fail skip replace"},
            {"--error-rate", "SHARE", "1", "fail when more of the samples than this are bad"},
+           {"--error-limit", "N", "1000", "fail when more samples than this are bad"},
            {"--quarantine", "FILE", "", "list bad samples here, for pack --exclude", false, Completes::kPath},
            cache_option(),
            cache_folder_option(),

@@ -10,6 +10,7 @@
 #include "unstarve/core/map_guard.h"
 #include "unstarve/core/thread_pool.h"
 #include "unstarve/core/topology.h"
+#include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/open.h"
 
 namespace unstarve {
@@ -138,7 +139,7 @@ Findings examine_all(const Dataset& data, int threads, const InspectProgress& pr
             const std::optional<std::string> reason = examiner.examine(id, findings.of[id]);
             if (!reason) continue;
             const std::lock_guard lock(mutex);
-            findings.corrupt.push_back({id, data.location(id), *reason});
+            findings.corrupt.push_back({id, data.place(id), data.location(id), *reason});
           }
           const std::lock_guard lock(mutex);
           done += end - first;
@@ -178,7 +179,7 @@ InspectResult inspect_dataset(const Dataset& data, const std::string& path, int 
   Findings findings = examine_all(data, threads > 0 ? threads : read_topology().usable(), progress);
 
   InspectResult result;
-  result.path = path;
+  result.path = shown_name(path);
   result.format = data.format();
   result.samples = data.size();
   for (const std::string& name : data.classes()) result.classes.push_back({name, 0});

@@ -22,7 +22,8 @@ namespace unstarve {
 
 struct CorruptRecord {
   std::uint64_t id = 0;
-  std::string location;
+  RecordPlace place;
+  std::string location;  // the place as text
   std::string reason;
 };
 

@@ -8,11 +8,15 @@
 #include <span>
 #include <string>
 
+#include "unstarve/jobs/inspect.h"
 #include "unstarve/pipeline/loader/loader.h"
 
 namespace unstarve {
 
+// Of a run, and of what inspecting found.
 [[nodiscard]] std::string quarantine_lines(std::span<const BadSample> bad);
+[[nodiscard]] std::string quarantine_lines(std::span<const CorruptRecord> corrupt);
 void write_quarantine(const std::filesystem::path& path, std::span<const BadSample> bad);
+void write_quarantine(const std::filesystem::path& path, std::span<const CorruptRecord> corrupt);
 
 }  // namespace unstarve

@@ -35,7 +35,11 @@ TEST_CASE("what the quarantine list names, packing leaves out") {
   const std::string lines = quarantine_lines(bad);
   const auto first = nlohmann::json::parse(lines.substr(0, lines.find('\n')));
   CHECK(first == nlohmann::json{{"file", photos + "/cat/1.jpg"}, {"offset", 0}, {"reason", bad[0].reason}});
-  CHECK(quarantine_lines({}).empty());
+  CHECK(quarantine_lines(std::vector<BadSample>{}).empty());
+
+  std::vector<CorruptRecord> corrupt;
+  for (const BadSample& sample : bad) corrupt.push_back({sample.id, sample.place, "there", sample.reason});
+  CHECK(quarantine_lines(corrupt) == lines);
 }
 
 TEST_CASE("a quarantine entry is read as it was written, and refused when it is none") {
