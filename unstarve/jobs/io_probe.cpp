@@ -17,6 +17,7 @@
 #include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/bytes/shard_list.h"
 #include "unstarve/storage/file_descriptor.h"
+#include "unstarve/storage/format.h"
 #include "unstarve/storage/io/batch_reader.h"
 
 namespace unstarve {
@@ -190,9 +191,29 @@ void probe_local(double seconds, const Progress& progress, IoResult& result) {
   rows("page cache", cached);
 }
 
-void probe_remote(double seconds, const Progress& progress, IoResult& result) {
-  const auto source = open_bytes(result.path);
-  if (source->size() < kBlock) throw Error(ErrorKind::kInput, "inspect --io " + result.path + ": less than 4 KiB");
+// Of the objects that a URL, a pattern or a bucket's folder names, the first with enough bytes for the larger reads; of
+// small ones the largest of some.
+std::shared_ptr<const ByteSource> choose_object(const std::string& path) {
+  const Source source = look_at(path);
+  std::vector<std::string> urls = source.files;
+  for (const std::string& name : source.listing.files) urls.push_back(source.path + "/" + name);
+  constexpr std::size_t kMostObjects = 16;
+  urls.resize(std::min(urls.size(), kMostObjects));
+  std::shared_ptr<const ByteSource> chosen;
+  for (const std::string& url : urls) {
+    std::shared_ptr<const ByteSource> object = url == source.first_path ? source.first : open_bytes(url);
+    if (!chosen || object->size() > chosen->size()) chosen = std::move(object);
+    if (chosen->size() >= kSizes[1]) return chosen;
+  }
+  if (chosen && chosen->size() >= kBlock) return chosen;
+  throw Error(ErrorKind::kInput,
+              "inspect --io " + shown_name(path) + ": found no object of 4 KiB or more to read from; " +
+                  (source.folder ? describe(source.listing) + " lie there" : "give the URL of a larger one"));
+}
+
+void probe_remote(const std::string& path, double seconds, const Progress& progress, IoResult& result) {
+  const std::shared_ptr<const ByteSource> source = choose_object(path);
+  if (source->name() != result.path) result.note = "measured by " + source->name();
   result.reader = "ranges";
   result.files = 1;
   result.bytes = source->size();
@@ -227,9 +248,9 @@ void probe_remote(double seconds, const Progress& progress, IoResult& result) {
 
 IoResult run_io_probe(const std::string& path, double seconds, const Progress& progress) {
   IoResult result;
-  result.path = path;
+  result.path = shown_name(path);
   if (is_url(path)) {
-    probe_remote(seconds, progress, result);
+    probe_remote(path, seconds, progress, result);
   } else {
     probe_local(seconds, progress, result);
   }

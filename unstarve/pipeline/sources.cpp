@@ -1,5 +1,6 @@
 #include "unstarve/pipeline/sources.h"
 
+#include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/concatenated.h"
 #include "unstarve/storage/open.h"
 
@@ -11,15 +12,15 @@ std::shared_ptr<const Dataset> open_sources(const PipelineSpec& spec) {
   std::vector<std::string> names;
   for (const SourceSpec& source : spec.mix) {
     parts.push_back(open_dataset(source.path, source.split));
-    names.push_back(source.path);
+    names.push_back(shown_name(source.path));
   }
   return concatenate(std::move(parts), names);
 }
 
 std::string name_of_sources(const PipelineSpec& spec) {
-  if (spec.mix.empty()) return spec.source.path;
+  if (spec.mix.empty()) return shown_name(spec.source.path);
   std::string text;
-  for (const SourceSpec& source : spec.mix) text += (text.empty() ? "" : " + ") + source.path;
+  for (const SourceSpec& source : spec.mix) text += (text.empty() ? "" : " + ") + shown_name(source.path);
   return text;
 }
 

@@ -34,6 +34,7 @@ struct Source {
   // The first of `files` that is not empty: open, its first bytes as stored, and those after gzip, zlib or Zstandard
   // was undone (equal to `head` for other files, and then the compression is kNone).
   std::shared_ptr<const ByteSource> first;
+  std::string first_path;  // as open_bytes() takes it: a URL with its password
   std::vector<std::uint8_t> head;
   Compression compression = Compression::kNone;
   std::vector<std::uint8_t> content;

@@ -53,31 +53,39 @@ std::shared_ptr<const Dataset> open_dataset(const std::string& path, const std::
   for (const Format& format : kFormats) {
     if (!format.recognises(source)) continue;
     if (chosen != nullptr) {
-      throw Error(ErrorKind::kInput, "open " + path + ": mixed formats, both " + chosen->name + " and " + format.name +
-                                         "; found " + describe(source.listing) + "; keep each in a folder of its own");
+      throw Error(ErrorKind::kInput, "open " + shown_name(path) + ": mixed formats, both " + chosen->name + " and " +
+                                         format.name + "; found " + describe(source.listing) +
+                                         "; keep each in a folder of its own");
     }
     chosen = &format;
   }
   if (chosen != nullptr) {
     if (!chosen->takes_options && !source.options.empty()) {
-      throw Error(ErrorKind::kArgument, "open " + path + ": " + chosen->name + " has no options behind '#'");
+      throw Error(ErrorKind::kArgument,
+                  "open " + shown_name(path) + ": " + chosen->name + " has no options behind '#'");
     }
     if (source.folder && is_url(source.path) && !chosen->in_buckets) {
-      throw Error(ErrorKind::kInput, "open " + path + ": it looks like " + chosen->name +
+      throw Error(ErrorKind::kInput, "open " + shown_name(path) + ": it looks like " + chosen->name +
                                          ", which is not read from the folder of a bucket, only shards are; found " +
                                          describe(source.listing));
     }
     return chosen->open(source, split);
   }
-  if (!source.exists && source.files.empty()) throw io_error("open", path, ENOENT);
+  if (!source.exists && source.files.empty() && has_scheme(path) && !is_url(path)) {
+    throw Error(
+        ErrorKind::kArgument,
+        "open " + shown_name(path) + ": URLs of this kind are not read, expected http://, https://, s3:// or gs://");
+  }
+  if (!source.exists && source.files.empty()) throw io_error("open", shown_name(path), ENOENT);
   if (!source.folder) {
-    throw Error(ErrorKind::kInput, "open " + path + ": a file of no known format; known: " + known_formats());
+    throw Error(ErrorKind::kInput,
+                "open " + shown_name(path) + ": a file of no known format; known: " + known_formats());
   }
   if (source.listing.folders.empty() && source.listing.files.empty()) {
-    throw Error(ErrorKind::kInput, "open " + path + ": the folder is empty; known: " + known_formats());
+    throw Error(ErrorKind::kInput, "open " + shown_name(path) + ": the folder is empty; known: " + known_formats());
   }
-  throw Error(ErrorKind::kInput,
-              "open " + path + ": no known format; found " + describe(source.listing) + "; known: " + known_formats());
+  throw Error(ErrorKind::kInput, "open " + shown_name(path) + ": no known format; found " + describe(source.listing) +
+                                     "; known: " + known_formats());
 }
 
 }  // namespace unstarve

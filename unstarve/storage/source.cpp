@@ -40,13 +40,14 @@ void part_options(Source& source) {
   const std::size_t mark = source.text.rfind('#');
   if (mark == std::string::npos || (!is_url(source.text) && fs::exists(status_of(source.text)))) return;
   source.path = source.text.substr(0, mark);
-  source.options = SourceOptions(source.text, '#');
+  source.options = SourceOptions(shown_name(source.path) + source.text.substr(mark), '#');
 }
+
+bool is_in_bucket(const std::string& path) { return path.starts_with("s3://") || path.starts_with("gs://"); }
 
 // "s3://bucket", "s3://bucket/" and "s3://bucket/a/" are folders.
 bool is_bucket_folder(const std::string& path) {
-  if (!path.starts_with("s3://") && !path.starts_with("gs://")) return false;
-  return path.ends_with('/') || path.find('/', path.find("://") + 3) == std::string::npos;
+  return is_in_bucket(path) && (path.ends_with('/') || path.find('/', path.find("://") + 3) == std::string::npos);
 }
 
 // What lies in the folder of a bucket. A key may be the folder's own, or have '/' twice: those are no names.
@@ -65,10 +66,26 @@ FolderListing list_bucket_folder(const std::string& path) {
   return listing;
 }
 
+// A folder of a bucket that was written without '/' behind: there is no object of that name, but some below it.
+bool is_bucket_folder_without_slash(Source& source) {
+  if (!is_in_bucket(source.path) || is_pattern(source.path)) return false;
+  source.first = find_remote_bytes(source.path);
+  source.first_path = source.path;
+  if (source.first) return false;
+  try {
+    source.listing = list_bucket_folder(source.path);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kIo) throw;
+    return false;  // opening the object tells why
+  }
+  return !source.listing.folders.empty() || !source.listing.files.empty();
+}
+
 // The first file that has a byte: shards may be empty.
 void look_at_first(Source& source) {
   for (const std::string& file : source.files) {
-    source.first = open_bytes(file);
+    if (!source.first || source.first_path != file) source.first = open_bytes(file);
+    source.first_path = file;
     if (source.first->size() > 0) break;
   }
   source.head.resize(static_cast<std::size_t>(std::min<std::uint64_t>(kHeadBytes, source.first->size())));
@@ -102,11 +119,12 @@ void keep_split(std::vector<std::string>& files, const Source& source, const std
   for (const std::string_view known : present) splits += (splits.empty() ? "" : ", ") + std::string(known);
   if (split.empty()) {
     if (!source.folder || present.size() < 2) return;
-    throw Error(ErrorKind::kInput, "open " + source.text + ": it holds the splits " + splits + "; choose one of them");
+    throw Error(ErrorKind::kInput,
+                "open " + shown_name(source.text) + ": it holds the splits " + splits + "; choose one of them");
   }
   std::erase_if(files, [&](const std::string& file) { return !has_word(base_name(file), split); });
   if (!files.empty()) return;
-  throw Error(ErrorKind::kArgument, "open " + source.text + ": no file of the split '" + split + "', " +
+  throw Error(ErrorKind::kArgument, "open " + shown_name(source.text) + ": no file of the split '" + split + "', " +
                                         (splits.empty() ? "its file names tell none" : "it has " + splits));
 }
 
@@ -125,11 +143,18 @@ Source look_at(const std::string& text) {
     source.exists = fs::exists(status);
     source.folder = fs::is_directory(status);
   }
+  if (is_url(source.path) && !is_in_bucket(source.path) && source.path.ends_with('/')) {
+    throw Error(ErrorKind::kArgument, "open " + shown_name(text) +
+                                          ": http(s) servers have no list of what lies in a folder; name its shards, "
+                                          "as x-{000..007}.tar");
+  }
   if (is_bucket_folder(source.path)) {
     if (source.path.ends_with('/')) source.path.pop_back();
     source.listing = list_bucket_folder(source.path);
     source.folder = true;
     source.exists = !source.listing.folders.empty() || !source.listing.files.empty();
+  } else if (is_bucket_folder_without_slash(source)) {
+    source.folder = source.exists = true;
   } else if (source.folder) {
     source.listing = list_folder(source.path);
   } else if (source.exists || is_url(source.path) || is_pattern(source.path)) {
@@ -148,7 +173,7 @@ std::vector<Shard> choose_shards(const Source& source, const std::string& split,
   keep_split(files, source, split);
   std::vector<Shard> shards;
   for (std::string& file : files) {
-    const bool first = source.first != nullptr && file == source.first->name();
+    const bool first = source.first != nullptr && file == source.first_path;
     shards.push_back({std::move(file), first ? source.first : nullptr});
   }
   return shards;

@@ -80,6 +80,15 @@ class FaultProxy(_Proxy):
         finally:
             upstream_writer.transport.abort()
 
+    @staticmethod
+    async def chunks(reader):
+        """The body of an answer in chunks, without trailers."""
+        body = b""
+        while length := int(await reader.readuntil(b"\r\n"), 16):
+            body += (await reader.readexactly(length + 2))[:-2]
+        await reader.readuntil(b"\r\n")
+        return body
+
     async def answer(self, head, fault, upstream_reader, upstream_writer, writer):
         if "status" in fault:
             lines = [f"HTTP/1.1 {fault['status']} Injected", "Content-Length: 0",
@@ -92,8 +101,12 @@ class FaultProxy(_Proxy):
         upstream_writer.write(head)
         answer = (await upstream_reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         lines = answer.rstrip("\r\n").split("\r\n")
-        length = next((int(line.split(":")[1]) for line in lines if line.lower().startswith("content-length:")), 0)
-        body = await upstream_reader.readexactly(length)
+        if any(line.lower().replace(" ", "") == "transfer-encoding:chunked" for line in lines):
+            lines = [line for line in lines if not line.lower().startswith("transfer-encoding:")]
+            body = await self.chunks(upstream_reader)
+        else:
+            length = next((int(line.split(":")[1]) for line in lines if line.lower().startswith("content-length:")), 0)
+            body = await upstream_reader.readexactly(length)
         if "short" in fault:
             body = body[:-fault["short"]]
         if "long" in fault:

@@ -23,7 +23,7 @@ std::string name_of(const PipelineSpec& spec, std::string& variant) {
   std::string name;
   const auto add = [&](const SourceSpec& source) {
     if (!has_place(source.path)) return false;
-    name += (name.empty() ? "" : " + ") + source.path;
+    name += (name.empty() ? "" : " + ") + shown_name(source.path);
     variant += source.split + "\n";
     return true;
   };

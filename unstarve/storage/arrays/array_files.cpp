@@ -54,7 +54,7 @@ constexpr Kind kNpy{"npy", kMaxNpyHeaderBytes, npy_head, is_npy_name};
 constexpr Kind kIdx{"idx", kMaxIdxHeaderBytes, idx_head, is_idx_name};
 
 [[noreturn]] void refuse(const std::string& file, const std::string& what) {
-  throw Error(ErrorKind::kInput, "open " + file + ": " + what);
+  throw Error(ErrorKind::kInput, "open " + shown_name(file) + ": " + what);
 }
 
 // The output of a compressed file, in memory.
@@ -209,7 +209,8 @@ std::vector<std::string> image_files(const Kind& kind, const Source& source, con
   if (split.empty()) return files;
   std::erase_if(files, [&](const std::string& file) { return split_of(base_name(file)) != split; });
   if (files.empty()) {
-    throw Error(ErrorKind::kArgument, "open " + source.text + ": no file of images of the split '" + split + "'");
+    throw Error(ErrorKind::kArgument,
+                "open " + shown_name(source.text) + ": no file of images of the split '" + split + "'");
   }
   return files;
 }

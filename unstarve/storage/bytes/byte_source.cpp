@@ -31,6 +31,22 @@ bool is_url(std::string_view text) noexcept {
   return std::any_of(kSchemes.begin(), kSchemes.end(), [&](std::string_view s) { return text.starts_with(s); });
 }
 
+bool has_scheme(std::string_view text) noexcept {
+  const std::string_view scheme = text.substr(0, text.find("://"));
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  return scheme.size() < text.size() && !scheme.empty() && letter(scheme.front()) &&
+         std::all_of(scheme.begin(), scheme.end(),
+                     [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.'; });
+}
+
+std::string shown_name(const std::string& text) {
+  if (!text.starts_with("http://") && !text.starts_with("https://")) return text;
+  const std::size_t begin = text.find("://") + 3, query = std::min(text.find('?'), text.size());
+  const std::size_t at = text.rfind('@', query);  // behind the path's first '/', too: a password may hold one
+  const std::size_t host = at == std::string::npos ? begin : at + 1;
+  return text.substr(0, begin) + text.substr(host, query - host) + (query < text.size() ? "?..." : "");
+}
+
 std::shared_ptr<const ByteSource> open_bytes(const std::string& path_or_url) {
   if (is_url(path_or_url)) return open_remote_bytes(path_or_url);
   return std::make_shared<LocalBytes>(path_or_url);

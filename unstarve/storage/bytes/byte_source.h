@@ -66,6 +66,12 @@ void check_range(const ByteSource& source, std::uint64_t offset, std::size_t len
 
 // Whether `text` is a URL of a scheme that open_bytes() hands to the remote sources: http, https, s3, gs.
 [[nodiscard]] bool is_url(std::string_view text) noexcept;
+// Whether `text` begins as a URL of any scheme does: "ftp://...".
+[[nodiscard]] bool has_scheme(std::string_view text) noexcept;
+
+// What may stand in messages and outputs: an http(s) URL without its user part and its query, which may be secret; any
+// other path as it is.
+[[nodiscard]] std::string shown_name(const std::string& path_or_url);
 
 // Opens a local path, or a URL (http://, https://, s3://, gs://) where the build has libcurl; else Error(kMissing).
 [[nodiscard]] std::shared_ptr<const ByteSource> open_bytes(const std::string& path_or_url);

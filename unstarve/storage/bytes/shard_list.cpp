@@ -35,18 +35,9 @@ bool has_wildcards(const std::string& text) noexcept {
          std::string_view::npos;
 }
 
-// For messages: an http(s) URL without its user part and its query.
-std::string shown(const std::string& text) {
-  if (!is_url(text) || is_bucket_url(text)) return text;
-  const std::size_t begin = text.find("://") + 3, query = std::min(text.find('?'), text.size());
-  const std::size_t at = text.rfind('@', query);  // behind the path's first '/', too: a password may hold one
-  const std::size_t host = at == std::string::npos ? begin : at + 1;
-  return text.substr(0, begin) + text.substr(host, query - host) + (query < text.size() ? "?..." : "");
-}
-
 [[noreturn]] void too_many(const std::string& text) {
   throw Error(ErrorKind::kArgument,
-              "list " + shown(text) + ": its braces stand for more than " + std::to_string(kMaxShards) + " files");
+              "list " + shown_name(text) + ": its braces stand for more than " + std::to_string(kMaxShards) + " files");
 }
 
 std::optional<std::uint64_t> whole_number(std::string_view digits) {
@@ -100,13 +91,13 @@ std::size_t matching_brace(const std::string& text, std::size_t open) {
     if (text[i] == '{') ++depth;
     if (text[i] == '}' && --depth == 0) return i;
   }
-  throw Error(ErrorKind::kArgument, "list " + shown(text) + ": the brace at position " + std::to_string(open) +
+  throw Error(ErrorKind::kArgument, "list " + shown_name(text) + ": the brace at position " + std::to_string(open) +
                                         " has no partner, expected {000..007} or {a,b}");
 }
 
 std::vector<std::string> expand_url(const std::string& pattern) {
   if (!is_bucket_url(pattern)) {
-    throw Error(ErrorKind::kArgument, "list " + shown(pattern) +
+    throw Error(ErrorKind::kArgument, "list " + shown_name(pattern) +
                                           ": an http(s) server has no list of its files to match '*' with; write a " +
                                           "range, {000..007}, or %2A where it belongs to the name");
   }

@@ -112,7 +112,7 @@ RecordPlace Manifest::place(std::uint64_t id) const {
   const std::string path = pool_.data() + paths_[id];
   if (path.empty()) return {.file = name_, .number = id};
   const bool absolute = path[0] == '/' || is_url(path);
-  return {.file = absolute || root_.empty() ? path : root_ + "/" + path, .number = id, .list = name_};
+  return {.file = shown_name(absolute || root_.empty() ? path : root_ + "/" + path), .number = id, .list = name_};
 }
 
 bool Manifest::remote(const char* path) const noexcept { return is_url(path) || (path[0] != '/' && is_url(root_)); }
@@ -175,8 +175,9 @@ std::shared_ptr<const Dataset> open_manifest(const Source& source, const std::st
   SourceOptions options = source.options;
   const ManifestColumns columns = columns_of(options);
   const std::string& name = source.first->name();
-  const std::size_t slash = name.rfind('/');
-  const std::string folder = slash == std::string::npos ? "" : slash == 0 ? "/" : name.substr(0, slash);
+  const std::string& path = source.first_path;
+  const std::size_t slash = path.rfind('/', is_url(path) ? path.find('?') : std::string::npos);
+  const std::string folder = slash == std::string::npos ? "" : slash == 0 ? "/" : path.substr(0, slash);
   const std::string root = options.take_text("root", folder);
   options.refuse_rest();
   if (source.first->size() > kMaxManifestBytes) {

@@ -8,7 +8,7 @@
 //            of all splits, so that a class has one number. "#label=COLUMN", "#label=none", "#path=COLUMN".
 // Splits:    the column split, subset or partition.
 // Order:     of the rows. Ownership: the paths in one pool: path + 13 bytes per row.
-// Cost:      opening reads the list alone; read() is openat, fstat, pread, close, of a URL one request.
+// Cost:      opening reads the list alone; read() is openat, fstat, pread, close, of a URL two requests.
 // Failure:   as dataset.h; a row that is none is a record that cannot be read, with file and line.
 
 #include <map>

@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/storage/bytes/byte_source.h"
+#include "unstarve/storage/remote/remote.h"
 
 namespace unstarve {
 namespace {
@@ -17,6 +21,7 @@ using Json = nlohmann::json;
 
 // A shard takes some 150 bytes of it, a class its name: far above that of any pack.
 constexpr std::uintmax_t kMaxManifestBytes = std::uintmax_t{64} << 20;
+constexpr const char* kName = "manifest.json";
 
 // Names of the shards that it lists; empty for a file that is no pack's manifest.
 std::set<std::string> files_of(const Json& manifest) {
@@ -28,27 +33,49 @@ std::set<std::string> files_of(const Json& manifest) {
   return files;
 }
 
+// "d/" and "x.tar".
+std::pair<std::string, std::string> parts_of(const std::string& shard) {
+  const std::size_t end = shard.rfind('/') + 1;
+  return {shard.substr(0, end), shard.substr(end)};
+}
+
+// Nothing where there is none.
+std::optional<std::string> read_manifest(const std::string& folder) {
+  const std::string path = folder + kName;
+  if (!is_url(path)) {
+    std::error_code failed;
+    if (!fs::is_regular_file(path, failed) || fs::file_size(path, failed) > kMaxManifestBytes) return std::nullopt;
+    return read_text_file(path);
+  }
+  const std::shared_ptr<const ByteSource> file = find_remote_bytes(path);
+  if (!file || file->size() > kMaxManifestBytes) return std::nullopt;
+  std::string text(file->size(), '\0');
+  file->read(0, {reinterpret_cast<std::uint8_t*>(text.data()), text.size()});
+  return text;
+}
+
 }  // namespace
 
 std::vector<std::string> pack_classes(std::span<const std::string> shards) {
-  if (shards.empty() || std::any_of(shards.begin(), shards.end(), [](const auto& name) { return is_url(name); })) {
-    return {};
-  }
-  const fs::path folder = fs::path(shards.front()).parent_path();
-  const fs::path path = folder / "manifest.json";
-  std::error_code failed;
-  if (!fs::is_regular_file(path, failed) || fs::file_size(path, failed) > kMaxManifestBytes) return {};
-  const Json manifest = Json::parse(read_text_file(path), nullptr, /*allow_exceptions=*/false);
+  const auto has_query = [](const std::string& shard) {
+    return shard.starts_with("http") && is_url(shard) && shard.find('?') != std::string::npos;
+  };
+  if (shards.empty() || std::any_of(shards.begin(), shards.end(), has_query)) return {};
+  const auto [folder, first] = parts_of(shards.front());
+  const std::optional<std::string> text = read_manifest(folder);
+  if (!text) return {};
+  const Json manifest = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
   const std::set<std::string> files = files_of(manifest);
   for (const std::string& shard : shards) {
-    const fs::path file(shard);
-    if (file.parent_path() != folder || !files.contains(file.filename().string())) return {};
+    const auto [beside, file] = parts_of(shard);
+    if (beside != folder || !files.contains(file)) return {};
   }
   std::vector<std::string> classes;
   if (!manifest.contains("classes") || !manifest["classes"].is_array()) return classes;
   for (const Json& name : manifest["classes"]) {
     if (!name.is_string()) {
-      throw Error(ErrorKind::kInput, "read " + path.string() + ": class " + std::to_string(classes.size()) +
+      throw Error(ErrorKind::kInput, "read " + shown_name(folder + kName) + ": class " +
+                                         std::to_string(classes.size()) +
                                          " is no text; make the folder again with unstarve pack");
     }
     classes.push_back(name);

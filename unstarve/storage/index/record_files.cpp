@@ -36,6 +36,7 @@ struct RecordFiles::OpenShard {
   std::unique_ptr<const KeptIndex> index;
   std::shared_ptr<const ByteSource> bytes;  // decompressed
   std::span<const std::uint8_t> mapped;     // of `bytes`
+  std::string path;                         // as it was given: a URL with its password
   std::vector<std::int32_t> class_of_name;  // class number of the shard's own numbers, where it has names only
 };
 
@@ -74,7 +75,8 @@ void RecordFiles::open_shards(std::vector<Shard> shards, const RecordFilesOption
       auto index = std::make_unique<const KeptIndex>(stored, format_, options.keep_index);
       std::shared_ptr<const ByteSource> bytes = index->bytes();
       const auto mapped = bytes->mapped();
-      shards_[i] = std::make_unique<OpenShard>(OpenShard{stored, std::move(index), std::move(bytes), mapped, {}});
+      shards_[i] = std::make_unique<OpenShard>(
+          OpenShard{stored, std::move(index), std::move(bytes), mapped, std::move(shard.name), {}});
     });
   }
   pool.wait();
@@ -124,7 +126,7 @@ bool RecordFiles::take_packed_names(std::uint32_t classes) {
   std::vector<std::string> files;
   for (const auto& shard : shards_) {
     if (!shard->index->summary().class_names.empty()) return false;
-    files.push_back(shard->stored->name());
+    files.push_back(shard->path);
   }
   std::vector<std::string> names = pack_classes(files);
   if (names.empty()) return false;

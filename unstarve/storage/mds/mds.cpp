@@ -263,11 +263,12 @@ std::shared_ptr<const Dataset> open_mds(const Source& source, const std::string&
   const std::string image = options.take_text("image", ""), label = options.take_text("label", "");
   options.refuse_rest();
   if (!split.empty()) {
-    throw Error(ErrorKind::kArgument, "open " + source.text + ": an MDS folder is one split, '" + split +
+    throw Error(ErrorKind::kArgument, "open " + shown_name(source.text) + ": an MDS folder is one split, '" + split +
                                           "' cannot be chosen from it; give the split's own folder");
   }
   const auto file = source.folder ? open_bytes(source.path + "/index.json") : source.first;
-  const std::string folder = file->name().substr(0, file->name().rfind('/') + 1);
+  const std::string path = source.folder ? file->name() : source.first_path;
+  const std::string folder = path.substr(0, path.rfind('/', path.find('?')) + 1);
   try {
     MdsIndex index = parse_mds_index(read_index(*file));
     std::vector<Shard> shards;

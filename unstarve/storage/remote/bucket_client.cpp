@@ -72,6 +72,15 @@ AwsSettings BucketClient::settings() const {
   return *settings_;
 }
 
+std::string BucketClient::why_unsigned() const {
+  if (anonymous_) return "; it was asked without credentials, as UNSTARVE_S3_ANONYMOUS demands";
+  if (settings().key) return "";
+  if (scheme_ == Scheme::kGs)
+    return "; it was asked without credentials: set GS_ACCESS_KEY_ID and GS_SECRET_ACCESS_KEY";
+  return "; it was asked without credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or write them into "
+         "~/.aws/credentials";
+}
+
 HttpRequest BucketClient::request(const std::string& bucket, const std::string& key, std::vector<NameValue> query,
                                   std::vector<NameValue> headers, const std::string& region) const {
   const AwsSettings found = settings();

@@ -40,6 +40,9 @@ class BucketClient {
   [[nodiscard]] HttpRequest request(const std::string& bucket, const std::string& key, std::vector<NameValue> query,
                                     std::vector<NameValue> headers, const std::string& region = "") const;
 
+  // What to add to a refusal: how to give credentials, when requests are not signed; else nothing.
+  [[nodiscard]] std::string why_unsigned() const;
+
  private:
   [[nodiscard]] AwsSettings settings() const;
 

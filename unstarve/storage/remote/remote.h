@@ -112,6 +112,9 @@ class RemoteStore {
 
   // One round trip. Error(kIo) for an object that is not there or may not be read.
   [[nodiscard]] std::shared_ptr<const ByteSource> open(const std::string& url) const;
+  // The same; null for one that is not there, or that a bucket does not show (S3 refuses what is missing to those who
+  // may not list).
+  [[nodiscard]] std::shared_ptr<const ByteSource> find(const std::string& url) const;
   // All objects of an s3:// or gs:// bucket whose keys begin with the URL's key, in the order of their keys; a page of
   // 1000 per round trip.
   [[nodiscard]] std::vector<RemoteObject> list(const std::string& prefix_url) const;
@@ -125,12 +128,14 @@ class RemoteStore {
 
  private:
   struct Parts;
+  [[nodiscard]] std::shared_ptr<const ByteSource> open_object(const std::string& url, bool missing_is_null) const;
   [[nodiscard]] RemoteLevel list_pages(const std::string& prefix_url, const char* delimiter) const;
   std::shared_ptr<Parts> parts_;
 };
 
 // By the process's store.
 [[nodiscard]] std::shared_ptr<const ByteSource> open_remote_bytes(const std::string& url);
+[[nodiscard]] std::shared_ptr<const ByteSource> find_remote_bytes(const std::string& url);
 [[nodiscard]] std::vector<RemoteObject> list_objects(const std::string& prefix_url);
 [[nodiscard]] RemoteLevel list_level(const std::string& prefix_url);
 

@@ -86,14 +86,16 @@ Probe probe(remote::Engine& engine, const remote::BucketClient* client, const Re
   return {fetch.reply, fetch.body};
 }
 
+// `client`: null for http(s).
 [[noreturn]] void refuse(const std::string& action, const std::string& name, const ReplyHeaders& reply,
-                         const std::string& body) {
+                         const std::string& body, const remote::BucketClient* client) {
   std::string reason = "HTTP " + std::to_string(reply.status);
   if (reply.status == 404) reason += ", not found";
   if (reply.status == 401 || reply.status == 403) reason += ", refused";
   const std::string told = remote::s3_error_text(body);
   if (!told.empty()) reason += " (" + told + ")";
   if (!reply.bucket_region.empty()) reason += "; the bucket is in region " + reply.bucket_region;
+  if (client != nullptr && reply.status >= 400 && reply.status <= 403) reason += client->why_unsigned();
   throw Error(ErrorKind::kIo, action + " " + name + ": " + reason);
 }
 
@@ -143,6 +145,14 @@ RemoteStore::RemoteStore(RemoteOptions options) {
 RemoteStore::~RemoteStore() = default;
 
 std::shared_ptr<const ByteSource> RemoteStore::open(const std::string& text) const {
+  return open_object(text, /*missing_is_null=*/false);
+}
+
+std::shared_ptr<const ByteSource> RemoteStore::find(const std::string& text) const {
+  return open_object(text, /*missing_is_null=*/true);
+}
+
+std::shared_ptr<const ByteSource> RemoteStore::open_object(const std::string& text, bool missing_is_null) const {
   const RemoteUrl url = remote::parse_remote_url(text);
   const std::string name = url.display_name();
   if (url.is_bucket() && url.key.empty()) {
@@ -159,7 +169,10 @@ std::shared_ptr<const ByteSource> RemoteStore::open(const std::string& text) con
   }
   // An empty object has no first byte.
   if (answer.reply.status == 416) answer = probe(*parts_->engine, client, url, region, false);
-  if (answer.reply.status != 200 && answer.reply.status != 206) refuse("open", name, answer.reply, answer.body);
+  if (missing_is_null && (answer.reply.status == 404 || answer.reply.status == 410)) return nullptr;
+  // What S3 answers to those who may read objects but not list them.
+  if (missing_is_null && client != nullptr && answer.reply.status == 403) return nullptr;
+  if (answer.reply.status != 200 && answer.reply.status != 206) refuse("open", name, answer.reply, answer.body, client);
 
   ObjectPin pin = pin_of(name, answer);
   const std::string if_match = pin.strong() ? pin.etag : "";
@@ -211,7 +224,7 @@ RemoteLevel RemoteStore::list_pages(const std::string& prefix_url, const char* d
       region = fetch.reply.bucket_region;
       continue;
     }
-    if (fetch.reply.status != 200) refuse("list", name, fetch.reply, fetch.body);
+    if (fetch.reply.status != 200) refuse("list", name, fetch.reply, fetch.body, &client);
     remote::ListPage page = remote::parse_list_page(fetch.body, name);
     for (remote::ListedObject& object : page.objects) level.objects.push_back({root + object.key, object.bytes});
     for (const std::string& prefix : page.prefixes) level.folders.push_back(root + prefix);
@@ -247,6 +260,10 @@ RemoteStore& RemoteStore::of_process() {
 
 std::shared_ptr<const ByteSource> open_remote_bytes(const std::string& url) {
   return RemoteStore::of_process().open(url);
+}
+
+std::shared_ptr<const ByteSource> find_remote_bytes(const std::string& url) {
+  return RemoteStore::of_process().find(url);
 }
 
 std::vector<RemoteObject> list_objects(const std::string& prefix_url) {

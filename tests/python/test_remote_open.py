@@ -1,0 +1,135 @@
+"""What users meet when they open remote data: secrets stay hidden, folders and passwords work, refusals say the remedy."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / "remote"))
+
+from reading import content, nginx  # noqa: E402, F401
+from servers import Swift, has_swift, without_settings  # noqa: E402
+
+pytestmark = pytest.mark.skipif("UNSTARVE_REMOTE_PROBE" not in os.environ, reason="this build has no remote reading")
+
+FIXTURES = Path(__file__).resolve().parents[1] / "fixtures" / "formats"
+
+
+def run(tmp_path, *arguments, code=0, **more):
+    environment = without_settings() | {"XDG_CACHE_HOME": str(tmp_path / "cache")} | more
+    done = subprocess.run([os.environ["UNSTARVE"], *map(str, arguments)], env=environment, capture_output=True,
+                          text=True, check=False)
+    assert done.returncode == code, done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def private(nginx):
+    """URL of a folder that asks for a password, with shards, an MDS folder and a manifest in it."""
+    folder = nginx.www / "private" / "data"
+    shutil.copytree(FIXTURES / "mds", folder / "mds")
+    shutil.copytree(FIXTURES / "images", folder / "images")
+    shutil.copy(FIXTURES / "webdataset" / "cls.tar", folder)
+    shutil.copy(FIXTURES / "idx" / "train-images-idx3-ubyte", folder / "alone-idx3-ubyte")
+    (folder / "notes.txt").write_text("nothing that is read")
+    (folder / "list.csv").write_text("path,label\n" + "".join(f"images/{i}.jpg,{i % 3}\n" for i in range(5)))
+    return nginx.url.replace("//", "//user:pass%20word@") + "/private/data"
+
+
+@pytest.mark.parametrize("name", ["mds/index.json", "list.csv", "cls.tar"])
+def test_passwords_reach_every_file_of_a_set(private, tmp_path, name):
+    told = json.loads(run(tmp_path, "inspect", f"{private}/{name}", "--json"))
+    assert told["samples"] == 5 and told["corrupt"] == []
+
+
+@pytest.mark.parametrize("arguments", [
+    ["inspect", "{}/cls.tar?token=s3cr3t"],
+    ["inspect", "{}/cls.tar?token=s3cr3t", "--json"],
+    ["inspect", "{}/cls.tar?token=s3cr3t", "--io", "--seconds", "0.1"],
+    ["inspect", "{}/cls.tar?token=s3cr3t#image=none", 3],
+    ["inspect", "{}/cls.tar?token=s3cr3t#nothing=1", 2],
+    ["inspect", "{}/notes.txt?token=s3cr3t", 3],
+    ["inspect", "{}/list.csv", "--json"],
+    ["inspect", "{}/list.csv", "--split", "odd", 2],
+    ["inspect", "{}/cls.tar", "--split", "odd", 2],
+    ["inspect", "{}/mds/index.json", "--split", "odd", 2],
+    ["inspect", "{}/alone-idx3-ubyte", 3],
+    ["inspect", "{}/none.tar?token=s3cr3t", 3],
+    ["inspect", "{}/", 2],
+    ["pack", "{}/cls.tar?token=s3cr3t", "DST", "--format", "recordio", "--json"],
+])
+def test_no_output_and_no_file_name_shows_a_secret(private, tmp_path, arguments):
+    code = arguments[-1] if isinstance(arguments[-1], int) else 0
+    given = [str(tmp_path / "packed") if text == "DST" else text.format(private)
+             for text in arguments if isinstance(text, str)]
+    told = run(tmp_path, *given, code=code)
+    kept = [str(path) for path in tmp_path.rglob("*")]
+    written = [path.read_bytes().decode("latin-1") for path in tmp_path.rglob("*") if path.is_file()]
+    for text in [told, *kept, *written]:
+        assert "s3cr3t" not in text and "pass%20word" not in text
+
+
+def test_a_folder_of_a_server_without_lists_is_told(nginx, tmp_path):
+    assert "http(s) servers have no list" in run(tmp_path, "inspect", nginx.url + "/data/", code=2)
+
+
+def test_the_classes_of_a_pack_are_known_far_away_too(nginx, tmp_path):
+    for name in "cat", "dog":
+        (tmp_path / "src" / name).mkdir(parents=True)
+        shutil.copy(FIXTURES / "images" / "0.jpg", tmp_path / "src" / name / "0.jpg")
+    run(tmp_path, "pack", tmp_path / "src", nginx.www / "packed", "--format", "webdataset")
+    names = []
+    for place in nginx.www / "packed", f"{nginx.url}/packed":
+        told = json.loads(run(tmp_path, "inspect", f"{place}/data-00000.tar", "--json"))
+        names.append([count["name"] for count in told["class_counts"]])
+    assert names == [["cat", "dog"]] * 2
+
+
+@pytest.fixture(scope="module")
+def swift(tmp_path_factory):
+    if not has_swift():
+        pytest.fail("python3-swift is missing: make setup installs it")
+    with Swift(tmp_path_factory.mktemp("swift")) as server:
+        client = server.make_client()
+        client.create_bucket(Bucket="data")
+        for name in "mds", "webdataset":
+            for file in sorted((FIXTURES / name).iterdir()):
+                client.put_object(Bucket="data", Key=f"{name}/{file.name}", Body=file.read_bytes())
+        yield server
+
+
+def test_the_folder_of_a_bucket_needs_no_slash(swift, tmp_path):
+    told = json.loads(run(tmp_path, "inspect", "s3://data/mds", "--json", **swift.environment()))
+    assert told["samples"] == 5
+    assert "HTTP 404, not found" in run(tmp_path, "inspect", "s3://data/md", code=3, **swift.environment())
+
+
+def test_a_refusal_without_credentials_says_so(swift, tmp_path):
+    place = {"AWS_ENDPOINT_URL": swift.endpoint}
+    told = run(tmp_path, "inspect", "s3://data/webdataset/cls.tar", code=3, **place)
+    assert "asked without credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY" in told
+    told = run(tmp_path, "inspect", "s3://data/webdataset/cls.tar", code=3, UNSTARVE_S3_ANONYMOUS="1",
+               **swift.environment())
+    assert "as UNSTARVE_S3_ANONYMOUS demands" in told
+    told = run(tmp_path, "inspect", "gs://data/webdataset/cls.tar", code=3, GS_ENDPOINT_URL=swift.auto_endpoint)
+    assert "set GS_ACCESS_KEY_ID" in told
+    told = run(tmp_path, "inspect", "s3://data/webdataset/cls.tar", code=3,
+               **swift.environment(AWS_SECRET_ACCESS_KEY="wr0ng"))
+    assert "without credentials" not in told and "wr0ng" not in told
+
+
+@pytest.mark.parametrize("url", ["s3://data/webdataset/{cls,json}.tar", "s3://data/webdataset/*.tar",
+                                 "s3://data/webdataset"])
+def test_the_io_probe_reads_an_object_of_several(swift, tmp_path, url):
+    told = json.loads(run(tmp_path, "inspect", url, "--io", "--seconds", "0.1", "--json", **swift.environment()))
+    assert told["reader"] == "ranges" and told["note"].startswith("measured by s3://data/webdataset/")
+    assert all(row["reads_per_s"] > 0 for row in told["rows"])
+
+
+def test_the_io_probe_says_when_all_objects_are_small(swift, tmp_path):
+    told = run(tmp_path, "inspect", "s3://data/mds", "--io", code=3, **swift.environment())
+    assert "found no object of 4 KiB or more to read from; 0 folders, 3 files" in told
