@@ -26,10 +26,10 @@ Command explain_command() {
   return {"explain",
           "What would run, and why: settings, plan, every pass, sizes",
           "Prints the settings that bench and train would use with the same arguments, the plan that follows from them "
-          "and the data, each pass of it with whether it applies, whether the pixels stay exact, and why, and what "
-          "the machine decided. DATA may be a spec: a settings file as unstarve tune writes it, or a pipeline as "
-          "to_yaml() of the Python package does. Nothing is started, no cache is made. --schema prints what a pipeline "
-          "may hold, as a JSON schema for editors.",
+          "and the data, each pass of it with whether it applies, whether the pixels stay exact, and why, how the "
+          "first image is decoded, and what the machine decided. DATA may be a spec: a settings file as unstarve tune "
+          "writes it, or a pipeline as to_yaml() of the Python package does. Nothing is started, no cache is made. "
+          "--schema prints what a pipeline may hold, as a JSON schema for editors.",
           "  unstarve explain photos/\n"
           "  unstarve explain tuned.yaml --threads 4\n"
           "  unstarve explain pipeline.yaml --json\n"

@@ -4,6 +4,7 @@
 #include <array>
 #include <string>
 
+#include "unstarve/codecs/decode_plan.h"
 #include "unstarve/codecs/jpeg/jpeg_decoder.h"
 #include "unstarve/codecs/orientation.h"
 #include "unstarve/codecs/png.h"
@@ -29,26 +30,23 @@ std::string text_of(Rect rect) {
                                      " bytes begins with" + start);
 }
 
-int divided_up(int value, int divisor) { return (value + divisor - 1) / divisor; }
-
-// The request in pixels of the reduced upright image.
-Rect reduced_rect(const DecodeRequest& request, Size size) {
+void check_request(const DecodeRequest& request, const ImageHeader& header) {
   const int reduction = request.reduction;
   if (reduction != 1 && reduction != 2 && reduction != 4 && reduction != 8) {
     throw Error(ErrorKind::kArgument, "decode: reduction " + std::to_string(reduction) + ", expected 1, 2, 4 or 8");
   }
-  if (request.crop.width == 0) return {0, 0, divided_up(size.width, reduction), divided_up(size.height, reduction)};
   const Rect& crop = request.crop;
-  // Differences, not sums: a sum could overflow.
-  if (crop.x < 0 || crop.y < 0 || crop.width < 0 || crop.height <= 0 || crop.width > size.width ||
-      crop.height > size.height || crop.x > size.width - crop.width || crop.y > size.height - crop.height) {
+  const bool whole = crop.width == 0;
+  if (!whole && (crop.height == 0 || !lies_within(crop, header.size))) {
     throw Error(ErrorKind::kArgument, "decode: crop " + text_of(crop) + " does not lie within the image of " +
-                                          std::to_string(size.width) + " x " + std::to_string(size.height));
+                                          std::to_string(header.size.width) + " x " +
+                                          std::to_string(header.size.height));
   }
-  const int left = crop.x / reduction;
-  const int top = crop.y / reduction;
-  return {left, top, divided_up(crop.x + crop.width, reduction) - left,
-          divided_up(crop.y + crop.height, reduction) - top};
+  if (reduction != 1 && !Decoder::can_reduce(header.encoding)) {
+    throw Error(ErrorKind::kArgument, std::string("decode: ") + to_string(header.encoding) +
+                                          " cannot be reduced while decoding, asked for 1/" +
+                                          std::to_string(reduction));
+  }
 }
 
 }  // namespace
@@ -125,20 +123,12 @@ std::span<const std::uint8_t> Decoder::made_index() const noexcept {
 void Decoder::decode(const DecodeRequest& request, Image& out) {
   const ImageHeader& header = state_->header;
   if (header.encoding == Encoding::kUnknown) throw Error(ErrorKind::kArgument, "decode: no image is open");
-  const Rect upright = reduced_rect(request, header.size);
-  if (request.reduction != 1 && !can_reduce(header.encoding)) {
-    throw Error(ErrorKind::kArgument, std::string("decode: ") + to_string(header.encoding) +
-                                          " cannot be reduced while decoding, asked for 1/" +
-                                          std::to_string(request.reduction));
-  }
+  check_request(request, header);
+  const Rect rect = stored_part(header, request.crop, request.reduction);
   if (header.orientation == 1) {
-    state_->decode_stored(request, upright, out);
+    state_->decode_stored(request, rect, out);
     return;
   }
-  // Reversed axes count from the far edge of the reduced image, so the request is turned after it is reduced.
-  const Size reduced = {divided_up(header.size.width, request.reduction),
-                        divided_up(header.size.height, request.reduction)};
-  const Rect rect = stored_rect(upright, upright_size(reduced, header.orientation), header.orientation);
   state_->decode_stored(request, rect, state_->stored);
   turn_upright(state_->stored, header.orientation, out);
 }

@@ -33,12 +33,28 @@ enum class Encoding { kUnknown, kJpeg, kPng, kWebp };
 inline constexpr int kMaxSide = 65'500;
 inline constexpr std::int64_t kMaxPixels = std::int64_t{1} << 28;
 
+// Whether a JPEG file is our own decoder's (codecs/jpeg/baseline_image.h), or what about it is libjpeg-turbo's.
+enum class JpegKind {
+  kNone,  // no JPEG file
+  kBaseline,
+  kProgressive,
+  kArithmetic,  // coded
+  kScans,       // several, or one that holds a part of the coefficients
+  kDepth,       // more than 8 bits
+  kColour,      // neither greyscale nor YCbCr
+  kSampling,    // other than 4:4:4, 4:2:2, 4:4:0 and 4:2:0
+};
+
 struct ImageHeader {
   Encoding encoding = Encoding::kUnknown;
   Size size;            // upright, after EXIF orientation
   int orientation = 1;  // EXIF tag 0x0112: 1..8
   int components = 3;   // as stored: 1 grey, 3 colour, 4 CMYK or with alpha
   bool lossless = false;
+  JpegKind jpeg = JpegKind::kNone;
+  // JPEG: pixels to a chroma sample, in x and y of the stored image; those of the first component.
+  int horizontal = 1;
+  int vertical = 1;
 };
 
 struct DecodeRequest {

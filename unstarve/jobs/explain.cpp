@@ -125,6 +125,7 @@ ExplainResult explain_settings(const Settings& settings, const std::string& devi
       Storer(plan.spec.output).sample_bytes(plan.sample_size) * static_cast<std::uint64_t>(plan.spec.batch.size);
   result.memory_bytes = result.batch_bytes * (static_cast<std::uint64_t>(plan.spec.execution.prefetch) + kHeldBatches);
   result.passes = plan.passes;
+  result.decode = decode_notes(plan);
   result.plan = explain(plan);
 
   const ExecutionSpec& asked = settings.pipeline.execution;

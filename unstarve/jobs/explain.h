@@ -1,6 +1,7 @@
 #pragma once
 // `unstarve explain SPEC|DATA`: what would run, before it runs: the settings, every pass of the plan with whether it
-// applies, whether it keeps the pixels exact, and why; the sizes on the way; what the machine and the data decided.
+// applies, whether it keeps the pixels exact, and why; how the first image is decoded; the sizes on the way; what the
+// machine and the data decided.
 //
 // Nothing is started and no cache file is made; the headers of the first records are read.
 // Threads: one caller. Failure: as open_dataset() and make_plan().
@@ -13,6 +14,7 @@
 
 #include "unstarve/core/topology.h"
 #include "unstarve/jobs/settings.h"
+#include "unstarve/pipeline/decode_wish.h"
 #include "unstarve/pipeline/plan.h"
 
 namespace unstarve {
@@ -43,6 +45,7 @@ struct ExplainResult {
   std::uint64_t batch_bytes = 0;   // pixels of one batch
   std::uint64_t memory_bytes = 0;  // of all batches that the loader holds
   std::vector<PassNote> passes;
+  std::vector<DecodeNote> decode;  // of the first image; none where samples are stored as pixels
   std::vector<ExplainedSetting> chosen;
   std::string plan;  // pipeline's explain()
 };
@@ -56,7 +59,7 @@ struct ExplainResult {
 [[nodiscard]] std::string to_text(const ExplainResult& result);
 // One object: settings (as the settings file), plan (format, samples, classes, encoded, image [width, height],
 // operations[] (name, params, input, output, random), sample_size, batch, batches, batch_bytes, memory_bytes), passes[]
-// (name, applied, exact, reason), chosen[] (name, value, reason).
+// (name, applied, exact, reason), decode[] (name, value, reason) of the first image, chosen[] (name, value, reason).
 [[nodiscard]] std::string to_json(const ExplainResult& result);
 
 }  // namespace unstarve

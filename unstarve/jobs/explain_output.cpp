@@ -100,6 +100,9 @@ std::string to_json(const ExplainResult& result) {
     json["passes"].push_back(
         {{"name", pass.name}, {"applied", pass.applied}, {"exact", pass.exact}, {"reason", pass.reason}});
   }
+  json["decode"] = Json::array();
+  for (const DecodeNote& note : result.decode)
+    json["decode"].push_back({{"name", note.name}, {"value", note.value}, {"reason", note.reason}});
   json["chosen"] = Json::array();
   for (const ExplainedSetting& setting : result.chosen)
     json["chosen"].push_back({{"name", setting.name}, {"value", setting.value}, {"reason", setting.reason}});

@@ -8,6 +8,7 @@
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/core/error.h"
 #include "unstarve/ops/schedule.h"
+#include "unstarve/pipeline/decode_wish.h"
 #include "unstarve/pipeline/loader/pad_batch.h"
 #include "unstarve/pipeline/order/explain_order.h"
 #include "unstarve/pipeline/passes/cache_trial.h"
@@ -21,8 +22,8 @@ namespace {
 // How many samples are tried for a readable header before the data set is given up.
 constexpr std::uint64_t kProbes = 100;
 
-// The size of the first image that can be read: what the chain of operations starts from.
-Size probe_size(const Dataset& dataset, const SampleSet& samples, int image_field, bool encoded) {
+// The first image that can be read: what the chain of operations starts from.
+FirstImage probe(const Dataset& dataset, const SampleSet& samples, int image_field, bool encoded) {
   RecordBuffer record;
   Decoder decoder;
   std::string reason;
@@ -31,7 +32,12 @@ Size probe_size(const Dataset& dataset, const SampleSet& samples, int image_fiel
     try {
       dataset.read(id, record);
       const Value& value = record.values[static_cast<std::size_t>(image_field)];
-      return encoded ? decoder.open(value.bytes).size : value.pixels.size();
+      FirstImage first{id, {}};
+      if (encoded)
+        first.header = decoder.open(value.bytes);
+      else
+        first.header.size = value.pixels.size();
+      return first;
     } catch (const Error& error) {
       if (reason.empty()) reason = dataset.location(id) + ": " + error.what();
     }
@@ -305,7 +311,8 @@ Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int us
   }
   for (const OpSpec& operation : plan.spec.operations)
     plan.operations.push_back(make_operation(at_epoch(operation, 0)));
-  const Size probed = probe_size(data, *plan.samples, plan.image_field, plan.encoded);
+  plan.first = probe(data, *plan.samples, plan.image_field, plan.encoded);
+  const Size probed = plan.first.header.size;
   plan.sizes = {probed};
   for (const auto& operation : plan.operations) plan.sizes.push_back(operation->output_size(plan.sizes.back()));
   plan.padded = plan.spec.batch.pad.to != PadTo::kNothing;
@@ -404,6 +411,8 @@ std::string explain(const Plan& plan) {
   for (const auto& pass : plan.passes)
     text += fmt::format("pass        {} ({}): {}; {}\n", pass.name, pass.exact ? "exact" : "approximate",
                         pass.applied ? "applied" : "not applied", pass.reason);
+  for (const DecodeNote& note : decode_notes(plan))
+    text += fmt::format("decode      {}: {}; {}\n", note.name, note.value, note.reason);
   return text;
 }
 

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "unstarve/codecs/decoder.h"
 #include "unstarve/ops/batch/batch_operation.h"
 #include "unstarve/ops/operation.h"
 #include "unstarve/ops/store.h"
@@ -40,6 +41,12 @@ struct ChainStage {
   std::vector<OpSpec> specs;  // as they are in these epochs
   std::vector<std::unique_ptr<Operation>> operations;
   std::vector<Size> sizes;
+};
+
+// The first image that can be read, of those that take part.
+struct FirstImage {
+  std::uint64_t id = 0;
+  ImageHeader header;  // where it is encoded; else its size alone
 };
 
 struct Plan {
@@ -73,6 +80,8 @@ struct Plan {
   bool padded = false;                          // samples of several sizes are filled up in their batch
   bool any_size = false;      // samples are made one by one (sample_worker.h), and need not be equally large
   std::vector<Size> sizes{};  // of the first image that can be read, and of what each operation in turn makes of it
+  FirstImage first{};
+  bool scans_indexed = false;       // indexes of scans are kept: in scan_index, where the plan's caches are opened
   std::vector<ChainStage> later{};  // the epochs from which on operations change by their schedules, ascending
 
   [[nodiscard]] const ChainStage* stage(std::uint32_t epoch) const;  // null: that of epoch 0
@@ -106,7 +115,7 @@ enum class Caches { kTold, kOpened };
 // padded.
 [[nodiscard]] std::uint64_t batch_bytes(const Plan& plan);
 
-// Human-readable: operations in order, passes with reasons, sizes.
+// Human-readable: operations in order, passes and decoding with reasons, sizes.
 [[nodiscard]] std::string explain(const Plan& plan);
 
 }  // namespace unstarve

@@ -132,16 +132,11 @@ bool BaselineDecoder::decode_rows(const BaselineImage& image, const Rect& rect, 
 }
 
 bool BaselineDecoder::prepare(const BaselineImage& image, int reduction, const Rect& rect) {
+  if (!upsamples_alike(image, reduction)) return false;
   plan_ = plan_baseline(image, reduction, rect);
-  const bool upsamples = image.components == 3 && (plan_.up_x == 2 || plan_.up_y == 2);
-  // libjpeg does not smooth components of one or two samples.
-  constexpr int kLeastSmooth = 3;
-  if (upsamples && plan_.up_x == 2 && plan_.smooth && image.size.width <= (kLeastSmooth - 1) * 2 * reduction) {
-    return false;
-  }
   if (!reader_.open(image, plan_)) return false;
   lay_out(image);
-  if (upsamples) {
+  if (image.components == 3 && (plan_.up_x == 2 || plan_.up_y == 2)) {
     const std::size_t samples = as_size(rect.width) + 4;
     for (AlignedBytes& row : chroma_rows_) row.reserve_discard(samples + 2 * kRowSlack);
     sums_.reserve_discard((samples + 2 * kRowSlack) * sizeof(std::uint16_t));

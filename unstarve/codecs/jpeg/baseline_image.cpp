@@ -8,25 +8,6 @@
 namespace unstarve {
 namespace {
 
-bool one_scan_of_huffman_codes(const jpeg_decompress_struct& cinfo) {
-  return !cinfo.progressive_mode && !cinfo.arith_code && cinfo.data_precision == 8 &&
-         cinfo.comps_in_scan == cinfo.num_components && cinfo.Ss == 0 && cinfo.Se == DCTSIZE2 - 1 && cinfo.Ah == 0 &&
-         cinfo.Al == 0;
-}
-
-bool known_layout(const jpeg_decompress_struct& cinfo) {
-  if (cinfo.num_components == 1) return cinfo.jpeg_color_space == JCS_GRAYSCALE;
-  if (cinfo.num_components != 3 || cinfo.jpeg_color_space != JCS_YCbCr) return false;
-  for (int i = 0; i < 3; ++i) {
-    const jpeg_component_info& component = cinfo.comp_info[i];
-    const int most = i == 0 ? 2 : 1;
-    if (cinfo.cur_comp_info[i] != &component || component.h_samp_factor > most || component.v_samp_factor > most) {
-      return false;
-    }
-  }
-  return true;
-}
-
 bool copy_codes(const JHUFF_TBL* table, HuffmanCodes& codes) {
   if (table == nullptr) return false;
   std::copy(std::begin(table->bits), std::end(table->bits), codes.counts.begin());
@@ -37,8 +18,27 @@ bool copy_codes(const JHUFF_TBL* table, HuffmanCodes& codes) {
 
 }  // namespace
 
+JpegKind jpeg_kind(const jpeg_decompress_struct& cinfo) {
+  if (cinfo.progressive_mode) return JpegKind::kProgressive;
+  if (cinfo.arith_code) return JpegKind::kArithmetic;
+  if (cinfo.data_precision != 8) return JpegKind::kDepth;
+  const bool one_scan = cinfo.comps_in_scan == cinfo.num_components && cinfo.Ss == 0 && cinfo.Se == DCTSIZE2 - 1 &&
+                        cinfo.Ah == 0 && cinfo.Al == 0;
+  if (!one_scan) return JpegKind::kScans;
+  const bool grey = cinfo.num_components == 1 && cinfo.jpeg_color_space == JCS_GRAYSCALE;
+  if (grey) return JpegKind::kBaseline;
+  if (cinfo.num_components != 3 || cinfo.jpeg_color_space != JCS_YCbCr) return JpegKind::kColour;
+  for (int i = 0; i < 3; ++i) {
+    const jpeg_component_info& component = cinfo.comp_info[i];
+    if (cinfo.cur_comp_info[i] != &component) return JpegKind::kScans;
+    const int most = i == 0 ? 2 : 1;
+    if (component.h_samp_factor > most || component.v_samp_factor > most) return JpegKind::kSampling;
+  }
+  return JpegKind::kBaseline;
+}
+
 bool read_baseline(const jpeg_decompress_struct& cinfo, std::span<const std::uint8_t> bytes, BaselineImage& image) {
-  if (!one_scan_of_huffman_codes(cinfo) || !known_layout(cinfo)) return false;
+  if (jpeg_kind(cinfo) != JpegKind::kBaseline) return false;
   image.size = {static_cast<int>(cinfo.image_width), static_cast<int>(cinfo.image_height)};
   image.components = cinfo.num_components;
   image.horizontal = image.components == 1 ? 1 : cinfo.comp_info[0].h_samp_factor;

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <span>
 
+#include "unstarve/codecs/decoder.h"
 #include "unstarve/core/image.h"
 
 struct jpeg_decompress_struct;
@@ -32,13 +33,16 @@ struct BaselineComponent {
   std::array<std::int16_t, 64> quantisation{};  // in natural order; the low 16 bits, as libjpeg-turbo multiplies
 };
 
-struct BaselineImage {
-  Size size;
+struct BaselineLayout {
+  Size size;           // as stored
   int components = 3;  // 1 or 3
   // Sampling factors of the first component; the others have 1 x 1. Greyscale: 1 x 1, whatever the file says, since
   // the blocks of a scan with one component follow each other row by row.
   int horizontal = 1;
   int vertical = 1;
+};
+
+struct BaselineImage : BaselineLayout {
   int restart_interval = 0;  // MCUs; 0: none
   std::array<BaselineComponent, 3> component{};
   std::array<HuffmanCodes, 4> dc{};
@@ -46,7 +50,10 @@ struct BaselineImage {
   std::span<const std::uint8_t> scan;  // from the first entropy-coded byte to the end of the file
 };
 
-// After jpeg_read_header(): fills `image` and returns true when the file is of the baseline decoder's kind.
+// After jpeg_read_header(), as the next one: whether the file is of the baseline decoder's kind, or why not.
+[[nodiscard]] JpegKind jpeg_kind(const jpeg_decompress_struct& cinfo);
+
+// Fills `image` and returns true when the file is of that kind and has the tables that it names.
 // `bytes` is the file, on which cinfo's source stands behind the scan's header.
 [[nodiscard]] bool read_baseline(const jpeg_decompress_struct& cinfo, std::span<const std::uint8_t> bytes,
                                  BaselineImage& image);

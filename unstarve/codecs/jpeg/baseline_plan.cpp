@@ -18,9 +18,8 @@ void cover(int first, int end, int side, int mcu, int up, bool smooth, int& firs
   end_mcu = last / mcu + 1;
 }
 
-}  // namespace
-
-BaselinePlan plan_baseline(const BaselineImage& image, int reduction, const Rect& rect) {
+// What the reduction makes of blocks and of chroma.
+BaselinePlan scale_of(const BaselineLayout& image, int reduction) {
   BaselinePlan plan;
   plan.block = kBlock / reduction;
   const bool both_halved = image.horizontal == 2 && image.vertical == 2;
@@ -28,6 +27,13 @@ BaselinePlan plan_baseline(const BaselineImage& image, int reduction, const Rect
   plan.up_x = image.horizontal * plan.block / plan.chroma_block;
   plan.up_y = image.vertical * plan.block / plan.chroma_block;
   plan.smooth = plan.block > 1;
+  return plan;
+}
+
+}  // namespace
+
+BaselinePlan plan_baseline(const BaselineLayout& image, int reduction, const Rect& rect) {
+  BaselinePlan plan = scale_of(image, reduction);
   const auto reduced = [reduction](int side) { return (side + reduction - 1) / reduction; };
   cover(rect.x, rect.x + rect.width, reduced(image.size.width), plan.block * image.horizontal, plan.up_x, plan.smooth,
         plan.first_column, plan.end_column, plan.columns);
@@ -36,8 +42,15 @@ BaselinePlan plan_baseline(const BaselineImage& image, int reduction, const Rect
   return plan;
 }
 
-BaselinePlan plan_baseline(const BaselineImage& image) {
+BaselinePlan plan_baseline(const BaselineLayout& image) {
   return plan_baseline(image, 1, {0, 0, image.size.width, image.size.height});
+}
+
+bool upsamples_alike(const BaselineLayout& image, int reduction) {
+  constexpr int kLeastSmooth = 3;
+  const BaselinePlan scale = scale_of(image, reduction);
+  const bool smooths_rows = image.components == 3 && scale.up_x == 2 && scale.smooth;
+  return !smooths_rows || image.size.width > (kLeastSmooth - 1) * 2 * reduction;
 }
 
 }  // namespace unstarve

@@ -39,8 +39,12 @@ struct BaselinePlan {
 };
 
 // `reduction`: 1, 2, 4 or 8. `rect`: pixels of the reduced image, not empty, inside of it.
-[[nodiscard]] BaselinePlan plan_baseline(const BaselineImage& image, int reduction, const Rect& rect);
+[[nodiscard]] BaselinePlan plan_baseline(const BaselineLayout& image, int reduction, const Rect& rect);
 // All of an image at full size.
-[[nodiscard]] BaselinePlan plan_baseline(const BaselineImage& image);
+[[nodiscard]] BaselinePlan plan_baseline(const BaselineLayout& image);
+
+// Whether the chroma of such an image is upsampled as this says. Where it is one or two samples wide, libjpeg-turbo
+// repeats them instead of smoothing, and such images are its.
+[[nodiscard]] bool upsamples_alike(const BaselineLayout& image, int reduction);
 
 }  // namespace unstarve

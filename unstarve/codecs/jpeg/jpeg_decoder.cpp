@@ -259,10 +259,17 @@ ImageHeader JpegDecoder::open(std::span<const std::uint8_t> bytes) {
                                        " colour components, expected 1 (grey), 3 (colour) or 4 (CMYK)");
   }
   session.opened = true;
-  return {Encoding::kJpeg,
-          {static_cast<int>(cinfo.image_width), static_cast<int>(cinfo.image_height)},
-          exif_orientation(bytes),
-          cinfo.num_components};
+  ImageHeader header;
+  header.encoding = Encoding::kJpeg;
+  header.size = {static_cast<int>(cinfo.image_width), static_cast<int>(cinfo.image_height)};
+  header.orientation = exif_orientation(bytes);
+  header.components = cinfo.num_components;
+  header.jpeg = jpeg_kind(cinfo);
+  if (cinfo.num_components > 1) {
+    header.horizontal = cinfo.comp_info[0].h_samp_factor;
+    header.vertical = cinfo.comp_info[0].v_samp_factor;
+  }
+  return header;
 }
 
 void JpegDecoder::use_own_decoder(bool use) noexcept { session_->use_own_decoder = use; }

@@ -402,13 +402,6 @@ TEST_CASE("the profile counts what passed") {
   CHECK(profile.stages[3].bytes == 80 * 48 * 48 * 3 * 4);
 }
 
-TEST_CASE("reductions keep at least the target") {
-  CHECK(choose_reduction({448, 448}, {224, 224}) == 2);
-  CHECK(choose_reduction({447, 600}, {224, 224}) == 1);
-  CHECK(choose_reduction({2000, 1900}, {224, 224}) == 8);
-  CHECK(choose_reduction({10, 10}, {224, 224}) == 1);
-}
-
 // JPEG files that count how often they are read.
 class CountedJpegs final : public JpegSet {
  public:

@@ -9,6 +9,7 @@
 #include "unstarve/core/map_guard.h"
 #include "unstarve/core/thread_time.h"
 #include "unstarve/ops/window.h"
+#include "unstarve/pipeline/decode_wish.h"
 
 namespace unstarve {
 
@@ -45,12 +46,6 @@ class SampleWorker::StageClock {
 
 SampleWorker::SampleWorker(const Plan& plan) : plan_(plan), storer_(plan.spec.output) { enter(0); }
 
-int choose_reduction(Size selected, Size target) {
-  for (int reduction : {8, 4, 2})
-    if (selected.width / reduction >= target.width && selected.height / reduction >= target.height) return reduction;
-  return 1;
-}
-
 std::size_t SampleWorker::decode(const Value& value, std::uint64_t id, std::uint32_t draw, Frame& frame,
                                  StageClock& clock) {
   const ImageHeader header = decoder_.open(value.bytes);
@@ -64,16 +59,12 @@ std::size_t SampleWorker::decode(const Value& value, std::uint64_t id, std::uint
   }
   const Operation& first = *(*operations_)[0];
   Random random(plan_.spec.order.seed, draw, id, 0);
-  const Rect selected = first.select(header.size, random);
-  DecodeRequest request;
-  // A selection beyond the edges (a centre crop of a smaller image) needs all there is, and fill around it.
-  const bool within = selected.x >= 0 && selected.y >= 0 && selected.x + selected.width <= header.size.width &&
-                      selected.y + selected.height <= header.size.height;
-  if (within && plan_.scale_into_decode && Decoder::can_reduce(header.encoding))
-    request.reduction = choose_reduction(selected.size(), first.output_size(selected.size()));
-  if (within && plan_.crop_into_decode) request.crop = selected;
+  const DecodeWish wish = decode_wish(plan_, first, header.size, random);
+  const Rect& selected = wish.selected;
+  const DecodePlan how = plan_decode(header, wish);
+  DecodeRequest request{how.crop, how.reduction};
   const bool cropped = request.crop.width > 0;
-  if (plan_.scan_index && cropped && header.encoding == Encoding::kJpeg) {
+  if (how.index) {
     decode_by_index(id, request);
   } else {
     decoder_.decode(request, decoded_);

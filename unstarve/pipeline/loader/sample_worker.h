@@ -102,7 +102,4 @@ class SampleWorker {
   Scratch scratch_;
 };
 
-// The largest reduction of 1, 2, 4, 8 at which `selected` is still at least `target` in both sides.
-[[nodiscard]] int choose_reduction(Size selected, Size target);
-
 }  // namespace unstarve

@@ -48,6 +48,7 @@ Decision apply(Plan& plan, const PassInput& input) {
         place.string());
   };
   if (input.caches == Caches::kTold) {
+    plan.scans_indexed = true;
     const auto there = std::find_if(places.begin(), places.end(), [](const std::filesystem::path& place) {
       std::error_code failed;
       return std::filesystem::exists(place, failed);
@@ -60,6 +61,7 @@ Decision apply(Plan& plan, const PassInput& input) {
     if (error.kind() != ErrorKind::kIo) throw;
     return {false, fmt::format("no place to keep it: {}", error.what())};
   }
+  plan.scans_indexed = true;
   return {true, told(plan.scan_index->place())};
 }
 

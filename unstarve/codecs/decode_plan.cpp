@@ -1,0 +1,74 @@
+#include "unstarve/codecs/decode_plan.h"
+
+#include "unstarve/codecs/orientation.h"
+
+namespace unstarve {
+namespace {
+
+int divided_up(int value, int divisor) { return (value + divisor - 1) / divisor; }
+
+BaselineLayout layout_of(const ImageHeader& header) {
+  return {upright_size(header.size, header.orientation), header.components, header.horizontal, header.vertical};
+}
+
+DecodePath path_of(const ImageHeader& header, int reduction) {
+  switch (header.encoding) {
+    case Encoding::kPng: return DecodePath::kLibpng;
+    case Encoding::kWebp: return DecodePath::kLibwebp;
+    case Encoding::kUnknown:
+    case Encoding::kJpeg: break;
+  }
+  const bool own = header.jpeg == JpegKind::kBaseline && upsamples_alike(layout_of(header), reduction);
+  return own ? DecodePath::kOwn : DecodePath::kLibjpegTurbo;
+}
+
+}  // namespace
+
+const char* to_string(DecodePath path) noexcept {
+  switch (path) {
+    case DecodePath::kOwn: return "own JPEG decoder";
+    case DecodePath::kLibjpegTurbo: return "libjpeg-turbo";
+    case DecodePath::kLibpng: return "libpng";
+    case DecodePath::kLibwebp: return "libwebp";
+  }
+  return "unknown";
+}
+
+int choose_reduction(Size selected, Size target) {
+  for (const int reduction : {8, 4, 2})
+    if (selected.width / reduction >= target.width && selected.height / reduction >= target.height) return reduction;
+  return 1;
+}
+
+bool lies_within(const Rect& part, Size size) {
+  // Differences, not sums: a sum could overflow.
+  return part.x >= 0 && part.y >= 0 && part.width >= 0 && part.height >= 0 && part.width <= size.width &&
+         part.height <= size.height && part.x <= size.width - part.width && part.y <= size.height - part.height;
+}
+
+Rect stored_part(const ImageHeader& header, Rect crop, int reduction) {
+  const Size whole{divided_up(header.size.width, reduction), divided_up(header.size.height, reduction)};
+  Rect upright{0, 0, whole.width, whole.height};
+  if (crop.width > 0) {
+    const int left = crop.x / reduction, top = crop.y / reduction;
+    upright = {left, top, divided_up(crop.x + crop.width, reduction) - left,
+               divided_up(crop.y + crop.height, reduction) - top};
+  }
+  // Reversed axes count from the far edge of the reduced image, so the request is turned after it is reduced.
+  return stored_rect(upright, upright_size(whole, header.orientation), header.orientation);
+}
+
+DecodePlan plan_decode(const ImageHeader& header, const DecodeWish& wish) {
+  DecodePlan plan;
+  const bool within = lies_within(wish.selected, header.size);
+  if (within && wish.reduce && Decoder::can_reduce(header.encoding))
+    plan.reduction = choose_reduction(wish.selected.size(), wish.target);
+  if (within && wish.crop) plan.crop = wish.selected;
+  plan.path = path_of(header, plan.reduction);
+  plan.index = wish.index && plan.crop.width > 0 && plan.path == DecodePath::kOwn;
+  plan.stored = stored_part(header, plan.crop, plan.reduction);
+  if (plan.path == DecodePath::kOwn) plan.mcus = plan_baseline(layout_of(header), plan.reduction, plan.stored);
+  return plan;
+}
+
+}  // namespace unstarve
