@@ -204,6 +204,7 @@ class Loader:
     def __iter__(self) -> Iterator[Batch]:
         for images, labels, _, *more in self.batches():
             yield images, labels, *more
+            del images, labels, more  # as in batches()
 
     def batches(self) -> Iterator[Batch]:
         """As iterating, with the samples' ids: (images, labels, ids, ...), ids uint64 of shape (batch,)."""
@@ -238,6 +239,8 @@ class Loader:
             yield images, labels, ids, *more
             if last:
                 return
+            # What the loop let go of is free before the next is asked for.
+            del batch, images, labels, ids, sizes, more
 
     def _core_here(self) -> Core:
         """The running loader, started anew where it does not stand at the next batch."""

@@ -148,6 +148,7 @@ class TorchLoader(ConvertedLoader, Generic[_Batch]):
             if self.channels_last:
                 images = images.permute(0, 3, 1, 2)
             yield images, *map(torch.from_numpy, others)
+            del array, others, images  # what the loop let go of is free before the next batch is asked for
 
     def _before_operations(self) -> Iterator[_Tensors]:
         """Images as the device's operations take them, and all else, the ids last, as int64."""
@@ -164,6 +165,7 @@ class TorchLoader(ConvertedLoader, Generic[_Batch]):
         for batch in batches:
             self._state = self._loader.state_dict()
             yield batch
+            del batch
 
     def _on_gpu(self) -> Iterator[_Tensors]:
         copies = torch.cuda.Stream(self.device)

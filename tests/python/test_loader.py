@@ -7,6 +7,7 @@ import sys
 import textwrap
 import threading
 import time
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -202,6 +203,44 @@ def test_batches_may_be_kept():
     assert equal(kept, expected)
     del loader
     assert equal(kept, expected)  # the arrays keep their memory
+
+
+def test_a_plain_loop_has_memory_for_three_batches():
+    loader = un.open(SMALL).batch(10)
+    for images, labels in loader:
+        held, _ = loader.memory()["batches"]
+        assert 3 * images.nbytes <= held < 3.1 * images.nbytes
+
+
+class Watched:
+    """The running loader, which sees at each call whether the batch before it is free again."""
+
+    def __init__(self, core):
+        self.core, self.before, self.freed = core, None, []
+
+    def __getattr__(self, name):
+        return getattr(self.core, name)
+
+    def next(self):
+        if self.before is not None:
+            self.freed.append(self.before() is None)
+        batch = self.core.next()
+        self.before = weakref.ref(batch[0])
+        return batch
+
+
+@pytest.mark.parametrize("torch", [False, True])
+def test_what_a_loop_lets_go_of_is_free_before_the_next_batch_is_asked_for(torch):
+    if torch:
+        pytest.importorskip("torch")
+    iterated = un.open(SMALL).batch(10).to_torch("cpu") if torch else un.open(SMALL).batch(10)
+    begun = iter(iterated)
+    next(begun)
+    loader = iterated._loader if torch else iterated
+    loader._core = watched = Watched(loader._core)
+    for images, labels in begun:
+        del images, labels
+    assert len(watched.freed) == 18 and all(watched.freed)
 
 
 def test_ranks_share_an_epoch(monkeypatch):

@@ -6,6 +6,12 @@
 #include <utility>
 
 namespace unstarve {
+namespace {
+
+// After it held two batches once, a consumer has a slot for each during so many batches.
+constexpr int kTwoHeldFor = 32;
+
+}  // namespace
 
 SlotRing::SlotRing(const RunOrder& order, Options options, Device& device)
     : order_(order),
@@ -19,7 +25,7 @@ SlotRing::SlotRing(const RunOrder& order, Options options, Device& device)
       placed_(std::max<std::uint64_t>(options.window, 1)),
       given_(std::max<std::uint64_t>(options.window, 1)) {
   in_flight_.resize(static_cast<std::size_t>(std::max(options_.prefetch, options_.most_prefetch)) + 2);
-  for (std::size_t i = 0; i < wanted_slots(); ++i) add_slot(make_slot());
+  for (std::size_t i = 0; i < wanted_slots(false); ++i) add_slot(make_slot());
 }
 
 std::list<Slot> SlotRing::make_slot() const {
@@ -54,7 +60,8 @@ void SlotRing::set_prefetch(int prefetch) {
 
 void SlotRing::follow_prefetch() {
   std::unique_lock lock(mutex_);
-  while (slots_.size() < wanted_slots() && may_grow() && !closed_ && !exhausted()) {
+  const auto wanted = [this] { return wanted_slots(false); };
+  while (slots_.size() < wanted() && may_grow() && !closed_ && !exhausted()) {
     // Memory may come of a function of the user's, which must not meet the lock.
     lock.unlock();
     std::list<Slot> made;
@@ -63,7 +70,7 @@ void SlotRing::follow_prefetch() {
     } catch (const std::exception&) {
       // Nobody asked for it but the tuning: the run goes on with what there is.
       lock.lock();
-      prefetch_ = static_cast<int>(slots_.size()) - 2;
+      if (slots_.size() < wanted()) prefetch_ -= static_cast<int>(wanted() - slots_.size());
       return;
     }
     lock.lock();
@@ -153,9 +160,10 @@ bool SlotRing::ready() const {
 
 void SlotRing::ask() {
   asked_ = taken_ + 1;
-  const auto filling = static_cast<std::size_t>(std::max(prefetch_, 1));
+  two_held_for_ = held_ > 1 ? kTwoHeldFor : std::max(two_held_for_ - 1, 0);
   if (options_.grow) {
-    while (!closed_ && !exhausted() && slots_.size() < held_ + filling && may_grow()) add_slot(make_slot());
+    while (!closed_ && !exhausted() && slots_.size() < slots_asked(prefetch_, held_) && may_grow())
+      add_slot(make_slot());
   } else if (taken_ == opened_ && free_.empty() && !exhausted() && !closed_) {
     throw Error(ErrorKind::kArgument, "all " + std::to_string(slots_.size()) +
                                           " batches are held by the consumer; destroy one before asking for the next");
@@ -199,7 +207,7 @@ void SlotRing::release(Slot* slot) {
     --held_;
     // One that could not grow may wait for this very slot.
     const bool wanted = options_.most_slots > 0 && free_.empty();
-    if (slots_.size() > wanted_slots() && !wanted) {
+    if (slots_.size() > wanted_slots(two_held_for_ > 0) && !wanted) {
       const auto place = std::find_if(slots_.begin(), slots_.end(), [slot](const Slot& s) { return &s == slot; });
       surplus.splice(surplus.end(), slots_, place);
     } else {

@@ -18,9 +18,10 @@
 // Ownership: the ring owns the slots' memory for its lifetime; Slot pointers are borrowed until release().
 // Threads:   claim(), finish() by any worker; take() by one consumer at a time; release(), close() by any thread.
 // Blocking:  claim() waits for a batch to work on, take() for the next batch to be full; close() wakes both.
-// Memory:    prefetch + 2 slots. A consumer that keeps more batches than two gets further slots where `grow` allows it,
-//            so that as many as `prefetch` are always being filled; they go when it lets its batches go. With
-//            `most_slots` it waits, once there are so many, until it lets one go.
+// Memory:    as many slots as slot_count.h says, untouched until they are filled, the one given back last the first to
+//            be filled again. A consumer that keeps more batches gets further slots where `grow` allows it, so that as
+//            many as `prefetch` are always being filled; they go when it lets its batches go. With `most_slots` it
+//            waits, once there are so many, until it lets one go.
 // Cost:      no allocation after construction, but for `grow`; one short critical section per claim and per batch.
 
 #include <chrono>
@@ -40,6 +41,7 @@
 #include "unstarve/pipeline/loader/loader.h"
 #include "unstarve/pipeline/loader/pad_batch.h"
 #include "unstarve/pipeline/loader/reorder_window.h"
+#include "unstarve/pipeline/loader/slot_count.h"
 #include "unstarve/pipeline/order/progress.h"
 #include "unstarve/pipeline/order/run_order.h"
 
@@ -92,8 +94,7 @@ class SlotRing {
     int most_prefetch = 0;       // that set_prefetch() may ask for; 0: it is not called
   };
 
-  // prefetch + 2 slots: those being filled, and two that the consumer may hold. Throws Error(kMemory). `device` must
-  // outlive the ring.
+  // Throws Error(kMemory). `device` must outlive the ring.
   SlotRing(const RunOrder& order, Options options, Device& device);
 
   // Up to `most` samples of the oldest batch with unclaimed ones; nothing when closed or when all batches are claimed.
@@ -148,7 +149,9 @@ class SlotRing {
   void advance();
   [[nodiscard]] bool within_window(std::uint64_t number) const;
   [[nodiscard]] bool may_grow() const { return options_.most_slots == 0 || slots_.size() < options_.most_slots; }
-  [[nodiscard]] std::size_t wanted_slots() const { return static_cast<std::size_t>(prefetch_) + 2; }
+  [[nodiscard]] std::size_t wanted_slots(bool holds_two) const {
+    return slots_kept({prefetch_, options_.grow, options_.window > 0, holds_two});
+  }
 
   // These expect it not to be held.
   [[nodiscard]] std::list<Slot> make_slot() const;
@@ -165,6 +168,7 @@ class SlotRing {
   std::condition_variable ready_;  // for take()
   std::list<Slot> slots_;
   std::size_t held_ = 0;  // by the consumer
+  int two_held_for_ = 0;  // so many calls of take() more it counts as one that holds two
   std::vector<Slot*> free_;
   std::vector<Slot*> in_flight_;  // opened and not taken, a ring indexed by batch sequence number
   std::uint64_t opened_ = 0;      // batches ever opened
