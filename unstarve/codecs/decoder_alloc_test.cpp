@@ -10,6 +10,10 @@
 #include <string>
 #include <vector>
 
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/codecs/encode.h"
 #include "unstarve/codecs/jpeg_encode/jpeg_encoder.h"
@@ -38,6 +42,11 @@ void* calloc(std::size_t count, std::size_t bytes) {
 void* realloc(void* memory, std::size_t bytes) {
   ++g_allocations;
   return __libc_realloc(memory, bytes);
+}
+// Large buffers are mapped by themselves.
+void* mmap(void* at, std::size_t bytes, int protection, int flags, int file, off_t offset) noexcept {
+  ++g_allocations;
+  return reinterpret_cast<void*>(::syscall(SYS_mmap, at, bytes, protection, flags, file, offset));
 }
 void* aligned_alloc(std::size_t alignment, std::size_t bytes) {
   ++g_allocations;

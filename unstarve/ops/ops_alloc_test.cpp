@@ -7,6 +7,10 @@
 
 #include <catch2/catch.hpp>
 
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include "unstarve/ops/operation.h"
 #include "unstarve/ops/store.h"
 
@@ -24,6 +28,11 @@ extern "C" {
 void* malloc(std::size_t bytes) {
   ++allocations;
   return __libc_malloc(bytes);
+}
+// Large buffers are mapped by themselves.
+void* mmap(void* at, std::size_t bytes, int protection, int flags, int file, off_t offset) noexcept {
+  ++allocations;
+  return reinterpret_cast<void*>(::syscall(SYS_mmap, at, bytes, protection, flags, file, offset));
 }
 void* aligned_alloc(std::size_t alignment, std::size_t bytes) {
   ++allocations;

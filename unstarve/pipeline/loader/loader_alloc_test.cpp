@@ -4,6 +4,10 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include "unstarve/codecs/encode.h"
 #include "unstarve/device/device.h"
 #include "unstarve/pipeline/loader/loader.h"
@@ -31,6 +35,11 @@ void* calloc(std::size_t count, std::size_t bytes) {
 void* realloc(void* old, std::size_t bytes) {
   allocations.fetch_add(1, std::memory_order_relaxed);
   return __libc_realloc(old, bytes);
+}
+// Large buffers are mapped by themselves.
+void* mmap(void* at, std::size_t bytes, int protection, int flags, int file, off_t offset) noexcept {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  return reinterpret_cast<void*>(::syscall(SYS_mmap, at, bytes, protection, flags, file, offset));
 }
 void* aligned_alloc(std::size_t alignment, std::size_t bytes) {
   allocations.fetch_add(1, std::memory_order_relaxed);

@@ -18,6 +18,10 @@ constexpr int kChunk = 4;
 constexpr int kMostReaders = 16;
 // Of the size of the largest record a 1/kFade-th is forgotten per record: a half in 180.
 constexpr std::uint64_t kFade = 256;
+// A buffer of more than twice the usual record's bytes is dropped, unless it is small; the mean is over some 64 records.
+constexpr double kFits = 2;
+constexpr std::size_t kSmallBuffer = 16'384;
+constexpr double kUsualPart = 1.0 / 64;
 
 // In relaxed order each read has its own thread.
 constexpr int kMostRelaxedReaders = 64;
@@ -174,7 +178,11 @@ void ReadAhead::work() {
     profile_.cpu_ns += cpu_ns;
     for (Entry* const entry : entries) {
       entry->state = State::kReady;
-      for (const Value& value : entry->record.values) profile_.bytes += static_cast<std::int64_t>(value.bytes.size());
+      std::size_t bytes = 0;
+      for (const Value& value : entry->record.values) bytes += value.bytes.size();
+      profile_.bytes += static_cast<std::int64_t>(bytes);
+      if (!entry->spared && !entry->failure)
+        usual_ = usual_ > 0 ? usual_ + (static_cast<double>(bytes) - usual_) * kUsualPart : static_cast<double>(bytes);
       largest_ = std::max<std::uint64_t>(largest_ - largest_ / kFade, entry->record.storage.capacity());
       held_ += entry->record.storage.capacity();
     }
@@ -183,11 +191,16 @@ void ReadAhead::work() {
   }
 }
 
+bool ReadAhead::fits(const RecordBuffer& record) const {
+  // Where the byte limit narrows the window, what lies outside of it must not hold memory.
+  if (bytes_window() < ring_.size()) return false;
+  return static_cast<double>(record.storage.capacity()) <= std::max<double>(kFits * usual_, kSmallBuffer);
+}
+
 void ReadAhead::hand_over(Entry& entry, RecordBuffer& record) {
   held_ -= entry.record.storage.capacity();
   std::swap(entry.record, record);
-  // Where the byte limit narrows the window, what lies outside of it must not hold memory.
-  if (bytes_window() < ring_.size()) entry.record = {};
+  if (!fits(entry.record)) entry.record = {};
   held_ += entry.record.storage.capacity();
   entry.state = State::kFree;
   ++taken_;

@@ -13,8 +13,9 @@
 // Ownership: owns its threads and the ring's record buffers; take() exchanges a buffer for the worker's used one.
 // Threads:   take() by any worker; close() by any thread.
 // Failure:   what reading a record throws comes out of its take(), of no other's.
-// Memory:    the ring holds at most kReadAheadBytes, or two records where those are larger.
-// Cost:      one critical section per record; allocations are those of read_many().
+// Memory:    the ring holds at most kReadAheadBytes, or two records where those are larger. A buffer that has grown for a
+//            record far above the usual goes when it comes back, so that in time not all of them are as large.
+// Cost:      one critical section per record; allocations are those of read_many(), and those of dropped buffers.
 
 #include <condition_variable>
 #include <cstdint>
@@ -86,6 +87,8 @@ class ReadAhead {
   };
 
   void work();
+  // Whether a used buffer is worth its memory.
+  [[nodiscard]] bool fits(const RecordBuffer& record) const;
   // The entry's record, handed to a worker; its place in the ring is free then.
   void hand_over(Entry& entry, RecordBuffer& record);
   // All of these expect mutex_ to be held.
@@ -111,6 +114,7 @@ class ReadAhead {
   std::uint64_t taken_;            // so many, with those before the first
   std::uint64_t largest_ = 1;  // bytes of the largest record of late: it fades, so that one outlier narrows the window
                                // for a while and not for good
+  double usual_ = 0;           // bytes of a record, a mean over the latest
   std::uint64_t held_ = 0;
   std::uint64_t allowed_ = 0;  // of relaxed order: records before this number may be taken
   std::uint64_t reads_;        // in flight at most

@@ -1,0 +1,47 @@
+#include "unstarve/core/aligned.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <new>
+
+namespace unstarve {
+namespace {
+
+constexpr std::align_val_t kAlignment{64};
+
+// AddressSanitizer guards the ends of the heap's blocks alone.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kMaps = false;
+#else
+constexpr bool kMaps = true;
+#endif
+
+bool is_mapped(std::size_t bytes) { return kMaps && bytes >= AlignedBytes::kMapped; }
+
+std::uint8_t* map(std::size_t bytes) {
+  void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  return static_cast<std::uint8_t*>(memory);
+}
+
+}  // namespace
+
+void AlignedBytes::Free::operator()(std::uint8_t* memory) const {
+  if (is_mapped(bytes)) {
+    ::munmap(memory, bytes);
+  } else {
+    ::operator delete(memory, kAlignment);
+  }
+}
+
+void AlignedBytes::grow(std::size_t bytes) {
+  const std::size_t old = capacity(), wanted = std::max(bytes, old + old / 2);
+  const std::size_t unit = is_mapped(wanted) ? 4096 : 64, grown = (wanted + unit - 1) / unit * unit;
+  memory_.reset();
+  std::uint8_t* const memory =
+      is_mapped(grown) ? map(grown) : static_cast<std::uint8_t*>(::operator new(grown, kAlignment));
+  memory_ = std::unique_ptr<std::uint8_t, Free>(memory, Free(grown));
+}
+
+}  // namespace unstarve
