@@ -23,4 +23,6 @@ Image& Scratch::other_than(const Frame& frame) {
   return images_[borrowed ? 1 : 0];
 }
 
+std::uint64_t Scratch::other_bytes() const { return tables_->held() + blur_rows_->held() + mix_images_->held(); }
+
 }  // namespace unstarve

@@ -89,6 +89,9 @@ class Scratch {
   // For chain_of() alone.
   [[nodiscard]] PointChain& points() { return *points_; }
 
+  // Bytes that operations took beside the two images (Operation::scratch_bytes()).
+  [[nodiscard]] std::uint64_t other_bytes() const;
+
   // Where there is one, operations write down what they would do to the pixels instead of doing it (gpu/recorder.h).
   void record_with(Recorder* recorder) { recorder_ = recorder; }
   [[nodiscard]] Recorder* recorder() const { return recorder_; }

@@ -12,6 +12,7 @@
 // To add one to the library: a file beside this one with class and factory, a row in kOperations (operations.cpp), a
 // test against Pillow or torchvision. A program that uses the library adds its own by add_operation().
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -43,6 +44,12 @@ class Operation {
   [[nodiscard]] virtual bool resamples() const { return false; }
   // True when apply() makes an image of its own; false when it edits the window, or the colours that are put off.
   [[nodiscard]] virtual bool writes_pixels() const { return resamples(); }
+  // Bytes that apply() takes of `scratch` for an input of this size, at most, beside the two images that operations
+  // alternate between: what a memory limit sets aside for it (pipeline/memory_plan.h).
+  [[nodiscard]] virtual std::uint64_t scratch_bytes(Size input) const {
+    (void)input;
+    return 0;
+  }
   // Turns the selected part into the output, in place: edits the window, or points it to an image of `scratch`.
   virtual void apply(Frame& frame, Random& random, Scratch& scratch) const = 0;
 };

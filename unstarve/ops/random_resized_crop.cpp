@@ -41,6 +41,7 @@ class RandomResizedCrop final : public Operation {
   Size output_size(Size) const override { return size_; }
   bool fixed_output() const override { return true; }
   bool resamples() const override { return true; }
+  std::uint64_t scratch_bytes(Size input) const override { return resize_scratch_bytes(input, size_, resampling_); }
   void apply(Frame& frame, Random&, Scratch& scratch) const override { resize(frame, size_, resampling_, scratch); }
 
  private:

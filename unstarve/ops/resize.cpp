@@ -45,6 +45,18 @@ void resize(Frame& frame, Size size, Resampling resampling, Scratch& scratch) {
   frame.mirrored = mirrored;
 }
 
+std::uint64_t resize_scratch_bytes(Size window, Size size, Resampling resampling) {
+  const std::uint64_t taps_across = AxisFilter::most_taps(window.width, size.width, resampling),
+                      taps_down = AxisFilter::most_taps(window.height, size.height, resampling);
+  const auto in_width = static_cast<std::uint64_t>(window.width), width = static_cast<std::uint64_t>(size.width),
+             in_height = static_cast<std::uint64_t>(window.height), height = static_cast<std::uint64_t>(size.height);
+  // Per output sample: weights, exact and in 16 bits, and where they begin; across, the kernels' tables as well.
+  const std::uint64_t filters = width * (taps_across * 10 + 4) + height * (taps_down * 10 + 4);
+  const std::uint64_t tables = (width + 64) * (taps_across * 8 + 20);
+  const std::uint64_t rows = std::max(taps_down + 1, in_height) * (width * kChannels + 64);
+  return filters + tables + rows + (in_width + taps_across) * kChannels + taps_down * 8 + 4 * 4096;
+}
+
 void resize_reference(const Frame& frame, Size size, Resampling resampling, Image& out) {
   AxisFilter vertical, horizontal;
   vertical.build(frame.height, size.height, resampling);

@@ -10,6 +10,8 @@
 // Threads: pure but for `scratch`. Failure: none (sizes are positive by precondition). Cost: only the window is read; a
 // window that reaches outside of its pixels, is narrower than 22 pixels or not interleaved is copied first.
 
+#include <cstdint>
+
 #include "unstarve/ops/frame.h"
 #include "unstarve/ops/resampling.h"
 
@@ -17,6 +19,8 @@ namespace unstarve {
 
 // Resizes the frame's window to `size`; points `frame` to an image of `scratch` (mirrored is kept as a flag).
 void resize(Frame& frame, Size size, Resampling resampling, Scratch& scratch);
+// Bytes that it takes beside the two images of `scratch`, at most; not less for a larger window.
+[[nodiscard]] std::uint64_t resize_scratch_bytes(Size window, Size size, Resampling resampling);
 inline void resize_bilinear(Frame& frame, Size size, Scratch& scratch) { resize(frame, size, {}, scratch); }
 // The same by plain loops, for tests.
 void resize_reference(const Frame& frame, Size size, Resampling resampling, Image& out);

@@ -81,6 +81,13 @@ Span repeated_cubic(double centre, int input, double* weights) {
 
 }  // namespace
 
+int AxisFilter::most_taps(int input, int output, Resampling resampling) {
+  const double stretch = resampling.antialias ? std::max(1.0, static_cast<double>(input) / output) : 1.0;
+  // A window of width 2 * support holds at most ceil(2 * support) samples whose weight is not 0; the two ends are
+  // rounded on their own, which can add one, and one more makes the number even.
+  return static_cast<int>(std::ceil(std::max(shape_of(resampling.kind).support, 1.0) * stretch)) * 2 + 2;
+}
+
 void AxisFilter::build(int input, int output, Resampling resampling) {
   if (input == input_ && output == output_ && resampling == resampling_) return;
   input_ = input;
@@ -90,10 +97,7 @@ void AxisFilter::build(int input, int output, Resampling resampling) {
   const double scale = static_cast<double>(input) / output;
   const double stretch = resampling.antialias ? std::max(1.0, scale) : 1.0;
   const Shape shape = shape_of(resampling.kind);
-  // A window of width 2 * support holds at most ceil(2 * support) samples whose weight is not 0; the two ends are
-  // rounded on their own, which can add one.
-  const auto widest = static_cast<int>(std::ceil(std::max(shape.support, 1.0) * stretch)) * 2 + 1;
-  const auto stride = static_cast<std::size_t>(widest);
+  const auto stride = static_cast<std::size_t>(most_taps(input, output, resampling)) - 1;
   const auto outputs = static_cast<std::size_t>(output);
   first_.resize(outputs);
   exact_.assign(outputs * stride, 0.0);

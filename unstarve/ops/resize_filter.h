@@ -21,6 +21,9 @@ class AxisFilter {
   // Both at least 1. Nothing happens when all are those of the last call.
   void build(int input, int output, Resampling resampling = {});
 
+  // What taps() is at most; not less for a larger input.
+  [[nodiscard]] static int most_taps(int input, int output, Resampling resampling);
+
   [[nodiscard]] int input() const { return input_; }
   [[nodiscard]] int output() const { return output_; }
   [[nodiscard]] bool identity() const { return input_ == output_; }
@@ -31,6 +34,11 @@ class AxisFilter {
   [[nodiscard]] int first(int i) const { return first_[static_cast<std::size_t>(i)]; }
   [[nodiscard]] const std::int16_t* weights(int i) const {
     return weights_.data() + static_cast<std::size_t>(i) * static_cast<std::size_t>(taps_);
+  }
+
+  [[nodiscard]] std::uint64_t held() const {
+    return first_.capacity() * sizeof(int) + weights_.capacity() * sizeof(std::int16_t) +
+           exact_.capacity() * sizeof(double);
   }
 
  private:

@@ -39,6 +39,9 @@ class Resize final : public Operation {
   }
   bool fixed_output() const override { return exact_.has_value(); }
   bool resamples() const override { return true; }
+  std::uint64_t scratch_bytes(Size input) const override {
+    return resize_scratch_bytes(input, output_size(input), resampling_);
+  }
   void apply(Frame& frame, Random&, Scratch& scratch) const override {
     resize(frame, output_size(frame.size()), resampling_, scratch);
   }

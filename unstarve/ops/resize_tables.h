@@ -21,6 +21,11 @@ struct Scratch::ResizeTables {
   AlignedBytes indices;                   // which bytes a vector takes, where those can be permuted freely
   std::size_t permuted = 0;               // vector bytes of that kernel; 0: the other one, and its tables, are in use
   std::vector<const std::uint8_t*> rows;  // those that the vertical pass sums
+
+  [[nodiscard]] std::uint64_t held() const {
+    return vertical.held() + horizontal.held() + between.capacity() + last_row.capacity() + spread.capacity() +
+           indices.capacity() + offsets.capacity() * sizeof(std::int32_t) + rows.capacity() * sizeof(rows[0]);
+  }
 };
 
 }  // namespace unstarve

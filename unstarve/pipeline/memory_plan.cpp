@@ -10,7 +10,7 @@
 namespace unstarve {
 namespace {
 
-// Beside its images: decoder state, resize tables, entropy buffers.
+// Beside its images and what operations take: decoder state, entropy buffers.
 constexpr std::uint64_t kWorkerBase = std::uint64_t{1} << 20;
 // Parts of what is left beside the least working set.
 constexpr std::uint64_t kLargerImagesPart = 8;
@@ -23,13 +23,27 @@ double megabytes(std::uint64_t bytes) { return static_cast<double>(bytes) / 1e6;
 
 }  // namespace
 
-std::uint64_t worker_bytes(std::uint64_t record, Size image, bool encoded, bool kept) {
-  const std::uint64_t pixels =
-      static_cast<std::uint64_t>(image.width) * static_cast<std::uint64_t>(image.height) * kChannels;
-  // Decoded, as coefficients of two bytes (progressive files), two images that operations alternate between, and a copy
-  // on its way to the cache. Buffers grow by half at a time.
-  const std::uint64_t images = (encoded ? 5 : 2) + (kept ? 1 : 0);
-  return kWorkerBase + (record + images * pixels) * 3 / 2;
+std::uint64_t worker_bytes(std::uint64_t record, Size image, bool encoded, bool kept,
+                           std::span<const std::unique_ptr<Operation>> operations) {
+  const auto pixels = [](Size size) {
+    return static_cast<std::uint64_t>(size.width) * static_cast<std::uint64_t>(size.height) * kChannels;
+  };
+  std::uint64_t largest = pixels(image), scratch = 0;
+  try {
+    Size size = image;
+    for (const auto& operation : operations) {
+      scratch += operation->scratch_bytes(size);
+      size = operation->output_size(size);
+      largest = std::max(largest, pixels(size));
+    }
+  } catch (const Error& error) {
+    // An image that an operation refuses takes what there is before that one; its sample is bad when its turn comes.
+    if (error.kind() != ErrorKind::kInput) throw;
+  }
+  // Decoded, and as coefficients of two bytes (progressive files); two images that operations alternate between, and a
+  // copy on its way to the cache. Buffers grow by half at a time.
+  const std::uint64_t images = (encoded ? 3 : 0) * pixels(image) + (kept ? 3 : 2) * largest;
+  return kWorkerBase + (record + images + scratch) * 3 / 2;
 }
 
 MemoryPlan plan_memory(const MemoryNeeds& needs) {

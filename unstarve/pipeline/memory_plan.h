@@ -16,11 +16,14 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "unstarve/core/image.h"
+#include "unstarve/ops/operation.h"
 
 namespace unstarve {
 
@@ -53,9 +56,10 @@ struct MemoryPlan {
 [[nodiscard]] MemoryPlan plan_memory(const MemoryNeeds& needs);
 // Where threads are tuned: half of what batches to keep would have goes to further workers.
 void leave_room_for_threads(MemoryPlan& plan);
-// Scratch of a worker for records of `record` bytes and images of `image`: `encoded` ones are decoded, `kept` ones go
-// through a pixel cache.
-[[nodiscard]] std::uint64_t worker_bytes(std::uint64_t record, Size image, bool encoded, bool kept);
+// Scratch of a worker for records of `record` bytes and images of `image`, which these operations change: `encoded` ones
+// are decoded, `kept` ones go through a pixel cache.
+[[nodiscard]] std::uint64_t worker_bytes(std::uint64_t record, Size image, bool encoded, bool kept,
+                                         std::span<const std::unique_ptr<Operation>> operations);
 // One line: the limit and who may hold how much of it; empty without a limit.
 [[nodiscard]] std::string explain(const MemoryPlan& plan);
 

@@ -2,7 +2,9 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <memory>
 #include <thread>
+#include <vector>
 
 #include "unstarve/core/error.h"
 #include "unstarve/pipeline/loader/loader_fixtures.h"
@@ -49,6 +51,31 @@ TEST_CASE("the parts of a memory limit are never more than it, and what is asked
       }
     }
   }
+}
+
+// Of a worker, for photographs of 4000x3000 that need decoding, through these operations.
+std::uint64_t worker_with(const std::vector<OpSpec>& specs) {
+  std::vector<std::unique_ptr<Operation>> operations;
+  for (const OpSpec& spec : specs) operations.push_back(make_operation(spec));
+  return worker_bytes(kMb, {4000, 3000}, true, false, operations);
+}
+
+TEST_CASE("a worker's share has the scratch of its operations, and images that they make larger") {
+  constexpr std::uint64_t kPixels = 4000 * 3000 * 3;
+  const std::uint64_t plain = worker_with({{"horizontal_flip", {}}});
+  CHECK(plain >= (kMb + 5 * kPixels) * 3 / 2);
+  // 129 rows of 16 bits wait for those below.
+  const OpSpec blur{"gaussian_blur", {{"sigma", {20, 20}}, {"radius", {64}}}};
+  CHECK(worker_with({blur}) >= plain + 129 * 4000 * 3 * 2 * 3 / 2);
+  // The original and its sums in 32 bits.
+  const OpSpec mix{"aug_mix", {}};
+  CHECK(worker_with({mix}) >= plain + 5 * kPixels * 3 / 2);
+  // Behind a crop they are small, and an image that is made larger counts twice.
+  const OpSpec crop{"random_resized_crop", {{"size", {224}}}}, larger{"resize", {{"size", {6000, 8000}}}};
+  CHECK(worker_with({crop, blur, mix}) < plain + 10 * kMb);
+  CHECK(worker_with({crop, larger}) >= plain + 2 * 3 * kPixels * 3 / 2);
+  // What is refused takes no more than what comes before it.
+  CHECK(worker_with({{"resize", {{"size", {60000}}}}}) < 2 * plain);
 }
 
 TEST_CASE("without a limit everything is as asked for") {

@@ -168,7 +168,10 @@ void limit_memory(Plan& plan, bool fewer_threads) {
     const Largest largest = look_at_some(plan);
     needs.limit = execution.memory_limit_mb * 1'000'000;
     needs.record = largest.record;
-    needs.worker = worker_bytes(largest.record, largest.image, plan.encoded, kept);
+    needs.worker = worker_bytes(largest.record, largest.image, plan.encoded, kept, plan.operations);
+    for (const ChainStage& stage : plan.later)
+      needs.worker =
+          std::max(needs.worker, worker_bytes(largest.record, largest.image, plan.encoded, kept, stage.operations));
     needs.fewer_threads = fewer_threads;
     needs.read_ahead = execution.read_ahead > 0 || (execution.read_ahead < 0 && plan.dataset->reads_in_flight() > 0);
   }

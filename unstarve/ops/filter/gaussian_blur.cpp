@@ -24,12 +24,17 @@ class GaussianBlur final : public ColourOperation {
       : ColourOperation(probability, sigma.first < sigma.second), sigma_(sigma), radius_(radius) {}
 
   [[nodiscard]] bool writes_pixels() const override { return true; }
+  [[nodiscard]] std::uint64_t scratch_bytes(Size input) const override {
+    return BlurRows::bytes(static_cast<std::size_t>(input.width) * kChannels, radius_of(sigma_.second));
+  }
 
  private:
   void change(Frame& frame, Random& random, Scratch& scratch) const override {
     const double sigma = random.uniform(sigma_.first, sigma_.second);
-    const int radius = radius_ > 0 ? radius_ : std::min(static_cast<int>(std::ceil(3 * sigma)), kMaxBlurRadius);
-    gaussian_blur(frame, sigma, radius, scratch);
+    gaussian_blur(frame, sigma, radius_of(sigma), scratch);
+  }
+  [[nodiscard]] int radius_of(double sigma) const {
+    return radius_ > 0 ? radius_ : std::min(static_cast<int>(std::ceil(3 * sigma)), kMaxBlurRadius);
   }
 
   std::pair<double, double> sigma_;

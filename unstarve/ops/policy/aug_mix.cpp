@@ -44,6 +44,7 @@ class AugMix final : public Operation {
   [[nodiscard]] bool random() const override { return true; }
   [[nodiscard]] bool writes_pixels() const override { return true; }
   Size output_size(Size selected) const override { return selected; }
+  [[nodiscard]] std::uint64_t scratch_bytes(Size input) const override { return MixImages::bytes(input); }
 
   void apply(Frame& frame, Random& random, Scratch& scratch) const override {
     MixImages& mix = scratch.mix_images();

@@ -159,7 +159,7 @@ std::size_t SampleWorker::decode_located(const Value& value, std::uint64_t id, s
 
 void SampleWorker::borrow_for(Size image) {
   const std::uint64_t needed =
-      worker_bytes(record_.storage.capacity(), image, plan_.encoded, plan_.pixel_cache != nullptr);
+      worker_bytes(record_.storage.capacity(), image, plan_.encoded, plan_.pixel_cache != nullptr, *operations_);
   if (needed <= plan_.memory.worker) return;
   const std::uint64_t more = needed - plan_.memory.worker;
   if (more > plan_.larger_images->size())
