@@ -41,6 +41,16 @@ class Concatenated final : public Dataset {
   [[nodiscard]] const std::vector<Field>& fields() const override { return fields_; }
   [[nodiscard]] const std::vector<std::string>& classes() const override { return classes_; }
   [[nodiscard]] std::vector<std::uint64_t> parts() const override { return begin_; }
+  // Where each part is made of shards: elsewhere records would stand between them.
+  [[nodiscard]] std::vector<DataFile> files() const override {
+    std::vector<DataFile> all;
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      const std::vector<DataFile> files = parts_[i].data->files();
+      if (files.empty()) return {};
+      for (const DataFile& file : files) all.push_back({file.path, begin_[i] + file.first});
+    }
+    return all;
+  }
 
   [[nodiscard]] std::uint64_t stored_bytes() const override {
     std::uint64_t bytes = 0;

@@ -45,6 +45,13 @@ struct RecordBuffer {
   AlignedBytes storage;
 };
 
+// A file that holds many records, and the id of its first one.
+struct DataFile {
+  std::string path;  // or URL, as it was given
+  std::uint64_t first = 0;
+  friend bool operator==(const DataFile&, const DataFile&) = default;
+};
+
 class Dataset {
  public:
   virtual ~Dataset() = default;
@@ -80,6 +87,10 @@ class Dataset {
   [[nodiscard]] virtual std::vector<std::string> unread_fields() const { return {}; }
   // Where the data sets that this one was put together from begin, and size() at the end (concatenated.h).
   [[nodiscard]] virtual std::vector<std::uint64_t> parts() const { return {0, size()}; }
+
+  // The shards, in the order of their records, where the data lie in such; empty where each record is a file, where
+  // nothing lies in files, and where a format has no use for it.
+  [[nodiscard]] virtual std::vector<DataFile> files() const { return {}; }
 
   // Precondition: id < size().
   virtual void read(std::uint64_t id, RecordBuffer& record) const = 0;

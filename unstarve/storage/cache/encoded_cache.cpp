@@ -69,6 +69,7 @@ class MemoryCache final : public EncodedCache {
   [[nodiscard]] std::optional<Size> known_size(std::uint64_t id) const override { return inner_->known_size(id); }
   [[nodiscard]] std::vector<std::string> unread_fields() const override { return inner_->unread_fields(); }
   [[nodiscard]] std::vector<std::uint64_t> parts() const override { return inner_->parts(); }
+  [[nodiscard]] std::vector<DataFile> files() const override { return inner_->files(); }
 
   std::span<const std::uint8_t> will_read(std::uint64_t id) const noexcept override {
     if (kept_[id].load(std::memory_order_relaxed) != nullptr) return {};

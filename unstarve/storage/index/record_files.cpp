@@ -158,6 +158,12 @@ RecordFiles::Found RecordFiles::find(std::uint64_t id) const {
   return {shards_[shard].get(), number, shards_[shard]->index->record(number)};
 }
 
+std::vector<DataFile> RecordFiles::files() const {
+  std::vector<DataFile> files;
+  for (std::size_t i = 0; i < shards_.size(); ++i) files.push_back({shards_[i]->path, begins_[i]});
+  return files;
+}
+
 RecordPlace RecordFiles::place(std::uint64_t id) const {
   const Found found = find(id);
   return {.file = found.shard->stored->name(),

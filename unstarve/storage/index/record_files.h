@@ -53,6 +53,7 @@ class RecordFiles final : public Dataset {
   [[nodiscard]] const std::vector<std::string>& classes() const override { return classes_; }
   [[nodiscard]] std::uint64_t stored_bytes() const override { return stored_bytes_; }
   [[nodiscard]] RecordPlace place(std::uint64_t id) const override;
+  [[nodiscard]] std::vector<DataFile> files() const override;
   // Why indexes could not be kept, or damaged ones not replaced, one line per shard.
   [[nodiscard]] std::vector<std::string> notes() const override;
   void read(std::uint64_t id, RecordBuffer& record) const override;

@@ -12,38 +12,20 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/storage/bytes/byte_source.h"
-#include "unstarve/storage/crc32c.h"
 #include "unstarve/storage/index/index_places.h"
+#include "unstarve/storage/index/scan_index_layout.h"
 #include "unstarve/storage/little_endian.h"
 
 namespace unstarve {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::string_view kMagic = "UNSTJPX\n";
-constexpr std::uint32_t kVersion = 1;
-constexpr std::size_t kHeaderBytes = 32;
-constexpr std::size_t kEntryBytes = 16;
-// Larger than the index of any image the decoder takes: 4 million MCUs at 20 bytes for eight of them.
-constexpr std::uint32_t kMostBytes = 16u << 20;
-
-using Entry = std::array<std::uint8_t, kEntryBytes>;
-
-std::span<const std::uint8_t> bytes_of(std::string_view text) {
-  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
-}
-
-std::string header_of(std::uint64_t records, std::uint64_t key) {
-  std::string rest;
-  append_little(rest, records);
-  append_little(rest, key);
-  std::string start(kMagic);
-  append_little(start, kVersion);
-  const std::uint32_t crc = crc32c(bytes_of(rest), crc32c(bytes_of(start)));
-  append_little(start, crc);
-  return start + rest;
-}
+using scan_index_layout::Entry;
+using scan_index_layout::entry_of;
+using scan_index_layout::entry_place;
+using scan_index_layout::kEntryBytes;
+using scan_index_layout::kHeaderBytes;
+using scan_index_layout::kMostBytes;
 
 bool read_fully(int file, void* bytes, std::size_t count, std::uint64_t offset) {
   auto* to = static_cast<std::uint8_t*>(bytes);
@@ -73,18 +55,6 @@ bool write_fully(int file, const void* bytes, std::size_t count, std::uint64_t o
   return true;
 }
 
-Entry entry_of(std::uint64_t offset, std::span<const std::uint8_t> bytes) {
-  std::string text;
-  append_little(text, offset);
-  append_little(text, static_cast<std::uint32_t>(bytes.size()));
-  append_little(text, crc32c(bytes, crc32c(bytes_of(text))));
-  Entry entry;
-  std::memcpy(entry.data(), text.data(), kEntryBytes);
-  return entry;
-}
-
-std::uint64_t entry_place(std::uint64_t id) { return kHeaderBytes + id * kEntryBytes; }
-
 bool is_right(int file, const std::string& header) {
   std::string found(kHeaderBytes, '\0');
   return read_fully(file, found.data(), kHeaderBytes, 0) && found == header;
@@ -93,16 +63,17 @@ bool is_right(int file, const std::string& header) {
 }  // namespace
 
 std::shared_ptr<ScanIndexStore> ScanIndexStore::open(std::span<const fs::path> places, std::uint64_t records,
-                                                     std::uint64_t key) {
-  const std::string header = header_of(records, key);
+                                                     std::uint64_t key, std::vector<ScanIndexPart> parts) {
+  const std::string header = scan_index_layout::header_of(records, key);
   std::shared_ptr<ScanIndexStore> store(new ScanIndexStore);
+  store->records_ = records;
+  store->parts_ = std::move(parts);
   const auto take = [&](const fs::path& place) {
     for (const int mode : {O_RDWR, O_RDONLY}) {
       FileDescriptor file(::open(place.c_str(), mode | O_CLOEXEC));
       if (!file.valid() || !is_right(file.get(), header)) continue;
       store->file_ = std::move(file);
       store->place_ = place;
-      store->records_ = records;
       store->writable_ = mode == O_RDWR;
       return true;
     }
@@ -113,7 +84,7 @@ std::shared_ptr<ScanIndexStore> ScanIndexStore::open(std::span<const fs::path> p
   std::string failed = "neither XDG_CACHE_HOME nor HOME tells a folder for it";
   for (const fs::path& place : places) {
     try {
-      fs::create_directories(place.parent_path());
+      if (place.has_parent_path()) fs::create_directories(place.parent_path());
       write_file_atomically(place, header, Durability::kRenamed);
       if (take(place)) return store;
       failed = place.string() + ": cannot be read back";
@@ -124,11 +95,27 @@ std::shared_ptr<ScanIndexStore> ScanIndexStore::open(std::span<const fs::path> p
       failed = error.what();
     }
   }
-  throw Error(ErrorKind::kIo, failed);
+  if (store->parts_.empty()) throw Error(ErrorKind::kIo, failed);
+  store->note_ = failed + "; no more indexes of images are kept";
+  return store;
 }
 
 bool ScanIndexStore::find(std::uint64_t id, std::vector<std::uint8_t>& bytes) const {
+  return find_own(id, bytes) || find_brought(id, bytes);
+}
+
+bool ScanIndexStore::find_brought(std::uint64_t id, std::vector<std::uint8_t>& bytes) const {
+  const auto behind =
+      std::upper_bound(parts_.begin(), parts_.end(), id,
+                       [](std::uint64_t wanted, const ScanIndexPart& part) { return wanted < part.first; });
+  if (behind == parts_.begin()) return false;
+  const ScanIndexPart& part = *std::prev(behind);
+  return id - part.first < part.records && part.file->find(id - part.first, bytes);
+}
+
+bool ScanIndexStore::find_own(std::uint64_t id, std::vector<std::uint8_t>& bytes) const {
   bytes.clear();
+  if (!file_.valid()) return false;
   Entry entry;
   // The table grows with the file: behind its end there is nothing yet.
   if (!read_fully(file_.get(), entry.data(), kEntryBytes, entry_place(id))) return false;

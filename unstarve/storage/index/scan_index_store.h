@@ -14,6 +14,8 @@
 // whole: after a kill, a crash or a full disk an index is there or it is not. What belongs to a file that has changed is
 // found out by the decoder and replaced.
 //
+// Shards may have brought the indexes of their records (scan_index_file.h): those are used where the file has none.
+//
 // Processes that open the same place share the file: each reads what the others have added, and adds under a lock.
 //
 // Threads: any number. Failure: open() throws Error(kIo) when no place can be used; find() and put() never fail: what
@@ -30,6 +32,7 @@
 #include <vector>
 
 #include "unstarve/storage/file_descriptor.h"
+#include "unstarve/storage/index/scan_index_file.h"
 
 namespace unstarve {
 
@@ -42,9 +45,11 @@ struct ScanIndexCounts {
 class ScanIndexStore {
  public:
   // The first of `places` that holds indexes of so many records under this key; else a new, empty file in the first
-  // that can be written. A file that can only be read is used as it is.
+  // that can be written. A file that can only be read is used as it is. `parts`: what shards have brought, in the order
+  // of their records; with some, there need not be a place, and then note() says why nothing is added.
   [[nodiscard]] static std::shared_ptr<ScanIndexStore> open(std::span<const std::filesystem::path> places,
-                                                            std::uint64_t records, std::uint64_t key);
+                                                            std::uint64_t records, std::uint64_t key,
+                                                            std::vector<ScanIndexPart> parts = {});
 
   // The index of record `id` to `bytes`; false, and none, where there is none. Precondition: id < records.
   [[nodiscard]] bool find(std::uint64_t id, std::vector<std::uint8_t>& bytes) const;
@@ -56,16 +61,20 @@ class ScanIndexStore {
   void count_used() noexcept { used_.fetch_add(1, std::memory_order_relaxed); }
   void count_wrong() noexcept { wrong_.fetch_add(1, std::memory_order_relaxed); }
   [[nodiscard]] ScanIndexCounts counts() const noexcept;
+  // Where indexes are added; empty for nowhere.
   [[nodiscard]] const std::filesystem::path& place() const noexcept { return place_; }
   // Why nothing more is added, or empty.
   [[nodiscard]] std::string note() const;
 
  private:
   ScanIndexStore() = default;
+  [[nodiscard]] bool find_own(std::uint64_t id, std::vector<std::uint8_t>& bytes) const;
+  [[nodiscard]] bool find_brought(std::uint64_t id, std::vector<std::uint8_t>& bytes) const;
 
   FileDescriptor file_;
   std::filesystem::path place_;
   std::uint64_t records_ = 0;
+  std::vector<ScanIndexPart> parts_;
   std::atomic<bool> writable_ = false;
   mutable std::mutex mutex_;
   std::string note_;

@@ -172,6 +172,17 @@ TEST_CASE("threads and processes add to one file", "[storage]") {
   }
 }
 
+TEST_CASE("data of the working folder have their indexes there", "[storage]") {
+  const testing::TemporaryFolder folder;
+  folder.folder("photos");
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path());
+  const auto store = ScanIndexStore::open(scan_index_places("photos", ""), 3, 0);
+  std::filesystem::current_path(before);
+  CHECK_FALSE(store->place().has_parent_path());
+  CHECK(std::filesystem::exists(folder.path() / store->place()));
+}
+
 TEST_CASE("indexes lie beside a file or folder, and in the cache folder for other names", "[storage]") {
   const testing::TemporaryFolder folder;
   folder.folder("photos");

@@ -160,6 +160,15 @@ const ParquetGroup& ParquetDataset::facts_of(std::size_t group) const {
   return files_[groups_[group].file]->groups()[groups_[group].number];
 }
 
+std::vector<DataFile> ParquetDataset::files() const {
+  std::vector<DataFile> files;
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    if (group == 0 || groups_[group].file != groups_[group - 1].file)
+      files.push_back({files_[groups_[group].file]->name(), begins_[group]});
+  }
+  return files;
+}
+
 RecordPlace ParquetDataset::place(std::uint64_t id) const {
   const std::size_t group = group_of(id);
   return {.file = files_[groups_[group].file]->name(), .number = groups_[group].first_row + id - begins_[group]};

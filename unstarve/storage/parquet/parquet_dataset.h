@@ -23,6 +23,7 @@ class ParquetDataset final : public Dataset {
   [[nodiscard]] const std::vector<std::string>& classes() const override { return classes_; }
   [[nodiscard]] std::uint64_t stored_bytes() const override { return stored_bytes_; }
   [[nodiscard]] RecordPlace place(std::uint64_t id) const override;
+  [[nodiscard]] std::vector<DataFile> files() const override;
   void read(std::uint64_t id, RecordBuffer& record) const override;
   // Each row group that the ids lie in is looked up once, the next one decoded meanwhile.
   void read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const override;

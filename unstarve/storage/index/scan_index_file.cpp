@@ -1,0 +1,95 @@
+#include "unstarve/storage/index/scan_index_file.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+
+#include "unstarve/core/error.h"
+#include "unstarve/core/map_guard.h"
+#include "unstarve/storage/bytes/local_bytes.h"
+#include "unstarve/storage/index/index_sidecar.h"
+#include "unstarve/storage/index/scan_index_layout.h"
+#include "unstarve/storage/little_endian.h"
+
+namespace unstarve {
+namespace {
+
+namespace fs = std::filesystem;
+namespace layout = scan_index_layout;
+
+}  // namespace
+
+std::string scan_index_beside(const std::string& shard) { return index_path(shard + ".jpeg"); }
+
+void ScanIndexBuilder::add(std::span<const std::uint8_t> index) {
+  lengths_.push_back(static_cast<std::uint32_t>(index.size()));
+  bytes_.append(reinterpret_cast<const char*>(index.data()), index.size());
+}
+
+std::string ScanIndexBuilder::file(std::uint64_t shard_bytes) const {
+  std::string file = layout::header_of(lengths_.size(), shard_bytes);
+  std::uint64_t offset = layout::entry_place(lengths_.size());
+  const auto* index = reinterpret_cast<const std::uint8_t*>(bytes_.data());
+  for (const std::uint32_t length : lengths_) {
+    layout::Entry entry{};
+    if (length > 0) entry = layout::entry_of(offset, {index, length});
+    file.append(reinterpret_cast<const char*>(entry.data()), entry.size());
+    offset += length;
+    index += length;
+  }
+  return file + bytes_;
+}
+
+bool ScanIndexView::is_of(std::span<const std::uint8_t> file, std::uint64_t records, std::uint64_t shard_bytes) {
+  const std::string header = layout::header_of(records, shard_bytes);
+  return file.size() >= header.size() && std::memcmp(file.data(), header.data(), header.size()) == 0 &&
+         (file.size() - header.size()) / layout::kEntryBytes >= records;
+}
+
+std::span<const std::uint8_t> ScanIndexView::find(std::uint64_t record) const {
+  const std::uint8_t* const entry = file_.data() + layout::entry_place(record);
+  const auto offset = load_little<std::uint64_t>(entry);
+  const auto length = load_little<std::uint32_t>(entry + 8);
+  if (length == 0 || length > layout::kMostBytes || offset > file_.size() || length > file_.size() - offset) return {};
+  const std::span<const std::uint8_t> index = file_.subspan(offset, length);
+  if (std::memcmp(layout::entry_of(offset, index).data(), entry, layout::kEntryBytes) != 0) return {};
+  return index;
+}
+
+std::shared_ptr<const ScanIndexFile> ScanIndexFile::open(const std::string& shard, std::uint64_t records) {
+  const std::string path = scan_index_beside(shard);
+  std::error_code failed;
+  if (!fs::is_regular_file(path, failed)) return nullptr;
+  const std::uintmax_t shard_bytes = fs::file_size(shard, failed);
+  if (failed) return nullptr;
+  try {
+    auto file = std::make_shared<const LocalBytes>(path);
+    if (!ScanIndexView::is_of(file->mapped(), records, shard_bytes)) return nullptr;
+    check_map(file->mapped());
+    return std::shared_ptr<const ScanIndexFile>(new ScanIndexFile(std::move(file)));
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kIo) throw;
+    return nullptr;  // it goes on without, as where there is none
+  }
+}
+
+bool ScanIndexFile::find(std::uint64_t record, std::vector<std::uint8_t>& bytes) const {
+  const std::span<const std::uint8_t> index = view_.find(record);
+  bytes.assign(index.begin(), index.end());  // pages that are lost read as zeros, which the decoder refuses
+  return !bytes.empty();
+}
+
+std::vector<ScanIndexPart> scan_index_parts(const Dataset& data) {
+  const std::vector<DataFile> files = data.files();
+  std::vector<ScanIndexPart> parts;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const std::uint64_t end = i + 1 < files.size() ? files[i + 1].first : data.size();
+    const std::uint64_t records = end - files[i].first;
+    if (records == 0 || is_url(files[i].path)) continue;
+    if (auto file = ScanIndexFile::open(files[i].path, records))
+      parts.push_back({files[i].first, records, std::move(file)});
+  }
+  return parts;
+}
+
+}  // namespace unstarve

@@ -1,0 +1,146 @@
+// The file of scan indexes beside a shard: found for its shard alone, and never more than what was written.
+#include "unstarve/storage/index/scan_index_file.h"
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+
+#include "unstarve/core/file.h"
+#include "unstarve/storage/index/scan_index_store.h"
+#include "unstarve/storage/temporary_folder.h"
+
+namespace unstarve {
+namespace {
+
+namespace fs = std::filesystem;
+using Bytes = std::vector<std::uint8_t>;
+
+// Every third record has none.
+Bytes some(std::uint64_t record, std::uint64_t salt = 0) {
+  if (record % 3 == 1) return {};
+  Bytes bytes(20 + (record * 37 + salt) % 200);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(record * 7 + i + salt);
+  return bytes;
+}
+
+std::string file_of(std::uint64_t records, std::uint64_t shard_bytes) {
+  ScanIndexBuilder builder;
+  for (std::uint64_t record = 0; record < records; ++record) builder.add(some(record));
+  return builder.file(shard_bytes);
+}
+
+std::span<const std::uint8_t> span_of(const std::string& text) {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
+
+Bytes found(const ScanIndexView& view, std::uint64_t record) {
+  const auto bytes = view.find(record);
+  return {bytes.begin(), bytes.end()};
+}
+
+// A shard of 500 bytes and its file of `records` indexes.
+std::string shard_in(const testing::TemporaryFolder& folder, std::uint64_t records, const std::string& name = "a.tar") {
+  folder.write(name, std::string(500, 's'));
+  folder.write(scan_index_beside(name), file_of(records, 500));
+  return folder.str(name);
+}
+
+}  // namespace
+
+TEST_CASE("a shard's scan indexes are found by the number of the record", "[storage]") {
+  const std::string file = file_of(20, 500);
+  REQUIRE(ScanIndexView::is_of(span_of(file), 20, 500));
+  const ScanIndexView view(span_of(file));
+  for (std::uint64_t record = 0; record < 20; ++record) CHECK(found(view, record) == some(record));
+  CHECK_FALSE(ScanIndexView::is_of(span_of(file), 19, 500));
+  CHECK_FALSE(ScanIndexView::is_of(span_of(file), 20, 501));
+  CHECK(ScanIndexView::is_of(span_of(file_of(0, 1)), 0, 1));
+  ScanIndexBuilder none;
+  none.add({});
+  CHECK(none.empty());
+  CHECK(file == file_of(20, 500));
+}
+
+TEST_CASE("a damaged file of scan indexes gives whole ones or none", "[storage]") {
+  const std::string whole = file_of(6, 500);
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    std::string file = whole;
+    file[at] = static_cast<char>(file[at] ^ 0x41);
+    if (!ScanIndexView::is_of(span_of(file), 6, 500)) continue;
+    int lost = 0;
+    for (std::uint64_t record = 0; record < 6; ++record) {
+      const Bytes bytes = found(ScanIndexView(span_of(file)), record);
+      if (bytes == some(record)) continue;
+      CHECK(bytes.empty());
+      ++lost;
+    }
+    CHECK(lost <= 1);
+  }
+  for (std::size_t length = 0; length < whole.size(); ++length) {
+    const std::string file = whole.substr(0, length);
+    if (!ScanIndexView::is_of(span_of(file), 6, 500)) continue;
+    for (std::uint64_t record = 0; record < 6; ++record) {
+      const Bytes bytes = found(ScanIndexView(span_of(file)), record);
+      CHECK((bytes.empty() || bytes == some(record)));
+    }
+  }
+}
+
+TEST_CASE("a file of scan indexes belongs to its shard", "[storage]") {
+  const testing::TemporaryFolder folder;
+  const std::string shard = shard_in(folder, 6);
+  Bytes bytes;
+  const auto file = ScanIndexFile::open(shard, 6);
+  REQUIRE(file);
+  CHECK(file->find(2, bytes));
+  CHECK(bytes == some(2));
+  CHECK_FALSE(file->find(1, bytes));
+  CHECK(bytes.empty());
+  CHECK_FALSE(ScanIndexFile::open(shard, 7));
+  CHECK_FALSE(ScanIndexFile::open(folder.str("nowhere.tar"), 6));
+  folder.write("a.tar", std::string(501, 's'));
+  CHECK_FALSE(ScanIndexFile::open(shard, 6));
+  folder.folder("b.tar.jpeg.unstarve-index");
+  folder.write("b.tar", "");
+  CHECK_FALSE(ScanIndexFile::open(folder.str("b.tar"), 6));
+  folder.write(scan_index_beside("c.tar"), "");
+  folder.write("c.tar", "");
+  CHECK_FALSE(ScanIndexFile::open(folder.str("c.tar"), 0));
+}
+
+TEST_CASE("indexes that shards brought are found where the data's own file has none", "[storage]") {
+  const testing::TemporaryFolder folder;
+  const std::vector<ScanIndexPart> parts{{10, 6, ScanIndexFile::open(shard_in(folder, 6), 6)},
+                                         {20, 9, ScanIndexFile::open(shard_in(folder, 9, "b.tar"), 9)}};
+  const std::vector<fs::path> places{folder.str("own")};
+  const auto store = ScanIndexStore::open(places, 40, 0, parts);
+  Bytes bytes;
+  const auto expected = [](std::uint64_t id) {
+    if (id >= 10 && id < 16) return some(id - 10);
+    return id >= 20 && id < 29 ? some(id - 20) : Bytes();
+  };
+  for (std::uint64_t id = 0; id < 40; ++id) {
+    INFO(id);
+    CHECK(store->find(id, bytes) == !expected(id).empty());
+    CHECK(bytes == expected(id));
+  }
+  store->put(12, some(3, 9));  // as after one that was wrong
+  store->put(5, some(5));
+  for (const auto& reader : {store, ScanIndexStore::open(places, 40, 0, parts)}) {
+    CHECK(reader->find(12, bytes));
+    CHECK(bytes == some(3, 9));
+    CHECK(reader->find(5, bytes));
+    CHECK(bytes == some(5));
+  }
+  // Where none can be kept, those that are there are used.
+  const std::vector<fs::path> nowhere{folder.str("a.tar/index")};
+  CHECK_THROWS(ScanIndexStore::open(nowhere, 40, 0));
+  const auto poor = ScanIndexStore::open(nowhere, 40, 0, parts);
+  CHECK_FALSE(poor->writable());
+  CHECK_THAT(poor->note(), Catch::Contains("a.tar") && Catch::Contains("no more indexes"));
+  poor->put(1, some(3));
+  CHECK_FALSE(poor->find(1, bytes));
+  CHECK(poor->find(20, bytes));
+  CHECK(poor->place().empty());
+}
+
+}  // namespace unstarve
