@@ -69,6 +69,7 @@ struct Command {
 [[nodiscard]] Command explain_command();
 [[nodiscard]] Command pack_command();
 [[nodiscard]] Command verify_command();
+[[nodiscard]] Command index_command();
 [[nodiscard]] Command datasets_command();
 [[nodiscard]] Command prepare_command();
 [[nodiscard]] Command synth_command();

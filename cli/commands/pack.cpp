@@ -24,6 +24,7 @@ PackOptions options_from(const Arguments& arguments) {
   if (arguments.has("--split")) options.splits = parse_splits(arguments.text("--split"));
   options.exclude = arguments.text("--exclude");
   if (arguments.has("--part")) options.part = parse_part(arguments.text("--part"));
+  options.scan_index = arguments.has("--scan-index");
   options.skip_damaged = skips(arguments.text("--on-error", "fail"));
   options.check = arguments.has("--check");
   options.threads = static_cast<int>(arguments.integer("--threads", 0, 1, 1024));
@@ -69,6 +70,8 @@ Command pack_command() {
         Completes::kPath},
        {"--on-error", "POLICY", "fail", "what a damaged record does: fail, or skip (counted and listed)"},
        {"--check", "", "", "decode also the images that are kept as they are"},
+       {"--scan-index", "", "",
+        "keep an index of each JPEG's scan beside the shards: the first epoch is as fast as later ones"},
        {"--threads", "N", "all usable cores, 4 per core without decoding", "reading and encoding threads"},
        json_option()},
       run};

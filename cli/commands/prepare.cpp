@@ -11,7 +11,8 @@ namespace {
 // Nothing without --format; then the other options of packing make no sense.
 std::optional<PackOptions> pack_options(const Arguments& arguments) {
   if (!arguments.has("--format")) {
-    for (const char* name : {"--resize", "--quality", "--shard-mb", "--shuffle", "--seed", "--split", "--threads"}) {
+    for (const char* name :
+         {"--resize", "--quality", "--shard-mb", "--shuffle", "--seed", "--split", "--scan-index", "--threads"}) {
       if (arguments.has(name))
         throw Error(ErrorKind::kArgument, std::string(name) + ": it is for shards, give --format");
     }
@@ -26,6 +27,7 @@ std::optional<PackOptions> pack_options(const Arguments& arguments) {
   options.shuffle = arguments.has("--shuffle") || arguments.has("--seed");
   options.seed = static_cast<std::uint64_t>(arguments.integer("--seed", 0, 0, 1LL << 62));
   if (arguments.has("--split")) options.splits = parse_splits(arguments.text("--split"));
+  options.scan_index = arguments.has("--scan-index");
   options.threads = static_cast<int>(arguments.integer("--threads", 0, 1, 1024));
   return options;
 }
@@ -71,6 +73,7 @@ Command prepare_command() {
        {"--shuffle", "", "", "pack: in an order that depends on the seed alone"},
        {"--seed", "N", "0", "pack: of the shuffle; asks for it"},
        {"--split", "SHARES", "", "pack: train=0.9,val=0.1, for sets that are published without"},
+       {"--scan-index", "", "", "pack: keep an index of each JPEG's scan beside the shards"},
        {"--threads", "N", "all usable cores", "pack: reading and encoding threads"},
        json_option()},
       run};

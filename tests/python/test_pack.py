@@ -49,9 +49,9 @@ def originals(source):
     return [(label, path.read_bytes()) for label, folder in enumerate(classes) for path in sorted(folder.iterdir())]
 
 
-@pytest.mark.parametrize("format", ["webdataset", "recordio"])
-def test_killed_at_any_moment_it_goes_on_and_ends_the_same(source, tmp_path, format):
-    options = ["--format", format, "--threads", 2, *OPTIONS]
+@pytest.mark.parametrize("format, more", [("webdataset", ["--scan-index"]), ("recordio", [])])
+def test_killed_at_any_moment_it_goes_on_and_ends_the_same(source, tmp_path, format, more):
+    options = ["--format", format, "--threads", 2, *OPTIONS, *more]
     start = time.monotonic()
     unstarve("pack", source, tmp_path / "whole", *options)
     length = time.monotonic() - start

@@ -19,6 +19,7 @@
 #include "unstarve/jobs/pack/pack_plan.h"
 #include "unstarve/observe/format.h"
 #include "unstarve/storage/bytes/byte_source.h"
+#include "unstarve/storage/index/scan_index_file.h"
 #include "unstarve/storage/open.h"
 
 namespace unstarve {
@@ -52,6 +53,15 @@ void refuse_inside(const std::string& source, const fs::path& folder) {
                                           ", what is packed would be read as data; give a folder outside of it");
 }
 
+// As records tell their places: without what is secret in a URL, and the folder of a bucket with the '/' that it may
+// have been written without.
+std::string source_of_keys(const std::string& source, const Dataset& data) {
+  if (!is_url(source)) return source;
+  std::string name = shown_name(source.substr(0, source.find('#')));
+  if (!name.ends_with('/') && data.place(0).file.starts_with(name + "/")) name += '/';
+  return name;
+}
+
 bool is_damage(const Error& error) {
   return error.kind() == ErrorKind::kInput || error.kind() == ErrorKind::kIo || error.kind() == ErrorKind::kMemory;
 }
@@ -71,15 +81,16 @@ std::string options_json(const PackOptions& options, const PackPlan& plan) {
   std::string split;
   for (const SplitShare& share : options.splits)
     split += fmt::format("{}{}={}", split.empty() ? "" : ",", share.name, share.share);
-  return nlohmann::ordered_json{{"resize", options.resize},
-                                {"quality", options.quality},
-                                {"shard_mb", options.shard_mb},
-                                {"shuffle", options.shuffle},
-                                {"seed", options.seed},
-                                {"split", split},
-                                {"source_split", options.source_split},
-                                {"exclude", plan.excluded()}}
-      .dump();
+  nlohmann::ordered_json json{{"resize", options.resize},
+                              {"quality", options.quality},
+                              {"shard_mb", options.shard_mb},
+                              {"shuffle", options.shuffle},
+                              {"seed", options.seed},
+                              {"split", split},
+                              {"source_split", options.source_split},
+                              {"exclude", plan.excluded()}};
+  if (options.scan_index) json["scan_index"] = true;
+  return json.dump();
 }
 
 std::string source_json(const Dataset& data, const PackPlan& plan) {
@@ -106,6 +117,7 @@ struct OpenShard {
   std::unique_ptr<PackFile> file;
   std::unique_ptr<RecordWriter> writer;
   std::string index_file;
+  ScanIndexBuilder scan_index;
   ShardEntry entry;
 };
 
@@ -118,7 +130,7 @@ class Packing {
         stop_(std::move(stop)),
         format_(find_writer_format(options.format)),
         data_(open_dataset(source, options.source_split)),
-        keys_(shown_name(source)),
+        keys_(source_of_keys(source, *data_)),
         plan_(*data_, keys_, options),
         threads_(threads()) {
     (void)PackImage(*data_, keys_, options);  // tells what cannot be packed before anything is made
@@ -261,6 +273,7 @@ class Packing {
       }
       open_->writer->append(piece.packed.out);
       check_map(piece.packed.out.image);  // the writer has read it
+      open_->scan_index.add(piece.packed.scan_index);
       ++open_->entry.records;
     }
     records_done_ += chunk.end - chunk.begin;
@@ -285,12 +298,16 @@ class Packing {
     ++result_.shards_made;
     closer_->wait();
     closer_->submit([this, shard = std::move(open_)] {
-      std::string index;
+      std::string index, scan_index;
       if (!shard->index_file.empty()) {
         index = shard->writer->index();
         shard->entry.index = sum_of(shard->index_file, index);
       }
-      folder_->publish(*shard->file, index, shard->entry);
+      if (!shard->scan_index.empty()) {
+        scan_index = shard->scan_index.file(shard->entry.shard.bytes);
+        shard->entry.scan_index = sum_of(scan_index_beside(shard->entry.shard.file), scan_index);
+      }
+      folder_->publish(*shard->file, shard->entry, index, scan_index);
     });
   }
 

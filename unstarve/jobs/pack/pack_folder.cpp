@@ -37,6 +37,9 @@ std::string difference(const Json& found, const Json& expected, const std::strin
       if (!found.contains(key)) return inner + " is missing";
       if (found.at(key) != value) return difference(found.at(key), value, inner);
     }
+    for (const auto& [key, value] : found.items()) {
+      if (!expected.contains(key)) return (name.empty() ? key : name + "." + key) + " is not asked for";
+    }
   }
   const auto shown = [](const Json& json) {
     const std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -134,7 +137,9 @@ std::optional<ShardEntry> PackFolder::finished(const std::string& file) const {
     entry = manifest_->shards[known->second];
   }
   if (!entry || !is_whole(folder_, entry->shard)) return std::nullopt;
-  if (!entry->index.file.empty() && !is_whole(folder_, entry->index)) return std::nullopt;
+  for (const FileSum* beside : {&entry->index, &entry->scan_index}) {
+    if (!beside->file.empty() && !is_whole(folder_, *beside)) return std::nullopt;
+  }
   return entry;
 }
 
@@ -142,8 +147,10 @@ std::unique_ptr<PackFile> PackFolder::begin(const std::string& file) const {
   return std::make_unique<PackFile>(folder_ / file, work_, PackFile::Lock::kTry);
 }
 
-void PackFolder::publish(PackFile& shard, const std::string& index_text, const ShardEntry& entry) const {
-  if (!entry.index.file.empty()) publish_text(folder_ / entry.index.file, work_, index_text);
+void PackFolder::publish(PackFile& shard, const ShardEntry& entry, std::string_view index,
+                         std::string_view scan_index) const {
+  if (!entry.index.file.empty()) publish_text(folder_ / entry.index.file, work_, index);
+  if (!entry.scan_index.file.empty()) publish_text(folder_ / entry.scan_index.file, work_, scan_index);
   shard.publish();
   publish_text(entry_path(entry.shard.file), work_, to_json(entry));
 }

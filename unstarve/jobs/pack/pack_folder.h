@@ -17,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -35,8 +36,9 @@ class PackFolder {
   [[nodiscard]] std::optional<ShardEntry> finished(const std::string& file) const;
   // A file of the folder, to be filled and handed to publish().
   [[nodiscard]] std::unique_ptr<PackFile> begin(const std::string& file) const;
-  // Gives the shard, and the index beside it, their names; then notes the entry.
-  void publish(PackFile& shard, const std::string& index_text, const ShardEntry& entry) const;
+  // Gives the files beside the shard, then the shard, their names; then notes the entry. `index` and `scan_index` are
+  // the bytes of those that the entry names.
+  void publish(PackFile& shard, const ShardEntry& entry, std::string_view index, std::string_view scan_index) const;
   // Writes the manifest when every one of `files` (all shards, in order) is finished; false when some are not.
   [[nodiscard]] bool complete(const std::vector<std::string>& files);
 

@@ -55,7 +55,8 @@ PackImage::PackImage(const Dataset& data, const PackKeys& keys, const PackOption
 }
 
 bool PackImage::decodes(const Dataset& data, const PackOptions& options) {
-  return options.resize > 0 || options.quality > 0 || options.check || data.field_index(FieldKind::kEncodedImage) < 0;
+  return options.resize > 0 || options.quality > 0 || options.check || options.scan_index ||
+         data.field_index(FieldKind::kEncodedImage) < 0;
 }
 
 void PackImage::make(std::uint64_t id, PackedRecord& packed) {
@@ -68,6 +69,7 @@ void PackImage::make(std::uint64_t id, PackedRecord& packed) {
       take_encoded(packed.record.values[static_cast<std::size_t>(encoded_)].bytes, packed);
     else
       encode(packed.record.values[static_cast<std::size_t>(pixels_)].pixels, true, packed);
+    if (options_.scan_index) make_scan_index(packed);
   } catch (const Error& error) {
     check_source(packed.record);
     throw Error(error.kind(), data_.location(id) + ": " + error.what());
@@ -110,6 +112,18 @@ void PackImage::keep(std::span<const std::uint8_t> bytes, const ImageHeader& hea
   out.image = bytes;
   out.encoding = to_string(header.encoding);
   out.size = header.size;
+}
+
+void PackImage::make_scan_index(PackedRecord& packed) {
+  packed.scan_index.clear();
+  if (packed.out.encoding != to_string(Encoding::kJpeg)) return;
+  (void)decoder_.open(packed.out.image);
+  DecodeRequest request;
+  request.crop = {0, 0, 1, 1};
+  request.make_index = true;
+  decoder_.decode(request, image_);
+  const std::span<const std::uint8_t> made = decoder_.made_index();
+  packed.scan_index.assign(made.begin(), made.end());
 }
 
 void PackImage::encode(PixelView pixels, bool lossless, PackedRecord& packed) {

@@ -24,7 +24,8 @@ namespace unstarve {
 
 struct PackedRecord {
   RecordBuffer record;
-  std::vector<std::uint8_t> encoded;  // empty where the bytes are kept
+  std::vector<std::uint8_t> encoded;     // empty where the bytes are kept
+  std::vector<std::uint8_t> scan_index;  // of the JPEG that is packed, where options ask for it and it can have one
   std::string name;
   OutRecord out;
 };
@@ -43,6 +44,8 @@ class PackImage {
   void take_label(const Value& value, OutRecord& out) const;
   void take_encoded(std::span<const std::uint8_t> bytes, PackedRecord& packed);
   void keep(std::span<const std::uint8_t> bytes, const ImageHeader& header, OutRecord& out);
+  // Reads the JPEG to its end without decoding more than a pixel of it.
+  void make_scan_index(PackedRecord& packed);
   // Shrinks where it must, and encodes: as PNG what was stored without loss and no quality is asked of, else as JPEG.
   void encode(PixelView pixels, bool lossless, PackedRecord& packed);
   [[nodiscard]] Size target(Size size) const;

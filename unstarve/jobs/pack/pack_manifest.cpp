@@ -24,6 +24,7 @@ Json json_of(const ShardEntry& entry) {
                {"bytes", entry.shard.bytes},
                {"crc32c", fmt::format("{:08x}", entry.shard.crc32c)}};
   if (!entry.index.file.empty()) json["index"] = json_of(entry.index);
+  if (!entry.scan_index.file.empty()) json["scan_index"] = json_of(entry.scan_index);
   for (const QuarantineEntry& record : entry.skipped) json["skipped"].push_back(to_json(record));
   return json;
 }
@@ -75,6 +76,8 @@ ShardEntry entry_of(const Reader& reader) {
   entry.split = reader.text("split");
   entry.records = reader.number("records");
   if (reader.has("index")) entry.index = Reader(reader.at("index"), reader.where() + ": index").sum();
+  if (reader.has("scan_index"))
+    entry.scan_index = Reader(reader.at("scan_index"), reader.where() + ": scan_index").sum();
   if (!reader.has("skipped")) return entry;
   for (const Json& item : reader.list("skipped")) {
     entry.skipped.push_back(quarantine_entry_from_json(item, reader.where() + ": skipped"));

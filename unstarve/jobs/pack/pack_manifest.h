@@ -9,6 +9,7 @@
 //    "splits": {"train": {"records": 1150, "bytes": ..., "shards": 3}, "val": {...}},
 //    "shards": [{"file": "train-00000.tar", "split": "train", "records": 384, "bytes": 8100864, "crc32c": "0a1b2c3d",
 //                "index": {"file": "train-00000.idx", "bytes": 5120, "crc32c": "..."},         (formats with one)
+//                "scan_index": {"file": "train-00000.tar.jpeg.unstarve-index", ...},           (where asked for)
 //                "skipped": [{"file": "cat/1.jpg", "offset": 0, "reason": "..."}]}, ...]}      (where there are any)
 //
 // The entries of `skipped` are a quarantine list's (quarantine_entry.h), files relative to the source. Nothing tells
@@ -37,10 +38,11 @@ struct FileSum {
 
 struct ShardEntry {
   FileSum shard;
-  FileSum index;  // of the file beside it; no name: none
+  FileSum index;  // of the file beside it that belongs to the format; no name: none
   std::string split;
   std::uint64_t records = 0;
   std::vector<QuarantineEntry> skipped;
+  FileSum scan_index{};  // of the file of its JPEGs' scan indexes (scan_index_file.h); no name: none
   friend bool operator==(const ShardEntry&, const ShardEntry&) = default;
 };
 

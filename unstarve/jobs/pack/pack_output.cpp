@@ -18,6 +18,12 @@ std::vector<QuarantineEntry> all_skipped(const PackManifest& manifest) {
   return all;
 }
 
+std::uint64_t scan_index_bytes(const PackManifest& manifest) {
+  std::uint64_t bytes = 0;
+  for (const ShardEntry& entry : manifest.shards) bytes += entry.scan_index.bytes;
+  return bytes;
+}
+
 std::string shards_text(std::uint64_t count) { return count == 1 ? "1 shard" : fmt::format("{} shards", count); }
 
 }  // namespace
@@ -29,6 +35,7 @@ std::string to_json(const PackResult& result, const std::filesystem::path& folde
                {"complete", result.complete},
                {"records", manifest.records()},
                {"bytes", manifest.bytes()},
+               {"scan_index_bytes", scan_index_bytes(manifest)},
                {"splits", Json::object()},
                {"shards", Json::array()},
                {"shards_in_all", result.shards_in_all},
@@ -68,6 +75,8 @@ std::string to_text(const PackResult& result, const std::filesystem::path& folde
                         format_bytes(static_cast<std::uint64_t>(static_cast<double>(result.bytes_made) / seconds)));
     text += result.shards_found > 0 ? fmt::format("; {} were there\n", result.shards_found) : "\n";
   }
+  if (const std::uint64_t bytes = scan_index_bytes(manifest); bytes > 0)
+    text += fmt::format("  indexes    of JPEG scans, {} beside the shards\n", format_bytes(bytes));
   if (!result.complete) {
     text += fmt::format("  so far     {} of {} shards; the part that ends last writes the manifest\n",
                         manifest.shards.size(), result.shards_in_all);

@@ -110,7 +110,9 @@ std::vector<WrongFile> check_shard(const fs::path& folder, const std::string& fo
   const std::shared_ptr<const RecordFormat> reader = reader_of(format);
   note(entry.shard.file, wrong,
        [&] { return reader ? check_records(folder, *reader, entry) : check_table(folder, entry); });
-  if (!entry.index.file.empty()) note(entry.index.file, wrong, [&] { return check_file(folder, entry.index); });
+  for (const FileSum* beside : {&entry.index, &entry.scan_index}) {
+    if (!beside->file.empty()) note(beside->file, wrong, [&] { return check_file(folder, *beside); });
+  }
   return wrong;
 }
 

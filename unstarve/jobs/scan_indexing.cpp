@@ -1,0 +1,192 @@
+#include "unstarve/jobs/scan_indexing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "unstarve/codecs/decoder.h"
+#include "unstarve/core/error.h"
+#include "unstarve/core/map_guard.h"
+#include "unstarve/core/topology.h"
+#include "unstarve/jobs/pack/pack_order.h"
+#include "unstarve/observe/format.h"
+#include "unstarve/pipeline/passes/scan_index_place.h"
+#include "unstarve/storage/bytes/byte_source.h"
+#include "unstarve/storage/index/scan_index_store.h"
+#include "unstarve/storage/open.h"
+
+namespace unstarve {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::uint64_t kChunk = 16;  // records: some milliseconds of photographs
+constexpr auto kTellEvery = std::chrono::milliseconds(100);
+
+// What became of some records.
+struct Chunk {
+  std::uint64_t made = 0, there = 0, without = 0, corrupt = 0, bytes_made = 0, bytes_read = 0;
+  std::string first_corrupt;
+};
+
+std::string why_not_writable(const ScanIndexStore& store) {
+  return store.note().empty() ? store.place().string() + ": it cannot be written" : store.note();
+}
+
+class Worker {
+ public:
+  Worker(const Dataset& data, ScanIndexStore& store)
+      : data_(data),
+        store_(store),
+        image_field_(static_cast<std::size_t>(data.field_index(FieldKind::kEncodedImage))) {}
+
+  void work(std::uint64_t begin, std::uint64_t end, Chunk& chunk) {
+    chunk = {};
+    for (std::uint64_t id = begin; id < end; ++id) {
+      std::span<const std::uint8_t> made;
+      try {
+        made = index(id, chunk);
+      } catch (const Error& error) {
+        if (error.kind() != ErrorKind::kInput && error.kind() != ErrorKind::kIo) throw;
+        if (chunk.corrupt++ == 0) chunk.first_corrupt = data_.location(id) + ": " + error.what();
+      }
+      if (made.empty()) continue;
+      store_.put(id, made);
+      if (!store_.writable()) throw Error(ErrorKind::kIo, "index: " + why_not_writable(store_));
+      ++chunk.made;
+      chunk.bytes_made += made.size();
+    }
+  }
+
+ private:
+  // The index that is to be kept, valid until the next call; empty where there is one, or can be none.
+  std::span<const std::uint8_t> index(std::uint64_t id, Chunk& chunk) {
+    data_.read(id, record_);
+    const std::span<const std::uint8_t> bytes = record_.values[image_field_].bytes;
+    chunk.bytes_read += bytes.size();
+    if (decoder_.open(bytes).encoding != Encoding::kJpeg) {
+      ++chunk.without;
+      return {};
+    }
+    DecodeRequest request;
+    request.crop = {0, 0, 1, 1};
+    request.make_index = true;
+    if (store_.find(id, found_)) request.index = found_;
+    decoder_.decode(request, pixel_);
+    check_map(bytes);
+    if (decoder_.index_use() == IndexUse::kUsed) {
+      ++chunk.there;
+      return {};
+    }
+    if (decoder_.made_index().empty()) ++chunk.without;
+    return decoder_.made_index();
+  }
+
+  const Dataset& data_;
+  ScanIndexStore& store_;
+  std::size_t image_field_;
+  RecordBuffer record_;
+  std::vector<std::uint8_t> found_;
+  Decoder decoder_;
+  Image pixel_;
+};
+
+void add(const Chunk& chunk, IndexingResult& result) {
+  result.made += chunk.made;
+  result.there += chunk.there;
+  result.without += chunk.without;
+  if (result.corrupt == 0) result.first_corrupt = chunk.first_corrupt;
+  result.corrupt += chunk.corrupt;
+  result.bytes_made += chunk.bytes_made;
+  result.bytes_read += chunk.bytes_read;
+}
+
+// Of `source`, for the records of `data`.
+std::shared_ptr<ScanIndexStore> open_store(const SourceSpec& source, const Dataset& data) {
+  PipelineSpec spec;
+  spec.source = source;
+  const auto [places, why_none] = scan_index_places(spec);
+  std::vector<ScanIndexPart> brought = scan_index_parts(data);
+  std::uint64_t covered = 0;
+  for (const ScanIndexPart& part : brought) covered += part.records;
+  if (places.empty() && covered < data.size()) throw Error(ErrorKind::kArgument, "index: " + why_none);
+  auto store = ScanIndexStore::open(places, data.size(), 0, std::move(brought));
+  if (!store->writable() && covered < data.size()) throw Error(ErrorKind::kIo, "index: " + why_not_writable(*store));
+  return store;
+}
+
+}  // namespace
+
+IndexingResult run_indexing(const SourceSpec& source, int threads, const Progress& progress, std::stop_token stop) {
+  const auto start = Clock::now();
+  const std::shared_ptr<const Dataset> data = open_dataset(source.path, source.split);
+  if (data->field_index(FieldKind::kEncodedImage) < 0)
+    throw Error(ErrorKind::kArgument, "index: the " + data->format() + " holds pixels, expected JPEG images");
+  const std::shared_ptr<ScanIndexStore> store = open_store(source, *data);
+  IndexingResult result;
+  result.data = shown_name(source.path);
+  result.place = store->place();
+  result.records = data->size();
+
+  OrderedWork work{(data->size() + kChunk - 1) / kChunk, threads > 0 ? threads : read_topology().usable(), 1};
+  work.window = static_cast<std::uint64_t>(2 * work.threads);
+  std::vector<Chunk> slots(work.window);
+  Clock::time_point told{};
+  run_in_order(
+      work,
+      [&]() -> OrderedWorker {
+        auto worker = std::make_shared<Worker>(*data, *store);
+        return [&, worker](std::uint64_t item, std::size_t slot) {
+          worker->work(item * kChunk, std::min((item + 1) * kChunk, data->size()), slots[slot]);
+        };
+      },
+      [&](std::uint64_t item, std::size_t slot) {
+        add(slots[slot], result);
+        const auto now = Clock::now();
+        const std::uint64_t done = std::min((item + 1) * kChunk, data->size());
+        if (!progress || (now - told < kTellEvery && done < data->size())) return;
+        told = now;
+        const double seconds = std::max(std::chrono::duration<double>(now - start).count(), 1e-3);
+        progress(
+            fmt::format("{} of {} records, {}/s", done, data->size(), format_rate(static_cast<double>(done) / seconds)),
+            static_cast<double>(done) / static_cast<double>(data->size()));
+      },
+      stop);
+  result.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  return result;
+}
+
+std::string to_json(const IndexingResult& result) {
+  const nlohmann::ordered_json json = {{"data", result.data},
+                                       {"place", result.place.string()},
+                                       {"records", result.records},
+                                       {"made", result.made},
+                                       {"there", result.there},
+                                       {"without", result.without},
+                                       {"corrupt", result.corrupt},
+                                       {"first_corrupt", result.first_corrupt},
+                                       {"bytes_made", result.bytes_made},
+                                       {"bytes_read", result.bytes_read},
+                                       {"seconds", result.seconds}};
+  // File names need not be UTF-8, JSON must be: what is not becomes U+FFFD.
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+std::string to_text(const IndexingResult& result) {
+  std::string text = fmt::format("{}: {} records\n", printable(result.data), result.records);
+  text +=
+      fmt::format("  made       {}, {} in {:.1f} s: {} records/s\n", result.made, format_bytes(result.bytes_made),
+                  result.seconds, format_rate(static_cast<double>(result.records) / std::max(result.seconds, 1e-3)));
+  text += fmt::format("  there      {}\n", result.there);
+  if (result.without > 0)
+    text += fmt::format("  without    {}: no JPEG, or one that is not decoded by an index\n", result.without);
+  if (result.corrupt > 0)
+    text += fmt::format("  corrupt    {}, the first: {}\n", result.corrupt, printable(result.first_corrupt));
+  if (!result.place.empty()) text += "  kept in    " + printable(result.place.string()) + "\n";
+  return text;
+}
+
+}  // namespace unstarve
