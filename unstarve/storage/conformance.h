@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -19,6 +20,7 @@
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/core/cache_fetch.h"
 #include "unstarve/core/error.h"
+#include "unstarve/core/file.h"
 #include "unstarve/storage/dataset.h"
 
 namespace unstarve::testing {
@@ -160,6 +162,41 @@ inline void check_damage(const DatasetUnderTest& test, std::uint64_t samples) {
   // The same buffer goes on to be used, as a worker does under the skip policy.
   CHECK(read_copy(*data, id - 1, record) == before[id - 1]);
   CHECK(read_copy(*data, id + 1, record) == before[id + 1]);
+}
+
+// Cuts `file`, one of those that `open` opens, at every byte: what is left opens with an Error, or as a set whose records
+// are those that were there or fail with an Error, and no others. For data whose labels are numbers: names of classes
+// that are gone would number the others anew.
+inline void check_cut_anywhere(const std::filesystem::path& file,
+                               const std::function<std::shared_ptr<const Dataset>()>& open) {
+  const std::vector<RecordCopy> expected = read_all(*open());
+  const std::string whole = read_text_file(file);
+  std::uint64_t refused = 0;
+  for (std::size_t length = whole.size(); length-- > 0;) {
+    std::filesystem::resize_file(file, length);
+    INFO(file.string() << " cut to " << length << " of " << whole.size() << " bytes");
+    RecordBuffer record;
+    std::uint64_t id = 0;
+    const auto refusal = [&](const auto& work) {
+      try {
+        work();
+      } catch (const Error& error) {
+        if (error.kind() != ErrorKind::kIo && error.kind() != ErrorKind::kInput) throw;
+        ++refused;
+      }
+    };
+    refusal([&] {
+      const std::shared_ptr<const Dataset> data = open();
+      for (; id < data->size(); ++id)
+        refusal([&] {
+          const RecordCopy copy = read_copy(*data, id, record);
+          if (id >= expected.size() || copy != expected[id]) FAIL("record " << id << " is another one");
+        });
+    });
+  }
+  write_file_atomically(file, whole, Durability::kRenamed);
+  CHECK(refused > 0);
+  CHECK(read_all(*open()) == expected);
 }
 
 inline void check_dataset(const DatasetUnderTest& test, std::uint64_t many = 23) {

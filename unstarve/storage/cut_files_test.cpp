@@ -1,0 +1,58 @@
+// Files of the formats' own libraries, and compressed ones, cut at every byte. The formats whose damage is a matter of
+// their own (TFRecord, tar, RecordIO, MDS, Parquet) are cut in their own tests, too.
+#include <catch2/catch.hpp>
+#include <filesystem>
+
+#include "unstarve/storage/cifar/cifar.h"
+#include "unstarve/storage/conformance.h"
+#include "unstarve/storage/fixtures_folder.h"
+#include "unstarve/storage/open.h"
+#include "unstarve/storage/temporary_folder.h"
+
+namespace unstarve {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::check_cut_anywhere;
+using testing::TemporaryFolder;
+
+// The fixture `name`, a file or a folder, copied.
+fs::path copy_of(const TemporaryFolder& folder, const std::string& name) {
+  const fs::path to = folder.path() / fs::path(name).filename();
+  fs::copy(testing::fixture(name), to, fs::copy_options::recursive);
+  return to;
+}
+
+}  // namespace
+
+TEST_CASE("arrays cut at any byte are refused or hold what they held") {
+  const TemporaryFolder folder;
+  for (const char* const name : {"npy", "idx"}) {
+    const fs::path set = copy_of(folder, name);
+    for (const fs::directory_entry& file : fs::directory_iterator(set))
+      check_cut_anywhere(file.path(), [&] { return open_dataset(set.string()); });
+  }
+}
+
+TEST_CASE("CIFAR files cut at any byte are refused or hold what they held") {
+  const TemporaryFolder folder;
+  std::string bytes;
+  for (int record = 0; record < 2; ++record)
+    bytes += static_cast<char>(record + 3) + std::string(3072, static_cast<char>(record * 9));
+  folder.write("data_batch_1.bin", bytes);
+  folder.write("test_batch.bin", bytes);
+  check_cut_anywhere(folder.path() / "data_batch_1.bin", [&] { return open_dataset(folder.str("data_batch_1.bin")); });
+  check_cut_anywhere(folder.path() / "test_batch.bin", [&] { return open_dataset(folder.str()); });
+}
+
+TEST_CASE("compressed shards cut at any byte are refused or hold what they held") {
+  const TemporaryFolder folder;
+  for (const char* const name : {"webdataset/cls.tar.gz", "webdataset/cls.tar.zst"}) {
+    const fs::path shard = copy_of(folder, name);
+    check_cut_anywhere(shard, [&] { return open_dataset(shard.string()); });
+  }
+  const fs::path mds = copy_of(folder, "mds-gz");
+  check_cut_anywhere(mds / "shard.00001.mds.gz", [&] { return open_dataset(mds.string()); });
+}
+
+}  // namespace unstarve
