@@ -132,9 +132,6 @@ def test_what_is_not_there_or_not_known_is_refused(unstarve):
         "s3://da*/x.tar": "wildcards are known in keys, not in the bucket's name",
         "https://127.0.0.1:9/train-*.tar": "an http(s) server has no list of its files to match '*' with",
         "s3://data/nothing/": "open s3://data/nothing/: No such file or directory",
-        "s3://data/photos/": "it looks like image folder, which is not read from the folder of a bucket",
-        "s3://data": "it looks like image folder, which is not read from the folder of a bucket, only shards are; "
-                     "found 6 folders (flat, many, mds, other, photos, ...)",
     }.items():
         code = 2 if "known in keys" in reason or "http(s)" in reason else 3
         assert reason in unstarve("inspect", url, code=code)

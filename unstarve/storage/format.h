@@ -49,13 +49,15 @@ struct Format {
   std::shared_ptr<const Dataset> (*open)(const Source& source, const std::string& split);
   // Whether open() looks at source.options (and refuses those it does not know); else there must be none.
   bool takes_options = false;
-  // Whether open() reads folders of buckets, too.
-  bool in_buckets = false;
 };
 
 // Looks at `text`. Throws Error(kIo) when what is there cannot be read, Error(kInput) when it is a Zstandard stream
 // that cannot be decoded from its start; a missing path is told by `exists` and `files`.
 [[nodiscard]] Source look_at(const std::string& text);
+
+// What lies in the folder of a bucket: `url` without '/' behind. Keys that are no names (the folder's own, with '/' twice,
+// hidden) are left out.
+[[nodiscard]] FolderListing list_bucket_folder(const std::string& url);
 
 // "3 folders (a, b, c), 2 files (x.bin, README)": what a folder holds, for messages; the first few names of each kind.
 [[nodiscard]] std::string describe(const FolderListing& listing);

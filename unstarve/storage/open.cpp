@@ -24,11 +24,11 @@ constexpr std::array<Format, 12> kFormats = {{
     {"synthetic", "synthetic:classes=10,images=2000,size=32,seed=1", recognises_synthetic, open_synthetic},
     {"sleep", "sleep:ms=5,images=100,size=32", recognises_sleep, open_sleep},
     {"CIFAR binary", "data_batch_1.bin or train.bin and its siblings", recognises_cifar, open_cifar},
-    {"tfrecord", "*.tfrecord, also compressed", recognises_tfrecord, open_tfrecord, true, true},
-    {"webdataset", "*.tar, also .tar.gz and .tar.zst", recognises_webdataset, open_webdataset, true, true},
-    {"recordio", "*.rec", recognises_recordio, open_recordio, false, true},
-    {"parquet", "*.parquet", recognises_parquet, open_parquet, true, true},
-    {"mds", "a folder with index.json, or that file", recognises_mds, open_mds, true, true},
+    {"tfrecord", "*.tfrecord, also compressed", recognises_tfrecord, open_tfrecord, true},
+    {"webdataset", "*.tar, also .tar.gz and .tar.zst", recognises_webdataset, open_webdataset, true},
+    {"recordio", "*.rec", recognises_recordio, open_recordio},
+    {"parquet", "*.parquet", recognises_parquet, open_parquet, true},
+    {"mds", "a folder with index.json, or that file", recognises_mds, open_mds, true},
     {"npy", "images.npy and labels.npy", recognises_npy, open_npy},
     {"idx", "train-images-idx3-ubyte and its labels, as of MNIST", recognises_idx, open_idx},
     {"manifest", "a CSV or JSON-lines file of paths and labels", recognises_manifest, open_manifest, true},
@@ -63,11 +63,6 @@ std::shared_ptr<const Dataset> open_dataset(const std::string& path, const std::
     if (!chosen->takes_options && !source.options.empty()) {
       throw Error(ErrorKind::kArgument,
                   "open " + shown_name(path) + ": " + chosen->name + " has no options behind '#'");
-    }
-    if (source.folder && is_url(source.path) && !chosen->in_buckets) {
-      throw Error(ErrorKind::kInput, "open " + shown_name(path) + ": it looks like " + chosen->name +
-                                         ", which is not read from the folder of a bucket, only shards are; found " +
-                                         describe(source.listing));
     }
     return chosen->open(source, split);
   }

@@ -50,22 +50,6 @@ bool is_bucket_folder(const std::string& path) {
   return is_in_bucket(path) && (path.ends_with('/') || path.find('/', path.find("://") + 3) == std::string::npos);
 }
 
-// What lies in the folder of a bucket. A key may be the folder's own, or have '/' twice: those are no names.
-FolderListing list_bucket_folder(const std::string& path) {
-  FolderListing listing;
-  const auto take = [&](std::vector<std::string>& names, std::string_view url) {
-    url.remove_prefix(path.size() + 1);
-    if (!url.empty() && url.back() == '/') url.remove_suffix(1);
-    if (!url.empty() && url.front() != '.') names.emplace_back(url);
-  };
-  const RemoteLevel level = list_level(path + "/");
-  for (const RemoteObject& object : level.objects) take(listing.files, object.url);
-  for (const std::string& url : level.folders) take(listing.folders, url);
-  std::sort(listing.files.begin(), listing.files.end());
-  std::sort(listing.folders.begin(), listing.folders.end());
-  return listing;
-}
-
 // A folder of a bucket that was written without '/' behind: there is no object of that name, but some below it.
 bool is_bucket_folder_without_slash(Source& source) {
   if (!is_in_bucket(source.path) || is_pattern(source.path)) return false;
@@ -129,6 +113,21 @@ void keep_split(std::vector<std::string>& files, const Source& source, const std
 }
 
 }  // namespace
+
+FolderListing list_bucket_folder(const std::string& path) {
+  FolderListing listing;
+  const auto take = [&](std::vector<std::string>& names, std::string_view url) {
+    url.remove_prefix(path.size() + 1);
+    if (!url.empty() && url.back() == '/') url.remove_suffix(1);
+    if (!url.empty() && url.front() != '.') names.emplace_back(url);
+  };
+  const RemoteLevel level = list_level(path + "/");
+  for (const RemoteObject& object : level.objects) take(listing.files, object.url);
+  for (const std::string& url : level.folders) take(listing.folders, url);
+  std::sort(listing.files.begin(), listing.files.end());
+  std::sort(listing.folders.begin(), listing.folders.end());
+  return listing;
+}
 
 std::string describe(const FolderListing& listing) {
   return describe_names(listing.folders, "folder", "folders") + ", " + describe_names(listing.files, "file", "files");

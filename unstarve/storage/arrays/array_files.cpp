@@ -146,13 +146,17 @@ std::vector<std::string> label_names(const std::string& images) {
   return names;
 }
 
-// Path of the labels beside the file of images; "" for none.
-std::string find_labels(const std::string& images) {
+// Path of the labels beside the file of images, which a folder's listing has or the disk; "" for none. Of a URL alone
+// nothing tells what lies beside it: then the first name is taken.
+std::string find_labels(const std::string& images, const FolderListing* listing) {
   const std::size_t base = images.rfind('/') + 1;
   for (const std::string& name : label_names(images.substr(base))) {
     const std::string path = images.substr(0, base) + name;
     std::error_code failed;
-    if (is_url(images) || fs::exists(path, failed)) return path;
+    const bool there = listing != nullptr
+                           ? std::find(listing->files.begin(), listing->files.end(), name) != listing->files.end()
+                           : is_url(images) || fs::exists(path, failed);
+    if (there) return path;
   }
   return "";
 }
@@ -165,8 +169,8 @@ const char* split_of(std::string_view name) {
 
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-ArrayPart open_part(const Kind& kind, const std::string& images, ArrayShape& shape) {
-  const std::string labels = find_labels(images);
+ArrayPart open_part(const Kind& kind, const std::string& images, const FolderListing* listing, ArrayShape& shape) {
+  const std::string labels = find_labels(images, listing);
   if (labels.empty()) {
     refuse(images, "there are no labels beside it, expected " + label_names(base_name(images)).front());
   }
@@ -190,13 +194,14 @@ ArrayPart open_part(const Kind& kind, const std::string& images, ArrayShape& sha
 // The files of images that the source names, training first; those of a folder are told by having labels beside them.
 std::vector<std::string> image_files(const Kind& kind, const Source& source, const std::string& split) {
   std::vector<std::string> files = source.files;
+  const FolderListing* const listing = source.folder ? &source.listing : nullptr;
   for (const std::string& name : source.listing.files) {
     const std::string path = source.path + "/" + name;
-    if (kind.is_name(name) && !find_labels(path).empty()) files.push_back(path);
+    if (kind.is_name(name) && !find_labels(path, listing).empty()) files.push_back(path);
   }
   // "labels_labels.npy" beside "labels.npy" is nobody's: what is another's labels is no file of images.
   std::vector<std::string> labels;
-  for (const std::string& file : files) labels.push_back(find_labels(file));
+  for (const std::string& file : files) labels.push_back(find_labels(file, listing));
   if (source.folder)
     std::erase_if(files, [&](const auto& file) { return std::count(labels.begin(), labels.end(), file) > 0; });
   if (files.empty())
@@ -227,7 +232,7 @@ std::shared_ptr<const Dataset> open_arrays(const Kind& kind, const Source& sourc
       }
     }
     ArrayShape own;
-    parts.push_back(open_part(kind, files[i], own));
+    parts.push_back(open_part(kind, files[i], source.folder ? &source.listing : nullptr, own));
     if (i > 0 && own != shape) refuse(files[i], "its images are of another shape than those of " + files[0]);
     shape = own;
   }

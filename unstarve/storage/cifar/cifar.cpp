@@ -4,8 +4,26 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/map_guard.h"
+#include "unstarve/storage/bytes/byte_source.h"
 
 namespace unstarve {
+namespace {
+
+// Far above what is published: a file of 31 MB, CIFAR-100's of 154.
+constexpr std::uint64_t kMaxHeldBytes = std::uint64_t{2} << 30;
+
+// With room behind it.
+std::vector<std::uint8_t> read_whole(const std::string& url) {
+  const std::shared_ptr<const ByteSource> file = open_bytes(url);
+  if (file->size() > kMaxHeldBytes)
+    throw Error(ErrorKind::kInput, "open " + file->name() + ": " + std::to_string(file->size()) +
+                                       " bytes are no CIFAR file, expected at most " + std::to_string(kMaxHeldBytes));
+  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(file->size()) + kReadableBehind);
+  file->read(0, std::span(bytes).first(static_cast<std::size_t>(file->size())));
+  return bytes;
+}
+
+}  // namespace
 
 CifarRecords::CifarRecords(const CifarLayout& layout, std::span<const std::uint8_t> bytes, std::string file)
     : layout_(layout), bytes_(bytes), file_(std::move(file)) {
@@ -51,8 +69,14 @@ CifarBinary::CifarBinary(const CifarLayout& layout, const std::vector<std::strin
       fields_{{"image", FieldKind::kPixels}, {"label", FieldKind::kLabel}},
       classes_(std::move(names)) {
   for (const std::string& file : files) {
-    maps_.emplace_back(file);
-    files_.emplace_back(layout, maps_.back().bytes(), file);
+    if (is_url(file)) {
+      held_.push_back(read_whole(file));
+      const std::size_t bytes = held_.back().size() - kReadableBehind;
+      files_.emplace_back(layout, std::span<const std::uint8_t>(held_.back()).first(bytes), shown_name(file));
+    } else {
+      maps_.emplace_back(file);
+      files_.emplace_back(layout, maps_.back().bytes(), file);
+    }
     begin_.push_back(begin_.back() + files_.back().size());
   }
 }

@@ -11,11 +11,12 @@
 //
 // Order:     the training files by number, then the test file; within a file as stored.
 // Fields:    image (planar pixels in the map), label.
-// Ownership: keeps the files mapped; the values of a record lie in the map and live as long as the data set.
+// Ownership: keeps the files mapped, or held; the values of a record lie there and live as long as the data set.
 // Failure:   Error(kInput) with file and offset: at opening for a length that is no multiple of the record, at read()
 //            for a label out of range. Of a file that shrinks while it is mapped pixels read as zeros: who has used
 //            them asks check_map() (core/map_guard.h).
-// Cost:      opening looks at no record; read() is a few additions.
+// Cost:      opening looks at no record; read() is a few additions. Of URLs the files are read whole when the set is
+//            opened and held in memory: CIFAR has 184 MB.
 
 #include <memory>
 #include <span>
@@ -60,7 +61,7 @@ class CifarRecords {
 
 class CifarBinary final : public Dataset {
  public:
-  // `files` in the order of their records; `names` one per class.
+  // `files`, paths or URLs, in the order of their records; `names` one per class.
   CifarBinary(const CifarLayout& layout, const std::vector<std::string>& files, std::vector<std::string> names);
 
   [[nodiscard]] std::string format() const override { return layout_.name; }
@@ -80,6 +81,7 @@ class CifarBinary final : public Dataset {
   std::vector<Field> fields_;
   std::vector<std::string> classes_;
   std::vector<MappedFile> maps_;
+  std::vector<std::vector<std::uint8_t>> held_;
   std::vector<CifarRecords> files_;
   std::vector<std::uint64_t> begin_{0};  // first id of each file, and size() at the end
 };

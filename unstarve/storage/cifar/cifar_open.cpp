@@ -1,9 +1,11 @@
 // How open_dataset() comes to a CifarBinary: which files belong together.
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 
 #include "unstarve/core/error.h"
 #include "unstarve/storage/cifar/cifar.h"
+#include "unstarve/storage/remote/remote.h"
 
 namespace unstarve {
 namespace {
@@ -43,12 +45,11 @@ CifarFiles find_100(const std::vector<std::string>& present) {
 bool any(const CifarFiles& files) { return !files.train.empty() || !files.test.empty(); }
 
 // A single file: its published name tells the layout, else its length.
-const CifarLayout& layout_of_file(const std::string& path, const std::string& name) {
+const CifarLayout& layout_of_file(const Source& source, const std::string& name) {
   if (any(find_10({name}))) return kCifar10;
   if (any(find_100({name}))) return kCifar100;
-  std::error_code failed;
-  const std::uintmax_t bytes = fs::file_size(path, failed);
-  if (failed) throw io_error("look at", path, failed.value());
+  const std::string path = shown_name(source.path);
+  const std::uint64_t bytes = source.first->size();
   const bool fits_10 = bytes % kCifar10.record_bytes() == 0;
   const bool fits_100 = bytes % kCifar100.record_bytes() == 0;
   if (bytes == 0 || fits_10 == fits_100) {
@@ -58,12 +59,26 @@ const CifarLayout& layout_of_file(const std::string& path, const std::string& na
   return fits_10 ? kCifar10 : kCifar100;
 }
 
-std::vector<std::string> class_names(const fs::path& folder, const CifarLayout& layout) {
-  const fs::path file = folder / (&layout == &kCifar10 ? "batches.meta.txt" : "fine_label_names.txt");
-  if (fs::exists(file)) return parse_class_names(read_text_file(file), layout.classes, file.string());
+// Of the names beside the files, whose folder ends in '/' or is empty; `there` tells whether such a file is.
+std::vector<std::string> class_names(const std::string& folder, const CifarLayout& layout,
+                                     const std::function<bool(const std::string& name)>& there) {
+  const std::string name = &layout == &kCifar10 ? "batches.meta.txt" : "fine_label_names.txt";
+  if (there(name)) {
+    const std::shared_ptr<const ByteSource> file = open_bytes(folder + name);
+    constexpr std::uint64_t kMostBytes = 1 << 20;
+    std::string text(static_cast<std::size_t>(std::min(file->size(), kMostBytes)), '\0');
+    file->read(0, {reinterpret_cast<std::uint8_t*>(text.data()), text.size()});
+    return parse_class_names(text, layout.classes, file->name());
+  }
   std::vector<std::string> numbers;
   for (int i = 0; i < layout.classes; ++i) numbers.push_back(std::to_string(i));
   return numbers;
+}
+
+// Whether a file lies beside that of a URL or path. A URL's query may be good for that one alone.
+bool lies_there(const std::string& path) {
+  if (!is_url(path)) return fs::exists(path);
+  return path.find('?') == std::string::npos && find_remote_bytes(path) != nullptr;
 }
 
 // The published training set has batches 1 to 5; a shorter set is fine, a hole in it is a lost file.
@@ -82,46 +97,56 @@ void refuse_hole(const CifarFiles& found, const std::string& folder) {
 
 bool recognises_cifar(const Source& source) {
   if (source.folder) return any(find_10(source.listing.files)) || any(find_100(source.listing.files));
-  return source.exists && fs::path(source.text).extension() == ".bin";
+  const std::string path = is_url(source.path) ? source.path.substr(0, source.path.find('?')) : source.path;
+  return source.files.size() == 1 && source.first_path == source.path && path.ends_with(".bin");
 }
 
 std::shared_ptr<const Dataset> open_cifar(const Source& source, const std::string& split) {
+  const std::string shown = shown_name(source.text);
   if (!source.folder) {
-    const fs::path path(source.text);
-    const std::string name = path.filename().string();
-    const CifarLayout& layout = layout_of_file(source.text, name);
+    const std::string& path = source.path;
+    const std::size_t end = is_url(path) ? path.find('?') : std::string::npos;
+    const std::size_t base = path.rfind('/', end) + 1;
+    const std::string name = path.substr(base, end == std::string::npos ? end : end - base);
+    const CifarLayout& layout = layout_of_file(source, name);
     const bool test = name == "test_batch.bin" || name == "test.bin";
     if (!split.empty() && split != (test ? "test" : "train")) {
-      throw Error(ErrorKind::kArgument, "open " + source.text + ": one file is one split, '" + split +
+      throw Error(ErrorKind::kArgument, "open " + shown + ": one file is one split, '" + split +
                                             "' cannot be chosen from it; give its folder");
     }
-    return std::make_shared<CifarBinary>(layout, std::vector{source.text}, class_names(path.parent_path(), layout));
+    const std::string folder = path.substr(0, base);
+    const std::string query = end == std::string::npos ? "" : path.substr(end);
+    return std::make_shared<CifarBinary>(
+        layout, std::vector{path},
+        class_names(folder, layout, [&](const std::string& beside) { return lies_there(folder + beside + query); }));
   }
 
-  const fs::path folder(source.text);
+  const std::string folder = source.path + (source.path.ends_with('/') ? "" : "/");
   const CifarFiles ten = find_10(source.listing.files);
   const CifarFiles hundred = find_100(source.listing.files);
   if (any(ten) && any(hundred)) {
-    throw Error(ErrorKind::kInput, "open " + source.text + ": it holds both CIFAR-10 and CIFAR-100 files; found " +
+    throw Error(ErrorKind::kInput, "open " + shown + ": it holds both CIFAR-10 and CIFAR-100 files; found " +
                                        describe(source.listing) + "; give one file, or a folder of one of them");
   }
   const CifarFiles& found = any(ten) ? ten : hundred;
-  refuse_hole(found, source.text);
+  refuse_hole(found, shown);
   if (!split.empty() && split != "train" && split != "test") {
     throw Error(ErrorKind::kArgument,
-                "open " + source.text + ": no split '" + split + "', " + found.layout->name + " has train and test");
+                "open " + shown + ": no split '" + split + "', " + found.layout->name + " has train and test");
   }
   std::vector<std::string> files;
   const auto take = [&](const std::vector<std::string>& names) {
-    for (const std::string& name : names) files.push_back((folder / name).string());
+    for (const std::string& name : names) files.push_back(folder + name);
   };
   if (split != "test") take(found.train);
   if (split != "train") take(found.test);
   if (files.empty()) {
     throw Error(ErrorKind::kInput,
-                "open " + source.text + ": no file of the split '" + split + "'; found " + describe(source.listing));
+                "open " + shown + ": no file of the split '" + split + "'; found " + describe(source.listing));
   }
-  return std::make_shared<CifarBinary>(*found.layout, files, class_names(folder, *found.layout));
+  return std::make_shared<CifarBinary>(
+      *found.layout, files,
+      class_names(folder, *found.layout, [&](const std::string& name) { return has(source.listing.files, name); }));
 }
 
 }  // namespace unstarve

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "unstarve/core/error.h"
+#include "unstarve/storage/folder/bucket_folder.h"
 #include "unstarve/storage/folder/image_folder.h"
 
 namespace unstarve {
@@ -12,12 +13,22 @@ constexpr std::array<std::string_view, 5> kSplits = {"train", "test", "val", "va
 
 bool is_split_name(const std::string& name) { return std::find(kSplits.begin(), kSplits.end(), name) != kSplits.end(); }
 
+FolderListing list_inside(const Source& source, const std::string& name) {
+  const std::string path = source.path + "/" + name;
+  return is_url(path) ? list_bucket_folder(path) : list_folder(path);
+}
+
+std::shared_ptr<const Dataset> open_folder_of(const std::string& path, const std::vector<std::string>& classes) {
+  if (is_url(path)) return std::make_shared<BucketFolder>(path, classes);
+  return std::make_shared<ImageFolder>(path);
+}
+
 // Splits hold class folders and no image of their own; a class that happens to be called "train" holds images.
 bool holds_splits(const Source& source) {
   const std::vector<std::string>& folders = source.listing.folders;
   return !folders.empty() && std::all_of(folders.begin(), folders.end(), [&](const std::string& name) {
     if (!is_split_name(name)) return false;
-    const FolderListing inside = list_folder(source.text + "/" + name);
+    const FolderListing inside = list_inside(source, name);
     return !inside.folders.empty() && std::none_of(inside.files.begin(), inside.files.end(), has_image_extension);
   });
 }
@@ -39,7 +50,7 @@ std::shared_ptr<const Dataset> open_image_folder(const Source& source, const std
       throw Error(ErrorKind::kArgument, "open image folder " + source.text + ": it has no splits, so split '" + split +
                                             "' cannot be chosen; its folders are classes: " + describe(source.listing));
     }
-    return std::make_shared<ImageFolder>(source.text);
+    return open_folder_of(source.path, folders);
   }
   if (split.empty()) {
     throw Error(ErrorKind::kInput, "open image folder " + source.text + ": it holds splits (" + join(folders) +
@@ -50,7 +61,7 @@ std::shared_ptr<const Dataset> open_image_folder(const Source& source, const std
     throw Error(ErrorKind::kArgument,
                 "open image folder " + source.text + ": no split '" + split + "', it has " + join(folders));
   }
-  return std::make_shared<ImageFolder>(source.text + "/" + split);
+  return open_folder_of(source.path + "/" + split, list_inside(source, split).folders);
 }
 
 }  // namespace unstarve

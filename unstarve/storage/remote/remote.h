@@ -44,6 +44,11 @@
 
 namespace unstarve {
 
+namespace remote {
+struct RemoteUrl;
+struct ObjectPin;
+}  // namespace remote
+
 // How the bucket is named: http://endpoint/bucket/key or http://bucket.endpoint/key. kAuto: in the host name at
 // Amazon's
 // own endpoints (but for names with dots, which its certificates do not cover), else in the path.
@@ -85,6 +90,7 @@ struct RemoteOptions {
 struct RemoteObject {
   std::string url;  // s3://bucket/key or gs://bucket/key
   std::uint64_t bytes = 0;
+  std::string etag{};  // as the list tells it; empty where it does not
 };
 
 // What begins with a prefix, up to the next '/'.
@@ -112,7 +118,9 @@ class RemoteStore {
 
   // One round trip. Error(kIo) for an object that is not there or may not be read.
   [[nodiscard]] std::shared_ptr<const ByteSource> open(const std::string& url) const;
-  // The same; null for one that is not there, or that a bucket does not show (S3 refuses what is missing to those who
+  // One that was listed: without a round trip, where the list told its ETag.
+  [[nodiscard]] std::shared_ptr<const ByteSource> open(const RemoteObject& listed) const;
+  // As open(url); null for one that is not there, or that a bucket does not show (S3 refuses what is missing to those who
   // may not list).
   [[nodiscard]] std::shared_ptr<const ByteSource> find(const std::string& url) const;
   // All objects of an s3:// or gs:// bucket whose keys begin with the URL's key, in the order of their keys; a page of
@@ -129,6 +137,8 @@ class RemoteStore {
  private:
   struct Parts;
   [[nodiscard]] std::shared_ptr<const ByteSource> open_object(const std::string& url, bool missing_is_null) const;
+  [[nodiscard]] std::shared_ptr<const ByteSource> source_of(const remote::RemoteUrl& url, const std::string& region,
+                                                            remote::ObjectPin pin) const;
   [[nodiscard]] RemoteLevel list_pages(const std::string& prefix_url, const char* delimiter) const;
   std::shared_ptr<Parts> parts_;
 };
@@ -136,6 +146,7 @@ class RemoteStore {
 // By the process's store.
 [[nodiscard]] std::shared_ptr<const ByteSource> open_remote_bytes(const std::string& url);
 [[nodiscard]] std::shared_ptr<const ByteSource> find_remote_bytes(const std::string& url);
+[[nodiscard]] std::shared_ptr<const ByteSource> open_listed_bytes(const RemoteObject& listed);
 [[nodiscard]] std::vector<RemoteObject> list_objects(const std::string& prefix_url);
 [[nodiscard]] RemoteLevel list_level(const std::string& prefix_url);
 

@@ -21,6 +21,7 @@ RemoteStore::RemoteStore(RemoteOptions) { throw missing("remote store"); }
 RemoteStore::~RemoteStore() = default;
 // The URL is left out of the messages: taking its secrets out needs the parser that this build lacks.
 std::shared_ptr<const ByteSource> RemoteStore::open(const std::string&) const { throw missing("open URL"); }
+std::shared_ptr<const ByteSource> RemoteStore::open(const RemoteObject&) const { throw missing("open URL"); }
 std::shared_ptr<const ByteSource> RemoteStore::find(const std::string&) const { throw missing("open URL"); }
 std::vector<RemoteObject> RemoteStore::list(const std::string&) const { throw missing("list objects"); }
 RemoteLevel RemoteStore::list_level(const std::string&) const { throw missing("list objects"); }
@@ -28,6 +29,7 @@ RemoteStatistics RemoteStore::statistics() const { throw missing("remote statist
 RemoteStore& RemoteStore::of_process() { throw missing("remote store"); }
 
 std::shared_ptr<const ByteSource> open_remote_bytes(const std::string&) { throw missing("open URL"); }
+std::shared_ptr<const ByteSource> open_listed_bytes(const RemoteObject&) { throw missing("open URL"); }
 std::shared_ptr<const ByteSource> find_remote_bytes(const std::string&) { throw missing("open URL"); }
 std::vector<RemoteObject> list_objects(const std::string&) { throw missing("list objects"); }
 RemoteLevel list_level(const std::string&) { throw missing("list objects"); }

@@ -1,5 +1,8 @@
 // RemoteStore: opens objects, lists buckets; the parts it is made of do the rest.
 #include <algorithm>
+#include <map>
+#include <mutex>
+#include <utility>
 
 #include "unstarve/core/error.h"
 #include "unstarve/storage/notice.h"
@@ -25,6 +28,22 @@ struct RemoteStore::Parts {
   std::shared_ptr<remote::Engine> engine;
   std::shared_ptr<remote::DiskCache> cache;  // null: none
   remote::BucketClient s3, gs;
+  // Regions that buckets were found in when they were not where the settings say.
+  std::mutex mutex{};
+  std::map<std::pair<Scheme, std::string>, std::string> regions{};
+
+  [[nodiscard]] const remote::BucketClient* client_of(const RemoteUrl& url) const {
+    return url.scheme == Scheme::kS3 ? &s3 : url.scheme == Scheme::kGs ? &gs : nullptr;
+  }
+  [[nodiscard]] std::string region_of(const RemoteUrl& url) {
+    const std::lock_guard lock(mutex);
+    const auto found = regions.find({url.scheme, url.bucket});
+    return url.is_bucket() && found != regions.end() ? found->second : "";
+  }
+  void remember(const RemoteUrl& url, const std::string& region) {
+    const std::lock_guard lock(mutex);
+    regions[{url.scheme, url.bucket}] = region;
+  }
 };
 
 namespace {
@@ -158,13 +177,12 @@ std::shared_ptr<const ByteSource> RemoteStore::open_object(const std::string& te
   if (url.is_bucket() && url.key.empty()) {
     throw Error(ErrorKind::kArgument, "open " + name + ": a bucket without a key, expected an object's");
   }
-  const remote::BucketClient* client = url.scheme == Scheme::kS3   ? &parts_->s3
-                                       : url.scheme == Scheme::kGs ? &parts_->gs
-                                                                   : nullptr;
-  std::string region;
+  const remote::BucketClient* const client = parts_->client_of(url);
+  std::string region = parts_->region_of(url);
   Probe answer = probe(*parts_->engine, client, url, region, true);
   if (client != nullptr && names_other_region(answer.reply, region)) {
     region = answer.reply.bucket_region;
+    parts_->remember(url, region);
     answer = probe(*parts_->engine, client, url, region, true);
   }
   // An empty object has no first byte.
@@ -174,7 +192,21 @@ std::shared_ptr<const ByteSource> RemoteStore::open_object(const std::string& te
   if (missing_is_null && client != nullptr && answer.reply.status == 403) return nullptr;
   if (answer.reply.status != 200 && answer.reply.status != 206) refuse("open", name, answer.reply, answer.body, client);
 
-  ObjectPin pin = pin_of(name, answer);
+  return source_of(url, region, pin_of(name, answer));
+}
+
+std::shared_ptr<const ByteSource> RemoteStore::open(const RemoteObject& listed) const {
+  if (listed.etag.empty()) return open(listed.url);
+  const RemoteUrl url = remote::parse_remote_url(listed.url);
+  ObjectPin pin;
+  pin.bytes = listed.bytes;
+  pin.etag = listed.etag;
+  return source_of(url, parts_->region_of(url), std::move(pin));
+}
+
+std::shared_ptr<const ByteSource> RemoteStore::source_of(const RemoteUrl& url, const std::string& region,
+                                                         ObjectPin pin) const {
+  const remote::BucketClient* const client = parts_->client_of(url);
   const std::string if_match = pin.strong() ? pin.etag : "";
   std::unique_ptr<remote::DiskCache::Object> cached;
   const std::string version = pin.etag.empty() ? pin.last_modified : pin.etag;
@@ -186,8 +218,8 @@ std::shared_ptr<const ByteSource> RemoteStore::open_object(const std::string& te
   auto make_request = [parts = parts_, client, url, region, if_match](std::uint64_t first, std::uint64_t length) {
     return object_request(client, url, region, if_match, first, length);
   };
-  return std::make_shared<remote::RemoteSource>(name, std::move(pin), std::move(make_request), parts_->engine,
-                                                std::move(cached), parts_->options.split_bytes,
+  return std::make_shared<remote::RemoteSource>(url.display_name(), std::move(pin), std::move(make_request),
+                                                parts_->engine, std::move(cached), parts_->options.split_bytes,
                                                 parts_->options.join_bytes);
 }
 
@@ -207,7 +239,7 @@ RemoteLevel RemoteStore::list_pages(const std::string& prefix_url, const char* d
   const remote::BucketClient& client = url.scheme == Scheme::kS3 ? parts_->s3 : parts_->gs;
   const std::string root = (url.scheme == Scheme::kS3 ? "s3://" : "gs://") + url.bucket + "/";
   RemoteLevel level;
-  std::string token, region;
+  std::string token, region = parts_->region_of(url);
   for (;;) {
     Fetch fetch;
     fetch.action = "list";
@@ -222,11 +254,13 @@ RemoteLevel RemoteStore::list_pages(const std::string& prefix_url, const char* d
     parts_->engine->fetch(std::span(&fetch, 1));
     if (names_other_region(fetch.reply, region)) {
       region = fetch.reply.bucket_region;
+      parts_->remember(url, region);
       continue;
     }
     if (fetch.reply.status != 200) refuse("list", name, fetch.reply, fetch.body, &client);
     remote::ListPage page = remote::parse_list_page(fetch.body, name);
-    for (remote::ListedObject& object : page.objects) level.objects.push_back({root + object.key, object.bytes});
+    for (remote::ListedObject& object : page.objects)
+      level.objects.push_back({root + object.key, object.bytes, std::move(object.etag)});
     for (const std::string& prefix : page.prefixes) level.folders.push_back(root + prefix);
     if (!page.truncated) break;
     if (page.continuation_token == token || (page.objects.empty() && page.prefixes.empty())) {
@@ -260,6 +294,10 @@ RemoteStore& RemoteStore::of_process() {
 
 std::shared_ptr<const ByteSource> open_remote_bytes(const std::string& url) {
   return RemoteStore::of_process().open(url);
+}
+
+std::shared_ptr<const ByteSource> open_listed_bytes(const RemoteObject& listed) {
+  return RemoteStore::of_process().open(listed);
 }
 
 std::shared_ptr<const ByteSource> find_remote_bytes(const std::string& url) {

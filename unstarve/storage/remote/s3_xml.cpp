@@ -122,6 +122,9 @@ class ListReader final : public ElementReader {
       page.objects.back().key = text;
       has_key_ = !text.empty();
     }
+    // Some servers leave the quotes out here.
+    if (rest == "Contents/ETag" && !text.empty())
+      page.objects.back().etag = text.back() == '"' ? text : "\"" + text + "\"";
     if (rest == "Contents/Size") {
       const auto bytes = parse_decimal(trim(text));
       if (!bytes) return stop("a Size that is no number");

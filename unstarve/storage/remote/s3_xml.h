@@ -14,6 +14,7 @@ namespace unstarve::remote {
 struct ListedObject {
   std::string key;
   std::uint64_t bytes = 0;
+  std::string etag{};  // in quotes, as in headers; empty where it is not told
 };
 
 // One page of ListObjectsV2.

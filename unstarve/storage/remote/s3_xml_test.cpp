@@ -36,6 +36,10 @@ TEST_CASE("a page of a list") {
   REQUIRE(page.objects.size() == 2);
   CHECK(page.objects[0].key == "a b+c&");
   CHECK(page.objects[0].bytes == 12);
+  CHECK(page.objects[0].etag == "\"x\"");
+  CHECK(page.objects[1].etag.empty());
+  CHECK(parse_list_page(replaced("&quot;x&quot;", "x"), "s3://b/").objects[0].etag == "\"x\"");
+  CHECK(parse_list_page(replaced("&quot;x&quot;", "W/&quot;x&quot;"), "s3://b/").objects[0].etag == "W/\"x\"");
   CHECK(page.objects[1].key == "z");
   CHECK(page.objects[1].bytes == UINT64_MAX);
   CHECK(page.truncated);

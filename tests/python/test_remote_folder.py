@@ -1,0 +1,128 @@
+"""Folders of a bucket that are no shards: image folders, CIFAR, npy and idx are read there as they are near."""
+
+import filecmp
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / "remote"))
+
+from fault_proxy import FaultProxy  # noqa: E402
+from servers import Swift, has_swift, without_settings  # noqa: E402
+
+pytestmark = pytest.mark.skipif("UNSTARVE_REMOTE_PROBE" not in os.environ, reason="this build has no remote reading")
+
+FIXTURES = Path(__file__).resolve().parents[1] / "fixtures" / "formats"
+
+
+def cifar(record):
+    return bytes([record % 10]) + bytes((record * 7 + i) % 256 for i in range(3072))
+
+
+@pytest.fixture(scope="module")
+def near(tmp_path_factory):
+    """A folder of data sets, which lies in the bucket `data`, too."""
+    folder = tmp_path_factory.mktemp("near")
+    photos = sorted(path.read_bytes() for path in (FIXTURES / "images").iterdir())
+    names = ["cat/b.jpg", "cat/a.JPEG", "cat/deep/a.jpg", "cat/deep.er/a.jpg", "Dog/1 +&ß.jpg", "Dog/.hidden.jpg",
+             "Dog/.x/a.jpg", "Dog/notes.txt", "ant/10.jpg", "ant/9.jpg"]
+    for i, name in enumerate(names):
+        for root in "photos", "splits/train", "splits/val":
+            path = folder / root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(photos[(i + len(root)) % len(photos)])
+    shutil.copytree(FIXTURES / "npy", folder / "npy")
+    shutil.copytree(FIXTURES / "idx", folder / "idx")
+    (folder / "cifar").mkdir()
+    for name, records in ("data_batch_1", 3), ("data_batch_2", 2), ("test_batch", 4):
+        (folder / "cifar" / f"{name}.bin").write_bytes(b"".join(map(cifar, range(records))))
+    (folder / "cifar" / "batches.meta.txt").write_text("".join(f"name{i}\n" for i in range(10)))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def swift(tmp_path_factory, near):
+    if not has_swift():
+        pytest.fail("python3-swift is missing: make setup installs it")
+    with Swift(tmp_path_factory.mktemp("swift")) as server:
+        client = server.make_client()
+        client.create_bucket(Bucket="data")
+        for path in sorted(near.rglob("*")):
+            if path.is_file():
+                client.put_object(Bucket="data", Key=str(path.relative_to(near)), Body=path.read_bytes())
+        client.put_object(Bucket="data", Key="photos/", Body=b"")
+        client.put_object(Bucket="data", Key="photos/cat/", Body=b"")
+        client.put_object(Bucket="data", Key="damaged/a/empty.jpg", Body=b"")
+        client.put_object(Bucket="data", Key="damaged/a/good.jpg", Body=(FIXTURES / "images" / "0.jpg").read_bytes())
+        client.put_object(Bucket="data", Key="imageless/a/notes.txt", Body=b"x")
+        yield server
+
+
+@pytest.fixture()
+def run(swift, tmp_path):
+    def run(*arguments, code=0, **more):
+        environment = without_settings() | swift.environment() | {"XDG_CACHE_HOME": str(tmp_path / "cache")} | more
+        done = subprocess.run([os.environ["UNSTARVE"], *map(str, arguments)], env=environment, capture_output=True,
+                              text=True, check=False)
+        assert done.returncode == code, done.stderr
+        return done.stdout if code == 0 else done.stderr
+
+    return run
+
+
+SETS = [("photos", ""), ("splits", "train"), ("splits", "val"), ("npy", ""), ("idx", ""), ("idx", "test"), ("cifar", ""),
+        ("cifar", "test"), ("cifar/data_batch_2.bin", "")]
+
+
+@pytest.mark.parametrize("name, split", SETS)
+def test_far_is_as_near(run, near, tmp_path, name, split):
+    told = []
+    for root in near, "s3://data":
+        options = ["--split", split] if split else []
+        told.append(json.loads(run("inspect", f"{root}/{name}", "--json", *options)) | {"path": ""})
+        assert told[-1]["corrupt"] == []
+        source = ["--from-split", split] if split else []
+        run("pack", f"{root}/{name}", tmp_path / str(len(told)), "--format", "webdataset", *source)
+    assert told[0] == told[1]
+    files = sorted(path.name for path in (tmp_path / "1").iterdir())
+    assert files == sorted(path.name for path in (tmp_path / "2").iterdir())
+    shards = [file for file in files if file.endswith(".tar")]
+    assert shards and filecmp.cmpfiles(tmp_path / "1", tmp_path / "2", shards, shallow=False)[0] == shards
+
+
+def test_an_image_costs_one_request(run, swift):
+    with FaultProxy(int(swift.endpoint.rsplit(":", 1)[1])) as proxy:
+        told = json.loads(run("inspect", "s3://data/photos/", "--json",
+                              AWS_ENDPOINT_URL=f"http://127.0.0.1:{proxy.port}"))
+        heads = [head.splitlines()[0] for head in proxy.requests]
+    assert told["samples"] == 7 and told["classes"] == 3
+    lists = [head for head in heads if "list-type=2" in head]
+    assert len(lists) == 1 + told["classes"]
+    assert len(heads) - len(lists) == told["samples"]
+
+
+def test_an_object_that_is_replaced_after_the_list_is_an_error(run, swift):
+    with FaultProxy(int(swift.endpoint.rsplit(":", 1)[1]), {4: {"replace": {"etag": '"another"'}}}) as proxy:
+        told = json.loads(run("inspect", "s3://data/photos/", "--json", "--threads", 1,
+                              AWS_ENDPOINT_URL=f"http://127.0.0.1:{proxy.port}"))
+    assert len(told["corrupt"]) == 1
+    assert "changed" in told["corrupt"][0]["reason"]
+
+
+def test_what_cannot_be_used_is_told(run):
+    told = json.loads(run("inspect", "s3://data/damaged", "--json"))
+    assert told["samples"] == 2
+    assert [record["location"] for record in told["corrupt"]] == ["s3://data/damaged/a/empty.jpg"]
+    assert "0 bytes are no image" in told["corrupt"][0]["reason"]
+    assert "no image in its 1 folders" in run("inspect", "s3://data/imageless", code=3)
+    assert "it holds splits (train, val), not classes" in run("inspect", "s3://data/splits/", code=3)
+    assert "no split 'odd', it has train, val" in run("inspect", "s3://data/splits/", "--split", "odd", code=2)
+
+
+def test_the_loader_reads_ahead_from_an_image_folder_far_away(run):
+    assert "read_ahead (exact): applied" in run("explain", "s3://data/photos", "--batch", 2)
