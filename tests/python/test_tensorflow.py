@@ -43,3 +43,51 @@ def test_keras_fits_on_it():
     model.compile("sgd", tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     history = model.fit(loader.to_tf(normalize=un.CIFAR10), epochs=3, verbose=0)
     assert len(history.history["loss"]) == 3 and np.isfinite(history.history["loss"]).all()
+
+
+def same(data, loader):
+    """Whether a dataset's epoch is the loader's next one, every part of every batch."""
+    for given, made in zip(data, loader, strict=True):
+        for ours, theirs in zip(given, made, strict=True):
+            np.testing.assert_array_equal(ours.numpy(), theirs)
+
+
+def halved(image, label):
+    return image[::2, ::2].astype(np.float32) / 255, label + 1
+
+
+def test_functions_of_the_user_s_make_its_shapes_and_dtypes():
+    def mapped():
+        return un.open(SMALL).shuffle(2).map(halved).options(workers=0).batch(12, drop_last=False)
+
+    data = mapped().to_tf()
+    assert data.element_spec == (tf.TensorSpec((None, 8, 8, 3), tf.float32), tf.TensorSpec((None,), tf.int64))
+    same(data, mapped())
+    with pytest.raises(un.errors.ArgumentError, match="normalize and dtype of a pipeline with map"):
+        mapped().to_tf(dtype="float32")
+
+
+@pytest.mark.parametrize(("pad", "sides"), [(True, (None, None)), ((40, 48), (40, 48))])
+def test_padded_batches_come_with_the_sizes_of_their_images(tmp_path, pad, sides):
+    from PIL import Image
+
+    rng = np.random.default_rng(0)
+    for i in range(9):
+        (tmp_path / "a").mkdir(exist_ok=True)
+        pixels = rng.integers(0, 256, (*rng.integers(20, 40, 2), 3), np.uint8)
+        Image.fromarray(pixels).save(tmp_path / "a" / f"{i}.png")
+
+    def padded():
+        return un.open(tmp_path).shuffle(2).output("float32", "NHWC").batch(4, pad=pad, last="pad")
+
+    data = padded().to_tf()
+    assert data.element_spec == (tf.TensorSpec((None, *sides, 3), tf.float32), tf.TensorSpec((None,), tf.int64),
+                                 tf.TensorSpec((None, 2), tf.int32), tf.TensorSpec((None,), tf.bool))
+    same(data, padded())
+
+
+def test_sizes_may_follow_a_schedule():
+    data = un.open(SMALL).random_resized_crop(un.schedule({0: 16, 1: 24})).batch(10).to_tf()
+    assert data.element_spec[0] == tf.TensorSpec((None, None, None, 3), tf.float32)
+    for side in (16, 24):
+        assert {tuple(images.shape) for images, _ in data} == {(10, side, side, 3)}
