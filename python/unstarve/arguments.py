@@ -11,14 +11,20 @@ from typing import Any
 from unstarve.errors import ArgumentError
 
 
-def whole(what: str, value: object, least: int) -> int:
-    """`value` as a whole number of `least` or more; ArgumentError, beginning with `what`, for anything else."""
+MOST_EPOCH = 2**31 - 1
+
+
+def whole(what: str, value: object, least: int, most: int | None = None) -> int:
+    """`value` as a whole number of `least` or more, up to `most`; ArgumentError, beginning with `what`, for anything
+    else."""
     try:
         whole = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
         raise ArgumentError(f"{what}: found {value!r}, expected a whole number") from None
     if whole < least:
         raise ArgumentError(f"{what}: found {whole}, expected {least} or more")
+    if most is not None and whole > most:
+        raise ArgumentError(f"{what}: found {whole}, expected {least} to {most}")
     return whole
 
 
@@ -35,9 +41,15 @@ def number(what: str, value: Any) -> float:
 
 def channels(what: str, values: Iterable[float]) -> list[float]:
     """`values` as three numbers, one per channel; ArgumentError as whole()'s."""
-    numbers = [float(value) for value in values]
-    if len(numbers) != 3:
-        raise ArgumentError(f"{what}: found {len(numbers)} numbers, expected three, one per channel")
+    found = list(values)
+    if len(found) != 3:
+        raise ArgumentError(f"{what}: found {len(found)} numbers, expected three, one per channel")
+    try:
+        numbers = [float(value) for value in found]
+    except (TypeError, ValueError):
+        numbers = [math.nan]
+    if not all(map(math.isfinite, numbers)):
+        raise ArgumentError(f"{what}: found {found!r}, expected three numbers, one per channel")
     return numbers
 
 

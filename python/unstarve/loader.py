@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unstarve import _core, notices, state
+from unstarve.arguments import MOST_EPOCH, whole
 from unstarve.errors import ArgumentError, CancelledError
 from unstarve.users import UserCode
 
@@ -128,6 +129,15 @@ class Loader:
     def __repr__(self) -> str:
         return f"<unstarve.Loader: {self._dataset.format}, {len(self)} batches of {self._batch_size}>"
 
+    if not TYPE_CHECKING:
+        def __getattr__(self, name):
+            from unstarve.pipeline import Pipeline
+
+            if not name.startswith("_") and hasattr(Pipeline, name):
+                raise AttributeError(f"{name}() comes before batch(), which ends the chain: found it on a Loader, "
+                                     "expected it on what batch() was called on")
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     @property
     def samples(self) -> int:
         """Samples per epoch, of this rank."""
@@ -186,17 +196,18 @@ class Loader:
         return self._given_epoch
 
     def set_epoch(self, epoch: int, batch: int = 0) -> None:
-        """The next loop runs this epoch, from its beginning or from its batch number `batch` on.
+        """The next loop runs this epoch, 0 or more, from its beginning or from its batch number `batch` on.
 
         ArgumentError when the epoch has no such batch, and for one in mid-epoch in relaxed order, where only a state
         tells which samples were used.
         """
-        if not 0 <= batch < len(self):
+        epoch, batch = whole("set_epoch(epoch)", epoch, 0, MOST_EPOCH), whole("set_epoch(batch)", batch, 0)
+        if batch >= len(self):
             raise ArgumentError(f"set_epoch: batch {batch}, but an epoch has {len(self)}, from 0 on")
         if batch and self._run.relaxed:
             raise ArgumentError(f"set_epoch: batch {batch} in relaxed order, expected 0; load_state_dict() goes on in "
                                 "mid-epoch")
-        self._at = (int(epoch), int(batch), *state.START[2:])
+        self._at = (epoch, batch, *state.START[2:])
         self._begun = False
 
     # --- iterating --------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from unstarve import _core
+from unstarve.arguments import MOST_EPOCH, whole
 from unstarve.errors import ArgumentError
 
 VERSION = 1
@@ -127,9 +128,11 @@ def from_dicts(run: Run, states: Sequence[Mapping[str, Any]]) -> tuple[int, int,
     for state in states:
         if state.get("version") != VERSION:
             raise ArgumentError(f"state: version {state.get('version')!r}, expected {VERSION}")
+        for key, most in (("epoch", MOST_EPOCH), ("samples", run.length)):
+            whole(f"state: {key}", state.get(key), 0, most)
         for key, mine in (("seed", run.seed), ("shuffle", run.shuffle), ("dataset", run.samples)):
-            if state[key] != mine:
-                raise ArgumentError(f"state: {key} {state[key]!r}, but this loader has {mine!r}")
+            if state.get(key) != mine:
+                raise ArgumentError(f"state: {key} {state.get(key)!r}, but this loader has {mine!r}")
         theirs = {**_UNUSUAL, **state.get("order", {})}
         for key, mine in {**_UNUSUAL, **run.unusual}.items():
             if theirs[key] == mine:

@@ -195,6 +195,44 @@ def test_a_state_of_something_else_is_refused():
         un.open(SMALL).batch(20).load_state_dict({**state, "version": 7})
 
 
+@pytest.mark.parametrize(("key", "value", "message"), [
+    ("epoch", -1, "state: epoch: found -1, expected 0 or more"),
+    ("epoch", 2**40, "state: epoch: found 1099511627776, expected 0 to 2147483647"),
+    ("epoch", None, "state: epoch: found None, expected a whole number"),
+    ("samples", 201, "state: samples: found 201, expected 0 to 200"),
+    ("samples", "x", "state: samples: found 'x', expected a whole number"),
+    ("seed", None, "state: seed None, but this loader has 3"),
+])
+def test_a_damaged_state_is_refused_and_changes_nothing(key, value, message):
+    loader = un.open(SMALL).shuffle(3).batch(10)
+    expected = next(iter(un.open(SMALL).shuffle(3).batch(10)))[1].copy()
+    with pytest.raises(un.errors.ArgumentError, match=message):
+        loader.load_state_dict({**loader.state_dict(), key: value})
+    assert np.array_equal(next(iter(loader))[1], expected)
+
+
+@pytest.mark.parametrize(("epoch", "message"), [
+    (-1, "found -1, expected 0 or more"), (2**32, "found 4294967296, expected 0 to 2147483647"),
+    (1.5, "found 1.5, expected a whole number"), ("x", "found 'x', expected a whole number")])
+def test_an_epoch_that_there_cannot_be_is_refused(epoch, message):
+    with pytest.raises(un.errors.ArgumentError, match=r"set_epoch\(epoch\): " + message):
+        un.open(SMALL).batch(10).set_epoch(epoch)
+
+
+def test_a_step_behind_batch_tells_where_it_belongs():
+    loader = un.open(SMALL).batch(10)
+    with pytest.raises(AttributeError, match=r"shuffle\(\) comes before batch\(\), which ends the chain: found it on a Load"):
+        loader.shuffle(0)
+    with pytest.raises(AttributeError, match="'Loader' object has no attribute 'shufle'"):
+        _ = loader.shufle
+
+
+@pytest.mark.parametrize("values", [(float("nan"), 1, 1), (1, float("inf"), 1), (1, 1, "x"), (1, None, 1)])
+def test_normalisation_by_what_is_no_number_is_refused(values):
+    with pytest.raises(un.errors.ArgumentError, match="std: found .*, expected three numbers, one per channel"):
+        un.open(SMALL).normalize((0, 0, 0), values)
+
+
 def test_batches_may_be_kept():
     loader = un.open(SMALL).shuffle(0).batch(10)
     expected = copies(loader)
