@@ -9,6 +9,7 @@
 #include "unstarve/codecs/jpeg/jpeg_decoder.h"
 #include "unstarve/core/error.h"
 #include "unstarve/ops/operation.h"
+#include "unstarve/ops/resize_rows.h"
 #include "unstarve/ops/window.h"
 
 namespace unstarve::bench {
@@ -49,9 +50,11 @@ class CropSide final : public FilesSide {
     DecodeRequest request;
     request.crop = crop_->select(worker.decoder.open(files_[i]).size, random);
     if (!indexes_.empty()) request.index = indexes_[i];
-    worker.decoder.decode(request, worker.decoded);
+    ResizeRows rows([this](Size size) { return crop_->only_resizes(size).value(); }, worker.scratch);
+    const bool resized = worker.decoder.decode(request, rows, worker.decoded);
     if (!request.index.empty() && worker.decoder.index_use() != IndexUse::kUsed)
       throw Error(ErrorKind::kInternal, "bench: the index of an image was not used");
+    if (resized) return 1;
     Frame frame(worker.decoded.view());
     crop_->apply(frame, random, worker.scratch);
     return 1;

@@ -120,11 +120,24 @@ std::span<const std::uint8_t> Decoder::made_index() const noexcept {
   return state_->header.encoding == Encoding::kJpeg ? state_->jpeg.made_index() : std::span<const std::uint8_t>();
 }
 
-void Decoder::decode(const DecodeRequest& request, Image& out) {
+Rect Decoder::stored_rect(const DecodeRequest& request) const {
   const ImageHeader& header = state_->header;
   if (header.encoding == Encoding::kUnknown) throw Error(ErrorKind::kArgument, "decode: no image is open");
   check_request(request, header);
-  const Rect rect = stored_part(header, request.crop, request.reduction);
+  return stored_part(header, request.crop, request.reduction);
+}
+
+bool Decoder::decode(const DecodeRequest& request, RowSink& rows, Image& out) {
+  if (state_->header.encoding != Encoding::kJpeg || state_->header.orientation != 1) {
+    decode(request, out);
+    return false;
+  }
+  return state_->jpeg.decode(request.reduction, stored_rect(request), rows, out, request.index, request.make_index);
+}
+
+void Decoder::decode(const DecodeRequest& request, Image& out) {
+  const ImageHeader& header = state_->header;
+  const Rect rect = stored_rect(request);
   if (header.orientation == 1) {
     state_->decode_stored(request, rect, out);
     return;

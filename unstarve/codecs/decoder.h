@@ -19,6 +19,7 @@
 #include <memory>
 #include <span>
 
+#include "unstarve/codecs/row_sink.h"
 #include "unstarve/core/image.h"
 
 namespace unstarve {
@@ -88,6 +89,9 @@ class Decoder {
   ImageHeader open(std::span<const std::uint8_t> bytes);
   // Decodes the image last opened, once per open(), into `out` (resized to what was asked).
   void decode(const DecodeRequest& request, Image& out);
+  // The same, as rows where a decoder makes them one after the other: upright JPEG of our own decoder. True: `rows` got
+  // all of them, and `out` nothing. False: all is in `out`, and whatever `rows` had begun is void.
+  [[nodiscard]] bool decode(const DecodeRequest& request, RowSink& rows, Image& out);
   // Of the last decode(). The bytes stay until the next one; empty where no index can be made: other formats,
   // progressive files, damage behind the crop.
   [[nodiscard]] IndexUse index_use() const noexcept;
@@ -96,6 +100,9 @@ class Decoder {
   [[nodiscard]] static bool can_reduce(Encoding encoding) noexcept { return encoding == Encoding::kJpeg; }
 
  private:
+  // In pixels of the reduced image as stored; throws Error(kArgument) for a request that the open image cannot meet.
+  [[nodiscard]] Rect stored_rect(const DecodeRequest& request) const;
+
   struct State;
   std::unique_ptr<State> state_;
 };

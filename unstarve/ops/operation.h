@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,8 +22,14 @@
 #include "unstarve/core/random.h"
 #include "unstarve/ops/frame.h"
 #include "unstarve/ops/op_value.h"
+#include "unstarve/ops/resampling.h"
 
 namespace unstarve {
+
+struct ResizeTo {
+  Size size;
+  Resampling resampling;
+};
 
 class Operation {
  public:
@@ -49,6 +56,12 @@ class Operation {
   [[nodiscard]] virtual std::uint64_t scratch_bytes(Size input) const {
     (void)input;
     return 0;
+  }
+  // How apply() resizes a selected part of this size, where it does nothing else and draws nothing: then it may be done
+  // on rows as they are decoded (resize_rows.h).
+  [[nodiscard]] virtual std::optional<ResizeTo> only_resizes(Size selected) const {
+    (void)selected;
+    return std::nullopt;
   }
   // Turns the selected part into the output, in place: edits the window, or points it to an image of `scratch`.
   virtual void apply(Frame& frame, Random& random, Scratch& scratch) const = 0;

@@ -1,5 +1,7 @@
 #include "unstarve/ops/resampling.h"
 
+#include "unstarve/ops/parameters.h"
+
 namespace unstarve {
 
 Resampling read_resampling(const Parameters& parameters) {

@@ -12,9 +12,9 @@
 //   kArea      the part of each that the output sample covers                          OpenCV's INTER_AREA, reducing
 //   kLanczos   sinc windowed by its main lobe, 3 either side                           LANCZOS
 
-#include "unstarve/ops/parameters.h"
-
 namespace unstarve {
+
+class Parameters;
 
 struct Resampling {
   enum class Kind { kNearest, kBilinear, kBicubic, kBox, kArea, kLanczos };

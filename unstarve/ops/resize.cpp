@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <vector>
 
 #include "unstarve/ops/gpu/recorder.h"
@@ -19,8 +20,7 @@ void resize(Frame& frame, Size size, Resampling resampling, Scratch& scratch) {
     axes.horizontal.build(frame.width, size.width, resampling);
     return recorder->resize(frame, axes.horizontal, axes.vertical);
   }
-  const bool readable = frame.points == nullptr && frame.pixels.interleaved() && frame.inside() &&
-                        static_cast<std::size_t>(frame.width) * kChannels >= kResizeMinRowBytes;
+  const bool readable = frame.points == nullptr && frame.pixels.interleaved() && frame.inside();
   if (!readable) {
     Image& copy = scratch.other_than(frame);
     copy.resize(frame.size());
@@ -37,9 +37,22 @@ void resize(Frame& frame, Size size, Resampling resampling, Scratch& scratch) {
   tables.horizontal.build(frame.width, size.width, resampling);
   Image& out = scratch.other_than(frame);
   out.resize(size);
+  begin_resize(tables, out.data());
   const PixelView& pixels = frame.pixels;
-  resize_rows(pixels.data + frame.top * pixels.row_stride + std::ptrdiff_t{frame.left} * kChannels, pixels.row_stride,
-              tables, out.data());
+  const std::uint8_t* const rows = pixels.data + frame.top * pixels.row_stride + std::ptrdiff_t{frame.left} * kChannels;
+  // The last rows, behind which what vectors read might not be there, from a copy.
+  const auto slack = static_cast<std::ptrdiff_t>(resize_slack(tables.horizontal));
+  const int copied =
+      static_cast<int>(std::min<std::ptrdiff_t>((slack + pixels.row_stride - 1) / pixels.row_stride, frame.height));
+  const int in_place = frame.height - copied;
+  push_rows(rows, pixels.row_stride, in_place, tables);
+  const std::ptrdiff_t row_bytes = std::ptrdiff_t{frame.width} * kChannels;
+  tables.strip.reserve_discard(static_cast<std::size_t>(copied * (row_bytes + slack)));
+  for (int y = 0; y < copied; ++y) {
+    std::memcpy(tables.strip.data() + y * (row_bytes + slack), rows + (in_place + y) * pixels.row_stride,
+                static_cast<std::size_t>(row_bytes));
+  }
+  push_rows(tables.strip.data(), row_bytes + slack, copied, tables);
   const bool mirrored = frame.mirrored;
   frame = Frame(out.view());
   frame.mirrored = mirrored;
@@ -49,12 +62,17 @@ std::uint64_t resize_scratch_bytes(Size window, Size size, Resampling resampling
   const std::uint64_t taps_across = AxisFilter::most_taps(window.width, size.width, resampling),
                       taps_down = AxisFilter::most_taps(window.height, size.height, resampling);
   const auto in_width = static_cast<std::uint64_t>(window.width), width = static_cast<std::uint64_t>(size.width),
-             in_height = static_cast<std::uint64_t>(window.height), height = static_cast<std::uint64_t>(size.height);
+             height = static_cast<std::uint64_t>(size.height);
   // Per output sample: weights, exact and in 16 bits, and where they begin; across, the kernels' tables as well.
   const std::uint64_t filters = width * (taps_across * 10 + 4) + height * (taps_down * 10 + 4);
   const std::uint64_t tables = (width + 64) * (taps_across * 8 + 20);
-  const std::uint64_t rows = std::max(taps_down + 1, in_height) * (width * kChannels + 64);
-  return filters + tables + rows + (in_width + taps_across) * kChannels + taps_down * 8 + 4 * 4096;
+  const std::uint64_t rows = (taps_down + 1) * (width * kChannels + 64);
+  // Rows on their way into the resize: of a row of a decoder's blocks, or the last ones of an image; half as much again is
+  // what such memory grows by.
+  constexpr std::uint64_t kDecoderRows = 17;
+  const std::uint64_t row = in_width * kChannels, slack = taps_across * kChannels + 64;
+  const std::uint64_t strip = std::max(kDecoderRows, slack / row + 1) * (row + slack + 64) * 3 / 2;
+  return filters + tables + rows + strip + taps_down * 8 + 4 * 4096;
 }
 
 void resize_reference(const Frame& frame, Size size, Resampling resampling, Image& out) {

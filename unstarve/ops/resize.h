@@ -8,7 +8,7 @@
 // docs/operations.md says (tests/python/test_ops_golden.py, test_resize_golden.py). The SIMD kernels are bit-equal to
 // resize_reference().
 // Threads: pure but for `scratch`. Failure: none (sizes are positive by precondition). Cost: only the window is read; a
-// window that reaches outside of its pixels, is narrower than 22 pixels or not interleaved is copied first.
+// window that reaches outside of its pixels or is not interleaved is copied first.
 
 #include <cstdint>
 

@@ -15,38 +15,44 @@ HWY_BEFORE_NAMESPACE();
 namespace unstarve::HWY_NAMESPACE {
 namespace {
 
+// Either pass writes at most so much behind a row. The next row overwrites it.
+constexpr std::size_t kWrittenBehind = 64;
+constexpr std::size_t kRowsAtOnce = 2;
+
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
 
 std::uint8_t clipped(int value) { return static_cast<std::uint8_t>(std::clamp(value, 0, 255)); }
 
 // Machines without SSE4: plain loops.
-void run(const std::uint8_t* source, std::ptrdiff_t row_stride, Scratch::ResizeTables& t, std::uint8_t* out) {
+
+void prepare_horizontal(Scratch::ResizeTables&) {}
+
+void run_horizontal(const std::uint8_t* const* rows, std::size_t count, std::ptrdiff_t, const Scratch::ResizeTables& t,
+                    std::uint8_t* const* outs) {
   const AxisFilter& horizontal = t.horizontal;
-  const AxisFilter& vertical = t.vertical;
-  const std::ptrdiff_t row_bytes = std::ptrdiff_t{horizontal.output()} * kChannels;
-  t.between.reserve_discard(static_cast<std::size_t>(row_bytes) * static_cast<std::size_t>(vertical.input()));
-  std::uint8_t* between = t.between.data();
-  for (int y = 0; y < vertical.input(); ++y) {
+  for (std::size_t i = 0; i < count; ++i) {
+    std::uint8_t* out = outs[i];
     for (int x = 0; x < horizontal.output(); ++x) {
       const int first = horizontal.first(x);
       for (int c = 0; c < kChannels; ++c) {
         int sum = 1 << (horizontal.fraction_bits() - 1);
         for (int k = 0; k < horizontal.taps() && first + k < horizontal.input(); ++k) {
-          sum += horizontal.weights(x)[k] * source[y * row_stride + (first + k) * kChannels + c];
+          sum += horizontal.weights(x)[k] * rows[i][(first + k) * kChannels + c];
         }
-        *between++ = clipped(sum >> horizontal.fraction_bits());
+        *out++ = clipped(sum >> horizontal.fraction_bits());
       }
     }
   }
-  for (int y = 0; y < vertical.output(); ++y) {
-    const int first = vertical.first(y);
-    for (std::ptrdiff_t x = 0; x < row_bytes; ++x) {
-      int sum = 1 << (vertical.fraction_bits() - 1);
-      for (int k = 0; k < vertical.taps() && first + k < vertical.input(); ++k) {
-        sum += vertical.weights(y)[k] * t.between.data()[(first + k) * row_bytes + x];
-      }
-      *out++ = clipped(sum >> vertical.fraction_bits());
+}
+
+void run_vertical(const Scratch::ResizeTables& t, int y, std::uint8_t* out) {
+  const AxisFilter& vertical = t.vertical;
+  for (std::ptrdiff_t x = 0; x < std::ptrdiff_t{t.horizontal.output()} * kChannels; ++x) {
+    int sum = 1 << (vertical.fraction_bits() - 1);
+    for (int k = 0; k < vertical.taps(); ++k) {
+      sum += vertical.weights(y)[k] * t.rows[static_cast<std::size_t>(k)][x];
     }
+    *out++ = clipped(sum >> vertical.fraction_bits());
   }
 }
 
@@ -59,10 +65,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 #include "unstarve/ops/resize_blocks-inl.h"
 #include "unstarve/ops/resize_permute-inl.h"
 #include "unstarve/ops/resize_vertical-inl.h"
-
-// Either pass writes at most so much behind a row. The next row overwrites it.
-constexpr std::size_t kWrittenBehind = 64;
-constexpr std::size_t kRowsAtOnce = 2;
 
 // The tables of the horizontal filter, for whichever of the kernels takes it.
 void prepare_horizontal(Scratch::ResizeTables& t) {
@@ -94,76 +96,89 @@ void run_vertical(const Scratch::ResizeTables& t, int y, std::uint8_t* out) {
   vertical_pass<blocks::kBytes>(t, y, out);
 }
 
-void run(const std::uint8_t* source, std::ptrdiff_t row_stride, Scratch::ResizeTables& t, std::uint8_t* out) {
-  const AxisFilter& horizontal = t.horizontal;
-  const AxisFilter& vertical = t.vertical;
-  const auto out_bytes = static_cast<std::size_t>(horizontal.output()) * kChannels;
-  const int last_line = vertical.input() - 1;
-  const auto taps = static_cast<std::size_t>(vertical.taps());
-  // Only as many rows as one output row needs lie between the passes, and those made along with the last of them: line
-  // i in place i % ring.
-  const std::size_t ring = taps + kRowsAtOnce - 1;
-  const std::size_t pitch = out_bytes + kWrittenBehind;
-  t.between.reserve_discard(pitch * ring);
-  t.rows.resize(taps);
-  if (!horizontal.identity()) {
-    prepare_horizontal(t);
-    // The horizontal pass reads beyond a row's last pixel, with weights of 0: into the next row, or from this copy.
-    const auto row_bytes = static_cast<std::size_t>(horizontal.input()) * kChannels;
-    t.last_row.reserve_discard(row_bytes + static_cast<std::size_t>(horizontal.taps()) * kChannels + 64);
-    std::memcpy(t.last_row.data(), source + last_line * row_stride, row_bytes);
-  }
-  const auto source_line = [&](int line) {
-    return line == last_line && !horizontal.identity() ? t.last_row.data() : source + line * row_stride;
-  };
+#endif
 
-  // Several rows at once where the vertical filter uses them all.
-  const bool all_used = vertical.taps() * vertical.output() >= vertical.input();
-  const int at_once = t.permuted != 0 && all_used ? static_cast<int>(kRowsAtOnce) : 1;
-  const auto place = [&](int line) { return t.between.data() + static_cast<std::size_t>(line) % ring * pitch; };
+// Only as many rows as one output row needs lie between the passes, and those made along with the last of them: line i in
+// place i % ring.
+std::size_t ring_of(const Scratch::ResizeTables& t) {
+  return static_cast<std::size_t>(t.vertical.taps()) + kRowsAtOnce - 1;
+}
+std::size_t pitch_of(const Scratch::ResizeTables& t) {
+  return static_cast<std::size_t>(t.horizontal.output()) * kChannels + kWrittenBehind;
+}
+std::uint8_t* between(Scratch::ResizeTables& t, int line) {
+  return t.between.data() + static_cast<std::size_t>(line) % ring_of(t) * pitch_of(t);
+}
 
-  int done = 0;  // lines that went through the horizontal pass
-  for (int y = 0; y < vertical.output(); ++y, out += out_bytes) {
-    if (vertical.identity()) {
-      if (horizontal.identity()) {
-        std::memcpy(out, source_line(y), out_bytes);
-      } else {
-        const std::uint8_t* const line = source_line(y);
-        run_horizontal(&line, 1, row_stride, t, &out);
-      }
-      continue;
-    }
-    for (std::size_t k = 0; k < taps; ++k) {
-      const int wanted = vertical.first(y) + static_cast<int>(k);
-      const int line = wanted < last_line ? wanted : last_line;
-      if (horizontal.identity()) {
-        t.rows[k] = source_line(line);
-        continue;
-      }
-      if (line >= done) {
-        const int count = line + at_once <= vertical.input() ? at_once : 1;
-        const std::uint8_t* from[kRowsAtOnce];
-        std::uint8_t* to[kRowsAtOnce];
-        for (int i = 0; i < count; ++i) {
-          from[i] = source_line(line + i);
-          to[i] = place(line + i);
-        }
-        run_horizontal(from, static_cast<std::size_t>(count), count * row_stride, t, to);
-        done = line + count;
-      }
-      t.rows[k] = place(line);
-    }
-    run_vertical(t, y, out);
+void begin(Scratch::ResizeTables& t, std::uint8_t* out) {
+  t.between.reserve_discard(pitch_of(t) * ring_of(t));
+  t.rows.resize(static_cast<std::size_t>(t.vertical.taps()));
+  t.out = out;
+  t.lines = 0;
+  t.made = 0;
+  t.permuted = 0;
+  if (!t.horizontal.identity()) prepare_horizontal(t);
+}
+
+// Lines of the input to lines of the output's width, at `outs`.
+void narrow_lines(const std::uint8_t* const* lines, int count, std::ptrdiff_t stride, const Scratch::ResizeTables& t,
+                  std::uint8_t* const* outs) {
+  const auto n = static_cast<std::size_t>(count);
+  if (!t.horizontal.identity()) return run_horizontal(lines, n, count * stride, t, outs);
+  for (std::size_t i = 0; i < n; ++i) {
+    std::memcpy(outs[i], lines[i], static_cast<std::size_t>(t.horizontal.output()) * kChannels);
   }
 }
 
-#endif
+// The output's rows that the lines so far are enough for.
+void make_rows(Scratch::ResizeTables& t) {
+  const AxisFilter& vertical = t.vertical;
+  const int last_line = vertical.input() - 1;
+  const std::size_t out_bytes = static_cast<std::size_t>(t.horizontal.output()) * kChannels;
+  for (; t.made < vertical.output(); ++t.made, t.out += out_bytes) {
+    const int first = vertical.first(t.made);
+    if (std::min(first + vertical.taps() - 1, last_line) >= t.lines) return;
+    for (int k = 0; k < vertical.taps(); ++k) {
+      t.rows[static_cast<std::size_t>(k)] = between(t, std::min(first + k, last_line));
+    }
+    run_vertical(t, t.made, t.out);
+  }
+}
+
+void push(const std::uint8_t* lines, std::ptrdiff_t stride, int count, Scratch::ResizeTables& t) {
+  const AxisFilter& vertical = t.vertical;
+  if (vertical.identity()) {
+    for (; count > 0; --count, lines += stride, ++t.lines) {
+      narrow_lines(&lines, 1, stride, t, &t.out);
+      t.out += static_cast<std::size_t>(t.horizontal.output()) * kChannels;
+    }
+    return;
+  }
+  while (count > 0) {
+    // Lines that no row needs any more, or no row needs at all.
+    int n = t.made < vertical.output() && t.lines >= vertical.first(t.made) ? 0 : 1;
+    if (n == 0) {
+      n = t.permuted != 0 && count > 1 ? static_cast<int>(kRowsAtOnce) : 1;
+      const std::uint8_t* from[kRowsAtOnce];
+      std::uint8_t* to[kRowsAtOnce];
+      for (int i = 0; i < n; ++i) {
+        from[i] = lines + i * stride;
+        to[i] = between(t, t.lines + i);
+      }
+      narrow_lines(from, n, stride, t, to);
+    }
+    lines += n * stride;
+    count -= n;
+    t.lines += n;
+    make_rows(t);
+  }
+}
 
 }  // namespace
 
-void resize_rows_on_target(const std::uint8_t* source, std::ptrdiff_t row_stride, Scratch::ResizeTables& tables,
-                           std::uint8_t* out) {
-  run(source, row_stride, tables, out);
+void begin_resize_on_target(Scratch::ResizeTables& tables, std::uint8_t* out) { begin(tables, out); }
+void push_rows_on_target(const std::uint8_t* rows, std::ptrdiff_t stride, int count, Scratch::ResizeTables& tables) {
+  push(rows, stride, count, tables);
 }
 
 }  // namespace unstarve::HWY_NAMESPACE
@@ -172,11 +187,15 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace unstarve {
 
-HWY_EXPORT(resize_rows_on_target);
+HWY_EXPORT(begin_resize_on_target);
+HWY_EXPORT(push_rows_on_target);
 
-void resize_rows(const std::uint8_t* source, std::ptrdiff_t row_stride, Scratch::ResizeTables& tables,
-                 std::uint8_t* out) {
-  HWY_DYNAMIC_DISPATCH(resize_rows_on_target)(source, row_stride, tables, out);
+void begin_resize(Scratch::ResizeTables& tables, std::uint8_t* out) {
+  HWY_DYNAMIC_DISPATCH(begin_resize_on_target)(tables, out);
+}
+
+void push_rows(const std::uint8_t* rows, std::ptrdiff_t stride, int count, Scratch::ResizeTables& tables) {
+  HWY_DYNAMIC_DISPATCH(push_rows_on_target)(rows, stride, count, tables);
 }
 
 }  // namespace unstarve

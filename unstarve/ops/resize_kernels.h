@@ -1,8 +1,5 @@
 #pragma once
-// The two passes of a resize, vectorised. Private to ops; see resize.h for what they compute.
-//
-// Preconditions: rows of interleaved RGB; the source's width and height are the inputs of the two filters; a row of the
-// source holds at least kResizeMinRowBytes; `out` has 64 writable bytes behind its last row.
+// The two passes of a resize, vectorised, as rows of the input come. Private to ops; see resize.h for what they compute.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,11 +8,17 @@
 
 namespace unstarve {
 
-// Then what a vector reads beyond a row lies within the next one. Taps of weight 0 reach at most half a filter beyond
-// the last pixel, and a filter is at most as wide as the row.
-inline constexpr std::size_t kResizeMinRowBytes = 64;
+// By the two filters of `tables`; `out` has 64 writable bytes behind its last row.
+void begin_resize(Scratch::ResizeTables& tables, std::uint8_t* out);
 
-void resize_rows(const std::uint8_t* source, std::ptrdiff_t row_stride, Scratch::ResizeTables& tables,
-                 std::uint8_t* out);
+// The next `count` rows of interleaved RGB, `stride` bytes apart, as wide as the horizontal filter's input. Behind each of
+// them, also the last, resize_slack() bytes are readable, whatever they hold. With the last row of the input, all of the
+// output is there.
+void push_rows(const std::uint8_t* rows, std::ptrdiff_t stride, int count, Scratch::ResizeTables& tables);
+
+// What vectors read beyond a row, for taps whose weight is 0.
+[[nodiscard]] inline std::size_t resize_slack(const AxisFilter& horizontal) {
+  return static_cast<std::size_t>(horizontal.taps()) * kChannels + 64;
+}
 
 }  // namespace unstarve

@@ -42,6 +42,9 @@ class Resize final : public Operation {
   std::uint64_t scratch_bytes(Size input) const override {
     return resize_scratch_bytes(input, output_size(input), resampling_);
   }
+  std::optional<ResizeTo> only_resizes(Size selected) const override {
+    return ResizeTo{output_size(selected), resampling_};
+  }
   void apply(Frame& frame, Random&, Scratch& scratch) const override {
     resize(frame, output_size(frame.size()), resampling_, scratch);
   }

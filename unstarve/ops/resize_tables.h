@@ -15,15 +15,18 @@ struct Scratch::ResizeTables {
   AxisFilter vertical;
   AxisFilter horizontal;
   AlignedBytes between;                   // rows between the passes
-  AlignedBytes last_row;                  // of the source, with room behind it
   AlignedBytes spread;                    // the horizontal filter's weights in the order of the kernel's vectors
   std::vector<std::int32_t> offsets;      // byte offset of every output pixel's first input pixel
   AlignedBytes indices;                   // which bytes a vector takes, where those can be permuted freely
   std::size_t permuted = 0;               // vector bytes of that kernel; 0: the other one, and its tables, are in use
   std::vector<const std::uint8_t*> rows;  // those that the vertical pass sums
+  AlignedBytes strip;                     // rows on their way into a resize (resize_rows.h)
+  // How far a resize is: lines of the input so far, rows made of them, and where the next one goes.
+  int lines = 0, made = 0;
+  std::uint8_t* out = nullptr;
 
   [[nodiscard]] std::uint64_t held() const {
-    return vertical.held() + horizontal.held() + between.capacity() + last_row.capacity() + spread.capacity() +
+    return vertical.held() + horizontal.held() + between.capacity() + strip.capacity() + spread.capacity() +
            indices.capacity() + offsets.capacity() * sizeof(std::int32_t) + rows.capacity() * sizeof(rows[0]);
   }
 };

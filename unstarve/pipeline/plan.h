@@ -63,6 +63,7 @@ struct Plan {
   bool encoded = false;  // the image field needs decoding
   bool crop_into_decode = false;
   bool scale_into_decode = false;
+  bool resize_into_decode = false;  // the first operation resizes the rows as they come
   // Where the spec asks for a cache, one of these. `dataset` is then the encoded cache itself; pixels are kept after
   // the first `cached_operations`.
   std::shared_ptr<const EncodedCache> encoded_cache;

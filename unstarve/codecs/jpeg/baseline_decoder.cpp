@@ -113,16 +113,22 @@ void BaselineDecoder::emit(const BaselineImage& image, const Rect& rect, int y, 
   ycc_to_rgb(luma, cb, cr, as_size(rect.width), rgb);
 }
 
-void BaselineDecoder::emit_rows(const BaselineImage& image, const Rect& rect, int row, int& y, Image& out) {
+void BaselineDecoder::emit_rows(const BaselineImage& image, const Rect& rect, int row, int& y, RowSink& out) {
   // With two rows of pixels to a row of chroma, the last one waits for the chroma below.
   const bool last = row + 1 == plan_.end_row;
   const int waiting = plan_.up_y == 2 && plan_.smooth ? 1 : 0;
   const int end = last ? rect.y + rect.height : (row + 1) * plan_.block * image.vertical - waiting;
-  for (; y < end; ++y) emit(image, rect, y, out.row(y - rect.y));
+  if (y >= end) return;
+  const int count = end - y;
+  std::ptrdiff_t stride = 0;
+  std::uint8_t* rgb = out.room(count, stride);
+  for (; y < end; ++y, rgb += stride) emit(image, rect, y, rgb);
+  out.take(count);
 }
 
-bool BaselineDecoder::decode_rows(const BaselineImage& image, const Rect& rect, Image& out) {
+bool BaselineDecoder::decode_rows(const BaselineImage& image, const Rect& rect, RowSink& out) {
   int y = rect.y;
+  out.begin(rect.size());
   for (int row = plan_.first_row; row < plan_.end_row; ++row) {
     if (!reader_.read_row(row)) return false;
     transform(image, row);
@@ -149,12 +155,12 @@ bool BaselineDecoder::cleaned_up(bool ok) {
   return ok;
 }
 
-bool BaselineDecoder::decode(const BaselineImage& image, int reduction, const Rect& rect, Image& out) {
+bool BaselineDecoder::decode(const BaselineImage& image, int reduction, const Rect& rect, RowSink& out) {
   return cleaned_up(prepare(image, reduction, rect) && reader_.start() && decode_rows(image, rect, out));
 }
 
 bool BaselineDecoder::decode_and_index(const BaselineImage& image, int reduction, const Rect& rect, ScanIndex& index,
-                                       Image& out) {
+                                       RowSink& out) {
   index.reset(image);
   const bool ok = prepare(image, reduction, rect) && reader_.start_recording(index) && decode_rows(image, rect, out);
   if (!ok || !reader_.read_on()) index.reset(image);
@@ -162,7 +168,7 @@ bool BaselineDecoder::decode_and_index(const BaselineImage& image, int reduction
 }
 
 bool BaselineDecoder::decode(const BaselineImage& image, int reduction, const Rect& rect, const ScanIndex& index,
-                             Image& out) {
+                             RowSink& out) {
   if (!prepare(image, reduction, rect)) return cleaned_up(false);
   reader_.start_by(index);
   return cleaned_up(decode_rows(image, rect, out));

@@ -25,6 +25,7 @@
 #include "unstarve/codecs/jpeg/baseline_plan.h"
 #include "unstarve/codecs/jpeg/scan_index.h"
 #include "unstarve/codecs/jpeg/scan_reader.h"
+#include "unstarve/codecs/row_sink.h"
 #include "unstarve/core/aligned.h"
 #include "unstarve/core/image.h"
 
@@ -32,15 +33,16 @@ namespace unstarve {
 
 class BaselineDecoder {
  public:
-  // `rect`: pixels of the stored image reduced by `reduction` (1, 2, 4, 8), not empty, inside of it. `out` has its size.
-  [[nodiscard]] bool decode(const BaselineImage& image, int reduction, const Rect& rect, Image& out);
+  // `rect`: pixels of the stored image reduced by `reduction` (1, 2, 4, 8), not empty, inside of it. `out`
+  // gets its rows: all of them where the answer is true.
+  [[nodiscard]] bool decode(const BaselineImage& image, int reduction, const Rect& rect, RowSink& out);
   // The same by an index of this image, reading only what the crop needs; false also when a point of it is wrong.
   [[nodiscard]] bool decode(const BaselineImage& image, int reduction, const Rect& rect, const ScanIndex& index,
-                            Image& out);
+                            RowSink& out);
   // The same as the first, reading on to the end of the image; `index` is complete() afterwards unless the scan is
   // damaged somewhere, which does not make the crop fail.
   [[nodiscard]] bool decode_and_index(const BaselineImage& image, int reduction, const Rect& rect, ScanIndex& index,
-                                      Image& out);
+                                      RowSink& out);
 
  private:
   // One component: a ring of sample rows.
@@ -63,9 +65,9 @@ class BaselineDecoder {
   // Clears what a failure leaves in the rows of coefficients; returns `ok`.
   bool cleaned_up(bool ok);
   // The rows of the plan, once the reader has started.
-  bool decode_rows(const BaselineImage& image, const Rect& rect, Image& out);
+  bool decode_rows(const BaselineImage& image, const Rect& rect, RowSink& out);
   // Pixels of the crop up to where the row of MCUs, just decoded, allows.
-  void emit_rows(const BaselineImage& image, const Rect& rect, int row, int& y, Image& out);
+  void emit_rows(const BaselineImage& image, const Rect& rect, int row, int& y, RowSink& out);
   void transform(const BaselineImage& image, int mcu_row);
   void repeat_edges(Plane& plane, int y);
   void emit(const BaselineImage& image, const Rect& rect, int y, std::uint8_t* rgb);

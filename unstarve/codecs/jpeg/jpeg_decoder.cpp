@@ -281,7 +281,7 @@ std::span<const std::uint8_t> JpegDecoder::made_index() const noexcept { return 
 namespace {
 
 // By our own decoder; false where the file is not its kind, or taken for damaged.
-bool decode_own(JpegSession& session, int reduction, Rect rect, Image& out, std::span<const std::uint8_t> index,
+bool decode_own(JpegSession& session, int reduction, Rect rect, RowSink& out, std::span<const std::uint8_t> index,
                 bool make_index) {
   const BaselineImage& image = session.baseline;
   if (!read_baseline(session.cinfo, session.bytes, session.baseline)) return false;
@@ -300,19 +300,26 @@ bool decode_own(JpegSession& session, int reduction, Rect rect, Image& out, std:
 }  // namespace
 
 void JpegDecoder::decode(int reduction, Rect rect, Image& out, std::span<const std::uint8_t> index, bool make_index) {
+  ImageRows rows(out);
+  (void)decode(reduction, rect, rows, out, index, make_index);
+}
+
+bool JpegDecoder::decode(int reduction, Rect rect, RowSink& rows, Image& out, std::span<const std::uint8_t> index,
+                         bool make_index) {
   JpegSession& session = *session_;
   if (!session.opened) throw Error(ErrorKind::kArgument, "JPEG: decode() needs an open() of its own before it");
   session.opened = false;
   session.index_use = IndexUse::kNone;
   session.made_index.clear();
+  session.used_own_decoder = session.use_own_decoder && decode_own(session, reduction, rect, rows, index, make_index);
+  if (session.used_own_decoder) return true;
   out.resize(rect.size());
-  session.used_own_decoder = session.use_own_decoder && decode_own(session, reduction, rect, out, index, make_index);
-  if (session.used_own_decoder) return;
   session.reduction = reduction;
   session.rect = rect;
   session.out = out.data();
   session.out_stride = out.row_bytes();
   run(session, decode_step);
+  return false;
 }
 
 }  // namespace unstarve

@@ -8,6 +8,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/map_guard.h"
 #include "unstarve/ops/resize.h"
+#include "unstarve/ops/resize_rows.h"
 
 namespace unstarve {
 namespace {
@@ -102,7 +103,12 @@ Size PackImage::target(Size size) const {
 void PackImage::take_encoded(std::span<const std::uint8_t> bytes, PackedRecord& packed) {
   const ImageHeader header = decoder_.open(bytes);
   if (options_.quality == 0 && target(header.size) == header.size) return keep(bytes, header, packed.out);
-  decoder_.decode({}, image_);
+  if (target(header.size) != header.size) {
+    ResizeRows rows([this](Size size) { return ResizeTo{target(size), {}}; }, scratch_);
+    if (decoder_.decode({}, rows, image_)) return encode(rows.frame().pixels, header.lossless, packed);
+  } else {
+    decoder_.decode({}, image_);
+  }
   encode(image_.view(), header.lossless, packed);
 }
 

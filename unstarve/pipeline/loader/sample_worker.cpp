@@ -8,6 +8,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/map_guard.h"
 #include "unstarve/core/thread_time.h"
+#include "unstarve/ops/resize_rows.h"
 #include "unstarve/ops/window.h"
 #include "unstarve/pipeline/decode_wish.h"
 
@@ -21,21 +22,23 @@ class SampleWorker::StageClock {
     if (totals_.take_cpu) last_cpu_ = thread_cpu_ns();
     last_ = steady_clock().now_ns();
   }
-  void lap(Stage stage, std::size_t bytes) {
+  [[nodiscard]] bool timed() const { return timed_; }
+  // `later_ns` of the time belong to the next lap.
+  void lap(Stage stage, std::size_t bytes, std::int64_t later_ns = 0) {
     const auto index = static_cast<std::size_t>(stage);
     totals_.bytes[index] += static_cast<std::int64_t>(bytes);
     if (!timed_) return;
     const std::int64_t now = steady_clock().now_ns();
-    const std::int64_t ns = now - last_;
+    const std::int64_t ns = now - last_ - later_ns;
     totals_.ns[index] += ns;
     totals_.squares_us2[index] += static_cast<double>(ns) * static_cast<double>(ns) * 1e-6;
     if (totals_.take_cpu) {
       const std::int64_t cpu = thread_cpu_ns();
       totals_.both_ns[index] += ns;
-      totals_.cpu_ns[index] += cpu - last_cpu_;
-      last_cpu_ = cpu;
+      totals_.cpu_ns[index] += cpu - last_cpu_ - later_ns;
+      last_cpu_ = cpu - later_ns;
     }
-    last_ = steady_clock().now_ns();
+    last_ = steady_clock().now_ns() - later_ns;
   }
 
  private:
@@ -50,7 +53,7 @@ std::size_t SampleWorker::decode(const Value& value, std::uint64_t id, std::uint
                                  StageClock& clock) {
   const ImageHeader header = decoder_.open(value.bytes);
   if (plan_.larger_images) borrow_for(header.size);
-  const bool first_selects = plan_.crop_into_decode || plan_.scale_into_decode;
+  const bool first_selects = plan_.crop_into_decode || plan_.scale_into_decode || plan_.resize_into_decode;
   if (!first_selects) {
     decoder_.decode({}, decoded_);
     frame = Frame(decoded_.view());
@@ -64,10 +67,19 @@ std::size_t SampleWorker::decode(const Value& value, std::uint64_t id, std::uint
   const DecodePlan how = plan_decode(header, wish);
   DecodeRequest request{how.crop, how.reduction};
   const bool cropped = request.crop.width > 0;
-  if (how.index) {
-    decode_by_index(id, request);
+  if (plan_.resize_into_decode && (cropped || selected == Rect{0, 0, header.size.width, header.size.height})) {
+    ResizeRows rows([&first](Size size) { return first.only_resizes(size).value(); }, scratch_, clock.timed());
+    if (decode(id, request, how.index, &rows)) {
+      frame = rows.frame();
+      const Size taken = rows.taken();
+      clock.lap(Stage::kDecode,
+                static_cast<std::size_t>(taken.width) * static_cast<std::size_t>(taken.height) * kChannels,
+                rows.spent_ns());
+      finish_operation(frame);
+      return 1;
+    }
   } else {
-    decoder_.decode(request, decoded_);
+    decode(id, request, how.index, nullptr);
   }
   frame = Frame(decoded_.view());
   if (!cropped && request.reduction == 1) frame.crop(selected);
@@ -82,14 +94,20 @@ std::size_t SampleWorker::decode(const Value& value, std::uint64_t id, std::uint
   return 1;
 }
 
-void SampleWorker::decode_by_index(std::uint64_t id, DecodeRequest& request) {
+bool SampleWorker::decode(std::uint64_t id, DecodeRequest& request, bool by_index, RowSink* rows) {
+  if (by_index && plan_.scan_index->find(id, index_)) request.index = index_;
+  request.make_index = by_index && plan_.scan_index->writable();
+  const bool in_rows = rows != nullptr && decoder_.decode(request, *rows, decoded_);
+  if (rows == nullptr) decoder_.decode(request, decoded_);
+  if (!by_index) return in_rows;
   ScanIndexStore& store = *plan_.scan_index;
-  if (store.find(id, index_)) request.index = index_;
-  request.make_index = store.writable();
-  decoder_.decode(request, decoded_);
-  if (decoder_.index_use() == IndexUse::kUsed) return store.count_used();
+  if (decoder_.index_use() == IndexUse::kUsed) {
+    store.count_used();
+    return in_rows;
+  }
   if (decoder_.index_use() == IndexUse::kWrong) store.count_wrong();
   store.put(id, decoder_.made_index());
+  return in_rows;
 }
 
 void SampleWorker::apply(std::size_t operation, std::uint64_t id, std::uint32_t draw, Frame& frame) {

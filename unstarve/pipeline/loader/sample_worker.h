@@ -72,8 +72,9 @@ class SampleWorker {
   class StageClock;
   // The frame after decoding, and the number of operations already done on the way.
   std::size_t decode(const Value& value, std::uint64_t id, std::uint32_t draw, Frame& frame, StageClock& clock);
-  // Decodes by the image's index where there is one, else makes one on the way.
-  void decode_by_index(std::uint64_t id, DecodeRequest& request);
+  // The image last opened: to `rows` where there are and they can be (true), else to decoded_. `by_index`: by its index
+  // where there is one, else one is made on the way.
+  bool decode(std::uint64_t id, DecodeRequest& request, bool by_index, RowSink* rows);
   // Pixels out of the cache, or into it, after the operations that come before it; the label.
   std::int64_t through_cache(std::uint64_t id, std::uint32_t draw, Frame& frame, StageClock& clock, bool is_read);
   // Waits for memory where an image needs more than the worker's share; gives it back, and the buffers with it.

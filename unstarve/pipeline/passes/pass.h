@@ -49,6 +49,7 @@ extern const Pass kNormaliseOnDevicePass;
 extern const Pass kCachePass;
 extern const Pass kCropIntoDecodePass;
 extern const Pass kScaleIntoDecodePass;
+extern const Pass kResizeIntoDecodePass;
 extern const Pass kScanIndexPass;
 extern const Pass kOperationFusionPass;
 extern const Pass kReadAheadPass;

@@ -12,10 +12,10 @@ namespace unstarve {
 namespace {
 
 // What is known of the records first; the cache before what it needs to be decoded whole.
-constexpr std::array<const Pass*, 11> kPasses{
-    &kFilterBeforeDecodePass, &kDeadFieldRemovalPass,  &kInterleavePass, &kCachePass,
-    &kCropIntoDecodePass,     &kScaleIntoDecodePass,   &kScanIndexPass,  &kOperationFusionPass,
-    &kBatchFusionPass,        &kNormaliseOnDevicePass, &kReadAheadPass};
+constexpr std::array<const Pass*, 12> kPasses{
+    &kFilterBeforeDecodePass, &kDeadFieldRemovalPass, &kInterleavePass,        &kCachePass,
+    &kCropIntoDecodePass,     &kScaleIntoDecodePass,  &kResizeIntoDecodePass,  &kScanIndexPass,
+    &kOperationFusionPass,    &kBatchFusionPass,      &kNormaliseOnDevicePass, &kReadAheadPass};
 
 }  // namespace
 

@@ -1,0 +1,38 @@
+#include "unstarve/ops/resize_rows.h"
+
+#include "unstarve/core/clock.h"
+#include "unstarve/ops/resize_kernels.h"
+#include "unstarve/ops/resize_tables.h"
+
+namespace unstarve {
+
+void ResizeRows::begin(Size size) {
+  const ResizeTo to = target_(size);
+  Scratch::ResizeTables& tables = scratch_.resize_tables();
+  size_ = size;
+  spent_ns_ = 0;
+  tables.vertical.build(size.height, to.size.height, to.resampling);
+  tables.horizontal.build(size.width, to.size.width, to.resampling);
+  out_ = &scratch_.other_than(Frame());
+  out_->resize(to.size);
+  begin_resize(tables, out_->data());
+  // A row's slack is what its vectors read and what the decoder's write behind it; rows begin on cache lines.
+  const std::size_t row = static_cast<std::size_t>(size.width) * kChannels + resize_slack(tables.horizontal);
+  stride_ = static_cast<std::ptrdiff_t>((row + 63) / 64 * 64);
+}
+
+std::uint8_t* ResizeRows::room(int count, std::ptrdiff_t& stride) {
+  AlignedBytes& strip = scratch_.resize_tables().strip;
+  strip.reserve_discard(static_cast<std::size_t>(count) * static_cast<std::size_t>(stride_));
+  stride = stride_;
+  return strip.data();
+}
+
+void ResizeRows::take(int count) {
+  const std::int64_t start = timed_ ? steady_clock().now_ns() : 0;
+  Scratch::ResizeTables& tables = scratch_.resize_tables();
+  push_rows(tables.strip.data(), stride_, count, tables);
+  if (timed_) spent_ns_ += steady_clock().now_ns() - start;
+}
+
+}  // namespace unstarve

@@ -1,0 +1,42 @@
+#pragma once
+// A resize of rows as a decoder makes them, to an image of the scratch: the picture that is resized is nowhere as a whole.
+// The same bits as decoding it and resize() afterwards.
+//
+// Ownership: borrows the scratch. Threads: one at a time. Failure: what `target` throws for a size, and std::bad_alloc.
+
+#include <cstdint>
+#include <functional>
+#include <utility>
+
+#include "unstarve/codecs/row_sink.h"
+#include "unstarve/ops/operation.h"
+
+namespace unstarve {
+
+class ResizeRows final : public RowSink {
+ public:
+  // `target` tells what becomes of a picture of this size (Operation::only_resizes()); `timed`: clocks tell spent_ns().
+  ResizeRows(std::function<ResizeTo(Size)> target, Scratch& scratch, bool timed = false)
+      : target_(std::move(target)), scratch_(scratch), timed_(timed) {}
+
+  void begin(Size size) override;
+  std::uint8_t* room(int count, std::ptrdiff_t& stride) override;
+  void take(int count) override;
+
+  // What came out, once all rows were taken.
+  [[nodiscard]] Frame frame() const { return Frame(out_->view()); }
+  [[nodiscard]] Size taken() const { return size_; }
+  // In here so far, since the last begin().
+  [[nodiscard]] std::int64_t spent_ns() const { return spent_ns_; }
+
+ private:
+  const std::function<ResizeTo(Size)> target_;
+  Scratch& scratch_;
+  const bool timed_;
+  Size size_;
+  Image* out_ = nullptr;
+  std::ptrdiff_t stride_ = 0;
+  std::int64_t spent_ns_ = 0;
+};
+
+}  // namespace unstarve

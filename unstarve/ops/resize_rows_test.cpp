@@ -1,0 +1,90 @@
+#include "unstarve/ops/resize_rows.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+
+#include <catch2/catch.hpp>
+
+#include "unstarve/ops/resize.h"
+#include "unstarve/ops/test_support.h"
+
+namespace unstarve {
+namespace {
+
+using testing::between;
+
+std::unique_ptr<Operation> resize_to(Size size, const char* interpolation) {
+  return make_operation({"resize",
+                         {{"size", {static_cast<double>(size.height), static_cast<double>(size.width)}},
+                          {"interpolation", interpolation}}});
+}
+
+// Rows of `image` to `sink` as a decoder brings them: some at a time, up to `most`.
+void bring(const Image& image, int rows, int most, Random& random, RowSink& sink) {
+  for (int y = 0; y < rows;) {
+    const int count = std::min(rows - y, between(random, 1, most));
+    std::ptrdiff_t stride = 0;
+    std::uint8_t* const to = sink.room(count, stride);
+    for (int i = 0; i < count; ++i) {
+      std::memcpy(to + i * stride, image.row(y + i), image.row_bytes());
+      // What a decoder writes behind a row.
+      if (stride > static_cast<std::ptrdiff_t>(image.row_bytes())) {
+        std::fill(to + i * stride + image.row_bytes(), to + (i + 1) * stride, std::uint8_t{255});
+      }
+    }
+    sink.take(count);
+    y += count;
+  }
+}
+
+TEST_CASE("rows that come one after the other are resized to the bits of the whole picture") {
+  constexpr const char* kInterpolations[] = {"nearest", "bilinear", "bicubic", "box", "area", "lanczos"};
+  testing::on_every_target([&](const std::string& target) {
+    INFO(target);
+    Random random(31, 0, 0, 0);
+    Scratch scratch, other;
+    for (int trial = 0; trial < 200; ++trial) {
+      const Size size{between(random, 1, trial % 10 == 0 ? 700 : 90), between(random, 1, trial % 10 == 1 ? 700 : 90)};
+      // Sometimes one side, or both, stay as they are.
+      const Size to{trial % 7 == 0 ? size.width : between(random, 1, 120),
+                    trial % 5 == 0 ? size.height : between(random, 1, 120)};
+      INFO(size.width << "x" << size.height << " to " << to.width << "x" << to.height);
+      Image image(size);
+      for (std::size_t i = 0; i < image.bytes(); ++i) image.data()[i] = static_cast<std::uint8_t>(random.below(256));
+      const auto operation = resize_to(to, kInterpolations[random.below(std::size(kInterpolations))]);
+      Frame expected(image.view());
+      operation->apply(expected, random, other);
+
+      ResizeRows rows([&](Size from) { return *operation->only_resizes(from); }, scratch);
+      // A decoder that gave up in between began anew.
+      rows.begin(size);
+      bring(image, between(random, 0, size.height), 17, random, rows);
+      rows.begin(size);
+      bring(image, size.height, 17, random, rows);
+      const Frame frame = rows.frame();
+      REQUIRE(frame.size() == to);
+      for (int y = 0; y < to.height; ++y) {
+        REQUIRE(std::memcmp(frame.pixels.data + y * frame.pixels.row_stride,
+                            expected.pixels.data + y * expected.pixels.row_stride,
+                            static_cast<std::size_t>(to.width) * kChannels) == 0);
+      }
+    }
+  });
+}
+
+TEST_CASE("operations that only resize say so, the others do not") {
+  const Size size{200, 100};
+  const auto resize = make_operation({"resize", {{"size", {50}}}});
+  REQUIRE(resize->only_resizes(size).has_value());
+  CHECK(resize->only_resizes(size)->size == Size{100, 50});
+  const auto crop = make_operation({"random_resized_crop", {{"size", {64}}, {"interpolation", "bicubic"}}});
+  REQUIRE(crop->only_resizes(size).has_value());
+  CHECK(crop->only_resizes(size)->size == Size{64, 64});
+  CHECK(crop->only_resizes(size)->resampling.kind == Resampling::Kind::kBicubic);
+  CHECK_FALSE(make_operation({"center_crop", {{"size", {64}}}})->only_resizes(size));
+  CHECK_FALSE(make_operation({"gaussian_blur", {{"sigma", {1}}}})->only_resizes(size));
+}
+
+}  // namespace
+}  // namespace unstarve
