@@ -10,9 +10,11 @@ namespace {
 
 constexpr std::align_val_t kAlignment{64};
 
-// AddressSanitizer guards the ends of the heap's blocks alone.
+// AddressSanitizer guards the ends of the heap's blocks alone. GCC says by a macro that it is there, Clang otherwise.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool kMaps = false;
+#elif defined(__has_feature)
+constexpr bool kMaps = !__has_feature(address_sanitizer);
 #else
 constexpr bool kMaps = true;
 #endif
