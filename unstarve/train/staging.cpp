@@ -16,6 +16,7 @@ torch::ScalarType element_type(ElementType type) {
   switch (type) {
     case ElementType::kUint8: return torch::kUInt8;
     case ElementType::kBfloat16: return torch::kBFloat16;
+    case ElementType::kFloat16: return torch::kHalf;
     case ElementType::kFloat32: break;
   }
   return torch::kFloat32;

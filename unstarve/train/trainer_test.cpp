@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -15,6 +16,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/random.h"
+#include "unstarve/ops/element_bits.h"
 
 namespace unstarve {
 namespace {
@@ -195,6 +197,10 @@ TEST_CASE("float batches give what uint8 batches give, in either layout") {
   batch.format.type = ElementType::kBfloat16;
   batch.pixels = reinterpret_cast<const std::uint8_t*>(rounded.data());
   CHECK(loss_of(batch) == Approx(expected).epsilon(0.02));
+
+  std::transform(planar.begin(), planar.end(), rounded.begin(), [](float value) { return float16_bits(value); });
+  batch.format.type = ElementType::kFloat16;
+  CHECK(loss_of(batch) == Approx(expected).epsilon(0.002));
 }
 
 TEST_CASE("bfloat16 stays close to float32") {
