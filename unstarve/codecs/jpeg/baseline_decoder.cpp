@@ -150,28 +150,39 @@ bool BaselineDecoder::prepare(const BaselineImage& image, int reduction, const R
   return true;
 }
 
-bool BaselineDecoder::cleaned_up(bool ok) {
-  if (!ok) reader_.clear();
-  return ok;
+template <class Steps>
+bool BaselineDecoder::or_clear(const Steps& steps) {
+  try {
+    if (steps()) return true;
+  } catch (...) {
+    reader_.clear();
+    throw;
+  }
+  reader_.clear();
+  return false;
 }
 
 bool BaselineDecoder::decode(const BaselineImage& image, int reduction, const Rect& rect, RowSink& out) {
-  return cleaned_up(prepare(image, reduction, rect) && reader_.start() && decode_rows(image, rect, out));
+  return or_clear([&] { return prepare(image, reduction, rect) && reader_.start() && decode_rows(image, rect, out); });
 }
 
 bool BaselineDecoder::decode_and_index(const BaselineImage& image, int reduction, const Rect& rect, ScanIndex& index,
                                        RowSink& out) {
   index.reset(image);
-  const bool ok = prepare(image, reduction, rect) && reader_.start_recording(index) && decode_rows(image, rect, out);
-  if (!ok || !reader_.read_on()) index.reset(image);
-  return cleaned_up(ok);
+  return or_clear([&] {
+    const bool ok = prepare(image, reduction, rect) && reader_.start_recording(index) && decode_rows(image, rect, out);
+    if (!ok || !reader_.read_on()) index.reset(image);
+    return ok;
+  });
 }
 
 bool BaselineDecoder::decode(const BaselineImage& image, int reduction, const Rect& rect, const ScanIndex& index,
                              RowSink& out) {
-  if (!prepare(image, reduction, rect)) return cleaned_up(false);
-  reader_.start_by(index);
-  return cleaned_up(decode_rows(image, rect, out));
+  return or_clear([&] {
+    if (!prepare(image, reduction, rect)) return false;
+    reader_.start_by(index);
+    return decode_rows(image, rect, out);
+  });
 }
 
 }  // namespace unstarve

@@ -62,8 +62,9 @@ class BaselineDecoder {
 
   [[nodiscard]] bool prepare(const BaselineImage& image, int reduction, const Rect& rect);
   void lay_out(const BaselineImage& image);
-  // Clears what a failure leaves in the rows of coefficients; returns `ok`.
-  bool cleaned_up(bool ok);
+  // Runs `steps` and, where they fail or throw, clears what that leaves in the rows of coefficients.
+  template <class Steps>
+  bool or_clear(const Steps& steps);
   // The rows of the plan, once the reader has started.
   bool decode_rows(const BaselineImage& image, const Rect& rect, RowSink& out);
   // Pixels of the crop up to where the row of MCUs, just decoded, allows.

@@ -1,0 +1,85 @@
+#include "unstarve/codecs/row_sink.h"
+
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <stdexcept>
+#include <vector>
+
+#include "unstarve/codecs/decoder.h"
+#include "unstarve/codecs/jpeg/jpeg_samples.h"
+
+namespace unstarve {
+namespace {
+
+// Into an image, until so many strips were taken.
+class Limited final : public RowSink {
+ public:
+  Limited(Image& image, int strips) : rows_(image), left_(strips) {}
+  void begin(Size size) override { rows_.begin(size); }
+  std::uint8_t* room(int count, std::ptrdiff_t& stride) override {
+    if (left_-- == 0) throw std::runtime_error("no more room");
+    return rows_.room(count, stride);
+  }
+  void take(int count) override { rows_.take(count); }
+
+ private:
+  ImageRows rows_;
+  int left_;
+};
+
+bool same(const Image& a, const Image& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.bytes()) == 0;
+}
+
+TEST_CASE("rows that come one after the other are those of the whole image", "[codecs]") {
+  for (const int restarts : {0, 5}) {
+    JpegSample sample;
+    sample.horizontal = sample.vertical = 2;
+    sample.restart_interval = restarts;
+    const std::vector<std::uint8_t> file = make_jpeg(sample_image({190, 130}, 7), sample);
+    Decoder decoder;
+    Image whole, rows, other;
+    decoder.open(file);
+    decoder.decode({{}, 1, {}, true}, whole);
+    const std::vector<std::uint8_t> index(decoder.made_index().begin(), decoder.made_index().end());
+    ImageRows sink(rows);
+    decoder.open(file);
+    REQUIRE(decoder.decode({}, sink, other));
+    CHECK(same(rows, whole));
+
+    // A sink that throws leaves nothing behind in the decoder, wherever it throws, also where two rows of blocks were
+    // read at once.
+    for (const bool indexed : {false, true}) {
+      DecodeRequest request;
+      request.crop = {0, 0, 190, 130};
+      if (indexed) request.index = index;
+      for (int strips = 0; strips < 8; ++strips) {
+        Limited limited(rows, strips);
+        decoder.open(file);
+        REQUIRE_THROWS_AS((void)decoder.decode(request, limited, other), std::runtime_error);
+        decoder.open(file);
+        decoder.decode(request, other);
+        CHECK(same(other, whole));
+      }
+    }
+  }
+}
+
+TEST_CASE("what is not upright JPEG of our own decoder comes as an image", "[codecs]") {
+  JpegSample progressive;
+  progressive.progressive = true;
+  const std::vector<std::uint8_t> plain = make_jpeg(sample_image({60, 40}, 3), {});
+  for (const auto& file : {make_jpeg(sample_image({60, 40}, 3), progressive), with_orientation(plain, 6, true)}) {
+    Decoder decoder;
+    Image whole, rows, other;
+    decoder.open(file);
+    decoder.decode({}, whole);
+    ImageRows sink(rows);
+    decoder.open(file);
+    CHECK_FALSE(decoder.decode({}, sink, other));
+    CHECK(same(other, whole));
+  }
+}
+
+}  // namespace
+}  // namespace unstarve
