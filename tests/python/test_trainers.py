@@ -141,8 +141,9 @@ def test_batches_by_number_are_those_of_the_epoch(photographs):
             data.set_epoch(1)
             assert torch.equal(data.dataset.__getitems__([number])[0][0], epoch[number])
         assert data.state_dict()["samples"] == 2 * 16
-        for batch in (-1, len(data)):
-            with pytest.raises(un.errors.ArgumentError, match=f"set_epoch: batch {batch}, but an epoch has {len(data)}"):
+        for batch, refused in ((-1, r"set_epoch\(batch\): found -1, expected 0 or more"),
+                               (len(data), f"set_epoch: batch {len(data)}, but an epoch has {len(data)}")):
+            with pytest.raises(un.errors.ArgumentError, match=refused):
                 data.set_epoch(0, batch)
     relaxed = un.open(photographs).resize((8, 8)).options(order="relaxed").batch(16)
     with pytest.raises(un.errors.ArgumentError, match="set_epoch: batch 1 in relaxed order"):
