@@ -37,9 +37,15 @@ void AlignedBytes::Free::operator()(std::uint8_t* memory) const {
   }
 }
 
+std::size_t AlignedBytes::capacity_for(std::size_t bytes) {
+  constexpr std::size_t kPage = 4096, kLine = 64;
+  const std::size_t unit = bytes >= kMapped ? kPage : kLine;
+  return (bytes + unit - 1) / unit * unit;
+}
+
 void AlignedBytes::grow(std::size_t bytes) {
   const std::size_t old = capacity(), wanted = std::max(bytes, old + old / 2);
-  const std::size_t unit = is_mapped(wanted) ? 4096 : 64, grown = (wanted + unit - 1) / unit * unit;
+  const std::size_t grown = capacity_for(wanted);
   memory_.reset();
   std::uint8_t* const memory =
       is_mapped(grown) ? map(grown) : static_cast<std::uint8_t*>(::operator new(grown, kAlignment));

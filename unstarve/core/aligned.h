@@ -27,6 +27,8 @@ class AlignedBytes {
 
   [[nodiscard]] std::uint8_t* data() { return memory_.get(); }
   [[nodiscard]] const std::uint8_t* data() const { return memory_.get(); }
+  // What the first reserve_discard() of so many bytes takes: large blocks are whole pages.
+  [[nodiscard]] static std::size_t capacity_for(std::size_t bytes);
   [[nodiscard]] std::size_t capacity() const { return memory_ ? memory_.get_deleter().bytes : 0; }
 
  private:

@@ -65,14 +65,14 @@ std::uint64_t resize_scratch_bytes(Size window, Size size, Resampling resampling
              height = static_cast<std::uint64_t>(size.height);
   // Per output sample: weights, exact and in 16 bits, and where they begin; across, the kernels' tables as well.
   const std::uint64_t filters = width * (taps_across * 10 + 4) + height * (taps_down * 10 + 4);
-  const std::uint64_t tables = (width + 64) * (taps_across * 8 + 20);
-  const std::uint64_t rows = (taps_down + 1) * (width * kChannels + 64);
+  const std::uint64_t tables = AlignedBytes::capacity_for((width + 64) * (taps_across * 8 + 20));
+  const std::uint64_t rows = AlignedBytes::capacity_for((taps_down + 1) * (width * kChannels + 64));
   // Rows on their way into the resize: of a row of a decoder's blocks, or the last ones of an image; half as much again is
   // what such memory grows by.
   constexpr std::uint64_t kDecoderRows = 17;
   const std::uint64_t row = in_width * kChannels, slack = taps_across * kChannels + 64;
   const std::uint64_t strip = std::max(kDecoderRows, slack / row + 1) * (row + slack + 64) * 3 / 2;
-  return filters + tables + rows + strip + taps_down * 8 + 4 * 4096;
+  return filters + tables + rows + AlignedBytes::capacity_for(strip) + taps_down * 8;
 }
 
 void resize_reference(const Frame& frame, Size size, Resampling resampling, Image& out) {

@@ -14,17 +14,17 @@ class BlurRows {
  public:
   // For rows of so many values, and the neighbours within `radius`.
   void reserve(std::size_t values, int radius) {
-    values_ = (values + 63) / 64 * 64;
-    const auto rows = static_cast<std::size_t>(2 * radius + 1);
-    blurred_.reserve_discard(rows * values_ * sizeof(std::uint16_t));
-    wide_.reserve_discard(values_ + 2 * static_cast<std::size_t>(radius) * kChannels);
-    sums_.reserve_discard(values_ * sizeof(std::uint32_t));
+    const Needs needs(values, radius);
+    values_ = needs.values;
+    blurred_.reserve_discard(needs.blurred);
+    wide_.reserve_discard(needs.wide);
+    sums_.reserve_discard(needs.sums);
   }
-  // What the first reserve() takes, at most: large blocks are whole pages.
+  // What the first reserve() takes.
   [[nodiscard]] static std::uint64_t bytes(std::size_t values, int radius) {
-    const std::uint64_t row = (values + 63) / 64 * 64, rows = static_cast<std::uint64_t>(2 * radius + 1);
-    return rows * row * sizeof(std::uint16_t) + row + 2 * static_cast<std::uint64_t>(radius) * kChannels +
-           row * sizeof(std::uint32_t) + 3 * kPage;
+    const Needs needs(values, radius);
+    return AlignedBytes::capacity_for(needs.blurred) + AlignedBytes::capacity_for(needs.wide) +
+           AlignedBytes::capacity_for(needs.sums);
   }
   [[nodiscard]] std::uint64_t held() const { return blurred_.capacity() + wide_.capacity() + sums_.capacity(); }
   // Row `i` of 2 * radius + 1.
@@ -36,7 +36,15 @@ class BlurRows {
   [[nodiscard]] std::uint32_t* sums() { return reinterpret_cast<std::uint32_t*>(sums_.data()); }
 
  private:
-  static constexpr std::uint64_t kPage = 4096;
+  struct Needs {
+    Needs(std::size_t of_a_row, int radius)
+        : values((of_a_row + 63) / 64 * 64),
+          blurred(static_cast<std::size_t>(2 * radius + 1) * values * sizeof(std::uint16_t)),
+          wide(values + 2 * static_cast<std::size_t>(radius) * kChannels),
+          sums(values * sizeof(std::uint32_t)) {}
+    std::size_t values, blurred, wide, sums;
+  };
+
   std::size_t values_ = 0;
   AlignedBytes blurred_, wide_, sums_;
 };

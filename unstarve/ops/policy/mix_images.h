@@ -15,17 +15,16 @@ namespace unstarve {
 inline constexpr int kMixBits = 16;
 
 struct MixImages {
-  static constexpr std::uint64_t kPage = 4096;  // large blocks are whole ones
-
   Image original;
   Image row;          // of one of the images
   AlignedBytes sums;  // a std::uint32_t for each of the image's values
 
   // Of all of it, for images of a size, at most.
   [[nodiscard]] static std::uint64_t bytes(Size size) {
-    const std::uint64_t row = static_cast<std::uint64_t>(size.width) * kChannels,
-                        values = row * static_cast<std::uint64_t>(size.height);
-    return values * (1 + sizeof(std::uint32_t)) + row + 3 * (kPage + 64);
+    const std::size_t row = static_cast<std::size_t>(size.width) * kChannels,
+                      values = row * static_cast<std::size_t>(size.height);
+    return AlignedBytes::capacity_for(values + 64) + AlignedBytes::capacity_for(row + 64) +
+           AlignedBytes::capacity_for(values * sizeof(std::uint32_t));
   }
   [[nodiscard]] std::uint64_t held() const { return original.bytes() + row.bytes() + sums.capacity(); }
 };
