@@ -331,7 +331,7 @@ NB_MODULE(_core, m) {
         PipelineSpec spec = pipeline_from_yaml(text, "pipeline");
         spec.cache = {};  // what is kept changes no shape
         const Plan plan = make_plan(std::move(spec), std::move(dataset), read_topology().usable(), Caches::kTold,
-                                    {std::move(samples), {}});
+                                    {std::move(samples), {}}, Consumer::kHost, 0, true);
         return std::make_tuple(plan.sample_size.height, plan.sample_size.width, plan.classes);
       },
       "spec"_a, "dataset"_a, "samples"_a);
@@ -343,7 +343,7 @@ NB_MODULE(_core, m) {
       [](const std::string& text, DatasetPtr dataset, SampleSetPtr samples) {
         const nb::gil_scoped_release release;
         return explain(make_plan(pipeline_from_yaml(text, "pipeline"), std::move(dataset), read_topology().usable(),
-                                 Caches::kTold, {std::move(samples), {}}));
+                                 Caches::kTold, {std::move(samples), {}}, Consumer::kHost, 0, true));
       },
       "spec"_a, "dataset"_a, "samples"_a);
   m.def("operations", [] {

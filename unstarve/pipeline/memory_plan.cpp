@@ -6,6 +6,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/pipeline/loader/read_ahead.h"
+#include "unstarve/pipeline/loader/slot_count.h"
 
 namespace unstarve {
 namespace {
@@ -47,19 +48,22 @@ std::uint64_t worker_bytes(std::uint64_t record, Size image, bool encoded, bool 
 }
 
 MemoryPlan plan_memory(const MemoryNeeds& needs) {
-  MemoryPlan plan{needs.limit,
-                  needs.batch,
-                  needs.worker,
-                  needs.threads,
-                  needs.prefetch,
-                  0,
-                  needs.read_ahead ? kReadAheadBytes : 0,
-                  needs.cache,
-                  0};
+  const auto slots = [&](int prefetch) {
+    return slots_kept({.prefetch = prefetch, .grow = needs.grow, .relaxed = needs.relaxed});
+  };
+  MemoryPlan plan;
+  plan.limit = needs.limit;
+  plan.batch = needs.batch;
+  plan.worker = needs.worker;
+  plan.threads = needs.threads;
+  plan.prefetch = needs.prefetch;
+  plan.read_ahead = needs.read_ahead ? kReadAheadBytes : 0;
+  plan.cache = needs.cache;
+  plan.kept_batches = slots(needs.prefetch);
   if (needs.limit == 0) return plan;
   const int least_ahead = std::min(needs.prefetch, 1);
   const auto working_set = [&](int threads, int prefetch) {
-    return static_cast<std::uint64_t>(threads) * needs.worker + static_cast<std::uint64_t>(prefetch + 2) * needs.batch;
+    return static_cast<std::uint64_t>(threads) * needs.worker + slots(prefetch) * needs.batch;
   };
   if (needs.fewer_threads)
     while (plan.threads > 1 && working_set(plan.threads, least_ahead) > needs.limit) --plan.threads;
@@ -69,8 +73,8 @@ MemoryPlan plan_memory(const MemoryNeeds& needs) {
         ErrorKind::kArgument,
         fmt::format("execution.memory_limit_mb: {}, expected at least {}: {} batches of {:.1f} MB and {} threads of "
                     "{:.1f} MB each; a smaller batch or fewer threads need less",
-                    needs.limit / 1'000'000, megabytes_up(least), least_ahead + 2, megabytes(needs.batch), plan.threads,
-                    megabytes(needs.worker)));
+                    needs.limit / 1'000'000, megabytes_up(least), slots(least_ahead), megabytes(needs.batch),
+                    plan.threads, megabytes(needs.worker)));
   while (plan.prefetch > least_ahead && working_set(plan.threads, plan.prefetch) > needs.limit) --plan.prefetch;
   std::uint64_t left = needs.limit - working_set(plan.threads, plan.prefetch);
   plan.larger_images = left / kLargerImagesPart;
@@ -82,13 +86,13 @@ MemoryPlan plan_memory(const MemoryNeeds& needs) {
   }
   plan.cache = std::min(needs.cache, left);
   left -= plan.cache;
-  plan.most_batches = static_cast<std::size_t>(plan.prefetch) + 2 + left / std::max<std::uint64_t>(needs.batch, 1);
+  plan.kept_batches = slots(plan.prefetch);
+  plan.most_batches = plan.kept_batches + left / std::max<std::uint64_t>(needs.batch, 1);
   return plan;
 }
 
 void leave_room_for_threads(MemoryPlan& plan) {
-  const std::uint64_t least = static_cast<std::uint64_t>(plan.prefetch) + 2;
-  const std::uint64_t batches = (plan.most_batches - least) / 2;
+  const std::uint64_t batches = (plan.most_batches - plan.kept_batches) / 2;
   plan.most_threads = plan.threads + static_cast<int>(std::min<std::uint64_t>(
                                          1024, batches * plan.batch / std::max<std::uint64_t>(plan.worker, 1)));
   plan.most_batches -= batches;
@@ -98,7 +102,7 @@ std::string explain(const MemoryPlan& plan) {
   if (plan.limit == 0) return {};
   std::string text =
       fmt::format("limit {:.1f} MB: {} to {} batches of {:.1f}, {} threads of {:.1f}, larger images {:.1f}",
-                  megabytes(plan.limit), plan.prefetch + 2, plan.most_batches, megabytes(plan.batch), plan.threads,
+                  megabytes(plan.limit), plan.kept_batches, plan.most_batches, megabytes(plan.batch), plan.threads,
                   megabytes(plan.worker), megabytes(plan.larger_images));
   if (plan.read_ahead > 0) text += fmt::format(", records read ahead {:.1f}", megabytes(plan.read_ahead));
   if (plan.cache > 0) text += fmt::format(", cache {:.1f}", megabytes(plan.cache));

@@ -3,8 +3,8 @@
 //
 //   limit = batches being made and kept | workers' scratch | one image larger than expected | records read ahead | cache
 //
-// The first two are what a pipeline cannot do without: fewer batches ahead than asked for, if need be one, and a share
-// per worker that holds the largest of the images looked at. Of what is left the others get their parts; a consumer
+// The first two are what a pipeline cannot do without: fewer batches ahead than asked for, if need be one, beside the one
+// that a consumer holds while it asks for the next (loader/slot_count.h tells where it is two), and a share per worker that holds the largest of the images looked at. Of what is left the others get their parts; a consumer
 // that keeps batches has the rest and waits, once that is full, until it lets one go. An image that needs more than its
 // worker's share borrows from the part for such images, one worker after the other, and gives it back with its buffers.
 //
@@ -36,6 +36,8 @@ struct MemoryNeeds {
   int threads = 1;
   bool fewer_threads = false;  // whether the number of threads was left open
   int prefetch = 2;            // batches
+  bool grow = false;           // whether slots may be added (loader/slot_count.h)
+  bool relaxed = false;        // whether samples overtake each other
   bool read_ahead = false;     // whether records are read ahead
   std::uint64_t cache = 0;     // wished for in memory; 0: none
 };
@@ -49,6 +51,7 @@ struct MemoryPlan {
   std::uint64_t larger_images = 0;
   std::uint64_t read_ahead = 0;  // 0: nothing is read ahead
   std::uint64_t cache = 0;
+  std::size_t kept_batches = 0;  // slots that there are from the start
   std::size_t most_batches = 0;  // slots, kept ones included; 0: any number
   int most_threads = 0;          // where their number is tuned; 0: any number
 };

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -43,7 +44,8 @@ TEST_CASE("the parts of a memory limit are never more than it, and what is asked
       CHECK(sum(plan) + 10 * kMb > limit);  // and all of it may be used
       CHECK(plan.threads == 4);
       CHECK(plan.prefetch >= 1);
-      CHECK(plan.most_batches >= static_cast<std::size_t>(plan.prefetch) + 2);
+      CHECK(plan.kept_batches == static_cast<std::size_t>(plan.prefetch) + 2);
+      CHECK(plan.most_batches >= plan.kept_batches);
       CHECK((plan.read_ahead == 0 || plan.read_ahead >= 8 * kMb));
       if (limit > 2000 * kMb && cache < 1000 * kMb) {
         CHECK(plan.cache == cache);
@@ -102,6 +104,25 @@ TEST_CASE("a limit below the least working set is refused with what is needed") 
   CHECK(plan_memory(when_asked).prefetch == 0);
 }
 
+TEST_CASE("a ring that may grow needs room for one batch beside those ahead, in relaxed order for two") {
+  MemoryNeeds plain = needs(40 * kMb);  // two batches and four workers
+  plain.grow = true;
+  const MemoryPlan least = plan_memory(plain);
+  CHECK(least.prefetch == 1);
+  CHECK(least.kept_batches == 2);
+  CHECK(least.most_batches == 2);
+  plain.limit = 39 * kMb;
+  CHECK_THROWS_WITH(plan_memory(plain), Catch::Contains("expected at least 40: 2 batches of 10.0 MB and 4 threads"));
+  plain.limit = 70 * kMb;
+  CHECK(plan_memory(plain).prefetch == 4);
+  plain.prefetch = 0;
+  CHECK(plan_memory(plain).kept_batches == 2);
+  plain.limit = 40 * kMb;
+  plain.prefetch = 4;
+  plain.relaxed = true;
+  CHECK_THROWS_WITH(plan_memory(plain), Catch::Contains("expected at least 50: 3 batches"));
+}
+
 PipelineSpec limited_spec(std::uint64_t limit_mb) {
   PipelineSpec spec = small_spec(8, 2);
   spec.execution.memory_limit_mb = limit_mb;
@@ -136,6 +157,24 @@ TEST_CASE("batches are the same under a limit, which is never passed, with a cac
       CHECK_THAT(explain(loader.plan()), Catch::Contains("memory      limit " + std::to_string(limit_mb) + ".0 MB"));
     }
   }
+}
+
+TEST_CASE("a limit with room for two batches is enough for a loop that holds one") {
+  const auto dataset = std::make_shared<JpegSet>(400);
+  const auto device = open_device("cpu");
+  PipelineSpec spec = small_spec(100, 1);  // 2.8 MB a batch
+  const auto expected = run(spec, dataset, {{}, 2});
+  spec.execution.memory_limit_mb = 8;
+  Loader loader(spec, dataset, *device, {{}, 2, true});
+  REQUIRE(loader.plan().memory.most_batches == 2);
+  CHECK_THROWS_WITH(Loader(spec, dataset, *device, {{}, 2}), Catch::Contains(": 3 batches"));
+  std::vector<Seen> seen;
+  std::optional<Batch> held;
+  while ((held = loader.next())) {  // the one before is let go only when this one is there
+    seen.push_back(see(*held));
+    CHECK(loader.memory().front().bytes <= 2 * loader.plan().memory.batch);
+  }
+  CHECK(seen == expected);
 }
 
 TEST_CASE("a consumer that keeps what the limit holds waits until it lets one go") {

@@ -153,7 +153,7 @@ void check_operation(const OpSpec& operation) {
 }
 
 // Divides the limit, and takes what the spec asks for back to what fits.
-void limit_memory(Plan& plan, bool fewer_threads) {
+void limit_memory(Plan& plan, bool fewer_threads, bool grow) {
   ExecutionSpec& execution = plan.spec.execution;
   const CacheSpec& cache = plan.spec.cache;
   const bool left_open = cache.what == CacheWhat::kAuto, kept = left_open || cache.what == CacheWhat::kPixels,
@@ -162,6 +162,8 @@ void limit_memory(Plan& plan, bool fewer_threads) {
   needs.batch = batch_bytes(plan);
   needs.threads = execution.threads;
   needs.prefetch = execution.prefetch;
+  needs.grow = grow;
+  needs.relaxed = execution.order == ExecutionOrder::kRelaxed;
   needs.cache = in_memory ? cache.limit_mb * 1'000'000 : 0;
   needs.read_ahead = execution.read_ahead != 0;
   if (execution.memory_limit_mb > 0) {
@@ -267,7 +269,7 @@ bool size_follows_schedule(const PipelineSpec& spec) {
 }
 
 Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int usable_cores, Caches caches,
-               OrderBasis basis, Consumer consumer, std::uint32_t epochs) {
+               OrderBasis basis, Consumer consumer, std::uint32_t epochs, bool grow) {
   check_spec(spec);
   const bool threads_left_open = spec.execution.threads == 0;
   const bool tuned = threads_left_open && spec.execution.autotune;
@@ -328,11 +330,11 @@ Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int us
     if (entry != plan.spec.passes.end() && !entry->second) plan.spec.cache = {};
   }
   const ExecutionSpec asked = plan.spec.execution;
-  limit_memory(plan, threads_left_open);
+  limit_memory(plan, threads_left_open, grow);
   if (plan.spec.cache.what == CacheWhat::kAuto) {
     decide_cache(plan, epochs, consumer);
     plan.spec.execution = asked;
-    limit_memory(plan, threads_left_open);
+    limit_memory(plan, threads_left_open, grow);
   }
   if (tuned && plan.memory.limit > 0) leave_room_for_threads(plan.memory);
   run_passes(plan, {probed, caches, consumer});

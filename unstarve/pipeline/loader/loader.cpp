@@ -124,7 +124,7 @@ Loader::Loader(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, Device
     : state_([&] {
         const int cores = read_topology().usable();
         return std::make_unique<State>(make_plan(std::move(spec), std::move(dataset), cores, Caches::kOpened,
-                                                 options.basis, options.consumer, options.epochs),
+                                                 options.basis, options.consumer, options.epochs, options.grow),
                                        device, options, clock, cores);
       }()) {}
 

@@ -33,7 +33,8 @@ autotune::Limits Loader::State::limits() const {
   if (plan.memory.limit > 0) {
     // Divided already (memory_plan.h): what each part may have is what is bounded.
     limits.most_threads = std::min(limits.most_threads, plan.memory.most_threads);
-    limits.most_prefetch = std::min(limits.most_prefetch, static_cast<int>(plan.memory.most_batches) - 2);
+    const int not_ahead = static_cast<int>(plan.memory.kept_batches) - plan.memory.prefetch;
+    limits.most_prefetch = std::min(limits.most_prefetch, static_cast<int>(plan.memory.most_batches) - not_ahead);
     limits.least_prefetch = std::min(limits.least_prefetch, limits.most_prefetch);
   } else {
     limits.byte_budget = kMemoryPart * static_cast<double>(read_machine_facts().memory_available_bytes);
