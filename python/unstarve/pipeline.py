@@ -117,11 +117,11 @@ class Pipeline(Choosing, Operating):
                 kind: Literal["processes", "threads"] | None = None) -> Self:
         """threads: of the loader. Left out or 0, they are tuned while it runs, so that you wait as little as may be at
             the least CPU: up to 64 where samples sleep, no more than cores where they compute. `Loader.explain` tells
-            what was decided, and why. No bit of a batch depends on it.
+            what was decided, and why. No bit of a batch depends on it. Given, they stay, and read_ahead alone is tuned.
         prefetch: batches made ahead (2; where tuned, to begin with). read_ahead: records read before the threads ask
             for them, so many at once (as the data reward it).
-        autotune: False for as many threads as usable cores, for good. cpu_limit: cores that tuned threads may keep busy
-            (all usable ones).
+        autotune: False for as many threads as usable cores, and as many reads as the data reward at the start, for good.
+        cpu_limit: cores that tuned threads may keep busy (all usable ones).
 
         order: "exact" (the same batches in every run), or "relaxed": samples that are ready overtake others that take
             long. Every epoch has the same samples, and a sample the same pixels, but they meet in other batches.

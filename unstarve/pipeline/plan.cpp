@@ -325,6 +325,7 @@ Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int us
   plan.sample_size = plan.padded ? largest_sample(plan) : largest_of_stages(plan);
 
   plan.tuned = tuned;
+  plan.reads_tuned = plan.spec.execution.autotune && plan.spec.execution.read_ahead < 0;
   if (plan.spec.cache.what == CacheWhat::kAuto) {
     const auto entry = plan.spec.passes.find(std::string(kCachePass.name));
     if (entry != plan.spec.passes.end() && !entry->second) plan.spec.cache = {};

@@ -77,6 +77,7 @@ struct Plan {
   MemoryPlan memory{};
   std::shared_ptr<MemoryPool> larger_images{};  // where memory is limited: for images beyond a worker's share
   bool tuned = false;                           // threads and prefetch of the spec are where the autotuner begins
+  bool reads_tuned = false;                     // read_ahead is, be the threads given or not
   int most_read_ahead = 0;                      // that tuning may come to; read_ahead is where it begins
   bool padded = false;                          // samples of several sizes are filled up in their batch
   bool any_size = false;      // samples are made one by one (sample_worker.h), and need not be equally large

@@ -24,6 +24,7 @@ double budget_cores(const Limits& limits) {
 bool computes(const Load& load) { return load.sleeping_share() < kSleeps; }
 
 int most_threads(const Load& load, const Limits& limits) {
+  if (limits.threads > 0) return limits.threads;
   const int cores = std::max(1, static_cast<int>(std::floor(budget_cores(limits) + 1e-9)));
   return computes(load) ? std::min(cores, limits.most_threads) : std::max(1, limits.most_threads);
 }
@@ -67,7 +68,9 @@ std::string reason_of(const Choice& choice, const Load& load, const Limits& limi
                       s.threads == 1 ? "1 thread gives" : fmt::format("{} threads give", s.threads), choice.rate);
   if (choice.wait_share > 0.01) {
     text += fmt::format(", it waits {:.3g} % of its time", choice.wait_share * 100);
-    if (s.threads == most_threads(load, limits))
+    if (limits.threads > 0)
+      text += ", and the threads are as given";
+    else if (s.threads == most_threads(load, limits))
       text +=
           computes(load) ? ", and more threads than cores would not compute more" : ", and more threads are not had";
     else if (limits.byte_budget > 0 || budget_cores(limits) < limits.cores)
@@ -120,10 +123,11 @@ Choice best(const Load& load, const Limits& limits) {
   };
   const auto step = [&](const Choice& choice) { return step_of(load, choice); };
   const int least = std::min(limits.least_prefetch, limits.most_prefetch);
-  Choice chosen = at(1, least);
+  const int first = std::max(1, limits.threads);
+  Choice chosen = at(first, least);
   double shortest = step(chosen);
   const auto each = [&](const auto& use) {
-    for (int threads = 1; threads <= most_threads(load, limits); ++threads)
+    for (int threads = first; threads <= most_threads(load, limits); ++threads)
       for (int prefetch = least; prefetch <= limits.most_prefetch; ++prefetch) {
         Choice choice = at(threads, prefetch);
         if (within(choice, load, limits) && use(choice)) return;

@@ -33,6 +33,7 @@ struct Limits {
   double cores = 1;        // that the process may use
   double cpu_budget = 0;   // of those for the loader, in cores; 0: all
   double byte_budget = 0;  // for batches, workers' scratch and records read ahead; 0: any
+  int threads = 0;         // as given, whatever the budgets; 0: open
   int most_threads = 64;   // of stages that sleep; those that compute get no more than cores
   int least_prefetch = 2;  // two hide the jitter that no model knows
   int most_prefetch = 32;

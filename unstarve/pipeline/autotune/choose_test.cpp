@@ -124,6 +124,23 @@ TEST_CASE("reads in flight follow Little's law, up to what the data reward") {
   CHECK(choose(profile, {.cores = 4}).settings.read_ahead == 0);
 }
 
+TEST_CASE("threads that are given stay, whatever is measured, and reads in flight follow it") {
+  const Limits given{
+      .cores = 2, .cpu_budget = 1, .threads = 5, .least_prefetch = 3, .most_prefetch = 3, .most_read_ahead = 128};
+  for (const double sleep_s : {0.0, 10 * kMs})
+    for (const double consumer_s : {0.0, 0.05, 2.56}) {
+      Profile profile = profile_of({.sleep_s = sleep_s, .consumer_s = consumer_s});
+      profile.stages.push_back({"ahead", 10'000, 200'000'000'000, 1'000'000'000, 10'000'000, 0});  // 20 ms each
+      profile.read_ahead = 64;
+      const Choice choice = choose(profile, given);
+      CHECK(choice.settings.threads == 5);
+      CHECK(choice.settings.prefetch == 3);
+      if (consumer_s > 1) CHECK(choice.settings.read_ahead == 4);  // 100 samples/s x 20 ms x 1.25, or the least
+      if (consumer_s <= 0) CHECK(choice.settings.read_ahead > 4);
+      if (choice.wait_share > 0.01) CHECK_THAT(choice.reason, Contains("the threads are as given"));
+    }
+}
+
 TEST_CASE("without a batch ahead by the user's will none is given") {
   CHECK(tune({.consumer_s = 0.1}, {.cores = 2, .least_prefetch = 0, .most_prefetch = 0}).settings.prefetch == 0);
 }

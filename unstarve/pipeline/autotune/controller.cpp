@@ -32,7 +32,8 @@ std::int64_t samples_of(const Profile& window) {
 
 Controller::Controller(Settings start, Limits limits) : settings_(start), limits_(limits) {
   log_.push_back({0, start.threads, start.prefetch, start.read_ahead,
-                  fmt::format("to begin with: a thread for each of {:g} cores", limits.cores)});
+                  limits.threads > 0 ? std::string("to begin with: threads and batches ahead as given")
+                                     : fmt::format("to begin with: a thread for each of {:g} cores", limits.cores)});
 }
 
 Controller::Direction Controller::direction(const Load& load, const Choice& choice) const {

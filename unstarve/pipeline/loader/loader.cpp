@@ -25,6 +25,9 @@ std::uint64_t window(const Plan& plan) {
 // How soon after the start the autotuner looks first.
 constexpr std::int64_t kFirstLookNs = 50'000'000;
 
+// Whether there is something to tune.
+bool looks(const Plan& plan) { return plan.tuned || plan.most_read_ahead > 0; }
+
 int most_prefetch(const Plan& plan) {
   return plan.tuned ? std::max(plan.spec.execution.prefetch, autotune::Limits().most_prefetch) : 0;
 }
@@ -65,7 +68,7 @@ Loader::State::State(Plan the_plan, Device& device, const Options& options, Cloc
                plan.tuned ? std::max(cores, autotune::Limits().most_threads) : plan.spec.execution.threads),
       gate(plan.spec.execution.threads),
       started_ns(clock.now_ns()),
-      next_look_ns(plan.tuned ? steady_clock().now_ns() + kFirstLookNs : std::numeric_limits<std::int64_t>::max()),
+      next_look_ns(looks(plan) ? steady_clock().now_ns() + kFirstLookNs : std::numeric_limits<std::int64_t>::max()),
       in_force{plan.spec.execution.threads, plan.spec.execution.prefetch, plan.spec.execution.read_ahead} {
   if (const int reads = plan.spec.execution.read_ahead; reads > 0) {
     if (plan.spec.execution.order == ExecutionOrder::kRelaxed) {

@@ -30,6 +30,11 @@ autotune::Limits Loader::State::limits() const {
   if (execution.prefetch == 0) limits.most_prefetch = 0;
   limits.most_prefetch = std::max(limits.most_prefetch, execution.prefetch);
   limits.most_read_ahead = plan.most_read_ahead;
+  if (!plan.tuned) {
+    limits.threads = limits.most_threads = execution.threads;
+    limits.least_prefetch = limits.most_prefetch = execution.prefetch;
+    return limits;
+  }
   if (plan.memory.limit > 0) {
     // Divided already (memory_plan.h): what each part may have is what is bounded.
     limits.most_threads = std::min(limits.most_threads, plan.memory.most_threads);

@@ -143,7 +143,8 @@ TEST_CASE("reading ahead is not begun where the spec, a limit or the order forbi
   CHECK(most_of([](PipelineSpec&) {}) == 64);
   CHECK(most_of([](PipelineSpec& spec) { spec.execution.read_ahead = 0; }) == 0);
   CHECK(most_of([](PipelineSpec& spec) { spec.passes["read_ahead"] = false; }) == 0);
-  CHECK(most_of([](PipelineSpec& spec) { spec.execution.threads = 2; }) == 0);
+  CHECK(most_of([](PipelineSpec& spec) { spec.execution.threads = 2; }) == 64);
+  CHECK(most_of([](PipelineSpec& spec) { spec.execution.autotune = false; }) == 0);
   CHECK(most_of([](PipelineSpec& spec) { spec.execution.memory_limit_mb = 100; }) == 0);
   CHECK(most_of([](PipelineSpec& spec) { spec.execution.order = ExecutionOrder::kRelaxed; }) == 0);
 }
@@ -172,13 +173,42 @@ TEST_CASE("relaxed order is tuned, too: every sample once per epoch") {
   }
 }
 
-TEST_CASE("switched off, or with threads given, nothing is tuned") {
-  const auto dataset = std::make_shared<SleepyJpegSet>(40, std::chrono::milliseconds(2));
+TEST_CASE("with threads given, reads in flight are tuned alone, and no bit changes") {
+  const auto dataset = std::make_shared<SleepyJpegSet>(200, std::chrono::milliseconds(2), 64);
+  const auto device = open_device("cpu");
+  PipelineSpec spec = small_spec(8, 2, 3);
+  Loader loader(spec, dataset, *device, {});
+  CHECK(loader.profile().read_ahead == 64);
+  CHECK_THAT(loader.explain(),
+             Contains("64 records in flight, the data lie on a cold disk or a server; to begin with"));
+  // A step of 20 ms takes 400 samples/s, each 2 ms on its way: one in flight.
+  std::vector<Seen> seen;
+  while (loader.profile().read_ahead > 32) {
+    REQUIRE(seen.size() < 1000);
+    seen.push_back(see(*loader.next()));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  const Profile profile = loader.profile();
+  REQUIRE(profile.tuning.size() >= 2);
+  for (const TuningStep& step : profile.tuning) {
+    CHECK(step.threads == 2);
+    CHECK(step.prefetch == 3);
+  }
+  CHECK_THAT(profile.tuning.front().reason, Contains("as given"));
+  CHECK_THAT(profile.tuning.back().reason, Contains("reads in flight of"));
+  spec.execution.read_ahead = 0;
+  Loader plain(spec, dataset, *device, {});
+  for (const Seen& expected : seen) CHECK(see(*plain.next()) == expected);
+}
+
+TEST_CASE("switched off, nothing is tuned") {
+  const auto dataset = std::make_shared<SleepyJpegSet>(40, std::chrono::milliseconds(2), 4);
   PipelineSpec spec = tuned_spec(4);
   spec.execution.autotune = false;
   const Run run = run_loader(spec, dataset, 4);
   CHECK(run.profile.tuning.empty());
   CHECK(run.profile.prefetch_batches == 2);
+  CHECK(run.profile.read_ahead == 4);
   CHECK_THAT(run.explained, !Contains("tuned"));
 }
 

@@ -44,6 +44,7 @@ ReadAhead::ReadAhead(std::shared_ptr<const Dataset> dataset, const RunOrder& ord
       begun_(options.first),
       taken_(options.first),
       reads_(static_cast<std::uint64_t>(options.reads)) {
+  aside_.reserve(ring_.size());
   const auto reads =
       static_cast<std::uint64_t>(options_.relaxed ? std::min(options_.reads, kMostRelaxedReaders) : options_.reads);
   try {
@@ -156,6 +157,7 @@ void ReadAhead::work() {
       Entry& entry = entry_for(begun_);
       entry.state = State::kReading;
       entry.number = begun_++;
+      take_aside(entry.record);
       held_ -= entry.record.storage.capacity();
       entries.push_back(&entry);
     }
@@ -197,13 +199,32 @@ bool ReadAhead::fits(const RecordBuffer& record) const {
   return static_cast<double>(record.storage.capacity()) <= std::max<double>(kFits * usual_, kSmallBuffer);
 }
 
+void ReadAhead::set_aside(RecordBuffer& buffer) {
+  if (begun_ - taken_ + aside_.size() < window()) {
+    held_ += buffer.storage.capacity();
+    aside_.push_back(std::move(buffer));
+  }
+  buffer = {};
+}
+
+void ReadAhead::take_aside(RecordBuffer& buffer) {
+  if (aside_.empty() || buffer.storage.capacity() > 0) return;
+  buffer = std::move(aside_.back());
+  aside_.pop_back();
+}
+
 void ReadAhead::hand_over(Entry& entry, RecordBuffer& record) {
   held_ -= entry.record.storage.capacity();
   std::swap(entry.record, record);
-  if (!fits(entry.record)) entry.record = {};
-  held_ += entry.record.storage.capacity();
   entry.state = State::kFree;
   ++taken_;
+  if (!fits(entry.record)) {
+    entry.record = {};
+  } else if (window() < ring_.size() && entry.record.storage.capacity() > 0) {
+    set_aside(entry.record);
+  } else {
+    held_ += entry.record.storage.capacity();
+  }
 }
 
 bool ReadAhead::take(std::uint32_t epoch, std::uint64_t batch, std::uint64_t index, RecordBuffer& record) {

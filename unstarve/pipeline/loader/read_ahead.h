@@ -14,7 +14,8 @@
 // Threads:   take() by any worker; close() by any thread.
 // Failure:   what reading a record throws comes out of its take(), of no other's.
 // Memory:    the ring holds at most kReadAheadBytes, or two records where those are larger. A buffer that has grown for a
-//            record far above the usual goes when it comes back, so that in time not all of them are as large.
+//            record far above the usual goes when it comes back, so that in time not all of them are as large; with fewer
+//            reads in flight so do those that are too many.
 // Cost:      one critical section per record; allocations are those of read_many(), and those of dropped buffers.
 
 #include <condition_variable>
@@ -67,7 +68,8 @@ class ReadAhead {
   void allow(std::uint64_t before);
   void close();
 
-  // From now on so many reads in flight, 1 to Options::reads; never fewer than one thread takes on at once.
+  // From now on so many reads in flight, 1 to Options::reads; never fewer than one thread takes on at once. Once round the
+  // ring it holds memory for twice as many.
   void set_reads(int reads);
 
   // Held by the ring's records.
@@ -87,6 +89,9 @@ class ReadAhead {
   };
 
   void work();
+  // Keeps a used buffer where there are not enough, for a place that has none.
+  void set_aside(RecordBuffer& buffer);
+  void take_aside(RecordBuffer& buffer);
   // Whether a used buffer is worth its memory.
   [[nodiscard]] bool fits(const RecordBuffer& record) const;
   // The entry's record, handed to a worker; its place in the ring is free then.
@@ -107,11 +112,12 @@ class ReadAhead {
   const std::uint64_t chunk_;
 
   mutable std::mutex mutex_;
-  std::condition_variable free_;   // for readers
-  std::condition_variable ready_;  // for workers
-  std::vector<Entry> ring_;        // entry of record n: n % size
-  std::uint64_t begun_;            // records before this number
-  std::uint64_t taken_;            // so many, with those before the first
+  std::condition_variable free_;     // for readers
+  std::condition_variable ready_;    // for workers
+  std::vector<Entry> ring_;          // entry of record n: n % size
+  std::vector<RecordBuffer> aside_;  // where the window is narrower than the ring, which it goes round
+  std::uint64_t begun_;              // records before this number
+  std::uint64_t taken_;              // so many, with those before the first
   std::uint64_t largest_ = 1;  // bytes of the largest record of late: it fades, so that one outlier narrows the window
                                // for a while and not for good
   double usual_ = 0;           // bytes of a record, a mean over the latest

@@ -162,6 +162,32 @@ TEST_CASE("buffers that were large once do not stay so") {
   CHECK(most >= kReads * kRecord);
 }
 
+TEST_CASE("with fewer reads in flight the ring has memory for fewer records") {
+  constexpr std::size_t kRecord = 20'000, kReads = 64;
+  const auto dataset = std::make_shared<CountingSet>(6000, kRecord);
+  const Order order(OrderSpec{}, BatchSpec{10, LastBatch::kDrop}, dataset->size());
+  ReadAhead ahead(dataset, RunOrder(order, {}, 1), {kReads, kReadAheadBytes});
+  RecordBuffer record;
+  std::uint64_t taken = 0, most = 0;
+  const auto take = [&](std::uint64_t count) {
+    most = 0;
+    for (const std::uint64_t end = taken + count; taken < end; ++taken) {
+      REQUIRE(ahead.take(0, taken / 10, taken % 10, record));
+      CHECK(record.values[0].integer == static_cast<std::int64_t>(order.epoch(0).id(taken / 10, taken % 10)));
+      most = std::max(most, ahead.memory_bytes());
+    }
+  };
+  take(1000);
+  CHECK(most > kReads * kRecord);
+  ahead.set_reads(8);
+  take(4 * kReads);
+  take(1000);
+  CHECK(most < 17 * (kRecord + 4096));  // twice eight, and what a buffer is rounded up by
+  ahead.set_reads(kReads);
+  take(3000);
+  CHECK(most > kReads * kRecord);
+}
+
 TEST_CASE("an error of one record is that record's alone") {
   const auto dataset = std::make_shared<CountingSet>(40);
   dataset->bad = 11;

@@ -21,16 +21,16 @@ Decision apply(Plan& plan, const PassInput&) {
     reads = 0;
     return {false, "no room for it within execution.memory_limit_mb"};
   }
-  if (plan.tuned && !asked) plan.most_read_ahead = reads > 0 ? reads : could_begin(plan);
+  if (plan.reads_tuned) plan.most_read_ahead = reads > 0 ? reads : could_begin(plan);
   if (reads == 0) {
     if (asked) return {false, "switched off by execution.read_ahead"};
     std::string reason = "nothing to gain: the data lie in memory or in the page cache, or unpacking them takes longer";
     if (plan.most_read_ahead > 0) reason += "; begun while it runs if reads make the threads wait";
     return {false, reason};
   }
-  return {true,
-          fmt::format("{} records in flight, {}", reads,
-                      asked ? "as asked for by execution.read_ahead" : "the data lie on a cold disk or a server")};
+  return {true, fmt::format("{} records in flight, {}{}", reads,
+                            asked ? "as asked for by execution.read_ahead" : "the data lie on a cold disk or a server",
+                            plan.reads_tuned ? "; to begin with, tuned while it runs" : "")};
 }
 
 void leave_out(Plan& plan) { plan.spec.execution.read_ahead = 0; }

@@ -59,7 +59,7 @@ constexpr std::array kFields = {
     SpecField{"execution.prefetch", "batches made ahead of the consumer", 0, 1024},
     SpecField{"execution.read_ahead",
               "records read before they are asked for, so many at once; -1: as the data reward it", -1, 1024},
-    SpecField{"execution.autotune", "threads that are left open, batches and records ahead follow what is measured"},
+    SpecField{"execution.autotune", "what is left open of threads, batches and records ahead follows what is measured"},
     SpecField{"execution.cpu_limit", "cores that tuned threads may keep busy; 0: all usable ones", 0, 1024},
     SpecField{"execution.pinned", "page-locked memory, on devices that have it"},
     SpecField{"execution.order",
