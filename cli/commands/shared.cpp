@@ -1,7 +1,9 @@
 #include "shared.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <map>
 
 #include "unstarve/core/error.h"
 #include "unstarve/jobs/rig.h"
@@ -24,6 +26,23 @@ ExecutionOrder order_from_string(const std::string& name) {
   if (name == "exact") return ExecutionOrder::kExact;
   if (name == "relaxed") return ExecutionOrder::kRelaxed;
   throw Error(ErrorKind::kArgument, "--order: found \"" + name + "\", expected exact or relaxed");
+}
+
+// "name=on,name=off" on top of what there is; whether there is such a pass is the plan's to say.
+void switch_passes(const std::string& list, std::map<std::string, bool>& passes) {
+  const auto fail = [](const std::string& found) {
+    throw Error(ErrorKind::kArgument,
+                "--passes: found \"" + found + "\", expected names with on or off: scan_index=off,cache=off");
+  };
+  for (std::size_t begin = 0, end = 0; end < list.size(); begin = end + 1) {
+    end = std::min(list.find(',', begin), list.size());
+    const std::string entry = list.substr(begin, end - begin);
+    const std::size_t equals = entry.find('=');
+    const std::string name = entry.substr(0, equals), value = equals < entry.size() ? entry.substr(equals + 1) : "";
+    if (name.empty() || (value != "on" && value != "off")) fail(entry);
+    passes[name] = value == "on";
+  }
+  if (list.empty()) fail(list);
 }
 
 // The settings of a file: `kind` is what stands in DATA's place, kNone with --config.
@@ -104,6 +123,7 @@ Settings settings_from(const Arguments& arguments) {
   execution.prefetch = static_cast<int>(arguments.integer("--prefetch", execution.prefetch, 0, 1024));
   execution.read_ahead = static_cast<int>(arguments.integer("--read-ahead", execution.read_ahead, 0, 1024));
   if (arguments.has("--order")) execution.order = order_from_string(arguments.text("--order"));
+  if (arguments.has("--passes")) switch_passes(arguments.text("--passes"), settings.pipeline.passes);
   execution.memory_limit_mb = arguments.megabytes("--memory-limit", execution.memory_limit_mb);
   CacheSpec& cache = settings.pipeline.cache;
   if (arguments.has("--cache")) cache.what = cache_what_from_string(arguments.text("--cache"));
@@ -121,8 +141,8 @@ std::vector<Option> settings_options(const std::vector<Option>& more) {
        {Option{"--batch", "N", "256 up to 40 px, 32 above; the emulated accelerator's own", "samples per step"},
         Option{"--threads", "N", "as the consumer needs, tuned while it runs", "loader threads"},
         Option{"--prefetch", "N", "2, tuned where threads are", "batches made ahead"}, read_ahead_option(),
-        order_option(), memory_limit_option(), cache_option(), cache_folder_option(), cache_limit_option(),
-        json_option()})
+        order_option(), memory_limit_option(), passes_option(), cache_option(), cache_folder_option(),
+        cache_limit_option(), json_option()})
     options.push_back(option);
   return options;
 }

@@ -64,6 +64,10 @@ inline Option memory_limit_option() {
   return {"--memory-limit", "SIZE", "none",
           "what the loader may hold at most, batches and caches included: 500MB, 2GiB"};
 }
+inline Option passes_option() {
+  return {"--passes", "LIST", "as the settings say",
+          "switch optimisations by the names that explain lists: scan_index=off,cache=off"};
+}
 inline Option cache_limit_option() { return {"--cache-mb", "N", "1024", "bytes to keep, in units of 10^6"}; }
 inline Option config_option() {
   return {"--config", "FILE",

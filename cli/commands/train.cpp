@@ -77,6 +77,7 @@ Command train_command() {
            read_ahead_option(),
            order_option(),
            memory_limit_option(),
+           passes_option(),
            {"--seed", "N", "0", "of weights, order and augmentation"},
            {"--on-error", "POLICY", "fail", "what a bad sample does: fail, skip or replace", false, Completes::kNothing,
             "fail skip replace"},

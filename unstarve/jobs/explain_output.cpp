@@ -97,8 +97,11 @@ std::string to_json(const ExplainResult& result) {
   plan["memory_bytes"] = result.memory_bytes;
   json["passes"] = Json::array();
   for (const PassNote& pass : result.passes) {
-    json["passes"].push_back(
-        {{"name", pass.name}, {"applied", pass.applied}, {"exact", pass.exact}, {"reason", pass.reason}});
+    json["passes"].push_back({{"name", pass.name},
+                              {"applied", pass.applied},
+                              {"exact", pass.exact},
+                              {"error", pass.error},
+                              {"reason", pass.reason}});
   }
   json["decode"] = Json::array();
   for (const DecodeNote& note : result.decode)

@@ -415,8 +415,9 @@ std::string explain(const Plan& plan) {
                       plan.tuned ? "; to begin with, tuned while it runs" : "");
   if (plan.memory.limit > 0) text += "memory      " + explain(plan.memory) + "\n";
   for (const auto& pass : plan.passes)
-    text += fmt::format("pass        {} ({}): {}; {}\n", pass.name, pass.exact ? "exact" : "approximate",
-                        pass.applied ? "applied" : "not applied", pass.reason);
+    text +=
+        fmt::format("pass        {} ({}{}): {}; {}\n", pass.name, pass.exact ? "exact" : "approximate: ", pass.error,
+                    pass.applied ? "applied" : "not applied", pass.reason);
   for (const DecodeNote& note : decode_notes(plan))
     text += fmt::format("decode      {}: {}; {}\n", note.name, note.value, note.reason);
   return text;

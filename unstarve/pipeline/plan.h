@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "unstarve/codecs/decoder.h"
@@ -33,6 +34,7 @@ struct PassNote {
   bool applied = false;
   bool exact = true;
   std::string reason;
+  std::string_view error{};  // of those that change pixels: by how much at most
 };
 
 // The operations from an epoch on, where some of their parameters follow a schedule (ops/schedule.h).

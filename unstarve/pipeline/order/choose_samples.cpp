@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <optional>
 
@@ -54,10 +55,31 @@ class Bounds {
   std::vector<std::int64_t> keep_, drop_;  // ascending
 };
 
+bool switched_off(const PipelineSpec& spec, const char* pass) {
+  const auto found = spec.passes.find(pass);
+  return found != spec.passes.end() && !found->second;
+}
+
+// As one filter, or each of its conditions as one (pass filter_fusion).
+std::vector<FilterSpec> parts_of(const FilterSpec& filter, bool fused) {
+  if (fused) return {filter};
+  std::vector<FilterSpec> parts;
+  if (!filter.labels.empty()) parts.emplace_back().labels = filter.labels;
+  if (!filter.drop_labels.empty()) parts.emplace_back().drop_labels = filter.drop_labels;
+  if (filter.min_side > 0) parts.emplace_back().min_side = filter.min_side;
+  if (filter.max_side > 0) parts.emplace_back().max_side = filter.max_side;
+  if (filter.max_aspect > 0) parts.emplace_back().max_aspect = filter.max_aspect;
+  return parts;
+}
+
 class Chooser {
  public:
   Chooser(const PipelineSpec& spec, const Dataset& dataset, int threads)
-      : spec_(spec), dataset_(dataset), facts_(dataset, threads) {
+      : spec_(spec),
+        dataset_(dataset),
+        fused_(!switched_off(spec, "filter_fusion")),
+        facts_(dataset, threads,
+               switched_off(spec, "filter_before_decode") ? FactsFrom::kWholeImages : FactsFrom::kIndexAndHeaders) {
     if (dataset.size() > std::numeric_limits<std::uint32_t>::max())
       refuse("source",
              fmt::format("filter, take and balance list samples for up to 2^32 records, found {}", dataset.size()));
@@ -66,7 +88,8 @@ class Chooser {
   // Appends the ids of a source to the list.
   void source(const SourceSpec& source, const SamplePredicate* predicate, const std::string& node, std::uint64_t begin,
               std::uint64_t end) {
-    const Bounds bounds(source.filter, node + ".filter", dataset_);
+    (void)Bounds(source.filter, node + ".filter", dataset_);  // all conditions together make sense
+    const std::vector<FilterSpec> parts = parts_of(source.filter, fused_);
     const std::size_t before = ids_.size();
     std::uint64_t most = source.take.value_or(end - begin), looked = 0, asked = 0;
     const std::uint64_t read_before = facts_.read();
@@ -74,14 +97,12 @@ class Chooser {
       std::vector<std::uint32_t> passing;
       for (std::uint64_t id = first; id < std::min(end, first + kStretch); ++id)
         passing.push_back(static_cast<std::uint32_t>(id));
-      if (source.filter.by_label()) {
-        const auto labels = facts_.labels(passing);
-        keep(passing, [&](std::size_t i) { return bounds.label_passes(labels[i]); });
-      }
-      if (source.filter.by_header()) {
-        const auto sizes = facts_.sizes(passing);
-        looked += passing.size();
-        keep(passing, [&](std::size_t i) { return !sizes[i] || bounds.size_passes(*sizes[i]); });
+      const std::vector<std::uint32_t> stretch = passing;
+      for (const FilterSpec& part : parts) {
+        std::vector<std::uint32_t> ids = stretch, both;
+        looked += pass(part, node, ids);
+        std::set_intersection(passing.begin(), passing.end(), ids.begin(), ids.end(), std::back_inserter(both));
+        passing = std::move(both);
       }
       if (predicate != nullptr) {
         asked += passing.size();
@@ -141,6 +162,22 @@ class Chooser {
   std::vector<std::string>& notes() { return notes_; }
 
  private:
+  // Leaves those that pass; of how many a size was asked for.
+  std::uint64_t pass(const FilterSpec& filter, const std::string& node, std::vector<std::uint32_t>& ids) {
+    const Bounds bounds(filter, node + ".filter", dataset_);
+    std::uint64_t looked = 0;
+    if (filter.by_label()) {
+      const auto labels = facts_.labels(ids);
+      keep(ids, [&](std::size_t i) { return bounds.label_passes(labels[i]); });
+    }
+    if (filter.by_header()) {
+      const auto sizes = facts_.sizes(ids);
+      looked = ids.size();
+      keep(ids, [&](std::size_t i) { return !sizes[i] || bounds.size_passes(*sizes[i]); });
+    }
+    return looked;
+  }
+
   // Of the classes that have samples 1, or what order.class_weights says.
   std::vector<double> class_weights(const std::vector<std::uint64_t>& begin) {
     std::vector<double> weights;
@@ -169,6 +206,7 @@ class Chooser {
 
   const PipelineSpec& spec_;
   const Dataset& dataset_;
+  const bool fused_;
   SampleFacts facts_;
   std::vector<std::uint32_t> ids_;
   std::vector<std::string> notes_;

@@ -21,10 +21,14 @@ struct ImageFacts {
   std::uint64_t bytes = 0;  // as stored: encoded, or 3 per pixel
 };
 
+// kWholeImages: without the index and by decoding whole images, to compare with; the facts are the same.
+enum class FactsFrom { kIndexAndHeaders, kWholeImages };
+
 class SampleFacts {
  public:
   // `threads` to read with; more where the place of the data rewards more reads at once.
-  SampleFacts(const Dataset& dataset, int threads) : dataset_(dataset), threads_(threads) {}
+  SampleFacts(const Dataset& dataset, int threads, FactsFrom from = FactsFrom::kIndexAndHeaders)
+      : dataset_(dataset), threads_(threads), whole_(from == FactsFrom::kWholeImages) {}
 
   [[nodiscard]] std::vector<std::optional<std::int64_t>> labels(std::span<const std::uint32_t> ids) const;
   // By their headers.
@@ -39,6 +43,7 @@ class SampleFacts {
  private:
   const Dataset& dataset_;
   const int threads_;
+  const bool whole_;
   mutable std::uint64_t read_ = 0;
 };
 

@@ -16,8 +16,7 @@ Decision apply(Plan& plan, const PassInput&) {
 
 }  // namespace
 
-const Pass kInterleavePass{
-    "interleave", true,    "several shards at once; never needed, records are read by their places",
-    apply,        nullptr, "reads in flight are set by execution.read_ahead"};
+const Pass kInterleavePass{"interleave", true, "several shards at once; never needed, records are read by their places",
+                           apply};
 
 }  // namespace unstarve

@@ -3,8 +3,8 @@
 //
 // The passes run one after the other in the order of kPasses (passes.cpp) when a plan is made; each leaves a PassNote
 // with its reason, applied or not. A spec switches one off by its name: "passes: {crop_into_decode: false}".
-// Exact passes are proven bit-equal by loader_test.cpp; approximate ones change pixels and stay out unless the spec
-// asks.
+// Exact passes are proven bit-equal by passes_test.cpp and scan_index_test.cpp; approximate ones change pixels, tell by
+// how much at most (`error`, which approximate_test.cpp holds them to), and stay out unless the spec asks.
 //
 // Failure: apply() throws Error(kArgument) naming the node of the spec that makes no sense.
 // To add one: a file beside this one with its `const Pass`, declared below, a row in kPasses, a test that batches are
@@ -39,10 +39,13 @@ struct Pass {
   void (*leave_out)(Plan& plan) = nullptr;
   // Why there is no pipeline without it; empty: it can be switched off. Such ones are told so that nothing is a secret.
   std::string_view always{};
+  // Of approximate ones: how far what it makes may be from what there is without it.
+  std::string_view error{};
 };
 
 extern const Pass kBatchFusionPass;
 extern const Pass kDeadFieldRemovalPass;
+extern const Pass kFilterFusionPass;
 extern const Pass kFilterBeforeDecodePass;
 extern const Pass kInterleavePass;
 extern const Pass kNormaliseOnDevicePass;

@@ -12,10 +12,10 @@ namespace unstarve {
 namespace {
 
 // What is known of the records first; the cache before what it needs to be decoded whole.
-constexpr std::array<const Pass*, 12> kPasses{
-    &kFilterBeforeDecodePass, &kDeadFieldRemovalPass, &kInterleavePass,        &kCachePass,
-    &kCropIntoDecodePass,     &kScaleIntoDecodePass,  &kResizeIntoDecodePass,  &kScanIndexPass,
-    &kOperationFusionPass,    &kBatchFusionPass,      &kNormaliseOnDevicePass, &kReadAheadPass};
+constexpr std::array<const Pass*, 13> kPasses{
+    &kFilterBeforeDecodePass, &kFilterFusionPass,      &kDeadFieldRemovalPass, &kInterleavePass, &kCachePass,
+    &kCropIntoDecodePass,     &kScaleIntoDecodePass,   &kResizeIntoDecodePass, &kScanIndexPass,  &kOperationFusionPass,
+    &kBatchFusionPass,        &kNormaliseOnDevicePass, &kReadAheadPass};
 
 }  // namespace
 
@@ -41,7 +41,7 @@ void run_passes(Plan& plan, const PassInput& input) {
       decision = pass->apply(plan, input);
     else if (pass->leave_out != nullptr)
       pass->leave_out(plan);
-    plan.passes.push_back({name, decision.applied, pass->exact, std::move(decision.reason)});
+    plan.passes.push_back({name, decision.applied, pass->exact, std::move(decision.reason), pass->error});
   }
 }
 

@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <optional>
 #include <set>
 
 #include "unstarve/core/error.h"
@@ -23,7 +25,8 @@ PipelineSpec busy_spec(CacheWhat cache) {
   spec.execution.read_ahead = 8;
   spec.decode.reduced_scale = true;
   spec.cache.what = cache;
-  spec.source.take = 50;
+  spec.source.filter = {{}, {"3"}, 45, 0, 1.8};
+  spec.source.take = 30;
   spec.passes["normalise_on_device"] = true;
   return spec;
 }
@@ -33,6 +36,7 @@ TEST_CASE("names are unique, and each pass tells what it does") {
   for (const Pass* pass : passes()) {
     CHECK(names.insert(pass->name).second);
     CHECK_FALSE(pass->help.empty());
+    CHECK(pass->exact == pass->error.empty());  // what is not exact tells by how much it may be off
   }
 }
 
@@ -69,7 +73,9 @@ TEST_CASE("passes tell their effect") {
   const auto dataset = std::make_shared<JpegSet>(60);
   const PipelineSpec spec = busy_spec(CacheWhat::kNothing);
   const Plan plan = plan_of(spec, dataset);
-  CHECK_THAT(note_of(plan, "filter_before_decode").reason, Contains("50 of 60 records take part"));
+  CHECK_THAT(note_of(plan, "filter_before_decode").reason, Contains("30 of 60 records take part"));
+  CHECK_THAT(note_of(plan, "filter_fusion").reason, Contains("3 conditions on a sample are decided in one visit"));
+  CHECK_THAT(explain(plan), Contains("pass        scale_into_decode (approximate: pixels are "));
   CHECK(note_of(plan, "dead_field_removal").reason == "2 of 4 columns are not read: caption, licence");
   CHECK_THAT(note_of(plan, "interleave").reason, Contains("needless"));
   CHECK_THAT(explain(plan), Contains("pass        interleave (exact): not applied; needless"));
@@ -123,6 +129,40 @@ TEST_CASE("exact passes change no bit of any batch") {
       CHECK(run(without, dataset, {{}, 2}) == expected);
     }
   }
+}
+
+// Reads count, so that it shows how the samples were chosen.
+class CountedSet final : public JpegSet {
+ public:
+  using JpegSet::JpegSet;
+  void read(std::uint64_t id, RecordBuffer& record) const override {
+    reads.fetch_add(1);
+    JpegSet::read(id, record);
+  }
+  std::optional<std::int64_t> known_label(std::uint64_t id) const override { return static_cast<std::int64_t>(id); }
+  mutable std::atomic<int> reads{0};
+};
+
+TEST_CASE("filters take the same samples by headers or by whole images, at once or one after the other") {
+  const CountedSet dataset(60, {7, 20});
+  PipelineSpec spec = busy_spec(CacheWhat::kNothing);
+  const auto chosen = [&] {
+    dataset.reads = 0;
+    const auto set = choose_samples(spec, dataset, 2);
+    return std::vector<std::uint32_t>(set->ids().begin(), set->ids().end());
+  };
+  const auto expected = chosen();
+  CHECK(expected.size() == 30);
+  CHECK(dataset.reads == 59);  // the index tells the labels, and one is dropped
+  spec.passes = {{"filter_fusion", false}};
+  CHECK(chosen() == expected);
+  CHECK(dataset.reads == 120);  // for two bounds on sizes
+  spec.passes = {{"filter_before_decode", false}};
+  CHECK(chosen() == expected);
+  CHECK(dataset.reads == 119);  // all for their labels, those that are left for their sizes
+  spec.passes["filter_fusion"] = false;
+  CHECK(chosen() == expected);
+  CHECK(dataset.reads == 180);
 }
 
 TEST_CASE("a switch that names no pass is refused with the names there are") {

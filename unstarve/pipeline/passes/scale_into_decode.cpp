@@ -6,7 +6,9 @@ namespace {
 Decision apply(Plan& plan, const PassInput&) {
   if (!plan.encoded) return {false, "samples are stored as pixels"};
   if (plan.spec.cache.what == CacheWhat::kPixels) return {false, "whole images are decoded once, for the cache"};
-  if (!plan.spec.decode.reduced_scale) return {false, "approximate, and not asked for by decode.reduced_scale"};
+  const auto found = plan.spec.passes.find("scale_into_decode");
+  if (!plan.spec.decode.reduced_scale && found == plan.spec.passes.end())
+    return {false, "approximate, and not asked for by decode.reduced_scale"};
   if (plan.operations.empty() || !plan.operations[0]->resamples())
     return {false, "the first operation does not resample"};
   plan.scale_into_decode = true;
@@ -15,7 +17,13 @@ Decision apply(Plan& plan, const PassInput&) {
 
 }  // namespace
 
-const Pass kScaleIntoDecodePass{"scale_into_decode", false,
-                                "decodes JPEG at a reduced scale where the result is resized further", apply};
+const Pass kScaleIntoDecodePass{
+    .name = "scale_into_decode",
+    .exact = false,
+    .help = "decodes JPEG at a reduced scale where the result is resized further",
+    .apply = apply,
+    .error =
+        "pixels are off by less than 6 of 255 on average over photographs, by 20 in the worst of "
+        "them, and the part shown is larger by less than a pixel of the result on each side"};
 
 }  // namespace unstarve

@@ -151,7 +151,8 @@ Json passes_schema(const char* description) {
   Json properties = Json::object();
   for (const Pass* const pass : passes()) {
     Json& property = properties[std::string(pass->name)] = {
-        {"type", "boolean"}, {"description", std::string(pass->help) + (pass->exact ? "" : "; approximate")}};
+        {"type", "boolean"},
+        {"description", std::string(pass->help) + (pass->exact ? "" : "; approximate: " + std::string(pass->error))}};
     if (!pass->always.empty()) property["enum"] = {true};
   }
   Json schema = object(std::move(properties));
