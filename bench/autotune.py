@@ -17,7 +17,7 @@ import platform
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -48,6 +48,7 @@ class Pipeline:
     prefetch: tuple = (1, 2, 4, 8)
     read_ahead: tuple = (0,)
     consumer_ms: float = 0
+    filter: dict = field(default_factory=dict)  # of the source
     remote: bool = False
 
 
@@ -55,6 +56,8 @@ PIPELINES = {
     "cheap": Pipeline("@cifar", SMALL, 512, COMPUTES),
     "decode-bound": Pipeline("@photographs", PHOTOGRAPHS, 64, COMPUTES),
     "operation-heavy": Pipeline("@photographs", MANY, 64, COMPUTES),
+    # One photograph in six takes part.
+    "filter-heavy": Pipeline("@photographs", PHOTOGRAPHS, 64, COMPUTES, filter={"min_side": 64, "max_aspect": 1.3}),
     "io-bound": Pipeline("sleep:us=2000,images=100000,size=64", [{"random_resized_crop": {"size": 64}}], 64, SLEEPS),
     "remote": Pipeline("@webdataset", PHOTOGRAPHS, 64, COMPUTES, (2, 8), (0, 4, 16, 64), remote=True),
     "straggling": Pipeline("sleep:us=1000,straggle_every=100,straggle_ms=100,images=100000,size=32", SMALL, 64, SLEEPS,
@@ -106,7 +109,10 @@ class Measured:
 
 
 def start(build, pipeline, path, execution, warm_seconds):
-    spec = {"source": {"path": path, "split": "train" if pipeline.data == "@cifar" else ""},
+    source = {"path": path, "split": "train" if pipeline.data == "@cifar" else ""}
+    if pipeline.filter:
+        source["filter"] = pipeline.filter
+    spec = {"source": source,
             "operations": pipeline.operations, "batch": {"size": pipeline.batch}, "output": {"type": "uint8"},
             "execution": execution}
     job = {"pipeline": json.dumps(spec), "consumer_ms": pipeline.consumer_ms, "warm_seconds": warm_seconds}
@@ -149,7 +155,7 @@ def run(name, options):
             "low": round(low, 4), "high": round(high, 4), "pairs": options.pairs, "seconds": options.seconds,
             "ours_cpu_us": round(ours.cpu_per_sample() * 1e6, 3), "peer_cpu_us": round(peer.cpu_per_sample() * 1e6, 3),
             "settings": best, "decided": decided, "grid": tried, "warm_seconds": warm,
-            "job": {"data": pipeline.data, "operations": pipeline.operations, "batch": pipeline.batch,
+            "job": {"data": pipeline.data, "filter": pipeline.filter, "operations": pipeline.operations, "batch": pipeline.batch,
                     "consumer_ms": pipeline.consumer_ms},
             "command": f"make bench ONLY='^autotune/{name}$'",
             "machine": {"processor": platform.machine(), "cores": CORES, "load_before": round(load, 2)},

@@ -18,6 +18,7 @@ from bench import compare  # noqa: E402
 from bench.child import Child, Failed  # noqa: E402
 from bench.comparisons import COMPARISONS  # noqa: E402
 from bench.peers import inputs  # noqa: E402
+from bench.run import STANDALONE  # noqa: E402
 from bench.setup import ENVIRONMENTS  # noqa: E402
 
 PEER = """
@@ -123,6 +124,10 @@ def test_every_promised_comparison_is_there_and_its_peer_can_be_looked_up():
     promised |= {"packed-raw-256/memcpy", "two-threads", "resize/opencv-area", "resize/pillow-simd",
                  "randaugment/torchvision"}
     assert {comparison.name for comparison in COMPARISONS} == promised
+    assert set(STANDALONE) == {"remote-50ms/link", "memory/torch"} | {
+        f"autotune/{name}" for name in ("cheap", "decode-bound", "operation-heavy", "filter-heavy", "io-bound", "remote",
+                                        "straggling", "sleeping", "slow-consumer")}
+    assert all(Path(command[0]).is_file() for command in STANDALONE.values())
     import importlib
 
     for comparison in COMPARISONS:
