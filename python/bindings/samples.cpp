@@ -43,6 +43,12 @@ void keep_what_passes(const Predicate& predicate, std::vector<std::uint32_t>& id
   ids.resize(kept);
 }
 
+// Raises what a signal asks for (Ctrl-C), where the calling thread is the one that hears signals.
+void listen() {
+  const nb::gil_scoped_acquire acquire;
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
 SampleSetPtr choose(const std::string& text, const DatasetPtr& dataset, const std::vector<Predicate>& predicates) {
   const PipelineSpec spec = pipeline_from_yaml(text, "pipeline");
   std::vector<SamplePredicate> asked(predicates.size());
@@ -53,12 +59,16 @@ SampleSetPtr choose(const std::string& text, const DatasetPtr& dataset, const st
   const nb::gil_scoped_release release;
   check_spec(spec);
   const int threads = spec.execution.threads > 0 ? spec.execution.threads : read_topology().usable();
-  return std::const_pointer_cast<SampleSet>(choose_samples(spec, *dataset, threads, asked));
+  return std::const_pointer_cast<SampleSet>(choose_samples(spec, *dataset, threads, asked, listen));
+}
+
+SampleFacts facts_of(const Dataset& dataset) {
+  return {dataset, read_topology().usable(), FactsFrom::kIndexAndHeaders, listen};
 }
 
 std::vector<std::optional<std::int64_t>> labels_of(const DatasetPtr& dataset, const std::vector<std::uint32_t>& ids) {
   const nb::gil_scoped_release release;
-  return SampleFacts(*dataset, read_topology().usable()).labels(ids);
+  return facts_of(*dataset).labels(ids);
 }
 
 // (width, height, bytes)
@@ -67,7 +77,7 @@ using ImageTuple = std::tuple<int, int, std::uint64_t>;
 std::vector<std::optional<ImageTuple>> images_of(const DatasetPtr& dataset, const std::vector<std::uint32_t>& ids) {
   const nb::gil_scoped_release release;
   std::vector<std::optional<ImageTuple>> list;
-  for (const auto& image : SampleFacts(*dataset, read_topology().usable()).images(ids))
+  for (const auto& image : facts_of(*dataset).images(ids))
     list.push_back(image ? std::optional(ImageTuple{image->size.width, image->size.height, image->bytes})
                          : std::nullopt);
   return list;

@@ -451,12 +451,16 @@ def test_close_ends_a_loop_that_waits(after):
     closer.join()
 
 
-def test_control_c_is_heard_while_waiting():
-    code = """
+@pytest.mark.parametrize("waiting", ["next(iter(pipeline.batch(1000)))", "pipeline.filter(min_side=1).batch(10)",
+                                     "pipeline.filter(lambda facts: facts.width > 1).batch(10)",
+                                     "pipeline.batch(10, pad=True)"])
+def test_control_c_is_heard_while_waiting(waiting):
+    code = f"""
         import unstarve as un
-        print("begun", flush=True)
+        pipeline = un.open("sleep:ms=300,images=1000,size=32").options(threads=1)
         try:
-            next(iter(un.open("sleep:ms=300,images=1000,size=32").options(threads=1).batch(1000)))
+            print("begun", flush=True)
+            {waiting}
         except KeyboardInterrupt:
             print("heard", flush=True)
     """

@@ -74,12 +74,13 @@ std::vector<FilterSpec> parts_of(const FilterSpec& filter, bool fused) {
 
 class Chooser {
  public:
-  Chooser(const PipelineSpec& spec, const Dataset& dataset, int threads)
+  Chooser(const PipelineSpec& spec, const Dataset& dataset, int threads, const Check& check)
       : spec_(spec),
         dataset_(dataset),
         fused_(!switched_off(spec, "filter_fusion")),
         facts_(dataset, threads,
-               switched_off(spec, "filter_before_decode") ? FactsFrom::kWholeImages : FactsFrom::kIndexAndHeaders) {
+               switched_off(spec, "filter_before_decode") ? FactsFrom::kWholeImages : FactsFrom::kIndexAndHeaders,
+               check) {
     if (dataset.size() > std::numeric_limits<std::uint32_t>::max())
       refuse("source",
              fmt::format("filter, take and balance list samples for up to 2^32 records, found {}", dataset.size()));
@@ -224,7 +225,7 @@ void check_weights(const SampleSet& set, const std::string& node) {
 }  // namespace
 
 std::shared_ptr<const SampleSet> choose_samples(const PipelineSpec& spec, const Dataset& dataset, int threads,
-                                                std::span<const SamplePredicate> predicates) {
+                                                std::span<const SamplePredicate> predicates, const Check& check) {
   const bool mixed = !spec.mix.empty();
   const std::vector<SourceSpec> sources = mixed ? spec.mix : std::vector{spec.source};
   const std::vector<std::uint64_t> parts = mixed ? dataset.parts() : std::vector<std::uint64_t>{0, dataset.size()};
@@ -245,7 +246,7 @@ std::shared_ptr<const SampleSet> choose_samples(const PipelineSpec& spec, const 
     chosen = chosen || sources[i].take || sources[i].filter.by_label() || sources[i].filter.by_header() || predicate(i);
   std::shared_ptr<SampleSet> set;
   if (chosen) {
-    Chooser chooser(spec, dataset, threads);
+    Chooser chooser(spec, dataset, threads, check);
     std::vector<std::uint64_t> begin{0};
     for (std::size_t i = 0; i < sources.size(); ++i) {
       chooser.source(sources[i], predicate(i), mixed ? fmt::format("mix[{}]", i) : "source", parts[i], parts[i + 1]);
@@ -260,7 +261,7 @@ std::shared_ptr<const SampleSet> choose_samples(const PipelineSpec& spec, const 
     set = std::make_shared<SampleSet>(dataset.size());
   }
   check_weights(*set, spec.order.balance ? "order.class_weights" : "mix");
-  set->sizes = output_sizes(spec, *set, dataset, threads);
+  set->sizes = output_sizes(spec, *set, dataset, threads, check);
   if (!set->sizes.empty())
     set->notes.push_back(fmt::format("batch.pad: sizes of {} images, by the index or their headers", set->size()));
   return set;

@@ -1,8 +1,11 @@
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <map>
 #include <set>
+#include <stdexcept>
 #include <string>
+#include <thread>
 
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/core/error.h"
@@ -86,6 +89,38 @@ TEST_CASE("headers are compared with bounds, and what cannot be read is left to 
   CHECK(passing({{}, {}, 70, 0, 0}) == expected([](int shorter, int) { return shorter >= 70; }));
   CHECK(passing({{}, {}, 0, 100, 0}) == expected([](int, int longer) { return longer <= 100; }));
   CHECK(passing({{}, {}, 0, 0, 1.25}) == expected([](int shorter, int longer) { return longer <= 1.25 * shorter; }));
+}
+
+// Every record takes a millisecond.
+class SlowSet final : public JpegSet {
+ public:
+  using JpegSet::JpegSet;
+  std::uint64_t size() const override { return 60'000; }
+  void read(std::uint64_t id, RecordBuffer& record) const override {
+    reads.fetch_add(1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    JpegSet::read(id % 4, record);
+  }
+  mutable std::atomic<int> reads{0};
+};
+
+TEST_CASE("who chooses samples is asked meanwhile, and may end it") {
+  const SlowSet data(4);
+  PipelineSpec filtered = small_spec(1), padded = small_spec(1);
+  filtered.source.filter.min_side = 1;
+  padded.operations = {};
+  padded.batch.pad.to = PadTo::kLargest;
+  for (const PipelineSpec& spec : {filtered, padded}) {
+    data.reads = 0;
+    int asked = 0;
+    const auto check = [&] {
+      if (++asked == 2) throw std::runtime_error("enough");
+    };
+    CHECK_THROWS_WITH(choose_samples(spec, data, 2, {}, check), "enough");
+    CHECK(asked == 2);
+    CHECK(data.reads > 0);
+    CHECK(data.reads < 60'000);
+  }
 }
 
 TEST_CASE("taking the first so many looks no further than it must") {

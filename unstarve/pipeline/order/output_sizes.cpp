@@ -16,8 +16,8 @@ constexpr std::uint64_t kStretch = 8192;
 
 }  // namespace
 
-std::vector<Size> output_sizes(const PipelineSpec& spec, const SampleSet& samples, const Dataset& dataset,
-                               int threads) {
+std::vector<Size> output_sizes(const PipelineSpec& spec, const SampleSet& samples, const Dataset& dataset, int threads,
+                               const std::function<void()>& check) {
   if (spec.batch.pad.to != PadTo::kLargest) return {};
   std::vector<std::unique_ptr<Operation>> operations;
   for (const OpSpec& operation : spec.operations)
@@ -27,7 +27,7 @@ std::vector<Size> output_sizes(const PipelineSpec& spec, const SampleSet& sample
     throw Error(ErrorKind::kArgument, "batch.pad.to: sizes are kept of up to 2^32 records, found " +
                                           std::to_string(samples.records()) + "; expected pad.to: size, or fewer");
   std::vector<Size> sizes(static_cast<std::size_t>(samples.records()));
-  const SampleFacts facts(dataset, threads);
+  const SampleFacts facts(dataset, threads, FactsFrom::kIndexAndHeaders, check);
   for (std::uint64_t first = 0; first < samples.size(); first += kStretch) {
     std::vector<std::uint32_t> ids;
     for (std::uint64_t place = first; place < std::min(samples.size(), first + kStretch); ++place)

@@ -1,6 +1,10 @@
 #include "unstarve/pipeline/order/sample_facts.h"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
 
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/core/error.h"
@@ -13,17 +17,56 @@ namespace {
 constexpr std::size_t kPerTask = 64;
 constexpr int kMostThreads = 64;
 
+constexpr std::chrono::milliseconds kCheckEvery{100};
+
+// Waits until all tasks are done, and asks meanwhile.
+class Done {
+ public:
+  explicit Done(int tasks) : left_(tasks) {}
+
+  // One task's share: done when it goes, however the task ends.
+  class One {
+   public:
+    explicit One(Done& done) : done_(done) {}
+    ~One() {
+      const std::lock_guard lock(done_.mutex_);
+      if (--done_.left_ == 0) done_.none_left_.notify_all();
+    }
+    One(const One&) = delete;
+    One& operator=(const One&) = delete;
+
+   private:
+    Done& done_;
+  };
+  void wait(const Check& check) {
+    std::unique_lock lock(mutex_);
+    while (!none_left_.wait_for(lock, kCheckEvery, [this] { return left_ == 0; })) {
+      lock.unlock();
+      if (check) check();
+      lock.lock();
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable none_left_;
+  int left_;
+};
+
 // Calls each(decoder, buffer, i) for i of 0 .. count - 1, on many threads; a call that throws Error leaves no fact.
 template <class Each>
-void for_all(std::size_t count, int threads, const Each& each) {
+void for_all(std::size_t count, int threads, const Check& check, const Each& each) {
   if (count == 0) return;
   const auto tasks = static_cast<int>((count + kPerTask - 1) / kPerTask);
+  Done done(tasks);
+  std::atomic<bool> ended{false};
   ThreadPool pool(std::clamp(threads, 1, std::min(tasks, kMostThreads)));
   for (std::size_t first = 0; first < count; first += kPerTask) {
     pool.submit([&, first] {
+      const Done::One one(done);
       Decoder decoder;
       RecordBuffer record;
-      for (std::size_t i = first; i < std::min(count, first + kPerTask); ++i) {
+      for (std::size_t i = first; i < std::min(count, first + kPerTask) && !ended; ++i) {
         try {
           each(decoder, record, i);
         } catch (const Error&) {
@@ -31,6 +74,13 @@ void for_all(std::size_t count, int threads, const Each& each) {
         }
       }
     });
+  }
+  try {
+    done.wait(check);
+  } catch (...) {
+    ended = true;
+    pool.wait();
+    throw;
   }
   pool.wait();
 }
@@ -59,7 +109,7 @@ std::vector<std::optional<std::int64_t>> SampleFacts::labels(std::span<const std
   if (unknown.empty() || field < 0) return labels;
   read_ += unknown.size();
   const int encoded = dataset_.field_index(FieldKind::kEncodedImage);
-  for_all(unknown.size(), std::max(threads_, dataset_.reads_in_flight()),
+  for_all(unknown.size(), std::max(threads_, dataset_.reads_in_flight()), check_,
           [&](Decoder& decoder, RecordBuffer& record, auto i) {
             dataset_.read(ids[unknown[i]], record);
             labels[unknown[i]] = record.values[static_cast<std::size_t>(field)].integer;
@@ -75,7 +125,7 @@ std::vector<std::optional<ImageFacts>> SampleFacts::images(std::span<const std::
   const int field = encoded >= 0 ? encoded : dataset_.field_index(FieldKind::kPixels);
   if (field < 0) return images;
   read_ += ids.size();
-  for_all(ids.size(), std::max(threads_, dataset_.reads_in_flight()),
+  for_all(ids.size(), std::max(threads_, dataset_.reads_in_flight()), check_,
           [&](Decoder& decoder, RecordBuffer& record, auto i) {
             dataset_.read(ids[i], record);
             const Value& value = record.values[static_cast<std::size_t>(field)];

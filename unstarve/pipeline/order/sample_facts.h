@@ -3,12 +3,13 @@
 //
 // Both come from the data set's index where it has them; all else reads the records, many at once.
 // Threads: one caller; works on threads of its own. Failure: a record that cannot be read has no facts; fail() throws
-// what reading it throws.
+// what reading it throws. What `check` throws ends the reading: no further record is begun, and it leaves the call.
 
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "unstarve/core/image.h"
@@ -21,14 +22,17 @@ struct ImageFacts {
   std::uint64_t bytes = 0;  // as stored: encoded, or 3 per pixel
 };
 
+// Asked some ten times a second while records are read, by the caller's thread; throws to end it. Empty: nobody asks.
+using Check = std::function<void()>;
+
 // kWholeImages: without the index and by decoding whole images, to compare with; the facts are the same.
 enum class FactsFrom { kIndexAndHeaders, kWholeImages };
 
 class SampleFacts {
  public:
   // `threads` to read with; more where the place of the data rewards more reads at once.
-  SampleFacts(const Dataset& dataset, int threads, FactsFrom from = FactsFrom::kIndexAndHeaders)
-      : dataset_(dataset), threads_(threads), whole_(from == FactsFrom::kWholeImages) {}
+  SampleFacts(const Dataset& dataset, int threads, FactsFrom from = FactsFrom::kIndexAndHeaders, Check check = {})
+      : dataset_(dataset), threads_(threads), whole_(from == FactsFrom::kWholeImages), check_(std::move(check)) {}
 
   [[nodiscard]] std::vector<std::optional<std::int64_t>> labels(std::span<const std::uint32_t> ids) const;
   // By their headers.
@@ -44,6 +48,7 @@ class SampleFacts {
   const Dataset& dataset_;
   const int threads_;
   const bool whole_;
+  const Check check_;
   mutable std::uint64_t read_ = 0;
 };
 

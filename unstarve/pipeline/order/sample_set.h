@@ -83,9 +83,11 @@ struct SamplePredicate {
 
 // As spec.source or spec.mix say. Labels that only a record tells and headers of images are read, in parallel by
 // `threads` or as many more as the data reward; that reads each record once that passes the filters before.
-// `predicates`: one for each source, asked after its filter and before its `take`; or none at all.
+// `predicates`: one for each source, asked after its filter and before its `take`; or none at all. `check`: as that of
+// SampleFacts (sample_facts.h); what it throws leaves this.
 [[nodiscard]] std::shared_ptr<const SampleSet> choose_samples(const PipelineSpec& spec, const Dataset& dataset,
                                                               int threads,
-                                                              std::span<const SamplePredicate> predicates = {});
+                                                              std::span<const SamplePredicate> predicates = {},
+                                                              const std::function<void()>& check = {});
 
 }  // namespace unstarve
