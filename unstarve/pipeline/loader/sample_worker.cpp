@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <exception>
+#include <new>
 #include <utility>
 
 #include "unstarve/core/error.h"
@@ -112,9 +114,18 @@ bool SampleWorker::decode(std::uint64_t id, DecodeRequest& request, bool by_inde
 
 void SampleWorker::apply(std::size_t operation, std::uint64_t id, std::uint32_t draw, Frame& frame) {
   Random random(plan_.spec.order.seed, draw, id, static_cast<std::uint32_t>(operation));
-  frame.crop((*operations_)[operation]->select(frame.size(), random));
-  (*operations_)[operation]->apply(frame, random, scratch_);
-  finish_operation(frame);
+  try {
+    frame.crop((*operations_)[operation]->select(frame.size(), random));
+    (*operations_)[operation]->apply(frame, random, scratch_);
+    finish_operation(frame);
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {  // of an operation that a program has added whatever it likes
+    const auto* const own = dynamic_cast<const Error*>(&error);
+    throw Error(own != nullptr ? own->kind() : ErrorKind::kInternal,
+                fmt::format("{}: operations[{}] {}: {}", plan_.dataset->location(id), operation,
+                            plan_.spec.operations[operation].name, error.what()));
+  }
 }
 
 // Without fusion an operation's output is an image.
@@ -172,6 +183,10 @@ std::size_t SampleWorker::decode_located(const Value& value, std::uint64_t id, s
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::kInput) check_map(value.bytes);  // zeros of a lost page look like damage
     throw Error(error.kind(), plan_.dataset->location(id) + ": " + error.what());
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {  // of an added operation that is the first
+    throw Error(ErrorKind::kInternal, plan_.dataset->location(id) + ": " + error.what());
   }
 }
 
