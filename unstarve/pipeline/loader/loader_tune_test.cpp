@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "unstarve/pipeline/loader/loader_fixtures.h"
 #include "unstarve/pipeline/loader/slot_ring.h"
@@ -231,6 +232,22 @@ TEST_CASE("the profile tells what computes from what sleeps, and the consumer's 
   CHECK(profile.consumer.batches == 9);  // without the first, by which a consumer begins
   CHECK(profile.consumer.busy_ns >= 9 * 3'000'000LL);
   CHECK(profile.consumer.wait_ns > 0);
+}
+
+TEST_CASE("a load that changes while it runs is followed, down and up again", "[.long]") {
+  const auto dataset = std::make_shared<SleepyJpegSet>(120, std::chrono::milliseconds(10));
+  const auto device = open_device("cpu");
+  Loader loader(tuned_spec(8), dataset, *device, {});
+  // A step of 200 ms takes 40 samples/s, each 10 ms: a thread or two; one without work of its own all there are.
+  for (const auto& [step_ms, few] : {std::pair(0, false), std::pair(200, true), std::pair(0, false)}) {
+    for (int batches = 0; few ? loader.threads() > 4 : loader.threads() <= 16; ++batches) {
+      REQUIRE(batches < (few ? 200 : 20'000));
+      REQUIRE(loader.next());
+      std::this_thread::sleep_for(std::chrono::milliseconds(step_ms));
+    }
+    CHECK(loader.profile().tuning.back().threads == loader.threads());
+  }
+  CHECK(loader.profile().tuning.size() >= 4);
 }
 
 TEST_CASE("tuned loaders that are left early end their threads") {
