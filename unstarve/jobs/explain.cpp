@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <string_view>
+#include <utility>
 
 #include "unstarve/observe/format.h"
 #include "unstarve/pipeline/sources.h"
@@ -48,6 +51,26 @@ ExplainedSetting prefetch(const ExecutionSpec& asked, const Plan& plan, const Ex
   }
   setting.reason += "; with the consumer's two, " + format_bytes(result.memory_bytes) + " of memory";
   return setting;
+}
+
+// What a pass decided, with its reason.
+ExplainedSetting decided(std::string name, std::string value, const Plan& plan, std::string_view by) {
+  const auto note =
+      std::find_if(plan.passes.begin(), plan.passes.end(), [&](const PassNote& n) { return n.name == by; });
+  return {std::move(name), std::move(value), note->reason};
+}
+
+ExplainedSetting read_ahead(const Plan& plan) {
+  return decided("execution.read_ahead", fmt::format("{}", plan.spec.execution.read_ahead), plan, "read_ahead");
+}
+
+ExplainedSetting cache(const Plan& plan) {
+  const CacheWhat what = plan.spec.cache.what;
+  return decided("cache.what",
+                 what == CacheWhat::kPixels    ? "pixels"
+                 : what == CacheWhat::kEncoded ? "encoded"
+                                               : "nothing",
+                 plan, "cache");
 }
 
 ExplainedSetting pinned(const ExecutionSpec& asked, const std::string& device) {
@@ -129,8 +152,14 @@ ExplainResult explain_settings(const Settings& settings, const std::string& devi
   result.plan = explain(plan);
 
   const ExecutionSpec& asked = settings.pipeline.execution;
-  result.chosen = {threads(asked, plan, topology), prefetch(asked, plan, result),    pinned(asked, device),
-                   batch(settings.pipeline, plan), output(settings.pipeline.output), errors(settings.pipeline.errors)};
+  result.chosen = {threads(asked, plan, topology),
+                   prefetch(asked, plan, result),
+                   read_ahead(plan),
+                   cache(plan),
+                   pinned(asked, device),
+                   batch(settings.pipeline, plan),
+                   output(settings.pipeline.output),
+                   errors(settings.pipeline.errors)};
   return result;
 }
 

@@ -86,6 +86,10 @@ TEST_CASE("what is left of an epoch, the output and the policy are told") {
   settings.pipeline.batch.last = LastBatch::kKeep;
   CHECK(chosen(explained(settings), "batch.size").reason == "4 an epoch; the last has 4");
   CHECK(chosen(explained(settings), "output").value == "uint8 NCHW");
+  CHECK(chosen(explained(settings), "execution.read_ahead").value == "0");
+  CHECK_THAT(chosen(explained(settings), "execution.read_ahead").reason, Contains("nothing to gain"));
+  CHECK(chosen(explained(settings), "cache.what").value == "nothing");
+  CHECK(chosen(explained(settings), "cache.what").reason == "not asked for by cache.what");
   settings.pipeline.errors = {OnError::kSkip, 12, 0.1};
   CHECK_THAT(chosen(explained(settings), "errors.policy").reason, Contains("more than 12") && Contains("10.0 %"));
   CHECK(chosen(explained(settings), "execution.pinned").value == "false");
