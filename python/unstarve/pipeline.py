@@ -94,15 +94,19 @@ class Pipeline(Choosing, Operating):
 
     # --- how it runs: may stand anywhere ----------------------------------------------------------------------------
 
-    def cache(self, what: str = "encoded", *, folder: str | os.PathLike[str] = "", limit_mb: int = 1024) -> Self:
+    def cache(self, what: str = "encoded", *, folder: str | os.PathLike[str] = "", limit_mb: int = 1024,
+              after: int = -1) -> Self:
         """Keeps what is dear to make again, up to limit_mb * 10^6 bytes, always before the first random operation.
 
         what: "encoded" (records as stored, in memory), "pixels" (decoded and resized, in memory, or in a file of
             `folder` that all processes of the host share), or "auto": the one that saves most of a sample's time, by what
             some samples cost with each when a loader starts, or none where none saves a tenth (`Loader.explain` tells
             the figures). No bit of a batch depends on it.
+        after: pixels are kept after so many operations; -1: after all before the first random one, or with "auto" where
+            that pays most: images that an operation makes larger are better kept before it.
         """
-        return self._with(None, cache={"what": what, "folder": os.fspath(folder), "limit_mb": limit_mb})
+        return self._with(None, cache={"what": what, "folder": os.fspath(folder), "limit_mb": limit_mb,
+                                       "after": whole("cache(after)", after, -1)})
 
     def errors(self, policy: str = "fail", *, limit: int = 1000, rate: float = 1.0) -> Self:
         """What a bad sample does: "fail" the run, "skip" it, or "replace" it by the next good one.

@@ -230,6 +230,9 @@ void check_spec(const PipelineSpec& spec) {
   const CacheSpec& cache = spec.cache;
   if (cache.what != CacheWhat::kNothing && (cache.limit_mb == 0 || cache.limit_mb > kMostMb))
     fail("cache.limit_mb", fmt::format("{}, expected 1 or more", cache.limit_mb));
+  within("cache.after", cache.after, -1, 1024);
+  if (cache.what == CacheWhat::kEncoded && cache.after >= 0)
+    fail("cache.after", "encoded records are kept before any operation; leave it out, or keep pixels");
   if (cache.what == CacheWhat::kEncoded && !cache.folder.empty())
     fail("cache.folder", "encoded records are kept in memory; leave it out, or keep pixels");
   const auto each = [&](const char* node, const std::vector<OpSpec>& operations, const auto& make) {

@@ -3,22 +3,24 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <vector>
 
 namespace unstarve::autotune {
 namespace {
 
 struct Candidate {
   CacheTier tier;
-  const char* name;
+  std::string name;
   CacheCost cost;
   double budget;
+  int after = -1;
 };
 
 CacheChoice with(const Candidate& candidate, const CacheProfile& profile, double repeated) {
   CacheChoice choice;
   choice.tier = candidate.tier;
+  choice.after = candidate.after;
   const double wanted = profile.samples * candidate.cost.bytes_per_sample;
   choice.bytes = std::min(wanted, candidate.budget);
   choice.held = choice.bytes / wanted;
@@ -61,12 +63,17 @@ CacheChoice choose_cache(const CacheProfile& profile) {
     return none;
   }
   // From the least memory to the most.
-  const std::array<Candidate, 3> candidates{
-      {{CacheTier::kEncoded, "encoded records", profile.encoded, profile.memory_bytes},
-       {CacheTier::kFile, "pixels in a file", profile.pixels, profile.file_bytes},
-       {CacheTier::kPixels, "pixels", profile.pixels, profile.memory_bytes}}};
+  std::vector<Candidate> candidates{{CacheTier::kEncoded, "encoded records", profile.encoded, profile.memory_bytes}};
+  const auto places = [&](CacheTier tier, const std::string& name, double budget) {
+    for (const PlacedCost& place : profile.earlier)
+      candidates.push_back(
+          {tier, fmt::format("{} after {} operations", name, place.after), place.cost, budget, place.after});
+    candidates.push_back({tier, name, profile.pixels, budget});
+  };
+  places(CacheTier::kFile, "pixels in a file", profile.file_bytes);
+  places(CacheTier::kPixels, "pixels", profile.memory_bytes);
   std::string tried;
-  std::array<CacheChoice, 3> choices;
+  std::vector<CacheChoice> choices(candidates.size());
   double greatest = 0;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     if (candidates[i].budget <= 0 || candidates[i].cost.bytes_per_sample <= 0) continue;

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace unstarve::autotune {
 
@@ -25,18 +26,26 @@ struct CacheCost {
   double bytes_per_sample = 0;  // its bookkeeping included; 0: this cache cannot be had
 };
 
+// A cache of pixels as they are after so many operations.
+struct PlacedCost {
+  int after = 0;
+  CacheCost cost{};
+};
+
 struct CacheProfile {
-  double sample_s = 0;  // without a cache, when it is met again
-  CacheCost encoded, pixels;
-  double samples = 0;        // that take part
-  double epoch_samples = 0;  // of one epoch, in this process
-  int epochs = 0;            // that will be run; 0: many
-  double memory_bytes = 0;   // that a cache may take
-  double file_bytes = 0;     // that a file of pixels may take, and the page cache keep; 0: there is to be no file
+  double sample_s = 0;        // without a cache, when it is met again
+  CacheCost encoded, pixels;  // pixels: after all operations that may come before it
+  double samples = 0;         // that take part
+  double epoch_samples = 0;   // of one epoch, in this process
+  int epochs = 0;             // that will be run; 0: many
+  double memory_bytes = 0;    // that a cache may take
+  double file_bytes = 0;      // that a file of pixels may take, and the page cache keep; 0: there is to be no file
+  std::vector<PlacedCost> earlier{};  // places where pixels are fewer than at all later ones, from the fewest on
 };
 
 struct CacheChoice {
   CacheTier tier = CacheTier::kNone;
+  int after = -1;    // operations that its pixels have behind them; -1: all that may come before it
   double held = 0;   // of the samples, the part that it has room for
   double hits = 0;   // of all uses of samples, the part that it meets
   double gain = 0;   // of a sample's time without a cache, the part that is saved

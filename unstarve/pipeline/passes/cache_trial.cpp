@@ -168,6 +168,21 @@ double file_room(const Plan& plan) {
                                                 : static_cast<double>(space.available);
 }
 
+// Before the last place, from the fewest pixels on.
+std::vector<int> earlier_places(const Plan& plan) {
+  if (plan.spec.cache.after >= 0) return {};
+  const auto pixels = [&](std::size_t i) { return std::int64_t{plan.sizes[i].width} * plan.sizes[i].height; };
+  std::vector<int> places;
+  const std::size_t last = pixel_file_of(plan).operations;
+  std::int64_t fewest = pixels(last);
+  for (std::size_t i = last; i-- > 0;) {
+    if (pixels(i) >= fewest) continue;
+    fewest = pixels(i);
+    places.insert(places.begin(), static_cast<int>(i));
+  }
+  return places;
+}
+
 autotune::CacheProfile measure(const Plan& plan, std::uint32_t epochs, Consumer consumer) {
   const CacheSpec& cache = plan.spec.cache;
   const double wished = static_cast<double>(cache.limit_mb) * 1e6;
@@ -199,16 +214,20 @@ autotune::CacheProfile measure(const Plan& plan, std::uint32_t epochs, Consumer 
   profile.sample_s = read_s + made_s;
   profile.encoded = {made_s, profile.sample_s, 0, record_bytes + kTablePerSample};  // its keeping is a copy
   if (plain.scale_into_decode || room < 1'000'000) return profile;
-  const Plan kept = trial_plan(plan, looked, {CacheWhat::kPixels, "", room / 1'000'000}, consumer);
-  const double filling_s = mean(times_of(kept, 1));
-  const CacheCounts counts = kept.pixel_cache->counts();
-  const auto made = std::count_if(plain_times.begin(), plain_times.end(), [](double time) { return time > 0; });
-  if (counts.records < static_cast<std::uint64_t>(made)) return profile;  // it has no room for even these
   Plan full = trial_plan(plan, looked, {CacheWhat::kPixels, "", 1}, consumer);
   full.pixel_cache = open_pixel_store({}, "", looked->size(), 1);  // a page, that hardly any sample fits into
   const double whole_s = mean(times_of(full, 2));
-  profile.pixels = {mean(times_of(kept, 2)), read_s + whole_s, std::max(0.0, filling_s - whole_s),
-                    static_cast<double>(counts.bytes) / static_cast<double>(counts.records) + kTablePerSample};
+  const auto made = std::count_if(plain_times.begin(), plain_times.end(), [](double time) { return time > 0; });
+  const auto cost_of = [&](int after) -> autotune::CacheCost {
+    const Plan kept = trial_plan(plan, looked, {CacheWhat::kPixels, "", room / 1'000'000, after}, consumer);
+    const double filling_s = mean(times_of(kept, 1));
+    const CacheCounts counts = kept.pixel_cache->counts();
+    if (counts.records < static_cast<std::uint64_t>(made)) return {};  // it has no room for even these
+    return {mean(times_of(kept, 2)), read_s + whole_s, std::max(0.0, filling_s - whole_s),
+            static_cast<double>(counts.bytes) / static_cast<double>(counts.records) + kTablePerSample};
+  };
+  profile.pixels = cost_of(cache.after);
+  for (const int after : earlier_places(plan)) profile.earlier.push_back({after, cost_of(after)});
   return profile;
 }
 
@@ -227,8 +246,13 @@ void decide_cache(Plan& plan, std::uint32_t epochs, Consumer consumer) {
   switch (choice.tier) {
     case autotune::CacheTier::kNone: cache = {}; break;
     case autotune::CacheTier::kEncoded: cache = {CacheWhat::kEncoded, "", memory_mb}; break;
-    case autotune::CacheTier::kPixels: cache = {CacheWhat::kPixels, "", memory_mb}; break;
-    case autotune::CacheTier::kFile: cache.what = CacheWhat::kPixels; break;
+    case autotune::CacheTier::kPixels:
+      cache = {CacheWhat::kPixels, "", memory_mb, choice.after < 0 ? cache.after : choice.after};
+      break;
+    case autotune::CacheTier::kFile:
+      cache.what = CacheWhat::kPixels;
+      if (choice.after >= 0) cache.after = choice.after;
+      break;
   }
   plan.cache_chosen = std::move(choice.reason);
 }

@@ -190,6 +190,46 @@ TEST_CASE("auto cache: bad samples do not count, stored pixels and a pass that i
   CHECK(data->reads == 1);
 }
 
+TEST_CASE("pixels may be kept after any operation before the first random one, and no bit depends on it") {
+  const auto data = std::make_shared<JpegSet>(40);
+  const fs::path folder = fs::temp_directory_path() / ("unstarve-cache-after-" + std::to_string(::getpid()));
+  PipelineSpec spec = small_spec(8, 2);
+  spec.operations = {
+      {"resize", {{"size", {96, 96}}}}, {"center_crop", {{"size", {80}}}}, {"pad_crop", {{"size", {64}}}}};
+  const auto expected = run(spec, data, {{}, 2});
+  for (const std::string& place : {std::string(), folder.string()})
+    for (const int after : {-1, 0, 1, 2}) {
+      spec.cache = {CacheWhat::kPixels, place, 100, after};
+      const auto made = make_plan(spec, data, 2, Caches::kTold);
+      CHECK(made.cached_operations == static_cast<std::size_t>(after < 0 ? 2 : after));
+      CHECK(run(spec, data, {{}, 2}) == expected);
+    }
+  CHECK(std::distance(fs::directory_iterator(folder), fs::directory_iterator()) == 3);  // -1 is 2
+  fs::remove_all(folder);
+  spec.cache = {CacheWhat::kPixels, "", 100, 3};
+  CHECK_THROWS_WITH(make_plan(spec, data, 2), Contains("cache.after: 3, expected at most 2: pad_crop differs"));
+  spec.operations.pop_back();
+  CHECK_THROWS_WITH(make_plan(spec, data, 2), Contains("cache.after: 3, but there are 2 operations"));
+  spec.cache.what = CacheWhat::kEncoded;
+  CHECK_THROWS_WITH(make_plan(spec, data, 2), Contains("cache.after: encoded records are kept before any operation"));
+}
+
+TEST_CASE("auto cache: pixels are tried before operations that make them larger, and where they are told to be") {
+  const auto slow = std::make_shared<Counted>(std::make_shared<JpegSet>(64), std::chrono::milliseconds(2));
+  PipelineSpec spec = auto_spec();
+  spec.operations = {{"resize", {{"size", {24, 24}}}}, {"resize", {{"size", {200, 200}}}}, {"horizontal_flip", {}}};
+  const std::string larger = cache_note(make_plan(spec, slow, 1, Caches::kTold)).reason;
+  CHECK_THAT(larger,
+             Contains(", pixels after 1 operations ") && Contains(", pixels ") && !Contains("after 0 operations"));
+  spec.cache.after = 0;
+  const Plan told = make_plan(spec, slow, 1, Caches::kTold);
+  CHECK_THAT(cache_note(told).reason, !Contains("after 1 operations"));
+  if (told.spec.cache.what == CacheWhat::kPixels) CHECK(told.cached_operations == 0);
+  spec.cache.after = -1;
+  spec.operations = {{"resize", {{"size", {24, 24}}}}, {"horizontal_flip", {}}};
+  CHECK_THAT(cache_note(make_plan(spec, slow, 1, Caches::kTold)).reason, !Contains("after 0 operations"));
+}
+
 TEST_CASE("a cache for which memory has no room leaves the decode of crops alone") {
   PipelineSpec spec = small_spec(16, 1);
   spec.cache.what = CacheWhat::kPixels;

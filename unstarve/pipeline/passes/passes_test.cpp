@@ -75,7 +75,7 @@ TEST_CASE("passes tell their effect") {
   const Plan plan = plan_of(spec, dataset);
   CHECK_THAT(note_of(plan, "filter_before_decode").reason, Contains("30 of 60 records take part"));
   CHECK_THAT(note_of(plan, "filter_fusion").reason, Contains("3 conditions on a sample are decided in one visit"));
-  CHECK_THAT(explain(plan), Contains("pass        scale_into_decode (approximate: pixels are "));
+  CHECK_THAT(explain(plan), Contains("pass        scale_into_decode (approximate: photographs differ by "));
   CHECK(note_of(plan, "dead_field_removal").reason == "2 of 4 columns are not read: caption, licence");
   CHECK_THAT(note_of(plan, "interleave").reason, Contains("needless"));
   CHECK_THAT(explain(plan), Contains("pass        interleave (exact): not applied; needless"));

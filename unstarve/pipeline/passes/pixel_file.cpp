@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "unstarve/core/error.h"
 #include "unstarve/ops/schedule.h"
 #include "unstarve/storage/crc32.h"
 
@@ -13,6 +14,15 @@ PixelFile pixel_file_of(const Plan& plan) {
   while (file.operations < plan.operations.size() && !plan.operations[file.operations]->random() &&
          !follows_schedule(plan.spec.operations[file.operations]))
     ++file.operations;
+  if (const int after = plan.spec.cache.after; after >= 0) {
+    if (static_cast<std::size_t>(after) > file.operations)
+      throw Error(ErrorKind::kArgument,
+                  file.operations < plan.operations.size()
+                      ? fmt::format("cache.after: {}, expected at most {}: {} differs from epoch to epoch", after,
+                                    file.operations, plan.spec.operations[file.operations].name)
+                      : fmt::format("cache.after: {}, but there are {} operations", after, file.operations));
+    file.operations = static_cast<std::size_t>(after);
+  }
   const Dataset& data = *plan.dataset;
   for (const SourceSpec& source : plan.spec.mix) file.key += fmt::format("{}\n{}\n", source.path, source.split);
   file.key += fmt::format("{}\n{}\n{}\n{} {}\n", plan.spec.source.path, plan.spec.source.split, data.format(),

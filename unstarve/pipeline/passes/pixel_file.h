@@ -15,6 +15,7 @@ struct PixelFile {
   std::filesystem::path path;  // in spec.cache.folder, of a name that follows from the key; empty: in memory
 };
 
+// Throws Error(kArgument) for a cache.after behind the first operation that is random.
 [[nodiscard]] PixelFile pixel_file_of(const Plan& plan);
 
 }  // namespace unstarve

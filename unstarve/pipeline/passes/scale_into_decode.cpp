@@ -23,7 +23,7 @@ const Pass kScaleIntoDecodePass{
     .help = "decodes JPEG at a reduced scale where the result is resized further",
     .apply = apply,
     .error =
-        "pixels are off by less than 6 of 255 on average over photographs, by 20 in the worst of "
-        "them, and the part shown is larger by less than a pixel of the result on each side"};
+        "photographs differ by less than 6 of 255 on average, 20 in the worst, and show less than a pixel more on each "
+        "side"};
 
 }  // namespace unstarve

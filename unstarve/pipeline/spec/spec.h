@@ -122,7 +122,7 @@ struct ExecutionSpec {
 enum class CacheWhat {
   kNothing,
   kEncoded,  // records as stored, in memory
-  kPixels,   // decoded, after all operations before the first random one; in memory or in a file
+  kPixels,   // decoded, after operations that are not random; in memory or in a file
   kAuto,     // the one of these that pays, none included, by what some samples cost (passes/cache_trial.h)
 };
 
@@ -132,6 +132,8 @@ struct CacheSpec {
   // (auto), the file is one of the choices.
   std::string folder;
   std::uint64_t limit_mb = 1024;  // in units of 10^6 bytes; more is not kept
+  // Pixels are kept after so many operations; -1: after all before the first random one, with auto where it pays most.
+  int after = -1;
   friend bool operator==(const CacheSpec&, const CacheSpec&) = default;
 };
 

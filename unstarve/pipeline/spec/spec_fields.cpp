@@ -35,6 +35,8 @@ constexpr std::array kFields = {
     SpecField{"cache.what", "encoded: records as stored, in memory; pixels: decoded and resized; auto: what pays"},
     SpecField{"cache.folder", "for a file of pixels that all processes of the host share; empty: in memory"},
     SpecField{"cache.limit_mb", "in units of 10^6 bytes; more is not kept", 1, static_cast<double>(1ULL << 40)},
+    SpecField{"cache.after", "operations whose pixels are kept; -1: all before the first random one, or what pays", -1,
+              1024},
     SpecField{"operations", "on each sample, in this order"},
     SpecField{"output", "the batch in memory"},
     SpecField{"output.type", "of an element"},

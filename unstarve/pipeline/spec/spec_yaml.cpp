@@ -292,8 +292,8 @@ void write_yaml(YAML::Emitter& out, const PipelineSpec& spec) {
   flow("decode") << Key << "crop_only" << Value << spec.decode.crop_only << Key << "reduced_scale" << Value
                  << spec.decode.reduced_scale << YAML::EndMap;
   flow("cache") << Key << "what" << Value << name_of(kCached, spec.cache.what) << Key << "folder" << Value
-                << YAML::DoubleQuoted << spec.cache.folder << Key << "limit_mb" << Value << spec.cache.limit_mb
-                << YAML::EndMap;
+                << YAML::DoubleQuoted << spec.cache.folder << Key << "limit_mb" << Value << spec.cache.limit_mb << Key
+                << "after" << Value << spec.cache.after << YAML::EndMap;
   write_operations(out, "operations", spec.operations);
   flow("output") << Key << "type" << Value << name_of(kTypes, spec.output.type) << Key << "layout" << Value
                  << name_of(kLayouts, spec.output.layout) << Key << "mean" << Value;
@@ -332,6 +332,7 @@ PipelineSpec read_pipeline_yaml(YamlMap map) {
   get_named(cache, "what", kCached, spec.cache.what);
   cache.get("folder", spec.cache.folder);
   cache.get("limit_mb", spec.cache.limit_mb);
+  cache.get("after", spec.cache.after);
   cache.finish();
   read_operations(map, "operations", spec.operations);
   YamlMap output = map.map("output");

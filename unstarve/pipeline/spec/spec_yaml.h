@@ -8,7 +8,7 @@
 //   order: {shuffle: true, seed: 0, rank: 0, world: 1, window: 0, repeat: 1, epoch: 0, balance: false,
 //           class_weights: {cat: 2}}
 //   decode: {crop_only: true, reduced_scale: false}
-//   cache: {what: nothing, folder: "", limit_mb: 1024}
+//   cache: {what: nothing, folder: "", limit_mb: 1024, after: -1}
 //   operations:
 //     - random_resized_crop: {size: 224}
 //     - horizontal_flip: {probability: 0.5}

@@ -28,7 +28,7 @@ TEST_CASE("a spec survives being written and read") {
   spec.batch = {77, LastBatch::kPad, {PadTo::kSize, {320, 240}, 114}, {5000, 250}};
   spec.batch_operations = {{"label_smoothing", {{"epsilon", {0.1}}}}, {"mixup", {}}};
   spec.execution = {5, 0, false, 12};
-  spec.cache = {CacheWhat::kPixels, "a folder", 77};
+  spec.cache = {CacheWhat::kPixels, "a folder", 77, 3};
   spec.errors = {OnError::kReplace, 12, 1.0 / 3};
   spec.passes = {{"cache", true}, {"read_ahead", false}};
   CHECK(round_trip(spec) == spec);
