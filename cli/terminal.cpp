@@ -21,14 +21,6 @@ int columns_of(int descriptor, int fallback) {
   return ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : fallback;
 }
 
-// "41 s", "7:05 min", "3:20 h".
-std::string duration_text(double seconds) {
-  const auto whole = static_cast<long long>(seconds + 0.5);
-  if (whole < 100) return fmt::format("{} s", whole);
-  if (whole < 6000) return fmt::format("{}:{:02} min", whole / 60, whole % 60);
-  return fmt::format("{}:{:02} h", whole / 3600, whole / 60 % 60);
-}
-
 }  // namespace
 
 ProgressBar::ProgressBar() : terminal_(isatty(STDERR_FILENO) != 0), start_ns_(steady_clock().now_ns()) {}
@@ -48,7 +40,7 @@ void ProgressBar::show(std::string_view what, double share) {
   const int filled = static_cast<int>(share * kBarColumns);
   std::string line = fmt::format("{:#>{}}{:->{}} {:3.0f} %", "", filled, "", kBarColumns - filled, 100 * share);
   // Too early an estimate is worse than none.
-  if (share > 0.03) line += fmt::format("  {} left", duration_text(elapsed / share * (1 - share)));
+  if (share > 0.03) line += fmt::format("  {} left", format_duration(elapsed / share * (1 - share)));
   line += "  " + printable(what);
   const int columns = columns_of(STDERR_FILENO, 80);
   fmt::print(stderr, "\r\x1b[K{}", clip(line, static_cast<std::size_t>(std::max(1, columns - 1))));

@@ -52,6 +52,14 @@ std::string format_interval(double ratio, double low, double high) {
   return fmt::format("{:.2f} [{}, {}]", ratio, end(low), end(high));
 }
 
+std::string format_duration(double seconds) {
+  if (!(seconds >= 0 && seconds <= 1e12)) return "-";
+  const auto whole = static_cast<std::int64_t>(seconds + 0.5);
+  if (whole < 100) return fmt::format("{} s", whole);
+  if (whole < 6000) return fmt::format("{}:{:02} min", whole / 60, whole % 60);
+  return fmt::format("{}:{:02} h", whole / 3600, whole / 60 % 60);
+}
+
 std::string printable(std::string_view text) {
   std::string safe(text);
   for (char& c : safe) {

@@ -17,6 +17,8 @@ namespace unstarve {
 [[nodiscard]] std::string format_percent(double share);
 // "1.44 [1.42, 1.46]"; an open upper end reads "inf".
 [[nodiscard]] std::string format_interval(double ratio, double low, double high);
+// "41 s" below 100 s, "7:05 min" below 100 min, else "3:20 h", minutes cut; "-" for what is no time from 0 to 10^12 s.
+[[nodiscard]] std::string format_duration(double seconds);
 
 // Foreign text (names, paths) made safe for one line of a terminal: control characters, which may carry escape
 // sequences, become '?'.

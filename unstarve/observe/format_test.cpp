@@ -35,6 +35,21 @@ TEST_CASE("percentages and intervals read as in the tables", "[format]") {
   CHECK(format_interval(1, 0, std::numeric_limits<double>::infinity()) == "1.00 [0.00, inf]");
 }
 
+TEST_CASE("durations are told in seconds, minutes and hours", "[format]") {
+  CHECK(format_duration(0) == "0 s");
+  CHECK(format_duration(41.4) == "41 s");
+  CHECK(format_duration(99.4) == "99 s");
+  CHECK(format_duration(99.5) == "1:40 min");
+  CHECK(format_duration(425) == "7:05 min");
+  CHECK(format_duration(5999.4) == "99:59 min");
+  CHECK(format_duration(5999.5) == "1:40 h");
+  CHECK(format_duration(12059) == "3:20 h");
+  CHECK(format_duration(360000) == "100:00 h");
+  CHECK(format_duration(-1) == "-");
+  CHECK(format_duration(std::numeric_limits<double>::infinity()) == "-");
+  CHECK(format_duration(std::numeric_limits<double>::quiet_NaN()) == "-");
+}
+
 TEST_CASE("foreign text cannot steer the terminal", "[format]") {
   CHECK(printable("a\x1b[31mb\nc\x7f") == "a?[31mb?c?");
   CHECK(printable("a\xC2\x9B"
