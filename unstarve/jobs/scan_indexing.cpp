@@ -11,6 +11,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/map_guard.h"
 #include "unstarve/core/topology.h"
+#include "unstarve/jobs/make_scan_index.h"
 #include "unstarve/jobs/pack/pack_order.h"
 #include "unstarve/observe/format.h"
 #include "unstarve/pipeline/passes/scan_index_place.h"
@@ -71,18 +72,14 @@ class Worker {
       ++chunk.without;
       return {};
     }
-    DecodeRequest request;
-    request.crop = {0, 0, 1, 1};
-    request.make_index = true;
-    if (store_.find(id, found_)) request.index = found_;
-    decoder_.decode(request, pixel_);
+    (void)store_.find(id, found_);  // empty where there is none
+    const std::span<const std::uint8_t> made = make_scan_index(decoder_, pixel_, found_);
     check_map(bytes);
-    if (decoder_.index_use() == IndexUse::kUsed) {
+    if (decoder_.index_use() == IndexUse::kUsed)
       ++chunk.there;
-      return {};
-    }
-    if (decoder_.made_index().empty()) ++chunk.without;
-    return decoder_.made_index();
+    else if (made.empty())
+      ++chunk.without;
+    return made;
   }
 
   const Dataset& data_;

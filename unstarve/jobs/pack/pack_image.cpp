@@ -7,6 +7,7 @@
 #include "unstarve/codecs/encode.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/map_guard.h"
+#include "unstarve/jobs/make_scan_index.h"
 #include "unstarve/ops/resize.h"
 #include "unstarve/ops/resize_rows.h"
 
@@ -70,7 +71,7 @@ void PackImage::make(std::uint64_t id, PackedRecord& packed) {
       take_encoded(packed.record.values[static_cast<std::size_t>(encoded_)].bytes, packed);
     else
       encode(packed.record.values[static_cast<std::size_t>(pixels_)].pixels, true, packed);
-    if (options_.scan_index) make_scan_index(packed);
+    if (options_.scan_index) index(packed);
   } catch (const Error& error) {
     check_source(packed.record);
     throw Error(error.kind(), data_.location(id) + ": " + error.what());
@@ -120,15 +121,11 @@ void PackImage::keep(std::span<const std::uint8_t> bytes, const ImageHeader& hea
   out.size = header.size;
 }
 
-void PackImage::make_scan_index(PackedRecord& packed) {
+void PackImage::index(PackedRecord& packed) {
   packed.scan_index.clear();
   if (packed.out.encoding != to_string(Encoding::kJpeg)) return;
   (void)decoder_.open(packed.out.image);
-  DecodeRequest request;
-  request.crop = {0, 0, 1, 1};
-  request.make_index = true;
-  decoder_.decode(request, image_);
-  const std::span<const std::uint8_t> made = decoder_.made_index();
+  const std::span<const std::uint8_t> made = make_scan_index(decoder_, image_);
   packed.scan_index.assign(made.begin(), made.end());
 }
 

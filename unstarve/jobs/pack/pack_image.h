@@ -44,8 +44,8 @@ class PackImage {
   void take_label(const Value& value, OutRecord& out) const;
   void take_encoded(std::span<const std::uint8_t> bytes, PackedRecord& packed);
   void keep(std::span<const std::uint8_t> bytes, const ImageHeader& header, OutRecord& out);
-  // Reads the JPEG to its end without decoding more than a pixel of it.
-  void make_scan_index(PackedRecord& packed);
+  // Makes the scan index of what is packed, where it is a JPEG.
+  void index(PackedRecord& packed);
   // Shrinks where it must, and encodes: as PNG what was stored without loss and no quality is asked of, else as JPEG.
   void encode(PixelView pixels, bool lossless, PackedRecord& packed);
   [[nodiscard]] Size target(Size size) const;
