@@ -2,10 +2,13 @@
 
 import gc
 import os
+import sys
 import tarfile
 from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / "remote"))  # what the tests of remote reading import
 
 DATA = Path(os.environ.get("UNSTARVE_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
 

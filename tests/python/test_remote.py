@@ -1,20 +1,17 @@
 """Remote reading against a real server on loopback (nginx), and against faults between them."""
 
 import os
-import sys
 import threading
 import time
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parent / "remote"))
+from fault_proxy import FaultProxy, ShapedLink
+from reading import BYTES, check, content, needs_remote, nginx, probe, random_ranges  # noqa: F401
+from servers import Failed, Nginx, Probe
 
-from fault_proxy import FaultProxy, ShapedLink  # noqa: E402
-from reading import BYTES, check, content, nginx, probe, random_ranges  # noqa: E402, F401
-from servers import Failed, Nginx, Probe  # noqa: E402
-
-pytestmark = pytest.mark.skipif("UNSTARVE_REMOTE_PROBE" not in os.environ, reason="this build has no remote reading")
+pytestmark = needs_remote
 
 
 def test_exact_ranges(nginx, probe, content):

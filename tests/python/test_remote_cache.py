@@ -4,19 +4,16 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parent / "remote"))
+from reading import BYTES, check, content, needs_remote, nginx, random_ranges  # noqa: F401
+from servers import Failed, Probe
 
-from reading import BYTES, check, content, nginx, random_ranges  # noqa: E402, F401
-from servers import Failed, Probe  # noqa: E402
-
-pytestmark = pytest.mark.skipif("UNSTARVE_REMOTE_PROBE" not in os.environ, reason="this build has no remote reading")
+pytestmark = needs_remote
 
 
 def entries(folder):

@@ -2,22 +2,16 @@
 
 import filecmp
 import json
-import os
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parent / "remote"))
+from buckets import swift, unstarve  # noqa: F401
+from fault_proxy import FaultProxy
+from reading import FIXTURES, needs_remote
+from servers import port_of
 
-from fault_proxy import FaultProxy  # noqa: E402
-from servers import Swift, has_swift, without_settings  # noqa: E402
-
-pytestmark = pytest.mark.skipif("UNSTARVE_REMOTE_PROBE" not in os.environ, reason="this build has no remote reading")
-
-FIXTURES = Path(__file__).resolve().parents[1] / "fixtures" / "formats"
+pytestmark = needs_remote
 
 
 def cifar(record):
@@ -46,48 +40,26 @@ def near(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def swift(tmp_path_factory, near):
-    if not has_swift():
-        pytest.fail("python3-swift is missing: make setup installs it")
-    with Swift(tmp_path_factory.mktemp("swift")) as server:
-        client = server.make_client()
-        client.create_bucket(Bucket="data")
-        for path in sorted(near.rglob("*")):
-            if path.is_file():
-                client.put_object(Bucket="data", Key=str(path.relative_to(near)), Body=path.read_bytes())
-        client.put_object(Bucket="data", Key="photos/", Body=b"")
-        client.put_object(Bucket="data", Key="photos/cat/", Body=b"")
-        client.put_object(Bucket="data", Key="damaged/a/empty.jpg", Body=b"")
-        client.put_object(Bucket="data", Key="damaged/a/good.jpg", Body=(FIXTURES / "images" / "0.jpg").read_bytes())
-        client.put_object(Bucket="data", Key="imageless/a/notes.txt", Body=b"x")
-        yield server
+def objects(near):
+    files = {str(path.relative_to(near)): path.read_bytes() for path in sorted(near.rglob("*")) if path.is_file()}
+    good = (FIXTURES / "images" / "0.jpg").read_bytes()
+    return files | {"photos/": b"", "photos/cat/": b"", "damaged/a/empty.jpg": b"", "damaged/a/good.jpg": good,
+                    "imageless/a/notes.txt": b"x"}
 
 
-@pytest.fixture()
-def run(swift, tmp_path):
-    def run(*arguments, code=0, **more):
-        environment = without_settings() | swift.environment() | {"XDG_CACHE_HOME": str(tmp_path / "cache")} | more
-        done = subprocess.run([os.environ["UNSTARVE"], *map(str, arguments)], env=environment, capture_output=True,
-                              text=True, check=False)
-        assert done.returncode == code, done.stderr
-        return done.stdout if code == 0 else done.stderr
-
-    return run
-
-
-SETS = [("photos", ""), ("splits", "train"), ("splits", "val"), ("npy", ""), ("idx", ""), ("idx", "test"), ("cifar", ""),
-        ("cifar", "test"), ("cifar/data_batch_2.bin", "")]
+SETS = [("photos", ""), ("splits", "train"), ("splits", "val"), ("npy", ""), ("idx", ""), ("idx", "test"),
+        ("cifar", ""), ("cifar", "test"), ("cifar/data_batch_2.bin", "")]
 
 
 @pytest.mark.parametrize("name, split", SETS)
-def test_far_is_as_near(run, near, tmp_path, name, split):
+def test_far_is_as_near(unstarve, near, tmp_path, name, split):
     told = []
     for root in near, "s3://data":
         options = ["--split", split] if split else []
-        told.append(json.loads(run("inspect", f"{root}/{name}", "--json", *options)) | {"path": ""})
+        told.append(json.loads(unstarve("inspect", f"{root}/{name}", "--json", *options)) | {"path": ""})
         assert told[-1]["corrupt"] == []
         source = ["--from-split", split] if split else []
-        run("pack", f"{root}/{name}", tmp_path / str(len(told)), "--format", "webdataset", *source)
+        unstarve("pack", f"{root}/{name}", tmp_path / str(len(told)), "--format", "webdataset", *source)
     assert told[0] == told[1]
     files = sorted(path.name for path in (tmp_path / "1").iterdir())
     assert files == sorted(path.name for path in (tmp_path / "2").iterdir())
@@ -95,10 +67,10 @@ def test_far_is_as_near(run, near, tmp_path, name, split):
     assert shards and filecmp.cmpfiles(tmp_path / "1", tmp_path / "2", shards, shallow=False)[0] == shards
 
 
-def test_an_image_costs_one_request(run, swift):
-    with FaultProxy(int(swift.endpoint.rsplit(":", 1)[1])) as proxy:
-        told = json.loads(run("inspect", "s3://data/photos/", "--json",
-                              AWS_ENDPOINT_URL=f"http://127.0.0.1:{proxy.port}"))
+def test_an_image_costs_one_request(unstarve, swift):
+    with FaultProxy(port_of(swift.endpoint)) as proxy:
+        told = json.loads(unstarve("inspect", "s3://data/photos/", "--json",
+                              AWS_ENDPOINT_URL=proxy.url))
         heads = [head.splitlines()[0] for head in proxy.requests]
     assert told["samples"] == 7 and told["classes"] == 3
     lists = [head for head in heads if "list-type=2" in head]
@@ -106,23 +78,23 @@ def test_an_image_costs_one_request(run, swift):
     assert len(heads) - len(lists) == told["samples"]
 
 
-def test_an_object_that_is_replaced_after_the_list_is_an_error(run, swift):
-    with FaultProxy(int(swift.endpoint.rsplit(":", 1)[1]), {4: {"replace": {"etag": '"another"'}}}) as proxy:
-        told = json.loads(run("inspect", "s3://data/photos/", "--json", "--threads", 1,
-                              AWS_ENDPOINT_URL=f"http://127.0.0.1:{proxy.port}"))
+def test_an_object_that_is_replaced_after_the_list_is_an_error(unstarve, swift):
+    with FaultProxy(port_of(swift.endpoint), {4: {"replace": {"etag": '"another"'}}}) as proxy:
+        told = json.loads(unstarve("inspect", "s3://data/photos/", "--json", "--threads", 1,
+                              AWS_ENDPOINT_URL=proxy.url))
     assert len(told["corrupt"]) == 1
     assert "changed" in told["corrupt"][0]["reason"]
 
 
-def test_what_cannot_be_used_is_told(run):
-    told = json.loads(run("inspect", "s3://data/damaged", "--json"))
+def test_what_cannot_be_used_is_told(unstarve):
+    told = json.loads(unstarve("inspect", "s3://data/damaged", "--json"))
     assert told["samples"] == 2
     assert [record["location"] for record in told["corrupt"]] == ["s3://data/damaged/a/empty.jpg"]
     assert "0 bytes are no image" in told["corrupt"][0]["reason"]
-    assert "no image in its 1 folders" in run("inspect", "s3://data/imageless", code=3)
-    assert "it holds splits (train, val), not classes" in run("inspect", "s3://data/splits/", code=3)
-    assert "no split 'odd', it has train, val" in run("inspect", "s3://data/splits/", "--split", "odd", code=2)
+    assert "no image in its 1 folders" in unstarve("inspect", "s3://data/imageless", code=3)
+    assert "it holds splits (train, val), not classes" in unstarve("inspect", "s3://data/splits/", code=3)
+    assert "no split 'odd', it has train, val" in unstarve("inspect", "s3://data/splits/", "--split", "odd", code=2)
 
 
-def test_the_loader_reads_ahead_from_an_image_folder_far_away(run):
-    assert "read_ahead (exact): applied" in run("explain", "s3://data/photos", "--batch", 2)
+def test_the_loader_reads_ahead_from_an_image_folder_far_away(unstarve):
+    assert "read_ahead (exact): applied" in unstarve("explain", "s3://data/photos", "--batch", 2)

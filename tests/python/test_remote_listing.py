@@ -1,9 +1,6 @@
 """Shards of buckets named by wildcards and by their folder, against Swift's S3 interface, 20 objects to a page."""
 
 import json
-import os
-import subprocess
-import sys
 import tarfile
 from io import BytesIO
 from pathlib import Path
@@ -11,14 +8,12 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-sys.path.insert(0, str(Path(__file__).resolve().parent / "remote"))
+from buckets import swift, unstarve  # noqa: F401
+from fault_proxy import FaultProxy
+from reading import FIXTURES, needs_remote
+from servers import port_of
 
-from fault_proxy import FaultProxy  # noqa: E402
-from servers import Swift, has_swift, without_settings  # noqa: E402
-
-pytestmark = pytest.mark.skipif("UNSTARVE_REMOTE_PROBE" not in os.environ, reason="this build has no remote reading")
-
-FIXTURES = Path(__file__).resolve().parents[1] / "fixtures" / "formats"
+pytestmark = needs_remote
 
 
 def shard(name, samples):
@@ -41,42 +36,14 @@ SHARDS = {"set/train-2.tar": 1, "set/train-10.tar": 2, "set/val-0.tar": 4, "set/
 
 
 @pytest.fixture(scope="module")
-def swift(tmp_path_factory):
-    if not has_swift():
-        pytest.fail("python3-swift is missing: make setup installs it")
-    with Swift(tmp_path_factory.mktemp("swift")) as server:
-        client = server.make_client()
-        client.create_bucket(Bucket="data")
-
-        def put(key, body):
-            client.put_object(Bucket="data", Key=key, Body=body)
-
-        for key, samples in SHARDS.items():
-            put(key, shard(Path(key).stem, samples))
-        put("set/", b"")
-        put("set/train-2.tar.unstarve-index", b"of another program's making")
-        for i in range(45):
-            put(f"many/part-{i:03}.tar", shard(str(i), 1))
-        put("flat/train-0.tar", shard("a", 3))
-        put("flat/train-1.tar", shard("b", 5))
-        put("flat/.hidden.tar", b"x")
-        for file in sorted((FIXTURES / "mds").iterdir()):
-            put(f"mds/{file.name}", file.read_bytes())
-        for i in range(2):
-            put(f"photos/class{i}/0.png", b"x")
-        yield server
-
-
-@pytest.fixture()
-def unstarve(swift, tmp_path):
-    def run(*arguments, code=0, **more):
-        environment = without_settings() | swift.environment() | {"XDG_CACHE_HOME": str(tmp_path / "cache")} | more
-        done = subprocess.run([os.environ["UNSTARVE"], *map(str, arguments)], env=environment, capture_output=True,
-                              text=True, check=False)
-        assert done.returncode == code, done.stderr
-        return done.stdout if code == 0 else done.stderr
-
-    return run
+def objects():
+    shards = {key: shard(Path(key).stem, samples) for key, samples in SHARDS.items()}
+    many = {f"many/part-{i:03}.tar": shard(str(i), 1) for i in range(45)}
+    flat = {"flat/train-0.tar": shard("a", 3), "flat/train-1.tar": shard("b", 5), "flat/.hidden.tar": b"x"}
+    mds = {f"mds/{file.name}": file.read_bytes() for file in sorted((FIXTURES / "mds").iterdir())}
+    photos = {f"photos/class{i}/0.png": b"x" for i in range(2)}
+    foreign = {"set/": b"", "set/train-2.tar.unstarve-index": b"of another program's making"}
+    return shards | many | flat | mds | photos | foreign
 
 
 def samples(unstarve, url, *options, **more):
@@ -141,15 +108,15 @@ def test_what_is_not_there_or_not_known_is_refused(unstarve):
 
 def test_a_level_costs_the_same_however_much_lies_below(unstarve, swift):
     """Pages have 20 entries: 30 keys in a folder of the level would make two, another 30 four."""
-    client = swift.make_client()
+    client = swift.client
     client.put_object(Bucket="data", Key="level/train-0.tar", Body=shard("a", 3))
     client.put_object(Bucket="data", Key="level/train-1.tar", Body=shard("b", 2))
     lists = []
     for run in range(2):
         for i in range(30):
             client.put_object(Bucket="data", Key=f"level/.old/{run}-{i}.tar", Body=b"x")
-        with FaultProxy(int(swift.endpoint.rsplit(":", 1)[1])) as proxy:
-            more = {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{proxy.port}"}
+        with FaultProxy(port_of(swift.endpoint)) as proxy:
+            more = {"AWS_ENDPOINT_URL": proxy.url}
             assert samples(unstarve, "s3://data/level/", **more) == 5
             assert samples(unstarve, "s3://data/level/train-*.tar", **more) == 5
             lists.append([head.splitlines()[0] for head in proxy.requests if "list-type=2" in head])
@@ -158,7 +125,7 @@ def test_a_level_costs_the_same_however_much_lies_below(unstarve, swift):
 
 
 def test_folders_that_do_not_match_are_not_listed(unstarve, swift):
-    client = swift.make_client()
+    client = swift.client
     for key, samples_of in ("wide/a1/train-0.tar", 3), ("wide/a2/train-0.tar", 2), ("wide/a2/val-0.tar", 9):
         client.put_object(Bucket="data", Key=key, Body=shard(key[5:7], samples_of))
     lists = []
@@ -166,8 +133,8 @@ def test_folders_that_do_not_match_are_not_listed(unstarve, swift):
         for i in range(30):  # a page and a half beside the folders that match, and in them
             for folder in "wide/b", "wide/a1/old":
                 client.put_object(Bucket="data", Key=f"{folder}/train-{run}-{i}.tar", Body=b"x")
-        with FaultProxy(int(swift.endpoint.rsplit(":", 1)[1])) as proxy:
-            more = {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{proxy.port}"}
+        with FaultProxy(port_of(swift.endpoint)) as proxy:
+            more = {"AWS_ENDPOINT_URL": proxy.url}
             assert samples(unstarve, "s3://data/wide/a*/train-*.tar", **more) == 5
             lists.append([head.splitlines()[0] for head in proxy.requests if "list-type=2" in head])
     assert lists[0] == lists[1]

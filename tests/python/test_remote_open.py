@@ -1,30 +1,25 @@
 """What users meet when they open remote data: secrets stay hidden, folders and passwords work, refusals say the remedy."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parent / "remote"))
+from buckets import swift, unstarve  # noqa: F401
+from reading import FIXTURES, content, needs_remote, nginx, run_program  # noqa: F401
 
-from reading import content, nginx  # noqa: E402, F401
-from servers import Swift, has_swift, without_settings  # noqa: E402
-
-pytestmark = pytest.mark.skipif("UNSTARVE_REMOTE_PROBE" not in os.environ, reason="this build has no remote reading")
-
-FIXTURES = Path(__file__).resolve().parents[1] / "fixtures" / "formats"
+pytestmark = needs_remote
 
 
-def run(tmp_path, *arguments, code=0, **more):
-    environment = without_settings() | {"XDG_CACHE_HOME": str(tmp_path / "cache")} | more
-    done = subprocess.run([os.environ["UNSTARVE"], *map(str, arguments)], env=environment, capture_output=True,
-                          text=True, check=False)
-    assert done.returncode == code, done.stderr
-    return done.stdout + done.stderr
+@pytest.fixture()
+def run(tmp_path):
+    """Runs the program without any settings: all that it prints."""
+
+    def run(*arguments, code=0, **environment):
+        done = run_program(tmp_path / "cache", *arguments, code=code, **environment)
+        return done.stdout + done.stderr
+
+    return run
 
 
 @pytest.fixture(scope="module")
@@ -41,8 +36,8 @@ def private(nginx):
 
 
 @pytest.mark.parametrize("name", ["mds/index.json", "list.csv", "cls.tar"])
-def test_passwords_reach_every_file_of_a_set(private, tmp_path, name):
-    told = json.loads(run(tmp_path, "inspect", f"{private}/{name}", "--json"))
+def test_passwords_reach_every_file_of_a_set(private, run, name):
+    told = json.loads(run("inspect", f"{private}/{name}", "--json"))
     assert told["samples"] == 5 and told["corrupt"] == []
 
 
@@ -62,74 +57,78 @@ def test_passwords_reach_every_file_of_a_set(private, tmp_path, name):
     ["inspect", "{}/", 2],
     ["pack", "{}/cls.tar?token=s3cr3t", "DST", "--format", "recordio", "--json"],
 ])
-def test_no_output_and_no_file_name_shows_a_secret(private, tmp_path, arguments):
+def test_no_output_and_no_file_name_shows_a_secret(private, run, tmp_path, arguments):
     code = arguments[-1] if isinstance(arguments[-1], int) else 0
     given = [str(tmp_path / "packed") if text == "DST" else text.format(private)
              for text in arguments if isinstance(text, str)]
-    told = run(tmp_path, *given, code=code)
+    told = run(*given, code=code)
     kept = [str(path) for path in tmp_path.rglob("*")]
     written = [path.read_bytes().decode("latin-1") for path in tmp_path.rglob("*") if path.is_file()]
     for text in [told, *kept, *written]:
         assert "s3cr3t" not in text and "pass%20word" not in text
 
 
-def test_a_folder_of_a_server_without_lists_is_told(nginx, tmp_path):
-    assert "http(s) servers have no list" in run(tmp_path, "inspect", nginx.url + "/data/", code=2)
+def test_a_folder_of_a_server_without_lists_is_told(nginx, run):
+    assert "http(s) servers have no list" in run("inspect", nginx.url + "/data/", code=2)
 
 
-def test_the_classes_of_a_pack_are_known_far_away_too(nginx, tmp_path):
+def test_the_classes_of_a_pack_are_known_far_away_too(nginx, run, tmp_path):
     for name in "cat", "dog":
         (tmp_path / "src" / name).mkdir(parents=True)
         shutil.copy(FIXTURES / "images" / "0.jpg", tmp_path / "src" / name / "0.jpg")
-    run(tmp_path, "pack", tmp_path / "src", nginx.www / "packed", "--format", "webdataset")
+    run("pack", tmp_path / "src", nginx.www / "packed", "--format", "webdataset")
     names = []
     for place in nginx.www / "packed", f"{nginx.url}/packed":
-        told = json.loads(run(tmp_path, "inspect", f"{place}/data-00000.tar", "--json"))
+        told = json.loads(run("inspect", f"{place}/data-00000.tar", "--json"))
         names.append([count["name"] for count in told["class_counts"]])
     assert names == [["cat", "dog"]] * 2
 
 
+def test_a_server_that_refuses_what_is_missing_is_read(nginx, run):
+    """As the buckets of those who may read and not list, by https: what may lie beside a file is just not there."""
+    folder = nginx.www / "refuses-what-is-missing"
+    folder.mkdir()
+    shutil.copy(FIXTURES / "webdataset" / "cls.tar", folder)
+    (folder / "data_batch_1.bin").write_bytes(bytes(3 * 3073))
+    url = f"{nginx.url}/refuses-what-is-missing"
+    assert json.loads(run("inspect", f"{url}/cls.tar", "--json"))["samples"] == 5
+    assert json.loads(run("inspect", f"{url}/data_batch_1.bin", "--json"))["samples"] == 3
+    assert "HTTP 403, refused" in run("inspect", f"{url}/none.tar", code=3)
+
+
 @pytest.fixture(scope="module")
-def swift(tmp_path_factory):
-    if not has_swift():
-        pytest.fail("python3-swift is missing: make setup installs it")
-    with Swift(tmp_path_factory.mktemp("swift")) as server:
-        client = server.make_client()
-        client.create_bucket(Bucket="data")
-        for name in "mds", "webdataset":
-            for file in sorted((FIXTURES / name).iterdir()):
-                client.put_object(Bucket="data", Key=f"{name}/{file.name}", Body=file.read_bytes())
-        yield server
+def objects():
+    return {f"{name}/{file.name}": file.read_bytes()
+            for name in ("mds", "webdataset") for file in sorted((FIXTURES / name).iterdir())}
 
 
-def test_the_folder_of_a_bucket_needs_no_slash(swift, tmp_path):
-    told = json.loads(run(tmp_path, "inspect", "s3://data/mds", "--json", **swift.environment()))
-    assert told["samples"] == 5
-    assert "HTTP 404, not found" in run(tmp_path, "inspect", "s3://data/md", code=3, **swift.environment())
+def test_the_folder_of_a_bucket_needs_no_slash(unstarve):
+    assert json.loads(unstarve("inspect", "s3://data/mds", "--json"))["samples"] == 5
+    assert "HTTP 404, not found" in unstarve("inspect", "s3://data/md", code=3)
 
 
-def test_a_refusal_without_credentials_says_so(swift, tmp_path):
+def test_a_refusal_without_credentials_says_so(swift, run):
     place = {"AWS_ENDPOINT_URL": swift.endpoint}
-    told = run(tmp_path, "inspect", "s3://data/webdataset/cls.tar", code=3, **place)
+    told = run("inspect", "s3://data/webdataset/cls.tar", code=3, **place)
     assert "asked without credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY" in told
-    told = run(tmp_path, "inspect", "s3://data/webdataset/cls.tar", code=3, UNSTARVE_S3_ANONYMOUS="1",
+    told = run("inspect", "s3://data/webdataset/cls.tar", code=3, UNSTARVE_S3_ANONYMOUS="1",
                **swift.environment())
     assert "as UNSTARVE_S3_ANONYMOUS demands" in told
-    told = run(tmp_path, "inspect", "gs://data/webdataset/cls.tar", code=3, GS_ENDPOINT_URL=swift.auto_endpoint)
+    told = run("inspect", "gs://data/webdataset/cls.tar", code=3, GS_ENDPOINT_URL=swift.auto_endpoint)
     assert "set GS_ACCESS_KEY_ID" in told
-    told = run(tmp_path, "inspect", "s3://data/webdataset/cls.tar", code=3,
+    told = run("inspect", "s3://data/webdataset/cls.tar", code=3,
                **swift.environment(AWS_SECRET_ACCESS_KEY="wr0ng"))
     assert "without credentials" not in told and "wr0ng" not in told
 
 
 @pytest.mark.parametrize("url", ["s3://data/webdataset/{cls,json}.tar", "s3://data/webdataset/*.tar",
                                  "s3://data/webdataset"])
-def test_the_io_probe_reads_an_object_of_several(swift, tmp_path, url):
-    told = json.loads(run(tmp_path, "inspect", url, "--io", "--seconds", "0.1", "--json", **swift.environment()))
+def test_the_io_probe_reads_an_object_of_several(unstarve, url):
+    told = json.loads(unstarve("inspect", url, "--io", "--seconds", "0.1", "--json"))
     assert told["reader"] == "ranges" and told["note"].startswith("measured by s3://data/webdataset/")
     assert all(row["reads_per_s"] > 0 for row in told["rows"])
 
 
-def test_the_io_probe_says_when_all_objects_are_small(swift, tmp_path):
-    told = run(tmp_path, "inspect", "s3://data/mds", "--io", code=3, **swift.environment())
+def test_the_io_probe_says_when_all_objects_are_small(unstarve):
+    told = unstarve("inspect", "s3://data/mds", "--io", code=3)
     assert "found no object of 4 KiB or more to read from; 0 folders, 3 files" in told

@@ -1,56 +1,39 @@
 """Objects of buckets: Swift's S3 interface, its credentials and lists, signatures as botocore makes them."""
 
 import datetime
-import os
 import random
-import sys
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parent / "remote"))
+from buckets import swift  # noqa: F401
+from fault_proxy import FaultProxy
+from reading import check, content, needs_remote, nginx, probe, random_ranges  # noqa: F401
+from servers import Failed, Probe, port_of
 
-from fault_proxy import FaultProxy  # noqa: E402
-from reading import check, content, nginx, probe, random_ranges  # noqa: E402, F401
-from servers import Failed, Probe, Swift, has_swift  # noqa: E402
-
-pytestmark = pytest.mark.skipif("UNSTARVE_REMOTE_PROBE" not in os.environ, reason="this build has no remote reading")
+pytestmark = needs_remote
 
 ODD_KEYS = ["a b+c&d=e.bin", "ümlaut/ß.bin", "x/../y.bin", "per%20cent", "q?x=1#f", "tilde~(1)!*'.bin", "deep//slash"]
 
 
 @pytest.fixture(scope="module")
-def swift(tmp_path_factory, content):
-    if not has_swift():
-        pytest.fail("python3-swift is missing: make setup installs it")
-    with Swift(tmp_path_factory.mktemp("swift")) as server:
-        client = server.make_client()
-        client.create_bucket(Bucket="bucket")
-        for key in ["data.bin", *ODD_KEYS]:
-            client.put_object(Bucket="bucket", Key=key, Body=content[:100_000])
-        client.put_object(Bucket="bucket", Key="empty", Body=b"")
-        server.client = client
-        yield server
-
-
-def s3_environment(swift, **more):
-    return swift.environment(**more)
+def objects(content):
+    return {key: content[:100_000] for key in ["data.bin", *ODD_KEYS]} | {"empty": b""}
 
 
 @pytest.mark.parametrize("key", ["data.bin", *ODD_KEYS])
 def test_s3_objects_whatever_their_keys(swift, content, key):
-    with Probe(s3_environment(swift)) as probe:
-        source = probe.open(f"s3://bucket/{key}")
+    with Probe(swift.environment()) as probe:
+        source = probe.open(f"s3://data/{key}")
         assert source["size"] == 100_000
-        assert source["name"] == f"s3://bucket/{key}"
+        assert source["name"] == f"s3://data/{key}"
         check(probe, source, content, random_ranges(20, 5000, size=100_000))
 
 
 def test_s3_empty_and_missing(swift):
-    with Probe(s3_environment(swift)) as probe:
-        assert probe.open("s3://bucket/empty")["size"] == 0
-        with pytest.raises(Failed, match="io: open s3://bucket/none: HTTP 404, not found"):
-            probe.open("s3://bucket/none")
+    with Probe(swift.environment()) as probe:
+        assert probe.open("s3://data/empty")["size"] == 0
+        with pytest.raises(Failed, match="io: open s3://data/none: HTTP 404, not found"):
+            probe.open("s3://data/none")
         with pytest.raises(Failed, match="NoSuchBucket"):
             probe.list("s3://no-such-bucket/")
 
@@ -59,13 +42,13 @@ def test_s3_refuses_a_wrong_secret_key_and_none(swift):
     refused = r"HTTP 403, refused \((SignatureDoesNotMatch|AccessDenied)"
     wrong = {"AWS_SECRET_ACCESS_KEY": "wr0ng"}, {"AWS_ACCESS_KEY_ID": "test:nobody"}
     for change in wrong:
-        with Probe(s3_environment(swift, **change)) as probe:
-            for call in (lambda: probe.open("s3://bucket/data.bin"), lambda: probe.list("s3://bucket/")):
+        with Probe(swift.environment(**change)) as probe:
+            for call in (lambda: probe.open("s3://data/data.bin"), lambda: probe.list("s3://data/")):
                 with pytest.raises(Failed, match=refused) as failure:
                     call()
                 assert "wr0ng" not in str(failure.value)
-    with Probe(s3_environment(swift), anonymous=True) as probe, pytest.raises(Failed, match="HTTP 40[013]"):
-        probe.open("s3://bucket/data.bin")
+    with Probe(swift.environment(), anonymous=True) as probe, pytest.raises(Failed, match="HTTP 40[013]"):
+        probe.open("s3://data/data.bin")
 
 
 def test_s3_credentials_from_files(swift, tmp_path, content):
@@ -76,24 +59,24 @@ def test_s3_credentials_from_files(swift, tmp_path, content):
     (tmp_path / ".aws" / "config").write_text(
         f"[profile mine]\nregion = us-east-1\nendpoint_url = {swift.endpoint}\ns3 =\n  addressing_style = path\n")
     with Probe({"HOME": str(tmp_path), "AWS_PROFILE": "mine"}) as probe:
-        check(probe, probe.open("s3://bucket/data.bin"), content, [(10, 10)])
+        check(probe, probe.open("s3://data/data.bin"), content, [(10, 10)])
     with Probe({"HOME": str(tmp_path), "AWS_ENDPOINT_URL": swift.endpoint}) as probe:
         with pytest.raises(Failed, match="refused"):
-            probe.open("s3://bucket/data.bin")
+            probe.open("s3://data/data.bin")
     with Probe({"HOME": str(tmp_path), "AWS_PROFILE": "none"}) as probe:
         with pytest.raises(Failed, match="argument: AWS_PROFILE=none: no such profile"):
-            probe.open("s3://bucket/data.bin")
+            probe.open("s3://data/data.bin")
 
 
 def test_gs_is_read_by_its_s3_interface(swift, content):
     environment = {"GS_ACCESS_KEY_ID": swift.KEY, "GS_SECRET_ACCESS_KEY": swift.SECRET,
                    "GS_ENDPOINT_URL": swift.auto_endpoint}
     with Probe(environment) as probe:
-        check(probe, probe.open("gs://bucket/data.bin"), content, [(10, 1000)])
-        assert probe.list("gs://bucket/deep") == [["gs://bucket/deep//slash", 100_000]]
+        check(probe, probe.open("gs://data/data.bin"), content, [(10, 1000)])
+        assert probe.list("gs://data/deep") == [["gs://data/deep//slash", 100_000]]
     with Probe(environment | {"GS_SECRET_ACCESS_KEY": "wr0ng"}) as probe:
         with pytest.raises(Failed, match="HTTP 403, refused"):
-            probe.open("gs://bucket/data.bin")
+            probe.open("gs://data/data.bin")
 
 
 def test_without_credentials_requests_are_not_signed(nginx, content):
@@ -109,18 +92,18 @@ def test_without_credentials_requests_are_not_signed(nginx, content):
 
 def test_the_buckets_own_region_is_used_when_the_server_tells_it(swift, nginx, content):
     told = {"status": 301, "headers": {"x-amz-bucket-region": "auto"}}
-    port = int(swift.auto_endpoint.rsplit(":", 1)[1])
-    with FaultProxy(port, {0: told}) as proxy, Probe(s3_environment(swift, AWS_ENDPOINT_URL=proxy.url)) as probe:
-        check(probe, probe.open("s3://bucket/data.bin"), content, [(10, 10)])
+    port = port_of(swift.auto_endpoint)
+    with FaultProxy(port, {0: told}) as proxy, Probe(swift.environment(AWS_ENDPOINT_URL=proxy.url)) as probe:
+        check(probe, probe.open("s3://data/data.bin"), content, [(10, 10)])
         assert "/us-east-1/s3/" in proxy.requests[0] and "/auto/s3/" in proxy.requests[2]
 
 
 def test_s3_lists_in_pages(swift):
     keys = sorted(["data.bin", "empty", *ODD_KEYS], key=str.encode)
-    with Probe(s3_environment(swift)) as probe:
-        assert [url for url, _ in probe.list("s3://bucket/")] == [f"s3://bucket/{key}" for key in keys]
-        assert probe.list("s3://bucket/deep/") == [["s3://bucket/deep//slash", 100_000]]
-        assert probe.list("s3://bucket/nothing-begins-so") == []
+    with Probe(swift.environment()) as probe:
+        assert [url for url, _ in probe.list("s3://data/")] == [f"s3://data/{key}" for key in keys]
+        assert probe.list("s3://data/deep/") == [["s3://data/deep//slash", 100_000]]
+        assert probe.list("s3://data/nothing-begins-so") == []
         swift.client.create_bucket(Bucket="many")
         for i in range(53):
             swift.client.put_object(Bucket="many", Key=f"shard-{i:05}.tar", Body=b"x")

@@ -47,7 +47,7 @@ struct RecordBuffer {
 
 // A file that holds many records, and the id of its first one.
 struct DataFile {
-  std::string path;  // or URL, as it was given
+  std::string path;  // or URL; as location() shows it, without what may be secret
   std::uint64_t first = 0;
   friend bool operator==(const DataFile&, const DataFile&) = default;
 };

@@ -50,8 +50,9 @@ bool is_bucket_folder(const std::string& path) {
   return is_in_bucket(path) && (path.ends_with('/') || path.find('/', path.find("://") + 3) == std::string::npos);
 }
 
-// A folder of a bucket that was written without '/' behind: there is no object of that name, but some below it.
-bool is_bucket_folder_without_slash(Source& source) {
+// Looks for the folder of a bucket that was written without '/' behind: there is no object of that name, but some below
+// it. Fills in what was found, `first` or `listing`; whether that is a folder.
+bool find_bucket_folder(Source& source) {
   if (!is_in_bucket(source.path) || is_pattern(source.path)) return false;
   source.first = find_remote_bytes(source.path);
   source.first_path = source.path;
@@ -152,7 +153,7 @@ Source look_at(const std::string& text) {
     source.listing = list_bucket_folder(source.path);
     source.folder = true;
     source.exists = !source.listing.folders.empty() || !source.listing.files.empty();
-  } else if (is_bucket_folder_without_slash(source)) {
+  } else if (find_bucket_folder(source)) {
     source.folder = source.exists = true;
   } else if (source.folder) {
     source.listing = list_folder(source.path);

@@ -1,13 +1,18 @@
-"""What the tests of remote reading share: 3 MB of content, a server and a reader of it, and ranges to compare."""
+"""What the tests of remote reading share: 3 MB of content, a server and a reader of it, ranges, the program."""
 
 import hashlib
 import os
 import random
+import subprocess
+from pathlib import Path
 
 import pytest
 
-from servers import NGINX, Nginx, Probe
+from servers import NGINX, Nginx, Probe, without_settings
 
+needs_remote = pytest.mark.skipif("UNSTARVE_REMOTE_PROBE" not in os.environ, reason="this build has no remote reading")
+
+FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "formats"
 BYTES = 3_000_017
 
 
@@ -46,3 +51,12 @@ def random_ranges(count, longest, seed=0, size=BYTES):
 
 def check(child, source, content, ranges, **more):
     assert child.read(source, ranges, **more)["sha256"] == expected(content, ranges)
+
+
+def run_program(cache, *arguments, code=0, **environment):
+    """The finished program: nothing of this process's AWS settings or proxies has reached it, but `environment` has."""
+    settings = without_settings() | {"XDG_CACHE_HOME": str(cache)} | environment
+    done = subprocess.run([os.environ["UNSTARVE"], *map(str, arguments)], env=settings, capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == code, done.stderr
+    return done

@@ -20,6 +20,10 @@ def free_port():
         return listener.getsockname()[1]
 
 
+def port_of(url):
+    return int(url.rsplit(":", 1)[1])
+
+
 def stop(process):
     process.terminate()
     try:
@@ -59,6 +63,7 @@ http {{
     location /moved/ {{ return 302 /$arg_to; }}
     location /private/ {{ auth_basic x; auth_basic_user_file {folder}/users; }}
     location /no-ranges/ {{ alias {folder}/www/; max_ranges 0; }}
+    location /refuses-what-is-missing/ {{ try_files $uri =403; }}
     location /no-etag/ {{ alias {folder}/www/; etag off; }}
   }}
   server {{

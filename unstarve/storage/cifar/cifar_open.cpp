@@ -65,8 +65,12 @@ std::vector<std::string> class_names(const std::string& folder, const CifarLayou
   const std::string name = &layout == &kCifar10 ? "batches.meta.txt" : "fine_label_names.txt";
   if (there(name)) {
     const std::shared_ptr<const ByteSource> file = open_bytes(folder + name);
-    constexpr std::uint64_t kMostBytes = 1 << 20;
-    std::string text(static_cast<std::size_t>(std::min(file->size(), kMostBytes)), '\0');
+    constexpr std::uint64_t kMostBytes = 1 << 20;  // far above any list of a hundred names
+    if (file->size() > kMostBytes)
+      throw Error(ErrorKind::kInput, "read " + file->name() + ": " + std::to_string(file->size()) +
+                                         " bytes, expected a list of class names of at most " +
+                                         std::to_string(kMostBytes));
+    std::string text(static_cast<std::size_t>(file->size()), '\0');
     file->read(0, {reinterpret_cast<std::uint8_t*>(text.data()), text.size()});
     return parse_class_names(text, layout.classes, file->name());
   }
@@ -75,10 +79,8 @@ std::vector<std::string> class_names(const std::string& folder, const CifarLayou
   return numbers;
 }
 
-// Whether a file lies beside that of a URL or path. A URL's query may be good for that one alone.
 bool lies_there(const std::string& path) {
-  if (!is_url(path)) return fs::exists(path);
-  return path.find('?') == std::string::npos && find_remote_bytes(path) != nullptr;
+  return is_url(path) ? find_remote_bytes(path) != nullptr : fs::exists(path);
 }
 
 // The published training set has batches 1 to 5; a shorter set is fine, a hole in it is a lost file.
@@ -115,10 +117,11 @@ std::shared_ptr<const Dataset> open_cifar(const Source& source, const std::strin
                                             "' cannot be chosen from it; give its folder");
     }
     const std::string folder = path.substr(0, base);
-    const std::string query = end == std::string::npos ? "" : path.substr(end);
+    // A URL's query may be good for this file alone, so nothing beside it is asked for.
+    const bool alone = end != std::string::npos;
     return std::make_shared<CifarBinary>(
         layout, std::vector{path},
-        class_names(folder, layout, [&](const std::string& beside) { return lies_there(folder + beside + query); }));
+        class_names(folder, layout, [&](const std::string& beside) { return !alone && lies_there(folder + beside); }));
   }
 
   const std::string folder = source.path + (source.path.ends_with('/') ? "" : "/");

@@ -160,7 +160,7 @@ RecordFiles::Found RecordFiles::find(std::uint64_t id) const {
 
 std::vector<DataFile> RecordFiles::files() const {
   std::vector<DataFile> files;
-  for (std::size_t i = 0; i < shards_.size(); ++i) files.push_back({shards_[i]->path, begins_[i]});
+  for (std::size_t i = 0; i < shards_.size(); ++i) files.push_back({shards_[i]->stored->name(), begins_[i]});
   return files;
 }
 

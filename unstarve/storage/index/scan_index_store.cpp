@@ -134,9 +134,10 @@ void ScanIndexStore::put(std::uint64_t id, std::span<const std::uint8_t> bytes) 
   if (!writable()) return;
   const int file = file_.get();
   // Other processes add to the same file; threads of this one share its lock and have the mutex.
-  if (::flock(file, LOCK_EX) != 0) return;
+  int locked = ::flock(file, LOCK_EX);
+  while (locked != 0 && errno == EINTR) locked = ::flock(file, LOCK_EX);
   struct stat status {};
-  bool ok = ::fstat(file, &status) == 0;
+  bool ok = locked == 0 && ::fstat(file, &status) == 0;
   if (ok) {
     const std::uint64_t offset = std::max(static_cast<std::uint64_t>(status.st_size), entry_place(records_));
     const Entry entry = entry_of(offset, bytes);
@@ -144,7 +145,7 @@ void ScanIndexStore::put(std::uint64_t id, std::span<const std::uint8_t> bytes) 
          write_fully(file, entry.data(), kEntryBytes, entry_place(id));
   }
   const int reason = errno;
-  (void)::flock(file, LOCK_UN);
+  if (locked == 0) (void)::flock(file, LOCK_UN);
   if (ok) {
     made_.fetch_add(1, std::memory_order_relaxed);
     return;

@@ -50,8 +50,7 @@ struct ObjectPin;
 }  // namespace remote
 
 // How the bucket is named: http://endpoint/bucket/key or http://bucket.endpoint/key. kAuto: in the host name at
-// Amazon's
-// own endpoints (but for names with dots, which its certificates do not cover), else in the path.
+// Amazon's own endpoints (but for names with dots, which its certificates do not cover), else in the path.
 enum class BucketAddressing { kAuto, kPath, kVirtualHost };
 
 struct RemoteOptions {
@@ -120,8 +119,8 @@ class RemoteStore {
   [[nodiscard]] std::shared_ptr<const ByteSource> open(const std::string& url) const;
   // One that was listed: without a round trip, where the list told its ETag.
   [[nodiscard]] std::shared_ptr<const ByteSource> open(const RemoteObject& listed) const;
-  // As open(url); null for one that is not there, or that a bucket does not show (S3 refuses what is missing to those who
-  // may not list).
+  // As open(url); null for one that is not there or that the server refuses (stores refuse what is missing to those who
+  // may not list, by S3 and by https alike).
   [[nodiscard]] std::shared_ptr<const ByteSource> find(const std::string& url) const;
   // All objects of an s3:// or gs:// bucket whose keys begin with the URL's key, in the order of their keys; a page of
   // 1000 per round trip.

@@ -105,6 +105,9 @@ Probe probe(remote::Engine& engine, const remote::BucketClient* client, const Re
   return {fetch.reply, fetch.body};
 }
 
+// 401 and 403 are what stores answer for what is missing to those who may read objects but not list them.
+bool means_missing(long status) { return status == 401 || status == 403 || status == 404 || status == 410; }
+
 // `client`: null for http(s).
 [[noreturn]] void refuse(const std::string& action, const std::string& name, const ReplyHeaders& reply,
                          const std::string& body, const remote::BucketClient* client) {
@@ -187,9 +190,7 @@ std::shared_ptr<const ByteSource> RemoteStore::open_object(const std::string& te
   }
   // An empty object has no first byte.
   if (answer.reply.status == 416) answer = probe(*parts_->engine, client, url, region, false);
-  if (missing_is_null && (answer.reply.status == 404 || answer.reply.status == 410)) return nullptr;
-  // What S3 answers to those who may read objects but not list them.
-  if (missing_is_null && client != nullptr && answer.reply.status == 403) return nullptr;
+  if (missing_is_null && means_missing(answer.reply.status)) return nullptr;
   if (answer.reply.status != 200 && answer.reply.status != 206) refuse("open", name, answer.reply, answer.body, client);
 
   return source_of(url, region, pin_of(name, answer));
