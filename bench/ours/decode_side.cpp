@@ -21,14 +21,7 @@ class CropSide final : public FilesSide {
   explicit CropSide(const Job& job)
       : FilesSide(job), crop_(make_operation({"random_resized_crop", {{"size", {224}}}})) {
     for (int i = 0; i < threads_; ++i) workers_.push_back(std::make_unique<Worker>());
-    if (job.at("index").get<bool>()) {
-      Worker& worker = *workers_.front();
-      for (const auto& file : files_) {
-        worker.decoder.open(file);
-        worker.decoder.decode({{}, 1, {}, true}, worker.decoded);
-        indexes_.emplace_back(worker.decoder.made_index().begin(), worker.decoder.made_index().end());
-      }
-    }
+    if (job.at("index").get<bool>()) indexes_ = scan_indexes();
     (void)run(0.1);
   }
 

@@ -15,7 +15,6 @@
 #include "bench/ours/files_side.h"
 #include "bench/ours/jobs.h"
 #include "bench/ours/sides.h"
-#include "unstarve/codecs/decoder.h"
 #include "unstarve/codecs/guarded_call.h"
 #include "unstarve/codecs/image_arena.h"
 #include "unstarve/codecs/jpeg/jpeg_errors.h"
@@ -106,7 +105,7 @@ class EntropySide final : public BaselineFilesSide {
  public:
   explicit EntropySide(const Job& job) : BaselineFilesSide(job) {
     for (int i = 0; i < threads_; ++i) workers_.push_back(std::make_unique<Worker>());
-    if (job.at("index").get<bool>()) make_indexes();
+    if (job.at("index").get<bool>()) indexes_ = scan_indexes();
     (void)run(0.1);
   }
 
@@ -116,16 +115,6 @@ class EntropySide final : public BaselineFilesSide {
     ScanIndex index;
     ScanReader reader;
   };
-
-  void make_indexes() {
-    Decoder decoder;
-    Image pixels;
-    for (const auto& file : files_) {
-      decoder.open(file);
-      decoder.decode({{}, 1, {}, true}, pixels);
-      indexes_.emplace_back(decoder.made_index().begin(), decoder.made_index().end());
-    }
-  }
 
   void decode(int thread, std::size_t file) override {
     Worker& worker = *workers_[static_cast<std::size_t>(thread)];

@@ -1,5 +1,7 @@
 #include "bench/ours/files_side.h"
 
+#include "unstarve/codecs/decoder.h"
+#include "unstarve/jobs/make_scan_index.h"
 #include "unstarve/storage/open.h"
 
 namespace unstarve::bench {
@@ -21,6 +23,18 @@ std::size_t FilesSide::advance(int thread) {
   const std::size_t now = at;
   at = at + 1 < files_.size() ? at + 1 : 0;
   return now;
+}
+
+std::vector<std::vector<std::uint8_t>> FilesSide::scan_indexes() const {
+  std::vector<std::vector<std::uint8_t>> indexes;
+  Decoder decoder;
+  Image pixel;
+  for (const auto& file : files_) {
+    decoder.open(file);
+    const auto made = make_scan_index(decoder, pixel);
+    indexes.emplace_back(made.begin(), made.end());
+  }
+  return indexes;
 }
 
 }  // namespace unstarve::bench

@@ -21,6 +21,9 @@ class FilesSide : public Side {
   // The number of the next file of a thread; each goes through all of them.
   std::size_t advance(int thread);
 
+  // Of each file; empty for one that can have none.
+  [[nodiscard]] std::vector<std::vector<std::uint8_t>> scan_indexes() const;
+
   std::vector<std::vector<std::uint8_t>> files_;
   int threads_;
 
