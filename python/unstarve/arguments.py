@@ -10,8 +10,7 @@ from typing import Any
 
 from unstarve.errors import ArgumentError
 
-
-MOST_EPOCH = 2**31 - 1
+MOST_EPOCH = 2**31 - 1  # the library counts epochs in 32 bits; half of them can be set, so that a run may go on
 
 
 def whole(what: str, value: object, least: int, most: int | None = None) -> int:
@@ -71,3 +70,12 @@ def rank_and_world() -> tuple[int, int]:
         return int(rank), int(world)
     except ValueError:
         raise ArgumentError(f"RANK={rank!r}, WORLD_SIZE={world!r} in the environment: expected whole numbers") from None
+
+
+def shard_arguments(rank: int | None, world: int | None) -> tuple[int, int]:
+    """What shard() is given: both, or neither, and then rank_and_world()'s."""
+    if (rank is None) != (world is None):
+        raise ArgumentError("shard: give both rank and world, or neither")
+    if rank is None or world is None:
+        rank, world = rank_and_world()
+    return whole("shard(rank)", rank, 0), whole("shard(world)", world, 1)

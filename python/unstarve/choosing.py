@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any, Self, TypeAlias
 
-from unstarve.arguments import number, rank_and_world, whole
+from unstarve.arguments import number, shard_arguments, whole
 from unstarve.errors import ArgumentError
 from unstarve.facts import Predicate
 from unstarve.users import UserCode
@@ -116,9 +116,5 @@ class Choosing(abc.ABC):
 
         Without this step, or without arguments, RANK and WORLD_SIZE of the environment count, as torchrun sets them.
         """
-        if (rank is None) != (world is None):
-            raise ArgumentError("shard: give both rank and world, or neither")
-        if rank is None or world is None:
-            rank, world = rank_and_world()
-        return self._with("shard", order={"rank": whole("shard(rank)", rank, 0),
-                                          "world": whole("shard(world)", world, 1)})
+        rank, world = shard_arguments(rank, world)
+        return self._with("shard", order={"rank": rank, "world": world})

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from unstarve import _core
-from unstarve.arguments import last_batch, rank_and_world, whole
+from unstarve.arguments import last_batch, rank_and_world, shard_arguments, whole
 from unstarve.dataloader import DataLoader
 from unstarve.errors import ArgumentError, CancelledError
 from unstarve.functions import Function
@@ -66,11 +66,7 @@ class DatasetPipeline:
 
         Without this step, or without arguments, RANK and WORLD_SIZE of the environment count, as torchrun sets them.
         """
-        if (rank is None) != (world is None):
-            raise ArgumentError("shard: give both rank and world, or neither")
-        if rank is None or world is None:
-            rank, world = rank_and_world()
-        rank, world = whole("shard(rank)", rank, 0), whole("shard(world)", world, 1)
+        rank, world = shard_arguments(rank, world)
         if rank >= world:
             raise ArgumentError(f"shard: rank {rank} of world {world}, expected a rank below it")
         return self._with(rank=rank, world=world)
