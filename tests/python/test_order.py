@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 import unstarve as un
-from test_loader import copies, equal, photos
+from loader_support import copies, equal, photos
 
 SMALL = "synthetic:classes=4,images=203,size=8,seed=1"
 OTHER = "synthetic:classes=4,images=57,size=8,seed=2"

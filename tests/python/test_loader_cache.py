@@ -1,0 +1,50 @@
+"""Caches of the Python loader: none changes a batch, the one chosen by itself spares reads."""
+
+import unstarve as un
+from loader_support import copies, equal, photos
+
+
+def test_caches_change_nothing(tmp_path):
+    pipeline = un.open(photos(tmp_path / "photos")).shuffle(4).resize(40).random_resized_crop(32)
+    expected = [copies(loader) for loader in [pipeline.batch(7)] for _ in range(2)]
+    for cached in (pipeline.cache("encoded"), pipeline.cache("pixels"),
+                   pipeline.cache("pixels", folder=tmp_path / "cache"), pipeline.cache("auto")):
+        loader = cached.batch(7)
+        for epoch in expected:
+            assert equal(copies(loader), epoch)
+        assert "cache (exact): applied" in loader.explain()
+    assert "by cache.what auto: a sample takes" in loader.explain()
+    told = pipeline.cache("pixels", folder=tmp_path / "told").batch(7)
+    assert "cache (exact): applied" in told.explain()
+    assert not (tmp_path / "told").exists()  # telling makes none
+
+
+def test_the_cache_that_auto_chooses_spares_the_second_epochs_reads(photographs):
+    files = sorted(photographs.rglob("*.jpg"))[:48]
+
+    class Source:
+        def __init__(self):
+            self.calls = 0
+
+        def __len__(self):
+            return len(files)
+
+        def __getitem__(self, index):
+            self.calls += 1
+            return files[index].read_bytes(), 0
+
+    def calls(limit_mb):
+        source = Source()
+        pipeline = un.from_source(source).sequential().random_resized_crop(64).cache("auto", limit_mb=limit_mb)
+        with pipeline.options(threads=1, prefetch=0).batch(16) as loader:
+            made = [source.calls]
+            for _ in range(2):
+                for _ in loader:
+                    pass
+                made.append(source.calls)
+            return made[2] - made[1], loader.explain()
+
+    again, told = calls(1024)
+    assert again == 0 and "cache (exact): applied" in told
+    again, told = calls(1)  # a fiftieth of their pixels, a third of the records, whose reads are little beside decoding
+    assert again > 24 and "by cache.what auto: a sample takes" in told

@@ -1,0 +1,84 @@
+"""Errors of the Python loader: bad samples by policy, mistakes refused where they are written, kinds of exceptions."""
+
+from pathlib import Path
+
+import pytest
+
+import unstarve as un
+from loader_support import SMALL, copies, photos
+
+
+def test_bad_samples_by_policy(tmp_path):
+    pipeline = un.open(photos(tmp_path, bad=(3, 8))).shuffle(0).random_resized_crop(32)
+    with pytest.raises(un.errors.InputError, match=r"00[38]\.jpg"):
+        copies(pipeline.batch(6))
+    skipping = pipeline.errors("skip").batch(6)
+    assert sum(len(labels) for _, labels, _ in copies(skipping)) == 22
+    assert [Path(location).name for _, location, _ in skipping.bad_samples()] == ["003.jpg", "008.jpg"]
+    assert sum(len(labels) for _, labels, _ in copies(pipeline.errors("replace").batch(6))) == 24
+    skipping.close()
+    assert len(skipping.bad_samples()) == 2 and skipping.profile()["samples"] > 0
+    with pytest.raises(un.errors.InputError, match="more than the limit of 1"):
+        copies(pipeline.errors("skip", limit=1).batch(6))
+
+
+def test_after_an_error_the_loop_can_be_run_again(tmp_path):
+    loader = un.open(photos(tmp_path, bad=(3,))).sequential().random_resized_crop(32).batch(6)
+    for _ in range(2):
+        loader.set_epoch(0)
+        with pytest.raises(un.errors.InputError):
+            copies(loader)
+
+
+@pytest.mark.parametrize(("make", "message"), [
+    (lambda p: p.batch_operation("mixdown"), "unknown batch operation 'mixdown'; known: one_hot"),
+    (lambda p: p.flip().shuffle(), r"shuffle\(\) after horizontal_flip\(\)"),
+    (lambda p: p.normalize(*un.IMAGENET).flip(), r"horizontal_flip\(\) after normalize\(\)"),
+    (lambda p: p.operation("swirl"), "unknown operation 'swirl'; known: random_resized_crop"),
+    (lambda p: p.flip(2), "probability"),
+    (lambda p: p.random_resized_crop("large"), r"operations\[0\]: operation random_resized_crop: parameter .size. is .large."),
+    (lambda p: p.shuffle(seed=-1), "found -1, expected 0 or more"),
+    (lambda p: p.batch(0), "found 0, expected 1 or more"),
+    (lambda p: p.batch(2.5), "found 2.5, expected a whole number"),
+    (lambda p: p.batch(201), "no full batch"),
+    (lambda p: p.normalize((0, 0), (1, 1)), "found 2 numbers, expected three"),
+    (lambda p: p.output("float64"), 'type: .*found "float64", expected one of uint8, float32, bfloat16, float16'),
+    (lambda p: p.errors("ignore"), 'found "ignore", expected one of fail, skip, replace'),
+    (lambda p: p.cache("everything"), "expected one of nothing, encoded, pixels, auto"),
+    (lambda p: p.shard(0), "both rank and world"),
+    (lambda p: p.options(threads="many"), "execution.threads"),
+    (lambda p: p.options(threads=4096), "execution.threads: 4096, expected 0 to 1024"),
+    (lambda p: p.cache("encoded", limit_mb=0), "cache.limit_mb: 0, expected 1 or more"),
+    (lambda p: p.errors("skip", rate=2), "errors.rate: 2, expected above 0"),
+])
+def test_what_makes_no_sense_is_refused_where_it_is_written(make, message):
+    with pytest.raises(un.Error, match=message):
+        make(un.open(SMALL))
+
+
+@pytest.mark.parametrize("values", [(float("nan"), 1, 1), (1, float("inf"), 1), (1, 1, "x"), (1, None, 1)])
+def test_normalisation_by_what_is_no_number_is_refused(values):
+    with pytest.raises(un.errors.ArgumentError, match="std: found .*, expected three numbers, one per channel"):
+        un.open(SMALL).normalize((0, 0, 0), values)
+
+
+def test_a_step_behind_batch_tells_where_it_belongs():
+    loader = un.open(SMALL).batch(10)
+    with pytest.raises(AttributeError, match=r"shuffle\(\) comes before batch\(\), which ends the chain: found it on a Load"):
+        loader.shuffle(0)
+    with pytest.raises(AttributeError, match="'Loader' object has no attribute 'shufle'"):
+        _ = loader.shufle
+
+
+def test_kinds_of_failure(tmp_path):
+    with pytest.raises(un.errors.IoError, match="No such file"):
+        un.open(tmp_path / "missing")
+    with pytest.raises(OSError, match="No such file"):
+        un.open(tmp_path / "missing")
+    (tmp_path / "note.txt").write_text("hello")
+    with pytest.raises(un.errors.InputError):
+        un.open(tmp_path / "note.txt")
+    with pytest.raises(IndexError):
+        un.open(SMALL).read(200)
+    with pytest.raises(ValueError, match="pipeline.batch.sise"):
+        un.from_yaml("{source: {path: 'synthetic:images=9'}, batch: {sise: 3}}")

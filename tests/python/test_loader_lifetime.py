@@ -1,0 +1,140 @@
+"""What a loop over the Python loader holds and how it ends: batches kept and let go of, closed, interrupted."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import weakref
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import unstarve as un
+from loader_support import SMALL, copies, equal
+
+
+def test_batches_may_be_kept():
+    loader = un.open(SMALL).shuffle(0).batch(10)
+    expected = copies(loader)
+    loader.set_epoch(0)
+    kept = list(loader.batches())
+    assert equal(kept, expected)
+    del loader
+    assert equal(kept, expected)  # the arrays keep their memory
+
+
+def test_a_plain_loop_has_memory_for_three_batches():
+    loader = un.open(SMALL).batch(10)
+    for images, labels in loader:
+        held, _ = loader.memory()["batches"]
+        assert 3 * images.nbytes <= held < 3.1 * images.nbytes
+
+
+class Watched:
+    """The running loader, which sees at each call whether the batch before it is free again."""
+
+    def __init__(self, core):
+        self.core, self.before, self.freed = core, None, []
+
+    def __getattr__(self, name):
+        return getattr(self.core, name)
+
+    def next(self):
+        if self.before is not None:
+            self.freed.append(self.before() is None)
+        batch = self.core.next()
+        self.before = weakref.ref(batch[0])
+        return batch
+
+
+@pytest.mark.parametrize("torch", [False, True])
+def test_what_a_loop_lets_go_of_is_free_before_the_next_batch_is_asked_for(torch):
+    if torch:
+        pytest.importorskip("torch")
+    iterated = un.open(SMALL).batch(10).to_torch("cpu") if torch else un.open(SMALL).batch(10)
+    begun = iter(iterated)
+    next(begun)
+    loader = iterated._loader if torch else iterated
+    loader._core = watched = Watched(loader._core)
+    for images, labels in begun:
+        del images, labels
+    assert len(watched.freed) == 18 and all(watched.freed)
+
+
+def test_memory_may_be_lent():
+    lent = []
+
+    def allocate(size):
+        buffer = np.zeros(size, np.uint8)
+        lent.append(buffer)
+        return buffer.ctypes.data, buffer
+
+    plain = un.open(SMALL).shuffle(0).output("uint8").batch(50)
+    for ours, theirs in zip(plain.with_output(allocate=allocate).batches(), plain.batches(), strict=True):
+        assert any(buffer.ctypes.data == ours[0].ctypes.data for buffer in lent)
+        assert np.array_equal(ours[0], theirs[0])
+    assert len(lent) == 4
+
+
+def test_a_thousand_loops_left_early_leak_nothing():
+    def resident():
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+    def cycle():
+        with un.open("sleep:ms=0,images=1000,size=32").shuffle(0).pad_crop(32).batch(50) as loader:
+            for _ in loader:
+                break
+
+    for _ in range(100):
+        cycle()
+    threads, memory = len(os.listdir("/proc/self/task")), resident()
+    for _ in range(1000):
+        cycle()
+    assert len(os.listdir("/proc/self/task")) <= threads
+    assert resident() - memory < 8 << 20
+
+
+def test_a_newer_loop_ends_the_older():
+    loader = un.open(SMALL).batch(10)
+    older, newer = iter(loader), iter(loader)
+    next(older)
+    next(newer)
+    with pytest.raises(un.errors.CancelledError, match="newer loop"):
+        next(older)
+
+
+@pytest.mark.parametrize("after", [0.1, 1.0])  # while the loader starts, while its first batch is made
+def test_close_ends_a_loop_that_waits(after):
+    loader = un.open("sleep:ms=300,images=1000,size=32").options(threads=1).batch(1000)
+    closer = threading.Timer(after, loader.close)
+    closer.start()
+    begin = time.monotonic()
+    with pytest.raises(un.errors.CancelledError, match="closed"):
+        next(iter(loader))
+    assert time.monotonic() - begin < 30
+    closer.join()
+
+
+@pytest.mark.parametrize("waiting", ["next(iter(pipeline.batch(1000)))", "pipeline.filter(min_side=1).batch(10)",
+                                     "pipeline.filter(lambda facts: facts.width > 1).batch(10)",
+                                     "pipeline.batch(10, pad=True)"])
+def test_control_c_is_heard_while_waiting(waiting):
+    code = f"""
+        import unstarve as un
+        pipeline = un.open("sleep:ms=300,images=1000,size=32").options(threads=1)
+        try:
+            print("begun", flush=True)
+            {waiting}
+        except KeyboardInterrupt:
+            print("heard", flush=True)
+    """
+    with subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "begun\n"
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.read() == "heard\n"
+    assert process.returncode == 0

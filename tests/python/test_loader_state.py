@@ -1,0 +1,115 @@
+"""Epochs and the saved state of the Python loader: one epoch per loop, resumable anywhere, damage refused."""
+
+import numpy as np
+import pytest
+
+import unstarve as un
+from loader_support import SMALL, copies, equal
+
+
+def test_every_loop_is_an_epoch_in_another_order():
+    loader = un.open(SMALL).shuffle(0).batch(50)
+    first, second = copies(loader), copies(loader)
+    assert loader.epoch == 2
+    assert not equal(first, second)
+    loader.set_epoch(0)
+    assert equal(copies(loader), first)
+    assert equal(copies(loader), second)
+
+
+def test_a_loop_left_early_is_over():
+    loader = un.open(SMALL).shuffle(0).batch(20)
+    for _ in loader:
+        break
+    assert loader.epoch == 0 and loader.state_dict()["samples"] == 20
+    whole = un.open(SMALL).shuffle(0).batch(20)
+    whole.set_epoch(1)
+    assert equal(copies(loader), copies(whole))
+
+
+def test_resumes_after_every_batch_with_any_threads():
+    def loader(threads=2):
+        return un.open(SMALL).shuffle(5).pad_crop(32).flip().options(threads=threads).batch(30, drop_last=False)
+
+    run = loader()
+    expected, states = [], [run.state_dict()]
+    for _ in range(2):
+        for images, labels, ids in run.batches():
+            expected.append((images.copy(), labels.copy(), ids.copy()))
+            states.append(run.state_dict())
+    for at, state in enumerate(states[:-1]):
+        resumed = loader(threads=1 + at % 3)
+        resumed.load_state_dict(state)
+        rest = copies(resumed)
+        assert equal(rest, expected[at:at + len(rest)])
+        assert len(rest) == len(run) - at % len(run)
+    assert len(str(states[3])) < 1024
+
+
+@pytest.mark.parametrize("drop_last", [True, False])
+def test_goes_on_with_other_ranks_and_batches(drop_last):
+    def loaders(world, batch):
+        shuffled = un.open(SMALL).shuffle(5)
+        return [shuffled.shard(rank, world).batch(batch, drop_last=drop_last) for rank in range(world)]
+
+    def step(ranks):
+        return [sample for rank in ranks for sample in next(rank)[2]]
+
+    before = loaders(3, 7)
+    running = [loader.batches() for loader in before]
+    used = [sample for _ in range(4) for sample in step(running)]
+    state = before[1].state_dict()
+    assert state == {**before[0].state_dict()} and state["samples"] == 84
+    after = loaders(2, 10)
+    for loader in after:
+        loader.load_state_dict(state)
+    parts = [copies(loader) for loader in after]
+    rest = [sample for number in range(len(parts[0])) for part in parts for sample in part[number][2]]
+    order = [int(sample) for _, _, ids in un.open(SMALL).shuffle(5).batch(200).batches() for sample in ids]
+    assert used == order[:84]
+    # 116 samples are left: five full batches of 20, or a sixth of 16.
+    assert rest == order[84:184] if drop_last else rest == order[84:]
+    # Twice over: what was left of what was left.
+    again = loaders(1, 13)[0]
+    after[0].load_state_dict(state)
+    following = after[0].batches()
+    next(following)
+    again.load_state_dict(after[0].state_dict())
+    assert list(next(again.batches())[2]) == order[104:117]
+    # The epoch after it is whole again.
+    assert after[0].epoch == 0 and sum(1 for _ in following) == len(parts[0]) - 1
+    assert sum(len(ids) for _, _, ids in after[0].batches()) == 100
+
+
+def test_a_state_of_something_else_is_refused():
+    state = un.open(SMALL).shuffle(1).batch(20).state_dict()
+    with pytest.raises(un.errors.ArgumentError, match="seed 1, but this loader has 2"):
+        un.open(SMALL).shuffle(2).batch(20).load_state_dict(state)
+    with pytest.raises(un.errors.ArgumentError, match="dataset 200, but this loader has 100"):
+        un.open("synthetic:images=100").shuffle(1).batch(20).load_state_dict(state)
+    with pytest.raises(un.errors.ArgumentError, match="version 7, expected 1"):
+        un.open(SMALL).batch(20).load_state_dict({**state, "version": 7})
+
+
+@pytest.mark.parametrize(("key", "value", "message"), [
+    ("epoch", -1, "state: epoch: found -1, expected 0 or more"),
+    ("epoch", 2**40, "state: epoch: found 1099511627776, expected 0 to 2147483647"),
+    ("epoch", None, "state: epoch: found None, expected a whole number"),
+    ("samples", 201, "state: samples: found 201, expected 0 to 200"),
+    ("samples", "x", "state: samples: found 'x', expected a whole number"),
+    ("seed", None, "state: seed None, but this loader has 3"),
+])
+def test_a_damaged_state_is_refused_and_changes_nothing(key, value, message):
+    loader = un.open(SMALL).shuffle(3).batch(10)
+    expected = next(iter(un.open(SMALL).shuffle(3).batch(10)))[1].copy()
+    with pytest.raises(un.errors.ArgumentError, match=message):
+        loader.load_state_dict({**loader.state_dict(), key: value})
+    assert np.array_equal(next(iter(loader))[1], expected)
+
+
+@pytest.mark.parametrize(("epoch", "message"), [
+    (-1, "found -1, expected 0 or more"), (2**32, "found 4294967296, expected 0 to 2147483647"),
+    (1.5, "found 1.5, expected a whole number"), ("x", "found 'x', expected a whole number")])
+def test_an_epoch_that_there_cannot_be_is_refused(epoch, message):
+    with pytest.raises(un.errors.ArgumentError, match=r"set_epoch\(epoch\): " + message):
+        un.open(SMALL).batch(10).set_epoch(epoch)

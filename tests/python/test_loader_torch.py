@@ -1,0 +1,50 @@
+"""Tensors of the Python loader: those of its arrays, on the processor and on a GPU."""
+
+import numpy as np
+import pytest
+
+import unstarve as un
+from loader_support import SMALL, copies
+
+
+def test_torch_on_the_processor():
+    torch = pytest.importorskip("torch")
+    pipeline = un.open(SMALL).shuffle(0)
+    plain = copies(pipeline.batch(50))
+    loader = pipeline.batch(50).to_torch()
+    assert len(loader) == 4 and loader.classes == pipeline.classes
+    states = []
+    for (images, labels), (expected, classes, _) in zip(loader, plain, strict=True):
+        assert images.dtype == torch.float32 and labels.dtype == torch.int64
+        assert torch.equal(images, torch.from_numpy(expected)) and torch.equal(labels, torch.from_numpy(classes))
+        states.append(loader.state_dict())
+    assert [state["samples"] for state in states] == [50, 100, 150, 0]
+    last = next(iter(pipeline.batch(50).to_torch(channels_last=True, normalize=un.CIFAR10)))[0]
+    assert last.is_contiguous(memory_format=torch.channels_last) and last.shape == (50, 3, 32, 32)
+    mean, std = (torch.tensor(values).reshape(1, 3, 1, 1) for values in un.CIFAR10)
+    torch.testing.assert_close(last, (torch.from_numpy(plain[0][0]) - mean) / std, atol=2e-6, rtol=0)
+    half = next(iter(pipeline.batch(50).to_torch(dtype=torch.bfloat16)))[0]
+    assert torch.equal(half, torch.from_numpy(plain[0][0]).to(torch.bfloat16))
+    half = next(iter(pipeline.batch(50).to_torch(dtype=torch.half)))[0]
+    assert torch.equal(half, torch.from_numpy(plain[0][0]).half())
+    images = next(iter(pipeline.output("float16", "NHWC").batch(50)))[0]
+    assert images.dtype == np.float16 and np.array_equal(images, plain[0][0].astype(np.float16).transpose(0, 2, 3, 1))
+    with pytest.raises(un.errors.ArgumentError, match="uint8"):
+        pipeline.batch(50).to_torch(dtype=torch.uint8, normalize=un.CIFAR10)
+    with pytest.raises(un.errors.ArgumentError, match="float64"):
+        pipeline.batch(50).to_torch(dtype=torch.float64)
+
+
+def test_torch_on_a_gpu():
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("torch sees no GPU")
+    pipeline = un.open(SMALL).shuffle(0).pad_crop(32).flip()
+    expected = list(pipeline.normalize(*un.CIFAR10).batch(50).to_torch())
+    loader = pipeline.batch(50).to_torch("cuda", normalize=un.CIFAR10, channels_last=True)
+    for _ in range(2):
+        loader.set_epoch(0)
+        for (images, labels), (theirs, classes) in zip(loader, expected, strict=True):
+            assert images.is_contiguous(memory_format=torch.channels_last)
+            torch.testing.assert_close(images.cpu(), theirs, atol=1e-5, rtol=0)
+            assert torch.equal(labels.cpu(), classes)
