@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "command.h"
+#include "help.h"
 #include "notices.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/version.h"
@@ -58,19 +59,14 @@ struct Binding {
 
 void bind(CLI::App& root, Binding& binding) {
   const Command& command = *binding.command;
-  CLI::App* app = root.add_subcommand(command.name, command.summary);
-  // The list of verbs shows the summary alone; the description stands in the verb's own help.
-  app->footer("\n" + std::string(command.description) + "\n\nExample:\n" + command.example);
+  CLI::App* app = root.add_subcommand(command.name);
+  app->formatter_fn([&command](const CLI::App*, const std::string&, CLI::AppFormatMode) { return verb_help(command); });
   for (const Option& option : command.options) {
-    std::string help = option.help;
-    if (option.fallback[0] != '\0') help += fmt::format(" [{}]", option.fallback);
     if (option.flag()) {
-      binding.given[option.name] = app->add_flag(option.name, binding.flags[option.name], help);
+      binding.given[option.name] = app->add_flag(option.name, binding.flags[option.name]);
       continue;
     }
-    CLI::Option* added = app->add_option(option.name, binding.values[option.name], help);
-    if (!option.positional()) added->type_name(option.value);
-    if (option.positional()) added->type_name("");
+    CLI::Option* added = app->add_option(option.name, binding.values[option.name]);
     if (option.required) added->required();
     binding.given[option.name] = added;
   }
@@ -85,13 +81,11 @@ int main(int argc, char** argv) {
   // A file over the size limit and a closed pipe are errors of the write, with a message.
   std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGPIPE, SIG_IGN);
-  CLI::App app{"Keeps the accelerator busy: finds what starves it, removes it, proves the gain."};
+  CLI::App app;
   app.name("unstarve");
   app.set_version_flag("--version", kVersion);
   app.require_subcommand(1);
-  app.footer(
-      "\nunstarve COMMAND --help tells more, with an example.\n"
-      "Exit codes: 0 done, 1 a check failed, 2 wrong usage, 3 bad input, 4 missing component.");
+  app.formatter_fn([](const CLI::App*, const std::string&, CLI::AppFormatMode) { return program_help(); });
   std::vector<Binding> bindings(commands().size());
   for (std::size_t i = 0; i < bindings.size(); ++i) {
     bindings[i].command = &commands()[i];

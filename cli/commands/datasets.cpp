@@ -22,7 +22,7 @@ Command datasets_command() {
       "with name, title, layout (files, imagenet, coco or open-images) and archives with their file and checksum.",
       "  unstarve datasets\n"
       "  unstarve datasets cifar10 --json",
-      {{"NAME", "", "all", "one of them"},
+      {{"NAME", "", "all", "one of them: imagenet, cifar10, ..."},
        {"--catalogue", "FILE", "", "sets of your own, as JSON", false, Completes::kPath},
        json_option()},
       run};

@@ -20,7 +20,7 @@ int run(const Arguments& arguments, const std::string&) {
 
 Command index_command() {
   return {"index",
-          "Remember where the rows of each JPEG begin, so that the first epoch is as fast as later ones",
+          "Note where the rows of each JPEG begin, so that the first epoch is as fast as later ones",
           "What the first epoch would make on its way, for data that stay as they are: beside them, or in the cache "
           "folder where they cannot be written. Loaders of the same path and split take it without being told. Goes on "
           "after a kill; images that have changed are done again. Shards by unstarve pack --scan-index have theirs.",

@@ -52,14 +52,14 @@ Command inspect_command() {
       "  unstarve inspect photos/\n"
       "  unstarve inspect photos/ --json --strict || echo damaged\n"
       "  unstarve inspect 'shards/train-{000..007}.tar'\n"
-      "  unstarve inspect photos/ --quarantine bad.jsonl && unstarve pack photos/ good/ --format tfrecord --exclude "
-      "bad.jsonl\n"
+      "  unstarve inspect photos/ --quarantine bad.jsonl\n"
+      "  unstarve pack photos/ good/ --format tfrecord --exclude bad.jsonl\n"
       "  unstarve inspect photos/ --io",
       {data_option(),
        split_option(),
        {"--threads", "N", "all usable cores", "decoding threads"},
        {"--strict", "", "", "exit with 1 when a record is corrupt"},
-       {"--quarantine", "FILE", "", "list corrupt records here, for pack --exclude", false, Completes::kPath},
+       {"--quarantine", "FILE", "", "list corrupt records here, for unstarve pack --exclude", false, Completes::kPath},
        {"--io", "", "", "measure reads and bytes a second instead"},
        {"--seconds", "S", "6", "how long --io measures"},
        json_option()},

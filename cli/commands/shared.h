@@ -14,13 +14,14 @@ namespace unstarve::cli {
 
 inline Option json_option() { return {"--json", "", "", "print one JSON object instead of text"}; }
 inline Option data_option(bool required = true) {
-  return {
-      "DATA",
-      "",
-      "",
-      "data as folders or shards, synthetic:classes=10,images=2000,size=32,seed=1, or a spec (*.yaml) that names it",
-      required,
-      Completes::kPath};
+  return {"DATA",
+          "",
+          "",
+          "a folder, shards ('train-{000..007}.tar'), a URL, made-up images "
+          "(synthetic:classes=10,images=2000,size=32,seed=1), "
+          "or a spec (*.yaml) that names one of them",
+          required,
+          Completes::kPath};
 }
 inline Option split_option() { return {"--split", "NAME", "", "part of the data: train, test or val"}; }
 inline Option model_option() {
@@ -52,7 +53,7 @@ inline Option cache_folder_option() {
 }
 inline Option read_ahead_option() {
   return {"--read-ahead", "N", "as the data reward it",
-          "records read before the loader's threads ask, so many at once"};
+          "records that are read before the loader's threads ask for them, so many at once"};
 }
 inline Option order_option() {
   return {"--order",      "WHAT",
@@ -68,7 +69,9 @@ inline Option passes_option() {
   return {"--passes", "LIST", "as the settings say",
           "switch optimisations by the names that explain lists: scan_index=off,cache=off"};
 }
-inline Option cache_limit_option() { return {"--cache-mb", "N", "1024", "bytes to keep, in units of 10^6"}; }
+inline Option cache_limit_option() {
+  return {"--cache-mb", "N", "1024", "most that the cache may hold, in units of 10^6 bytes"};
+}
 inline Option config_option() {
   return {"--config", "FILE",
           "",         "settings as unstarve tune writes them; DATA, if given, takes the place of theirs",

@@ -34,10 +34,9 @@ Command tune_command() {
       "tune",
       "Climb the ladder: try each optimisation, keep what pays, write the winning settings",
       "Starts from plain settings (batch 32, float32, NCHW, one loader thread; operations, order and cache of a spec "
-      "stay) and tries one optimisation after the "
-      "other, each measured against the step before in interleaved blocks with a 95 % interval of the ratio, and "
-      "kept only if the whole interval lies above 1.",
-      "  unstarve tune photos/ --model resnet18 --device cpu --minutes 3 --out tuned.yaml --report report.html\n"
+      "stay) and tries one optimisation after the other, each measured against the step before in interleaved blocks "
+      "with a 95 % interval of the ratio, and kept only if the whole interval lies above 1.",
+      "  unstarve tune photos/ --model resnet18 --minutes 3 --out tuned.yaml --report report.html\n"
       "  unstarve train photos/ --config tuned.yaml",
       {data_option(),
        split_option(),

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -100,6 +101,28 @@ std::string pad_right(std::string_view utf8, std::size_t width) {
 std::string pad_left(std::string_view utf8, std::size_t width) {
   const std::size_t have = text_width(utf8);
   return std::string(have < width ? width - have : 0, ' ') + std::string(utf8);
+}
+
+std::string wrap(std::string_view utf8, std::size_t width, std::size_t indent) {
+  std::string text;
+  std::size_t column = 0;  // 0: nothing on this line yet
+  for (std::size_t at = 0; at < utf8.size();) {
+    const std::size_t end = std::min(utf8.find(' ', at), utf8.size());
+    const std::string_view word = utf8.substr(at, end - at);
+    at = end + 1;
+    if (word.empty()) continue;
+    const std::size_t columns = text_width(word);
+    if (column > 0 && column + 1 + columns > width) {
+      text += "\n" + std::string(indent, ' ');
+      column = indent;
+    } else if (column > 0) {
+      text += ' ';
+      ++column;
+    }
+    text += word;
+    column += columns;
+  }
+  return text;
 }
 
 }  // namespace unstarve

@@ -57,6 +57,15 @@ TEST_CASE("foreign text cannot steer the terminal", "[format]") {
   CHECK(printable("größe") == "größe");
 }
 
+TEST_CASE("text is wrapped between words", "[format]") {
+  CHECK(wrap("", 10).empty());
+  CHECK(wrap("one two", 7) == "one two");
+  CHECK(wrap("one two", 6) == "one\ntwo");
+  CHECK(wrap("one  two three", 9, 2) == "one two\n  three");
+  CHECK(wrap("größe größe größe", 11) == "größe größe\ngröße");
+  CHECK(wrap("a unbreakable b", 5, 3) == "a\n   unbreakable\n   b");
+}
+
 TEST_CASE("columns count code points, not bytes", "[format]") {
   CHECK(text_width("größe") == 5);
   CHECK(clip("größenordnung", 6) == "größe…");

@@ -1,0 +1,31 @@
+#include "packing.h"
+
+namespace unstarve::cli {
+
+std::vector<Option> packing_options() {
+  return {{"--resize", "PX", "", "short side that longer ones are reduced to"},
+          {"--quality", "Q", "90 for resized JPEG", "encode all images as JPEG of this quality, 1 to 100"},
+          {"--shard-mb", "MB", "100", "about so many million bytes a shard"},
+          {"--shuffle", "", "", "in an order that depends on the seed alone"},
+          {"--seed", "N", "0", "of the shuffle; asks for it"},
+          {"--split", "SHARES", "", "train=0.9,val=0.1: by a hash of each sample's name"},
+          {"--scan-index", "", "",
+           "keep an index of each JPEG's scan beside the shards: the first epoch is as fast as later ones"},
+          {"--threads", "N", "all usable cores, 4 per core without decoding", "reading and encoding threads"}};
+}
+
+PackOptions packing_from(const Arguments& arguments) {
+  PackOptions options;
+  options.format = arguments.text("--format");
+  options.resize = static_cast<int>(arguments.integer("--resize", 0, 1, 65'500));
+  options.quality = static_cast<int>(arguments.integer("--quality", 0, 1, 100));
+  options.shard_mb = arguments.number("--shard-mb", options.shard_mb, 1e-6, 1e6);
+  options.shuffle = arguments.has("--shuffle") || arguments.has("--seed");
+  options.seed = static_cast<std::uint64_t>(arguments.integer("--seed", 0, 0, 1LL << 62));
+  if (arguments.has("--split")) options.splits = parse_splits(arguments.text("--split"));
+  options.scan_index = arguments.has("--scan-index");
+  options.threads = static_cast<int>(arguments.integer("--threads", 0, 1, 1024));
+  return options;
+}
+
+}  // namespace unstarve::cli

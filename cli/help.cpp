@@ -1,0 +1,77 @@
+#include "help.h"
+
+#include <fmt/format.h>
+
+#include "unstarve/observe/format.h"
+
+namespace unstarve::cli {
+namespace {
+
+constexpr std::size_t kTermColumns = 24;  // of a verb or an option, with the blanks around it
+
+// "  --seconds S           how long to measure [20]", the text in as many lines as it takes.
+std::string entry(const std::string& term, const std::string& text) {
+  const std::string begin = "  " + pad_right(term, kTermColumns - 3) + " ";
+  const std::string lines = wrap(text, kHelpColumns - kTermColumns);
+  std::string shown = begin;
+  for (const char c : lines) {
+    shown += c;
+    if (c == '\n') shown += std::string(kTermColumns, ' ');
+  }
+  return shown + "\n";
+}
+
+std::string term_of(const Option& option) {
+  return option.positional() || option.flag() ? option.name : fmt::format("{} {}", option.name, option.value);
+}
+
+std::string text_of(const Option& option) {
+  if (option.fallback[0] == '\0') return option.help;
+  return fmt::format("{} [{}]", option.help, option.fallback);
+}
+
+std::string usage_of(const Command& command) {
+  std::string usage = fmt::format("unstarve {}", command.name);
+  for (const Option& option : command.options) {
+    if (option.positional())
+      usage += fmt::format(fmt::runtime(option.required ? " {}" : " [{}]"), option.name);
+    else if (option.required)
+      usage += " " + term_of(option);
+  }
+  return usage + " [OPTIONS]";
+}
+
+std::string entries(const Command& command, const std::string& title, bool positional) {
+  std::string text;
+  for (const Option& option : command.options)
+    if (option.positional() == positional) text += entry(term_of(option), text_of(option));
+  if (!positional) text += entry("-h, --help", "print this");
+  return text.empty() ? "" : "\n" + title + ":\n" + text;
+}
+
+}  // namespace
+
+std::string program_help() {
+  std::string text =
+      "Usage: unstarve COMMAND [OPTIONS]\n\nKeeps the accelerator busy: finds what starves it, removes it, proves the "
+      "gain.\n\nCommands:\n";
+  for (const Command& command : commands()) text += entry(command.name, command.summary);
+  return text + "\nOptions:\n" + entry("-h, --help", "print this; unstarve COMMAND --help tells more, with examples") +
+         entry("--version", "print the version") +
+         "\nExample:\n"
+         "  unstarve doctor                          # is the machine all right?\n"
+         "  unstarve inspect photos/                 # are the data?\n"
+         "  unstarve bench photos/                   # what waits for what?\n"
+         "  unstarve tune photos/ --out tuned.yaml   # what helps?\n"
+         "  unstarve train photos/ --config tuned.yaml\n\n" +
+         wrap("Exit codes: 0 done, 1 a check failed, 2 wrong usage, 3 bad input, 4 missing component.", kHelpColumns) +
+         "\n";
+}
+
+std::string verb_help(const Command& command) {
+  return "Usage: " + usage_of(command) + "\n\n" + wrap(std::string(command.summary) + ".", kHelpColumns) + "\n\n" +
+         wrap(command.description, kHelpColumns) + "\n" + entries(command, "Arguments", true) +
+         entries(command, "Options", false) + "\nExample:\n" + command.example + "\n";
+}
+
+}  // namespace unstarve::cli
