@@ -7,6 +7,7 @@
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/core/refusal.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/temporary_folder.h"
 
@@ -109,13 +110,7 @@ TEST_CASE("progress counts every image once") {
 
 void check_refused(const fs::path& folder, const SynthOptions& options, const std::string& part,
                    ErrorKind kind = ErrorKind::kArgument) {
-  try {
-    (void)run_synth(folder, options);
-    FAIL("expected an Error that contains: " << part);
-  } catch (const Error& error) {
-    CHECK(error.kind() == kind);
-    CHECK_THAT(error.what(), Catch::Contains(part));
-  }
+  CHECK_THAT(testing::refusal([&] { return run_synth(folder, options); }, kind), Catch::Contains(part));
 }
 
 TEST_CASE("a folder that holds the same set is left alone and any other is refused") {

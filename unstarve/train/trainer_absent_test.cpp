@@ -1,20 +1,12 @@
 #include <catch2/catch.hpp>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/refusal.h"
 #include "unstarve/train/trainer.h"
 
 namespace unstarve {
 
 TEST_CASE("without libtorch training is missing, with the remedy, and nothing pretends to be there") {
-  const auto refusal = [](auto call) -> std::string {
-    try {
-      call();
-    } catch (const Error& error) {
-      CHECK(error.kind() == ErrorKind::kMissing);
-      return error.what();
-    }
-    return "accepted";
-  };
+  const auto refusal = [](auto call) { return testing::refusal(call, ErrorKind::kMissing); };
   CHECK_THAT(refusal([] { (void)make_trainer({}); }), Catch::Contains("UNSTARVE_TORCH=ON"));
   CHECK_THAT(refusal([] { (void)precision_supported("cpu", Precision::kBfloat16); }), Catch::Contains("libtorch"));
   CHECK(libtorch_version().empty());

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "unstarve/core/refusal.h"
 #include "unstarve/storage/arrays/array_images.h"
 #include "unstarve/storage/bytes/byte_text.h"
 #include "unstarve/storage/bytes/memory_bytes.h"

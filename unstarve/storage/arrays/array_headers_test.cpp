@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include "unstarve/core/refusal.h"
 #include "unstarve/storage/arrays/idx_header.h"
 #include "unstarve/storage/arrays/npy_header.h"
 #include "unstarve/storage/bytes/byte_text.h"

@@ -5,6 +5,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/random.h"
+#include "unstarve/core/refusal.h"
 #include "unstarve/storage/bytes/compressed_text.h"
 #include "unstarve/storage/bytes/zstd_text.h"
 

@@ -10,6 +10,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/core/refusal.h"
 #include "unstarve/storage/bytes/memory_bytes.h"
 #include "unstarve/storage/index/record_index.h"
 #include "unstarve/storage/temporary_folder.h"
@@ -82,17 +83,6 @@ std::int64_t label_of(const Dataset& data, std::uint64_t id) {
   RecordBuffer record;
   data.read(id, record);
   return record.values.at(1).integer;
-}
-
-std::string error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    CHECK(error.kind() == ErrorKind::kInput);
-    return error.what();
-  }
-  FAIL("expected an Error");
-  return "";
 }
 
 std::size_t files_below(const fs::path& folder) {
@@ -180,16 +170,16 @@ TEST_CASE("damaged records keep their ids, and a scan that stops costs the rest 
   const auto data = open({folder.str("a"), folder.str("b")}, std::make_shared<LineFormat>());
   REQUIRE(data->size() == 5);
   CHECK(text_of(*data, 0) == "0 x");
-  CHECK_THAT(error_of([&] { (void)text_of(*data, 1); }), Catch::Contains("record 1 at offset 4: bad line"));
+  CHECK_THAT(refusal([&] { (void)text_of(*data, 1); }), Catch::Contains("record 1 at offset 4: bad line"));
   CHECK(text_of(*data, 2) == "1 y");
-  CHECK_THAT(error_of([&] { (void)text_of(*data, 3); }), Catch::Contains("stop; the rest of the shard cannot be read"));
+  CHECK_THAT(refusal([&] { (void)text_of(*data, 3); }), Catch::Contains("stop; the rest of the shard cannot be read"));
   CHECK(text_of(*data, 4) == "0 w");
 
   folder.write("c", "! a\n! b\n");
-  CHECK_THAT(error_of([&] { (void)open({folder.str("c")}, std::make_shared<LineFormat>()); }),
+  CHECK_THAT(refusal([&] { (void)open({folder.str("c")}, std::make_shared<LineFormat>()); }),
              Catch::Contains("none of its 2 records can be read; the first: bad line"));
   folder.write("d", "");
-  CHECK_THAT(error_of([&] { (void)open({folder.str("d")}, std::make_shared<LineFormat>()); }),
+  CHECK_THAT(refusal([&] { (void)open({folder.str("d")}, std::make_shared<LineFormat>()); }),
              Catch::Contains("it holds no record"));
   // Many records of an empty first shard.
   CHECK(open({folder.str("d"), folder.str("b")}, std::make_shared<LineFormat>())->size() == 1);
@@ -207,7 +197,7 @@ TEST_CASE("classes given by name are numbered alike in all shards") {
   CHECK(label_of(*data, 2) == 1);
   CHECK(label_of(*data, 3) == 2);
   folder.write("c", "3 x\n");
-  CHECK_THAT(error_of([&] {
+  CHECK_THAT(refusal([&] {
                (void)open({folder.str("a"), folder.str("c")}, std::make_shared<LineFormat>());
              }),
              Catch::Contains("classes are numbers in " + folder.str("c") + " and names in " + folder.str("a")));
@@ -247,7 +237,7 @@ TEST_CASE("an index that leads outside of its shard is an error, not a read beyo
     write_index(folder.path() / "a.unstarve-index", whole.fingerprint(), std::vector{bad}, {}, parts);
     const auto data = open({folder.str("a")}, std::make_shared<LineFormat>());
     CHECK(data->size() == 1);
-    CHECK_THAT(error_of([&] { (void)text_of(*data, 0); }), Catch::Contains("its index gives it"));
+    CHECK_THAT(refusal([&] { (void)text_of(*data, 0); }), Catch::Contains("its index gives it"));
   }
 }
 

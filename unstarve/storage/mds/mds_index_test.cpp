@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "unstarve/core/refusal.h"
 #include "unstarve/storage/bytes/byte_text.h"
 #include "unstarve/storage/fixtures_folder.h"
 #include "unstarve/storage/little_endian.h"

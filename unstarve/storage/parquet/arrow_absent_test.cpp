@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/refusal.h"
 #include "unstarve/storage/fixtures_folder.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/parquet/parquet.h"
@@ -11,13 +12,9 @@ namespace {
 
 TEST_CASE("without Arrow, opening Parquet says what to install") {
   CHECK(arrow_version().empty());
-  try {
-    (void)open_dataset(testing::fixture("parquet/plain.parquet").string());
-    FAIL("expected an Error");
-  } catch (const Error& error) {
-    CHECK(error.kind() == ErrorKind::kMissing);
-    CHECK_THAT(error.what(), Catch::Contains("plain.parquet") && Catch::Contains("pyarrow"));
-  }
+  const std::string plain = testing::fixture("parquet/plain.parquet").string();
+  CHECK_THAT(testing::refusal([&] { return open_dataset(plain); }, ErrorKind::kMissing),
+             Catch::Contains("plain.parquet") && Catch::Contains("pyarrow"));
 }
 
 TEST_CASE("without Arrow, Parquet cannot be written") {

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <random>
 
+#include "unstarve/core/refusal.h"
 #include "unstarve/storage/bytes/memory_bytes.h"
 #include "unstarve/storage/conformance.h"
 #include "unstarve/storage/fixtures_folder.h"
@@ -57,17 +58,6 @@ std::int64_t label_of(const Dataset& data, std::uint64_t id) {
   return record.values.at(1).integer;
 }
 
-std::string refusal_of(const std::function<void()>& call, ErrorKind kind = ErrorKind::kInput) {
-  try {
-    call();
-  } catch (const Error& error) {
-    CHECK(error.kind() == kind);
-    return error.what();
-  }
-  FAIL("expected an Error");
-  return "";
-}
-
 std::string parquet_fixture(const std::string& name) { return (fixture("parquet") / name).string(); }
 
 TEST_CASE("files that datasets and pyarrow wrote read back equal") {
@@ -115,15 +105,15 @@ TEST_CASE("Parquet is opened by content, from shards and splits") {
 
 TEST_CASE("what cannot be opened is refused with the reason") {
   const auto opening = [](const std::string& text) { return [text] { (void)open_dataset(text); }; };
-  CHECK_THAT(refusal_of(opening(parquet_fixture("lists.parquet"))),
+  CHECK_THAT(refusal(opening(parquet_fixture("lists.parquet"))),
              Catch::Contains("lists.parquet") && Catch::Contains("list)"));
-  CHECK_THAT(refusal_of(opening(parquet_fixture("plain.parquet") + "#label=other"), ErrorKind::kArgument),
+  CHECK_THAT(refusal(opening(parquet_fixture("plain.parquet") + "#label=other"), ErrorKind::kArgument),
              Catch::Contains("no column other for the label") && Catch::Contains("other (DOUBLE)"));
-  CHECK_THAT(refusal_of(opening(parquet_fixture("plain.parquet") + "#colour=red"), ErrorKind::kArgument),
+  CHECK_THAT(refusal(opening(parquet_fixture("plain.parquet") + "#colour=red"), ErrorKind::kArgument),
              Catch::Contains("colour"));
-  CHECK_THAT(refusal_of(opening(parquet_fixture("{plain,zstd}.parquet"))),
+  CHECK_THAT(refusal(opening(parquet_fixture("{plain,zstd}.parquet"))),
              Catch::Contains("labels are numbers in") && Catch::Contains("text in"));
-  CHECK_THAT(refusal_of([] { (void)open_memory("PAR1"); }), Catch::Contains("memory") && Catch::Contains("4 bytes"));
+  CHECK_THAT(refusal([] { (void)open_memory("PAR1"); }), Catch::Contains("memory") && Catch::Contains("4 bytes"));
 }
 
 TEST_CASE("rows without bytes or label cost themselves only") {
@@ -131,11 +121,11 @@ TEST_CASE("rows without bytes or label cost themselves only") {
   REQUIRE(data->size() == 5);
   CHECK(text_of(*data, 0) == fixture_image(0));
   CHECK(label_of(*data, 0) == 2);
-  CHECK_THAT(refusal_of([&] { (void)text_of(*data, 1); }),
+  CHECK_THAT(refusal([&] { (void)text_of(*data, 1); }),
              Catch::Contains("gaps.parquet record 1") && Catch::Contains("no image bytes"));
-  CHECK_THAT(refusal_of([&] { (void)text_of(*data, 2); }), Catch::Contains("no image bytes"));
-  CHECK_THAT(refusal_of([&] { (void)text_of(*data, 3); }), Catch::Contains("no label"));
-  CHECK_THAT(refusal_of([&] { (void)text_of(*data, 4); }), Catch::Contains("no label"));
+  CHECK_THAT(refusal([&] { (void)text_of(*data, 2); }), Catch::Contains("no image bytes"));
+  CHECK_THAT(refusal([&] { (void)text_of(*data, 3); }), Catch::Contains("no label"));
+  CHECK_THAT(refusal([&] { (void)text_of(*data, 4); }), Catch::Contains("no label"));
 }
 
 TEST_CASE("Parquet in place passes the conformance suite") {
@@ -181,7 +171,7 @@ TEST_CASE("a damaged row group leaves the others readable") {
   const auto data = open_memory(bytes);
   for (const std::uint64_t id : {0, 1, 2, 3, 8, 9, 10, 11}) CHECK(text_of(*data, id) == image_of(id));
   for (const std::uint64_t id : {4, 5, 6, 7}) {
-    CHECK_THAT(refusal_of([&] { (void)text_of(*data, id); }), Catch::Contains("memory row group 1: damaged"));
+    CHECK_THAT(refusal([&] { (void)text_of(*data, id); }), Catch::Contains("memory row group 1: damaged"));
   }
   CHECK(data->decoded_groups() == 3);  // the damage was found once, not for each row
 }
@@ -223,7 +213,7 @@ TEST_CASE("a file that is cut while it is open is an error with file and offset,
     const std::string path = folder.str(name);
     const auto data = open_dataset(path);
     std::filesystem::resize_file(path, 0);
-    CHECK_THAT(refusal_of([&] { (void)text_of(*data, 0); }, ErrorKind::kIo),
+    CHECK_THAT(refusal([&] { (void)text_of(*data, 0); }, ErrorKind::kIo),
                Catch::Contains(path) && Catch::Contains("its bytes from offset 0 on are gone"));
   }
 }
@@ -249,9 +239,9 @@ TEST_CASE("a footer's length that lies is refused before anything is allocated f
     CHECK_THROWS_AS(open_memory(bad), Error);
   }
   bytes.replace(bytes.size() - 4, 4, "PARE");
-  CHECK_THAT(refusal_of([&] { (void)open_memory(bytes); }), Catch::Contains("encrypted"));
+  CHECK_THAT(refusal([&] { (void)open_memory(bytes); }), Catch::Contains("encrypted"));
   bytes.replace(bytes.size() - 4, 4, "XXXX");
-  CHECK_THAT(refusal_of([&] { (void)open_memory(bytes); }), Catch::Contains("does not end with PAR1"));
+  CHECK_THAT(refusal([&] { (void)open_memory(bytes); }), Catch::Contains("does not end with PAR1"));
 }
 
 TEST_CASE("reading in order, and in any order within the cache, decodes each row group once") {
@@ -324,7 +314,7 @@ TEST_CASE("a connection that is lost is told as such, and the group is read agai
   const auto source = std::make_shared<CountingBytes>(file_of(0, 5));
   const ParquetDataset data({{"memory", source}}, {});
   source->failing = true;
-  CHECK_THAT(refusal_of([&] { (void)text_of(data, 1); }, ErrorKind::kIo),
+  CHECK_THAT(refusal([&] { (void)text_of(data, 1); }, ErrorKind::kIo),
              Catch::Contains("memory row group 0: ") && Catch::Contains("connection"));
   source->failing = false;
   CHECK(text_of(data, 1) == image_of(1));

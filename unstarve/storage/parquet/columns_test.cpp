@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/refusal.h"
 
 namespace unstarve {
 namespace {
@@ -15,14 +16,7 @@ ParquetLeaf leaf(const std::string& path, LeafType type, bool repeated = false) 
 
 std::string refusal(const std::vector<ParquetLeaf>& leaves, ErrorKind kind, const std::string& image = "",
                     const std::string& label = "") {
-  try {
-    (void)choose_columns(leaves, {}, image, label);
-  } catch (const Error& error) {
-    CHECK(error.kind() == kind);
-    return error.what();
-  }
-  FAIL("expected an Error");
-  return "";
+  return testing::refusal([&] { return choose_columns(leaves, {}, image, label); }, kind);
 }
 
 TEST_CASE("the bytes of an image struct and the label are found among other columns") {

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
+#include "unstarve/core/refusal.h"
 #include "unstarve/storage/bytes/byte_text.h"
 #include "unstarve/storage/fixtures_folder.h"
 #include "unstarve/storage/recordio/recordio_text.h"

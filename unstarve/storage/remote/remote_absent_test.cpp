@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/refusal.h"
 #include "unstarve/storage/bytes/shard_list.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/remote/remote.h"
@@ -8,15 +8,7 @@
 namespace unstarve {
 
 TEST_CASE("without libcurl remote objects are missing, with the remedy, and no secret of the URL is shown") {
-  const auto refusal = [](auto call) -> std::string {
-    try {
-      call();
-    } catch (const Error& error) {
-      CHECK(error.kind() == ErrorKind::kMissing);
-      return error.what();
-    }
-    return "accepted";
-  };
+  const auto refusal = [](auto call) { return testing::refusal(call, ErrorKind::kMissing); };
   const std::string open = refusal([] { (void)open_remote_bytes("https://user:secret@host/file"); });
   CHECK_THAT(open, Catch::Contains("libcurl4-openssl-dev"));
   CHECK_THAT(open, !Catch::Contains("secret"));

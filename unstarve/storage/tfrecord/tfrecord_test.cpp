@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/file.h"
+#include "unstarve/core/refusal.h"
 #include "unstarve/storage/bytes/memory_bytes.h"
 #include "unstarve/storage/bytes/zstd_text.h"
 #include "unstarve/storage/conformance.h"
@@ -44,17 +45,6 @@ std::string text_of(const Dataset& data, std::uint64_t id) {
   data.read(id, record);
   const auto bytes = record.values.at(0).bytes;
   return {bytes.begin(), bytes.end()};
-}
-
-std::string error_of(const std::function<void()>& call, ErrorKind kind = ErrorKind::kInput) {
-  try {
-    call();
-  } catch (const Error& error) {
-    CHECK(error.kind() == kind);
-    return error.what();
-  }
-  FAIL("expected an Error");
-  return "";
 }
 
 void overwrite(const fs::path& file, std::uint64_t offset, char flip) {
@@ -145,7 +135,7 @@ TEST_CASE("a damaged TFRecord costs that record only") {
     INFO("offset " << at);
     REQUIRE(data->size() == 6);
     for (const std::uint64_t id : {0, 1, 3, 4, 5}) CHECK(text_of(*data, id) == image_of(id));
-    const std::string message = error_of([&] { (void)text_of(*data, 2); });
+    const std::string message = refusal([&] { (void)text_of(*data, 2); });
     CHECK_THAT(message,
                Catch::Contains("memory record 2 at offset " + std::to_string(begin) + ": the checksum of its"));
   }
@@ -201,7 +191,7 @@ TEST_CASE("TFRecord cut at any byte gives its whole records and an error") {
   const std::string whole = records(0, 4);
   const auto data = open_memory(whole.substr(0, whole.size() - 1));
   CHECK(data->size() == 4);
-  CHECK_THAT(error_of([&] { (void)text_of(*data, 3); }), Catch::Contains("the file ends within a record of"));
+  CHECK_THAT(refusal([&] { (void)text_of(*data, 3); }), Catch::Contains("the file ends within a record of"));
 }
 
 TEST_CASE("lengths that lie in TFRecord are errors and take no memory") {
@@ -232,15 +222,15 @@ TEST_CASE("fields of the Example are chosen by name") {
   CHECK(text_of(*chosen, 0) == "second");
   CHECK(chosen->classes() == std::vector<std::string>{"0", "newt"});
   const auto access = Access::kMapped;
-  CHECK_THAT(error_of([&] {
+  CHECK_THAT(refusal([&] {
                (void)open_memory(bytes, access, {"pixels", "", ""});
              }),
              Catch::Contains("no feature pixels for the image; the record has image photo label y text (choose one"));
-  CHECK_THAT(error_of([&] {
+  CHECK_THAT(refusal([&] {
                (void)open_memory(bytes, access, {"", "z", ""});
              }),
              Catch::Contains("no feature z for the label"));
-  CHECK_THAT(error_of([&] {
+  CHECK_THAT(refusal([&] {
                (void)open_memory(bytes, access, {"label", "", ""});
              }),
              Catch::Contains("feature label has no bytes"));
@@ -255,12 +245,12 @@ TEST_CASE("records without a label, with one out of range and with none of an im
                                 with(integer_feature("label", std::int64_t{1} << 40)) + tfrecord(example("")));
   CHECK(some->size() == 5);
   CHECK(text_of(*some, 0) == "i");
-  CHECK_THAT(error_of([&] { (void)text_of(*some, 1); }), Catch::Contains("has no label"));
-  CHECK_THAT(error_of([&] { (void)text_of(*some, 2); }), Catch::Contains("is no class number"));
-  CHECK_THAT(error_of([&] { (void)text_of(*some, 3); }), Catch::Contains("label 1099511627776 is no class number"));
-  CHECK_THAT(error_of([&] { (void)text_of(*some, 4); }), Catch::Contains("no feature image/encoded, image, image_raw"));
+  CHECK_THAT(refusal([&] { (void)text_of(*some, 1); }), Catch::Contains("has no label"));
+  CHECK_THAT(refusal([&] { (void)text_of(*some, 2); }), Catch::Contains("is no class number"));
+  CHECK_THAT(refusal([&] { (void)text_of(*some, 3); }), Catch::Contains("label 1099511627776 is no class number"));
+  CHECK_THAT(refusal([&] { (void)text_of(*some, 4); }), Catch::Contains("no feature image/encoded, image, image_raw"));
   CHECK_THAT(
-      error_of([&] { (void)open_memory(with(integer_feature("label", 0)) + with(bytes_feature("label", "cat"))); }),
+      refusal([&] { (void)open_memory(with(integer_feature("label", 0)) + with(bytes_feature("label", "cat"))); }),
       Catch::Contains("some records have a class number and others only a name ('cat')"));
 }
 
@@ -273,9 +263,9 @@ TEST_CASE("TFRecord is told from its content and its name") {
   folder.write("bad.tfrecord", "xxxxxxxxxxxx" + records(0, 3));
   CHECK(open_dataset(folder.str("bad.tfrecord"))->size() == 4);
   folder.write("other.gz", deflated("not a record at all", 31));
-  CHECK_THAT(error_of([&] { (void)open_dataset(folder.str("other.gz")); }),
+  CHECK_THAT(refusal([&] { (void)open_dataset(folder.str("other.gz")); }),
              Catch::Contains("a file of no known format"));
-  CHECK_THAT(error_of([&] { (void)open_dataset(folder.str("data.bin.x#imag=a")); }, ErrorKind::kArgument),
+  CHECK_THAT(refusal([&] { (void)open_dataset(folder.str("data.bin.x#imag=a")); }, ErrorKind::kArgument),
              Catch::Contains("unknown option 'imag', known are image, label, name"));
   for (const char* name :
        {"a.tfrecord", "a.tfrecords", "a.tfrec", "train-00001-of-00128", "a.tfrecord-0-of-1.gz", "a.tfrecord.zst"}) {
@@ -295,9 +285,9 @@ TEST_CASE("splits are told by file names") {
   folder.write("README.md", "x");
   CHECK(open_dataset(folder.str(), "train")->size() == 5);
   CHECK(open_dataset(folder.str(), "validation")->size() == 1);
-  CHECK_THAT(error_of([&] { (void)open_dataset(folder.str()); }),
+  CHECK_THAT(refusal([&] { (void)open_dataset(folder.str()); }),
              Catch::Contains("it holds the splits train, validation; choose one"));
-  CHECK_THAT(error_of([&] { (void)open_dataset(folder.str(), "test"); }, ErrorKind::kArgument),
+  CHECK_THAT(refusal([&] { (void)open_dataset(folder.str(), "test"); }, ErrorKind::kArgument),
              Catch::Contains("no file of the split 'test', it has train, validation"));
 }
 

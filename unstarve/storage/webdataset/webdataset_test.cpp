@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 
+#include "unstarve/core/refusal.h"
 #include "unstarve/storage/bytes/byte_text.h"
 #include "unstarve/storage/bytes/zstd_text.h"
 #include "unstarve/storage/conformance.h"
