@@ -10,8 +10,8 @@
 //
 // Window. Batches come in order, so threads can work ahead of the slowest sample only as far as K batches reach. A
 // thread found at work is at a sample of length E[S^2] / E[S] on average (renewal theory's inspection paradox), twice
-// that is taken for the slowest, L; Little's law then bounds the rate by K B / L. This is what stragglers ask of
-// prefetch, and what makes many sleeping threads want more than one small batch.
+// that is taken for the slowest, L; Little's law then bounds the rate by K B / L, and where both bounds are
+// near each other the rate stays below either. This is what stragglers ask of prefetch, and what makes many sleeping threads want more than one small batch.
 //
 // Queue. The chance that the consumer finds no batch is that of an empty M/M/1/K queue, as tf.data's model takes it
 // (Murray et al., "tf.data: A Machine Learning Data Processing Framework", VLDB 2021), with K scaled by
@@ -56,7 +56,7 @@ struct Load {
 [[nodiscard]] double threads_cores(const Load& load, int threads, double cores);
 // The least number of batches ahead with which that rate is reached in spite of the slowest sample.
 [[nodiscard]] double window_batches(const Load& load, double rate);
-// threads_rate() within a window of `prefetch` batches (0: one, made when asked for).
+// threads_rate() within a window of `prefetch` batches (0: one, made when asked for); below it and the window's bound.
 [[nodiscard]] double loader_rate(const Load& load, int threads, int prefetch, double cores);
 
 // The chance that a consumer of `consumer_s` finds none of up to `slots` things that take `producer_s` each.
