@@ -28,7 +28,6 @@
 #include "python/bindings/python_source.h"
 #include "python/bindings/samples.h"
 #include "unstarve/core/error.h"
-#include "unstarve/core/map_guard.h"
 #include "unstarve/core/topology.h"
 #include "unstarve/device/device.h"
 #include "unstarve/ops/operation.h"
@@ -85,10 +84,7 @@ nb::dict read(const Dataset& dataset, std::uint64_t id) {
   nb::dict values;
   for (std::size_t i = 0; i < dataset.fields().size(); ++i)
     values[nb::str(dataset.fields()[i].name.c_str())] = value_of(dataset.fields()[i], record.values[i]);
-  for (const Value& value : record.values) {
-    check_map(value.bytes);  // after they were copied
-    check_map(value.pixels);
-  }
+  check_maps(record);  // after they were copied
   return values;
 }
 

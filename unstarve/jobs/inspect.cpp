@@ -7,7 +7,6 @@
 
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/core/error.h"
-#include "unstarve/core/map_guard.h"
 #include "unstarve/core/thread_pool.h"
 #include "unstarve/core/topology.h"
 #include "unstarve/storage/bytes/byte_source.h"
@@ -58,16 +57,8 @@ class Examiner {
       else if (pixels_ >= 0)
         look_at(value(pixels_).pixels, finding);
     } catch (const Error& error) {
-      if (error.kind() == ErrorKind::kInput) check_source();  // zeros of a lost page look like damage
+      if (error.kind() == ErrorKind::kInput) check_maps(record_);  // zeros of a lost page look like damage
       throw;
-    }
-  }
-
-  // What was made of a page that its file no longer has is not the file's.
-  void check_source() const {
-    for (const Value& value : record_.values) {
-      check_map(value.bytes);
-      check_map(value.pixels);
     }
   }
 
@@ -87,7 +78,7 @@ class Examiner {
     finding.bytes = bytes.size();
     const ImageHeader header = decoder_.open(bytes);
     decoder_.decode({}, image_);
-    check_source();
+    check_maps(record_);
     finding.encoding = header.encoding;
     finding.size = header.size;
   }
@@ -101,7 +92,7 @@ class Examiner {
         static_cast<void>(*static_cast<const volatile std::uint8_t*>(first + (view.width - 1) * view.pixel_stride));
       }
     }
-    check_source();
+    check_maps(record_);
     finding.bytes = static_cast<std::uint64_t>(view.width) * static_cast<std::uint64_t>(view.height) * kChannels;
     finding.size = view.size();
   }

@@ -45,6 +45,9 @@ struct RecordBuffer {
   AlignedBytes storage;
 };
 
+// For who has used the values: those that lie in a mapped file were the file's (core/map_guard.h), else Error(kIo).
+void check_maps(const RecordBuffer& record);
+
 // A file that holds many records, and the id of its first one.
 struct DataFile {
   std::string path;  // or URL; as location() shows it, without what may be secret

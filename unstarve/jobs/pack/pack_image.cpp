@@ -6,7 +6,6 @@
 
 #include "unstarve/codecs/encode.h"
 #include "unstarve/core/error.h"
-#include "unstarve/core/map_guard.h"
 #include "unstarve/jobs/make_scan_index.h"
 #include "unstarve/ops/resize.h"
 #include "unstarve/ops/resize_rows.h"
@@ -33,14 +32,6 @@ bool ends_whole(std::span<const std::uint8_t> bytes, Encoding encoding) {
            std::memcmp(bytes.data() + bytes.size() - end.size(), end.data(), end.size()) == 0;
   };
   return encoding == Encoding::kWebp || (encoding == Encoding::kJpeg ? ends_in(kEndOfImage) : ends_in(kLastChunk));
-}
-
-// What was made of a page that its file no longer has is not to be packed.
-void check_source(const RecordBuffer& record) {
-  for (const Value& value : record.values) {
-    check_map(value.bytes);
-    check_map(value.pixels);
-  }
 }
 
 }  // namespace
@@ -73,10 +64,10 @@ void PackImage::make(std::uint64_t id, PackedRecord& packed) {
       encode(packed.record.values[static_cast<std::size_t>(pixels_)].pixels, true, packed);
     if (options_.scan_index) index(packed);
   } catch (const Error& error) {
-    check_source(packed.record);
+    check_maps(packed.record);
     throw Error(error.kind(), data_.location(id) + ": " + error.what());
   }
-  check_source(packed.record);
+  check_maps(packed.record);  // what was made of a page that its file no longer has is not to be packed
   packed.name = keys_.name(data_.place(id));
   packed.out.key = packed.name;
 }
