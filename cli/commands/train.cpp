@@ -51,49 +51,50 @@ int run(const Arguments& arguments, const std::string&) {
 }  // namespace
 
 Command train_command() {
-  return {"train",
-          "Train a network, by the settings that tune found or by sensible ones",
-          "A straight loop: wait for a batch, bring it over, forward, backward, optimiser; evaluation and a checkpoint "
-          "in safetensors with torchvision's names. The learning rate warms up and falls to zero as the epochs or the "
-          "minutes end.",
-          "  unstarve train photos/ --val val/ --config tuned.yaml --minutes 10 --json\n"
-          "  unstarve train cifar10/train --val cifar10/test --epochs 8 --out model.safetensors",
-          {data_option(false),
-           split_option(),
-           {"--val", "DATA", "", "data to evaluate on", false, Completes::kPath},
-           {"--val-split", "NAME", "", "part of the data of --val: train, test or val"},
-           config_option(),
-           model_option(),
-           {"--device", "NAME", "cpu, or what the settings say", "cpu, cuda or cuda:N", false, Completes::kDevice},
-           image_size_option(),
-           {"--minutes", "M", "", "how long to train; with --epochs, whichever ends first"},
-           {"--epochs", "N", "10 without --minutes", "how many passes over the data"},
-           {"--batch", "N", "256 up to 40 px, 32 above", "samples per step; scales the learning rate"},
-           {"--learning-rate", "R", "0.1 at batch 256", "peak of the learning rate"},
-           {"--precision", "NAME", "bfloat16 where the device has it, else float32", "float32, bfloat16 or float16",
-            false, Completes::kNothing, "float32 bfloat16 float16"},
-           {"--threads", "N", "as the consumer needs, tuned while it runs", "loader threads"},
-           {"--prefetch", "N", "2, tuned where threads are", "batches made ahead"},
-           read_ahead_option(),
-           order_option(),
-           memory_limit_option(),
-           passes_option(),
-           {"--seed", "N", "0", "of weights, order and augmentation"},
-           {"--on-error", "POLICY", "fail", "what a bad sample does: fail, skip or replace", false, Completes::kNothing,
-            "fail skip replace"},
-           {"--error-rate", "SHARE", "1",
-            "with skip or replace: fail when a greater share of the samples is bad, from the 1000th on; 0.01 is one in a "
-            "hundred"},
-           {"--error-limit", "N", "1000", "with skip or replace: fail when more samples than this are bad"},
-           {"--quarantine", "FILE", "", "list bad samples here, for unstarve pack --exclude", false, Completes::kPath},
-           cache_option(),
-           cache_folder_option(),
-           cache_limit_option(),
-           {"--evaluate-every", "N", "1 epoch; only at the end with --minutes", "epochs between evaluations"},
-           {"--out", "FILE", "", "checkpoint, written at each evaluation", false, Completes::kPath},
-           {"--resume", "FILE", "", "go on from a checkpoint, or start from weights", false, Completes::kPath},
-           json_option()},
-          run};
+  return {
+      "train",
+      "Train a network, by the settings that tune found or by sensible ones",
+      "A straight loop: wait for a batch, bring it over, forward, backward, optimiser; evaluation and a checkpoint "
+      "in safetensors with torchvision's names. The learning rate warms up and falls to zero as the epochs or the "
+      "minutes end.",
+      "  unstarve train photos/ --val val/ --config tuned.yaml --minutes 10 --json\n"
+      "  unstarve train cifar10/train --val cifar10/test --epochs 8 --out model.safetensors",
+      {data_option(false),
+       split_option(),
+       {"--val", "DATA", "", "data to evaluate on", false, Completes::kPath},
+       {"--val-split", "NAME", "", "part of the data of --val: train, test or val"},
+       config_option(),
+       model_option(),
+       {"--device", "NAME", "cpu, or what the settings say", "cpu, cuda or cuda:N", false, Completes::kDevice},
+       image_size_option(),
+       {"--minutes", "M", "", "how long to train; with --epochs, whichever ends first"},
+       {"--epochs", "N", "10 without --minutes", "how many passes over the data"},
+       {"--batch", "N", "256 up to 40 px, 32 above", "samples per step; scales the learning rate"},
+       {"--learning-rate", "R", "0.1 at batch 256", "peak of the learning rate"},
+       {"--precision", "NAME", "bfloat16 where the device has it, else float32", "float32, bfloat16 or float16", false,
+        Completes::kNothing, "float32 bfloat16 float16"},
+       {"--threads", "N", "as the consumer needs, tuned while it runs", "loader threads"},
+       {"--prefetch", "N", "2, tuned where threads are", "batches made ahead"},
+       read_ahead_option(),
+       order_option(),
+       memory_limit_option(),
+       passes_option(),
+       {"--seed", "N", "0", "of weights, order and augmentation"},
+       {"--on-error", "POLICY", "fail", "what a bad sample does: fail, skip or replace", false, Completes::kNothing,
+        "fail skip replace"},
+       {"--error-rate", "SHARE", "1",
+        "with skip or replace: fail when a greater share of the samples is bad, from the 1000th on; 0.01 is one in a "
+        "hundred"},
+       {"--error-limit", "N", "1000", "with skip or replace: fail when more samples than this are bad"},
+       {"--quarantine", "FILE", "", "list bad samples here, for unstarve pack --exclude", false, Completes::kPath},
+       cache_option(),
+       cache_folder_option(),
+       cache_limit_option(),
+       {"--evaluate-every", "N", "1 epoch; only at the end with --minutes", "epochs between evaluations"},
+       {"--out", "FILE", "", "checkpoint, written at each evaluation", false, Completes::kPath},
+       {"--resume", "FILE", "", "go on from a checkpoint, or start from weights", false, Completes::kPath},
+       json_option()},
+      run};
 }
 
 }  // namespace unstarve::cli
