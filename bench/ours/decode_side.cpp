@@ -43,7 +43,8 @@ class CropSide final : public FilesSide {
     DecodeRequest request;
     request.crop = crop_->select(worker.decoder.open(files_[i]).size, random);
     if (!indexes_.empty()) request.index = indexes_[i];
-    ResizeRows rows([this](Size size) { return crop_->only_resizes(size).value(); }, worker.scratch);
+    ResizeRows rows([this](Size size) { return whole_resize(size, crop_->only_resizes(size).value()); },
+                    worker.scratch);
     const bool resized = worker.decoder.decode(request, rows, worker.decoded);
     if (!request.index.empty() && worker.decoder.index_use() != IndexUse::kUsed)
       throw Error(ErrorKind::kInternal, "bench: the index of an image was not used");

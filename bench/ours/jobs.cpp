@@ -18,6 +18,7 @@ PipelineSpec pipeline_of(const Job& job) {
     spec.passes["scan_index"] = job.value("indexed", false);
   } else if (name == "imagenet-eval") {
     spec.operations = evaluation_operations(224);
+    spec.passes["scan_index"] = job.value("indexed", false);
     spec.output.normalisation = kImagenetNormalisation;
   } else if (name == "packed-raw-256") {
     spec.output = {ElementType::kUint8, Layout::kNhwc, {}};

@@ -22,14 +22,9 @@
 #include "unstarve/core/random.h"
 #include "unstarve/ops/frame.h"
 #include "unstarve/ops/op_value.h"
-#include "unstarve/ops/resampling.h"
+#include "unstarve/ops/resize_part.h"
 
 namespace unstarve {
-
-struct ResizeTo {
-  Size size;
-  Resampling resampling;
-};
 
 class Operation {
  public:

@@ -14,12 +14,19 @@
 namespace unstarve {
 
 void resize(Frame& frame, Size size, Resampling resampling, Scratch& scratch) {
-  if (Recorder* recorder = scratch.recorder()) {
-    Scratch::ResizeTables& axes = scratch.resize_tables();
-    axes.vertical.build(frame.height, size.height, resampling);
-    axes.horizontal.build(frame.width, size.width, resampling);
-    return recorder->resize(frame, axes.horizontal, axes.vertical);
-  }
+  resize_part(frame, whole_resize(frame.size(), {size, resampling}), scratch);
+}
+
+Rect read_by(const ResizePart& part, Scratch& scratch) {
+  Scratch::ResizeTables& tables = scratch.resize_tables();
+  tables.build(part);
+  return {tables.horizontal.begin(), tables.vertical.begin(), tables.horizontal.input(), tables.vertical.input()};
+}
+
+void resize_part(Frame& frame, const ResizePart& part, Scratch& scratch) {
+  Scratch::ResizeTables& tables = scratch.resize_tables();
+  tables.build(part);
+  if (Recorder* recorder = scratch.recorder()) return recorder->resize(frame, tables.horizontal, tables.vertical);
   const bool readable = frame.points == nullptr && frame.pixels.interleaved() && frame.inside();
   if (!readable) {
     Image& copy = scratch.other_than(frame);
@@ -32,11 +39,8 @@ void resize(Frame& frame, Size size, Resampling resampling, Scratch& scratch) {
     frame.mirrored = mirrored;
   }
 
-  Scratch::ResizeTables& tables = scratch.resize_tables();
-  tables.vertical.build(frame.height, size.height, resampling);
-  tables.horizontal.build(frame.width, size.width, resampling);
   Image& out = scratch.other_than(frame);
-  out.resize(size);
+  out.resize(part.made.size());
   begin_resize(tables, out.data());
   const PixelView& pixels = frame.pixels;
   const std::uint8_t* const rows = pixels.data + frame.top * pixels.row_stride + std::ptrdiff_t{frame.left} * kChannels;

@@ -13,12 +13,16 @@
 #include <cstdint>
 
 #include "unstarve/ops/frame.h"
-#include "unstarve/ops/resampling.h"
+#include "unstarve/ops/resize_part.h"
 
 namespace unstarve {
 
 // Resizes the frame's window to `size`; points `frame` to an image of `scratch` (mirrored is kept as a flag).
 void resize(Frame& frame, Size size, Resampling resampling, Scratch& scratch);
+// The part of the input that a part of the output is made from.
+[[nodiscard]] Rect read_by(const ResizePart& part, Scratch& scratch);
+// Makes that part; the frame's window is what read_by() tells of the whole input, and nothing else of it is read.
+void resize_part(Frame& frame, const ResizePart& part, Scratch& scratch);
 // Bytes that it takes beside the two images of `scratch`, at most; not less for a larger window.
 [[nodiscard]] std::uint64_t resize_scratch_bytes(Size window, Size size, Resampling resampling);
 inline void resize_bilinear(Frame& frame, Size size, Scratch& scratch) { resize(frame, size, {}, scratch); }

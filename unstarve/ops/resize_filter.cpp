@@ -88,11 +88,17 @@ int AxisFilter::most_taps(int input, int output, Resampling resampling) {
   return static_cast<int>(std::ceil(std::max(shape_of(resampling.kind).support, 1.0) * stretch)) * 2 + 2;
 }
 
-void AxisFilter::build(int input, int output, Resampling resampling) {
-  if (input == input_ && output == output_ && resampling == resampling_) return;
-  input_ = input;
-  output_ = output;
+void AxisFilter::build(int input, int output, Resampling resampling, int from, int to) {
+  if (input == whole_input_ && output == whole_output_ && resampling == resampling_ && from == from_ && to == to_)
+    return;
+  whole_input_ = input;
+  whole_output_ = output;
   resampling_ = resampling;
+  from_ = from;
+  to_ = to;
+  const auto is_made = [&](std::size_t i) {
+    return i >= static_cast<std::size_t>(from) && i < static_cast<std::size_t>(to);
+  };
 
   const double scale = static_cast<double>(input) / output;
   const double stretch = resampling.antialias ? std::max(1.0, scale) : 1.0;
@@ -102,15 +108,22 @@ void AxisFilter::build(int input, int output, Resampling resampling) {
   first_.resize(outputs);
   exact_.assign(outputs * stride, 0.0);
 
+  // The largest weight is that of the whole: it decides about the precision of all.
   double largest = 0;
   int longest = 1;
+  begin_ = input;
+  end_ = 0;
   // Added up as Pillow does it, which decides where a centre lies between two samples.
   double added_centre = 0.5 * scale;
   for (std::size_t i = 0; i < outputs; ++i, added_centre += scale) {
     const double centre = (static_cast<double>(i) + 0.5) * scale;
     double* w = exact_.data() + i * stride;
     Span span{};
-    if (resampling.kind == Resampling::Kind::kNearest) {
+    if (input == output) {
+      // What the filters below come to when rounded, without their neighbours of weight 0.
+      span = {static_cast<int>(i), 1};
+      w[0] = 1;
+    } else if (resampling.kind == Resampling::Kind::kNearest) {
       span = {std::min(static_cast<int>(added_centre), input - 1), 1};
       w[0] = 1;
     } else if (resampling.kind == Resampling::Kind::kArea) {
@@ -129,7 +142,15 @@ void AxisFilter::build(int input, int output, Resampling resampling) {
     }
     std::fill(w + span.count, w + stride, 0.0);
     first_[i] = span.begin;
+    if (!is_made(i)) continue;
     longest = std::max(longest, span.count);
+    begin_ = std::min(begin_, span.begin);
+    end_ = std::max(end_, span.begin + span.count);
+  }
+  // All of the input, also what a nearest or an area filter leaves out.
+  if (from == 0 && to == output) {
+    begin_ = 0;
+    end_ = input;
   }
 
   fraction_bits_ = kMaxFractionBits;
@@ -137,9 +158,12 @@ void AxisFilter::build(int input, int output, Resampling resampling) {
   const double one = std::ldexp(1.0, fraction_bits_);
   taps_ = (longest + 1) / 2 * 2;
   const auto taps = static_cast<std::size_t>(taps_);
-  weights_.assign(outputs * taps, 0);
-  for (std::size_t i = 0; i < outputs; ++i) {
-    const double* w = exact_.data() + i * stride;
+  const auto made = static_cast<std::size_t>(to - from);
+  weights_.assign(made * taps, 0);
+  for (std::size_t i = 0; i < made; ++i) {
+    const std::size_t of_whole = i + static_cast<std::size_t>(from);
+    const double* w = exact_.data() + of_whole * stride;
+    first_[i] = first_[of_whole] - begin_;
     for (int k = 0; k < longest; ++k) {
       weights_[i * taps + static_cast<std::size_t>(k)] =
           static_cast<std::int16_t>(w[k] * one + (w[k] < 0 ? -0.5 : 0.5));

@@ -19,14 +19,20 @@ namespace unstarve {
 class AxisFilter {
  public:
   // Both at least 1. Nothing happens when all are those of the last call.
-  void build(int input, int output, Resampling resampling = {});
+  void build(int input, int output, Resampling resampling = {}) { build(input, output, resampling, 0, output); }
+  // The same of output samples [from, to), 0 <= from < to <= output, alone: they are numbered from 0 on, and the input is
+  // what they need of it, from begin() on. Their weights are those of the whole.
+  void build(int input, int output, Resampling resampling, int from, int to);
 
   // What taps() is at most; not less for a larger input.
   [[nodiscard]] static int most_taps(int input, int output, Resampling resampling);
 
-  [[nodiscard]] int input() const { return input_; }
-  [[nodiscard]] int output() const { return output_; }
-  [[nodiscard]] bool identity() const { return input_ == output_; }
+  // Samples of the input and of the output, of the parts that were asked for.
+  [[nodiscard]] int input() const { return end_ - begin_; }
+  [[nodiscard]] int output() const { return to_ - from_; }
+  // Where the input begins in that of the whole.
+  [[nodiscard]] int begin() const { return begin_; }
+  [[nodiscard]] bool identity() const { return whole_input_ == whole_output_; }
   // Weights per output sample, an even number; those before and past the sample's own are 0.
   [[nodiscard]] int taps() const { return taps_; }
   [[nodiscard]] int fraction_bits() const { return fraction_bits_; }
@@ -42,9 +48,10 @@ class AxisFilter {
   }
 
  private:
-  int input_ = 0;
-  int output_ = 0;
+  int whole_input_ = 0, whole_output_ = 0;
   Resampling resampling_;
+  int from_ = 0, to_ = 0;    // of the outputs
+  int begin_ = 0, end_ = 0;  // of the inputs
   int taps_ = 0;
   int fraction_bits_ = 0;
   std::vector<int> first_;

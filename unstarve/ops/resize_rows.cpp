@@ -7,14 +7,13 @@
 namespace unstarve {
 
 void ResizeRows::begin(Size size) {
-  const ResizeTo to = target_(size);
+  const ResizePart part = target_(size);
   Scratch::ResizeTables& tables = scratch_.resize_tables();
   size_ = size;
   spent_ns_ = 0;
-  tables.vertical.build(size.height, to.size.height, to.resampling);
-  tables.horizontal.build(size.width, to.size.width, to.resampling);
+  tables.build(part);
   out_ = &scratch_.other_than(Frame());
-  out_->resize(to.size);
+  out_->resize(part.made.size());
   begin_resize(tables, out_->data());
   // A row's slack is what its vectors read and what the decoder's write behind it; rows begin on cache lines.
   const std::size_t row = static_cast<std::size_t>(size.width) * kChannels + resize_slack(tables.horizontal);

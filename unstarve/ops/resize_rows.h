@@ -1,5 +1,5 @@
 #pragma once
-// A resize of rows as a decoder makes them, to an image of the scratch: the picture that is resized is nowhere as a whole.
+// A resize, or a part of one, of rows as a decoder makes them, to an image of the scratch: the picture that is resized is nowhere as a whole.
 // The same bits as decoding it and resize() afterwards.
 //
 // Ownership: borrows the scratch. Threads: one at a time. Failure: what `target` throws for a size, and std::bad_alloc.
@@ -9,14 +9,16 @@
 #include <utility>
 
 #include "unstarve/codecs/row_sink.h"
-#include "unstarve/ops/operation.h"
+#include "unstarve/ops/frame.h"
+#include "unstarve/ops/resize_part.h"
 
 namespace unstarve {
 
 class ResizeRows final : public RowSink {
  public:
-  // `target` tells what becomes of a picture of this size (Operation::only_resizes()); `timed`: clocks tell spent_ns().
-  ResizeRows(std::function<ResizeTo(Size)> target, Scratch& scratch, bool timed = false)
+  // `target` tells what is made of a picture of this size, which is that of read_by(part); `timed`: clocks tell
+  // spent_ns().
+  ResizeRows(std::function<ResizePart(Size)> target, Scratch& scratch, bool timed = false)
       : target_(std::move(target)), scratch_(scratch), timed_(timed) {}
 
   void begin(Size size) override;
@@ -30,7 +32,7 @@ class ResizeRows final : public RowSink {
   [[nodiscard]] std::int64_t spent_ns() const { return spent_ns_; }
 
  private:
-  const std::function<ResizeTo(Size)> target_;
+  const std::function<ResizePart(Size)> target_;
   Scratch& scratch_;
   const bool timed_;
   Size size_;

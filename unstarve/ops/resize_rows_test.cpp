@@ -56,7 +56,7 @@ TEST_CASE("rows that come one after the other are resized to the bits of the who
       Frame expected(image.view());
       operation->apply(expected, random, other);
 
-      ResizeRows rows([&](Size from) { return *operation->only_resizes(from); }, scratch);
+      ResizeRows rows([&](Size from) { return whole_resize(from, *operation->only_resizes(from)); }, scratch);
       // A decoder that gave up in between began anew.
       rows.begin(size);
       bring(image, between(random, 0, size.height), 17, random, rows);
@@ -70,6 +70,61 @@ TEST_CASE("rows that come one after the other are resized to the bits of the who
                             static_cast<std::size_t>(to.width) * kChannels) == 0);
       }
     }
+  });
+}
+
+// Of a picture that does not end where the part does, and of one that does, row by row.
+TEST_CASE("a part of a resize, made of what it reads, has the bits of the whole") {
+  constexpr Resampling::Kind kKinds[] = {Resampling::Kind::kNearest, Resampling::Kind::kBilinear,
+                                         Resampling::Kind::kBicubic, Resampling::Kind::kBox,
+                                         Resampling::Kind::kArea,    Resampling::Kind::kLanczos};
+  testing::on_every_target([&](const std::string& target) {
+    INFO(target);
+    Random random(37, 0, 0, 0);
+    Scratch scratch, other;
+    int smaller = 0;
+    for (int trial = 0; trial < 300; ++trial) {
+      const Size size{between(random, 1, trial % 10 == 0 ? 700 : 90), between(random, 1, trial % 10 == 1 ? 700 : 90)};
+      const Size to{trial % 7 == 0 ? size.width : between(random, 1, 120),
+                    trial % 5 == 0 ? size.height : between(random, 1, 120)};
+      const Resampling::Kind kind = kKinds[random.below(std::size(kKinds))];
+      const bool may_alias = kind == Resampling::Kind::kBilinear || kind == Resampling::Kind::kBicubic;
+      const Resampling resampling{kind, !may_alias || random.below(2) == 0};
+      const int width = between(random, 1, to.width), height = between(random, 1, to.height);
+      const Rect made{between(random, 0, to.width - width), between(random, 0, to.height - height), width, height};
+      INFO(size.width << "x" << size.height << " to " << to.width << "x" << to.height << ", kind "
+                      << static_cast<int>(resampling.kind) << " " << resampling.antialias << ", " << width << "x"
+                      << height << " at " << made.x << ", " << made.y);
+      Image image(size);
+      for (std::size_t i = 0; i < image.bytes(); ++i) image.data()[i] = static_cast<std::uint8_t>(random.below(256));
+      Frame whole(image.view());
+      resize(whole, to, resampling, other);
+
+      const ResizePart part{size, {to, resampling}, made};
+      const Rect read = read_by(part, scratch);
+      REQUIRE((read.x >= 0 && read.y >= 0 && read.x + read.width <= size.width && read.y + read.height <= size.height));
+      smaller += read.width < size.width || read.height < size.height ? 1 : 0;
+      const auto check = [&](const Frame& frame) {
+        REQUIRE(frame.size() == made.size());
+        for (int y = 0; y < made.height; ++y)
+          REQUIRE(std::memcmp(frame.pixels.data + y * frame.pixels.row_stride,
+                              whole.pixels.data + (made.y + y) * whole.pixels.row_stride + made.x * kChannels,
+                              static_cast<std::size_t>(made.width) * kChannels) == 0);
+      };
+      Frame window(image.view());
+      window.crop(read);
+      resize_part(window, part, scratch);
+      check(window);
+
+      Image cut(read.size());
+      for (int y = 0; y < read.height; ++y)
+        std::memcpy(cut.row(y), image.row(read.y + y) + read.x * kChannels, cut.row_bytes());
+      ResizeRows rows([&](Size) { return part; }, scratch);
+      rows.begin(cut.size());
+      bring(cut, read.height, 17, random, rows);
+      check(rows.frame());
+    }
+    CHECK(smaller > 200);
   });
 }
 

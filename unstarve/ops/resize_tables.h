@@ -8,6 +8,7 @@
 #include "unstarve/core/aligned.h"
 #include "unstarve/ops/frame.h"
 #include "unstarve/ops/resize_filter.h"
+#include "unstarve/ops/resize_part.h"
 
 namespace unstarve {
 
@@ -24,6 +25,13 @@ struct Scratch::ResizeTables {
   // How far a resize is: lines of the input so far, rows made of them, and where the next one goes.
   int lines = 0, made = 0;
   std::uint8_t* out = nullptr;
+
+  // The two filters.
+  void build(const ResizePart& part) {
+    const Rect& to = part.made;
+    vertical.build(part.input.height, part.to.size.height, part.to.resampling, to.y, to.y + to.height);
+    horizontal.build(part.input.width, part.to.size.width, part.to.resampling, to.x, to.x + to.width);
+  }
 
   [[nodiscard]] std::uint64_t held() const {
     return vertical.held() + horizontal.held() + between.capacity() + strip.capacity() + spread.capacity() +

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "unstarve/codecs/orientation.h"
+#include "unstarve/ops/resize.h"
 
 namespace unstarve {
 namespace {
@@ -47,11 +48,15 @@ std::string scale_reason(const Plan& plan, const ImageHeader& header, const Deco
   return target + ", and 1/2 has fewer pixels";
 }
 
-std::string part_reason(const Plan& plan, const ImageHeader& header, const DecodeWish& wish, const DecodePlan& how) {
+std::string part_reason(const Plan& plan, const ImageHeader& header, const FirstSteps& steps, const DecodePlan& how) {
   std::string reason;
   if (how.crop.width > 0) {
     reason = fmt::format("what {} reads of {} in epoch 0", plan.spec.operations[0].name, text_of(header.size));
-  } else if (plan.crop_into_decode && !lies_within(wish.selected, header.size)) {
+    if (steps.part)
+      reason +=
+          fmt::format(", for {} at ({}, {}) of {} that {} reads", text_of(steps.part->made.size()), steps.part->made.x,
+                      steps.part->made.y, text_of(steps.part->to.size), plan.spec.operations[1].name);
+  } else if (plan.crop_into_decode && !lies_within(steps.wish.selected, header.size)) {
     reason = "all of it: what is selected reaches beyond the image";
   } else {
     reason = "all of it: the pass crop_into_decode is not applied";
@@ -74,25 +79,43 @@ std::string index_reason(const Plan& plan, const DecodePlan& how) {
 
 }  // namespace
 
-DecodeWish decode_wish(const Plan& plan, const Operation& first, Size image, Random& random) {
-  DecodeWish wish;
-  wish.selected = first.select(image, random);
+FirstSteps first_steps(const Plan& plan, const std::vector<std::unique_ptr<Operation>>& operations,
+                       const ImageHeader& header, FirstDraws& draws, Scratch& scratch) {
+  FirstSteps steps;
+  DecodeWish& wish = steps.wish;
+  const Operation& first = *operations[0];
+  wish.selected = first.select(header.size, draws.first);
   wish.target = first.output_size(wish.selected.size());
   wish.crop = plan.crop_into_decode;
   wish.reduce = plan.scale_into_decode;
   wish.index = plan.scans_indexed;
-  return wish;
+  if (!plan.crop_into_resize || !lies_within(wish.selected, header.size)) return steps;
+  // A reduced image has other weights.
+  if (plan_decode(header, wish).reduction > 1) return steps;
+  const ResizeTo to = first.only_resizes(wish.selected.size()).value();
+  Random second = draws.second;
+  const Rect made = operations[1]->select(to.size, second);
+  if (!lies_within(made, to.size) || made.width == 0 || made.height == 0) return steps;
+  draws.second = second;
+  steps.part = {wish.selected.size(), to, made};
+  const Rect read = read_by(*steps.part, scratch);
+  wish.selected = {wish.selected.x + read.x, wish.selected.y + read.y, read.width, read.height};
+  wish.target = made.size();
+  wish.reduce = false;
+  return steps;
 }
 
 std::vector<DecodeNote> decode_notes(const Plan& plan) {
   if (!plan.encoded) return {};
   const ImageHeader& header = plan.first.header;
-  DecodeWish wish;
+  FirstSteps steps;
+  DecodeWish& wish = steps.wish;
   wish.selected = {0, 0, header.size.width, header.size.height};
   wish.target = header.size;
   if (plan.crop_into_decode || plan.scale_into_decode) {
-    Random random(plan.spec.order.seed, 0, plan.first.id, 0);
-    wish = decode_wish(plan, *plan.operations[0], header.size, random);
+    FirstDraws draws(plan.spec.order.seed, 0, plan.first.id);
+    Scratch scratch;
+    steps = first_steps(plan, plan.operations, header, draws, scratch);
   }
   const DecodePlan how = plan_decode(header, wish);
   const Size stored = stored_part(header, {}, how.reduction).size();
@@ -101,7 +124,7 @@ std::vector<DecodeNote> decode_notes(const Plan& plan) {
           {"scale", std::move(scale), scale_reason(plan, header, wish, how)},
           {"part",
            fmt::format("{} at ({}, {}) of {}", text_of(how.stored.size()), how.stored.x, how.stored.y, text_of(stored)),
-           part_reason(plan, header, wish, how)},
+           part_reason(plan, header, steps, how)},
           {"index", how.index ? "yes" : "no", index_reason(plan, how)}};
 }
 

@@ -3,18 +3,38 @@
 //
 // Threads: pure functions; a plan is immutable.
 
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "unstarve/codecs/decode_plan.h"
 #include "unstarve/core/random.h"
+#include "unstarve/ops/resize_part.h"
 #include "unstarve/pipeline/plan.h"
 
 namespace unstarve {
 
-// For an image of this size (upright) whose first operation is `first`. Takes from `random` what selecting takes; the
-// operation goes on with it. Precondition: crop_into_decode or scale_into_decode.
-[[nodiscard]] DecodeWish decode_wish(const Plan& plan, const Operation& first, Size image, Random& random);
+// What the first operations ask of the decoder, and what is done with its pixels.
+struct FirstSteps {
+  DecodeWish wish;
+  // Where the first operation makes only what the second one reads: of which resize. The pixels are then
+  // read_by() it, and the second operation is next.
+  std::optional<ResizePart> part;
+};
+
+// The generators of the operations of one sample; `second` only where the plan has a second one.
+struct FirstDraws {
+  FirstDraws(std::uint64_t seed, std::uint32_t draw, std::uint64_t id)
+      : first(seed, draw, id, 0), second(seed, draw, id, 1) {}
+  Random first, second;
+};
+
+// For an image of this kind, by the first ones of `operations` (the plan's, of some epoch). Takes from `draws` what
+// selecting takes; the operations go on with them. `scratch` keeps the weights of a resize. Precondition: a pass of the
+// plan lets the first operation select.
+[[nodiscard]] FirstSteps first_steps(const Plan& plan, const std::vector<std::unique_ptr<Operation>>& operations,
+                                     const ImageHeader& header, FirstDraws& draws, Scratch& scratch);
 
 // One decision about decoding, and why.
 struct DecodeNote {

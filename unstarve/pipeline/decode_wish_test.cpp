@@ -52,6 +52,15 @@ TEST_CASE("the decoding of a baseline photograph is told, by rows and columns", 
   CHECK(photograph.note("index").value == "yes");
 }
 
+TEST_CASE("what a crop reads of a resize is told with both", "[pipeline]") {
+  const Photograph photograph({{"resize", {{"size", {200}}}}, {"center_crop", {{"size", {100}}}}});
+  CHECK(photograph.note("part").value == "202x202 at (199, 99) of 600x400");
+  CHECK_THAT(
+      photograph.note("part").reason,
+      Contains("what resize reads of 600x400 in epoch 0, for 100x100 at (100, 50) of 300x200 that center_crop reads"));
+  CHECK(photograph.note("index").value == "yes");
+}
+
 TEST_CASE("a reduced scale is told with what it is for", "[pipeline]") {
   Photograph photograph({{"random_resized_crop", {{"size", {32}}, {"scale", {1, 1}}, {"ratio", {1.5, 1.5}}}}});
   photograph.spec.decode.reduced_scale = true;

@@ -63,6 +63,7 @@ struct Plan {
   int image_field = 0;
   int label_field = -1;  // -1: samples have no label, 0 is delivered
   bool encoded = false;  // the image field needs decoding
+  bool crop_into_resize = false;  // the first operation resizes only to what the second one reads
   bool crop_into_decode = false;
   bool scale_into_decode = false;
   bool resize_into_decode = false;  // the first operation resizes the rows as they come

@@ -10,6 +10,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/map_guard.h"
 #include "unstarve/core/thread_time.h"
+#include "unstarve/ops/resize.h"
 #include "unstarve/ops/resize_rows.h"
 #include "unstarve/ops/window.h"
 #include "unstarve/pipeline/decode_wish.h"
@@ -55,7 +56,8 @@ std::size_t SampleWorker::decode(const Value& value, std::uint64_t id, std::uint
                                  StageClock& clock) {
   const ImageHeader header = decoder_.open(value.bytes);
   if (plan_.larger_images) borrow_for(header.size);
-  const bool first_selects = plan_.crop_into_decode || plan_.scale_into_decode || plan_.resize_into_decode;
+  const bool first_selects =
+      plan_.crop_into_resize || plan_.crop_into_decode || plan_.scale_into_decode || plan_.resize_into_decode;
   if (!first_selects) {
     decoder_.decode({}, decoded_);
     frame = Frame(decoded_.view());
@@ -63,22 +65,37 @@ std::size_t SampleWorker::decode(const Value& value, std::uint64_t id, std::uint
     return 0;
   }
   const Operation& first = *(*operations_)[0];
-  Random random(plan_.spec.order.seed, draw, id, 0);
-  const DecodeWish wish = decode_wish(plan_, first, header.size, random);
-  const Rect& selected = wish.selected;
-  const DecodePlan how = plan_decode(header, wish);
+  FirstDraws draws(plan_.spec.order.seed, draw, id);
+  const FirstSteps steps = first_steps(plan_, *operations_, header, draws, scratch_);
+  const Rect& selected = steps.wish.selected;
+  const DecodePlan how = plan_decode(header, steps.wish);
+  // The first operation may have been done on the way; where it made what the second one reads, that is next.
+  const auto go_on = [&](bool resized) {
+    if (!resized && steps.part) {
+      resize_part(frame, *steps.part, scratch_);
+    } else if (!resized) {
+      first.apply(frame, draws.first, scratch_);
+    }
+    finish_operation(frame);
+    if (!steps.part) return std::size_t{1};
+    (*operations_)[1]->apply(frame, draws.second, scratch_);
+    finish_operation(frame);
+    return std::size_t{2};
+  };
   DecodeRequest request{how.crop, how.reduction};
   const bool cropped = request.crop.width > 0;
   if (plan_.resize_into_decode && (cropped || selected == Rect{0, 0, header.size.width, header.size.height})) {
-    ResizeRows rows([&first](Size size) { return first.only_resizes(size).value(); }, scratch_, clock.timed());
+    const auto target = [&](Size size) {
+      return steps.part ? *steps.part : whole_resize(size, first.only_resizes(size).value());
+    };
+    ResizeRows rows(target, scratch_, clock.timed());
     if (decode(id, request, how.index, &rows)) {
       frame = rows.frame();
       const Size taken = rows.taken();
       clock.lap(Stage::kDecode,
                 static_cast<std::size_t>(taken.width) * static_cast<std::size_t>(taken.height) * kChannels,
                 rows.spent_ns());
-      finish_operation(frame);
-      return 1;
+      return go_on(true);
     }
   } else {
     decode(id, request, how.index, nullptr);
@@ -91,9 +108,7 @@ std::size_t SampleWorker::decode(const Value& value, std::uint64_t id, std::uint
                 (selected.y + selected.height + r - 1) / r - selected.y / r});
   }
   clock.lap(Stage::kDecode, decoded_.bytes());
-  first.apply(frame, random, scratch_);
-  finish_operation(frame);
-  return 1;
+  return go_on(false);
 }
 
 bool SampleWorker::decode(std::uint64_t id, DecodeRequest& request, bool by_index, RowSink* rows) {

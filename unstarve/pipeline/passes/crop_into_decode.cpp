@@ -10,12 +10,13 @@ Decision apply(Plan& plan, const PassInput& input) {
   if (plan.spec.cache.what == CacheWhat::kPixels) return {false, "whole images are decoded once, for the cache"};
   if (!plan.spec.decode.crop_only) return {false, "switched off by decode.crop_only"};
   if (plan.operations.empty()) return {false, "no operation selects a part"};
-  Random random(plan.spec.order.seed, 0, 0, 0);
-  const Operation& first = *plan.operations[0];
-  if (first.select(input.probed, random) == Rect{0, 0, input.probed.width, input.probed.height} &&
-      !first.fixed_output())
+  const bool by_next = plan.crop_into_resize;
+  if (!selects_part(plan, 0, input.probed) && !by_next)
     return {false, fmt::format("{} reads the whole image", plan.spec.operations[0].name)};
   plan.crop_into_decode = true;
+  if (by_next)
+    return {true, fmt::format("only what {} reads for {} is decoded", plan.spec.operations[0].name,
+                              plan.spec.operations[1].name)};
   return {true, fmt::format("only what {} reads is decoded", plan.spec.operations[0].name)};
 }
 

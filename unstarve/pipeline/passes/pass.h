@@ -50,12 +50,17 @@ extern const Pass kFilterBeforeDecodePass;
 extern const Pass kInterleavePass;
 extern const Pass kNormaliseOnDevicePass;
 extern const Pass kCachePass;
+extern const Pass kCropIntoResizePass;
 extern const Pass kCropIntoDecodePass;
 extern const Pass kScaleIntoDecodePass;
 extern const Pass kResizeIntoDecodePass;
 extern const Pass kScanIndexPass;
 extern const Pass kOperationFusionPass;
 extern const Pass kReadAheadPass;
+
+// Whether an operation of the plan may read less than all of its input, judged by an input of this size and one twice as
+// large: crops to a size of their own read all of a smaller one.
+[[nodiscard]] bool selects_part(const Plan& plan, std::size_t operation, Size input);
 
 // All of them, in the order in which they run.
 [[nodiscard]] std::span<const Pass* const> passes();

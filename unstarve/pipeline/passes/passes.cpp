@@ -12,14 +12,22 @@ namespace unstarve {
 namespace {
 
 // What is known of the records first; the cache before what it needs to be decoded whole.
-constexpr std::array<const Pass*, 13> kPasses{
-    &kFilterBeforeDecodePass, &kFilterFusionPass,      &kDeadFieldRemovalPass, &kInterleavePass, &kCachePass,
-    &kCropIntoDecodePass,     &kScaleIntoDecodePass,   &kResizeIntoDecodePass, &kScanIndexPass,  &kOperationFusionPass,
-    &kBatchFusionPass,        &kNormaliseOnDevicePass, &kReadAheadPass};
+constexpr std::array<const Pass*, 14> kPasses{
+    &kFilterBeforeDecodePass, &kFilterFusionPass,   &kDeadFieldRemovalPass,  &kInterleavePass,       &kCachePass,
+    &kCropIntoResizePass,     &kCropIntoDecodePass, &kScaleIntoDecodePass,   &kResizeIntoDecodePass, &kScanIndexPass,
+    &kOperationFusionPass,    &kBatchFusionPass,    &kNormaliseOnDevicePass, &kReadAheadPass};
 
 }  // namespace
 
 std::span<const Pass* const> passes() { return kPasses; }
+
+bool selects_part(const Plan& plan, std::size_t operation, Size input) {
+  for (const Size size : {input, Size{2 * input.width, 2 * input.height}}) {
+    Random random(plan.spec.order.seed, 0, 0, static_cast<std::uint32_t>(operation));
+    if (plan.operations[operation]->select(size, random) != Rect{0, 0, size.width, size.height}) return true;
+  }
+  return false;
+}
 
 void run_passes(Plan& plan, const PassInput& input) {
   for (const auto& entry : plan.spec.passes) {

@@ -22,6 +22,7 @@ const PassNote& note_of(const Plan& plan, std::string_view name) {
 // Every pass has something to do in it.
 PipelineSpec busy_spec(CacheWhat cache) {
   PipelineSpec spec = small_spec(7);
+  spec.operations.insert(spec.operations.begin() + 1, {"center_crop", {{"size", {40}}}});
   spec.execution.read_ahead = 8;
   spec.decode.reduced_scale = true;
   spec.cache.what = cache;
@@ -163,6 +164,58 @@ TEST_CASE("filters take the same samples by headers or by whole images, at once 
   spec.passes["filter_fusion"] = false;
   CHECK(chosen() == expected);
   CHECK(dataset.reads == 180);
+}
+
+// The same batches with the pass and without it, and with or without the other one that then decodes less.
+TEST_CASE("a crop goes through the resize before it without changing a bit") {
+  const auto dataset = std::make_shared<JpegSet>(60);
+  const std::vector<std::vector<OpSpec>> chains{
+      {{"resize", {{"size", {56}}}}, {"center_crop", {{"size", {48}}}}},
+      {{"resize", {{"size", {56, 72}}, {"interpolation", {"bicubic"}}}}, {"center_crop", {{"size", {56, 40}}}}},
+      // Beyond an edge.
+      {{"resize", {{"size", {44, 60}}}}, {"center_crop", {{"size", {48}}}}},
+      {{"resize", {{"size", {50, 50}}}}, {"pad_crop", {{"size", {48}}, {"padding", {0}}}}},
+      {{"resize", {{"size", {64}}, {"interpolation", {"lanczos"}}}},
+       {"random_resized_crop", {{"size", {48}}}},
+       {"horizontal_flip", {}}},
+      {{"random_resized_crop", {{"size", {64}}}}, {"center_crop", {{"size", {48}}}}, {"rand_augment", {}}},
+  };
+  for (const std::vector<OpSpec>& chain : chains) {
+    PipelineSpec spec = busy_spec(CacheWhat::kNothing);
+    spec.operations = chain;
+    spec.decode.reduced_scale = false;
+    INFO(chain[0].name << ", " << chain[1].name);
+    const PassNote note = note_of(plan_of(spec, dataset), "crop_into_resize");
+    INFO(note.reason);
+    CHECK(note.applied);
+    const auto seen = run(spec, dataset, {{}, 2});
+    spec.passes["crop_into_decode"] = false;
+    CHECK(run(spec, dataset, {{}, 2}) == seen);
+    spec.passes["resize_into_decode"] = false;
+    CHECK(run(spec, dataset, {{}, 2}) == seen);
+    spec.passes["crop_into_resize"] = false;
+    CHECK(run(spec, dataset, {{}, 2}) == seen);
+    // Where the scale is reduced, by the same weights with the pass and without it.
+    spec.decode.reduced_scale = true;
+    const auto reduced = run(spec, dataset, {{}, 2});
+    spec.passes.erase("crop_into_resize");
+    CHECK(run(spec, dataset, {{}, 2}) == reduced);
+  }
+}
+
+TEST_CASE("a crop that has nothing to go through is told why") {
+  const auto dataset = std::make_shared<JpegSet>(60);
+  const auto note = [&](std::vector<OpSpec> operations) {
+    PipelineSpec spec = small_spec(7);
+    spec.operations = std::move(operations);
+    return note_of(make_plan(spec, dataset, 2), "crop_into_resize");
+  };
+  const OpSpec resize{"resize", {{"size", {48, 48}}}}, crop{"center_crop", {{"size", {48}}}};
+  CHECK(note({crop}).reason == "no operation behind a resize");
+  CHECK(note({crop, crop}).reason == "the first operation does more than resize, or something else");
+  CHECK(note({resize, {"rotation", {}}}).reason == "rotation reads all that resize makes");
+  CHECK(note({resize, crop}).reason == "resize makes what center_crop reads, from the pixels that this takes");
+  CHECK(note_of(make_plan(small_spec(7), dataset, 2), "crop_into_resize").applied == false);
 }
 
 TEST_CASE("a switch that names no pass is refused with the names there are") {
