@@ -7,6 +7,9 @@
 
 #include <cerrno>
 #include <cstring>
+#include <random>
+
+#include <fmt/format.h>
 
 #include "unstarve/storage/crc32c.h"
 
@@ -34,9 +37,22 @@ bool still_named(int file, const fs::path& path) {
 
 }  // namespace
 
-PackFile::PackFile(fs::path final_path, const fs::path& work, Lock lock)
-    : final_(std::move(final_path)), partial_(work / (final_.filename().string() + ".partial")), buffer_(kBufferBytes) {
-  open(lock);
+PackFile::PackFile(fs::path final_path, const fs::path& work, Writers writers)
+    : final_(std::move(final_path)), buffer_(kBufferBytes) {
+  const std::string name = final_.filename().string();
+  if (writers == Writers::kOne) {
+    partial_ = work / (name + ".partial");
+    open_locked();
+    return;
+  }
+  // A name of its own: a rename could otherwise give the final name to what another one, on this host or not, has just
+  // begun, when the folder was cleared in between.
+  std::random_device random;
+  while (!file_.valid()) {
+    partial_ = work / fmt::format("{}.{:08x}{:08x}.partial", name, random(), random());
+    file_ = FileDescriptor(::open(partial_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    if (!file_.valid() && errno != EEXIST) throw failed("write", errno);
+  }
 }
 
 PackFile::~PackFile() {
@@ -45,13 +61,13 @@ PackFile::~PackFile() {
 
 Error PackFile::failed(const char* operation, int reason) const { return io_error(operation, final_.string(), reason); }
 
-void PackFile::open(Lock lock) {
+void PackFile::open_locked() {
   while (true) {
     FileDescriptor file(::open(partial_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
     if (!file.valid()) throw failed("write", errno);
     int locked = 0;
     do {
-      locked = ::flock(file.get(), LOCK_EX | (lock == Lock::kTry ? LOCK_NB : 0));
+      locked = ::flock(file.get(), LOCK_EX | LOCK_NB);
     } while (locked != 0 && errno == EINTR);
     if (locked != 0 && errno == EWOULDBLOCK)
       throw Error(ErrorKind::kArgument, "pack: another process is writing " + final_.string() +
@@ -98,6 +114,7 @@ FileSum PackFile::sum() const { return {final_.filename().string(), bytes_, crc_
 void PackFile::publish() {
   flush();
   if (::fsync(file_.get()) != 0) throw failed("sync", errno);
+  if (!still_named(file_.get(), partial_)) throw failed("rename to", ENOENT);
   if (::rename(partial_.c_str(), final_.c_str()) != 0) throw failed("rename to", errno);
   published_ = true;
   sync_folder(final_.has_parent_path() ? final_.parent_path() : fs::path("."));
@@ -108,7 +125,7 @@ FileSum sum_of(const std::string& name, std::string_view text) {
 }
 
 void publish_text(const fs::path& final_path, const fs::path& work, std::string_view text) {
-  PackFile file(final_path, work, PackFile::Lock::kWait);
+  PackFile file(final_path, work, PackFile::Writers::kMany);
   file.write(text);
   file.publish();
 }

@@ -3,12 +3,13 @@
 //
 //   work/train-00000.tar.partial ── write(), write(), ... ── publish() ──▶ folder/train-00000.tar
 //
-// What a killed run left under the partial name is overwritten by the next one. The partial file is locked, so that two
-// processes never write into the same.
+// Of a file with one writer, what a killed run left under the partial name is overwritten by the next one; it is locked,
+// so that two processes never write into the same. Of a file that several may write, each has a partial file with a name
+// of its own, and the last one published stands.
 //
 // Threads:   one at a time; publish() may come from another thread than write().
-// Failure:   Error(kIo) with the final path and the reason (disk full, quota, read-only); the partial file is removed
-//            then. Error(kArgument) when another process is writing it, with Lock::kTry.
+// Failure:   Error(kIo) with the final path and the reason (disk full, quota, read-only; the working folder is gone); the
+//            partial file is removed then. Error(kArgument) when another process is writing it, with Writers::kOne.
 // Cost:      1 MiB of buffer, one checksum by instruction; the kernel is asked to begin writing every 8 MiB, so that
 //            publish() has little left to wait for.
 
@@ -26,10 +27,10 @@ namespace unstarve {
 
 class PackFile final : public ByteSink {
  public:
-  enum class Lock { kTry, kWait };
+  enum class Writers { kOne, kMany };
 
   // `final_path` and `work` are on one file system.
-  PackFile(std::filesystem::path final_path, const std::filesystem::path& work, Lock lock);
+  PackFile(std::filesystem::path final_path, const std::filesystem::path& work, Writers writers);
   ~PackFile() override;
   PackFile(const PackFile&) = delete;
   PackFile& operator=(const PackFile&) = delete;
@@ -44,7 +45,7 @@ class PackFile final : public ByteSink {
   void publish();
 
  private:
-  void open(Lock lock);
+  void open_locked();
   void flush();
   void write_out(std::span<const std::uint8_t> bytes);
   [[nodiscard]] Error failed(const char* operation, int reason) const;

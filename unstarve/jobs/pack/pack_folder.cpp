@@ -144,7 +144,7 @@ std::optional<ShardEntry> PackFolder::finished(const std::string& file) const {
 }
 
 std::unique_ptr<PackFile> PackFolder::begin(const std::string& file) const {
-  return std::make_unique<PackFile>(folder_ / file, work_, PackFile::Lock::kTry);
+  return std::make_unique<PackFile>(folder_ / file, work_, PackFile::Writers::kOne);
 }
 
 void PackFolder::publish(PackFile& shard, const ShardEntry& entry, std::string_view index,

@@ -75,7 +75,7 @@ TEST_CASE("a file has its final name whole or not at all") {
   const fs::path final_path = folder.path() / "a.tar", work = folder.path() / "work";
   std::string expected;
   {
-    PackFile file(final_path, work, PackFile::Lock::kTry);
+    PackFile file(final_path, work, PackFile::Writers::kOne);
     for (int i = 0; i < 300; ++i) {
       const std::string piece(static_cast<std::size_t>(i * 97 % 40'000), static_cast<char>(i));
       file.write(piece);
@@ -86,23 +86,47 @@ TEST_CASE("a file has its final name whole or not at all") {
     file.write(large);
     expected += large;
     CHECK(file.position() == expected.size());
-    CHECK_THROWS_WITH(PackFile(final_path, work, PackFile::Lock::kTry), Catch::Contains("another process is writing"));
+    CHECK_THROWS_WITH(PackFile(final_path, work, PackFile::Writers::kOne),
+                      Catch::Contains("another process is writing"));
     file.publish();
     CHECK(file.sum() == sum_of("a.tar", expected));
   }
   CHECK(read_text_file(final_path) == expected);
   CHECK(fs::is_empty(work));
 
-  { PackFile given_up(folder.path() / "b.tar", work, PackFile::Lock::kTry); }
+  { PackFile given_up(folder.path() / "b.tar", work, PackFile::Writers::kOne); }
   CHECK_FALSE(fs::exists(folder.path() / "b.tar"));
   CHECK(fs::is_empty(work));
 
   // What a killed run left is overwritten, not continued.
   folder.write("work/c.partial", std::string(100, 'o'));
-  publish_text(folder.path() / "c", work, "new");
+  {
+    PackFile file(folder.path() / "c", work, PackFile::Writers::kOne);
+    file.write(std::string_view("new"));
+    file.publish();
+  }
   CHECK(read_text_file(folder.path() / "c") == "new");
   CHECK_THROWS_WITH(publish_text(folder.path() / "nowhere/d", folder.path() / "nowhere", "x"),
                     Catch::Contains("nowhere/d"));
+}
+
+// It used to give the final name to what the second writer had just begun.
+TEST_CASE("a writer whose partial file was cleared away publishes nothing, and not another's") {
+  for (const PackFile::Writers writers : {PackFile::Writers::kOne, PackFile::Writers::kMany}) {
+    const TemporaryFolder folder;
+    const fs::path work = folder.path() / "work", final_path = folder.path() / "manifest.json";
+    fs::create_directory(work);
+    PackFile first(final_path, work, writers);
+    first.write(std::string_view("first"));
+    fs::remove_all(work);
+    fs::create_directory(work);
+    PackFile second(final_path, work, writers);
+    second.write(std::string_view("second"));
+    CHECK_THROWS_WITH(first.publish(), Catch::Contains("manifest.json: No such file or directory"));
+    CHECK_FALSE(fs::exists(final_path));
+    second.publish();
+    CHECK(read_text_file(final_path) == "second");
+  }
 }
 
 // As a full disk does, writing fails in mid-file; tests/python/test_pack.py has a really full one.
@@ -114,7 +138,7 @@ TEST_CASE("a write that the system refuses is one clear error and leaves nothing
   REQUIRE(::getrlimit(RLIMIT_FSIZE, &limit) == 0);
   const rlimit small{1 << 20, limit.rlim_max};
   {
-    PackFile file(folder.path() / "x.tar", folder.path() / "work", PackFile::Lock::kTry);
+    PackFile file(folder.path() / "x.tar", folder.path() / "work", PackFile::Writers::kOne);
     REQUIRE(::setrlimit(RLIMIT_FSIZE, &small) == 0);
     CHECK_THROWS_WITH(file.write(std::string(2 << 20, 'x')), "write " + folder.str("x.tar") + ": File too large");
   }
