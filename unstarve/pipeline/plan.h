@@ -61,8 +61,8 @@ struct Plan {
   Order order;
   Size sample_size;  // where batches are padded, or follow a schedule, what none is larger than
   int image_field = 0;
-  int label_field = -1;  // -1: samples have no label, 0 is delivered
-  bool encoded = false;  // the image field needs decoding
+  int label_field = -1;           // -1: samples have no label, 0 is delivered
+  bool encoded = false;           // the image field needs decoding
   bool crop_into_resize = false;  // the first operation resizes only to what the second one reads
   bool crop_into_decode = false;
   bool scale_into_decode = false;
