@@ -224,7 +224,8 @@ class _MapRun:
         for bad in batch.bad:
             self._bad.setdefault(bad.id, bad)
             if len(self._bad) > limit:
-                raise InputError(f"{len(self._bad)} bad samples, more than the limit of {limit}; the latest: "
+                samples = "sample" if len(self._bad) == 1 else "samples"
+                raise InputError(f"{len(self._bad)} bad {samples}, more than the limit of {limit}; the latest: "
                                  f"{bad.reason}")
             if self._tried >= _RATE_PROBATION and len(self._bad) > rate * self._tried:
                 raise InputError(f"{len(self._bad)} bad samples among {self._tried}, more than the limit of "

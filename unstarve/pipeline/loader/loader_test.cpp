@@ -147,8 +147,10 @@ TEST_CASE("more bad samples than the limit fail the run under any policy") {
   for (std::uint64_t id = 0; id < 12; ++id) bad.insert(id);
   PipelineSpec spec = small_spec(10);
   spec.errors = {OnError::kSkip, 5};
-  CHECK_THROWS_WITH(run(spec, std::make_shared<JpegSet>(40, bad), {{}, 2}),
-                    Catch::Contains("more than the limit of 5"));
+  const auto dataset = std::make_shared<JpegSet>(40, bad);
+  CHECK_THROWS_WITH(run(spec, dataset, {{}, 2}), Catch::Contains("6 bad samples, more than the limit of 5"));
+  spec.errors.limit = 0;
+  CHECK_THROWS_WITH(run(spec, dataset, {{}, 2}), Catch::Contains("1 bad sample, more than the limit of 0"));
 }
 
 TEST_CASE("a data set without one good sample is an error, not a hang") {
