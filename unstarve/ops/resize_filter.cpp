@@ -5,8 +5,12 @@
 #include <cstddef>
 #include <numbers>
 
+#include "unstarve/ops/triangle_weights.h"
+
 namespace unstarve {
 namespace {
+
+constexpr std::size_t kTriangleTables = 4;  // beside the weights
 
 // Sums of 8-bit values times weights that add up to 2^22 stay below 2^31; it is also Pillow's own precision.
 constexpr int kMaxFractionBits = 22;
@@ -96,42 +100,82 @@ void AxisFilter::build(int input, int output, Resampling resampling, int from, i
   resampling_ = resampling;
   from_ = from;
   to_ = to;
-  const auto is_made = [&](std::size_t i) {
-    return i >= static_cast<std::size_t>(from) && i < static_cast<std::size_t>(to);
-  };
+  first_.resize(static_cast<std::size_t>(output));
+  if (resampling.kind == Resampling::Kind::kBilinear && input != output) {
+    build_triangle();
+  } else {
+    build_any();
+  }
+}
 
-  const double scale = static_cast<double>(input) / output;
-  const double stretch = resampling.antialias ? std::max(1.0, scale) : 1.0;
-  const Shape shape = shape_of(resampling.kind);
-  const auto stride = static_cast<std::size_t>(most_taps(input, output, resampling)) - 1;
-  const auto outputs = static_cast<std::size_t>(output);
-  first_.resize(outputs);
+double AxisFilter::scale() const { return static_cast<double>(whole_input_) / whole_output_; }
+double AxisFilter::stretch() const { return resampling_.antialias ? std::max(1.0, scale()) : 1.0; }
+
+void AxisFilter::choose_precision(double largest) {
+  fraction_bits_ = kMaxFractionBits;
+  while (std::lround(std::ldexp(largest, fraction_bits_)) > 32767) --fraction_bits_;
+}
+
+// What the outputs that are made read; of all of them, all of the input, also what a nearest or an area filter leaves out.
+void AxisFilter::choose_input(int begin, int end, int longest) {
+  const bool whole = from_ == 0 && to_ == whole_output_;
+  begin_ = whole ? 0 : begin;
+  end_ = whole ? whole_input_ : end;
+  taps_ = (longest + 1) / 2 * 2;
+  weights_.assign(static_cast<std::size_t>(output()) * static_cast<std::size_t>(taps_), 0);
+}
+
+void AxisFilter::build_triangle() {
+  const auto outputs = static_cast<std::size_t>(whole_output_), pitch = outputs + kTriangleSlack;
+  const auto stride = static_cast<std::size_t>(most_taps(whole_input_, whole_output_, resampling_)) - 1;
+  exact_.resize((kTriangleTables + stride) * pitch);
+  double* const tables = exact_.data();
+  const TriangleTables t{
+      tables, tables + pitch, tables + 2 * pitch, tables + 3 * pitch, tables + kTriangleTables * pitch, pitch};
+  choose_precision(make_triangle_weights(t, whole_input_, outputs, scale(), stretch(), stride));
+  int longest = 1, end = 0;
+  const auto from = static_cast<std::size_t>(from_), to = static_cast<std::size_t>(to_);
+  for (std::size_t i = from; i < to; ++i) {
+    const auto count = static_cast<int>(t.counts[i]);
+    longest = std::max(longest, count);
+    end = std::max(end, static_cast<int>(t.begins[i]) + count);
+  }
+  choose_input(static_cast<int>(t.begins[from]), end, longest);
+  for (std::size_t i = from; i < to; ++i) first_[i - from] = static_cast<int>(t.begins[i]) - begin_;
+  round_triangle_weights(t, from, to, static_cast<std::size_t>(longest), std::ldexp(1.0, fraction_bits_),
+                         static_cast<std::size_t>(taps_), weights_.data());
+}
+
+void AxisFilter::build_any() {
+  const int input = whole_input_;
+  const Shape shape = shape_of(resampling_.kind);
+  const auto stride = static_cast<std::size_t>(most_taps(input, whole_output_, resampling_)) - 1;
+  const auto outputs = static_cast<std::size_t>(whole_output_);
+  const auto from = static_cast<std::size_t>(from_), to = static_cast<std::size_t>(to_);
   exact_.assign(outputs * stride, 0.0);
 
   // The largest weight is that of the whole: it decides about the precision of all.
   double largest = 0;
-  int longest = 1;
-  begin_ = input;
-  end_ = 0;
+  int longest = 1, begin = input, end = 0;
   // Added up as Pillow does it, which decides where a centre lies between two samples.
-  double added_centre = 0.5 * scale;
-  for (std::size_t i = 0; i < outputs; ++i, added_centre += scale) {
-    const double centre = (static_cast<double>(i) + 0.5) * scale;
+  double added_centre = 0.5 * scale();
+  for (std::size_t i = 0; i < outputs; ++i, added_centre += scale()) {
+    const double centre = (static_cast<double>(i) + 0.5) * scale();
     double* w = exact_.data() + i * stride;
     Span span{};
-    if (input == output) {
+    if (identity()) {
       // What the filters below come to when rounded, without their neighbours of weight 0.
       span = {static_cast<int>(i), 1};
       w[0] = 1;
-    } else if (resampling.kind == Resampling::Kind::kNearest) {
+    } else if (resampling_.kind == Resampling::Kind::kNearest) {
       span = {std::min(static_cast<int>(added_centre), input - 1), 1};
       w[0] = 1;
-    } else if (resampling.kind == Resampling::Kind::kArea) {
-      span = covered(static_cast<double>(i) * scale, static_cast<double>(i + 1) * scale, input, w);
-    } else if (resampling.kind == Resampling::Kind::kBicubic && !resampling.antialias) {
+    } else if (resampling_.kind == Resampling::Kind::kArea) {
+      span = covered(static_cast<double>(i) * scale(), static_cast<double>(i + 1) * scale(), input, w);
+    } else if (resampling_.kind == Resampling::Kind::kBicubic && !resampling_.antialias) {
       span = repeated_cubic(centre, input, w);
     } else {
-      span = stretched(shape, stretch, centre, input, w);
+      span = stretched(shape, stretch(), centre, input, w);
     }
     double sum = 0;
     for (int k = 0; k < span.count; ++k) sum += w[k];
@@ -142,32 +186,20 @@ void AxisFilter::build(int input, int output, Resampling resampling, int from, i
     }
     std::fill(w + span.count, w + stride, 0.0);
     first_[i] = span.begin;
-    if (!is_made(i)) continue;
+    if (i < from || i >= to) continue;
     longest = std::max(longest, span.count);
-    begin_ = std::min(begin_, span.begin);
-    end_ = std::max(end_, span.begin + span.count);
+    begin = std::min(begin, span.begin);
+    end = std::max(end, span.begin + span.count);
   }
-  // All of the input, also what a nearest or an area filter leaves out.
-  if (from == 0 && to == output) {
-    begin_ = 0;
-    end_ = input;
-  }
-
-  fraction_bits_ = kMaxFractionBits;
-  while (std::lround(std::ldexp(largest, fraction_bits_)) > 32767) --fraction_bits_;
+  choose_precision(largest);
+  choose_input(begin, end, longest);
   const double one = std::ldexp(1.0, fraction_bits_);
-  taps_ = (longest + 1) / 2 * 2;
   const auto taps = static_cast<std::size_t>(taps_);
-  const auto made = static_cast<std::size_t>(to - from);
-  weights_.assign(made * taps, 0);
-  for (std::size_t i = 0; i < made; ++i) {
-    const std::size_t of_whole = i + static_cast<std::size_t>(from);
-    const double* w = exact_.data() + of_whole * stride;
-    first_[i] = first_[of_whole] - begin_;
-    for (int k = 0; k < longest; ++k) {
-      weights_[i * taps + static_cast<std::size_t>(k)] =
-          static_cast<std::int16_t>(w[k] * one + (w[k] < 0 ? -0.5 : 0.5));
-    }
+  for (std::size_t i = from; i < to; ++i) {
+    const double* w = exact_.data() + i * stride;
+    std::int16_t* const rounded = weights_.data() + (i - from) * taps;
+    first_[i - from] = first_[i] - begin_;
+    for (int k = 0; k < longest; ++k) rounded[k] = static_cast<std::int16_t>(w[k] * one + (w[k] < 0 ? -0.5 : 0.5));
   }
 }
 

@@ -7,7 +7,8 @@
 // products. The rounding moves a result by less than 0.02 of 255, far below the rounding to 8 bits between the passes.
 // Weights may be negative; the kernels clip the sums.
 //
-// Ownership: owns its tables; build() reuses their memory. Threads: one at a time. Cost: about 15 ns per output sample.
+// Ownership: owns its tables; build() reuses their memory. Threads: one at a time. Cost: about 5 ns per output
+// sample for bilinear, 17 for the others.
 
 #include <cstdint>
 #include <vector>
@@ -48,6 +49,13 @@ class AxisFilter {
   }
 
  private:
+  [[nodiscard]] double scale() const;    // input samples to an output sample
+  [[nodiscard]] double stretch() const;  // of the filter
+  void build_triangle();
+  void build_any();
+  void choose_precision(double largest);
+  void choose_input(int begin, int end, int longest);
+
   int whole_input_ = 0, whole_output_ = 0;
   Resampling resampling_;
   int from_ = 0, to_ = 0;    // of the outputs
