@@ -3,6 +3,7 @@
 // A case's parts stand in stream_checks.h. Without points, random reads must equal sequential ones; the checksums of
 // points are put right.
 #include "fuzz/stream_checks.h"
+#include "unstarve/core/error.h"
 #include "unstarve/storage/crc32.h"
 
 namespace {

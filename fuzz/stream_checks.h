@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "unstarve/core/error.h"
 #include "unstarve/storage/bytes/compressed_text.h"
 #include "unstarve/storage/little_endian.h"
 
