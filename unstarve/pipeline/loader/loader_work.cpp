@@ -111,9 +111,8 @@ void Loader::State::note_bad(std::uint64_t id, const std::string& reason) {
   std::lock_guard lock(bad_mutex);
   bad.emplace(id, reason);
   if (bad.size() > plan.spec.errors.limit)
-    throw Error(ErrorKind::kInput,
-                fmt::format("{} bad sample{}, more than the limit of {}; the latest: {}", bad.size(),
-                            bad.size() == 1 ? "" : "s", plan.spec.errors.limit, reason));
+    throw Error(ErrorKind::kInput, fmt::format("{} bad sample{}, more than the limit of {}; the latest: {}", bad.size(),
+                                               bad.size() == 1 ? "" : "s", plan.spec.errors.limit, reason));
   const std::int64_t read = tried.load(std::memory_order_relaxed);
   if (read >= static_cast<std::int64_t>(kRateProbation) &&
       static_cast<double>(bad.size()) > plan.spec.errors.rate * static_cast<double>(read))
