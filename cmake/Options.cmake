@@ -127,6 +127,9 @@ if(NOT UNSTARVE_PYTHON STREQUAL "OFF" AND NOT UNSTARVE_SANITIZE AND NOT UNSTARVE
     message(FATAL_ERROR "UNSTARVE_PYTHON=ON, but Python's headers or nanobind are missing: run `make setup`")
   endif()
 endif()
+# Every machine rounds alike: a product and a sum are two roundings also where the processor has one instruction for both,
+# which compilers for 64-bit ARM, and kernels for AVX2, would take.
+add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
 if(UNSTARVE_HAS_PYTHON)
   # A shared module is linked of the static libraries; without semantic interposition that costs no inlining.
   set(CMAKE_POSITION_INDEPENDENT_CODE ON)
