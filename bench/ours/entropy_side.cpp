@@ -3,11 +3,11 @@
 //
 // libjpeg-turbo has no call for entropy decoding alone. Skipped lines are the nearest to it: their coefficients are
 // decoded and thrown away, but for the last row of blocks, which is decoded to pixels (a jpeg_skip_scanlines() to the
-// very end would not decode at all). Ours keeps the coefficients and zeroes them again, row by row, so it does more. Both
-// read the header by libjpeg.
+// very end would not decode at all). Ours keeps the coefficients and zeroes them again, row by row, so it does more.
+// Both read the header by libjpeg.
 //
-// By the index: each row of MCUs from its own point on, two rows in turns, and points compared with what is found there.
-// On a whole image the index saves nothing; what it offers is the places to begin the second row at.
+// By the index: each row of MCUs from its own point on, two rows in turns, and points compared with what is found
+// there. On a whole image the index saves nothing; what it offers is the places to begin the second row at.
 #include <memory>
 #include <string>
 #include <vector>

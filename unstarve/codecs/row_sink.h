@@ -4,8 +4,8 @@
 //
 //   begin(size), then until all rows are there: room(n), the decoder writes n rows, take(n)
 //
-// Threads: one at a time. Failure: what an implementation throws goes through the decoder, which takes the next image as
-// if nothing was.
+// Threads: one at a time. Failure: what an implementation throws goes through the decoder, which takes the next image
+// as if nothing was.
 
 #include <cstddef>
 #include <cstdint>

@@ -116,7 +116,8 @@ void AxisFilter::choose_precision(double largest) {
   while (std::lround(std::ldexp(largest, fraction_bits_)) > 32767) --fraction_bits_;
 }
 
-// What the outputs that are made read; of all of them, all of the input, also what a nearest or an area filter leaves out.
+// What the outputs that are made read; of all of them, all of the input, also what a nearest or an area filter leaves
+// out.
 void AxisFilter::choose_input(int begin, int end, int longest) {
   const bool whole = from_ == 0 && to_ == whole_output_;
   begin_ = whole ? 0 : begin;

@@ -21,8 +21,8 @@ class AxisFilter {
  public:
   // Both at least 1. Nothing happens when all are those of the last call.
   void build(int input, int output, Resampling resampling = {}) { build(input, output, resampling, 0, output); }
-  // The same of output samples [from, to), 0 <= from < to <= output, alone: they are numbered from 0 on, and the input is
-  // what they need of it, from begin() on. Their weights are those of the whole.
+  // The same of output samples [from, to), 0 <= from < to <= output, alone: they are numbered from 0 on, and the input
+  // is what they need of it, from begin() on. Their weights are those of the whole.
   void build(int input, int output, Resampling resampling, int from, int to);
 
   // What taps() is at most; not less for a larger input.

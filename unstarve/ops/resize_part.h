@@ -6,6 +6,8 @@
 //           |   | read_by |   |   ──────▶      |  | made|  |        the bits are those of the whole
 //           |   +---------+   |                |  +-----+  |
 //           +-----------------+                +-----------+
+//
+// Threads: plain data.
 
 #include "unstarve/core/image.h"
 #include "unstarve/ops/resampling.h"

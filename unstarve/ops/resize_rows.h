@@ -1,6 +1,6 @@
 #pragma once
-// A resize, or a part of one, of rows as a decoder makes them, to an image of the scratch: the picture that is resized is nowhere as a whole.
-// The same bits as decoding it and resize() afterwards.
+// A resize, or a part of one, of rows as a decoder makes them, to an image of the scratch: the picture that is resized
+// is nowhere as a whole. The same bits as decoding it and resize() afterwards.
 //
 // Ownership: borrows the scratch. Threads: one at a time. Failure: what `target` throws for a size, and std::bad_alloc.
 

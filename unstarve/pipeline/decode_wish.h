@@ -1,7 +1,7 @@
 #pragma once
 // What a plan wants of an image's decoding (codecs/decode_plan.h), and what it comes to, in words.
 //
-// Threads: pure functions; a plan is immutable.
+// Threads: pure but for the draws and the scratch that they are given; a plan is immutable.
 
 #include <memory>
 #include <optional>

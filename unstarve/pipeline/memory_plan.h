@@ -3,9 +3,10 @@
 //
 //   limit = batches being made and kept | workers' scratch | one image larger than expected | records read ahead | cache
 //
-// The first two are what a pipeline cannot do without: fewer batches ahead than asked for, if need be one, beside the one
-// that a consumer holds while it asks for the next (loader/slot_count.h tells where it is two), and a share per worker that holds the largest of the images looked at. Of what is left the others get their parts; a consumer
-// that keeps batches has the rest and waits, once that is full, until it lets one go. An image that needs more than its
+// The first two are what a pipeline cannot do without: fewer batches ahead than asked for, if need be one, beside the
+// one that a consumer holds while it asks for the next (loader/slot_count.h tells where it is two), and a share per
+// worker that holds the largest of the images looked at. Of what is left the others get their parts; a consumer that
+// keeps batches has the rest and waits, once that is full, until it lets one go. An image that needs more than its
 // worker's share borrows from the part for such images, one worker after the other, and gives it back with its buffers.
 //
 // Counted is what the pipeline allocates. Mapped files (data, a cache in a folder) are the page cache's and not
@@ -59,8 +60,8 @@ struct MemoryPlan {
 [[nodiscard]] MemoryPlan plan_memory(const MemoryNeeds& needs);
 // Where threads are tuned: half of what batches to keep would have goes to further workers.
 void leave_room_for_threads(MemoryPlan& plan);
-// Scratch of a worker for records of `record` bytes and images of `image`, which these operations change: `encoded` ones
-// are decoded, `kept` ones go through a pixel cache.
+// Scratch of a worker for records of `record` bytes and images of `image`, which these operations change: `encoded`
+// ones are decoded, `kept` ones go through a pixel cache.
 [[nodiscard]] std::uint64_t worker_bytes(std::uint64_t record, Size image, bool encoded, bool kept,
                                          std::span<const std::unique_ptr<Operation>> operations);
 // One line: the limit and who may hold how much of it; empty without a limit.

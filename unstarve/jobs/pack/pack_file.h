@@ -3,9 +3,9 @@
 //
 //   work/train-00000.tar.partial ── write(), write(), ... ── publish() ──▶ folder/train-00000.tar
 //
-// Of a file with one writer, what a killed run left under the partial name is overwritten by the next one; it is locked,
-// so that two processes never write into the same. Of a file that several may write, each has a partial file with a name
-// of its own, and the last one published stands.
+// Of a file with one writer, what a killed run left under the partial name is overwritten by the next one; it is
+// locked, so that two processes never write into the same. Of a file that several may write, each has a partial file
+// with a name of its own, and the last one published stands.
 //
 // Threads:   one at a time; publish() may come from another thread than write().
 // Failure:   Error(kIo) with the final path and the reason (disk full, quota, read-only; the working folder is gone); the

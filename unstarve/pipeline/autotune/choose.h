@@ -7,9 +7,9 @@
 // the fewest batches ahead. A consumer that the loader cannot keep up with thus gets the greatest throughput; one that
 // is slow gets one thread.
 //
-// Where nothing is read ahead yet but could be (Limits::most_read_ahead, Profile::read_ahead 0), samples that sleep wait
-// for their records: then readers are begun instead of threads that would wait beside each other, where the consumer's
-// step is as short with them.
+// Where nothing is read ahead yet but could be (Limits::most_read_ahead, Profile::read_ahead 0), samples that sleep
+// wait for their records: then readers are begun instead of threads that would wait beside each other, where the
+// consumer's step is as short with them.
 //
 // Threads:  pure functions. Failure: as load_of().
 // Budgets:  never passed, but by the least there is: one thread, and as many batches as `least_prefetch`.

@@ -4,9 +4,9 @@
 //
 // A cache in memory holds so many of the samples as its budget does, first come, first kept, and meets every other use
 // of them. With h for the part of all uses that it meets, a sample costs h hit + (1 - h) miss and the keeping of those
-// that are new, where a miss of a cache of pixels is decoded whole. The cache with the shortest sample is taken where that is shorter by kWorth at least;
-// among those within kAlike of the shortest the one that asks for the least memory: encoded records, then a file (the
-// page cache's, shared by the processes of a host), then pixels.
+// that are new, where a miss of a cache of pixels is decoded whole. The cache with the shortest sample is taken where
+// that is shorter by kWorth at least; among those within kAlike of the shortest the one that asks for the least memory:
+// encoded records, then a file (the page cache's, shared by the processes of a host), then pixels.
 //
 // Threads: pure functions. Units: seconds of one thread, bytes.
 

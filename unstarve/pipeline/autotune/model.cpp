@@ -14,9 +14,9 @@ namespace {
 constexpr double kHeadroom = 1.1;
 // How many mean lengths of the sample that a thread is found at the slowest one is taken to last.
 constexpr double kSlowest = 2;
-// How sharply the rate turns from the threads' bound to the window's. Of reads of 1 ms, one in a hundred of 100 ms, on two
-// cores, 32 batches of 64 ahead, 16, 32, 45 and 64 threads gave 8637, 15643, 19865 and 21211 samples/s; with 5 the model says
-// 8084, 15671, 19883 and 22180, by the lesser of both bounds it would be 8093, 16186, 22762 and 22918.
+// How sharply the rate turns from the threads' bound to the window's. Of reads of 1 ms, one in a hundred of 100 ms, on
+// two cores, 32 batches of 64 ahead, 16, 32, 45 and 64 threads gave 8637, 15643, 19865 and 21211 samples/s; with 5 the
+// model says 8084, 15671, 19883 and 22180, by the lesser of both bounds it would be 8093, 16186, 22762 and 22918.
 constexpr double kKnee = 5;
 
 double positive(double value) { return std::isfinite(value) && value > 0 ? value : 0; }

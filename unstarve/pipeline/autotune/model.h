@@ -10,8 +10,9 @@
 //
 // Window. Batches come in order, so threads can work ahead of the slowest sample only as far as K batches reach. A
 // thread found at work is at a sample of length E[S^2] / E[S] on average (renewal theory's inspection paradox), twice
-// that is taken for the slowest, L; Little's law then bounds the rate by K B / L, and where both bounds are
-// near each other the rate stays below either. This is what stragglers ask of prefetch, and what makes many sleeping threads want more than one small batch.
+// that is taken for the slowest, L; Little's law then bounds the rate by K B / L, and where both bounds are near each
+// other the rate stays below either. This is what stragglers ask of prefetch, and what makes many sleeping threads want
+// more than one small batch.
 //
 // Queue. The chance that the consumer finds no batch is that of an empty M/M/1/K queue, as tf.data's model takes it
 // (Murray et al., "tf.data: A Machine Learning Data Processing Framework", VLDB 2021), with K scaled by

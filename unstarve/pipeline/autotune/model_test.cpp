@@ -98,7 +98,8 @@ TEST_CASE("a window of few samples bounds many threads, and stragglers widen wha
 }
 
 TEST_CASE("threads that stragglers hold up: the rates are those that were measured") {
-  // Reads of 1 ms, one in a hundred of 100 ms; batches of 64, 32 of them ahead, two cores (bench/autotune.py straggling).
+  // Reads of 1 ms, one in a hundred of 100 ms; batches of 64, 32 of them ahead, two cores (bench/autotune.py
+  // straggling).
   Load load = sleeper(7e-6, 1.97e-3);
   load.batch_samples = 64;
   load.spread = 21.6;

@@ -18,7 +18,8 @@ constexpr int kChunk = 4;
 constexpr int kMostReaders = 16;
 // Of the size of the largest record a 1/kFade-th is forgotten per record: a half in 180.
 constexpr std::uint64_t kFade = 256;
-// A buffer of more than twice the usual record's bytes is dropped, unless it is small; the mean is over some 64 records.
+// A buffer of more than twice the usual record's bytes is dropped, unless it is small; the mean is over some 64
+// records.
 constexpr double kFits = 2;
 constexpr std::size_t kSmallBuffer = 16'384;
 constexpr double kUsualPart = 1.0 / 64;

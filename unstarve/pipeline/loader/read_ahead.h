@@ -68,8 +68,8 @@ class ReadAhead {
   void allow(std::uint64_t before);
   void close();
 
-  // From now on so many reads in flight, 1 to Options::reads; never fewer than one thread takes on at once. Once round the
-  // ring it holds memory for twice as many.
+  // From now on so many reads in flight, 1 to Options::reads; never fewer than one thread takes on at once. Once round
+  // the ring it holds memory for twice as many.
   void set_reads(int reads);
 
   // Held by the ring's records.

@@ -74,8 +74,8 @@ TEST_CASE("scale_into_decode: the part that is shown is larger by less than a pi
   CHECK(reduced > 3000);
 }
 
-// Photographs where they are decoded at a reduced scale and at the full one, resized to `side`: of those that differ the
-// mean difference of a pixel, over all and of the one that differs most.
+// Photographs where they are decoded at a reduced scale and at the full one, resized to `side`: of those that differ
+// the mean difference of a pixel, over all and of the one that differs most.
 struct Differences {
   int images = 0;
   double mean = 0, worst = 0;

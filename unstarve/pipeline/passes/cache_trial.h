@@ -4,7 +4,8 @@
 //   some records, read twice ──▶ made without a cache, and with one of pixels ──▶ CacheProfile ──▶ choose_cache()
 //
 // Pixels are tried at the last place that they may be kept at, before the first random operation, and at every place
-// before it where they are fewer than at all later ones: elsewhere a cache would hold fewer samples and save less of each.
+// before it where they are fewer than at all later ones: elsewhere a cache would hold fewer samples and save less of
+// each.
 //
 // What is measured is one thread's work on up to kTrialSamples samples that are spread over those that take part; of
 // reading, that of a record met again: from the page cache where the data fit into it, else as it was met first, and

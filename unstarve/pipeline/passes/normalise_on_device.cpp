@@ -6,8 +6,8 @@ namespace unstarve {
 namespace {
 
 // The consumer computes what the storer would have, pixel * scale + bias in one rounding, by float32 steps of its own:
-// pixel * scale + bias in two, or (pixel - 255 mean) * scale, with constants that were rounded up to three times. Of the
-// rounding errors, 2^-24 of a term each, at most 16 add up.
+// pixel * scale + bias in two, or (pixel - 255 mean) * scale, with constants that were rounded up to three times. Of
+// the rounding errors, 2^-24 of a term each, at most 16 add up.
 Decision apply(Plan& plan, const PassInput& input) {
   StoreFormat& output = plan.spec.output;
   if (output.type == ElementType::kUint8) return {false, "the batches are uint8 as they are"};

@@ -5,8 +5,9 @@
 namespace unstarve {
 namespace {
 
-// How many reads tuning may begin with where none are in flight at the start. In relaxed order samples get their numbers
-// where they are read, and a memory limit is divided before anything runs: both have them from the start or never.
+// How many reads tuning may begin with where none are in flight at the start. In relaxed order samples get their
+// numbers where they are read, and a memory limit is divided before anything runs: both have them from the start or
+// never.
 int could_begin(const Plan& plan) {
   const bool exact = plan.spec.execution.order == ExecutionOrder::kExact;
   return exact && plan.memory.limit == 0 ? plan.dataset->most_reads_in_flight() : 0;

@@ -112,8 +112,8 @@ struct ExecutionSpec {
   ExecutionOrder order = ExecutionOrder::kExact;
   // What the pipeline may hold at most, in units of 10^6 bytes (memory_budget.h); 0: no limit.
   std::uint64_t memory_limit_mb = 0;
-  // Where threads are left open (0) they and batches ahead follow what is measured while it runs, and in any case an open
-  // read_ahead does (autotune/controller.h). Never changes a bit of a batch.
+  // Where threads are left open (0) they and batches ahead follow what is measured while it runs, and in any case an
+  // open read_ahead does (autotune/controller.h). Never changes a bit of a batch.
   bool autotune = true;
   int cpu_limit = 0;  // cores that tuned threads may keep busy; 0: all usable ones
   friend bool operator==(const ExecutionSpec&, const ExecutionSpec&) = default;
