@@ -68,10 +68,11 @@ std::uint64_t resize_scratch_bytes(Size window, Size size, Resampling resampling
                       taps_down = AxisFilter::most_taps(window.height, size.height, resampling);
   const auto in_width = static_cast<std::uint64_t>(window.width), width = static_cast<std::uint64_t>(size.width),
              height = static_cast<std::uint64_t>(size.height);
-  // Per output sample: weights, exact and in 16 bits, where they begin, and four tables more (triangle_weights.h);
+  // Per output sample: weights, exact and in 16 bits, where they begin, and the tables of triangle_weights.h;
   // across, the kernels' tables as well.
+  constexpr std::uint64_t kBeside = 4 + TriangleTables::kBeside * 8;
   const std::uint64_t filters =
-      (width + kTriangleSlack) * (taps_across * 10 + 36) + (height + kTriangleSlack) * (taps_down * 10 + 36);
+      (width + kTriangleSlack) * (taps_across * 10 + kBeside) + (height + kTriangleSlack) * (taps_down * 10 + kBeside);
   const std::uint64_t tables = AlignedBytes::capacity_for((width + 64) * (taps_across * 8 + 20));
   const std::uint64_t rows = AlignedBytes::capacity_for((taps_down + 1) * (width * kChannels + 64));
   // Rows on their way into the resize: of a row of a decoder's blocks, or the last ones of an image; half as much again

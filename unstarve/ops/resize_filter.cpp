@@ -10,8 +10,6 @@
 namespace unstarve {
 namespace {
 
-constexpr std::size_t kTriangleTables = 4;  // beside the weights
-
 // Sums of 8-bit values times weights that add up to 2^22 stay below 2^31; it is also Pillow's own precision.
 constexpr int kMaxFractionBits = 22;
 
@@ -129,10 +127,8 @@ void AxisFilter::choose_input(int begin, int end, int longest) {
 void AxisFilter::build_triangle() {
   const auto outputs = static_cast<std::size_t>(whole_output_), pitch = outputs + kTriangleSlack;
   const auto stride = static_cast<std::size_t>(most_taps(whole_input_, whole_output_, resampling_)) - 1;
-  exact_.resize((kTriangleTables + stride) * pitch);
-  double* const tables = exact_.data();
-  const TriangleTables t{
-      tables, tables + pitch, tables + 2 * pitch, tables + 3 * pitch, tables + kTriangleTables * pitch, pitch};
+  exact_.resize((TriangleTables::kBeside + stride) * pitch);
+  const TriangleTables t = TriangleTables::in(exact_.data(), pitch);
   choose_precision(make_triangle_weights(t, whole_input_, outputs, scale(), stretch(), stride));
   int longest = 1, end = 0;
   const auto from = static_cast<std::size_t>(from_), to = static_cast<std::size_t>(to_);

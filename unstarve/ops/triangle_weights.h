@@ -20,6 +20,12 @@ struct TriangleTables {
   double* counts;   // of weights up to the last one that is not 0
   double* weights;  // [k]: of input sample begins + k, 0 <= k < taps
   std::size_t pitch;
+
+  static constexpr std::size_t kBeside = 4;  // tables beside the weights
+  // One behind the other in `memory`, which has room for (kBeside + taps) * pitch values.
+  [[nodiscard]] static TriangleTables in(double* memory, std::size_t pitch) {
+    return {memory, memory + pitch, memory + 2 * pitch, memory + 3 * pitch, memory + kBeside * pitch, pitch};
+  }
 };
 
 // Fills all tables for `outputs` samples of an axis of `input` samples, `scale` input samples to an output sample; the

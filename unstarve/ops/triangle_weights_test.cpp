@@ -42,13 +42,8 @@ TEST_CASE("triangle weights have the bits of their definition on every instructi
       INFO(input << " to " << output << ", stretched by " << stretch);
       const auto outputs = static_cast<std::size_t>(output), pitch = outputs + kTriangleSlack;
       const std::size_t taps = static_cast<std::size_t>(std::ceil(stretch)) * 2 + 1;
-      std::vector<double> tables((4 + taps) * pitch, 7.0);
-      const TriangleTables t{tables.data(),
-                             tables.data() + pitch,
-                             tables.data() + 2 * pitch,
-                             tables.data() + 3 * pitch,
-                             tables.data() + 4 * pitch,
-                             pitch};
+      std::vector<double> tables((TriangleTables::kBeside + taps) * pitch, 7.0);
+      const TriangleTables t = TriangleTables::in(tables.data(), pitch);
       const double largest = make_triangle_weights(t, input, outputs, scale, stretch, taps);
       double expected_largest = 0;
       std::size_t longest = 0;
