@@ -11,14 +11,7 @@ constexpr std::size_t kTermColumns = 24;  // of a verb or an option, with the bl
 
 // "  --seconds S           how long to measure [20]", the text in as many lines as it takes.
 std::string entry(const std::string& term, const std::string& text) {
-  const std::string begin = "  " + pad_right(term, kTermColumns - 3) + " ";
-  const std::string lines = wrap(text, kHelpColumns - kTermColumns);
-  std::string shown = begin;
-  for (const char c : lines) {
-    shown += c;
-    if (c == '\n') shown += std::string(kTermColumns, ' ');
-  }
-  return shown + "\n";
+  return "  " + pad_right(term, kTermColumns - 3) + " " + wrap(text, kHelpColumns, kTermColumns) + "\n";
 }
 
 std::string term_of(const Option& option) {

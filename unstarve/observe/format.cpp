@@ -105,17 +105,17 @@ std::string pad_left(std::string_view utf8, std::size_t width) {
 
 std::string wrap(std::string_view utf8, std::size_t width, std::size_t indent) {
   std::string text;
-  std::size_t column = 0;  // 0: nothing on this line yet
+  std::size_t column = indent;  // indent: nothing on this line yet
   for (std::size_t at = 0; at < utf8.size();) {
     const std::size_t end = std::min(utf8.find(' ', at), utf8.size());
     const std::string_view word = utf8.substr(at, end - at);
     at = end + 1;
     if (word.empty()) continue;
     const std::size_t columns = text_width(word);
-    if (column > 0 && column + 1 + columns > width) {
+    if (column > indent && column + 1 + columns > width) {
       text += "\n" + std::string(indent, ' ');
       column = indent;
-    } else if (column > 0) {
+    } else if (column > indent) {
       text += ' ';
       ++column;
     }

@@ -62,6 +62,7 @@ TEST_CASE("text is wrapped between words", "[format]") {
   CHECK(wrap("one two", 7) == "one two");
   CHECK(wrap("one two", 6) == "one\ntwo");
   CHECK(wrap("one  two three", 9, 2) == "one two\n  three");
+  CHECK(wrap("one  two three", 8, 2) == "one\n  two\n  three");
   CHECK(wrap("größe größe größe", 11) == "größe größe\ngröße");
   CHECK(wrap("a unbreakable b", 5, 3) == "a\n   unbreakable\n   b");
 }
