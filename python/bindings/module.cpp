@@ -97,8 +97,9 @@ class PyLoader {
     PipelineSpec parsed = pipeline_from_yaml(spec, "pipeline");
     output_ = parsed.output;
     const nb::gil_scoped_release release;
-    loader_ = std::make_unique<Loader>(std::move(parsed), std::move(dataset), *device_,
-                                       Loader::Options{start, 0, !lent, std::move(basis)});
+    loader_ =
+        std::make_unique<Loader>(std::move(parsed), std::move(dataset), *device_,
+                                 Loader::Options{start, 0, !lent, std::move(basis), Consumer::kHost, keep_notice});
   }
 
   ~PyLoader() {
@@ -112,7 +113,7 @@ class PyLoader {
   PyLoader(const PyLoader&) = delete;
   PyLoader& operator=(const PyLoader&) = delete;
 
-  // The next batch, None after close(). Listens to signals while it waits.
+  // The next batch, None after close(). Listens to signals and warns while it waits.
   std::optional<Batch> next() {
     while (true) {
       bool ready = false;
@@ -122,6 +123,7 @@ class PyLoader {
       }
       if (ready) return loader_->next();
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
+      nb::module_::import_("unstarve.notices").attr("warn")();
     }
   }
 

@@ -28,11 +28,18 @@ Kept& kept() {
 
 void keep_notices() {
   set_notice_sink([](const std::string& text) {
-    const std::lock_guard lock(kept().mutex);
-    if (!kept().told.insert(text).second) return;
-    kept().waiting.push_back(text);
-    kept().any = true;
+    {
+      const std::lock_guard lock(kept().mutex);
+      if (!kept().told.insert(text).second) return;
+    }
+    keep_notice(text);
   });
+}
+
+void keep_notice(const std::string& text) {
+  const std::lock_guard lock(kept().mutex);
+  kept().waiting.push_back(text);
+  kept().any = true;
 }
 
 std::optional<std::string> take_notice() {

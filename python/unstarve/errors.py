@@ -6,8 +6,9 @@ What does not fail anything is a DataWarning.
 
 
 class DataWarning(UserWarning):
-    """What is odd about data that can be read all the same: an index that could not be kept, say. Each is told once in a
-    process; `loader.notes` has those of one data set. Silence them by warnings.simplefilter("ignore", un.DataWarning)."""
+    """What is odd and fails nothing. Of data: an index that could not be kept, say; each is told once in a process, and
+    `loader.notes` has those of one data set. Of a loop: that it waits for itself, keeping all batches that memory_limit has
+    room for. Silence them by warnings.simplefilter("ignore", un.DataWarning)."""
 
 
 class Error(Exception):

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import warnings
 
 import numpy as np
 import pytest
@@ -44,6 +45,19 @@ def test_kept_batches_are_let_go_in_time():
         if len(kept) > 2:  # a window of batches: the older ones are given back
             kept.pop(0)
     assert len(kept) == 2
+
+
+def test_a_loop_that_keeps_all_batches_there_can_be_is_told_what_it_waits_for():
+    for _ in range(2):  # every loader tells it
+        loader = un.open(SMALL).options(memory_limit=5 * MB, threads=2).batch(20)
+        kept = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", un.DataWarning)
+            with pytest.raises(un.DataWarning, match=r"the loop waits for itself: it keeps all \d+ batches of 0.2 MB that "
+                                                     "execution.memory_limit_mb: 5 has room for"):
+                kept.extend(images for images, _ in loader)
+        kept.clear()
+        assert sum(1 for _ in loader) == len(loader)
 
 
 @pytest.mark.parametrize(("limit", "message"), [

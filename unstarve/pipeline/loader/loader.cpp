@@ -9,6 +9,7 @@
 
 #include "unstarve/core/topology.h"
 #include "unstarve/pipeline/loader/loader_state.h"
+#include "unstarve/storage/notice.h"
 
 namespace unstarve {
 
@@ -21,6 +22,9 @@ std::uint64_t window(const Plan& plan) {
   const auto in_flight = static_cast<std::uint64_t>(execution.prefetch) + 2;
   return std::max(kLeastWindow, in_flight * static_cast<std::uint64_t>(plan.spec.batch.size));
 }
+
+// How often a consumer that waits looks what for.
+constexpr std::chrono::milliseconds kLookEvery{500};
 
 // How soon after the start the autotuner looks first.
 constexpr std::int64_t kFirstLookNs = 50'000'000;
@@ -63,6 +67,7 @@ Loader::State::State(Plan the_plan, Device& device, const Options& options, Cloc
                             plan.spec.execution.prefetch, plan.spec.execution.pinned && !device.is_host(), options.grow,
                             plan.memory.most_batches, window(plan), most_prefetch(plan)},
           device)),
+      tell(options.tell ? options.tell : tell_notice),
       cores(the_cores),
       counters({kStageNames.begin(), kStageNames.end()},
                plan.tuned ? std::max(cores, autotune::Limits().most_threads) : plan.spec.execution.threads),
@@ -94,6 +99,18 @@ Loader::State& Loader::State::here() {
                     "fork of it: make a loader there, or start processes by spawn",
                     process, ::getpid()));
   return *this;
+}
+
+void Loader::State::look_at_held() {
+  const std::size_t held = ring->all_held();
+  if (!held_watch.look(held > 0, clock.now_ns())) return;
+  const double batch = static_cast<double>(plan.memory.batch) / 1e6;
+  tell(fmt::format(
+      "the loop waits for itself: it keeps all {} batches of {:.1f} MB that execution.memory_limit_mb: {} has room "
+      "for, "
+      "and the next is made when it lets one go; keep fewer, copy what is to be kept, or raise the limit by {:.1f} MB "
+      "for each batch more",
+      held, batch, plan.memory.limit / 1'000'000, batch));
 }
 
 Batch::Batch(Batch&& other) noexcept { *this = std::move(other); }
@@ -141,8 +158,10 @@ std::optional<Batch> Loader::next() {
   Slot* slot = nullptr;
   {
     const ConsumerCall call(s.consumer, s.clock, slot);
+    while (!s.ring->wait(kLookEvery)) s.look_at_held();
     slot = s.ring->take();
   }
+  s.held_watch.reset();
   if (!slot) return {};
 
   Batch batch;
@@ -177,7 +196,9 @@ bool Loader::wait(std::chrono::milliseconds most) {
   State& s = state_->here();
   Slot* const none = nullptr;
   const ConsumerCall call(s.consumer, s.clock, none);
-  return s.ring->wait(most);
+  if (s.ring->wait(most)) return true;
+  s.look_at_held();
+  return false;
 }
 
 RankProgress Loader::progress() const { return state_->here().ring->progress(); }

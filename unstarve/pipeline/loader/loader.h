@@ -19,12 +19,15 @@
 // Threads:   next() from one consumer thread at a time; close() from any.
 // Failure:   next() first returns the good batches, then throws what a worker met (Error with path and reason).
 // Closing:   the destructor stops in mid-epoch, joins all threads, frees all memory. close() wakes a blocked next().
+// Waiting:   a consumer that keeps all batches that a memory limit has room for, and asks for another, waits until it lets
+//            one go. Once per loader, after kHeldPatienceNs of that, Options::tell is told so.
 // Fork:      the threads do not come along into a child process. There every call throws Error(kArgument) but close() and
 //            the destructors, which leave all as it is; the parent notices nothing.
 // Cost:      no allocation per sample once the largest record was seen; one short critical section per run of samples.
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -102,6 +105,9 @@ struct BadSample {
   std::string reason;
 };
 
+// How long a consumer may wait for itself before it is told, by the loader's clock.
+inline constexpr std::int64_t kHeldPatienceNs = 3'000'000'000;
+
 class Loader {
  public:
   struct Options {
@@ -111,6 +117,9 @@ class Loader {
     bool grow = false;
     OrderBasis basis{};
     Consumer consumer = Consumer::kHost;  // plan().spec.output then tells what the batches are
+    // What goes wrong without failing anything; called by the consumer's thread in next() or wait(). Empty:
+    // tell_notice() (storage/notice.h). May let go of batches; must not throw.
+    std::function<void(const std::string& text)> tell{};
   };
 
   // `device` gives the slots' memory; it, `dataset` and `clock` must outlive the loader. Throws Error(kArgument) when

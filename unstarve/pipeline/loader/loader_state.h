@@ -23,6 +23,7 @@
 #include "unstarve/pipeline/autotune/consumer_clock.h"
 #include "unstarve/pipeline/autotune/controller.h"
 #include "unstarve/pipeline/autotune/worker_gate.h"
+#include "unstarve/pipeline/loader/held_watch.h"
 #include "unstarve/pipeline/loader/loader.h"
 #include "unstarve/pipeline/loader/read_ahead.h"
 #include "unstarve/pipeline/loader/sample_worker.h"
@@ -105,6 +106,8 @@ struct Loader::State {
   // Takes records that nobody wants any more, so that the read-ahead can go on to those behind them.
   void drop_ahead(SampleWorker& worker, const Slot& slot, std::size_t begin, std::size_t end);
   void note_bad(std::uint64_t id, const std::string& reason);
+  // Tells the consumer, which waits for a batch, where only itself can end that.
+  void look_at_held();
   void complete(Slot& slot);
   void operate_on_batch(Slot& slot);  // the operations on whole batches
 
@@ -116,6 +119,8 @@ struct Loader::State {
   std::shared_ptr<SlotRing> ring;
   std::unique_ptr<ReadAhead> readers;
   std::atomic<ReadAhead*> read_ahead{nullptr};  // those; null: the workers read
+  const std::function<void(const std::string&)> tell;
+  HeldWatch held_watch{kHeldPatienceNs};  // the consumer's
   const int cores;
   StageCounters counters;
   autotune::WorkerGate gate;

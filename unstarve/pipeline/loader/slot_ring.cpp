@@ -159,17 +159,19 @@ bool SlotRing::ready() const {
 }
 
 void SlotRing::ask() {
+  bool news = asked_ <= taken_;  // asked for the first time
+  if (news && two_held_for_ > 0) --two_held_for_;
+  if (held_ > 1) two_held_for_ = kTwoHeldFor;
   asked_ = taken_ + 1;
-  two_held_for_ = held_ > 1 ? kTwoHeldFor : std::max(two_held_for_ - 1, 0);
   if (options_.grow) {
-    while (!closed_ && !exhausted() && slots_.size() < slots_asked(prefetch_, held_) && may_grow())
+    for (; !closed_ && !exhausted() && slots_.size() < slots_asked(prefetch_, held_) && may_grow(); news = true)
       add_slot(make_slot());
   } else if (taken_ == opened_ && free_.empty() && !exhausted() && !closed_) {
     throw Error(ErrorKind::kArgument, "all " + std::to_string(slots_.size()) +
                                           " batches are held by the consumer; destroy one before asking for the next");
   }
   advance();
-  work_.notify_all();
+  if (news) work_.notify_all();
 }
 
 bool SlotRing::wait(std::chrono::milliseconds most) {
@@ -216,6 +218,11 @@ void SlotRing::release(Slot* slot) {
     advance();
   }
   work_.notify_all();
+}
+
+std::size_t SlotRing::all_held() const {
+  std::lock_guard lock(mutex_);
+  return !closed_ && !exhausted() && held_ == slots_.size() && !may_grow() ? held_ : 0;
 }
 
 void SlotRing::close() {

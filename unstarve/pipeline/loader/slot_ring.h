@@ -21,7 +21,7 @@
 // Memory:    as many slots as slot_count.h says, untouched until they are filled, the one given back last the first to
 //            be filled again. A consumer that keeps more batches gets further slots where `grow` allows it, so that as
 //            many as `prefetch` are always being filled; they go when it lets its batches go. With `most_slots` it
-//            waits, once there are so many, until it lets one go.
+//            waits, once there are so many, until it lets one go: all_held() tells that nothing else can end the wait.
 // Cost:      no allocation after construction, but for `grow`; one short critical section per claim and per batch.
 
 #include <chrono>
@@ -125,6 +125,9 @@ class SlotRing {
   // Waits until take() would not, at most for `most`; whether it would not. Throws as take().
   [[nodiscard]] bool wait(std::chrono::milliseconds most);
   void release(Slot* slot);
+  // The number of slots where the consumer holds every one of them and no further one may be made: take() then waits
+  // until one is released; else 0.
+  [[nodiscard]] std::size_t all_held() const;
   void close();
   // From now on up to so many batches are made ahead, 1 to `most_prefetch`. Further slots are allocated by the
   // consumer's next take() or wait(), where there is memory for them; those that are too many go when it lets its
@@ -168,7 +171,7 @@ class SlotRing {
   std::condition_variable ready_;  // for take()
   std::list<Slot> slots_;
   std::size_t held_ = 0;  // by the consumer
-  int two_held_for_ = 0;  // so many calls of take() more it counts as one that holds two
+  int two_held_for_ = 0;  // for so many batches more it counts as one that holds two
   std::vector<Slot*> free_;
   std::vector<Slot*> in_flight_;  // opened and not taken, a ring indexed by batch sequence number
   std::uint64_t opened_ = 0;      // batches ever opened
