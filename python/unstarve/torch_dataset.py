@@ -230,8 +230,10 @@ class _Order:
         self._full, over = divmod(samples, size * self._world)
         self._last = 0 if drop_last else -(-over // self._world)
         if len(self) == 0:
+            most = samples // self._world
+            smaller = f"a size of at most {most}" if most else "fewer ranks"
             raise ArgumentError(f"batch: {samples} sample(s) make no full batch of {size} on {self._world} rank(s); "
-                                "use a smaller batch or keep the last, short one (last='keep')")
+                                f"give {smaller}, or keep the last, short one (last='keep')")
         self.at = (0, 0)
 
     def __len__(self) -> int:

@@ -96,7 +96,8 @@ def test_a_function_s_own_generator_follows_from_the_sample(dataset):
 @pytest.mark.parametrize(("make", "message"), [
     (lambda: un.from_torch(3), "has no __len__"),
     (lambda: un.from_torch(Stream().__iter__()), "has no __len__"),
-    (lambda: chain().batch(41), "no full batch"),
+    (lambda: chain().batch(41), r"no full batch of 41 on 1 rank\(s\); give a size of at most 40, or keep the last"),
+    (lambda: chain().shard(0, 41).batch(1), "give fewer ranks, or keep the last"),
     (lambda: chain().batch(4, last="pad"), "found 'pad', expected 'drop' or 'keep'"),
     (lambda: chain().batch(4, last="keep", drop_last=False), "both last and drop_last"),
     (lambda: chain().batch(0), "found 0, expected 1 or more"),

@@ -40,7 +40,7 @@ def test_after_an_error_the_loop_can_be_run_again(tmp_path):
     (lambda p: p.shuffle(seed=-1), "found -1, expected 0 or more"),
     (lambda p: p.batch(0), "found 0, expected 1 or more"),
     (lambda p: p.batch(2.5), "found 2.5, expected a whole number"),
-    (lambda p: p.batch(201), "no full batch"),
+    (lambda p: p.batch(201), r"no full batch: 200 samples, batch 201 .* batch.size \(--batch\) at most 200, .*last: keep"),
     (lambda p: p.normalize((0, 0), (1, 1)), "found 2 numbers, expected three"),
     (lambda p: p.output("float64"), 'type: .*found "float64", expected one of uint8, float32, bfloat16, float16'),
     (lambda p: p.errors("ignore"), 'found "ignore", expected one of fail, skip, replace'),

@@ -28,11 +28,14 @@ Order::Order(const OrderSpec& spec, const BatchSpec& batch, const OrderBasis& ba
     buckets_ = std::make_shared<const Buckets>(batch.bucket.window, run, shuffle_, basis.samples);
   }
   count();
-  if (batches_ == 0)
-    throw Error(ErrorKind::kArgument,
-                "no full batch: " + std::to_string(samples_) + " samples, batch " + std::to_string(batch_) + " on " +
-                    std::to_string(world_) +
-                    " rank(s); use a smaller batch or keep the last, short one (batch.last: keep)");
+  if (batches_ == 0) {
+    const std::uint64_t most = samples_ / world_;
+    const std::string smaller =
+        most > 0 ? "give batch.size (--batch) at most " + std::to_string(most) : std::string("give fewer ranks");
+    throw Error(ErrorKind::kArgument, "no full batch: " + std::to_string(samples_) + " samples, batch " +
+                                          std::to_string(batch_) + " on " + std::to_string(world_) + " rank(s); " +
+                                          smaller + ", or keep the last, short one (batch.last: keep)");
+  }
 }
 
 Order Order::rest(std::uint64_t offset, const std::vector<bool>& used) const {
