@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,13 @@ def test_an_unknown_key_is_told_the_keys_that_the_schema_has():
     assert list(full) == [name for name, _ in un.operations()]
     full = SCHEMA["properties"]["batch_operations"]["items"]["anyOf"][1]["properties"]
     assert list(full) == [name for name, _ in un.batch_operations()]
+
+
+def test_the_documentation_lists_every_pass_and_no_other():
+    rows = re.findall(r"^\| `(\w+)` \| (exact|approximate)", (ROOT / "docs" / "passes.md").read_text(), re.MULTILINE)
+    kinds = {name: "approximate" if "; approximate: " in node["description"] else "exact"
+             for name, node in SCHEMA["properties"]["passes"]["properties"].items()}
+    assert len(rows) == len(kinds) and dict(rows) == kinds
 
 
 def made(schema, rng):

@@ -301,6 +301,8 @@ Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int us
             {},
             0,
             {}};
+  if (is_switched_off(plan.spec, kDeadFieldRemovalPass))
+    plan.dataset = plan.all_fields = with_all_fields(std::move(plan.dataset));
   const Dataset& data = *plan.dataset;
   plan.image_field = data.field_index(FieldKind::kEncodedImage);
   plan.encoded = plan.image_field >= 0;
@@ -330,8 +332,7 @@ Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int us
   plan.tuned = tuned;
   plan.reads_tuned = plan.spec.execution.autotune && plan.spec.execution.read_ahead < 0;
   if (plan.spec.cache.what == CacheWhat::kAuto) {
-    const auto entry = plan.spec.passes.find(std::string(kCachePass.name));
-    if (entry != plan.spec.passes.end() && !entry->second) plan.spec.cache = {};
+    if (is_switched_off(plan.spec, kCachePass)) plan.spec.cache = {};
   }
   const ExecutionSpec asked = plan.spec.execution;
   limit_memory(plan, threads_left_open, grow);

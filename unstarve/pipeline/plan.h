@@ -21,6 +21,7 @@
 #include "unstarve/pipeline/memory_plan.h"
 #include "unstarve/pipeline/order/order.h"
 #include "unstarve/pipeline/spec/spec.h"
+#include "unstarve/storage/all_fields.h"
 #include "unstarve/storage/cache/encoded_cache.h"
 #include "unstarve/storage/cache/pixel_store.h"
 #include "unstarve/storage/dataset.h"
@@ -72,7 +73,8 @@ struct Plan {
   std::shared_ptr<const EncodedCache> encoded_cache;
   std::shared_ptr<const PixelStore> pixel_cache;
   std::size_t cached_operations = 0;
-  std::string cache_chosen{};  // why the cache of the spec is what it is, where that said auto
+  std::shared_ptr<const AllFields> all_fields{};  // `dataset`, or what it caches, where dead_field_removal is off
+  std::string cache_chosen{};                     // why the cache of the spec is what it is, where that said auto
   std::vector<PassNote> passes{};
   std::shared_ptr<ScanIndexStore> scan_index{};  // of the JPEGs, where crops are decoded by it
   bool fuse_operations = true;                   // operations edit one window; else each leaves an image of its own

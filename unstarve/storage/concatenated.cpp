@@ -81,6 +81,12 @@ class Concatenated final : public Dataset {
     parts_[part].data->read(id - begin_[part], record);
     rearrange(part, id, record);
   }
+  std::uint64_t read_all(std::uint64_t id, RecordBuffer& record) const override {
+    const std::size_t part = part_of(id);
+    const std::uint64_t rest = parts_[part].data->read_all(id - begin_[part], record);
+    rearrange(part, id, record);
+    return rest;
+  }
   void read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const override {
     std::vector<std::uint64_t> own;
     std::vector<std::size_t> places;

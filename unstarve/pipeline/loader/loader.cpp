@@ -248,6 +248,8 @@ Profile Loader::profile() const {
 std::string Loader::explain() const {
   std::string text = unstarve::explain(state_->plan);
   if (forked()) return text;
+  if (const auto& all = state_->plan.all_fields)
+    text += fmt::format("fields      {} bytes beside images and labels were read and dropped\n", all->dropped_bytes());
   if (const auto& index = state_->plan.scan_index) {
     const ScanIndexCounts counts = index->counts();
     text += fmt::format("index       {} crops decoded by it, {} added, {} found wrong\n", counts.used, counts.made,

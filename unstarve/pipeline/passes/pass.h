@@ -37,8 +37,6 @@ struct Pass {
   Decision (*apply)(Plan& plan, const PassInput& input);
   // What has to be set where it is switched off; null: nothing.
   void (*leave_out)(Plan& plan) = nullptr;
-  // Why there is no pipeline without it; empty: it can be switched off. Such ones are told so that nothing is a secret.
-  std::string_view always{};
   // Of approximate ones: how far what it makes may be from what there is without it.
   std::string_view error{};
 };
@@ -65,8 +63,11 @@ extern const Pass kReadAheadPass;
 // All of them, in the order in which they run.
 [[nodiscard]] std::span<const Pass* const> passes();
 
+// Whether the spec says so.
+[[nodiscard]] bool is_switched_off(const PipelineSpec& spec, const Pass& pass);
+
 // Runs all that the spec does not switch off and writes plan.passes. Throws Error(kArgument) for a switch that names no
-// pass, and for one that would switch off what is always on.
+// pass.
 void run_passes(Plan& plan, const PassInput& input);
 
 }  // namespace unstarve

@@ -29,6 +29,11 @@ bool selects_part(const Plan& plan, std::size_t operation, Size input) {
   return false;
 }
 
+bool is_switched_off(const PipelineSpec& spec, const Pass& pass) {
+  const auto found = spec.passes.find(std::string(pass.name));
+  return found != spec.passes.end() && !found->second;
+}
+
 void run_passes(Plan& plan, const PassInput& input) {
   for (const auto& entry : plan.spec.passes) {
     const std::string& name = entry.first;
@@ -40,12 +45,8 @@ void run_passes(Plan& plan, const PassInput& input) {
   }
   for (const Pass* pass : kPasses) {
     const auto name = std::string(pass->name);
-    const auto found = plan.spec.passes.find(name);
-    if (!pass->always.empty() && found != plan.spec.passes.end() && !found->second)
-      throw Error(ErrorKind::kArgument,
-                  fmt::format("passes.{}: false, expected true or nothing: {}", name, pass->always));
     Decision decision{false, "switched off by passes." + name};
-    if (found == plan.spec.passes.end() || found->second)
+    if (!is_switched_off(plan.spec, *pass))
       decision = pass->apply(plan, input);
     else if (pass->leave_out != nullptr)
       pass->leave_out(plan);

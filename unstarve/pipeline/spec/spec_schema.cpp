@@ -150,10 +150,9 @@ Json field_schema(const YamlKey& key, const SpecField& field) {
 Json passes_schema(const char* description) {
   Json properties = Json::object();
   for (const Pass* const pass : passes()) {
-    Json& property = properties[std::string(pass->name)] = {
+    properties[std::string(pass->name)] = {
         {"type", "boolean"},
         {"description", std::string(pass->help) + (pass->exact ? "" : "; approximate: " + std::string(pass->error))}};
-    if (!pass->always.empty()) property["enum"] = {true};
   }
   Json schema = object(std::move(properties));
   schema["description"] = description;

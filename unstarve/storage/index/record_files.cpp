@@ -20,6 +20,7 @@ namespace {
 constexpr int kLocalThreads = 4;
 constexpr int kRemoteThreads = 16;
 constexpr std::size_t kMostThreads = 256;
+constexpr std::uint64_t kDroppedPiece = std::uint64_t{1} << 20;
 
 int threads_for(const std::vector<Shard>& shards, const RecordFilesOptions& options) {
   const int most = options.threads > 0 ? options.threads
@@ -229,6 +230,32 @@ void RecordFiles::read(std::uint64_t id, RecordBuffer& record) const {
   const std::span<std::uint8_t> room(record.storage.data(), length);
   found.shard->bytes->read(found.entry.offset, room);
   fill(found, id, room, record);
+}
+
+std::uint64_t RecordFiles::read_all(std::uint64_t id, RecordBuffer& record) const {
+  const Found found = check(id);
+  const ByteSource& bytes = *found.shard->bytes;
+  const auto drop = [&](std::uint64_t begin, std::uint64_t end) {
+    for (std::uint64_t at = begin; at < end; at += kDroppedPiece) {
+      const auto piece = static_cast<std::size_t>(std::min(kDroppedPiece, end - at));
+      record.storage.reserve_discard(piece);
+      bytes.read(at, {record.storage.data(), piece});
+    }
+    return end - begin;
+  };
+  // Whether what stands between two images belongs to the one or the other is not in the index.
+  const std::uint64_t begin = found.entry.offset, end = begin + found.entry.length, size = bytes.size();
+  const std::uint64_t next =
+      found.number + 1 < found.shard->index->size() ? found.shard->index->record(found.number + 1).offset : size;
+  std::uint64_t dropped = drop(end, std::clamp(next, end, size));
+  if (found.number == 0) dropped += drop(0, begin);
+
+  const auto length = static_cast<std::size_t>(found.entry.length);
+  record.storage.reserve_discard(length + kReadableBehind);
+  const std::span<std::uint8_t> room(record.storage.data(), length);
+  bytes.read(begin, room);
+  fill(found, id, room, record);
+  return dropped;
 }
 
 // The ranges of one shard go to its source together; of mapped ones all are asked for before the first is touched.

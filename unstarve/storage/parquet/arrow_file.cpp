@@ -29,6 +29,7 @@ constexpr std::uint64_t kMaxFooterBytes = std::uint64_t{256} << 20;
 constexpr std::uint64_t kSlackBytes = std::uint64_t{64} << 20;
 constexpr std::uint64_t kMostExpansion = 1032;
 constexpr std::uint64_t kMostGroupBytes = std::uint64_t{1} << 36;
+constexpr std::size_t kDroppedPiece = std::size_t{1} << 20;
 
 std::uint64_t decoded_limit(std::uint64_t stored_bytes) {
   return std::min(kMostGroupBytes, kSlackBytes + std::min(stored_bytes, kMostGroupBytes) * kMostExpansion);
@@ -55,6 +56,7 @@ class ArrowFile final : public ParquetFile {
   [[nodiscard]] const ChosenColumns& columns() const noexcept override { return columns_; }
   [[nodiscard]] RowGroup decode(std::size_t group) const override { return decode(group, true); }
   [[nodiscard]] RowGroup decode_labels(std::size_t group) const override { return decode(group, false); }
+  [[nodiscard]] std::uint64_t read_others(std::size_t group) const override;
 
  private:
   struct Chunks {
@@ -66,6 +68,7 @@ class ArrowFile final : public ParquetFile {
   void list_group(int number);
   void check_rows() const;
   [[nodiscard]] Chunk chunk_of(const parquet::ColumnChunkMetaData& column, std::uint64_t rows) const;
+  [[nodiscard]] Chunk place_of(const parquet::ColumnChunkMetaData& column) const;
   [[nodiscard]] RowGroup decode(std::size_t number, bool with_images) const;
   void check_chunks(std::size_t number) const;
   void read_columns(std::size_t number, bool with_images, const std::shared_ptr<SourceFile>& file,
@@ -127,6 +130,10 @@ Chunk ArrowFile::chunk_of(const parquet::ColumnChunkMetaData& column, std::uint6
     throw Error(ErrorKind::kInput,
                 which + " has " + std::to_string(column.num_values()) + " values, expected " + std::to_string(rows));
   }
+  return place_of(column);
+}
+
+Chunk ArrowFile::place_of(const parquet::ColumnChunkMetaData& column) const {
   std::int64_t begin = column.data_page_offset();
   if (column.has_dictionary_page() && column.dictionary_page_offset() > 0) {
     begin = std::min(begin, column.dictionary_page_offset());
@@ -134,8 +141,9 @@ Chunk ArrowFile::chunk_of(const parquet::ColumnChunkMetaData& column, std::uint6
   const std::int64_t bytes = column.total_compressed_size();
   const auto size = static_cast<std::int64_t>(source_->size());
   if (begin < 0 || bytes < 0 || begin > size || bytes > size - begin) {
-    throw Error(ErrorKind::kInput, which + " is said to be " + std::to_string(bytes) + " bytes at offset " +
-                                       std::to_string(begin) + ", but the file has " + std::to_string(size));
+    throw Error(ErrorKind::kInput, "the chunk of column " + column.path_in_schema()->ToDotString() + " is said to be " +
+                                       std::to_string(bytes) + " bytes at offset " + std::to_string(begin) +
+                                       ", but the file has " + std::to_string(size));
   }
   return {static_cast<std::uint64_t>(begin), static_cast<std::uint64_t>(bytes)};
 }
@@ -205,6 +213,30 @@ RowGroup ArrowFile::decode(std::size_t number, bool with_images) const {
     throw Error(ErrorKind::kInput, where + "damaged: " + error.what());
   }
   return group;
+}
+
+std::uint64_t ArrowFile::read_others(std::size_t number) const {
+  const std::unique_ptr<parquet::RowGroupMetaData> row_group = metadata_->RowGroup(static_cast<int>(number));
+  std::vector<std::uint8_t> piece(kDroppedPiece);
+  std::uint64_t dropped = 0;
+  try {
+    for (int i = 0; i < row_group->num_columns(); ++i) {
+      if (i == columns_.image || i == columns_.label) continue;
+      const auto column = row_group->ColumnChunk(i);
+      if (!column->file_path().empty()) continue;
+      const Chunk chunk = place_of(*column);
+      for (std::uint64_t at = 0; at < chunk.bytes; at += piece.size())
+        source_->read(
+            chunk.offset + at,
+            std::span(piece).first(static_cast<std::size_t>(std::min<std::uint64_t>(piece.size(), chunk.bytes - at))));
+      dropped += chunk.bytes;
+    }
+  } catch (const Error& error) {
+    throw Error(error.kind(), "read " + name() + " row group " + std::to_string(number) + ": " + error.what());
+  } catch (const parquet::ParquetException& error) {
+    throw Error(ErrorKind::kInput, "read " + name() + " row group " + std::to_string(number) + ": " + error.what());
+  }
+  return dropped;
 }
 
 // What was made of pages that the file no longer has is not the file's.

@@ -35,14 +35,20 @@ ParquetDataset::ParquetDataset(std::vector<Shard> shards, const ParquetOptions& 
   number_classes(threads);
   fields_.push_back({"image", FieldKind::kEncodedImage});
   if (labels_ != ParquetLabels::kNone) fields_.push_back({"label", FieldKind::kLabel});
-  cache_ = std::make_unique<RowGroupCache>(
-      RowGroupCache::Source{
-          groups_.size(), [this](std::size_t group) { return decode(group); },
-          [this](std::size_t group) { return facts_of(group).decoded_bytes + facts_of(group).rows * kRowBytes; }},
-      options.cache_bytes, threads);
+  cache_bytes_ = options.cache_bytes;
+  threads_ = threads;
+  cache_ = make_cache(false);
 }
 
 ParquetDataset::~ParquetDataset() = default;
+
+std::unique_ptr<RowGroupCache> ParquetDataset::make_cache(bool all) const {
+  return std::make_unique<RowGroupCache>(
+      RowGroupCache::Source{
+          groups_.size(), [this, all](std::size_t group) { return decode(group, all); },
+          [this](std::size_t group) { return facts_of(group).decoded_bytes + facts_of(group).rows * kRowBytes; }},
+      cache_bytes_, threads_);
+}
 
 void ParquetDataset::open_files(std::vector<Shard> shards, const ParquetOptions& options) {
   files_.resize(shards.size());
@@ -174,7 +180,7 @@ RecordPlace ParquetDataset::place(std::uint64_t id) const {
   return {.file = files_[groups_[group].file]->name(), .number = groups_[group].first_row + id - begins_[group]};
 }
 
-std::shared_ptr<const RowGroup> ParquetDataset::decode(std::size_t group) const {
+std::shared_ptr<const RowGroup> ParquetDataset::decode(std::size_t group, bool all) const {
   auto rows = std::make_shared<RowGroup>(files_[groups_[group].file]->decode(groups_[group].number));
   for (const std::string& name : rows->label_names) {
     // The file has changed since it was opened when a name is new: such rows have no label.
@@ -182,6 +188,7 @@ std::shared_ptr<const RowGroup> ParquetDataset::decode(std::size_t group) const 
     rows->labels.push_back(known == number_of_class_.end() ? -1 : known->second);
   }
   rows->label_names = {};
+  if (all) rows->dropped_bytes = files_[groups_[group].file]->read_others(groups_[group].number);
   return rows;
 }
 
@@ -215,6 +222,14 @@ void ParquetDataset::fill(std::uint64_t id, std::size_t group, const RowGroup& r
 void ParquetDataset::read(std::uint64_t id, RecordBuffer& record) const {
   const std::size_t group = group_of(id);
   fill(id, group, *cache_->get(group), record);
+}
+
+std::uint64_t ParquetDataset::read_all(std::uint64_t id, RecordBuffer& record) const {
+  std::call_once(all_made_, [this] { all_cache_ = make_cache(true); });
+  const std::size_t group = group_of(id);
+  const std::shared_ptr<const RowGroup> rows = all_cache_->get(group);
+  fill(id, group, *rows, record);
+  return rows->dropped_bytes / facts_of(group).rows;
 }
 
 void ParquetDataset::read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const {

@@ -2,6 +2,7 @@
 // The files of a Parquet data set as one Dataset, over a cache of row groups. parquet.h tells the contract.
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -27,6 +28,8 @@ class ParquetDataset final : public Dataset {
   void read(std::uint64_t id, RecordBuffer& record) const override;
   // Each row group that the ids lie in is looked up once, the next one decoded meanwhile.
   void read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const override;
+  // Of the other columns the record's share of its row group, which is brought as a whole.
+  std::uint64_t read_all(std::uint64_t id, RecordBuffer& record) const override;
   std::span<const std::uint8_t> will_read(std::uint64_t id) const noexcept override;
   [[nodiscard]] std::vector<std::string> unread_fields() const override { return files_.front()->columns().others; }
 
@@ -47,7 +50,8 @@ class ParquetDataset final : public Dataset {
   void read_label_columns(int threads);
   [[nodiscard]] std::size_t group_of(std::uint64_t id) const noexcept;
   [[nodiscard]] const ParquetGroup& facts_of(std::size_t group) const;
-  [[nodiscard]] std::shared_ptr<const RowGroup> decode(std::size_t group) const;
+  [[nodiscard]] std::shared_ptr<const RowGroup> decode(std::size_t group, bool all) const;
+  [[nodiscard]] std::unique_ptr<RowGroupCache> make_cache(bool all) const;
   void fill(std::uint64_t id, std::size_t group, const RowGroup& rows, RecordBuffer& record) const;
 
   std::vector<std::unique_ptr<const ParquetFile>> files_;
@@ -58,7 +62,12 @@ class ParquetDataset final : public Dataset {
   std::unordered_map<std::string, std::int64_t> number_of_class_;  // where labels are names
   ParquetLabels labels_ = ParquetLabels::kNone;
   std::uint64_t stored_bytes_ = 0;
-  std::unique_ptr<RowGroupCache> cache_;  // last: its threads use the rest
+  std::uint64_t cache_bytes_ = 0;
+  int threads_ = 1;
+  // Last: their threads use the rest.
+  std::unique_ptr<RowGroupCache> cache_;
+  mutable std::once_flag all_made_;
+  mutable std::unique_ptr<RowGroupCache> all_cache_;  // of groups read with all columns, once that was asked for
 };
 
 }  // namespace unstarve

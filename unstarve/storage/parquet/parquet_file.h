@@ -41,6 +41,8 @@ class ParquetFile {
   // Precondition: group < groups().size().
   [[nodiscard]] virtual RowGroup decode(std::size_t group) const = 0;
   [[nodiscard]] virtual RowGroup decode_labels(std::size_t group) const = 0;
+  // Brings the stored bytes of the other columns and drops them; how many. Theirs in other files are left alone.
+  [[nodiscard]] virtual std::uint64_t read_others(std::size_t group) const = 0;
 };
 
 // `image` and `label` as for choose_columns().

@@ -18,7 +18,8 @@ struct RowGroup {
   std::vector<std::int64_t> labels;                   // per row; empty without a label column; -1: none
   std::vector<std::string> label_names;               // instead of `labels` until the names are numbered; "": none
   std::vector<AlignedBytes> blocks;
-  std::uint64_t block_bytes = 0;  // of `blocks`
+  std::uint64_t block_bytes = 0;    // of `blocks`
+  std::uint64_t dropped_bytes = 0;  // stored ones of other columns that were brought along
 
   // What keeping it costs.
   [[nodiscard]] std::uint64_t memory_bytes() const {
