@@ -91,15 +91,16 @@ nb::dict read(const Dataset& dataset, std::uint64_t id) {
 class PyLoader {
  public:
   // Memory of `allocate` does not grow: a slot is never allocated while the loader's lock is held and the GIL is not.
-  PyLoader(const std::string& spec, DatasetPtr dataset, Position start, nb::object allocate, OrderBasis basis) {
+  PyLoader(const std::string& spec, DatasetPtr dataset, Position start, nb::object allocate, OrderBasis basis,
+           OnDevice on_device) {
     const bool lent = !allocate.is_none();
     device_ = lent ? lending_device(std::move(allocate)) : open_device("cpu");
     PipelineSpec parsed = pipeline_from_yaml(spec, "pipeline");
     output_ = parsed.output;
     const nb::gil_scoped_release release;
-    loader_ =
-        std::make_unique<Loader>(std::move(parsed), std::move(dataset), *device_,
-                                 Loader::Options{start, 0, !lent, std::move(basis), Consumer::kHost, keep_notice});
+    loader_ = std::make_unique<Loader>(
+        std::move(parsed), std::move(dataset), *device_,
+        Loader::Options{start, 0, !lent, std::move(basis), Consumer::kHost, keep_notice, on_device});
   }
 
   ~PyLoader() {
@@ -268,16 +269,17 @@ NB_MODULE(_core, m) {
           "__init__",
           [](PyLoader* self, const std::string& spec, DatasetPtr dataset, std::uint32_t epoch, std::uint64_t batch,
              std::uint64_t offset, const nb::bytes& used, SampleSetPtr samples, const std::vector<Stretch>& stretches,
-             nb::object allocate) {
+             nb::object allocate, std::uint64_t per_value, std::uint64_t fixed) {
             new (self) PyLoader(spec, std::move(dataset), {epoch, batch, offset, unpacked(used)}, std::move(allocate),
-                                basis_of(std::move(samples), stretches));
+                                basis_of(std::move(samples), stretches), {per_value, fixed});
           },
           "spec"_a, "dataset"_a, "epoch"_a, "batch"_a, "offset"_a, "used"_a, "samples"_a, "stretches"_a,
-          "allocate"_a.none() = nb::none(),
+          "allocate"_a.none() = nb::none(), "per_value"_a = 0, "fixed"_a = 0,
           nb::sig("def __init__(self, spec: str, dataset: Dataset, epoch: int, batch: int, offset: int, "
                   "used: bytes, samples: SampleSet, stretches: collections.abc.Sequence[tuple[int, "
                   "collections.abc.Sequence[int], collections.abc.Sequence[float]]], "
-                  "allocate: collections.abc.Callable[[int], tuple[int, object]] | None = None) -> None"))
+                  "allocate: collections.abc.Callable[[int], tuple[int, object]] | None = None, "
+                  "per_value: int = 0, fixed: int = 0) -> None"))
       .def(
           "next",
           [](PyLoader& loader) -> nb::object {
@@ -338,12 +340,14 @@ NB_MODULE(_core, m) {
   m.def("position_after", &after, "spec"_a, "samples"_a, "ranks"_a);
   m.def(
       "explain",
-      [](const std::string& text, DatasetPtr dataset, SampleSetPtr samples) {
+      [](const std::string& text, DatasetPtr dataset, SampleSetPtr samples, std::uint64_t per_value,
+         std::uint64_t fixed) {
         const nb::gil_scoped_release release;
         return explain(make_plan(pipeline_from_yaml(text, "pipeline"), std::move(dataset), read_topology().usable(),
-                                 Caches::kTold, {std::move(samples), {}}, Consumer::kHost, 0, true));
+                                 Caches::kTold, {std::move(samples), {}}, Consumer::kHost, 0, true,
+                                 {per_value, fixed}));
       },
-      "spec"_a, "dataset"_a, "samples"_a);
+      "spec"_a, "dataset"_a, "samples"_a, "per_value"_a = 0, "fixed"_a = 0);
   m.def("operations", [] {
     std::vector<std::pair<std::string, std::string>> list;
     for (const OperationInfo& info : operations()) list.emplace_back(info.name, info.help);

@@ -21,6 +21,7 @@ from unstarve.errors import ArgumentError
 if TYPE_CHECKING:
     from unstarve.loader import Loader, Normalisation
 
+_SENT_AT_ONCE = 2  # the batch that the loop has, and the one that is sent, whose uint8 it is made of is there besides
 _DTYPES = ("uint8", "float32", "bfloat16", "float16")
 
 
@@ -61,7 +62,7 @@ class JaxLoader(ConvertedLoader):
         if on_host:
             self._loader = loader.with_output(name, layout, normalize)
         else:
-            self._loader = loader.with_output("uint8", layout)
+            self._loader = loader.with_output("uint8", layout, on_device=(_SENT_AT_ONCE * self.dtype.itemsize + 1, 0))
             self._constants = self._make_constants(loader.normalisation if normalize is None else normalize)
             self._finish = jax.jit(_normalised, static_argnames="dtype")
 

@@ -33,6 +33,8 @@ Batch: TypeAlias = "tuple[npt.NDArray[Any], ...]"
 Normalisation: TypeAlias = "tuple[tuple[float, ...], tuple[float, ...]]"
 # called with a number of bytes, gives a writable buffer's address and the object that keeps it
 Allocate: TypeAlias = "Callable[[int], tuple[int, object]]"
+# bytes that are kept on a device: for each value of a batch's images, and besides
+OnDevice: TypeAlias = "tuple[int, int]"
 
 
 # Those whose threads call Python: they end before the interpreter does.
@@ -113,6 +115,7 @@ class Loader:
         self._run = state.Run.of(spec, len(dataset), self._chosen, length)
         self._stretches = state.first_stretches(self._run)
         self._allocate: Allocate | None = None
+        self._on_device: OnDevice = (0, 0)
         self._core: Core | None = None
         self._core_at: state.At | None = None  # the position of the batch that _core gives next
         self._at = state.START  # of the batch that comes next
@@ -264,7 +267,8 @@ class Loader:
         return self._core
 
     def _start(self) -> Core:
-        return _core.Loader(self._spec, self._dataset, *self._at, self._chosen, self._stretches, self._allocate)
+        return _core.Loader(self._spec, self._dataset, *self._at, self._chosen, self._stretches, self._allocate,
+                            *self._on_device)
 
     def close(self) -> None:
         """Stops the threads and frees the memory; iterating starts them again. Also the end of a `with` block.
@@ -345,7 +349,9 @@ class Loader:
     def explain(self) -> str:
         """What will run: source, order, operations, every optimisation with whether it applies and why; once it runs,
         also what was tuned, when and why."""
-        return self._core.explain() if self._core else _core.explain(self._spec, self._dataset, self._chosen)
+        if self._core:
+            return self._core.explain()
+        return _core.explain(self._spec, self._dataset, self._chosen, *self._on_device)
 
     def profile(self) -> dict[str, Any]:
         """What was measured since the threads started, also after close(): a dict of stages with samples, busy time and
@@ -397,11 +403,12 @@ class Loader:
         return dataset(self, normalize=normalize, dtype=dtype, layout=layout)
 
     def with_output(self, dtype: str | None = None, layout: str | None = None, normalize: Normalisation | None = None,
-                    allocate: Allocate | None = None) -> Loader:
+                    allocate: Allocate | None = None, on_device: OnDevice = (0, 0)) -> Loader:
         """This loader with another element type, layout or (mean, std), standing where this one stands.
 
         allocate: called with a number of bytes, gives a writable buffer's address and the object that keeps it; the
             batches are made there. At most two of them may be kept then.
+        on_device: what is kept of batches on a device: memory_limit counts it, and memory() tells it.
         """
         spec = json.loads(self._spec)
         output = spec.setdefault("output", {})
@@ -411,24 +418,24 @@ class Loader:
             output["layout"] = layout
         if normalize is not None:
             output["mean"], output["stddev"] = (list(map(float, values)) for values in normalize)
-        return self._standing_here(spec, allocate)
+        return self._standing_here(spec, allocate, on_device)
 
     @property
     def spec(self) -> str:
         """The pipeline as JSON."""
         return self._spec
 
-    def host_part(self, operations: int, allocate: Allocate | None = None) -> Loader:
+    def host_part(self, operations: int, allocate: Allocate | None = None, on_device: OnDevice = (0, 0)) -> Loader:
         """This loader with the first so many operations alone, uint8 NHWC, standing where this one stands."""
         spec = json.loads(self._spec)
         spec["operations"] = spec.get("operations", [])[:operations]
         spec["output"] = {"type": "uint8", "layout": "NHWC"}
-        return self._standing_here(spec, allocate)
+        return self._standing_here(spec, allocate, on_device)
 
-    def _standing_here(self, spec: dict[str, Any], allocate: Allocate | None) -> Loader:
+    def _standing_here(self, spec: dict[str, Any], allocate: Allocate | None, on_device: OnDevice) -> Loader:
         made = self._copy(spec)
         made._at, made._begun, made._allocate, made._stretches = self._at, self._begun, allocate, self._stretches
-        made._progress = self._progress_here()
+        made._progress, made._on_device = self._progress_here(), on_device
         return made
 
     def _copy(self, spec: dict[str, Any]) -> Loader:

@@ -122,9 +122,9 @@ class MappedLoader(Loader):
         return "\n".join([*lines[:at], *told, *lines[at + 1:]]) + "\n"
 
     def with_output(self, dtype: str | None = None, layout: str | None = None, normalize: Any = None,
-                    allocate: Any = None) -> Loader:
+                    allocate: Any = None, on_device: Any = (0, 0)) -> Loader:
         """A loader like this one, standing where this one stands. ArgumentError for what the functions decide."""
-        if (dtype, layout, normalize, allocate) != (None,) * 4:
+        if (dtype, layout, normalize, allocate, on_device) != (*(None,) * 4, (0, 0)):
             raise ArgumentError("map(): dtype, layout and normalize are what its functions make; do it in them, or "
                                 "with the batches")
         return super().with_output()

@@ -7,6 +7,8 @@ arithmetic is the same to the bit; on the processor the kernels' own code runs, 
 
 from __future__ import annotations
 
+import json
+
 import torch
 
 from unstarve import _core
@@ -20,19 +22,25 @@ class DeviceOperations:
 
     Called with a batch of it on the device, its ids (int64, on the host), its epoch and the stream that it is ready on, gives the images:
     (batch, 3, height, width) of `dtype`, ready on that stream. ArgumentError where the operations have to stay on the host.
+
+    kept: where the host's batches are made, and how many of the device's there are at once.
     """
 
     def __init__(self, loader: Loader, device: torch.device, dtype: torch.dtype, channels_last: bool,
-                 normalize: Normalisation | None, allocate: Allocate | None) -> None:
+                 normalize: Normalisation | None, kept: tuple[Allocate | None, int]) -> None:
         self.whole = whole = loader.with_output(None, "NHWC" if channels_last else "NCHW", normalize)
-        self.host = whole.host_part(_core.first_on_device(whole.spec), allocate)
-        (height, width, _), _ = self.host.shapes
+        first = _core.first_on_device(whole.spec)
+        (height, width, _), _ = whole.host_part(first).shapes
         assert height is not None
         assert width is not None
         index = torch.cuda.current_device() if device.type == "cuda" and device.index is None else device.index
         name = "cpu" if device.type == "cpu" else f"cuda:{index}"
         self._run = _core.DeviceOperations(whole.spec, height, width, NAMES[dtype], name)
         self._dtype, self._channels_last = dtype, channels_last
+        allocate, at_once = kept
+        batch: int = json.loads(whole.spec)["batch"]["size"]
+        made = 3 * self._run.output_size[0] * self._run.output_size[1] * dtype.itemsize
+        self.host = whole.host_part(first, allocate, on_device=(int(allocate is not None), at_once * batch * made))
 
     def explain(self) -> str:
         """What the device does, a line for each operation."""

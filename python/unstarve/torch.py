@@ -26,6 +26,8 @@ _DTYPES = {"uint8": torch.uint8, "float32": torch.float32, "bfloat16": torch.bfl
            "float16": torch.float16}
 # images and all else, event of their copies, what must live until it, the loader's state
 _Sent: TypeAlias = "tuple[_Tensors, torch.cuda.Event, _Tensors, dict[str, Any]]"
+# The batch that the loop has, the one that comes next, and the one that is being sent.
+_SENT_AT_ONCE = 3
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
 
@@ -103,7 +105,7 @@ class TorchLoader(ConvertedLoader, Generic[_Batch]):
             if self.dtype not in NAMES:
                 raise ArgumentError(f"to_torch: dtype {self.dtype}, expected one of {', '.join(map(str, NAMES))}")
             self._operations = DeviceOperations(loader, self.device, self.dtype, self.channels_last, normalize,
-                                                _pinned if self.device.type == "cuda" else None)
+                                                (_pinned, _SENT_AT_ONCE) if self.device.type == "cuda" else (None, 2))
             return self._operations.host
         if self.device.type == "cpu":
             if self.dtype not in _NAMES:
@@ -111,7 +113,7 @@ class TorchLoader(ConvertedLoader, Generic[_Batch]):
             return loader.with_output(_NAMES[self.dtype], layout, normalize)
         if self.dtype != torch.uint8:
             self._normalize = loader.normalisation if normalize is None else normalize
-        return loader.with_output("uint8", layout, allocate=_pinned)
+        return loader.with_output("uint8", layout, allocate=_pinned, on_device=(_sent_bytes(self.dtype), 0))
 
     @property
     def shapes(self) -> tuple[tuple[int | None, ...], tuple[int, ...]]:
@@ -257,6 +259,13 @@ class BatchNumbers:
     def set_epoch(self, epoch: int) -> None:
         """The loader's next loop runs this epoch."""
         self._loader.set_epoch(epoch)
+
+
+def _sent_bytes(dtype: torch.dtype) -> int:
+    """What the batches on a GPU take there, for each value: as they are given, and what one that is sent takes besides:
+    uint8 and, on its way to another dtype, float32."""
+    beside = 0 if dtype == torch.uint8 else 1 if dtype == torch.float32 else 5
+    return _SENT_AT_ONCE * dtype.itemsize + beside
 
 
 def _pinned(size: int) -> tuple[int, object]:

@@ -37,6 +37,36 @@ def test_a_plain_loop_needs_room_for_two_batches():
         next(iter(un.open(SMALL).options(memory_limit=12 * MB, threads=1, order="relaxed").batch(400)))
 
 
+def test_what_a_device_holds_counts():
+    loader = un.open(SMALL).options(memory_limit=9 * MB, threads=1).batch(100)
+    values = 100 * 3 * 32 * 32
+    on_device = loader.with_output("uint8", on_device=(13, 500))
+    assert ", on the device 4.0" in on_device.explain()
+    assert "on the device" not in loader.explain()
+    for _ in on_device:
+        memory = on_device.memory()
+        assert memory["on the device"] == (13 * values + 500,) * 2
+        assert sum(most for _, most in memory.values()) <= 9 * MB
+    with pytest.raises(un.errors.ArgumentError, match="and 12.0 MB on the device"):
+        loader.with_output("uint8", on_device=(0, 12 * MB)).explain()
+    unlimited = un.open(SMALL).batch(100).with_output("uint8", on_device=(3, 0))
+    next(iter(unlimited))
+    assert unlimited.memory()["on the device"] == (3 * values, 0)
+
+
+def test_to_torch_counts_its_batches_on_a_gpu():
+    torch = pytest.importorskip("torch")
+    loader = un.open(SMALL).shuffle(0).random_resized_crop(64).options(memory_limit=60 * MB, threads=1).batch(100)
+    values = 100 * 3 * 64 * 64
+    # Of each value: three batches as they are given, and what the one that is sent is made of.
+    for dtype, each in ((torch.uint8, 3), (torch.float32, 3 * 4 + 1), (torch.bfloat16, 3 * 2 + 1 + 4)):
+        assert f", on the device {each * values / MB:.1f}" in loader.to_torch("cuda", dtype=dtype).explain()
+    assert "on the device" not in loader.to_torch("cpu").explain()
+    # Two batches of what the kernels make.
+    limited = loader.to_torch("cpu", dtype=torch.float16, operations="device").explain()
+    assert f", on the device {2 * 2 * values / MB:.1f}" in limited
+
+
 def test_kept_batches_are_let_go_in_time():
     loader = un.open(SMALL).options(memory_limit=5 * MB, threads=2).batch(20)
     kept = []

@@ -55,6 +55,7 @@ MemoryPlan plan_memory(const MemoryNeeds& needs) {
   plan.limit = needs.limit;
   plan.batch = needs.batch;
   plan.worker = needs.worker;
+  plan.device = needs.device;
   plan.threads = needs.threads;
   plan.prefetch = needs.prefetch;
   plan.read_ahead = needs.read_ahead ? kReadAheadBytes : 0;
@@ -63,7 +64,7 @@ MemoryPlan plan_memory(const MemoryNeeds& needs) {
   if (needs.limit == 0) return plan;
   const int least_ahead = std::min(needs.prefetch, 1);
   const auto working_set = [&](int threads, int prefetch) {
-    return static_cast<std::uint64_t>(threads) * needs.worker + slots(prefetch) * needs.batch;
+    return static_cast<std::uint64_t>(threads) * needs.worker + slots(prefetch) * needs.batch + needs.device;
   };
   if (needs.fewer_threads)
     while (plan.threads > 1 && working_set(plan.threads, least_ahead) > needs.limit) --plan.threads;
@@ -72,9 +73,10 @@ MemoryPlan plan_memory(const MemoryNeeds& needs) {
     throw Error(
         ErrorKind::kArgument,
         fmt::format("execution.memory_limit_mb: {}, expected at least {}: {} batches of {:.1f} MB and {} threads of "
-                    "{:.1f} MB each; a smaller batch or fewer threads need less",
+                    "{:.1f} MB each{}; a smaller batch or fewer threads need less",
                     needs.limit / 1'000'000, megabytes_up(least), slots(least_ahead), megabytes(needs.batch),
-                    plan.threads, megabytes(needs.worker)));
+                    plan.threads, megabytes(needs.worker),
+                    needs.device > 0 ? fmt::format(", and {:.1f} MB on the device", megabytes(needs.device)) : ""));
   while (plan.prefetch > least_ahead && working_set(plan.threads, plan.prefetch) > needs.limit) --plan.prefetch;
   std::uint64_t left = needs.limit - working_set(plan.threads, plan.prefetch);
   plan.larger_images = left / kLargerImagesPart;
@@ -104,6 +106,7 @@ std::string explain(const MemoryPlan& plan) {
       fmt::format("limit {:.1f} MB: {} to {} batches of {:.1f}, {} threads of {:.1f}, larger images {:.1f}",
                   megabytes(plan.limit), plan.kept_batches, plan.most_batches, megabytes(plan.batch), plan.threads,
                   megabytes(plan.worker), megabytes(plan.larger_images));
+  if (plan.device > 0) text += fmt::format(", on the device {:.1f}", megabytes(plan.device));
   if (plan.read_ahead > 0) text += fmt::format(", records read ahead {:.1f}", megabytes(plan.read_ahead));
   if (plan.cache > 0) text += fmt::format(", cache {:.1f}", megabytes(plan.cache));
   return text;

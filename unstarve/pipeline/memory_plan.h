@@ -1,9 +1,10 @@
 #pragma once
 // How a pipeline's memory is divided where execution.memory_limit_mb bounds it, and who holds how much.
 //
-//   limit = batches being made and kept | workers' scratch | one image larger than expected | records read ahead | cache
+//   limit = batches being made and kept | workers' scratch | batches on a device | one image larger than expected |
+//           records read ahead | cache
 //
-// The first two are what a pipeline cannot do without: fewer batches ahead than asked for, if need be one, beside the
+// The first three are what a pipeline cannot do without: fewer batches ahead than asked for, if need be one, beside the
 // one that a consumer holds while it asks for the next (loader/slot_count.h tells where it is two), and a share per
 // worker that holds the largest of the images looked at. Of what is left the others get their parts; a consumer that
 // keeps batches has the rest and waits, once that is full, until it lets one go. An image that needs more than its
@@ -28,11 +29,19 @@
 
 namespace unstarve {
 
+// What a consumer keeps of batches elsewhere, on a device: bytes for each value of a batch as the loader gives it (3 x
+// height x width a sample), and bytes besides.
+struct OnDevice {
+  std::uint64_t per_value = 0;
+  std::uint64_t fixed = 0;
+};
+
 // What the plan is made of, in bytes where not said otherwise.
 struct MemoryNeeds {
   std::uint64_t limit = 0;  // 0: none
   std::uint64_t batch = 0;  // one slot: pixels, labels, ids, targets
   std::uint64_t worker = 0;
+  std::uint64_t device = 0;  // that the consumer keeps on a device
   std::uint64_t record = 0;  // the largest looked at
   int threads = 1;
   bool fewer_threads = false;  // whether the number of threads was left open
@@ -47,6 +56,7 @@ struct MemoryPlan {
   std::uint64_t limit = 0;  // 0: none, and what follows is what there would be without
   std::uint64_t batch = 0;
   std::uint64_t worker = 0;
+  std::uint64_t device = 0;
   int threads = 1;
   int prefetch = 2;
   std::uint64_t larger_images = 0;
@@ -69,8 +79,8 @@ void leave_room_for_threads(MemoryPlan& plan);
 
 // Who holds how much now.
 struct MemoryShare {
-  std::string who;          // "batches", "workers", "larger images", "records read ahead", "cache"
-  std::uint64_t bytes = 0;  // workers: what is set aside for them
+  std::string who;          // "batches", "workers", "on the device", "larger images", "records read ahead", "cache"
+  std::uint64_t bytes = 0;  // workers, on the device: what is set aside for them
   std::uint64_t most = 0;   // 0: no limit
 };
 

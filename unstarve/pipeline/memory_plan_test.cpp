@@ -30,8 +30,8 @@ MemoryNeeds needs(std::uint64_t limit) {
 }
 
 std::uint64_t sum(const MemoryPlan& plan) {
-  return static_cast<std::uint64_t>(plan.threads) * plan.worker + plan.most_batches * plan.batch + plan.larger_images +
-         plan.read_ahead + plan.cache;
+  return static_cast<std::uint64_t>(plan.threads) * plan.worker + plan.device + plan.most_batches * plan.batch +
+         plan.larger_images + plan.read_ahead + plan.cache;
 }
 
 TEST_CASE("the parts of a memory limit are never more than it, and what is asked for where it fits") {
@@ -52,6 +52,43 @@ TEST_CASE("the parts of a memory limit are never more than it, and what is asked
         CHECK(plan.prefetch == 4);
       }
     }
+  }
+}
+
+TEST_CASE("what the consumer keeps on a device is of the limit, and refused where it does not fit") {
+  MemoryNeeds wanted = needs(300 * kMb);
+  const MemoryPlan without = plan_memory(wanted);
+  wanted.device = 120 * kMb;
+  const MemoryPlan plan = plan_memory(wanted);
+  CHECK(plan.device == 120 * kMb);
+  CHECK(sum(plan) <= 300 * kMb);
+  CHECK(sum(plan) + 10 * kMb > 300 * kMb);
+  CHECK(plan.cache + plan.larger_images + plan.read_ahead < without.cache + without.larger_images + without.read_ahead);
+  CHECK_THAT(explain(plan), Catch::Contains(", on the device 120.0"));
+  wanted.device = 280 * kMb;
+  CHECK_THROWS_WITH(plan_memory(wanted), Catch::Contains("threads of 5.0 MB each, and 280.0 MB on the device"));
+  wanted.limit = 0;
+  CHECK(plan_memory(wanted).device == 280 * kMb);
+}
+
+TEST_CASE("a loader counts the values of its batches on the device") {
+  const auto dataset = std::make_shared<JpegSet>(20);
+  const auto device = open_device("cpu");
+  Loader::Options options;
+  options.on_device = {.per_value = 13, .fixed = 500};
+  for (const std::uint64_t limit : {0, 20}) {
+    PipelineSpec spec = small_spec(5, 1, 1);
+    spec.execution.memory_limit_mb = limit;
+    const Loader loader(spec, dataset, *device, options);
+    constexpr std::uint64_t kBytes = 13 * 5 * 48 * 48 * 3 + 500;
+    CHECK(loader.plan().memory.device == kBytes);
+    std::uint64_t told = 0, most = 0;
+    for (const MemoryShare& share : loader.memory()) {
+      if (share.who == "on the device") told += share.bytes;
+      most += share.most;
+    }
+    CHECK(told == kBytes);
+    if (limit > 0) CHECK(most <= limit * kMb);
   }
 }
 

@@ -152,14 +152,20 @@ void check_operation(const OpSpec& operation) {
   }
 }
 
+std::uint64_t batch_values(const Plan& plan) {
+  return static_cast<std::uint64_t>(plan.spec.batch.size) * static_cast<std::uint64_t>(plan.sample_size.width) *
+         static_cast<std::uint64_t>(plan.sample_size.height) * kChannels;
+}
+
 // Divides the limit, and takes what the spec asks for back to what fits.
-void limit_memory(Plan& plan, bool fewer_threads, bool grow) {
+void limit_memory(Plan& plan, bool fewer_threads, bool grow, OnDevice on_device) {
   ExecutionSpec& execution = plan.spec.execution;
   const CacheSpec& cache = plan.spec.cache;
   const bool left_open = cache.what == CacheWhat::kAuto, kept = left_open || cache.what == CacheWhat::kPixels,
              in_memory = left_open || (cache.what != CacheWhat::kNothing && cache.folder.empty());
   MemoryNeeds needs;
   needs.batch = batch_bytes(plan);
+  needs.device = on_device.per_value * batch_values(plan) + on_device.fixed;
   needs.threads = execution.threads;
   needs.prefetch = execution.prefetch;
   needs.grow = grow;
@@ -272,7 +278,7 @@ bool size_follows_schedule(const PipelineSpec& spec) {
 }
 
 Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int usable_cores, Caches caches,
-               OrderBasis basis, Consumer consumer, std::uint32_t epochs, bool grow) {
+               OrderBasis basis, Consumer consumer, std::uint32_t epochs, bool grow, OnDevice on_device) {
   check_spec(spec);
   const bool threads_left_open = spec.execution.threads == 0;
   const bool tuned = threads_left_open && spec.execution.autotune;
@@ -335,11 +341,11 @@ Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int us
     if (is_switched_off(plan.spec, kCachePass)) plan.spec.cache = {};
   }
   const ExecutionSpec asked = plan.spec.execution;
-  limit_memory(plan, threads_left_open, grow);
+  limit_memory(plan, threads_left_open, grow, on_device);
   if (plan.spec.cache.what == CacheWhat::kAuto) {
     decide_cache(plan, epochs, consumer);
     plan.spec.execution = asked;
-    limit_memory(plan, threads_left_open, grow);
+    limit_memory(plan, threads_left_open, grow, on_device);
   }
   if (tuned && plan.memory.limit > 0) leave_room_for_threads(plan.memory);
   run_passes(plan, {probed, caches, consumer});

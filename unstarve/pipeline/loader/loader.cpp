@@ -143,9 +143,10 @@ Batch::~Batch() {
 Loader::Loader(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, Device& device, Options options, Clock& clock)
     : state_([&] {
         const int cores = read_topology().usable();
-        return std::make_unique<State>(make_plan(std::move(spec), std::move(dataset), cores, Caches::kOpened,
-                                                 options.basis, options.consumer, options.epochs, options.grow),
-                                       device, options, clock, cores);
+        return std::make_unique<State>(
+            make_plan(std::move(spec), std::move(dataset), cores, Caches::kOpened, options.basis, options.consumer,
+                      options.epochs, options.grow, options.on_device),
+            device, options, clock, cores);
       }()) {}
 
 Loader::~Loader() {
@@ -223,6 +224,7 @@ std::vector<MemoryShare> Loader::memory() const {
     shares.push_back({"workers", workers, workers});
     shares.push_back({"larger images", s.plan.larger_images->borrowed(), plan.larger_images});
   }
+  if (plan.device > 0) shares.push_back({"on the device", plan.device, plan.limit > 0 ? plan.device : 0});
   if (const ReadAhead* const reading = s.ahead())
     shares.push_back({"records read ahead", reading->memory_bytes(), plan.read_ahead});
   std::optional<CacheCounts> cache;

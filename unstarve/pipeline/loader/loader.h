@@ -120,6 +120,7 @@ class Loader {
     // What goes wrong without failing anything; called by the consumer's thread in next() or wait(). Empty:
     // tell_notice() (storage/notice.h). May let go of batches; must not throw.
     std::function<void(const std::string& text)> tell{};
+    OnDevice on_device{};  // what the consumer keeps there of batches: counted by a memory limit, and told by memory()
   };
 
   // `device` gives the slots' memory; it, `dataset` and `clock` must outlive the loader. Throws Error(kArgument) when
