@@ -24,6 +24,7 @@
 #include "python/bindings/device_operations.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/lending_device.h"
+#include "python/bindings/listening.h"
 #include "python/bindings/notices.h"
 #include "python/bindings/python_source.h"
 #include "python/bindings/samples.h"
@@ -47,11 +48,8 @@ namespace {
 namespace nb = nanobind;
 using namespace nb::literals;
 
-// How long Ctrl-C may go unheard.
-constexpr std::chrono::milliseconds kSignalCheck{100};
-
 DatasetPtr open(const std::string& path, const std::string& split) {
-  return std::const_pointer_cast<Dataset>(open_dataset(path, split));
+  return std::const_pointer_cast<Dataset>(listening([&] { return open_dataset(path, split); }));
 }
 
 DatasetPtr concatenation(const std::vector<DatasetPtr>& parts, const std::vector<std::string>& names) {
@@ -247,7 +245,7 @@ NB_MODULE(_core, m) {
           "id"_a)
       .def("read", &read, "id"_a,
            nb::sig("def read(self, id: int) -> dict[str, int | bytes | numpy.typing.NDArray[numpy.uint8]]"));
-  m.def("open", &open, "path"_a, "split"_a, nb::call_guard<nb::gil_scoped_release>());
+  m.def("open", &open, "path"_a, "split"_a);
   m.def("python_source", &python_source, "object"_a, "name"_a, "classes"_a, "at_once"_a);
   m.def("end_source", &end_source, "source"_a);
   m.def("concatenate", &concatenation, "parts"_a, "names"_a);
@@ -255,8 +253,7 @@ NB_MODULE(_core, m) {
       "open_sources",
       [](const std::string& spec) {
         const PipelineSpec parsed = pipeline_from_yaml(spec, "pipeline");
-        const nb::gil_scoped_release release;
-        return std::const_pointer_cast<Dataset>(open_sources(parsed));
+        return std::const_pointer_cast<Dataset>(listening([&] { return open_sources(parsed); }));
       },
       "spec"_a);
 

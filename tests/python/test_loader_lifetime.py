@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -15,6 +16,49 @@ import pytest
 
 import unstarve as un
 from loader_support import SMALL, copies, equal
+
+
+def test_ctrl_c_is_heard_while_data_are_opened(tmp_path):
+    shard = tmp_path / "train-00000-of-00001"
+    with shard.open("wb") as file:  # a terabyte of zeros, no record among them: looked through for hours
+        file.truncate(1 << 40)
+    code = f"import unstarve as un; un.open({str(shard) + '#image=x'!r})"
+    with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True) as process:
+        try:
+            # Opening has begun when the shard is mapped.
+            while str(shard) not in Path(f"/proc/{process.pid}/maps").read_text():
+                assert process.poll() is None
+                time.sleep(0.01)
+            process.send_signal(signal.SIGINT)
+            _, told = process.communicate(timeout=120)
+        finally:
+            process.kill()
+    assert told.endswith("KeyboardInterrupt\n") and process.returncode == -signal.SIGINT
+    assert [path.name for path in tmp_path.iterdir()] == [shard.name]
+
+
+def test_ctrl_c_is_heard_while_a_server_does_not_answer():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/train.tar"
+        with subprocess.Popen([sys.executable, "-c", f"import unstarve as un; un.open({url!r})"], stderr=subprocess.PIPE,
+                              text=True) as process:
+            try:
+                server.settimeout(1)
+                while True:
+                    try:
+                        connection, _ = server.accept()
+                        break
+                    except TimeoutError:
+                        if process.poll() is not None:
+                            told = process.stderr.read()
+                            assert "MissingError" in told, told
+                            pytest.skip("this build reads nothing remote")
+                process.send_signal(signal.SIGINT)
+                _, told = process.communicate(timeout=120)
+                connection.close()
+            finally:
+                process.kill()
+    assert told.endswith("KeyboardInterrupt\n") and process.returncode == -signal.SIGINT
 
 
 def test_batches_may_be_kept():

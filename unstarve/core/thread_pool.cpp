@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "unstarve/core/cancel.h"
 #include "unstarve/core/error.h"
 
 namespace unstarve {
@@ -23,6 +24,13 @@ ThreadPool::ThreadPool(int threads) {
 ThreadPool::~ThreadPool() { stop_.request_stop(); }
 
 void ThreadPool::submit(std::function<void()> task) {
+  if (cancel_token().stop_possible()) {
+    task = [token = cancel_token(), inner = std::move(task)] {
+      const CancelScope scope(token);
+      throw_if_cancelled();
+      inner();
+    };
+  }
   {
     std::lock_guard lock(mutex_);
     tasks_.push_back(std::move(task));

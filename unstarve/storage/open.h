@@ -1,7 +1,8 @@
 #pragma once
 // From a path to a data set: looks at what lies there and asks the formats of one constant table.
 //
-// Failure: Error(kIo) when the path is missing or unreadable; Error(kInput) when nothing recognises it (the message
+// Stopping: by the wish of core/cancel.h, between records and files; no index is left half written.
+// Failure: Error(kCancelled) then; Error(kIo) when the path is missing or unreadable; Error(kInput) when nothing recognises it (the message
 // lists what was found and the formats known) or when it holds no sample.
 
 #include <memory>

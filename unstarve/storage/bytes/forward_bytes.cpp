@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/cancel.h"
 
 namespace unstarve {
 namespace {
@@ -13,6 +13,7 @@ class Mapped final : public ForwardBytes {
   explicit Mapped(const ByteSource& source) : source_(source), bytes_(source.mapped()) {}
 
   std::span<const std::uint8_t> at(std::uint64_t offset, std::size_t length) override {
+    throw_if_cancelled();
     const std::uint64_t begin = std::min<std::uint64_t>(offset, bytes_.size());
     return bytes_.subspan(begin, std::min<std::uint64_t>(length, bytes_.size() - begin));
   }
@@ -29,6 +30,7 @@ class Pieces final : public ForwardBytes {
   explicit Pieces(const ByteSource& source) : source_(source) {}
 
   std::span<const std::uint8_t> at(std::uint64_t offset, std::size_t length) override {
+    throw_if_cancelled();
     const std::uint64_t size = source_.size();
     if (offset >= size) return {};
     length = static_cast<std::size_t>(std::min<std::uint64_t>(length, size - offset));

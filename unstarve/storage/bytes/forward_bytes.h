@@ -6,7 +6,7 @@
 //
 // Threads:   one at a time.
 // Failure:   at() throws Error(kIo) when reading fails, Error(kInput) when a compressed stream is damaged there; what
-//            lies before the damage can still be asked for until then.
+//            lies before the damage can still be asked for until then; Error(kCancelled) by the wish of core/cancel.h.
 // Cost:      nothing is copied where the source is mapped; else memory is kForwardPieceBytes or the longest at().
 
 #include <cstdint>

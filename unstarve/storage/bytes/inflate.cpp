@@ -15,6 +15,7 @@
 #include <mutex>
 #include <optional>
 
+#include "unstarve/core/cancel.h"
 #include "unstarve/core/error.h"
 #include "unstarve/storage/bytes/decoder_cache.h"
 #include "unstarve/storage/bytes/inflater.h"
@@ -39,6 +40,7 @@ class Forward final : public InflatingForward {
       : source_(source), decoder_(make_stream_decoder(source, compression)) {}
 
   std::span<const std::uint8_t> at(std::uint64_t offset, std::size_t length) override {
+    throw_if_cancelled();
     if (offset < begin_) throw Error(ErrorKind::kInternal, "inflate " + name() + ": a scan went backwards");
     drop_before(offset);
     while (held_ < length && grow()) {

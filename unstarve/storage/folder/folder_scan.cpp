@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <memory>
 
+#include "unstarve/core/cancel.h"
 #include "unstarve/core/error.h"
 
 namespace unstarve {
@@ -62,6 +63,7 @@ void scan_folder(FileDescriptor folder, const std::string& shown,
       if (errno != 0) throw io_error("read folder", shown, errno);
       return;
     }
+    throw_if_cancelled();
     if (entry->d_name[0] != '.') visit(look_at(descriptor, *entry, shown));
   }
 }

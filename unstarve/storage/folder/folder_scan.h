@@ -5,7 +5,7 @@
 // entries of unknown type one or two. Entries whose name begins with a dot are left out: `.`, `..`, hidden files, and
 // the `._name` files that macOS puts beside copies. Order: as the file system gives it; sort what must be stable.
 //
-// Threads: free functions. Failure: Error(kIo) with the folder's path.
+// Threads: free functions. Failure: Error(kIo) with the folder's path; Error(kCancelled) by the wish of core/cancel.h.
 
 #include <functional>
 #include <optional>

@@ -4,9 +4,11 @@
 #include <cmath>
 #include <cstdio>
 #include <random>
+#include <stop_token>
 
 #include <curl/curl.h>
 
+#include "unstarve/core/cancel.h"
 #include "unstarve/storage/remote/transfer.h"
 
 namespace unstarve::remote {
@@ -48,6 +50,7 @@ struct Engine::Batch {
   std::condition_variable settled;
   std::size_t pending = 0;
   std::optional<Failure> failure;
+  std::atomic<bool> cancelled{false};  // its caller wishes to stop
 };
 
 struct Engine::Job {
@@ -91,6 +94,11 @@ void Engine::fetch(std::span<Fetch> fetches) {
     for (Fetch& fetch : fetches) submitted_.push_back(std::make_unique<Job>(Job{fetch, batch}));
   }
   curl_multi_wakeup(multi_);
+  const std::stop_callback cancel(cancel_token(), [&] {
+    batch.cancelled = true;
+    any_cancelled_ = true;
+    curl_multi_wakeup(multi_);
+  });
   std::unique_lock lock(batch.mutex);
   batch.settled.wait(lock, [&] { return batch.pending == 0; });
   if (batch.failure) throw Error(batch.failure->kind, batch.failure->message);
@@ -125,6 +133,7 @@ void Engine::run() {
 
 void Engine::step() {
   take_submissions();
+  end_cancelled();
   wake_waiting();
   start_queued();
   start_hedges();
@@ -161,6 +170,23 @@ void Engine::take_submissions() {
   const std::lock_guard lock(mutex_);
   for (JobPtr& job : submitted_) queue_.push_back(std::move(job));
   submitted_.clear();
+}
+
+void Engine::end_cancelled() {
+  if (!any_cancelled_.exchange(false)) return;
+  const auto end = [&](auto& jobs) {
+    for (;;) {
+      const auto found =
+          std::find_if(jobs.begin(), jobs.end(), [](const JobPtr& job) { return job->batch.cancelled.load(); });
+      if (found == jobs.end()) return;
+      JobPtr owned = std::move(*found);
+      jobs.erase(found);
+      end_batch(std::move(owned), Error(ErrorKind::kCancelled, "stopped"));
+    }
+  };
+  end(active_);
+  end(waiting_);
+  end(queue_);
 }
 
 void Engine::wake_waiting() {
@@ -294,8 +320,10 @@ void Engine::complete(Job& job) {
   settle(owned->batch);
 }
 
-void Engine::fail(Job& job, const Error& error) {
-  const JobPtr owned = remove_active(job);
+void Engine::fail(Job& job, const Error& error) { end_batch(remove_active(job), error); }
+
+// Of a job that was taken out of where it stood.
+void Engine::end_batch(JobPtr owned, const Error& error) {
   drop(owned->attempt);
   if (owned->hedge) --hedges_running_;
   drop(owned->hedge);

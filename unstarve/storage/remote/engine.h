@@ -39,7 +39,7 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // All of them, or the first Error.
+  // All of them, or the first Error; Error(kCancelled) when the caller's wish to stop (core/cancel.h) comes first.
   void fetch(std::span<Fetch> fetches);
   // The engine's part of them.
   [[nodiscard]] RemoteStatistics statistics() const;
@@ -59,6 +59,7 @@ class Engine {
   void step();
   void die(const Error& error) noexcept;
   void take_submissions();
+  void end_cancelled();
   void wake_waiting();
   void start_queued();
   void start_hedges();
@@ -71,6 +72,7 @@ class Engine {
   void retry_or_fail(Job& job, const Verdict& verdict);
   void complete(Job& job);
   void fail(Job& job, const Error& error);
+  void end_batch(JobPtr job, const Error& error);
   void cancel_rest_of(Batch& batch);
   void drop(std::unique_ptr<Transfer>& transfer);
   JobPtr remove_active(Job& job);
@@ -88,6 +90,8 @@ class Engine {
   std::vector<JobPtr> active_, waiting_;
   std::vector<std::unique_ptr<Transfer>> idle_;
   std::size_t hedges_running_ = 0;
+
+  std::atomic<bool> any_cancelled_{false};  // some batch is
 
   mutable std::mutex mutex_;
   std::vector<JobPtr> submitted_;

@@ -1,0 +1,55 @@
+#include "unstarve/core/cancel.h"
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <latch>
+
+#include "unstarve/core/refusal.h"
+#include "unstarve/core/thread_pool.h"
+
+namespace unstarve {
+namespace {
+
+using testing::refusal;
+
+TEST_CASE("who is in no scope is never asked to stop, and scopes nest") {
+  throw_if_cancelled();
+  std::stop_source outer, inner;
+  {
+    const CancelScope first(outer.get_token());
+    {
+      const CancelScope second(inner.get_token());
+      outer.request_stop();
+      throw_if_cancelled();
+      inner.request_stop();
+      CHECK(refusal([] { throw_if_cancelled(); }, ErrorKind::kCancelled) == "stopped");
+    }
+    CHECK(refusal([] { throw_if_cancelled(); }, ErrorKind::kCancelled) == "stopped");
+  }
+  throw_if_cancelled();
+}
+
+TEST_CASE("a pool's tasks are asked as their submitter, and those that have not begun are dropped") {
+  ThreadPool pool(1);
+  std::stop_source stop;
+  std::latch begun(1), asked(1);
+  std::atomic<int> later{0};
+  {
+    const CancelScope scope(stop.get_token());
+    pool.submit([&] {
+      begun.count_down();
+      asked.wait();
+      throw_if_cancelled();
+    });
+    for (int i = 0; i < 10; ++i) pool.submit([&] { ++later; });
+  }
+  pool.submit([&] { later += 100; });  // of nobody who may stop
+  begun.wait();
+  stop.request_stop();
+  asked.count_down();
+  CHECK(refusal([&] { pool.wait(); }, ErrorKind::kCancelled) == "stopped");
+  CHECK(later == 100);
+}
+
+}  // namespace
+}  // namespace unstarve
