@@ -1,5 +1,7 @@
 """Errors of the Python loader: bad samples by policy, mistakes refused where they are written, kinds of exceptions."""
 
+import io
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -54,6 +56,50 @@ def test_after_an_error_the_loop_can_be_run_again(tmp_path):
 def test_what_makes_no_sense_is_refused_where_it_is_written(make, message):
     with pytest.raises(un.Error, match=message):
         make(un.open(SMALL))
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("mix: [{path: P, weight: .nan}, {path: P, weight: 1}]\nbatch: {size: 2}", r"mix\[0\].weight: .*nan.*, expected a number"),
+    ("mix: [{path: P, weight: -1}, {path: P, weight: 1}]\nbatch: {size: 2}", r"mix\[0\].weight: -1, expected"),
+    ("source: {path: P}\norder: {balance: true, class_weights: {a: .nan}}\nbatch: {size: 2}", "class_weights.a: .*nan"),
+    ("source: {path: P}\nbatch: {size: 0}", "batch.size: 0, expected 1 or more"),
+    ("source: {path: P}\nbatch: {size: -3}", "batch.size: -3, expected 1 or more"),
+    ("source: {path: P}\noperations: [{center_crop: {size: -4}}]\nbatch: {size: 2}", r"operations\[0\]: .*'size' is .-4."),
+])
+def test_numbers_that_are_none_are_refused_in_yaml_by_their_node(text, message):
+    with pytest.raises(un.Error, match=message):
+        un.from_yaml(text.replace("P", f"'{SMALL}'"))
+
+
+def test_more_ranks_than_samples_each_get_a_batch_or_are_refused():
+    five = un.open("synthetic:classes=5,images=5,size=16,seed=1").shuffle(1)
+    with pytest.raises(un.errors.ArgumentError, match="no full batch: 5 samples, batch 2 on 8 rank.*fewer ranks, or keep"):
+        five.shard(7, 8).batch(2)
+    for last, length in (("keep", 1), ("pad", 2)):
+        seen = []
+        for rank in range(8):
+            (_, _, ids, *valid), = five.shard(rank, 8).batch(2, last=last).batches()
+            assert len(ids) == length
+            seen += list(ids[valid[0]] if valid else ids)
+        assert set(seen) == set(range(5)) and (last == "keep" or len(seen) == 5)
+
+
+def test_an_empty_shard_is_passed_over_and_nothing_but_empty_ones_is_refused(tmp_path):
+    for name, samples in (("a", 0), ("b", 3), ("c", 0), ("d", 3)):
+        with tarfile.open(tmp_path / f"{name}.tar", "w") as tar:
+            for i in range(samples):
+                for extension, content in (("jpg", b"image"), ("cls", b"1")):
+                    member = tarfile.TarInfo(f"{i}.{extension}")
+                    member.size = len(content)
+                    tar.addfile(member, io.BytesIO(content))
+    (tmp_path / "0.tar").touch()
+    for shards in (tmp_path, tmp_path / "*.tar"):
+        data = un.open(shards)
+        names = [Path(data.location(i).split(" ")[0]).name for i in range(len(data))]
+        assert names == ["b.tar"] * 3 + ["d.tar"] * 3
+    for nothing in ("0.tar", "a.tar", "[ac].tar"):
+        with pytest.raises(un.errors.InputError, match="no known format"):
+            un.open(tmp_path / nothing)
 
 
 @pytest.mark.parametrize("values", [(float("nan"), 1, 1), (1, float("inf"), 1), (1, 1, "x"), (1, None, 1)])

@@ -31,8 +31,8 @@ struct Source {
   bool folder = false;        // local, or of a bucket: `path` is then its URL without a '/' behind
   FolderListing listing;      // of a folder, without hidden entries
   std::vector<std::string> files;  // what a file, pattern or URL names, in order; empty for a folder and for nothing
-  // The first of `files` that is not empty: open, its first bytes as stored, and those after gzip, zlib or Zstandard
-  // was undone (equal to `head` for other files, and then the compression is kNone).
+  // The first of `files` that tells its format (sniff.h), else that is not empty: open, its first bytes as stored, and
+  // those after gzip, zlib or Zstandard was undone (equal to `head` for other files, and then the compression is kNone).
   std::shared_ptr<const ByteSource> first;
   std::string first_path;  // as open_bytes() takes it: a URL with its password
   std::vector<std::uint8_t> head;

@@ -12,17 +12,24 @@ std::vector<std::uint8_t> content_front(const ByteSource& file) {
   return inflate_head(file, front, kHeadBytes).value_or(front);
 }
 
+bool tells_format(std::span<const std::uint8_t> content) noexcept {
+  return std::any_of(content.begin(), content.end(), [](std::uint8_t byte) { return byte != 0; });
+}
+
 bool folder_begins(const Source& source, bool (*is_shard)(std::string_view name),
                    bool (*is_content)(std::span<const std::uint8_t> front)) {
   if (!source.folder) return false;
   const auto& files = source.listing.files;
-  const auto found = std::find_if(files.begin(), files.end(), is_shard);
-  if (found == files.end()) return false;
   try {
-    return is_content(content_front(*open_bytes(source.path + "/" + *found)));
+    for (const std::string& file : files) {
+      if (!is_shard(file)) continue;
+      const std::vector<std::uint8_t> front = content_front(*open_bytes(source.path + "/" + file));
+      if (tells_format(front)) return is_content(front);
+    }
   } catch (const Error& error) {
     return error.kind() == ErrorKind::kIo || error.kind() == ErrorKind::kInput;
   }
+  return false;
 }
 
 bool ends_in(std::string_view name, std::string_view ending) noexcept {

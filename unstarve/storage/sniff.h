@@ -16,7 +16,11 @@ namespace unstarve {
 // Error(kInput) as inflate_head().
 [[nodiscard]] std::vector<std::uint8_t> content_front(const ByteSource& file);
 
-// Whether the first file in the folder whose name `is_shard` accepts begins as `is_content` says. One that cannot be
+// Whether first bytes may tell a format: those of an empty shard are none, or the zeros of a tar without members.
+[[nodiscard]] bool tells_format(std::span<const std::uint8_t> content) noexcept;
+
+// Whether the first file in the folder that tells its format, of those whose names `is_shard` accepts, begins as
+// `is_content` says. One that cannot be
 // read counts as one that does: opening it then says why it cannot.
 [[nodiscard]] bool folder_begins(const Source& source, bool (*is_shard)(std::string_view name),
                                  bool (*is_content)(std::span<const std::uint8_t> front));

@@ -10,6 +10,7 @@
 #include "unstarve/storage/bytes/shard_list.h"
 #include "unstarve/storage/format.h"
 #include "unstarve/storage/remote/remote.h"
+#include "unstarve/storage/sniff.h"
 
 namespace unstarve {
 namespace {
@@ -66,18 +67,25 @@ bool find_bucket_folder(Source& source) {
   return !source.listing.folders.empty() || !source.listing.files.empty();
 }
 
-// The first file that has a byte: shards may be empty.
-void look_at_first(Source& source) {
-  for (const std::string& file : source.files) {
-    if (!source.first || source.first_path != file) source.first = open_bytes(file);
-    source.first_path = file;
-    if (source.first->size() > 0) break;
-  }
+void look_at_file(Source& source, const std::string& file) {
+  if (!source.first || source.first_path != file) source.first = open_bytes(file);
+  source.first_path = file;
   source.head.resize(static_cast<std::size_t>(std::min<std::uint64_t>(kHeadBytes, source.first->size())));
   source.first->read(0, source.head);
   std::optional<std::vector<std::uint8_t>> inflated = inflate_head(*source.first, source.head, kHeadBytes);
-  if (inflated) source.compression = detect_compression(source.head);
+  source.compression = inflated ? detect_compression(source.head) : Compression::kNone;
   source.content = inflated ? *std::move(inflated) : source.head;
+}
+
+// The first file that tells its format: shards may be empty. Else the first that has a byte.
+void look_at_first(Source& source) {
+  std::string first;
+  for (const std::string& file : source.files) {
+    look_at_file(source, file);
+    if (tells_format(source.content)) return;
+    if (first.empty() && !source.head.empty()) first = file;
+  }
+  if (!first.empty()) look_at_file(source, first);
 }
 
 // The words of a file name, which anything but letters parts: "x-train.tfrecord-00000-of-8" has x, train, tfrecord, of.
