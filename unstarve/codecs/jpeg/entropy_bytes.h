@@ -5,7 +5,7 @@
 // that begin at a byte. Both are taken out ahead, so that the decoder's refill is a plain load.
 //
 // Ownership: the bytes are its own, grown to the largest scan; they end with kSlack zero bytes, so that a decoder which
-//            checks its place once per MCU may read past the end in between.
+//            looks now and then where it is may read past the end in between.
 // Threads:   one at a time. Failure: none; what is odd about the bytes ends the data there, and the decoder then finds
 //            too few bits or the wrong end marker.
 
@@ -20,8 +20,9 @@ namespace unstarve {
 
 class EntropyBytes {
  public:
-  // Ten blocks of an MCU, 64 symbols of at most 27 bits each, make 2160 bytes; and the reads of a vector.
-  static constexpr std::size_t kSlack = 2304;
+  // The decoder looks after three entries whether it is behind the end, and has loaded up to 4 x 7 bytes since the look
+  // before and 8 from there on; and the writes of a vector.
+  static constexpr std::size_t kSlack = 128;
 
   // Takes the stuffing out of `scan`, up to its first marker; with `restarts`, restart markers in their right order
   // (the first is RSTn, n = first_restart modulo 8) begin a new segment instead of ending the data.

@@ -3,75 +3,39 @@
 //
 // Without an index (scan_index.h) a JPEG file can only be read from its start: where a block's bits begin is known when
 // those before it have been read, and its DC is a difference to the block before. So blocks outside of a crop are
-// skipped, not left out: their bits are consumed and their DC summed, but no coefficient is computed or stored.
+// skipped, not left out: their bits are consumed and their DC summed.
 //
-// Ownership: borrows tables and bytes. Threads: one at a time.
+// Ownership: borrows the row of MCUs and the bytes. Threads: one at a time.
 // Failure:   skip(), keep() and finish() return false when the data cannot be right: no such code, more than 64
 //            coefficients in a block, too few bits or bytes left over in a restart interval. What then is to be
 //            said is libjpeg-turbo's to find out.
 
-#include <array>
 #include <cstddef>
-#include <cstdint>
 
-#include "unstarve/codecs/jpeg/coefficients.h"
 #include "unstarve/codecs/jpeg/entropy_bytes.h"
-#include "unstarve/codecs/jpeg/huffman_table.h"
+#include "unstarve/codecs/jpeg/mcu_row.h"
 
 namespace unstarve {
-
-// One block of an MCU, in the order of the file.
-struct McuBlock {
-  int component = 0;
-  const DcTable* dc = nullptr;
-  const AcTable* ac = nullptr;
-  // Where keep() puts it: block number `step * mcu + offset` of `row`.
-  CoefficientRow* row = nullptr;
-  std::size_t step = 1;
-  std::size_t offset = 0;
-  bool dc_only = false;  // keep() stores no other coefficient
-};
-
-inline constexpr int kMaxMcuBlocks = 6;  // 4:2:0: four of luma, two of chroma
-
-// What the kernels read and write. The stream's next bits are the top bits of `bits`, of which `count` are counted in;
-// `next` is the byte to load from.
-struct EntropyState {
-  std::uint64_t bits = 0;
-  std::uint64_t count = 0;
-  const std::uint8_t* next = nullptr;
-  std::array<std::int32_t, 3> dc{};
-};
-
-struct Mcu {
-  std::array<McuBlock, kMaxMcuBlocks> blocks{};
-  int count = 0;
-};
 
 // Between two MCUs.
 struct EntropyPlace {
   std::size_t bit = 0;  // of EntropyBytes::data(), the highest of a byte first
-  std::array<std::int32_t, 3> dc{};
+  McuRow::DcSums dc{};
 };
 
 class EntropyDecoder {
  public:
-  // `mcu` and `bytes` stay until the last call. restart_interval in MCUs, 0 for none; mcus: of the whole image.
-  void start(const EntropyBytes& bytes, const Mcu& mcu, int restart_interval, std::size_t mcus);
+  // `row` and `bytes` stay until the last call. restart_interval in MCUs, 0 for none; mcus: of the whole image.
+  void start(const EntropyBytes& bytes, McuRow& row, int restart_interval, std::size_t mcus);
 
   // The same from the middle of an image on, where `bytes` begin with the byte that holds the first bit of MCU number
   // `first`; place.bit (0 .. 7): which one of it. Where that MCU follows a restart marker, `bytes` begin behind the marker.
-  void start_at(const EntropyBytes& bytes, const Mcu& mcu, int restart_interval, std::size_t mcus, std::size_t first,
+  void start_at(const EntropyBytes& bytes, McuRow& row, int restart_interval, std::size_t mcus, std::size_t first,
                 const EntropyPlace& place);
 
   [[nodiscard]] bool skip(std::size_t mcus);
-  // To numbers first .. first + mcus - 1 of the blocks' rows, whose values are zero before.
+  // To numbers first .. first + mcus - 1 of the row, whose blocks are zero before.
   [[nodiscard]] bool keep(std::size_t first, std::size_t mcus);
-  // The same of two decoders at once, each with its own bytes and blocks, in 0.85 to 0.95 of the time: the streams are
-  // decoded in turns. Only where no restart marker comes before the end of these MCUs,
-  // and where no block keeps DC alone.
-  [[nodiscard]] static bool skip_two(EntropyDecoder& one, EntropyDecoder& two, std::size_t mcus);
-  [[nodiscard]] static bool keep_two(EntropyDecoder& one, EntropyDecoder& two, std::size_t first, std::size_t mcus);
   // When the next MCU lies behind a restart marker, goes there; false when the data do not end in front of one. For all
   // MCUs but the one behind the image's last; skip() and keep() do it themselves where they begin.
   [[nodiscard]] bool pass_restart();
@@ -83,18 +47,18 @@ class EntropyDecoder {
   [[nodiscard]] bool finish() const;
 
  private:
-  template <bool kKeep>
-  [[nodiscard]] bool run(std::size_t first, std::size_t mcus);
-  template <bool kKeep>
-  [[nodiscard]] static bool run_two(EntropyDecoder& one, EntropyDecoder& two, std::size_t first, std::size_t mcus);
+  // Calls decode(first, mcus) for the MCUs up to each restart marker.
+  template <class Decode>
+  [[nodiscard]] bool run(std::size_t mcus, const Decode& decode);
   [[nodiscard]] const std::uint8_t* limit() const;
   [[nodiscard]] bool within_segment() const;
   [[nodiscard]] bool ends_here() const;
   void enter_segment();
 
   const EntropyBytes* bytes_ = nullptr;
-  const Mcu* mcu_ = nullptr;
+  McuRow* row_ = nullptr;
   EntropyState state_;
+  McuRow::DcSums dc_{};
   std::size_t segment_ = 0;
   std::size_t interval_ = 0;  // MCUs of a segment
   std::size_t left_in_segment_ = 0;

@@ -5,25 +5,52 @@
 namespace unstarve {
 namespace {
 
-constexpr int first_bits(std::uint64_t entry) { return static_cast<int>(entry >> 40 & 63); }
-constexpr std::uint64_t first_onward(std::uint64_t entry) { return entry >> 24 & 255; }
+constexpr int kCodeBits = 16;  // of the longest code
+constexpr int kBits = HuffmanTable::kBits;
+constexpr int kBehind = kCodeBits - kBits;  // bits of the longest code that the first table does not look at
+
+constexpr int value_bits_of(std::uint8_t symbol, bool ac) { return ac ? symbol & 15 : symbol; }
+
+constexpr HuffmanEntry no_code() {
+  HuffmanEntry entry;
+  entry.first = HuffmanEntry::kNoCode;
+  return entry;
+}
+
+// The entry of a symbol with a code of `code_bits` bits where `used` bits of the stream are consumed before it.
+// `value_start`: the first `known` bits of the value, all that are consumed and its sign among them.
+HuffmanEntry entry_of(std::uint8_t symbol, bool ac, int code_bits, int used, int value_start, int known) {
+  const int run = ac ? symbol >> 4 : 0;
+  const int value_bits = value_bits_of(symbol, ac);
+  // Without value bits, a run of 15 means 16 zeros; any other means the end of the block, as libjpeg reads it.
+  const bool ends = ac && value_bits == 0 && run != 15;
+  const int consumed = std::max(used - code_bits, 0);  // of the value
+  const int left = value_bits - consumed;
+  const bool negative = value_bits > 0 && value_start >> (known - 1) == 0;
+  HuffmanEntry entry;
+  entry.bits = static_cast<std::uint8_t>(code_bits + value_bits - used);
+  entry.first = static_cast<std::uint8_t>(ends ? 1 : run + 1);
+  entry.both = ends ? HuffmanEntry::kEndOfBlock : entry.first;
+  entry.value_from = static_cast<std::uint8_t>(64 - entry.bits);
+  entry.value_bits = static_cast<std::uint8_t>(left);
+  const int base = negative ? 1 - (1 << value_bits) : 0;
+  entry.value_base = static_cast<std::int16_t>(base + (value_start >> (known - consumed) << left));
+  return entry;
+}
+
+// All entries of a symbol in a table of which `count` begin with its code: those with a sign first negative ones.
+void fill(HuffmanEntry* entries, std::size_t count, std::uint8_t symbol, bool ac, int code_bits, int used) {
+  if (value_bits_of(symbol, ac) == 0) {
+    std::fill_n(entries, count, entry_of(symbol, ac, code_bits, used, 0, 0));
+    return;
+  }
+  std::fill_n(entries, count / 2, entry_of(symbol, ac, code_bits, used, 0, 1));
+  std::fill_n(entries + count / 2, count / 2, entry_of(symbol, ac, code_bits, used, 1, 1));
+}
 
 }  // namespace
 
-template <int kLookUpBits>
-std::uint64_t HuffmanTable<kLookUpBits>::entry_of(std::uint8_t symbol, int bits, bool ac) noexcept {
-  const std::uint64_t run = ac ? symbol >> 4 : 0;
-  const std::uint64_t value_bits = ac ? symbol & 15u : symbol;
-  const auto code_bits = static_cast<std::uint64_t>(bits);
-  // Without value bits, a run of 15 means 16 zeros; any other means the end of the block, as libjpeg reads it.
-  const bool ends = ac && value_bits == 0 && run != 15;
-  const std::uint64_t onward = ends ? kEndOfBlock : run + 1;
-  const std::uint64_t all_bits = code_bits + value_bits;
-  return all_bits | code_bits << 8 | (63 - value_bits) << 16 | onward << 24 | all_bits << 40 | onward << 48;
-}
-
-template <int kLookUpBits>
-bool HuffmanTable<kLookUpBits>::build(const HuffmanCodes& codes, bool ac, bool pairs) {
+bool HuffmanTable::build(const HuffmanCodes& codes, bool ac, bool pairs) {
   if (!built_ || ac != ac_ || codes != codes_) {
     codes_ = codes;
     ac_ = ac;
@@ -34,79 +61,96 @@ bool HuffmanTable<kLookUpBits>::build(const HuffmanCodes& codes, bool ac, bool p
   return built_;
 }
 
-template <int kLookUpBits>
-bool HuffmanTable<kLookUpBits>::build_singles() {
-  std::int32_t code = 0;
-  std::int32_t symbol = 0;
-  std::size_t filled = 0;
-  for (int bits = 1; bits <= 16; ++bits) {
-    const auto length = static_cast<std::size_t>(bits);
-    const std::int32_t count = codes_.counts[length];
+bool HuffmanTable::build_singles() {
+  std::array<LongCode, kFirst + 256> longer;
+  std::size_t longers = 0;
+  std::size_t symbol = 0;
+  std::uint32_t at = 0;  // the 16 bits that the next code begins with
+  for (int bits = 1; bits <= kCodeBits; ++bits) {
+    const std::size_t count = codes_.counts[static_cast<std::size_t>(bits)];
+    const std::uint32_t step = 1u << (kCodeBits - bits);
     // Codes of all ones are reserved, but libjpeg takes them, and so do we.
-    if (code + count > (1 << bits) || symbol + count > 256) return false;
-    first_[length] = code;
-    symbol_[length] = symbol;
-    for (std::int32_t i = 0; i < count; ++i, ++symbol) {
-      const std::uint8_t value = codes_.symbols[static_cast<std::size_t>(symbol)];
-      if ((ac_ ? value & 15 : value) > (ac_ ? 10 : 11)) return false;
-      if (bits > kBits) continue;
-      const std::size_t entries = std::size_t{1} << (kBits - bits);
-      std::fill_n(entries_.data() + filled, entries, entry_of(value, bits, ac_));
-      filled += entries;
+    if (at + count * step > 1u << kCodeBits || symbol + count > codes_.symbols.size()) return false;
+    for (std::size_t i = 0; i < count; ++i, at += step) {
+      const std::uint8_t value = codes_.symbols[symbol++];
+      const int value_bits = value_bits_of(value, ac_);
+      if (value_bits > (ac_ ? 10 : 11)) return false;
+      const bool resolved = bits + (value_bits > 0 ? 1 : 0) <= kBits;
+      if (resolved && bits + value_bits <= (ac_ ? kMostBits : kMostDcBits)) {
+        fill(entries_.data() + (at >> kBehind), step >> kBehind, value, ac_, bits, 0);
+        continue;
+      }
+      for (std::uint32_t prefix = at; prefix < at + step; prefix += 1u << kBehind) {
+        longer[longers++] = {static_cast<std::uint16_t>(prefix), static_cast<std::uint8_t>(bits), value};
+      }
     }
-    code += count;
-    end_[length] = code;
-    code <<= 1;
   }
-  std::fill(entries_.begin() + static_cast<std::ptrdiff_t>(filled), entries_.end(), kLong);
+  std::fill(entries_.begin() + ((at + (1u << kBehind) - 1) >> kBehind), entries_.begin() + kFirst, no_code());
+  std::size_t end = kFirst;
+  const std::span<const LongCode> all(longer.data(), longers);
+  for (std::size_t i = 0, next = 0; i < longers; i = next) {
+    while (next < longers && all[next].at >> kBehind == all[i].at >> kBehind) ++next;
+    if (!build_second(all.subspan(i, next - i), end)) return false;
+  }
   return true;
 }
 
-template <int kLookUpBits>
-void HuffmanTable<kLookUpBits>::build_pairs() {
-  // What an entry's first symbol adds to the entry before it when it becomes its second: value, onward and bits. Its
-  // bits alone, too many for any pair when it cannot be one.
-  constexpr std::uint8_t kNone = 64;
-  constexpr std::size_t kEntries = std::size_t{1} << kBits;
-  std::array<std::uint64_t, kEntries> as_second;
-  std::array<std::uint8_t, kEntries> bits_of;
-  for (std::size_t i = 0; i < kEntries; ++i) {
-    const std::uint64_t entry = entries_[i];
-    const int bits = first_bits(entry);
-    const int value_bits = 63 - static_cast<int>(entry >> 16 & 63);
-    bits_of[i] = kNone;
-    if ((entry & kLong) != 0 || bits > kBits || value_bits > 7) continue;
-    const int raw = static_cast<int>(i >> (kBits - bits)) & ((1 << value_bits) - 1);
-    const bool negative = value_bits > 0 && raw >> (value_bits - 1) == 0;
-    const int value = negative ? raw - (1 << value_bits) + 1 : raw;
-    as_second[i] = static_cast<std::uint64_t>(static_cast<std::uint8_t>(value)) << 56 | first_onward(entry) << 48 |
-                   static_cast<std::uint64_t>(bits);
-    bits_of[i] = static_cast<std::uint8_t>(bits);
+// The second table of codes that begin with the same kBits bits, from entry `end` on.
+bool HuffmanTable::build_second(std::span<const LongCode> codes, std::size_t& end) {
+  int width = 1;
+  for (const LongCode& code : codes) {
+    const int sign = value_bits_of(code.symbol, ac_) > 0 && code.bits >= kBits ? 1 : 0;
+    width = std::max(width, code.bits + sign - kBits);
   }
-  for (std::size_t i = 0; i < kEntries; ++i) {
-    const std::uint64_t entry = entries_[i];
-    const int bits = first_bits(entry);
-    if ((entry & kLong) != 0 || bits >= kBits || first_onward(entry) == kEndOfBlock) continue;
-    const std::size_t second = (i << bits) & (kEntries - 1);
-    if (bits_of[second] <= kBits - bits) entries_[i] += as_second[second];
+  const std::size_t size = std::size_t{1} << width;
+  if (end + size > entries_.size()) return false;
+  HuffmanEntry* const table = entries_.data() + end;
+  std::fill_n(table, size, no_code());
+  for (const LongCode& code : codes) {
+    if (code.bits < kBits) {
+      const int known = kBits - code.bits;
+      const int value_start = code.at >> kBehind & ((1 << known) - 1);
+      std::fill_n(table, size, entry_of(code.symbol, ac_, code.bits, kBits, value_start, known));
+      continue;
+    }
+    const std::size_t behind = code.at & ((1u << kBehind) - 1);
+    fill(table + (behind << width >> kBehind), size >> (code.bits - kBits), code.symbol, ac_, code.bits, kBits);
+  }
+  HuffmanEntry& prefix = entries_[codes[0].at >> kBehind];
+  prefix = {};
+  prefix.bits = kBits;
+  prefix.first = HuffmanEntry::kSecond;
+  prefix.value_from = static_cast<std::uint8_t>(64 - width);
+  prefix.value_base = static_cast<std::int16_t>(end);
+  end += size;
+  return true;
+}
+
+void HuffmanTable::build_pairs() {
+  // Of each first entry, as a second symbol: its bits (too many for any pair where it can be none) and what it adds.
+  constexpr std::uint8_t kNone = 64;
+  std::array<std::uint8_t, kFirst> bits_of;
+  std::array<std::uint8_t, kFirst> onward_of;
+  std::array<std::int8_t, kFirst> value_of;
+  for (std::size_t i = 0; i < kFirst; ++i) {
+    const HuffmanEntry& entry = entries_[i];
+    const bool whole = entry.first < HuffmanEntry::kSecond && entry.bits <= kBits && entry.value_bits <= 7;
+    bits_of[i] = whole ? entry.bits : kNone;
+    onward_of[i] = entry.both;
+    if (!whole) continue;
+    const int raw = static_cast<int>(i >> (kBits - entry.bits)) & ((1 << entry.value_bits) - 1);
+    value_of[i] = static_cast<std::int8_t>(raw + entry.value_base);
+  }
+  for (std::size_t i = 0; i < kFirst; ++i) {
+    HuffmanEntry& entry = entries_[i];
+    if (bits_of[i] >= kBits || entry.both == HuffmanEntry::kEndOfBlock) continue;
+    const std::size_t second = (i << entry.bits) & (kFirst - 1);
+    if (bits_of[second] > kBits - entry.bits) continue;
+    entry.second = value_of[second];
+    entry.both = static_cast<std::uint8_t>(entry.both + onward_of[second]);
+    entry.bits = static_cast<std::uint8_t>(entry.bits + bits_of[second]);
   }
   paired_ = true;
 }
-
-template <int kLookUpBits>
-std::uint64_t HuffmanTable<kLookUpBits>::decode_long(std::uint64_t stream) const noexcept {
-  for (int bits = kBits + 1; bits <= 16; ++bits) {
-    const auto length = static_cast<std::size_t>(bits);
-    const auto code = static_cast<std::int32_t>(stream >> (64 - bits));
-    if (code < end_[length]) {
-      const std::int32_t number = symbol_[length] + code - first_[length];
-      return entry_of(codes_.symbols[static_cast<std::size_t>(number)], bits, ac_);
-    }
-  }
-  return 0;
-}
-
-template class HuffmanTable<DcTable::kBits>;
-template class HuffmanTable<AcTable::kBits>;
 
 }  // namespace unstarve

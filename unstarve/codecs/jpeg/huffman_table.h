@@ -1,69 +1,90 @@
 #pragma once
-// Huffman codes as a look-up table made for speed: one entry tells all that the entropy decoder needs of one symbol, or
+// Huffman codes as look-up tables made for speed: one entry tells all that the entropy decoder needs of one symbol, or
 // of two.
 //
-// An entry belongs to the next kBits bits of the stream. JPEG's symbols are a run of zero coefficients and the number
-// of bits of the value that follows the code. The decoder's time is the latency from one look-up to the next, so where
-// kBits bits hold a symbol and another one with all of its value, the entry resolves both. Its fields are where the
-// decoder's shifts want them:
+// JPEG's symbols are a run of zero coefficients and the number of bits of the value that follows the code. An entry
+// belongs to the next kBits bits of the stream. The decoder's time is the latency from one look-up to the next, so where
+// kBits bits hold a symbol and another one with all of its value, the entry resolves both.
 //
-//   bits  0..5    bits of all codes and values of the entry: what to consume   (a shift by the entry consumes them)
-//   bit   7       kLong: the code is longer than kBits, ask decode_long()
-//   bits  8..12   first symbol: bits of the code                               (a shift by entry >> 8 skips it)
-//   bits 16..21   first symbol: 63 - bits of the value                         (a shift by entry >> 16 keeps the value)
-//   bits 24..31   first symbol: coefficients to go on, run + 1 or kEndOfBlock
-//   bits 40..45   first symbol: bits of code and value
-//   bits 48..55   coefficients to go on by both together
-//   bits 56..63   second symbol: its value, signed; without a second symbol 0
+// A value's first bit is its sign (T.81, F.1.2.1). Every entry knows it, since it lies within the bits looked up, and so
+// the value is bits of the stream plus a constant: no arithmetic upon a sign that has to be found first.
+//
+// What kBits bits do not resolve (longer codes, and codes whose sign lies behind) has a second table behind the first:
+// the first entry consumes kBits bits and tells where the second begins and how many bits it is looked up by.
 //
 // Threads: plain data. Cost: building takes a few microseconds; tables differ from file to file, so that it is paid per
 // file, and pairs are worth it only for files of some size.
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "unstarve/codecs/jpeg/baseline_image.h"
 
 namespace unstarve {
 
-template <int kLookUpBits>
+// The kernels load the fields by their places.
+struct HuffmanEntry {
+  // Coefficients to go on that no right block allows, which is what the kernels look for.
+  static constexpr std::uint8_t kSecond = 64;       // look into a second table
+  static constexpr std::uint8_t kNoCode = 128;      // such a code does not exist
+  static constexpr std::uint8_t kEndOfBlock = 128;  // in `both`: the block ends, whatever number it is at
+
+  std::uint8_t bits = 0;   // of all codes and values of the entry: what to consume
+  std::uint8_t first = 0;  // coefficients to go on by the first symbol: run + 1; 1 at the block's end; or see above
+  std::uint8_t both = 0;   // the same by both symbols; kEndOfBlock more where one of them ends the block
+  std::int8_t second = 0;  // second symbol: its value; without a second symbol 0
+  // First symbol: where the value's bits lie in the 64 bits of the stream, counted from the lowest; and how many.
+  std::uint8_t value_from = 0;
+  std::uint8_t value_bits = 0;
+  std::int16_t value_base = 0;  // what is added to them
+
+  // Of an entry with first == kSecond: it has kBits bits, `value_from` is 64 - the second table's bits, and `value_base`
+  // its first entry.
+};
+static_assert(sizeof(HuffmanEntry) == 8);
+
 class HuffmanTable {
  public:
-  static constexpr int kBits = kLookUpBits;
-  static constexpr std::uint64_t kLong = 1u << 7;
-  // Larger than any coefficient's number, so that "go on" leads out of the block.
-  static constexpr std::uint64_t kEndOfBlock = 128;
+  static constexpr int kBits = 10;
+  // Most bits of an entry of the first table. Three of them are consumed between two loads of 56 bits, and kBits are to
+  // be left then. Of the three one at most is DC, or two with the end of a block in kBits bits between them.
+  static constexpr int kMostBits = 15;
+  static constexpr int kMostDcBits = 16;
 
   // False, and the table unusable, when the codes are no prefix code, or a symbol is outside of what 8-bit baseline
   // files hold (DC values of at most 11 bits, AC values of at most 10).
   // `pairs`: with entries of two symbols (AC only); a decoder that is near a block's end takes their first alone.
   [[nodiscard]] bool build(const HuffmanCodes& codes, bool ac, bool pairs);
 
-  [[nodiscard]] const std::uint64_t* entries() const noexcept { return entries_.data(); }
-  // The entry of the code of more than kBits bits that `stream` begins with (its first bit is the highest); 0, which
-  // is no valid entry, when there is no such code.
-  [[nodiscard]] std::uint64_t decode_long(std::uint64_t stream) const noexcept;
+  // 2^kBits entries and those of second tables.
+  [[nodiscard]] const HuffmanEntry* entries() const noexcept { return entries_.data(); }
 
  private:
-  [[nodiscard]] static std::uint64_t entry_of(std::uint8_t symbol, int bits, bool ac) noexcept;
+  static constexpr std::size_t kFirst = std::size_t{1} << kBits;
+  // All second tables: two entries for each prefix whose code is whole; and for longer codes, whose tables of n bits are
+  // full of codes and signs of n bits but at their ends, where those of other lengths begin, twice the symbols and twice
+  // 2^n for every n from 1 to 7.
+  static constexpr std::size_t kSecondEntries = 2 * kFirst + 2 * 256 + 2 * 256;
+
+  // A code that goes on behind kBits bits, or its value's sign does; or a prefix of kBits bits whose code does not, but
+  // which has too many bits altogether.
+  struct LongCode {
+    std::uint16_t at = 0;  // the first stream of 16 bits that begins with it
+    std::uint8_t bits = 0;
+    std::uint8_t symbol = 0;
+  };
 
   [[nodiscard]] bool build_singles();
+  [[nodiscard]] bool build_second(std::span<const LongCode> codes, std::size_t& end);
   void build_pairs();
 
-  std::array<std::uint64_t, 1u << kBits> entries_{};
+  std::array<HuffmanEntry, kFirst + kSecondEntries> entries_{};
   HuffmanCodes codes_;
   bool ac_ = false;
   bool built_ = false;
   bool paired_ = false;
-  // Per code length: the first code, the number of its symbol, and one past the last code.
-  std::array<std::int32_t, 17> first_{};
-  std::array<std::int32_t, 17> symbol_{};
-  std::array<std::int32_t, 17> end_{};
 };
-
-// DC codes are at most 9 bits long in nearly all files. Eleven bits for AC resolve more pairs, but two such tables and
-// the coefficients no longer fit into 32 to 48 KiB of first-level cache: 566 against 590 us per photograph.
-using DcTable = HuffmanTable<8>;
-using AcTable = HuffmanTable<10>;
 
 }  // namespace unstarve

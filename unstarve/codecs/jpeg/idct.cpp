@@ -116,9 +116,6 @@ void run(CoefficientRow& row, const std::int16_t* quantisation, std::uint8_t* ou
   for (std::size_t group = 0; group < row.groups(); ++group) {
     for (std::size_t p = 0; p < CoefficientRow::kGroupBlocks; p += kParts, out += 8 * kParts) {
       std::int16_t* values = row.values() + group * CoefficientRow::kGroupValues + p * 8;
-      const std::uint8_t* last = row.last() + group * CoefficientRow::kGroupBlocks + p;
-      unsigned any = 0;
-      for (std::size_t i = 0; i < kParts; ++i) any |= last[i];
       V16 v[8];
       v[0] = hn::Mul(hn::Load(D16(), values), factor[0]);
       if (HWY_UNLIKELY(is_wild(v[0]))) {
@@ -126,7 +123,7 @@ void run(CoefficientRow& row, const std::int16_t* quantisation, std::uint8_t* ou
         continue;
       }
       hn::Store(zero, D16(), values);
-      if (any == 0) {
+      if (CoefficientRow::all_flat(values, kParts)) {
         flat_blocks(v[0], out, stride);
         continue;
       }

@@ -121,10 +121,13 @@ HWY_INLINE void flat_blocks(CoefficientRow& row, std::size_t first, std::size_t 
   }
 }
 
-HWY_INLINE bool all_flat(const std::uint8_t* last, std::size_t blocks) {
-  unsigned any = 0;
-  for (std::size_t i = 0; i < blocks; ++i) any |= last[i];
-  return any == 0;
+// Of blocks first .. first + blocks - 1, which may be of two groups.
+HWY_INLINE bool all_flat(CoefficientRow& row, std::size_t first, std::size_t blocks) {
+  constexpr std::size_t kGroup = CoefficientRow::kGroupBlocks;
+  for (std::size_t block = first; block < first + blocks; block += kGroup) {
+    if (!CoefficientRow::all_flat(values_of(row, block), std::min(kGroup, first + blocks - block))) return false;
+  }
+  return true;
 }
 
 // Two vectors' blocks at a time, so that the second pass works on full vectors: behind the transposition their rows lie
@@ -140,7 +143,7 @@ void run_4(CoefficientRow& row, const std::int16_t* quantisation, std::uint8_t* 
       plain_blocks(row, first, count, 4, quantisation, out, stride);
       continue;
     }
-    if (all_flat(row.last() + first, count)) {
+    if (all_flat(row, first, count)) {
       flat_blocks(row, first, count, 4, quantisation, out, stride);
       continue;
     }
@@ -203,7 +206,7 @@ void run_2(CoefficientRow& row, const std::int16_t* quantisation, std::uint8_t* 
   const V16 columns = hn::LoadDup128(D16(), kColumns);
   const std::size_t blocks = row.groups() * CoefficientRow::kGroupBlocks;
   for (std::size_t first = 0; first < blocks; first += kParts) {
-    if (all_flat(row.last() + first, kParts) && !is_wild(values_of(row, first), factors)) {
+    if (all_flat(row, first, kParts) && !is_wild(values_of(row, first), factors)) {
       flat_blocks(row, first, kParts, 2, quantisation, out, stride);
       continue;
     }
@@ -252,9 +255,9 @@ void inverse_dct_reduced(CoefficientRow& row, int size, const std::int16_t* quan
                          std::ptrdiff_t stride) {
   if (size > 1) return HWY_DYNAMIC_DISPATCH(inverse_dct_reduced_on_target)(row, size, quantisation, out, stride);
   for (std::size_t block = 0; block < row.groups() * CoefficientRow::kGroupBlocks; ++block) {
-    std::int16_t& dc = row.values()[CoefficientRow::place(block)];
-    inverse_dct_reduced_reference(&dc, 1, quantisation, out + block, stride);
-    dc = 0;
+    std::int16_t* const values = row.values() + CoefficientRow::place(block);
+    inverse_dct_reduced_reference(values, 1, quantisation, out + block, stride);
+    for (std::size_t y = 0; y < 8; ++y) std::fill_n(values + 8 * CoefficientRow::kGroupBlocks * y, 8, std::int16_t{0});
   }
 }
 

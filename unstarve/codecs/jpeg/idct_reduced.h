@@ -17,7 +17,7 @@ namespace unstarve {
 
 // All blocks of `row` to `size` (4, 2 or 1) rows of samples each: block b to out + size * b, rows `stride` bytes apart;
 // whole groups are written. `quantisation`: 64 factors in natural order. Leaves the coefficients zero; at size 1 it
-// looks at DC alone, and the others are zero before.
+// looks at DC alone.
 void inverse_dct_reduced(CoefficientRow& row, int size, const std::int16_t* quantisation, std::uint8_t* out,
                          std::ptrdiff_t stride);
 

@@ -1,6 +1,7 @@
 #include "unstarve/codecs/jpeg/scan_reader.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace unstarve {
 namespace {
@@ -22,28 +23,25 @@ bool ScanReader::build_tables() {
   return true;
 }
 
-void ScanReader::lay_out(Strand& strand) {
+void ScanReader::lay_out() {
   const auto mcus = as_size(plan_.end_column - plan_.first_column);
-  strand.mcu.count = 0;
+  std::array<McuBlock, McuRow::kMostBlocks> mcu;
+  std::size_t count = 0;
   for (int c = 0; c < image_->components; ++c) {
     const int horizontal = c == 0 ? image_->horizontal : 1;
     const int vertical = c == 0 ? image_->vertical : 1;
     const BaselineComponent& component = image_->component[as_size(c)];
     for (int y = 0; y < vertical; ++y) {
-      CoefficientRow& row = strand.row(c, y);
+      CoefficientRow& row = blocks(c, y);
       row.resize(mcus * as_size(horizontal));
       for (int x = 0; x < horizontal; ++x) {
-        McuBlock& block = strand.mcu.blocks[as_size(strand.mcu.count++)];
-        block.component = c;
-        block.dc = &dc_[as_size(component.dc_table)];
-        block.ac = &ac_[as_size(component.ac_table)];
-        block.row = &row;
-        block.step = as_size(horizontal);
-        block.offset = as_size(x);
-        block.dc_only = (c == 0 ? plan_.block : plan_.chroma_block) == 1;
+        mcu[count++] = {
+            c,         &dc_[as_size(component.dc_table)], &ac_[as_size(component.ac_table)], &row, as_size(horizontal),
+            as_size(x)};
       }
     }
   }
+  mcus_.assign(std::span(mcu).first(count), mcus);
 }
 
 bool ScanReader::open(const BaselineImage& image, const BaselinePlan& plan) {
@@ -51,68 +49,67 @@ bool ScanReader::open(const BaselineImage& image, const BaselinePlan& plan) {
   plan_ = plan;
   expected_ = nullptr;
   recorded_ = nullptr;
-  current_ = 0;
-  read_already_ = -1;
   if (!build_tables()) return false;
-  lay_out(strands_[0]);
+  lay_out();
   return true;
 }
 
 void ScanReader::clear() {
-  for (Strand& strand : strands_)
-    for (auto& component : strand.blocks)
-      for (CoefficientRow& row : component) row.clear();
+  for (auto& component : blocks_)
+    for (CoefficientRow& row : component) row.clear();
 }
 
 bool ScanReader::start() {
-  Strand& strand = strands_[0];
-  strand.bytes.assign(image_->scan, image_->restart_interval > 0);
-  strand.entropy.start(strand.bytes, strand.mcu, image_->restart_interval,
-                       as_size(plan_.columns) * as_size(plan_.rows));
+  bytes_.assign(image_->scan, image_->restart_interval > 0);
+  entropy_.start(bytes_, mcus_, image_->restart_interval, as_size(plan_.columns) * as_size(plan_.rows));
   return skip_to_plan();
 }
 
 bool ScanReader::start_recording(ScanIndex& index) {
   recorded_ = &index;
-  strands_[0].positions = {image_->scan, 0, strands_[0].bytes};
+  positions_ = {image_->scan, 0, bytes_};
   index.reset(*image_);
   index.add({});
   return start();
 }
 
-void ScanReader::start_by(const ScanIndex& index) {
-  expected_ = &index;
-  if (reads_two() && plan_.end_row - plan_.first_row > 1) lay_out(strands_[1]);
-}
+void ScanReader::start_by(const ScanIndex& index) { expected_ = &index; }
 
 bool ScanReader::skip_to_plan() {
-  if (!watches()) return strands_[0].entropy.skip(as_size(plan_.columns) * as_size(plan_.first_row));
+  if (recorded_ == nullptr) return entropy_.skip(as_size(plan_.columns) * as_size(plan_.first_row));
   for (int row = 0; row < plan_.first_row; ++row)
     if (!advance(row, 0, plan_.columns, false)) return false;
   return true;
 }
 
-bool ScanReader::look(Strand& strand, int row, int column) {
+bool ScanReader::look(int row, int column) {
   const bool at_end = row + 1 == plan_.rows && column == plan_.columns;
-  if (!at_end && !strand.entropy.pass_restart()) return false;
-  const EntropyPlace place = strand.entropy.place();
-  const ScanPoint point{strand.positions.bit_in_file(place.bit, strand.entropy.restarts_passed()), place.dc};
+  if (!at_end && !entropy_.pass_restart()) return false;
+  const EntropyPlace place = entropy_.place();
+  const ScanPoint point{positions_.bit_in_file(place.bit, entropy_.restarts_passed()), place.dc};
   if (expected_ != nullptr) return point == expected_->at(row, column);
   recorded_->add(point);
   return true;
 }
 
+int ScanReader::next_look(int row, int from) const {
+  constexpr int kNever = std::numeric_limits<int>::max();
+  constexpr int kStep = ScanIndex::kStep;
+  if (recorded_ == nullptr && expected_ == nullptr) return kNever;
+  if (recorded_ != nullptr || image_->restart_interval > 0) return std::min((from / kStep + 1) * kStep, plan_.columns);
+  const int end = end_of(row);
+  const int last = end == plan_.columns ? end : end / kStep * kStep;
+  return from < last ? last : kNever;
+}
+
 bool ScanReader::advance(int row, int from, int to, bool keep) {
-  Strand& strand = strands_[0];
   while (from < to) {
-    const int end = watches() ? std::min(to, (from / ScanIndex::kStep + 1) * ScanIndex::kStep) : to;
+    const int look_at = next_look(row, from);
+    const int end = std::min(to, look_at);
     const auto mcus = as_size(end - from);
-    if (!(keep ? strand.entropy.keep(as_size(from - plan_.first_column), mcus) : strand.entropy.skip(mcus)))
-      return false;
+    if (!(keep ? entropy_.keep(as_size(from - plan_.first_column), mcus) : entropy_.skip(mcus))) return false;
     from = end;
-    if (!watches()) continue;
-    const bool is_point = from % ScanIndex::kStep == 0 || from == plan_.columns;
-    if (is_point && !look(strand, row, from)) return false;
+    if (from == look_at && !look(row, from)) return false;
   }
   return true;
 }
@@ -138,7 +135,7 @@ int ScanReader::end_of(int row) const {
   return std::min(std::max(plan_.end_column, least), plan_.columns);
 }
 
-bool ScanReader::start_at(Strand& strand, Begin begin, int row) {
+bool ScanReader::start_at(Begin begin, int row) {
   const std::span<const std::uint8_t> scan = image_->scan;
   const ScanPoint& point = expected_->at(begin.row, begin.column);
   const std::size_t mcu = as_size(begin.row) * as_size(plan_.columns) + as_size(begin.column);
@@ -152,68 +149,30 @@ bool ScanReader::start_at(Strand& strand, Begin begin, int row) {
   const int to = end_of(row);
   const bool to_end = row + 1 == plan_.rows;
   const std::size_t end = to_end ? scan.size() : std::min(expected_->at(row, to).bit / 8 + 2, scan.size());
-  strand.bytes.assign(scan.subspan(from, end - from), interval > 0, restarts);
-  strand.positions = {scan.subspan(from, end - from), from, strand.bytes};
-  strand.entropy.start_at(strand.bytes, strand.mcu, image_->restart_interval,
-                          as_size(plan_.columns) * as_size(plan_.rows), mcu, {point.bit % 8, point.dc});
+  bytes_.assign(scan.subspan(from, end - from), interval > 0, restarts);
+  positions_ = {scan.subspan(from, end - from), from, bytes_};
+  entropy_.start_at(bytes_, mcus_, image_->restart_interval, as_size(plan_.columns) * as_size(plan_.rows), mcu,
+                    {point.bit % 8, point.dc});
   return true;
 }
 
 bool ScanReader::read_row_by_index(int row) {
   const Begin begin = begin_of(row);
-  const int to = end_of(row);
-  if (!start_at(strands_[0], begin, row)) return false;
+  if (!start_at(begin, row)) return false;
   if (begin.row < row && !advance(begin.row, begin.column, plan_.columns, false)) return false;
   const int from = begin.row < row ? 0 : begin.column;
   return advance(row, from, plan_.first_column, false) && advance(row, plan_.first_column, plan_.end_column, true) &&
-         advance(row, plan_.end_column, to, false) && (row + 1 < plan_.rows || strands_[0].entropy.finish());
-}
-
-bool ScanReader::reads_two() const {
-  return image_->restart_interval == 0 && plan_.block > 1 && plan_.chroma_block > 1;
-}
-
-bool ScanReader::advance_two(int from, int to, bool keep) {
-  EntropyDecoder &one = strands_[0].entropy, &two = strands_[1].entropy;
-  const auto mcus = as_size(to - from);
-  return keep ? EntropyDecoder::keep_two(one, two, as_size(from - plan_.first_column), mcus)
-              : EntropyDecoder::skip_two(one, two, mcus);
-}
-
-bool ScanReader::read_two_rows_by_index(int row) {
-  Strand &one = strands_[0], &two = strands_[1];
-  const Begin begin = begin_of(row);
-  if (!start_at(one, begin, row) || !start_at(two, begin_of(row + 1), row + 1)) return false;
-  // Of the points on the way only the last one is compared: it tells that those begun at are right.
-  const int end = end_of(row);
-  const int point = end == plan_.columns ? end : end / ScanIndex::kStep * ScanIndex::kStep;
-  const int kept = std::min(point, plan_.end_column);
-  if (!advance_two(begin.column, plan_.first_column, false) || !advance_two(plan_.first_column, kept, true) ||
-      !advance_two(kept, point, false) || !look(one, row, point) || !look(two, row + 1, point)) {
-    return false;
-  }
-  if (point < plan_.end_column && !advance_two(point, plan_.end_column, true)) return false;
-  if (row + 2 < plan_.rows) return true;
-  return two.entropy.skip(as_size(plan_.columns - std::max(point, plan_.end_column))) && two.entropy.finish();
+         advance(row, plan_.end_column, end_of(row), false) && (row + 1 < plan_.rows || entropy_.finish());
 }
 
 bool ScanReader::read_row(int row) {
-  if (row == read_already_) {
-    current_ = 1;
-    return true;
-  }
-  current_ = 0;
-  if (expected_ != nullptr) {
-    if (!reads_two() || row + 1 == plan_.end_row) return read_row_by_index(row);
-    read_already_ = row + 1;
-    return read_two_rows_by_index(row);
-  }
+  if (expected_ != nullptr) return read_row_by_index(row);
   if (!advance(row, 0, plan_.first_column, false)) return false;
   if (!advance(row, plan_.first_column, plan_.end_column, true)) return false;
   // What lies behind the last MCU of the plan is damage that nobody sees.
   if (row + 1 == plan_.end_row && plan_.end_row < plan_.rows) return true;
   if (!advance(row, plan_.end_column, plan_.columns, false)) return false;
-  return row + 1 < plan_.rows || strands_[0].entropy.finish();
+  return row + 1 < plan_.rows || entropy_.finish();
 }
 
 bool ScanReader::read_on() {
@@ -221,7 +180,7 @@ bool ScanReader::read_on() {
   if (!advance(plan_.end_row - 1, plan_.end_column, plan_.columns, false)) return false;
   for (int row = plan_.end_row; row < plan_.rows; ++row)
     if (!advance(row, 0, plan_.columns, false)) return false;
-  return strands_[0].entropy.finish();
+  return entropy_.finish();
 }
 
 }  // namespace unstarve

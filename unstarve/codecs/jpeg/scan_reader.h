@@ -4,8 +4,6 @@
 //
 //   scan ──EntropyBytes──▶ bits ──EntropyDecoder──▶ CoefficientRow per component
 //
-// By an index two rows are read at once, each from its own point, which takes less time than one after the other.
-//
 // The rows are those of a plan (baseline_plan.h). Everything before them is skipped, from the scan's start on or from
 // the points of an index (scan_index.h).
 //
@@ -48,32 +46,18 @@ class ScanReader {
   [[nodiscard]] bool read_on();
 
   // The kept blocks, of the row read last, of one row of blocks of a component, 0 <= row < its vertical sampling factor,
-  // from the left. Where the plan makes one sample of a block, they hold their DC and nothing else.
-  [[nodiscard]] CoefficientRow& blocks(int component, int row) { return strands_[current_].row(component, row); }
+  // from the left.
+  [[nodiscard]] CoefficientRow& blocks(int component, int row) {
+    return blocks_[static_cast<std::size_t>(component)][static_cast<std::size_t>(row)];
+  }
   // Zeroes all blocks.
   void clear();
 
  private:
-  // What reads one row. Without an index there is only the first.
-  struct Strand {
-    EntropyBytes bytes;
-    EntropyDecoder entropy;
-    Mcu mcu;
-    std::array<std::array<CoefficientRow, 2>, 3> blocks;
-    ScanPositions positions;  // where `bytes` lie in the file
-
-    [[nodiscard]] CoefficientRow& row(int component, int number) {
-      return blocks[static_cast<std::size_t>(component)][static_cast<std::size_t>(number)];
-    }
-  };
-
   bool build_tables();
-  void lay_out(Strand& strand);
+  void lay_out();
   bool skip_to_plan();
   bool read_row_by_index(int row);
-  // Whether an index lets two rows be read at once: where none of them has a restart marker or keeps DC alone.
-  [[nodiscard]] bool reads_two() const;
-  bool read_two_rows_by_index(int row);
   // The MCU from which on a row is read by the index.
   struct Begin {
     int row = 0;
@@ -84,21 +68,23 @@ class ScanReader {
   [[nodiscard]] int end_of(int row) const;
   // Begins there, with the bytes up to point (row, end_of(row)). False when the file has no restart marker where one has
   // to be.
-  bool start_at(Strand& strand, Begin begin, int row);
-  // Columns [from, to) of a row, kept or skipped, with a look at each point on the way.
+  bool start_at(Begin begin, int row);
+  // Columns [from, to) of a row, kept or skipped, with a look at points on the way.
   bool advance(int row, int from, int to, bool keep);
-  // The same of a strand for each of two rows, without a look.
-  bool advance_two(int from, int to, bool keep);
-  bool look(Strand& strand, int row, int column);
-  [[nodiscard]] bool watches() const { return expected_ != nullptr || recorded_ != nullptr; }
+  // The next column behind `from` where to look. Where no restart marker makes DC 0, the last point of a row tells that
+  // all before it is right.
+  [[nodiscard]] int next_look(int row, int from) const;
+  bool look(int row, int column);
 
   const BaselineImage* image_ = nullptr;
   BaselinePlan plan_;
-  std::array<DcTable, 4> dc_;
-  std::array<AcTable, 4> ac_;
-  std::array<Strand, 2> strands_;
-  std::size_t current_ = 0;  // of the row read last
-  int read_already_ = -1;    // a row that the second strand holds
+  std::array<HuffmanTable, 4> dc_;
+  std::array<HuffmanTable, 4> ac_;
+  std::array<std::array<CoefficientRow, 2>, 3> blocks_;
+  McuRow mcus_;
+  EntropyBytes bytes_;
+  ScanPositions positions_;  // where `bytes_` lie in the file
+  EntropyDecoder entropy_;
   // What points are compared with or added to.
   const ScanIndex* expected_ = nullptr;
   ScanIndex* recorded_ = nullptr;

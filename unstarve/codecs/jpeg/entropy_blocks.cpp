@@ -1,0 +1,265 @@
+#include "unstarve/codecs/jpeg/entropy_blocks.h"
+
+#include <bit>
+#include <cstring>
+#include <tuple>
+
+#include "unstarve/core/simd_targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "unstarve/codecs/jpeg/entropy_blocks.cpp"
+#include <hwy/foreach_target.h>  // compiles this file once per instruction set: BMI2's shifts matter here
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace unstarve::HWY_NAMESPACE {
+namespace {
+
+static_assert(std::endian::native == std::endian::little);
+
+#if HWY_ARCH_X86_64 && HWY_TARGET <= HWY_AVX2
+
+// The loop below in 24 instructions a look-up. Compilers make branches of the selections, or spill half of the state.
+//
+//   place     the look-up's index        entry     all of the entry; then the place of a coefficient
+//   first     number of the first symbol's coefficient      number    of the last one
+//
+// Numbers go from -64, before DC, to -1; the addition that carries has left the block.
+// Local labels: 1 the loop, 2 its end, N0 and N1 of step N: a rare entry, and back.
+
+static_assert(offsetof(EntropyBlocks, dc) == 0);
+
+// clang-format off
+// At least 56 bits. After F. Giesen, "Reading bits in far too many ways (part 2)", variant 4: bits beyond `count` are
+// right too, so that loading them again changes nothing.
+#define UNSTARVE_REFILL(WORD, BYTES)                                                          \
+  "mov (%[next]), %[" #WORD "]\n\t"                                                           \
+  "mov %[count], %[" #BYTES "]\n\t"                                                           \
+  "bswap %[" #WORD "]\n\t"                                                                    \
+  "shrx %[count], %[" #WORD "], %[" #WORD "]\n\t"                                             \
+  "not %[" #BYTES "]\n\t"                                                                     \
+  "or %[" #WORD "], %[bits]\n\t"                                                              \
+  "shr $3, %[" #BYTES "]\n\t"                                                                 \
+  "or $56, %[count]\n\t"                                                                      \
+  "and $7, %k[" #BYTES "]\n\t"                                                                \
+  "add %[" #BYTES "], %[next]\n\t"
+
+#define UNSTARVE_PLACE "shrx %[shift], %[bits], %[place]\n\t"
+
+#define UNSTARVE_STEP(N)                                                                      \
+  "mov (%[table],%[place],8), %[entry]\n\t"                                                   \
+  "movzbl 1(%[table],%[place],8), %k[first]\n\t"                                              \
+  "movzbl 2(%[table],%[place],8), %k[number]\n\t"                                             \
+  "add %[before], %[first]\n\t"                                                               \
+  "jns " #N "0f\n"                                                                            \
+  #N "1:\n\t"                                                                                 \
+  "movzwl 4(%[table],%[place],8), %k[value]\n\t"                                              \
+  "bextr %[value], %[bits], %[value]\n\t"                                                     \
+  "addw 6(%[table],%[place],8), %w[value]\n\t"                                                \
+  "movsbl 3(%[table],%[place],8), %k[place]\n\t"                                              \
+  "mov %c[ac](%[blocks],%[block],8), %[table]\n\t"                                            \
+  "add %[before], %[number]\n\t"                                                              \
+  "cmovc 8(%[blocks],%[block],8), %[table]\n\t"                                               \
+  "mov %[number], %[before]\n\t"                                                              \
+  "cmovc %c[before_dc](%[blocks]), %[before]\n\t"                                             \
+  "adc $0, %[block]\n\t"                                                                      \
+  "shlx %[entry], %[bits], %[bits]\n\t"                                                       \
+  "sub %[entry], %[count]\n\t"                                                                \
+  "movzwl 128+%c[places](%[blocks],%[number],2), %k[entry]\n\t"                               \
+  "movw %w[place], (%[values],%[entry],2)\n\t"                                                \
+  "movzwl 128+%c[places](%[blocks],%[first],2), %k[entry]\n\t"                                \
+  "movw %w[value], (%[values],%[entry],2)\n\t"                                                \
+  "movb %b[number], 2*%c[at_end](%[values])\n\t"                                              \
+  "mov %c[all_values](%[blocks],%[block],8), %[values]\n\t"
+
+// Where the first symbol leaves the block or is at its last coefficient. A second table: consumes the first one's bits
+// and looks up there. A last coefficient: takes the first symbol alone. Else out of the loop, `first` not negative.
+#define UNSTARVE_RARE(N)                                                                      \
+  #N "0:\n\t"                                                                                 \
+  "cmpb %[second], 1(%[table],%[place],8)\n\t"                                                \
+  "jne " #N "2f\n\t"                                                                          \
+  "movzwl 6(%[table],%[place],8), %k[first]\n\t"                                              \
+  "movzbl 4(%[table],%[place],8), %k[number]\n\t"                                             \
+  "shl %[first_bits], %[bits]\n\t"                                                            \
+  "sub %[first_bits], %[count]\n\t"                                                           \
+  UNSTARVE_REFILL(place, entry)                                                               \
+  "shrx %[number], %[bits], %[place]\n\t"                                                     \
+  "add %[first], %[place]\n\t"                                                                \
+  "mov (%[table],%[place],8), %[entry]\n\t"                                                   \
+  "movzbl 1(%[table],%[place],8), %k[first]\n\t"                                              \
+  "movzbl 2(%[table],%[place],8), %k[number]\n\t"                                             \
+  "add %[before], %[first]\n\t"                                                               \
+  "js " #N "1b\n"                                                                             \
+  #N "2:\n\t"                                                                                 \
+  "test %[first], %[first]\n\t"                                                               \
+  "jnz 2f\n\t"                                                                                \
+  "movzbl 4(%[table],%[place],8), %k[entry]\n\t"                                              \
+  "neg %[entry]\n\t"                                                                          \
+  "movzbl 1(%[table],%[place],8), %k[number]\n\t"                                             \
+  "jmp " #N "1b\n\t"
+
+// As decode_blocks(), with idle blocks behind the last one.
+bool run(EntropyState& state, const EntropyBlocks& blocks, std::size_t block) {
+  std::uint64_t bits = state.bits, count = state.count;
+  const std::uint8_t* next = state.next;
+  const HuffmanEntry* table = blocks.dc[block];
+  std::int16_t* values = blocks.values[block];
+  std::int64_t before = blocks.before_dc;
+  std::uint64_t place, entry, first, value, number;
+  asm volatile(
+      UNSTARVE_REFILL(place, entry)
+      "1:\n\t"
+      UNSTARVE_PLACE
+      UNSTARVE_REFILL(value, number)
+      UNSTARVE_STEP(1)
+      UNSTARVE_PLACE
+      UNSTARVE_STEP(2)
+      UNSTARVE_PLACE
+      UNSTARVE_STEP(3)
+      "cmp %c[end](%[blocks]), %[block]\n\t"
+      "je 2f\n\t"
+      "cmp %c[limit](%[blocks]), %[next]\n\t"
+      "jbe 1b\n\t"
+      "jmp 2f\n\t"
+      UNSTARVE_RARE(1)
+      UNSTARVE_RARE(2)
+      UNSTARVE_RARE(3)
+      "2:\n\t"
+      : [bits] "+&r"(bits), [count] "+&r"(count), [next] "+&r"(next), [table] "+&r"(table), [before] "+&r"(before),
+        [block] "+&r"(block), [values] "+&r"(values), [place] "=&r"(place), [entry] "=&r"(entry), [first] "=&r"(first),
+        [value] "=&r"(value), [number] "=&r"(number)
+      : [blocks] "r"(&blocks), [shift] "r"(std::uint64_t{64 - HuffmanTable::kBits}),
+        [first_bits] "i"(HuffmanTable::kBits), [second] "i"(HuffmanEntry::kSecond),
+        [ac] "i"(offsetof(EntropyBlocks, ac)),
+        [all_values] "i"(offsetof(EntropyBlocks, values)), [places] "i"(offsetof(EntropyBlocks, places)),
+        [end] "i"(offsetof(EntropyBlocks, end)), [limit] "i"(offsetof(EntropyBlocks, limit)),
+        [before_dc] "i"(offsetof(EntropyBlocks, before_dc)), [at_end] "i"(CoefficientRow::kEnd)
+      : "cc", "memory");
+  if (block != blocks.end) return false;
+  state = {bits, count, next};
+  return true;
+}
+// clang-format on
+
+#undef UNSTARVE_REFILL
+#undef UNSTARVE_PLACE
+#undef UNSTARVE_STEP
+#undef UNSTARVE_RARE
+
+#else
+
+// The state in registers.
+struct Bits {
+  std::uint64_t bits;
+  std::uint64_t count;
+  const std::uint8_t* next;
+
+  // At least 56 bits afterwards. After F. Giesen, "Reading bits in far too many ways (part 2)", variant 4: bits beyond
+  // `count` are right too, so that loading them again changes nothing.
+  HWY_INLINE void refill() {
+    std::uint64_t word;
+    std::memcpy(&word, next, sizeof(word));
+    word = __builtin_bswap64(word);
+    bits |= word >> (count & 63);
+    next += (~count & 63) >> 3;
+    count |= 56;
+  }
+  HWY_INLINE void consume(std::uint64_t used) {
+    bits <<= used;
+    count -= used;
+  }
+};
+
+HWY_INLINE std::int16_t value_of(std::uint64_t bits, const HuffmanEntry& entry) {
+  const std::uint64_t mask = (std::uint64_t{1} << entry.value_bits) - 1;
+  return static_cast<std::int16_t>(static_cast<int>(bits >> entry.value_from & mask) + entry.value_base);
+}
+
+// What a rare entry means in place of it: see UNSTARVE_RARE above. False when the block cannot be right.
+HWY_NOINLINE bool replace_rare(Bits& in, const HuffmanEntry* table, std::int64_t before, HuffmanEntry& entry) {
+  if (entry.first == HuffmanEntry::kSecond) {
+    in.consume(HuffmanTable::kBits);
+    in.refill();
+    entry = table[static_cast<std::size_t>(entry.value_base) + (in.bits >> entry.value_from)];
+  }
+  const std::int64_t first = before + entry.first;
+  if (first == 0) {
+    entry.bits = static_cast<std::uint8_t>(64 - entry.value_from);
+    entry.both = entry.first;
+    entry.second = 0;
+  }
+  return first <= 0;
+}
+
+// As decode_blocks(), with idle blocks behind the last one.
+bool run(EntropyState& state, const EntropyBlocks& blocks, std::size_t block) {
+  Bits in{state.bits, state.count, state.next};
+  const HuffmanEntry* table = blocks.dc[block];
+  std::int64_t before = blocks.before_dc;
+  bool right = true;
+  const auto step = [&]() HWY_ATTR {
+    HuffmanEntry entry = table[in.bits >> (64 - HuffmanTable::kBits)];
+    if (HWY_UNLIKELY(before + entry.first >= 0)) right = right && replace_rare(in, table, before, entry);
+    if (!right) return;
+    const std::int64_t first = before + entry.first;
+    const std::int64_t number = before + entry.both;
+    std::int16_t* const values = blocks.values[block];
+    // Without a second symbol both have the same place, or its 0 goes where nothing is; and the first is right.
+    values[blocks.places[number + 64]] = entry.second;
+    values[blocks.places[first + 64]] = value_of(in.bits, entry);
+    values[CoefficientRow::kEnd] = static_cast<std::int16_t>(number & 255);
+    in.consume(entry.bits);
+    const bool ended = number >= 0;
+    table = ended ? blocks.dc[block + 1] : blocks.ac[block];
+    before = ended ? blocks.before_dc : number;
+    block += ended ? 1 : 0;
+  };
+  do {
+    in.refill();
+    step();
+    step();
+    step();
+  } while (right && block != blocks.end && in.next <= blocks.limit);
+  state = {in.bits, in.count, in.next};
+  return right && block == blocks.end;
+}
+
+#endif
+
+}  // namespace
+
+bool decode_blocks_on_target(EntropyState& state, const EntropyBlocks& blocks, std::size_t first) {
+  return run(state, blocks, first);
+}
+
+}  // namespace unstarve::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace unstarve {
+namespace {
+
+HWY_EXPORT(decode_blocks_on_target);
+
+// What the steps behind the last block do: nothing, again and again.
+constexpr HuffmanEntry kIdle[std::size_t{1} << HuffmanTable::kBits]{};
+
+}  // namespace
+
+bool decode_blocks(EntropyState& state, EntropyBlocks& blocks, std::size_t first, std::size_t end,
+                   const std::uint8_t* limit) {
+  if (first == end) return true;
+  std::int16_t idle_values[CoefficientRow::kEnd + 1];
+  const auto behind = std::tuple(blocks.dc[end], blocks.ac[end], blocks.values[end]);
+  blocks.dc[end] = blocks.ac[end] = kIdle;
+  blocks.values[end] = idle_values;
+  blocks.end = end;
+  blocks.limit = limit;
+  const bool right = HWY_DYNAMIC_DISPATCH(decode_blocks_on_target)(state, blocks, first);
+  state.count &= 63;
+  std::tie(blocks.dc[end], blocks.ac[end], blocks.values[end]) = behind;
+  return right;
+}
+
+}  // namespace unstarve
+#endif

@@ -1,0 +1,54 @@
+#pragma once
+// Blocks of a baseline scan, in the order of the file, and their Huffman decoding: the innermost loop of JPEG decoding.
+//
+// Where a block ends cannot be predicted, and a processor that guesses wrong there loses more time than several symbols
+// take. So nothing is guessed: every look-up, of a DC or of an AC symbol, does the same, and what follows from it (which
+// table is next, which block) is selected, not branched to. Only what is rare branches: codes that one look-up does not
+// resolve, and blocks that end with their last coefficient.
+//
+// A coefficient's number is counted from -64, so that the addition that passes a block's last one carries.
+//
+// Threads: one at a time. Memory: borrows tables and coefficients.
+// Failure: false for data that cannot be right: no such code, more than 64 coefficients in a block, too few bytes.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "unstarve/codecs/jpeg/coefficients.h"
+#include "unstarve/codecs/jpeg/huffman_table.h"
+
+namespace unstarve {
+
+// The stream's next bits are the top bits of `bits`, of which `count` are counted in (of `count` the low six bits mean
+// something); `next` is the byte to load from.
+struct EntropyState {
+  std::uint64_t bits = 0;
+  std::uint64_t count = 0;
+  const std::uint8_t* next = nullptr;
+};
+
+// What the kernel reads, laid out for it: all is reached from one register.
+struct EntropyBlocks {
+  static constexpr std::size_t kMost = 510;
+
+  // Per block, and one place behind the last.
+  const HuffmanEntry* dc[kMost + 1];
+  const HuffmanEntry* ac[kMost + 1];
+  std::int16_t* values[kMost + 1];  // its DC; from there on laid out as in a CoefficientRow
+  // Where the coefficient of zigzag number i - 1 is written, counted from DC.
+  std::uint16_t places[208];
+  std::size_t count = 0;
+
+  // Set for one run of the kernel.
+  std::size_t end = 0;
+  const std::uint8_t* limit = nullptr;
+  std::int64_t before_dc = -64;
+};
+
+// Decodes blocks first .. end - 1: their coefficients, which are zero before, with DC as the difference to the block
+// before, and their BlockEnds, which alone show a block that goes on beyond its last coefficient. `next` may come to
+// lie up to 32 bytes behind `limit`, and 8 bytes are read from there.
+[[nodiscard]] bool decode_blocks(EntropyState& state, EntropyBlocks& blocks, std::size_t first, std::size_t end,
+                                 const std::uint8_t* limit);
+
+}  // namespace unstarve

@@ -1,0 +1,195 @@
+// The innermost loop of every instruction set against a decoder that reads bit by bit, over random codes: right blocks,
+// blocks that end with their last coefficient, that go on beyond it, codes that do not exist, data that end too early.
+#include "unstarve/codecs/jpeg/entropy_blocks.h"
+
+#include <catch2/catch.hpp>
+#include <memory>
+#include <vector>
+
+#include "unstarve/codecs/jpeg/entropy_bytes.h"
+#include "unstarve/codecs/jpeg/huffman_test_support.h"
+#include "unstarve/codecs/jpeg/mcu_row.h"
+#include "unstarve/core/simd_test_support.h"
+
+namespace unstarve {
+namespace {
+
+using testing::read_symbol;
+using testing::Symbol;
+
+constexpr std::size_t kBlocks = 60;
+constexpr std::int16_t kUntouched = 12345;
+
+// One component with one block in an MCU.
+struct Scan {
+  HuffmanCodes dc, ac;
+  std::vector<std::uint8_t> bytes;
+  std::size_t bits = 0;
+
+  void write(std::uint32_t value, int count) {
+    for (int i = count - 1; i >= 0; --i, ++bits) {
+      if (bits / 8 == bytes.size()) bytes.push_back(0);
+      bytes[bits / 8] = static_cast<std::uint8_t>(bytes[bits / 8] | (value >> i & 1) << (7 - bits % 8));
+    }
+  }
+  [[nodiscard]] std::uint64_t at(std::size_t bit) const {
+    std::uint64_t stream = 0;
+    for (std::size_t i = 0; i < 64; ++i, ++bit) {
+      const bool one = bit / 8 < bytes.size() && (bytes[bit / 8] >> (7 - bit % 8) & 1) != 0;
+      stream = stream << 1 | (one ? 1 : 0);
+    }
+    return stream;
+  }
+};
+
+struct Expected {
+  bool right = true;
+  std::vector<std::array<std::int16_t, 64>> blocks;  // in zigzag order, DC as it is
+  std::size_t bits = 0;
+};
+
+Expected read_plainly(const Scan& scan, std::size_t blocks) {
+  Expected expected;
+  std::int32_t dc = 0;
+  for (std::size_t block = 0; block < blocks; ++block) {
+    std::array<std::int16_t, 64> values{};
+    for (int number = -1; number < 63;) {
+      const Symbol symbol = read_symbol(number < 0 ? scan.dc : scan.ac, scan.at(expected.bits), number >= 0);
+      expected.bits += static_cast<std::size_t>(symbol.code_bits + symbol.value_bits);
+      if (symbol.code_bits == 0 || expected.bits > scan.bits) expected.right = false;
+      if (!expected.right || symbol.ends) break;
+      number += number < 0 ? 1 : symbol.run + 1;
+      if (number > 63) {
+        expected.right = false;
+        break;
+      }
+      if (number == 0) dc += symbol.value;
+      values[static_cast<std::size_t>(number)] = static_cast<std::int16_t>(number == 0 ? dc : symbol.value);
+    }
+    if (!expected.right) break;
+    expected.blocks.push_back(values);
+  }
+  return expected;
+}
+
+struct Code {
+  std::uint32_t code = 0;
+  int bits = 0;
+  std::uint8_t symbol = 0;
+};
+
+std::vector<Code> codes_of(const HuffmanCodes& codes) {
+  std::vector<Code> all;
+  std::uint32_t code = 0;
+  for (int bits = 1; bits <= 16; ++bits, code <<= 1) {
+    for (int i = 0; i < codes.counts[static_cast<std::size_t>(bits)]; ++i) {
+      all.push_back({code++, bits, codes.symbols[all.size()]});
+    }
+  }
+  return all;
+}
+
+// Blocks of random symbols that fit; with `wrong`, now and then one that does not.
+Scan random_scan(Random& random, bool wrong) {
+  Scan scan;
+  do {
+    scan.dc = testing::random_codes(random, false);
+    scan.ac = testing::random_codes(random, true);
+  } while (codes_of(scan.dc).empty() || codes_of(scan.ac).size() < 20);
+  // Blocks end, and fill up to their last coefficient.
+  const auto symbols = codes_of(scan.ac).size();
+  scan.ac.symbols[random.below(static_cast<std::uint32_t>(symbols))] = 0x00;
+  scan.ac.symbols[random.below(static_cast<std::uint32_t>(symbols))] = static_cast<std::uint8_t>(1 + random.below(10));
+  const std::vector<Code> dc = codes_of(scan.dc), ac = codes_of(scan.ac);
+  const auto one_of = [&](const std::vector<Code>& codes) {
+    return codes[random.below(static_cast<std::uint32_t>(codes.size()))];
+  };
+  const auto write = [&](const Code& code, int value_bits) {
+    scan.write(code.code, code.bits);
+    scan.write(random.bits(), value_bits);
+  };
+  for (std::size_t block = 0; block < kBlocks; ++block) {
+    const Code first = one_of(dc);
+    write(first, first.symbol);
+    const bool full = random.below(4) == 0;
+    for (int number = 0; number < 63;) {
+      const Code code = one_of(ac);
+      const int value_bits = code.symbol & 15, run = code.symbol >> 4;
+      const bool ends = value_bits == 0 && run != 15;
+      const bool fits = ends ? !full : number + run + 1 <= 63;
+      if (!fits && !(wrong && random.below(400) == 0)) continue;
+      write(code, value_bits);
+      if (ends) break;
+      number += run + 1;
+    }
+  }
+  if (wrong && random.below(2) == 0) scan.write(random.bits(), 32);
+  return scan;
+}
+
+}  // namespace
+
+TEST_CASE("blocks of random codes are decoded as bit by bit, on every instruction set", "[codecs]") {
+  int right = 0, wrong = 0;
+  testing::on_every_target([&](const std::string& target) {
+    const auto dc = std::make_unique<HuffmanTable>(), ac = std::make_unique<HuffmanTable>();
+    const auto row = std::make_unique<McuRow>();
+    for (std::uint32_t round = 0; round < 60; ++round) {
+      Random random(33, 0, round, 0);
+      Scan scan = random_scan(random, round % 2 == 1);
+      if (round % 8 == 3) scan.bits = scan.bits * random.below(100) / 100;
+      scan.bytes.resize((scan.bits + 7) / 8);
+      INFO(target << ", round " << round);
+      const Expected expected = read_plainly(scan, kBlocks);
+
+      REQUIRE(dc->build(scan.dc, false, false));
+      REQUIRE(ac->build(scan.ac, true, round % 3 != 0));
+      CoefficientRow kept;
+      kept.resize(kBlocks + 4);
+      const McuBlock block{0, dc.get(), ac.get(), &kept, 1, 0};
+      row->assign(std::span(&block, 1), kBlocks + 4);
+      for (std::size_t i = 0; i < 4; ++i) kept.values()[CoefficientRow::place(kBlocks + i)] = kUntouched;
+
+      std::vector<std::uint8_t> bytes = scan.bytes;
+      bytes.resize(bytes.size() + EntropyBytes::kSlack, 0);
+      const std::uint8_t* const limit = bytes.data() + scan.bytes.size() + 8;
+      const auto bits_of = [&](const EntropyState& state) {
+        return static_cast<std::size_t>(state.next - bytes.data()) * 8 - state.count;
+      };
+      // In two parts; the first ones skipped as well, which leaves the same state.
+      EntropyState state{0, 0, bytes.data()}, skipped = state;
+      McuRow::DcSums sums{}, skipped_sums{};
+      const std::size_t part = random.below(kBlocks);
+      bool ok = row->keep(state, sums, 0, part, limit);
+      REQUIRE(row->skip(skipped, skipped_sums, part, limit) == ok);
+      if (ok) {
+        REQUIRE(bits_of(skipped) == bits_of(state));
+        REQUIRE(skipped_sums == sums);
+        ok = row->keep(state, sums, part, kBlocks - part, limit);
+      }
+      ok = ok && bits_of(state) <= scan.bits;
+      REQUIRE(ok == expected.right);
+      for (std::size_t i = 0; i < 4; ++i) {
+        REQUIRE(kept.values()[CoefficientRow::place(kBlocks + i)] == kUntouched);
+      }
+      ok ? ++right : ++wrong;
+      if (!ok) continue;
+      REQUIRE(bits_of(state) == expected.bits);
+      for (std::size_t b = 0; b < kBlocks; ++b) {
+        std::array<std::int16_t, 64> zigzag{};
+        const std::int16_t* const values = kept.values() + CoefficientRow::place(b);
+        int nonzero = 0;
+        for (std::size_t i = 0; i < 64; ++i) {
+          zigzag[i] = values[row->place_of(i)];
+          if (i > 0 && zigzag[i] != 0) ++nonzero;
+        }
+        REQUIRE(zigzag == expected.blocks[b]);
+        if (CoefficientRow::all_flat(values, 1)) REQUIRE(nonzero == 0);
+      }
+    }
+  });
+  CHECK(right > 100);
+  CHECK(wrong > 50);
+}
+
+}  // namespace unstarve

@@ -1,0 +1,64 @@
+#pragma once
+// A row of MCUs as the entropy decoder goes through it: which block is next, by which tables, and where it is kept.
+//
+// Blocks are kept in CoefficientRows, or skipped: their bits are consumed and their DC summed, and nothing else is left
+// of them.
+//
+// Ownership: borrows tables and rows of coefficients until the next assign(). Threads: one at a time.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "unstarve/codecs/jpeg/coefficients.h"
+#include "unstarve/codecs/jpeg/entropy_blocks.h"
+
+namespace unstarve {
+
+// One block of an MCU, in the order of the file; blocks of a component follow each other.
+struct McuBlock {
+  int component = 0;
+  const HuffmanTable* dc = nullptr;
+  const HuffmanTable* ac = nullptr;
+  // Where it is kept: block number `step * mcu + offset` of `row`.
+  CoefficientRow* row = nullptr;
+  std::size_t step = 1;
+  std::size_t offset = 0;
+};
+
+class McuRow {
+ public:
+  static constexpr std::size_t kMostBlocks = 6;  // of an MCU; 4:2:0: four of luma, two of chroma
+
+  using DcSums = std::array<std::int32_t, 3>;  // per component, of all blocks so far
+
+  // `mcus`: how many the rows of coefficients have room for.
+  void assign(std::span<const McuBlock> mcu, std::size_t mcus);
+
+  // Decodes so many MCUs to numbers first .. first + mcus - 1, zero before. False as decode_blocks(), and for blocks that
+  // go on beyond their last coefficient.
+  [[nodiscard]] bool keep(EntropyState& state, DcSums& dc, std::size_t first, std::size_t mcus,
+                          const std::uint8_t* limit);
+  [[nodiscard]] bool skip(EntropyState& state, DcSums& dc, std::size_t mcus, const std::uint8_t* limit);
+
+  // Where the coefficient of a zigzag number, 0 .. 63, of a kept block lies, counted from its DC.
+  [[nodiscard]] static std::size_t place_of(std::size_t number);
+
+ private:
+  // A skipped block has four bytes for its DC and whatever else, and four for its end as far behind as kept ones have.
+  static constexpr std::size_t kSkipped = CoefficientRow::kEnd / 2;
+
+  [[nodiscard]] bool decode(EntropyState& state, DcSums& dc, EntropyBlocks& blocks, std::size_t first, std::size_t mcus,
+                            const std::uint8_t* limit) const;
+  void append(EntropyBlocks& list, const McuBlock& block, std::int16_t* values) const;
+
+  std::size_t blocks_ = 0;                     // of an MCU
+  std::array<std::size_t, 3> of_component_{};  // how many of them
+  std::vector<EntropyBlocks> kept_;            // as many MCUs in each as it has room for
+  EntropyBlocks skipped_;
+  std::array<std::int16_t, CoefficientRow::kEnd + 2 * kSkipped> skipped_values_{};
+};
+
+}  // namespace unstarve
