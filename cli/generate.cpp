@@ -18,7 +18,7 @@ std::string devices() {
 
 std::string models() {
   std::string words;
-  for (const ModelInfo& model : model_infos()) words += (words.empty() ? "" : " ") + model.name;
+  for (const ModelInfo& model : model_infos()) words += (words.empty() ? "" : " ") + std::string(model.name);
   return words;
 }
 

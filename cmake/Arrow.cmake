@@ -1,6 +1,7 @@
 # Arrow C++ with its Parquet library, from the pyarrow wheel in .venv or the one of UNSTARVE_ARROW_PYTHON: sets
-# UNSTARVE_HAS_PARQUET, UNSTARVE_ARROW_INCLUDE and makes the target unstarve_arrow, which brings both libraries by file
-# and, as CMake does for libraries that are files, their folder in the run path.
+# UNSTARVE_HAS_PARQUET, UNSTARVE_ARROW_INCLUDE, UNSTARVE_ARROW_FOLDER (of the libraries) and makes the target
+# unstarve_arrow, which brings both libraries by file and, as CMake does for libraries that are files, their folder in
+# the run path.
 #
 # The wheel's libraries are named by version (libarrow.so.2600) and have no CMake package; both must come from one
 # wheel. Built for manylinux_2_28: the C++11 ABI of libstdc++, as this build and libtorch's wheel.
@@ -38,6 +39,7 @@ if(arrow_places)
       IMPORTED_LOCATION ${parquet_library}
       INTERFACE_LINK_LIBRARIES unstarve_libarrow)
     set(UNSTARVE_ARROW_INCLUDE ${arrow_include})
+    get_filename_component(UNSTARVE_ARROW_FOLDER ${arrow_library} DIRECTORY)
   endif()
 endif()
 if(UNSTARVE_PARQUET STREQUAL "ON" AND NOT UNSTARVE_HAS_PARQUET)

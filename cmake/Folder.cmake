@@ -3,7 +3,7 @@
 # Makes the library unstarve_NAME of unstarve/NAME/**.cpp and the test program unstarve_NAME_test of its **_test.cpp.
 # Files are found by glob, so that no test can be orphaned. TORCH links libtorch and precompiles its header. CUDA adds
 # the folder cuda/ when the build has CUDA. Files named *_absent.cpp stand in for a missing component and are taken
-# instead of the component's own files: train/*_absent.cpp without libtorch, device/cuda_absent.cpp and
+# instead of the component's own files: train/trainer_absent.cpp without libtorch, device/cuda_absent.cpp and
 # ops/gpu/launch_absent.cpp without CUDA, storage/remote/remote_absent.cpp instead of storage/remote/ without libcurl,
 # storage/parquet/arrow_absent.cpp instead of the other arrow_*.cpp without Arrow.
 function(unstarve_folder name)
@@ -15,15 +15,15 @@ function(unstarve_folder name)
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
   list(FILTER sources EXCLUDE REGEX "/cuda/")
   list(FILTER tests EXCLUDE REGEX "_alloc_test\\.cpp$")  # programs of their own: tests/CMakeLists.txt
+  list(FILTER sources EXCLUDE REGEX "/module\\.cpp$")  # the entry of a module that is loaded: TorchModule.cmake
 
   if(name STREQUAL "train")
+    set(without "trainer_module(_test)?|trainer_test")
     if(UNSTARVE_HAS_TORCH)
-      list(FILTER sources EXCLUDE REGEX "_absent\\.cpp$")
-      list(FILTER tests EXCLUDE REGEX "_absent_test\\.cpp$")
-    else()
-      list(FILTER sources INCLUDE REGEX "/(trainer_absent|settings|loop|loader_source)\\.cpp$")
-      list(FILTER tests INCLUDE REGEX "/(trainer_absent|settings|loop)_test\\.cpp$")
+      set(without "trainer_absent(_test)?")
     endif()
+    list(FILTER sources EXCLUDE REGEX "/(${without})\\.cpp$")
+    list(FILTER tests EXCLUDE REGEX "/(${without})\\.cpp$")
   endif()
   if(name STREQUAL "storage")
     set(without remote_absent)
@@ -83,10 +83,7 @@ function(unstarve_folder name)
     target_precompile_headers(unstarve_${name} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/torch_pch.h)
     # The precompiled header costs a gigabyte and seconds even where it is not used: not for files without libtorch.
     set_source_files_properties(
-      ${PROJECT_SOURCE_DIR}/tests/catch_main.cpp
-      ${dir}/safetensors.cpp ${dir}/safetensors_test.cpp
-      ${dir}/settings.cpp ${dir}/settings_test.cpp ${dir}/trainer_test.cpp
-      ${dir}/loop.cpp ${dir}/loop_test.cpp ${dir}/loader_source.cpp
+      ${PROJECT_SOURCE_DIR}/tests/catch_main.cpp ${dir}/safetensors.cpp ${dir}/safetensors_test.cpp
       PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
   endif()
 

@@ -25,9 +25,9 @@ RANK = {
     "train": 4,
     "infer": 5,
     "jobs": 6,
-    "cli": 7, "python": 7,
+    "cli": 7, "python": 7, "torch": 7,
 }  # fmt: skip
-TORCH = {"models", "train", "infer", "jobs", "python"}
+TORCH = {"models", "torch", "infer", "python"}
 CUDA = {"device", "ops", "codecs", "models", "observe"}
 SUFFIXES = {".h", ".cpp", ".cu", ".cuh", ".inl"}
 

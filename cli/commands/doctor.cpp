@@ -9,8 +9,9 @@ namespace unstarve::cli {
 namespace {
 
 int run(const Arguments& arguments, const std::string&) {
+  const LibtorchFacts libtorch = libtorch_facts();
   const DoctorResult result =
-      run_doctor({kVersion, compiler_name(), libtorch_version(), libtorch_has_cuda(), arrow_version()});
+      run_doctor({kVersion, compiler_name(), libtorch.version, libtorch.cuda, arrow_version(), libtorch.problem});
   print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
   return kDone;
 }

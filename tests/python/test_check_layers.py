@@ -26,7 +26,7 @@ def check(root: Path, files: dict[str, str]) -> tuple[int, list[str]]:
     [
         {"unstarve/core/error.cpp": '#include "unstarve/core/error.h"\n'},
         {"unstarve/ops/a.h": '#include <vector>\n#include "unstarve/core/error.h"\n'},
-        {"unstarve/train/a.cpp": "#include <torch/torch.h>\n"},
+        {"unstarve/torch/a.cpp": "#include <torch/torch.h>\n"},
         {"unstarve/device/cuda/a.cu": "#include <cuda_runtime.h>\n"},
         {"unstarve/core/a.h": '// #include "unstarve/jobs/none.h"\n'},
         {"unstarve/jobs/a.h": "", "cli/main.cpp": '#include "unstarve/jobs/a.h"\n'},
@@ -56,6 +56,14 @@ def test_accepts(tmp_path: Path, files: dict[str, str]) -> None:
         ({"unstarve/core/b.cpp": '#include "error.h"\n'}, "unstarve/core/b.cpp:1:", "path from the root"),
         ({"unstarve/ops/b.cpp": "#include <torch/torch.h>\n"}, "unstarve/ops/b.cpp:1:", "libtorch's torch/torch.h in ops"),
         ({"unstarve/pipeline/b.h": "#include <ATen/ATen.h>\n"}, "unstarve/pipeline/b.h:1:", "libtorch's ATen/ATen.h"),
+        (
+            {"unstarve/train/b.cpp": "#include <torch/torch.h>\n"},
+            "unstarve/train/b.cpp:1:", "libtorch's torch/torch.h in train",
+        ),
+        (
+            {"unstarve/torch/a.h": "", "unstarve/jobs/b.cpp": '#include "unstarve/torch/a.h"\n'},
+            "unstarve/jobs/b.cpp:1:", "jobs (rank 6) includes unstarve/torch/a.h (rank 7)",
+        ),
         ({"cli/b.cpp": "#include <torch/torch.h>\n"}, "cli/b.cpp:1:", "libtorch's torch/torch.h in cli"),
         ({"unstarve/device/b.cpp": "#include <cuda_runtime.h>\n"}, "unstarve/device/b.cpp:1:", "CUDA's cuda_runtime.h"),
         ({"unstarve/train/cuda/b.cu": "#include <cuda.h>\n"}, "unstarve/train/cuda/b.cu:1:", "CUDA's cuda.h"),

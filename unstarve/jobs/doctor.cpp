@@ -83,7 +83,9 @@ void look_at_devices(const BuildFacts& build, const DeviceReport& devices, Findi
     findings.push_back({"gpu", "there is a GPU, but this build's libtorch " + build.libtorch + " has no CUDA",
                         "networks train on the processor only: build with a CUDA variant of torch", ""});
   }
-  if (build.libtorch.empty()) {
+  if (!build.libtorch_problem.empty()) {
+    findings.push_back({"libtorch", "libtorch cannot be loaded: nothing trains", build.libtorch_problem, ""});
+  } else if (build.libtorch.empty()) {
     findings.push_back({"libtorch", "this build has no libtorch",
                         "training and measuring networks are absent; data, loading and emulated accelerators work",
                         "make setup build"});

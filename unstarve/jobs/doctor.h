@@ -13,14 +13,15 @@
 
 namespace unstarve {
 
-// What the program was made of. libtorch's facts come from train's libtorch_version() and libtorch_has_cuda(), Arrow's
-// from storage's arrow_version().
+// What the program was made of. libtorch's facts come from train's libtorch_facts(), Arrow's from storage's
+// arrow_version().
 struct BuildFacts {
   std::string version;   // of unstarve
   std::string compiler;  // "gcc 12.2.0"
   std::string libtorch;  // "2.13.0+cpu", empty without it
   bool libtorch_cuda = false;
-  std::string arrow;  // "26.0.1", empty in a build that neither reads nor writes Parquet
+  std::string arrow;             // "26.0.1", empty in a build that neither reads nor writes Parquet
+  std::string libtorch_problem;  // why there is none in a build that was made with it; empty otherwise
 };
 
 struct DoctorFinding {

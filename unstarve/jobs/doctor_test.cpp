@@ -21,7 +21,7 @@ MachineFacts good_machine() {
   return machine;
 }
 
-BuildFacts good_build() { return {"0.1.0", "gcc 12.2.0", "2.13.0+cu130", true, "26.0.1"}; }
+BuildFacts good_build() { return {"0.1.0", "gcc 12.2.0", "2.13.0+cu130", true, "26.0.1", ""}; }
 
 DeviceReport good_devices() {
   DeviceReport devices;
@@ -93,6 +93,16 @@ TEST_CASE("what the build lacks is told with what still works", "[doctor]") {
   CHECK(findings[1].topic == "libtorch");
 }
 
+TEST_CASE("a libtorch that cannot be loaded is found, with what its loader said", "[doctor]") {
+  BuildFacts build = good_build();
+  build.libtorch.clear();
+  build.libtorch_problem = "training needs x.so, which is not there";
+  const auto findings = find_faults(build, good_machine(), good_devices());
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].topic == "libtorch");
+  CHECK(findings[0].advice == build.libtorch_problem);
+}
+
 TEST_CASE("a GPU that libtorch cannot use is found", "[doctor]") {
   BuildFacts build = good_build();
   build.libtorch = "2.13.0+cpu";
@@ -136,7 +146,7 @@ TEST_CASE("text is safe for a terminal and lists facts, findings and commands", 
 }
 
 TEST_CASE("this machine can be examined", "[doctor]") {
-  const DoctorResult result = run_doctor({"0.1.0", "", "", false, ""});
+  const DoctorResult result = run_doctor({"0.1.0", "", "", false, "", ""});
   CHECK(result.machine.memory_bytes > 0);
   CHECK_FALSE(result.build.compiler.empty());
   CHECK(result.devices.gpus.empty() != result.devices.reason.empty());

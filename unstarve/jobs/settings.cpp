@@ -145,8 +145,9 @@ Settings default_settings(const std::string& path, const std::string& split, con
   train.device = device.starts_with("emulated:") ? "cpu" : device;
   train.channels_last = true;
   train.fused_optimiser = true;
-  // Where libtorch is absent nothing trains, and where the device is, making the trainer says so.
-  if (!libtorch_version().empty() && (train.device == "cpu" || libtorch_has_cuda()) &&
+  // Where libtorch is absent nothing trains, and where the device is, making the trainer says so. For the processor
+  // nothing is loaded: this is asked by verbs that train nothing, too.
+  if (trainer_in_build() && (train.device == "cpu" || libtorch_facts().cuda) &&
       precision_supported(train.device, Precision::kBfloat16).supported)
     train.precision = Precision::kBfloat16;
   PipelineSpec& pipeline = settings.pipeline;

@@ -13,19 +13,30 @@
 namespace unstarve {
 namespace {
 
+using Factory = std::shared_ptr<Network> (*)(int classes);
+
 NetworkPtr resnet18(int classes) { return make_resnet({.blocks = {2, 2, 2, 2}}, classes); }
 NetworkPtr resnet34(int classes) { return make_resnet({.blocks = {3, 4, 6, 3}}, classes); }
 NetworkPtr resnet50(int classes) { return make_resnet({.blocks = {3, 4, 6, 3}, .bottleneck = true}, classes); }
 NetworkPtr cifar_resnet18(int classes) { return make_resnet({.blocks = {2, 2, 2, 2}, .small_images = true}, classes); }
 
-constexpr std::array<ModelEntry, 6> kModels{{
-    {"cifar_net", 32, "small network for 32-pixel images, quick on a processor (33 M multiply-adds)", make_cifar_net},
-    {"cifar_resnet18", 32, "ResNet-18 with a 3x3 stem for 32-pixel images (556 M)", cifar_resnet18},
-    {"resnet18", 224, "ResNet-18, torchvision's layout (1.81 G)", resnet18},
-    {"resnet34", 224, "ResNet-34, torchvision's layout (3.66 G)", resnet34},
-    {"resnet50", 224, "ResNet-50 v1.5, torchvision's layout (4.09 G)", resnet50},
-    {"mobilenet_v2", 224, "MobileNetV2, torchvision's layout (0.30 G)", make_mobilenet_v2},
-}};
+// A name that the catalogue does not have does not compile.
+consteval ModelEntry entry(std::string_view name, Factory make) {
+  for (const ModelInfo& info : kModelInfos) {
+    if (info.name == name) return {info, make};
+  }
+  throw "not in models/catalogue.h";
+}
+
+constexpr auto kModels = std::to_array<ModelEntry>({
+    entry("cifar_net", make_cifar_net),
+    entry("cifar_resnet18", cifar_resnet18),
+    entry("resnet18", resnet18),
+    entry("resnet34", resnet34),
+    entry("resnet50", resnet50),
+    entry("mobilenet_v2", make_mobilenet_v2),
+});
+static_assert(kModels.size() == kModelInfos.size(), "models/catalogue.h has a network without a factory");
 
 }  // namespace
 

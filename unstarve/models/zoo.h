@@ -1,5 +1,5 @@
 #pragma once
-// The networks by name: one constant table. A new one is one factory and one row.
+// The networks by name: one constant table. A new one is one factory, one row here and one in models/catalogue.h.
 //
 // Nothing here shows libtorch; who makes a network includes models/layers.h.
 
@@ -7,14 +7,13 @@
 #include <span>
 #include <string_view>
 
+#include "unstarve/models/catalogue.h"
+
 namespace unstarve {
 
 class Network;
 
-struct ModelEntry {
-  std::string_view name;
-  int image_size;  // what it was designed for; others work where its strides allow
-  std::string_view help;
+struct ModelEntry : ModelInfo {
   std::shared_ptr<Network> (*make)(int classes);  // weights from the default generator: seed it before
 };
 

@@ -85,7 +85,7 @@ struct NamedFlag {
 
 // Ordered from old to new. x86 names are those of arch/x86/include/asm/cpufeatures.h, Arm's those of
 // arch/arm64/kernel/cpuinfo.c in Linux.
-constexpr std::array<NamedFlag, 18> kFlags = {{{"sse4_2", "sse4_2"},
+constexpr std::array<NamedFlag, 19> kFlags = {{{"sse4_2", "sse4_2"},
                                                {"avx", "avx"},
                                                {"f16c", "f16c"},
                                                {"fma", "fma"},
@@ -96,6 +96,7 @@ constexpr std::array<NamedFlag, 18> kFlags = {{{"sse4_2", "sse4_2"},
                                                {"avx512_fp16", "avx512_fp16"},
                                                {"amx_int8", "amx_int8"},
                                                {"amx_bf16", "amx_bf16"},
+                                               {"amx_fp16", "amx_fp16"},
                                                {"neon", "asimd"},
                                                {"neon_fp16", "asimdhp"},
                                                {"neon_dotprod", "asimddp"},

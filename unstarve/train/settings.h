@@ -13,7 +13,7 @@ enum class Precision { kFloat32, kBfloat16, kFloat16 };
 [[nodiscard]] Precision precision_from_string(const std::string& name);  // throws Error(kArgument)
 
 struct TrainSettings {
-  std::string model = "resnet18";  // see models/zoo.h
+  std::string model = "resnet18";  // see models/catalogue.h
   int classes = 10;
   int image_size = 224;
   std::string device = "cpu";                 // "cpu", "cuda", "cuda:N"

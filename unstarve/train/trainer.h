@@ -1,15 +1,16 @@
 #pragma once
-// A network, its optimiser and one step of training, behind an interface that needs no libtorch header.
+// A network, its optimiser and one step of training, behind an interface that needs no libtorch header and no libtorch:
+// what implements it (torch/) is a module of its own, loaded by the first call here that needs it (trainer_module.h).
 //
 // The batch is given as the loader made it: uint8 pixels are normalised and cast on the device, float pixels are taken
 // as they are. In between, nothing is slowed or sped up that the settings do not name.
 //
 // Threads:   one thread at a time. The number of operator threads is set for the calling thread before each call, so
 //            trainers with different numbers may take turns.
-// Failure:   make_trainer() throws Error(kMissing) in a build without libtorch or for a device that is not there,
-//            Error(kArgument) for settings that make no sense (an unknown model lists the known ones). Calls throw
-//            Error(kMemory) when memory is refused, Error(kInput) for a label that has no class, Error(kInternal) with
-//            libtorch's own message for anything else.
+// Failure:   make_trainer() throws Error(kMissing) in a build without libtorch, where the module cannot be loaded, or
+//            for a device that is not there; Error(kArgument) for settings that make no sense (an unknown model lists
+//            the known ones). Calls throw Error(kMemory) when memory is refused, Error(kInput) for a label that has no
+//            class, Error(kInternal) with libtorch's own message for anything else.
 // Memory:    no graph outlives its step; losses stay on the device until read.
 
 #include <cstdint>
@@ -17,8 +18,8 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <vector>
 
+#include "unstarve/models/catalogue.h"
 #include "unstarve/ops/store.h"
 #include "unstarve/train/settings.h"
 
@@ -94,23 +95,25 @@ class Trainer {
 
 // Whether the device computes in `precision` by instructions of its own; without them it is emulated and slower.
 // make_trainer() takes either. Throws Error(kMissing) for a device that is not there, Error(kArgument) for a bad name.
+// What is asked of the processor does not load libtorch.
 struct PrecisionSupport {
   bool supported = false;
   std::string reason;  // why not; empty when supported
 };
 [[nodiscard]] PrecisionSupport precision_supported(const std::string& device, Precision precision);
 
-// Of this build: "2.13.0+cpu", or empty without libtorch. Never throws.
-[[nodiscard]] std::string libtorch_version();
-[[nodiscard]] bool libtorch_has_cuda();
+// Whether this build has a trainer at all: whether libtorch was there when it was made. Loads nothing.
+[[nodiscard]] bool trainer_in_build() noexcept;
 
-// What TrainSettings::model may be; empty without libtorch.
-struct ModelInfo {
-  std::string name;
-  int image_size = 0;  // what it was designed for
-  std::string help;    // one line, with its multiply-adds
+// The libtorch that trains, loaded to be asked. Never throws but std::bad_alloc.
+struct LibtorchFacts {
+  std::string version;  // "2.13.0+cpu"; empty without it
+  bool cuda = false;
+  std::string problem;  // why a build with a trainer cannot load it, and what mends that
 };
-[[nodiscard]] std::vector<ModelInfo> model_infos();
-[[nodiscard]] std::vector<std::string> model_names();
+[[nodiscard]] LibtorchFacts libtorch_facts();
+
+// What TrainSettings::model may be; empty in a build without a trainer. Loads nothing.
+[[nodiscard]] std::span<const ModelInfo> model_infos() noexcept;
 
 }  // namespace unstarve

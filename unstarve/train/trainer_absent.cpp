@@ -16,9 +16,8 @@ namespace {
 
 std::unique_ptr<Trainer> make_trainer(const TrainSettings&) { absent("training"); }
 PrecisionSupport precision_supported(const std::string&, Precision) { absent("training"); }
-std::string libtorch_version() { return ""; }
-bool libtorch_has_cuda() { return false; }
-std::vector<ModelInfo> model_infos() { return {}; }
-std::vector<std::string> model_names() { return {}; }
+bool trainer_in_build() noexcept { return false; }
+LibtorchFacts libtorch_facts() { return {}; }
+std::span<const ModelInfo> model_infos() noexcept { return {}; }
 
 }  // namespace unstarve

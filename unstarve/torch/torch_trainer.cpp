@@ -1,5 +1,7 @@
 // Trainer through libtorch: one class that reads in the order of a step.
 
+#include "unstarve/torch/torch_trainer.h"
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -17,13 +19,12 @@
 #include "unstarve/models/layers.h"
 #include "unstarve/models/weights.h"
 #include "unstarve/models/zoo.h"
-#include "unstarve/train/guards.h"
-#include "unstarve/train/loss_scaler.h"
-#include "unstarve/train/normalise.h"
-#include "unstarve/train/sgd.h"
-#include "unstarve/train/staging.h"
-#include "unstarve/train/torch_device.h"
-#include "unstarve/train/trainer.h"
+#include "unstarve/torch/guards.h"
+#include "unstarve/torch/loss_scaler.h"
+#include "unstarve/torch/normalise.h"
+#include "unstarve/torch/sgd.h"
+#include "unstarve/torch/staging.h"
+#include "unstarve/torch/torch_device.h"
 
 namespace unstarve {
 namespace {
@@ -277,25 +278,11 @@ class TorchTrainer final : public Trainer {
 
 }  // namespace
 
-std::unique_ptr<Trainer> make_trainer(const TrainSettings& settings) {
+std::unique_ptr<Trainer> make_torch_trainer(const TrainSettings& settings) {
   check_settings(settings);
   (void)find_model(settings.model);
   return translate_errors("making a trainer of " + settings.model,
                           [&]() -> std::unique_ptr<Trainer> { return std::make_unique<TorchTrainer>(settings); });
-}
-
-std::vector<ModelInfo> model_infos() {
-  std::vector<ModelInfo> infos;
-  for (const ModelEntry& entry : model_table()) {
-    infos.push_back({std::string(entry.name), entry.image_size, std::string(entry.help)});
-  }
-  return infos;
-}
-
-std::vector<std::string> model_names() {
-  std::vector<std::string> names;
-  for (const ModelEntry& entry : model_table()) names.emplace_back(entry.name);
-  return names;
 }
 
 }  // namespace unstarve

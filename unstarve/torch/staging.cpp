@@ -1,4 +1,4 @@
-#include "unstarve/train/staging.h"
+#include "unstarve/torch/staging.h"
 
 #include <chrono>
 

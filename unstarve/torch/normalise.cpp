@@ -1,4 +1,4 @@
-#include "unstarve/train/normalise.h"
+#include "unstarve/torch/normalise.h"
 
 #include <array>
 

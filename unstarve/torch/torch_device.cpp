@@ -1,15 +1,15 @@
-#include "unstarve/train/torch_device.h"
+#include "unstarve/torch/torch_device.h"
 
 #include <charconv>
 #include <fstream>
 
 #include <ATen/DeviceAccelerator.h>
-#include <ATen/cpu/Utils.h>
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <fmt/format.h>
 
 #include "unstarve/core/error.h"
+#include "unstarve/torch/torch_trainer.h"
 
 namespace unstarve {
 namespace {
@@ -19,21 +19,6 @@ constexpr std::string_view kCuda = "cuda";
 int cuda_devices() {
   const auto* guard = c10::impl::device_guard_impl_registry[static_cast<std::size_t>(c10::DeviceType::CUDA)].load();
   return guard == nullptr ? 0 : guard->deviceCount();
-}
-
-bool cpu_has(const char* capability) {
-  const auto capabilities = at::cpu::get_cpu_capabilities();
-  const auto found = capabilities.find(capability);
-  return found != capabilities.end() && found->second.isBool() && found->second.toBool();
-}
-
-PrecisionSupport cpu_support(Precision precision) {
-  if (precision == Precision::kBfloat16) {
-    if (cpu_has("avx512_bf16") || cpu_has("amx_bf16") || cpu_has("bf16")) return {true, ""};
-    return {false, "this processor has no bfloat16 instructions (avx512_bf16 or amx_bf16)"};
-  }
-  if (cpu_has("avx512_fp16") || cpu_has("amx_fp16")) return {true, ""};
-  return {false, "this processor has no float16 arithmetic (avx512_fp16 or amx_fp16)"};
 }
 
 }  // namespace
@@ -50,10 +35,10 @@ torch::Device parse_device(const std::string& name) {
     throw Error(ErrorKind::kArgument,
                 fmt::format("there is no training device \"{}\"; expected cpu, cuda or cuda:N", name));
   }
-  if (!libtorch_has_cuda()) {
+  if (const LibtorchFacts facts = torch_facts(); !facts.cuda) {
     throw Error(ErrorKind::kMissing, fmt::format("device {}: this build's libtorch {} has no CUDA; install a CUDA "
                                                  "variant of torch and build again",
-                                                 name, libtorch_version()));
+                                                 name, facts.version));
   }
   const int count = cuda_devices();
   if (index >= count) {
@@ -71,19 +56,19 @@ torch::ScalarType torch_type(Precision precision) {
   return torch::kFloat32;
 }
 
-PrecisionSupport precision_supported(const std::string& device, Precision precision) {
+PrecisionSupport gpu_precision(const std::string& device, Precision precision) {
   const torch::Device parsed = parse_device(device);
   if (precision == Precision::kFloat32) return {true, ""};
-  if (parsed.is_cpu()) return cpu_support(precision);
   const auto types = at::accelerator::getDeviceCapability(parsed.index()).capability_data.supported_scalar_types;
   const bool supported = precision == Precision::kBfloat16 ? types.has_BFloat16 : types.has_Half;
   if (supported) return {true, ""};
   return {false, fmt::format("{} does not compute in {}", device, to_string(precision))};
 }
 
-std::string libtorch_version() { return std::string(TORCH_VERSION) + (libtorch_has_cuda() ? "+cuda" : "+cpu"); }
-
-bool libtorch_has_cuda() { return c10::impl::hasDeviceGuardImpl(c10::DeviceType::CUDA); }
+LibtorchFacts torch_facts() {
+  const bool cuda = c10::impl::hasDeviceGuardImpl(c10::DeviceType::CUDA);
+  return {std::string(TORCH_VERSION) + (cuda ? "+cuda" : "+cpu"), cuda, ""};
+}
 
 void reset_peak_memory(torch::Device device) {
   if (!device.is_cpu()) return at::accelerator::resetPeakStats(device.index());

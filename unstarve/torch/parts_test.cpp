@@ -2,17 +2,21 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <limits>
 
+#include <ATen/cpu/Utils.h>
 #include <torch/torch.h>
 
-#include "unstarve/train/guards.h"
-#include "unstarve/train/loss_scaler.h"
-#include "unstarve/train/normalise.h"
-#include "unstarve/train/sgd.h"
-#include "unstarve/train/torch_device.h"
+#include "unstarve/torch/guards.h"
+#include "unstarve/torch/loss_scaler.h"
+#include "unstarve/torch/normalise.h"
+#include "unstarve/torch/sgd.h"
+#include "unstarve/torch/torch_device.h"
+#include "unstarve/torch/torch_trainer.h"
+#include "unstarve/train/processor_precision.h"
 
 namespace unstarve {
 namespace {
@@ -158,12 +162,27 @@ TEST_CASE("device names are checked, and what is not there is missing") {
   }
 }
 
-TEST_CASE("precisions that the processor lacks come with the reason") {
-  CHECK(precision_supported("cpu", Precision::kFloat32).supported);
-  for (const Precision p : {Precision::kBfloat16, Precision::kFloat16}) {
-    const PrecisionSupport support = precision_supported("cpu", p);
-    CHECK(support.supported == support.reason.empty());
+TEST_CASE("what the processor can do is told without libtorch as libtorch tells it") {
+  const auto capabilities = at::cpu::get_cpu_capabilities();
+  const auto any = [&](std::initializer_list<const char*> names) {
+    return std::any_of(names.begin(), names.end(), [&](const char* name) {
+      const auto found = capabilities.find(name);
+      return found != capabilities.end() && found->second.isBool() && found->second.toBool();
+    });
+  };
+  const MachineFacts machine = read_machine_facts();
+  CHECK(processor_precision(machine, Precision::kBfloat16).supported == any({"avx512_bf16", "amx_bf16", "bf16"}));
+  CHECK(processor_precision(machine, Precision::kFloat16).supported == any({"avx512_fp16", "amx_fp16"}));
+}
+
+TEST_CASE("what a GPU that is not there can do is missing, and the build's libtorch is named") {
+  try {
+    (void)gpu_precision("cuda:100", Precision::kBfloat16);
+    FAIL("accepted");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::kMissing);
   }
+  CHECK_THAT(torch_facts().version, Catch::EndsWith(torch_facts().cuda ? "+cuda" : "+cpu"));
 }
 
 }  // namespace unstarve

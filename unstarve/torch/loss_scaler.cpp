@@ -1,4 +1,4 @@
-#include "unstarve/train/loss_scaler.h"
+#include "unstarve/torch/loss_scaler.h"
 
 namespace unstarve {
 namespace {

@@ -1,4 +1,4 @@
-#include "unstarve/train/sgd.h"
+#include "unstarve/torch/sgd.h"
 
 #include <optional>
 #include <utility>

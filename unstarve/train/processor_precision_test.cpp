@@ -1,0 +1,25 @@
+#include "unstarve/train/processor_precision.h"
+
+#include <catch2/catch.hpp>
+
+namespace unstarve {
+
+TEST_CASE("a processor computes in the precisions that it has instructions for") {
+  const auto supported = [](std::vector<std::string> sets, Precision precision) {
+    MachineFacts machine;
+    machine.instruction_sets = std::move(sets);
+    const PrecisionSupport support = processor_precision(machine, precision);
+    CHECK(support.supported == support.reason.empty());
+    return support.supported;
+  };
+  CHECK(supported({}, Precision::kFloat32));
+  CHECK_FALSE(supported({"avx2", "avx512", "avx512_vnni"}, Precision::kBfloat16));
+  CHECK_FALSE(supported({"neon", "neon_fp16"}, Precision::kBfloat16));
+  for (const char* set : {"avx512_bf16", "amx_bf16", "neon_bf16"}) {
+    CHECK(supported({"avx2", set}, Precision::kBfloat16));
+    CHECK_FALSE(supported({"avx2", set}, Precision::kFloat16));
+  }
+  for (const char* set : {"avx512_fp16", "amx_fp16"}) CHECK(supported({set}, Precision::kFloat16));
+}
+
+}  // namespace unstarve

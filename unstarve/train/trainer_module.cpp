@@ -1,0 +1,87 @@
+// trainer.h by a module that is loaded. The build gives UNSTARVE_MODULE_STAMP and where the module and its libtorch are
+// (cmake/TorchModule.cmake).
+
+#include "unstarve/train/trainer_module.h"
+
+#include <dlfcn.h>
+
+#include <fmt/format.h>
+
+#include "unstarve/core/error.h"
+#include "unstarve/train/processor_precision.h"
+
+namespace unstarve {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail(const fs::path& file, const std::string& what) {
+  throw Error(ErrorKind::kMissing, fmt::format("training needs {}, but {}", file.string(), what));
+}
+
+const TrainerModule& load(const fs::path& file) {
+  // Its symbols stay its own, libtorch's too; it is never unloaded, which libtorch does not stand.
+  void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (library == nullptr) {
+    fail(file, fmt::format("it cannot be loaded: {}; it was built with the libtorch in {}: `make setup` installs that, "
+                           "LD_LIBRARY_PATH tells where it went",
+                           ::dlerror(), UNSTARVE_MODULE_LIBTORCH));
+  }
+  using Entry = decltype(&unstarve_trainer_module);
+  const auto entry = reinterpret_cast<Entry>(::dlsym(library, "unstarve_trainer_module"));
+  if (entry == nullptr) fail(file, "that is another library: it has no unstarve_trainer_module");
+  const TrainerModule& module = *entry();
+  if (std::string_view(module.stamp) != UNSTARVE_MODULE_STAMP) {
+    fail(file, fmt::format("that is of another build ({}) than this program ({}): build or install both together",
+                           module.stamp, UNSTARVE_MODULE_STAMP));
+  }
+  return module;
+}
+
+}  // namespace
+
+std::vector<fs::path> trainer_module_places() {
+  const fs::path folder = fs::read_symlink("/proc/self/exe").parent_path();
+  return {folder / UNSTARVE_MODULE_FILE, (folder / UNSTARVE_MODULE_FOLDER / UNSTARVE_MODULE_FILE).lexically_normal()};
+}
+
+const TrainerModule& load_trainer_module(std::span<const fs::path> places) {
+  std::string looked;
+  for (const fs::path& place : places) {
+    if (std::error_code ignored; fs::exists(place, ignored)) return load(place);
+    looked += (looked.empty() ? "" : " and ") + place.string();
+  }
+  throw Error(ErrorKind::kMissing,
+              fmt::format("training needs {}, which is not there (looked for {}): build it with the program (cmake "
+                          "--build), or install both (cmake --install)",
+                          UNSTARVE_MODULE_FILE, looked));
+}
+
+const TrainerModule& trainer_module() {
+  static const TrainerModule& module = load_trainer_module(trainer_module_places());
+  return module;
+}
+
+std::unique_ptr<Trainer> make_trainer(const TrainSettings& settings) {
+  check_settings(settings);
+  return trainer_module().make_trainer(settings);
+}
+
+PrecisionSupport precision_supported(const std::string& device, Precision precision) {
+  if (device == "cpu") return processor_precision(read_machine_facts(), precision);
+  return trainer_module().precision_supported(device, precision);
+}
+
+bool trainer_in_build() noexcept { return true; }
+
+LibtorchFacts libtorch_facts() {
+  try {
+    return trainer_module().libtorch();
+  } catch (const Error& error) {
+    return {"", false, error.what()};
+  }
+}
+
+std::span<const ModelInfo> model_infos() noexcept { return kModelInfos; }
+
+}  // namespace unstarve

@@ -1,0 +1,99 @@
+#include "unstarve/train/trainer_module.h"
+
+#include <link.h>
+#include <stdlib.h>
+
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "unstarve/core/file.h"
+#include "unstarve/core/refusal.h"
+
+namespace unstarve {
+namespace {
+
+namespace fs = std::filesystem;
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (fs::temp_directory_path() / "unstarve-module-XXXXXX").string();
+    REQUIRE(::mkdtemp(name.data()) != nullptr);
+    path_ = name;
+  }
+  ~TemporaryFolder() { fs::remove_all(path_); }
+  [[nodiscard]] const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+std::string refusal(const std::vector<fs::path>& places) {
+  return testing::refusal([&] { (void)load_trainer_module(places); }, ErrorKind::kMissing);
+}
+
+// A library of this process that is no module of ours.
+fs::path other_library() {
+  fs::path found;
+  ::dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* into) {
+        if (std::string_view(info->dlpi_name).find("libstdc++") == std::string_view::npos) return 0;
+        *static_cast<fs::path*>(into) = info->dlpi_name;
+        return 1;
+      },
+      &found);
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("the module is beside the program, and its entry is of this build") {
+  const std::vector<fs::path> places = trainer_module_places();
+  REQUIRE(places.size() == 2);
+  CHECK(fs::exists(places[0]));
+  CHECK(places[0].filename() == places[1].filename());
+  CHECK(places[0].filename() == "libunstarve_torch.so");
+  CHECK(places[1].parent_path().filename() == "unstarve");
+  const TrainerModule& module = load_trainer_module(places);
+  CHECK(&module == &trainer_module());
+  CHECK(module.libtorch().problem.empty());
+  CHECK(libtorch_facts().version == module.libtorch().version);
+}
+
+TEST_CASE("a module that is nowhere is missing, with the places and the remedy") {
+  using Catch::Contains;
+  const TemporaryFolder folder;
+  const fs::path first = folder.path() / "a.so", second = folder.path() / "lib" / "b.so";
+  CHECK_THAT(refusal({first, second}), Contains("libunstarve_torch.so") &&
+                                           Contains(first.string() + " and " + second.string()) &&
+                                           Contains("cmake --install"));
+}
+
+TEST_CASE("what is no module is refused by name, and nothing behind it is tried") {
+  using Catch::Contains;
+  const TemporaryFolder folder;
+  const fs::path text = folder.path() / "text.so";
+  write_file_atomically(text, "no library", Durability::kRenamed);
+  CHECK_THAT(refusal({folder.path() / "none.so", text, trainer_module_places()[0]}),
+             Contains(text.string() + ", but it cannot be loaded") && Contains("LD_LIBRARY_PATH"));
+  const fs::path library = other_library();
+  REQUIRE_FALSE(library.empty());
+  CHECK_THAT(refusal({library}), Contains(library.string()) && Contains("has no unstarve_trainer_module"));
+}
+
+TEST_CASE("a module of another build is not called") {
+  using Catch::Contains;
+  const TemporaryFolder folder;
+  const std::string stamp = trainer_module().stamp;
+  std::string bytes = read_text_file(trainer_module_places()[0]);
+  const std::size_t at = bytes.find(stamp);
+  REQUIRE(at != std::string::npos);
+  std::string other = stamp;
+  other.back() = other.back() == '0' ? '1' : '0';
+  bytes.replace(at, other.size(), other);
+  const fs::path copy = folder.path() / "other.so";
+  write_file_atomically(copy, bytes, Durability::kRenamed);
+  CHECK_THAT(refusal({copy}), Contains("another build (" + other + ")") && Contains("this program (" + stamp + ")"));
+}
+
+}  // namespace unstarve
