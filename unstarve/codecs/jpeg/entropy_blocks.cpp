@@ -27,7 +27,16 @@ static_assert(std::endian::native == std::endian::little);
 // Numbers go from -64, before DC, to -1; the addition that carries has left the block.
 // Local labels: 1 the loop, 2 its end, N0 and N1 of step N: a rare entry, and back.
 
-static_assert(offsetof(EntropyBlocks, dc) == 0);
+// What the instructions have as numbers; an asm statement takes no more operands.
+static_assert(offsetof(EntropyBlocks, dc) == 0 && offsetof(EntropyBlocks, values) == 2 * offsetof(EntropyBlocks, ac));
+static_assert(offsetof(EntropyBlocks, limit) == offsetof(EntropyBlocks, end) + 8);
+static_assert(offsetof(EntropyBlocks, before_dc) == offsetof(EntropyBlocks, end) + 16);
+static_assert(offsetof(HuffmanEntries, bits) == 0 && offsetof(HuffmanEntries, first) == HuffmanEntries::kCount);
+static_assert(offsetof(HuffmanEntries, both) == 2 * HuffmanEntries::kCount);
+static_assert(offsetof(HuffmanEntries, second) == 3 * HuffmanEntries::kCount);
+static_assert(offsetof(HuffmanEntries, value) == 4 * HuffmanEntries::kCount);
+static_assert(offsetof(HuffmanEntries::Value, base) == 2);
+static_assert(2 * CoefficientRow::kEnd == 514 && HuffmanTable::kBits == 10 && HuffmanEntry::kSecond == 64);
 
 // clang-format off
 // At least 56 bits. After F. Giesen, "Reading bits in far too many ways (part 2)", variant 4: bits beyond `count` are
@@ -47,21 +56,21 @@ static_assert(offsetof(EntropyBlocks, dc) == 0);
 #define UNSTARVE_PLACE "shrx %[shift], %[bits], %[place]\n\t"
 
 #define UNSTARVE_STEP(N)                                                                      \
-  "mov (%[table],%[place],8), %[entry]\n\t"                                                   \
-  "movzbl 1(%[table],%[place],8), %k[first]\n\t"                                              \
-  "movzbl 2(%[table],%[place],8), %k[number]\n\t"                                             \
+  "movzbl (%[table],%[place]), %k[entry]\n\t"                                                 \
+  "movzbl %c[field](%[table],%[place]), %k[first]\n\t"                                        \
+  "movzbl 2*%c[field](%[table],%[place]), %k[number]\n\t"                                     \
   "add %[before], %[first]\n\t"                                                               \
   "jns " #N "0f\n"                                                                            \
   #N "1:\n\t"                                                                                 \
-  "movzwl 4(%[table],%[place],8), %k[value]\n\t"                                              \
+  "movzwl 4*%c[field](%[table],%[place],4), %k[value]\n\t"                                    \
   "bextr %[value], %[bits], %[value]\n\t"                                                     \
-  "addw 6(%[table],%[place],8), %w[value]\n\t"                                                \
-  "movsbl 3(%[table],%[place],8), %k[place]\n\t"                                              \
+  "addw 2+4*%c[field](%[table],%[place],4), %w[value]\n\t"                                    \
+  "movsbl 3*%c[field](%[table],%[place]), %k[place]\n\t"                                      \
   "mov %c[ac](%[blocks],%[block],8), %[table]\n\t"                                            \
   "add %[before], %[number]\n\t"                                                              \
   "cmovc 8(%[blocks],%[block],8), %[table]\n\t"                                               \
   "mov %[number], %[before]\n\t"                                                              \
-  "cmovc %c[before_dc](%[blocks]), %[before]\n\t"                                             \
+  "cmovc 16+%c[end](%[blocks]), %[before]\n\t"                                                \
   "adc $0, %[block]\n\t"                                                                      \
   "shlx %[entry], %[bits], %[bits]\n\t"                                                       \
   "sub %[entry], %[count]\n\t"                                                                \
@@ -69,40 +78,40 @@ static_assert(offsetof(EntropyBlocks, dc) == 0);
   "movw %w[place], (%[values],%[entry],2)\n\t"                                                \
   "movzwl 128+%c[places](%[blocks],%[first],2), %k[entry]\n\t"                                \
   "movw %w[value], (%[values],%[entry],2)\n\t"                                                \
-  "movb %b[number], 2*%c[at_end](%[values])\n\t"                                              \
-  "mov %c[all_values](%[blocks],%[block],8), %[values]\n\t"
+  "movb %b[number], 514(%[values])\n\t"                                                       \
+  "mov 2*%c[ac](%[blocks],%[block],8), %[values]\n\t"
 
 // Where the first symbol leaves the block or is at its last coefficient. A second table: consumes the first one's bits
 // and looks up there. A last coefficient: takes the first symbol alone. Else out of the loop, `first` not negative.
 #define UNSTARVE_RARE(N)                                                                      \
   #N "0:\n\t"                                                                                 \
-  "cmpb %[second], 1(%[table],%[place],8)\n\t"                                                \
+  "cmpb $64, %c[field](%[table],%[place])\n\t"                                                \
   "jne " #N "2f\n\t"                                                                          \
-  "movzwl 6(%[table],%[place],8), %k[first]\n\t"                                              \
-  "movzbl 4(%[table],%[place],8), %k[number]\n\t"                                             \
-  "shl %[first_bits], %[bits]\n\t"                                                            \
-  "sub %[first_bits], %[count]\n\t"                                                           \
+  "movzwl 2+4*%c[field](%[table],%[place],4), %k[first]\n\t"                                  \
+  "movzbl 4*%c[field](%[table],%[place],4), %k[number]\n\t"                                   \
+  "shl $10, %[bits]\n\t"                                                                      \
+  "sub $10, %[count]\n\t"                                                                     \
   UNSTARVE_REFILL(place, entry)                                                               \
   "shrx %[number], %[bits], %[place]\n\t"                                                     \
   "add %[first], %[place]\n\t"                                                                \
-  "mov (%[table],%[place],8), %[entry]\n\t"                                                   \
-  "movzbl 1(%[table],%[place],8), %k[first]\n\t"                                              \
-  "movzbl 2(%[table],%[place],8), %k[number]\n\t"                                             \
+  "movzbl (%[table],%[place]), %k[entry]\n\t"                                                 \
+  "movzbl %c[field](%[table],%[place]), %k[first]\n\t"                                        \
+  "movzbl 2*%c[field](%[table],%[place]), %k[number]\n\t"                                     \
   "add %[before], %[first]\n\t"                                                               \
   "js " #N "1b\n"                                                                             \
   #N "2:\n\t"                                                                                 \
   "test %[first], %[first]\n\t"                                                               \
   "jnz 2f\n\t"                                                                                \
-  "movzbl 4(%[table],%[place],8), %k[entry]\n\t"                                              \
+  "movzbl 4*%c[field](%[table],%[place],4), %k[entry]\n\t"                                    \
   "neg %[entry]\n\t"                                                                          \
-  "movzbl 1(%[table],%[place],8), %k[number]\n\t"                                             \
+  "movzbl %c[field](%[table],%[place]), %k[number]\n\t"                                       \
   "jmp " #N "1b\n\t"
 
 // As decode_blocks(), with idle blocks behind the last one.
 bool run(EntropyState& state, const EntropyBlocks& blocks, std::size_t block) {
   std::uint64_t bits = state.bits, count = state.count;
   const std::uint8_t* next = state.next;
-  const HuffmanEntry* table = blocks.dc[block];
+  const HuffmanEntries* table = blocks.dc[block];
   std::int16_t* values = blocks.values[block];
   std::int64_t before = blocks.before_dc;
   std::uint64_t place, entry, first, value, number;
@@ -118,7 +127,7 @@ bool run(EntropyState& state, const EntropyBlocks& blocks, std::size_t block) {
       UNSTARVE_STEP(3)
       "cmp %c[end](%[blocks]), %[block]\n\t"
       "je 2f\n\t"
-      "cmp %c[limit](%[blocks]), %[next]\n\t"
+      "cmp 8+%c[end](%[blocks]), %[next]\n\t"
       "jbe 1b\n\t"
       "jmp 2f\n\t"
       UNSTARVE_RARE(1)
@@ -129,11 +138,8 @@ bool run(EntropyState& state, const EntropyBlocks& blocks, std::size_t block) {
         [block] "+&r"(block), [values] "+&r"(values), [place] "=&r"(place), [entry] "=&r"(entry), [first] "=&r"(first),
         [value] "=&r"(value), [number] "=&r"(number)
       : [blocks] "r"(&blocks), [shift] "r"(std::uint64_t{64 - HuffmanTable::kBits}),
-        [first_bits] "i"(HuffmanTable::kBits), [second] "i"(HuffmanEntry::kSecond),
-        [ac] "i"(offsetof(EntropyBlocks, ac)),
-        [all_values] "i"(offsetof(EntropyBlocks, values)), [places] "i"(offsetof(EntropyBlocks, places)),
-        [end] "i"(offsetof(EntropyBlocks, end)), [limit] "i"(offsetof(EntropyBlocks, limit)),
-        [before_dc] "i"(offsetof(EntropyBlocks, before_dc)), [at_end] "i"(CoefficientRow::kEnd)
+        [ac] "i"(offsetof(EntropyBlocks, ac)), [places] "i"(offsetof(EntropyBlocks, places)),
+        [end] "i"(offsetof(EntropyBlocks, end)), [field] "i"(HuffmanEntries::kCount)
       : "cc", "memory");
   if (block != blocks.end) return false;
   state = {bits, count, next};
@@ -176,11 +182,11 @@ HWY_INLINE std::int16_t value_of(std::uint64_t bits, const HuffmanEntry& entry) 
 }
 
 // What a rare entry means in place of it: see UNSTARVE_RARE above. False when the block cannot be right.
-HWY_NOINLINE bool replace_rare(Bits& in, const HuffmanEntry* table, std::int64_t before, HuffmanEntry& entry) {
+HWY_NOINLINE bool replace_rare(Bits& in, const HuffmanEntries& table, std::int64_t before, HuffmanEntry& entry) {
   if (entry.first == HuffmanEntry::kSecond) {
     in.consume(HuffmanTable::kBits);
     in.refill();
-    entry = table[static_cast<std::size_t>(entry.value_base) + (in.bits >> entry.value_from)];
+    entry = table.at(static_cast<std::size_t>(entry.value_base) + (in.bits >> entry.value_from));
   }
   const std::int64_t first = before + entry.first;
   if (first == 0) {
@@ -194,12 +200,12 @@ HWY_NOINLINE bool replace_rare(Bits& in, const HuffmanEntry* table, std::int64_t
 // As decode_blocks(), with idle blocks behind the last one.
 bool run(EntropyState& state, const EntropyBlocks& blocks, std::size_t block) {
   Bits in{state.bits, state.count, state.next};
-  const HuffmanEntry* table = blocks.dc[block];
+  const HuffmanEntries* table = blocks.dc[block];
   std::int64_t before = blocks.before_dc;
   bool right = true;
   const auto step = [&]() HWY_ATTR {
-    HuffmanEntry entry = table[in.bits >> (64 - HuffmanTable::kBits)];
-    if (HWY_UNLIKELY(before + entry.first >= 0)) right = right && replace_rare(in, table, before, entry);
+    HuffmanEntry entry = table->at(in.bits >> (64 - HuffmanTable::kBits));
+    if (HWY_UNLIKELY(before + entry.first >= 0)) right = right && replace_rare(in, *table, before, entry);
     if (!right) return;
     const std::int64_t first = before + entry.first;
     const std::int64_t number = before + entry.both;
@@ -242,7 +248,7 @@ namespace {
 HWY_EXPORT(decode_blocks_on_target);
 
 // What the steps behind the last block do: nothing, again and again.
-constexpr HuffmanEntry kIdle[std::size_t{1} << HuffmanTable::kBits]{};
+constexpr HuffmanEntries kIdle;
 
 }  // namespace
 
@@ -251,7 +257,7 @@ bool decode_blocks(EntropyState& state, EntropyBlocks& blocks, std::size_t first
   if (first == end) return true;
   std::int16_t idle_values[CoefficientRow::kEnd + 1];
   const auto behind = std::tuple(blocks.dc[end], blocks.ac[end], blocks.values[end]);
-  blocks.dc[end] = blocks.ac[end] = kIdle;
+  blocks.dc[end] = blocks.ac[end] = &kIdle;
   blocks.values[end] = idle_values;
   blocks.end = end;
   blocks.limit = limit;

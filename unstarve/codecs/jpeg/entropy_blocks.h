@@ -32,8 +32,8 @@ struct EntropyBlocks {
   static constexpr std::size_t kMost = 510;
 
   // Per block, and one place behind the last.
-  const HuffmanEntry* dc[kMost + 1];
-  const HuffmanEntry* ac[kMost + 1];
+  const HuffmanEntries* dc[kMost + 1];
+  const HuffmanEntries* ac[kMost + 1];
   std::int16_t* values[kMost + 1];  // its DC; from there on laid out as in a CoefficientRow
   // Where the coefficient of zigzag number i - 1 is written, counted from DC.
   std::uint16_t places[208];

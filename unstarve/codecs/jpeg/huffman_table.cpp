@@ -39,16 +39,25 @@ HuffmanEntry entry_of(std::uint8_t symbol, bool ac, int code_bits, int used, int
 }
 
 // All entries of a symbol in a table of which `count` begin with its code: those with a sign first negative ones.
-void fill(HuffmanEntry* entries, std::size_t count, std::uint8_t symbol, bool ac, int code_bits, int used) {
+void fill_symbol(HuffmanEntries& entries, std::size_t from, std::size_t count, std::uint8_t symbol, bool ac,
+                 int code_bits, int used) {
   if (value_bits_of(symbol, ac) == 0) {
-    std::fill_n(entries, count, entry_of(symbol, ac, code_bits, used, 0, 0));
+    entries.fill(from, count, entry_of(symbol, ac, code_bits, used, 0, 0));
     return;
   }
-  std::fill_n(entries, count / 2, entry_of(symbol, ac, code_bits, used, 0, 1));
-  std::fill_n(entries + count / 2, count / 2, entry_of(symbol, ac, code_bits, used, 1, 1));
+  entries.fill(from, count / 2, entry_of(symbol, ac, code_bits, used, 0, 1));
+  entries.fill(from + count / 2, count / 2, entry_of(symbol, ac, code_bits, used, 1, 1));
 }
 
 }  // namespace
+
+void HuffmanEntries::fill(std::size_t from, std::size_t count, const HuffmanEntry& entry) {
+  std::fill_n(bits.data() + from, count, entry.bits);
+  std::fill_n(first.data() + from, count, entry.first);
+  std::fill_n(both.data() + from, count, entry.both);
+  std::fill_n(second.data() + from, count, entry.second);
+  std::fill_n(value.data() + from, count, Value{entry.value_from, entry.value_bits, entry.value_base});
+}
 
 bool HuffmanTable::build(const HuffmanCodes& codes, bool ac, bool pairs) {
   if (!built_ || ac != ac_ || codes != codes_) {
@@ -77,7 +86,7 @@ bool HuffmanTable::build_singles() {
       if (value_bits > (ac_ ? 10 : 11)) return false;
       const bool resolved = bits + (value_bits > 0 ? 1 : 0) <= kBits;
       if (resolved && bits + value_bits <= (ac_ ? kMostBits : kMostDcBits)) {
-        fill(entries_.data() + (at >> kBehind), step >> kBehind, value, ac_, bits, 0);
+        fill_symbol(entries_, at >> kBehind, step >> kBehind, value, ac_, bits, 0);
         continue;
       }
       for (std::uint32_t prefix = at; prefix < at + step; prefix += 1u << kBehind) {
@@ -85,7 +94,8 @@ bool HuffmanTable::build_singles() {
       }
     }
   }
-  std::fill(entries_.begin() + ((at + (1u << kBehind) - 1) >> kBehind), entries_.begin() + kFirst, no_code());
+  const std::size_t first_without = (at + (1u << kBehind) - 1) >> kBehind;
+  entries_.fill(first_without, kFirst - first_without, no_code());
   std::size_t end = kFirst;
   const std::span<const LongCode> all(longer.data(), longers);
   for (std::size_t i = 0, next = 0; i < longers; i = next) {
@@ -103,25 +113,25 @@ bool HuffmanTable::build_second(std::span<const LongCode> codes, std::size_t& en
     width = std::max(width, code.bits + sign - kBits);
   }
   const std::size_t size = std::size_t{1} << width;
-  if (end + size > entries_.size()) return false;
-  HuffmanEntry* const table = entries_.data() + end;
-  std::fill_n(table, size, no_code());
+  if (end + size > HuffmanEntries::kCount) return false;
+  entries_.fill(end, size, no_code());
   for (const LongCode& code : codes) {
     if (code.bits < kBits) {
       const int known = kBits - code.bits;
       const int value_start = code.at >> kBehind & ((1 << known) - 1);
-      std::fill_n(table, size, entry_of(code.symbol, ac_, code.bits, kBits, value_start, known));
+      entries_.fill(end, size, entry_of(code.symbol, ac_, code.bits, kBits, value_start, known));
       continue;
     }
     const std::size_t behind = code.at & ((1u << kBehind) - 1);
-    fill(table + (behind << width >> kBehind), size >> (code.bits - kBits), code.symbol, ac_, code.bits, kBits);
+    fill_symbol(entries_, end + (behind << width >> kBehind), size >> (code.bits - kBits), code.symbol, ac_, code.bits,
+                kBits);
   }
-  HuffmanEntry& prefix = entries_[codes[0].at >> kBehind];
-  prefix = {};
+  HuffmanEntry prefix;
   prefix.bits = kBits;
   prefix.first = HuffmanEntry::kSecond;
   prefix.value_from = static_cast<std::uint8_t>(64 - width);
   prefix.value_base = static_cast<std::int16_t>(end);
+  entries_.fill(codes[0].at >> kBehind, 1, prefix);
   end += size;
   return true;
 }
@@ -133,22 +143,22 @@ void HuffmanTable::build_pairs() {
   std::array<std::uint8_t, kFirst> onward_of;
   std::array<std::int8_t, kFirst> value_of;
   for (std::size_t i = 0; i < kFirst; ++i) {
-    const HuffmanEntry& entry = entries_[i];
-    const bool whole = entry.first < HuffmanEntry::kSecond && entry.bits <= kBits && entry.value_bits <= 7;
-    bits_of[i] = whole ? entry.bits : kNone;
-    onward_of[i] = entry.both;
-    if (!whole) continue;
-    const int raw = static_cast<int>(i >> (kBits - entry.bits)) & ((1 << entry.value_bits) - 1);
-    value_of[i] = static_cast<std::int8_t>(raw + entry.value_base);
+    const HuffmanEntries::Value value = entries_.value[i];
+    const int bits = entries_.bits[i];
+    const bool whole = entries_.first[i] < HuffmanEntry::kSecond && bits <= kBits && value.bits <= 7;
+    bits_of[i] = whole ? static_cast<std::uint8_t>(bits) : kNone;
+    onward_of[i] = entries_.both[i];
+    const int raw = static_cast<int>(i >> (whole ? kBits - bits : 0)) & ((1 << value.bits) - 1);
+    value_of[i] = static_cast<std::int8_t>(raw + value.base);
   }
   for (std::size_t i = 0; i < kFirst; ++i) {
-    HuffmanEntry& entry = entries_[i];
-    if (bits_of[i] >= kBits || entry.both == HuffmanEntry::kEndOfBlock) continue;
-    const std::size_t second = (i << entry.bits) & (kFirst - 1);
-    if (bits_of[second] > kBits - entry.bits) continue;
-    entry.second = value_of[second];
-    entry.both = static_cast<std::uint8_t>(entry.both + onward_of[second]);
-    entry.bits = static_cast<std::uint8_t>(entry.bits + bits_of[second]);
+    const std::uint8_t bits = bits_of[i];
+    if (bits >= kBits || onward_of[i] == HuffmanEntry::kEndOfBlock) continue;
+    const std::size_t second = (i << bits) & (kFirst - 1);
+    if (bits_of[second] > kBits - bits) continue;
+    entries_.second[i] = value_of[second];
+    entries_.both[i] = static_cast<std::uint8_t>(onward_of[i] + onward_of[second]);
+    entries_.bits[i] = static_cast<std::uint8_t>(bits + bits_of[second]);
   }
   paired_ = true;
 }

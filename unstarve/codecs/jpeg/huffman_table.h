@@ -24,7 +24,6 @@
 
 namespace unstarve {
 
-// The kernels load the fields by their places.
 struct HuffmanEntry {
   // Coefficients to go on that no right block allows, which is what the kernels look for.
   static constexpr std::uint8_t kSecond = 64;       // look into a second table
@@ -43,11 +42,39 @@ struct HuffmanEntry {
   // Of an entry with first == kSecond: it has kBits bits, `value_from` is 64 - the second table's bits, and `value_base`
   // its first entry.
 };
-static_assert(sizeof(HuffmanEntry) == 8);
+
+// Entries field by field: what is looked up by a byte's index comes a cycle earlier than by a larger index. 2^kBits
+// entries of the first table and then those of second tables.
+struct HuffmanEntries {
+  static constexpr int kBits = 10;
+  static constexpr std::size_t kFirst = std::size_t{1} << kBits;
+  // All second tables: two entries for each prefix whose code is whole; and for longer codes, whose tables of n bits are
+  // full of codes and signs of n bits but at their ends, where those of other lengths begin, twice the symbols and twice
+  // 2^n for every n from 1 to 7. 1 KiB more, so that the fields' first tables lie in different sets of a cache of 4 KiB
+  // ways.
+  static constexpr std::size_t kCount = kFirst + 2 * kFirst + 2 * 256 + 2 * 256 + 1024;
+
+  struct Value {
+    std::uint8_t from = 0;
+    std::uint8_t bits = 0;
+    std::int16_t base = 0;
+  };
+
+  alignas(64) std::array<std::uint8_t, kCount> bits{};
+  std::array<std::uint8_t, kCount> first{};
+  std::array<std::uint8_t, kCount> both{};
+  std::array<std::int8_t, kCount> second{};
+  std::array<Value, kCount> value{};
+
+  [[nodiscard]] HuffmanEntry at(std::size_t i) const {
+    return {bits[i], first[i], both[i], second[i], value[i].from, value[i].bits, value[i].base};
+  }
+  void fill(std::size_t from, std::size_t count, const HuffmanEntry& entry);
+};
 
 class HuffmanTable {
  public:
-  static constexpr int kBits = 10;
+  static constexpr int kBits = HuffmanEntries::kBits;
   // Most bits of an entry of the first table. Three of them are consumed between two loads of 56 bits, and kBits are to
   // be left then. Of the three one at most is DC, or two with the end of a block in kBits bits between them.
   static constexpr int kMostBits = 15;
@@ -58,15 +85,10 @@ class HuffmanTable {
   // `pairs`: with entries of two symbols (AC only); a decoder that is near a block's end takes their first alone.
   [[nodiscard]] bool build(const HuffmanCodes& codes, bool ac, bool pairs);
 
-  // 2^kBits entries and those of second tables.
-  [[nodiscard]] const HuffmanEntry* entries() const noexcept { return entries_.data(); }
+  [[nodiscard]] const HuffmanEntries& entries() const noexcept { return entries_; }
 
  private:
-  static constexpr std::size_t kFirst = std::size_t{1} << kBits;
-  // All second tables: two entries for each prefix whose code is whole; and for longer codes, whose tables of n bits are
-  // full of codes and signs of n bits but at their ends, where those of other lengths begin, twice the symbols and twice
-  // 2^n for every n from 1 to 7.
-  static constexpr std::size_t kSecondEntries = 2 * kFirst + 2 * 256 + 2 * 256;
+  static constexpr std::size_t kFirst = HuffmanEntries::kFirst;
 
   // A code that goes on behind kBits bits, or its value's sign does; or a prefix of kBits bits whose code does not, but
   // which has too many bits altogether.
@@ -80,7 +102,7 @@ class HuffmanTable {
   [[nodiscard]] bool build_second(std::span<const LongCode> codes, std::size_t& end);
   void build_pairs();
 
-  std::array<HuffmanEntry, kFirst + kSecondEntries> entries_{};
+  HuffmanEntries entries_;
   HuffmanCodes codes_;
   bool ac_ = false;
   bool built_ = false;

@@ -21,11 +21,11 @@ struct Found {
 };
 
 Found entry_for(const HuffmanTable& table, std::uint64_t stream) {
-  const HuffmanEntry entry = table.entries()[stream >> (64 - HuffmanTable::kBits)];
+  const HuffmanEntry entry = table.entries().at(stream >> (64 - HuffmanTable::kBits));
   if (entry.first != HuffmanEntry::kSecond) return {entry};
   REQUIRE(entry.bits == HuffmanTable::kBits);
   const std::uint64_t place = stream << HuffmanTable::kBits >> entry.value_from;
-  return {table.entries()[static_cast<std::uint64_t>(entry.value_base) + place], HuffmanTable::kBits};
+  return {table.entries().at(static_cast<std::uint64_t>(entry.value_base) + place), HuffmanTable::kBits};
 }
 
 void check_entry(const HuffmanCodes& codes, const HuffmanTable& table, std::uint64_t stream, bool ac, bool with_pairs,

@@ -51,8 +51,8 @@ constexpr Places kSkippedPlaces = skipped_places();
 std::size_t McuRow::place_of(std::size_t number) { return kKeptPlaces[number + 1]; }
 
 void McuRow::append(EntropyBlocks& list, const McuBlock& block, std::int16_t* values) const {
-  list.dc[list.count] = block.dc->entries();
-  list.ac[list.count] = block.ac->entries();
+  list.dc[list.count] = &block.dc->entries();
+  list.ac[list.count] = &block.ac->entries();
   list.values[list.count++] = values;
 }
 
