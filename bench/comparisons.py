@@ -125,7 +125,7 @@ COMPARISONS = (
       for side, what, peer in (("decode-crop", "full", "libjpeg"), ("entropy", "skip", "libjpeg-skip"))
       for kind, job in (("", DECODE), ("-indexed", DECODE_INDEXED), ("-avx2", DECODE | AVX2),
                         ("-indexed-avx2", DECODE_INDEXED | AVX2))),
-    Comparison("pack-resize/pillow", PACK, _python("pillow_pack"), ours="pack", data="photographs"),
+    Comparison("pack-resize/pillow", PACK, _python("pillow_pack"), ours="pack", data="photographs-linked"),
     Comparison("train-resnet18-224/eager", RESNET18, _python("eager"), ours="train"),
     Comparison("train-resnet18-224/compile", RESNET18, _python("eager"), ours="train",
                peer_options=(("compile", True),)),

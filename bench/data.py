@@ -53,6 +53,21 @@ def photographs(root, program):
     return folder, f"160 ImageNet photographs, {COPIES} copies each"
 
 
+def photographs_linked(root, program):
+    """Every photograph under five names: beginning and end of a run weigh as little as they do with real sets."""
+    photos, what = photographs(root, program)
+    folder = Path(root) / f"{photos.name}-linked"
+    if not folder.exists():
+        part = _fresh(folder)
+        for file in sorted(photos.glob("*/*.jp*g")):
+            target = part / file.parent.name
+            target.mkdir(exist_ok=True)
+            for copy in range(5):
+                os.link(file, target / f"{file.stem}_{copy}{file.suffix}")
+        _finished(part, folder)
+    return folder, what + ", under five names each"
+
+
 def cifar(root, program):
     """CIFAR-10 in its binary form (five training files, one test file), and what it is."""
     archive = _archive("cifar10-jpeg.tar.zst")

@@ -84,7 +84,8 @@ class Bench:
     def folder(self, kind):
         if kind not in self.folders:
             say(f"preparing {kind}")
-            make = {"photographs": data.photographs, "cifar": data.cifar, "cifar-folder": data.cifar_folder,
+            make = {"photographs": data.photographs, "photographs-linked": data.photographs_linked,
+                    "cifar": data.cifar, "cifar-folder": data.cifar_folder,
                     "tfrecord": data.tfrecord, "webdataset": data.webdataset, "webdataset-small": data.webdataset_small,
                     "parquet": data.parquet, "parquet-flat": data.parquet_flat, "raw-256": data.raw_256}[kind]
             (self.options.build / "bench-data").mkdir(parents=True, exist_ok=True)

@@ -28,8 +28,10 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::uint64_t kChunk = 8;             // records: some milliseconds of photographs
-constexpr std::uint64_t kEstimateRecords = 64;  // their mean is within a tenth of all records'
+constexpr std::uint64_t kChunk = 8;  // records: some milliseconds of photographs
+// Packed to see how large records become: the mean of 64 is within a tenth of all records', and a small set is not packed
+// by a twentieth twice.
+constexpr std::uint64_t kEstimateRecords = 64, kLeastEstimateRecords = 16, kEstimatePart = 64;
 constexpr auto kTellEvery = std::chrono::milliseconds(100);
 
 void check(const PackOptions& options) {
@@ -175,7 +177,8 @@ class Packing {
 
   // Packs some records to see how large they become. Damaged ones are told when their turn comes.
   [[nodiscard]] double bytes_per_record() {
-    const std::vector<std::uint64_t> ids = plan_.spread(kEstimateRecords);
+    const std::uint64_t sample = std::clamp(plan_.records() / kEstimatePart, kLeastEstimateRecords, kEstimateRecords);
+    const std::vector<std::uint64_t> ids = plan_.spread(sample);
     const OrderedWork work{ids.size(), threads_, static_cast<std::uint64_t>(2 * threads_)};
     std::vector<Piece> slots(work.window);
     CountingSink sink;
