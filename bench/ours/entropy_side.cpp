@@ -6,8 +6,8 @@
 // very end would not decode at all). Ours keeps the coefficients and zeroes them again, row by row, so it does more.
 // Both read the header by libjpeg.
 //
-// By the index: each row of MCUs from its own point on, two rows in turns, and points compared with what is found
-// there. On a whole image the index saves nothing; what it offers is the places to begin the second row at.
+// By the index: each row of MCUs from its own point on, and points compared with what is found there. On a whole image
+// the index saves nothing.
 #include <memory>
 #include <string>
 #include <vector>

@@ -47,8 +47,7 @@ TEST_CASE("rows that come one after the other are those of the whole image", "[c
     REQUIRE(decoder.decode({}, sink, other));
     CHECK(same(rows, whole));
 
-    // A sink that throws leaves nothing behind in the decoder, wherever it throws, also where two rows of blocks were
-    // read at once.
+    // A sink that throws leaves nothing behind in the decoder, wherever it throws.
     for (const bool indexed : {false, true}) {
       DecodeRequest request;
       request.crop = {0, 0, 190, 130};

@@ -76,6 +76,26 @@ TEST_CASE("baseline files decode to libjpeg-turbo's pixels, whole and in part", 
   }
 }
 
+TEST_CASE("rows of more blocks than the innermost loop takes at once decode to libjpeg-turbo's pixels", "[codecs]") {
+  JpegDecoder decoder;
+  Random random(57, 0, 0, 0);
+  for (const JpegSample& sample : our_samples()) {
+    if (sample.quality != 60) continue;
+    // Three such parts at least: in an MCU of 4:2:0 six blocks stand for 16 pixels, grey has one for 8.
+    const Size size{sample.colour == SampleColour::kGrey ? 8400 : 4200, 17};
+    const auto bytes = make_jpeg(sample_image(size, random.bits()), sample);
+    const Rect all{0, 0, size.width, size.height};
+    const auto expected = decoded(decoder, bytes, false, all);
+    for (int i = 0; i < 12; ++i) {
+      const Rect rect = i == 0 ? all : random_rect(random, size);
+      const auto own = decoded(decoder, bytes, true, rect);
+      REQUIRE(decoder.used_own_decoder());
+      INFO(sample.name << ", " << rect.width << " x " << rect.height << " at " << rect.x << ", " << rect.y);
+      REQUIRE(same_pixels(*own, crop_of(*expected, rect)));
+    }
+  }
+}
+
 TEST_CASE("baseline files are reduced to libjpeg-turbo's pixels, whole and in part", "[codecs]") {
   JpegDecoder decoder;
   Random random(54, 0, 0, 0);

@@ -17,7 +17,8 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little);
 
-#if HWY_ARCH_X86_64 && HWY_TARGET <= HWY_AVX2
+// Not under sanitizers, which do not see what instructions written by hand access.
+#if HWY_ARCH_X86_64 && HWY_TARGET <= HWY_AVX2 && !HWY_IS_ASAN && !HWY_IS_MSAN
 
 // The loop below in 24 instructions a look-up. Compilers make branches of the selections, or spill half of the state.
 //
@@ -108,7 +109,7 @@ static_assert(2 * CoefficientRow::kEnd == 514 && HuffmanTable::kBits == 10 && Hu
   "jmp " #N "1b\n\t"
 
 // As decode_blocks(), with idle blocks behind the last one.
-bool run(EntropyState& state, const EntropyBlocks& blocks, std::size_t block) {
+HWY_NOINLINE bool run(EntropyState& state, const EntropyBlocks& blocks, std::size_t block) {
   std::uint64_t bits = state.bits, count = state.count;
   const std::uint8_t* next = state.next;
   const HuffmanEntries* table = blocks.dc[block];
@@ -198,7 +199,7 @@ HWY_NOINLINE bool replace_rare(Bits& in, const HuffmanEntries& table, std::int64
 }
 
 // As decode_blocks(), with idle blocks behind the last one.
-bool run(EntropyState& state, const EntropyBlocks& blocks, std::size_t block) {
+HWY_NOINLINE bool run(EntropyState& state, const EntropyBlocks& blocks, std::size_t block) {
   Bits in{state.bits, state.count, state.next};
   const HuffmanEntries* table = blocks.dc[block];
   std::int64_t before = blocks.before_dc;
@@ -255,6 +256,7 @@ constexpr HuffmanEntries kIdle;
 bool decode_blocks(EntropyState& state, EntropyBlocks& blocks, std::size_t first, std::size_t end,
                    const std::uint8_t* limit) {
   if (first == end) return true;
+  if (state.next > limit) return false;
   std::int16_t idle_values[CoefficientRow::kEnd + 1];
   const auto behind = std::tuple(blocks.dc[end], blocks.ac[end], blocks.values[end]);
   blocks.dc[end] = blocks.ac[end] = &kIdle;

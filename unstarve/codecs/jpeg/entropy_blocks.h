@@ -36,7 +36,7 @@ struct EntropyBlocks {
   const HuffmanEntries* ac[kMost + 1];
   std::int16_t* values[kMost + 1];  // its DC; from there on laid out as in a CoefficientRow
   // Where the coefficient of zigzag number i - 1 is written, counted from DC.
-  std::uint16_t places[208];
+  std::uint16_t places[208];  // 64 - 1 + 16 + 128 at most: a run and a block's end behind the last coefficient but one
   std::size_t count = 0;
 
   // Set for one run of the kernel.
@@ -47,7 +47,7 @@ struct EntropyBlocks {
 
 // Decodes blocks first .. end - 1: their coefficients, which are zero before, with DC as the difference to the block
 // before, and their BlockEnds, which alone show a block that goes on beyond its last coefficient. `next` may come to
-// lie up to 32 bytes behind `limit`, and 8 bytes are read from there.
+// lie up to 56 bytes behind `limit`, whence 8 bytes are read; then the call after it fails.
 [[nodiscard]] bool decode_blocks(EntropyState& state, EntropyBlocks& blocks, std::size_t first, std::size_t end,
                                  const std::uint8_t* limit);
 

@@ -68,7 +68,6 @@ bool EntropyDecoder::run(std::size_t mcus, const Decode& decode) {
     left_in_segment_ -= now;
     done += now;
   }
-  state_.count &= 63;
   return within_segment();
 }
 

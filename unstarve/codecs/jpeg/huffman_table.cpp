@@ -85,7 +85,7 @@ bool HuffmanTable::build_singles() {
       const int value_bits = value_bits_of(value, ac_);
       if (value_bits > (ac_ ? 10 : 11)) return false;
       const bool resolved = bits + (value_bits > 0 ? 1 : 0) <= kBits;
-      if (resolved && bits + value_bits <= (ac_ ? kMostBits : kMostDcBits)) {
+      if (resolved && bits + value_bits <= kMostBits) {
         fill_symbol(entries_, at >> kBehind, step >> kBehind, value, ac_, bits, 0);
         continue;
       }

@@ -75,10 +75,10 @@ struct HuffmanEntries {
 class HuffmanTable {
  public:
   static constexpr int kBits = HuffmanEntries::kBits;
-  // Most bits of an entry of the first table. Three of them are consumed between two loads of 56 bits, and kBits are to
-  // be left then. Of the three one at most is DC, or two with the end of a block in kBits bits between them.
-  static constexpr int kMostBits = 15;
-  static constexpr int kMostDcBits = 16;
+  // Most bits of an entry of the first table. Three entries are consumed between two loads, after which 56 bits at least
+  // are counted in and all 64 are right; so kBits are left for the next index, which does not wait for the load. An entry
+  // of a second table has 17 bits at most, loaded behind the kBits of the first.
+  static constexpr int kMostBits = 18;
 
   // False, and the table unusable, when the codes are no prefix code, or a symbol is outside of what 8-bit baseline
   // files hold (DC values of at most 11 bits, AC values of at most 10).

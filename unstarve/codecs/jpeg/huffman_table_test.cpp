@@ -47,7 +47,7 @@ void check_entry(const HuffmanCodes& codes, const HuffmanTable& table, std::uint
     ++seconds;
     REQUIRE(found.before + entry.bits <= 27);
   } else {
-    REQUIRE(entry.bits <= (ac ? HuffmanTable::kMostBits : HuffmanTable::kMostDcBits));
+    REQUIRE(entry.bits <= HuffmanTable::kMostBits);
   }
   if (found.before + entry.bits == first_bits) {
     REQUIRE(entry.both == first.onward());

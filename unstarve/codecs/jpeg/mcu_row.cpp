@@ -46,15 +46,15 @@ constexpr Places skipped_places() {
 constexpr Places kKeptPlaces = kept_places();
 constexpr Places kSkippedPlaces = skipped_places();
 
-}  // namespace
-
-std::size_t McuRow::place_of(std::size_t number) { return kKeptPlaces[number + 1]; }
-
-void McuRow::append(EntropyBlocks& list, const McuBlock& block, std::int16_t* values) const {
+void append(EntropyBlocks& list, const McuBlock& block, std::int16_t* values) {
   list.dc[list.count] = &block.dc->entries();
   list.ac[list.count] = &block.ac->entries();
   list.values[list.count++] = values;
 }
+
+}  // namespace
+
+std::size_t McuRow::place_of(std::size_t number) { return kKeptPlaces[number + 1]; }
 
 void McuRow::assign(std::span<const McuBlock> mcu, std::size_t mcus) {
   blocks_ = mcu.size();

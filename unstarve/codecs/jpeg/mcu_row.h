@@ -52,7 +52,6 @@ class McuRow {
 
   [[nodiscard]] bool decode(EntropyState& state, DcSums& dc, EntropyBlocks& blocks, std::size_t first, std::size_t mcus,
                             const std::uint8_t* limit) const;
-  void append(EntropyBlocks& list, const McuBlock& block, std::int16_t* values) const;
 
   std::size_t blocks_ = 0;                     // of an MCU
   std::array<std::size_t, 3> of_component_{};  // how many of them

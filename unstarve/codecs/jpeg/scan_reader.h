@@ -23,6 +23,7 @@
 #include "unstarve/codecs/jpeg/entropy_bytes.h"
 #include "unstarve/codecs/jpeg/entropy_decoder.h"
 #include "unstarve/codecs/jpeg/huffman_table.h"
+#include "unstarve/codecs/jpeg/mcu_row.h"
 #include "unstarve/codecs/jpeg/scan_index.h"
 
 namespace unstarve {
