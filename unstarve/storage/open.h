@@ -2,8 +2,8 @@
 // From a path to a data set: looks at what lies there and asks the formats of one constant table.
 //
 // Stopping: by the wish of core/cancel.h, between records and files; no index is left half written.
-// Failure: Error(kCancelled) then; Error(kIo) when the path is missing or unreadable; Error(kInput) when nothing recognises it (the message
-// lists what was found and the formats known) or when it holds no sample.
+// Failure: Error(kCancelled) then; Error(kIo) when the path is missing or unreadable; Error(kInput) when nothing
+//          recognises it (the message lists what was found and the formats known) or when it holds no sample.
 
 #include <memory>
 #include <string>

@@ -27,6 +27,7 @@ bool folder_begins(const Source& source, bool (*is_shard)(std::string_view name)
       if (tells_format(front)) return is_content(front);
     }
   } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kCancelled) throw;
     return error.kind() == ErrorKind::kIo || error.kind() == ErrorKind::kInput;
   }
   return false;

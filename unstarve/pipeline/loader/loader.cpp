@@ -107,8 +107,8 @@ void Loader::State::look_at_held() {
   const double batch = static_cast<double>(plan.memory.batch) / 1e6;
   tell(fmt::format(
       "the loop waits for itself: it keeps all {} batches of {:.1f} MB that execution.memory_limit_mb: {} has room "
-      "for, "
-      "and the next is made when it lets one go; keep fewer, copy what is to be kept, or raise the limit by {:.1f} MB "
+      "for, and the next is made when it lets one go; keep fewer, copy what is to be kept, or raise the limit by "
+      "{:.1f} MB "
       "for each batch more",
       held, batch, plan.memory.limit / 1'000'000, batch));
 }

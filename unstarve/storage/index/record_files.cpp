@@ -226,6 +226,11 @@ void RecordFiles::read(std::uint64_t id, RecordBuffer& record) const {
     fill(found, id, found.shard->mapped.subspan(found.entry.offset, length), record);
     return;
   }
+  read_copy(found, id, record);
+}
+
+void RecordFiles::read_copy(const Found& found, std::uint64_t id, RecordBuffer& record) const {
+  const auto length = static_cast<std::size_t>(found.entry.length);
   record.storage.reserve_discard(length + kReadableBehind);
   const std::span<std::uint8_t> room(record.storage.data(), length);
   found.shard->bytes->read(found.entry.offset, room);
@@ -250,11 +255,7 @@ std::uint64_t RecordFiles::read_all(std::uint64_t id, RecordBuffer& record) cons
   std::uint64_t dropped = drop(end, std::clamp(next, end, size));
   if (found.number == 0) dropped += drop(0, begin);
 
-  const auto length = static_cast<std::size_t>(found.entry.length);
-  record.storage.reserve_discard(length + kReadableBehind);
-  const std::span<std::uint8_t> room(record.storage.data(), length);
-  bytes.read(begin, room);
-  fill(found, id, room, record);
+  read_copy(found, id, record);
   return dropped;
 }
 

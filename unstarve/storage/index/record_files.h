@@ -85,6 +85,7 @@ class RecordFiles final : public Dataset {
   [[nodiscard]] static std::int64_t label_of(const Found& found);  // negative: none
   [[nodiscard]] static bool lies_outside(const Found& found);
   void fill(const Found& found, std::uint64_t id, std::span<const std::uint8_t> stored, RecordBuffer& record) const;
+  void read_copy(const Found& found, std::uint64_t id, RecordBuffer& record) const;
 
   std::shared_ptr<const RecordFormat> format_;
   std::vector<std::unique_ptr<OpenShard>> shards_;

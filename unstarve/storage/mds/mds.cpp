@@ -253,7 +253,8 @@ bool recognises_mds(const Source& source) {
     std::string front(static_cast<std::size_t>(std::min<std::uint64_t>(file->size(), kHeadBytes)), '\0');
     file->read(0, {reinterpret_cast<std::uint8_t*>(front.data()), front.size()});
     return is_index(front);
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kCancelled) throw;
     return true;  // opening it says why it cannot be read
   }
 }

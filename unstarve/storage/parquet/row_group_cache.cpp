@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "unstarve/core/cancel.h"
 #include "unstarve/core/error.h"
 
 namespace unstarve {
@@ -103,6 +104,7 @@ void RowGroupCache::note_order(std::size_t group) {
 void RowGroupCache::queue(std::size_t group) {
   if (entries_.contains(group) || under_way_ >= 2 * static_cast<std::size_t>(pool_.threads())) return;
   entries_.emplace(group, Entry());
+  const CancelScope none{std::stop_token()};  // a task that is dropped would stay under way
   pool_.submit([this, group] { run_queued(group); });
   ++under_way_;
 }

@@ -132,8 +132,10 @@ void Engine::run() {
 }
 
 void Engine::step() {
+  // Asked before the jobs are taken: a wish that comes in between finds its jobs taken by the next step.
+  const bool any_cancelled = any_cancelled_.exchange(false);
   take_submissions();
-  end_cancelled();
+  if (any_cancelled) end_cancelled();
   wake_waiting();
   start_queued();
   start_hedges();
@@ -173,7 +175,6 @@ void Engine::take_submissions() {
 }
 
 void Engine::end_cancelled() {
-  if (!any_cancelled_.exchange(false)) return;
   const auto end = [&](auto& jobs) {
     for (;;) {
       const auto found =
