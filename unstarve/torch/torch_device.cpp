@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "unstarve/core/error.h"
+#include "unstarve/torch/guards.h"
 #include "unstarve/torch/torch_trainer.h"
 
 namespace unstarve {
@@ -59,7 +60,9 @@ torch::ScalarType torch_type(Precision precision) {
 PrecisionSupport gpu_precision(const std::string& device, Precision precision) {
   const torch::Device parsed = parse_device(device);
   if (precision == Precision::kFloat32) return {true, ""};
-  const auto types = at::accelerator::getDeviceCapability(parsed.index()).capability_data.supported_scalar_types;
+  const auto types = translate_errors("asking " + device + " what it computes in", [&] {
+    return at::accelerator::getDeviceCapability(parsed.index()).capability_data.supported_scalar_types;
+  });
   const bool supported = precision == Precision::kBfloat16 ? types.has_BFloat16 : types.has_Half;
   if (supported) return {true, ""};
   return {false, fmt::format("{} does not compute in {}", device, to_string(precision))};

@@ -124,7 +124,8 @@ class TorchTrainer final : public Trainer {
   }
 
   void synchronise() override {
-    if (!device_.is_cpu()) at::accelerator::synchronizeDevice(device_.index());
+    if (device_.is_cpu()) return;
+    translate_errors("waiting for the device", [&] { at::accelerator::synchronizeDevice(device_.index()); });
   }
 
   double loss() override {
@@ -139,7 +140,9 @@ class TorchTrainer final : public Trainer {
 
   StepTimes times() override {
     if (!timer_.enabled()) return {};
-    return {staging_.copy_ms(), timer_.part_ms(0), timer_.part_ms(1), timer_.part_ms(2)};
+    return translate_errors("reading the step's times", [&]() -> StepTimes {
+      return {staging_.copy_ms(), timer_.part_ms(0), timer_.part_ms(1), timer_.part_ms(2)};
+    });
   }
 
   void evaluate(Evaluation& result) override {
@@ -177,7 +180,9 @@ class TorchTrainer final : public Trainer {
     });
   }
 
-  std::size_t peak_memory_bytes() override { return peak_memory(device_); }
+  std::size_t peak_memory_bytes() override {
+    return translate_errors("reading the device's memory", [&] { return peak_memory(device_); });
+  }
   std::int64_t parameters() const override { return count_parameters(*network_); }
   double macs() const override {
     return translate_errors("counting multiply-adds", [&] { return count_macs(*network_, settings_.image_size); });

@@ -41,7 +41,10 @@ const TrainerModule& load(const fs::path& file) {
 }  // namespace
 
 std::vector<fs::path> trainer_module_places() {
-  const fs::path folder = fs::read_symlink("/proc/self/exe").parent_path();
+  std::error_code failed;
+  const fs::path folder = fs::read_symlink("/proc/self/exe", failed).parent_path();
+  if (failed)
+    throw Error(ErrorKind::kMissing, "training needs to know where the program lies: /proc: " + failed.message());
   return {folder / UNSTARVE_MODULE_FILE, (folder / UNSTARVE_MODULE_FOLDER / UNSTARVE_MODULE_FILE).lexically_normal()};
 }
 
