@@ -5,6 +5,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/ops/schedule.h"
 #include "unstarve/pipeline/plan.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"
 
@@ -53,7 +54,10 @@ PipelineSpec load_pipeline(const std::string& path) {
 Settings settings_for(const PipelineSpec& pipeline, const Dataset& dataset, const std::string& model,
                       const std::string& device) {
   Size size = first_image_size(dataset);
-  for (const OpSpec& operation : pipeline.operations) size = make_operation(operation)->output_size(size);
+  // As the first epoch has it: what follows a schedule starts there.
+  for (const OpSpec& operation : pipeline.operations) {
+    size = make_operation(at_epoch(operation, 0))->output_size(size);
+  }
   const int side = std::max(size.width, size.height);
   Settings settings = default_settings(pipeline.source.path, pipeline.source.split, dataset,
                                        model.empty() ? default_model(side) : model, device, side);
