@@ -47,16 +47,21 @@ static_assert(2 * CoefficientRow::kEnd == 514 && HuffmanTable::kBits == 10 && Hu
   "mov %[count], %[" #BYTES "]\n\t"                                                           \
   "bswap %[" #WORD "]\n\t"                                                                    \
   "shrx %[count], %[" #WORD "], %[" #WORD "]\n\t"                                             \
-  "not %[" #BYTES "]\n\t"                                                                     \
+  "xor $63, %k[" #BYTES "]\n\t"                                                               \
   "or %[" #WORD "], %[bits]\n\t"                                                              \
   "shr $3, %[" #BYTES "]\n\t"                                                                 \
   "or $56, %[count]\n\t"                                                                      \
-  "and $7, %k[" #BYTES "]\n\t"                                                                \
   "add %[" #BYTES "], %[next]\n\t"
 
 #define UNSTARVE_PLACE "shrx %[shift], %[bits], %[place]\n\t"
 
-#define UNSTARVE_STEP(N)                                                                      \
+// The second symbol's value, and where it goes. Of skipped blocks DC alone is looked at, which is never second.
+#define UNSTARVE_LOAD_SECOND "movsbl 3*%c[field](%[table],%[place]), %k[place]\n\t"
+#define UNSTARVE_STORE_SECOND                                                                 \
+  "movzwl 128+%c[places](%[blocks],%[number],2), %k[entry]\n\t"                               \
+  "movw %w[place], (%[values],%[entry],2)\n\t"
+
+#define UNSTARVE_STEP(N, LOAD_SECOND, STORE_SECOND)                                           \
   "movzbl (%[table],%[place]), %k[entry]\n\t"                                                 \
   "movzbl %c[field](%[table],%[place]), %k[first]\n\t"                                        \
   "movzbl 2*%c[field](%[table],%[place]), %k[number]\n\t"                                     \
@@ -66,7 +71,7 @@ static_assert(2 * CoefficientRow::kEnd == 514 && HuffmanTable::kBits == 10 && Hu
   "movzwl 4*%c[field](%[table],%[place],4), %k[value]\n\t"                                    \
   "bextr %[value], %[bits], %[value]\n\t"                                                     \
   "addw 2+4*%c[field](%[table],%[place],4), %w[value]\n\t"                                    \
-  "movsbl 3*%c[field](%[table],%[place]), %k[place]\n\t"                                      \
+  LOAD_SECOND                                                                                 \
   "mov %c[ac](%[blocks],%[block],8), %[table]\n\t"                                            \
   "add %[before], %[number]\n\t"                                                              \
   "cmovc 8(%[blocks],%[block],8), %[table]\n\t"                                               \
@@ -75,8 +80,7 @@ static_assert(2 * CoefficientRow::kEnd == 514 && HuffmanTable::kBits == 10 && Hu
   "adc $0, %[block]\n\t"                                                                      \
   "shlx %[entry], %[bits], %[bits]\n\t"                                                       \
   "sub %[entry], %[count]\n\t"                                                                \
-  "movzwl 128+%c[places](%[blocks],%[number],2), %k[entry]\n\t"                               \
-  "movw %w[place], (%[values],%[entry],2)\n\t"                                                \
+  STORE_SECOND                                                                                \
   "movzwl 128+%c[places](%[blocks],%[first],2), %k[entry]\n\t"                                \
   "movw %w[value], (%[values],%[entry],2)\n\t"                                                \
   "movb %b[number], 514(%[values])\n\t"                                                       \
@@ -105,8 +109,37 @@ static_assert(2 * CoefficientRow::kEnd == 514 && HuffmanTable::kBits == 10 && Hu
   "jnz 2f\n\t"                                                                                \
   "movzbl 4*%c[field](%[table],%[place],4), %k[entry]\n\t"                                    \
   "neg %[entry]\n\t"                                                                          \
+  "and $63, %k[entry]\n\t"                                                                    \
   "movzbl %c[field](%[table],%[place]), %k[number]\n\t"                                       \
   "jmp " #N "1b\n\t"
+
+#define UNSTARVE_LOOP(LOAD_SECOND, STORE_SECOND)                                              \
+  UNSTARVE_REFILL(place, entry)                                                               \
+  "1:\n\t"                                                                                    \
+  UNSTARVE_PLACE                                                                              \
+  UNSTARVE_REFILL(value, number)                                                              \
+  UNSTARVE_STEP(1, LOAD_SECOND, STORE_SECOND)                                                 \
+  UNSTARVE_PLACE                                                                              \
+  UNSTARVE_STEP(2, LOAD_SECOND, STORE_SECOND)                                                 \
+  UNSTARVE_PLACE                                                                              \
+  UNSTARVE_STEP(3, LOAD_SECOND, STORE_SECOND)                                                 \
+  "cmp %c[end](%[blocks]), %[block]\n\t"                                                      \
+  "je 2f\n\t"                                                                                 \
+  "cmp 8+%c[end](%[blocks]), %[next]\n\t"                                                     \
+  "jbe 1b\n\t"                                                                                \
+  "jmp 2f\n\t"                                                                                \
+  UNSTARVE_RARE(1)                                                                            \
+  UNSTARVE_RARE(2)                                                                            \
+  UNSTARVE_RARE(3)                                                                            \
+  "2:\n\t"                                                                                    \
+      : [bits] "+&r"(bits), [count] "+&r"(count), [next] "+&r"(next), [table] "+&r"(table),   \
+        [before] "+&r"(before), [block] "+&r"(block), [values] "+&r"(values),                 \
+        [place] "=&r"(place), [entry] "=&r"(entry), [first] "=&r"(first),                     \
+        [value] "=&r"(value), [number] "=&r"(number)                                          \
+      : [blocks] "r"(&blocks), [shift] "r"(std::uint64_t{64 - HuffmanTable::kBits}),          \
+        [ac] "i"(offsetof(EntropyBlocks, ac)), [places] "i"(offsetof(EntropyBlocks, places)), \
+        [end] "i"(offsetof(EntropyBlocks, end)), [field] "i"(HuffmanEntries::kCount)          \
+      : "cc", "memory"
 
 // As decode_blocks(), with idle blocks behind the last one.
 HWY_NOINLINE bool run(EntropyState& state, const EntropyBlocks& blocks, std::size_t block) {
@@ -116,32 +149,11 @@ HWY_NOINLINE bool run(EntropyState& state, const EntropyBlocks& blocks, std::siz
   std::int16_t* values = blocks.values[block];
   std::int64_t before = blocks.before_dc;
   std::uint64_t place, entry, first, value, number;
-  asm volatile(
-      UNSTARVE_REFILL(place, entry)
-      "1:\n\t"
-      UNSTARVE_PLACE
-      UNSTARVE_REFILL(value, number)
-      UNSTARVE_STEP(1)
-      UNSTARVE_PLACE
-      UNSTARVE_STEP(2)
-      UNSTARVE_PLACE
-      UNSTARVE_STEP(3)
-      "cmp %c[end](%[blocks]), %[block]\n\t"
-      "je 2f\n\t"
-      "cmp 8+%c[end](%[blocks]), %[next]\n\t"
-      "jbe 1b\n\t"
-      "jmp 2f\n\t"
-      UNSTARVE_RARE(1)
-      UNSTARVE_RARE(2)
-      UNSTARVE_RARE(3)
-      "2:\n\t"
-      : [bits] "+&r"(bits), [count] "+&r"(count), [next] "+&r"(next), [table] "+&r"(table), [before] "+&r"(before),
-        [block] "+&r"(block), [values] "+&r"(values), [place] "=&r"(place), [entry] "=&r"(entry), [first] "=&r"(first),
-        [value] "=&r"(value), [number] "=&r"(number)
-      : [blocks] "r"(&blocks), [shift] "r"(std::uint64_t{64 - HuffmanTable::kBits}),
-        [ac] "i"(offsetof(EntropyBlocks, ac)), [places] "i"(offsetof(EntropyBlocks, places)),
-        [end] "i"(offsetof(EntropyBlocks, end)), [field] "i"(HuffmanEntries::kCount)
-      : "cc", "memory");
+  if (blocks.skipped) {
+    asm volatile(UNSTARVE_LOOP(, ));
+  } else {
+    asm volatile(UNSTARVE_LOOP(UNSTARVE_LOAD_SECOND, UNSTARVE_STORE_SECOND));
+  }
   if (block != blocks.end) return false;
   state = {bits, count, next};
   return true;
@@ -150,6 +162,9 @@ HWY_NOINLINE bool run(EntropyState& state, const EntropyBlocks& blocks, std::siz
 
 #undef UNSTARVE_REFILL
 #undef UNSTARVE_PLACE
+#undef UNSTARVE_LOAD_SECOND
+#undef UNSTARVE_STORE_SECOND
+#undef UNSTARVE_LOOP
 #undef UNSTARVE_STEP
 #undef UNSTARVE_RARE
 
@@ -212,7 +227,7 @@ HWY_NOINLINE bool run(EntropyState& state, const EntropyBlocks& blocks, std::siz
     const std::int64_t number = before + entry.both;
     std::int16_t* const values = blocks.values[block];
     // Without a second symbol both have the same place, or its 0 goes where nothing is; and the first is right.
-    values[blocks.places[number + 64]] = entry.second;
+    if (!blocks.skipped) values[blocks.places[number + 64]] = entry.second;
     values[blocks.places[first + 64]] = value_of(in.bits, entry);
     values[CoefficientRow::kEnd] = static_cast<std::int16_t>(number & 255);
     in.consume(entry.bits);

@@ -38,6 +38,7 @@ struct EntropyBlocks {
   // Where the coefficient of zigzag number i - 1 is written, counted from DC.
   std::uint16_t places[208];  // 64 - 1 + 16 + 128 at most: a run and a block's end behind the last coefficient but one
   std::size_t count = 0;
+  bool skipped = false;  // of the blocks, DC alone will be looked at
 
   // Set for one run of the kernel.
   std::size_t end = 0;

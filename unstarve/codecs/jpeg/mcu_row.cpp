@@ -77,6 +77,7 @@ void McuRow::assign(std::span<const McuBlock> mcu, std::size_t mcus) {
 
   std::ranges::copy(kSkippedPlaces, skipped_.places);
   skipped_.count = 0;
+  skipped_.skipped = true;
   while (skipped_.count + blocks_ <= kSkipped) {
     for (const McuBlock& block : mcu) append(skipped_, block, skipped_values_.data() + 2 * skipped_.count);
   }
