@@ -104,8 +104,9 @@ class TorchLoader(ConvertedLoader, Generic[_Batch]):
         if operations == "device":
             if self.dtype not in NAMES:
                 raise ArgumentError(f"to_torch: dtype {self.dtype}, expected one of {', '.join(map(str, NAMES))}")
+            gpu = self.device.type == "cuda"
             self._operations = DeviceOperations(loader, self.device, self.dtype, self.channels_last, normalize,
-                                                (_pinned, _SENT_AT_ONCE) if self.device.type == "cuda" else (None, 2))
+                                                _pinned if gpu else None, _SENT_AT_ONCE if gpu else 2)
             return self._operations.host
         if self.device.type == "cpu":
             if self.dtype not in _NAMES:
