@@ -16,8 +16,8 @@ namespace unstarve::python {
 // How long Ctrl-C may go unheard.
 inline constexpr std::chrono::milliseconds kSignalCheck{100};
 
-// What work() gives or throws, made by a thread of its own without the GIL, which the caller holds and gives up meanwhile.
-// A signal's exception asks the work to stop (core/cancel.h), and is raised once it has.
+// What work() gives or throws, made by a thread of its own without the GIL, which the caller holds and gives up
+// meanwhile. A signal's exception asks the work to stop (core/cancel.h), and is raised once it has.
 template <class Work>
 auto listening(Work work) {
   using Result = decltype(work());
