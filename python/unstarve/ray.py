@@ -9,13 +9,15 @@ looked for in $UNSTARVE, then on PATH.
 
 The cluster is the one that $RAY_ADDRESS or --address names; without either, a local one is started. A task takes
 --cpus processors (1), and the program in it uses as many threads. A part that fails is tried --retries times more (1):
-it goes on where it was left. Exit codes are those of `unstarve pack`.
+it goes on where it was left. One that fails for good is told at once, and the others go on, as those of a job array
+do: the next run makes only what is missing. Exit codes are those of `unstarve pack`.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import logging
 import os
 import shutil
 import subprocess
@@ -26,9 +28,12 @@ from typing import Any
 
 __all__ = ["PartError", "main", "pack"]
 
+_log = logging.getLogger("unstarve.ray")
+_MOST_REASONS = 8  # an error tells so many of them
+
 
 class PartError(RuntimeError):
-    """A part that failed for good. `code` is the program's exit code."""
+    """Parts that failed for good, a line each. `code` is the program's exit code for the first of them."""
 
     def __init__(self, message: str, code: int) -> None:
         super().__init__(message)
@@ -65,7 +70,8 @@ def pack(source: str, folder: str, arguments: Sequence[str] = (), *, parts: int,
     else connects to `address` (None: $RAY_ADDRESS, or a local cluster), and then disconnects at the end.
 
     Returns what `unstarve pack --json` tells of the whole: its "shards", "records", "bytes", "complete", ... Raises
-    ImportError without Ray, ValueError for fewer than one part, PartError when a part fails for good.
+    ImportError without Ray, ValueError for fewer than one part, PartError, after all others have ended, when parts
+    fail for good: each is logged as a warning when it does.
     """
     if parts < 1:
         raise ValueError(f"{parts} parts, expected at least 1")
@@ -81,25 +87,34 @@ def pack(source: str, folder: str, arguments: Sequence[str] = (), *, parts: int,
         ray.cloudpickle.register_pickle_by_value(sys.modules[_run_part.__module__])
         task = ray.remote(num_cpus=cpus, max_retries=3)(_run_part)
         waiting = {task.remote(passed, part, parts, cpus): (part, retries) for part in range(1, parts + 1)}
-        results = []
+        results, failures = [], []
         while waiting:
             (done,), _ = ray.wait(list(waiting), num_returns=1)
             part, tries = waiting.pop(done)
-            told = ray.get(done)
-            # Wrong usage stays wrong.
-            if told["code"] != 0 and tries > 0 and told["code"] != 2:
+            try:
+                told = ray.get(done)
+            except ray.exceptions.RayError as error:  # a worker or its node died more often than Ray tries
+                told = {"code": 1, "error": str(error).strip(), "node": "a node that is lost"}
+            if told["code"] == 0:
+                results.append(told["result"])
+                if sys.stderr.isatty():
+                    print(f"{len(results)} of {parts} parts", file=sys.stderr)
+            elif tries > 0 and told["code"] != 2:  # wrong usage stays wrong
                 waiting[task.remote(passed, part, parts, cpus)] = (part, tries - 1)
-                continue
-            if told["code"] != 0:
-                for other in waiting:
-                    ray.cancel(other)
-                raise PartError(f"part {part}/{parts} on {told['node']}: {told['error']}", told["code"])
-            results.append(told["result"])
-            if sys.stderr.isatty():
-                print(f"{len(results)} of {parts} parts", file=sys.stderr)
+            else:
+                # The others are not cancelled: what they make is kept, and ray.cancel of a task that ends in that moment
+                # aborts this process ("Tried to complete task that was not pending", seen with Ray 2.60).
+                failures.append((f"part {part}/{parts} on {told['node']}: {told['error']}", told["code"]))
+                if waiting:
+                    _log.warning("%s (the others go on)", failures[-1][0])
     finally:
         if connect:
             ray.shutdown()
+    if failures:
+        reasons = [reason for reason, _ in failures[:_MOST_REASONS]]
+        if len(failures) > len(reasons):
+            reasons.append(f"and {len(failures) - len(reasons)} more of {parts} parts")
+        raise PartError("\n".join(reasons), failures[0][1])
     whole: dict[str, Any] = max(results, key=lambda result: (result["complete"], len(result["shards"])))
     for count in ("shards_made", "shards_found", "records_made", "bytes_made"):
         whole[count] = sum(result[count] for result in results)

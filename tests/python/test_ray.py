@@ -62,11 +62,41 @@ def test_a_cluster_makes_what_one_machine_makes(source):
 
 def test_a_part_that_fails_tells_its_reason_and_code(source):
     done = run_module(source.parent, "pack", "nowhere", "x", "--format", "tfrecord", "--parts", 2)
-    assert done.returncode == 3
-    assert "nowhere: No such file or directory" in done.stderr
+    assert done.returncode == 3, done.stderr
+    assert done.stderr.count("nowhere: No such file or directory") >= 2  # each part for itself
+    assert "part 1/2" in done.stderr and "part 2/2" in done.stderr
     done = run_module(source.parent, "pack", "src", "x", "--format", "zip", "--parts", 2)
-    assert done.returncode == 2
+    assert done.returncode == 2, done.stderr
     assert 'found "zip"' in done.stderr
+
+
+# A program that fails for its second part alone, and later than the others began.
+FAILS_ONCE = """#!/bin/sh
+case " $* " in *" 2/3 "*) echo "unstarve: no such luck" >&2; exit 4;; esac
+exec "$REAL" "$@"
+"""
+
+
+def test_parts_beside_one_that_fails_are_made(source, monkeypatch):
+    program = source.parent / "fails_once"
+    program.write_text(FAILS_ONCE)
+    program.chmod(0o755)
+    monkeypatch.setenv("REAL", os.environ["UNSTARVE"])
+    monkeypatch.setenv("UNSTARVE", str(program))
+    arguments = ["pack", "src", "rest", *OPTIONS, "--parts", 3, "--retries", 0]
+    done = run_module(source.parent, *arguments)
+    assert done.returncode == 4, done.stderr
+    assert "part 2/3" in done.stderr and "no such luck" in done.stderr
+    assert "part 1/3" not in done.stderr and "part 3/3" not in done.stderr
+    made = {path: path.stat().st_mtime_ns for path in (source.parent / "rest").glob("*.tar")}
+    assert made
+    # The next run makes what is missing, and only that.
+    monkeypatch.setenv("UNSTARVE", os.environ["REAL"])
+    done = run_module(source.parent, *arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["complete"] and told["shards_found"] == len(made)
+    assert {path: path.stat().st_mtime_ns for path in made} == made
 
 
 def test_wrong_usage_is_told_without_a_cluster(source):
