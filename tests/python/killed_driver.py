@@ -1,8 +1,11 @@
 """Runs epochs in children that are killed by SIGKILL at random moments and go on elsewhere; a program of its own, since
 its children are forked before any thread runs. Prints what it saw as JSON; see test_killed.py.
 
-Each child runs some ranks in step, in exact or relaxed order, and after every batch replaces the file of the state and
-of the ids used so far in the epoch: what a training job does with its checkpoint.
+    killed_driver.py VARIANT KILLS SEED      # in an empty folder, but for what the variant reads
+
+Each child runs some ranks in step, and after every batch of all of them replaces the file of the state and of the
+samples used so far in the epoch: what a training job does with its checkpoint. The next has other ranks, batches,
+threads.
 """
 
 import json
@@ -11,12 +14,12 @@ import random
 import signal
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
-import unstarve as un
+from killed_variants import VARIANTS, given
 
-SAMPLES = 500
-LEAST_LEFT = 100  # below this one rank finishes the epoch, so that no last batch is dropped or filled up
+LEAST_LEFT = 80  # two of the largest batches of all ranks: below it one rank finishes the epoch, and drops nothing
 
 
 def read(path):
@@ -29,40 +32,45 @@ def replace(path, kept):
     part.replace(path)
 
 
-def loaders(kept, choice):
-    """(the ranks' loaders at the kept state, whether one rank finishes the epoch)."""
-    alone = SAMPLES - len(kept["used"]) < LEAST_LEFT
-    world = 1 if alone else choice.randint(1, 3)
-    batch = choice.randint(1, 12)
-    options = {"threads": choice.randint(1, 4), "prefetch": choice.randint(0, 3), "read_ahead": choice.choice((0, 4)),
-               "order": choice.choice(("exact", "relaxed"))}
-    made = []
+def few_left(variant, kept):
+    return variant.length - len(kept["used"]) < LEAST_LEFT
+
+
+def loaders(variant, folder, kept, choice):
+    """The ranks' loaders at the kept state."""
+    world = 1 if few_left(variant, kept) else choice.randint(1, 3)
+    size = variant.together // world or choice.randint(1, 12)
+    options = variant.options(choice)
     for rank in range(world):
-        pipeline = un.open(f"synthetic:images={SAMPLES},size=8").shuffle(3).shard(rank, world)
-        made.append(pipeline.options(**options).batch(batch, drop_last=not alone))
+        loader = variant.loader(folder, options, rank, world, size, "keep" if world == 1 else "drop")
         if kept["states"]:
-            made[-1].load_state_dict(kept["states"])
-    return made, alone
+            loader.load_state_dict(kept["states"] if len(kept["states"]) > 1 else kept["states"][0])
+        yield loader
 
 
-def child(path, seed, pipe):
-    """Until the epoch is over, or nearly over for several ranks."""
+def child(variant, path, seed, pipe):
+    """Epoch after epoch with one rank, or until so much of one is used that several could not end it together."""
     kept = read(path)
-    ranks, alone = loaders(kept, random.Random(seed))
-    running = [loader.batches() for loader in ranks]
-    epoch = ranks[0].epoch
-    while ranks[0].epoch == epoch and (alone or SAMPLES - len(kept["used"]) >= LEAST_LEFT):
-        for batches in running:
-            kept["used"] += [int(sample) for sample in next(batches)[2]]
-        kept["states"] = [loader.state_dict() for loader in ranks]
-        if ranks[0].epoch != epoch:
-            kept["epochs"].append(kept["used"])
-            kept["used"] = []
-        replace(path, kept)
-        os.write(pipe, b".")
+    ranks = list(loaders(variant, path.parent, kept, random.Random(seed)))
+    while True:
+        epoch = ranks[0].epoch
+        running = [given(loader) for loader in ranks]
+        while ranks[0].epoch == epoch:
+            if len(ranks) > 1 and few_left(variant, kept):
+                return
+            for batches in running:
+                kept["used"] += next(batches)
+            kept["states"] = [loader.state_dict() for loader in ranks]
+            if len(kept["states"]) > 1 and all(state == kept["states"][0] for state in kept["states"]):
+                del kept["states"][1:]  # but in relaxed order one rank's tells all
+            if ranks[0].epoch != epoch:
+                kept["epochs"].append(kept["used"])
+                kept["used"] = []
+            replace(path, kept)
+            os.write(pipe, b".")
 
 
-def run(path, seed):
+def run(variant, path, seed):
     """A child that is killed after a random number of batches; whether it was still running."""
     choice = random.Random(seed)
     ours, theirs = os.pipe()
@@ -70,7 +78,7 @@ def run(path, seed):
     if pid == 0:
         os.close(ours)
         try:
-            child(path, seed, theirs)
+            child(variant, path, seed, theirs)
         except BaseException:
             sys.excepthook(*sys.exc_info())
             os._exit(1)
@@ -88,13 +96,30 @@ def run(path, seed):
     return os.WIFSIGNALED(status)
 
 
+def undisturbed(variant, folder, epochs):
+    """So many epochs of a run that nobody kills."""
+    folder.mkdir()
+    options = {"workers": 0} if variant.workers else {"threads": 1}
+    loader = variant.loader(folder, options, 0, 1, 12, "keep")
+    with loader:
+        return [[sample for batch in given(loader) for sample in batch] for _ in range(epochs)]
+
+
 def main():
-    path, kills, seed = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+    variant, kills, seed = VARIANTS[sys.argv[1]], int(sys.argv[2]), int(sys.argv[3])
+    folder = Path("run")
+    folder.mkdir()
+    path = folder / "state.json"
+    if sys.argv[1] == "from_torch":
+        import torch  # noqa: F401  (once, not in every child)
     killed = 0
-    while killed < kills:
-        killed += run(path, seed)
+    while killed < kills or not read(path)["epochs"]:
+        killed += run(variant, path, seed)
         seed += 1
-    print(json.dumps({"killed": killed, "samples": SAMPLES, **{key: read(path)[key] for key in ("epochs", "used")}}))
+    kept = read(path)
+    holds = [variant.holds(Counter(i for i, _ in epoch)) for epoch in kept["epochs"]]
+    print(json.dumps({"killed": killed, "epochs": kept["epochs"], "used": kept["used"], "holds": holds,
+                      "undisturbed": undisturbed(variant, Path("alone"), len(kept["epochs"]) + 1)}))
 
 
 if __name__ == "__main__":
