@@ -144,21 +144,47 @@ def accepted(rng):
     return spec
 
 
-def leaves(schema, path=(), node=""):
-    """(keys from the root, the node as messages name it) of every field."""
-    for name, inner in schema.get("properties", {}).items():
-        if name in ("mix", "class_weights"):  # as source; of classes
-            continue
-        if inner.get("type") == "object":
-            yield from leaves(inner, (*path, name), f"{node}.{name}".lstrip("."))
-        elif "anyOf" in inner.get("items", {}):
-            for step, operation in inner["items"]["anyOf"][1]["properties"].items():
-                for parameter in operation["properties"]:
-                    yield (name, 0, step, parameter), f"{name}[0]"
-        else:
-            yield (*path, name), f"{node}.{name}"
+def leaves(schema, keys=(), pointer=""):
+    """(keys from the root, JSON pointer of its schema) of every field; of lists the first entry, of user's own keys one."""
+    if "anyOf" in schema:
+        for number, option in enumerate(schema["anyOf"]):
+            if pointer.endswith("/items") and option["type"] == "string":
+                continue  # the name of an operation without parameters
+            yield from leaves(option, keys, f"{pointer}/anyOf/{number}")
+    elif schema.get("type") in ("object", ["object", "null"]):
+        for name, inner in schema.get("properties", {}).items():
+            yield from leaves(inner, (*keys, name), f"{pointer}/properties/{name}")
+        for pattern, inner in schema.get("patternProperties", {}).items():
+            assert re.fullmatch(pattern, "3")  # an epoch
+            yield from leaves(inner, (*keys, "3"), f"{pointer}/patternProperties/{pattern}")
+        if isinstance(others := schema.get("additionalProperties"), dict):
+            yield from leaves(others, (*keys, "cat"), f"{pointer}/additionalProperties")
+    elif schema["type"] == "array" and ("properties" in schema["items"] or "anyOf" in schema["items"]):
+        yield from leaves(schema["items"], (*keys, 0), f"{pointer}/items")
+    else:
+        yield keys, pointer
 
 
+def values(schema, pointer=""):
+    """JSON pointers of all in the schema that a scalar or a list of them must meet; knows none of its nodes."""
+    if isinstance(schema, list):
+        schema = dict(enumerate(schema))
+    if not isinstance(schema, dict):
+        return
+    kind = schema.get("type")  # may be the name of a property
+    if isinstance(kind, str | list) and "object" not in kind and kind != "array":
+        yield pointer
+    for key, inner in schema.items():
+        yield from values(inner, f"{pointer}/{key}")
+
+
+def named(keys):
+    """The node of a field as messages name it, and the word besides: that of a step's parameter, else its own."""
+    node = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys).lstrip(".")
+    return (f"{keys[0]}[0]", keys[3]) if "operations" in keys[0] else (node, keys[-1])
+
+
+FIELDS = list(dict.fromkeys(keys for keys, _ in leaves(SCHEMA)))
 WRONG = [None, True, 3, -3, 1.5, 0, "many", "", [], [1, 2], ["a"], [[1]], {"a": 1}, 1e300, -1e-300, 1 << 70]
 
 
@@ -171,37 +197,68 @@ def test_generated_sound_specs_are_accepted_by_both():
         assert VALIDATOR.is_valid(yaml.safe_load(_core.canonical(json.dumps(spec)))), spec
 
 
-@pytest.mark.parametrize(("keys", "node"), list(leaves(SCHEMA)), ids=lambda value: value if isinstance(value, str) else "")
-def test_a_spec_wrong_in_one_field_is_refused_by_both_and_named(keys, node):
+def test_the_fields_that_are_tried_are_all_that_the_schema_has():
+    tried = {pointer for _, pointer in leaves(SCHEMA)}
+    of_names = {f"/properties/{node}/items/anyOf/0" for node in ("operations", "batch_operations")}
+    for pointer in values(SCHEMA):
+        assert pointer in of_names or any(pointer == one or pointer.startswith(f"{one}/items") for one in tried), pointer
+    assert len(FIELDS) > 300 and {keys[0] for keys in FIELDS} == set(SCHEMA["properties"])
+
+
+def sound_beside(keys, rng):
+    """A spec to put a wrong value into, with what the field cannot be without."""
+    spec = accepted(rng)
+    for node in ("cache", "mix", "batch"):
+        spec.pop(node, None)
+    if keys[:2] == ("batch", "pad"):
+        spec["batch"] = {"pad": {"to": "size", "size": [8, 9]}}
+    if keys[:2] == ("batch", "bucket"):
+        spec |= {"batch": {"size": 1, "pad": {"to": "largest"}}, "order": {}, "execution": {}}
+    if keys[0] == "order":
+        spec["order"] = {key: spec["order"][key] for key in ("rank", "world") if key in spec["order"]}
+    if keys == ("order", "world"):
+        spec["order"].pop("rank", None)  # which would be the one that is named
+    if keys[1] == "class_weights":
+        spec["order"] |= {"balance": True, "class_weights": {"dog": 1}}
+    if keys[0] == "mix":
+        spec.pop("source", None)
+        spec |= {"order": {}, "mix": [{"weight": 1}, {"weight": 2}] if keys[-1] == "weight" else [{}, {}]}
+    if "operations" in keys[0]:
+        step = {}
+        operations = SCHEMA["properties"][keys[0]]["items"]["anyOf"][1]["properties"]
+        if "size" in operations[keys[2]].get("required", []):
+            step["size"] = 8
+        if "schedule" in keys or keys[-1] in ("between", "multiple"):
+            step[keys[3]] = {"schedule": {"0": at_first(operations[keys[2]]["properties"][keys[3]])}}
+        spec[keys[0]] = [{keys[2]: step}, *spec.get(keys[0], [])]
+    return spec
+
+
+def at_first(parameter):
+    """A value of a parameter that may have a schedule."""
+    plain = parameter["anyOf"][0]
+    return plain["default"] if "default" in plain else 8
+
+
+def put(spec, keys, value):
+    *above, last = keys
+    for key in above:
+        spec = spec[key] if isinstance(key, int) else spec.setdefault(key, {})
+    spec[last] = value
+
+
+@pytest.mark.parametrize("keys", FIELDS, ids=lambda keys: ".".join(map(str, keys)))
+def test_a_spec_wrong_in_one_field_is_refused_by_both_and_named(keys):
     rng = random.Random(str(keys))
+    node, word = named(keys)
     refused = 0
     for wrong in WRONG:
-        spec = accepted(rng)
-        spec.pop("cache", None)
-        spec.pop("mix", None)
-        spec.pop("batch", None)
-        if keys[:2] == ("batch", "pad"):
-            spec["batch"] = {"pad": {"to": "size", "size": [8, 9]}}
-        if keys[:2] == ("batch", "bucket"):
-            spec |= {"batch": {"size": 1, "pad": {"to": "largest"}}, "order": {}, "execution": {}}
-        if keys[0] == "order":
-            spec["order"] = {key: spec["order"][key] for key in ("rank", "world") if key in spec["order"]}
-        if keys == ("order", "world"):
-            spec["order"].pop("rank", None)  # which would be the one that is named
-        if len(keys) == 4:
-            step = {keys[3]: wrong}
-            operations = SCHEMA["properties"]["operations"]["items"]["anyOf"][1]["properties"]
-            if keys[0] == "operations" and "size" in operations[keys[2]].get("required", []):
-                step.setdefault("size", 8)
-            spec[keys[0]] = [{keys[2]: step}, *spec.get(keys[0], [])]
-        elif len(keys) > 1:
-            around = spec
-            for key in keys[:-1]:
-                around = around.setdefault(key, {})
-            around[keys[-1]] = wrong
+        spec = sound_beside(keys, rng)
+        assert said(spec) is None
+        put(spec, keys, wrong)
         text = said(spec)
         if text is not None:
-            assert node in text and str(keys[-1]) in text and "expected" in text
+            assert node in text and word in text and "expected" in text
             assert keys in (("order", "rank"), ("order", "world")) and wrong in (3, 0) or not VALIDATOR.is_valid(spec), spec
             refused += 1
         elif VALIDATOR.is_valid(spec):
@@ -210,11 +267,11 @@ def test_a_spec_wrong_in_one_field_is_refused_by_both_and_named(keys, node):
             # The schema alone is strict about types: what is no text, or a list of one number.
             assert isinstance(wrong, (int, float, str, list)), spec
     assert refused >= 5
-    spec = {"a": 1}
-    for key in reversed(keys):
-        spec = [spec] if key == 0 else {key: spec}
-    spec["source"] = {"path": SMALL, **spec.get("source", {})}
-    with pytest.raises(un.Error, match=node.replace("[", r"\[")):
+    spec = sound_beside(keys, rng)
+    if keys[0] != "mix":
+        spec["source"] = {"path": SMALL}
+    put(spec, keys, {"a": 1})
+    with pytest.raises(un.Error, match=re.escape(node)):
         un.from_yaml(json.dumps(spec))
 
 
