@@ -145,7 +145,8 @@ def accepted(rng):
 
 
 def leaves(schema, keys=(), pointer=""):
-    """(keys from the root, JSON pointer of its schema) of every field; of lists the first entry, of user's own keys one."""
+    """(keys from the root, JSON pointer of its schema) of every field; of lists the first entry, of a user's own keys
+    one."""
     if "anyOf" in schema:
         for number, option in enumerate(schema["anyOf"]):
             if pointer.endswith("/items") and option["type"] == "string":
@@ -201,7 +202,7 @@ def test_the_fields_that_are_tried_are_all_that_the_schema_has():
     tried = {pointer for _, pointer in leaves(SCHEMA)}
     of_names = {f"/properties/{node}/items/anyOf/0" for node in ("operations", "batch_operations")}
     for pointer in values(SCHEMA):
-        assert pointer in of_names or any(pointer == one or pointer.startswith(f"{one}/items") for one in tried), pointer
+        assert pointer in of_names or pointer in tried or pointer.removesuffix("/items") in tried, pointer
     assert len(FIELDS) > 300 and {keys[0] for keys in FIELDS} == set(SCHEMA["properties"])
 
 
