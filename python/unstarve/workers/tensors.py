@@ -15,8 +15,8 @@ from unstarve.workers.transport import Reducers
 def reduce_tensor(tensor: torch.Tensor) -> Any:
     if tensor.requires_grad and not tensor.is_leaf:
         raise RuntimeError("a tensor that requires grad and is no leaf cannot be sent from a worker; detach() it")
-    if (tensor.device.type != "cpu" or tensor.layout != torch.strided or tensor.requires_grad or tensor.is_quantized
-            or tensor.is_conj() or tensor.is_neg() or tensor.numel() == 0):
+    if (tensor.device.type != "cpu" or tensor.layout != torch.strided or tensor.is_nested or tensor.requires_grad
+            or tensor.is_quantized or tensor.is_conj() or tensor.is_neg() or tensor.numel() == 0):
         return tensor.__reduce_ex__(5)
     order = None
     if not tensor.is_contiguous():
