@@ -30,31 +30,6 @@ struct Vectors {
 
   // Four vectors of 32-bit values to one of bytes, clipped to 0..255: each 128-bit block holds those of a, b, c and d.
   static HWY_INLINE V8 narrow(V32 a, V32 b, V32 c, V32 d) {
-    return clip(hn::ReorderDemote2To(D16(), a, b), hn::ReorderDemote2To(D16(), c, d));
-  }
-
- private:
-  // Two vectors of 16-bit values, those of a first in each 128-bit block. Highway has no such demotion that keeps to the
-  // blocks.
-  static HWY_INLINE V8 clip(V16 a, V16 b) {
-#if HWY_ARCH_X86
-    if constexpr (kBytes == 16) {
-      return V8{_mm_packus_epi16(a.raw, b.raw)};
-    }
-#if HWY_MAX_BYTES >= 32
-    if constexpr (kBytes == 32) {
-      return V8{_mm256_packus_epi16(a.raw, b.raw)};
-    }
-#endif
-#if HWY_MAX_BYTES >= 64
-    if constexpr (kBytes == 64) {
-      return V8{_mm512_packus_epi16(a.raw, b.raw)};
-    }
-#endif
-#else
-    static_assert(kBytes == 16);
-    const hn::Half<D8> half;
-    return hn::Combine(D8(), hn::DemoteTo(half, b), hn::DemoteTo(half, a));
-#endif
+    return to_bytes(D8(), hn::ReorderDemote2To(D16(), a, b), hn::ReorderDemote2To(D16(), c, d));
   }
 };
