@@ -11,6 +11,7 @@
 #include <hwy/highway.h>
 
 #include "unstarve/codecs/dct_vectors-inl.h"
+#include "unstarve/core/simd_bytes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace unstarve::HWY_NAMESPACE {
@@ -47,16 +48,19 @@ void run(CoefficientRow& row, const std::int16_t* quantisation, std::uint8_t* ou
 namespace hn = hwy::HWY_NAMESPACE;
 
 using D8 = hn::FixedTag<std::uint8_t, kBytes / 2>;
+using D8Whole = hn::FixedTag<std::uint8_t, kBytes>;
 
-// The transform in one dimension, across eight vectors.
+// The transform in one dimension, across eight vectors. Every output is a sum of one of even0 and even1, which therefore
+// bring what rounds it.
 template <int kDown>
 HWY_INLINE void transform(V16 (&v)[8]) {
   using namespace dct;  // NOLINT: its constants
+  const Pair z04(hn::Add(v[0], v[4]), hn::Sub(v[0], v[4]));
+  const Wide even0 = z04.times<1 << dct::kBits, 0>(half<kDown>());
+  const Wide even1 = z04.times<0, 1 << dct::kBits>(half<kDown>());
   const Pair z26(v[2], v[6]);
   const Wide even2 = z26.times<k0_541, k0_541 - k1_847>();
   const Wide even3 = z26.times<k0_541 + k0_765, k0_541>();
-  const Wide even0 = shifted<dct::kBits>(hn::Add(v[0], v[4]));
-  const Wide even1 = shifted<dct::kBits>(hn::Sub(v[0], v[4]));
   const Wide t10 = even0 + even3;
   const Wide t13 = even0 - even3;
   const Wide t11 = even1 + even2;
@@ -67,24 +71,50 @@ HWY_INLINE void transform(V16 (&v)[8]) {
   const Wide z4 = z34.times<k1_175, k1_175 - k0_390>();
   const Pair z71(v[7], v[1]);
   const Pair z53(v[5], v[3]);
-  const Wide odd0 = z71.times<k0_298 - k0_899, -k0_899>() + z3;
-  const Wide odd3 = z71.times<-k0_899, k1_501 - k0_899>() + z4;
-  const Wide odd1 = z53.times<k2_053 - k2_562, -k2_562>() + z4;
-  const Wide odd2 = z53.times<-k2_562, k3_072 - k2_562>() + z3;
+  const Wide odd0 = z71.times<k0_298 - k0_899, -k0_899>(z3);
+  const Wide odd3 = z71.times<-k0_899, k1_501 - k0_899>(z4);
+  const Wide odd1 = z53.times<k2_053 - k2_562, -k2_562>(z4);
+  const Wide odd2 = z53.times<-k2_562, k3_072 - k2_562>(z3);
 
-  v[0] = descaled<kDown>(t10 + odd3);
-  v[7] = descaled<kDown>(t10 - odd3);
-  v[1] = descaled<kDown>(t11 + odd2);
-  v[6] = descaled<kDown>(t11 - odd2);
-  v[2] = descaled<kDown>(t12 + odd1);
-  v[5] = descaled<kDown>(t12 - odd1);
-  v[3] = descaled<kDown>(t13 + odd0);
-  v[4] = descaled<kDown>(t13 - odd0);
+  v[0] = narrowed<kDown>(t10 + odd3);
+  v[7] = narrowed<kDown>(t10 - odd3);
+  v[1] = narrowed<kDown>(t11 + odd2);
+  v[6] = narrowed<kDown>(t11 - odd2);
+  v[2] = narrowed<kDown>(t12 + odd1);
+  v[5] = narrowed<kDown>(t12 - odd1);
+  v[3] = narrowed<kDown>(t13 + odd0);
+  v[4] = narrowed<kDown>(t13 - odd0);
 }
 
 HWY_INLINE void store_samples(V16 v, std::uint8_t* out) {
   const V16 centred = hn::SaturatedAdd(v, hn::Set(D16(), 128));
   hn::StoreU(hn::DemoteTo(D8(), centred), D8(), out);
+}
+
+// Two rows of samples less 128, one behind the other in every part.
+HWY_INLINE void store_two_rows(V16 rows, std::uint8_t* out, std::ptrdiff_t stride) {
+  auto samples = hn::Xor(hn::BitCast(D8Whole(), rows), hn::Set(D8Whole(), 0x80));
+  if constexpr (kParts > 1) {
+    alignas(64) static constexpr std::int64_t kOrder[8] = {0, 2, kParts == 4 ? 4 : 1, kParts == 4 ? 6 : 3, 1, 3, 5, 7};
+    const auto order = hn::SetTableIndices(D64(), kOrder);
+    samples = hn::BitCast(D8Whole(), hn::TableLookupLanes(hn::BitCast(D64(), samples), order));
+  }
+  hn::StoreU(hn::LowerHalf(D8(), samples), D8(), out);
+  hn::StoreU(hn::UpperHalf(D8(), samples), D8(), out + stride);
+}
+
+// From columns, a row to each lane, to rows of samples. They are transposed as bytes: half as many as of 16 bits.
+HWY_INLINE void store_columns(const V16 (&v)[8], std::uint8_t* out, std::ptrdiff_t stride) {
+  V16 c[4];  // columns i and i + 4 in every part
+  const hn::FixedTag<std::int8_t, kBytes> d;
+  for (std::size_t i = 0; i < 4; ++i) c[i] = hn::BitCast(D16(), to_bytes(d, v[i], v[i + 4]));
+  interleave(D8Whole(), c[0], c[1]);  // columns 0 1, 4 5
+  interleave(D8Whole(), c[2], c[3]);  // 2 3, 6 7
+  interleave(D16(), c[0], c[2]);      // 0 1 2 3 of the upper rows, of the lower ones
+  interleave(D16(), c[1], c[3]);      // 4 5 6 7
+  interleave(D32(), c[0], c[1]);
+  interleave(D32(), c[2], c[3]);
+  for (std::ptrdiff_t i = 0; i < 4; ++i) store_two_rows(c[i], out + 2 * i * stride, stride);
 }
 
 // Blocks with nothing but DC: every sample is the same.
@@ -106,12 +136,7 @@ HWY_INLINE bool is_wild(V16 row0) {
 
 void run(CoefficientRow& row, const std::int16_t* quantisation, std::uint8_t* out, std::ptrdiff_t stride) {
   V16 factor[8];
-  for (std::size_t y = 0; y < 8; ++y) {
-    const hn::FixedTag<std::int16_t, 8> part;
-    alignas(64) std::int16_t repeated[kBytes / 2];
-    for (std::size_t p = 0; p < kParts; ++p) hn::StoreU(hn::LoadU(part, quantisation + 8 * y), part, repeated + 8 * p);
-    factor[y] = hn::Load(D16(), repeated);
-  }
+  for (std::size_t y = 0; y < 8; ++y) factor[y] = hn::LoadDup128(D16(), quantisation + 8 * y);
   const V16 zero = hn::Zero(D16());
   for (std::size_t group = 0; group < row.groups(); ++group) {
     for (std::size_t p = 0; p < CoefficientRow::kGroupBlocks; p += kParts, out += 8 * kParts) {
@@ -136,8 +161,7 @@ void run(CoefficientRow& row, const std::int16_t* quantisation, std::uint8_t* ou
       transform<dct::kBits - dct::kBetween>(v);
       transpose(v);
       transform<dct::kBits + dct::kBetween + 3>(v);
-      transpose(v);
-      for (std::ptrdiff_t y = 0; y < 8; ++y) store_samples(v[y], out + y * stride);
+      store_columns(v, out, stride);
     }
   }
 }

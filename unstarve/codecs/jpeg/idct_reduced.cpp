@@ -53,14 +53,7 @@ using D8 = hn::FixedTag<std::uint8_t, kBytes / 2>;
 struct Factors {
   V16 of[8];
   explicit Factors(const std::int16_t* quantisation) {
-    const hn::FixedTag<std::int16_t, 8> part;
-    for (std::size_t y = 0; y < 8; ++y) {
-      alignas(64) std::int16_t repeated[kBytes / 2];
-      for (std::size_t p = 0; p < kParts; ++p) {
-        hn::StoreU(hn::LoadU(part, quantisation + 8 * y), part, repeated + 8 * p);
-      }
-      of[y] = hn::Load(D16(), repeated);
-    }
+    for (std::size_t y = 0; y < 8; ++y) of[y] = hn::LoadDup128(D16(), quantisation + 8 * y);
   }
 };
 

@@ -90,23 +90,23 @@ HWY_INLINE void transform(V16 (&v)[8]) {
     v[0] = hn::ShiftLeft<kBetween>(sum);
     v[4] = hn::ShiftLeft<kBetween>(difference);
   } else {
-    const V16 half = hn::Set(D16(), 1 << (kBetween - 1));
-    v[0] = hn::ShiftRight<kBetween>(hn::Add(sum, half));
-    v[4] = hn::ShiftRight<kBetween>(hn::Add(difference, half));
+    const V16 rounding = hn::Set(D16(), 1 << (kBetween - 1));
+    v[0] = hn::ShiftRight<kBetween>(hn::Add(sum, rounding));
+    v[4] = hn::ShiftRight<kBetween>(hn::Add(difference, rounding));
   }
   const Pair even(hn::Sub(s0, s3), hn::Sub(s1, s2));
-  v[2] = descaled<kDown>(even.times<k0_541 + k0_765, k0_541>());
-  v[6] = descaled<kDown>(even.times<k0_541, k0_541 - k1_847>());
+  v[2] = narrowed<kDown>(even.times<k0_541 + k0_765, k0_541>(half<kDown>()));
+  v[6] = narrowed<kDown>(even.times<k0_541, k0_541 - k1_847>(half<kDown>()));
 
   const Pair z(hn::Add(d3, d1), hn::Add(d2, d0));
-  const Wide z3 = z.times<k1_175 - k1_961, k1_175>();
-  const Wide z4 = z.times<k1_175, k1_175 - k0_390>();
+  const Wide z3 = z.times<k1_175 - k1_961, k1_175>(half<kDown>());
+  const Wide z4 = z.times<k1_175, k1_175 - k0_390>(half<kDown>());
   const Pair d30(d3, d0);
   const Pair d21(d2, d1);
-  v[7] = descaled<kDown>(d30.times<k0_298 - k0_899, -k0_899>() + z3);
-  v[1] = descaled<kDown>(d30.times<-k0_899, k1_501 - k0_899>() + z4);
-  v[5] = descaled<kDown>(d21.times<k2_053 - k2_562, -k2_562>() + z4);
-  v[3] = descaled<kDown>(d21.times<-k2_562, k3_072 - k2_562>() + z3);
+  v[7] = narrowed<kDown>(d30.times<k0_298 - k0_899, -k0_899>(z3));
+  v[1] = narrowed<kDown>(d30.times<-k0_899, k1_501 - k0_899>(z4));
+  v[5] = narrowed<kDown>(d21.times<k2_053 - k2_562, -k2_562>(z4));
+  v[3] = narrowed<kDown>(d21.times<-k2_562, k3_072 - k2_562>(z3));
 }
 
 HWY_INLINE V16 quantised(V16 v, const Quantiser& quantiser, std::size_t y) {
