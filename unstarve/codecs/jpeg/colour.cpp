@@ -10,6 +10,8 @@
 #include <hwy/foreach_target.h>  // compiles this file once per instruction set
 #include <hwy/highway.h>
 
+#include "unstarve/core/simd_bytes-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace unstarve::HWY_NAMESPACE {
 namespace {
@@ -60,6 +62,7 @@ using D8H = hn::FixedTag<std::uint8_t, kBytes / 2>;
 using D16 = hn::FixedTag<std::int16_t, kBytes / 2>;
 using DU16 = hn::FixedTag<std::uint16_t, kBytes / 2>;
 using D32 = hn::FixedTag<std::int32_t, kBytes / 4>;
+using V8 = hn::VFromD<D8>;
 using V16 = hn::VFromD<D16>;
 using VU16 = hn::VFromD<DU16>;
 constexpr std::size_t kStep = kBytes / 2;
@@ -107,8 +110,8 @@ void run_2x2(const std::uint8_t* near, const std::uint8_t* far, std::size_t coun
   }
 }
 
-struct Rgb {
-  hn::VFromD<D8H> r, g, b;
+struct Rgb16 {
+  V16 r, g, b;
 };
 
 // With x = chroma - 128, and every factor cut into whole parts and a rest below 1/2 that 16 bits hold:
@@ -116,11 +119,10 @@ struct Rgb {
 //   B - Y = 2 x - round(14942 x / 2^16)        14942 = 2^17 - 116130; 7471 = 14942 / 2
 //   G - Y = -cr + ((-22554 cb + 18734 cr + 2^15) >> 16)
 // The tests compare them with the definition for all 2^16 pairs.
-HWY_INLINE Rgb convert(const std::uint8_t* y_row, const std::uint8_t* cb_row, const std::uint8_t* cr_row) {
+HWY_INLINE Rgb16 convert(V16 y, V16 cb_sample, V16 cr_sample) {
   const V16 centre = hn::Set(D16(), 128);
-  const V16 y = hn::BitCast(D16(), widened(y_row));
-  const V16 cb = hn::Sub(hn::BitCast(D16(), widened(cb_row)), centre);
-  const V16 cr = hn::Sub(hn::BitCast(D16(), widened(cr_row)), centre);
+  const V16 cb = hn::Sub(cb_sample, centre);
+  const V16 cr = hn::Sub(cr_sample, centre);
   const V16 r = hn::Add(hn::Add(y, cr), hn::MulFixedPoint15(cr, hn::Set(D16(), 13173)));
   const V16 b = hn::Add(hn::Add(y, hn::Add(cb, cb)), hn::MulFixedPoint15(cb, hn::Set(D16(), -7471)));
 
@@ -134,20 +136,32 @@ HWY_INLINE Rgb convert(const std::uint8_t* y_row, const std::uint8_t* cb_row, co
   const V16 rest = hn::ReorderDemote2To(D16(), product(hn::InterleaveLower(D16(), cb, cr)),
                                         product(hn::InterleaveUpper(D16(), cb, cr)));
   const V16 g = hn::Add(hn::Sub(y, cr), rest);
-  return {hn::DemoteTo(D8H(), r), hn::DemoteTo(D8H(), g), hn::DemoteTo(D8H(), b)};
+  return {r, g, b};
+}
+
+// Bytes of every 128-bit part's lower and upper half, widened; and both back, saturated.
+HWY_INLINE V16 lower(V8 v) { return hn::BitCast(D16(), hn::InterleaveLower(D8(), v, hn::Zero(D8()))); }
+HWY_INLINE V16 upper(V8 v) { return hn::BitCast(D16(), hn::InterleaveUpper(D8(), v, hn::Zero(D8()))); }
+HWY_INLINE V8 joined(V16 low, V16 high) { return to_bytes(D8(), low, high); }
+
+// kBytes pixels.
+HWY_INLINE void convert(const std::uint8_t* y_row, const std::uint8_t* cb_row, const std::uint8_t* cr_row,
+                        std::uint8_t* rgb) {
+  const V8 y = hn::LoadU(D8(), y_row);
+  const V8 cb = hn::LoadU(D8(), cb_row);
+  const V8 cr = hn::LoadU(D8(), cr_row);
+  const Rgb16 low = convert(lower(y), lower(cb), lower(cr));
+  const Rgb16 high = convert(upper(y), upper(cb), upper(cr));
+  store_interleaved(D8(), joined(low.r, high.r), joined(low.g, high.g), joined(low.b, high.b), rgb);
 }
 
 void run_rgb(const std::uint8_t* y, const std::uint8_t* cb, const std::uint8_t* cr, std::size_t count,
              std::uint8_t* rgb) {
   std::size_t i = 0;
-  for (; i + kStep <= count; i += kStep) {
-    const Rgb pixels = convert(y + i, cb + i, cr + i);
-    hn::StoreInterleaved3(pixels.r, pixels.g, pixels.b, D8H(), rgb + 3 * i);
-  }
+  for (; i + kBytes <= count; i += kBytes) convert(y + i, cb + i, cr + i, rgb + 3 * i);
   if (i == count) return;
-  alignas(64) std::uint8_t rest[3 * kStep];
-  const Rgb pixels = convert(y + i, cb + i, cr + i);
-  hn::StoreInterleaved3(pixels.r, pixels.g, pixels.b, D8H(), rest);
+  alignas(64) std::uint8_t rest[3 * kBytes];
+  convert(y + i, cb + i, cr + i, rest);
   std::memcpy(rgb + 3 * i, rest, 3 * (count - i));
 }
 
