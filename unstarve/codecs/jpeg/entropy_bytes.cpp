@@ -1,5 +1,6 @@
 #include "unstarve/codecs/jpeg/entropy_bytes.h"
 
+#include <bit>
 #include <cstring>
 
 #include "unstarve/core/simd_targets.h"
@@ -31,13 +32,40 @@ std::size_t copy_to_ff(const std::uint8_t* source, std::size_t bytes, std::uint8
   return i;
 }
 
+// How far a copy has come.
+struct Copied {
+  std::size_t read = 0;
+  std::size_t written = 0;
+};
+
+// Copies whole vectors without the zeros behind FFs, as long as there is nothing else behind one.
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL
+Copied copy_vectors(const std::uint8_t* source, std::size_t bytes, std::uint8_t* target) {
+  const __m512i ff = _mm512_set1_epi8(-1);
+  Copied copied;
+  std::uint64_t before = 0;  // 1: the last byte was FF
+  for (; copied.read + 64 <= bytes; copied.read += 64) {
+    const __m512i v = _mm512_loadu_si512(source + copied.read);
+    const std::uint64_t ffs = _mm512_cmpeq_epi8_mask(v, ff);
+    const std::uint64_t behind = ffs << 1 | before;
+    if (_mm512_mask_test_epi8_mask(behind, v, v) != 0) break;
+    _mm512_storeu_si512(target + copied.written, _mm512_maskz_compress_epi8(~behind, v));
+    copied.written += 64 - static_cast<std::size_t>(std::popcount(behind));
+    before = ffs >> 63;
+  }
+  // An FF whose next byte is still to be seen is not copied yet.
+  return {copied.read - before, copied.written - before};
+}
+#else
+Copied copy_vectors(const std::uint8_t*, std::size_t, std::uint8_t*) { return {}; }
+#endif
+
 }  // namespace
 
 // Copies data and stuffed FFs until a marker or the end; returns the bytes read and written.
 void unstuff_on_target(const std::uint8_t* source, std::size_t bytes, std::uint8_t* target, std::size_t& read,
                        std::size_t& written) {
-  std::size_t from = 0;
-  std::size_t to = 0;
+  auto [from, to] = copy_vectors(source, bytes, target);
   while (true) {
     const std::size_t copied = copy_to_ff(source + from, bytes - from, target + to);
     from += copied;
