@@ -86,20 +86,26 @@ void McuRow::assign(std::span<const McuBlock> mcu, std::size_t mcus) {
 bool McuRow::decode(EntropyState& state, DcSums& dc, EntropyBlocks& blocks, std::size_t first, std::size_t mcus,
                     const std::uint8_t* limit) const {
   const std::size_t begin = first * blocks_;
-  const std::size_t end = begin + mcus * blocks_;
-  if (!decode_blocks(state, blocks, begin, end, limit)) return false;
+  const std::size_t count = mcus * blocks_;
+  if (!decode_blocks(state, blocks, begin, begin + count, limit)) return false;
   // A wrong end is one of 1 to 64, or more than 127, which no counting leaves.
   std::uint8_t least = 255;
-  std::size_t offset = begin;
-  for (std::size_t c = 0; c < dc.size(); offset += of_component_[c++]) {
-    std::uint32_t sum = static_cast<std::uint32_t>(dc[c]);
-    for (std::size_t mcu = offset; mcu < end; mcu += blocks_) {
-      for (std::size_t block = mcu; block < mcu + of_component_[c]; ++block) {
-        std::int16_t* const values = blocks.values[block];
-        least = std::min(least, static_cast<std::uint8_t>(values[CoefficientRow::kEnd] - 1));
-        sum += static_cast<std::uint32_t>(values[0]);
-        values[0] = static_cast<std::int16_t>(sum);
+  std::int16_t* const* values = blocks.values + begin;
+  for (std::size_t c = 0; c < dc.size(); values += of_component_[c++]) {
+    auto sum = static_cast<std::uint32_t>(dc[c]);
+    const auto sum_up = [&](std::size_t of_mcu) __attribute__((always_inline)) {
+      for (std::size_t mcu = 0; mcu < count; mcu += blocks_) {
+        for (std::size_t block = mcu; block < mcu + of_mcu; ++block) {
+          least = std::min(least, static_cast<std::uint8_t>(values[block][CoefficientRow::kEnd] - 1));
+          sum += static_cast<std::uint32_t>(values[block][0]);
+          values[block][0] = static_cast<std::int16_t>(sum);
+        }
       }
+    };
+    switch (of_component_[c]) {  // the usual numbers: without a loop
+      case 1: sum_up(1); break;
+      case 4: sum_up(4); break;
+      default: sum_up(of_component_[c]);
     }
     dc[c] = static_cast<std::int32_t>(sum);
   }
