@@ -8,6 +8,18 @@
 namespace unstarve {
 namespace {
 
+// In parts whose count a byte holds: vectors of bytes then.
+std::size_t count_ff(std::span<const std::uint8_t> bytes) {
+  constexpr std::size_t kPart = 128;
+  std::size_t count = 0;
+  for (; bytes.size() >= kPart; bytes = bytes.subspan(kPart)) {
+    std::uint8_t of_part = 0;
+    for (std::size_t i = 0; i < kPart; ++i) of_part = static_cast<std::uint8_t>(of_part + (bytes[i] == 0xFF ? 1 : 0));
+    count += of_part;
+  }
+  return count + static_cast<std::size_t>(std::ranges::count(bytes, 0xFF));
+}
+
 constexpr std::uint8_t kVersion = 1;
 constexpr std::size_t kHeaderBytes = 18;
 constexpr std::size_t kSampledWords = 32;
@@ -183,17 +195,8 @@ bool ScanIndex::read(std::span<const std::uint8_t> bytes, const BaselineImage& i
 }
 
 void ScanPositions::go_to(std::size_t written) {
-  for (std::size_t left = written - written_; left > 0;) {
-    const std::uint8_t* const from = scan_.data() + read_;
-    const void* const found = std::memchr(from, 0xFF, left);
-    if (found == nullptr) {
-      read_ += left;
-      break;
-    }
-    const auto run = static_cast<std::size_t>(static_cast<const std::uint8_t*>(found) - from) + 1;
-    read_ += run + 1;  // and the byte stuffed behind it
-    left -= run;
-  }
+  const std::span<const std::uint8_t> passed(bytes_->data() + written_, written - written_);
+  read_ += passed.size() + count_ff(passed);  // a byte is stuffed behind each of them
   written_ = written;
 }
 

@@ -89,9 +89,8 @@ class ScanIndex {
 class ScanPositions {
  public:
   ScanPositions() = default;
-  // `scan`: what bytes.assign() took; `start`: the byte of the file's scan that it begins with. `bytes` stay unchanged.
-  ScanPositions(std::span<const std::uint8_t> scan, std::size_t start, const EntropyBytes& bytes)
-      : scan_(scan), start_(start), bytes_(&bytes) {}
+  // `start`: the byte of the file's scan that `bytes` begin with. They stay unchanged.
+  ScanPositions(std::size_t start, const EntropyBytes& bytes) : start_(start), bytes_(&bytes) {}
 
   // The bit in the file of bit `bit` of the unstuffed bytes, which lies in this segment of theirs.
   // Precondition: not before what was asked last, and there.
@@ -100,11 +99,10 @@ class ScanPositions {
  private:
   void go_to(std::size_t written);
 
-  std::span<const std::uint8_t> scan_;
   std::size_t start_ = 0;
   const EntropyBytes* bytes_ = nullptr;
   std::size_t segment_ = 0;
-  std::size_t read_ = 0;     // bytes of scan_ before here
+  std::size_t read_ = 0;     // bytes of the scan, from `start` on, before here
   std::size_t written_ = 0;  // unstuffed bytes before here
 };
 

@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <limits>
 
+#include "unstarve/core/cache_fetch.h"
+
 namespace unstarve {
 namespace {
 
 // Scans from which on entries of two symbols repay their making.
 constexpr std::size_t kWorthPairs = 8192;
+// Of the next row that is read by an index: what comes behind, the processor fetches by itself.
+constexpr std::size_t kFetched = 1024;
 
 std::size_t as_size(int value) { return static_cast<std::size_t>(value); }
 
@@ -67,7 +71,7 @@ bool ScanReader::start() {
 
 bool ScanReader::start_recording(ScanIndex& index) {
   recorded_ = &index;
-  positions_ = {image_->scan, 0, bytes_};
+  positions_ = {0, bytes_};
   index.reset(*image_);
   index.add({});
   return start();
@@ -150,7 +154,11 @@ bool ScanReader::start_at(Begin begin, int row) {
   const bool to_end = row + 1 == plan_.rows;
   const std::size_t end = to_end ? scan.size() : std::min(expected_->at(row, to).bit / 8 + 2, scan.size());
   bytes_.assign(scan.subspan(from, end - from), interval > 0, restarts);
-  positions_ = {scan.subspan(from, end - from), from, bytes_};
+  positions_ = {from, bytes_};
+  if (row + 1 < plan_.end_row) {
+    const auto next = scan.subspan(expected_->at(row + 1, begin.column).bit / 8);
+    CacheFetch(next.first(std::min(next.size(), kFetched))).finish();
+  }
   entropy_.start_at(bytes_, mcus_, image_->restart_interval, as_size(plan_.columns) * as_size(plan_.rows), mcu,
                     {point.bit % 8, point.dc});
   return true;
