@@ -10,6 +10,7 @@
 #include "unstarve/core/aligned.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/map_guard.h"
+#include "unstarve/storage/forwarding.h"
 
 namespace unstarve {
 namespace {
@@ -20,18 +21,10 @@ constexpr std::size_t kAlignment = alignof(std::max_align_t);
 
 std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-class MemoryCache final : public EncodedCache {
+class MemoryCache final : public Forwarding<EncodedCache> {
  public:
   MemoryCache(std::shared_ptr<const Dataset> inner, std::uint64_t limit)
-      : inner_(std::move(inner)), limit_(limit), kept_(inner_->size()) {}
-
-  [[nodiscard]] std::string format() const override { return inner_->format(); }
-  [[nodiscard]] std::uint64_t size() const override { return inner_->size(); }
-  [[nodiscard]] const std::vector<Field>& fields() const override { return inner_->fields(); }
-  [[nodiscard]] const std::vector<std::string>& classes() const override { return inner_->classes(); }
-  [[nodiscard]] std::uint64_t stored_bytes() const override { return inner_->stored_bytes(); }
-  [[nodiscard]] RecordPlace place(std::uint64_t id) const override { return inner_->place(id); }
-  [[nodiscard]] std::vector<std::string> notes() const override { return inner_->notes(); }
+      : Forwarding(std::move(inner)), limit_(limit), kept_(size()) {}
 
   void read(std::uint64_t id, RecordBuffer& record) const override {
     if (const Value* values = kept_[id].load(std::memory_order_acquire); values != nullptr && values != claimed()) {
@@ -40,7 +33,7 @@ class MemoryCache final : public EncodedCache {
       return;
     }
     misses_.fetch_add(1, std::memory_order_relaxed);
-    inner_->read(id, record);
+    inner().read(id, record);
     if (!full_.load(std::memory_order_relaxed)) keep(id, record);
   }
 
@@ -55,25 +48,15 @@ class MemoryCache final : public EncodedCache {
         continue;
       }
       misses_.fetch_add(end - i, std::memory_order_relaxed);
-      inner_->read_many(ids.subspan(i, end - i), records.subspan(i, end - i));
+      inner().read_many(ids.subspan(i, end - i), records.subspan(i, end - i));
       for (; i < end; ++i)
         if (!full_.load(std::memory_order_relaxed)) keep(ids[i], records[i]);
     }
   }
 
-  [[nodiscard]] int reads_in_flight() const override { return inner_->reads_in_flight(); }
-  [[nodiscard]] int most_reads_in_flight() const override { return inner_->most_reads_in_flight(); }
-  [[nodiscard]] std::optional<std::int64_t> known_label(std::uint64_t id) const override {
-    return inner_->known_label(id);
-  }
-  [[nodiscard]] std::optional<Size> known_size(std::uint64_t id) const override { return inner_->known_size(id); }
-  [[nodiscard]] std::vector<std::string> unread_fields() const override { return inner_->unread_fields(); }
-  [[nodiscard]] std::vector<std::uint64_t> parts() const override { return inner_->parts(); }
-  [[nodiscard]] std::vector<DataFile> files() const override { return inner_->files(); }
-
   std::span<const std::uint8_t> will_read(std::uint64_t id) const noexcept override {
     if (kept_[id].load(std::memory_order_relaxed) != nullptr) return {};
-    return inner_->will_read(id);
+    return inner().will_read(id);
   }
 
   [[nodiscard]] CacheCounts counts() const override {
@@ -147,7 +130,6 @@ class MemoryCache final : public EncodedCache {
     return memory;
   }
 
-  const std::shared_ptr<const Dataset> inner_;
   const std::uint64_t limit_;
   mutable std::vector<std::atomic<const Value*>> kept_;
   mutable std::atomic<bool> full_{false};
