@@ -17,10 +17,10 @@ endif
 # Configures once; ninja does it again whenever a CMake file or the set of sources changes.
 configure = @test -f build/build.ninja || cmake --preset release
 
-.PHONY: help setup setup-build build demo test test-long bench sanitize fuzz arm64 format lint clean
+.PHONY: help setup setup-build build demo test test-long test-frameworks bench sanitize fuzz arm64 format lint clean
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup:  ## install what building and testing need (tells the size first)
 	$(call setup_for,build test)
@@ -44,6 +44,11 @@ test-long: setup  ## the tests that take minutes each
 	$(configure)
 	@cmake --build build -j $(JOBS)
 	@ctest --preset release -C long -R '[.]long$$'
+
+test-frameworks: setup  ## Lightning, Hugging Face, JAX, TensorFlow: their tests, in an environment of their own (3 GB)
+	$(configure)
+	@cmake --build build --target unstarve --target _core -j $(JOBS)
+	@tools/test_frameworks.sh build
 
 bench: build  ## compare with other loaders side by side: make bench [ONLY=regex]
 	@cmake --build build --target unstarve_peer_bench -j $(JOBS)

@@ -5,20 +5,19 @@
 #
 # Says first how much it will download. Packages are installed by apt-get, as root or by sudo; where that cannot be done
 # it prints the exact list and command and exits with 4. Does nothing, in milliseconds, when the lists have not changed
-# since they were last satisfied. PYTHON names the interpreter to use (3.11 or newer).
+# since they were last satisfied. PYTHON names the interpreter to use (tools/venv.sh).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 groups=("$@")
 [ ${#groups[@]} -gt 0 ] || groups=(build test)
 stamp=".venv/setup-$(IFS=-; echo "${groups[*]}")"
-lists_hash=$(cat tools/packages.txt tools/setup.sh requirements.txt | sha256sum | cut -d' ' -f1)
+lists_hash=$(cat tools/packages.txt tools/setup.sh tools/venv.sh requirements.txt | sha256sum | cut -d' ' -f1)
 if [ -x .venv/bin/python ] && [ "$(cat "$stamp" 2>/dev/null)" = "$lists_hash" ]; then
   exit 0
 fi
 
 say() { echo "setup: $*"; }
-fail() { echo "setup: $*" >&2; exit 4; }
 
 packages_of() {  # the packages of one group
   awk -v wanted="[$1]" '/^\[/ { inside = ($1 == wanted); known = known || inside; next }
@@ -101,35 +100,7 @@ read -ra missing <<<"$(missing_packages | tr '\n' ' ')"
 
 # --- PyPI's packages -----------------------------------------------------------------------------------------------
 
-new_enough() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
-
-find_python() {
-  local candidate
-  for candidate in ${PYTHON:-python3 /usr/bin/python3 python3.11 python3.12 python3.13}; do
-    if new_enough "$candidate"; then echo "$candidate"; return; fi
-  done
-  fail "Python 3.11 or newer is needed; found: $(${PYTHON:-python3} --version 2>&1 || echo none)." \
-    "Set PYTHON to one."
-}
-
-if ! new_enough .venv/bin/python; then
-  python=$(find_python)
-  [ ! -e .venv ] || say "making .venv anew: its Python does not run, or is older than 3.11"
-  "$python" -m venv --clear .venv || fail "'$python -m venv .venv' failed (see above); python3-venv may be missing"
-fi
-
-pip=(.venv/bin/python -m pip --disable-pip-version-check)
-report=$(mktemp)
-trap 'rm -f "$report"' EXIT
-"${pip[@]}" install -q --dry-run --report "$report" -r requirements.txt ||
-  fail "pip cannot find what requirements.txt names (see above); run by hand:" \
-    ".venv/bin/python -m pip install -r requirements.txt"
-plan=$(.venv/bin/python tools/download_size.py "$report")
-if [ -n "$plan" ]; then
-  while IFS= read -r line; do say "$line"; done <<<"$plan"
-  "${pip[@]}" install -q -r requirements.txt ||
-    fail "pip failed (see above); run by hand: .venv/bin/python -m pip install -r requirements.txt"
-fi
+tools/venv.sh .venv requirements.txt
 
 echo "$lists_hash" >"$stamp"
 say "all there (${groups[*]})"

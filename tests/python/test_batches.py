@@ -135,8 +135,9 @@ def test_all_parts_reach_torch(folder):
         loader.to_torch(names=("pixels", "labels"))
 
 
+@pytest.mark.frameworks
 def test_all_parts_reach_jax(folder):
-    pytest.importorskip("jax")
+    pytest.importorskip("jax", reason="JAX is not installed: make test-frameworks")
     loader = varied(folder).batch(10, last="pad", pad=True, bucket=20)
     expected = [[part.copy() for part in batch] for batch in loader]
     loader.set_epoch(0)

@@ -7,13 +7,13 @@ import pytest
 
 # A second device of the processor stands for an accelerator: arrays of the host have to be sent there.
 os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=2")
-jax = pytest.importorskip("jax", reason="JAX is not installed: pip install 'jax[cpu]'")
+jax = pytest.importorskip("jax", reason="JAX is not installed: make test-frameworks")
 
 import jax.numpy as jnp  # noqa: E402
 import unstarve as un  # noqa: E402
 
 SMALL = "synthetic:classes=10,images=48,size=16,seed=1"
-pytestmark = pytest.mark.filterwarnings("ignore:Explicitly requested dtype")
+pytestmark = [pytest.mark.frameworks, pytest.mark.filterwarnings("ignore:Explicitly requested dtype")]
 
 
 def test_on_the_host_arrays_lie_over_the_loader_s_memory():

@@ -160,8 +160,9 @@ def test_batches_as_torch_s_tensors():
             loader.to_torch(**wrong)
 
 
+@pytest.mark.frameworks
 def test_batches_as_jax_s_arrays():
-    jax = pytest.importorskip("jax", reason="JAX is not installed: pip install 'jax[cpu]'")
+    jax = pytest.importorskip("jax", reason="JAX is not installed: make test-frameworks")
     loader = chain(shifted).batch(6)
     expected = batches(loader)
     loader.set_epoch(0)
@@ -172,8 +173,9 @@ def test_batches_as_jax_s_arrays():
         loader.to_jax(layout="NCHW")
 
 
+@pytest.mark.frameworks
 def test_batches_as_a_dataset_of_tensorflow_s():
-    tf = pytest.importorskip("tensorflow", reason="TensorFlow is not installed: pip install tensorflow")
+    tf = pytest.importorskip("tensorflow", reason="TensorFlow is not installed: make test-frameworks")
     loader = chain(shifted).batch(6)
     expected = batches(loader)
     loader.set_epoch(0)

@@ -160,16 +160,18 @@ def test_recordio_is_what_mxnet_lays_out(source, tmp_path):
     assert packed == originals(source)
 
 
+@pytest.mark.frameworks
 def test_webdatasets_own_reader_finds_the_samples(source, tmp_path):
-    wds = pytest.importorskip("webdataset", reason="the package webdataset is not installed")
+    wds = pytest.importorskip("webdataset", reason="webdataset is not installed: make test-frameworks")
     unstarve("pack", source, tmp_path / "dst", "--format", "webdataset", "--shard-mb", 0.2)
     shards = sorted(map(str, (tmp_path / "dst").glob("*.tar")))
     packed = [(int(sample["cls"]), sample["jpg"]) for sample in wds.WebDataset(shards, shardshuffle=False)]
     assert packed == originals(source)
 
 
+@pytest.mark.frameworks
 def test_tensorflow_parses_every_record(source, tmp_path):
-    tf = pytest.importorskip("tensorflow", reason="tensorflow is not installed")
+    tf = pytest.importorskip("tensorflow", reason="TensorFlow is not installed: make test-frameworks")
     unstarve("pack", source, tmp_path / "dst", "--format", "tfrecord", "--shard-mb", 0.2)
     shards = sorted(map(str, (tmp_path / "dst").glob("*.tfrecord")))
     packed = []

@@ -18,7 +18,7 @@ PACKAGES = "[build]\ng++   # compiler\ncmake\n[test]\nzstd\n"
 def tree(tmp_path: Path) -> Path:
     """A tree with the script and short lists; `bin` is all of $PATH besides coreutils and the like."""
     (tmp_path / "tools").mkdir()
-    for name in ("setup.sh", "download_size.py"):
+    for name in ("setup.sh", "venv.sh", "download_size.py"):
         shutil.copy(ROOT / "tools" / name, tmp_path / "tools" / name)
     (tmp_path / "tools" / "packages.txt").write_text(PACKAGES)
     (tmp_path / "requirements.txt").write_text("numpy==2.4.6\n")
@@ -114,7 +114,7 @@ def test_an_old_python_is_refused_clearly(tree: Path) -> None:
 def test_nothing_happens_when_nothing_is_missing(tree: Path) -> None:
     stub(tree, "dpkg-query", "true")
     digest = hashlib.sha256()
-    for name in ("tools/packages.txt", "tools/setup.sh", "requirements.txt"):
+    for name in ("tools/packages.txt", "tools/setup.sh", "tools/venv.sh", "requirements.txt"):
         digest.update((tree / name).read_bytes())
     (tree / ".venv" / "bin").mkdir(parents=True)
     stub(tree, "python", "exit 1")

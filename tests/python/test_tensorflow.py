@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-tf = pytest.importorskip("tensorflow", reason="TensorFlow is not installed: pip install tensorflow-cpu")
+tf = pytest.importorskip("tensorflow", reason="TensorFlow is not installed: make test-frameworks")
 
 import unstarve as un  # noqa: E402
 
 SMALL = "synthetic:classes=10,images=50,size=16,seed=1"
+pytestmark = pytest.mark.frameworks
 
 
 def test_a_dataset_of_the_same_batches_epoch_by_epoch():

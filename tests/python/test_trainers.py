@@ -1,6 +1,6 @@
 """The loader in other people's training loops: Lightning's Trainer and Hugging Face's, on real photographs.
 
-Skipped, with the reason, where the packages are missing: pip install lightning transformers accelerate
+Skipped, with the reason, where the packages are missing: make test-frameworks has them.
 """
 
 import itertools
@@ -10,6 +10,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import unstarve as un  # noqa: E402
+
+pytestmark = pytest.mark.frameworks
 
 
 def loader(photographs, names=None, batch=16):
@@ -24,7 +26,7 @@ def network(classes):
 
 @pytest.fixture
 def lightning():
-    return pytest.importorskip("lightning", reason="Lightning is not installed: pip install lightning")
+    return pytest.importorskip("lightning", reason="Lightning is not installed: make test-frameworks")
 
 
 @pytest.fixture
@@ -82,7 +84,7 @@ def test_lightning_trains_two_epochs_and_goes_on_in_mid_epoch(fit, photographs, 
 @pytest.fixture
 def hugging_face(photographs, tmp_path):
     """Trains two epochs by a loader; gives the sums of every batch's pixels and the number of steps."""
-    transformers = pytest.importorskip("transformers", reason="it is not installed: pip install transformers accelerate")
+    transformers = pytest.importorskip("transformers", reason="it is not installed: make test-frameworks")
     pytest.importorskip("accelerate", reason="it is not installed: pip install accelerate")
 
     class Model(torch.nn.Module):

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Runs the tests that want Lightning, transformers, JAX, TensorFlow or webdataset with the real packages, which are too
+# large for .venv: requirements-frameworks.txt is installed into .venv-frameworks (700 MB to download, 3.2 GB on disk).
+#
+#   tools/test_frameworks.sh [BUILD]     build tree of the program and the module; build
+#
+# The module is loaded by .venv's Python, so that .venv-frameworks has the same.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+tree=$(realpath "${1:-build}")
+folder=.venv-frameworks
+stamp=$folder/setup
+packages="accelerate jax lightning tensorflow transformers webdataset"
+
+version() { "$1" -c 'import sys; print(*sys.version_info[:2])' 2>/dev/null; }
+
+wanted=$(version .venv/bin/python)
+hash=$(cat requirements-frameworks.txt tools/venv.sh | sha256sum | cut -d' ' -f1)
+if [ "$(version $folder/bin/python)" != "$wanted" ]; then rm -rf $folder; fi
+if [ "$(cat $stamp 2>/dev/null)" != "$hash" ]; then
+  PYTHON=.venv/bin/python tools/venv.sh $folder requirements-frameworks.txt
+  echo "$hash" >$stamp
+fi
+
+# A package that cannot be imported would have its tests skipped.
+export TF_CPP_MIN_LOG_LEVEL=3 PYTHONDONTWRITEBYTECODE=1
+for package in $packages; do
+  $folder/bin/python -c "import $package" || { echo "test-frameworks: $package cannot be imported" >&2; exit 1; }
+done
+
+files=$(grep -l 'mark\.frameworks' tests/python/test_*.py)
+UNSTARVE=$tree/unstarve PYTHONPATH=$tree/python \
+  $folder/bin/python -m pytest -q -rs -p no:cacheprovider -m frameworks $files
