@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "unstarve/core/error.h"
 #include "unstarve/storage/class_text.h"
@@ -182,8 +183,12 @@ int find_label(const std::vector<MdsColumn>& columns) {
 }
 
 bool is_index(std::string_view front) {
-  return front.find("\"shards\"") != std::string_view::npos && front.find("\"mds\"") != std::string_view::npos &&
-         front.find("\"column_encodings\"") != std::string_view::npos;
+  const auto names = [&](std::string_view word) { return front.find(word) != std::string_view::npos; };
+  if (!names("\"shards\"")) return false;
+  if (names("\"mds\"") && names("\"column_encodings\"")) return true;
+  // One of no shard, which opening it tells.
+  const auto root = nlohmann::json::parse(front, nullptr, /*allow_exceptions=*/false);
+  return root.is_object() && root.contains("version") && root["shards"].is_array() && root["shards"].empty();
 }
 
 bool has_index(const Source& source) {

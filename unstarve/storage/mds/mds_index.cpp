@@ -123,7 +123,7 @@ MdsIndex parse_mds_index(std::string_view text) {
     refuse("version " + std::to_string(number_of(root, "version")) + " of the format, expected 2");
   }
   const json& shards = member(root, "shards");
-  if (!shards.is_array() || shards.empty()) refuse("it lists no shard");
+  if (!shards.is_array() || shards.empty()) refuse("it lists no shard, expected one or more");
   MdsIndex index;
   for (const json& shard : shards) {
     index.shards.push_back(shard_of(shard));

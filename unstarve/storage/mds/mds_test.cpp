@@ -211,6 +211,37 @@ TEST_CASE("a shard cut anywhere, or whose table lies, gives the samples that are
   CHECK(readable(lies) == 0);
 }
 
+TEST_CASE("an MDS folder of no sample is refused, shards of none among others are passed by") {
+  const TemporaryFolder folder;
+  const auto why = [&] { return testing::refusal([&] { return open_dataset(folder.str()); }); };
+  folder.write("index.json", R"({"version": 2, "shards": []})");
+  CHECK(why() == "open " + folder.str("index.json") + ": it lists no shard, expected one or more");
+
+  const Made none = make_mds(0), some = make_mds(3);
+  folder.write("shard.00000.mds", none.shard);
+  folder.write("index.json", none.index);
+  CHECK(why() == "open mds " + folder.str("shard.00000.mds") + ": it holds no record");
+
+  // The second shard's entry behind the first's.
+  const auto renamed = [](std::string text, const std::string& to) {
+    text.replace(text.find("shard.00000"), 11, to);
+    return text;
+  };
+  const std::string second = renamed(some.index, "shard.00001");
+  const std::size_t entry = second.find("{\"format\"");
+  folder.write("shard.00001.mds", some.shard);
+  folder.write("index.json", none.index.substr(0, none.index.size() - 2) + "," + second.substr(entry));
+  CHECK(open_dataset(folder.str())->size() == 3);
+  folder.write("shard.00002.mds", none.shard);
+  folder.write("index.json",
+               second.substr(0, second.size() - 2) + "," + renamed(none.index, "shard.00002").substr(entry));
+  const auto dataset = open_dataset(folder.str());
+  CHECK(dataset->size() == 3);
+  RecordBuffer record;
+  dataset->read(2, record);
+  CHECK(text_of(record.values[0].bytes) == "image 2");
+}
+
 TEST_CASE("an MDS folder that cannot be opened says why") {
   const TemporaryFolder folder;
   const std::string path = copied(folder, "mds");

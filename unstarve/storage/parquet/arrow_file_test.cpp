@@ -117,6 +117,20 @@ TEST_CASE("what cannot be opened is refused with the reason") {
   CHECK_THAT(refusal([] { (void)open_memory("PAR1"); }), Catch::Contains("memory") && Catch::Contains("4 bytes"));
 }
 
+TEST_CASE("files without a row are refused alone, and passed by among others") {
+  const TemporaryFolder folder;
+  folder.write("a.parquet", file_of(0, 0));
+  const auto opening = [](const std::string& text) { return [text] { (void)open_dataset(text); }; };
+  CHECK(refusal(opening(folder.str("a.parquet"))) == "open parquet " + folder.str("a.parquet") + ": it holds no row");
+  CHECK(refusal(opening(folder.str())) == "open parquet " + folder.str("a.parquet") + ": it holds no row");
+  folder.write("c.parquet", file_of(0, 0));
+  CHECK(refusal(opening(folder.str())) == "open parquet " + folder.str("a.parquet") + ", ...: it holds no row");
+  folder.write("b.parquet", file_of(3, 7));
+  const auto data = open_dataset(folder.str());
+  REQUIRE(data->size() == 4);
+  CHECK(text_of(*data, 3) == image_of(6));
+}
+
 TEST_CASE("rows without bytes or label cost themselves only") {
   const auto data = open_dataset(parquet_fixture("gaps.parquet"));
   REQUIRE(data->size() == 5);
