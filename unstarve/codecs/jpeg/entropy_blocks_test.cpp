@@ -130,8 +130,8 @@ Scan random_scan(Random& random, bool wrong) {
 }  // namespace
 
 TEST_CASE("blocks of random codes are decoded as bit by bit, on every instruction set", "[codecs]") {
-  int right = 0, wrong = 0;
-  testing::on_every_target([&](const std::string& target) {
+  testing::on_every_target([](const std::string& target) {
+    int right = 0, wrong = 0;
     const auto dc = std::make_unique<HuffmanTable>(), ac = std::make_unique<HuffmanTable>();
     const auto row = std::make_unique<McuRow>();
     for (std::uint32_t round = 0; round < 60; ++round) {
@@ -187,9 +187,9 @@ TEST_CASE("blocks of random codes are decoded as bit by bit, on every instructio
         if (CoefficientRow::all_flat(values, 1)) REQUIRE(nonzero == 0);
       }
     }
+    CHECK(right > 30);
+    CHECK(wrong > 10);
   });
-  CHECK(right > 100);
-  CHECK(wrong > 50);
 }
 
 }  // namespace unstarve
