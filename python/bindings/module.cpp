@@ -34,7 +34,6 @@
 #include "unstarve/ops/operation.h"
 #include "unstarve/pipeline/loader/loader.h"
 #include "unstarve/pipeline/order/order.h"
-#include "unstarve/pipeline/order/progress.h"
 #include "unstarve/pipeline/plan.h"
 #include "unstarve/pipeline/sources.h"
 #include "unstarve/pipeline/spec/spec_schema.h"
@@ -181,41 +180,16 @@ nb::tuple arrays(Batch batch, const StoreFormat& output) {
                         kept->last_of_epoch());
 }
 
-// (epoch, offset, used, samples, ahead) of a RankProgress.
-using ProgressTuple = std::tuple<std::uint32_t, std::uint64_t, nb::bytes, std::uint64_t, nb::bytes>;
-
 ProgressTuple tuple_of(const RankProgress& progress) {
   return {progress.dealt.epoch, progress.dealt.offset, packed(progress.dealt.used), progress.samples,
           packed(progress.ahead)};
 }
 
-// (epoch, offset, used) of where a run goes on; `samples` of an epoch of all ranks.
-std::tuple<std::uint32_t, std::uint64_t, nb::bytes> after(const std::string& spec, std::uint64_t samples,
-                                                          const std::vector<ProgressTuple>& ranks) {
-  std::vector<RankProgress> progress;
-  for (const auto& [epoch, offset, used, taken, ahead] : ranks)
-    progress.push_back({{epoch, 0, offset, unpacked(used)}, taken, unpacked(ahead)});
-  const PipelineSpec parsed = pipeline_from_yaml(spec, "pipeline");
-  const Position position = position_after(progress, parsed.order, parsed.batch, samples);
-  return {position.epoch, position.offset, packed(position.used)};
-}
-
-// Batches and samples of one rank in what is left of an epoch behind `offset`, and samples of a whole epoch of all
-// ranks, without starting anything.
-std::tuple<std::uint64_t, std::uint64_t, std::uint64_t> epoch_of(const std::string& spec, SampleSetPtr samples,
-                                                                 std::uint64_t offset, const nb::bytes& used) {
+// Batches and samples of one rank in an epoch, without starting anything.
+std::tuple<std::uint64_t, std::uint64_t> epoch_of(const std::string& spec, SampleSetPtr samples) {
   const PipelineSpec parsed = pipeline_from_yaml(spec, "pipeline");
   const Order order(parsed.order, parsed.batch, basis_of(std::move(samples), {}));
-  const Order rest = order.rest(offset, unpacked(used));
-  return {rest.batches_per_epoch(), rest.samples_per_epoch(), order.length()};
-}
-
-std::vector<Stretch> continued(const Stretch& running, const std::vector<double>& weights, std::uint64_t position) {
-  const auto& [from, given, before] = running;
-  std::vector<Stretch> stretches;
-  for (const MixtureStretch& stretch : continue_mixture({from, given, before}, weights, position))
-    stretches.emplace_back(stretch.from, stretch.given, stretch.weights);
-  return stretches;
+  return {order.batches_per_epoch(), order.samples_per_epoch()};
 }
 
 }  // namespace
@@ -259,7 +233,6 @@ NB_MODULE(_core, m) {
 
   bind_samples(m);
   bind_device_operations(m);
-  m.def("continue_mixture", &continued, "running"_a, "weights"_a, "position"_a);
 
   nb::class_<PyLoader>(m, "Loader")
       .def(
@@ -333,8 +306,7 @@ NB_MODULE(_core, m) {
       },
       "spec"_a, "dataset"_a, "samples"_a);
   m.def("schema", &spec_schema);
-  m.def("epoch_of", &epoch_of, "spec"_a, "samples"_a, "offset"_a = 0, "used"_a = nb::bytes("", 0));
-  m.def("position_after", &after, "spec"_a, "samples"_a, "ranks"_a);
+  m.def("epoch_of", &epoch_of, "spec"_a, "samples"_a);
   m.def(
       "explain",
       [](const std::string& text, DatasetPtr dataset, SampleSetPtr samples, std::uint64_t per_value,

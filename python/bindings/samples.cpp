@@ -19,6 +19,7 @@
 #include "unstarve/core/topology.h"
 #include "unstarve/pipeline/loader/sample_worker.h"
 #include "unstarve/pipeline/order/run_order.h"
+#include "unstarve/pipeline/order/run_state.h"
 #include "unstarve/pipeline/order/sample_facts.h"
 #include "unstarve/pipeline/plan.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"
@@ -135,6 +136,28 @@ class Run {
   std::uint64_t batch_;
 };
 
+std::vector<MixtureStretch> stretches_of(const std::vector<Stretch>& stretches) {
+  return basis_of(nullptr, stretches).stretches;
+}
+
+std::vector<Stretch> tuples_of(const std::vector<MixtureStretch>& stretches) {
+  std::vector<Stretch> tuples;
+  for (const MixtureStretch& stretch : stretches) tuples.emplace_back(stretch.from, stretch.given, stretch.weights);
+  return tuples;
+}
+
+std::string state_text(const RunState& run, const ProgressTuple& progress, const std::vector<Stretch>& stretches) {
+  const auto& [epoch, offset, used, samples, ahead] = progress;
+  return run.text({{epoch, 0, offset, unpacked(used)}, samples, unpacked(ahead)}, stretches_of(stretches));
+}
+
+// epoch, samples and bits of those behind, stretches, samples of a bucket
+std::tuple<std::uint32_t, std::uint64_t, nb::bytes, std::vector<Stretch>, std::uint64_t> start_of(
+    const RunState& run, const std::vector<std::string>& states) {
+  const RunStart start = run.start(states);
+  return {start.at.epoch, start.at.offset, packed(start.at.used), tuples_of(start.stretches), start.bucket_run};
+}
+
 // Samples of a pipeline one by one, each as large as the operations make it.
 //
 // Threads: make() by any number of them; each has a worker's buffers for itself meanwhile.
@@ -241,9 +264,6 @@ std::vector<bool> unpacked(const nb::bytes& bytes) {
 void bind_samples(nb::module_& m) {
   nb::class_<SampleSet>(m, "SampleSet")
       .def("__len__", &SampleSet::size)
-      .def_prop_ro("everything", &SampleSet::everything)
-      .def_prop_ro("weights", &SampleSet::weights)
-      .def("fingerprint", &SampleSet::fingerprint)
       .def("next", &SampleSet::next, "id"_a)
       .def("first", [](const SampleSet& set) { return set.id(0); })
       .def("__getstate__", &state_of)
@@ -262,6 +282,16 @@ void bind_samples(nb::module_& m) {
           },
           "spec"_a, "samples"_a, "stretches"_a, "epoch"_a, "batch"_a, "offset"_a, "used"_a)
       .def("next", &Run::next);
+  nb::class_<RunState>(m, "RunState")
+      .def(
+          "__init__",
+          [](RunState* self, const std::string& spec, SampleSetPtr samples) {
+            new (self) RunState(pipeline_from_yaml(spec, "pipeline"), std::move(samples));
+          },
+          "spec"_a, "samples"_a)
+      .def("first_stretches", [](const RunState& run) { return tuples_of(run.first_stretches()); })
+      .def("text", &state_text, "progress"_a, "stretches"_a)
+      .def("start", &start_of, "states"_a);
   nb::class_<SampleReader>(m, "SampleReader")
       .def(nb::init<const std::string&, DatasetPtr, SampleSetPtr>(), "spec"_a, "dataset"_a, "samples"_a)
       .def("make", &SampleReader::make, "id"_a, "draw"_a,

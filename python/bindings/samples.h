@@ -24,6 +24,9 @@ using SampleSetPtr = std::shared_ptr<SampleSet>;
 // from, given, weights
 using Stretch = std::tuple<std::uint64_t, std::vector<std::uint64_t>, std::vector<double>>;
 
+// (epoch, offset, used, samples, ahead) of a RankProgress.
+using ProgressTuple = std::tuple<std::uint32_t, std::uint64_t, nanobind::bytes, std::uint64_t, nanobind::bytes>;
+
 [[nodiscard]] OrderBasis basis_of(SampleSetPtr samples, const std::vector<Stretch>& stretches);
 
 // Bits in Python are bytes, the first bit the lowest of the first byte.
@@ -34,7 +37,7 @@ using Stretch = std::tuple<std::uint64_t, std::vector<std::uint64_t>, std::vecto
 inline constexpr nanobind::dlpack::dtype kFloat16Numbers{static_cast<std::uint8_t>(nanobind::dlpack::dtype_code::Float),
                                                          16, 1};
 
-// _core's SampleSet, choose, facts, Run, SampleReader.
+// _core's SampleSet, choose, facts, Run, RunState, SampleReader.
 void bind_samples(nanobind::module_& m);
 
 }  // namespace unstarve::python

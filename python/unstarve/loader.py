@@ -111,9 +111,10 @@ class Loader:
                        *(("valid",) if batch.get("last") == "pad" else ()))
         # the samples that take part
         self._chosen = self._users.choose(self._spec, dataset) if chosen is None else chosen
-        self._batches, self._samples, length = _core.epoch_of(self._spec, self._chosen)
-        self._run = state.Run.of(spec, len(dataset), self._chosen, length)
-        self._stretches = state.first_stretches(self._run)
+        self._relaxed: bool = spec.get("execution", {}).get("order") == "relaxed"
+        self._batches, self._samples = _core.epoch_of(self._spec, self._chosen)
+        self._run = _core.RunState(self._spec, self._chosen)
+        self._stretches: list[state.Stretch] = self._run.first_stretches()
         self._allocate: Allocate | None = None
         self._on_device: OnDevice = (0, 0)
         self._core: Core | None = None
@@ -207,7 +208,7 @@ class Loader:
         epoch, batch = whole("set_epoch(epoch)", epoch, 0, MOST_EPOCH), whole("set_epoch(batch)", batch, 0)
         if batch >= len(self):
             raise ArgumentError(f"set_epoch: batch {batch}, but an epoch has {len(self)}, from 0 on")
-        if batch and self._run.relaxed:
+        if batch and self._relaxed:
             raise ArgumentError(f"set_epoch: batch {batch} in relaxed order, expected 0; load_state_dict() goes on in "
                                 "mid-epoch")
         self._at = (epoch, batch, *state.START[2:])
@@ -282,7 +283,7 @@ class Loader:
         core, self._core, self._core_at = self._core, None, None
         if core is not None and not core.forked:
             core.close()
-            if self._run.relaxed and self._progress is None:
+            if self._relaxed and self._progress is None:
                 self._progress = core.progress()
             self._past = (core.profile(), core.bad_samples(1000))
 
@@ -303,7 +304,9 @@ class Loader:
         In relaxed order "window" has a bit for each sample up to the last that overtook one still due: at most 4096, or
         as many as the batches in flight hold. Of several ranks each then knows its own part only.
         """
-        return state.to_dict(self._run, self._at, self._progress_here(), self._stretches)
+        epoch, batch, offset, used = self._at
+        return state.to_dict(self._run, self._progress_here() or (epoch, offset, used, batch * self._batch_size, b""),
+                             self._stretches)
 
     def load_state_dict(self, state_dict: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
         """The next loop goes on where the state was taken. ArgumentError when it was another data set or order.
@@ -314,27 +317,25 @@ class Loader:
         size then cross from one to the next.
 
         The weights of a mixture may be others than they were: they hold from the end of the block of samples on that
-        the state stands in (`explain` tells its length), and every source goes on where it was.
+        the state stands in (`explain` tells its length), and every source goes on where it was. A state of more than 8
+        sources has no room for their weights; those from before a change are given by `un.mix(earlier=)`.
         """
         states = [state_dict] if isinstance(state_dict, Mapping) else list(state_dict)
-        run = state.bucket_run(self._run, states)
-        if run is not None:  # the samples of the epoch are in the buckets of the run that began it
+        at, stretches, bucket_run = state.from_dicts(self._run, states)
+        if bucket_run:  # the samples of the epoch are in the buckets of the run that began it
             self._stop()
             spec = json.loads(self._spec)
-            spec["batch"]["bucket"]["run"] = run
+            spec["batch"]["bucket"]["run"] = bucket_run
             self._spec = json.dumps(spec)
-            self._run = state.Run.of(spec, self._run.samples, self._chosen, self._run.length)
-        epoch, samples, used = state.from_dicts(self._run, states)
-        stretches = state.stretches_from(self._run, states, epoch, samples, used)
+            self._run = _core.RunState(self._spec, self._chosen)
         if stretches != self._stretches:
             self._stop()
             self._stretches = stretches
-        left, *_ = _core.epoch_of(self._spec, self._chosen, samples, used)
-        self._at = (epoch, 0, samples, used) if left else state.beginning(epoch + 1)
+        self._at = at
         self._begun = False
 
     def _progress_here(self) -> state.Progress | None:
-        if not self._run.relaxed or self._at[1] == 0:
+        if not self._relaxed or self._at[1] == 0:
             return None
         return self._progress or (self._core.progress() if self._core else None)
 

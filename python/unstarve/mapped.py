@@ -36,8 +36,9 @@ class MappedLoader(Loader):
         self._check(spec)
         errors = spec.get("errors", {})
         self._limits: tuple[int, float] = errors.get("limit", 1000), errors.get("rate", 1.0)
-        self._job = ChainJob(self._spec, self._run.seed, errors.get("policy", "fail"), self._users.sources,
-                             self._chosen, self._users.functions, dataset, len(dataset))
+        seed = spec.get("order", {}).get("seed", 0)
+        self._job = ChainJob(self._spec, seed, errors.get("policy", "fail"), self._users.sources, self._chosen,
+                             self._users.functions, dataset, len(dataset))
         self._workers: int = _core.usable_cores() if self._users.workers is None else self._users.workers
         self._kind = self._users.kind or ("processes" if getattr(sys, "_is_gil_enabled", lambda: True)() else "threads")
         if self._workers and self._kind == "processes":

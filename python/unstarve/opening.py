@@ -54,13 +54,16 @@ def from_source(source: Any, classes: Iterable[str] = (), *, at_once: int = 1) -
     return Pipeline({"source": {"path": own.name}}, own.open(), UserCode((own,), ((),)))
 
 
-def mix(pipelines: Iterable[Pipeline], weights: Iterable[float] | None = None, *, epoch: int | None = None) -> Pipeline:
+def mix(pipelines: Iterable[Pipeline], weights: Iterable[float] | None = None, *, epoch: int | None = None,
+        earlier: Iterable[Iterable[float]] = ()) -> Pipeline:
     """Several pipelines of `open`, with their `filter` and `take`, as one. Classes are merged by name.
 
     weights: the sources' shares, one number each. The samples come in blocks, of 64 or some more for weights of a few
         digits, in which each source has its share exactly (`explain` tells the numbers); a source that is through
         begins anew, in another order and augmented anew. Without weights all samples of all sources come once an epoch.
     epoch: samples of an epoch; as many as all sources together where it is left out.
+    earlier: weights that a run had before it went on with these, one list for each change, in any order. A state of
+        more than 8 sources names them only, and load_state_dict() asks for them.
     """
     pipelines = list(pipelines)
     for one in pipelines:
@@ -69,11 +72,13 @@ def mix(pipelines: Iterable[Pipeline], weights: Iterable[float] | None = None, *
                                 "take() alone")
     sources = [copy.deepcopy(one._spec["source"]) for one in pipelines]
     if weights is not None:
-        shares = list(weights)
-        if len(shares) != len(sources):
-            raise ArgumentError(f"mix: found {len(shares)} weights for {len(sources)} pipelines, expected one each")
-        for i, (source, weight) in enumerate(zip(sources, shares, strict=True)):
-            source["weight"] = number(f"mix(weights[{i}])", weight)
+        for source, share in zip(sources, _shares("weights", weights, sources), strict=True):
+            source["weight"] = share
+    for k, before in enumerate(earlier):
+        if weights is None:
+            raise ArgumentError("mix(earlier): expected weights= with it, those that hold from now on")
+        for source, share in zip(sources, _shares(f"earlier[{k}]", before, sources), strict=True):
+            source.setdefault("earlier_weights", []).append(share)
     spec: dict[str, Any] = {"mix": sources}
     if epoch is not None:
         spec["order"] = {"epoch": whole("mix(epoch)", epoch, 1)}
@@ -82,6 +87,13 @@ def mix(pipelines: Iterable[Pipeline], weights: Iterable[float] | None = None, *
     dataset = joined(users.sources, [one._dataset for one in pipelines]) if pipelines else _core.concatenate([], [])
     _core.check(json.dumps(spec))
     return Pipeline(spec, dataset, users, PLACES["take"], "mix")
+
+
+def _shares(what: str, weights: Iterable[float], sources: list[Any]) -> list[float]:
+    shares = list(weights)
+    if len(shares) != len(sources):
+        raise ArgumentError(f"mix: found {len(shares)} {what} for {len(sources)} pipelines, expected one each")
+    return [number(f"mix({what}[{i}])", share) for i, share in enumerate(shares)]
 
 
 def from_yaml(text: str, dataset: _core.Dataset | None = None) -> Loader:

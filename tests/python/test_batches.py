@@ -112,7 +112,7 @@ def test_buckets_pad_less_and_resume_with_other_ranks_and_batches(folder):
         assert part.state_dict()["order"] == {"bucket": [45, 5]}
         left |= images_of(part.batches())
     assert sorted(left) == sorted(int(sample) for _, _, ids, _ in whole[4:] for sample in ids)
-    with pytest.raises(ArgumentError, match=r"state: bucket \[45, 5\], but this loader has \[40, 5\]"):
+    with pytest.raises(ArgumentError, match=r"state: bucket \[45,5\], but this loader has \[40,5\]"):
         varied(folder).batch(5, pad=True, bucket=40).load_state_dict(state)
     with pytest.raises(ArgumentError, match="state: bucket"):
         plain.load_state_dict(state)

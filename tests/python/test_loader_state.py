@@ -92,12 +92,15 @@ def test_a_state_of_something_else_is_refused():
 
 
 @pytest.mark.parametrize(("key", "value", "message"), [
-    ("epoch", -1, "state: epoch: found -1, expected 0 or more"),
+    ("epoch", -1, "state: epoch: found -1, expected 0 to 2147483647"),
     ("epoch", 2**40, "state: epoch: found 1099511627776, expected 0 to 2147483647"),
-    ("epoch", None, "state: epoch: found None, expected a whole number"),
+    ("epoch", None, "state: epoch: found null, expected a whole number"),
     ("samples", 201, "state: samples: found 201, expected 0 to 200"),
-    ("samples", "x", "state: samples: found 'x', expected a whole number"),
-    ("seed", None, "state: seed None, but this loader has 3"),
+    ("samples", "x", 'state: samples: found "x", expected a whole number'),
+    ("seed", None, "state: seed null, but this loader has 3"),
+    ("samples", {1}, "set is not JSON serializable; expected what state_dict.. gave"),
+    ("samples", float("nan"), "expected what state_dict.. gave"),
+    ("window", "?", "state: window: found .*, expected bits in base64"),
 ])
 def test_a_damaged_state_is_refused_and_changes_nothing(key, value, message):
     loader = un.open(SMALL).shuffle(3).batch(10)

@@ -4,6 +4,7 @@ import collections
 import io
 import json
 import random
+import re
 
 import numpy as np
 import pytest
@@ -174,6 +175,46 @@ def test_weights_change_after_a_resume_and_every_source_goes_on_where_it_was():
     assert equal(copies(again), [tuple(batch) for batch in after[61 - 24:]])
 
 
+@pytest.mark.parametrize("sources", [2, 48, 500])
+def test_the_state_of_many_sources_is_small_and_their_weights_may_change(sources):
+    parts = [un.open("synthetic:classes=2,images=6,size=8").take(1 + i % 5) for i in range(sources)]
+    old, new = [0.5 + i % 7 for i in range(sources)], [1 / (1 + i % 11) for i in range(sources)]
+
+    def mixed(weights, earlier=()):
+        return un.mix(parts, weights, epoch=100_000, earlier=earlier).shuffle(2).batch(100)
+
+    run = mixed(old)
+    batches = run.batches()
+    before = [next(batches)[2].copy() for _ in range(30)]
+    state = json.loads(json.dumps(run.state_dict()))
+    assert len(json.dumps(state)) < 1024
+    again = mixed(old)
+    again.load_state_dict(state)
+    assert np.array_equal(next(again.batches())[2], next(batches)[2])
+    if sources > 8:
+        with pytest.raises(un.errors.ArgumentError, match=r"other weights .*un.mix\(earlier="):
+            mixed(new).load_state_dict(state)
+    changed = mixed(new, [old])
+    changed.load_state_dict(state)
+    batches = changed.batches()
+    after = [next(batches)[2].copy() for _ in range(300)]
+    # Each source goes on in its pass where it was, so that after whole blocks none of its samples came twice more often
+    # than another.
+    start = changed.state_dict()["mix"][-1][0]
+    block = int(re.search(r"of each (\d+) from", changed.explain())[1])
+    whole = np.concatenate(before + after)[:start + (33_000 - start) // block * block]
+    assert len(whole) > start
+    counts = collections.Counter(whole.tolist())
+    for i in range(sources):
+        given = [counts[6 * i + sample] for sample in range(1 + i % 5)]
+        assert max(given) - min(given) <= 1, i
+    state = json.loads(json.dumps(changed.state_dict()))
+    assert len(json.dumps(state)) < 1024
+    behind = un.from_yaml(mixed(new, [old]).to_yaml()) if sources == 48 else mixed(new, [old])
+    behind.load_state_dict(state)
+    assert np.array_equal(next(behind.batches())[2], next(batches)[2])
+
+
 def test_new_weights_in_relaxed_order_leave_out_no_sample_and_give_none_twice():
     # A tenth of the samples sleeps, so that others overtake it, also into the blocks behind.
     slow, fast = "sleep:ms=3,images=70,size=8", "synthetic:classes=10,images=300,size=8"
@@ -212,7 +253,7 @@ def test_a_state_of_another_order_is_refused():
     assert set(state) == {"version", "epoch", "samples", "seed", "shuffle", "dataset"}  # as ever
     for pipeline, told in ((un.open(SMALL).shuffle(0, window=9), "window 0, but this loader has 9"),
                            (un.open(SMALL).repeat(2), "repeat 1, but this loader has 2"),
-                           (un.open(SMALL).balance(), "balance False, but this loader has True"),
+                           (un.open(SMALL).balance(), "balance false, but this loader has true"),
                            (un.open(SMALL).filter(labels=[1]), "other samples took part"),
                            (un.mix([un.open(SMALL)], [1]), "other samples took part")):
         loader = pipeline.batch(10)
@@ -252,6 +293,9 @@ def test_what_makes_no_sense_is_refused_where_it_is_written():
                         (lambda: un.mix([data, data], [1, nan]), "weights.1."),
                         (lambda: un.mix([data, data], [1, -1]), "weights.1."),
                         (lambda: un.mix([data, data], [0, 0]), "all weights are 0"),
+                        (lambda: un.mix([data, data], earlier=[[1, 1]]), "expected weights="),
+                        (lambda: un.mix([data, data], [1, 2], earlier=[[1]]), "1 earlier.0. for 2 pipelines"),
+                        (lambda: un.mix([data, data], [1, 2], earlier=[[1, nan]]), "earlier.0..1."),
                         (lambda: un.mix([data, data], [1, 1e-9]).batch(1), "millionth"),
                         (lambda: un.mix([data.shuffle(1)], [1]), "filter.. and take.. alone"),
                         (lambda: un.mix([data, data], [1, 1]).sequential().batch(1), "order.shuffle"),

@@ -114,11 +114,13 @@ def accepted(rng):
     order.pop("window" if order.get("balance") else "class_weights", None)
     if spec.get("mix"):
         spec.pop("source", None)
-        weighted = not order.get("balance")
+        weighted, changes = not order.get("balance"), rng.randrange(3)
         for source in spec["mix"]:
             source.pop("weight", None)
+            source.pop("earlier_weights", None)
             if weighted:
                 source["weight"] = rng.uniform(0.1, 3)
+                source["earlier_weights"] = [rng.uniform(0, 3) for _ in range(changes)]
     spec["order"] = order
     if spec.get("cache", {}).get("what") == "encoded":
         spec["cache"].pop("folder", None)
@@ -224,6 +226,8 @@ def sound_beside(keys, rng):
     if keys[0] == "mix":
         spec.pop("source", None)
         spec |= {"order": {}, "mix": [{"weight": 1}, {"weight": 2}] if keys[-1] == "weight" else [{}, {}]}
+    if keys[-1] == "earlier_weights":  # as many for all sources
+        spec["mix"] = [{"weight": 1}]
     if "operations" in keys[0]:
         step = {}
         operations = SCHEMA["properties"][keys[0]]["items"]["anyOf"][1]["properties"]

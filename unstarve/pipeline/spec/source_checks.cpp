@@ -40,6 +40,13 @@ void check_mix(const PipelineSpec& spec) {
     check_source(spec.mix[i], node);
     if (spec.mix[i].weight.has_value() != weighted)
       fail(node + ".weight", "some sources have a weight and others none, expected one for all or for none");
+    const auto& earlier = spec.mix[i].earlier_weights;
+    if (earlier.size() != spec.mix[0].earlier_weights.size())
+      fail(node + ".earlier_weights",
+           fmt::format("{} of them, expected {} as of mix[0]", earlier.size(), spec.mix[0].earlier_weights.size()));
+    if (!weighted && !earlier.empty()) fail(node + ".earlier_weights", "expected mix[].weight with it");
+    for (std::size_t k = 0; k < earlier.size(); ++k)
+      check_weight(fmt::format("{}.earlier_weights[{}]", node, k), earlier[k]);
     if (!weighted) continue;
     check_weight(node + ".weight", *spec.mix[i].weight);
     sum += *spec.mix[i].weight;
@@ -58,6 +65,8 @@ void check_sources(const PipelineSpec& spec) {
   const OrderSpec& order = spec.order;
   check_source(spec.source, "source");
   if (spec.source.weight) fail("source.weight", "a lone source has no weight, expected it in mix");
+  if (!spec.source.earlier_weights.empty())
+    fail("source.earlier_weights", "a lone source has none, expected it in mix");
   check_mix(spec);
   if (order.repeat < 1) fail("order.repeat", "0, expected 1 or more");
   if (order.window > 0 && !order.shuffle)

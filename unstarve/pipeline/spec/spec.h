@@ -38,6 +38,9 @@ struct SourceSpec {
   // In a mixture: this source's share of the samples, relative to the others'; given for all of its sources or for
   // none.
   std::optional<double> weight{};
+  // Its weights earlier in the run, one of each time that they were changed; as many for all sources. A state of many
+  // sources needs them (order/mixture_state.h).
+  std::vector<double> earlier_weights{};
   friend bool operator==(const SourceSpec&, const SourceSpec&) = default;
 };
 

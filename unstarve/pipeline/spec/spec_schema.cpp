@@ -163,6 +163,10 @@ Json passes_schema(const char* description) {
 Json mix_schema(Json source, const char* description) {
   source["properties"]["weight"] = {
       {"type", "number"}, {"minimum", 0}, {"description", "share of the samples; of all sources or of none"}};
+  source["properties"]["earlier_weights"] = {
+      {"type", "array"},
+      {"items", {{"type", "number"}, {"minimum", 0}}},
+      {"description", "its weights earlier in the run, one for each change; states of more than 8 sources need them"}};
   return {{"type", "array"}, {"items", std::move(source)}, {"default", Json::array()}, {"description", description}};
 }
 

@@ -67,6 +67,7 @@ struct Field {
     if (path == "order.rank") spec["order"]["world"] = std::numeric_limits<int>::max();
     if (path.starts_with("order.class_weights")) spec["order"]["balance"] = true;
     if (path == "mix[0].weight") spec["mix"].push_back({{"path", "other"}, {"weight", 1}});
+    if (path == "mix[0].earlier_weights") spec["mix"][0]["weight"] = 1;
     if (path.starts_with("cache.limit")) spec["cache"]["what"] = "pixels";
     if (path == "batch.bucket.window") spec["batch"]["pad"]["to"] = "largest";
     if (path == "batch.pad.size") spec["batch"]["pad"]["to"] = "size";

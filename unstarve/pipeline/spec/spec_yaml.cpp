@@ -167,6 +167,10 @@ void write_source(YAML::Emitter& out, const SourceSpec& source) {
   }
   if (source.take) out << Key << "take" << Value << *source.take;
   if (source.weight) out << Key << "weight" << Value << exact(*source.weight);
+  if (!source.earlier_weights.empty()) {
+    out << Key << "earlier_weights" << Value;
+    write_numbers(out, source.earlier_weights);
+  }
   out << YAML::EndMap;
 }
 
@@ -183,6 +187,7 @@ SourceSpec read_source(YamlMap map, bool mixed) {
   filter.finish();
   map.get("take", source.take);
   if (mixed) map.get("weight", source.weight);
+  if (mixed) map.get("earlier_weights", source.earlier_weights);
   map.finish();
   return source;
 }

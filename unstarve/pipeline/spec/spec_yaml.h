@@ -3,8 +3,8 @@
 //
 //   source: {path: photos/train, split: "", filter: {labels: [cat, dog], min_side: 64}, take: 1000}
 //   mix:                                                 # in the place of source: several as one
-//     - {path: a, split: "", weight: 0.7}
-//     - {path: b, split: "", weight: 0.3, filter: {drop_labels: [other], max_side: 4096, max_aspect: 3}}
+//     - {path: a, split: "", weight: 0.7, earlier_weights: [0.5]}
+//     - {path: b, split: "", weight: 0.3, earlier_weights: [0.5], filter: {drop_labels: [other], max_aspect: 3}}
 //   order: {shuffle: true, seed: 0, rank: 0, world: 1, window: 0, repeat: 1, epoch: 0, balance: false,
 //           class_weights: {cat: 2}}
 //   decode: {crop_only: true, reduced_scale: false}

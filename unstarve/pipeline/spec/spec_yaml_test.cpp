@@ -48,6 +48,9 @@ TEST_CASE("what decides which sample comes when survives being written and read"
   spec.source = {};
   spec.mix = {{"a", "train", {}, {}, 0.7}, {"b", "", {{}, {"other"}, 0, 0, 0}, 5, 1.0 / 3}};
   CHECK(round_trip(spec) == spec);
+  spec.mix[0].earlier_weights = {0.1, 2.0 / 3};
+  spec.mix[1].earlier_weights = {5, 0};
+  CHECK(round_trip(spec) == spec);
   spec.mix = {{"a", "train"}, {"b", ""}};
   CHECK(round_trip(spec) == spec);
   CHECK(read("source: {path: a, filter: {labels: [cat, 3]}}").source.filter.labels ==

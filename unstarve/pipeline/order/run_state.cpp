@@ -1,0 +1,248 @@
+#include "unstarve/pipeline/order/run_state.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "unstarve/core/error.h"
+#include "unstarve/pipeline/order/bits_text.h"
+#include "unstarve/pipeline/order/mixture_state.h"
+
+namespace unstarve {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kVersion = 1;
+// Epochs are counted in 32 bits; half of them can be resumed, so that a run may go on.
+constexpr std::uint64_t kMostEpoch = std::numeric_limits<std::int32_t>::max();
+constexpr std::uint64_t kMostBatch = std::numeric_limits<std::int32_t>::max();
+
+[[noreturn]] void refuse(const std::string& what) { throw Error(ErrorKind::kArgument, "state: " + what); }
+
+// Of a state without "order".
+const Json& usual_settings() {
+  static const Json settings = {
+      {"window", 0}, {"repeat", 1},      {"epoch", 0}, {"balance", false}, {"class_weights", Json::object()},
+      {"set", ""},   {"bucket", nullptr}};
+  return settings;
+}
+
+// Of classes there may be thousands.
+std::string digest_of(const std::map<std::string, double>& weights) {
+  std::uint64_t digest = mix_bits(weights.size());
+  for (const auto& [name, weight] : weights) {
+    for (const char letter : name) digest = tweak_of(digest, static_cast<unsigned char>(letter));
+    digest = tweak_of(digest, std::bit_cast<std::uint64_t>(weight + 0.0));
+  }
+  return fmt::format("{:016x}", digest);
+}
+
+Json parse(const std::string& text) {
+  const Json state = Json::parse(text, nullptr, false);
+  if (!state.is_object()) refuse("found " + text.substr(0, 60) + ", expected the JSON object that a loader's state is");
+  return state;
+}
+
+std::string shown(const Json& state, const char* key) {
+  return state.contains(key) ? state[key].dump() : std::string("nothing");
+}
+
+std::uint64_t whole(const Json& state, const char* key, std::uint64_t least, std::uint64_t most) {
+  const auto found = state.find(key);
+  if (found == state.end() || !found->is_number_integer())
+    refuse(fmt::format("{}: found {}, expected a whole number", key, shown(state, key)));
+  // A negative one comes out beyond `most`.
+  const auto value = found->get<std::uint64_t>();
+  if ((!found->is_number_unsigned() && found->get<std::int64_t>() < 0) || value < least || value > most)
+    refuse(fmt::format("{}: found {}, expected {} to {}", key, found->dump(), least, most));
+  return value;
+}
+
+bool truth(const Json& state, const char* key) {
+  const auto found = state.find(key);
+  if (found == state.end() || !found->is_boolean())
+    refuse(fmt::format("{}: found {}, expected true or false", key, shown(state, key)));
+  return found->get<bool>();
+}
+
+std::vector<bool> bits(const Json& state, const char* key) {
+  if (!state.contains(key)) return {};
+  const auto read = state[key].is_string() ? bits_from_text(state[key].get<std::string>()) : std::nullopt;
+  if (!read) refuse(fmt::format("{}: found {}, expected bits in base64", key, shown(state, key).substr(0, 60)));
+  return *read;
+}
+
+void add_bits(Json& state, const char* key, const std::vector<bool>& bits) {
+  if (!bits.empty()) state[key] = bits_to_text(bits);
+}
+
+// How an epoch of `length` samples is dealt out, whatever the samples are.
+Position joined(std::span<const RankProgress> ranks, int batch, LastBatch last, std::uint64_t length) {
+  return position_after(ranks, OrderSpec{}, BatchSpec{batch, last == LastBatch::kDrop ? last : LastBatch::kKeep},
+                        length);
+}
+
+}  // namespace
+
+RunState::RunState(const PipelineSpec& spec, std::shared_ptr<const SampleSet> set)
+    : spec_(spec.order),
+      batch_(spec.batch),
+      relaxed_(spec.execution.order == ExecutionOrder::kRelaxed),
+      order_(spec.order, spec.batch, OrderBasis{set, {}}),
+      records_(set->records()) {
+  if (!set->everything() || !set->weights().empty()) fingerprint_ = set->fingerprint();
+  if (spec.order.balance) return;
+  weights_ = set->weights();
+  if (weights_.empty()) return;
+  for (std::size_t i = 0; i < spec.mix[0].earlier_weights.size(); ++i) {
+    std::vector<double>& earlier = earlier_.emplace_back();
+    for (const SourceSpec& source : spec.mix) earlier.push_back(source.earlier_weights[i]);
+  }
+}
+
+std::vector<MixtureStretch> RunState::first_stretches() const {
+  if (weights_.empty()) return {};
+  return {{0, std::vector<std::uint64_t>(weights_.size()), weights_}};
+}
+
+Json RunState::settings() const {
+  Json all = usual_settings();
+  all["window"] = spec_.window;
+  all["repeat"] = spec_.repeat;
+  all["epoch"] = spec_.epoch;
+  all["balance"] = spec_.balance;
+  if (!spec_.class_weights.empty()) all["class_weights"] = digest_of(spec_.class_weights);
+  if (fingerprint_ != 0) all["set"] = fmt::format("{:016x}", fingerprint_);
+  if (batch_.bucket.window > 0) {
+    const std::uint64_t run = batch_.bucket.run > 0
+                                  ? batch_.bucket.run
+                                  : static_cast<std::uint64_t>(batch_.size) * static_cast<std::uint64_t>(spec_.world);
+    all["bucket"] = {batch_.bucket.window, run};
+  }
+  return all;
+}
+
+std::string RunState::text(const RankProgress& progress, std::span<const MixtureStretch> stretches) const {
+  const Position& dealt = progress.dealt;
+  const bool begun = progress.samples > 0 || !progress.ahead.empty();
+  const bool alone = relaxed_ && spec_.world > 1 && begun;
+  Position at = dealt;
+  if (!alone && begun) {
+    if (dealt.used.empty() && progress.ahead.empty())
+      at.offset = std::min(dealt.offset + progress.samples * order_.world(), length());
+    else  // all ranks in step
+      at = joined(std::vector<RankProgress>(order_.world(), progress), batch_.size, batch_.last, length());
+  }
+  if (at.offset >= length()) at = {at.epoch + 1, 0, 0, {}};
+
+  Json state = {{"version", kVersion}, {"epoch", at.epoch},        {"samples", at.offset},
+                {"seed", spec_.seed},  {"shuffle", spec_.shuffle}, {"dataset", records_}};
+  if (alone) {
+    state["rank"] = spec_.rank;
+    state["world"] = spec_.world;
+    state["batch"] = batch_.size;
+    state["drop_last"] = batch_.last == LastBatch::kDrop;
+    state["rank_samples"] = progress.samples;
+    add_bits(state, "rank_window", progress.ahead);
+  }
+  add_bits(state, "window", at.used);
+  Json unusual = Json::object();
+  const Json all = settings();
+  for (const auto& [key, value] : all.items())
+    if (value != usual_settings()[key]) unusual[key] = value;
+  if (!unusual.empty()) state["order"] = std::move(unusual);
+  if (!stretches.empty()) state["mix"] = mixture_state(stretches, at.epoch * length() + at.offset);
+  return state.dump();
+}
+
+std::uint64_t RunState::check(const Json& state) const {
+  if (!state.contains("version") || state["version"] != kVersion)
+    refuse(fmt::format("version {}, expected {}", shown(state, "version"), kVersion));
+  (void)whole(state, "epoch", 0, kMostEpoch);
+  (void)whole(state, "samples", 0, length());
+  const Json mine = {{"seed", spec_.seed}, {"shuffle", spec_.shuffle}, {"dataset", records_}};
+  for (const auto& [key, value] : mine.items())
+    if (!state.contains(key) || state[key] != value)
+      refuse(fmt::format("{} {}, but this loader has {}", key, shown(state, key.c_str()), value.dump()));
+  std::uint64_t bucket_run = 0;
+  const Json given = state.contains("order") ? state["order"] : Json::object();
+  if (!given.is_object()) refuse(fmt::format("order: found {}, expected settings by name", given.dump()));
+  const Json all = settings();
+  for (const auto& [key, value] : all.items()) {
+    const Json& theirs = given.contains(key) ? given[key] : usual_settings()[key];
+    if (theirs == value) continue;
+    if (key == "set")
+      refuse("other samples took part in it than in this loader; expected the same data, filter, take and sources");
+    if (key == "bucket" && theirs.is_array() && value.is_array() && theirs.size() == 2 && theirs[0] == value[0] &&
+        theirs[1].is_number_unsigned() && theirs[1] != 0) {
+      bucket_run = theirs[1].get<std::uint64_t>();
+      continue;
+    }
+    refuse(fmt::format("{} {}, but this loader has {}", key, theirs.dump(), value.dump()));
+  }
+  return bucket_run;
+}
+
+Position RunState::position(std::span<const Json> states) const {
+  const Json& first = states[0];
+  const auto window = [&](const Json& state) {
+    std::vector<bool> used = bits(state, "window");
+    if (const auto samples = state["samples"].get<std::uint64_t>(); used.size() > length() - samples)
+      refuse(
+          fmt::format("window: found {} bits behind {} samples, but an epoch has {}", used.size(), samples, length()));
+    return used;
+  };
+  const auto epoch_of = [](const Json& state) { return state["epoch"].get<std::uint32_t>(); };
+  if (std::none_of(states.begin(), states.end(), [](const Json& state) { return state.contains("rank"); })) {
+    for (const Json& state : states)
+      if (state != first) refuse("the ranks' states differ, expected those of one batch");
+    return {epoch_of(first), 0, first["samples"].get<std::uint64_t>(), window(first)};
+  }
+  std::vector<std::pair<std::int64_t, const Json*>> ranks;
+  for (const Json& state : states)
+    ranks.emplace_back(state.contains("rank") ? static_cast<std::int64_t>(whole(state, "rank", 0, kMostBatch)) : -1,
+                       &state);
+  std::stable_sort(ranks.begin(), ranks.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  const std::uint64_t world = whole(*ranks.back().second, "world", 1, kMostBatch);
+  std::vector<std::int64_t> found;
+  bool all = ranks.size() == world;
+  for (const auto& [rank, state] : ranks) {
+    all = all && rank == static_cast<std::int64_t>(found.size());
+    found.push_back(rank);
+  }
+  if (!all)
+    refuse(
+        fmt::format("of ranks [{}], expected a list of all {} ranks' states: in relaxed order each rank knows only "
+                    "what it gave itself",
+                    fmt::join(found, ", "), world));
+  std::vector<RankProgress> progress;
+  for (const auto& [rank, state] : ranks)
+    progress.push_back({{epoch_of(*state), 0, (*state)["samples"].get<std::uint64_t>(), window(*state)},
+                        whole(*state, "rank_samples", 0, length()),
+                        bits(*state, "rank_window")});
+  return joined(progress, static_cast<int>(whole(*ranks[0].second, "batch", 1, kMostBatch)),
+                truth(*ranks[0].second, "drop_last") ? LastBatch::kDrop : LastBatch::kKeep, length());
+}
+
+RunStart RunState::start(std::span<const std::string> texts) const {
+  if (texts.empty()) refuse("found an empty list, expected the states of all ranks");
+  std::vector<Json> states;
+  for (const std::string& text : texts) states.push_back(parse(text));
+  RunStart start;
+  for (const Json& state : states) start.bucket_run = check(state);
+  start.at = position(states);
+  if (!weights_.empty()) {
+    // Relaxed order may have given samples of blocks further on.
+    const std::uint64_t here = start.at.epoch * length() + start.at.offset + start.at.used.size();
+    start.stretches =
+        mixture_from_state(states[0].contains("mix") ? states[0]["mix"] : Json(), weights_, earlier_, here);
+  }
+  if (order_.rest(start.at.offset, start.at.used).batches_per_epoch() == 0) start.at = {start.at.epoch + 1, 0, 0, {}};
+  return start;
+}
+
+}  // namespace unstarve
