@@ -92,7 +92,8 @@ Command train_command() {
        cache_limit_option(),
        {"--evaluate-every", "N", "1 epoch; only at the end with --minutes", "epochs between evaluations"},
        {"--out", "FILE", "", "checkpoint, written at each evaluation", false, Completes::kPath},
-       {"--resume", "FILE", "", "go on from a checkpoint, or start from weights", false, Completes::kPath},
+       {"--resume", "FILE", "", "go on from a checkpoint, with what was left of its epoch, or start from weights",
+        false, Completes::kPath},
        json_option()},
       run};
 }

@@ -11,6 +11,7 @@
 #include "unstarve/core/topology.h"
 #include "unstarve/device/device.h"
 #include "unstarve/jobs/quarantine.h"
+#include "unstarve/jobs/train_place.h"
 #include "unstarve/pipeline/order/order.h"
 #include "unstarve/pipeline/plan.h"
 #include "unstarve/pipeline/sources.h"
@@ -57,20 +58,21 @@ TrainResult run_train(const TrainOptions& options, const Progress& progress, std
   TrainPlan plan;
   plan.minutes = options.minutes;
   plan.checkpoint = options.out;
-  if (!options.resume.empty()) plan.start_step = trainer->restore(options.resume);
-
-  // Where the run stands follows from the step number alone.
-  const OrderBasis basis{choose_samples(settings.pipeline, *dataset, read_topology().usable()), {}};
-  const Order order(settings.pipeline.order, settings.pipeline.batch, basis);
-  const auto per_epoch = static_cast<std::int64_t>(order.batches_per_epoch());
-  const Position start{static_cast<std::uint32_t>(plan.start_step / per_epoch),
-                       static_cast<std::uint64_t>(plan.start_step % per_epoch)};
+  TrainProgress done;
+  if (!options.resume.empty()) done = trainer->restore(options.resume);
+  const TrainPlace place =
+      place_in_data(settings.pipeline, choose_samples(settings.pipeline, *dataset, read_topology().usable()), done,
+                    options.resume.string());
+  const auto per_epoch = static_cast<double>(place.per_epoch);
   const Consumer consumer = device->is_host() ? Consumer::kHost : Consumer::kNormalises;
-  LoaderSource source(
-      std::make_unique<Loader>(settings.pipeline, dataset, *device, Loader::Options{start, 0, false, basis, consumer}));
-  if (options.epochs > 0) plan.steps = std::llround(std::ceil(options.epochs * static_cast<double>(per_epoch)));
-  plan.evaluate_every = std::llround(options.evaluate_every * static_cast<double>(per_epoch));
-  plan.report_every = std::clamp<std::int64_t>(per_epoch / 10, 1, 50);
+  LoaderSource source(std::make_unique<Loader>(place.pipeline, dataset, *device,
+                                               Loader::Options{place.start, 0, false, place.basis, consumer}));
+  plan.start_step = done.step;
+  plan.first_step = place.first_step;
+  plan.place = [&] { return place.state(source.loader().progress()); };
+  if (options.epochs > 0) plan.steps = place.steps_of(options.epochs);
+  plan.evaluate_every = std::llround(options.evaluate_every * per_epoch);
+  plan.report_every = std::clamp<std::int64_t>(place.per_epoch / 10, 1, 50);
   if (validation) {
     const PipelineSpec spec = validation_spec(settings);
     plan.validation_batches =
@@ -85,9 +87,8 @@ TrainResult run_train(const TrainOptions& options, const Progress& progress, std
     const TrainPoint& point = history.points.back();
     const double by_time = options.minutes > 0 ? point.seconds / (60 * options.minutes) : 0;
     const double by_steps = plan.steps > 0 ? static_cast<double>(point.step) / static_cast<double>(plan.steps) : 0;
-    progress(fmt::format("epoch {:.1f}  loss {:.3f}  {:.0f} img/s  waiting {:.0f} %{}",
-                         static_cast<double>(point.step) / static_cast<double>(per_epoch), point.loss,
-                         point.samples_per_s, 100 * point.wait_share,
+    progress(fmt::format("epoch {:.1f}  loss {:.3f}  {:.0f} img/s  waiting {:.0f} %{}", place.epochs_at(point.step),
+                         point.loss, point.samples_per_s, 100 * point.wait_share,
                          history.evaluations.empty()
                              ? ""
                              : fmt::format("  accuracy {:.1f} %", 100 * history.evaluations.back().accuracy)),
@@ -108,7 +109,7 @@ TrainResult run_train(const TrainOptions& options, const Progress& progress, std
     throw;
   }
   list_bad();
-  result.epochs = static_cast<double>(result.history.steps) / static_cast<double>(per_epoch);
+  result.epochs = place.epochs_at(result.history.steps);
   result.parameters = trainer->parameters();
   result.macs = trainer->macs();
   result.bad = source.loader().bad_samples();

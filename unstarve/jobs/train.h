@@ -1,8 +1,9 @@
 #pragma once
 // `unstarve train`: from files to a trained network: loader, trainer and loop put together from settings.
 //
-// Resuming: a checkpoint holds weights, momentum and the step number, from which order and randomness follow, so the
-// run goes on with the very batch it would have had next (given the same data, seed and batch size).
+// Resuming: a checkpoint holds weights, momentum, the step number and where the run stands in its data, so that it goes
+// on with the very batch it would have had next, or in batches of another size with the samples that were left of the
+// epoch (train_place.h).
 // Threads: one caller. Failure: as Loader, Trainer and run_training().
 
 #include <filesystem>

@@ -6,7 +6,9 @@
 #include <array>
 #include <charconv>
 #include <chrono>
+#include <map>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include <ATen/DeviceAccelerator.h>
@@ -30,6 +32,7 @@ namespace unstarve {
 namespace {
 
 constexpr const char* kStepKey = "unstarve.step";
+constexpr const char* kDataKey = "unstarve.data";
 constexpr const char* kMomentumPrefix = "optimiser.momentum.";
 constexpr const char* kScaleName = "loss_scaler.scale";
 constexpr const char* kGoodStepsName = "loss_scaler.good_steps";
@@ -161,22 +164,27 @@ class TorchTrainer final : public Trainer {
     });
   }
 
-  void save(const std::filesystem::path& path, std::int64_t step_number) override {
+  void save(const std::filesystem::path& path, const TrainProgress& progress) override {
     translate_errors("saving " + path.string(), [&] {
-      save_state(checkpoint_state(), {{"format", "pt"}, {kStepKey, std::to_string(step_number)}}, path);
+      std::map<std::string, std::string> metadata{{"format", "pt"}, {kStepKey, std::to_string(progress.step)}};
+      if (!progress.data.empty()) metadata[kDataKey] = progress.data;
+      save_state(checkpoint_state(), metadata, path);
     });
   }
 
-  std::int64_t restore(const std::filesystem::path& path) override {
+  TrainProgress restore(const std::filesystem::path& path) override {
     return translate_errors("restoring " + path.string(), [&] {
       const MappedFile file(path);
       const SafetensorsHeader header = parse_safetensors(file.bytes(), path.string());
       const auto step = header.metadata.find(kStepKey);
       const bool checkpoint = step != header.metadata.end();
-      const std::int64_t number = checkpoint ? step_number(step->second, path) : 0;
+      TrainProgress progress;
+      if (checkpoint) progress.step = step_number(step->second, path);
+      if (const auto data = header.metadata.find(kDataKey); checkpoint && data != header.metadata.end())
+        progress.data = data->second;
       load_state(checkpoint ? checkpoint_state() : network_state(*network_), header, file.bytes(), path.string());
       if (!checkpoint) forget_progress();
-      return number;
+      return progress;
     });
   }
 

@@ -82,6 +82,11 @@ TrainHistory run_training(Trainer& trainer, const TrainSettings& settings, Batch
         ErrorKind::kArgument,
         fmt::format("training: found {} steps and {} minutes, expected one of them above 0", plan.steps, plan.minutes));
   }
+  if (plan.steps > 0 && plan.start_step >= plan.steps) {
+    throw Error(ErrorKind::kArgument,
+                fmt::format("training: found {} steps done of {}, expected some to be left; give more epochs",
+                            plan.start_step, plan.steps));
+  }
   TrainHistory history;
   StepBudget budget(plan);
   const Stopwatch run(clock);
@@ -100,7 +105,7 @@ TrainHistory run_training(Trainer& trainer, const TrainSettings& settings, Batch
       history.evaluations.push_back(
           {step, run.seconds(), static_cast<double>(result.correct) / samples, result.loss_sum / samples});
     }
-    if (!plan.checkpoint.empty()) trainer.save(plan.checkpoint, step);
+    if (!plan.checkpoint.empty()) trainer.save(plan.checkpoint, {step, plan.place ? plan.place() : ""});
     budget.set_reserve(run.seconds() - begin_s);
     evaluating_s += run.seconds() - begin_s;
   };
@@ -144,7 +149,7 @@ TrainHistory run_training(Trainer& trainer, const TrainSettings& settings, Batch
     }
 
     if (step == plan.start_step + 1 || step % std::max<std::int64_t>(plan.report_every, 1) == 0) add_point();
-    if (plan.evaluate_every > 0 && step % plan.evaluate_every == 0) evaluate();
+    if (plan.evaluate_every > 0 && (step - plan.first_step) % plan.evaluate_every == 0) evaluate();
   }
 
   trainer.synchronise();

@@ -57,9 +57,12 @@ struct TrainHistory {
 };
 
 struct TrainPlan {
-  std::int64_t steps = 0;            // total, those before a resume included; 0: as many as fit in `minutes`
-  double minutes = 0;                // 0: no limit. With both, whichever comes first ends the run
-  std::int64_t start_step = 0;       // what Trainer::restore() returned
+  std::int64_t steps = 0;       // total, those before a resume included; 0: as many as fit in `minutes`
+  double minutes = 0;           // 0: no limit. With both, whichever comes first ends the run
+  std::int64_t start_step = 0;  // what Trainer::restore() returned
+  // Evaluations are counted from here: where the first epoch would have begun, were all batches before `start_step` as
+  // large as they are now. May be negative.
+  std::int64_t first_step = 0;
   std::int64_t report_every = 50;    // steps between points; reading the loss waits for the device
   std::int64_t evaluate_every = 0;   // steps between evaluations; 0: only at the end
   std::filesystem::path checkpoint;  // written at each evaluation and at the end; empty: none
@@ -67,11 +70,13 @@ struct TrainPlan {
   // for the last evaluation as long as none was measured; 0 where unknown.
   std::function<std::unique_ptr<BatchSource>()> validation;
   std::int64_t validation_batches = 0;
+  // Where the source stands behind the batch that it gave last, for checkpoints (TrainProgress::data); may be empty.
+  std::function<std::string()> place;
   // Called for each new point; may be empty.
   std::function<void(const TrainHistory&)> report;
 };
 
-// Throws Error(kArgument) when the plan has neither steps nor minutes.
+// Throws Error(kArgument) when the plan has neither steps nor minutes, and when `start_step` leaves none of its steps.
 [[nodiscard]] TrainHistory run_training(Trainer& trainer, const TrainSettings& settings, BatchSource& source,
                                         const TrainPlan& plan, std::stop_token stop = {},
                                         Clock& clock = steady_clock());

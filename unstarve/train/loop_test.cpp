@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "unstarve/core/error.h"
@@ -35,8 +36,11 @@ class FakeTrainer final : public Trainer {
     result.correct += 3;
     result.loss_sum += 2;
   }
-  void save(const std::filesystem::path&, std::int64_t step) override { saved.push_back(step); }
-  std::int64_t restore(const std::filesystem::path&) override { return 0; }
+  void save(const std::filesystem::path&, const TrainProgress& progress) override {
+    saved.push_back(progress.step);
+    places.push_back(progress.data);
+  }
+  TrainProgress restore(const std::filesystem::path&) override { return {}; }
   std::size_t peak_memory_bytes() override { return 0; }
   std::int64_t parameters() const override { return 0; }
   double macs() const override { return 0; }
@@ -47,6 +51,7 @@ class FakeTrainer final : public Trainer {
   double evaluation_s = 0;
   std::vector<double> rates;
   std::vector<std::int64_t> saved;
+  std::vector<std::string> places;
 
  private:
   void advance(double seconds) { clock_.advance(static_cast<std::int64_t>(seconds * kSecond)); }
@@ -116,6 +121,34 @@ TEST_CASE("a resumed run goes on where the schedule was") {
   CHECK(history.steps == 10);
   REQUIRE(trainer.rates.size() == 3);
   CHECK(trainer.rates[0] == scheduled_rate(settings, 7, 10));
+}
+
+TEST_CASE("a checkpoint says where the data stand, and evaluations follow the epochs as they are now") {
+  ManualClock clock;
+  FakeTrainer trainer(clock, 1);
+  FakeSource source(kEndless);
+  int asked = 0;
+  TrainPlan plan;
+  plan.steps = 14;
+  plan.start_step = 3;
+  plan.first_step = 1;  // batches are larger now: the three steps done were as many samples as two
+  plan.evaluate_every = 4;
+  plan.checkpoint = "unused";
+  plan.place = [&] { return "place " + std::to_string(++asked); };
+  (void)run_training(trainer, {}, source, plan, {}, clock);
+  CHECK(trainer.saved == std::vector<std::int64_t>{5, 9, 13, 14});
+  CHECK(trainer.places == std::vector<std::string>{"place 1", "place 2", "place 3", "place 4"});
+}
+
+TEST_CASE("a run of which no step is left says so") {
+  ManualClock clock;
+  FakeTrainer trainer(clock, 1);
+  FakeSource source(kEndless);
+  TrainPlan plan;
+  plan.steps = plan.start_step = 10;
+  CHECK_THROWS_WITH(run_training(trainer, {}, source, plan, {}, clock),
+                    Catch::Contains("found 10 steps done of 10") && Catch::Contains("more epochs"));
+  CHECK(trainer.saved.empty());
 }
 
 TEST_CASE("a timed run ends in time with the rate near zero, its last evaluation included") {

@@ -50,6 +50,12 @@ struct Evaluation {
   double loss_sum = 0;
 };
 
+// How far a training run has come.
+struct TrainProgress {
+  std::int64_t step = 0;  // steps done
+  std::string data;       // where it stands in its data: RunState::text() (pipeline/order/run_state.h); "": unknown
+};
+
 class Trainer {
  public:
   virtual ~Trainer() = default;
@@ -72,12 +78,12 @@ class Trainer {
   // Runs the current batch in evaluation mode and adds to `result` (without label smoothing); waits for the device.
   virtual void evaluate(Evaluation& result) = 0;
 
-  // Weights, batch-norm statistics, momentum and `step_number` as safetensors; names as torchvision's state_dict.
-  virtual void save(const std::filesystem::path& path, std::int64_t step_number) = 0;
+  // Weights, batch-norm statistics, momentum and `progress` as safetensors; names as torchvision's state_dict.
+  virtual void save(const std::filesystem::path& path, const TrainProgress& progress) = 0;
   // Restores what save() wrote (bit-equal: training goes on as if it had not stopped), or the weights alone of a plain
-  // state_dict in safetensors; returns the step number (0 for plain weights). Throws Error(kInput) that names the first
-  // tensor that is missing, unknown or of another shape; nothing has changed then.
-  virtual std::int64_t restore(const std::filesystem::path& path) = 0;
+  // state_dict in safetensors; returns the progress (step 0 for plain weights). Throws Error(kInput) that names the
+  // first tensor that is missing, unknown or of another shape; nothing has changed then.
+  virtual TrainProgress restore(const std::filesystem::path& path) = 0;
 
   // Peak bytes held since construction: on a GPU by the caching allocator, on the host by the whole process (resident).
   // Construction resets the kernel's high-water mark; where it must not (read-only /proc), the peak is that of the

@@ -231,19 +231,21 @@ TEST_CASE("a checkpoint resumes bit-equal") {
   settings.fused_optimiser = true;
   const auto first = make_trainer(settings);
   (void)losses(*first, 3);
-  first->save(file.path(), 3);
+  first->save(file.path(), {3, R"({"epoch": 1})"});
   const auto expected = losses(*first, 3, 3);
 
   settings.seed = 99;
   const auto second = make_trainer(settings);
-  CHECK(second->restore(file.path()) == 3);
+  const TrainProgress progress = second->restore(file.path());
+  CHECK(progress.step == 3);
+  CHECK(progress.data == R"({"epoch": 1})");
   CHECK(losses(*second, 3, 3) == expected);
 }
 
 TEST_CASE("a checkpoint of another model, a damaged or a missing one is refused with the reason") {
   const TemporaryFile file;
   TrainSettings settings = small_settings();
-  make_trainer(settings)->save(file.path(), 1);
+  make_trainer(settings)->save(file.path(), {1, ""});
   settings.classes = kClassCount + 1;
   const auto other = make_trainer(settings);
   using Catch::Contains;
