@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <limits>
 
 #include "unstarve/core/error.h"
 #include "unstarve/storage/arrays/array_images.h"
@@ -27,6 +28,14 @@ struct ArrayHead {
   std::uint64_t data_bytes = 0;
 };
 
+template <class Header>
+std::uint64_t told_bytes(const Header& head) {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+  return std::min(head.data_bytes, kMost - head.header_bytes) + head.header_bytes;
+}
+std::uint64_t npy_bytes(std::span<const std::uint8_t> front) { return told_bytes(read_npy_header(front)); }
+std::uint64_t idx_bytes(std::span<const std::uint8_t> front) { return told_bytes(read_idx_header(front)); }
+
 ArrayHead npy_head(std::span<const std::uint8_t> front, std::uint64_t bytes) {
   NpyHeader head = parse_npy_header(front, bytes);
   return {std::move(head.shape), head.element_bytes, head.is_signed,
@@ -47,26 +56,33 @@ bool is_idx_name(std::string_view name) {
 struct Kind {
   const char* name;
   std::size_t max_header_bytes;
+  // The length of the file that the header tells of.
+  std::uint64_t (*told)(std::span<const std::uint8_t> front);
   ArrayHead (*parse)(std::span<const std::uint8_t> front, std::uint64_t bytes);
   bool (*is_name)(std::string_view name);
 };
-constexpr Kind kNpy{"npy", kMaxNpyHeaderBytes, npy_head, is_npy_name};
-constexpr Kind kIdx{"idx", kMaxIdxHeaderBytes, idx_head, is_idx_name};
+constexpr Kind kNpy{"npy", kMaxNpyHeaderBytes, npy_bytes, npy_head, is_npy_name};
+constexpr Kind kIdx{"idx", kMaxIdxHeaderBytes, idx_bytes, idx_head, is_idx_name};
 
 [[noreturn]] void refuse(const std::string& file, const std::string& what) {
   throw Error(ErrorKind::kInput, "open " + shown_name(file) + ": " + what);
 }
 
-// The output of a compressed file, in memory.
+// The output of a compressed file, in memory: no more of it than its header tells of.
 class HeldBytes final : public ByteSource {
  public:
-  explicit HeldBytes(const ByteSource& stored) : name_(stored.name()), stamp_(stored.stamp()) {
+  HeldBytes(const Kind& kind, const ByteSource& stored) : name_(stored.name()), stamp_(stored.stamp()) {
     const auto forward = inflate_forward(stored, Compression::kGzip);
-    for (;;) {
-      const std::span<const std::uint8_t> piece = forward->at(bytes_.size(), kForwardPieceBytes);
+    const std::uint64_t told = told_by(kind, forward->at(0, kind.max_header_bytes));
+    while (bytes_.size() < told) {
+      const std::uint64_t left = told - bytes_.size();
+      const auto piece =
+          forward->at(bytes_.size(), static_cast<std::size_t>(std::min<std::uint64_t>(left, kForwardPieceBytes)));
       if (piece.empty()) break;
-      if (bytes_.size() + piece.size() > kMaxHeldBytes) refuse(name_, "it decompresses to more than 4 GiB");
       bytes_.insert(bytes_.end(), piece.begin(), piece.end());
+    }
+    if (!forward->at(bytes_.size(), 1).empty()) {
+      refuse(name_, "it decompresses to more than the " + std::to_string(told) + " bytes that its header tells of");
     }
     size_ = bytes_.size();
     bytes_.resize(size_ + kReadableBehind);
@@ -81,18 +97,30 @@ class HeldBytes final : public ByteSource {
   [[nodiscard]] std::span<const std::uint8_t> mapped() const noexcept override { return {bytes_.data(), size_}; }
 
  private:
+  std::uint64_t told_by(const Kind& kind, std::span<const std::uint8_t> front) const {
+    std::uint64_t told = 0;
+    try {
+      told = kind.told(front);
+    } catch (const Error& error) {
+      refuse(name_, error.what());
+    }
+    if (told <= kMaxHeldBytes) return told;
+    refuse(name_, "its header tells of " + std::to_string(told) + " bytes, expected at most " +
+                      std::to_string(kMaxHeldBytes) + " of a compressed file: decompress it");
+  }
+
   std::string name_;
   SourceStamp stamp_;
   std::vector<std::uint8_t> bytes_;
   std::size_t size_ = 0;
 };
 
-std::shared_ptr<const ByteSource> open_array(const std::string& path) {
+std::shared_ptr<const ByteSource> open_array(const Kind& kind, const std::string& path) {
   std::shared_ptr<const ByteSource> file = open_bytes(path);
   std::array<std::uint8_t, 3> front{};
   file->read(0, std::span(front).first(std::min<std::size_t>(file->size(), front.size())));
   if (detect_compression(front) != Compression::kGzip) return file;
-  return std::make_shared<HeldBytes>(*file);
+  return std::make_shared<HeldBytes>(kind, *file);
 }
 
 ArrayHead head_of(const Kind& kind, const ByteSource& file) {
@@ -174,11 +202,11 @@ ArrayPart open_part(const Kind& kind, const std::string& images, const FolderLis
   if (labels.empty()) {
     refuse(images, "there are no labels beside it, expected " + label_names(base_name(images)).front());
   }
-  ArrayPart part{open_array(images), 0, {}, labels};
+  ArrayPart part{open_array(kind, images), 0, {}, labels};
   const ArrayHead head = head_of(kind, *part.bytes);
   shape = image_shape(head, images);
   part.offset = head.header_bytes;
-  const auto file = open_array(labels);
+  const auto file = open_array(kind, labels);
   const ArrayHead label_head = head_of(kind, *file);
   const std::uint64_t count = label_head.shape.empty() ? 0 : label_head.shape[0];
   if (count != head.shape[0] || label_head.data_bytes != count * label_head.element_bytes) {

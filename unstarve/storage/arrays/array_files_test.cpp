@@ -1,5 +1,7 @@
 #include "unstarve/storage/arrays/array_files.h"
 
+#include <sys/resource.h>
+
 #include <catch2/catch.hpp>
 
 #include "unstarve/core/refusal.h"
@@ -10,6 +12,7 @@
 #include "unstarve/storage/fixtures_folder.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/temporary_folder.h"
+#include "unstarve/storage/tfrecord/tfrecord_bytes.h"
 
 namespace unstarve {
 namespace {
@@ -20,6 +23,15 @@ using namespace std::string_literals;
 std::string npy(const std::string& type, const std::string& shape, const std::string& data) {
   const std::string dict = "{'descr': '" + type + "', 'fortran_order': False, 'shape': (" + shape + "), }\n";
   return "\x93NUMPY\1"s + '\0' + static_cast<char>(dict.size()) + '\0' + dict + data;
+}
+
+std::string gzipped(const std::string& text) { return testing::deflated(text, 31, 1); }
+
+// Of this process, so far.
+long peak_kb() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss;
 }
 
 std::string why(const std::string& path, const std::string& split = "") {
@@ -109,6 +121,23 @@ TEST_CASE("a folder of MNIST's files has two splits, also compressed ones") {
     CHECK(record.values[1].integer == testing::kFixtureLabels[id % 5]);
   }
   CHECK_THAT(data->location(6), Catch::Contains("t10k-images-idx3-ubyte.gz record 1 at offset "));
+}
+
+TEST_CASE("a compressed file that holds more than its header tells of is refused without being decompressed") {
+  const TemporaryFolder folder;
+  const std::string head("\0\0\x08\x03\0\0\0\2\0\0\0\2\0\0\0\2", 16);
+  folder.write("train-labels-idx1-ubyte", std::string("\0\0\x08\x01\0\0\0\2\0\1", 10));
+  const std::string images = "train-images-idx3-ubyte.gz";
+  folder.write(images, gzipped(head + "12345678"));
+  CHECK(open_dataset(folder.path() / images)->size() == 2);
+  folder.write(images, gzipped(head + "1234567"));
+  CHECK_THAT(why(folder.path() / images), Catch::Contains("the file was cut"));
+  folder.write(images, gzipped(head + std::string(std::size_t{128} << 20, '\0')));
+  const long before_kb = peak_kb();
+  CHECK_THAT(why(folder.path() / images), Catch::Contains("more than the 24 bytes that its header tells of"));
+  CHECK(peak_kb() - before_kb < 32 << 10);
+  folder.write(images, gzipped(std::string("\0\0\x08\x03\xFF\0\0\0\xFF\0\0\0\xFF\0\0\0", 16) + "1"));
+  CHECK_THAT(why(folder.path() / images), Catch::Contains("expected at most 4294967296 of a compressed file"));
 }
 
 TEST_CASE("a part that is not mapped is read by ranges") {

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "unstarve/core/error.h"
+#include "unstarve/storage/arrays/product.h"
 
 namespace unstarve {
 namespace {
@@ -40,7 +41,7 @@ bool is_idx_labels(std::span<const std::uint8_t> head) noexcept {
   return head.size() >= 4 && head[0] == 0 && head[1] == 0 && find_type(head[2]) != nullptr && head[3] == 1;
 }
 
-IdxHeader parse_idx_header(std::span<const std::uint8_t> head, std::uint64_t file_bytes) {
+IdxHeader read_idx_header(std::span<const std::uint8_t> head) {
   if (head.size() < 4 || head[0] != 0 || head[1] != 0) refuse("no idx file: it does not begin with two zero bytes");
   const ElementType* const type = find_type(head[2]);
   if (type == nullptr) refuse("element type " + std::to_string(head[2]) + ", expected 8, 9, 11 or 12 (integers)");
@@ -54,17 +55,21 @@ IdxHeader parse_idx_header(std::span<const std::uint8_t> head, std::uint64_t fil
   header.is_signed = type->is_signed;
   header.header_bytes = 4 + 4 * static_cast<std::size_t>(dimensions);
   if (head.size() < header.header_bytes) refuse("the file ends inside its header");
-  const std::uint64_t there = file_bytes - header.header_bytes;
   header.data_bytes = type->bytes;
   for (int i = 0; i < dimensions; ++i) {
     header.shape.push_back(load_big_u32(head.data() + 4 + 4 * i));
     if (header.shape.back() == 0) refuse("dimension " + std::to_string(i) + " is 0: there is no element");
-    // Each factor is below 2^32 and the product so far at most `there`, checked before the next: no overflow.
-    if (header.data_bytes > there || header.shape.back() > there / header.data_bytes) {
-      refuse("its header tells of more elements than the " + std::to_string(there) +
-             " bytes behind it hold: the file " + "was cut");
-    }
-    header.data_bytes *= header.shape.back();
+    header.data_bytes = product(header.data_bytes, header.shape.back());
+  }
+  return header;
+}
+
+IdxHeader parse_idx_header(std::span<const std::uint8_t> head, std::uint64_t file_bytes) {
+  IdxHeader header = read_idx_header(head);
+  const std::uint64_t there = file_bytes - header.header_bytes;
+  if (header.data_bytes > there) {
+    refuse("its header tells of more elements than the " + std::to_string(there) +
+           " bytes behind it hold: the file was cut");
   }
   if (header.data_bytes != there) {
     refuse("its header tells of " + std::to_string(header.data_bytes) + " bytes of elements, but " +

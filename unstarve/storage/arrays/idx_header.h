@@ -36,7 +36,10 @@ struct IdxHeader {
 [[nodiscard]] bool is_idx_images(std::span<const std::uint8_t> head) noexcept;
 [[nodiscard]] bool is_idx_labels(std::span<const std::uint8_t> head) noexcept;
 
-// `head`: the first kMaxIdxHeaderBytes, or all when the file is shorter; `file_bytes` its whole length.
+// What the header says, whatever follows. `head`: the first kMaxIdxHeaderBytes, or all when the file is shorter.
+// `data_bytes` of 2^64 and more is 2^64 - 1.
+[[nodiscard]] IdxHeader read_idx_header(std::span<const std::uint8_t> head);
+// The same, with a look at the file's whole length.
 [[nodiscard]] IdxHeader parse_idx_header(std::span<const std::uint8_t> head, std::uint64_t file_bytes);
 
 }  // namespace unstarve

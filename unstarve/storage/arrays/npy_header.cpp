@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "unstarve/core/error.h"
+#include "unstarve/storage/arrays/product.h"
 #include "unstarve/storage/little_endian.h"
 
 namespace unstarve {
@@ -132,7 +133,7 @@ bool is_npy(std::span<const std::uint8_t> head) noexcept {
                     [](char a, std::uint8_t b) { return static_cast<std::uint8_t>(a) == b; });
 }
 
-NpyHeader parse_npy_header(std::span<const std::uint8_t> head, std::uint64_t file_bytes) {
+NpyHeader read_npy_header(std::span<const std::uint8_t> head) {
   if (!is_npy(head)) refuse("no .npy file: it does not begin with \\x93NUMPY");
   if (head.size() < 12) refuse("the file ends inside its header");
   const int version = head[6];
@@ -146,14 +147,19 @@ NpyHeader parse_npy_header(std::span<const std::uint8_t> head, std::uint64_t fil
   NpyHeader header;
   header.header_bytes = text_at + text_bytes;
   parse_dict({reinterpret_cast<const char*>(head.data()) + text_at, text_bytes}, header);
-  const std::uint64_t there = file_bytes - header.header_bytes;
   header.data_bytes = header.element_bytes;
   for (const std::uint64_t length : header.shape) {
     if (length == 0) refuse("it has no element: a length in its shape is 0");
-    if (header.data_bytes > there || length > there / header.data_bytes) {
-      refuse("its shape needs more than the " + std::to_string(there) + " bytes behind the header: the file was cut");
-    }
-    header.data_bytes *= length;
+    header.data_bytes = product(header.data_bytes, length);
+  }
+  return header;
+}
+
+NpyHeader parse_npy_header(std::span<const std::uint8_t> head, std::uint64_t file_bytes) {
+  NpyHeader header = read_npy_header(head);
+  const std::uint64_t there = file_bytes - header.header_bytes;
+  if (header.data_bytes > there) {
+    refuse("its shape needs more than the " + std::to_string(there) + " bytes behind the header: the file was cut");
   }
   if (header.data_bytes != there) {
     refuse("its shape needs " + std::to_string(header.data_bytes) + " bytes, but " + std::to_string(there) + " follow");

@@ -34,7 +34,10 @@ struct NpyHeader {
 // Whether a file that begins with `head` is an .npy file.
 [[nodiscard]] bool is_npy(std::span<const std::uint8_t> head) noexcept;
 
-// `head`: the first kMaxNpyHeaderBytes, or all when the file is shorter; `file_bytes` its whole length.
+// What the header says, whatever follows. `head`: the first kMaxNpyHeaderBytes, or all when the file is shorter.
+// `data_bytes` of 2^64 and more is 2^64 - 1.
+[[nodiscard]] NpyHeader read_npy_header(std::span<const std::uint8_t> head);
+// The same, with a look at the file's whole length.
 [[nodiscard]] NpyHeader parse_npy_header(std::span<const std::uint8_t> head, std::uint64_t file_bytes);
 
 }  // namespace unstarve
