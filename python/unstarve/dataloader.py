@@ -32,12 +32,15 @@ from torch.utils.data import Dataset, IterDataPipe, MapDataPipe, Sampler
 from torch.utils.data.dataloader import DataLoader as TorchDataLoader
 from torch.utils.data.dataloader import _DatasetKind
 
+from unstarve.arguments import whole
 from unstarve.errors import ArgumentError
 from unstarve.workers import generators, tasks
 from unstarve.workers.epoch import Epoch
 from unstarve.workers.pools import Home, Pool
 
 STATE_VERSION = 1
+# What a state has besides where a loop was begun.
+_OF_BEGUN = ("finished", "yielded", "sampler", "global", "base_seed", "round", "streams")
 _Sample = TypeVar("_Sample", covariant=True)
 
 
@@ -78,6 +81,7 @@ class DataLoader(TorchDataLoader[_Sample]):
                                 "expected 'processes'")
         self.workers = workers
         self._by_index = False
+        self._first_position = 0  # where in the epoch the first sample of the next loop stands
         self._home = Home()
         self._rounds = 0  # epochs begun
         self._epoch_base_seed: int | None = None  # of the newest epoch; persistent workers keep it
@@ -121,8 +125,15 @@ class DataLoader(TorchDataLoader[_Sample]):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """The next loop goes on where `state` was taken. ArgumentError when it does not fit this loader."""
+        if not isinstance(state, Mapping):
+            raise ArgumentError(f"state: found {state!r}, expected the dict that state_dict() gave")
         if state.get("version") != STATE_VERSION:
             raise ArgumentError(f"state: version {state.get('version')!r}, expected {STATE_VERSION}")
+        for key in ("begun", "generators", *(_OF_BEGUN if state.get("begun") else ())):
+            if key not in state:
+                raise ArgumentError(f"state: found no {key!r}, expected the dict that state_dict() gave")
+        for key in ("yielded", "round") if state["begun"] else ():
+            whole(f"state: {key}", state[key], 0)
         if len(state["generators"]) != len(generators.of(self)):
             raise ArgumentError(f"state: {len(state['generators'])} generator(s), but this loader has "
                                 f"{len(generators.of(self))}")

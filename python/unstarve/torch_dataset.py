@@ -17,11 +17,12 @@ from typing import Any
 import torch
 
 from unstarve import _core
-from unstarve.arguments import last_batch, rank_and_world, shard_arguments, whole
+from unstarve.arguments import MOST_EPOCH, last_batch, rank_and_world, shard_arguments, whole
 from unstarve.dataloader import DataLoader
 from unstarve.errors import ArgumentError, CancelledError
 from unstarve.functions import Function
 from unstarve.workers import tasks
+from unstarve.workers.order import Order
 
 STATE_VERSION = 1
 
@@ -123,7 +124,8 @@ class DatasetLoader:
         self._seed, self._shuffle = settings["seed"], settings["shuffle"]
         self._size, self._world = size, settings["world"]
         self._dataset_size = len(dataset)
-        self._order = _Order(self._dataset_size, size, drop_last, settings)
+        self._order = Order(self._dataset_size, size, drop_last, settings["rank"], settings["world"], self._seed,
+                            self._shuffle)
         self._generator = torch.Generator()
         if settings["functions"]:
             mapped = _MappedMany if getattr(dataset, "__getitems__", None) else _Mapped
@@ -133,7 +135,7 @@ class DatasetLoader:
                                   generator=self._generator, workers=settings["kind"],
                                   prefetch_factor=settings["prefetch"] if workers else None)
         self._loader._by_index = True
-        self._at = (0, 0)  # epoch and batch that come next
+        self._at = (0, 0, 0)  # epoch, batch and samples of the epoch before its batch 0, as the order has it
         self._begun = False  # a loop was in the epoch of _at
         self._turn = 0  # of the newest iterator
 
@@ -155,23 +157,23 @@ class DatasetLoader:
         return self._at[0]
 
     def set_epoch(self, epoch: int) -> None:
-        """The next loop runs this epoch, from its beginning."""
-        self._at = (int(epoch), 0)
+        """The next loop runs this epoch, 0 or more, from its beginning."""
+        self._at = (whole("set_epoch(epoch)", epoch, 0, MOST_EPOCH), 0, 0)
         self._begun = False
 
     def __iter__(self) -> Iterator[Any]:
         self._turn += 1
         turn = self._turn
         if self._begun:
-            self._at = (self._at[0] + 1, 0)
+            self._at = (self._at[0] + 1, 0, 0)
         self._begun = True
-        epoch, batch = self._at
-        self._order.at = self._at
-        self._generator.manual_seed(_mixed(self._seed, epoch))
+        epoch, batch, offset = self._order.at = self._at
+        self._loader._first_position = self._order.position
+        self._generator.manual_seed(self._order.seed_of(epoch))
         for made in self._loader:
             batch += 1
-            last = batch == len(self)
-            self._at = (epoch + 1, 0) if last else (epoch, batch)
+            last = batch == self._order.batches(offset)
+            self._at = (epoch + 1, 0, 0) if last else (epoch, batch, offset)
             if last:
                 self._begun = False
             yield made
@@ -192,76 +194,33 @@ class DatasetLoader:
     def state_dict(self) -> dict[str, Any]:
         """Where the run stands, after the last batch that was given: a dict of a few numbers, torch's convention.
 
-        It may be taken at any batch, and loaded by a loader with any number of workers.
+        It may be taken at any batch, and loaded by loaders with any number of workers and ranks and any batch size:
+        what was left of the epoch, over all ranks, is what they give.
         """
-        epoch, batch = self._at
-        return {"version": STATE_VERSION, "epoch": epoch, "samples": batch * self._size * self._world,
+        epoch, batch, offset = self._at
+        return {"version": STATE_VERSION, "epoch": epoch, "samples": offset + batch * self._size * self._world,
                 "seed": self._seed, "shuffle": self._shuffle, "dataset": self._dataset_size}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """The next loop goes on where `state` was taken. ArgumentError when it was another dataset or order."""
+        if not isinstance(state, Mapping):
+            raise ArgumentError(f"state: found {state!r}, expected the dict that state_dict() gave")
         if state.get("version") != STATE_VERSION:
             raise ArgumentError(f"state: version {state.get('version')!r}, expected {STATE_VERSION}")
         for key, mine in (("seed", self._seed), ("shuffle", self._shuffle), ("dataset", self._dataset_size)):
-            if state[key] != mine:
-                raise ArgumentError(f"state: {key} {state[key]!r}, but this loader has {mine!r}")
-        together = self._size * self._world
-        batch, rest = divmod(state["samples"], together)
-        if rest:
-            raise ArgumentError(f"state: {state['samples']} samples into the epoch, which is no whole number of "
-                                f"batches of {self._size} on {self._world} rank(s)")
-        self._at = (state["epoch"] + 1, 0) if batch >= len(self) else (state["epoch"], batch)
+            if state.get(key) != mine:
+                raise ArgumentError(f"state: {key} {state.get(key)!r}, but this loader has {mine!r}")
+        epoch = whole("state: epoch", state.get("epoch"), 0, MOST_EPOCH)
+        samples = whole("state: samples", state.get("samples"), 0, self._dataset_size)
+        self._at = (epoch, 0, samples) if self._order.batches(samples) else (epoch + 1, 0, 0)
         self._begun = False
-
-
-class _Order:
-    """A batch sampler: the lists of indices of epoch at[0] from its batch at[1] on, of one rank.
-
-    The global batch is world x size samples, rank r takes its r-th stretch; a kept last one that does not divide by the
-    world is filled up with the first samples of the epoch, as unstarve.Loader and torch's DistributedSampler do.
-    """
-
-    def __init__(self, samples: int, size: int, drop_last: bool, settings: dict[str, Any]) -> None:
-        self._total: int = samples
-        self._size: int = size
-        self._rank, self._world = settings["rank"], settings["world"]
-        self._seed, self._shuffle = settings["seed"], settings["shuffle"]
-        self._full: int
-        self._full, over = divmod(samples, size * self._world)
-        self._last = 0 if drop_last else -(-over // self._world)
-        if len(self) == 0:
-            most = samples // self._world
-            smaller = f"a size of at most {most}" if most else "fewer ranks"
-            raise ArgumentError(f"batch: {samples} sample(s) make no full batch of {size} on {self._world} rank(s); "
-                                f"give {smaller}, or keep the last, short one (last='keep')")
-        self.at = (0, 0)
-
-    def __len__(self) -> int:
-        return self._full + (self._last > 0)
-
-    @property
-    def samples(self) -> int:
-        return self._full * self._size + self._last
-
-    def __iter__(self) -> Iterator[Any]:
-        return self._batches(*self.at)
-
-    def _batches(self, epoch: int, first: int) -> Iterator[list[int]]:
-        order = None
-        if self._shuffle:
-            order = torch.randperm(self._total, generator=torch.Generator().manual_seed(_mixed(self._seed, epoch)))
-        for batch in range(first, len(self)):
-            size = self._size if batch < self._full else self._last
-            begin = batch * self._size * self._world + self._rank * size
-            places = [place % self._total for place in range(begin, begin + size)]
-            yield places if order is None else order[places].tolist()
 
 
 class _Mapped:
     """A dataset with functions applied to its samples."""
 
     def __init__(self, dataset: Any, functions: Sequence[Function]) -> None:
-        self._dataset, self._functions = dataset, functions
+        self._dataset, self.functions = dataset, functions
 
     def __len__(self) -> int:
         return len(self._dataset)
@@ -270,7 +229,7 @@ class _Mapped:
         return self._apply(index, self._dataset[index])
 
     def _apply(self, index: int, sample: Any) -> Any:
-        for function in self._functions:
+        for function in self.functions:
             sample = function(tasks.epoch_seed(), index, sample)
         return sample
 
@@ -279,11 +238,3 @@ class _MappedMany(_Mapped):
     def __getitems__(self, indices: list[int]) -> list[Any]:
         samples = self._dataset.__getitems__(indices)
         return [self._apply(index, sample) for index, sample in zip(indices, samples, strict=True)]
-
-
-def _mixed(seed: int, epoch: int) -> int:
-    """A generator's seed (63 bits) of the pair: neighbouring pairs give unrelated ones."""
-    value = (seed * 0x9E3779B97F4A7C15 + (epoch + 1) * 0xD1B54A32D192ED03) & ((1 << 64) - 1)
-    value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & ((1 << 64) - 1)
-    value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & ((1 << 64) - 1)
-    return (value ^ (value >> 31)) >> 1

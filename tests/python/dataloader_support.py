@@ -182,6 +182,17 @@ def noisy(sample):
     return sample[1], torch.rand(1)
 
 
+def growing(sample):
+    """Of sample 13 larger."""
+    number = sample[1] if isinstance(sample, tuple) else sample
+    return {"image": (number, np.zeros((3 if number == 13 else 2, 2), np.float32)), "label": number}
+
+
+def tossed(samples):
+    """A batch that is a random number."""
+    return float(torch.rand(1))
+
+
 def drawing(sample, rng):
     return rng.random()
 

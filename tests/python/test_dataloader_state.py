@@ -92,3 +92,18 @@ def test_a_stream_with_a_state_does_not_read_again(workers, load):
 def test_a_copy_of_a_loader(load):
     loader = un.DataLoader(Kinds(), batch_size=4)
     assert same(list(copy.deepcopy(loader)), list(loader)) and isinstance(copy.copy(loader)._home, Home)
+
+
+@pytest.mark.parametrize(("key", "value", "message"), [
+    ("generators", None, "found no 'generators'"), ("begun", None, "found no 'begun'"),
+    ("sampler", None, "found no 'sampler'"), ("yielded", -1, "yielded: found -1"), ("round", "1", "round: found '1'"),
+])
+def test_a_damaged_state_is_refused(key, value, message):
+    loader = un.DataLoader(Random(samples=20), batch_size=4)
+    next(iter(loader))
+    state = loader.state_dict()
+    broken = {**state, key: value} if value is not None else {name: state[name] for name in state if name != key}
+    with pytest.raises(un.errors.ArgumentError, match="state: " + message):
+        loader.load_state_dict(broken)
+    with pytest.raises(un.errors.ArgumentError, match="state: found None, expected the dict"):
+        loader.load_state_dict(None)

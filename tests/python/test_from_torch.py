@@ -1,11 +1,14 @@
 """un.from_torch: a chain over a torch dataset."""
 
+import re
+
 import pytest
 
 torch = pytest.importorskip("torch")
 
 import unstarve as un  # noqa: E402
-from dataloader_support import Kinds, Many, Stream, drawing, drawing_twice, noisy, same  # noqa: E402
+from dataloader_support import Kinds, Many, Stream, drawing, drawing_twice, growing, noisy, same, tossed  # noqa: E402
+from unstarve.workers.unlike import unlike  # noqa: E402
 
 
 
@@ -64,6 +67,125 @@ def test_a_chain_resumes_with_any_workers_and_a_loop_left_early_is_over():
         next(older)
     with pytest.raises(un.errors.ArgumentError, match="seed 1, but this loader has 2"):
         chain().shuffle(2).batch(6).load_state_dict(states[0])
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_goes_on_with_other_ranks_and_batches(shuffled):
+    def part(size, rank=0, world=1, last="keep", workers=0):
+        pipeline = chain(workers)
+        pipeline = pipeline.shuffle(5) if shuffled else pipeline.sequential()
+        return pipeline.shard(rank, world).batch(size, last=last)
+
+    whole = sum(numbers(part(40)), [])
+    ranks = [part(3, rank, 2) for rank in range(2)]
+    running = [iter(rank) for rank in ranks]
+    used = sum((next(rank)[0].tolist() for _ in range(3) for rank in running), [])
+    state = ranks[0].state_dict()
+    assert used == whole[:18] and state == ranks[1].state_dict()
+    for world, size in ((1, 7), (3, 4), (2, 11)):
+        after = [part(size, rank, world) for rank in range(world)]
+        for rank in after:
+            rank.load_state_dict(state)
+        lists = [numbers(rank) for rank in after]
+        rest = [sample for batch in zip(*lists, strict=True) for part_ in batch for sample in part_]
+        # A last batch that the ranks do not divide is filled up with the first samples.
+        over = -22 % (world * size) and -(22 % (world * size)) % world
+        assert rest == whole[18:] + whole[:over]
+        assert after[0].epoch == 1 and len(list(after[0])) == len(after[0])
+    dropping = part(8, last="drop")
+    dropping.load_state_dict(state)
+    batches = iter(dropping)
+    assert next(batches)[0].tolist() == whole[18:26]
+    again = part(5, last="drop", workers=2)  # of what was left of what was left
+    again.load_state_dict(dropping.state_dict())
+    assert numbers(again) == [whole[26:31], whole[31:36]]
+    ending = part(20, last="drop")
+    ending.load_state_dict({**state, "samples": 21})
+    assert ending.epoch == 1  # no batch is left
+
+
+def test_the_batch_s_own_randomness_is_the_same_after_a_resume():
+    def made(workers):
+        return un.from_torch(Kinds(samples=12)).shuffle(1).options(workers=workers).batch(4, collate=tossed)
+
+    run = made(0)
+    states, expected = [run.state_dict()], []
+    for batch in run:
+        expected.append(batch)
+        states.append(run.state_dict())
+    assert len(set(expected)) == 3
+    for workers in (0, 2):
+        with made(workers) as resumed:
+            for at in range(3):
+                resumed.load_state_dict(states[at])
+                assert list(resumed) == expected[at:]
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    (lambda state: 3, "found 3, expected the dict that state_dict.. gave"),
+    (lambda state: {}, "version None, expected 1"),
+    (lambda state: {**state, "version": 2}, "version 2, expected 1"),
+    (lambda state: {**state, "dataset": 41}, "dataset 41, but this loader has 40"),
+    (lambda state: {key: value for key, value in state.items() if key != "seed"}, "seed None, but this loader has 0"),
+    (lambda state: {key: value for key, value in state.items() if key != "samples"}, "samples: found None, expected a"),
+    (lambda state: {**state, "samples": -6}, "samples: found -6, expected 0"),
+    (lambda state: {**state, "samples": 41}, "samples: found 41, expected 0 to 40"),
+    (lambda state: {**state, "samples": 6.0}, "samples: found 6.0, expected a whole number"),
+    (lambda state: {**state, "epoch": -1}, "epoch: found -1, expected 0"),
+    (lambda state: {**state, "epoch": "1"}, "epoch: found '1', expected a whole number"),
+    (lambda state: {**state, "epoch": 2**31}, "epoch: found 2147483648, expected 0 to 2147483647"),
+])
+def test_a_damaged_state_is_refused_and_changes_nothing(change, message):
+    loader = chain().batch(6)
+    before = loader.state_dict()
+    with pytest.raises(un.errors.ArgumentError, match="state: " + message):
+        loader.load_state_dict(change(before))
+    assert loader.state_dict() == before
+    with pytest.raises(un.errors.ArgumentError, match=r"set_epoch\(epoch\): found -1"):
+        loader.set_epoch(-1)
+
+
+@pytest.mark.parametrize("options", [{"workers": 0}, {"workers": 2, "kind": "threads"}, {"workers": 2}])
+@pytest.mark.parametrize("dataset", [Kinds(samples=24), Many(samples=24)])
+def test_a_function_that_gives_another_shape_names_the_sample(dataset, options):
+    pipeline = un.from_torch(dataset).sequential().map(growing).options(**options)
+    with pipeline.batch(8) as loader, pytest.raises(un.errors.InputError) as raised:
+        list(loader)
+    assert re.search(r"map: what growing \(dataloader_support.py:\d+\) made of sample 13 is unlike the others of its "
+                     r"batch, such as sample 8: at \['image'\]\[1\] found float32 \(3, 2\), expected float32 \(2, 2\)",
+                     str(raised.value))
+
+
+def test_a_batch_that_cannot_be_made_for_another_reason_keeps_its_error():
+    with pytest.raises(TypeError, match="default_collate: batch must contain"):
+        list(un.from_torch([object()] * 4).options(workers=0).batch(2))
+    with pytest.raises(un.errors.InputError, match=r"from_torch: sample 2 is unlike .* found float32 \(3,\), expected"):
+        list(un.from_torch([torch.zeros(2), torch.zeros(2), torch.zeros(3)]).sequential().options(workers=0).batch(3))
+    with pytest.raises(ZeroDivisionError):
+        list(un.from_torch([1, 2.0]).options(workers=0).batch(2, collate=lambda samples: 1 // 0))
+
+
+class Short(Many):
+    def __getitems__(self, indices):
+        return super().__getitems__(indices)[1:]
+
+
+def test_a_dataset_that_gives_too_few_samples_is_told_so():
+    with pytest.raises(un.errors.InputError, match="Short.__getitems__: found 3 samples, expected one for each of 4"):
+        list(un.from_torch(Short(samples=8)).options(workers=0).batch(4))
+
+
+@pytest.mark.parametrize(("samples", "expected"), [
+    ([], None), ([1, 2], None), ([(1, "ab"), (2, "abc")], None),
+    ([1, 2.0, 3], (1, 0, "found float, expected int")),
+    ([1.0, 2, 3], (0, 1, "found float, expected int")),
+    ([(1, 2), (1, 2, 3)], (1, 0, "found 3 values, expected 2 values")),
+    ([{"a": 1}, {"a": 1}, {"b": 1}], (2, 0, "found a mapping of ['b'], expected a mapping of ['a']")),
+    ([{"a": [1]}, {"a": [None]}], (1, 0, "at ['a'][0] found NoneType, expected int")),
+    ([torch.zeros(2), torch.zeros(2, dtype=torch.int64)], (1, 0, "found int64 (2,), expected float32 (2,)")),
+])
+def test_what_is_unlike_the_others_is_found(samples, expected):
+    assert unlike(samples) == expected
 
 
 def test_ranks_share_an_epoch_of_a_dataset(monkeypatch):

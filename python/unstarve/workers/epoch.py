@@ -48,7 +48,7 @@ class Epoch:
         self._generators = generators.of(loader)
         self._num_yielded = 0
         self._submitted = self._next = 0  # serial numbers
-        self._position = 0  # of the next sample to be submitted
+        self._position = loader._first_position  # of the next sample to be submitted
 
         if resume is not None and (not resume["begun"] or resume["finished"]):
             generators.set_own_states(self._generators, resume["generators"])

@@ -20,7 +20,9 @@ import numpy as np
 import torch
 from torch.utils.data import _utils
 
+from unstarve.errors import InputError
 from unstarve.workers.seeding import seed_sample
+from unstarve.workers.unlike import unlike
 
 _COLLATE = 1 << 63  # sets a batch's key apart from its samples'
 
@@ -112,20 +114,46 @@ class Fetcher:
         self._seeded = seeded
 
     def samples(self, indices: list[Any], position: int) -> list[Any]:
-        """A list of the samples of `indices`, the first of which is at `position` of the epoch."""
-        dataset = self._job.dataset
+        """A list of the samples of `indices`, the first of which is at `position` of the epoch; where the job goes by
+        index, of pairs with their index."""
+        dataset, by_index = self._job.dataset, self._job.by_index
         if getattr(dataset, "__getitems__", None):
-            self._seed(indices[0] if self._job.by_index and len(indices) else position)
-            return list(dataset.__getitems__(indices))
+            self._seed(indices[0] if by_index and len(indices) else position)
+            made = list(dataset.__getitems__(indices))
+            return list(zip(indices, self._counted(made, len(indices)), strict=True)) if by_index else made
         made = []
         for offset, index in enumerate(indices):
-            self._seed(index if self._job.by_index else position + offset)
-            made.append(dataset[index])
+            self._seed(index if by_index else position + offset)
+            made.append((index, dataset[index]) if by_index else dataset[index])
         return made
 
+    def _counted(self, samples: list[Any], expected: int) -> list[Any]:
+        if len(samples) != expected:
+            raise InputError(f"{type(self._job.dataset).__name__}.__getitems__: found {len(samples)} samples, expected "
+                             f"one for each of {expected} indices")
+        return samples
+
     def collate(self, samples: list[Any], position: int) -> Any:
+        """The batch of what samples() gave. InputError that names the one that default_collate cannot stack."""
         self._seed(_COLLATE | position)
-        return collate(self._job.collate_fn, samples)
+        function = self._job.collate_fn
+        if not self._job.by_index:
+            return collate(function, samples)
+        plain = [sample for _, sample in samples]
+        if function is not _utils.collate.default_collate:
+            return collate(function, plain)
+        try:
+            return collate(function, plain)
+        except Exception as error:
+            found = unlike(plain)
+            if found is None:
+                raise
+            odd, usual, how = found
+            functions = getattr(self._job.dataset, "functions", ())
+            maker = f"map: what {functions[-1].name} made of" if functions else "from_torch:"
+            raise InputError(f"{maker} sample {samples[odd][0]} is unlike the others of its batch, such as sample "
+                             f"{samples[usual][0]}: {how}; give all one shape and structure, or batch(collate=)"
+                             ) from error
 
     def whole(self, index: Any, position: int) -> Any:
         """The batch of a list of indices, or, without automatic batching, the converted sample of one index."""
