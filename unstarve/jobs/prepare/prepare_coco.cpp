@@ -158,7 +158,8 @@ void add_coco_rows(const fs::path& folder, const std::string& images, const std:
   for (const Image& image : instances.images) {
     if (leads_out(image.file)) throw Error(ErrorKind::kInput, file.string() + ": refused: file_name " + image.file);
     const std::string path = images + "/" + image.file;
-    if (!fs::exists(folder / path)) {
+    std::error_code failed;  // a name too long, too
+    if (!fs::exists(folder / path, failed)) {
       throw Error(ErrorKind::kInput, file.string() + " lists " + image.file + ", which is not among the images");
     }
     manifest.add(path, split, labels_of(instances, image.id, file));
