@@ -11,6 +11,17 @@ import unstarve as un  # noqa: E402
 from dataloader_support import Counting, Kinds, Random, Stream, same  # noqa: E402
 from unstarve.workers.pools import Home  # noqa: E402
 
+
+class Reads(Kinds):
+    """Its samples are their indices; counts how many were asked for."""
+
+    reads = 0
+
+    def __getitem__(self, i):
+        self.reads += 1
+        return i
+
+
 pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")
 
 
@@ -87,6 +98,24 @@ def test_a_stream_with_a_state_does_not_read_again(workers, load):
     assert [batch[0].tolist() for batch in other] == [[i, i + 1] for i in range(9, 20, 2)]
     other.load_state_dict(state)
     assert next(iter(other))[1].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("kind", ["from_torch", "DataLoader"])
+def test_to_resume_reads_no_sample_that_was_used(kind):
+    for batch in (10, 60_000):
+        dataset = Reads(samples=1_000_000)
+        if kind == "from_torch":
+            loader = un.from_torch(dataset).shuffle(1).options(workers=0).batch(16)
+            loader.load_state_dict({**loader.state_dict(), "samples": 16 * batch})
+        else:
+            loader = un.DataLoader(dataset, batch_size=16)
+            next(iter(loader))
+            loader.load_state_dict({**loader.state_dict(), "yielded": batch})
+            dataset.reads = 0
+        ids = next(iter(loader)).tolist()
+        assert dataset.reads == 16
+        if kind == "DataLoader":
+            assert ids == list(range(16 * batch, 16 * batch + 16))
 
 
 def test_a_copy_of_a_loader(load):

@@ -116,3 +116,57 @@ def test_a_damaged_state_is_refused_and_changes_nothing(key, value, message):
 def test_an_epoch_that_there_cannot_be_is_refused(epoch, message):
     with pytest.raises(un.errors.ArgumentError, match=r"set_epoch\(epoch\): " + message):
         un.open(SMALL).batch(10).set_epoch(epoch)
+
+
+class Counted:
+    """So many tiny images, and how many were asked for."""
+
+    def __init__(self, samples):
+        self.samples, self.reads = samples, 0
+
+    def __len__(self):
+        return self.samples
+
+    def __getitem__(self, i):
+        self.reads += 1
+        return np.full((2, 2, 3), i % 256, np.uint8), i % 7
+
+
+HUGE = 1_600_000_000  # samples: a hundred million batches
+CHAINS = {
+    "shuffled": lambda source: un.from_source(source(HUGE)).shuffle(1),
+    "in sequence": lambda source: un.from_source(source(HUGE)).sequential(),
+    "windows": lambda source: un.from_source(source(HUGE)).shuffle(1, window=1000),
+    "repeated": lambda source: un.from_source(source(HUGE // 4)).shuffle(1).repeat(4),
+    "chosen": lambda source: un.from_source(source(HUGE)).take(16_000).repeat(HUGE // 16_000),
+    "mixed": lambda source: un.mix([un.from_source(source(HUGE)), un.from_source(source(70))], [0.9, 0.1], epoch=HUGE),
+    "balanced": lambda source: un.from_source(source(70)).balance(epoch=HUGE),
+    "of three ranks": lambda source: un.from_source(source(HUGE)).shuffle(1).shard(1, 3),
+}
+
+
+@pytest.mark.parametrize("kind", [*CHAINS, "map"])
+def test_to_resume_reads_no_more_far_into_an_epoch_than_at_its_beginning(kind):
+    for batch in (10, 10**6, HUGE // 16 - 7):
+        sources = []
+
+        def source(samples, sources=sources):
+            sources.append(Counted(samples))
+            return sources[-1]
+
+        chain = CHAINS["shuffled" if kind == "map" else kind](source)
+        if kind == "map":
+            loader = chain.map(lambda image, label: image).options(workers=0).batch(16)
+        else:
+            loader = chain.options(threads=1, prefetch=0, read_ahead=0).batch(16)
+        loader.load_state_dict({**loader.state_dict(), "samples": 16 * batch})
+        before = sum(one.reads for one in sources)
+        _, labels, ids = next(loader.batches())
+        given = [int(i) for i in ids], [int(label) for label in labels]
+        loader.close()
+        # The batch, one more while the loop has it, and the first sample, whose size is asked for.
+        assert 16 <= sum(one.reads for one in sources) - before <= 2 * 16 + 1
+        if kind not in ("mixed", "of three ranks"):
+            assert given[1] == [i % 7 for i in given[0]]
+        if kind == "in sequence":
+            assert given[0] == list(range(16 * batch, 16 * batch + 16))
