@@ -9,7 +9,7 @@ int run(const Arguments& arguments, const std::string&) {
   IndexingResult result;
   {
     ProgressBar bar;
-    result = run_indexing(source_from(arguments), static_cast<int>(arguments.integer("--threads", 0, 1, 1024)),
+    result = run_indexing(spec_from(arguments), static_cast<int>(arguments.integer("--threads", 0, 1, 1024)),
                           bar.callback());
   }
   print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));

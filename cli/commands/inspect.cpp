@@ -5,17 +5,27 @@
 #include "../terminal.h"
 #include "shared.h"
 #include "unstarve/core/error.h"
+#include "unstarve/core/topology.h"
 #include "unstarve/jobs/io_probe.h"
 #include "unstarve/jobs/quarantine.h"
+#include "unstarve/pipeline/sources.h"
+#include "unstarve/storage/notice.h"
 
 namespace unstarve::cli {
 namespace {
 
 int run_io(const Arguments& arguments) {
+  const PipelineSpec spec = spec_from(arguments);
+  if (!spec.mix.empty())
+    throw Error(ErrorKind::kArgument,
+                fmt::format("--io: measures one place, found the {} sources of {}; give the path of one",
+                            spec.mix.size(), arguments.text("DATA")));
+  if (spec.source.take || spec.source.filter != FilterSpec{})
+    tell_notice("--io measures the place of the data, all files of it: filter and take of the spec do not count");
   IoResult result;
   {
     ProgressBar bar;
-    result = run_io_probe(source_from(arguments).path, arguments.number("--seconds", 6, 0.01, 3600), bar.callback());
+    result = run_io_probe(spec.source.path, arguments.number("--seconds", 6, 0.01, 3600), bar.callback());
   }
   print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
   return kDone;
@@ -28,13 +38,17 @@ int run(const Arguments& arguments, const std::string&) {
   InspectResult result;
   {
     ProgressBar bar;
-    const SourceSpec source = source_from(arguments);
-    result =
-        inspect_dataset(*open_source(source), source.path, static_cast<int>(arguments.integer("--threads", 0, 1, 1024)),
-                        [&](std::uint64_t done, std::uint64_t total) {
-                          bar.show(fmt::format("{} of {} records", done, total),
-                                   static_cast<double>(done) / static_cast<double>(total));
-                        });
+    const PipelineSpec spec = spec_from(arguments);
+    const auto data = open_data(spec);
+    const int threads = static_cast<int>(arguments.integer("--threads", 0, 1, 1024));
+    const auto samples = samples_of_sources(spec, *data, threads > 0 ? threads : read_topology().usable());
+    result = inspect_dataset(
+        *data, name_of_sources(spec), threads,
+        [&](std::uint64_t done, std::uint64_t total) {
+          bar.show(fmt::format("{} of {} records", done, total),
+                   static_cast<double>(done) / static_cast<double>(total));
+        },
+        samples.get());
   }
   if (arguments.has("--quarantine")) write_quarantine(arguments.text("--quarantine"), result.corrupt);
   print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));

@@ -52,7 +52,7 @@ Settings settings_from_file(const std::string& file, SpecKind kind, const Argume
   if (kind == SpecKind::kPipeline) {
     PipelineSpec pipeline = load_pipeline(file);
     pipeline.source.split = arguments.text("--split", pipeline.source.split);
-    const auto data = pipeline.mix.empty() ? open_source(pipeline.source) : open_sources(pipeline);
+    const auto data = open_data(pipeline);
     return settings_for(pipeline, *data, arguments.text("--model"), arguments.text("--device", "cpu"));
   }
   Settings settings = load_settings(file);
@@ -80,17 +80,18 @@ Settings settings_from_data(const Arguments& arguments) {
 
 }  // namespace
 
-SourceSpec source_from(const Arguments& arguments) {
-  const std::string data = arguments.text("DATA");
-  SourceSpec source{data, ""};
-  if (look_at_spec(data).kind != SpecKind::kNone) {
-    const PipelineSpec pipeline = load_pipeline(data);
-    if (!pipeline.mix.empty())
-      throw Error(ErrorKind::kArgument, data + ": mix names several sources, expected one; give its path instead");
-    source = pipeline.source;
-  }
-  source.split = arguments.text("--split", source.split);
-  return source;
+PipelineSpec spec_of(const Arguments& arguments, const std::string& name, const std::string& split) {
+  const std::string data = arguments.text(name);
+  PipelineSpec spec;
+  if (look_at_spec(data).kind != SpecKind::kNone)
+    spec = load_pipeline(data);
+  else
+    spec.source.path = data;
+  spec.source.split = arguments.text(split, spec.source.split);
+  if (!spec.mix.empty() && arguments.has(split))
+    throw Error(ErrorKind::kArgument,
+                split + ": " + data + " names several sources; expected the split with each of them there");
+  return spec;
 }
 
 std::shared_ptr<const Dataset> open_source(const SourceSpec& source) {
@@ -101,6 +102,10 @@ std::shared_ptr<const Dataset> open_source(const SourceSpec& source) {
     if (reason.empty()) throw;
     throw Error(ErrorKind::kInput, reason + ", so that it is no spec; and as data: " + error.what());
   }
+}
+
+std::shared_ptr<const Dataset> open_data(const PipelineSpec& spec) {
+  return spec.mix.empty() ? open_source(spec.source) : open_sources(spec);
 }
 
 std::string device_from(const Arguments& arguments, const Settings& settings) {

@@ -86,11 +86,18 @@ inline Option config_option() {
 // data's.
 [[nodiscard]] std::vector<Option> settings_options(const std::vector<Option>& more = {});
 
-// DATA with --split, or the source of the spec in its place. Throws Error.
-[[nodiscard]] SourceSpec source_from(const Arguments& arguments);
+// The data that option or argument `name` gives, with the part that `split` names, or the whole spec in its place;
+// names no data where it is not given. Throws Error.
+[[nodiscard]] PipelineSpec spec_of(const Arguments& arguments, const std::string& name, const std::string& split);
+// Of DATA and --split.
+[[nodiscard]] inline PipelineSpec spec_from(const Arguments& arguments) {
+  return spec_of(arguments, "DATA", "--split");
+}
 
 // Opens it; where that fails on a file that looks like a spec, the error says why it is none. Throws Error.
 [[nodiscard]] std::shared_ptr<const Dataset> open_source(const SourceSpec& source);
+// The same of one or several sources.
+[[nodiscard]] std::shared_ptr<const Dataset> open_data(const PipelineSpec& spec);
 
 // --device, else what the settings say. Throws Error(kArgument).
 [[nodiscard]] std::string device_from(const Arguments& arguments, const Settings& settings);

@@ -27,8 +27,7 @@ int run(const Arguments& arguments, const std::string&) {
   if (arguments.has("--seed")) options.settings.pipeline.order.seed = train.seed;
   if (arguments.has("--precision")) train.precision = precision_from_string(arguments.text("--precision"));
   if (arguments.has("--on-error")) options.settings.pipeline.errors.policy = policy_of(arguments.text("--on-error"));
-  options.validation = arguments.text("--val");
-  options.validation_split = arguments.text("--val-split");
+  options.validation = spec_of(arguments, "--val", "--val-split");
   options.minutes = arguments.number("--minutes", 0, 0.001, 1e7);
   options.epochs = arguments.number("--epochs", options.minutes > 0 ? 0 : 10, 0.001, 1e7);
   options.evaluate_every = arguments.number("--evaluate-every", options.minutes > 0 ? 0 : 1, 0, 1e7);
@@ -61,7 +60,7 @@ Command train_command() {
       "  unstarve train cifar10/train --val cifar10/test --epochs 8 --out model.safetensors",
       {data_option(false),
        split_option(),
-       {"--val", "DATA", "", "data to evaluate on", false, Completes::kPath},
+       {"--val", "DATA", "", "data to evaluate on, or a spec of them; each sample once", false, Completes::kPath},
        {"--val-split", "NAME", "", "part of the data of --val: train, test or val"},
        config_option(),
        model_option(),

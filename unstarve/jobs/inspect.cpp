@@ -107,13 +107,13 @@ class Examiner {
 };
 
 struct Findings {
-  std::vector<Finding> of;  // by id
+  std::vector<Finding> of;  // by place in the set
   std::vector<CorruptRecord> corrupt;
 };
 
-Findings examine_all(const Dataset& data, int threads, const InspectProgress& progress) {
+Findings examine_all(const Dataset& data, const SampleSet& samples, int threads, const InspectProgress& progress) {
   constexpr std::uint64_t kChunk = 16;  // some tens of milliseconds of photographs
-  const std::uint64_t total = data.size();
+  const std::uint64_t total = samples.size();
   Findings findings;
   findings.of.resize(total);
   std::atomic<std::uint64_t> next{0};
@@ -126,8 +126,9 @@ Findings examine_all(const Dataset& data, int threads, const InspectProgress& pr
       try {
         for (std::uint64_t first = next.fetch_add(kChunk); first < total; first = next.fetch_add(kChunk)) {
           const std::uint64_t end = std::min(first + kChunk, total);
-          for (std::uint64_t id = first; id < end; ++id) {
-            const std::optional<std::string> reason = examiner.examine(id, findings.of[id]);
+          for (std::uint64_t place = first; place < end; ++place) {
+            const std::uint64_t id = samples.id(place);
+            const std::optional<std::string> reason = examiner.examine(id, findings.of[place]);
             if (!reason) continue;
             const std::lock_guard lock(mutex);
             findings.corrupt.push_back({id, data.place(id), data.location(id), *reason});
@@ -165,14 +166,17 @@ SizeSummary summarise(const std::vector<Finding>& findings) {
 }  // namespace
 
 InspectResult inspect_dataset(const Dataset& data, const std::string& path, int threads,
-                              const InspectProgress& progress) {
+                              const InspectProgress& progress, const SampleSet* samples) {
   if (threads < 0) throw Error(ErrorKind::kArgument, "inspect: " + std::to_string(threads) + " threads");
-  Findings findings = examine_all(data, threads > 0 ? threads : read_topology().usable(), progress);
+  const SampleSet everything(data.size());
+  if (samples == nullptr) samples = &everything;
+  Findings findings = examine_all(data, *samples, threads > 0 ? threads : read_topology().usable(), progress);
 
   InspectResult result;
   result.path = shown_name(path);
   result.format = data.format();
-  result.samples = data.size();
+  result.samples = samples->size();
+  result.records = data.size();
   for (const std::string& name : data.classes()) result.classes.push_back({name, 0});
   std::uint64_t read_bytes = 0;
   for (const Finding& finding : findings.of) {
@@ -181,7 +185,7 @@ InspectResult inspect_dataset(const Dataset& data, const std::string& path, int 
     if (finding.size.width == 0) continue;
     ++result.encodings[finding.encoding == Encoding::kUnknown ? "raw" : to_string(finding.encoding)];
   }
-  result.bytes = data.stored_bytes() > 0 ? data.stored_bytes() : read_bytes;
+  result.bytes = data.stored_bytes() > 0 && result.samples == result.records ? data.stored_bytes() : read_bytes;
   result.sizes = summarise(findings.of);
   result.corrupt = std::move(findings.corrupt);
   result.notes = data.notes();

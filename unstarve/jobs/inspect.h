@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "unstarve/core/image.h"
+#include "unstarve/pipeline/order/sample_set.h"
 #include "unstarve/storage/dataset.h"
 
 namespace unstarve {
@@ -42,7 +43,8 @@ struct SizeSummary {
 struct InspectResult {
   std::string path;
   std::string format;
-  std::uint64_t samples = 0;
+  std::uint64_t samples = 0;        // that were looked at
+  std::uint64_t records = 0;        // of the data: more than `samples` where a spec leaves some out
   std::vector<ClassCount> classes;  // in the order of their numbers
   std::uint64_t bytes = 0;          // of all records that could be read, as stored
   SizeSummary sizes;
@@ -57,11 +59,12 @@ using InspectProgress = std::function<void(std::uint64_t done, std::uint64_t tot
 // `threads` 0: every usable core.
 [[nodiscard]] InspectResult run_inspect(const std::string& path, const std::string& split = "", int threads = 0,
                                         const InspectProgress& progress = {});
-// The same for a data set that is open already; `path` is what the result calls it.
+// The same for a data set that is open already; `path` is what the result calls it. `samples`: which of its records are
+// looked at (samples_of_sources()); null: all.
 [[nodiscard]] InspectResult inspect_dataset(const Dataset& data, const std::string& path, int threads = 0,
-                                            const InspectProgress& progress = {});
+                                            const InspectProgress& progress = {}, const SampleSet* samples = nullptr);
 
-// One JSON object: path, format, samples, classes (their number), class_counts[] (name, samples), bytes, sizes
+// One JSON object: path, format, samples, records, classes (their number), class_counts[] (name, samples), bytes, sizes
 // (smallest, median, largest, each [width, height]; null when nothing decodes), encodings, corrupt[] (id, location,
 // reason), notes[] (text: indexes that could not be kept).
 [[nodiscard]] std::string to_json(const InspectResult& result);

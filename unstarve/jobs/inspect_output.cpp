@@ -34,6 +34,7 @@ std::string to_json(const InspectResult& result) {
   json["path"] = result.path;
   json["format"] = result.format;
   json["samples"] = result.samples;
+  json["records"] = result.records;
   json["classes"] = result.classes.size();
   json["class_counts"] = Json::array();
   for (const ClassCount& count : result.classes) {
@@ -61,7 +62,9 @@ std::string to_text(const InspectResult& result, std::size_t corrupt_shown) {
   };
   line("data", printable(result.path));
   line("format", result.format);
-  line("samples", fmt::format("{}", result.samples));
+  line("samples", result.samples == result.records ? fmt::format("{}", result.samples)
+                                                   : fmt::format("{} of {} records, by filter and take of the spec",
+                                                                 result.samples, result.records));
   line("classes", text_of(result.classes));
   line("bytes", format_bytes(result.bytes));
   if (result.sizes.largest.width > 0) {

@@ -15,9 +15,8 @@
 #include "unstarve/jobs/pack/pack_order.h"
 #include "unstarve/observe/format.h"
 #include "unstarve/pipeline/passes/scan_index_place.h"
-#include "unstarve/storage/bytes/byte_source.h"
+#include "unstarve/pipeline/sources.h"
 #include "unstarve/storage/index/scan_index_store.h"
-#include "unstarve/storage/open.h"
 
 namespace unstarve {
 namespace {
@@ -39,14 +38,16 @@ std::string why_not_writable(const ScanIndexStore& store) {
 
 class Worker {
  public:
-  Worker(const Dataset& data, ScanIndexStore& store)
+  Worker(const Dataset& data, const SampleSet& samples, ScanIndexStore& store)
       : data_(data),
+        samples_(samples),
         store_(store),
         image_field_(static_cast<std::size_t>(data.field_index(FieldKind::kEncodedImage))) {}
 
   void work(std::uint64_t begin, std::uint64_t end, Chunk& chunk) {
     chunk = {};
-    for (std::uint64_t id = begin; id < end; ++id) {
+    for (std::uint64_t place = begin; place < end; ++place) {
+      const std::uint64_t id = samples_.id(place);
       std::span<const std::uint8_t> made;
       try {
         made = index(id, chunk);
@@ -83,6 +84,7 @@ class Worker {
   }
 
   const Dataset& data_;
+  const SampleSet& samples_;
   ScanIndexStore& store_;
   std::size_t image_field_;
   RecordBuffer record_;
@@ -101,10 +103,8 @@ void add(const Chunk& chunk, IndexingResult& result) {
   result.bytes_read += chunk.bytes_read;
 }
 
-// Of `source`, for the records of `data`.
-std::shared_ptr<ScanIndexStore> open_store(const SourceSpec& source, const Dataset& data) {
-  PipelineSpec spec;
-  spec.source = source;
+// Of the data of `spec`, for their records.
+std::shared_ptr<ScanIndexStore> open_store(const PipelineSpec& spec, const Dataset& data) {
   const auto [places, why_none] = scan_index_places(spec);
   std::vector<ScanIndexPart> brought = scan_index_parts(data);
   std::uint64_t covered = 0;
@@ -117,39 +117,42 @@ std::shared_ptr<ScanIndexStore> open_store(const SourceSpec& source, const Datas
 
 }  // namespace
 
-IndexingResult run_indexing(const SourceSpec& source, int threads, const Progress& progress, std::stop_token stop) {
+IndexingResult run_indexing(const PipelineSpec& spec, int threads, const Progress& progress, std::stop_token stop) {
   const auto start = Clock::now();
-  const std::shared_ptr<const Dataset> data = open_dataset(source.path, source.split);
+  const std::shared_ptr<const Dataset> data = open_sources(spec);
   if (data->field_index(FieldKind::kEncodedImage) < 0)
     throw Error(ErrorKind::kArgument, "index: the " + data->format() + " holds pixels, expected JPEG images");
-  const std::shared_ptr<ScanIndexStore> store = open_store(source, *data);
+  const std::shared_ptr<ScanIndexStore> store = open_store(spec, *data);
+  if (threads == 0) threads = read_topology().usable();
+  const std::shared_ptr<const SampleSet> samples = samples_of_sources(spec, *data, threads);
   IndexingResult result;
-  result.data = shown_name(source.path);
+  result.data = name_of_sources(spec);
   result.place = store->place();
-  result.records = data->size();
+  result.records = samples->size();
+  result.all_records = data->size();
 
-  OrderedWork work{(data->size() + kChunk - 1) / kChunk, threads > 0 ? threads : read_topology().usable(), 1};
+  OrderedWork work{(result.records + kChunk - 1) / kChunk, threads, 1};
   work.window = static_cast<std::uint64_t>(2 * work.threads);
   std::vector<Chunk> slots(work.window);
   Clock::time_point told{};
   run_in_order(
       work,
       [&]() -> OrderedWorker {
-        auto worker = std::make_shared<Worker>(*data, *store);
+        auto worker = std::make_shared<Worker>(*data, *samples, *store);
         return [&, worker](std::uint64_t item, std::size_t slot) {
-          worker->work(item * kChunk, std::min((item + 1) * kChunk, data->size()), slots[slot]);
+          worker->work(item * kChunk, std::min((item + 1) * kChunk, result.records), slots[slot]);
         };
       },
       [&](std::uint64_t item, std::size_t slot) {
         add(slots[slot], result);
         const auto now = Clock::now();
-        const std::uint64_t done = std::min((item + 1) * kChunk, data->size());
-        if (!progress || (now - told < kTellEvery && done < data->size())) return;
+        const std::uint64_t done = std::min((item + 1) * kChunk, result.records);
+        if (!progress || (now - told < kTellEvery && done < result.records)) return;
         told = now;
         const double seconds = std::max(std::chrono::duration<double>(now - start).count(), 1e-3);
-        progress(
-            fmt::format("{} of {} records, {}/s", done, data->size(), format_rate(static_cast<double>(done) / seconds)),
-            static_cast<double>(done) / static_cast<double>(data->size()));
+        progress(fmt::format("{} of {} records, {}/s", done, result.records,
+                             format_rate(static_cast<double>(done) / seconds)),
+                 static_cast<double>(done) / static_cast<double>(result.records));
       },
       stop);
   result.seconds = std::chrono::duration<double>(Clock::now() - start).count();
@@ -160,6 +163,7 @@ std::string to_json(const IndexingResult& result) {
   const nlohmann::ordered_json json = {{"data", result.data},
                                        {"place", result.place.string()},
                                        {"records", result.records},
+                                       {"all_records", result.all_records},
                                        {"made", result.made},
                                        {"there", result.there},
                                        {"without", result.without},
@@ -173,7 +177,10 @@ std::string to_json(const IndexingResult& result) {
 }
 
 std::string to_text(const IndexingResult& result) {
-  std::string text = fmt::format("{}: {} records\n", printable(result.data), result.records);
+  std::string text = fmt::format("{}: {} records", printable(result.data), result.records);
+  text += result.records < result.all_records
+              ? fmt::format(" of {}, by filter and take of the spec\n", result.all_records)
+              : "\n";
   text +=
       fmt::format("  made       {}, {} in {:.1f} s: {} records/s\n", result.made, format_bytes(result.bytes_made),
                   result.seconds, format_rate(static_cast<double>(result.records) / std::max(result.seconds, 1e-3)));

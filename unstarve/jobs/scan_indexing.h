@@ -24,11 +24,12 @@ namespace unstarve {
 
 struct IndexingResult {
   std::string data;
-  std::filesystem::path place;  // the file of indexes; empty where the shards have brought all
-  std::uint64_t records = 0;
-  std::uint64_t made = 0;     // by this call, those that did not fit any more included
-  std::uint64_t there = 0;    // were there already
-  std::uint64_t without = 0;  // images that can have none: no JPEG, or none that our own decoder takes
+  std::filesystem::path place;    // the file of indexes; empty where the shards have brought all
+  std::uint64_t records = 0;      // that were looked at
+  std::uint64_t all_records = 0;  // of the data: more where a spec leaves some out
+  std::uint64_t made = 0;         // by this call, those that did not fit any more included
+  std::uint64_t there = 0;        // were there already
+  std::uint64_t without = 0;      // images that can have none: no JPEG, or none that our own decoder takes
   std::uint64_t corrupt = 0;
   std::string first_corrupt;     // its place and reason
   std::uint64_t bytes_made = 0;  // of indexes
@@ -36,11 +37,11 @@ struct IndexingResult {
   double seconds = 0;
 };
 
-// `threads` 0: every usable core.
-[[nodiscard]] IndexingResult run_indexing(const SourceSpec& source, int threads = 0, const Progress& progress = {},
+// Of the data that `spec` names, those records that its filters and takes leave. `threads` 0: every usable core.
+[[nodiscard]] IndexingResult run_indexing(const PipelineSpec& spec, int threads = 0, const Progress& progress = {},
                                           std::stop_token stop = {});
 
-// {data, place, records, made, there, without, corrupt, first_corrupt, bytes_made, bytes_read, seconds}
+// {data, place, records, all_records, made, there, without, corrupt, first_corrupt, bytes_made, bytes_read, seconds}
 [[nodiscard]] std::string to_json(const IndexingResult& result);
 [[nodiscard]] std::string to_text(const IndexingResult& result);
 

@@ -28,6 +28,12 @@ std::vector<std::uint8_t> photograph(std::uint64_t id) {
   return encode_jpeg(image.view(), 85);
 }
 
+PipelineSpec spec_of(SourceSpec source) {
+  PipelineSpec spec;
+  spec.source = std::move(source);
+  return spec;
+}
+
 struct Photos {
   Photos() {
     for (std::uint64_t id = 0; id < kImages; ++id) put(id, id);
@@ -37,6 +43,7 @@ struct Photos {
     return "photos/" + std::string(id % 2 ? "a/" : "b/") + std::to_string(id) + ".jpg";
   }
   [[nodiscard]] SourceSpec source() const { return {folder.str("photos"), ""}; }
+  [[nodiscard]] PipelineSpec spec() const { return spec_of(source()); }
   testing::TemporaryFolder folder;
 };
 
@@ -54,7 +61,7 @@ ScanIndexCounts first_epoch(const SourceSpec& source) {
 
 TEST_CASE("what was indexed is used by the first epoch") {
   const Photos photos;
-  const IndexingResult made = run_indexing(photos.source(), 3);
+  const IndexingResult made = run_indexing(photos.spec(), 3);
   CHECK(made.records == kImages);
   CHECK(made.made == kImages);
   CHECK(made.there + made.without + made.corrupt == 0);
@@ -64,7 +71,7 @@ TEST_CASE("what was indexed is used by the first epoch") {
   const ScanIndexCounts counts = first_epoch(photos.source());
   CHECK(counts.used == kImages);
   CHECK(counts.made == 0);
-  const IndexingResult again = run_indexing(photos.source());
+  const IndexingResult again = run_indexing(photos.spec());
   CHECK(again.made == 0);
   CHECK(again.there == kImages);
   CHECK(nlohmann::json::parse(to_json(again))["there"] == kImages);
@@ -74,12 +81,12 @@ TEST_CASE("what was indexed is used by the first epoch") {
 TEST_CASE("indexing goes on where it was ended, and does changed images again") {
   Photos photos;
   const auto stop = [](std::string_view, double) { throw Error(ErrorKind::kCancelled, "stopped"); };
-  CHECK_THROWS_WITH(run_indexing(photos.source(), 1, stop), "stopped");
-  const IndexingResult rest = run_indexing(photos.source(), 2);
+  CHECK_THROWS_WITH(run_indexing(photos.spec(), 1, stop), "stopped");
+  const IndexingResult rest = run_indexing(photos.spec(), 2);
   CHECK(rest.there > 0);
   CHECK(rest.made == kImages - rest.there);
   photos.put(7, 1000);
-  const IndexingResult changed = run_indexing(photos.source());
+  const IndexingResult changed = run_indexing(photos.spec());
   CHECK(changed.made == 1);
   CHECK(changed.there == kImages - 1);
   CHECK(first_epoch(photos.source()).used == kImages);
@@ -91,7 +98,7 @@ TEST_CASE("images that can have no index, or cannot be read, are counted") {
   Image image({160, 160});
   std::fill_n(image.data(), image.bytes(), std::uint8_t{9});
   photos.folder.write("photos/b/0.png", encode_png(image.view()));
-  const IndexingResult result = run_indexing(photos.source());
+  const IndexingResult result = run_indexing(photos.spec());
   CHECK(result.records == kImages + 1);
   CHECK(result.corrupt == 1);
   CHECK_THAT(result.first_corrupt, Contains("photos/a/1.jpg"));
@@ -107,15 +114,15 @@ TEST_CASE("shards that brought their indexes are left as they are") {
   options.scan_index = true;
   options.threads = 2;
   (void)run_pack(photos.source().path, photos.folder.path() / "packed", options);
-  const IndexingResult result = run_indexing({photos.folder.str("packed"), ""});
+  const IndexingResult result = run_indexing(spec_of({photos.folder.str("packed"), ""}));
   CHECK(result.there == kImages);
   CHECK(result.made == 0);
 }
 
 TEST_CASE("data that can have no index are refused") {
   const testing::TemporaryFolder folder;
-  CHECK_THROWS_WITH(run_indexing({"synthetic:images=4,size=160", ""}), Contains("index: "));
-  CHECK_THROWS_AS(run_indexing({folder.str("nowhere"), ""}), Error);
+  CHECK_THROWS_WITH(run_indexing(spec_of({"synthetic:images=4,size=160", ""})), Contains("index: "));
+  CHECK_THROWS_AS(run_indexing(spec_of({folder.str("nowhere"), ""})), Error);
 }
 
 }  // namespace unstarve

@@ -15,17 +15,22 @@
 #include "unstarve/pipeline/order/order.h"
 #include "unstarve/pipeline/plan.h"
 #include "unstarve/pipeline/sources.h"
-#include "unstarve/storage/open.h"
+#include "unstarve/storage/notice.h"
 #include "unstarve/train/loader_source.h"
 
 namespace unstarve {
 namespace {
 
-PipelineSpec validation_spec(const Settings& settings) {
+// What evaluation runs over `given`, the data to evaluate on.
+PipelineSpec validation_spec(const Settings& settings, const PipelineSpec& given) {
   PipelineSpec spec = settings.pipeline;
-  spec.operations = evaluation_operations(settings.train.image_size);
-  spec.source = {};  // what is filtered, mixed and balanced is the training data
-  spec.mix.clear();
+  spec.operations = given.operations.empty() ? evaluation_operations(settings.train.image_size) : given.operations;
+  spec.source = given.source;
+  spec.mix = given.mix;
+  for (SourceSpec& source : spec.mix) {
+    source.weight.reset();
+    source.earlier_weights.clear();
+  }
   const OrderSpec& order = settings.pipeline.order;
   spec.order = {false, order.seed, order.rank, order.world};
   spec.batch = {spec.batch.size, LastBatch::kKeep};
@@ -33,6 +38,20 @@ PipelineSpec validation_spec(const Settings& settings) {
   spec.cache = {};                // of the training data
   spec.execution.prefetch = std::max(1, spec.execution.prefetch);
   return spec;
+}
+
+// What `given` says that evaluation does not do.
+void tell_unused(const PipelineSpec& given) {
+  std::vector<std::string> nodes;
+  const OrderSpec& order = given.order;
+  if (order.balance) nodes.push_back("order.balance");
+  if (order.repeat > 1) nodes.push_back("order.repeat");
+  if (order.epoch > 0) nodes.push_back("order.epoch");
+  if (!given.mix.empty() && given.mix[0].weight) nodes.push_back("mix[].weight");
+  if (!given.batch_operations.empty()) nodes.push_back("batch_operations");
+  if (!nodes.empty())
+    tell_notice(fmt::format("evaluation takes each sample of {} once, as it is: {} of its spec does not count",
+                            name_of_sources(given), fmt::join(nodes, ", ")));
 }
 
 void check_classes(const Dataset& training, const Dataset& validation) {
@@ -48,9 +67,10 @@ TrainResult run_train(const TrainOptions& options, const Progress& progress, std
   const Settings& settings = options.settings;
   const auto dataset = open_sources(settings.pipeline);
   std::shared_ptr<const Dataset> validation;
-  if (!options.validation.empty()) {
-    validation = open_dataset(options.validation, options.validation_split);
+  if (!options.validation.source.path.empty() || !options.validation.mix.empty()) {
+    validation = open_sources(options.validation);
     check_classes(*dataset, *validation);
+    tell_unused(options.validation);
   }
   const auto device = open_device(settings.train.device);
   const auto trainer = make_trainer(settings.train);
@@ -74,12 +94,12 @@ TrainResult run_train(const TrainOptions& options, const Progress& progress, std
   plan.evaluate_every = std::llround(options.evaluate_every * per_epoch);
   plan.report_every = std::clamp<std::int64_t>(place.per_epoch / 10, 1, 50);
   if (validation) {
-    const PipelineSpec spec = validation_spec(settings);
-    plan.validation_batches =
-        static_cast<std::int64_t>(Order(spec.order, spec.batch, validation->size()).batches_per_epoch());
-    plan.validation = [spec, validation, &device, consumer] {
+    const PipelineSpec spec = validation_spec(settings, options.validation);
+    const OrderBasis basis{samples_of_sources(spec, *validation, read_topology().usable()), {}};
+    plan.validation_batches = static_cast<std::int64_t>(Order(spec.order, spec.batch, basis).batches_per_epoch());
+    plan.validation = [spec, validation, basis, &device, consumer] {
       return std::make_unique<LoaderSource>(
-          std::make_unique<Loader>(spec, validation, *device, Loader::Options{{}, 1, false, {}, consumer}));
+          std::make_unique<Loader>(spec, validation, *device, Loader::Options{{}, 1, false, basis, consumer}));
     };
   }
   plan.report = [&](const TrainHistory& history) {

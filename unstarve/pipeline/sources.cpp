@@ -17,6 +17,15 @@ std::shared_ptr<const Dataset> open_sources(const PipelineSpec& spec) {
   return concatenate(std::move(parts), names);
 }
 
+std::shared_ptr<const SampleSet> samples_of_sources(const PipelineSpec& spec, const Dataset& dataset, int threads) {
+  PipelineSpec plain;
+  plain.source = spec.source;
+  plain.mix = spec.mix;
+  plain.passes = spec.passes;
+  for (SourceSpec& source : plain.mix) source.weight.reset();
+  return choose_samples(plain, dataset, threads);
+}
+
 std::string name_of_sources(const PipelineSpec& spec) {
   if (spec.mix.empty()) return shown_name(spec.source.path);
   std::string text;
