@@ -1,0 +1,52 @@
+"""Threads where the interpreter has no global lock, spawned processes elsewhere; what the user says goes first."""
+
+import sys
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import unstarve as un  # noqa: E402
+from dataloader_support import Kinds, Stream, noisy  # noqa: E402
+from map_support import shifted  # noqa: E402
+from unstarve.workers.processes import HelperPool  # noqa: E402
+from unstarve.workers.threads import ThreadPool  # noqa: E402
+
+DATA = "synthetic:classes=3,images=12,size=8"
+
+
+@pytest.fixture(params=[None, True, False], ids=["no such question", "with lock", "without lock"])
+def free(request, monkeypatch):
+    """Whether this interpreter says that it has no lock."""
+    if request.param is None:
+        monkeypatch.delattr(sys, "_is_gil_enabled", raising=False)
+    else:
+        monkeypatch.setattr(sys, "_is_gil_enabled", lambda: request.param, raising=False)
+    return request.param is False
+
+
+def kind_of(loader):
+    pool = loader._new_pool()
+    pool.close()
+    return type(pool)
+
+
+def test_functions_of_a_pipeline_run_in_threads_where_there_is_no_lock(free):
+    def loader(**options):
+        return un.open(DATA).map(shifted).options(workers=1, **options).batch(4)
+
+    assert kind_of(loader()) is (ThreadPool if free else HelperPool)
+    assert kind_of(loader(kind="threads")) is ThreadPool
+    assert kind_of(loader(kind="processes")) is HelperPool
+
+
+def test_a_torch_dataset_is_read_in_threads_where_there_is_no_lock(free):
+    def loader(dataset=None, **options):
+        return un.DataLoader(dataset or Kinds(samples=8), batch_size=4, num_workers=1, **options)
+
+    assert kind_of(loader()) is (ThreadPool if free else HelperPool)
+    assert kind_of(loader(workers="threads")) is ThreadPool
+    assert kind_of(loader(workers="processes")) is HelperPool
+    assert kind_of(loader(Stream())) is HelperPool  # which threads cannot share
+    chain = un.from_torch(Kinds(samples=8)).map(noisy).options(workers=1).batch(4)
+    assert kind_of(chain._loader) is (ThreadPool if free else HelperPool)
