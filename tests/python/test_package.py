@@ -21,12 +21,41 @@ def test_versions_agree_everywhere():
     assert program.stdout.strip() == unstarve.__version__ == cmake
 
 
-@pytest.mark.long
-def test_the_wheel_holds_module_sources_stub_and_marker(tmp_path):
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """What pip makes of the tree."""
     pytest.importorskip("scikit_build_core")
+    folder = tmp_path_factory.mktemp("wheel")
     subprocess.run([sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation",
-                    "-C", f"build-dir={tmp_path}/build", "-w", tmp_path, ROOT], check=True)
-    wheel, = tmp_path.glob("unstarve-*.whl")
+                    "-C", f"build-dir={folder}/build", "-w", folder, ROOT], check=True)
+    made, = folder.glob("unstarve-*.whl")
+    return made
+
+
+@pytest.mark.long
+def test_the_wheel_installs_alone_and_loads(wheel, tmp_path):
+    """In an environment that has nothing else: NumPy and PyYAML come with it, torch does not."""
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
+    python = tmp_path / "venv" / "bin" / "python"
+    subprocess.run([python, "-m", "pip", "install", "-q", wheel], check=True)
+    code = """if True:
+        import importlib.metadata, importlib.util
+        import unstarve as un
+        (images, labels), = un.open("synthetic:classes=2,images=4,size=8").shuffle(0).flip().batch(4)
+        print(images.shape, images.dtype, sorted(labels.tolist()), importlib.util.find_spec("torch"))
+        assert un.from_yaml(un.open("synthetic:images=4").batch(2).to_yaml()) and un.schema()
+        assert importlib.metadata.version("unstarve") == un.__version__
+        print(un.__file__)
+    """
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    done = subprocess.run([python, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True,
+                          check=False)
+    told, file = done.stdout.splitlines() if done.returncode == 0 else (done.stderr, "")
+    assert told == "(4, 3, 8, 8) float32 [0, 0, 1, 1] None" and Path(file).is_relative_to(tmp_path / "venv")
+
+
+@pytest.mark.long
+def test_the_wheel_holds_module_sources_stub_and_marker(wheel, tmp_path):
     names = set(zipfile.ZipFile(wheel).namelist())
     sources = {str(path.relative_to(ROOT / "python")) for path in (ROOT / "python/unstarve").rglob("*.py*")
                if path.suffix in (".py", ".pyi")}
