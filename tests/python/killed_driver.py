@@ -39,7 +39,7 @@ def few_left(variant, kept):
 def loaders(variant, folder, kept, choice):
     """The ranks' loaders at the kept state."""
     world = 1 if few_left(variant, kept) else choice.randint(1, 3)
-    size = variant.together // world or choice.randint(1, 12)
+    size = choice.randint(1, 12)
     options = variant.options(choice)
     for rank in range(world):
         loader = variant.loader(folder, options, rank, world, size, "keep" if world == 1 else "drop")

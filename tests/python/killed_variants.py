@@ -28,7 +28,6 @@ class Variant:
     holds: Callable  # of the ids of a whole epoch, counted: whether they are as they should be
     batch: dict = field(default_factory=dict)  # other arguments of batch()
     workers: bool = False  # whether workers make its samples, not the library's threads alone
-    together: int = 0  # samples of all ranks' batches; 0: any
     relaxed: bool = True  # whether its order may be relaxed
     ordered: bool = True  # whether the exact order is one for all sizes of batches
 
@@ -151,7 +150,6 @@ VARIANTS = {
     "cache": Variant(120, cached, once(120)),
     "map": Variant(200, lambda _: augmented(opened(SMALL).shuffle(3)).map(drawn), once(200), workers=True,
                    relaxed=False),
-    # Its states are of whole batches of all ranks.
     "from_torch": Variant(200, lambda _: un.from_torch(Numbers()).shuffle(3).map(with_number), once(200), workers=True,
-                          together=12, relaxed=False),
+                          relaxed=False),
 }
