@@ -48,3 +48,40 @@ def test_torch_on_a_gpu():
             assert images.is_contiguous(memory_format=torch.channels_last)
             torch.testing.assert_close(images.cpu(), theirs, atol=1e-5, rtol=0)
             assert torch.equal(labels.cpu(), classes)
+
+
+@pytest.mark.parametrize("consumer", ["torch", "numpy"])
+def test_what_takes_an_array_by_dlpack_shares_its_memory_and_keeps_it(consumer):
+    take = pytest.importorskip(consumer).from_dlpack
+    loader = un.open(SMALL).shuffle(0).batch(20)
+    expected = copies(loader)
+    loader.set_epoch(0)
+    taken = []
+    for images, labels, ids in loader.batches():
+        ours = [take(array) for array in (images, labels, ids)]
+        addresses = [array.data_ptr() if consumer == "torch" else array.ctypes.data for array in ours]
+        assert addresses == [array.ctypes.data for array in (images, labels, ids)]
+        ours[0][0, 0, 0, 0] = 7  # one memory, and it may be written to
+        assert images[0, 0, 0, 0] == 7
+        taken.append(ours)
+        del images, labels, ids
+    held = loader.memory()["batches"][0]
+    assert held >= len(taken) * expected[0][0].nbytes
+    loader.close()
+    # The loader has gone on and ended, the arrays are gone: what took them has the batches still.
+    for ours, batch in zip(taken, expected, strict=True):
+        batch[0][0, 0, 0, 0] = 7
+        for mine, theirs in zip(ours, batch, strict=True):
+            assert np.array_equal(np.asarray(mine), theirs)
+
+
+def test_a_batch_s_memory_is_the_loader_s_again_when_what_took_it_is_gone():
+    torch = pytest.importorskip("torch")
+    loader = un.open(SMALL).shuffle(0).options(threads=1, prefetch=1).batch(20)
+    addresses = set()
+    for _ in range(4):
+        for images, _ in loader:
+            taken = torch.from_dlpack(images)
+            addresses.add(taken.data_ptr())
+            del images, taken
+    assert len(addresses) < 10  # of forty batches
