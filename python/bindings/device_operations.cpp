@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 
@@ -43,6 +44,7 @@ class PyDeviceOperations {
            std::uintptr_t source, std::uintptr_t output, std::uintptr_t stream) {
     const std::span<const std::uint64_t> all(ids.data(), ids.shape(0));
     const nb::gil_scoped_release release;
+    const std::lock_guard lock(mutex_);  // one run at a time
     const auto borrowed = device_->borrow_stream(reinterpret_cast<void*>(stream));
     operations_.run(all, epoch, reinterpret_cast<const std::uint8_t*>(source), reinterpret_cast<void*>(output),
                     *borrowed);
@@ -51,6 +53,7 @@ class PyDeviceOperations {
  private:
   std::unique_ptr<Device> device_;
   DeviceOperations operations_;
+  std::mutex mutex_;
 };
 
 }  // namespace

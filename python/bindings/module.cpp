@@ -3,6 +3,11 @@
 //
 // Threads: every call that may wait gives up the GIL; threads of the library take it only for a data set that is a
 // Python object (python_source.h), and then hold nothing that a call from Python waits for with it.
+//
+// Without a GIL (FREE_THREADED) nothing here leans on it: Dataset, SampleSet and RunState are immutable; SampleReader,
+// DeviceOperations, the notices and Python sources have locks of their own; Run.next() and Loader.next() lock their
+// object, which like the GIL is given up while a batch is waited for, so that they stay for one thread at a time;
+// Loader's other methods are the library's for any thread, and so is letting go of a batch's arrays.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -256,6 +261,7 @@ NB_MODULE(_core, m) {
             std::optional<Batch> batch = loader.next();
             return batch ? nb::object(arrays(std::move(*batch), loader.output())) : nb::none();
           },
+          nb::lock_self(),
           nb::sig("def next(self) -> tuple[numpy.typing.NDArray[typing.Any], numpy.typing.NDArray[typing.Any], "
                   "numpy.typing.NDArray[numpy.uint64], numpy.typing.NDArray[numpy.int32] | None, int, int, int, bool] "
                   "| None"))

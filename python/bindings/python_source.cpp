@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <limits>
+#include <mutex>
 #include <optional>
 #include <semaphore>
 #include <utility>
@@ -101,7 +102,7 @@ class PythonSource final : public Dataset {
         size_(nb::len(object_)),
         turns_(at_once) {
     if (size_ == 0) throw Error(ErrorKind::kInput, name_ + ": its length is 0, expected one sample or more");
-    const nb::object first = sample(0);
+    const nb::object first = sample(object_, 0);
     fields_ = {{"image", Buffer(image_of(first)).pixels() ? FieldKind::kPixels : FieldKind::kEncodedImage}};
     if (is_pair(first)) fields_.push_back({"label", FieldKind::kLabel});
     RecordBuffer record;
@@ -126,9 +127,10 @@ class PythonSource final : public Dataset {
 
   void read(std::uint64_t id, RecordBuffer& record) const override {
     const Call call(turns_);
-    if (!object_.is_valid()) throw Error(ErrorKind::kCancelled, location(id) + ": the interpreter is ending");
+    const nb::object object = held();
+    if (!object.is_valid()) throw Error(ErrorKind::kCancelled, location(id) + ": the interpreter is ending");
     try {
-      take(sample(id), id, record);
+      take(sample(object, id), id, record);
     } catch (const nb::python_error& error) {
       throw Error(ErrorKind::kInput, location(id) + ": " + error.what());
     }
@@ -136,11 +138,20 @@ class PythonSource final : public Dataset {
 
   void end() {
     const Call call(turns_);
-    object_.reset();
+    nb::object last;  // what its end runs meets no lock
+    const std::lock_guard lock(object_mutex_);
+    std::swap(last, object_);
   }
 
  private:
-  [[nodiscard]] nb::object sample(std::uint64_t id) const { return object_.attr("__getitem__")(id); }
+  // Calls that run at once may meet end(). Precondition: the GIL is held.
+  [[nodiscard]] nb::object held() const {
+    const std::lock_guard lock(object_mutex_);
+    return object_;
+  }
+  [[nodiscard]] static nb::object sample(const nb::object& object, std::uint64_t id) {
+    return object.attr("__getitem__")(id);
+  }
   [[nodiscard]] static bool is_pair(nb::handle sample) {
     return (nb::isinstance<nb::tuple>(sample) || nb::isinstance<nb::list>(sample)) && nb::len(sample) == 2;
   }
@@ -191,6 +202,7 @@ class PythonSource final : public Dataset {
   }
 
   nb::object object_;
+  mutable std::mutex object_mutex_;  // of object_; held for no call of Python
   std::string name_;
   std::vector<std::string> classes_;
   int at_once_;

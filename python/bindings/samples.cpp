@@ -281,7 +281,7 @@ void bind_samples(nb::module_& m) {
             new (self) Run(spec, std::move(samples), stretches, {epoch, batch, offset, unpacked(used)});
           },
           "spec"_a, "samples"_a, "stretches"_a, "epoch"_a, "batch"_a, "offset"_a, "used"_a)
-      .def("next", &Run::next);
+      .def("next", &Run::next, nb::lock_self());
   nb::class_<RunState>(m, "RunState")
       .def(
           "__init__",
