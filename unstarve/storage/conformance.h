@@ -166,13 +166,13 @@ inline void check_damage(const DatasetUnderTest& test, std::uint64_t samples) {
 
 // Cuts `file`, one of those that `open` opens, at every byte: what is left opens with an Error, or as a set whose records
 // are those that were there or fail with an Error, and no others. For data whose labels are numbers: names of classes
-// that are gone would number the others anew.
+// that are gone would number the others anew. `least`: bytes that are left at least, where less is another, whole file.
 inline void check_cut_anywhere(const std::filesystem::path& file,
-                               const std::function<std::shared_ptr<const Dataset>()>& open) {
+                               const std::function<std::shared_ptr<const Dataset>()>& open, std::size_t least = 0) {
   const std::vector<RecordCopy> expected = read_all(*open());
   const std::string whole = read_text_file(file);
   std::uint64_t refused = 0;
-  for (std::size_t length = whole.size(); length-- > 0;) {
+  for (std::size_t length = whole.size(); length-- > least;) {
     std::filesystem::resize_file(file, length);
     INFO(file.string() << " cut to " << length << " of " << whole.size() << " bytes");
     RecordBuffer record;

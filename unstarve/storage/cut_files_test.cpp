@@ -8,6 +8,7 @@
 #include "unstarve/storage/fixtures_folder.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/temporary_folder.h"
+#include "unstarve/storage/webdataset/tar_text.h"
 
 namespace unstarve {
 namespace {
@@ -47,12 +48,23 @@ TEST_CASE("CIFAR files cut at any byte are refused or hold what they held") {
 
 TEST_CASE("compressed shards cut at any byte are refused or hold what they held") {
   const TemporaryFolder folder;
-  for (const char* const name : {"webdataset/cls.tar.gz", "webdataset/cls.tar.zst"}) {
+  for (const char* const name : {"webdataset/cls.tar.gz", "webdataset/cls.tar.zst", "webdataset/frames.tar.zst"}) {
     const fs::path shard = copy_of(folder, name);
     check_cut_anywhere(shard, [&] { return open_dataset(shard.string()); });
   }
-  const fs::path mds = copy_of(folder, "mds-gz");
-  check_cut_anywhere(mds / "shard.00001.mds.gz", [&] { return open_dataset(mds.string()); });
+  for (const char* const name : {"mds-gz/shard.00001.mds.gz", "mds-zstd/shard.00001.mds.zstd"}) {
+    const fs::path mds = copy_of(folder, fs::path(name).parent_path().string());
+    check_cut_anywhere(folder.path() / name, [&] { return open_dataset(mds.string()); });
+  }
+}
+
+TEST_CASE("a tar shard cut at any byte is refused or holds what it held") {
+  const TemporaryFolder folder;
+  const auto first = testing::TarText().file("0.jpg", "a").file("0.cls", "0");
+  folder.write("small.tar", testing::TarText(first).file("1.jpg", "b").file("1.cls", "1").end());
+  constexpr std::size_t kWithoutLabel = 1024;  // a member of one byte
+  const auto open = [&] { return open_dataset(folder.str("small.tar")); };
+  check_cut_anywhere(folder.path() / "small.tar", open, kWithoutLabel + 1);
 }
 
 }  // namespace unstarve

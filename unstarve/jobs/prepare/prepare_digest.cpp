@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <openssl/evp.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,6 +12,8 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/storage/file_descriptor.h"
+#include "unstarve/storage/io/past_cache.h"
+#include "unstarve/storage/io/residency.h"
 
 namespace unstarve {
 namespace {
@@ -51,6 +54,11 @@ FileDigests digest_file(const std::filesystem::path& path, bool md5, bool sha256
   Digest md5_sum(EVP_md5()), sha256_sum(EVP_sha256());
   std::vector<std::uint8_t> piece(kPieceBytes);
   FileDigests digests;
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) throw io_error("look at", path.string(), errno);
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  // What is to be unpacked next should still be there, unless it is too much for that.
+  const bool leave_cached = in_page_cache(file.get(), size / 2) || CacheRoom::of_process().take(size);
   while (true) {
     const ssize_t count = ::read(file.get(), piece.data(), piece.size());
     if (count < 0 && errno == EINTR) continue;
@@ -59,6 +67,10 @@ FileDigests digest_file(const std::filesystem::path& path, bool md5, bool sha256
     const auto bytes = static_cast<std::size_t>(count);
     if (md5) md5_sum.add(piece.data(), bytes);
     if (sha256) sha256_sum.add(piece.data(), bytes);
+    if (!leave_cached) {
+      (void)::posix_fadvise(file.get(), static_cast<off_t>(digests.bytes), static_cast<off_t>(count),
+                            POSIX_FADV_DONTNEED);
+    }
     digests.bytes += bytes;
     if (advanced) advanced(bytes);
   }

@@ -120,14 +120,16 @@ std::string ShardIndex::member(std::uint64_t id) const {
   return {name.begin(), name.end()};
 }
 
-std::string make_index(const ByteSource& shard, const RecordFormat& format) {
+std::string make_index(const ByteSource& shard, const RecordFormat& format, CacheRoom& room) {
+  const std::unique_ptr<const ByteSource> direct = past_page_cache(shard, room);
+  const ByteSource& passed = direct ? *direct : shard;
   const Compression compression = compression_of(shard, format);
   std::unique_ptr<InflatingForward> inflating;
   std::unique_ptr<ForwardBytes> plain;
   if (compression == Compression::kNone) {
-    plain = read_forward(shard);
+    plain = read_forward(passed);
   } else {
-    inflating = inflate_forward(shard, compression);
+    inflating = inflate_forward(passed, compression);
   }
   RecordIndexBuilder builder;
   try {

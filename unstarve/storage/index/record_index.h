@@ -23,6 +23,7 @@
 #include "unstarve/storage/bytes/inflate.h"
 #include "unstarve/storage/index/index_sidecar.h"
 #include "unstarve/storage/index/record_format.h"
+#include "unstarve/storage/io/past_cache.h"
 
 namespace unstarve {
 
@@ -67,9 +68,10 @@ class ShardIndex {
   int member_kind_;
 };
 
-// One pass over the shard: the bytes of its index. Throws Error(kIo), and Error(kInput) for labels that are numbers in
+// One pass over the shard, past the page cache where `room` is used up: the bytes of its index. Throws Error(kIo), and Error(kInput) for labels that are numbers in
 // some records and names in others.
-[[nodiscard]] std::string make_index(const ByteSource& shard, const RecordFormat& format);
+[[nodiscard]] std::string make_index(const ByteSource& shard, const RecordFormat& format,
+                                     CacheRoom& room = CacheRoom::of_process());
 
 // Reads the index of `shard`, or makes it and, with `keep`, writes it. Where it could not be kept `note` says why.
 [[nodiscard]] ShardIndex find_or_make_index(const ByteSource& shard, const RecordFormat& format, bool keep,

@@ -1,0 +1,109 @@
+#include "unstarve/storage/io/past_cache.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+
+#include "unstarve/core/error.h"
+#include "unstarve/core/random.h"
+#include "unstarve/storage/bytes/byte_text.h"
+#include "unstarve/storage/file_descriptor.h"
+#include "unstarve/storage/index/record_index.h"
+#include "unstarve/storage/io/residency.h"
+#include "unstarve/storage/temporary_folder.h"
+#include "unstarve/storage/tfrecord/tfrecord.h"
+#include "unstarve/storage/tfrecord/tfrecord_bytes.h"
+
+namespace unstarve {
+namespace {
+
+// Writes the file and drops it from the page cache, where the file system lets that be done.
+std::string cold_file(const testing::TemporaryFolder& folder, const std::string& name, const std::string& text) {
+  folder.write(name, text);
+  const FileDescriptor file(::open(folder.str(name).c_str(), O_RDONLY | O_CLOEXEC));
+  REQUIRE(::fsync(file.get()) == 0);
+  (void)::posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED);
+  return folder.str(name);
+}
+
+bool is_cached(const std::string& path, std::uint64_t offset) {
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  return in_page_cache(file.get(), offset);
+}
+
+std::string made_up(std::size_t bytes) {
+  Random random(5, 0, 0, 0);
+  std::string text(bytes, '\0');
+  for (char& c : text) c = static_cast<char>(random.bits());
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("passes may bring so many bytes into the page cache", "[storage]") {
+  CacheRoom room(100);
+  CHECK(room.take(60));
+  CHECK_FALSE(room.take(41));
+  CHECK(room.take(40));
+  CHECK_FALSE(room.take(1));
+  CHECK(room.take(0));
+  CHECK(CacheRoom::of_process().take(1));
+}
+
+TEST_CASE("a file that does not fit is read past the page cache", "[storage]") {
+  const testing::TemporaryFolder folder;
+  const std::string text = made_up(1'000'003);
+  const std::string path = cold_file(folder, "file", text);
+  CacheRoom none(0), enough(2'000'000);
+  const auto mapped = open_bytes(path);
+  CHECK(past_page_cache(*mapped, enough) == nullptr);
+  if (is_cached(path, text.size() / 2)) {
+    WARN("SKIPPED, nothing is read past the page cache: this file system keeps its files there");
+    return;
+  }
+  const auto direct = past_page_cache(*mapped, none);
+  if (direct == nullptr) {
+    WARN("SKIPPED, nothing is read past the page cache: this file system has no such reads");
+    return;
+  }
+  CHECK(direct->size() == text.size());
+  CHECK(direct->stamp() == mapped->stamp());
+  CHECK(direct->mapped().empty());
+  Random random(6, 0, 0, 0);
+  for (int i = 0; i < 50; ++i) {
+    const std::size_t offset = i == 0 ? text.size() - 1 : random.below(static_cast<std::uint32_t>(text.size()));
+    std::string out(std::min<std::size_t>(random.below(100'000), text.size() - offset), '\0');
+    direct->read(offset, {reinterpret_cast<std::uint8_t*>(out.data()), out.size()});
+    CHECK((out == text.substr(offset, out.size())));
+  }
+  std::uint8_t byte = 0;
+  CHECK_THROWS_AS(direct->read(text.size(), {&byte, 1}), Error);
+  CHECK_FALSE(is_cached(path, 900'000));  // far from where was asked before, which brings pages by itself
+
+  std::string all(text.size(), '\0');
+  REQUIRE(::truncate(path.c_str(), 500'000) == 0);
+  CHECK_THROWS_WITH(direct->read(0, {reinterpret_cast<std::uint8_t*>(all.data()), all.size()}),
+                    Catch::Contains("it ended at 500000 of 1000003 bytes"));
+  CHECK(past_page_cache(*mapped, none) == nullptr);  // it is another file by now
+}
+
+TEST_CASE("an index made past the page cache is the one made through it", "[storage]") {
+  const testing::TemporaryFolder folder;
+  std::string records;
+  for (int i = 0; i < 300; ++i)
+    records += testing::tfrecord(
+        testing::example(testing::bytes_feature("image", made_up(static_cast<std::size_t>(100 + 7 * i)))));
+  const auto format = make_tfrecord_format();
+  for (const std::string& stored : {records, testing::deflated(records, 31)}) {
+    const std::string path = cold_file(folder, "file", stored);
+    const bool cold = !is_cached(path, stored.size() / 2);
+    const auto shard = open_bytes(path);
+    CacheRoom none(0), enough(std::uint64_t{1} << 40);
+    const std::string past = make_index(*shard, *format, none);
+    CHECK((past == make_index(*shard, *format, enough)));
+    if (!cold) WARN("SKIPPED, both passes went through the page cache");
+  }
+}
+
+}  // namespace unstarve
