@@ -292,8 +292,6 @@ class TorchTrainer final : public Trainer {
 }  // namespace
 
 std::unique_ptr<Trainer> make_torch_trainer(const TrainSettings& settings) {
-  check_settings(settings);
-  (void)find_model(settings.model);
   return translate_errors("making a trainer of " + settings.model,
                           [&]() -> std::unique_ptr<Trainer> { return std::make_unique<TorchTrainer>(settings); });
 }

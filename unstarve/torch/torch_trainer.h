@@ -10,6 +10,7 @@
 
 namespace unstarve {
 
+// Precondition: check_settings() and check_model() hold of them, as make_trainer() sees to.
 [[nodiscard]] std::unique_ptr<Trainer> make_torch_trainer(const TrainSettings& settings);
 // "cuda" or "cuda:N".
 [[nodiscard]] PrecisionSupport gpu_precision(const std::string& device, Precision precision);

@@ -40,6 +40,16 @@ const TrainerModule& load(const fs::path& file) {
 
 }  // namespace
 
+void check_model(const std::string& name) {
+  std::vector<std::string_view> known;
+  for (const ModelInfo& info : kModelInfos) {
+    if (info.name == name) return;
+    known.push_back(info.name);
+  }
+  throw Error(ErrorKind::kArgument,
+              fmt::format("there is no model \"{}\"; known are {}", name, fmt::join(known, ", ")));
+}
+
 std::vector<fs::path> trainer_module_places() {
   std::error_code failed;
   const fs::path folder = fs::read_symlink("/proc/self/exe", failed).parent_path();
@@ -67,6 +77,7 @@ const TrainerModule& trainer_module() {
 
 std::unique_ptr<Trainer> make_trainer(const TrainSettings& settings) {
   check_settings(settings);
+  check_model(settings.model);  // before libtorch is loaded, which takes longer than to say so
   return trainer_module().make_trainer(settings);
 }
 

@@ -39,6 +39,9 @@ struct TrainerModule {
 // module, one of another build.
 [[nodiscard]] const TrainerModule& load_trainer_module(std::span<const std::filesystem::path> places);
 
+// Throws Error(kArgument) for a name that none of kModelInfos has. Loads nothing.
+void check_model(const std::string& name);
+
 // The module of this program, loaded by the first call; throws as load_trainer_module(), again by each call.
 [[nodiscard]] const TrainerModule& trainer_module();
 
