@@ -23,7 +23,8 @@ def dataset(loader: Loader, *, normalize: Normalisation | None = None, dtype: An
     """A tf.data.Dataset of (images, labels), its element_spec and cardinality known, of a loader of its own.
 
     Every iterator of it runs one epoch, the next one after the other. One at a time, as with the loader: a newer one
-    ends those before it.
+    ends those before it. The first begins where `loader` stands now, after load_state_dict() or set_epoch(); it has no
+    state of its own, since tf.data fetches ahead of what was seen.
 
     images: (None, height, width, 3) of dtype, or (None, 3, height, width) with layout "NCHW"; labels: int64 (None,), or
     with batch operations float32 (None, classes); and what else the loader's batches have (`Loader.parts`). dtype:
