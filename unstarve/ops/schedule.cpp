@@ -83,15 +83,16 @@ std::vector<std::uint32_t> changing_epochs(std::span<const OpSpec> specs) {
   for (const OpSpec& spec : specs) {
     for (const auto& [name, value] : spec.params) {
       if (!value.scheduled()) continue;
-      const bool whole = value.schedule.linear && takes_whole(spec, name);
-      const auto& points = value.schedule.points;
+      const Schedule& schedule = value.schedule;
+      const bool whole = schedule.linear && takes_whole(spec, name);
+      const auto& points = schedule.points;
       std::vector<double> before = points.begin()->second;
       const auto look = [&](std::uint32_t epoch) {
-        std::vector<double> now = numbers_at(value.schedule, epoch, whole);
+        std::vector<double> now = numbers_at(schedule, epoch, whole);
         if (now != before) epochs.insert(epoch);
         before = std::move(now);
       };
-      if (value.schedule.linear) {
+      if (schedule.linear) {
         for (std::uint32_t epoch = 1; epoch <= points.rbegin()->first; ++epoch) look(epoch);
       } else {
         for (auto point = std::next(points.begin()); point != points.end(); ++point) look(point->first);
