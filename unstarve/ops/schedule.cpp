@@ -83,7 +83,7 @@ std::vector<std::uint32_t> changing_epochs(std::span<const OpSpec> specs) {
   for (const OpSpec& spec : specs) {
     for (const auto& [name, value] : spec.params) {
       if (!value.scheduled()) continue;
-      const Schedule& schedule = value.schedule;
+      const OpSchedule& schedule = value.schedule;
       const bool whole = schedule.linear && takes_whole(spec, name);
       const auto& points = schedule.points;
       std::vector<double> before = points.begin()->second;
