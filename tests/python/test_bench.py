@@ -108,12 +108,13 @@ def test_every_promised_comparison_is_there_and_its_peer_can_be_looked_up():
     promised = {f"imagenet-train{side}/{peer}" for side in ("", "-indexed", "-python") for peer in
                 ("torchvision", "pillow", "simplejpeg", "tf.data", "dali", "ffcv", "spdl")}
     promised |= {f"cifar-train/{peer}" for peer in ("torchvision", "ffcv", "torch-batched", "memcpy")}
-    promised |= {"tfrecord-read/tf.data", "tfrecord-read/memcpy", "random-over-sequential", "parquet-read/pyarrow",
+    promised |= {"tfrecord-read/tf.data", "tfrecord-read/memcpy", "random-over-sequential",
+                 "random-over-sequential-tar", "parquet-read/pyarrow",
                  "parquet-read/petastorm", "tar-read/webdataset"}
     promised |= {f"tar-read{kind}/spdl" for kind in ("", "-mapped", "-small", "-small-mapped")}
     promised |= {"folder-first-batch/torch", "folder-first-batch/torch-workers"}
     promised |= {f"cold-{data}/no-read-ahead" for data in ("folder", "small-files", "shards")}
-    promised |= {"pack-resize/pillow", "loader-overhead", "train-resnet18-224/eager", "train-resnet18-224/compile",
+    promised |= {"pack-resize/pillow", "pack-copy/plain-write", "loader-overhead", "train-resnet18-224/eager", "train-resnet18-224/compile",
                  "train-cifar-32/eager"}
     promised |= {f"pass/{name}" for name in ("crop_into_decode", "crop_into_resize", "resize_into_decode", "scan_index", "operation_fusion",
                                               "batch_fusion")}

@@ -4,7 +4,9 @@
 // A decorator: everything but read() is the inner data set's. Records are kept first come, first kept, until the budget
 // is full, and none is given up for another: an epoch reads every record once in a new order, so that any other rule
 // would keep no more of them and pay for the exchange.
-// Data sets whose files are mapped need no such cache: the page cache is one, shared by all processes of the host.
+// Data sets whose files are mapped need no such cache: the page cache is one, shared by all processes of the host. This
+// one is its process's own; several on a host share what lies in files: the disk cache of remote data
+// (remote/disk_cache.h), and decoded pixels in a file (pixel_store.h).
 //
 // Ownership: keeps the inner data set. Values of a kept record lie in the cache's memory and stay valid as long as it.
 // Threads:   as Dataset. Failure: as the inner data set; when memory runs out, the cache stays as full as it is.

@@ -1,0 +1,45 @@
+"""The disk itself: the same photographs, their bytes written one behind the other into one file, synced and renamed.
+
+Files are read as a whole from the page cache; nothing is looked at. What packing without a resize could reach at most.
+"""
+
+import os
+from pathlib import Path
+
+ENVIRONMENT = ""
+JOBS = ["pack"]
+
+
+def candidates(job):
+    return [{"buffer": bytes_} for bytes_ in (1 << 20, 8 << 20)]
+
+
+def batches(job, settings):
+    import atexit
+
+    from bench.peers.inputs import image_files
+
+    files = image_files(job["data"])
+    final = Path(job["data"]).parent / f"written-plainly-{os.getpid()}"
+    part = final.with_suffix(".part")
+    atexit.register(lambda: [path.unlink(missing_ok=True) for path in (final, part)])
+
+    def passes():
+        while True:
+            with open(part, "wb", buffering=settings["buffer"]) as out:
+                for path, label in files:
+                    body = Path(path).read_bytes()
+                    out.write(body)
+                    yield [body], [label]
+                out.flush()
+                os.fsync(out.fileno())
+            part.rename(final)
+
+    return passes()
+
+
+def check(source):
+    """What a person wants to see: how many bytes, which labels."""
+    seen = [next(source) for _ in range(160)]
+    return {"records": len(seen), "bytes": sum(len(bodies[0]) for bodies, _ in seen),
+            "labels": len({labels[0] for _, labels in seen})}
