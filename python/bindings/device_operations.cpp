@@ -1,17 +1,25 @@
 #include "python/bindings/device_operations.h"
 
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 
+#include "python/bindings/samples.h"
 #include "unstarve/core/error.h"
+#include "unstarve/core/topology.h"
 #include "unstarve/device/device.h"
+#include "unstarve/pipeline/decode_balance.h"
+#include "unstarve/pipeline/device_decoder.h"
 #include "unstarve/pipeline/device_operations.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"
 
@@ -30,11 +38,36 @@ gpu::OutputType type_of(const std::string& name) {
               "operations on a device: dtype " + name + ", expected uint8, float32, bfloat16 or float16");
 }
 
+NvjpegBackend backend_of(const std::string& name) {
+  for (const NvjpegBackend backend : {NvjpegBackend::kHybrid, NvjpegBackend::kGpuHybrid, NvjpegBackend::kHardware})
+    if (name == to_string(backend)) return backend;
+  throw Error(ErrorKind::kArgument, "decode: " + name + ", expected host, hybrid, gpu_hybrid or hardware");
+}
+
+// nvJPEG's threads take their time from the loader's.
+constexpr int kCoresPerThread = 4;
+
+std::unique_ptr<DeviceDecoder> decoder_for(std::shared_ptr<DecodeBalance> balance, DatasetPtr dataset, Device& device) {
+  if (!balance) return {};
+  const int threads = std::max(1, read_topology().usable() / kCoresPerThread);
+  return std::make_unique<DeviceDecoder>(
+      DeviceDecoder::Options{NvjpegLibrary::open(), threads, std::move(balance), std::move(dataset)}, device);
+}
+
+using Files = nb::ndarray<const std::int32_t, nb::shape<-1, 3>, nb::c_contig, nb::device::cpu>;
+
+std::span<const FileExtent> span_of(const Files& files) {
+  static_assert(sizeof(FileExtent) == 3 * sizeof(std::int32_t));
+  return {reinterpret_cast<const FileExtent*>(files.data()), files.shape(0)};
+}
+
 class PyDeviceOperations {
  public:
-  PyDeviceOperations(const std::string& spec, int height, int width, const std::string& type, const std::string& device)
+  PyDeviceOperations(const std::string& spec, int height, int width, const std::string& type, const std::string& device,
+                     std::shared_ptr<DecodeBalance> balance, DatasetPtr dataset)
       : device_(open_device(device)),
-        operations_(pipeline_from_yaml(spec, "pipeline"), {width, height}, type_of(type), *device_) {}
+        operations_(pipeline_from_yaml(spec, "pipeline"), {width, height}, type_of(type), *device_,
+                    decoder_for(std::move(balance), std::move(dataset), *device_)) {}
 
   [[nodiscard]] std::pair<int, int> output_size() const {
     return {operations_.output_size().height, operations_.output_size().width};
@@ -49,6 +82,17 @@ class PyDeviceOperations {
     operations_.run(all, epoch, reinterpret_cast<const std::uint8_t*>(source), reinterpret_cast<void*>(output),
                     *borrowed);
   }
+  void run_files(const nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>& ids,
+                 std::uint32_t epoch, const Files& files, std::uintptr_t host, std::uintptr_t source,
+                 std::uintptr_t output, std::uintptr_t stream) {
+    const std::span<const std::uint64_t> all(ids.data(), ids.shape(0));
+    const std::span<const FileExtent> extents = span_of(files);
+    const nb::gil_scoped_release release;
+    const std::lock_guard lock(mutex_);
+    const auto borrowed = device_->borrow_stream(reinterpret_cast<void*>(stream));
+    operations_.run(all, epoch, extents, reinterpret_cast<const std::uint8_t*>(host),
+                    reinterpret_cast<std::uint8_t*>(source), reinterpret_cast<void*>(output), *borrowed);
+  }
 
  private:
   std::unique_ptr<Device> device_;
@@ -62,14 +106,32 @@ void bind_device_operations(nb::module_& m) {
   m.def(
       "first_on_device", [](const std::string& spec) { return first_on_device(pipeline_from_yaml(spec, "pipeline")); },
       "spec"_a);
+  nb::class_<DecodeBalance>(m, "DecodeBalance")
+      .def(
+          "__init__",
+          [](DecodeBalance* self, const std::string& spec, const std::string& backend, std::optional<double> share) {
+            new (self) DecodeBalance(backend_of(backend), pipeline_from_yaml(spec, "pipeline").order.seed, share);
+          },
+          "spec"_a, "backend"_a, "share"_a.none() = nb::none());
+  m.attr("MOST_DECODED") = kMostDecoded;
+  m.def(
+      "decoded_bytes", [](const Files& files) { return decoded_bytes(span_of(files)); }, "files"_a,
+      nb::sig("def decoded_bytes(files: numpy.typing.NDArray[numpy.int32]) -> int"));
   nb::class_<PyDeviceOperations>(m, "DeviceOperations")
-      .def(nb::init<const std::string&, int, int, const std::string&, const std::string&>(), "spec"_a, "height"_a,
-           "width"_a, "type"_a, "device"_a)
+      .def(nb::init<const std::string&, int, int, const std::string&, const std::string&,
+                    std::shared_ptr<DecodeBalance>, DatasetPtr>(),
+           "spec"_a, "height"_a, "width"_a, "type"_a, "device"_a, "balance"_a.none() = nb::none(),
+           "dataset"_a.none() = nb::none())
       .def_prop_ro("output_size", &PyDeviceOperations::output_size)
       .def("explain", &PyDeviceOperations::explain)
       .def("run", &PyDeviceOperations::run, "ids"_a, "epoch"_a, "source"_a, "output"_a, "stream"_a,
            nb::sig("def run(self, ids: numpy.typing.NDArray[numpy.uint64], epoch: int, source: int, output: int, "
-                   "stream: int) -> None"));
+                   "stream: int) -> None"))
+      .def("run_files", &PyDeviceOperations::run_files, "ids"_a, "epoch"_a, "files"_a, "host"_a, "source"_a, "output"_a,
+           "stream"_a,
+           nb::sig("def run_files(self, ids: numpy.typing.NDArray[numpy.uint64], epoch: int, "
+                   "files: numpy.typing.NDArray[numpy.int32], host: int, source: int, output: int, stream: int) "
+                   "-> None"));
 }
 
 }  // namespace unstarve::python

@@ -5,9 +5,9 @@
 // Python object (python_source.h), and then hold nothing that a call from Python waits for with it.
 //
 // Without a GIL (FREE_THREADED) nothing here leans on it: Dataset, SampleSet and RunState are immutable; SampleReader,
-// DeviceOperations, the notices and Python sources have locks of their own; Run.next() and Loader.next() lock their
-// object, which like the GIL is given up while a batch is waited for, so that they stay for one thread at a time;
-// Loader's other methods are the library's for any thread, and so is letting go of a batch's arrays.
+// DeviceOperations, DecodeBalance, the notices and Python sources have locks of their own; Run.next() and Loader.next()
+// lock their object, which like the GIL is given up while a batch is waited for, so that they stay for one thread at a
+// time; Loader's other methods are the library's for any thread, and so is letting go of a batch's arrays.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -94,7 +94,7 @@ class PyLoader {
  public:
   // Memory of `allocate` does not grow: a slot is never allocated while the loader's lock is held and the GIL is not.
   PyLoader(const std::string& spec, DatasetPtr dataset, Position start, nb::object allocate, OrderBasis basis,
-           OnDevice on_device) {
+           OnDevice on_device, std::shared_ptr<DecodeBalance> decode) {
     const bool lent = !allocate.is_none();
     device_ = lent ? lending_device(std::move(allocate)) : open_device("cpu");
     PipelineSpec parsed = pipeline_from_yaml(spec, "pipeline");
@@ -102,7 +102,7 @@ class PyLoader {
     const nb::gil_scoped_release release;
     loader_ = std::make_unique<Loader>(
         std::move(parsed), std::move(dataset), *device_,
-        Loader::Options{start, 0, !lent, std::move(basis), Consumer::kHost, keep_notice, on_device});
+        Loader::Options{start, 0, !lent, std::move(basis), Consumer::kHost, keep_notice, on_device, std::move(decode)});
   }
 
   ~PyLoader() {
@@ -143,7 +143,7 @@ class PyLoader {
   std::unique_ptr<Loader> loader_;
 };
 
-// (images, labels, ids, sizes or None, how many are valid, ...) of a batch whose slot lives as long as any of the
+// (images, labels, ids, sizes or files or None, how many are valid, ...) of a batch whose slot lives as long as any of the
 // arrays. bfloat16 comes as uint16, which NumPy knows.
 nb::tuple arrays(Batch batch, const StoreFormat& output) {
   auto* const kept = new Batch(std::move(batch));
@@ -181,6 +181,9 @@ nb::tuple arrays(Batch batch, const StoreFormat& output) {
   if (!kept->sizes().empty())
     sizes = nb::cast(
         nb::ndarray<nb::numpy, std::int32_t>(const_cast<std::int32_t*>(kept->sizes().front().data()), {n, 2}, owner));
+  else if (!kept->files().empty())
+    sizes = nb::cast(
+        nb::ndarray<nb::numpy, std::int32_t>(const_cast<std::int32_t*>(kept->files().front().data()), {n, 3}, owner));
   return nb::make_tuple(images, labels, nb::cast(ids), sizes, kept->valid(), kept->epoch(), kept->index(),
                         kept->last_of_epoch());
 }
@@ -244,17 +247,17 @@ NB_MODULE(_core, m) {
           "__init__",
           [](PyLoader* self, const std::string& spec, DatasetPtr dataset, std::uint32_t epoch, std::uint64_t batch,
              std::uint64_t offset, const nb::bytes& used, SampleSetPtr samples, const std::vector<Stretch>& stretches,
-             nb::object allocate, std::uint64_t per_value, std::uint64_t fixed) {
+             nb::object allocate, std::uint64_t per_value, std::uint64_t fixed, std::shared_ptr<DecodeBalance> decode) {
             new (self) PyLoader(spec, std::move(dataset), {epoch, batch, offset, unpacked(used)}, std::move(allocate),
-                                basis_of(std::move(samples), stretches), {per_value, fixed});
+                                basis_of(std::move(samples), stretches), {per_value, fixed}, std::move(decode));
           },
           "spec"_a, "dataset"_a, "epoch"_a, "batch"_a, "offset"_a, "used"_a, "samples"_a, "stretches"_a,
-          "allocate"_a.none() = nb::none(), "per_value"_a = 0, "fixed"_a = 0,
+          "allocate"_a.none() = nb::none(), "per_value"_a = 0, "fixed"_a = 0, "decode"_a.none() = nb::none(),
           nb::sig("def __init__(self, spec: str, dataset: Dataset, epoch: int, batch: int, offset: int, "
                   "used: bytes, samples: SampleSet, stretches: collections.abc.Sequence[tuple[int, "
                   "collections.abc.Sequence[int], collections.abc.Sequence[float]]], "
                   "allocate: collections.abc.Callable[[int], tuple[int, object]] | None = None, "
-                  "per_value: int = 0, fixed: int = 0) -> None"))
+                  "per_value: int = 0, fixed: int = 0, decode: DecodeBalance | None = None) -> None"))
       .def(
           "next",
           [](PyLoader& loader) -> nb::object {
@@ -316,13 +319,13 @@ NB_MODULE(_core, m) {
   m.def(
       "explain",
       [](const std::string& text, DatasetPtr dataset, SampleSetPtr samples, std::uint64_t per_value,
-         std::uint64_t fixed) {
+         std::uint64_t fixed, bool decodes) {
         const nb::gil_scoped_release release;
         return explain(make_plan(pipeline_from_yaml(text, "pipeline"), std::move(dataset), read_topology().usable(),
                                  Caches::kTold, {std::move(samples), {}}, Consumer::kHost, 0, true,
-                                 {per_value, fixed}));
+                                 {per_value, fixed, decodes}));
       },
-      "spec"_a, "dataset"_a, "samples"_a, "per_value"_a = 0, "fixed"_a = 0);
+      "spec"_a, "dataset"_a, "samples"_a, "per_value"_a = 0, "fixed"_a = 0, "decodes"_a = false);
   m.def("operations", [] {
     std::vector<std::pair<std::string, std::string>> list;
     for (const OperationInfo& info : operations()) list.emplace_back(info.name, info.help);

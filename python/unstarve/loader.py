@@ -56,7 +56,7 @@ class Core(Protocol):
 
     def next(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.uint64], npt.NDArray[np.int32] | None,
                             int, int, int, bool] | None:
-        """Images, labels, ids, sizes, how many are valid, epoch, batch, whether it is the epoch's last; None after
+        """Images, labels, ids, sizes or files (host_part), how many are valid, epoch, batch, whether it is the epoch's last; None after
         close()."""
 
     def close(self) -> None:
@@ -117,6 +117,7 @@ class Loader:
         self._stretches: list[state.Stretch] = self._run.first_stretches()
         self._allocate: Allocate | None = None
         self._on_device: OnDevice = (0, 0)
+        self._decode: _core.DecodeBalance | None = None
         self._core: Core | None = None
         self._core_at: state.At | None = None  # the position of the batch that _core gives next
         self._at = state.START  # of the batch that comes next
@@ -269,7 +270,7 @@ class Loader:
 
     def _start(self) -> Core:
         return _core.Loader(self._spec, self._dataset, *self._at, self._chosen, self._stretches, self._allocate,
-                            *self._on_device)
+                            *self._on_device, self._decode)
 
     def close(self) -> None:
         """Stops the threads and frees the memory; iterating starts them again. Also the end of a `with` block.
@@ -352,7 +353,7 @@ class Loader:
         also what was tuned, when and why."""
         if self._core:
             return self._core.explain()
-        return _core.explain(self._spec, self._dataset, self._chosen, *self._on_device)
+        return _core.explain(self._spec, self._dataset, self._chosen, *self._on_device, self._decode is not None)
 
     def profile(self) -> dict[str, Any]:
         """What was measured since the threads started, also after close(): a dict of stages with samples, busy time and
@@ -374,21 +375,24 @@ class Loader:
     @overload
     def to_torch(self, device: str | torch.device = "cpu", *, normalize: Normalisation | None = None,
                  dtype: torch.dtype | None = None, channels_last: bool = False, names: None = None,
-                 operations: str = "host") -> TorchLoader[tuple[torch.Tensor, ...]]: ...
+                 operations: str = "host", decode: str = "host",
+                 decode_share: float | None = None) -> TorchLoader[tuple[torch.Tensor, ...]]: ...
 
     @overload
     def to_torch(self, device: str | torch.device = "cpu", *, normalize: Normalisation | None = None,
                  dtype: torch.dtype | None = None, channels_last: bool = False, names: tuple[str, ...],
-                 operations: str = "host") -> TorchLoader[dict[str, torch.Tensor]]: ...
+                 operations: str = "host", decode: str = "host",
+                 decode_share: float | None = None) -> TorchLoader[dict[str, torch.Tensor]]: ...
 
     def to_torch(self, device: str | torch.device = "cpu", *, normalize: Normalisation | None = None,
                  dtype: torch.dtype | None = None, channels_last: bool = False, names: tuple[str, ...] | None = None,
-                 operations: str = "host") -> TorchLoader[Any]:
+                 operations: str = "host", decode: str = "host",
+                 decode_share: float | None = None) -> TorchLoader[Any]:
         """The same batches as torch tensors on `device`, by a loader of its own; see unstarve.torch.TorchLoader."""
         from unstarve.torch import TorchLoader
 
         return TorchLoader(self, device, normalize=normalize, dtype=dtype, channels_last=channels_last,
-                           names=names, operations=operations)
+                           names=names, operations=operations, decode=decode, decode_share=decode_share)
 
     def to_jax(self, device: Any = None, *, normalize: Normalisation | None = None, dtype: Any = None,
                layout: str | None = None) -> JaxLoader:
@@ -426,12 +430,25 @@ class Loader:
         """The pipeline as JSON."""
         return self._spec
 
-    def host_part(self, operations: int, allocate: Allocate | None = None, on_device: OnDevice = (0, 0)) -> Loader:
-        """This loader with the first so many operations alone, uint8 NHWC, standing where this one stands."""
+    def host_part(self, operations: int, allocate: Allocate | None = None, on_device: OnDevice = (0, 0),
+                  decode: _core.DecodeBalance | None = None) -> Loader:
+        """This loader with the first so many operations alone, uint8 NHWC, standing where this one stands.
+
+        decode: which samples stay files, for a device to decode, their bytes in their place in the batch. batches() then
+            gives besides, in front of what batch() was asked for, files: int32 of shape (batch, 3), for each sample the
+            bytes of its file, 0 where it has pixels, and the height and width of its image.
+        """
         spec = json.loads(self._spec)
         spec["operations"] = spec.get("operations", [])[:operations]
         spec["output"] = {"type": "uint8", "layout": "NHWC"}
-        return self._standing_here(spec, allocate, on_device)
+        made = self._standing_here(spec, allocate, on_device)
+        made._decode = decode
+        return made
+
+    def device_operations(self, height: int, width: int, dtype: str, device: str,
+                          decode: _core.DecodeBalance | None) -> _core.DeviceOperations:
+        """Those behind host_part(), which gives images of this size."""
+        return _core.DeviceOperations(self._spec, height, width, dtype, device, decode, self._dataset)
 
     def _standing_here(self, spec: dict[str, Any], allocate: Allocate | None, on_device: OnDevice) -> Loader:
         made = self._copy(spec)

@@ -3,6 +3,9 @@
 The host's part ends where all samples have one size, after the random crop that a decoder need not decode around: uint8
 images cross the bus, and one kernel makes the batch of them. Draws are those of the host, by sample and operation, and
 the arithmetic is the same to the bit; on the processor the kernels' own code runs, slowly, to check that.
+
+Where the device takes part in decoding, some samples cross the bus as files, each in its place in the batch. nvJPEG
+decodes them behind the batch, and all of their operations are the device's.
 """
 
 from __future__ import annotations
@@ -12,6 +15,8 @@ import json
 import torch
 
 from unstarve import _core
+from unstarve.arguments import number
+from unstarve.errors import ArgumentError
 from unstarve.loader import Allocate, Loader, Normalisation
 
 NAMES = {torch.uint8: "uint8", torch.float32: "float32", torch.bfloat16: "bfloat16", torch.float16: "float16"}
@@ -20,37 +25,67 @@ NAMES = {torch.uint8: "uint8", torch.float32: "float32", torch.bfloat16: "bfloat
 class DeviceOperations:
     """host: the loader of what the device gets, uint8 (batch, height, width, 3); whole: that of the whole pipeline.
 
-    Called with a batch of it on the device, its ids (int64, on the host), its epoch and the stream that it is ready on,
-    gives the images: (batch, 3, height, width) of `dtype`, ready on that stream. ArgumentError where the operations have
-    to stay on the host.
+    Called with a batch of it on the host, its files (int32, as Loader.host_part gives them; None where the host decodes
+    all), its ids (int64), its epoch and a stream of the device, gives the images: (batch, 3, height, width) of `dtype`,
+    ready on that stream, until which the batch must stay. ArgumentError where the operations have to stay on the host.
 
     allocate: where the host's batches are made; None: in the loader's slots, and none is sent.
     at_once: how many batches the device has at once.
+    decode: "host", or nvJPEG's back end "hybrid", "gpu_hybrid" or "hardware" for some of the files; share: for which,
+        None: as many as measured rates say.
     """
 
     def __init__(self, loader: Loader, device: torch.device, dtype: torch.dtype, channels_last: bool,
-                 normalize: Normalisation | None, allocate: Allocate | None, at_once: int) -> None:
+                 normalize: Normalisation | None, allocate: Allocate | None, at_once: int, decode: str = "host",
+                 share: float | None = None) -> None:
         self.whole = whole = loader.with_output(None, "NHWC" if channels_last else "NCHW", normalize)
         first = _core.first_on_device(whole.spec)
+        balance = None if decode == "host" else _core.DecodeBalance(whole.spec, decode, share)
         (height, width, _), _ = whole.host_part(first).shapes
         assert height is not None
         assert width is not None
         index = torch.cuda.current_device() if device.type == "cuda" and device.index is None else device.index
         name = "cpu" if device.type == "cpu" else f"cuda:{index}"
-        self._run = _core.DeviceOperations(whole.spec, height, width, NAMES[dtype], name)
-        self._dtype, self._channels_last = dtype, channels_last
-        sent = 0 if allocate is None else 1  # bytes of a uint8 value
+        self._run = whole.device_operations(height, width, NAMES[dtype], name, balance)
+        self._device, self._dtype, self._channels_last = device, dtype, channels_last
+        # bytes of a uint8 value, and of those that are decoded behind it
+        sent = (0 if allocate is None and balance is None else 1) + (0 if balance is None else _core.MOST_DECODED)
         batch: int = json.loads(whole.spec)["batch"]["size"]
         made = 3 * self._run.output_size[0] * self._run.output_size[1] * dtype.itemsize
-        self.host = whole.host_part(first, allocate, on_device=(sent, at_once * batch * made))
+        self.host = whole.host_part(first, allocate, on_device=(sent, at_once * batch * made), decode=balance)
+        self.decodes = balance is not None
 
     def explain(self) -> str:
         """What the device does, a line for each operation."""
         return self._run.explain()
 
-    def __call__(self, images: torch.Tensor, ids: torch.Tensor, epoch: int, stream: int) -> torch.Tensor:
+    def __call__(self, images: torch.Tensor, files: torch.Tensor | None, ids: torch.Tensor, epoch: int,
+                 stream: int) -> torch.Tensor:
         height, width = self._run.output_size
-        made = torch.empty((len(images), 3, height, width), dtype=self._dtype, device=images.device,
+        made = torch.empty((len(images), 3, height, width), dtype=self._dtype, device=self._device,
                            memory_format=torch.channels_last if self._channels_last else torch.contiguous_format)
-        self._run.run(ids.numpy().view("uint64"), epoch, images.data_ptr(), made.data_ptr(), stream)
+        numbers = ids.numpy().view("uint64")
+        if files is None:
+            there = images.to(self._device, non_blocking=True)
+            self._run.run(numbers, epoch, there.data_ptr(), made.data_ptr(), stream)
+            return made
+        extents = files.numpy()
+        there = torch.empty(images.numel() + _core.decoded_bytes(extents), dtype=torch.uint8, device=self._device)
+        there[:images.numel()].copy_(images.view(-1), non_blocking=True)
+        self._run.run_files(numbers, epoch, extents, images.data_ptr(), there.data_ptr(), made.data_ptr(), stream)
         return made
+
+
+def check_decode(decode: str, share: float | None, operations: str) -> None:
+    """ArgumentError where to_torch() is asked for decoding that there is not."""
+    if decode not in ("host", "hybrid", "gpu_hybrid", "hardware"):
+        raise ArgumentError(f"to_torch: decode {decode!r}, expected host, hybrid, gpu_hybrid or hardware")
+    if decode == "host":
+        if share is not None:
+            raise ArgumentError(f"to_torch: decode_share {share!r} with decode 'host', expected None, or decode 'hybrid'")
+        return
+    if operations != "device":
+        raise ArgumentError(f"to_torch: decode {decode!r} with operations {operations!r}, expected operations 'device': "
+                            "what the device decodes is cropped there")
+    if share is not None and number("to_torch(decode_share)", share) > 1:
+        raise ArgumentError(f"to_torch(decode_share): found {share!r}, expected 0 to 1, or None")

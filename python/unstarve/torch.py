@@ -17,7 +17,7 @@ import torch
 from unstarve.converted import ConvertedLoader
 from unstarve.errors import ArgumentError
 from unstarve.loader import Loader, Normalisation
-from unstarve.on_device import NAMES, DeviceOperations
+from unstarve.on_device import NAMES, DeviceOperations, check_decode
 
 _Batch = TypeVar("_Batch")  # a tuple, or a dict
 _Tensors: TypeAlias = "tuple[torch.Tensor, ...]"
@@ -42,6 +42,10 @@ class TorchLoader(ConvertedLoader, Generic[_Batch]):
     names: gives dicts of these names instead of tuples, ("pixel_values", "labels") as Hugging Face's models take them.
     operations: "host", or "device" for those after the first that gives all samples one size: the same bits, made by one
         kernel of the uint8 images that crossed the bus (unstarve.on_device).
+    decode: "host", or with operations="device" a back end of nvJPEG that takes part: "hybrid", "gpu_hybrid", "hardware".
+        Its pixels differ a little from the host's, and no GPU has run it yet.
+    decode_share: of the files that nvJPEG can take, 0 to 1, the same ones in every run; None: as many as measured rates
+        say, which differ from run to run.
 
     images: (batch, 3, height, width) of dtype; labels: int64 (batch,), or with batch operations float32 (batch,
     classes); and what else the loader's batches have (`Loader.parts`). On a GPU a batch's memory belongs to torch. Of a
@@ -50,8 +54,9 @@ class TorchLoader(ConvertedLoader, Generic[_Batch]):
 
     def __init__(self, loader: Loader, device: str | torch.device = "cpu", *, normalize: Normalisation | None = None,
                  dtype: torch.dtype | None = None, channels_last: bool = False, names: tuple[str, ...] | None = None,
-                 operations: str = "host") -> None:
+                 operations: str = "host", decode: str = "host", decode_share: float | None = None) -> None:
         self.device = torch.device(device)
+        check_decode(decode, decode_share, operations)
         if operations not in ("host", "device"):
             raise ArgumentError(f"to_torch: operations {operations!r}, expected host or device")
         if names is not None and len(names) != len(loader.parts):
@@ -68,7 +73,7 @@ class TorchLoader(ConvertedLoader, Generic[_Batch]):
                                     "whose functions' images stay as they are; do it in a function, or with the batches")
             self._loader = loader.with_output()
         else:
-            self._loader = self._converted(loader, normalize, dtype, operations)
+            self._loader = self._converted(loader, normalize, dtype, operations, decode, decode_share)
         self._state = self._loader.state_dict()
 
     # --- for accelerate's skip_first_batches, by which transformers.Trainer goes on in mid-epoch: it makes a DataLoader
@@ -94,7 +99,7 @@ class TorchLoader(ConvertedLoader, Generic[_Batch]):
         return batches[0]
 
     def _converted(self, loader: Loader, normalize: Normalisation | None, dtype: torch.dtype | None,
-                   operations: str) -> Loader:
+                   operations: str, decode: str, share: float | None) -> Loader:
         self.dtype = _DTYPES[loader.dtype] if dtype is None else dtype
         if normalize is not None and dtype is None and self.dtype == torch.uint8:
             self.dtype = torch.float32
@@ -106,7 +111,7 @@ class TorchLoader(ConvertedLoader, Generic[_Batch]):
                 raise ArgumentError(f"to_torch: dtype {self.dtype}, expected one of {', '.join(map(str, NAMES))}")
             gpu = self.device.type == "cuda"
             self._operations = DeviceOperations(loader, self.device, self.dtype, self.channels_last, normalize,
-                                                _pinned if gpu else None, _SENT_AT_ONCE if gpu else 2)
+                                                _pinned if gpu else None, _SENT_AT_ONCE if gpu else 2, decode, share)
             return self._operations.host
         if self.device.type == "cpu":
             if self.dtype not in _NAMES:
@@ -154,17 +159,24 @@ class TorchLoader(ConvertedLoader, Generic[_Batch]):
             del array, others, images  # what the loop let go of is free before the next batch is asked for
 
     def _before_operations(self) -> Iterator[_Tensors]:
-        """Images as the device's operations take them, and all else, the ids last, as int64."""
-        for array, labels, ids, *more in self._loader.batches():
-            yield tuple(map(torch.from_numpy, (array, labels, *more, ids.view("int64"))))
-
-    def _operated(self, images: torch.Tensor, others: list[torch.Tensor], ids: torch.Tensor, stream: int) -> _Tensors:
+        """Images as the device's operations take them, and all else, the ids last, as int64; before them, where the
+        device decodes, the files."""
         assert self._operations is not None
-        return self._operations(images, ids, self._loader.given_epoch, stream), *others
+        for array, labels, ids, *more in self._loader.batches():
+            files = [more.pop(0)] if self._operations.decodes else []
+            yield tuple(map(torch.from_numpy, (array, labels, *more, *files, ids.view("int64"))))
+
+    def _operated(self, host: _Tensors, stream: int) -> _Tensors:
+        """Images that went through the operations, and all else, on the device; `host` stays until the stream is there."""
+        assert self._operations is not None
+        images, *others, ids = host
+        files = others.pop() if self._operations.decodes else None
+        made = self._operations(images, files, ids, self._loader.given_epoch, stream)
+        return made, *(part.to(self.device, non_blocking=True) for part in others)
 
     def _on_host(self) -> Iterator[_Tensors]:
         batches = self._host() if self._operations is None else (
-            self._operated(images, others, ids, 0) for images, *others, ids in self._before_operations())
+            self._operated(host, 0) for host in self._before_operations())
         for batch in batches:
             self._state = self._loader.state_dict()
             yield batch
@@ -195,8 +207,7 @@ class TorchLoader(ConvertedLoader, Generic[_Batch]):
         """Begins a batch's way over the bus: (images and all else, event, what must live until the event, state)."""
         with torch.cuda.stream(copies):
             if self._operations is not None:
-                images, *others = (part.to(self.device, non_blocking=True) for part in host[:-1])
-                made = self._operated(images, others, host[-1], copies.cuda_stream)
+                made = self._operated(host, copies.cuda_stream)
                 return made, copies.record_event(), host, self._loader.state_dict()
             there, *others = (part.to(self.device, non_blocking=True) for part in host)
             if self._normalize is not None:

@@ -32,6 +32,10 @@ inline void check_round_trip(Device& device, Memory& staging, std::size_t bytes,
   event->wait();
   CHECK(event->done());
   CHECK(back == sent);
+  const auto later = stream->record_timed(), last = stream->record_timed();
+  stream->synchronise();
+  CHECK(last->seconds_since(*later) >= 0);
+  CHECK(later->seconds_since(*later) == 0);
 }
 
 inline void check_memory(Device& device) {

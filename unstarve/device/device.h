@@ -31,6 +31,8 @@ class Event {
   // Blocks the calling thread until everything recorded before has run.
   virtual void wait() = 0;
   [[nodiscard]] virtual bool done() = 0;
+  // Seconds from `earlier` to this one, both of record_timed() and of one device, both done. Throws Error(kInternal).
+  [[nodiscard]] virtual double seconds_since(Event& earlier) = 0;
 };
 
 class Stream {
@@ -38,6 +40,8 @@ class Stream {
   virtual ~Stream() = default;
   // The event completes when all work queued so far has run.
   [[nodiscard]] virtual std::unique_ptr<Event> record() = 0;
+  // The same, and it knows when that was: costs a little more.
+  [[nodiscard]] virtual std::unique_ptr<Event> record_timed() = 0;
   // Work queued later waits for `event`.
   virtual void wait_for(Event& event) = 0;
   virtual void synchronise() = 0;

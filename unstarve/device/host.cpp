@@ -4,6 +4,7 @@
 #include <new>
 
 #include "unstarve/core/aligned.h"
+#include "unstarve/core/clock.h"
 #include "unstarve/core/error.h"
 #include "unstarve/device/backends.h"
 
@@ -39,11 +40,20 @@ class HostEvent final : public Event {
  public:
   void wait() override {}
   bool done() override { return true; }
+  double seconds_since(Event& earlier) override {
+    const auto* const other = dynamic_cast<const HostEvent*>(&earlier);
+    if (other == nullptr) throw Error(ErrorKind::kInternal, "time between events of two devices");
+    return static_cast<double>(ns_ - other->ns_) * 1e-9;
+  }
+
+ private:
+  const std::int64_t ns_ = steady_clock().now_ns();
 };
 
 class HostStream final : public Stream {
  public:
   std::unique_ptr<Event> record() override { return std::make_unique<HostEvent>(); }
+  std::unique_ptr<Event> record_timed() override { return record(); }
   void wait_for(Event& event) override { event.wait(); }
   void synchronise() override {}
   void* native() override { return nullptr; }

@@ -55,12 +55,17 @@ std::size_t first_on_device(const PipelineSpec& spec) {
   return first;
 }
 
-DeviceOperations::DeviceOperations(const PipelineSpec& spec, Size in, gpu::OutputType type, Device& device)
+DeviceOperations::DeviceOperations(const PipelineSpec& spec, Size in, gpu::OutputType type, Device& device,
+                                   std::unique_ptr<DeviceDecoder> decoder)
     : seed_(spec.order.seed),
       in_(in),
       first_(first_on_device(spec)),
+      decoder_(std::move(decoder)),
       output_(gpu::make_output(spec.output)),
       runner_(device) {
+  for (std::size_t i = 0; decoder_ != nullptr && i < first_; ++i)
+    if (const std::string reason = why_not_on_gpu(spec.operations[i]); !reason.empty())
+      refuse(fmt::format("operations[{}]: {}, expected one where a device decodes; decode on the host", i, reason));
   for (const OpSpec& operation : spec.operations) {
     names_.push_back(operation.name);
     operations_.push_back(make_operation(operation));
@@ -68,7 +73,8 @@ DeviceOperations::DeviceOperations(const PipelineSpec& spec, Size in, gpu::Outpu
   output_.type = type;
   output_.size = in;
   for (std::size_t i = first_; i < operations_.size(); ++i) output_.size = size_after(*operations_[i], output_.size);
-  recorder_ = std::make_unique<BatchRecorder>(spec.operations, operations_, output_.size, first_);
+  recorder_ =
+      std::make_unique<BatchRecorder>(spec.operations, operations_, output_.size, decoder_ != nullptr ? 0 : first_);
 }
 
 std::string DeviceOperations::explain() const {
@@ -81,17 +87,40 @@ std::string DeviceOperations::explain() const {
                          made.height, operations_[i]->random() ? ", random" : "");
     size = made;
   }
-  return lines;
+  return decoder_ != nullptr ? decoder_->explain() + lines : lines;
 }
 
 void DeviceOperations::run(std::span<const std::uint64_t> ids, std::uint32_t epoch, const std::uint8_t* source,
                            void* output, Stream& stream) {
   recorder_->clear();
-  const std::int64_t bytes = std::int64_t{in_.width} * in_.height * kChannels;
-  for (std::size_t i = 0; i < ids.size(); ++i)
-    recorder_->add(SourceImage::interleaved(static_cast<std::int64_t>(i) * bytes, in_), seed_, epoch, ids[i]);
+  for (std::size_t i = 0; i < ids.size(); ++i) recorder_->add(place(i), seed_, epoch, ids[i], first_);
   output_.pixels = output;
   runner_.run(recorder_->recording(), source, output_, stream);
+}
+
+void DeviceOperations::run(std::span<const std::uint64_t> ids, std::uint32_t epoch, std::span<const FileExtent> files,
+                           const std::uint8_t* host, std::uint8_t* source, void* output, Stream& stream) {
+  const std::size_t bytes = static_cast<std::size_t>(in_.width) * static_cast<std::size_t>(in_.height) * kChannels;
+  const std::span<const SourceImage> decoded = decoder_->decode(ids, files, bytes, host, source, stream);
+  recorder_->clear();
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (files[i][0] == 0) {
+      recorder_->add(place(i), seed_, epoch, ids[i], first_);
+      continue;
+    }
+    try {
+      recorder_->add(decoded[i], seed_, epoch, ids[i], 0);
+    } catch (const Error& error) {
+      throw Error(error.kind(), decoder_->location(ids[i]) + ": " + error.what());
+    }
+  }
+  output_.pixels = output;
+  runner_.run(recorder_->recording(), source, output_, stream);
+}
+
+SourceImage DeviceOperations::place(std::size_t sample) const {
+  const std::int64_t bytes = std::int64_t{in_.width} * in_.height * kChannels;
+  return SourceImage::interleaved(static_cast<std::int64_t>(sample) * bytes, in_);
 }
 
 }  // namespace unstarve

@@ -34,6 +34,7 @@ namespace unstarve {
 struct OnDevice {
   std::uint64_t per_value = 0;
   std::uint64_t fixed = 0;
+  bool decodes = false;  // some samples get there as files (decode_balance.h)
 };
 
 // What the plan is made of, in bytes where not said otherwise.

@@ -8,6 +8,7 @@
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/core/error.h"
 #include "unstarve/ops/schedule.h"
+#include "unstarve/pipeline/decode_balance.h"
 #include "unstarve/pipeline/decode_wish.h"
 #include "unstarve/pipeline/loader/pad_batch.h"
 #include "unstarve/pipeline/order/explain_order.h"
@@ -189,13 +190,29 @@ void limit_memory(Plan& plan, bool fewer_threads, bool grow, OnDevice on_device)
   if (plan.memory.limit > 0) plan.larger_images = std::make_shared<MemoryPool>(plan.memory.larger_images);
 }
 
+// What a device that decodes could not do.
+void check_files(const Plan& plan) {
+  const auto refuse = [](const std::string& what) {
+    throw Error(ErrorKind::kArgument, what + " where a device decodes; or decode on the host");
+  };
+  if (!plan.encoded) refuse(fmt::format("decode: {} holds pixels, expected encoded images", plan.dataset->format()));
+  if (plan.spec.cache.what == CacheWhat::kPixels)
+    refuse(fmt::format("cache: pixels{}, expected encoded or nothing", plan.cache_chosen.empty() ? "" : ", by auto"));
+  if (plan.spec.errors.policy != OnError::kFail)
+    refuse(fmt::format("errors.policy: {}, expected fail, for damage shows when the batch has been put together,",
+                       plan.spec.errors.policy == OnError::kSkip ? "skip" : "replace"));
+  if (plan.padded || plan.any_size) refuse("batch.pad: samples of several sizes, expected one size");
+}
+
 }  // namespace
 
 std::uint64_t batch_bytes(const Plan& plan) {
   const std::size_t sample = Storer(plan.spec.output).sample_bytes(plan.sample_size) + plan.classes * sizeof(float) +
                              sizeof(std::int64_t) + 2 * sizeof(std::uint64_t) + 1;  // label, id, number, whether good
   const std::size_t padding = plan.padded ? Storer(plan.spec.output).sample_bytes(plan.sample_size) : 0;
-  return static_cast<std::uint64_t>(plan.spec.batch.size) * (sample + sizeof(PixelExtent)) + padding;
+  return static_cast<std::uint64_t>(plan.spec.batch.size) *
+             (sample + sizeof(PixelExtent) + (plan.files ? sizeof(FileExtent) : 0)) +
+         padding;
 }
 
 const ChainStage* Plan::stage(std::uint32_t epoch) const {
@@ -340,6 +357,7 @@ Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int us
   if (plan.spec.cache.what == CacheWhat::kAuto) {
     if (is_switched_off(plan.spec, kCachePass)) plan.spec.cache = {};
   }
+  plan.files = on_device.decodes;
   const ExecutionSpec asked = plan.spec.execution;
   limit_memory(plan, threads_left_open, grow, on_device);
   if (plan.spec.cache.what == CacheWhat::kAuto) {
@@ -347,6 +365,7 @@ Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int us
     plan.spec.execution = asked;
     limit_memory(plan, threads_left_open, grow, on_device);
   }
+  if (plan.files) check_files(plan);
   if (tuned && plan.memory.limit > 0) leave_room_for_threads(plan.memory);
   run_passes(plan, {probed, caches, consumer});
   return plan;

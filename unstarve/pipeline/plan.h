@@ -85,6 +85,7 @@ struct Plan {
   bool reads_tuned = false;                     // read_ahead is, be the threads given or not
   int most_read_ahead = 0;                      // that tuning may come to; read_ahead is where it begins
   bool padded = false;                          // samples of several sizes are filled up in their batch
+  bool files = false;                           // some samples stay files, that a device decodes
   bool any_size = false;      // samples are made one by one (sample_worker.h), and need not be equally large
   std::vector<Size> sizes{};  // of the first image that can be read, and of what each operation in turn makes of it
   FirstImage first{};
@@ -120,7 +121,7 @@ enum class Caches { kTold, kOpened };
                              Consumer consumer = Consumer::kHost, std::uint32_t epochs = 0, bool grow = false,
                              OnDevice on_device = {});
 
-// Bytes of one batch's slot: pixels, labels, ids, targets, sizes, and room for one more sample where batches are
+// Bytes of one batch's slot: pixels, labels, ids, targets, sizes, which are files, and room for one more sample where batches are
 // padded.
 [[nodiscard]] std::uint64_t batch_bytes(const Plan& plan);
 

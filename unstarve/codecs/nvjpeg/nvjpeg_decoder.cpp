@@ -19,15 +19,6 @@ constexpr int backend_number(NvjpegBackend backend) {
   return 0;
 }
 
-constexpr const char* backend_name(NvjpegBackend backend) {
-  switch (backend) {
-    case NvjpegBackend::kHybrid: return "hybrid";
-    case NvjpegBackend::kGpuHybrid: return "gpu_hybrid";
-    case NvjpegBackend::kHardware: return "hardware";
-  }
-  return "";
-}
-
 // The file is to blame, not nvJPEG.
 bool refused(nvjpeg::Status status) {
   return status == kBadJpeg || status == kNotSupported || status == kImplementationNotSupported ||
@@ -43,10 +34,23 @@ nvjpeg::Image image_of(const NvjpegJob& job) {
 
 }  // namespace
 
-std::string why_not_nvjpeg(const ImageHeader& header) {
+const char* to_string(NvjpegBackend backend) noexcept {
+  switch (backend) {
+    case NvjpegBackend::kHybrid: return "hybrid";
+    case NvjpegBackend::kGpuHybrid: return "gpu_hybrid";
+    case NvjpegBackend::kHardware: return "hardware";
+  }
+  return "";
+}
+
+std::string why_not_nvjpeg(const ImageHeader& header, NvjpegBackend backend) {
   if (header.encoding != Encoding::kJpeg) return fmt::format("{}, not JPEG", to_string(header.encoding));
   if (header.orientation != 1) return fmt::format("EXIF orientation {}", header.orientation);
   if (header.components != 1 && header.components != 3) return fmt::format("{} components", header.components);
+  if (header.jpeg == JpegKind::kArithmetic) return "arithmetic coding";
+  if (header.jpeg == JpegKind::kDepth) return "more than 8 bits";
+  if (backend == NvjpegBackend::kHardware && (header.jpeg == JpegKind::kProgressive || header.jpeg == JpegKind::kScans))
+    return "several scans, which JPEG engines do not take";
   return {};
 }
 
@@ -60,7 +64,7 @@ NvjpegDecoder::NvjpegDecoder(const NvjpegLibrary& library, NvjpegBackend backend
   if (status != kSuccess) {
     throw Error(ErrorKind::kMissing,
                 fmt::format("nvJPEG {}, backend {}: no decoder on this machine ({}); expected a GPU with its driver{}",
-                            library.version(), backend_name(backend), nvjpeg::status_name(status),
+                            library.version(), to_string(backend), nvjpeg::status_name(status),
                             backend == NvjpegBackend::kHardware ? " and JPEG engines (A100, H100 or later)" : ""));
   }
   nvjpeg::Status made = f_.state_create(handle_, &state_);

@@ -29,8 +29,11 @@ enum class NvjpegBackend {
   kHardware,   // by the JPEG engines that some devices have (A100, H100 and later)
 };
 
+// "hybrid", "gpu_hybrid", "hardware"
+[[nodiscard]] const char* to_string(NvjpegBackend backend) noexcept;
+
 // Why a file cannot go to nvJPEG, told from its header; empty: it may.
-[[nodiscard]] std::string why_not_nvjpeg(const ImageHeader& header);
+[[nodiscard]] std::string why_not_nvjpeg(const ImageHeader& header, NvjpegBackend backend = NvjpegBackend::kHybrid);
 
 struct NvjpegJob {
   std::span<const std::uint8_t> file;  // stays until decode() has returned

@@ -271,6 +271,14 @@ TEST_CASE("files that nvJPEG could not show upright or in colour do not go to it
   CHECK(why_not_nvjpeg({Encoding::kJpeg, {8, 8}, 6, 3}) == "EXIF orientation 6");
   CHECK(why_not_nvjpeg({Encoding::kJpeg, {8, 8}, 1, 4}) == "4 components");
   CHECK_THAT(why_not_nvjpeg({Encoding::kPng, {8, 8}, 1, 3}), Contains("not JPEG"));
+  ImageHeader header{Encoding::kJpeg, {8, 8}, 1, 3};
+  header.jpeg = JpegKind::kProgressive;
+  CHECK(why_not_nvjpeg(header, NvjpegBackend::kGpuHybrid).empty());
+  CHECK_THAT(why_not_nvjpeg(header, NvjpegBackend::kHardware), Contains("several scans"));
+  header.jpeg = JpegKind::kArithmetic;
+  CHECK(why_not_nvjpeg(header) == "arithmetic coding");
+  header.jpeg = JpegKind::kDepth;
+  CHECK(why_not_nvjpeg(header) == "more than 8 bits");
 }
 
 }  // namespace

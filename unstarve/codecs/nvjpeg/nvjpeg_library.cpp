@@ -78,7 +78,7 @@ NvjpegLibrary NvjpegLibrary::open(const std::string& path) {
   for (const std::string& place : places) {
     if (void* const library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL)) {
       std::shared_ptr<void> loaded(library, [](void* handle) { (void)dlclose(handle); });
-      NvjpegLibrary opened(functions_of(library, place));
+      NvjpegLibrary opened(functions_of(library, place), dlsym(library, "unstarve_decodes_to_host") != nullptr);
       opened.path_ = place;
       opened.loaded_ = std::move(loaded);
       return opened;

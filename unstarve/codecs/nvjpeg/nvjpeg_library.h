@@ -56,15 +56,20 @@ class NvjpegLibrary {
   // The library at `path`; empty: at $UNSTARVE_NVJPEG, else where the loader finds libnvjpeg.so.13 or .12.
   [[nodiscard]] static NvjpegLibrary open(const std::string& path = {});
   // Of functions that are in the process already.
-  explicit NvjpegLibrary(const nvjpeg::Functions& functions) : functions_(functions) {}
+  explicit NvjpegLibrary(const nvjpeg::Functions& functions, bool to_host = false)
+      : functions_(functions), to_host_(to_host) {}
 
   [[nodiscard]] const nvjpeg::Functions& functions() const { return functions_; }
   [[nodiscard]] const std::string& path() const { return path_; }  // as it was given to the loader
-  [[nodiscard]] std::string version() const;                       // "13.3.2"
+  // Whether it decodes into the host's memory: nvJPEG does not. A library that stands in for it where there is no GPU
+  // says so by having a symbol unstarve_decodes_to_host.
+  [[nodiscard]] bool to_host() const { return to_host_; }
+  [[nodiscard]] std::string version() const;  // "13.3.2"
 
  private:
   nvjpeg::Functions functions_;
   std::string path_;
+  bool to_host_ = false;
   std::shared_ptr<void> loaded_;
 };
 

@@ -69,11 +69,12 @@ class PinnedMemory final : public Memory {
 
 class CudaEvent final : public Event {
  public:
-  CudaEvent(int index, cudaStream_t stream) {
+  CudaEvent(int index, cudaStream_t stream, bool timed) {
     make_current(index);
     // Without timing an event costs less; with blocking sync its waiter sleeps instead of spinning on a core that the
     // loader needs.
-    check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming | cudaEventBlockingSync), "create an event");
+    check(cudaEventCreateWithFlags(&event_, (timed ? 0U : cudaEventDisableTiming) | cudaEventBlockingSync),
+          "create an event");
     const cudaError_t status = cudaEventRecord(event_, stream);
     if (status != cudaSuccess) (void)cudaEventDestroy(event_);
     check(status, "record an event");
@@ -90,6 +91,13 @@ class CudaEvent final : public Event {
     }
     check(status, "query an event");
     return true;
+  }
+  double seconds_since(Event& earlier) override {
+    const auto* const other = dynamic_cast<const CudaEvent*>(&earlier);
+    if (other == nullptr) throw Error(ErrorKind::kInternal, "time between events of two devices");
+    float ms = 0;
+    check(cudaEventElapsedTime(&ms, other->native(), event_), "take the time between events");
+    return static_cast<double>(ms) * 1e-3;
   }
   [[nodiscard]] cudaEvent_t native() const { return event_; }
 
@@ -110,7 +118,8 @@ class CudaStream final : public Stream {
   }
   CudaStream(const CudaStream&) = delete;
   CudaStream& operator=(const CudaStream&) = delete;
-  std::unique_ptr<Event> record() override { return std::make_unique<CudaEvent>(index_, stream_); }
+  std::unique_ptr<Event> record() override { return std::make_unique<CudaEvent>(index_, stream_, false); }
+  std::unique_ptr<Event> record_timed() override { return std::make_unique<CudaEvent>(index_, stream_, true); }
   void wait_for(Event& event) override {
     make_current(index_);
     if (const auto* of_cuda = dynamic_cast<const CudaEvent*>(&event)) {

@@ -61,9 +61,10 @@ BatchRecorder::BatchRecorder(std::span<const OpSpec> specs, std::span<const std:
   scratch_.record_with(&recorder_);
 }
 
-void BatchRecorder::add(const SourceImage& image, std::uint64_t seed, std::uint32_t draw, std::uint64_t id) {
+void BatchRecorder::add(const SourceImage& image, std::uint64_t seed, std::uint32_t draw, std::uint64_t id,
+                        std::size_t first) {
   Frame frame = recorder_.begin(image);
-  for (std::size_t i = first_; i < operations_.size(); ++i) {
+  for (std::size_t i = first; i < operations_.size(); ++i) {
     Random random(seed, draw, id, static_cast<std::uint32_t>(i));
     frame.crop(operations_[i]->select(frame.size(), random));
     operations_[i]->apply(frame, random, scratch_);

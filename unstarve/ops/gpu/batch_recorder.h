@@ -31,7 +31,11 @@ class BatchRecorder {
 
   void clear() { recorder_.clear(); }
   // The sample `id` of draw `draw`, keyed as the loader keys it.
-  void add(const SourceImage& image, std::uint64_t seed, std::uint32_t draw, std::uint64_t id);
+  void add(const SourceImage& image, std::uint64_t seed, std::uint32_t draw, std::uint64_t id) {
+    add(image, seed, draw, id, first_);
+  }
+  // One to which fewer or more have been done: those from `first` on, no earlier than the recorder's own, are left.
+  void add(const SourceImage& image, std::uint64_t seed, std::uint32_t draw, std::uint64_t id, std::size_t first);
   [[nodiscard]] const Recording& recording() const { return recorder_.recording(); }
   [[nodiscard]] Size output() const { return output_; }
 

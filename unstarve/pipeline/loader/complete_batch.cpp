@@ -19,6 +19,7 @@ std::size_t compact(Slot& slot, std::size_t sample_bytes) {
       slot.labels[kept] = slot.labels[i];
       slot.ids[kept] = slot.ids[i];
       if (!slot.sizes.empty()) slot.sizes[kept] = slot.sizes[i];
+      if (!slot.files.empty()) slot.files[kept] = slot.files[i];
     }
     ++kept;
   }
@@ -37,6 +38,7 @@ void repeat_samples(Slot& slot, std::size_t count, std::size_t sample_bytes, std
     slot.labels[i] = slot.labels[from];
     slot.ids[i] = slot.ids[from];
     if (!slot.sizes.empty()) slot.sizes[i] = slot.sizes[from];
+    if (!slot.files.empty()) slot.files[i] = slot.files[from];
   }
   slot.kept = count;
 }

@@ -60,12 +60,13 @@ Loader::State::State(Plan the_plan, Device& device, const Options& options, Cloc
       clock(the_clock),
       storer(plan.spec.output),
       order(plan.order, options.start, options.epochs),
+      balance(options.decode),
       ring(std::make_shared<SlotRing>(
           order,
           SlotRing::Options{storer.sample_bytes(plan.sample_size), batch_bytes(plan),
                             static_cast<std::size_t>(plan.spec.batch.size), plan.classes, plan.padded,
                             plan.spec.execution.prefetch, plan.spec.execution.pinned && !device.is_host(), options.grow,
-                            plan.memory.most_batches, window(plan), most_prefetch(plan)},
+                            plan.memory.most_batches, window(plan), most_prefetch(plan), balance != nullptr},
           device)),
       tell(options.tell ? options.tell : tell_notice),
       cores(the_cores),
@@ -75,6 +76,7 @@ Loader::State::State(Plan the_plan, Device& device, const Options& options, Cloc
       started_ns(clock.now_ns()),
       next_look_ns(looks(plan) ? steady_clock().now_ns() + kFirstLookNs : std::numeric_limits<std::int64_t>::max()),
       in_force{plan.spec.execution.threads, plan.spec.execution.prefetch, plan.spec.execution.read_ahead} {
+  if (balance) balance->set_host_threads(plan.spec.execution.threads);
   if (const int reads = plan.spec.execution.read_ahead; reads > 0) {
     if (plan.spec.execution.order == ExecutionOrder::kRelaxed) {
       start_read_ahead(reads, 0);
@@ -125,6 +127,7 @@ Batch& Batch::operator=(Batch&& other) noexcept {
   targets_ = std::exchange(other.targets_, {});
   classes_ = other.classes_;
   sizes_ = std::exchange(other.sizes_, {});
+  files_ = std::exchange(other.files_, {});
   valid_ = other.valid_;
   size_ = other.size_;
   epoch_ = other.epoch_;
@@ -143,6 +146,7 @@ Batch::~Batch() {
 Loader::Loader(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, Device& device, Options options, Clock& clock)
     : state_([&] {
         const int cores = read_topology().usable();
+        options.on_device.decodes = options.decode != nullptr;
         return std::make_unique<State>(
             make_plan(std::move(spec), std::move(dataset), cores, Caches::kOpened, options.basis, options.consumer,
                       options.epochs, options.grow, options.on_device),
@@ -183,6 +187,7 @@ std::optional<Batch> Loader::next() {
   batch.targets_ = {slot->targets.data(), samples * s.plan.classes};
   batch.size_ = slot->size;
   batch.valid_ = slot->valid;
+  if (s.balance) batch.files_ = {slot->files.data(), samples};
   if (s.plan.padded) batch.sizes_ = {slot->sizes.data(), samples};
   batch.epoch_ = slot->epoch;
   batch.index_ = slot->batch;

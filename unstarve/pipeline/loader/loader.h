@@ -38,6 +38,7 @@
 #include "unstarve/core/profile.h"
 #include "unstarve/device/device.h"
 #include "unstarve/pipeline/consumer.h"
+#include "unstarve/pipeline/decode_balance.h"
 #include "unstarve/pipeline/loader/pad_batch.h"
 #include "unstarve/pipeline/memory_plan.h"
 #include "unstarve/pipeline/order/order.h"
@@ -74,6 +75,9 @@ class Batch {
   [[nodiscard]] Size size() const { return size_; }  // of every sample
   // Where samples were padded (batch.pad), how high and wide each was before, at its top left; else empty.
   [[nodiscard]] std::span<const PixelExtent> sizes() const { return sizes_; }
+  // Where a device takes part in decoding (Options::decode), which samples' places hold a file instead of pixels; else
+  // empty.
+  [[nodiscard]] std::span<const FileExtent> files() const { return files_; }
   [[nodiscard]] std::uint32_t epoch() const { return epoch_; }
   [[nodiscard]] std::uint64_t index() const { return index_; }  // within its epoch
   [[nodiscard]] bool last_of_epoch() const { return last_; }
@@ -88,6 +92,7 @@ class Batch {
   std::span<const float> targets_;
   std::size_t classes_ = 0;
   std::span<const PixelExtent> sizes_;
+  std::span<const FileExtent> files_;
   std::size_t valid_ = 0;
   Size size_;
   std::uint32_t epoch_ = 0;
@@ -121,6 +126,8 @@ class Loader {
     // tell_notice() (storage/notice.h). May let go of batches; must not throw.
     std::function<void(const std::string& text)> tell{};
     OnDevice on_device{};  // what the consumer keeps there of batches: counted by a memory limit, and told by memory()
+    // Which samples the consumer's device decodes: they come as files in their places. Null: none.
+    std::shared_ptr<DecodeBalance> decode{};
   };
 
   // `device` gives the slots' memory; it, `dataset` and `clock` must outlive the loader. Throws Error(kArgument) when

@@ -116,6 +116,7 @@ struct Loader::State {
   Clock& clock;
   Storer storer;
   RunOrder order;
+  const std::shared_ptr<DecodeBalance> balance;  // null: the host decodes all
   std::shared_ptr<SlotRing> ring;
   std::unique_ptr<ReadAhead> readers;
   std::atomic<ReadAhead*> read_ahead{nullptr};  // those; null: the workers read

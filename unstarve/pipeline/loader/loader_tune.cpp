@@ -101,6 +101,7 @@ void Loader::State::apply(const autotune::Settings& settings, double now_s) {
                              fmt::format("the system gives no more threads than {}: {}", threads.size(), error.what()));
   }
   gate.set(in_force.threads);
+  if (balance) balance->set_host_threads(in_force.threads);
   if (in_force.prefetch > 0) ring->set_prefetch(in_force.prefetch);
   if (in_force.read_ahead > 0 && ahead() == nullptr) begin_read_ahead(in_force.read_ahead, now_s);
   if (in_force.read_ahead > 0 && ahead() != nullptr) ahead()->set_reads(in_force.read_ahead);

@@ -146,6 +146,7 @@ void Loader::State::write_sample(SampleWorker& worker, const Made& made, Slot& s
   if (!made.good) return;
   const Size size = worker.store(slot.memory->data() + index * worker.sample_bytes(), totals, timed);
   if (!slot.sizes.empty()) slot.sizes[index] = {size.height, size.width};
+  if (!slot.files.empty()) slot.files[index] = worker.file();
 }
 
 void Loader::State::count(WorkerTime& time, std::size_t made, const StageTotals& totals) {
@@ -173,7 +174,7 @@ void Loader::State::work(int number) {
 }
 
 void Loader::State::work_in_order(WorkerTime& time) {
-  SampleWorker worker(plan);
+  SampleWorker worker(plan, balance.get());
   std::optional<Order::Epoch> epoch;
   std::uint32_t epoch_number = 0;
   std::int64_t sample_ns = kClaimNs;  // a guess until the first claim is done: one sample
@@ -221,7 +222,7 @@ void Loader::State::work_in_order(WorkerTime& time) {
 
 // One sample at a time: those behind a straggler in the same claim would wait for it.
 void Loader::State::work_relaxed(WorkerTime& time) {
-  SampleWorker worker(plan);
+  SampleWorker worker(plan, balance.get());
   std::optional<Order::Epoch> epoch;
   std::uint32_t epoch_number = 0;
   std::int64_t sample_ns = kClaimNs;

@@ -50,7 +50,19 @@ class SampleWorker::StageClock {
   std::int64_t last_ = 0, last_cpu_ = 0;
 };
 
-SampleWorker::SampleWorker(const Plan& plan) : plan_(plan), storer_(plan.spec.output) { enter(0); }
+SampleWorker::SampleWorker(const Plan& plan, DecodeBalance* balance)
+    : plan_(plan), balance_(balance), storer_(plan.spec.output) {
+  enter(0);
+}
+
+bool SampleWorker::leave_to_device(const ImageHeader& header, std::span<const std::uint8_t> bytes, std::int64_t pixels,
+                                   std::uint64_t id, std::uint32_t draw) {
+  host_pixels_ = pixels;
+  if (!balance_->to_device(draw, id, header, bytes.size(), pixels, sample_bytes())) return false;
+  file_ = {static_cast<std::int32_t>(bytes.size()), header.size.height, header.size.width};
+  file_bytes_ = bytes;
+  return true;
+}
 
 std::size_t SampleWorker::decode(const Value& value, std::uint64_t id, std::uint32_t draw, Frame& frame,
                                  StageClock& clock) {
@@ -59,6 +71,8 @@ std::size_t SampleWorker::decode(const Value& value, std::uint64_t id, std::uint
   const bool first_selects =
       plan_.crop_into_resize || plan_.crop_into_decode || plan_.scale_into_decode || plan_.resize_into_decode;
   if (!first_selects) {
+    const std::int64_t all = std::int64_t{header.size.width} * header.size.height;
+    if (balance_ != nullptr && leave_to_device(header, value.bytes, all, id, draw)) return operations_->size();
     decoder_.decode({}, decoded_);
     frame = Frame(decoded_.view());
     clock.lap(Stage::kDecode, decoded_.bytes());
@@ -69,6 +83,8 @@ std::size_t SampleWorker::decode(const Value& value, std::uint64_t id, std::uint
   const FirstSteps steps = first_steps(plan_, *operations_, header, draws, scratch_);
   const Rect& selected = steps.wish.selected;
   const DecodePlan how = plan_decode(header, steps.wish);
+  const std::int64_t part = std::int64_t{how.stored.width} * how.stored.height;
+  if (balance_ != nullptr && leave_to_device(header, value.bytes, part, id, draw)) return operations_->size();
   // The first operation may have been done on the way; where it made what the second one reads, that is next.
   const auto go_on = [&](bool resized) {
     if (!resized && steps.part) {
@@ -192,8 +208,13 @@ std::int64_t SampleWorker::label_of(const RecordBuffer& record) const {
 std::size_t SampleWorker::decode_located(const Value& value, std::uint64_t id, std::uint32_t draw, Frame& frame,
                                          StageClock& clock) {
   try {
+    const std::int64_t start_ns = balance_ != nullptr ? steady_clock().now_ns() : 0;
     const std::size_t done = decode(value, id, draw, frame, clock);
     check_map(value.bytes);
+    if (balance_ != nullptr && file_[0] == 0) {
+      const auto ns = static_cast<double>(steady_clock().now_ns() - start_ns);
+      balance_->host_took(value.bytes.size(), host_pixels_, ns * 1e-9);
+    }
     return done;
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::kInput) check_map(value.bytes);  // zeros of a lost page look like damage
@@ -245,6 +266,7 @@ std::int64_t SampleWorker::make_within_share(std::uint64_t id, std::uint32_t dra
                                              bool is_read) {
   StageClock clock(totals, timed);
   if (timed) ++totals.timed_samples;
+  file_ = {};
   std::int64_t label = 0;
   Frame frame;
   std::size_t done = 0;
@@ -261,6 +283,11 @@ std::int64_t SampleWorker::make_within_share(std::uint64_t id, std::uint32_t dra
     } else {
       frame = Frame(value.pixels);
     }
+  }
+  if (file_[0] > 0) {
+    clock.lap(Stage::kDecode, 0);
+    clock.lap(Stage::kAugment, 0);
+    return label;
   }
   for (std::size_t i = done; i < operations_->size(); ++i) apply(i, id, draw, frame);
   const Size most = size_;
@@ -283,6 +310,13 @@ std::int64_t SampleWorker::make_within_share(std::uint64_t id, std::uint32_t dra
 
 Size SampleWorker::store(std::uint8_t* pixels, StageTotals& totals, bool timed) {
   StageClock clock(totals, timed);
+  if (file_[0] > 0) {
+    std::memcpy(pixels, file_bytes_.data(), file_bytes_.size());
+    check_map(file_bytes_);
+    clock.lap(Stage::kStore, file_bytes_.size());
+    give_back();
+    return size_;
+  }
   store(made_, pixels);
   if (!plan_.encoded) check_map(record_.values[static_cast<std::size_t>(plan_.image_field)].pixels);
   const Size size = made_.size();

@@ -5,6 +5,9 @@
 // allocates nothing once the largest has been seen. The loader runs one per thread; benchmarks run one in a bare loop
 // to see what the loader costs on top.
 //
+// Where a device takes part in decoding (decode_balance.h) a sample may stay a file: nothing is decoded, and store()
+// writes its bytes where its pixels would lie.
+//
 // Threads: one thread per worker; the plan is shared. Failure: run() throws Error with the sample's location.
 
 #include <array>
@@ -15,6 +18,7 @@
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/core/cache_fetch.h"
 #include "unstarve/core/clock.h"
+#include "unstarve/pipeline/decode_balance.h"
 #include "unstarve/pipeline/plan.h"
 
 namespace unstarve {
@@ -37,8 +41,8 @@ struct StageTotals {
 
 class SampleWorker {
  public:
-  // `plan` must outlive the worker.
-  explicit SampleWorker(const Plan& plan);
+  // `plan` and `balance` must outlive the worker; without a balance the host decodes all.
+  explicit SampleWorker(const Plan& plan, DecodeBalance* balance = nullptr);
 
   // The samples that come now are of this epoch: operations may follow a schedule. Epoch 0 to begin with.
   void enter(std::uint32_t epoch) {
@@ -58,6 +62,8 @@ class SampleWorker {
   // Writes the sample that make() made last to `pixels` (plan's format); its size, the plan's but where batches are
   // padded.
   Size store(std::uint8_t* pixels, StageTotals& totals, bool timed);
+  // Of the sample that make() made last: whether it stayed a file.
+  [[nodiscard]] const FileExtent& file() const { return file_; }
   [[nodiscard]] RecordBuffer& record() { return record_; }
   // A hint that the sample after the next run() is `id`: its record is fetched to the cache during that run.
   void will_run(std::uint64_t id) { ahead_ = CacheFetch(plan_.dataset->will_read(id)); }
@@ -75,6 +81,9 @@ class SampleWorker {
   // The image last opened: to `rows` where there are and they can be (true), else to decoded_. `by_index`: by its index
   // where there is one, else one is made on the way.
   bool decode(std::uint64_t id, DecodeRequest& request, bool by_index, RowSink* rows);
+  // Whether the open image, of which the host would decode `pixels`, is to stay a file.
+  bool leave_to_device(const ImageHeader& header, std::span<const std::uint8_t> bytes, std::int64_t pixels,
+                       std::uint64_t id, std::uint32_t draw);
   // Pixels out of the cache, or into it, after the operations that come before it; the label.
   std::int64_t through_cache(std::uint64_t id, std::uint32_t draw, Frame& frame, StageClock& clock, bool is_read);
   // Waits for memory where an image needs more than the worker's share; gives it back, and the buffers with it.
@@ -88,6 +97,7 @@ class SampleWorker {
   void store(const Frame& frame, std::uint8_t* pixels);
 
   const Plan& plan_;
+  DecodeBalance* const balance_;
   const std::vector<std::unique_ptr<Operation>>* operations_ = nullptr;  // of the epoch
   Size size_;
   Storer storer_;
@@ -99,7 +109,10 @@ class SampleWorker {
   std::vector<std::uint8_t> index_;  // of the JPEG that is being decoded
   AlignedBytes stored_;              // a sample on its way to the batch, where it is not written there at once
   std::uint64_t borrowed_ = 0;
-  Frame made_;  // borrows from the scratch, the record or a cache
+  FileExtent file_{};
+  std::span<const std::uint8_t> file_bytes_;  // of the record
+  std::int64_t host_pixels_ = 0;              // that the host decodes of the image
+  Frame made_;                                // borrows from the scratch, the record or a cache
   Scratch scratch_;
 };
 

@@ -39,6 +39,7 @@ std::list<Slot> SlotRing::make_slot() const {
   slot.good.resize(options_.batch_samples);
   if (options_.padded) slot.sizes.resize(options_.batch_samples);
   slot.targets.resize(options_.batch_samples * options_.classes);
+  if (options_.files) slot.files.resize(options_.batch_samples);
   if (options_.window > 0) slot.numbers.resize(options_.batch_samples);
   return made;
 }

@@ -38,6 +38,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/device/device.h"
+#include "unstarve/pipeline/decode_balance.h"
 #include "unstarve/pipeline/loader/loader.h"
 #include "unstarve/pipeline/loader/pad_batch.h"
 #include "unstarve/pipeline/loader/reorder_window.h"
@@ -54,6 +55,7 @@ struct Slot {
   std::vector<std::uint8_t> good;      // 0: left out by the skip policy
   std::vector<float> targets;          // samples x classes, where the plan has batch operations
   std::vector<PixelExtent> sizes;      // of the samples as they are made, where batches are padded
+  std::vector<FileExtent> files;       // of the samples, where a device takes part in decoding
   std::vector<std::uint64_t> numbers;  // of its samples in the run; relaxed order
 
   std::uint32_t epoch = 0;
@@ -92,6 +94,7 @@ class SlotRing {
     std::size_t most_slots = 0;  // that `grow` and set_prefetch() may come to; 0: any number
     std::uint64_t window = 0;    // of relaxed order, in samples of this rank; 0: exact order
     int most_prefetch = 0;       // that set_prefetch() may ask for; 0: it is not called
+    bool files = false;          // samples may stay files
   };
 
   // Throws Error(kMemory). `device` must outlive the ring.

@@ -1,0 +1,185 @@
+"""nvJPEG takes part in decoding: the host's batches where its pixels are the host's. Here a library that decodes by
+libjpeg-turbo into the host's memory stands in for it; no GPU is needed, and nothing is told of one."""
+
+import os
+import re
+import shutil
+
+import pytest
+
+import unstarve as un
+from unstarve import _core
+
+STAND_IN = os.environ.get("UNSTARVE_NVJPEG_STAND_IN")
+MB = 1_000_000
+SMALL = "synthetic:classes=10,images=200,size=32,seed=1"
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.skipif(not STAND_IN, reason="UNSTARVE_NVJPEG_STAND_IN does not name the library nvjpeg_stand_in")
+
+
+@pytest.fixture(autouse=True)
+def stand_in(monkeypatch):
+    monkeypatch.setenv("UNSTARVE_NVJPEG", STAND_IN or "")
+
+
+def pipeline(folder, threads=2, crop=224, shard=(0, 1)):
+    return (un.open(folder).take(44).shuffle(3).shard(*shard).random_resized_crop(crop).flip().color_jitter(hue=0)
+            .normalize(*un.IMAGENET).options(threads=threads))
+
+
+def on_device(pipeline, share, decode="hybrid", **options):
+    return pipeline.batch(8, last="pad").to_torch(operations="device", decode=decode, decode_share=share, **options)
+
+
+def on_host(pipeline, **options):
+    return pipeline.batch(8, last="pad").to_torch(**options)
+
+
+def equal(ours, theirs):
+    count = 0
+    for one, other in zip(ours, theirs, strict=True):
+        assert all(map(torch.equal, one, other))
+        count += 1
+    return count
+
+
+def given(loader):
+    """How many files went to the device, and how many were seen."""
+    found = re.search(r"decode      (\d+) of (\d+) files went to the device", loader.explain())
+    assert found, loader.explain()
+    return int(found[1]), int(found[2])
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+@pytest.mark.parametrize("share", [0, 0.5, 1, None])
+def test_epoch_after_epoch_of_the_hosts_bits(photographs, share, threads):
+    whole = pipeline(photographs, threads)
+    loader, plain = on_device(whole, share), on_host(whole)
+    for _ in range(2):
+        assert equal(loader, plain) == len(plain)
+    went, seen = given(loader)
+    assert seen >= 2 * plain.samples
+    if share == 0:
+        assert went == 0
+    elif share == 1:
+        assert went > 0.6 * seen
+    else:
+        assert 0 < went < seen
+
+
+def test_other_types_layouts_and_back_ends(photographs):
+    whole = pipeline(photographs)
+    for decode, options in (("gpu_hybrid", {"dtype": torch.bfloat16, "channels_last": True}),
+                            ("hardware", {"dtype": torch.uint8})):
+        assert equal(on_device(whole, 0.7, decode, **options), on_host(whole, **options)) == len(on_host(whole))
+
+
+def test_goes_on_where_a_state_was_taken(photographs):
+    whole = pipeline(photographs)
+    loader = on_device(whole, 0.5)
+    batches = iter(loader)
+    next(batches), next(batches)
+    state = loader.state_dict()
+    resumed, plain = on_device(pipeline(photographs, 1), 0.5), on_host(whole)
+    resumed.load_state_dict(state)
+    plain.load_state_dict(state)
+    assert equal(resumed, plain) == len(plain) - 2
+    assert equal(loader, plain) == len(plain)  # each in its second epoch
+
+
+def test_each_rank_has_the_hosts_part(photographs):
+    for rank in range(2):
+        whole = pipeline(photographs, shard=(rank, 2))
+        assert equal(on_device(whole, 0.5), on_host(whole)) > 1
+
+
+def files_of(pipeline, epoch=0, batch=0, size=8):
+    """{id: whether it stayed a file} of what is left of an epoch, as the device gets it."""
+    loader = pipeline.batch(size, last="keep")
+    host = loader.host_part(1, decode=_core.DecodeBalance(loader.spec, "hybrid", 0.5))
+    host.set_epoch(epoch, batch)
+    return {int(sample): bool(file[0]) for _, _, ids, files in host.batches()
+            for sample, file in zip(ids, files, strict=True)}
+
+
+def test_a_share_is_the_same_files_however_the_run_is_cut(photographs):
+    whole = files_of(pipeline(photographs))
+    assert 0.2 < sum(whole.values()) / len(whole) < 0.6
+    assert whole == files_of(pipeline(photographs, threads=4), size=5)
+    ranks = [files_of(pipeline(photographs, shard=(rank, 2))) for rank in range(2)]
+    assert whole.items() >= ranks[0].items() | ranks[1].items()
+    rest = files_of(pipeline(photographs), batch=3)
+    assert whole.items() >= rest.items()
+    assert len(rest) == len(whole) - 3 * 8
+    assert whole != files_of(pipeline(photographs), epoch=1)
+    assert whole == files_of(pipeline(photographs, threads=4).options(order="relaxed"))
+
+
+def test_files_that_stay_with_the_host(photographs):
+    whole = pipeline(photographs, crop=32)
+    loader, plain = on_device(whole, 1), on_host(whole)
+    assert equal(loader, plain) == len(plain)
+    went, seen = given(loader)
+    assert went < seen
+    assert re.search(r"could not: .*larger files than their place in a batch \(\d+\)", loader.explain())
+
+
+def altered(photographs, folder, change):
+    """A copy of the photographs, the file in the midst with other bytes; its path."""
+    shutil.copytree(photographs, folder)
+    chosen = sorted(path for path in folder.rglob("*.*") if path.stat().st_size < 100_000)[5]
+    chosen.write_bytes(change(chosen.read_bytes()))
+    return chosen
+
+
+def test_a_file_that_only_nvjpeg_refuses_is_the_hosts(photographs, tmp_path):
+    # Bytes between the scan and the marker that ends it: the host's decoder skips them.
+    odd = altered(photographs, tmp_path / "odd", lambda data: data[:-2] + bytes([0xFF, 0xFE, 0, 4, 1, 2]) + b"\1\2\3"
+                  + data[-2:])
+    loader, plain = on_device(pipeline(tmp_path / "odd"), 1), on_host(pipeline(tmp_path / "odd"))
+    assert equal(loader, plain) == len(plain)
+    assert re.search(r"decode      1 refused by nvJPEG and decoded by the host; the latest: \S*" + odd.name + ": BAD_JPEG",
+                     loader.explain())
+
+
+def test_a_damaged_file_ends_the_run_after_the_good_batches(photographs, tmp_path):
+    damaged = altered(photographs, tmp_path / "damaged", lambda data: data[:len(data) // 2])
+    counts = []
+    for loader in (on_device(pipeline(tmp_path / "damaged"), 1), on_host(pipeline(tmp_path / "damaged"))):
+        counts.append(0)
+        with pytest.raises(un.errors.InputError, match=re.escape(damaged.name)):
+            for _ in loader:
+                counts[-1] += 1
+    assert counts[0] == counts[1]
+
+
+def test_what_is_decoded_there_is_counted_by_a_memory_limit(photographs):
+    loader = pipeline(photographs).options(memory_limit=400 * MB).batch(32)
+    place, made = 3 * 224 * 224, 4 * 3 * 224 * 224
+    text = loader.to_torch(operations="device", decode="hybrid").explain()
+    assert f", on the device {32 * (9 * place + 2 * made) / 1e6:.1f}" in text
+    with pytest.raises(un.errors.ArgumentError, match="memory_limit_mb: 20, expected at least"):
+        pipeline(photographs).options(memory_limit=20 * MB).batch(40).to_torch(
+            operations="device", decode="hybrid").explain()
+
+
+def test_what_cannot_be_is_refused(photographs, monkeypatch):
+    whole = pipeline(photographs)
+    for options, message in (
+            ({"decode": "nvjpeg"}, "decode 'nvjpeg', expected host, hybrid, gpu_hybrid or hardware"),
+            ({"decode": "hybrid", "operations": "host"}, "decode 'hybrid' with operations 'host', expected operations"),
+            ({"decode_share": 0.5}, "decode_share 0.5 with decode 'host', expected None"),
+            ({"decode": "hybrid", "decode_share": 1.5}, r"decode_share\): found 1.5, expected 0 to 1"),
+            ({"decode": "hybrid", "decode_share": -1}, r"decode_share\): found -1, expected a number of 0 or more"),
+            ({"decode": "hybrid", "decode_share": "half"}, r"decode_share\): found 'half', expected a number")):
+        with pytest.raises(un.errors.ArgumentError, match=message):
+            whole.batch(8).to_torch(**{"operations": "device", **options})
+    for wrong, message in ((whole.errors("skip"), "errors.policy: skip, expected fail"),
+                           (whole.cache("pixels"), "cache: pixels, expected encoded or nothing"),
+                           (un.open(photographs).center_crop(224).aug_mix(), r"operations\[1\]: operation aug_mix has no kernel"),
+                           (un.open(SMALL).center_crop(24), "decode: synthetic holds pixels, expected encoded images")):
+        with pytest.raises(un.errors.ArgumentError, match=message):
+            next(iter(on_device(wrong, 1)))
+    monkeypatch.setenv("UNSTARVE_NVJPEG", "/nowhere/libnvjpeg.so.13")
+    with pytest.raises(un.errors.MissingError, match="nvJPEG was not found: /nowhere/libnvjpeg.so.13"):
+        on_device(whole, 1)
