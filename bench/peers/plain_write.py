@@ -6,6 +6,8 @@ Files are read as a whole from the page cache; nothing is looked at. What packin
 import os
 from pathlib import Path
 
+from bench.peers.pillow_pack import check  # noqa: F401
+
 ENVIRONMENT = ""
 JOBS = ["pack"]
 
@@ -36,10 +38,3 @@ def batches(job, settings):
             part.rename(final)
 
     return passes()
-
-
-def check(source):
-    """What a person wants to see: how many bytes, which labels."""
-    seen = [next(source) for _ in range(160)]
-    return {"records": len(seen), "bytes": sum(len(bodies[0]) for bodies, _ in seen),
-            "labels": len({labels[0] for _, labels in seen})}
