@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 
 
 def pipeline():
-    return (un.open(SMALL).shuffle(3).random_resized_crop(24).flip().color_jitter().rand_augment().erasing()
+    return (un.open(SMALL).shuffle(3).random_resized_crop(24).flip().color_jitter().rand_augment().aug_mix().erasing()
             .normalize(*un.CIFAR10))
 
 

@@ -12,7 +12,7 @@ namespace unstarve {
 namespace {
 
 // The operations whose every access to pixels goes by a recorder where there is one.
-constexpr std::array<std::string_view, 29> kRecorded = {"random_resized_crop",
+constexpr std::array<std::string_view, 30> kRecorded = {"random_resized_crop",
                                                         "resize",
                                                         "center_crop",
                                                         "pad_crop",
@@ -36,6 +36,7 @@ constexpr std::array<std::string_view, 29> kRecorded = {"random_resized_crop",
                                                         "perspective",
                                                         "sharpness",
                                                         "gaussian_blur",
+                                                        "aug_mix",
                                                         "rand_augment",
                                                         "trivial_augment",
                                                         "auto_augment_imagenet",

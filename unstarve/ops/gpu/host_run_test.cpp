@@ -85,6 +85,32 @@ TEST_CASE("chains of any operations make the host's bits, whatever the order of 
   CHECK(several_passes < 500);
 }
 
+TEST_CASE("a blend of images makes the host's bits, be it the first of a chain or the last", "[gpu]") {
+  const auto blend = [](double width, double depth) {
+    return OpSpec{"aug_mix", {{"mixture_width", {width}}, {"chain_depth", {depth}}, {"severity", {10}}}};
+  };
+  const std::vector<std::vector<OpSpec>> chains = {
+      {blend(1, 1)},
+      {usual("horizontal_flip"), usual("contrast"), blend(3, -1), usual("equalize"), usual("gaussian_blur")},
+      {usual("rotation"), blend(4, 5), usual("rotation"), usual("sharpness")},
+      {usual("resize"), blend(16, 2), blend(2, 3), usual("resize")}};
+  Random random(11, 0, 0, 0);
+  TwoWays ways;
+  for (std::uint64_t trial = 0; trial < 60; ++trial) {
+    const Pixels pixels({between(random, 1, 50), between(random, 1, 50)}, static_cast<Arrangement>(random.below(3)),
+                        random);
+    INFO("trial " << trial << ", " << pixels.view.width << "x" << pixels.view.height);
+    REQUIRE(ways.equal(Chain(chains[trial % chains.size()]), pixels.view, {3, 1, trial},
+                       static_cast<TeamOrder>(trial / 4 % 3)));
+    CHECK_FALSE(ways.recording().single_pass);
+  }
+  // The image and the sums of the blend, beside what its changes need.
+  const Pixels pixels({20, 16}, Arrangement::kInterleaved, random);
+  REQUIRE(ways.equal(Chain({blend(2, 1)}), pixels.view, {}));
+  CHECK(ways.recording().scratch.kept_bytes == 20 * 16 * 3);
+  CHECK(ways.recording().scratch.sum_bytes == 20 * 16 * 3 * 4);
+}
+
 TEST_CASE("the usual training chain is one pass from the source to the batch", "[gpu]") {
   Random random(3, 0, 0, 0);
   const Pixels pixels({90, 70}, Arrangement::kInterleaved, random);

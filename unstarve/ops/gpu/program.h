@@ -8,7 +8,9 @@
 // A layer says how each of its pixels is made of the one below it, or of pixels in memory; nothing is computed before a
 // command asks for it. So crops, flips, borders, colours, erased rectangles, and one operation that reads several
 // pixels (a resize, a warp, a filter) are one pass from the source to the batch. Where an operation reads several
-// pixels of what another one has computed, a kMakePixels comes between. Nothing here owns memory or knows of CUDA.
+// pixels of what another one has computed, a kMakePixels comes between. Where several images are blended that are made
+// of one, that one is kept in a place of its own, and each adds its pixels to sums. Nothing here owns memory or knows of
+// CUDA.
 
 #include <array>
 #include <cstdint>
@@ -33,8 +35,8 @@ struct PointStep {
   std::int32_t value = 0;  // kTable: which of the batch's; kMeasured: which of the sample's; else as PointChain::Step
 };
 
-// Pixels in memory: kSource counts from the sample's first byte, kSlot and kWide from that of the team's memory.
-enum class From : std::int32_t { kLayer, kSource, kSlot, kWide };
+// Pixels in memory: kSource counts from the sample's first byte, the others from that of a part of the team's memory.
+enum class From : std::int32_t { kLayer, kSource, kSlot, kKept };
 struct Input {
   From from = From::kSource;
   std::int32_t slot = 0;  // kSlot: 0 or 1
@@ -80,13 +82,16 @@ enum class CommandKind : std::int32_t {
   kContrast,      // a table of the sample's: blends a layer's pixels with its mean luma
   kEqualize,      // a table that makes a layer's values about equally frequent
   kAutoContrast,  // a table that spreads them
+  kKeep,          // a layer's pixels into the kept memory
+  kAddWeighted,   // a layer's values times `weight` to the sums; `to` 0: these are the first ones
+  kTakeSums,      // the sums, by 1/65536, into a slot; the layer tells their size
   kStore,         // a layer's pixels to their place in the batch
 };
 struct Command {
   CommandKind kind = CommandKind::kStore;
   std::int32_t layer = 0;
   std::int32_t to = 0;      // the slot, or which of the sample's tables
-  std::int32_t weight = 0;  // kContrast: of the pixel, in 1/65536
+  std::int32_t weight = 0;  // kContrast, kAddWeighted: of the pixel, in 1/65536
 };
 
 struct SampleProgram {
@@ -96,13 +101,15 @@ struct SampleProgram {
 
 using Table = std::array<std::array<std::uint8_t, 256>, kChannels>;
 
-// A team's memory: two slots, the wide memory, the sample's tables.
+// A team's memory: two slots, the wide memory, the sample's tables, the kept pixels, the sums of a blend.
 struct ScratchLayout {
   std::int64_t slot_bytes = 0, wide_bytes = 0;  // multiples of 64
   std::int64_t tables = 0;
-  [[nodiscard]] constexpr UNSTARVE_HD std::int64_t bytes() const {
+  std::int64_t kept_bytes = 0, sum_bytes = 0;  // multiples of 64
+  [[nodiscard]] constexpr UNSTARVE_HD std::int64_t kept() const {
     return 2 * slot_bytes + wide_bytes + tables * static_cast<std::int64_t>(sizeof(Table));
   }
+  [[nodiscard]] constexpr UNSTARVE_HD std::int64_t bytes() const { return kept() + kept_bytes + sum_bytes; }
 };
 
 // Everything of a batch, borrowed from a packet; numbers in the structures above count from these.

@@ -28,6 +28,10 @@ struct Task {
   [[nodiscard]] UNSTARVE_HD Table* tables() const {
     return reinterpret_cast<Table*>(scratch + 2 * program.scratch.slot_bytes + program.scratch.wide_bytes);
   }
+  [[nodiscard]] UNSTARVE_HD std::uint8_t* kept() const { return scratch + program.scratch.kept(); }
+  [[nodiscard]] UNSTARVE_HD std::uint32_t* sums() const {
+    return reinterpret_cast<std::uint32_t*>(kept() + program.scratch.kept_bytes);
+  }
 };
 
 // From a view's pixel to the one below; whether there is one.
@@ -38,7 +42,9 @@ UNSTARVE_HD inline bool look_through(const View& view, std::int32_t& x, std::int
 }
 
 UNSTARVE_HD inline Pixel read_memory(const Task& task, const Input& input, std::int32_t x, std::int32_t y) {
-  const std::uint8_t* const first = input.from == From::kSource ? task.source : task.slot(input.slot);
+  const std::uint8_t* const first = input.from == From::kSource ? task.source
+                                    : input.from == From::kKept ? task.kept()
+                                                                : task.slot(input.slot);
   const std::uint8_t* const at = first + y * input.row_stride + x * input.pixel_stride;
   return {at[0], at[input.channel_stride], at[2 * input.channel_stride]};
 }

@@ -227,10 +227,42 @@ void Recorder::make_slot() {
   }
   const std::int32_t slot = 1 - taken;
   recording_.commands.push_back({gpu::CommandKind::kMakePixels, count_of(recording_.layers) - 1, slot, 0});
-  input_ = {gpu::From::kSlot, slot, std::int64_t{input_size_.width} * kChannels, kChannels, 1};
+  read_from(gpu::From::kSlot, slot, input_size_);
+}
+
+void Recorder::read_from(gpu::From from, std::int32_t slot, Size size) {
+  input_ = {from, slot, std::int64_t{size.width} * kChannels, kChannels, 1};
+  input_size_ = size;
   reads_several_ = false;
-  recording_.scratch.slot_bytes =
-      std::max(recording_.scratch.slot_bytes, rounded_up(pixels_of(input_size_) * kChannels));
+  std::int64_t& most = from == gpu::From::kSlot ? recording_.scratch.slot_bytes : recording_.scratch.kept_bytes;
+  most = std::max(most, rounded_up(pixels_of(size) * kChannels));
+}
+
+void Recorder::keep(Frame& frame) {
+  add_view(frame);
+  recording_.commands.push_back({gpu::CommandKind::kKeep, count_of(recording_.layers) - 1, 0, 0});
+  kept_size_ = frame.size();
+}
+
+Frame Recorder::kept() {
+  waiting_.clear();
+  read_from(gpu::From::kKept, 0, kept_size_);
+  return frame_of(kept_size_);
+}
+
+void Recorder::add_weighted(Frame& frame, std::uint32_t weight, bool first) {
+  add_view(frame);
+  recording_.commands.push_back({gpu::CommandKind::kAddWeighted, count_of(recording_.layers) - 1, first ? 0 : 1,
+                                 static_cast<std::int32_t>(weight)});
+}
+
+void Recorder::take_sums(Frame& frame) {
+  recording_.commands.push_back({gpu::CommandKind::kTakeSums, count_of(recording_.layers) - 1, 0, 0});
+  recording_.scratch.sum_bytes =
+      std::max(recording_.scratch.sum_bytes,
+               rounded_up(pixels_of(kept_size_) * kChannels * std::int64_t{sizeof(std::uint32_t)}));
+  read_from(gpu::From::kSlot, 0, kept_size_);
+  frame = frame_of(kept_size_);
 }
 
 void Recorder::put_on(Frame& frame, Size size, bool reads_several) {

@@ -69,6 +69,12 @@ class Recorder {
   void adjust_contrast(Frame& frame, std::int32_t weight);
   void equalize(Frame& frame);
   void auto_contrast(Frame& frame);
+  // A blend: what the frame shows is kept; frames of it are made to be changed, each in its way, and added with weights in
+  // 1/65536 that are one together; take_sums() makes the frame the blend. No blend within a blend.
+  void keep(Frame& frame);
+  [[nodiscard]] Frame kept();
+  void add_weighted(Frame& frame, std::uint32_t weight, bool first);
+  void take_sums(Frame& frame);
 
  private:
   void forget_unfinished();
@@ -81,6 +87,8 @@ class Recorder {
   // Makes what the frame shows readable in memory, where it is not, but for its window.
   void need_memory(Frame& frame);
   void make_slot();
+  // The image that lies in this part of the team's memory, rows without gaps, is what the next layer reads.
+  void read_from(gpu::From from, std::int32_t slot, Size size);
   // What lies below is a layer from now on, that makes an image of `size`; `reads_several`: of pixels below it.
   void put_on(Frame& frame, Size size, bool reads_several);
   void measure(Frame& frame, gpu::CommandKind kind, std::int32_t weight);
@@ -91,7 +99,7 @@ class Recorder {
     std::size_t commands = 0, layers = 0, points = 0, tables = 0, starts = 0, blur_weights = 0, weights = 0;
   } finished_;        // as long as the vectors were after the last finish()
   gpu::Input input_;  // what the next layer reads
-  Size input_size_;
+  Size input_size_, kept_size_;
   bool reads_several_ = false;  // the layers since the last pixels in memory have one that reads several
   std::int64_t source_ = 0;
   std::int32_t first_command_ = 0;

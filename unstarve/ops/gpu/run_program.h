@@ -19,6 +19,8 @@ struct Counts {
   std::uint32_t of[kChannels][256];
 };
 
+inline constexpr int kWeightBits = 16;  // of kAddWeighted
+
 namespace running {
 
 template <class Team, class Make>
@@ -100,9 +102,29 @@ UNSTARVE_HD void run_sample(const Task& task, std::int64_t sample, const Output&
     const Layer& layer = task.program.layers[command.layer];
     switch (command.kind) {
       case CommandKind::kMakePixels:
+      case CommandKind::kKeep: {
+        std::uint8_t* const made = command.kind == CommandKind::kKeep ? task.kept() : task.slot(command.to);
         each_pixel(team, layer.size, [&](std::uint32_t i, std::int32_t x, std::int32_t y) {
           const Pixel pixel = read_layer(task, command.layer, x, y);
-          for (std::size_t c = 0; c < kChannels; ++c) task.slot(command.to)[std::size_t{i} * kChannels + c] = pixel[c];
+          for (std::size_t c = 0; c < kChannels; ++c) made[std::size_t{i} * kChannels + c] = pixel[c];
+        });
+        break;
+      }
+      case CommandKind::kAddWeighted:
+        each_pixel(team, layer.size, [&](std::uint32_t i, std::int32_t x, std::int32_t y) {
+          const Pixel pixel = read_layer(task, command.layer, x, y);
+          for (std::size_t c = 0; c < kChannels; ++c) {
+            std::uint32_t& sum = task.sums()[std::size_t{i} * kChannels + c];
+            sum = (command.to == 0 ? 0 : sum) + static_cast<std::uint32_t>(command.weight) * pixel[c];
+          }
+        });
+        break;
+      case CommandKind::kTakeSums:
+        each_pixel(team, layer.size, [&](std::uint32_t i, std::int32_t, std::int32_t) {
+          for (std::size_t c = 0; c < kChannels; ++c) {
+            const std::size_t at = std::size_t{i} * kChannels + c;
+            task.slot(command.to)[at] = static_cast<std::uint8_t>(task.sums()[at] >> kWeightBits);
+          }
         });
         break;
       case CommandKind::kBlurAcross:

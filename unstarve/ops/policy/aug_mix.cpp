@@ -9,6 +9,7 @@
 
 #include "unstarve/ops/gamma.h"
 #include "unstarve/ops/geometry/read_interpolation.h"
+#include "unstarve/ops/gpu/recorder.h"
 #include "unstarve/ops/operation_list.h"
 #include "unstarve/ops/parameters.h"
 #include "unstarve/ops/policy/magnitudes.h"
@@ -47,6 +48,15 @@ class AugMix final : public Operation {
   [[nodiscard]] std::uint64_t scratch_bytes(Size input) const override { return MixImages::bytes(input); }
 
   void apply(Frame& frame, Random& random, Scratch& scratch) const override {
+    if (Recorder* recorder = scratch.recorder()) {
+      recorder->keep(frame);
+      const std::uint32_t rest = each_chain(
+          random, scratch, [&] { return recorder->kept(); },
+          [&](Frame& changed, std::uint32_t weight, bool first) { recorder->add_weighted(changed, weight, first); });
+      Frame original = recorder->kept();
+      recorder->add_weighted(original, rest, false);
+      return recorder->take_sums(frame);
+    }
     MixImages& mix = scratch.mix_images();
     mix.original.resize(frame.size());
     copy_window(frame, 0, frame.height,
@@ -58,20 +68,14 @@ class AugMix final : public Operation {
     mix.sums.reserve_discard(rows * row_values * sizeof(std::uint32_t));
     auto* const sums = reinterpret_cast<std::uint32_t*>(mix.sums.data());
 
-    double parts[2], shares[kMostChains];
-    draw_weights(alpha_, random, parts, 2);
-    draw_weights(alpha_, random, shares, chains_);
-    std::uint32_t rest = 1U << kMixBits;
-    for (int chain = 0; chain < chains_; ++chain) {
-      const auto weight = static_cast<std::uint32_t>(std::ldexp(parts[1] * shares[chain], kMixBits));
-      rest -= weight;
-      Frame changed = original;
-      change(changed, random, scratch);
+    const auto add = [&](const Frame& changed, std::uint32_t weight, bool first) {
       for (std::size_t y = 0; y < rows; ++y) {
         copy_window(changed, static_cast<int>(y), 1, {mix.row.data(), static_cast<std::ptrdiff_t>(row_values), 1});
-        add_weighted(mix.row.data(), weight, chain == 0, row_values, sums + y * row_values);
+        add_weighted(mix.row.data(), weight, first, row_values, sums + y * row_values);
       }
-    }
+    };
+    const std::uint32_t rest = each_chain(
+        random, scratch, [&] { return original; }, add);
     add_weighted(mix.original.data(), rest, false, rows * row_values, sums);
     Image& out = scratch.other_than(original);
     out.resize(frame.size());
@@ -80,6 +84,24 @@ class AugMix final : public Operation {
   }
 
  private:
+  // Changes an image that begin() gives for each chain, and gives it to add() with its weight and whether it is the
+  // first; the weight that is left for the original.
+  template <class Begin, class Add>
+  std::uint32_t each_chain(Random& random, Scratch& scratch, const Begin& begin, const Add& add) const {
+    double parts[2], shares[kMostChains];
+    draw_weights(alpha_, random, parts, 2);
+    draw_weights(alpha_, random, shares, chains_);
+    std::uint32_t rest = 1U << kMixBits;
+    for (int chain = 0; chain < chains_; ++chain) {
+      const auto weight = static_cast<std::uint32_t>(std::ldexp(parts[1] * shares[chain], kMixBits));
+      rest -= weight;
+      Frame changed = begin();
+      change(changed, random, scratch);
+      add(changed, weight, chain == 0);
+    }
+    return rest;
+  }
+
   void change(Frame& frame, Random& random, Scratch& scratch) const {
     const int depth = depth_ > 0 ? depth_ : 1 + static_cast<int>(random.below(kMostDrawnDepth));
     for (int i = 0; i < depth; ++i) {
