@@ -1,8 +1,6 @@
 #include "unstarve/storage/mds/mds.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "unstarve/core/error.h"
 #include "unstarve/storage/class_text.h"
@@ -142,13 +140,6 @@ class Mds final : public RecordFormat {
   MdsFields fields_;
 };
 
-std::string describe(const std::vector<MdsColumn>& columns) {
-  std::string text;
-  for (const MdsColumn& column : columns)
-    text += (text.empty() ? "" : ", ") + column.name + " (" + column.encoding + ")";
-  return text;
-}
-
 std::size_t column_named(const std::vector<MdsColumn>& columns, const std::string& name) {
   const auto found =
       std::find_if(columns.begin(), columns.end(), [&](const auto& column) { return column.name == name; });
@@ -182,42 +173,14 @@ int find_label(const std::vector<MdsColumn>& columns) {
   return only;
 }
 
-bool is_index(std::string_view front) {
-  const auto names = [&](std::string_view word) { return front.find(word) != std::string_view::npos; };
-  if (!names("\"shards\"")) return false;
-  if (names("\"mds\"") && names("\"column_encodings\"")) return true;
-  // One of no shard, which opening it tells.
-  const auto root = nlohmann::json::parse(front, nullptr, /*allow_exceptions=*/false);
-  return root.is_object() && root.contains("version") && root["shards"].is_array() && root["shards"].empty();
-}
+}  // namespace
 
-bool has_index(const Source& source) {
-  return source.folder && std::binary_search(source.listing.files.begin(), source.listing.files.end(), "index.json");
-}
-
-std::string read_index(const ByteSource& file) {
-  if (file.size() > kMaxMdsIndexBytes) {
-    throw Error(ErrorKind::kInput, "open " + file.name() + ": " + std::to_string(file.size()) +
-                                       " bytes are too many for an index, expected at most " +
-                                       std::to_string(kMaxMdsIndexBytes));
-  }
-  std::string text(file.size(), '\0');
-  file.read(0, {reinterpret_cast<std::uint8_t*>(text.data()), text.size()});
+std::string describe_columns(const std::vector<MdsColumn>& columns) {
+  std::string text;
+  for (const MdsColumn& column : columns)
+    text += (text.empty() ? "" : ", ") + column.name + " (" + column.encoding + ")";
   return text;
 }
-
-// The plain file where it is there; the layer above undoes gzip and Zstandard, which it tells from the bytes.
-Shard open_mds_shard(const std::string& folder, const MdsShard& shard) {
-  if (shard.compression.empty()) return {folder + shard.raw.name, nullptr};
-  std::error_code failed;
-  if (!is_url(folder) && std::filesystem::exists(folder + shard.raw.name, failed))
-    return {folder + shard.raw.name, nullptr};
-  if (shard.compression == "gz" || shard.compression == "zstd") return {folder + shard.zip.name, nullptr};
-  throw Error(ErrorKind::kInput, "shard " + shard.zip.name + " is compressed by " + shard.compression +
-                                     ", known are gz and zstd; decompress it to " + shard.raw.name + " beside it");
-}
-
-}  // namespace
 
 MdsFields choose_mds_fields(const std::vector<MdsColumn>& columns, const std::string& image, const std::string& label) {
   MdsFields fields;
@@ -225,9 +188,9 @@ MdsFields choose_mds_fields(const std::vector<MdsColumn>& columns, const std::st
   if (fields.image == columns.size()) {
     if (image.empty()) {
       throw Error(ErrorKind::kInput,
-                  "no column is an image, it has " + describe(columns) + "; name one by #image=NAME");
+                  "no column is an image, it has " + describe_columns(columns) + "; name one by #image=NAME");
     }
-    throw Error(ErrorKind::kArgument, "no column '" + image + "', it has " + describe(columns));
+    throw Error(ErrorKind::kArgument, "no column '" + image + "', it has " + describe_columns(columns));
   }
   if (!is_image_encoding(columns[fields.image].encoding)) {
     throw Error(ErrorKind::kArgument, "column '" + image + "' is no image but " + columns[fields.image].encoding +
@@ -236,7 +199,7 @@ MdsFields choose_mds_fields(const std::vector<MdsColumn>& columns, const std::st
   if (label == "none") return fields;
   fields.label = label.empty() ? find_label(columns) : static_cast<int>(column_named(columns, label));
   if (fields.label == static_cast<int>(columns.size())) {
-    throw Error(ErrorKind::kArgument, "no column '" + label + "', it has " + describe(columns));
+    throw Error(ErrorKind::kArgument, "no column '" + label + "', it has " + describe_columns(columns));
   }
   if (fields.label >= 0 && !is_label(columns[static_cast<std::size_t>(fields.label)])) {
     throw Error(ErrorKind::kArgument, "column '" + label + "' is no class, expected whole numbers or str");
@@ -246,46 +209,6 @@ MdsFields choose_mds_fields(const std::vector<MdsColumn>& columns, const std::st
 
 std::shared_ptr<const RecordFormat> mds_format(std::vector<MdsColumn> columns, const MdsFields& fields) {
   return std::make_shared<Mds>(std::move(columns), fields);
-}
-
-bool recognises_mds(const Source& source) {
-  if (!source.folder) {
-    return is_index({reinterpret_cast<const char*>(source.head.data()), source.head.size()});
-  }
-  if (!has_index(source)) return false;
-  try {
-    const auto file = open_bytes(source.path + "/index.json");
-    std::string front(static_cast<std::size_t>(std::min<std::uint64_t>(file->size(), kHeadBytes)), '\0');
-    file->read(0, {reinterpret_cast<std::uint8_t*>(front.data()), front.size()});
-    return is_index(front);
-  } catch (const Error& error) {
-    if (error.kind() == ErrorKind::kCancelled) throw;
-    return true;  // opening it says why it cannot be read
-  }
-}
-
-std::shared_ptr<const Dataset> open_mds(const Source& source, const std::string& split) {
-  SourceOptions options = source.options;
-  const std::string image = options.take_text("image", ""), label = options.take_text("label", "");
-  options.refuse_rest();
-  if (!split.empty()) {
-    throw Error(ErrorKind::kArgument, "open " + shown_name(source.text) + ": an MDS folder is one split, '" + split +
-                                          "' cannot be chosen from it; give the split's own folder");
-  }
-  const auto file = source.folder ? open_bytes(source.path + "/index.json") : source.first;
-  const std::string path = source.folder ? file->name() : source.first_path;
-  const std::string folder = path.substr(0, path.rfind('/', path.find('?')) + 1);
-  try {
-    MdsIndex index = parse_mds_index(read_index(*file));
-    std::vector<Shard> shards;
-    for (const MdsShard& shard : index.shards) shards.push_back(open_mds_shard(folder, shard));
-    const MdsFields fields = choose_mds_fields(index.columns, image, label);
-    return std::make_shared<RecordFiles>(std::move(shards), mds_format(std::move(index.columns), fields));
-  } catch (const Error& error) {
-    const std::string what = error.what();
-    if (what.find("open ") == 0 || error.kind() == ErrorKind::kIo) throw;
-    throw Error(error.kind(), "open " + file->name() + ": " + what);
-  }
 }
 
 }  // namespace unstarve

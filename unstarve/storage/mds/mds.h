@@ -1,7 +1,8 @@
 #pragma once
 // MosaicML streaming's MDS as a data set of images; mds_index.h draws the layout.
 //
-// Path:      the folder that holds index.json, local or of a bucket, or index.json itself (the only way for http(s)).
+// Path:      the folder that holds index.json, local or of a bucket, or index.json itself (the only way for http(s)); of
+//            several index.json files, by a glob or braces, the shards of all, in that order. Their columns are the same.
 // Image:     the column of encoding jpeg, png or pil (raw RGB or L pixels, read where they lie), else the column of
 //            bytes named image, img, jpg, jpeg, png or webp; "#image=NAME" names another.
 // Label:     the column named label, class, cls, target or y, else the only one of whole numbers; of whole numbers or
@@ -26,6 +27,9 @@ struct MdsFields {
   int label = -1;  // -1: none
 };
 
+// "image (jpeg), label (int)"
+[[nodiscard]] std::string describe_columns(const std::vector<MdsColumn>& columns);
+
 // The columns that the options (or the rules above) choose; `image` and `label` are "" when they were not given.
 // Throws Error(kArgument) for a name that no column has, Error(kInput) when no column can be the image.
 [[nodiscard]] MdsFields choose_mds_fields(const std::vector<MdsColumn>& columns, const std::string& image,
@@ -33,7 +37,8 @@ struct MdsFields {
 
 [[nodiscard]] std::shared_ptr<const RecordFormat> mds_format(std::vector<MdsColumn> columns, const MdsFields& fields);
 
-// The row of the format table: an index.json that lists shards of format mds.
+// The row of the format table: an index.json that lists shards of format mds. A list that holds one is refused where it
+// names any other file; a shard (*.mds, *.mds.gz, ...) is recognised to be refused with a hint at its folder.
 [[nodiscard]] bool recognises_mds(const Source& source);
 [[nodiscard]] std::shared_ptr<const Dataset> open_mds(const Source& source, const std::string& split);
 

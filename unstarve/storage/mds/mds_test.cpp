@@ -242,6 +242,40 @@ TEST_CASE("an MDS folder of no sample is refused, shards of none among others ar
   CHECK(text_of(record.values[0].bytes) == "image 2");
 }
 
+TEST_CASE("several MDS indexes are one set of all their shards") {
+  const TemporaryFolder folder;
+  const std::string first = copied(folder, "mds"), second = copied(folder, "mds-gz");
+  for (const std::string& text : {folder.str("mds{,-gz}/index.json"), folder.str("mds*/index.json")}) {
+    const auto data = open_dataset(text);
+    const std::vector<testing::RecordCopy> records = testing::read_all(*data);
+    REQUIRE(records.size() == 10);
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      CHECK(text_of(records[i].image) == testing::fixture_image(i % 5));
+      CHECK(records[i].label == testing::kFixtureLabels[i % 5]);
+    }
+    const bool braces = text.find('{') != std::string::npos;  // bytewise "mds-gz/" comes before "mds/"
+    CHECK(data->place(braces ? 0 : 5).file == first + "/shard.00000.mds");
+    CHECK(data->place(braces ? 5 : 0).file == second + "/shard.00000.mds.gz");
+  }
+}
+
+TEST_CASE("what stands among MDS indexes and does not belong to them is refused by name") {
+  const TemporaryFolder folder;
+  const std::string path = copied(folder, "mds"), other = copied(folder, "mds-pil");
+  const auto why = [](const std::string& text) { return testing::refusal([&] { return open_dataset(text); }); };
+  const std::string list = folder.str("mds{,-pil}/index.json");
+  CHECK_THAT(why(list), Catch::Contains("open " + other + "/index.json: its columns are ") &&
+                            Catch::Contains("(pil)") && Catch::Contains("those of " + path + "/index.json are "));
+  folder.write("x.tar", testing::fixture_bytes("webdataset/cls.tar"));
+  for (const char* const files : {"{mds/index.json,x.tar}", "mds/*"})
+    CHECK_THAT(why(folder.str(files)), Catch::Contains(" is no index.json of MDS, ") &&
+                                           Catch::Contains(path + "/index.json is one; of MDS give the folders"));
+  CHECK_THAT(why(folder.str("{mds/index.json,x.tar}")), Catch::Contains(folder.str("x.tar") + " is no index.json"));
+  for (const char* const files : {"mds/shard.*.mds", "mds/shard.00000.mds", "mds/shard.0000{0..1}.mds"})
+    CHECK_THAT(why(folder.str(files)),
+               Catch::Contains(path + "/shard.00000.mds is a shard of MDS") && Catch::Contains("give the folder"));
+}
+
 TEST_CASE("an MDS folder that cannot be opened says why") {
   const TemporaryFolder folder;
   const std::string path = copied(folder, "mds");
