@@ -11,23 +11,28 @@ namespace {
 
 class Concatenated final : public Dataset {
  public:
-  Concatenated(std::vector<std::shared_ptr<const Dataset>> parts, const std::vector<std::string>& names) {
+  Concatenated(std::vector<std::shared_ptr<const Dataset>> parts, const std::vector<std::string>& names,
+               const std::string& operation) {
+    // Throws unless `is` says of data set i what `expected` says of the first.
+    const auto agree = [&](std::size_t i, const std::string& what, bool is, bool expected) {
+      if (is == expected) return;
+      throw Error(ErrorKind::kArgument, operation + ": " + names[is ? i : 0] + " " + what + ", " + names[is ? 0 : i] +
+                                            " does not; expected the same of all sources");
+    };
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const Dataset& data = *parts[i];
       Part part{
           std::move(parts[i]), data.field_index(FieldKind::kEncodedImage), data.field_index(FieldKind::kLabel), {}};
       const FieldKind kind = part.image >= 0 ? FieldKind::kEncodedImage : FieldKind::kPixels;
       if (part.image < 0) part.image = data.field_index(FieldKind::kPixels);
-      if (part.image < 0) throw Error(ErrorKind::kArgument, "mix: " + names[i] + " has no images");
+      if (part.image < 0) throw Error(ErrorKind::kArgument, operation + ": " + names[i] + " has no images");
       if (i == 0) {
         fields_ = {{"image", kind}};
         if (part.label >= 0) fields_.push_back({"label", FieldKind::kLabel});
       }
-      agree(names, i, "holds encoded images", kind == FieldKind::kEncodedImage,
-            fields_[0].kind == FieldKind::kEncodedImage);
-      agree(names, i, "has labels", part.label >= 0, fields_.size() == 2);
-      agree(names, i, "names its classes", !data.classes().empty(),
-            i == 0 ? !data.classes().empty() : !classes_.empty());
+      agree(i, "holds encoded images", kind == FieldKind::kEncodedImage, fields_[0].kind == FieldKind::kEncodedImage);
+      agree(i, "has labels", part.label >= 0, fields_.size() == 2);
+      agree(i, "names its classes", !data.classes().empty(), i == 0 ? !data.classes().empty() : !classes_.empty());
       number_classes(part);
       begin_.push_back(begin_.back() + data.size());
       parts_.push_back(std::move(part));
@@ -140,14 +145,6 @@ class Concatenated final : public Dataset {
     std::vector<std::int64_t> labels;  // from its numbers of classes to ours; empty where they are equal
   };
 
-  // Throws unless `is` says of data set i what `expected` says of the first.
-  static void agree(const std::vector<std::string>& names, std::size_t i, const std::string& what, bool is,
-                    bool expected) {
-    if (is == expected) return;
-    throw Error(ErrorKind::kArgument, "mix: " + names[is ? i : 0] + " " + what + ", " + names[is ? 0 : i] +
-                                          " does not; expected the same of all sources");
-  }
-
   void number_classes(Part& part) {
     const std::vector<std::string>& own = part.data->classes();
     bool equal = true;
@@ -196,9 +193,9 @@ class Concatenated final : public Dataset {
 }  // namespace
 
 std::shared_ptr<const Dataset> concatenate(std::vector<std::shared_ptr<const Dataset>> parts,
-                                           const std::vector<std::string>& names) {
-  if (parts.empty()) throw Error(ErrorKind::kArgument, "mix: no source is given, expected one or more");
-  return std::make_shared<Concatenated>(std::move(parts), names);
+                                           const std::vector<std::string>& names, const std::string& operation) {
+  if (parts.empty()) throw Error(ErrorKind::kArgument, operation + ": no source is given, expected one or more");
+  return std::make_shared<Concatenated>(std::move(parts), names, operation);
 }
 
 }  // namespace unstarve

@@ -16,8 +16,9 @@
 
 namespace unstarve {
 
-// `names`: what each is called in messages, as many as `parts`.
+// `names`: what each is called in messages, as many as `parts`; `operation`: what their messages begin with.
 [[nodiscard]] std::shared_ptr<const Dataset> concatenate(std::vector<std::shared_ptr<const Dataset>> parts,
-                                                         const std::vector<std::string>& names);
+                                                         const std::vector<std::string>& names,
+                                                         const std::string& operation = "mix");
 
 }  // namespace unstarve

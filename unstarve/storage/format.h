@@ -31,6 +31,8 @@ struct Source {
   bool folder = false;        // local, or of a bucket: `path` is then its URL without a '/' behind
   FolderListing listing;      // of a folder, without hidden entries
   std::vector<std::string> files;  // what a file, pattern or URL names, in order; empty for a folder and for nothing
+  // Those that a pattern names where it names such; `files` is empty then, and open_dataset() opens one after the other.
+  std::vector<std::string> folders;
   // The first of `files` that tells its format (sniff.h), else that is not empty: open, its first bytes as stored, and
   // those after gzip, zlib or Zstandard was undone (equal to `head` for other files, and then the compression is kNone).
   std::shared_ptr<const ByteSource> first;

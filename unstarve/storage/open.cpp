@@ -6,6 +6,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/storage/arrays/array_files.h"
 #include "unstarve/storage/cifar/cifar.h"
+#include "unstarve/storage/concatenated.h"
 #include "unstarve/storage/folder/image_folder.h"
 #include "unstarve/storage/folder/manifest.h"
 #include "unstarve/storage/format.h"
@@ -44,11 +45,28 @@ std::string known_formats() {
   return text;
 }
 
+// Folders that a pattern names, as one set.
+std::shared_ptr<const Dataset> open_folders(const Source& source, const std::string& split) {
+  const std::string options = source.text.substr(source.path.size());
+  std::vector<std::shared_ptr<const Dataset>> parts;
+  for (const std::string& folder : source.folders) parts.push_back(open_dataset(folder + options, split));
+  if (parts.size() == 1) return parts.front();
+  return concatenate(std::move(parts), source.folders, "open " + shown_name(source.text));
+}
+
+// What was looked at of several files.
+std::string looked_at(const Source& source) {
+  if (source.files.size() < 2) return "a file of no known format";
+  return shown_name(source.first_path) + ", which of its " + std::to_string(source.files.size()) +
+         " files was looked at, is of no known format";
+}
+
 }  // namespace
 
 std::shared_ptr<const Dataset> open_dataset(const std::string& path, const std::string& split) {
   if (path.empty()) throw Error(ErrorKind::kArgument, "open: the path of the data set is empty");
   const Source source = look_at(path);
+  if (!source.folders.empty()) return open_folders(source, split);
   const Format* chosen = nullptr;
   for (const Format& format : kFormats) {
     if (!format.recognises(source)) continue;
@@ -74,7 +92,7 @@ std::shared_ptr<const Dataset> open_dataset(const std::string& path, const std::
   if (!source.exists && source.files.empty()) throw io_error("open", shown_name(path), ENOENT);
   if (!source.folder) {
     throw Error(ErrorKind::kInput,
-                "open " + shown_name(path) + ": a file of no known format; known: " + known_formats());
+                "open " + shown_name(path) + ": " + looked_at(source) + "; known: " + known_formats());
   }
   if (source.listing.folders.empty() && source.listing.files.empty()) {
     throw Error(ErrorKind::kInput, "open " + shown_name(path) + ": the folder is empty; known: " + known_formats());

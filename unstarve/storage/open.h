@@ -18,6 +18,8 @@ namespace unstarve {
 //   cifar-10-batches-bin/               CIFAR-10/100 binaries, the folder or one file
 //   train.tfrecord  data-*.tfrecord  data-{000..007}.tfrecord  records/
 //                                       shards: a file, a glob, a range (shard_list.h) or a folder of them
+//   photos-{2023,2024}/                 folders by a glob or range: one after the other, classes joined by their names
+//                                       (concatenated.h); of buckets by a range
 //   s3://bucket/train-*.tar  gs://bucket/records/  https://host/train-{000..007}.tar
 //                                       the same by URL; of http(s) neither globs nor folders
 //   synthetic:classes=10,images=2000,size=32,seed=1    generated samples in memory

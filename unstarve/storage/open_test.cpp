@@ -46,6 +46,37 @@ TEST_CASE("what cannot be opened is told with its path, what was found and what 
   check_refused(folder.str("many"), ErrorKind::kInput, "8 files (0.txt, 1.txt, 2.txt, 3.txt, 4.txt, ...)");
 }
 
+TEST_CASE("of several files of no known format the one that was looked at is named") {
+  const TemporaryFolder folder;
+  for (const char* const name : {"a.txt", "b.txt"}) folder.write(name, name);
+  check_refused(folder.str("*.txt"), ErrorKind::kInput,
+                folder.str("a.txt") + ", which of its 2 files was looked at, is of no known format; known: ");
+}
+
+TEST_CASE("folders that a glob or braces name are one set, their classes joined by name") {
+  const TemporaryFolder folder;
+  folder.write("a/cat/1.jpg", "cat a");
+  folder.write("b/ant/1.jpg", "ant b");
+  folder.write("b/cat/1.jpg", "cat b");
+  for (const char* const text : {"{a,b}", "{a,b}/", "*", "[ab]/"}) {
+    INFO(text);
+    const auto data = open_dataset(folder.str(text));
+    CHECK(data->size() == 3);
+    CHECK(data->classes() == std::vector<std::string>{"cat", "ant"});
+    const std::vector<testing::RecordCopy> records = testing::read_all(*data);
+    CHECK(records[1].image == std::vector<std::uint8_t>{'a', 'n', 't', ' ', 'b'});
+    CHECK(records[1].label == 1);
+    CHECK(records[2].label == 0);
+  }
+  CHECK(open_dataset(folder.str("[a]"))->format() == "image folder");
+  folder.write("c.tar", "x");
+  check_refused(folder.str("{a,c.tar}"), ErrorKind::kInput,
+                "it names folders (" + folder.str("a") + ") and files (" + folder.str("c.tar") + ")");
+  folder.folder("empty");
+  const std::string why = testing::refusal([&] { return open_dataset(folder.str("{a,empty}")); });
+  CHECK_THAT(why, Catch::Contains("open " + folder.str("empty") + ": the folder is empty"));
+}
+
 TEST_CASE("folders that may not be read are told") {
   if (::geteuid() == 0) return;  // root reads everything
   TemporaryFolder folder;

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "unstarve/core/error.h"
 #include "unstarve/storage/bytes/shard_list.h"
@@ -51,15 +52,26 @@ bool is_bucket_folder(const std::string& path) {
   return is_in_bucket(path) && (path.ends_with('/') || path.find('/', path.find("://") + 3) == std::string::npos);
 }
 
+// Fills in `listing` where the text is that of a bucket's folder. With braces or wildcards in it that is a pattern unless
+// something lies there.
+bool look_at_bucket_folder(Source& source) {
+  if (!is_bucket_folder(source.path)) return false;
+  const std::string path = source.path.substr(0, source.path.size() - (source.path.ends_with('/') ? 1 : 0));
+  source.listing = list_bucket_folder(path);
+  source.exists = !source.listing.folders.empty() || !source.listing.files.empty();
+  if (!source.exists && is_pattern(path)) return false;
+  source.path = path;
+  return true;
+}
+
 // Looks for the folder of a bucket that was written without '/' behind: there is no object of that name, but some below
 // it. Fills in what was found, `first` or `listing`; whether that is a folder.
-bool find_bucket_folder(Source& source) {
-  if (!is_in_bucket(source.path) || is_pattern(source.path)) return false;
-  source.first = find_remote_bytes(source.path);
-  source.first_path = source.path;
+bool find_bucket_folder(const std::string& path, Source& source) {
+  source.first = find_remote_bytes(path);
+  source.first_path = path;
   if (source.first) return false;
   try {
-    source.listing = list_bucket_folder(source.path);
+    source.listing = list_bucket_folder(path);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kIo) throw;
     return false;  // opening the object tells why
@@ -86,6 +98,25 @@ void look_at_first(Source& source) {
     if (first.empty() && !source.head.empty()) first = file;
   }
   if (!first.empty()) look_at_file(source, first);
+}
+
+// Moves what a pattern names to `folders` where it names such.
+void part_folders(Source& source) {
+  // Of a bucket's the first tells: asking for each costs a round trip.
+  const bool bucket = is_in_bucket(source.files.front());
+  const bool first =
+      bucket && (is_bucket_folder(source.files.front()) || find_bucket_folder(source.files.front(), source));
+  source.listing = {};
+  const auto is_folder = [&](const std::string& path) {
+    return bucket ? first : !is_url(path) && fs::is_directory(status_of(path));
+  };
+  const auto file = std::stable_partition(source.files.begin(), source.files.end(), is_folder);
+  if (file == source.files.begin()) return;
+  if (file != source.files.end()) {
+    throw Error(ErrorKind::kInput, "open " + shown_name(source.text) + ": it names folders (" + source.files.front() +
+                                       ") and files (" + shown_name(*file) + "), expected the one or the other");
+  }
+  source.folders = std::exchange(source.files, {});
 }
 
 // The words of a file name, which anything but letters parts: "x-train.tfrecord-00000-of-8" has x, train, tfrecord, of.
@@ -156,17 +187,15 @@ Source look_at(const std::string& text) {
                                           ": http(s) servers have no list of what lies in a folder; name its shards, "
                                           "as x-{000..007}.tar");
   }
-  if (is_bucket_folder(source.path)) {
-    if (source.path.ends_with('/')) source.path.pop_back();
-    source.listing = list_bucket_folder(source.path);
+  if (look_at_bucket_folder(source)) {
     source.folder = true;
-    source.exists = !source.listing.folders.empty() || !source.listing.files.empty();
-  } else if (find_bucket_folder(source)) {
+  } else if (is_in_bucket(source.path) && !is_pattern(source.path) && find_bucket_folder(source.path, source)) {
     source.folder = source.exists = true;
   } else if (source.folder) {
     source.listing = list_folder(source.path);
   } else if (source.exists || is_url(source.path) || is_pattern(source.path)) {
     source.files = list_shards(source.path);
+    if (is_pattern(source.path)) part_folders(source);
     look_at_first(source);
   }
   return source;

@@ -9,9 +9,11 @@
 // each plane 32 rows of 32. The label is `fine` for CIFAR-100. Class names come from batches.meta.txt or
 // fine_label_names.txt beside the files; without them classes are called by their numbers.
 //
-// Order:     the training files by number, then the test file; within a file as stored.
+// Order:     of a folder the training files by number, then the test file; within a file as stored.
 // Fields:    image (planar pixels in the map), label.
 // Ownership: keeps the files mapped, or held; the values of a record lie there and live as long as the data set.
+// Checked:   at opening the length, a whole number of records, that no batch is missing between two that are there, and the
+//            number of class names; at read() the label's range. The format has no checksum.
 // Failure:   Error(kInput) with file and offset: at opening for a length that is no multiple of the record, at read()
 //            for a label out of range. Of a file that shrinks while it is mapped pixels read as zeros: who has used
 //            them asks check_map() (core/map_guard.h).
@@ -89,8 +91,9 @@ class CifarBinary final : public Dataset {
 // Class names, one per line, blank lines left out. Throws Error(kInput) unless there are `classes` of them.
 [[nodiscard]] std::vector<std::string> parse_class_names(std::string_view text, int classes, const std::string& file);
 
-// The row of the format table: a folder that holds the published file names, or one *.bin file. A file under another
-// name is told by its length. Splits: "train", "test"; "" is both.
+// The row of the format table: a folder that holds the published file names, or *.bin files, one or by a glob or braces
+// in that order, all of one layout and with equal class names beside them. A file under another name is told by its
+// length, and trains. Splits: "train", "test"; "" is both.
 [[nodiscard]] bool recognises_cifar(const Source& source);
 [[nodiscard]] std::shared_ptr<const Dataset> open_cifar(const Source& source, const std::string& split);
 

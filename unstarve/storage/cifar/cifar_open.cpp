@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <set>
 
 #include "unstarve/core/error.h"
 #include "unstarve/storage/cifar/cifar.h"
@@ -44,16 +45,33 @@ CifarFiles find_100(const std::vector<std::string>& present) {
 
 bool any(const CifarFiles& files) { return !files.train.empty() || !files.test.empty(); }
 
-// A single file: its published name tells the layout, else its length.
-const CifarLayout& layout_of_file(const Source& source, const std::string& name) {
+bool is_test(const std::string& name) { return name == "test_batch.bin" || name == "test.bin"; }
+
+// A path or URL, parted at its last '/'; a URL's query is part of neither.
+struct CifarPath {
+  explicit CifarPath(const std::string& path) {
+    const std::size_t end = is_url(path) ? std::min(path.find('?'), path.size()) : path.size();
+    const std::size_t base = path.rfind('/', end) + 1;
+    folder = path.substr(0, base);
+    name = path.substr(base, end - base);
+    has_query = end < path.size();
+  }
+  std::string folder, name;
+  bool has_query = false;
+};
+
+bool fits(const CifarLayout& layout, std::uint64_t bytes) { return bytes > 0 && bytes % layout.record_bytes() == 0; }
+
+bool is_published(const std::string& name) { return any(find_10({name})) || any(find_100({name})); }
+
+// Of a file that is given as such: its published name tells the layout, else its length.
+const CifarLayout& layout_of_file(const Source& source, const std::string& path, const std::string& name) {
   if (any(find_10({name}))) return kCifar10;
   if (any(find_100({name}))) return kCifar100;
-  const std::string path = shown_name(source.path);
-  const std::uint64_t bytes = source.first->size();
-  const bool fits_10 = bytes % kCifar10.record_bytes() == 0;
-  const bool fits_100 = bytes % kCifar100.record_bytes() == 0;
-  if (bytes == 0 || fits_10 == fits_100) {
-    throw Error(ErrorKind::kInput, "open " + path + ": neither its name nor its " + std::to_string(bytes) +
+  const std::uint64_t bytes = (path == source.first_path ? source.first : open_bytes(path))->size();
+  const bool fits_10 = fits(kCifar10, bytes);
+  if (fits_10 == fits(kCifar100, bytes)) {
+    throw Error(ErrorKind::kInput, "open " + shown_name(path) + ": neither its name nor its " + std::to_string(bytes) +
                                        " bytes tell CIFAR-10 (records of 3073 bytes) from CIFAR-100 (3074)");
   }
   return fits_10 ? kCifar10 : kCifar100;
@@ -95,35 +113,65 @@ void refuse_hole(const CifarFiles& found, const std::string& folder) {
   }
 }
 
+// A URL's query may be good for this file alone, so nothing beside it is asked for.
+std::vector<std::string> class_names_beside(const CifarPath& path, const CifarLayout& layout) {
+  return class_names(path.folder, layout,
+                     [&](const std::string& beside) { return !path.has_query && lies_there(path.folder + beside); });
+}
+
+// The files as they were given, in that order.
+std::shared_ptr<const Dataset> open_files(const Source& source, const std::string& split) {
+  const std::string shown = shown_name(source.text);
+  const CifarLayout* layout = nullptr;
+  std::vector<std::string> files, classes;
+  std::set<std::string> folders;
+  for (const std::string& file : source.files) {
+    const CifarPath path(file);
+    if (!path.name.ends_with(".bin")) {
+      throw Error(ErrorKind::kInput, "open " + shown + ": " + shown_name(file) + " is no *.bin file of CIFAR as " +
+                                         shown_name(source.first_path) + "; give such files alone, or their folder");
+    }
+    const CifarLayout& own = layout_of_file(source, file, path.name);
+    if (layout != nullptr && &own != layout) {
+      throw Error(ErrorKind::kInput, "open " + shown + ": " + shown_name(file) + " is of " + own.name + ", " +
+                                         shown_name(source.files.front()) + " of " + layout->name +
+                                         ", expected the same of all");
+    }
+    layout = &own;
+    if (folders.insert(path.folder).second) {
+      std::vector<std::string> names = class_names_beside(path, own);
+      if (!classes.empty() && names != classes) {
+        throw Error(ErrorKind::kInput, "open " + shown + ": the class names beside " + shown_name(file) +
+                                           " are others than those beside " + shown_name(source.files.front()) +
+                                           ", expected the same");
+      }
+      classes = std::move(names);
+    }
+    if (split.empty() || split == (is_test(path.name) ? "test" : "train")) files.push_back(file);
+  }
+  if (files.empty()) {
+    throw Error(ErrorKind::kArgument,
+                "open " + shown + ": " +
+                    (source.files.size() == 1 ? "one file is one split" : "none of its files is of that split") +
+                    ", '" + split + "' cannot be chosen from it; give its folder");
+  }
+  return std::make_shared<CifarBinary>(*layout, files, std::move(classes));
+}
+
 }  // namespace
 
 bool recognises_cifar(const Source& source) {
   if (source.folder) return any(find_10(source.listing.files)) || any(find_100(source.listing.files));
-  const std::string path = is_url(source.path) ? source.path.substr(0, source.path.find('?')) : source.path;
-  return source.files.size() == 1 && source.first_path == source.path && path.ends_with(".bin");
+  if (!source.first) return false;
+  const CifarPath path(source.first_path);
+  if (!path.name.ends_with(".bin")) return false;
+  if (source.files.size() == 1 || is_published(path.name)) return true;
+  return fits(kCifar10, source.first->size()) != fits(kCifar100, source.first->size());
 }
 
 std::shared_ptr<const Dataset> open_cifar(const Source& source, const std::string& split) {
+  if (!source.folder) return open_files(source, split);
   const std::string shown = shown_name(source.text);
-  if (!source.folder) {
-    const std::string& path = source.path;
-    const std::size_t end = is_url(path) ? path.find('?') : std::string::npos;
-    const std::size_t base = path.rfind('/', end) + 1;
-    const std::string name = path.substr(base, end == std::string::npos ? end : end - base);
-    const CifarLayout& layout = layout_of_file(source, name);
-    const bool test = name == "test_batch.bin" || name == "test.bin";
-    if (!split.empty() && split != (test ? "test" : "train")) {
-      throw Error(ErrorKind::kArgument, "open " + shown + ": one file is one split, '" + split +
-                                            "' cannot be chosen from it; give its folder");
-    }
-    const std::string folder = path.substr(0, base);
-    // A URL's query may be good for this file alone, so nothing beside it is asked for.
-    const bool alone = end != std::string::npos;
-    return std::make_shared<CifarBinary>(
-        layout, std::vector{path},
-        class_names(folder, layout, [&](const std::string& beside) { return !alone && lies_there(folder + beside); }));
-  }
-
   const std::string folder = source.path + (source.path.ends_with('/') ? "" : "/");
   const CifarFiles ten = find_10(source.listing.files);
   const CifarFiles hundred = find_100(source.listing.files);

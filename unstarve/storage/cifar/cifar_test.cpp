@@ -139,5 +139,45 @@ TEST_CASE("damaged CIFAR files are told with file and offset") {
   check_refused(folder.str("half"), "no file of the split 'test'", "test");
 }
 
+TEST_CASE("CIFAR files of a glob or a range are one set in the order given") {
+  const TemporaryFolder folder;
+  for (std::uint64_t batch = 1; batch <= 3; ++batch)
+    folder.write("data_batch_" + std::to_string(batch) + ".bin", records(kCifar10, 3, 3 * (batch - 1)));
+  folder.write("test_batch.bin", records(kCifar10, 2, 9));
+  folder.write("batches.meta.txt", "airplane\nautomobile\nbird\ncat\ndeer\ndog\nfrog\nhorse\nship\ntruck\n");
+  for (const char* const text : {"data_batch_{1..3}.bin", "data_batch_*.bin"}) {
+    const auto data = open_dataset(folder.str(text));
+    REQUIRE(data->size() == 9);
+    CHECK(data->classes().at(9) == "truck");
+    RecordBuffer record;
+    for (std::uint64_t id = 0; id < 9; ++id) {
+      data->read(id, record);
+      CHECK(record.values[0].pixels.at(5, 5, 0) == id);
+    }
+  }
+  CHECK(open_dataset(folder.str("data_batch_{3..2}.bin"))->location(0) ==
+        folder.str("data_batch_3.bin") + " record 0 at offset 0");
+  CHECK(open_dataset(folder.str("*.bin"))->size() == 11);
+  CHECK(open_dataset(folder.str("*.bin"), "test")->size() == 2);
+  check_refused(folder.str("data_batch_{1..3}.bin"), "none of its files is of that split", "test",
+                ErrorKind::kArgument);
+  folder.write("x-0.bin", records(kCifar100, 2));
+  folder.write("x-1.bin", records(kCifar100, 3));
+  CHECK(open_dataset(folder.str("x-*.bin"))->size() == 5);
+}
+
+TEST_CASE("CIFAR files that do not go together are refused by name") {
+  const TemporaryFolder folder;
+  folder.write("data_batch_1.bin", records(kCifar10, 2));
+  folder.write("train.bin", records(kCifar100, 2));
+  folder.write("x.tar", "x");
+  check_refused(folder.str("{data_batch_1,train}.bin"), "train.bin is of cifar-100 binary, ");
+  check_refused(folder.str("{data_batch_1.bin,x.tar}"), "x.tar is no *.bin file of CIFAR");
+  folder.write("a/test_batch.bin", records(kCifar10, 2));
+  folder.write("a/batches.meta.txt", "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n");
+  check_refused(folder.str("{data_batch_1,a/test_batch}.bin"),
+                "the class names beside " + folder.str("a/test_batch.bin"));
+}
+
 }  // namespace
 }  // namespace unstarve

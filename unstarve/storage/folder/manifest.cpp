@@ -33,18 +33,32 @@ std::string problem_of_path(const std::string& path) {
          "absolute paths";
 }
 
+std::string_view text_of(std::span<const std::uint8_t> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::vector<std::uint8_t> read_list(const ByteSource& file) {
+  if (file.size() > kMaxManifestBytes) {
+    throw Error(ErrorKind::kInput, "open " + file.name() + ": " + std::to_string(file.size()) +
+                                       " bytes are too many for a manifest, expected at most " +
+                                       std::to_string(kMaxManifestBytes));
+  }
+  std::vector<std::uint8_t> text(static_cast<std::size_t>(file.size()));
+  file.read(0, text);
+  return text;
+}
+
 }  // namespace
 
-Manifest::Manifest(std::string name, std::string_view text, ManifestKind kind, const ManifestColumns& columns,
-                   std::string root, const std::string& split)
-    : name_(std::move(name)), root_(std::move(root)), fields_{{"image", FieldKind::kEncodedImage}} {
-  if (!is_url(root_)) folder_ = open_folder(AT_FDCWD, root_.empty() ? "." : root_, root_.empty() ? "." : root_);
+Manifest::Manifest(const std::string& name, std::span<const ManifestFile> files, const ManifestColumns& columns,
+                   const std::string& split)
+    : fields_{{"image", FieldKind::kEncodedImage}} {
   // Labels are kept once each while it is not yet known whether all of them are numbers.
   std::vector<std::string> labels;
   std::unordered_map<std::string, std::uint32_t> number_of;
   std::vector<std::uint32_t> label_of;
   std::set<std::string> splits;
-  parse_manifest(kind, text, columns, [&](const ManifestRow& row) {
+  const auto take = [&](const ManifestRow& row) {
     if (row.problem.empty() && !row.split.empty()) splits.insert(row.split);
     std::uint32_t label = kNoLabel;
     if (row.problem.empty() && !row.label.empty()) {
@@ -55,14 +69,30 @@ Manifest::Manifest(std::string name, std::string_view text, ManifestKind kind, c
     if (!split.empty() && row.problem.empty() && row.split != split) return;
     add(row);
     label_of.push_back(label);
-  });
+  };
+  for (const ManifestFile& file : files) {
+    List list{file.bytes->name(), file.root, FileDescriptor(), paths_.size()};
+    const std::string folder = file.root.empty() ? "." : file.root;
+    if (!is_url(file.root)) list.folder = open_folder(AT_FDCWD, folder, folder);
+    lists_.push_back(std::move(list));
+    const std::vector<std::uint8_t> text = read_list(*file.bytes);
+    if (text.empty() && files.size() > 1) continue;
+    const std::optional<ManifestKind> kind = manifest_kind(text_of(text), columns);
+    if (!kind) {
+      throw Error(ErrorKind::kInput,
+                  "open " + name + ": " + file.bytes->name() +
+                      " is no manifest, expected CSV with a header that names a path, or JSON lines " +
+                      "with one, as the other files are");
+    }
+    parse_manifest(*kind, text_of(text), columns, take);
+  }
   if (!split.empty() && splits.count(split) == 0) {
     std::string known;
     for (const std::string& one : splits) known += (known.empty() ? "" : ", ") + one;
-    throw Error(ErrorKind::kArgument, "open " + name_ + ": no row of the split '" + split + "', " +
+    throw Error(ErrorKind::kArgument, "open " + name + ": no row of the split '" + split + "', " +
                                           (known.empty() ? "it tells none" : "it has " + known));
   }
-  if (paths_.empty()) throw Error(ErrorKind::kInput, "open " + name_ + ": it lists no image");
+  if (paths_.empty()) throw Error(ErrorKind::kInput, "open " + name + ": it lists no image");
   number_classes(labels, label_of);
 }
 
@@ -108,22 +138,34 @@ void Manifest::number_classes(const std::vector<std::string>& labels, const std:
   }
 }
 
-RecordPlace Manifest::place(std::uint64_t id) const {
-  const std::string path = pool_.data() + paths_[id];
-  if (path.empty()) return {.file = name_, .number = id};
-  const bool absolute = path[0] == '/' || is_url(path);
-  return {.file = shown_name(absolute || root_.empty() ? path : root_ + "/" + path), .number = id, .list = name_};
+const Manifest::List& Manifest::list_of(std::uint64_t id) const noexcept {
+  const auto behind = std::upper_bound(lists_.begin(), lists_.end(), id,
+                                       [](std::uint64_t wanted, const List& list) { return wanted < list.first; });
+  return *(behind - 1);
 }
 
-bool Manifest::remote(const char* path) const noexcept { return is_url(path) || (path[0] != '/' && is_url(root_)); }
+RecordPlace Manifest::place(std::uint64_t id) const {
+  const std::string path = pool_.data() + paths_[id];
+  const List& list = list_of(id);
+  const std::uint64_t number = id - list.first;
+  if (path.empty()) return {.file = list.name, .number = number};
+  const bool absolute = path[0] == '/' || is_url(path);
+  return {.file = shown_name(absolute || list.root.empty() ? path : list.root + "/" + path),
+          .number = number,
+          .list = list.name};
+}
+
+bool Manifest::remote(const List& list, const char* path) noexcept {
+  return is_url(path) || (path[0] != '/' && is_url(list.root));
+}
 
 int Manifest::reads_in_flight() const {
   bool far = false;
   const int reads = rewarding_reads(size(), [&](std::uint64_t id) {
     const char* const path = pool_.data() + paths_[id];
     if (problems_.contains(id)) return true;
-    if (remote(path)) return !(far = true);
-    const ImageFile image = open_image_file({folder_.get(), path, this, id});
+    if (remote(list_of(id), path)) return !(far = true);
+    const ImageFile image = open_image_file({list_of(id).folder.get(), path, this, id});
     return in_page_cache(image.file.get(), image.bytes / 2);
   });
   return far ? kServerReads : reads;
@@ -135,9 +177,10 @@ void Manifest::read(std::uint64_t id, RecordBuffer& record) const {
     if (problem != problems_.end()) throw Error(ErrorKind::kInput, "read " + location(id) + ": " + problem->second);
   }
   const char* const path = pool_.data() + paths_[id];
+  const List& list = list_of(id);
   std::span<const std::uint8_t> bytes;
-  if (remote(path)) {
-    const auto file = open_bytes(is_url(path) ? path : root_ + "/" + path);
+  if (remote(list, path)) {
+    const auto file = open_bytes(is_url(path) ? path : list.root + "/" + path);
     if (file->size() == 0 || file->size() > kMaxImageBytes) {
       throw Error(ErrorKind::kInput, "read " + location(id) + ": " + std::to_string(file->size()) +
                                          " bytes are no image, expected 1 to " + std::to_string(kMaxImageBytes));
@@ -146,7 +189,7 @@ void Manifest::read(std::uint64_t id, RecordBuffer& record) const {
     file->read(0, {record.storage.data(), static_cast<std::size_t>(file->size())});
     bytes = {record.storage.data(), static_cast<std::size_t>(file->size())};
   } else {
-    bytes = read_image_file({folder_.get(), path, this, id}, record.storage);
+    bytes = read_image_file({list.folder.get(), path, this, id}, record.storage);
   }
   record.values.resize(fields_.size());
   record.values[0] = {bytes, {}, 0};
@@ -159,14 +202,16 @@ ManifestColumns columns_of(SourceOptions& options) {
   return {options.take_text("path", ""), options.take_text("label", "")};
 }
 
-std::string_view text_of(std::span<const std::uint8_t> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+// Of a path or URL, without '/' behind.
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/', is_url(path) ? path.find('?') : std::string::npos);
+  return slash == std::string::npos ? "" : slash == 0 ? "/" : path.substr(0, slash);
 }
 
 }  // namespace
 
 bool recognises_manifest(const Source& source) {
-  if (source.files.size() != 1 || source.compression != Compression::kNone) return false;
+  if (source.files.empty() || source.compression != Compression::kNone) return false;
   SourceOptions options = source.options;
   return manifest_kind(text_of(source.head), columns_of(options)).has_value();
 }
@@ -174,21 +219,15 @@ bool recognises_manifest(const Source& source) {
 std::shared_ptr<const Dataset> open_manifest(const Source& source, const std::string& split) {
   SourceOptions options = source.options;
   const ManifestColumns columns = columns_of(options);
-  const std::string& name = source.first->name();
-  const std::string& path = source.first_path;
-  const std::size_t slash = path.rfind('/', is_url(path) ? path.find('?') : std::string::npos);
-  const std::string folder = slash == std::string::npos ? "" : slash == 0 ? "/" : path.substr(0, slash);
-  const std::string root = options.take_text("root", folder);
+  const std::string root = options.take_text("root", "");
   options.refuse_rest();
-  if (source.first->size() > kMaxManifestBytes) {
-    throw Error(ErrorKind::kInput, "open " + name + ": " + std::to_string(source.first->size()) +
-                                       " bytes are too many for a manifest, expected at most " +
-                                       std::to_string(kMaxManifestBytes));
+  std::vector<ManifestFile> files;
+  for (const std::string& path : source.files) {
+    files.push_back(
+        {path == source.first_path ? source.first : open_bytes(path), root.empty() ? folder_of(path) : root});
   }
-  std::vector<std::uint8_t> text(source.first->size());
-  source.first->read(0, text);
-  const ManifestKind kind = *manifest_kind(text_of(source.head), columns);
-  return std::make_shared<Manifest>(name, text_of(text), kind, columns, root, split);
+  const std::string name = files.size() == 1 ? source.first->name() : shown_name(source.text);
+  return std::make_shared<Manifest>(name, files, columns, split);
 }
 
 }  // namespace unstarve

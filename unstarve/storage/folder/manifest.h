@@ -1,18 +1,23 @@
 #pragma once
 // A manifest: a CSV or JSON-lines file that lists images and their labels; manifest_rows.h tells how it is written.
 //
+// Files:     one, or several by a glob or braces: the rows of each in that order, with splits and classes in common. A CSV
+//            file has the header that its columns need; one without a header names an image in its first column.
 // Paths:     relative ones are below the manifest's own folder, or below "#root=FOLDER"; one that leads out of it by
 //            ".." is refused (costs its record): the list may be somebody else's. Absolute paths and URLs are taken as
 //            they stand, since whoever wrote them meant just that file. Links are followed.
-// Labels:    class numbers when every label of the file is a whole number, else names, numbered in their sorted order:
+// Labels:    class numbers when every label is a whole number, else names, numbered in their sorted order:
 //            of all splits, so that a class has one number. "#label=COLUMN", "#label=none", "#path=COLUMN".
 // Splits:    the column split, subset or partition.
 // Order:     of the rows. Ownership: the paths in one pool: path + 13 bytes per row.
 // Cost:      opening reads the list alone; read() is openat, fstat, pread, close, of a URL two requests.
+// Checked:   at opening that each file is a manifest, that a row has a path and its quotes close, that the path does not lead
+//            out, that a label is a class number or a name; not that the images are there, which read() tells.
 // Failure:   as dataset.h; a row that is none is a record that cannot be read, with file and line.
 
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,11 +31,16 @@ namespace unstarve {
 
 inline constexpr std::uint64_t kMaxManifestBytes = std::uint64_t{4} << 30;
 
+struct ManifestFile {
+  std::shared_ptr<const ByteSource> bytes;
+  std::string root;  // a folder or URL that relative paths are below; "" is the working folder
+};
+
 class Manifest final : public Dataset {
  public:
-  // `text` is the content of the file `name`; relative paths are below `root` (a folder or URL; "" is the working
-  // folder). Throws Error(kInput) without a row, Error(kArgument) for a split that no row has.
-  Manifest(std::string name, std::string_view text, ManifestKind kind, const ManifestColumns& columns, std::string root,
+  // `name` is what they are called together. Throws Error(kInput) without a row and for a file that is no manifest or
+  // holds more than kMaxManifestBytes, Error(kArgument) for a split that no row has.
+  Manifest(const std::string& name, std::span<const ManifestFile> files, const ManifestColumns& columns,
            const std::string& split);
 
   [[nodiscard]] std::string format() const override { return "manifest"; }
@@ -47,13 +57,19 @@ class Manifest final : public Dataset {
   }
 
  private:
+  struct List {
+    std::string name;
+    std::string root;
+    FileDescriptor folder;    // root, where it is local
+    std::uint64_t first = 0;  // id of its first record
+  };
+
   void add(const ManifestRow& row);
-  [[nodiscard]] bool remote(const char* path) const noexcept;
+  [[nodiscard]] const List& list_of(std::uint64_t id) const noexcept;
+  [[nodiscard]] static bool remote(const List& list, const char* path) noexcept;
   void number_classes(const std::vector<std::string>& labels, const std::vector<std::uint32_t>& label_of);
 
-  std::string name_;
-  std::string root_;
-  FileDescriptor folder_;  // root_, where it is local
+  std::vector<List> lists_;
   std::vector<Field> fields_;
   std::vector<std::string> classes_;
   std::vector<char> pool_;                         // paths, each ended by NUL
@@ -62,8 +78,8 @@ class Manifest final : public Dataset {
   std::map<std::uint64_t, std::string> problems_;  // of records that cannot be read
 };
 
-// The row of the format table: a text file whose first line is a header with a path, a JSON object with one, or names
-// an image.
+// The row of the format table: text files, of which the one that was looked at has a first line that is a header with a
+// path, a JSON object with one, or names an image.
 [[nodiscard]] bool recognises_manifest(const Source& source);
 [[nodiscard]] std::shared_ptr<const Dataset> open_manifest(const Source& source, const std::string& split);
 

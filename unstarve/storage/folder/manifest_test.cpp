@@ -187,5 +187,43 @@ TEST_CASE("a split is chosen by its column") {
              Catch::Contains("no row of the split 'test', it has train, val"));
 }
 
+TEST_CASE("manifests of a glob or a range are one list, with splits and classes in common") {
+  const TemporaryFolder folder;
+  for (const char* const image : {"a/1.jpg", "a/2.jpg", "b/1.jpg"}) folder.write(image, std::string("image ") + image);
+  folder.write("a/list.csv", "path,label,split\n1.jpg,dog,train\n2.jpg,cat,val\n");
+  folder.write("b/list.csv", "label,path,split\ncat,1.jpg,train\nant,gone.jpg,test\n");
+  for (const char* const text : {"*/list.csv", "{a,b}/list.csv"}) {
+    const auto data = open_dataset(folder.str(text));
+    CHECK(data->size() == 4);
+    CHECK(data->classes() == Lines{"ant", "cat", "dog"});
+    RecordBuffer record;
+    data->read(2, record);
+    CHECK(text_of(record.values[0].bytes) == "image b/1.jpg");
+    CHECK(record.values[1].integer == 1);
+    CHECK(data->place(2).list == folder.str("b/list.csv"));
+    CHECK(data->place(2).number == 0);
+    CHECK_THAT(testing::refusal([&] { data->read(3, record); }, ErrorKind::kIo),
+               Catch::Contains(folder.str("b/gone.jpg")));
+  }
+  CHECK(open_dataset(folder.str("*/list.csv"), "train")->size() == 2);
+  CHECK(open_dataset(folder.str("*/list.csv"), "test")->size() == 1);  // of a split that one of them has
+  folder.write("lines-0.jsonl", R"({"path": "a/1.jpg", "label": 4})");
+  folder.write("lines-1.jsonl", "");
+  folder.write("lines-2.jsonl", R"({"path": "b/1.jpg", "label": 0})");
+  const auto lines = open_dataset(folder.str("lines-{0..2}.jsonl"));
+  CHECK(lines->size() == 2);
+  CHECK(lines->classes().size() == 5);
+  CHECK(lines->known_label(1) == 0);
+  CHECK(open_dataset(folder.str("{a/list.csv,lines-0.jsonl}#label=none"))->size() == 3);
+}
+
+TEST_CASE("what stands among manifests and is none is refused by name") {
+  const TemporaryFolder folder;
+  folder.write("a.csv", "path,label\n1.jpg,1\n");
+  folder.write("b.csv", "hello world\n");
+  const std::string why = testing::refusal([&] { return open_dataset(folder.str("{a,b}.csv")); });
+  CHECK_THAT(why, Catch::Contains("open " + folder.str("{a,b}.csv") + ": " + folder.str("b.csv") + " is no manifest"));
+}
+
 }  // namespace
 }  // namespace unstarve
