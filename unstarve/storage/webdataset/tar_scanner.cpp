@@ -129,7 +129,10 @@ bool TarScanner::take_member(const TarHeader& header, TarEvent& event) {
   event.name = name_of(header, told);
   if (!event.name.empty() && event.name.back() == '/') return false;  // how v7 told folders
   if (leads_out(event.name)) {
-    return damaged(begin, end, "the member's name '" + event.name + "' is absolute or leads out by '..'", event);
+    std::string name = std::move(event.name);
+    (void)damaged(begin, end, "the member's name '" + name + "' is absolute or leads out by '..'", event);
+    event.name = std::move(name);
+    return true;
   }
   event.kind = TarEvent::Kind::kFile;
   event.bytes = size;

@@ -34,7 +34,7 @@ inline constexpr std::uint64_t kMaxTarExtendedBytes = std::uint64_t{1} << 20;
 struct TarEvent {
   enum class Kind { kFile, kDamage, kEnd };
   Kind kind = Kind::kEnd;
-  std::string name;                    // of a file
+  std::string name;                    // of a file, and of one that is refused for its name; else empty
   std::uint64_t header = 0;            // where the block that describes it lies, directly before its bytes
   std::uint64_t data = 0;              // where its bytes lie
   std::uint64_t bytes = 0;             // how many

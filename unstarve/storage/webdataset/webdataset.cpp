@@ -170,10 +170,16 @@ class SampleScan {
     sample_.extensions.push_back(std::move(extension));
   }
 
-  // Damage may have taken members of the sample before it and of the one behind it.
+  // Damage may have taken members of the sample before it and of the one behind it. Members that are refused for their
+  // names are samples of their own, by their keys.
   void take_damage(const TarEvent& event) {
     sample_.beside_damage = true;
     close();
+    const std::size_t extension = tar_extension_at(event.name);
+    const std::string_view key =
+        std::string_view(event.name).substr(0, extension == std::string_view::npos ? extension : extension - 1);
+    if (!key.empty() && !refused_key_.empty() && key != refused_key_) tell_damage();
+    if (!key.empty()) refused_key_ = key;
     if (damage_.empty()) {
       damage_ = event.reason;
       damage_begin_ = std::min(event.header, damage_begin_);
@@ -185,6 +191,7 @@ class SampleScan {
     if (damage_.empty()) return;
     sink_.add_damaged(damage_begin_, damage_end_ - damage_begin_, damage_);
     damage_.clear();
+    refused_key_.clear();
     damage_begin_ = std::numeric_limits<std::uint64_t>::max();
   }
 
@@ -232,6 +239,7 @@ class SampleScan {
   Sample sample_;
   bool unlabelled_ = false;  // a whole sample had no label, so none is lost where there is none
   std::string damage_;       // reason of the damage that is not told yet, as the sample behind it may be part of it
+  std::string refused_key_;  // of the refused members in it; empty for none
   std::uint64_t damage_begin_ = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t damage_end_ = 0;
 };
@@ -241,7 +249,7 @@ class Webdataset final : public RecordFormat {
   explicit Webdataset(WebdatasetOptions options) : options_(std::move(options)) {}
 
   [[nodiscard]] std::string name() const override { return "webdataset"; }
-  [[nodiscard]] int scan_version() const override { return 2; }
+  [[nodiscard]] int scan_version() const override { return 3; }
   [[nodiscard]] std::string variant() const override {
     if (options_.image.empty() && options_.label.empty()) return "";
     return "image=" + options_.image + ",label=" + options_.label + "/" + options_.label_key;
@@ -260,19 +268,13 @@ class Webdataset final : public RecordFormat {
     samples.finish();
   }
 
-  [[nodiscard]] bool begins_plain(std::span<const std::uint8_t> front) const override { return is_tar(front); }
+  [[nodiscard]] bool begins_plain(std::span<const std::uint8_t> front) const override { return begins_as_tar(front); }
 
   void fill(std::span<const std::uint8_t> stored, const IndexRecord&, AlignedBytes&, Value& image) const override {
     if (stored.size() <= kTarBlockBytes || !has_right_checksum(TarBlock(stored.data(), kTarBlockBytes))) {
       throw Error(ErrorKind::kInput, "the header before the image has changed since the shard was indexed");
     }
     image.bytes = stored.subspan(kTarBlockBytes);
-  }
-
-  static bool is_tar(std::span<const std::uint8_t> front) {
-    if (front.size() < kTarBlockBytes) return false;
-    const TarBlock block(front.data(), kTarBlockBytes);
-    return has_right_checksum(block) && !is_zero_block(block);
   }
 
  private:
@@ -286,13 +288,19 @@ bool is_shard_name(std::string_view name) {
 
 }  // namespace
 
+bool begins_as_tar(std::span<const std::uint8_t> bytes) noexcept {
+  if (bytes.size() < kTarBlockBytes) return false;
+  const TarBlock block(bytes.data(), kTarBlockBytes);
+  return has_right_checksum(block) && !is_zero_block(block);
+}
+
 std::shared_ptr<const RecordFormat> webdataset_format(WebdatasetOptions options) {
   return std::make_shared<Webdataset>(std::move(options));
 }
 
 bool recognises_webdataset(const Source& source) {
-  if (source.folder) return folder_begins(source, is_shard_name, Webdataset::is_tar);
-  return Webdataset::is_tar(source.head) || Webdataset::is_tar(source.content);
+  if (source.folder) return folder_begins(source, is_shard_name, begins_as_tar);
+  return begins_as_tar(source.head) || begins_as_tar(source.content);
 }
 
 std::shared_ptr<const Dataset> open_webdataset(const Source& source, const std::string& split) {

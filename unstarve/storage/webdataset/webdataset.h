@@ -12,7 +12,10 @@
 // Label:     the member .cls or .class (a number, or a name), else .json (its key label, cls or class), else .txt (a
 //            number, or one line of at most kMaxClassNameBytes as a name; a longer text is a caption and no label).
 //            "#label=json/category" names another member and key, "#label=none" takes none, for sets of captions.
-// Damage:    as tar_scanner.h. A sample that lost a member to damage is part of that damaged record; one without an
+// Checked:   when a shard is indexed every header's checksum and numbers, that members lie within the archive and their
+//            names lead nowhere out, that a sample has one image and each member once, and its label; each time a record
+//            is read the header before the image.
+// Damage:    as tar_scanner.h. Members whose names are refused are one damaged record for each key. A sample that lost a member to damage is part of that damaged record; one without an
 //            image, with a member twice, or with a broken .json or .cls is a damaged record of its own. Reading a
 //            record checks its header again: tar has no checksum for the bytes themselves.
 // Compressed shards: .tar.gz and .tar.zst by seek points (inflate.h).
@@ -35,6 +38,9 @@ struct WebdatasetOptions {
 };
 
 [[nodiscard]] std::shared_ptr<const RecordFormat> webdataset_format(WebdatasetOptions options = {});
+
+// Whether the first block is a header by its checksum.
+[[nodiscard]] bool begins_as_tar(std::span<const std::uint8_t> bytes) noexcept;
 
 // The row of the format table: *.tar, *.tar.gz, *.tgz, *.tar.zst, *.tzst, told by "ustar" at byte 257 or by the
 // checksum of the first header.

@@ -250,5 +250,22 @@ TEST_CASE("a shard cut anywhere gives the samples before the cut") {
   }
 }
 
+TEST_CASE("refused members are one damaged record for each of their keys") {
+  TarText tar;
+  tar.file("0.jpg", "a").file("0.cls", "0");
+  for (const char* const key : {"../1", "/2", "x/../../3"})
+    tar.file(key + std::string(".jpg"), "x").file(key + std::string(".cls"), "0");
+  tar.file("4.jpg", "e").file("4.cls", "1");
+  const Lines lines = told_of(tar);
+  REQUIRE(lines.size() == 5);
+  CHECK(lines[0] == "a:0");
+  CHECK_THAT(lines[1], Catch::Contains("'../1.jpg'"));
+  CHECK_THAT(lines[2], Catch::Contains("'/2.jpg'"));
+  CHECK_THAT(lines[3], Catch::Contains("'x/../../3.jpg'"));
+  CHECK(lines[4] == "e:1");
+  // A sample that lost a member to one is part of it, and no record of its own.
+  CHECK(told_of(TarText().file("0.jpg", "a").file("0.cls", "0").file("1.jpg", "b").file("/1.cls", "1")).size() == 2);
+}
+
 }  // namespace
 }  // namespace unstarve
