@@ -22,6 +22,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/storage/dataset.h"
+#include "unstarve/storage/index/record_files.h"
 
 namespace unstarve::testing {
 
@@ -227,6 +228,14 @@ inline void check_dataset(const DatasetUnderTest& test, std::uint64_t many = 23)
   CHECK(data->parts().back() == many);
   for (std::uint64_t id = 0; id < many; ++id)
     if (const auto size = data->known_size(id)) CHECK(*size == read_size(*data, id, reused));
+
+  // One made by a pass over the shards has seen all of them, and the sizes of what is an image by its first bytes.
+  const bool indexed = dynamic_cast<const RecordFiles*>(data.get()) != nullptr;
+  const bool pixels = data->field_index(FieldKind::kPixels) >= 0;
+  for (std::uint64_t id = 0; id < many && indexed; ++id) {
+    CHECK(data->known_label(id) == expected[id].label);
+    CHECK((data->known_size(id).has_value() || (!pixels && detect_encoding(expected[id].image) == Encoding::kUnknown)));
+  }
 
   // Several at once equal one by one, also when an id comes twice.
   ids.push_back(ids.front());

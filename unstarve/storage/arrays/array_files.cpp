@@ -230,7 +230,7 @@ std::vector<std::string> image_files(const Kind& kind, const Source& source, con
   // "labels_labels.npy" beside "labels.npy" is nobody's: what is another's labels is no file of images.
   std::vector<std::string> labels;
   for (const std::string& file : files) labels.push_back(find_labels(file, listing));
-  if (source.folder)
+  if (source.folder || source.files.size() > 1)
     std::erase_if(files, [&](const auto& file) { return std::count(labels.begin(), labels.end(), file) > 0; });
   if (files.empty())
     refuse(source.text, "no file of images with labels beside it, such as images.npy and labels.npy; found " +

@@ -56,6 +56,9 @@ class ArrayImages final : public Dataset {
   [[nodiscard]] std::uint64_t stored_bytes() const override { return size() * shape_.bytes(); }
   [[nodiscard]] RecordPlace place(std::uint64_t id) const override;
   [[nodiscard]] std::optional<std::int64_t> known_label(std::uint64_t id) const override;
+  [[nodiscard]] std::optional<Size> known_size(std::uint64_t) const override {
+    return Size{shape_.width, shape_.height};
+  }
   void read(std::uint64_t id, RecordBuffer& record) const override;
 
  private:

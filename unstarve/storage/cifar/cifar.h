@@ -74,6 +74,7 @@ class CifarBinary final : public Dataset {
   [[nodiscard]] RecordPlace place(std::uint64_t id) const override;
   void read(std::uint64_t id, RecordBuffer& record) const override;
   [[nodiscard]] std::optional<std::int64_t> known_label(std::uint64_t id) const override;
+  [[nodiscard]] std::optional<Size> known_size(std::uint64_t) const override { return Size{kCifarSide, kCifarSide}; }
   std::span<const std::uint8_t> will_read(std::uint64_t id) const noexcept override;
 
  private:

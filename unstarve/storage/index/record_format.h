@@ -32,6 +32,7 @@ struct ScannedRecord {
   std::string_view label_name;            // class name; empty for none
   std::string_view member;                // name of the record, for messages and keys; empty where records have none
   std::span<const std::uint8_t> encoded;  // the encoded image, if it is at hand: its header tells the size
+  Size size{};                            // of pixels that are not encoded; else 0 x 0
 };
 
 class RecordSink {

@@ -17,6 +17,8 @@ void RecordIndexBuilder::add(const ScannedRecord& record) {
   }
   IndexRecord entry{record.offset, record.length, 0, -1, 0, 0};
   take_label(record, entry);
+  entry.width = static_cast<std::uint32_t>(record.size.width);
+  entry.height = static_cast<std::uint32_t>(record.size.height);
   take_size(record.encoded, entry);
   records_.push_back(entry);
   end_ = record.offset + record.length;

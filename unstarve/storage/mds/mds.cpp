@@ -26,7 +26,7 @@ class Mds final : public RecordFormat {
   Mds(std::vector<MdsColumn> columns, const MdsFields& fields) : columns_(std::move(columns)), fields_(fields) {}
 
   [[nodiscard]] std::string name() const override { return "mds"; }
-  [[nodiscard]] int scan_version() const override { return 1; }
+  [[nodiscard]] int scan_version() const override { return 2; }
   [[nodiscard]] std::vector<std::string> unread_fields() const override {
     std::vector<std::string> names;
     for (std::size_t i = 0; i < columns_.size(); ++i)
@@ -111,11 +111,13 @@ class Mds final : public RecordFormat {
     try {
       const std::span<const std::uint8_t> image = mds_value(sample, columns_, fields_.image);
       if (image.empty()) throw Error(ErrorKind::kInput, "the sample's image is empty");
-      ScannedRecord record{offset, length, -1, {}, {}, {}};
-      if (image_kind() == FieldKind::kPixels)
-        (void)parse_mds_pil(image);
-      else
+      ScannedRecord record{offset, length, -1, {}, {}, {}, {}};
+      if (image_kind() == FieldKind::kPixels) {
+        const MdsPixels raw = parse_mds_pil(image);
+        record.size = {static_cast<int>(raw.width), static_cast<int>(raw.height)};
+      } else {
         record.encoded = image;
+      }
       if (fields_.label >= 0) take_label(mds_value(sample, columns_, static_cast<std::size_t>(fields_.label)), record);
       sink.add(record);
     } catch (const Error& error) {
