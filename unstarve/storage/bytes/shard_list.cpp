@@ -6,7 +6,9 @@
 #include <cerrno>
 #include <charconv>
 #include <filesystem>
+#include <iterator>
 #include <optional>
+#include <set>
 #include <string_view>
 
 #include "unstarve/core/error.h"
@@ -110,7 +112,11 @@ std::vector<std::string> expand_url(const std::string& pattern) {
 }
 
 std::vector<std::string> expand_glob(const std::string& pattern, const std::string& text) {
-  if (is_url(pattern)) return expand_url(pattern);
+  if (is_url(pattern)) {
+    std::vector<std::string> urls = expand_url(pattern);
+    drop_companions(urls);
+    return urls;
+  }
   glob_t found{};
   const int result = ::glob(pattern.c_str(), GLOB_NOSORT | GLOB_ERR, nullptr, &found);
   std::vector<std::string> files;
@@ -123,12 +129,30 @@ std::vector<std::string> expand_glob(const std::string& pattern, const std::stri
   if (result == GLOB_ABORTED) throw io_error("list", text, errno);
   if (files.empty()) throw Error(ErrorKind::kInput, "list " + text + ": no file matches " + pattern);
   std::sort(files.begin(), files.end());
+  drop_companions(files);
   return files;
 }
 
 }  // namespace
 
 bool is_pattern(const std::string& text) noexcept { return text.find('{') != std::string::npos || has_wildcards(text); }
+
+void drop_companions(std::vector<std::string>& files) {
+  constexpr std::string_view kIndex = ".idx", kManifest = "manifest.json";
+  const auto folder_of = [](std::string_view file) { return file.substr(0, file.rfind('/') + 1); };
+  std::set<std::string_view> shard_folders;
+  for (const std::string& file : files)
+    if (!file.ends_with(".json")) shard_folders.insert(folder_of(file));
+  const auto is_companion = [&](const std::string& file) {
+    const std::string_view stem = std::string_view(file).substr(0, file.size() - std::min(file.size(), kIndex.size()));
+    if (file.ends_with(kIndex)) return std::binary_search(files.begin(), files.end(), std::string(stem) + ".rec");
+    return file.substr(file.rfind('/') + 1) == kManifest && shard_folders.contains(folder_of(file));
+  };
+  std::vector<std::string> kept;
+  std::copy_if(files.begin(), files.end(), std::back_inserter(kept),
+               [&](const auto& file) { return !is_companion(file); });
+  files = std::move(kept);
+}
 
 std::vector<std::string> expand_braces(const std::string& text) {
   std::vector<std::string> done{""};

@@ -3,7 +3,8 @@
 //
 //   data/train.tar               one file
 //   data/train-*.tar             a glob: *, ?, [a-z], sorted bytewise; hidden files are not matched by a leading
-//                                *, index sidecars (*.unstarve-index) not at all
+//                                *, nor what lies beside shards and is none: index sidecars (*.unstarve-index), the
+//                                x.idx of a matched x.rec, a manifest.json among matches that are no *.json
 //   data/train-{000..007}.tar    a range; the first number's width is kept; it may run downwards
 //   data/{train,extra}.tar       alternatives, and any number of braces, the last one turning fastest
 //   s3://bucket/train-{0..7}.tar braces work for URLs, too
@@ -36,6 +37,10 @@ inline constexpr std::string_view kIndexSuffix = ".unstarve-index";
 // Whether `text` has braces, or wildcards where they would be looked at. Pure: does not look whether a file of that
 // very name exists.
 [[nodiscard]] bool is_pattern(const std::string& text) noexcept;
+
+// Leaves out the x.idx of an x.rec in `files`, and the manifest.json of a folder of which `files` has others than *.json.
+// `files` are sorted bytewise, and stay so. Pure.
+void drop_companions(std::vector<std::string>& files);
 
 // Braces alone: pure text. A text without braces gives itself.
 [[nodiscard]] std::vector<std::string> expand_braces(const std::string& text);

@@ -90,5 +90,23 @@ TEST_CASE("a file of that very name comes first") {
   CHECK_FALSE(is_pattern("http://h/a?x=1"));
 }
 
+TEST_CASE("globs leave out what lies beside shards and is none") {
+  const auto kept = [](Names files) {
+    drop_companions(files);
+    return files;
+  };
+  CHECK(kept({"a.idx", "a.rec", "b.idx"}) == Names{"a.rec", "b.idx"});
+  CHECK(kept({"d/a.tar", "d/manifest.json"}) == Names{"d/a.tar"});
+  CHECK(kept({"d/a.tar", "e/manifest.json"}) == Names{"d/a.tar", "e/manifest.json"});
+  CHECK(kept({"manifest.json"}) == Names{"manifest.json"});
+  CHECK(kept({"index.json", "manifest.json"}) == Names{"index.json", "manifest.json"});
+  CHECK(kept({"s3://b/a.idx", "s3://b/a.rec", "s3://b/manifest.json"}) == Names{"s3://b/a.rec"});
+
+  const TemporaryFolder folder;
+  for (const char* const name : {"a.idx", "a.rec", "manifest.json"}) folder.write(name, "x");
+  CHECK(list_shards(folder.str("*")) == Names{folder.str("a.rec")});
+  CHECK(list_shards(folder.str("a.{idx,rec}")).size() == 2);  // what is named is taken
+}
+
 }  // namespace
 }  // namespace unstarve

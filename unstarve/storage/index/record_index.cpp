@@ -8,6 +8,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/core/map_guard.h"
+#include "unstarve/storage/first_bytes.h"
 #include "unstarve/storage/index/index_places.h"
 #include "unstarve/storage/index/record_index_builder.h"
 #include "unstarve/storage/little_endian.h"
@@ -86,6 +87,20 @@ Compression compression_of(const ByteSource& shard, const RecordFormat& format) 
   return inflate_head(shard, front, kProbeBytes) ? told : Compression::kNone;
 }
 
+// A shard of another known format would be one damaged record, and all its samples lost.
+void refuse_other_format(const ByteSource& shard, const RecordFormat& format, ForwardBytes& bytes) {
+  std::string_view found;
+  try {
+    found = format_of_first_bytes(bytes.at(0, kFirstBytes));
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kInput) throw;  // damage, which the scan tells
+  }
+  if (found.empty() || found == format.name()) return;
+  throw Error(ErrorKind::kInput, "open " + format.name() + " " + shard.name() + ": it begins as " + std::string(found) +
+                                     ", expected " + format.name() +
+                                     " as of the shards it was given with; give shards " + "of one format");
+}
+
 }  // namespace
 
 ShardIndex::ShardIndex(IndexSidecar sidecar)
@@ -131,9 +146,11 @@ std::string make_index(const ByteSource& shard, const RecordFormat& format, Cach
   } else {
     inflating = inflate_forward(passed, compression);
   }
+  ForwardBytes& bytes = inflating ? *inflating : *plain;
+  refuse_other_format(shard, format, bytes);
   RecordIndexBuilder builder;
   try {
-    format.scan(inflating ? *inflating : *plain, builder);
+    format.scan(bytes, builder);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kInput) throw;
     builder.add_damaged(builder.end(), 0, std::string(error.what()) + "; the rest of the shard cannot be read");

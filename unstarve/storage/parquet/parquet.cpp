@@ -11,16 +11,15 @@ namespace {
 
 constexpr std::uint64_t kLargestCacheMegabytes = std::uint64_t{1} << 24;  // 16 TB
 
-bool begins_as_parquet(std::span<const std::uint8_t> bytes) {
-  // PARE: the footer is encrypted.
+bool is_parquet_name(std::string_view name) { return ends_in(name, ".parquet"); }
+
+}  // namespace
+
+bool begins_as_parquet(std::span<const std::uint8_t> bytes) noexcept {
   constexpr std::string_view kMagic = "PAR1", kEncrypted = "PARE";
   return bytes.size() >= kMagic.size() && (std::equal(kMagic.begin(), kMagic.end(), bytes.begin()) ||
                                            std::equal(kEncrypted.begin(), kEncrypted.end(), bytes.begin()));
 }
-
-bool is_parquet_name(std::string_view name) { return ends_in(name, ".parquet"); }
-
-}  // namespace
 
 bool recognises_parquet(const Source& source) {
   return source.folder ? folder_begins(source, is_parquet_name, begins_as_parquet) : begins_as_parquet(source.head);

@@ -21,18 +21,18 @@ class Recordio final : public RecordFormat {
   }
 };
 
-bool is_recordio(std::span<const std::uint8_t> front) {
-  return front.size() >= kRecordioHeadBytes && is_recordio_magic(front.data()) && front[7] >> 5 <= 1;
-}
-
 bool is_shard_name(std::string_view name) { return ends_in(name, ".rec"); }
 
 }  // namespace
 
+bool begins_as_recordio(std::span<const std::uint8_t> bytes) noexcept {
+  return bytes.size() >= kRecordioHeadBytes && is_recordio_magic(bytes.data()) && bytes[7] >> 5 <= 1;
+}
+
 std::shared_ptr<const RecordFormat> recordio_format() { return std::make_shared<Recordio>(); }
 
 bool recognises_recordio(const Source& source) {
-  return source.folder ? folder_begins(source, is_shard_name, is_recordio) : is_recordio(source.content);
+  return source.folder ? folder_begins(source, is_shard_name, begins_as_recordio) : begins_as_recordio(source.content);
 }
 
 std::shared_ptr<const Dataset> open_recordio(const Source& source, const std::string& split) {
