@@ -49,8 +49,15 @@ def originals(source):
     return [(label, path.read_bytes()) for label, folder in enumerate(classes) for path in sorted(folder.iterdir())]
 
 
-@pytest.mark.parametrize("format, more", [("webdataset", ["--scan-index"]), ("recordio", [])])
+def skip_without(format):
+    if format == "parquet" and not json.loads(unstarve("doctor", "--json").stdout)["build"]["arrow"]:
+        pytest.skip("this build has no Arrow")
+
+
+@pytest.mark.parametrize("format, more", [("webdataset", ["--scan-index"]), ("recordio", []), ("tfrecord", []),
+                                          ("parquet", [])])
 def test_killed_at_any_moment_it_goes_on_and_ends_the_same(source, tmp_path, format, more):
+    skip_without(format)
     options = ["--format", format, "--threads", 2, *OPTIONS, *more]
     start = time.monotonic()
     unstarve("pack", source, tmp_path / "whole", *options)
