@@ -61,6 +61,8 @@ COMPARISONS = (
       for name, module in IMAGENET_PEERS),
     *(Comparison(f"imagenet-train-indexed/{name}", IMAGENET_INDEXED, _python(module), data="photographs")
       for name, module in IMAGENET_PEERS),
+    *(Comparison(f"{name}/ffcv-raw", job, _python("ffcv"), data="photographs", peer_options=(("write", "raw"),))
+      for name, job in (("imagenet-train", IMAGENET), ("imagenet-train-indexed", IMAGENET_INDEXED))),
     Comparison("cifar-train/torchvision", CIFAR, _python("torchvision"), data="cifar"),
     Comparison("cifar-train/ffcv", CIFAR, _python("ffcv"), data="cifar"),
     Comparison("cifar-train/torch-batched", CIFAR, _python("torch_batched"), data="cifar"),

@@ -3,7 +3,7 @@
 Photographs: its .beton file holds the original JPEG bytes (a field that stores them unchanged: re-encoding would give
 FFCV other work than the rest), memory-mapped through the page cache; RandomResizedCropRGBImageDecoder, flip,
 NormalizeImage to float32. It decodes with TurboJPEG's fast DCT and resizes by area averaging: both are fixed in its C++
-part.
+part. With `write: raw` in the job the file holds their decoded pixels, some seven times the bytes.
 CIFAR-10: raw pixels in the .beton; SimpleRGBImageDecoder, flip, RandomTranslate(padding=4), NormalizeImage, as its own
 CIFAR script does, but float32 on the CPU.
 Indices are repeated, so that an epoch is long enough for its per-epoch start-up not to count.
@@ -39,8 +39,8 @@ def _original_jpeg_field():
 
 
 class _Photographs:
-    def __init__(self, files):
-        self.files = files
+    def __init__(self, files, decoded):
+        self.files, self.decoded = files, decoded
 
     def __len__(self):
         return len(self.files)
@@ -51,6 +51,8 @@ class _Photographs:
 
         path, label = self.files[index]
         with Image.open(path) as image:
+            if self.decoded:
+                return numpy.asarray(image.convert("RGB")), label
             width, height = image.size
         return (numpy.fromfile(path, numpy.uint8), width, height), label
 
@@ -93,8 +95,10 @@ def batches(job, settings):
 
     folder = Path(job["data"])
     if job["job"] == "imagenet-train":
-        samples = _Photographs(image_files(folder))
-        beton = _write(folder.with_suffix(".beton"), _original_jpeg_field(), samples, job["cores"])
+        raw = job.get("write") == "raw"
+        samples = _Photographs(image_files(folder), raw)
+        field = RGBImageField(write_mode="raw") if raw else _original_jpeg_field()
+        beton = _write(folder.with_suffix(".raw.beton" if raw else ".beton"), field, samples, job["cores"])
         decoders = [RandomResizedCropRGBImageDecoder((CROP, CROP)), RandomHorizontalFlip()]
         mean, std = IMAGENET_MEAN, IMAGENET_STD
     else:

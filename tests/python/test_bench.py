@@ -107,6 +107,7 @@ def test_crop_boxes_lie_inside_and_cover_the_allowed_areas():
 def test_every_promised_comparison_is_there_and_its_peer_can_be_looked_up():
     promised = {f"imagenet-train{side}/{peer}" for side in ("", "-indexed", "-python") for peer in
                 ("torchvision", "pillow", "simplejpeg", "tf.data", "dali", "ffcv", "spdl")}
+    promised |= {"imagenet-train/ffcv-raw", "imagenet-train-indexed/ffcv-raw"}
     promised |= {f"cifar-train/{peer}" for peer in ("torchvision", "ffcv", "torch-batched", "memcpy")}
     promised |= {"tfrecord-read/tf.data", "tfrecord-read/memcpy", "random-over-sequential",
                  "random-over-sequential-tar", "parquet-read/pyarrow",
