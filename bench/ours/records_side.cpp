@@ -8,6 +8,7 @@
 
 #include "bench/ours/jobs.h"
 #include "bench/ours/sides.h"
+#include "unstarve/core/cache_fetch.h"
 #include "unstarve/core/error.h"
 #include "unstarve/device/device.h"
 #include "unstarve/storage/open.h"
@@ -65,13 +66,14 @@ class RecordsSide final : public Side {
     constexpr int kSome = 64;
     for (int i = 0; i < kSome; ++i) {
       data_->read(order_[reader.at], reader.record);
+      reader.at = reader.at + 1 < order_.size() ? reader.at + 1 : 0;
+      CacheFetch(data_->will_read(order_[reader.at])).finish();  // as a loader's workers do
       // Formats that hand out mapped memory have not touched the bytes yet; whoever gets a record will.
       // Summed in a register: bytes may alias anything, and a store per line would be charged to the reading.
       const auto bytes = reader.record.values.front().bytes;
       std::uint64_t touched = 0;
       for (std::size_t at = 0; at < bytes.size(); at += kCacheLine) touched += bytes[at];
       reader.touched += touched;
-      reader.at = reader.at + 1 < order_.size() ? reader.at + 1 : 0;
     }
     return kSome;
   }

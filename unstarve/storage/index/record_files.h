@@ -59,6 +59,8 @@ class RecordFiles final : public Dataset {
   [[nodiscard]] std::vector<std::string> notes() const override;
   void read(std::uint64_t id, RecordBuffer& record) const override;
   void read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const override;
+  // The beginning of a record that lies in a map.
+  std::span<const std::uint8_t> will_read(std::uint64_t id) const noexcept override;
   // Never out of a map: the record's bytes are copied, and those up to the next record, members beside the image.
   std::uint64_t read_all(std::uint64_t id, RecordBuffer& record) const override;
   [[nodiscard]] int reads_in_flight() const override;
