@@ -1,5 +1,5 @@
-// Any bytes as the lists that come with a published data set: COCO's instances_*.json, Open Images' names of classes and
-// its labels; and the manifest that is written of them. The first byte chooses which.
+// Any bytes as the lists that come with a published data set: COCO's instances_*.json, Open Images' names of classes
+// and its labels; and the manifest that is written of them. The first byte chooses which.
 #include <unistd.h>
 
 #include <cstddef>

@@ -102,8 +102,8 @@ def pack(source: str, folder: str, arguments: Sequence[str] = (), *, parts: int,
             elif tries > 0 and told["code"] != 2:  # wrong usage stays wrong
                 waiting[task.remote(passed, part, parts, cpus)] = (part, tries - 1)
             else:
-                # The others are not cancelled: what they make is kept, and ray.cancel of a task that ends in that moment
-                # aborts this process ("Tried to complete task that was not pending", seen with Ray 2.60).
+                # The others are not cancelled: what they make is kept, and ray.cancel of a task that ends in that
+                # moment aborts this process ("Tried to complete task that was not pending", seen with Ray 2.60).
                 failures.append((f"part {part}/{parts} on {told['node']}: {told['error']}", told["code"]))
                 if waiting:
                     _log.warning("%s (the others go on)", failures[-1][0])

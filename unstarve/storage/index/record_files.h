@@ -13,9 +13,8 @@
 //            (pack_classes.h); records that only name their class are numbered by the sorted names of all shards.
 // Ownership: holds every shard open (mapped where local) and its index mapped.
 // Threads:   as Dataset.
-// Failure:   opening: Error(kInput) when no record is there, every one is damaged, or a shard begins as
-//            another format does; Error(kIo). read(): as Dataset,
-//            with shard, record and offset in front.
+// Failure:   opening: Error(kInput) when no record is there, every one is damaged, or a shard begins as another format
+//            does; Error(kIo). read(): as Dataset, with shard, record and offset in front.
 // Cost:      with indexes there, opening costs per shard and not per record; read() of a mapped shard copies nothing.
 
 #include <memory>

@@ -68,8 +68,8 @@ class ShardIndex {
   int member_kind_;
 };
 
-// One pass over the shard, past the page cache where `room` is used up: the bytes of its index. Throws Error(kIo), and Error(kInput) for labels that are numbers in
-// some records and names in others.
+// One pass over the shard, past the page cache where `room` is used up: the bytes of its index. Throws Error(kIo), and
+// Error(kInput) for labels that are numbers in some records and names in others.
 [[nodiscard]] std::string make_index(const ByteSource& shard, const RecordFormat& format,
                                      CacheRoom& room = CacheRoom::of_process());
 
