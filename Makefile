@@ -58,9 +58,9 @@ bench: build  ## compare with other loaders side by side: make bench [ONLY=regex
 sanitize: setup  ## tests and fuzz corpora under ASan+UBSan, threads under TSan
 	@JOBS=$(JOBS) tools/sanitize.sh
 
-fuzz:  ## a minute of libFuzzer per target: make fuzz [ONLY=regex] [SECONDS_EACH=60]
+fuzz:  ## a minute of libFuzzer per target: make fuzz [ONLY=regex] [SECONDS_EACH=60] [MODE=fuzz-guard]
 	$(call setup_for,build dev)
-	@JOBS=$(JOBS) ONLY='$(ONLY)' tools/fuzz.sh $(or $(SECONDS_EACH),60)
+	@JOBS=$(JOBS) ONLY='$(ONLY)' MODE='$(MODE)' tools/fuzz.sh $(or $(SECONDS_EACH),60)
 
 arm64:  ## compile the SIMD folders for 64-bit ARM and run their tests under emulation
 	$(call setup_for,build dev)
@@ -75,4 +75,4 @@ lint:  ## clang-tidy, format and layers, without changing anything: make lint [O
 	@JOBS=$(JOBS) ONLY='$(ONLY)' tools/lint.sh
 
 clean:  ## remove every build folder; .venv stays
-	@rm -rf build build-debug build-light build-asan build-tsan build-fuzz build-arm64
+	@rm -rf build build-debug build-light build-asan build-tsan build-fuzz build-fuzz-guard build-arm64

@@ -2,13 +2,16 @@
 // blocks that end with their last coefficient, that go on beyond it, codes that do not exist, data that end too early.
 #include "unstarve/codecs/jpeg/entropy_blocks.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "unstarve/codecs/jpeg/entropy_bytes.h"
 #include "unstarve/codecs/jpeg/huffman_test_support.h"
 #include "unstarve/codecs/jpeg/mcu_row.h"
+#include "unstarve/core/guarded_memory.h"
 #include "unstarve/core/simd_test_support.h"
 
 namespace unstarve {
@@ -19,6 +22,9 @@ using testing::Symbol;
 
 constexpr std::size_t kBlocks = 60;
 constexpr std::int16_t kUntouched = 12345;
+// How far behind the data decode_blocks() is told its limit, and what it may read behind that.
+constexpr std::size_t kLimit = 8, kReadable = 56 + 8;
+static_assert(kLimit + kReadable <= EntropyBytes::kSlack);
 
 // One component with one block in an MCU.
 struct Scan {
@@ -150,9 +156,10 @@ TEST_CASE("blocks of random codes are decoded as bit by bit, on every instructio
       row->assign(std::span(&block, 1), kBlocks + 4);
       for (std::size_t i = 0; i < 4; ++i) kept.values()[CoefficientRow::place(kBlocks + i)] = kUntouched;
 
-      std::vector<std::uint8_t> bytes = scan.bytes;
-      bytes.resize(bytes.size() + EntropyBytes::kSlack, 0);
-      const std::uint8_t* const limit = bytes.data() + scan.bytes.size() + 8;
+      const GuardedBytes memory(scan.bytes.size() + kLimit + kReadable);
+      const std::span<std::uint8_t> bytes = memory.bytes();
+      std::ranges::copy(scan.bytes, bytes.begin());
+      const std::uint8_t* const limit = bytes.data() + scan.bytes.size() + kLimit;
       const auto bits_of = [&](const EntropyState& state) {
         return static_cast<std::size_t>(state.next - bytes.data()) * 8 - state.count;
       };
@@ -189,6 +196,40 @@ TEST_CASE("blocks of random codes are decoded as bit by bit, on every instructio
     }
     CHECK(right > 30);
     CHECK(wrong > 10);
+  });
+}
+
+TEST_CASE("decoding that nothing in the data stops goes no further than it may, on every instruction set", "[codecs]") {
+  // Codes of every length, each with a value; a block is never ended by one, so that all 64 have to come.
+  HuffmanCodes dc, ac;
+  for (std::size_t bits = 1; bits <= 16; ++bits) dc.counts[bits] = ac.counts[bits] = 1;
+  dc.symbols.fill(11);
+  ac.symbols.fill(10);
+  testing::on_every_target([&](const std::string& target) {
+    const auto dc_table = std::make_unique<HuffmanTable>(), ac_table = std::make_unique<HuffmanTable>();
+    const auto row = std::make_unique<McuRow>();
+    for (std::uint32_t round = 0; round < 400; ++round) {
+      INFO(target << ", round " << round);
+      Random random(34, 0, round, 0);
+      REQUIRE(dc_table->build(dc, false, false));
+      REQUIRE(ac_table->build(ac, true, round % 2 == 1));
+      CoefficientRow kept;
+      kept.resize(kBlocks);
+      const McuBlock block{0, dc_table.get(), ac_table.get(), &kept, 1, 0};
+      row->assign(std::span(&block, 1), kBlocks);
+      // Of noise; the more ones, the longer the codes.
+      const std::size_t data = random.below(100);
+      const GuardedBytes memory(data + kLimit + kReadable);
+      const std::span<std::uint8_t> bytes = memory.bytes();
+      for (std::uint8_t& byte : bytes) {
+        for (std::uint32_t i = 0; i <= round % 5; ++i) byte = static_cast<std::uint8_t>(byte | random.bits());
+      }
+      EntropyState kept_state{0, 0, bytes.data()}, skipped_state = kept_state;
+      McuRow::DcSums sums{};
+      const std::uint8_t* const limit = bytes.data() + data + kLimit;
+      CHECK_FALSE(row->keep(kept_state, sums, 0, kBlocks, limit));
+      CHECK_FALSE(row->skip(skipped_state, sums, kBlocks, limit));
+    }
   });
 }
 
