@@ -33,6 +33,9 @@ namespace unstarve {
 
 class BaselineDecoder {
  public:
+  // For tests and fuzzing (ScanReader::use_pairs()).
+  void use_pairs(bool use) { reader_.use_pairs(use); }
+
   // `rect`: pixels of the stored image reduced by `reduction` (1, 2, 4, 8), not empty, inside of it. `out`
   // gets its rows: all of them where the answer is true.
   [[nodiscard]] bool decode(const BaselineImage& image, int reduction, const Rect& rect, RowSink& out);
@@ -40,7 +43,7 @@ class BaselineDecoder {
   [[nodiscard]] bool decode(const BaselineImage& image, int reduction, const Rect& rect, const ScanIndex& index,
                             RowSink& out);
   // The same as the first, reading on to the end of the image; `index` is complete() afterwards unless the scan is
-  // damaged somewhere, which does not make the crop fail.
+  // damaged somewhere, which does not make the crop fail but where a restart marker is missing right behind it.
   [[nodiscard]] bool decode_and_index(const BaselineImage& image, int reduction, const Rect& rect, ScanIndex& index,
                                       RowSink& out);
 

@@ -274,6 +274,7 @@ ImageHeader JpegDecoder::open(std::span<const std::uint8_t> bytes) {
 
 void JpegDecoder::use_own_decoder(bool use) noexcept { session_->use_own_decoder = use; }
 bool JpegDecoder::used_own_decoder() const noexcept { return session_->used_own_decoder; }
+void JpegDecoder::use_pairs(bool use) noexcept { session_->baseline_decoder.use_pairs(use); }
 
 IndexUse JpegDecoder::index_use() const noexcept { return session_->index_use; }
 std::span<const std::uint8_t> JpegDecoder::made_index() const noexcept { return session_->made_index; }

@@ -64,6 +64,8 @@ class JpegDecoder {
   // last image did.
   void use_own_decoder(bool use) noexcept;
   [[nodiscard]] bool used_own_decoder() const noexcept;
+  // For tests and fuzzing, before the first open() (ScanReader::use_pairs()).
+  void use_pairs(bool use) noexcept;
 
  private:
   std::unique_ptr<JpegSession> session_;

@@ -18,7 +18,7 @@ std::size_t as_size(int value) { return static_cast<std::size_t>(value); }
 }  // namespace
 
 bool ScanReader::build_tables() {
-  const bool pairs = image_->scan.size() >= kWorthPairs;
+  const bool pairs = pairs_.value_or(image_->scan.size() >= kWorthPairs);
   for (int c = 0; c < image_->components; ++c) {
     const auto dc = as_size(image_->component[as_size(c)].dc_table);
     const auto ac = as_size(image_->component[as_size(c)].ac_table);

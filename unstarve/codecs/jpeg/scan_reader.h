@@ -16,6 +16,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "unstarve/codecs/jpeg/baseline_image.h"
 #include "unstarve/codecs/jpeg/baseline_plan.h"
@@ -30,6 +31,10 @@ namespace unstarve {
 
 class ScanReader {
  public:
+  // For tests and fuzzing, before the first open(): whether tables have entries of two symbols. Otherwise those of scans
+  // that are long enough for it to pay have them. What is decoded is the same.
+  void use_pairs(bool use) { pairs_ = use; }
+
   // False when the file's Huffman tables are none.
   [[nodiscard]] bool open(const BaselineImage& image, const BaselinePlan& plan);
 
@@ -79,6 +84,7 @@ class ScanReader {
 
   const BaselineImage* image_ = nullptr;
   BaselinePlan plan_;
+  std::optional<bool> pairs_;
   std::array<HuffmanTable, 4> dc_;
   std::array<HuffmanTable, 4> ac_;
   std::array<std::array<CoefficientRow, 2>, 3> blocks_;
