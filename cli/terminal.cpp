@@ -14,7 +14,7 @@ namespace unstarve::cli {
 namespace {
 
 constexpr std::int64_t kRedrawNs = 100'000'000;
-constexpr int kBarColumns = 30;
+constexpr int kBarColumns = 30, kLeastBarColumns = 10;
 
 int columns_of(int descriptor, int fallback) {
   winsize size{};
@@ -23,7 +23,7 @@ int columns_of(int descriptor, int fallback) {
 
 }  // namespace
 
-ProgressBar::ProgressBar() : terminal_(isatty(STDERR_FILENO) != 0), start_ns_(steady_clock().now_ns()) {}
+ProgressBar::ProgressBar() : terminal_(isatty(STDERR_FILENO) != 0) {}
 
 ProgressBar::~ProgressBar() {
   if (terminal_ && shown_ns_ != 0) fmt::print(stderr, "\r\x1b[K");
@@ -32,18 +32,26 @@ ProgressBar::~ProgressBar() {
 void ProgressBar::show(std::string_view what, double share) {
   if (!terminal_) return;
   const std::int64_t now = steady_clock().now_ns();
+  share = std::clamp(share, 0.0, 1.0);
+  if (shown_ns_ == 0 || share == 0) {
+    start_ns_ = now;
+    first_share_ = share;
+  }
   if (what == shown_what_ && now - shown_ns_ < kRedrawNs) return;
   shown_ns_ = now;
   shown_what_ = what;
-  share = std::clamp(share, 0.0, 1.0);
   const double elapsed = static_cast<double>(now - start_ns_) / 1e9;
-  const int filled = static_cast<int>(share * kBarColumns);
-  std::string line = fmt::format("{:#>{}}{:->{}} {:3.0f} %", "", filled, "", kBarColumns - filled, 100 * share);
+  const double done = share - first_share_;
+  std::string behind = fmt::format(" {:3.0f} %", 100 * share);
   // Too early an estimate is worse than none.
-  if (share > 0.03) line += fmt::format("  {} left", format_duration(elapsed / share * (1 - share)));
-  line += "  " + printable(what);
-  const int columns = columns_of(STDERR_FILENO, 80);
-  fmt::print(stderr, "\r\x1b[K{}", clip(line, static_cast<std::size_t>(std::max(1, columns - 1))));
+  if (done > 0.03) behind += fmt::format("  {} left", format_duration(elapsed / done * (1 - share)));
+  behind += "  " + printable(what);
+  // On a narrow terminal the bar gives way to what is told behind it.
+  const int columns = std::max(1, columns_of(STDERR_FILENO, 80) - 1);
+  const int bar = std::clamp(columns - static_cast<int>(text_width(behind)), kLeastBarColumns, kBarColumns);
+  const int filled = static_cast<int>(share * bar);
+  const std::string line = fmt::format("{:#>{}}{:->{}}{}", "", filled, "", bar - filled, behind);
+  fmt::print(stderr, "\r\x1b[K{}", clip(line, static_cast<std::size_t>(columns)));
   std::fflush(stderr);
 }
 

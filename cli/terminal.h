@@ -2,6 +2,9 @@
 // What the program prints besides results: a progress bar on standard error when that is a terminal, nothing otherwise.
 //
 // Threads: one. The bar is erased when the object goes away, so that results and errors stand alone.
+//
+// The time left is what the share done since the first one shown took, taken on: what an earlier run left done does not
+// make this one look quick. A share of 0 begins it anew, so that opening the data is no part of it.
 
 #include <cstdint>
 #include <string>
@@ -26,8 +29,9 @@ class ProgressBar {
 
  private:
   bool terminal_;
-  std::int64_t start_ns_;
-  std::int64_t shown_ns_ = 0;
+  std::int64_t start_ns_ = 0;  // when the share was first_share_
+  double first_share_ = 0;
+  std::int64_t shown_ns_ = 0;  // 0: never
   std::string shown_what_;
 };
 

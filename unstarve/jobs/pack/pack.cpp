@@ -223,6 +223,7 @@ class Packing {
     slots_.resize(work.window);
     for (std::vector<Piece>& pieces : slots_) pieces.resize(kChunk);
     start_ = Clock::now();
+    tell();
     ThreadPool closer(1);
     closer_ = &closer;
     const auto make_worker = [this]() -> OrderedWorker {
@@ -318,10 +319,12 @@ class Packing {
     const auto now = Clock::now();
     if (!progress_ || (now - told_ < kTellEvery && records_done_ < records_to_make_)) return;
     told_ = now;
+    if (records_to_make_ == 0) return;
     const double seconds = std::chrono::duration<double>(now - start_).count();
-    progress_(fmt::format("{} of {} records, {}/s", records_done_, records_to_make_,
-                          format_rate(static_cast<double>(records_done_) / std::max(seconds, 1e-3))),
-              static_cast<double>(records_done_) / static_cast<double>(records_to_make_));
+    std::string what = fmt::format("{} of {} records", records_done_, records_to_make_);
+    if (records_done_ > 0)
+      what += fmt::format(", {}/s", format_rate(static_cast<double>(records_done_) / std::max(seconds, 1e-3)));
+    progress_(what, static_cast<double>(records_done_) / static_cast<double>(records_to_make_));
   }
 
   void fill_manifest() {
@@ -364,6 +367,7 @@ PackResult run_pack(const std::string& source, const fs::path& folder, const Pac
   if (folder.empty()) throw Error(ErrorKind::kArgument, "pack: the folder has no name");
   refuse_url_as_folder("pack", folder);
   refuse_inside(source, folder);
+  if (progress) progress("opening " + shown_name(source), 0);
   return Packing(source, folder, options, progress, std::move(stop)).run();
 }
 
