@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "unstarve/observe/format.h"
+#include "unstarve/storage/io/batch_reader.h"
 
 namespace unstarve {
 namespace {
@@ -75,6 +76,13 @@ void look_at_frequency(const MachineFacts& machine, Findings& findings) {
                       "sudo cpupower frequency-set -g performance"});
 }
 
+void look_at_reading(const std::string& no_uring, Findings& findings) {
+  if (no_uring.empty()) return;
+  findings.push_back({"io_uring", "the kernel or the container refuses io_uring: " + no_uring,
+                      "files of a cold disk are read by a pool of threads instead, which costs more processor time",
+                      "sysctl kernel.io_uring_disabled   (docker: a seccomp profile that allows io_uring_setup)"});
+}
+
 void look_at_devices(const BuildFacts& build, const DeviceReport& devices, Findings& findings) {
   if (!devices.reason.empty()) {
     findings.push_back({"gpu", devices.reason, "an emulated accelerator tells how well this machine would feed one",
@@ -105,13 +113,14 @@ std::string compiler_name() {
 }
 
 std::vector<DoctorFinding> find_faults(const BuildFacts& build, const MachineFacts& machine,
-                                       const DeviceReport& devices) {
+                                       const DeviceReport& devices, const std::string& no_uring) {
   Findings findings;
   look_at_devices(build, devices, findings);
   look_at_cores(machine.topology, findings);
   look_at_instructions(machine, findings);
   look_at_memory(machine, findings);
   look_at_frequency(machine, findings);
+  look_at_reading(no_uring, findings);
   return findings;
 }
 
@@ -121,7 +130,7 @@ DoctorResult run_doctor(const BuildFacts& build) {
   if (result.build.compiler.empty()) result.build.compiler = compiler_name();
   result.machine = read_machine_facts();
   result.devices = report_devices();
-  result.findings = find_faults(result.build, result.machine, result.devices);
+  result.findings = find_faults(result.build, result.machine, result.devices, why_no_uring());
   return result;
 }
 

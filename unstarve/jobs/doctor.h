@@ -41,9 +41,9 @@ struct DoctorResult {
 // The compiler that compiled this library.
 [[nodiscard]] std::string compiler_name();
 
-// What follows from the facts: a pure function, tested on recorded machines.
+// What follows from the facts: a pure function, tested on recorded machines. `no_uring`: storage's why_no_uring().
 [[nodiscard]] std::vector<DoctorFinding> find_faults(const BuildFacts& build, const MachineFacts& machine,
-                                                     const DeviceReport& devices);
+                                                     const DeviceReport& devices, const std::string& no_uring = "");
 
 [[nodiscard]] DoctorResult run_doctor(const BuildFacts& build);
 

@@ -70,6 +70,13 @@ TEST_CASE("each fault of the machine is found by itself, with what mends it", "[
   CHECK(with([](auto& m) { m.governor.clear(); }).empty());
 }
 
+TEST_CASE("a refused io_uring is found, with the kernel's reason", "[doctor]") {
+  const auto findings = find_faults(good_build(), good_machine(), good_devices(), "Operation not permitted");
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].topic == "io_uring");
+  CHECK(findings[0].found.ends_with("refuses io_uring: Operation not permitted"));
+}
+
 TEST_CASE("a quota below the visible processors tells how many threads are right", "[doctor]") {
   MachineFacts machine = good_machine();
   machine.topology.quota = 2.5;

@@ -178,6 +178,14 @@ std::unique_ptr<BatchReader> open_batch_reader(BatchReaderKind kind, int depth) 
   return std::make_unique<ThreadReader>(depth);
 }
 
+std::string why_no_uring() {
+  io_uring ring{};
+  const int error = ::io_uring_queue_init(1, &ring, 0);
+  if (error < 0) return std::strerror(-error);
+  ::io_uring_queue_exit(&ring);
+  return "";
+}
+
 BatchReader& thread_batch_reader() {
   thread_local const std::unique_ptr<BatchReader> reader = open_batch_reader(BatchReaderKind::kBest, kThreadReads);
   return *reader;

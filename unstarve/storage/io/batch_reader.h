@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
 namespace unstarve {
 
@@ -37,6 +38,9 @@ class BatchReader {
 };
 
 [[nodiscard]] std::unique_ptr<BatchReader> open_batch_reader(BatchReaderKind kind, int depth);
+
+// Why this process gets no io_uring, in the kernel's words; empty where it does. Asks anew each time.
+[[nodiscard]] std::string why_no_uring();
 
 // The calling thread's own reader of the best kind, made at its first use, with kThreadReads in flight: as many as the
 // loader's read-ahead asks of each of its threads, since a pool has a thread for each.

@@ -26,9 +26,11 @@ std::vector<std::unique_ptr<BatchReader>> readers(int depth) {
   all.push_back(open_batch_reader(BatchReaderKind::kThreads, depth));
   try {
     all.push_back(open_batch_reader(BatchReaderKind::kUring, depth));
+    CHECK(why_no_uring().empty());
   } catch (const Error& error) {
     WARN(error.what());
     CHECK(error.kind() == ErrorKind::kMissing);
+    CHECK(std::string(error.what()).ends_with(why_no_uring()));
   }
   all.push_back(open_batch_reader(BatchReaderKind::kBest, depth));
   return all;
