@@ -111,7 +111,9 @@ std::shared_ptr<ScanIndexStore> open_store(const PipelineSpec& spec, const Datas
   for (const ScanIndexPart& part : brought) covered += part.records;
   if (places.empty() && covered < data.size()) throw Error(ErrorKind::kArgument, "index: " + why_none);
   auto store = ScanIndexStore::open(places, data.size(), 0, std::move(brought));
-  if (!store->writable() && covered < data.size()) throw Error(ErrorKind::kIo, "index: " + why_not_writable(*store));
+  // One that can only be read may hold all there is to make.
+  if (store->place().empty() && covered < data.size())
+    throw Error(ErrorKind::kIo, "index: " + why_not_writable(*store));
   return store;
 }
 

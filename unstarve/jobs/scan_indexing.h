@@ -7,7 +7,8 @@
 //
 // Threads:   one caller; workers of its own.
 // Failure:   Error as open_dataset(); Error(kArgument) for data without encoded images or without a place beside which
-//            an index could be kept; Error(kIo) when no place can be written, or the disk is full. Images that cannot be
+//            an index could be kept; Error(kIo) when one is to be made and no place can be written, or the one that
+//            holds others cannot, or the disk is full. Images that cannot be
 //            read are counted and told, they fail nothing. What is made stays: the same call goes on from there, after
 //            a kill at any moment.
 // Cost:      every record is read, and each JPEG without an index entropy-decoded.
