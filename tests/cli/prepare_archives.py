@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Small archives in exactly the layouts that data sets are published in, a catalogue with their checksums, and a server.
 
-    prepare_archives.py make DIR            DIR/published/NAME/..., DIR/catalogue.json (sets named as the known ones)
+    prepare_archives.py make DIR            DIR/published/NAME/... of every known set, DIR/catalogue.json: the program's
+                                            own ($UNSTARVE) with the samples and checksums of the small archives
     prepare_archives.py bad DIR             DIR/bad/*.tar|zip: archives that must be refused, DIR/bad.json
     prepare_archives.py serve DIR [OPTIONS] an HTTP server of DIR on loopback with ranges; its URL in DIR/url
         --break-every N     ends a body after N bytes, whatever was asked for
@@ -22,6 +23,7 @@ import json
 import os
 import random
 import struct
+import subprocess
 import sys
 import tarfile
 import time
@@ -75,10 +77,10 @@ def idx(values: bytes, *shape: int) -> bytes:
     return bytes([0, 0, 8, len(shape)]) + struct.pack(f">{len(shape)}I", *shape) + values
 
 
-def idx_files(train: int, test: int) -> Members:
+def idx_files(seed: str, train: int, test: int) -> Members:
     files = {}
     for split, count in (("train", train), ("t10k", test)):
-        images = random.Random(split).randbytes(count * 28 * 28)
+        images = random.Random(seed + split).randbytes(count * 28 * 28)
         files[f"{split}-images-idx3-ubyte.gz"] = gzip.compress(idx(images, count, 28, 28), mtime=0)
         files[f"{split}-labels-idx1-ubyte.gz"] = gzip.compress(idx(bytes(i % 10 for i in range(count)), count), mtime=0)
     return files
@@ -115,9 +117,9 @@ def meta_mat(classes: list[tuple[int, str, int]], compressed: bool = True) -> by
     return head + matrix
 
 
-def published() -> dict[str, tuple[dict, Members]]:
-    """Per data set: what its catalogue entry says beyond the archives, and the archives."""
-    sets: dict[str, tuple[dict, Members]] = {}
+def published() -> dict[str, tuple[dict[str, int], Members]]:
+    """Per known data set the samples of its splits and its archives; all else is as the program's catalogue has it."""
+    sets: dict[str, tuple[dict[str, int], Members]] = {}
 
     batches = {f"cifar-10-batches-bin/data_batch_{i}.bin": cifar_records(10, 10, 1, f"a{i}") for i in range(1, 6)}
     batches["cifar-10-batches-bin/test_batch.bin"] = cifar_records(20, 10, 1, "test")
@@ -125,7 +127,7 @@ def published() -> dict[str, tuple[dict, Members]]:
     batches["cifar-10-batches-bin/batches.meta.txt"] = ("\n".join(names) + "\n").encode()
     batches["cifar-10-batches-bin/readme.html"] = b"<html>"
     sets["cifar10"] = (
-        {"splits": {"train": 50, "test": 20}, "inside": "cifar-10-batches-bin"},
+        {"train": 50, "test": 20},
         {"cifar-10-binary.tar.gz": tgz(batches)},
     )
     hundred = {
@@ -135,10 +137,11 @@ def published() -> dict[str, tuple[dict, Members]]:
         "cifar-100-binary/coarse_label_names.txt": "".join(f"coarse{i}\n" for i in range(20)).encode(),
     }
     sets["cifar100"] = (
-        {"splits": {"train": 100, "test": 100}, "inside": "cifar-100-binary"},
+        {"train": 100, "test": 100},
         {"cifar-100-binary.tar.gz": tgz(hundred)},
     )
-    sets["mnist"] = ({"splits": {"train": 60, "test": 20}}, idx_files(60, 20))
+    sets["mnist"] = ({"train": 60, "test": 20}, idx_files("digits", 60, 20))
+    sets["fashion-mnist"] = ({"train": 40, "test": 30}, idx_files("clothes", 40, 30))
 
     kinds = ("accordion", "ant", "yin_yang", "BACKGROUND_Google")
     photos = {f"101_ObjectCategories/{k}/image_{i:04}.jpg": png(f"{k}{i}") for k in kinds for i in range(1, 4)}
@@ -150,15 +153,14 @@ def published() -> dict[str, tuple[dict, Members]]:
         "caltech-101/show_annotation.m": b"%",
     }
     sets["caltech101"] = (
-        {"member": "caltech-101/101_ObjectCategories.tar.gz", "inside": "101_ObjectCategories",
-         "leave_out": ["BACKGROUND_Google"]},
+        {},
         {"caltech-101.zip": zipped(outer)},
-    )  # fmt: skip
+    )
     kinds = ("001.ak47", "002.american-flag", "257.clutter")
     photos = {
         f"256_ObjectCategories/{k}/{k[:3]}_{i:04}.jpg": png(f"{k}{i}", 40) for k in kinds for i in range(1, 61)
     }
-    sets["caltech256"] = ({"inside": "256_ObjectCategories"}, {"256_ObjectCategories.tar": tar(photos)})
+    sets["caltech256"] = ({}, {"256_ObjectCategories.tar": tar(photos)})
 
     synsets = [(1, "n02119789", 0), (2, "n02100735", 0), (3, "n02110185", 0), (4, "n00001740", 2)]
     inner = {
@@ -171,7 +173,7 @@ def published() -> dict[str, tuple[dict, Members]]:
         "ILSVRC2012_devkit_t12/readme.txt": b"read me",
     }
     sets["imagenet"] = (
-        {"layout": "imagenet", "splits": {"train": 12, "val": 6}, "note": "needs an account"},
+        {"train": 12, "val": 6},
         {
             "ILSVRC2012_devkit_t12.tar.gz": tgz(devkit),
             "ILSVRC2012_img_val.tar": tar({f"ILSVRC2012_val_{i:08}.JPEG": png(f"val{i}") for i in range(1, 7)}),
@@ -193,7 +195,7 @@ def published() -> dict[str, tuple[dict, Members]]:
         }).encode()  # fmt: skip
 
     sets["coco"] = (
-        {"layout": "coco", "splits": {"train": 5, "val": 3}},
+        {"train": 5, "val": 3},
         {
             "annotations_trainval2017.zip": zipped({
                 "annotations/instances_train2017.json": instances("train", 5),
@@ -209,7 +211,7 @@ def published() -> dict[str, tuple[dict, Members]]:
         f"00000000000000a{i},verification,/m/{kind},1\n" for i in range(2) for kind in ("dog", "cat")
     )
     sets["open-images"] = (
-        {"layout": "open-images", "splits": {"train": 4, "validation": 2}},
+        {"train": 4, "validation": 2},
         {
             "oidv7-class-descriptions.csv": b'LabelName,DisplayName\n/m/cat,Cat\n/m/dog,"Dog, ""tame"""\n',
             "oidv7-val-annotations-human-imagelabels.csv": labels.encode(),
@@ -222,46 +224,44 @@ def published() -> dict[str, tuple[dict, Members]]:
     return sets
 
 
-def archive_entry(name: str, facts: dict, file: str, body: bytes) -> dict:
-    """What the catalogue says of one archive; the places are those of the known set."""
-    entry = {"file": file, "bytes": len(body), "md5": hashlib.md5(body).hexdigest()}
-    if name in ("coco", "open-images"):
-        entry["sha256"] = hashlib.sha256(body).hexdigest()
-    entry |= {key: facts[key] for key in ("inside", "member", "leave_out") if key in facts}
-    if name == "mnist":
-        entry["split"] = "train" if file.startswith("train") else "test"
-    if name == "imagenet":
-        which = "devkit" if "devkit" in file else "val" if "val" in file else "train"
-        entry |= {"to": ".devkit" if which == "devkit" else which, "split": "val" if which == "devkit" else which}
-        entry |= {"inside": "ILSVRC2012_devkit_t12"} if which == "devkit" else {}
-        entry |= {"each": True} if which == "train" else {}
-    if name == "coco":
-        place = "annotations" if "annotations" in file else file.removesuffix(".zip")
-        entry |= {"inside": place, "to": place}
-        entry |= {"split": place.removesuffix("2017")} if place != "annotations" else {}
-    if name == "open-images":
-        split = "train" if "train" in file else "validation" if "val" in file else ""
-        entry |= {"split": split} if split else {}
-        image_tar = file.endswith(".tar.gz")
-        entry |= {"inside": file.removesuffix(".tar.gz"), "to": split} if image_tar else {"to": "labels"}
+def known_sets() -> list[dict]:
+    """The program's own catalogue."""
+    told = subprocess.run([os.environ["UNSTARVE"], "datasets", "--json"], check=True, capture_output=True)
+    return json.loads(told.stdout)["datasets"]
+
+
+def small_entry(known: dict, splits: dict[str, int], archives: Members) -> dict:
+    """The known set with those archives, and samples and checksums of what they hold: names, places, layout stay."""
+    unknown = set(archives) - {archive["file"] for archive in known["archives"]}
+    if unknown:
+        raise SystemExit(f"{known['name']} is published without {', '.join(sorted(unknown))}")
+    entry = known | {"splits": splits, "archives": []}
+    for archive in known["archives"]:
+        if archive["file"] not in archives:
+            continue
+        body = archives[archive["file"]]
+        facts: dict[str, str | int] = {"bytes": len(body)}
+        facts |= {kind: hashlib.new(kind, body).hexdigest() for kind in ("md5", "sha256")}
+        # Nothing of it is fetched from where the real one is.
+        entry["archives"].append({key: facts.get(key, value) for key, value in archive.items() if key != "url"})
     return entry
 
 
 def make(folder: Path) -> None:
     entries = []
-    for name, (facts, archives) in published().items():
+    made = published()
+    for known in known_sets():
+        name = known["name"]
+        if name not in made:
+            raise SystemExit(f"published() has no small {name}: add it")
+        splits, archives = made[name]
         place = folder / "published" / name
         place.mkdir(parents=True)
         for file, body in archives.items():
             (place / file).write_bytes(body)
-        entry = {"name": name, "title": name, "layout": facts.get("layout", "files"), "home": "https://example.org",
-                 "splits": facts.get("splits", {}), "note": facts.get("note", ""),
-                 "archives": [archive_entry(name, facts, file, body) for file, body in archives.items()]}  # fmt: skip
+        entry = small_entry(known, splits, archives)
         if name == "cifar10":
-            entry["other_forms"] = [
-                {"file": "cifar-10-python.tar.gz", "md5": hashlib.md5(b"pickles").hexdigest(),
-                 "reason": "its images are Python pickles"}
-            ]  # fmt: skip
+            entry["other_forms"][0]["md5"] = hashlib.md5(b"pickles").hexdigest()
         entries.append(entry)
     (folder / "catalogue.json").write_text(json.dumps({"unstarve_catalogue": 1, "datasets": entries}))
 

@@ -246,7 +246,7 @@ CatalogueEntry open_images() {
   entry.home = "https://storage.googleapis.com/openimages/web/download_v7.html";
   entry.published =
       "tar.gz with {train_0..f,validation,test}/ID.jpg; labels as CSV (ImageID,Source,LabelName,Confidence)";
-  entry.note = "the 1.9 million images with boxes, which are the ones published as archives; --split validation: 13 GB";
+  entry.note = "the 1.9 million images with boxes, which are the ones published as archives; --only validation: 13 GB";
   entry.classes = 20'931;
   entry.splits = {{"train", 1'743'042}, {"validation", 41'620}, {"test", 125'436}};
   entry.layout = PreparedLayout::kOpenImages;
