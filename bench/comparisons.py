@@ -97,6 +97,8 @@ COMPARISONS = (
     Comparison("parquet-read/petastorm", PARQUET, _python("petastorm"), ours="records", data="parquet-flat"),
     Comparison("folder-first-batch/torch", FIRST_BATCH, _python("torch_folder"), ours="first-batch",
                data="cifar-folder", unit="first batches/s"),
+    Comparison("folder-first-batch-anew/torch", FIRST_BATCH | {"anew": True}, _python("torch_folder"), ours="first-batch",
+               data="cifar-folder", unit="first batches/s"),
     Comparison("folder-first-batch/torch-workers", FIRST_BATCH, _python("torch_folder"), ours="first-batch",
                data="cifar-folder", peer_options=(("workers", True),), unit="first batches/s"),
     Comparison("first-batch/torch", FIRST_BATCH, _python("torch_folder"), ours=_python("unstarve_loader"),

@@ -1,12 +1,15 @@
 // From nothing opened to the first batch: the data set listed, the loader started, one batch made; all of it let go and
-// opened again with another order. What closing takes is not counted.
+// opened again with another order. What closing takes is not counted. With "anew" in the job every time is the first ever:
+// a listing kept by the one before is removed.
 #include <chrono>
+#include <filesystem>
 
 #include "bench/ours/jobs.h"
 #include "bench/ours/sides.h"
 #include "unstarve/core/error.h"
 #include "unstarve/device/device.h"
 #include "unstarve/pipeline/loader/loader.h"
+#include "unstarve/storage/index/index_places.h"
 #include "unstarve/storage/open.h"
 
 namespace unstarve::bench {
@@ -14,12 +17,15 @@ namespace {
 
 class FirstBatchSide final : public Side {
  public:
-  explicit FirstBatchSide(const Job& job) : job_(job), spec_(pipeline_of(job)) {}
+  explicit FirstBatchSide(const Job& job) : job_(job), spec_(pipeline_of(job)), anew_(job.value("anew", false)) {}
 
   Block run(double seconds) override {
     Block block;
     for (; block.seconds < seconds; ++block.samples) {
       ++spec_.order.seed;
+      if (anew_)
+        for (const std::filesystem::path& place : index_places(std::filesystem::canonical(spec_.source.path).string()))
+          std::filesystem::remove(place);
       block.seconds += open_once();
     }
     return block;
@@ -44,6 +50,7 @@ class FirstBatchSide final : public Side {
 
   Job job_;
   PipelineSpec spec_;
+  bool anew_;
 };
 
 }  // namespace

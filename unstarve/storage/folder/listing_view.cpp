@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
+#include <utility>
 
 #include "unstarve/core/error.h"
 #include "unstarve/storage/crc32c.h"
@@ -26,52 +28,103 @@ std::span<const std::uint8_t> as_bytes(std::string_view text) {
   return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
+enum Section { kClasses, kFiles, kFolders, kLinks, kNames };
+constexpr std::array<std::size_t, 5> kEach = {16, 8, kFolderBytes, kLinkBytes, 1};  // bytes of an element
+using Counts = std::array<std::size_t, kEach.size()>;
+
+// A listing whose size is known, filled in place: each section from its own beginning on.
 class Writer {
  public:
-  void add_name(std::string& section, std::string_view name) {
-    append_little(section, static_cast<std::uint64_t>(names.size()));
-    names.append(name);
-    names.push_back('\0');
+  explicit Writer(const Counts& counts) {
+    std::size_t total = kHeaderBytes;
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      next_[i] = total;
+      total += counts[i] * kEach[i];
+    }
+    names_ = next_[kNames];
+    bytes_.resize(total);
+    std::size_t header = 0;
+    for (const std::size_t count : counts) store(header, count);
+    bytes_[kCrcAt + 4] = static_cast<char>(kListingVersion);
   }
+
   void add_class(const std::string& name, const ClassFiles& of) {
-    append_little(classes, static_cast<std::uint64_t>(files.size() / 8));
-    add_name(classes, name);
-    const std::uint64_t behind = names.size();
-    for (const std::uint64_t at : of.names) append_little(files, behind + at);
-    names.append(of.pool.data(), of.pool.size());
+    put(kClasses, files_);
+    add_name(kClasses, name);
+    const std::size_t behind = next_[kNames] - names_;
+    for (const std::uint64_t at : of.names) put(kFiles, behind + at);
+    files_ += of.names.size();
+    add_bytes({of.pool.data(), of.pool.size()});
   }
   void add(std::span<const SeenFolder> seen) {
     for (const SeenFolder& folder : seen) {
-      append_little(folders, folder.stamp.inode);
-      append_little(folders, folder.stamp.modified_ns);
-      append_little(folders, folder.stamp.changed_ns);
-      append_little(folders, folder.stamp.bytes);
-      append_little(folders, folder.stamp.device);
-      add_name(folders, folder.path);
+      put(kFolders, folder.stamp.inode);
+      put(kFolders, static_cast<std::uint64_t>(folder.stamp.modified_ns));
+      put(kFolders, static_cast<std::uint64_t>(folder.stamp.changed_ns));
+      put(kFolders, folder.stamp.bytes);
+      put(kFolders, folder.stamp.device);
+      add_name(kFolders, folder.path);
     }
   }
   void add(std::span<const SeenLink> seen) {
     for (const SeenLink& link : seen) {
-      append_little(links, static_cast<std::uint64_t>(link.kind));
-      add_name(links, link.path);
+      put(kLinks, static_cast<std::uint64_t>(link.kind));
+      add_name(kLinks, link.path);
     }
   }
 
-  std::string classes, files, folders, links, names;
+  [[nodiscard]] std::string finish() && {
+    std::string crc;
+    append_little(crc, checksum(as_bytes(bytes_)));
+    bytes_.replace(kCrcAt, crc.size(), crc);
+    return std::move(bytes_);
+  }
+
+ private:
+  void store(std::size_t& at, std::uint64_t number) {
+    std::array<char, 8> little{};
+    for (std::size_t i = 0; i < little.size(); ++i) little[i] = static_cast<char>(number >> 8 * i & 255);
+    std::memcpy(bytes_.data() + at, little.data(), little.size());
+    at += little.size();
+  }
+  void put(Section section, std::uint64_t number) { store(next_[section], number); }
+  void add_bytes(std::string_view bytes) {
+    std::copy(bytes.begin(), bytes.end(), bytes_.begin() + static_cast<std::ptrdiff_t>(next_[kNames]));
+    next_[kNames] += bytes.size();
+  }
+  void add_name(Section section, std::string_view name) {  // the NUL behind it is there
+    put(section, next_[kNames] - names_);
+    add_bytes(name);
+    ++next_[kNames];
+  }
+
+  std::string bytes_;
+  Counts next_{};  // where in bytes_ each section goes on
+  std::size_t names_ = 0;
+  std::uint64_t files_ = 0;
 };
+
+template <class Seen>
+void count(std::span<const Seen> seen, std::size_t& elements, std::size_t& name_bytes) {
+  elements += seen.size();
+  for (const Seen& each : seen) name_bytes += each.path.size() + 1;
+}
 
 }  // namespace
 
 std::string listing_bytes(std::span<const std::string> names, std::span<const ClassFiles> files,
                           std::span<const SeenFolder> root, std::span<const SeenLink> root_links) {
-  Writer writer;
-  std::size_t name_bytes = 0, count = 0;
+  Counts counts{names.size()};
+  for (const std::string& name : names) counts[kNames] += name.size() + 1;
+  count(root, counts[kFolders], counts[kNames]);
+  count(root_links, counts[kLinks], counts[kNames]);
   for (const ClassFiles& of : files) {
-    name_bytes += of.pool.size();
-    count += of.names.size();
+    counts[kFiles] += of.names.size();
+    counts[kNames] += of.pool.size();
+    count(std::span(of.folders), counts[kFolders], counts[kNames]);
+    count(std::span(of.links), counts[kLinks], counts[kNames]);
   }
-  writer.names.reserve(name_bytes + (names.size() + root_links.size()) * 64);
-  writer.files.reserve(count * 8);
+  Writer writer(counts);
   for (std::size_t i = 0; i < names.size(); ++i) writer.add_class(names[i], files[i]);
   writer.add(root);
   writer.add(root_links);
@@ -79,22 +132,7 @@ std::string listing_bytes(std::span<const std::string> names, std::span<const Cl
     writer.add(of.folders);
     writer.add(of.links);
   }
-  const std::array<const std::string*, 5> sections = {&writer.classes, &writer.files, &writer.folders, &writer.links,
-                                                      &writer.names};
-  constexpr std::array<std::size_t, 5> kEach = {16, 8, kFolderBytes, kLinkBytes, 1};
-  std::string bytes;
-  std::size_t total = kHeaderBytes;
-  for (const std::string* const section : sections) total += section->size();
-  bytes.reserve(total);
-  for (std::size_t i = 0; i < sections.size(); ++i)
-    append_little(bytes, static_cast<std::uint64_t>(sections[i]->size() / kEach[i]));
-  append_little(bytes, std::uint32_t{0});
-  append_little(bytes, kListingVersion);
-  for (const std::string* const section : sections) bytes += *section;
-  std::string crc;
-  append_little(crc, checksum(as_bytes(bytes)));
-  bytes.replace(kCrcAt, crc.size(), crc);
-  return bytes;
+  return std::move(writer).finish();
 }
 
 ListingView::ListingView(std::span<const std::uint8_t> bytes) {
