@@ -3,7 +3,6 @@
 import os
 import random
 import signal
-import subprocess
 import threading
 import time
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 
 from reading import BYTES, check, content, needs_remote, nginx, random_ranges  # noqa: F401
 from servers import Failed, Probe
+from small_disk_support import SmallDisk
 
 pytestmark = needs_remote
 
@@ -133,13 +133,9 @@ def test_a_kill_leaves_a_cache_that_works(nginx, content, tmp_path):
 
 
 def test_a_full_disk_is_passed_by_with_one_warning(nginx, content, tmp_path):
-    folder = tmp_path / "small"
-    folder.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", folder], capture_output=True)
-    if mounted.returncode != 0:
-        pytest.skip("mounting a small tmpfs is not allowed here: " + mounted.stderr.decode().strip())
+    disk = SmallDisk(tmp_path / "small", "300k")
     try:
-        with Probe(cache_folder=str(folder)) as probe:
+        with Probe(prefix=disk.prefix, cache_folder=str(disk.path)) as probe:
             source = probe.open(nginx.url + "/data.bin")
             for i in range(10):
                 check(probe, source, content, [(i * 100_000, 100_000)])
@@ -148,9 +144,16 @@ def test_a_full_disk_is_passed_by_with_one_warning(nginx, content, tmp_path):
             received = probe.statistics()["received_bytes"]
             check(probe, source, content, [(0, 100_000)])  # what fitted is still served
             assert probe.statistics()["received_bytes"] == received
-        assert not list(folder.rglob(".partial*"))
+        assert entries(disk.seen) and not list(disk.seen.rglob(".partial*"))
+        disk.grow("20M")
+        with Probe(prefix=disk.prefix, cache_folder=str(disk.path)) as probe:
+            source = probe.open(nginx.url + "/data.bin")
+            for _ in range(2):
+                check(probe, source, content, [(0, 1_000_000)])
+            assert probe.statistics()["received_bytes"] < 1_000_000
+            assert probe.statistics()["cache_damaged"] == 0 and probe.statistics()["warnings"] == []
     finally:
-        subprocess.run(["umount", folder], check=True)
+        disk.close()
 
 
 def test_a_cache_folder_that_cannot_be_made_is_an_error(tmp_path):

@@ -174,11 +174,11 @@ class Failed(Exception):
 
 class Probe:
     """tests/tools/remote_probe.cpp as a child; its commands as methods. Nothing of this process's AWS settings or
-    proxies reaches it."""
+    proxies reaches it. `prefix`: words before its command line."""
 
-    def __init__(self, environment=None, **options):
+    def __init__(self, environment=None, prefix=(), **options):
         options = {"jitter_seed": 1, "first_wait": 10, "longest_wait": 200, "stall_timeout": 1} | options
-        self.process = subprocess.Popen([os.environ["UNSTARVE_REMOTE_PROBE"], json.dumps(options)], text=True,
+        self.process = subprocess.Popen([*prefix, os.environ["UNSTARVE_REMOTE_PROBE"], json.dumps(options)], text=True,
                                         env=without_settings() | (environment or {}),
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.lock = threading.Lock()

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "unstarve/core/write_fully.h"
 #include "unstarve/storage/crc32c.h"
 
 namespace unstarve {
@@ -95,13 +96,8 @@ void PackFile::flush() {
 }
 
 void PackFile::write_out(std::span<const std::uint8_t> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t wrote = ::write(file_.get(), bytes.data(), bytes.size());
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote < 0) throw failed("write", errno);
-    bytes = bytes.subspan(static_cast<std::size_t>(wrote));
-    written_ += static_cast<std::uint64_t>(wrote);
-  }
+  write_fully(file_.get(), final_.string(), written_, bytes);
+  written_ += bytes.size();
   if (written_ - begun_ < kBeginBytes) return;
   // A hint: where it is not known, publish() waits for more.
   (void)::sync_file_range(file_.get(), static_cast<off_t>(begun_), static_cast<off_t>(written_ - begun_),

@@ -12,6 +12,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/core/write_fully.h"
 #include "unstarve/storage/file_descriptor.h"
 #include "unstarve/storage/remote/remote.h"
 
@@ -42,16 +43,6 @@ std::string identity_of(const ByteSource& source) {
   const SourceStamp stamp = source.stamp();
   return nlohmann::ordered_json{{"url", source.name()}, {"bytes", stamp.bytes}, {"version", stamp.changed_ns}}.dump() +
          "\n";
-}
-
-void write_at(int file, const fs::path& path, std::uint64_t offset, std::span<const std::uint8_t> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t count = ::pwrite(file, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) throw io_error("write", path.string(), errno);
-    offset += static_cast<std::uint64_t>(count);
-    bytes = bytes.subspan(static_cast<std::size_t>(count));
-  }
 }
 
 // The partial file, opened, and how much of the object is in it.
@@ -95,7 +86,7 @@ DownloadResult download(const std::string& url, const fs::path& path, std::uint6
     if (stop.stop_requested()) throw Error(ErrorKind::kCancelled, "download " + source->name() + ": stopped");
     piece.resize(std::min(std::clamp(at, kFirstPiece, kLongestPiece), source->size() - at));
     source->read(at, piece);
-    write_at(partial.file.get(), partial_path, at, piece);
+    write_fully(partial.file.get(), partial_path.string(), at, piece);
     at += piece.size();
     if (advanced) advanced(piece.size());
   }

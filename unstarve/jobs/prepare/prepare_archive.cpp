@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/write_fully.h"
 #include "unstarve/observe/format.h"
 #include "unstarve/storage/file_descriptor.h"
 #include "unstarve/storage/folder/safe_path.h"
@@ -184,9 +185,11 @@ class Unpacker {
     }
     const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644));
     if (!file.valid()) throw io_error("write", path.string(), errno);
+    std::uint64_t written = 0;
     while (const std::size_t count = archive.read(piece_)) {
       allowance_.take_bytes(count, archive.where());
-      write_all(file.get(), path, {piece_.data(), count});
+      write_fully(file.get(), path.string(), written, {piece_.data(), count});
+      written += count;
       count_.bytes += count;
       tick_();
     }
@@ -248,14 +251,6 @@ class Unpacker {
     std::error_code failed;
     fs::create_directories(folder, failed);
     if (failed) throw io_error("make folder", folder.string(), failed.value());
-  }
-  static void write_all(int file, const fs::path& path, std::span<const std::uint8_t> bytes) {
-    while (!bytes.empty()) {
-      const ssize_t count = ::write(file, bytes.data(), bytes.size());
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) throw io_error("write", path.string(), errno);
-      bytes = bytes.subspan(static_cast<std::size_t>(count));
-    }
   }
 
   Allowance& allowance_;

@@ -263,6 +263,8 @@ std::string Loader::explain() const {
                         counts.wrong);
     if (!index->note().empty()) text += "index       " + index->note() + "\n";
   }
+  if (const auto& cache = state_->plan.pixel_cache; cache && !cache->note().empty())
+    text += "cache       " + cache->note() + "\n";
   for (const TuningStep& step : profile().tuning)
     text += fmt::format("tuned       at {:.2f} s: {} threads, {} batches ahead, {} reads in flight; {}\n", step.seconds,
                         step.threads, step.prefetch, step.read_ahead, step.reason);

@@ -10,12 +10,15 @@
 #include <cerrno>
 #include <cstring>
 #include <mutex>
+#include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "unstarve/core/error.h"
 #include "unstarve/storage/crc32.h"
 #include "unstarve/storage/file_descriptor.h"
+#include "unstarve/storage/notice.h"
 
 namespace unstarve {
 namespace {
@@ -48,6 +51,18 @@ struct Entry {
   std::uint32_t unused;
 };
 static_assert(sizeof(Entry) == 32);
+
+// Thrown where the disk has no room for the entries of a new store.
+struct NoRoom {
+  std::string reason;
+};
+
+// Whether more room, and nothing else, would help.
+bool lacks_room(int error) { return error == ENOSPC || error == EDQUOT || error == EFBIG; }
+
+std::string takes_no_more(const std::filesystem::path& path, const std::string& why) {
+  return "the cache " + (path.empty() ? "in memory" : path.string()) + " takes no more: " + why;
+}
 
 std::uint64_t rounded(std::uint64_t bytes, std::uint64_t step) { return (bytes + step - 1) / step * step; }
 
@@ -104,7 +119,7 @@ class MappedStore final : public PixelStore {
     if (offset + rounded(bytes, kAlignment) > limit_) {
       header().used.fetch_sub(rounded(bytes, kAlignment), std::memory_order_relaxed);
       entry.place.store(kAbsent, std::memory_order_release);
-      stop("its limit of " + std::to_string(limit_) + " bytes is reached");
+      stop("its limit of " + std::to_string(limit_) + " bytes is reached", false);
       return;
     }
     std::uint32_t crc = 0;
@@ -171,11 +186,13 @@ class MappedStore final : public PixelStore {
   void make_anew(const std::string& key) {
     // To nothing first, so that no old entry is left; the pixels stay a hole until they are written.
     if (::ftruncate(file_.get(), 0) != 0) throw io_error("empty", path_.string(), errno);
-    if (const int error = ::posix_fallocate(file_.get(), 0, static_cast<off_t>(table_bytes_)); error != 0) {
-      throw io_error("make room in", path_.string(), error);
-    }
-    if (::ftruncate(file_.get(), static_cast<off_t>(table_bytes_ + limit_)) != 0) {
-      throw io_error("make room in", path_.string(), errno);
+    int error = ::posix_fallocate(file_.get(), 0, static_cast<off_t>(table_bytes_));
+    if (error == 0 && ::ftruncate(file_.get(), static_cast<off_t>(table_bytes_ + limit_)) != 0) error = errno;
+    if (error != 0) {
+      const Error failed = io_error("make room in", path_.string(), error);
+      if (!lacks_room(error) || ::ftruncate(file_.get(), 0) != 0) throw failed;
+      throw NoRoom{"its entries need " + std::to_string(table_bytes_) +
+                   " bytes: " + std::generic_category().message(error)};
     }
     Header head{};
     head.magic = kMagic;
@@ -222,7 +239,10 @@ class MappedStore final : public PixelStore {
       const ssize_t done = ::pwrite(file_.get(), bytes.data(), bytes.size(), static_cast<off_t>(table_bytes_ + offset));
       if (done < 0 && errno == EINTR) continue;
       if (done <= 0) {
-        stop(std::string("writing to it failed: ") + std::strerror(done < 0 ? errno : ENOSPC));
+        const std::uint64_t kept = header().used.load(std::memory_order_relaxed);
+        stop("writing to it failed after " + std::to_string(kept) +
+                 " bytes of pixels: " + std::generic_category().message(done < 0 ? errno : ENOSPC),
+             true);
         return false;
       }
       offset += static_cast<std::uint64_t>(done);
@@ -231,10 +251,13 @@ class MappedStore final : public PixelStore {
     return true;
   }
 
-  void stop(const std::string& why) const {
+  // `unexpected`: nobody who set the limit would think of it.
+  void stop(const std::string& why, bool unexpected) const {
     full_.store(true, std::memory_order_relaxed);
     std::lock_guard lock(mutex_);
-    if (note_.empty()) note_ = "the cache " + (path_.empty() ? "in memory" : path_.string()) + " takes no more: " + why;
+    if (!note_.empty()) return;
+    note_ = takes_no_more(path_, why);
+    if (unexpected) tell_notice(note_);
   }
 
   const std::filesystem::path path_;
@@ -252,12 +275,36 @@ class MappedStore final : public PixelStore {
   mutable std::string note_;
 };
 
+// On a disk without room for the entries.
+class NoStore final : public PixelStore {
+ public:
+  NoStore(std::uint64_t limit, std::string note) : limit_(limit), note_(std::move(note)) { tell_notice(note_); }
+
+  [[nodiscard]] std::optional<Kept> find(std::uint64_t) const override {
+    misses_.fetch_add(1, std::memory_order_relaxed);
+    return std::nullopt;
+  }
+  void put(std::uint64_t, std::int64_t, const PixelView&) const override {}
+  [[nodiscard]] CacheCounts counts() const override { return {0, misses_.load(), 0, 0, limit_}; }
+  [[nodiscard]] std::string note() const override { return note_; }
+
+ private:
+  const std::uint64_t limit_;
+  const std::string note_;
+  mutable std::atomic<std::uint64_t> misses_{0};
+};
+
 }  // namespace
 
 std::shared_ptr<const PixelStore> open_pixel_store(const std::filesystem::path& file, const std::string& key,
                                                    std::uint64_t samples, std::uint64_t limit_bytes) {
   if (limit_bytes == 0) throw Error(ErrorKind::kArgument, "cache: a limit of 0 bytes keeps nothing; give one above 0");
-  return std::make_shared<MappedStore>(file, key, samples, rounded(limit_bytes, kPage));
+  const std::uint64_t limit = rounded(limit_bytes, kPage);
+  try {
+    return std::make_shared<MappedStore>(file, key, samples, limit);
+  } catch (const NoRoom& found) {
+    return std::make_shared<NoStore>(limit, takes_no_more(file, found.reason));
+  }
 }
 
 }  // namespace unstarve

@@ -327,6 +327,7 @@ void DiskCache::write_entry(const fs::path& path, const Sha256& id, std::uint64_
   };
   std::error_code error;
   fs::create_directories(path.parent_path(), error);
+  if (error) return give_up(error.value());
   FileDescriptor file(::open(partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file.valid()) return give_up(errno);
   int failure = write_all(file.get(), cache_entry_head(id, offset, bytes));

@@ -1,0 +1,168 @@
+"""A disk that is full: nothing is lost, the error names file and bytes, with room the same command finishes; and what is
+only kept to save time fails nothing."""
+
+import filecmp
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from reading import needs_remote, nginx, content  # noqa: F401
+from small_disk_support import SmallDisk
+
+ROOT = Path(__file__).resolve().parents[2]
+FULL = re.compile(r"write \S+: No space left on device after \d+ bytes of it; \d+ bytes are free\n")
+
+
+def unstarve(*arguments):
+    subprocess.run([os.environ["UNSTARVE"], *map(str, arguments)], check=True, stdout=subprocess.DEVNULL)
+
+
+def same_tree(one, other):
+    def files(folder):
+        return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+    assert files(one) == files(other) != []
+    assert filecmp.cmpfiles(one, other, files(one), shallow=False)[0] == files(one)
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("full_disk") / "src"
+    unstarve("synth", folder, "--classes", 3, "--images", 200, "--size", 96)
+    return folder
+
+
+@pytest.fixture
+def disk(tmp_path):
+    made = []
+
+    def make(size):
+        made.append(SmallDisk(tmp_path / "disk", size))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+@pytest.mark.parametrize("format", ["tfrecord", "webdataset", "recordio"])
+def test_pack_keeps_what_is_finished_and_goes_on_with_room(source, tmp_path, disk, format):
+    options = ["--format", format, "--shard-mb", 0.1, "--scan-index"]
+    whole = tmp_path / "whole"
+    unstarve("pack", source, whole, *options)
+    small = disk("300k")
+    command = [os.environ["UNSTARVE"], "pack", source, small.path / "dst", *options]
+    done = small.run(command)
+    assert done.returncode == 3
+    assert FULL.search(done.stderr) and f"write {small.path}/dst/" in done.stderr
+    # Finished shards are there and whole; none is half-written, and nothing says that this is all.
+    shards = [path for path in (small.seen / "dst").iterdir() if path.suffix in (".tfrecord", ".tar", ".rec")]
+    assert shards and all(path.read_bytes() == (whole / path.name).read_bytes() for path in shards)
+    assert not (small.seen / "dst" / "manifest.json").exists()
+    assert "not packed to its end" in small.run([os.environ["UNSTARVE"], "verify", small.path / "dst"]).stderr
+    assert small.run(command).returncode == 3  # as full as before
+    small.grow("50M")
+    done = small.run([*command, "--json"])
+    assert done.returncode == 0, done.stderr
+    # The last may have had no room for the note that it is finished, and is then made again.
+    assert json.loads(done.stdout)["shards_found"] >= len(shards) - 1
+    same_tree(whole, small.seen / "dst")
+
+
+@pytest.fixture(scope="module")
+def published(nginx):
+    """Caltech-256 in small, from a folder and from a server."""
+    subprocess.run([sys.executable, ROOT / "tests" / "cli" / "prepare_archives.py", "make", nginx.www], check=True)
+    return nginx.www
+
+
+@pytest.mark.parametrize("size, packing", [("600k", []), ("2200k", ["--format", "webdataset", "--shard-mb", "0.1"])])
+@pytest.mark.parametrize("remote", [False, pytest.param(True, marks=needs_remote)])
+def test_prepare_loses_nothing_and_goes_on_with_room(published, nginx, tmp_path, disk, remote, size, packing):
+    archives = f"{nginx.url}/published/caltech256" if remote else published / "published" / "caltech256"
+    command = [os.environ["UNSTARVE"], "prepare", "caltech256", "--catalogue", published / "catalogue.json", "--from",
+               archives, *packing, "--out"]
+    unstarve(*command[1:], tmp_path / "whole")
+    small = disk(size)
+    done = small.run([*command, small.path / "out"])
+    assert done.returncode == 3
+    assert FULL.search(done.stderr) and f"write {small.path}/out" in done.stderr
+    assert not (small.seen / "out" / "unstarve-prepare.json").exists()
+    small.grow("50M")
+    done = small.run([*command, small.path / "out", "--json"])
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["splits"][0]["samples"] == 180
+    same_tree(tmp_path / "whole", small.seen / "out")
+    assert [path.name for path in small.seen.iterdir()] == ["out"]
+
+
+CACHED_EPOCHS = """
+    import hashlib, json, sys, warnings
+    import unstarve as un
+    source, cache = sys.argv[1:]
+    pipeline = un.open(source).shuffle(1).resize(96)
+    if cache: pipeline = pipeline.cache("pixels", folder=cache, limit_mb=20)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        loader = pipeline.random_resized_crop(64).options(threads=2).batch(20)
+        digests = []
+        for _ in range(2):
+            digest = hashlib.sha256()
+            for images, labels in loader:
+                digest.update(images.tobytes() + labels.tobytes())
+            digests.append(digest.hexdigest())
+        told = [str(each.message) for each in caught]
+        print(json.dumps([digests, told, loader.explain(), loader.memory().get("cache, in a file", [0])[0]]))
+"""
+
+
+@pytest.mark.parametrize("size, reason", [("1M", r"writing to it failed after \d+ bytes of pixels"),
+                                          ("8k", r"its entries need \d+ bytes")])
+def test_a_full_cache_of_pixels_changes_no_batch(source, disk, size, reason):
+    def epochs(cache):
+        done = small.run([sys.executable, "-c", textwrap.dedent(CACHED_EPOCHS), source, cache])
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    small = disk(size)
+    expected, told, _, _ = epochs("")
+    assert told == []
+    digests, told, explained, _ = epochs(small.path / "cache")
+    assert digests == expected
+    (notice,) = told
+    assert re.fullmatch(rf"the cache {small.path}/cache/\S+ takes no more: {reason}: No space left on device", notice)
+    assert notice in explained
+    small.grow("50M")
+    digests, told, _, kept = epochs(small.path / "cache")
+    assert (digests, told) == (expected, [])
+    assert kept >= 200 * 96 * 96 * 3
+
+
+def test_an_index_without_room_is_made_in_memory_and_told(source, tmp_path, disk):
+    unstarve("pack", source, tmp_path / "packed", "--format", "webdataset")
+    small = disk("3M")
+    shard = small.seen / "data.tar"
+    shutil.copy(tmp_path / "packed" / "data-00000.tar", shard)
+    with pytest.raises(OSError), open(small.seen / "filler", "wb", buffering=0) as filler:
+        while filler.write(bytes(4096)) == 4096:
+            pass
+        raise OSError("a short write")
+    environment = os.environ | {"XDG_CACHE_HOME": str(small.path / "cache")}
+    command = [os.environ["UNSTARVE"], "inspect", small.path / "data.tar", "--json"]
+    done = small.run(command, env=environment)
+    assert done.returncode == 0
+    told = json.loads(done.stdout)
+    assert (told["samples"], told["corrupt"], len(told["notes"])) == (200, [], 1)
+    assert "cannot be kept" in done.stderr and "No space left on device" in done.stderr
+    assert not [path for path in small.seen.rglob("*") if "index" in path.name and path.is_file()]
+    (small.seen / "filler").unlink()
+    done = small.run(command, env=environment)
+    assert (done.returncode, done.stderr, json.loads(done.stdout)["notes"]) == (0, "", [])
+    assert (small.seen / "data.tar.unstarve-index").exists()
