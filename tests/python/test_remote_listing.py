@@ -16,14 +16,18 @@ from servers import port_of
 pytestmark = needs_remote
 
 
+def picture(name, number=0):
+    out = BytesIO()
+    Image.new("RGB", (16, 16), (sum(name.encode()) % 256, number, 7)).save(out, "PNG")
+    return out.getvalue()
+
+
 def shard(name, samples):
     """A tar shard; the image of each sample is its own."""
     out = BytesIO()
     with tarfile.open(fileobj=out, mode="w") as archive:
         for i in range(samples):
-            picture = BytesIO()
-            Image.new("RGB", (16, 16), (sum(name.encode()) % 256, i, 7)).save(picture, "PNG")
-            for extension, body in ("png", picture.getvalue()), ("cls", str(i % 3).encode()):
+            for extension, body in ("png", picture(name, i)), ("cls", str(i % 3).encode()):
                 member = tarfile.TarInfo(f"{name.lstrip('.')}-{i}.{extension}")
                 member.size = len(body)
                 archive.addfile(member, BytesIO(body))
@@ -42,8 +46,10 @@ def objects():
     flat = {"flat/train-0.tar": shard("a", 3), "flat/train-1.tar": shard("b", 5), "flat/.hidden.tar": b"x"}
     mds = {f"mds/{file.name}": file.read_bytes() for file in sorted((FIXTURES / "mds").iterdir())}
     photos = {f"photos/class{i}/0.png": b"x" for i in range(2)}
+    pictures = {"1/cat/0", "1/cat/1", "1/dog/0", "2/dog/0", "2/eel/0"}
+    runs = {f"runs/{name}.png": picture(name) for name in pictures}
     foreign = {"set/": b"", "set/train-2.tar.unstarve-index": b"of another program's making"}
-    return shards | many | flat | mds | photos | foreign
+    return shards | many | flat | mds | photos | runs | foreign
 
 
 def samples(unstarve, url, *options, **more):
@@ -89,6 +95,16 @@ def test_folders_of_shards(unstarve):
     assert samples(unstarve, "s3://data/flat/") == 3 + 5
     assert samples(unstarve, "s3://data/many/#label=cls") == 45
     assert samples(unstarve, "s3://data/mds/") == 5
+
+
+def test_folders_named_by_wildcards(unstarve):
+    """Opened one by one and joined, as local ones are."""
+    assert samples(unstarve, "s3://data/f*t/") == 3 + 5
+    assert samples(unstarve, "s3://data/{flat,man?}/#label=cls") == 3 + 5 + 45
+    told = json.loads(unstarve("inspect", "s3://data/runs/*/", "--json"))
+    assert (told["format"], told["samples"], told["classes"]) == ("2 sources, the first image folder", 5, 3)
+    assert samples(unstarve, "s3://data/runs/2*/") == 2
+    assert "none of the 0 folders that begin with s3://data/runs/x matches" in unstarve("inspect", "s3://data/runs/x*/", code=3)
 
 
 def test_what_is_not_there_or_not_known_is_refused(unstarve):

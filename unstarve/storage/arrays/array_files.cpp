@@ -148,7 +148,8 @@ ArrayShape image_shape(const ArrayHead& head, const std::string& file) {
   if (!fits || head.element_bytes != 1 || head.is_signed) {
     refuse(file,
            "an array " + text_of(shape) + " of " + std::to_string(head.element_bytes) +
-               "-byte elements is no array of images, expected uint8 (n, height, width, 1 or 3) or (n, height, width)");
+               "-byte elements is no array of images, expected uint8 (n, height, width, 1 or 3) or (n, height, width)" +
+               (shape.size() == 1 ? "; where these are labels, give the file of their images" : ""));
   }
   return {static_cast<int>(shape[2]), static_cast<int>(shape[1]), static_cast<int>(channels)};
 }
@@ -198,14 +199,14 @@ const char* split_of(std::string_view name) {
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 ArrayPart open_part(const Kind& kind, const std::string& images, const FolderListing* listing, ArrayShape& shape) {
-  const std::string labels = find_labels(images, listing);
-  if (labels.empty()) {
-    refuse(images, "there are no labels beside it, expected " + label_names(base_name(images)).front());
-  }
-  ArrayPart part{open_array(kind, images), 0, {}, labels};
+  ArrayPart part{open_array(kind, images), 0, {}, ""};
   const ArrayHead head = head_of(kind, *part.bytes);
   shape = image_shape(head, images);
   part.offset = head.header_bytes;
+  const std::string labels = part.labels_name = find_labels(images, listing);
+  if (labels.empty()) {
+    refuse(images, "there are no labels beside it, expected " + label_names(base_name(images)).front());
+  }
   const auto file = open_array(kind, labels);
   const ArrayHead label_head = head_of(kind, *file);
   const std::uint64_t count = label_head.shape.empty() ? 0 : label_head.shape[0];
@@ -267,6 +268,17 @@ std::shared_ptr<const Dataset> open_arrays(const Kind& kind, const Source& sourc
   return std::make_shared<ArrayImages>(kind.name, shape, std::move(parts));
 }
 
+// Whether the first of the files that are named holds idx labels: by its length, too, as other formats have no magic
+// number, and bytes that may be those of labels.
+bool begins_with_labels(const Source& source) {
+  if (source.first == nullptr || !is_idx_labels(source.content)) return false;
+  try {
+    return source.compression != Compression::kNone || idx_bytes(source.content) == source.first->size();
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 bool recognises_npy(const Source& source) {
@@ -278,7 +290,8 @@ std::shared_ptr<const Dataset> open_npy(const Source& source, const std::string&
 }
 
 bool recognises_idx(const Source& source) {
-  return source.folder ? folder_begins(source, is_idx_name, is_idx_images) : is_idx_images(source.content);
+  if (source.folder) return folder_begins(source, is_idx_name, is_idx_images);
+  return is_idx_images(source.content) || begins_with_labels(source);
 }
 
 std::shared_ptr<const Dataset> open_idx(const Source& source, const std::string& split) {

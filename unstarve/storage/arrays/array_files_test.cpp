@@ -123,6 +123,23 @@ TEST_CASE("a folder of MNIST's files has two splits, also compressed ones") {
   CHECK_THAT(data->location(6), Catch::Contains("t10k-images-idx3-ubyte.gz record 1 at offset "));
 }
 
+TEST_CASE("a list of idx files may name labels first, and labels alone are told to be none") {
+  const std::string path = testing::fixture("idx").string();
+  for (const std::string list : {"/{train-labels-idx1,train-images-idx3}-ubyte", "/{*labels*,*images*}", "/*",
+                                 "/t10k-{labels-idx1,images-idx3}*"}) {
+    INFO(list);
+    const auto data = open_dataset(path + list);
+    CHECK(data->size() == (list.starts_with("/{train") ? 5U : list.starts_with("/t10k") ? 2U : 7U));
+    CHECK(data->format() == "idx");
+    RecordBuffer record;
+    data->read(1, record);
+    CHECK(record.values[1].integer == testing::kFixtureLabels[1]);
+  }
+  for (const std::string labels : {"/train-labels-idx1-ubyte", "/*labels*"})
+    CHECK_THAT(why(path + labels), Catch::Contains("is no array of images") &&
+                                       Catch::EndsWith("where these are labels, give the file of their images"));
+}
+
 TEST_CASE("a compressed file that holds more than its header tells of is refused without being decompressed") {
   const TemporaryFolder folder;
   const std::string head("\0\0\x08\x03\0\0\0\2\0\0\0\2\0\0\0\2", 16);

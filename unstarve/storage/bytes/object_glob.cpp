@@ -3,6 +3,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "unstarve/core/error.h"
@@ -16,6 +17,23 @@ constexpr const char* kSpecial = "*?[\\";
 
 bool matches(const std::string& pattern, const std::string& name) {
   return ::fnmatch(pattern.c_str(), name.c_str(), FNM_PATHNAME | FNM_PERIOD) == 0;
+}
+
+bool names_folders(const std::string& pattern) { return pattern.ends_with('/'); }
+
+// The folders of as many levels as `pattern` has that hold the objects.
+std::vector<std::string> folders_of(const std::string& pattern, const std::vector<std::string>& urls) {
+  const auto levels = std::count(pattern.begin(), pattern.end(), '/');
+  std::set<std::string> folders;
+  for (const std::string& url : urls) {
+    std::size_t end = 0;
+    for (auto level = levels; level > 0 && end != std::string::npos; --level) {
+      end = url.find('/', end);
+      if (end != std::string::npos) ++end;
+    }
+    if (end != std::string::npos) folders.insert(url.substr(0, end));
+  }
+  return {folders.begin(), folders.end()};
 }
 
 std::vector<std::string> urls_of(std::vector<RemoteObject> objects) {
@@ -38,7 +56,9 @@ Candidates list_everything(const std::string& pattern, const ObjectLister& liste
   return found;
 }
 
-Candidates list_by_levels(const std::string& pattern, const ObjectLister& lister) {
+Candidates list_by_levels(const std::string& given, const ObjectLister& lister) {
+  const bool folders = names_folders(given);
+  const std::string pattern = folders ? given.substr(0, given.size() - 1) : given;
   std::vector<std::string> begun{""};  // what was found to match the first `at` characters of the pattern
   std::string looked_at;
   for (std::size_t at = 0;;) {
@@ -46,24 +66,25 @@ Candidates list_by_levels(const std::string& pattern, const ObjectLister& lister
     const std::size_t wild = std::min(pattern.find_first_of(kSpecial, at), pattern.size());
     const std::size_t slash = pattern.find('/', wild);
     const bool last = slash == std::string::npos;
+    const bool objects = last && !folders;
     Candidates found;
     std::size_t listed = 0;
     for (const std::string& begin : begun) {
       RemoteLevel level = lister.level(begin + pattern.substr(at, wild - at));
-      std::vector<std::string> urls = last ? urls_of(std::move(level.objects)) : std::move(level.folders);
+      std::vector<std::string> urls = objects ? urls_of(std::move(level.objects)) : std::move(level.folders);
       listed += urls.size();
       // A folder may have the very name that the pattern is.
-      const std::string folder = last ? "" : pattern.substr(0, slash);
+      const std::string folder = pattern.substr(0, slash);
       for (std::string& url : urls) {
-        if (last || url == folder + "/" || matches(folder, url.substr(0, url.size() - 1)))
+        if (objects || url == folder + "/" || matches(folder, url.substr(0, url.size() - 1)))
           found.urls.push_back(std::move(url));
       }
     }
-    looked_at = std::to_string(listed) + (last ? " objects" : " folders");
+    looked_at = std::to_string(listed) + (objects ? " objects" : " folders");
     looked_at += begun.size() == 1 ? " that begin with " + begun.front() + pattern.substr(at, wild - at)
                                    : " in " + std::to_string(begun.size()) + " folders";
     if (last || found.urls.empty()) return {std::move(found.urls), std::move(looked_at)};
-    if (found.urls.size() > kMostFolders) return list_everything(pattern, lister);
+    if (found.urls.size() > kMostFolders) return list_everything(given, lister);
     begun = std::move(found.urls);
     at = slash + 1;
   }
@@ -72,6 +93,14 @@ Candidates list_by_levels(const std::string& pattern, const ObjectLister& lister
 }  // namespace
 
 std::vector<std::string> match_objects(const std::string& pattern, std::vector<std::string> urls) {
+  if (names_folders(pattern)) {
+    urls = folders_of(pattern, urls);
+    const std::string folder = pattern.substr(0, pattern.size() - 1);
+    std::erase_if(urls, [&](const std::string& url) {
+      return url != pattern && !matches(folder, url.substr(0, url.size() - 1));
+    });
+    return urls;
+  }
   if (std::find(urls.begin(), urls.end(), pattern) != urls.end()) return {pattern};
   std::erase_if(urls, [&](const std::string& url) {
     return url.ends_with('/') || url.find(kIndexSuffix) != std::string::npos || !matches(pattern, url);

@@ -67,10 +67,30 @@ TEST_CASE("objects are matched as files are") {
 }
 
 TEST_CASE("going down by levels finds what matching all objects finds") {
-  for (const std::string key :
-       {"*", "*/*", "*/*/*", "2024/*/t-0.tar", "202[34]/a/*", "202?/*/t-*.tar", "*/a/t-7.tar", "*/b/c/*", "2024/.*/*",
-        "2024/*/*.tar", "2024/od\\*/*", "2024/od*/t-0.tar", "2024/[1]/t-*.tar", "2024\\/a/*", "2024/*/", "*.tar",
-        "2024/a/t-[0-9].tar", "[!x]*/?/[!y]*"}) {
+  for (const std::string key : {"*",
+                                "*/*",
+                                "*/*/*",
+                                "2024/*/t-0.tar",
+                                "202[34]/a/*",
+                                "202?/*/t-*.tar",
+                                "*/a/t-7.tar",
+                                "*/b/c/*",
+                                "2024/.*/*",
+                                "2024/*/*.tar",
+                                "2024/od\\*/*",
+                                "2024/od*/t-0.tar",
+                                "2024/[1]/t-*.tar",
+                                "2024\\/a/*",
+                                "2024/*/",
+                                "*/",
+                                "*/?/",
+                                "202[34]/*/c/",
+                                "2024/o*\\*/",
+                                "2024\\/*/",
+                                "2024/.*/",
+                                "*.tar",
+                                "2024/a/t-[0-9].tar",
+                                "[!x]*/?/[!y]*"}) {
     const std::string pattern = "s3://b/" + key;
     INFO(pattern);
     Bucket all = bucket();
@@ -103,6 +123,25 @@ TEST_CASE("only what begins as the text does up to a wildcard is listed, level b
   CHECK_THROWS_WITH(glob_objects("s3://b/2024/q*/x/*.tar", all.lister()),
                     "list s3://b/2024/q*/x/*.tar: none of the 0 folders that begin with s3://b/2024/q matches");
   CHECK(all.lists == Names{"level s3://b/2024/q"});
+}
+
+TEST_CASE("with a slash behind, folders are named") {
+  Bucket all = bucket();
+  const auto globbed = [&](const std::string& key) {
+    all.lists.clear();
+    return glob_objects("s3://b/" + key, all.lister());
+  };
+  CHECK(globbed("2024/*/") == Names{"s3://b/2024/[1]/", "s3://b/2024/a/", "s3://b/2024/b/", "s3://b/2024/od*/"});
+  CHECK(all.lists == Names{"level s3://b/2024/"});
+  CHECK(globbed("*/a/") == Names{"s3://b/2023/a/", "s3://b/2024/a/", "s3://b/2025/a/"});
+  CHECK(all.lists == Names{"level s3://b/", "level s3://b/2023/a", "level s3://b/2024/a", "level s3://b/2025/a"});
+  CHECK(globbed("2024/*/c/") == Names{"s3://b/2024/b/c/"});
+  CHECK(globbed("2024/od*/") == Names{"s3://b/2024/od*/"});
+  CHECK_THROWS_WITH(globbed("to*/"), "list s3://b/to*/: none of the 0 folders that begin with s3://b/to matches");
+  for (std::size_t i = 0; i <= kMostFolders; ++i) all.urls.push_back("s3://b/many/" + std::to_string(i) + "/c/x.tar");
+  CHECK(globbed("many/*/").size() == kMostFolders + 1);
+  CHECK(globbed("many/*/c*/").size() == kMostFolders + 1);
+  CHECK(all.lists == Names{"level s3://b/many/", "all s3://b/many/"});
 }
 
 TEST_CASE("many folders that match are listed at once") {

@@ -11,6 +11,7 @@
 //   s3://bucket/2024/train-*.tar wildcards in keys of s3:// and gs://, by the rules of the files' (a * does not match a
 //                                '/'), after the braces; not in the bucket's name. http(s):// has no list of its files
 //                                to match with, so a '*' in the path is refused (%2A where it belongs to a name)
+//   runs/*/  s3://bucket/runs/*/ folders, each to be opened as one
 //
 // A text that names an existing file, folder or, where it has wildcards, object as it stands is that one, whatever
 // characters it has. "Folders" of buckets (keys that end in '/') are no shards.
