@@ -6,6 +6,8 @@ the `data` folder that run.py fills in.
 
 from dataclasses import dataclass
 
+from bench.operations import OPERATIONS, UINT8
+
 IMAGENET = {"job": "imagenet-train", "batch": 256, "seed": 0}
 IMAGENET_INDEXED = IMAGENET | {"indexed": True}
 CIFAR = {"job": "cifar-train", "batch": 512, "seed": 0}
@@ -19,9 +21,9 @@ COLD_SMALL = {"job": "folder-first-batch", "batch": 256, "seed": 0, "read_ahead"
 EVAL = {"job": "imagenet-eval", "batch": 256, "seed": 0}
 RAW = {"job": "packed-raw-256", "batch": 256, "seed": 0}
 RESIZE_AREA = {"job": "resize", "images": 160, "size": [224, 224],
-               "operations": "operations: [{resize: {size: [224, 224], interpolation: area}}]"}
-RESIZE_BILINEAR = RESIZE_AREA | {"operations": "operations: [{resize: {size: [224, 224]}}]"}
-RANDAUGMENT = {"job": "randaugment", "images": 160, "side": 224, "operations": "operations: [rand_augment]"}
+               "operations": "operations: [{resize: {size: [224, 224], interpolation: area}}]\n" + UINT8}
+RESIZE_BILINEAR = RESIZE_AREA | {"operations": "operations: [{resize: {size: [224, 224]}}]\n" + UINT8}
+RANDAUGMENT = {"job": "randaugment", "images": 160, "side": 224, "operations": "operations: [rand_augment]\n" + UINT8}
 DECODE = {"job": "decode", "index": False, "seed": 0}
 DECODE_INDEXED = DECODE | {"index": True}
 AVX2 = {"instructions": "avx2"}
@@ -52,6 +54,15 @@ def _python(module):
 # by name, and their modules
 IMAGENET_PEERS = (("torchvision", "torchvision"), ("pillow", "pillow"), ("simplejpeg", "simplejpeg"), ("tf.data", "tf_data"),
                   ("dali", "dali"), ("ffcv", "ffcv"), ("spdl", "spdl"))
+
+
+def _operation(row):
+    """The peer of an operation that torchvision has not is the image's copy."""
+    peer = _python("torchvision_operation") if row.theirs else ("ours", "operations")
+    return Comparison(f"operation/{row.name}", row.job(), peer, ours="batch-operations" if row.batch else "operations",
+                      data="" if row.batch else "photographs",
+                      peer_options=() if row.theirs else (("operations", "operations: []\n" + UINT8),))
+
 
 COMPARISONS = (
     *(Comparison(f"imagenet-train/{name}", IMAGENET, _python(module), data="photographs")
@@ -127,6 +138,7 @@ COMPARISONS = (
                data="photographs"),
     Comparison("randaugment/torchvision", RANDAUGMENT, _python("torchvision_randaugment"), ours="operations",
                data="photographs"),
+    *map(_operation, OPERATIONS),
     *(Comparison(f"{side}{kind}/libjpeg-turbo-{what}", job, ("ours", peer), ours=side, data="photographs")
       for side, what, peer in (("decode-crop", "full", "libjpeg"), ("entropy", "skip", "libjpeg-skip"))
       for kind, job in (("", DECODE), ("-indexed", DECODE_INDEXED), ("-avx2", DECODE | AVX2),

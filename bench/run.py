@@ -124,11 +124,12 @@ class Bench:
         if key in known and known[key]["candidates"] == candidates and not self.options.retune:
             return known[key]["chosen"]
         tried = []
+        block = min(self.options.seconds, 2)
         for settings in candidates if len(candidates) > 1 else []:
             try:
                 with self.python(module, job, settings) as child:
-                    child.rate(2)
-                    rate = compare.median([child.rate(2) for _ in range(3)])
+                    child.rate(block)
+                    rate = compare.median([child.rate(block) for _ in range(3)])
             except Failed as failure:
                 say(f"  {module} {settings}: {failure}")
                 continue
@@ -139,7 +140,7 @@ class Bench:
         if len(tried) > 1:
             # The two best again, side by side: one after the other they may have met different hours.
             with self.python(module, job, tried[0][1]) as first, self.python(module, job, tried[1][1]) as second:
-                ratio, _, _ = compare.ratio_interval(*compare.interleave(first, second, 4, 2))
+                ratio, _, _ = compare.ratio_interval(*compare.interleave(first, second, 4, block))
                 chosen = tried[0 if ratio >= 1 else 1][1]
         known[key] = {"candidates": candidates, "chosen": chosen,
                       "tried": [{"settings": settings, "rate": round(rate, 1)} for rate, settings in tried]}
@@ -182,6 +183,8 @@ class Bench:
                  "ratio": round(ratio, 4), "low": round(low, 4), "high": round(high, 4), "pairs": len(ours_rates)}
         if comparison.name == "loader-overhead":
             line["overhead"] = round(1 - ratio, 4)  # 1 - bare time / pipeline time
+        if comparison.name.startswith("operation/"):  # of one image
+            line |= {side + "_us": round(1e6 / line[side], 2) for side in ("ours", "peer")}
         if comparison.name == "python-iteration":  # what a batch takes longer than in C++
             batch = comparison.job["batch"]
             line["microseconds_per_batch"] = round(1e6 * (batch / line["ours"] - batch / line["peer"]), 2)
@@ -201,6 +204,9 @@ class Bench:
 def report(line):
     if line["status"] != "measured":
         return f"{line['name']:<28} unavailable: {line['reason']}"
+    if "ours_us" in line:
+        return (f"{line['name']:<36} ours {line['ours_us']:>9,.1f}  peer {line['peer_us']:>9,.1f} us an image"
+                f"  ratio {line['ratio']:.2f} [{line['low']:.2f}, {line['high']:.2f}]")
     digits = 1 if line["peer"] >= 100 else 2
     return (f"{line['name']:<28} ours {line['ours']:>12,.{digits}f}  peer {line['peer']:>12,.{digits}f} {line['unit']}"
             f"  ratio {line['ratio']:.3f} [{line['low']:.3f}, {line['high']:.3f}]")

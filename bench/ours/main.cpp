@@ -25,7 +25,7 @@ struct SideEntry {
   std::unique_ptr<Side> (*make)(const unstarve::bench::Job& job);
 };
 
-constexpr std::array<SideEntry, 17> kSides{{{"loader", unstarve::bench::make_loader_side},
+constexpr std::array<SideEntry, 18> kSides{{{"loader", unstarve::bench::make_loader_side},
                                             {"first-batch", unstarve::bench::make_first_batch_side},
                                             {"cold", unstarve::bench::make_cold_side},
                                             {"bare", unstarve::bench::make_bare_side},
@@ -37,6 +37,7 @@ constexpr std::array<SideEntry, 17> kSides{{{"loader", unstarve::bench::make_loa
                                             {"overlap", unstarve::bench::make_overlap_side},
                                             {"pipeline", unstarve::bench::make_pipeline_side},
                                             {"operations", unstarve::bench::make_operations_side},
+                                            {"batch-operations", unstarve::bench::make_batch_operations_side},
                                             {"decode-crop", unstarve::bench::make_decode_crop_side},
                                             {"libjpeg", unstarve::bench::make_libjpeg_side},
                                             {"entropy", unstarve::bench::make_entropy_side},

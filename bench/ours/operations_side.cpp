@@ -3,6 +3,8 @@
 #include <cmath>
 #include <deque>
 #include <memory>
+#include <numeric>
+#include <span>
 #include <vector>
 
 #include "bench/ours/jobs.h"
@@ -21,7 +23,7 @@ namespace {
 class OperationsSide final : public Side {
  public:
   explicit OperationsSide(const Job& job)
-      : spec_(pipeline_from_yaml(job.at("operations"), "bench")), storer_({ElementType::kUint8, Layout::kNhwc, {}}) {
+      : spec_(pipeline_from_yaml(job.at("operations"), "bench")), storer_(spec_.output) {
     for (const OpSpec& operation : spec_.operations) operations_.push_back(make_operation(operation));
     const auto dataset = open_dataset(job.at("data"));
     const int field = dataset->field_index(FieldKind::kEncodedImage);
@@ -31,6 +33,7 @@ class OperationsSide final : public Side {
     RecordBuffer record;
     Decoder decoder;
     Scratch scratch;
+    const Storer pixels({ElementType::kUint8, Layout::kNhwc, {}});
     for (std::uint64_t i = 0; i < count; ++i) {
       dataset->read(i * dataset->size() / count, record);
       decoder.open(record.values.at(static_cast<std::size_t>(field)).bytes);
@@ -39,7 +42,7 @@ class OperationsSide final : public Side {
       Frame frame(decoded.view());
       if (side > 0) resize_bilinear(frame, {side, side}, scratch);
       Image& kept = images_.emplace_back(frame.size());
-      storer_.store(frame, kept.data());
+      pixels.store(frame, kept.data());
     }
     lanes_.resize(job.value("threads", 1));
     (void)run(0.1);
@@ -53,12 +56,12 @@ class OperationsSide final : public Side {
   nlohmann::json check(const std::optional<std::string>&) override {
     Lane& lane = lanes_.front();
     (void)operate(lane);
-    double sum = 0;
-    const std::size_t bytes = storer_.sample_bytes(lane.size);
-    for (std::size_t i = 0; i < bytes; ++i) sum += lane.out.data()[i];
-    return {{"images", images_.size()},
-            {"size", {lane.size.height, lane.size.width}},
-            {"mean", sum / static_cast<double>(bytes)}};
+    nlohmann::json seen{{"images", images_.size()}, {"size", {lane.size.height, lane.size.width}}};
+    if (spec_.output.type == ElementType::kUint8) {
+      const std::span values(lane.out.data(), storer_.sample_bytes(lane.size));
+      seen["mean"] = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+    }
+    return seen;
   }
 
  private:

@@ -32,8 +32,11 @@ namespace unstarve::bench {
 // it runs from its start before the first block. Its blocks have their CPU time.
 [[nodiscard]] std::unique_ptr<Side> make_pipeline_side(const Job& job);
 // The job's "operations" (YAML of a pipeline) on as many "images" of its "data", decoded in memory, on "threads"
-// threads (1); "side": resized to that square first.
+// threads (1); "side": resized to that square first. They end in a sample of the pipeline's output.
 [[nodiscard]] std::unique_ptr<Side> make_operations_side(const Job& job);
+// The job's "operations" (YAML of a pipeline with batch_operations) on one "batch" of float32 planes, squares of "side",
+// and on its targets of "classes", again and again in place.
+[[nodiscard]] std::unique_ptr<Side> make_batch_operations_side(const Job& job);
 // Photographs in memory to 224 x 224 pixels of a random crop, with the job's "index" (true) by an index of each scan.
 [[nodiscard]] std::unique_ptr<Side> make_decode_crop_side(const Job& job);
 // The same photographs decoded by libjpeg-turbo, all of their pixels and nothing else done.

@@ -17,6 +17,7 @@ sys.path.insert(0, str(ROOT))
 from bench import compare  # noqa: E402
 from bench.child import Child, Failed  # noqa: E402
 from bench.comparisons import COMPARISONS  # noqa: E402
+from bench.operations import OPERATIONS  # noqa: E402
 from bench.peers import inputs  # noqa: E402
 from bench.run import STANDALONE  # noqa: E402
 from bench.setup import ENVIRONMENTS  # noqa: E402
@@ -125,6 +126,7 @@ def test_every_promised_comparison_is_there_and_its_peer_can_be_looked_up():
     promised |= {f"imagenet-eval/{peer}" for peer in ("torchvision", "pillow", "tf.data")}
     promised |= {"packed-raw-256/memcpy", "two-threads", "resize/opencv-area", "resize/pillow-simd",
                  "randaugment/torchvision"}
+    promised |= {f"operation/{row.name}" for row in OPERATIONS}
     assert {comparison.name for comparison in COMPARISONS} == promised
     assert set(STANDALONE) == {"remote-50ms/link", "memory/torch"} | {
         f"autotune/{name}" for name in ("cheap", "decode-bound", "operation-heavy", "filter-heavy", "io-bound", "remote",
@@ -141,6 +143,16 @@ def test_every_promised_comparison_is_there_and_its_peer_can_be_looked_up():
             assert job["job"] in peer.JOBS
             assert len(peer.candidates(job)) >= 1
             assert peer.ENVIRONMENT == "" or peer.ENVIRONMENT in ENVIRONMENTS
+
+
+def test_every_operation_has_a_benchmark():
+    import unstarve as un
+
+    measured = {row.name for row in OPERATIONS}
+    assert {name for name, _ in [*un.operations(), *un.batch_operations()]} <= measured
+    assert {f"normalise-{kind}-{layout}" for kind in ("float32", "bfloat16", "float16")
+            for layout in ("nchw", "nhwc")} <= measured
+    assert {f"resize{kind}" for kind in ("", "-nearest", "-bicubic", "-lanczos", "-box", "-area")} <= measured
 
 
 def test_a_first_batch_with_workers_is_never_measured_without():
