@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 import torch
 from PIL import Image, ImageEnhance
-from test_ops_golden import PROGRAM, apply, differences, pictures
+from test_ops_golden import PROGRAM, apply, differences, make_policies, pictures
+
+GOLDEN = json.loads(make_policies.GOLDEN.read_text())
 
 pytestmark = pytest.mark.skipif(not PROGRAM, reason="UNSTARVE_APPLY_OP does not name the program apply_op")
 
@@ -49,6 +53,49 @@ def test_affine_is_torchs_definition(interpolation: str) -> None:
         theirs[outside] = 0
         difference = np.abs(ours - theirs)
         assert (difference > 1).mean() <= 0.002, (difference > 1).mean()
+
+
+@pytest.mark.parametrize("given", GOLDEN["affine"], ids=lambda given: f"{given['angle']}-{given['shear']}")
+@pytest.mark.parametrize("interpolation,fill", [("nearest", 0), ("bilinear", 77)])
+def test_affine_is_pillows_transform_by_torchvisions_matrix(given: dict, interpolation: str, fill: int) -> None:
+    """Moves are drawn, so the one is looked for that torchvision would have made of the same numbers."""
+    width, height = GOLDEN["size"]
+    (move_x, move_y), (a, b, c, d, e, f) = given["translate"], given["matrix"]
+    pixels = make_policies.picture()
+    for sample in range(3):
+        ours, _ = apply(pixels, f"affine:degrees={given['angle']}:translate_x=0.1:translate_y=0.15:scale={given['scale']}:"
+                                f"shear_x={given['shear'][0]}:shear_y={given['shear'][1]}:interpolation={interpolation}:"
+                                f"fill={fill}", sample=sample)
+        shares = {}
+        for x in range(-round(0.1 * width), round(0.1 * width) + 1):
+            for y in range(-round(0.15 * height), round(0.15 * height) + 1):
+                more_x, more_y = x - move_x, y - move_y  # than those that the matrix was made for
+                theirs = np.asarray(Image.fromarray(pixels).transform(
+                    (width, height), Image.Transform.AFFINE,
+                    (a, b, c - a * more_x - b * more_y, d, e, f - d * more_x - e * more_y),
+                    Image.Resampling[interpolation.upper()], fillcolor=(fill, fill, fill)))
+                shares[x, y] = (differences(ours, theirs) > 1).mean()
+        least = sorted(shares.values())
+        assert least[0] <= (0.01 if interpolation == "nearest" else 0.002), (sample, least[0])
+        assert least[1] > 0.02  # no other move is as near
+
+
+def test_affine_moves_by_up_to_its_parts_of_the_sides() -> None:
+    pixels = make_policies.picture()
+    height, width, _ = pixels.shape
+    windows = {}
+    for x in range(-13, 14):
+        for y in range(-5, 6):
+            moved = np.full_like(pixels, 5)
+            moved[max(0, y) : height + min(0, y), max(0, x) : width + min(0, x)] = pixels[
+                max(0, -y) : height - max(0, y), max(0, -x) : width - max(0, x)]
+            windows[moved.tobytes()] = x, y
+    seen = [windows[apply(pixels, "affine:degrees=0:scale=1:translate_x=0.2:translate_y=0.1:fill=5:interpolation=nearest",
+                          sample=sample)[0].tobytes()] for sample in range(50)]
+    for i, most in enumerate((13, 5)):
+        moves = [move[i] for move in seen]
+        assert min(moves) < -most / 2 and max(moves) > most / 2
+        assert len(set(moves)) > most
 
 
 def test_perspective_moves_corners_inwards_and_keeps_the_rest() -> None:

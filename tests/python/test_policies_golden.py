@@ -1,13 +1,18 @@
 """Policies of random augmentation, and perspective, against their definitions: every image that a policy gives is one
-of those that its definition can give. Their changes are Pillow's, as torchvision makes them of Pillow's images.
+of those that its definition can give. Their changes are Pillow's, as torchvision makes them of Pillow's images; what
+torchvision has is recorded in tests/golden/policies.json.
 """
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from PIL import Image, ImageEnhance, ImageOps
-from test_ops_golden import PROGRAM, apply, gradient, photographs
+from test_ops_golden import PROGRAM, apply, gradient, make_policies, photographs
+
+GOLDEN = json.loads(make_policies.GOLDEN.read_text())
 
 pytestmark = pytest.mark.skipif(not PROGRAM, reason="UNSTARVE_APPLY_OP does not name the program apply_op")
 
@@ -128,41 +133,32 @@ def test_two_changes_of_rand_augment_are_one_behind_the_other() -> None:
 
 
 def test_the_changes_above_are_torchvisions_of_pillows_images() -> None:
-    transforms = pytest.importorskip("torchvision.transforms.v2", exc_type=(ImportError, RuntimeError))
-    image = Image.fromarray(picture())
-    for augment, space in ((transforms.TrivialAugmentWide(), wide_space()),
-                           (transforms.RandAugment(), usual_space(WIDTH, HEIGHT))):
-        for name, (make, signed) in augment._AUGMENTATION_SPACE.items():
-            theirs = make(31, HEIGHT, WIDTH)
-            assert signed == (name in SIGNED)
-            if theirs is None or name == "Identity":
-                assert name in PLAIN
-                continue
-            unit = 255 if name == "Solarize" else 1
-            assert np.allclose(np.asarray(theirs) * unit, space[name], atol=1e-3), name
-            for value in (space[name][5], space[name][30], -space[name][20] if signed else space[name][11]):
-                made = augment._apply_image_or_video_transform(image, name, value / unit, interpolation=0, fill={})
-                ours = {np.asarray(changed(image, name, each)).tobytes() for each in (value, -value)[:1 + signed]}
-                assert np.asarray(made).tobytes() in ours, (name, value)
+    image = Image.fromarray(make_policies.picture())
+    for name, magnitude, expected in GOLDEN["changes"]:
+        made = {make_policies.digest(np.asarray(changed(image, name, each)))
+                for each in ((magnitude, -magnitude) if name in SIGNED else (magnitude,))}
+        assert expected in made, (name, magnitude)
+    # The magnitudes of all of them are compared by unstarve/ops/policy/policies_golden_test.cpp; these are the same.
+    for space, golden in ((wide_space(), "TrivialAugmentWide"), (usual_space(WIDTH, HEIGHT), "RandAugment")):
+        for name, theirs in GOLDEN["spaces"][golden].items():
+            assert theirs["signed"] == (name in SIGNED)
+            assert np.allclose(theirs["values"], space.get(name, []), atol=1e-3), name
 
 
 @pytest.mark.parametrize("policy", ["imagenet", "cifar10", "svhn"])
 def test_auto_augment_makes_what_torchvisions_tables_can_make(policy: str) -> None:
-    transforms = pytest.importorskip("torchvision.transforms.v2", exc_type=(ImportError, RuntimeError))
-    augment = transforms.AutoAugment(transforms.AutoAugmentPolicy(policy))
     pixels = picture()
 
     def after(pixels: np.ndarray, name: str, probability: float, bin_: int | None) -> list[np.ndarray]:
         """What the change may leave."""
         image = Image.fromarray(pixels)
-        make, signed = augment._AUGMENTATION_SPACE[name]
-        values = make(10, HEIGHT, WIDTH)
-        value = float(values[bin_]) * (255 if name == "Solarize" else 1) if values is not None else 0.0
-        left = [np.asarray(changed(image, name, each)) for each in ((value, -value) if signed else (value,))]
+        space = GOLDEN["spaces"]["AutoAugment"][name]
+        value = space["values"][bin_] if bin_ is not None else 0.0
+        left = [np.asarray(changed(image, name, each)) for each in ((value, -value) if space["signed"] else (value,))]
         return left + ([pixels] if probability < 1 else [])
 
     made = {}
-    for number, (first, second) in enumerate(augment._policies):
+    for number, (first, second) in enumerate(GOLDEN["policies"][policy]):
         for i, image in enumerate(after(pixels, *first)):
             for k, result in enumerate(after(image, *second)):
                 made[str(number), 10 * i + k] = result

@@ -23,11 +23,6 @@ constexpr int kBins = 10;  // of which the severity leaves the first ones
 constexpr int kMostChains = 16;
 constexpr int kMostDrawnDepth = 3;
 
-using enum Change;
-constexpr std::array kAll = {kShearX,       kShearY,   kTranslateX, kTranslateY, kRotate,   kPosterize, kSolarize,
-                             kAutoContrast, kEqualize, kBrightness, kSaturation, kContrast, kSharpness};
-constexpr std::uint32_t kWithoutFactors = 9;  // the first ones
-
 // Numbers of 0 to 1 that add up to one: the symmetric Dirichlet distribution.
 void draw_weights(double alpha, Random& random, double* weights, int count) {
   double sum = 0;
@@ -105,7 +100,8 @@ class AugMix final : public Operation {
   void change(Frame& frame, Random& random, Scratch& scratch) const {
     const int depth = depth_ > 0 ? depth_ : 1 + static_cast<int>(random.below(kMostDrawnDepth));
     for (int i = 0; i < depth; ++i) {
-      const Change change = kAll[random.below(all_ ? static_cast<std::uint32_t>(kAll.size()) : kWithoutFactors)];
+      const Change change =
+          kMixChanges[random.below(all_ ? static_cast<std::uint32_t>(kMixChanges.size()) : kMixWithoutFactors)];
       const auto bin = static_cast<int>(random.below(static_cast<std::uint32_t>(severity_)));
       const double magnitude = magnitude_at(change, bin, kBins, kMixSpace, frame.size());
       const bool negative = is_signed(change) && random.below(2) == 1;

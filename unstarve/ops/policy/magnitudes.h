@@ -58,6 +58,12 @@ inline constexpr MagnitudeSpace kMixSpace{0.3, 0, 1.0 / 3.0, 30, 0.9, 4, 4};
 
 // All changes but kInvert, which RandAugment and TrivialAugment choose from.
 inline constexpr std::uint32_t kUsualChanges = 14;
+// Those that AugMix chooses from; without `all_ops` the first kMixWithoutFactors.
+inline constexpr std::array kMixChanges = {
+    Change::kShearX,     Change::kShearY,   Change::kTranslateX,   Change::kTranslateY, Change::kRotate,
+    Change::kPosterize,  Change::kSolarize, Change::kAutoContrast, Change::kEqualize,   Change::kBrightness,
+    Change::kSaturation, Change::kContrast, Change::kSharpness};
+inline constexpr std::uint32_t kMixWithoutFactors = 9;
 
 // `how`: of turning and shearing.
 void change_by(Frame& frame, Change change, double magnitude, Interpolation how, Scratch& scratch);
