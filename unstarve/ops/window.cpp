@@ -86,8 +86,35 @@ HWY_INLINE void copy_vector(D d, const std::uint8_t* from, std::ptrdiff_t from_c
   }
 }
 
+// A row of interleaved pixels turned round, five of them a vector, read forwards, as memory is fetched ahead. The byte
+// before the five that a store writes is the next one's. Precondition: more than five pixels.
+HWY_INLINE void mirror_row(const std::uint8_t* from, std::ptrdiff_t n, std::uint8_t* to) {
+  constexpr std::ptrdiff_t kPixels = 5;
+  alignas(16) static constexpr std::uint8_t kTurned[16] = {15, 12, 13, 14, 9, 10, 11, 6, 7, 8, 3, 4, 5, 0, 1, 2};
+  alignas(16) static constexpr std::uint8_t kTurnedLast[16] = {13, 14, 15, 10, 11, 12, 7, 8, 9, 4, 5, 6, 1, 2, 3, 0};
+  const hn::FixedTag<std::uint8_t, 16> d;
+  const hn::Half<decltype(d)> half;
+  const auto turned = hn::Load(d, kTurned);
+  std::uint8_t* end = to + kChannels * n;
+  for (std::ptrdiff_t x = 0; x < n - kPixels; x += kPixels) {
+    end -= kChannels * kPixels;
+    hn::StoreU(hn::TableLookupBytes(hn::LoadU(d, from + kChannels * x), turned), d, end - 1);
+  }
+  // The last five, the first ones here: nothing behind them is read and nothing before them written.
+  const auto last = hn::TableLookupBytes(hn::LoadU(d, from + kChannels * (n - kPixels) - 1), hn::Load(d, kTurnedLast));
+  hn::StoreU(hn::LowerHalf(half, last), half, to);
+  hn::StoreU(hn::LowerHalf(half, hn::ShiftRightBytes<7>(d, last)), half, to + 7);
+}
+
 template <bool kFromInterleaved, bool kToInterleaved, bool kMirrored>
 void copy_block(const Block& block) {
+  if constexpr (kFromInterleaved && kToInterleaved && kMirrored) {
+    if (block.pixels > 5) {
+      for (std::ptrdiff_t y = 0; y < block.rows; ++y)
+        mirror_row(block.from + y * block.from_row, block.pixels, block.to + y * block.to_row);
+      return;
+    }
+  }
   constexpr std::ptrdiff_t kFromPixel = kFromInterleaved ? kChannels : 1, kToPixel = kToInterleaved ? kChannels : 1;
   constexpr std::ptrdiff_t kWide = HWY_MAX_BYTES < 32 ? HWY_MAX_BYTES : 32;
   const hn::FixedTag<std::uint8_t, kWide> wide;

@@ -14,14 +14,11 @@ namespace unstarve {
 
 void auto_contrast(Frame& frame, Scratch& scratch) {
   if (Recorder* recorder = scratch.recorder()) return recorder->auto_contrast(frame);
-  const Histograms counts = histograms(frame);
+  const Extremes found = extremes(frame);
   PointTable table;
   for (std::size_t c = 0; c < kChannels; ++c) {
-    int least = 0, most = 255;
-    while (least < 255 && counts[c][static_cast<std::size_t>(least)] == 0) ++least;
-    while (most > 0 && counts[c][static_cast<std::size_t>(most)] == 0) --most;
     for (int value = 0; value < 256; ++value) {
-      table.of[c][static_cast<std::size_t>(value)] = spread(value, least, most);
+      table.of[c][static_cast<std::size_t>(value)] = spread(value, found.least[c], found.most[c]);
     }
   }
   chain_of(frame, scratch).add_table(table);

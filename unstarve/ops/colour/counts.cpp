@@ -39,6 +39,33 @@ std::uint64_t luma_sum_on_target(const std::uint8_t* r, const std::uint8_t* g, c
   return total;
 }
 
+void widen_on_target(const std::uint8_t* values, std::size_t count, std::uint8_t* least, std::uint8_t* most) {
+  std::uint8_t low = *least, high = *most;
+  std::size_t x = 0;
+#if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
+  namespace hn = hwy::HWY_NAMESPACE;
+  constexpr std::size_t kBytes = HWY_MAX_BYTES < 64 ? HWY_MAX_BYTES : 64;
+  const hn::FixedTag<std::uint8_t, kBytes> d;
+  auto lows = hn::Set(d, low), highs = hn::Set(d, high);
+  for (; x + kBytes <= count; x += kBytes) {
+    const auto some = hn::LoadU(d, values + x);
+    lows = hn::Min(lows, some);
+    highs = hn::Max(highs, some);
+  }
+  alignas(64) std::uint8_t lanes[2][kBytes];
+  hn::Store(lows, d, lanes[0]);
+  hn::Store(highs, d, lanes[1]);
+  low = *std::min_element(lanes[0], lanes[0] + kBytes);
+  high = *std::max_element(lanes[1], lanes[1] + kBytes);
+#endif
+  for (; x < count; ++x) {
+    low = std::min(low, values[x]);
+    high = std::max(high, values[x]);
+  }
+  *least = low;
+  *most = high;
+}
+
 }  // namespace unstarve::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -47,6 +74,7 @@ namespace unstarve {
 namespace {
 
 HWY_EXPORT(luma_sum_on_target);
+HWY_EXPORT(widen_on_target);
 
 constexpr int kStage = 4096;
 
@@ -87,6 +115,16 @@ Histograms histograms(const Frame& frame) {
     for (std::size_t v = 0; v < 256; ++v) counts[c][v] += others[c][v];
   }
   return counts;
+}
+
+Extremes extremes(const Frame& frame) {
+  Extremes found{{255, 255, 255}, {0, 0, 0}};
+  visit_pixels(frame, [&](const std::uint8_t* r, const std::uint8_t* g, const std::uint8_t* b, std::size_t count) {
+    const std::array<const std::uint8_t*, kChannels> planes{r, g, b};
+    for (std::size_t c = 0; c < kChannels; ++c)
+      HWY_DYNAMIC_DISPATCH(widen_on_target)(planes[c], count, &found.least[c], &found.most[c]);
+  });
+  return found;
 }
 
 int mean_luma(const Frame& frame) {

@@ -52,6 +52,8 @@ void run_plain(const PointChain& chain, std::size_t i, const Planes& planes, std
 
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
 
+std::size_t run_values(const PointTable&, std::uint8_t*, std::size_t) { return 0; }
+
 void run(const PointChain& chain, const Planes& planes, std::size_t count) {
   for (std::size_t i = 0; i < chain.steps().size(); ++i) run_plain(chain, i, planes, 0, count);
 }
@@ -113,6 +115,14 @@ struct Table {
 };
 
 #endif
+
+// Of a table that is the same for all channels: `count` values of whichever.
+std::size_t run_values(const PointTable& table, std::uint8_t* values, std::size_t count) {
+  const std::size_t end = count - count % kBytes;
+  const Table of(table.of[0].data());
+  for (std::size_t x = 0; x < end; x += kBytes) of.look_up(values + x);
+  return end;
+}
 
 std::size_t run_table(const PointTable& table, const Planes& planes, std::size_t count) {
   const std::size_t end = count - count % kBytes;
@@ -234,6 +244,12 @@ void run_planes_on_target(const PointChain& chain, const Planes& planes, std::si
 }
 
 void run_pixels_on_target(const PointChain& chain, std::uint8_t* pixels, std::size_t count) {
+  if (chain.steps().size() == 1 && chain.steps()[0].same) {
+    const PointTable& table = chain.table(0);
+    for (std::size_t i = run_values(table, pixels, kChannels * count); i < kChannels * count; ++i)
+      pixels[i] = table.of[0][pixels[i]];
+    return;
+  }
   alignas(64) std::uint8_t stage[kChannels][kStage];
   const Planes planes{stage[0], stage[1], stage[2]};
   for (std::size_t x = 0; x < count; x += kStage) {
@@ -259,10 +275,12 @@ void PointChain::add_table(const PointTable& table) {
     for (std::size_t c = 0; c < kChannels; ++c) {
       for (std::uint8_t& value : before.of[c]) value = table.of[c][value];
     }
-    return;
+  } else {
+    tables_[count_] = table;
+    steps_[count_++] = {Kind::kTable, 0};
   }
-  tables_[count_] = table;
-  steps_[count_++] = {Kind::kTable, 0};
+  const PointTable& last = tables_[count_ - 1];
+  steps_[count_ - 1].same = last.of[0] == last.of[1] && last.of[0] == last.of[2];
 }
 
 void PointChain::add_blend_grey(double weight) {

@@ -42,6 +42,7 @@ class PointChain {
   struct Step {
     Kind kind = Kind::kTable;
     std::int32_t weight = 0;  // kBlendGrey: of the pixel, in 1/65536; kHue: the turn, see add_hue()
+    bool same = false;        // kTable: for all channels, so that interleaved pixels need not be taken apart
   };
 
   void clear() { count_ = 0; }

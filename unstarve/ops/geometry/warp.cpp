@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "unstarve/core/error.h"
+#include "unstarve/ops/geometry/perspective_places.h"
 #include "unstarve/ops/geometry/places.h"
 #include "unstarve/ops/gpu/recorder.h"
 #include "unstarve/ops/window.h"
@@ -46,14 +47,6 @@ void affine_places(const Mapping& m, int first, int row, std::size_t count, Plac
   for (std::size_t i = 0; !run.near && i < count; ++i) {
     places.x[i] = run.far_place(i).x;
     places.y[i] = run.far_place(i).y;
-  }
-}
-
-void perspective_places(const Mapping& m, int first, int row, std::size_t count, Places& places) {
-  for (std::size_t i = 0; i < count; ++i) {
-    const Place place = perspective_place(m, first + static_cast<int>(i), row);
-    places.x[i] = place.x;
-    places.y[i] = place.y;
   }
 }
 
@@ -121,7 +114,7 @@ void warp(Frame& frame, const Mapping& mapping, Interpolation how, const std::ar
       if (affine) {
         affine_places(mapping, static_cast<int>(x), y, count, places);
       } else {
-        perspective_places(mapping, static_cast<int>(x), y, count, places);
+        perspective_places(mapping, static_cast<int>(x), y, count, places.x, places.y);
       }
       sample_places(frame.pixels, places.x, places.y, count, how, fill, out.row(y) + x * kChannels);
     }

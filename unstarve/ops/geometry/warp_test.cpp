@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "unstarve/core/error.h"
+#include "unstarve/ops/geometry/perspective_places.h"
+#include "unstarve/ops/geometry/places.h"
 #include "unstarve/ops/test_support.h"
 #include "unstarve/ops/window.h"
 
@@ -51,6 +53,33 @@ TEST_CASE("sampled places are those of the definition on every instruction set",
         }
         REQUIRE(rgb.back() == 77);
       }
+    }
+  });
+}
+
+TEST_CASE("places of a perspective are those of the definition on every instruction set", "[ops]") {
+  testing::on_every_target([](const std::string& target) {
+    for (std::uint32_t round = 0; round < 200; ++round) {
+      INFO(target << ", round " << round);
+      Random random(83, 0, round, 0);
+      const double size = between(random, 1, 1200);
+      Mapping m{random.uniform(-2, 2),        random.uniform(-2, 2),       random.uniform(-size, size),
+                random.uniform(-2, 2),        random.uniform(-2, 2),       random.uniform(-size, size),
+                random.uniform(-2, 2) / size, random.uniform(-2, 2) / size};
+      // Places far outside, a horizon within the row, where there is none at all, and halves that are rounded.
+      if (round % 5 == 0) m.a *= 1e9;
+      if (round % 7 == 0) m = {0, 0, 0, 0, 0, 0, -1 / 4.5, 0};
+      if (round % 11 == 0) m = {1, 0, 0x1p-17, 0, 1, -0x1p-17, 0, 0};
+      const std::size_t count = random.below(70);
+      const int first = between(random, 0, 900), row = between(random, 0, 900);
+      std::vector<std::int32_t> x(count + 1, 77), y(count + 1, 77);
+      perspective_places(m, round % 7 == 0 ? 0 : first, row, count, x.data(), y.data());
+      for (std::size_t i = 0; i < count; ++i) {
+        const Place place = perspective_place(m, (round % 7 == 0 ? 0 : first) + static_cast<int>(i), row);
+        REQUIRE(x[i] == place.x);
+        REQUIRE(y[i] == place.y);
+      }
+      REQUIRE((x.back() == 77 && y.back() == 77));
     }
   });
 }
