@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Runs the tests that want Lightning, transformers, JAX, TensorFlow or webdataset with the real packages, which are too
-# large for .venv: requirements-frameworks.txt is installed into .venv-frameworks (700 MB to download, 3.2 GB on disk).
+# Runs the tests that want Lightning, transformers, JAX, TensorFlow, webdataset or datasets with the real packages, which
+# are too large for .venv: requirements-frameworks.txt is installed into .venv-frameworks (770 MB to download, 3.5 GB on
+# disk).
 #
 #   tools/test_frameworks.sh [BUILD]     build tree of the program and the module; build
 #
@@ -10,7 +11,7 @@ cd "$(dirname "$0")/.."
 tree=$(realpath "${1:-build}")
 folder=.venv-frameworks
 stamp=$folder/setup
-packages="accelerate jax lightning tensorflow transformers webdataset"
+packages="accelerate datasets jax lightning tensorflow transformers webdataset"
 
 version() { "$1" -c 'import sys; print(*sys.version_info[:2])' 2>/dev/null; }
 
