@@ -10,6 +10,7 @@
 #include "unstarve/core/thread_pool.h"
 #include "unstarve/core/topology.h"
 #include "unstarve/storage/folder/class_files.h"
+#include "unstarve/storage/index/index_cache.h"
 #include "unstarve/storage/index/index_places.h"
 #include "unstarve/storage/notice.h"
 
@@ -85,6 +86,7 @@ bool ImageListing::take(const std::string& place, int root) {
     auto view = std::make_unique<const ListingView>(*part);
     if (!unchanged(root, view->folders(), view->links())) return false;
     bytes_ = part->size();
+    index_is_used(place);
     mapped_ = std::move(sidecar);
     view_ = std::move(view);
     return true;

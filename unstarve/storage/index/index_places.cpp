@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstdlib>
 #include <optional>
 
 #include "unstarve/core/error.h"
 #include "unstarve/storage/bytes/byte_source.h"
+#include "unstarve/storage/index/index_cache.h"
 #include "unstarve/storage/index/index_sidecar.h"
 
 namespace unstarve {
@@ -25,15 +25,6 @@ std::string digest(std::string_view text) {
   return digits;
 }
 
-// $XDG_CACHE_HOME/unstarve/index, nothing where the environment does not tell where that is.
-std::optional<fs::path> cache_folder() {
-  const char* const cache = std::getenv("XDG_CACHE_HOME");
-  if (cache != nullptr && cache[0] == '/') return fs::path(cache) / "unstarve" / "index";  // must be absolute, says XDG
-  const char* const home = std::getenv("HOME");
-  if (home != nullptr && home[0] == '/') return fs::path(home) / ".cache" / "unstarve" / "index";
-  return std::nullopt;
-}
-
 }  // namespace
 
 std::vector<fs::path> index_places(const std::string& name, const std::string& variant) {
@@ -46,7 +37,7 @@ std::vector<fs::path> index_places(const std::string& name, const std::string& v
     const fs::path absolute = fs::absolute(whole, failed);
     if (!failed) whole = absolute.lexically_normal().string();
   }
-  if (const std::optional<fs::path> cache = cache_folder()) {
+  if (const std::optional<fs::path> cache = index_cache_folder()) {
     // The digest tells data apart, the end of the name is for people.
     const std::string last = whole.substr(whole.find_last_of('/') + 1);
     found.push_back(*cache / index_path(digest(whole) + "-" +
@@ -64,6 +55,7 @@ IndexKeeping keep_index(const std::string& name, std::span<const fs::path> place
       if (!beside) fs::create_directories(place.parent_path());
       write_file_atomically(place, bytes, durability);
       keeping.place = place;
+      index_is_kept(place);
       return keeping;
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::kIo) throw;

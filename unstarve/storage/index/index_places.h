@@ -3,7 +3,7 @@
 //
 //   beside the data     "<path>.unstarve-index"
 //   the cache folder    $XDG_CACHE_HOME/unstarve/index (~/.cache/unstarve/index), for URLs and where the data lie in a
-//                       folder that cannot be written
+//                       folder that cannot be written; what nobody uses goes (index_cache.h)
 //
 // Threads: free functions.
 

@@ -9,6 +9,7 @@
 #include "unstarve/core/file.h"
 #include "unstarve/core/map_guard.h"
 #include "unstarve/storage/first_bytes.h"
+#include "unstarve/storage/index/index_cache.h"
 #include "unstarve/storage/index/index_places.h"
 #include "unstarve/storage/index/record_index_builder.h"
 #include "unstarve/storage/little_endian.h"
@@ -41,6 +42,7 @@ std::optional<ShardIndex> read_place(const fs::path& place, const Fingerprint& p
   try {
     IndexReading reading = read_index(place, print);
     if (reading.state != IndexState::kGood || !was_made_by(reading.sidecar->view(), maker)) return std::nullopt;
+    index_is_used(place);
     return ShardIndex(*std::move(reading.sidecar));
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kInput && error.kind() != ErrorKind::kIo) throw;

@@ -12,6 +12,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/storage/bytes/byte_source.h"
+#include "unstarve/storage/index/index_cache.h"
 #include "unstarve/storage/index/index_places.h"
 #include "unstarve/storage/index/scan_index_layout.h"
 #include "unstarve/storage/little_endian.h"
@@ -75,6 +76,7 @@ std::shared_ptr<ScanIndexStore> ScanIndexStore::open(std::span<const fs::path> p
       store->file_ = std::move(file);
       store->place_ = place;
       store->writable_ = mode == O_RDWR;
+      index_is_used(place);
       return true;
     }
     return false;
@@ -86,6 +88,7 @@ std::shared_ptr<ScanIndexStore> ScanIndexStore::open(std::span<const fs::path> p
     try {
       if (place.has_parent_path()) fs::create_directories(place.parent_path());
       write_file_atomically(place, header, Durability::kRenamed);
+      index_is_kept(place);
       if (take(place)) return store;
       failed = place.string() + ": cannot be read back";
     } catch (const Error& error) {

@@ -1,0 +1,103 @@
+#include "unstarve/storage/index/index_cache.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "unstarve/storage/folder/folder_stamp.h"
+#include "unstarve/storage/temporary_folder.h"
+
+namespace unstarve {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kDay = 24 * 3600 * kSecond;
+constexpr std::int64_t kNow = 20'000 * kDay;
+
+void set_age(const fs::path& path, std::int64_t age_ns, std::int64_t now_ns = kNow) {
+  const std::int64_t then = now_ns - age_ns;
+  const timespec times[2] = {{then / kSecond, then % kSecond}, {then / kSecond, then % kSecond}};
+  REQUIRE(::utimensat(AT_FDCWD, path.c_str(), times, 0) == 0);
+}
+
+struct Cache {
+  testing::TemporaryFolder folder;
+
+  void add(const std::string& name, std::int64_t age_ns, std::size_t bytes = 4096) const {
+    folder.write(name, std::string(bytes, 'x'));
+    set_age(folder.path() / name, age_ns);
+  }
+  std::vector<std::string> left() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder.path())) names.push_back(entry.path().filename().string());
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+};
+
+using Names = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("an index that was not used for long goes, and nothing that is no index", "[storage]") {
+  const Cache cache;
+  cache.add("new.unstarve-index", 0);
+  cache.add("old.unstarve-index", 89 * kDay);
+  cache.add("older.tar.unstarve-index", 91 * kDay);
+  cache.add("begun.unstarve-index.partial-1-0", 2 * kDay);
+  cache.add("beginning.unstarve-index.partial-2-0", kDay / 2);
+  cache.add("mine.txt", 1000 * kDay);
+  cache.add("x.unstarve-index.backup", 1000 * kDay);
+  cache.folder.folder("folder.unstarve-index");
+  set_age(cache.folder.path() / "folder.unstarve-index", 1000 * kDay);
+  prune_index_cache(cache.folder.path(), {}, kNow);
+  CHECK(cache.left() == Names{"beginning.unstarve-index.partial-2-0", "folder.unstarve-index", "mine.txt",
+                              "new.unstarve-index", "old.unstarve-index", "x.unstarve-index.backup"});
+  prune_index_cache(cache.folder.path() / "none", {}, kNow);
+}
+
+TEST_CASE("beyond the limit the longest unused go, but none of today's", "[storage]") {
+  const Cache cache;
+  for (int age = 2; age <= 9; ++age) cache.add("d" + std::to_string(age) + ".unstarve-index", age * kDay, 100'000);
+  IndexCacheRule rule;
+  rule.kept_bytes = 350'000;
+  prune_index_cache(cache.folder.path(), rule, kNow);
+  CHECK(cache.left() == Names{"d2.unstarve-index", "d3.unstarve-index", "d4.unstarve-index"});
+  for (const char* const name : {"a", "b", "c", "d"}) cache.add(name + std::string(".unstarve-index"), 0, 100'000);
+  prune_index_cache(cache.folder.path(), rule, kNow);
+  CHECK(cache.left() == Names{"a.unstarve-index", "b.unstarve-index", "c.unstarve-index", "d.unstarve-index"});
+}
+
+TEST_CASE("an index of the cache folder that is taken counts as used, one beside data is left alone", "[storage]") {
+  const testing::TemporaryFolder home;
+  const char* const before = std::getenv("XDG_CACHE_HOME");
+  const std::string kept = before == nullptr ? "" : before;
+  ::setenv("XDG_CACHE_HOME", home.str().c_str(), 1);
+  REQUIRE(index_cache_folder() == home.path() / "unstarve" / "index");
+  const std::int64_t now = wall_clock_ns();
+  const auto age_after_use = [&](const std::string& name, std::int64_t age_ns) {
+    home.write(name, "x");
+    set_age(home.path() / name, age_ns, now);
+    index_is_used(home.path() / name);
+    struct stat status {};
+    REQUIRE(::stat((home.path() / name).c_str(), &status) == 0);
+    return now - (status.st_mtim.tv_sec * kSecond + status.st_mtim.tv_nsec);
+  };
+  CHECK(age_after_use("unstarve/index/a.unstarve-index", 50 * kDay) < kDay / 24);
+  CHECK(age_after_use("unstarve/index/b.unstarve-index", kDay / 2) == kDay / 2);  // once a day is enough
+  CHECK(age_after_use("data/c.unstarve-index", 50 * kDay) == 50 * kDay);
+  index_is_used(home.path() / "unstarve/index/none.unstarve-index");
+  if (before == nullptr)
+    ::unsetenv("XDG_CACHE_HOME");
+  else
+    ::setenv("XDG_CACHE_HOME", kept.c_str(), 1);
+}
+
+}  // namespace unstarve
