@@ -140,7 +140,8 @@ TEST_CASE("a write that the system refuses is one clear error and leaves nothing
   {
     PackFile file(folder.path() / "x.tar", folder.path() / "work", PackFile::Writers::kOne);
     REQUIRE(::setrlimit(RLIMIT_FSIZE, &small) == 0);
-    CHECK_THROWS_WITH(file.write(std::string(2 << 20, 'x')), "write " + folder.str("x.tar") + ": File too large");
+    CHECK_THROWS_WITH(file.write(std::string(2 << 20, 'x')),
+                      Catch::StartsWith("write " + folder.str("x.tar") + ": File too large after "));
   }
   REQUIRE(::setrlimit(RLIMIT_FSIZE, &limit) == 0);
   std::signal(SIGXFSZ, before);
