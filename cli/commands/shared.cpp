@@ -53,7 +53,10 @@ Settings settings_from_file(const std::string& file, SpecKind kind, const Argume
     PipelineSpec pipeline = load_pipeline(file);
     pipeline.source.split = arguments.text("--split", pipeline.source.split);
     const auto data = open_data(pipeline);
-    return settings_for(pipeline, *data, arguments.text("--model"), arguments.text("--device", "cpu"));
+    const std::string device = arguments.text("--device", pipeline.device.name.empty() ? "cpu" : pipeline.device.name);
+    Settings settings = settings_for(pipeline, *data, arguments.text("--model"), device);
+    set_device(settings, device);
+    return settings;
   }
   Settings settings = load_settings(file);
   SourceSpec& source = settings.pipeline.source;
@@ -64,8 +67,7 @@ Settings settings_from_file(const std::string& file, SpecKind kind, const Argume
   source.split = arguments.text("--split", source.split);
   require_source(settings.pipeline, file + ".pipeline");
   settings.train.model = arguments.text("--model", settings.train.model);
-  const std::string device = arguments.text("--device", settings.train.device);
-  if (!device.starts_with("emulated:")) settings.train.device = device;
+  if (arguments.has("--device")) set_device(settings, arguments.text("--device"));
   return settings;
 }
 

@@ -1,7 +1,6 @@
 #include "python/bindings/device_operations.h"
 
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -10,7 +9,6 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <string>
 
@@ -36,12 +34,6 @@ gpu::OutputType type_of(const std::string& name) {
   if (name == "float16") return gpu::OutputType::kFloat16;
   throw Error(ErrorKind::kArgument,
               "operations on a device: dtype " + name + ", expected uint8, float32, bfloat16 or float16");
-}
-
-NvjpegBackend backend_of(const std::string& name) {
-  for (const NvjpegBackend backend : {NvjpegBackend::kHybrid, NvjpegBackend::kGpuHybrid, NvjpegBackend::kHardware})
-    if (name == to_string(backend)) return backend;
-  throw Error(ErrorKind::kArgument, "decode: " + name + ", expected host, hybrid, gpu_hybrid or hardware");
 }
 
 // nvJPEG's threads take their time from the loader's.
@@ -106,13 +98,11 @@ void bind_device_operations(nb::module_& m) {
   m.def(
       "first_on_device", [](const std::string& spec) { return first_on_device(pipeline_from_yaml(spec, "pipeline")); },
       "spec"_a);
-  nb::class_<DecodeBalance>(m, "DecodeBalance")
-      .def(
-          "__init__",
-          [](DecodeBalance* self, const std::string& spec, const std::string& backend, std::optional<double> share) {
-            new (self) DecodeBalance(backend_of(backend), pipeline_from_yaml(spec, "pipeline").order.seed, share);
-          },
-          "spec"_a, "backend"_a, "share"_a.none() = nb::none());
+  nb::class_<DecodeBalance>(m, "DecodeBalance");
+  m.def(
+      "decode_balance",
+      [](const std::string& spec) { return make_decode_balance(pipeline_from_yaml(spec, "pipeline")); }, "spec"_a,
+      nb::sig("def decode_balance(spec: str) -> DecodeBalance | None"));
   m.attr("MOST_DECODED") = kMostDecoded;
   m.def(
       "decoded_bytes", [](const Files& files) { return decoded_bytes(span_of(files)); }, "files"_a,

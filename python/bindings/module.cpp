@@ -193,6 +193,16 @@ ProgressTuple tuple_of(const RankProgress& progress) {
           packed(progress.ahead)};
 }
 
+// Of nodes that were made of arguments: what cannot be read of them is wrong with these, too.
+void check(const std::string& nodes) {
+  try {
+    check_spec(pipeline_from_yaml(nodes, "pipeline"));
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kInput) throw;
+    throw Error(ErrorKind::kArgument, error.what());
+  }
+}
+
 // Batches and samples of one rank in an epoch, without starting anything.
 std::tuple<std::uint64_t, std::uint64_t> epoch_of(const std::string& spec, SampleSetPtr samples) {
   const PipelineSpec parsed = pipeline_from_yaml(spec, "pipeline");
@@ -298,8 +308,7 @@ NB_MODULE(_core, m) {
 
   m.def(
       "canonical", [](const std::string& text) { return to_yaml(pipeline_from_yaml(text, "pipeline")); }, "spec"_a);
-  m.def(
-      "check", [](const std::string& text) { check_spec(pipeline_from_yaml(text, "pipeline")); }, "spec"_a);
+  m.def("check", &check, "spec"_a);
   m.def(
       "size_changes",
       [](const std::string& text) { return size_follows_schedule(pipeline_from_yaml(text, "pipeline")); }, "spec"_a);

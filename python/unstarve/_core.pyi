@@ -78,7 +78,9 @@ class SampleReader:
 def first_on_device(spec: str) -> int: ...
 
 class DecodeBalance:
-    def __init__(self, spec: str, backend: str, share: float | None = None) -> None: ...
+    pass
+
+def decode_balance(spec: str) -> DecodeBalance | None: ...
 
 MOST_DECODED: int = 8
 

@@ -191,6 +191,13 @@ class Loader:
         return tuple(output.get("mean", (0.0, 0.0, 0.0))), tuple(output.get("stddev", (1.0, 1.0, 1.0)))
 
     @property
+    def device(self) -> dict[str, Any]:
+        """What the pipeline says of the device that the batches are for, as Pipeline.device() took it: a dict of name (""
+        where it says none), and besides of what is not left to the host. to_torch() goes by it; this loader's own
+        batches are on the host."""
+        return {"name": "", **json.loads(self._spec).get("device", {})}
+
+    @property
     def epoch(self) -> int:
         """The epoch that the next batch belongs to."""
         return self._at[0]
@@ -373,22 +380,23 @@ class Loader:
     # --- frameworks -------------------------------------------------------------------------------------------------
 
     @overload
-    def to_torch(self, device: str | torch.device = "cpu", *, normalize: Normalisation | None = None,
-                 dtype: torch.dtype | None = None, channels_last: bool = False, names: None = None,
-                 operations: str = "host", decode: str = "host",
+    def to_torch(self, device: str | torch.device | None = None, *, normalize: Normalisation | None = None,
+                 dtype: torch.dtype | None = None, channels_last: bool | None = None, names: None = None,
+                 operations: str | None = None, decode: str | None = None,
                  decode_share: float | None = None) -> TorchLoader[tuple[torch.Tensor, ...]]: ...
 
     @overload
-    def to_torch(self, device: str | torch.device = "cpu", *, normalize: Normalisation | None = None,
-                 dtype: torch.dtype | None = None, channels_last: bool = False, names: tuple[str, ...],
-                 operations: str = "host", decode: str = "host",
+    def to_torch(self, device: str | torch.device | None = None, *, normalize: Normalisation | None = None,
+                 dtype: torch.dtype | None = None, channels_last: bool | None = None, names: tuple[str, ...],
+                 operations: str | None = None, decode: str | None = None,
                  decode_share: float | None = None) -> TorchLoader[dict[str, torch.Tensor]]: ...
 
-    def to_torch(self, device: str | torch.device = "cpu", *, normalize: Normalisation | None = None,
-                 dtype: torch.dtype | None = None, channels_last: bool = False, names: tuple[str, ...] | None = None,
-                 operations: str = "host", decode: str = "host",
+    def to_torch(self, device: str | torch.device | None = None, *, normalize: Normalisation | None = None,
+                 dtype: torch.dtype | None = None, channels_last: bool | None = None, names: tuple[str, ...] | None = None,
+                 operations: str | None = None, decode: str | None = None,
                  decode_share: float | None = None) -> TorchLoader[Any]:
-        """The same batches as torch tensors on `device`, by a loader of its own; see unstarve.torch.TorchLoader."""
+        """The same batches as torch tensors on `device`, by a loader of its own; see unstarve.torch.TorchLoader. What is
+        left out is as the pipeline says: `Pipeline.device`, normalize() and output()."""
         from unstarve.torch import TorchLoader
 
         return TorchLoader(self, device, normalize=normalize, dtype=dtype, channels_last=channels_last,
@@ -430,6 +438,14 @@ class Loader:
         """The pipeline as JSON."""
         return self._spec
 
+    def for_device(self, device: dict[str, Any] | None) -> Loader:
+        """This loader with another `device` of its pipeline, or none, standing where this one stands."""
+        spec = json.loads(self._spec)
+        spec.pop("device", None)
+        if device is not None:
+            spec["device"] = device
+        return self._standing_here(spec, self._allocate, self._on_device)
+
     def host_part(self, operations: int, allocate: Allocate | None = None, on_device: OnDevice = (0, 0),
                   decode: _core.DecodeBalance | None = None) -> Loader:
         """This loader with the first so many operations alone, uint8 NHWC, standing where this one stands.
@@ -441,14 +457,15 @@ class Loader:
         spec = json.loads(self._spec)
         spec["operations"] = spec.get("operations", [])[:operations]
         spec["output"] = {"type": "uint8", "layout": "NHWC"}
+        spec.pop("device", None)
         made = self._standing_here(spec, allocate, on_device)
         made._decode = decode
         return made
 
-    def device_operations(self, height: int, width: int, dtype: str, device: str,
+    def device_operations(self, height: int, width: int, device: str,
                           decode: _core.DecodeBalance | None) -> _core.DeviceOperations:
-        """Those behind host_part(), which gives images of this size."""
-        return _core.DeviceOperations(self._spec, height, width, dtype, device, decode, self._dataset)
+        """Those behind host_part(), which gives images of this height and width, made on `device`; decode: as there."""
+        return _core.DeviceOperations(self._spec, height, width, self._dtype, device, decode, self._dataset)
 
     def _standing_here(self, spec: dict[str, Any], allocate: Allocate | None, on_device: OnDevice) -> Loader:
         made = self._copy(spec)

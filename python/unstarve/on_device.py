@@ -15,15 +15,12 @@ import json
 import torch
 
 from unstarve import _core
-from unstarve.arguments import number
-from unstarve.errors import ArgumentError
-from unstarve.loader import Allocate, Loader, Normalisation
-
-NAMES = {torch.uint8: "uint8", torch.float32: "float32", torch.bfloat16: "bfloat16", torch.float16: "float16"}
+from unstarve.loader import Allocate, Loader
 
 
 class DeviceOperations:
-    """host: the loader of what the device gets, uint8 (batch, height, width, 3); whole: that of the whole pipeline.
+    """Of `whole`, a loader whose pipeline says what its device does (Loader.for_device). host: the loader of what the
+    device gets, uint8 (batch, height, width, 3).
 
     Called with a batch of it on the host, its files (int32, as Loader.host_part gives them; None where the host decodes
     all), its ids (int64), its epoch and a stream of the device, gives the images: (batch, 3, height, width) of `dtype`,
@@ -31,23 +28,19 @@ class DeviceOperations:
 
     allocate: where the host's batches are made; None: in the loader's slots, and none is sent.
     at_once: how many batches the device has at once.
-    decode: "host", or nvJPEG's back end "hybrid", "gpu_hybrid" or "hardware" for some of the files; share: for which,
-        None: as many as measured rates say.
     """
 
-    def __init__(self, loader: Loader, device: torch.device, dtype: torch.dtype, channels_last: bool,
-                 normalize: Normalisation | None, allocate: Allocate | None, at_once: int, decode: str = "host",
-                 share: float | None = None) -> None:
-        self.whole = whole = loader.with_output(None, "NHWC" if channels_last else "NCHW", normalize)
+    def __init__(self, whole: Loader, device: torch.device, dtype: torch.dtype, allocate: Allocate | None,
+                 at_once: int) -> None:
         first = _core.first_on_device(whole.spec)
-        balance = None if decode == "host" else _core.DecodeBalance(whole.spec, decode, share)
+        balance = _core.decode_balance(whole.spec)
         (height, width, _), _ = whole.host_part(first).shapes
         assert height is not None
         assert width is not None
         index = torch.cuda.current_device() if device.type == "cuda" and device.index is None else device.index
         name = "cpu" if device.type == "cpu" else f"cuda:{index}"
-        self._run = whole.device_operations(height, width, NAMES[dtype], name, balance)
-        self._device, self._dtype, self._channels_last = device, dtype, channels_last
+        self._run = whole.device_operations(height, width, name, balance)
+        self._device, self._dtype, self._channels_last = device, dtype, whole.layout == "NHWC"
         # bytes of a uint8 value, and of those that are decoded behind it
         sent = (0 if allocate is None and balance is None else 1) + (0 if balance is None else _core.MOST_DECODED)
         batch: int = json.loads(whole.spec)["batch"]["size"]
@@ -74,18 +67,3 @@ class DeviceOperations:
         there[:images.numel()].copy_(images.view(-1), non_blocking=True)
         self._run.run_files(numbers, epoch, extents, images.data_ptr(), there.data_ptr(), made.data_ptr(), stream)
         return made
-
-
-def check_decode(decode: str, share: float | None, operations: str) -> None:
-    """ArgumentError where to_torch() is asked for decoding that there is not."""
-    if decode not in ("host", "hybrid", "gpu_hybrid", "hardware"):
-        raise ArgumentError(f"to_torch: decode {decode!r}, expected host, hybrid, gpu_hybrid or hardware")
-    if decode == "host":
-        if share is not None:
-            raise ArgumentError(f"to_torch: decode_share {share!r} with decode 'host', expected None, or decode 'hybrid'")
-        return
-    if operations != "device":
-        raise ArgumentError(f"to_torch: decode {decode!r} with operations {operations!r}, expected operations 'device': "
-                            "what the device decodes is cropped there")
-    if share is not None and number("to_torch(decode_share)", share) > 1:
-        raise ArgumentError(f"to_torch(decode_share): found {share!r}, expected 0 to 1, or None")

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unstarve import _core
-from unstarve.arguments import last_batch, rank_and_world, whole
+from unstarve.arguments import last_batch, number, rank_and_world, whole
 from unstarve.choosing import Choosing
 from unstarve.errors import ArgumentError
 from unstarve.functions import Function
@@ -150,6 +150,27 @@ class Pipeline(Choosing, Operating):
         if kind is not None:
             made._users = dataclasses.replace(made._users, kind=kind)
         return made
+
+    def device(self, name: str, *, operations: str = "host", decode: str = "host",
+               decode_share: float | None = None) -> Self:
+        """The device that the batches are for, and what of the work is done there: to_torch() goes by it, and YAML has it.
+        All else makes whole batches on the host, as it does without it: NumPy arrays, to_jax(), to_tf(); and of the
+        program's verbs `bench` and `train` take the name alone.
+
+        name: "cpu", "cuda" or "cuda:1".
+        operations: "host", or "device" for those after the first that gives all samples one size: the same bits, made by
+            one kernel of the uint8 images that crossed the bus (unstarve.on_device).
+        decode: "host", or with operations="device" a back end of nvJPEG that takes part: "hybrid", "gpu_hybrid",
+            "hardware". Its pixels differ a little from the host's, and no GPU has run it yet.
+        decode_share: of the files that nvJPEG can take, 0 to 1, the same ones in every run; None: as many as measured
+            rates say, which differ from run to run.
+        """
+        asked: dict[str, Any] = {"name": str(name), "operations": operations, "decode": decode}
+        if decode_share is not None:
+            asked["decode_share"] = number("device(decode_share)", decode_share)
+        made = self._with(None)
+        made._spec.pop("device", None)
+        return made._with(None, device=asked)
 
     def passes(self, **switches: bool) -> Self:
         """Switches optimisations by their name, as `explain` lists them: .passes(crop_into_decode=False)."""

@@ -9,15 +9,18 @@ and are normalised there; the batch is ready when the current stream gets to it.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 import torch
 
+from unstarve import _core
+from unstarve.arguments import number
 from unstarve.converted import ConvertedLoader
 from unstarve.errors import ArgumentError
 from unstarve.loader import Loader, Normalisation
-from unstarve.on_device import NAMES, DeviceOperations, check_decode
+from unstarve.on_device import DeviceOperations
 
 _Batch = TypeVar("_Batch")  # a tuple, or a dict
 _Tensors: TypeAlias = "tuple[torch.Tensor, ...]"
@@ -34,46 +37,44 @@ _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 class TorchLoader(ConvertedLoader, Generic[_Batch]):
     """An iterable of (images, labels) like the Loader it is made of, with `len`, `set_epoch` and torch's state_dict.
 
-    device: "cpu", "cuda", "cuda:1", or a torch.device.
+    device: "cpu", "cuda", "cuda:1", or a torch.device; None is the pipeline's own device(), else "cpu".
     normalize: (mean, std) per channel over 0..1; un.IMAGENET. None keeps the pipeline's own normalize().
     dtype: torch.uint8, float32, bfloat16, float16; None keeps the pipeline's.
-    channels_last: images in torch.channels_last memory format; always of logical shape (batch, 3, height, width).
+    channels_last: images in torch.channels_last memory format; always of logical shape (batch, 3, height, width). None:
+        where the pipeline's output() says "NHWC".
 
     names: gives dicts of these names instead of tuples, ("pixel_values", "labels") as Hugging Face's models take them.
-    operations: "host", or "device" for those after the first that gives all samples one size: the same bits, made by one
-        kernel of the uint8 images that crossed the bus (unstarve.on_device).
-    decode: "host", or with operations="device" a back end of nvJPEG that takes part: "hybrid", "gpu_hybrid", "hardware".
-        Its pixels differ a little from the host's, and no GPU has run it yet.
-    decode_share: of the files that nvJPEG can take, 0 to 1, the same ones in every run; None: as many as measured rates
-        say, which differ from run to run.
+    operations, decode, decode_share: as Pipeline.device has them, whose values these are where they are left out; but
+        for another kind of device than it names, and for what depends on an argument that is given (decode on
+        operations, decode_share on decode): then "host", "host" and None.
 
     images: (batch, 3, height, width) of dtype; labels: int64 (batch,), or with batch operations float32 (batch,
     classes); and what else the loader's batches have (`Loader.parts`). On a GPU a batch's memory belongs to torch. Of a
     pipeline with map() both are what its functions make, and normalize, dtype and channels_last are refused.
+
+    Raises ArgumentError for what does not go together, MissingError for a device that is not here.
     """
 
-    def __init__(self, loader: Loader, device: str | torch.device = "cpu", *, normalize: Normalisation | None = None,
-                 dtype: torch.dtype | None = None, channels_last: bool = False, names: tuple[str, ...] | None = None,
-                 operations: str = "host", decode: str = "host", decode_share: float | None = None) -> None:
-        self.device = torch.device(device)
-        check_decode(decode, decode_share, operations)
-        if operations not in ("host", "device"):
-            raise ArgumentError(f"to_torch: operations {operations!r}, expected host or device")
+    def __init__(self, loader: Loader, device: str | torch.device | None = None, *,
+                 normalize: Normalisation | None = None, dtype: torch.dtype | None = None,
+                 channels_last: bool | None = None, names: tuple[str, ...] | None = None, operations: str | None = None,
+                 decode: str | None = None, decode_share: float | None = None) -> None:
+        asked = _asked(loader, device, operations, decode, decode_share)
+        self.device = torch.device(asked["name"])
         if names is not None and len(names) != len(loader.parts):
             raise ArgumentError(f"to_torch: names {names!r}, expected {len(loader.parts)}, of the {', '.join(loader.parts)}")
         self._names = names
-        self.channels_last = channels_last
         self._normalize: Normalisation | None = None
         self._operations: DeviceOperations | None = None
-        if self.device.type not in ("cpu", "cuda"):
-            raise ArgumentError(f"to_torch: device {self.device}, expected cpu or cuda")
         if loader.mapped:
-            if normalize is not None or dtype is not None or channels_last or operations != "host":
+            if normalize is not None or dtype is not None or channels_last or asked["operations"] != "host":
                 raise ArgumentError("to_torch: normalize, dtype, channels_last and operations of a pipeline with map(), "
                                     "whose functions' images stay as they are; do it in a function, or with the batches")
-            self._loader = loader.with_output()
+            self.channels_last = False
+            self._whole = self._loader = loader.with_output()
         else:
-            self._loader = self._converted(loader, normalize, dtype, operations, decode, decode_share)
+            self.channels_last = loader.layout == "NHWC" if channels_last is None else channels_last
+            self._loader = self._converted(loader, normalize, dtype, asked)
         self._state = self._loader.state_dict()
 
     # --- for accelerate's skip_first_batches, by which transformers.Trainer goes on in mid-epoch: it makes a DataLoader
@@ -95,44 +96,50 @@ class TorchLoader(ConvertedLoader, Generic[_Batch]):
 
     @staticmethod
     def collate_fn(batches: list[_Batch]) -> _Batch:
-        """The batch that was asked for."""
+        """The batch that was asked for, alone in `batches`."""
         return batches[0]
 
     def _converted(self, loader: Loader, normalize: Normalisation | None, dtype: torch.dtype | None,
-                   operations: str, decode: str, share: float | None) -> Loader:
+                   asked: dict[str, Any]) -> Loader:
+        """The loader of what this process makes. Sets `dtype`, `_whole`, and what the device does of it."""
         self.dtype = _DTYPES[loader.dtype] if dtype is None else dtype
         if normalize is not None and dtype is None and self.dtype == torch.uint8:
             self.dtype = torch.float32
         if self.dtype == torch.uint8 and normalize is not None:
             raise ArgumentError("to_torch: normalize with dtype torch.uint8; normalised values are floating")
+        on_host = self.device.type == "cpu"
+        if self.dtype not in _NAMES and (on_host or asked["operations"] == "device"):
+            raise ArgumentError(f"to_torch: dtype {self.dtype}, expected one of {', '.join(map(str, _NAMES))}"
+                                f"{' on cpu' if on_host else ''}")
         layout = "NHWC" if self.channels_last else "NCHW"
-        if operations == "device":
-            if self.dtype not in NAMES:
-                raise ArgumentError(f"to_torch: dtype {self.dtype}, expected one of {', '.join(map(str, NAMES))}")
-            gpu = self.device.type == "cuda"
-            self._operations = DeviceOperations(loader, self.device, self.dtype, self.channels_last, normalize,
-                                                _pinned if gpu else None, _SENT_AT_ONCE if gpu else 2, decode, share)
+        whole = self._whole = loader.for_device(asked).with_output(_NAMES.get(self.dtype), layout, normalize)
+        if asked["operations"] == "device":
+            self._operations = DeviceOperations(whole, self.device, self.dtype, None if on_host else _pinned,
+                                                2 if on_host else _SENT_AT_ONCE)
             return self._operations.host
-        if self.device.type == "cpu":
-            if self.dtype not in _NAMES:
-                raise ArgumentError(f"to_torch: dtype {self.dtype}, expected one of {', '.join(map(str, _NAMES))} on cpu")
-            return loader.with_output(_NAMES[self.dtype], layout, normalize)
+        here = whole.for_device(None)
+        if on_host:
+            return here
         if self.dtype != torch.uint8:
-            self._normalize = loader.normalisation if normalize is None else normalize
-        return loader.with_output("uint8", layout, allocate=_pinned, on_device=(_sent_bytes(self.dtype), 0))
+            self._normalize = whole.normalisation
+        return here.with_output("uint8", allocate=_pinned, on_device=(_sent_bytes(self.dtype), 0))
 
     @property
     def shapes(self) -> tuple[tuple[int | None, ...], tuple[int, ...]]:
         """As Loader.shapes, of the whole pipeline."""
-        return self._loader.shapes if self._operations is None else self._operations.whole.shapes
+        return self._whole.shapes
 
     def explain(self) -> str:
         """What will run, as Loader.explain; where operations run on the device, these behind the host's."""
         return self._loader.explain() + ("" if self._operations is None else self._operations.explain())
 
     def to_yaml(self) -> str:
-        """The whole pipeline, as the program takes it."""
-        return self._loader.to_yaml() if self._operations is None else self._operations.whole.to_yaml()
+        """The whole pipeline, as the program takes it: with the dtype, the layout and the normalisation of these tensors,
+        and their device. `un.from_yaml(text).to_torch()` gives the same. ArgumentError as Loader.to_yaml, and for a dtype
+        that no pipeline's output has."""
+        if not self._loader.mapped and self.dtype not in _NAMES:
+            raise ArgumentError(f"to_yaml: dtype {self.dtype}, expected one of {', '.join(map(str, _NAMES))}")
+        return self._whole.to_yaml()
 
     def _moved(self) -> None:
         self._state = self._loader.state_dict()
@@ -231,6 +238,26 @@ class TorchLoader(ConvertedLoader, Generic[_Batch]):
         shape = (1, 3, 1, 1)
         mean = torch.tensor(means, dtype=torch.float32, device=self.device).mul(255).reshape(shape)
         return mean, torch.tensor(stds, dtype=torch.float32, device=self.device).mul(255).reciprocal().reshape(shape)
+
+
+def _asked(loader: Loader, device: str | torch.device | None, operations: str | None, decode: str | None,
+           share: float | None) -> dict[str, Any]:
+    """What the device is to do: the pipeline's own, with to_torch()'s arguments on top. ArgumentError for what cannot be."""
+    own = loader.device if loader.device["name"] else {"name": "cpu"}
+    if device is not None:
+        place = torch.device(device)
+        if torch.device(own["name"]).type != place.type:
+            own = {}
+        own["name"] = "cpu" if place.type == "cpu" else str(place)
+    given = {"operations": operations, "decode": decode,
+             "decode_share": None if share is None else number("to_torch(decode_share)", share)}
+    if operations is not None and operations != "device":
+        own.pop("decode", None)
+    if operations is not None and operations != "device" or decode is not None:
+        own.pop("decode_share", None)
+    asked = {"operations": "host", **own, **{key: value for key, value in given.items() if value is not None}}
+    _core.check(json.dumps({"device": asked}))
+    return asked
 
 
 class NumberedBatches(Generic[_Batch]):

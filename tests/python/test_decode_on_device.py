@@ -95,8 +95,8 @@ def test_each_rank_has_the_hosts_part(photographs):
 
 def files_of(pipeline, epoch=0, batch=0, size=8):
     """{id: whether it stayed a file} of what is left of an epoch, as the device gets it."""
-    loader = pipeline.batch(size, last="keep")
-    host = loader.host_part(1, decode=_core.DecodeBalance(loader.spec, "hybrid", 0.5))
+    loader = pipeline.device("cpu", operations="device", decode="hybrid", decode_share=0.5).batch(size, last="keep")
+    host = loader.host_part(1, decode=_core.decode_balance(loader.spec))
     host.set_epoch(epoch, batch)
     return {int(sample): bool(file[0]) for _, _, ids, files in host.batches()
             for sample, file in zip(ids, files, strict=True)}
@@ -166,10 +166,10 @@ def test_what_is_decoded_there_is_counted_by_a_memory_limit(photographs):
 def test_what_cannot_be_is_refused(photographs, monkeypatch):
     whole = pipeline(photographs)
     for options, message in (
-            ({"decode": "nvjpeg"}, "decode 'nvjpeg', expected host, hybrid, gpu_hybrid or hardware"),
-            ({"decode": "hybrid", "operations": "host"}, "decode 'hybrid' with operations 'host', expected operations"),
-            ({"decode_share": 0.5}, "decode_share 0.5 with decode 'host', expected None"),
-            ({"decode": "hybrid", "decode_share": 1.5}, r"decode_share\): found 1.5, expected 0 to 1"),
+            ({"decode": "nvjpeg"}, 'device.decode: .*found "nvjpeg", expected one of host, hybrid, gpu_hybrid, hardware'),
+            ({"decode": "hybrid", "operations": "host"}, "device.decode: hybrid with device.operations: host, expected"),
+            ({"decode_share": 0.5}, "device.decode_share: 0.5 with device.decode: host, expected none"),
+            ({"decode": "hybrid", "decode_share": 1.5}, "device.decode_share: 1.5, expected 0 to 1"),
             ({"decode": "hybrid", "decode_share": -1}, r"decode_share\): found -1, expected a number of 0 or more"),
             ({"decode": "hybrid", "decode_share": "half"}, r"decode_share\): found 'half', expected a number")):
         with pytest.raises(un.errors.ArgumentError, match=message):

@@ -42,6 +42,7 @@ def chains():
     yield un.open(SMALL).balance({1: 2.5}, epoch=70).shuffle(1)
     yield un.mix([un.open(SMALL).filter(drop_labels=1), un.open(SMALL)], [0.25, 3], epoch=99)
     yield start.cache("pixels", folder="kept", limit_mb=7, after=2).errors("replace", limit=3, rate=0.5)
+    yield start.center_crop(16).device("cuda:1", operations="device", decode="gpu_hybrid", decode_share=0.3)
     yield start.options(threads=3, prefetch=0, read_ahead=-1).passes(cache=False, read_ahead=True)
 
 
@@ -102,7 +103,8 @@ def made(schema, rng):
     if kind == "number":
         least = schema.get("minimum", schema.get("exclusiveMinimum", -1000) + 0.01)
         return rng.uniform(least, schema.get("maximum", 1000))
-    return {"boolean": rng.random() < 0.5, "null": None, "string": rng.choice(["", "a b", "é", "~", "3", "#"])}[kind]
+    texts = [text for text in ("", "a b", "é", "~", "3", "#", "cuda:1") if re.search(schema.get("pattern", ""), text)]
+    return {"boolean": rng.random() < 0.5, "null": None, "string": rng.choice(texts)}[kind]
 
 
 def accepted(rng):
@@ -125,6 +127,11 @@ def accepted(rng):
     if spec.get("cache", {}).get("what") == "encoded":
         spec["cache"].pop("folder", None)
         spec["cache"].pop("after", None)
+    device = spec.get("device", {})
+    for key, needed, value in (("decode_share", "decode", "hybrid"), ("decode", "operations", "device"),
+                               ("operations", "name", "cpu")):
+        if device.get(key, "host") != "host" and device.get(needed, "") in ("host", ""):
+            device[needed] = value
     pad = spec.get("batch", {}).get("pad", {})
     if pad.get("to") == "size":
         pad.setdefault("size", [8, 9])
@@ -211,12 +218,15 @@ def test_the_fields_that_are_tried_are_all_that_the_schema_has():
 def sound_beside(keys, rng):
     """A spec to put a wrong value into, with what the field cannot be without."""
     spec = accepted(rng)
-    for node in ("cache", "mix", "batch"):
+    for node in ("cache", "mix", "batch", "device"):
         spec.pop(node, None)
     if keys[:2] == ("batch", "pad"):
         spec["batch"] = {"pad": {"to": "size", "size": [8, 9]}}
     if keys[:2] == ("batch", "bucket"):
         spec |= {"batch": {"size": 1, "pad": {"to": "largest"}}, "order": {}, "execution": {}}
+    if keys[0] == "device":
+        spec["device"] = {"name": "cpu"} if keys[-1] == "operations" else {} if keys[-1] == "name" else {
+            "name": "cpu", "operations": "device", "decode": "hybrid"}
     if keys[0] == "order":
         spec["order"] = {key: spec["order"][key] for key in ("rank", "world") if key in spec["order"]}
     if keys == ("order", "world"):
@@ -304,6 +314,12 @@ def test_a_spec_wrong_in_one_field_is_refused_by_both_and_named(keys):
     (lambda p: p.errors(rate=0), "errors.rate: 0, expected above 0"),
     (lambda p: p.options(threads=-1), "execution.threads: -1, expected 0 to 1024"),
     (lambda p: p.options(prefetch="two"), 'execution.prefetch: .*found "two", expected a whole number'),
+    (lambda p: p.device("gpu"), 'device.name: "gpu", expected cpu, cuda or cuda:N'),
+    (lambda p: p.device("cuda", operations="gpu"), 'device.operations: .*found "gpu", expected one of host, device'),
+    (lambda p: p.device("cuda", decode="hybrid"), "device.decode: hybrid with device.operations: host, expected"),
+    (lambda p: p.device("cuda", decode_share=0.5), "device.decode_share: 0.5 with device.decode: host, expected none"),
+    (lambda p: p.device("cuda", operations="device", decode="hybrid", decode_share=2), "decode_share: 2, expected 0 to 1"),
+    (lambda p: p.device("cuda", operations="device", decode="hybrid", decode_share=-1), r"device\(decode_share\): found -1"),
     (lambda p: p.batch(0), r"batch\(size\): found 0, expected 1 or more"),
     (lambda p: p.batch(1.5), r"batch\(size\): found 1.5, expected a whole number"),
     (lambda p: p.batch(61), "no full batch"),

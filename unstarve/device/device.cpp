@@ -1,6 +1,7 @@
 #include "unstarve/device/device.h"
 
 #include <charconv>
+#include <optional>
 #include <string_view>
 
 #include "unstarve/core/error.h"
@@ -8,16 +9,27 @@
 
 namespace unstarve {
 
+namespace {
+
+// Of "cuda" and "cuda:N".
+std::optional<int> cuda_index(const std::string& name) {
+  if (name == "cuda") return 0;
+  constexpr std::string_view kPrefix = "cuda:";
+  if (!name.starts_with(kPrefix)) return {};
+  int index = -1;
+  const char* const end = name.data() + name.size();
+  const auto [stop, error] = std::from_chars(name.data() + kPrefix.size(), end, index);
+  if (error != std::errc{} || stop != end || index < 0) return {};
+  return index;
+}
+
+}  // namespace
+
+bool is_device_name(const std::string& name) { return name == "cpu" || cuda_index(name).has_value(); }
+
 std::unique_ptr<Device> open_device(const std::string& name) {
   if (name == "cpu") return open_host();
-  if (name == "cuda") return open_cuda(0);
-  constexpr std::string_view kPrefix = "cuda:";
-  if (name.starts_with(kPrefix)) {
-    int index = -1;
-    const char* const end = name.data() + name.size();
-    const auto [stop, error] = std::from_chars(name.data() + kPrefix.size(), end, index);
-    if (error == std::errc{} && stop == end && index >= 0) return open_cuda(index);
-  }
+  if (const std::optional<int> index = cuda_index(name)) return open_cuda(*index);
   throw Error(ErrorKind::kArgument, "open device '" + name + "': expected cpu, cuda or cuda:N");
 }
 

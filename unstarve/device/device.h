@@ -73,6 +73,8 @@ class Device {
 
 // "cpu", "cuda" or "cuda:N"; Error(kArgument) for any other name.
 [[nodiscard]] std::unique_ptr<Device> open_device(const std::string& name);
+// Whether it is one of these names; there need not be such a device.
+[[nodiscard]] bool is_device_name(const std::string& name);
 
 // What a build and machine offer, for `doctor`: never throws.
 struct DeviceReport {

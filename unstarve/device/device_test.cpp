@@ -49,7 +49,9 @@ TEST_CASE("a device that is not there is missing, one that cannot be is a wrong 
   for (const char* name : {"", "CPU", "gpu", "cuda:", "cuda:-1", "cuda:1x", "cuda:99999999999", "cuda0"}) {
     CAPTURE(name);
     CHECK(kind_of(name) == ErrorKind::kArgument);
+    CHECK_FALSE(is_device_name(name));
   }
+  for (const char* name : {"cpu", "cuda", "cuda:0", "cuda:4096"}) CHECK(is_device_name(name));
 }
 
 TEST_CASE("the report agrees with itself", "[device]") {

@@ -149,6 +149,7 @@ BenchResult run_bench(const BenchOptions& options, const Progress& progress) {
     if (progress) progress(what, share);
   };
   const Settings& settings = options.settings;
+  tell_done_on_host(settings.pipeline);
   tell("opening the data", 0);
   const auto dataset = open_sources(settings.pipeline);
   Rig rig(settings, dataset, options.target);

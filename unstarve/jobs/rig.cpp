@@ -13,9 +13,7 @@ Target parse_target(const std::string& name) {
     (void)find_accelerator(target.accelerator());
     return target;
   }
-  const bool numbered =
-      name.starts_with("cuda:") && name.size() > 5 && name.find_first_not_of("0123456789", 5) == std::string::npos;
-  if (name == "cpu" || name == "cuda" || numbered) return target;
+  if (is_device_name(name)) return target;
   std::string known;
   for (const AcceleratorModel& model : accelerator_models()) known += " emulated:" + std::string(model.name);
   throw Error(ErrorKind::kArgument, "device \"" + name + "\": expected cpu, cuda, cuda:N or one of" + known);

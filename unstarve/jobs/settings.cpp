@@ -8,6 +8,7 @@
 #include "unstarve/observe/accelerator.h"
 #include "unstarve/pipeline/plan.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"
+#include "unstarve/storage/notice.h"
 #include "unstarve/train/trainer.h"
 
 namespace unstarve {
@@ -96,6 +97,12 @@ Settings settings_from_yaml(const std::string& text, const std::string& name) {
   map.finish();
   check_node(name + ".pipeline", [&] { check_spec(settings.pipeline); });
   check_node(name, [&] { check_settings(settings.train); });
+  const std::string& asked = settings.pipeline.device.name;
+  if (!asked.empty() && asked != settings.train.device)
+    throw Error(ErrorKind::kInput,
+                fmt::format("{}.pipeline.device.name: {}, expected {}, train.device of these settings, "
+                            "or none",
+                            name, asked, settings.train.device));
   return settings;
 }
 
@@ -159,6 +166,22 @@ Settings default_settings(const std::string& path, const std::string& split, con
   train.label_smoothing = thumbnails ? 0.1 : 0;
   set_batch(settings, starting_batch(device, train.image_size));
   return settings;
+}
+
+void set_device(Settings& settings, const std::string& device) {
+  if (!device.starts_with("emulated:")) settings.train.device = device;
+  DeviceSpec& asked = settings.pipeline.device;
+  if (asked.name != device) asked = {};
+}
+
+void tell_done_on_host(const PipelineSpec& pipeline) {
+  const DeviceSpec& device = pipeline.device;
+  if (device.operations == OperationsOn::kHost) return;
+  tell_notice(
+      fmt::format("device.operations: device{}: done on the host here, {}; to_torch() of the Python package "
+                  "leaves it to the device",
+                  device.decode == DecodeOn::kHost ? "" : fmt::format(", device.decode: {}", to_string(device.decode)),
+                  device.decode == DecodeOn::kHost ? "to the same bits" : "by the host's decoder"));
 }
 
 void set_batch(Settings& settings, int batch) {

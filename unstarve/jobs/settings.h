@@ -5,6 +5,8 @@
 //   pipeline: {...}        # see pipeline/spec/spec_yaml.h
 //   train: {...}           # see train/settings.h; the same names
 //
+// train.device says where; pipeline.device.name, where it is given, the same.
+//
 // Failure: Error(kInput) with file, node and line; an unknown key or version is an error, and so is a value out of its
 // range.
 
@@ -46,6 +48,13 @@ void check_node(const std::string& node, const std::function<void()>& check);
 // otherwise; `device` is "cpu", "cuda[:N]" or "emulated:<name>".
 [[nodiscard]] Settings default_settings(const std::string& path, const std::string& split, const Dataset& dataset,
                                         const std::string& model, const std::string& device, int image_size = 0);
+
+// Another device for the batches: "cpu" or "cuda[:N]", which trains then, or "emulated:<name>". What pipeline.device
+// says of one of another name no longer counts.
+void set_device(Settings& settings, const std::string& device);
+
+// Tells (storage/notice.h) what pipeline.device leaves to a device and the program's own loader does on the host.
+void tell_done_on_host(const PipelineSpec& pipeline);
 
 // Changes the batch size and, in proportion, the learning rate (Goyal et al., "Accurate, large minibatch SGD", 2017).
 void set_batch(Settings& settings, int batch);

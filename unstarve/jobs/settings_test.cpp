@@ -4,6 +4,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/jobs/ladder.h"
+#include "unstarve/storage/notice.h"
 #include "unstarve/storage/open.h"
 
 namespace unstarve {
@@ -55,6 +56,44 @@ TEST_CASE("the base of the ladder is plain, and scales the rate with the batch")
   CHECK(base.pipeline.decode == DecodeSpec{false, false});
   CHECK_FALSE(base.train.channels_last);
   CHECK(base.train.precision == Precision::kFloat32);
+}
+
+TEST_CASE("a pipeline's device is the one that trains, and says nothing of another") {
+  Settings settings;
+  settings.train.device = settings.pipeline.device.name = "cuda:1";
+  settings.pipeline.device.operations = OperationsOn::kDevice;
+  CHECK(settings_from_yaml(to_yaml(settings), "s") == settings);
+  Settings elsewhere = settings;
+  elsewhere.train.device = "cpu";
+  CHECK_THROWS_WITH(settings_from_yaml(to_yaml(elsewhere), "s.yaml"),
+                    "s.yaml.pipeline.device.name: cuda:1, expected cpu, train.device of these settings, or none");
+  const Settings asked = settings;
+  set_device(settings, "cuda:1");
+  CHECK(settings == asked);
+  set_device(settings, "emulated:h100-resnet50");
+  CHECK(settings.train.device == "cuda:1");
+  CHECK(settings.pipeline.device == DeviceSpec{});
+  settings = asked;
+  set_device(settings, "cpu");
+  CHECK(settings.train.device == "cpu");
+  CHECK(settings.pipeline.device == DeviceSpec{});
+}
+
+TEST_CASE("what is asked of a device and done on the host is told") {
+  std::vector<std::string> told;
+  set_notice_sink([&](const std::string& text) { told.push_back(text); });
+  PipelineSpec spec;
+  spec.device.name = "cuda";
+  tell_done_on_host(spec);
+  CHECK(told.empty());
+  spec.device.operations = OperationsOn::kDevice;
+  tell_done_on_host(spec);
+  spec.device.decode = DecodeOn::kHybrid;
+  tell_done_on_host(spec);
+  set_notice_sink({});
+  REQUIRE(told.size() == 2);
+  CHECK_THAT(told[0], Catch::Contains("device.operations: device: done on the host here, to the same bits"));
+  CHECK_THAT(told[1], Catch::Contains("device.decode: hybrid: done on the host here, by the host's decoder"));
 }
 
 }  // namespace

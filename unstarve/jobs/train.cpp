@@ -36,6 +36,7 @@ PipelineSpec validation_spec(const Settings& settings, const PipelineSpec& given
   spec.batch = {spec.batch.size, LastBatch::kKeep};
   spec.batch_operations.clear();  // accuracy is of whole images
   spec.cache = {};                // of the training data
+  spec.device = {};
   spec.execution.prefetch = std::max(1, spec.execution.prefetch);
   return spec;
 }
@@ -49,6 +50,7 @@ void tell_unused(const PipelineSpec& given) {
   if (order.epoch > 0) nodes.push_back("order.epoch");
   if (!given.mix.empty() && given.mix[0].weight) nodes.push_back("mix[].weight");
   if (!given.batch_operations.empty()) nodes.push_back("batch_operations");
+  if (given.device != DeviceSpec{}) nodes.push_back("device");
   if (!nodes.empty())
     tell_notice(fmt::format("evaluation takes each sample of {} once, as it is: {} of its spec does not count",
                             name_of_sources(given), fmt::join(nodes, ", ")));
@@ -65,6 +67,7 @@ void check_classes(const Dataset& training, const Dataset& validation) {
 
 TrainResult run_train(const TrainOptions& options, const Progress& progress, std::stop_token stop) {
   const Settings& settings = options.settings;
+  tell_done_on_host(settings.pipeline);
   const auto dataset = open_sources(settings.pipeline);
   std::shared_ptr<const Dataset> validation;
   if (!options.validation.source.path.empty() || !options.validation.mix.empty()) {

@@ -40,6 +40,7 @@ std::string largest_part(const Profile& profile) {
 
 TuneResult run_tune(const TuneOptions& options, const Progress& progress) {
   const Target target = parse_target(options.device);
+  tell_done_on_host(options.settings.pipeline);
   const auto dataset = open_sources(options.settings.pipeline);
   LadderOptions ladder;
   ladder.base = base_of(options.settings);

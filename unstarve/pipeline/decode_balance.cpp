@@ -175,4 +175,17 @@ std::string DecodeBalance::explain() const {
   return text;
 }
 
+std::shared_ptr<DecodeBalance> make_decode_balance(const PipelineSpec& spec) {
+  const auto make = [&](NvjpegBackend backend) {
+    return std::make_shared<DecodeBalance>(backend, spec.order.seed, spec.device.decode_share);
+  };
+  switch (spec.device.decode) {
+    case DecodeOn::kHost: break;
+    case DecodeOn::kHybrid: return make(NvjpegBackend::kHybrid);
+    case DecodeOn::kGpuHybrid: return make(NvjpegBackend::kGpuHybrid);
+    case DecodeOn::kHardware: return make(NvjpegBackend::kHardware);
+  }
+  return {};
+}
+
 }  // namespace unstarve

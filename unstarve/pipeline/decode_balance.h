@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -26,6 +27,7 @@
 #include "unstarve/codecs/nvjpeg/decode_split.h"
 #include "unstarve/codecs/nvjpeg/nvjpeg_decoder.h"
 #include "unstarve/pipeline/decode_rate_fit.h"
+#include "unstarve/pipeline/spec/spec.h"
 
 namespace unstarve {
 
@@ -84,5 +86,8 @@ class DecodeBalance {
   std::map<std::string, std::uint64_t> left_out_;  // by reason
   std::string last_refused_;
 };
+
+// What the spec's device says: null where the host decodes all.
+[[nodiscard]] std::shared_ptr<DecodeBalance> make_decode_balance(const PipelineSpec& spec);
 
 }  // namespace unstarve

@@ -53,6 +53,24 @@ TEST_CASE("a share of 0 is none and one of 1 all, and no other is taken", "[deco
     CHECK_THROWS_WITH(DecodeBalance(NvjpegBackend::kHybrid, 7, wrong), Contains("expected 0 to 1"));
 }
 
+TEST_CASE("a spec's device says whether it decodes, by what and how much", "[decode]") {
+  PipelineSpec spec;
+  CHECK(make_decode_balance(spec) == nullptr);
+  spec.order.seed = 7;
+  spec.device = {"cuda", OperationsOn::kDevice, DecodeOn::kGpuHybrid, 0.3};
+  const auto balance = make_decode_balance(spec);
+  REQUIRE(balance != nullptr);
+  CHECK(balance->backend() == NvjpegBackend::kGpuHybrid);
+  DecodeBalance same(NvjpegBackend::kHybrid, 7, 0.3);
+  CHECK(chosen(*balance, 2, 0, 500) == chosen(same, 2, 0, 500));
+  spec.device.decode = DecodeOn::kHybrid;
+  CHECK(make_decode_balance(spec)->backend() == NvjpegBackend::kHybrid);
+  spec.device.decode = DecodeOn::kHardware;
+  spec.device.decode_share.reset();
+  CHECK(make_decode_balance(spec)->backend() == NvjpegBackend::kHardware);
+  CHECK_THAT(make_decode_balance(spec)->explain(), Contains("as measured rates say"));
+}
+
 TEST_CASE("files that the device cannot take stay, and it is told why", "[decode]") {
   DecodeBalance all(NvjpegBackend::kHardware, 7, 1);
   const auto goes = [&](ImageHeader header, std::size_t bytes) {

@@ -10,12 +10,15 @@
 #include "unstarve/ops/schedule.h"
 #include "unstarve/pipeline/decode_balance.h"
 #include "unstarve/pipeline/decode_wish.h"
+#include "unstarve/pipeline/device_operations.h"
 #include "unstarve/pipeline/loader/pad_batch.h"
 #include "unstarve/pipeline/order/explain_order.h"
 #include "unstarve/pipeline/passes/cache_trial.h"
 #include "unstarve/pipeline/passes/pass.h"
 #include "unstarve/pipeline/spec/batch_checks.h"
+#include "unstarve/pipeline/spec/device_checks.h"
 #include "unstarve/pipeline/spec/source_checks.h"
+#include "unstarve/pipeline/spec/spec_yaml.h"
 
 namespace unstarve {
 namespace {
@@ -243,6 +246,7 @@ void check_spec(const PipelineSpec& spec) {
     fail("execution.memory_limit_mb", fmt::format("{}, expected 0 to {}", spec.execution.memory_limit_mb, kMostMb));
   within("execution.cpu_limit", spec.execution.cpu_limit, 0, 1024);
   check_batch(spec);
+  check_device(spec.device);
   if (spec.order.world < 1) fail("order.world", fmt::format("{}, expected 1 or more", spec.order.world));
   check_sources(spec);
   if (spec.order.rank < 0 || spec.order.rank >= spec.order.world)
@@ -297,6 +301,7 @@ bool size_follows_schedule(const PipelineSpec& spec) {
 Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int usable_cores, Caches caches,
                OrderBasis basis, Consumer consumer, std::uint32_t epochs, bool grow, OnDevice on_device) {
   check_spec(spec);
+  if (spec.device.operations == OperationsOn::kDevice) (void)first_on_device(spec);
   const bool threads_left_open = spec.execution.threads == 0;
   const bool tuned = threads_left_open && spec.execution.autotune;
   if (threads_left_open) {
@@ -417,6 +422,22 @@ std::string explain_padding(const Plan& plan) {
   return text;
 }
 
+// What the device that the batches are for is asked to do, and that it is not done here.
+std::string explain_device(const PipelineSpec& spec) {
+  const DeviceSpec& device = spec.device;
+  if (device.operations == OperationsOn::kHost)
+    return fmt::format("device      {}, where to_torch() brings them\n", device.name);
+  const std::size_t first = first_on_device(spec);
+  std::string there = first == spec.operations.size()
+                          ? "it normalises"
+                          : fmt::format("operations from operations[{}] on are its own", first);
+  if (device.decode != DecodeOn::kHost)
+    there += fmt::format(", and it decodes by nvJPEG ({}), {}", to_string(device.decode),
+                         device.decode_share ? fmt::format("{} of the files", *device.decode_share)
+                                             : std::string("files by measured rates"));
+  return fmt::format("device      {}: {}, by to_torch(); here the host makes whole batches\n", device.name, there);
+}
+
 }  // namespace
 
 std::string explain(const Plan& plan) {
@@ -442,6 +463,7 @@ std::string explain(const Plan& plan) {
                       plan.spec.execution.prefetch,
                       plan.spec.execution.order == ExecutionOrder::kExact ? "exact" : "relaxed",
                       plan.tuned ? "; to begin with, tuned while it runs" : "");
+  if (plan.spec.device != DeviceSpec{}) text += explain_device(plan.spec);
   if (plan.memory.limit > 0) text += "memory      " + explain(plan.memory) + "\n";
   for (const auto& pass : plan.passes)
     text +=

@@ -1,5 +1,5 @@
 #pragma once
-// What the user asked of a pipeline: plain data, equal in C++, YAML and (later) Python. Nothing here runs.
+// What the user asked of a pipeline: plain data, equal in C++, YAML and Python. Nothing here runs.
 //
 // The three forms never mix: the spec (this), the plan (plan.h: what will run) and the loader (loader.h: threads and
 // buffers). YAML is read and written by spec_yaml.h; unknown keys are errors there.
@@ -122,6 +122,26 @@ struct ExecutionSpec {
   friend bool operator==(const ExecutionSpec&, const ExecutionSpec&) = default;
 };
 
+enum class OperationsOn { kHost, kDevice };
+
+enum class DecodeOn {
+  kHost,       // the processor decodes all files
+  kHybrid,     // a device decodes some, by this back end of nvJPEG
+  kGpuHybrid,  // and so on: codecs/nvjpeg/nvjpeg_decoder.h
+  kHardware,
+};
+
+// The device that the batches are for, and what of the work is done there. Whoever brings them there does as it says:
+// to_torch() of the Python package. A loader's own batches are whole and on the host whatever stands here, with the
+// same bits but for what a device decodes.
+struct DeviceSpec {
+  std::string name;                               // as open_device() takes it; "": whoever runs the pipeline says where
+  OperationsOn operations = OperationsOn::kHost;  // kDevice: those that can be there (device_operations.h)
+  DecodeOn decode = DecodeOn::kHost;              // with the operations on the device alone
+  std::optional<double> decode_share{};           // of the files that the device can decode; none: by measured rates
+  friend bool operator==(const DeviceSpec&, const DeviceSpec&) = default;
+};
+
 enum class CacheWhat {
   kNothing,
   kEncoded,  // records as stored, in memory
@@ -168,6 +188,7 @@ struct PipelineSpec {
   BatchSpec batch;
   std::vector<OpSpec> batch_operations;  // ops/batch/batch_operation.h; any makes targets of the labels
   ExecutionSpec execution;
+  DeviceSpec device;
   ErrorSpec errors;
   // Passes (passes/pass.h) by name; false switches one off.
   std::map<std::string, bool> passes;

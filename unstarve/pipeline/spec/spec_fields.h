@@ -17,6 +17,7 @@ struct SpecField {
   std::optional<double> least{}, most{};
   std::optional<double> above{};  // as least, itself left out
   bool whole = false;             // of a list's numbers
+  const char* pattern = nullptr;  // of a text: the regular expression of all that it may be
 };
 
 [[nodiscard]] std::span<const SpecField> spec_fields();

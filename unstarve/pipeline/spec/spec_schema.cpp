@@ -111,6 +111,7 @@ Json field_schema(const YamlKey& key, const SpecField& field) {
     if constexpr (std::is_same_v<Value, std::string>) {
       schema["type"] = "string";
       if (!key.choices.empty()) schema["enum"] = key.choices;
+      if (field.pattern != nullptr) schema["pattern"] = field.pattern;
     } else if constexpr (std::is_same_v<Value, bool>) {
       schema["type"] = "boolean";
     } else if constexpr (std::is_same_v<Value, int> || std::is_same_v<Value, std::uint64_t>) {

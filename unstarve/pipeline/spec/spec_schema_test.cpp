@@ -71,6 +71,12 @@ struct Field {
     if (path.starts_with("cache.limit")) spec["cache"]["what"] = "pixels";
     if (path == "batch.bucket.window") spec["batch"]["pad"]["to"] = "largest";
     if (path == "batch.pad.size") spec["batch"]["pad"]["to"] = "size";
+    if (path.starts_with("device.")) {
+      Json& device = spec["device"];
+      if (path != "device.name") device["name"] = "cuda:1";
+      if (path == "device.decode" || path == "device.decode_share") device["operations"] = "device";
+      if (path == "device.decode_share") device["decode"] = "hybrid";
+    }
     if (path == "batch.pad.to" && value == "size") spec["batch"]["pad"]["size"] = {8, 8};
     return spec;
   }

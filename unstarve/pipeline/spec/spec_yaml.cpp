@@ -27,6 +27,11 @@ constexpr Names<ExecutionOrder, 2> kOrders{{{"exact", ExecutionOrder::kExact}, {
 constexpr Names<LastBatch, 3> kLast{{{"drop", LastBatch::kDrop}, {"keep", LastBatch::kKeep}, {"pad", LastBatch::kPad}}};
 constexpr Names<PadTo, 3> kPads{{{"nothing", PadTo::kNothing}, {"largest", PadTo::kLargest}, {"size", PadTo::kSize}}};
 constexpr Names<bool, 2> kBetween{{{"steps", false}, {"linear", true}}};
+constexpr Names<OperationsOn, 2> kOperationsOn{{{"host", OperationsOn::kHost}, {"device", OperationsOn::kDevice}}};
+constexpr Names<DecodeOn, 4> kDecodeOn{{{"host", DecodeOn::kHost},
+                                        {"hybrid", DecodeOn::kHybrid},
+                                        {"gpu_hybrid", DecodeOn::kGpuHybrid},
+                                        {"hardware", DecodeOn::kHardware}}};
 constexpr Names<OnError, 3> kPolicies{
     {{"fail", OnError::kFail}, {"skip", OnError::kSkip}, {"replace", OnError::kReplace}}};
 
@@ -274,7 +279,30 @@ BatchSpec read_batch(YamlMap map) {
   return batch;
 }
 
+void write_device(YAML::Emitter& out, const DeviceSpec& device) {
+  using YAML::Key;
+  using YAML::Value;
+  out << Key << "device" << Value << YAML::Flow << YAML::BeginMap << Key << "name" << Value << YAML::DoubleQuoted
+      << device.name << Key << "operations" << Value << to_string(device.operations) << Key << "decode" << Value
+      << to_string(device.decode);
+  if (device.decode_share) out << Key << "decode_share" << Value << exact(*device.decode_share);
+  out << YAML::EndMap;
+}
+
+DeviceSpec read_device(YamlMap map) {
+  DeviceSpec device;
+  map.get("name", device.name);
+  get_named(map, "operations", kOperationsOn, device.operations);
+  get_named(map, "decode", kDecodeOn, device.decode);
+  map.get("decode_share", device.decode_share);
+  map.finish();
+  return device;
+}
+
 }  // namespace
+
+const char* to_string(OperationsOn operations) { return name_of(kOperationsOn, operations); }
+const char* to_string(DecodeOn decode) { return name_of(kDecodeOn, decode); }
 
 void write_yaml(YAML::Emitter& out, const PipelineSpec& spec) {
   using YAML::Key;
@@ -314,6 +342,7 @@ void write_yaml(YAML::Emitter& out, const PipelineSpec& spec) {
                     << spec.execution.autotune << Key << "cpu_limit" << Value << spec.execution.cpu_limit << Key
                     << "order" << Value << name_of(kOrders, spec.execution.order) << Key << "memory_limit_mb" << Value
                     << spec.execution.memory_limit_mb << YAML::EndMap;
+  if (spec.device != DeviceSpec{}) write_device(out, spec.device);
   flow("errors") << Key << "policy" << Value << name_of(kPolicies, spec.errors.policy) << Key << "limit" << Value
                  << spec.errors.limit << Key << "rate" << Value << exact(spec.errors.rate) << YAML::EndMap;
   if (!spec.passes.empty()) {
@@ -358,6 +387,7 @@ PipelineSpec read_pipeline_yaml(YamlMap map) {
   execution.get("autotune", spec.execution.autotune);
   execution.get("cpu_limit", spec.execution.cpu_limit);
   execution.finish();
+  spec.device = read_device(map.map("device"));
   YamlMap errors = map.map("errors");
   get_named(errors, "policy", kPolicies, spec.errors.policy);
   errors.get("limit", spec.errors.limit);

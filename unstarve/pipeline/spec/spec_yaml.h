@@ -17,6 +17,7 @@
 //   batch_operations:
 //     - mixup: {alpha: 0.2}
 //   execution: {threads: 0, prefetch: 2, read_ahead: -1, pinned: true}
+//   device: {name: cuda, operations: device, decode: hybrid, decode_share: 0.5}
 //   errors: {policy: fail, limit: 1000, rate: 1}
 //   passes: {crop_into_decode: false}
 //
@@ -35,5 +36,9 @@ void write_yaml(YAML::Emitter& out, const PipelineSpec& spec);  // a mapping
 // A whole document that is one pipeline (JSON, being YAML, too). `name` stands for it in messages.
 [[nodiscard]] PipelineSpec pipeline_from_yaml(const std::string& text, const std::string& name);
 [[nodiscard]] std::string to_yaml(const PipelineSpec& spec);
+
+// As they stand there.
+[[nodiscard]] const char* to_string(OperationsOn operations);  // "host", "device"
+[[nodiscard]] const char* to_string(DecodeOn decode);          // "host", "hybrid", "gpu_hybrid", "hardware"
 
 }  // namespace unstarve

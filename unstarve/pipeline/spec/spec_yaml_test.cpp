@@ -32,6 +32,10 @@ TEST_CASE("a spec survives being written and read") {
   spec.errors = {OnError::kReplace, 12, 1.0 / 3};
   spec.passes = {{"cache", true}, {"read_ahead", false}};
   CHECK(round_trip(spec) == spec);
+  spec.device = {"cuda:1", OperationsOn::kDevice, DecodeOn::kGpuHybrid, 1.0 / 3};
+  CHECK(round_trip(spec) == spec);
+  spec.device = {"cpu", OperationsOn::kDevice, DecodeOn::kHost, {}};
+  CHECK(round_trip(spec) == spec);
   spec.cache.what = CacheWhat::kAuto;
   CHECK(round_trip(spec) == spec);
 }
@@ -76,6 +80,10 @@ TEST_CASE("what is wrong is named with path, line, found and expected") {
                     Catch::Contains("p.yaml.batch.sise") && Catch::Contains("known here: bucket, last, pad, size"));
   CHECK_THROWS_WITH(read("output: {type: int7}"), Catch::Contains("found \"int7\"") && Catch::Contains("bfloat16"));
   CHECK_THROWS_WITH(read("output: {mean: [1, 2]}"), Catch::Contains("three numbers"));
+  CHECK_THROWS_WITH(read("device: {operations: gpu}"),
+                    Catch::Contains("p.yaml.device.operations: line 1: found \"gpu\", expected one of host, device"));
+  CHECK_THROWS_WITH(read("device: {decode: nvjpeg}"),
+                    Catch::Contains("device.decode") && Catch::Contains("host, hybrid, gpu_hybrid, hardware"));
   CHECK_THROWS_WITH(read("passes: {\"\\xff\": true}"), Catch::Contains("lower-case"));
   CHECK_THROWS_WITH(read("operations: 3"), Catch::Contains("expected a list"));
   CHECK_THROWS_WITH(read("operations: [[1]]"), Catch::Contains("entry 0"));

@@ -1,0 +1,120 @@
+"""The device of a pipeline: one description in the chain, in YAML and in to_torch(), and what is made without it."""
+
+import json
+
+import numpy as np
+import pytest
+import yaml
+
+import unstarve as un
+
+SMALL = "synthetic:classes=10,images=200,size=32,seed=1"
+WHOLE = {"name": "cpu", "operations": "device", "decode": "hybrid", "decode_share": 0.25}
+
+
+def chain():
+    return un.open(SMALL).shuffle(3).random_resized_crop(24).flip().color_jitter().normalize(*un.CIFAR10)
+
+
+def node(text):
+    return yaml.safe_load(text).get("device")
+
+
+def test_yaml_has_it_and_gives_it_back():
+    assert node(chain().to_yaml()) is None
+    pipeline = chain().device("cuda:1", operations="device", decode="gpu_hybrid", decode_share=1 / 3)
+    loader = pipeline.batch(8)
+    assert node(pipeline.to_yaml()) == {"name": "cuda:1", "operations": "device", "decode": "gpu_hybrid",
+                                        "decode_share": 1 / 3}
+    again = un.from_yaml(loader.to_yaml())
+    assert again.to_yaml() == loader.to_yaml()
+    assert again.device == loader.device == node(pipeline.to_yaml())
+    assert un.open(SMALL).batch(8).device == {"name": ""}
+    # The last one counts, and nothing of one before it.
+    assert node(pipeline.device("cuda").to_yaml()) == {"name": "cuda", "operations": "host", "decode": "host"}
+
+
+def test_without_the_device_batches_are_whole_and_the_hosts():
+    asked, plain = chain().device("cuda", operations="device", decode="hybrid").batch(32), chain().batch(32)
+    assert all(np.array_equal(ours[0], theirs[0]) for ours, theirs in zip(asked, plain, strict=True))
+    assert ("device      cuda: operations from operations[1] on are its own, and it decodes by nvJPEG (hybrid), files by "
+            "measured rates, by to_torch(); here the host makes whole batches") in asked.explain()
+    assert "device      cuda, where to_torch() brings them" in chain().device("cuda").batch(8).explain()
+    assert "\ndevice " not in plain.explain()
+
+
+def test_what_cannot_be_there_is_refused_whoever_makes_the_batches():
+    wrong = un.open(SMALL).flip().device("cpu", operations="device").batch(8)
+    with pytest.raises(un.errors.ArgumentError, match="operations: none gives all samples one size"):
+        next(iter(wrong))
+    with pytest.raises(un.errors.InputError, match="device.nam"):
+        un.from_yaml(json.dumps({"source": {"path": SMALL}, "device": {"nam": "cpu"}}))
+
+
+torch = pytest.importorskip("torch")
+
+
+def test_to_torch_goes_by_it():
+    text = chain().device("cpu", operations="device").batch(32).to_yaml()
+    loader = un.from_yaml(text).to_torch()
+    assert "device      color_jitter" in loader.explain()
+    assert loader.to_yaml() == text
+    plain = chain().batch(32).to_torch()
+    assert plain.device == torch.device("cpu") and node(plain.to_yaml()) == {"name": "cpu", "operations": "host",
+                                                                             "decode": "host"}
+    for ours, theirs in zip(loader, plain, strict=True):
+        assert all(map(torch.equal, ours, theirs))
+
+
+@pytest.mark.parametrize(("given", "expected"), [
+    ({}, WHOLE),
+    ({"device": "cpu"}, WHOLE),
+    ({"device": torch.device("cpu")}, WHOLE),
+    ({"operations": "device"}, WHOLE),
+    ({"decode_share": 0.75}, WHOLE | {"decode_share": 0.75}),
+    # What depends on an argument that is given begins anew.
+    ({"decode": "hardware"}, {"name": "cpu", "operations": "device", "decode": "hardware"}),
+    ({"decode": "host"}, {"name": "cpu", "operations": "device", "decode": "host"}),
+    ({"operations": "host"}, {"name": "cpu", "operations": "host"}),
+])
+def test_arguments_override_it(given, expected, monkeypatch):
+    made = []
+
+    class Told(Exception):
+        pass
+
+    def converted(_self, _loader, _normalize, _dtype, asked):
+        made.append(asked)
+        raise Told
+
+    from unstarve.torch import TorchLoader
+    monkeypatch.setattr(TorchLoader, "_converted", converted)
+    with pytest.raises(Told):
+        un.open(SMALL).center_crop(24).device(**WHOLE).batch(8).to_torch(**given)
+    assert made == [expected]
+
+
+def test_another_kind_of_device_takes_nothing_of_it():
+    pipeline = chain().device("cuda", operations="device", decode="hybrid", decode_share=0.5)
+    loader = pipeline.batch(32).to_torch("cpu")
+    assert node(loader.to_yaml()) == {"name": "cpu", "operations": "host", "decode": "host"}
+    assert torch.equal(next(iter(loader))[0], next(iter(chain().batch(32).to_torch()))[0])
+    if not torch.cuda.is_available():
+        with pytest.raises((RuntimeError, AssertionError)):
+            next(iter(pipeline.batch(32).to_torch()))
+
+
+def test_yaml_tells_dtype_layout_and_normalisation_too():
+    loader = chain().batch(32).to_torch(dtype=torch.float16, channels_last=True, normalize=un.IMAGENET)
+    again = un.from_yaml(loader.to_yaml()).to_torch()
+    assert again.to_yaml() == loader.to_yaml()
+    for ours, theirs in zip(again, loader, strict=True):
+        assert ours[0].dtype == torch.float16 and ours[0].is_contiguous(memory_format=torch.channels_last)
+        assert all(map(torch.equal, ours, theirs))
+
+
+@pytest.mark.parametrize("wrong", [{"operations": "gpu"}, {"decode": "nvjpeg"}, {"decode": "hybrid"}, {"decode_share": 0.5},
+                                   {"device": "meta"}])
+def test_arguments_that_make_no_sense_are_refused_by_their_node(wrong):
+    with pytest.raises(un.errors.ArgumentError, match=r"device\.\w+: .*expected"):
+        chain().batch(8).to_torch(**wrong)
