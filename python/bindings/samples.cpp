@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -84,23 +85,23 @@ std::vector<std::optional<ImageTuple>> images_of(const DatasetPtr& dataset, cons
   return list;
 }
 
-// records, ids as bytes of uint32 or None, begin of the groups, weights
-using SetState = std::tuple<std::uint64_t, std::optional<nb::bytes>, std::vector<std::uint64_t>, std::vector<double>>;
+// records, (first, count) of the runs of ids, or the ids as bytes of uint32, begin of the groups, weights
+using SetState = std::tuple<std::uint64_t, std::vector<std::pair<std::uint64_t, std::uint64_t>>, nb::bytes,
+                            std::vector<std::uint64_t>, std::vector<double>>;
 
 SetState state_of(const SampleSet& set) {
-  std::optional<nb::bytes> ids;
-  if (!set.everything()) ids = nb::bytes(set.ids().data(), set.ids().size_bytes());
-  return {set.records(), ids, set.begin(), set.weights()};
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> runs;
+  for (const SampleIds::Run& run : set.ids().runs()) runs.emplace_back(run.first, run.count);
+  const std::span<const std::uint32_t> list = set.ids().list();
+  return {set.records(), std::move(runs), nb::bytes(list.data(), list.size_bytes()), set.begin(), set.weights()};
 }
 
 void set_state(SampleSet& set, const SetState& state) {
-  const auto& [records, bytes, begin, weights] = state;
-  if (!bytes) {
-    new (&set) SampleSet(begin, weights);
-    return;
-  }
-  const auto* const first = static_cast<const std::uint32_t*>(bytes->data());
-  new (&set) SampleSet(records, {first, first + bytes->size() / sizeof(std::uint32_t)}, begin, weights);
+  const auto& [records, runs, bytes, begin, weights] = state;
+  SampleIds ids(records);
+  for (const auto& [first, count] : runs) ids.add(first, count);
+  ids.add({static_cast<const std::uint32_t*>(bytes.data()), bytes.size() / sizeof(std::uint32_t)});
+  new (&set) SampleSet(records, std::move(ids), begin, weights);
 }
 
 // The batches of a run, one after the other, without end.

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <limits>
 #include <optional>
 
 #include "unstarve/core/error.h"
@@ -16,7 +15,7 @@
 namespace unstarve {
 namespace {
 
-// Records that are looked at before it is seen whether `take` has enough.
+// Records that are looked at together before it is seen whether `take` has enough.
 constexpr std::uint64_t kStretch = 8192;
 // Labels above this are numbers of something else than classes; a group for each would cost more than the data.
 constexpr std::int64_t kMostClasses = std::int64_t{1} << 24;
@@ -80,18 +79,20 @@ class Chooser {
         fused_(!switched_off(spec, "filter_fusion")),
         facts_(dataset, threads,
                switched_off(spec, "filter_before_decode") ? FactsFrom::kWholeImages : FactsFrom::kIndexAndHeaders,
-               check) {
-    if (dataset.size() > std::numeric_limits<std::uint32_t>::max())
-      refuse("source",
-             fmt::format("filter, take and balance list samples for up to 2^32 records, found {}", dataset.size()));
-  }
+               check),
+        ids_(dataset.size()) {}
 
-  // Appends the ids of a source to the list.
+  // Appends the ids of a source.
   void source(const SourceSpec& source, const SamplePredicate* predicate, const std::string& node, std::uint64_t begin,
               std::uint64_t end) {
+    if (source.filter == FilterSpec{} && predicate == nullptr) {
+      ids_.add(begin, std::min(end - begin, source.take.value_or(end - begin)));
+      return;
+    }
+    check_listed(node + ".filter");
     (void)Bounds(source.filter, node + ".filter", dataset_);  // all conditions together make sense
     const std::vector<FilterSpec> parts = parts_of(source.filter, fused_);
-    const std::size_t before = ids_.size();
+    const std::uint64_t before = ids_.size();
     std::uint64_t most = source.take.value_or(end - begin), looked = 0, asked = 0;
     const std::uint64_t read_before = facts_.read();
     for (std::uint64_t first = begin; first < end && most > 0; first += kStretch) {
@@ -110,7 +111,7 @@ class Chooser {
         predicate->keep(passing);
       }
       passing.resize(static_cast<std::size_t>(std::min<std::uint64_t>(passing.size(), most)));
-      ids_.insert(ids_.end(), passing.begin(), passing.end());
+      ids_.add(passing);
       most -= passing.size();
     }
     if (looked > 0)
@@ -127,12 +128,15 @@ class Chooser {
   std::shared_ptr<SampleSet> balanced() {
     if (dataset_.field_index(FieldKind::kLabel) < 0)
       refuse("order.balance", fmt::format("{} has no labels", dataset_.format()));
-    const auto labels = facts_.labels(ids_);
+    check_listed("order.balance");
+    std::vector<std::uint32_t> ids(static_cast<std::size_t>(ids_.size()));
+    for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::uint32_t>(ids_[i]);
+    const auto labels = facts_.labels(ids);
     std::size_t classes = dataset_.classes().size();
     std::uint64_t unknown = 0;
-    for (std::size_t i = 0; i < ids_.size(); ++i) {
+    for (std::size_t i = 0; i < ids.size(); ++i) {
       if (!labels[i]) {
-        if (spec_.errors.policy == OnError::kFail) facts_.fail(ids_[i]);
+        if (spec_.errors.policy == OnError::kFail) facts_.fail(ids[i]);
         ++unknown;
         continue;
       }
@@ -140,7 +144,7 @@ class Chooser {
                                                ? static_cast<std::int64_t>(dataset_.classes().size())
                                                : kMostClasses))
         throw Error(ErrorKind::kInput, fmt::format("order.balance: {} has label {}, which is no class",
-                                                   dataset_.location(ids_[i]), *labels[i]));
+                                                   dataset_.location(ids[i]), *labels[i]));
       classes = std::max(classes, static_cast<std::size_t>(*labels[i]) + 1);
     }
     std::vector<std::uint64_t> begin(classes + 1);
@@ -149,20 +153,28 @@ class Chooser {
     for (std::size_t c = 0; c < classes; ++c) begin[c + 1] += begin[c];
     std::vector<std::uint32_t> sorted(begin.back());
     std::vector<std::uint64_t> at(begin.begin(), begin.end() - 1);
-    for (std::size_t i = 0; i < ids_.size(); ++i)
-      if (labels[i]) sorted[at[static_cast<std::size_t>(*labels[i])]++] = ids_[i];
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      if (labels[i]) sorted[at[static_cast<std::size_t>(*labels[i])]++] = ids[i];
+    ids_ = SampleIds(dataset_.size());
+    ids_.add(sorted);
     if (unknown > 0) notes_.push_back(fmt::format("order.balance: {} samples of no class are left out", unknown));
     std::vector<double> weights = class_weights(begin);
-    return std::make_shared<SampleSet>(dataset_.size(), std::move(sorted), std::move(begin), std::move(weights));
+    return of_groups(std::move(begin), std::move(weights));
   }
 
-  std::shared_ptr<SampleSet> listed(std::vector<std::uint64_t> begin, std::vector<double> weights) {
+  std::shared_ptr<SampleSet> of_groups(std::vector<std::uint64_t> begin, std::vector<double> weights) {
     return std::make_shared<SampleSet>(dataset_.size(), std::move(ids_), std::move(begin), std::move(weights));
   }
   [[nodiscard]] std::uint64_t size() const { return ids_.size(); }
   std::vector<std::string>& notes() { return notes_; }
 
  private:
+  // What asks each record for something counts them in 32 bits.
+  void check_listed(const std::string& node) const {
+    if (dataset_.size() > SampleIds::kMostListed)
+      refuse(node, fmt::format("looks at each of up to 2^32 records, found {}; expected take alone", dataset_.size()));
+  }
+
   // Leaves those that pass; of how many a size was asked for.
   std::uint64_t pass(const FilterSpec& filter, const std::string& node, std::vector<std::uint32_t>& ids) {
     const Bounds bounds(filter, node + ".filter", dataset_);
@@ -209,7 +221,7 @@ class Chooser {
   const Dataset& dataset_;
   const bool fused_;
   SampleFacts facts_;
-  std::vector<std::uint32_t> ids_;
+  SampleIds ids_;
   std::vector<std::string> notes_;
 };
 
@@ -253,7 +265,7 @@ std::shared_ptr<const SampleSet> choose_samples(const PipelineSpec& spec, const 
       begin.push_back(chooser.size());
     }
     if (weights.empty()) begin = {0, chooser.size()};
-    set = spec.order.balance ? chooser.balanced() : chooser.listed(std::move(begin), std::move(weights));
+    set = spec.order.balance ? chooser.balanced() : chooser.of_groups(std::move(begin), std::move(weights));
     set->notes = std::move(chooser.notes());
   } else if (!weights.empty()) {
     set = std::make_shared<SampleSet>(parts, std::move(weights));

@@ -139,6 +139,41 @@ TEST_CASE("taking the first so many looks no further than it must") {
   CHECK(choose_samples(spec, *data, 2)->size() == 20'000);
 }
 
+// More records than any list of them could name.
+class EndlessSet final : public JpegSet {
+ public:
+  using JpegSet::JpegSet;
+  std::uint64_t size() const override { return std::uint64_t{1} << 60; }
+  void read(std::uint64_t id, RecordBuffer& record) const override { JpegSet::read(id % 4, record); }
+};
+
+TEST_CASE("taking the first so many needs no list, however many they are") {
+  const auto data = std::make_shared<EndlessSet>(4);
+  constexpr std::uint64_t kTaken = std::uint64_t{1} << 50;
+  PipelineSpec spec = small_spec(4);
+  spec.source.take = kTaken;
+  const auto set = choose_samples(spec, *data, 2);
+  CHECK(set->size() == kTaken);
+  CHECK_FALSE(set->everything());
+  CHECK(set->ids().runs() == std::vector<SampleIds::Run>{{0, kTaken}});
+  CHECK(set->next(kTaken - 1) == 0);
+  const Order order(spec.order, spec.batch, {set, {}});
+  CHECK(order.length() == kTaken);
+  std::uint64_t largest = 0;
+  for (std::uint64_t batch = 0; batch < 100; ++batch) largest = std::max(largest, order.epoch(0).sample(batch, 0).id);
+  CHECK(largest < kTaken);
+  CHECK(largest > kTaken / 2);
+  const auto device = open_device("cpu");
+  CHECK(Loader(spec, data, *device, {}).next().has_value());
+
+  spec.source.filter.min_side = 1;
+  CHECK_THROWS_WITH(choose_samples(spec, *data, 2),
+                    Contains("source.filter: looks at each of up to 2^32 records, found"));
+  spec.source.filter = {};
+  spec.order.balance = true;
+  CHECK_THROWS_WITH(choose_samples(spec, *data, 2), Contains("order.balance: looks at each of up to 2^32 records"));
+}
+
 TEST_CASE("classes are balanced over those that have samples, or weighted by name") {
   const auto data = open_dataset("synthetic:classes=4,images=102,size=8");
   PipelineSpec spec = small_spec(1);

@@ -103,7 +103,10 @@ TEST_CASE("an epoch without any of this is the permutation that it always was") 
   // Of some records the permutation of as many.
   std::vector<std::uint32_t> odd(1000);
   for (std::uint32_t i = 0; i < 1000; ++i) odd[i] = 2 * i + 1;
-  const auto set = std::make_shared<SampleSet>(2000, odd, std::vector<std::uint64_t>{0, 1000}, std::vector<double>{});
+  SampleIds odd_ids(2000);
+  odd_ids.add(odd);
+  const auto set =
+      std::make_shared<SampleSet>(2000, odd_ids, std::vector<std::uint64_t>{0, 1000}, std::vector<double>{});
   const Samples some = epoch_of(spec, {set, {}}, 5);
   for (std::uint64_t i = 0; i < 1000; ++i) CHECK(some[i] == Sample{2 * permutation(i) + 1, 5});
 }
@@ -211,8 +214,9 @@ TEST_CASE("any ranks and batches see the same samples, and a resume goes on exac
 }
 
 TEST_CASE("a set of some records counts its epoch by them") {
-  const auto set = std::make_shared<SampleSet>(100, std::vector<std::uint32_t>{3, 50, 99},
-                                               std::vector<std::uint64_t>{0, 3}, std::vector<double>{});
+  SampleIds ids(100);
+  ids.add(std::vector<std::uint32_t>{3, 50, 99});
+  const auto set = std::make_shared<SampleSet>(100, ids, std::vector<std::uint64_t>{0, 3}, std::vector<double>{});
   CHECK(Order(OrderSpec{}, {1, LastBatch::kDrop}, {set, {}}).batches_per_epoch() == 3);
   CHECK(set->next(3) == 50);
   CHECK(set->next(99) == 3);

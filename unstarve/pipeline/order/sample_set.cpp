@@ -1,15 +1,20 @@
 #include "unstarve/pipeline/order/sample_set.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "unstarve/pipeline/order/permutation.h"
 
 namespace unstarve {
 
-SampleSet::SampleSet(std::uint64_t records, std::vector<std::uint32_t> ids, std::vector<std::uint64_t> begin,
+SampleSet::SampleSet(std::vector<std::uint64_t> begin, std::vector<double> weights)
+    : records_(begin.back()), ids_(records_), begin_(std::move(begin)), weights_(std::move(weights)) {
+  ids_.add(0, records_);
+}
+
+SampleSet::SampleSet(std::uint64_t records, SampleIds ids, std::vector<std::uint64_t> begin,
                      std::vector<double> weights)
-    : records_(records), listed_(true), ids_(std::move(ids)), begin_(std::move(begin)), weights_(std::move(weights)) {
-  ids_.shrink_to_fit();
+    : records_(records), ids_(std::move(ids)), begin_(std::move(begin)), weights_(std::move(weights)) {
+  ids_.shrink();
 }
 
 std::uint64_t SampleSet::drawn() const {
@@ -22,15 +27,8 @@ std::uint64_t SampleSet::drawn() const {
 
 std::uint64_t SampleSet::next(std::uint64_t id) const {
   for (std::size_t group = 0; group < groups(); ++group) {
-    const std::uint64_t begin = begin_[group], end = begin_[group + 1];
-    if (!listed_) {
-      if (id >= begin && id < end) return id + 1 == end ? begin : id + 1;
-      continue;
-    }
-    const auto first = ids_.begin() + static_cast<std::ptrdiff_t>(begin);
-    const auto last = ids_.begin() + static_cast<std::ptrdiff_t>(end);
-    const auto found = std::lower_bound(first, last, id);
-    if (found != last && *found == id) return found + 1 == last ? *first : *(found + 1);
+    const std::uint64_t begin = begin_[group], end = begin_[group + 1], place = ids_.lower_bound(begin, end, id);
+    if (place < end && ids_[place] == id) return ids_[place + 1 == end ? begin : place + 1];
   }
   return id;  // the precondition does not hold
 }
@@ -38,8 +36,7 @@ std::uint64_t SampleSet::next(std::uint64_t id) const {
 std::uint64_t SampleSet::fingerprint() const {
   std::uint64_t print = mix_bits(records_ + 1);
   for (const std::uint64_t begin : begin_) print = tweak_of(print, begin);
-  for (const std::uint32_t id : ids_) print = tweak_of(print, id);
-  return print;
+  return tweak_of(print, ids_.fingerprint());
 }
 
 }  // namespace unstarve

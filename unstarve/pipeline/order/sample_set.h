@@ -1,13 +1,13 @@
 #pragma once
 // The samples that take part in a run, decided once: which records of the data set, and in which groups they are drawn.
 //
-//   ids   | group 0: ids ascending | group 1: ids ascending | ...      (no list where all records take part as stored)
+//   ids   | group 0: ids ascending | group 1: ids ascending | ...
 //
 // One group is the usual; the sources of a mixture or the classes of balanced sampling are several, each with a weight.
 //
-// Threads: immutable. Memory: 4 bytes per sample, nothing where all take part; where sizes are needed 8 per record of
-// the data set. Failure: choose_samples() throws Error(kArgument) naming the node of the spec that makes no sense for
-// these data,
+// Threads: immutable. Memory: some bytes where all take part or the first so many, at most 4 per sample
+//          (sample_ids.h); where sizes are needed 8 per record of the data set besides.
+// Failure: choose_samples() throws Error(kArgument) naming the node of the spec that makes no sense for these data,
 //          Error(kInput) when no sample is left, and what reading throws where classes are balanced.
 
 #include <cstdint>
@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "unstarve/pipeline/order/sample_ids.h"
 #include "unstarve/pipeline/spec/spec.h"
 #include "unstarve/storage/dataset.h"
 
@@ -25,20 +26,17 @@ namespace unstarve {
 class SampleSet {
  public:
   // All records, in one group.
-  explicit SampleSet(std::uint64_t records) : records_(records), begin_{0, records} {}
+  explicit SampleSet(std::uint64_t records) : SampleSet({0, records}, {}) {}
   // All records, in groups of neighbours: group g is begin[g] .. begin[g + 1] - 1.
-  SampleSet(std::vector<std::uint64_t> begin, std::vector<double> weights)
-      : records_(begin.back()), begin_(std::move(begin)), weights_(std::move(weights)) {}
-  // Of `ids`, ascending in each group, group g is ids[begin[g]] .. ids[begin[g + 1] - 1].
-  SampleSet(std::uint64_t records, std::vector<std::uint32_t> ids, std::vector<std::uint64_t> begin,
-            std::vector<double> weights);
+  SampleSet(std::vector<std::uint64_t> begin, std::vector<double> weights);
+  // Of some of so many records: group g is ids[begin[g]] .. ids[begin[g + 1] - 1], ascending.
+  SampleSet(std::uint64_t records, SampleIds ids, std::vector<std::uint64_t> begin, std::vector<double> weights);
 
   [[nodiscard]] std::uint64_t size() const { return begin_.back(); }
   [[nodiscard]] std::uint64_t records() const { return records_; }
-  [[nodiscard]] bool everything() const { return !listed_; }
-  [[nodiscard]] std::span<const std::uint32_t> ids() const {
-    return ids_;
-  }  // none where all records take part as stored
+  // All records, in places as they are stored.
+  [[nodiscard]] bool everything() const { return ids_.as_stored() && size() == records_; }
+  [[nodiscard]] const SampleIds& ids() const { return ids_; }
   [[nodiscard]] const std::vector<std::uint64_t>& begin() const { return begin_; }  // of the groups, and the end
   [[nodiscard]] std::size_t groups() const { return begin_.size() - 1; }
   [[nodiscard]] std::uint64_t group_begin(std::size_t group) const { return begin_[group]; }
@@ -49,9 +47,7 @@ class SampleSet {
   [[nodiscard]] std::uint64_t drawn() const;
 
   // Precondition: place < size().
-  [[nodiscard]] std::uint64_t id(std::uint64_t place) const {
-    return listed_ ? ids_[static_cast<std::size_t>(place)] : place;
-  }
+  [[nodiscard]] std::uint64_t id(std::uint64_t place) const { return ids_[place]; }
   // The sample behind `id` in its group, the first one behind the last. Precondition: `id` takes part.
   [[nodiscard]] std::uint64_t next(std::uint64_t id) const;
 
@@ -67,8 +63,7 @@ class SampleSet {
 
  private:
   std::uint64_t records_;
-  bool listed_ = false;
-  std::vector<std::uint32_t> ids_;
+  SampleIds ids_;
   std::vector<std::uint64_t> begin_;
   std::vector<double> weights_;
 };

@@ -184,7 +184,9 @@ TEST_CASE("filters take the same samples by headers or by whole images, at once 
   const auto chosen = [&] {
     dataset.reads = 0;
     const auto set = choose_samples(spec, dataset, 2);
-    return std::vector<std::uint32_t>(set->ids().begin(), set->ids().end());
+    std::vector<std::uint64_t> ids;
+    for (std::uint64_t place = 0; place < set->size(); ++place) ids.push_back(set->id(place));
+    return ids;
   };
   const auto expected = chosen();
   CHECK(expected.size() == 30);

@@ -1,0 +1,76 @@
+#include "unstarve/pipeline/order/sample_ids.h"
+
+#include <catch2/catch.hpp>
+
+#include "unstarve/core/random.h"
+
+namespace unstarve {
+namespace {
+
+using List = std::vector<std::uint32_t>;
+
+List all(const SampleIds& ids) {
+  List list;
+  for (std::uint64_t place = 0; place < ids.size(); ++place) list.push_back(static_cast<std::uint32_t>(ids[place]));
+  return list;
+}
+
+SampleIds of(const List& list) {
+  SampleIds ids(1 << 20);
+  ids.add(list);
+  return ids;
+}
+
+TEST_CASE("ids are what was added, as runs or as a list") {
+  Random random(1, 2, 3, 4);
+  // Mean lengths of a run: some make many runs, which become a list.
+  for (const std::uint32_t length : {1U, 3U, 500U}) {
+    SampleIds ids(1 << 20);
+    List expected;
+    for (std::uint32_t id = 0; expected.size() < 20'000;) {
+      const std::uint32_t count = 1 + random.below(2 * length - 1);
+      List run(count);
+      for (std::uint32_t& one : run) expected.push_back(one = id++);
+      if (random.below(2) == 0)
+        ids.add(run.front(), count);
+      else
+        ids.add(run);
+      id += 1 + random.below(3);
+    }
+    CAPTURE(length);
+    CHECK(all(ids) == expected);
+    CHECK(ids.list().empty() == (length == 500));
+    CHECK(ids.runs().empty() == (length != 500));
+    for (const std::uint32_t id : {0U, 7U, expected[777], expected[19'000] + 1, expected.back(), expected.back() + 1}) {
+      const auto found = std::lower_bound(expected.begin() + 5, expected.begin() + 19'500, id);
+      CHECK(ids.lower_bound(5, 19'500, id) == static_cast<std::uint64_t>(found - expected.begin()));
+    }
+    // Equal ids have one fingerprint, in whatever parts they came; others have another.
+    CHECK(of(expected).fingerprint() == ids.fingerprint());
+    ++expected[10'000];
+    CHECK(of(expected).fingerprint() != ids.fingerprint());
+    expected.resize(9'000);
+    CHECK(of(expected).fingerprint() != ids.fingerprint());
+  }
+}
+
+TEST_CASE("runs that meet are one, and what is stored from the first on is told") {
+  SampleIds ids(1'000'000'000'000);
+  CHECK(ids.as_stored());
+  ids.add(0, 5);
+  ids.add(5, 999'999'999'000);
+  CHECK(ids.as_stored());
+  CHECK(ids.runs() == std::vector<SampleIds::Run>{{0, 999'999'999'005}});
+  ids.add(999'999'999'900, 3);
+  CHECK_FALSE(ids.as_stored());
+  CHECK(ids[999'999'999'006] == 999'999'999'901);
+  // Any number of runs where a list would have no room for the numbers.
+  for (std::uint64_t i = 0; i < 3000; ++i) ids.add(2 * i, 1);
+  CHECK(ids.list().empty());
+  CHECK(ids[ids.size() - 1] == 5998);
+  CHECK_FALSE(of({1, 2, 3}).as_stored());
+  CHECK_FALSE(of({0, 2, 3}).as_stored());
+}
+
+}  // namespace
+}  // namespace unstarve
