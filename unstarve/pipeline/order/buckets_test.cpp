@@ -127,6 +127,29 @@ TEST_CASE("what is left of an epoch comes in the same order, at any position") {
   }
 }
 
+TEST_CASE("a resume arranges the window that it begins in, and looks at no other sample") {
+  constexpr std::uint64_t kSamples = 1000, kWindow = 120;
+  const auto set = sized(kSamples);
+  const PermutationKeys keys(3, 0);
+  for (const std::uint64_t begin : {0ULL, 119ULL, 120ULL, 777ULL, 999ULL}) {
+    const Buckets resumed(kWindow, 30, true, set);
+    Buckets::Window window;
+    std::vector<std::uint64_t> asked;
+    const auto id_at = [&](std::uint64_t position) {
+      asked.push_back(position);
+      return position;
+    };
+    for (std::uint64_t position = begin; position < kSamples; ++position) {
+      (void)resumed.at(keys, 0, position, kSamples, window, id_at);
+      // Of the windows so far each sample once.
+      const std::uint64_t first = begin / kWindow * kWindow;
+      const std::uint64_t end = std::min(kSamples, (position / kWindow + 1) * kWindow);
+      REQUIRE(asked.size() == end - first);
+    }
+    CHECK(*std::min_element(asked.begin(), asked.end()) == begin / kWindow * kWindow);
+  }
+}
+
 TEST_CASE("a padded last batch: its own samples are counted over all ranks") {
   for (const int world : {1, 2, 4, 7})
     for (const std::uint64_t samples : {70ull, 71ull, 75ull, 99ull, 100ull}) {
