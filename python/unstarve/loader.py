@@ -319,7 +319,8 @@ class Loader:
     def load_state_dict(self, state_dict: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
         """The next loop goes on where the state was taken. ArgumentError when it was another data set or order.
 
-        A list of the states of all ranks is what relaxed order needs where there were several.
+        A list of the states of all ranks is what relaxed order needs where there were several: each knows what it gave
+        itself alone. `torch.distributed.all_gather_object(states, loader.state_dict())` brings them together.
 
         Buckets stay those of the run that the state was taken of, so that each sample still comes once; batches of another
         size then cross from one to the next.

@@ -85,6 +85,22 @@ def test_exact_order_goes_on_where_relaxed_order_stopped():
     assert sorted(used) == list(range(SAMPLES))
 
 
+@pytest.mark.parametrize(("before", "after"), [(2, 2), (2, 3), (3, 1), (3, 2)])
+def test_any_ranks_go_on_from_the_states_of_all_ranks(before, after):
+    ranks = [relaxed(batch=4, rank=rank, world=before) for rank in range(before)]
+    used = [sample for number, rank in enumerate(ranks) for sample in taken(rank, 3 + number)]
+    checkpoint = json.loads(json.dumps([rank.state_dict() for rank in ranks]))
+    rest = []
+    for rank in range(after):
+        loader = relaxed(batch=5, rank=rank, world=after)
+        loader.load_state_dict(checkpoint)
+        rest += taken(loader, len(loader) + 1)
+        assert loader.epoch == 1
+    # Ranks get equally many: what fills up the last batch comes again.
+    assert sorted({*used, *rest}) == list(range(SAMPLES)) and not set(used) & set(rest[:-after])
+    assert len(used) + len(rest) < SAMPLES + after
+
+
 def test_several_ranks_give_their_states_together():
     ranks = [relaxed(batch=4, rank=rank, world=3, drop_last=True) for rank in range(3)]
     used = [sample for number, rank in enumerate(ranks) for sample in taken(rank, 3 + number)]
@@ -93,8 +109,10 @@ def test_several_ranks_give_their_states_together():
     rest.load_state_dict(states)
     used += pixels(rest)
     assert sorted(used) == list(range(SAMPLES))
-    with pytest.raises(un.errors.ArgumentError, match=r"of ranks \[1\], expected a list of all 3 ranks"):
-        relaxed().load_state_dict(states[1])
+    # What no rank knows cannot be had of one: with another's samples left out or taken twice the epoch would not be whole.
+    for loader in (relaxed(), relaxed(batch=4, rank=1, world=3, drop_last=True)):
+        with pytest.raises(un.errors.ArgumentError, match=r"of ranks \[1\], expected a list of all 3 ranks' states, gathered"):
+            loader.load_state_dict(states[1])
     with pytest.raises(un.errors.ArgumentError, match="expected a list of all 3 ranks"):
         relaxed().load_state_dict([states[0], states[0], states[1]])
     with pytest.raises(un.errors.ArgumentError, match="empty list"):

@@ -34,7 +34,7 @@ def together(ranks, name, what):
     return [sample for step in steps for part in step for sample in part]
 
 
-@pytest.mark.parametrize(("name", "samples"), [("opened", program.ODD), ("chained", program.EVEN),
+@pytest.mark.parametrize(("name", "samples"), [("opened", program.ODD), ("relaxed", program.ODD), ("chained", program.EVEN),
                                                ("drop_in", program.EVEN)])
 def test_the_ranks_have_every_sample_once_and_equally_many_batches(ranks, name, samples):
     assert sorted(together(ranks, name, "epoch")) == list(range(samples))
@@ -59,6 +59,17 @@ def test_one_rank_goes_on_where_two_stood(ranks, name, make, samples, monkeypatc
     whole = make()
     whole.set_epoch(1)
     assert [sample for batch in whole for sample in program.samples_of(batch)] == begun + rest
+
+
+def test_one_rank_goes_on_where_two_stood_in_relaxed_order(ranks, monkeypatch):
+    for key in ("RANK", "WORLD_SIZE"):
+        monkeypatch.delenv(key, raising=False)
+    states = ranks[0]["relaxed"]["states"]
+    assert states == ranks[1]["relaxed"]["states"] == [rank["relaxed"]["state"] for rank in ranks]
+    alone = program.relaxed()
+    alone.load_state_dict(states)
+    rest = [sample for batch in alone for sample in program.samples_of(batch)]
+    assert sorted(together(ranks, "relaxed", "begun") + rest) == list(range(program.ODD))
 
 
 def test_each_rank_of_the_drop_in_goes_on_with_its_distributed_sampler(ranks):

@@ -215,10 +215,10 @@ Position RunState::position(std::span<const Json> states) const {
     found.push_back(rank);
   }
   if (!all)
-    refuse(
-        fmt::format("of ranks [{}], expected a list of all {} ranks' states: in relaxed order each rank knows only "
-                    "what it gave itself",
-                    fmt::join(found, ", "), world));
+    refuse(fmt::format(
+        "of ranks [{}], expected a list of all {} ranks' states, gathered when they are taken: in relaxed order "
+        "each rank knows only what it gave itself",
+        fmt::join(found, ", "), world));
   std::vector<RankProgress> progress;
   for (const auto& [rank, state] : ranks)
     progress.push_back({{epoch_of(*state), 0, (*state)["samples"].get<std::uint64_t>(), window(*state)},
