@@ -82,7 +82,8 @@ class Loader:
     """An iterable over the batches of one epoch after the other. Made by `Pipeline.batch`.
 
     Iterating gives (images, labels): images of shape (batch, 3, height, width) or (batch, height, width, 3) in the
-    pipeline's dtype, labels int64 of shape (batch,), or with batch operations float32 of shape (batch, classes). The
+    pipeline's dtype, labels int64 of shape (batch,), all 0 where the data have none, or with batch operations float32 of
+    shape (batch, classes). The
     arrays are the loader's own memory, lent out: keep them as long as you like, memory grows with those you keep.
     What batch() was asked for comes besides, in this order: with `pad` sizes, int32 of shape (batch, 2), the height and
     width of each image before it was padded; with last="pad" valid, bool of shape (batch,), False for the copies that
@@ -140,8 +141,8 @@ class Loader:
 
             if not name.startswith("_") and hasattr(Pipeline, name):
                 raise AttributeError(f"{name}() comes before batch(), which ends the chain: found it on a Loader, "
-                                     "expected it on what batch() was called on")
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+                                     "expected it on what batch() was called on", name=name, obj=self)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     @property
     def samples(self) -> int:

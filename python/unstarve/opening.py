@@ -65,6 +65,8 @@ def mix(pipelines: Iterable[Pipeline], weights: Iterable[float] | None = None, *
     earlier: weights that a run had before it went on with these, one list for each change, in any order. A state of
         more than 8 sources names them only, and load_state_dict() asks for them.
     """
+    if isinstance(pipelines, Pipeline):
+        raise ArgumentError(f"mix: found {pipelines!r}, expected a list of pipelines")
     pipelines = list(pipelines)
     for one in pipelines:
         if not isinstance(one, Pipeline) or set(one._spec) != {"source"}:

@@ -13,7 +13,7 @@ import dataclasses
 import json
 import os
 from collections.abc import Callable
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -53,6 +53,16 @@ class Pipeline(Choosing, Operating):
 
     def __repr__(self) -> str:
         return f"<unstarve.Pipeline: {self._dataset.format}, {len(self)} samples>"
+
+    if not TYPE_CHECKING:
+        def __getattr__(self, name):
+            if not name.startswith("_") and hasattr(Loader, name):
+                raise AttributeError(f"{name} is a Loader's: found it on a Pipeline, expected it behind batch(), which makes "
+                                     "the loader", name=name, obj=self)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+
+        def __iter__(self):
+            raise ArgumentError("a Pipeline gives no batches: expected .batch(size) at its end, which makes the loader")
 
     @property
     def classes(self) -> list[str]:

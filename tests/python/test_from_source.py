@@ -1,9 +1,12 @@
 """un.from_source(): objects of users that give encoded images or pixels, decoded and augmented by the library."""
 
+import re
+import sqlite3
 import subprocess
 import sys
 import textwrap
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -47,6 +50,21 @@ def test_encoded_images_of_an_object_are_as_those_of_the_files(photographs):
 def test_pixels_and_buffers_of_every_kind():
     images, labels = next(iter(un.from_source(Pixels()).sequential().output("uint8", "NHWC").batch(12)))
     assert np.array_equal(images, np.stack([Pixels()[i] for i in range(12)])) and not labels.any()
+
+
+def test_the_database_of_the_documentation(photographs, tmp_path, monkeypatch):
+    text = (Path(__file__).resolve().parents[2] / "docs" / "python.md").read_text()
+    code, = re.findall(r"```python\n(import sqlite3\n.*?)```", text, re.DOTALL)
+    encoded = Encoded(photographs, 40)
+    with sqlite3.connect(tmp_path / "photos.db") as database:
+        database.execute("CREATE TABLE photos (image BLOB, label INTEGER)")
+        database.executemany("INSERT INTO photos VALUES (?, ?)", [(encoded[i][0], i % 2) for i in range(40)])
+    database.close()
+    monkeypatch.chdir(tmp_path)
+    names = {"un": un}
+    exec(code.replace("batch(256)", "batch(8)"), names)
+    labels = np.concatenate([labels for _, labels in names["loader"]])
+    assert sorted(labels) == [0] * 20 + [1] * 20 and names["loader"].classes == ["cat", "dog"]
 
 
 def test_bytes_of_every_kind(photographs):

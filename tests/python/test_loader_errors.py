@@ -108,6 +108,20 @@ def test_normalisation_by_what_is_no_number_is_refused(values):
         un.open(SMALL).normalize((0, 0, 0), values)
 
 
+def test_what_belongs_to_a_loader_is_told_on_a_pipeline():
+    pipeline = un.open(SMALL).shuffle(0)
+    with pytest.raises(AttributeError, match=r"to_torch is a Loader's: found it on a Pipeline, expected it behind batch\(\)"):
+        pipeline.to_torch("cpu")
+    with pytest.raises(AttributeError, match="'Pipeline' object has no attribute 'resise'") as caught:
+        pipeline.resise(224)
+    assert caught.value.name == "resise" and caught.value.obj is pipeline  # by which Python asks: did you mean resize?
+    with pytest.raises(un.errors.ArgumentError, match="mix: found <unstarve.Pipeline: .*>, expected a list of pipelines"):
+        un.mix(pipeline)
+    with pytest.raises(un.errors.ArgumentError, match=r"a Pipeline gives no batches: expected .batch\(size\) at its end"):
+        for _ in pipeline:
+            pass
+
+
 def test_a_step_behind_batch_tells_where_it_belongs():
     loader = un.open(SMALL).batch(10)
     with pytest.raises(AttributeError, match=r"shuffle\(\) comes before batch\(\), which ends the chain: found it on a Load"):
