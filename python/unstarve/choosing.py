@@ -41,7 +41,8 @@ class Choosing(abc.ABC):
         min_side, max_side: of the shorter side at least, of the longer side at most, in pixels; max_aspect: longer side
             / shorter side at most. Told by the index of shards; else every image's header is read once, in parallel.
 
-        A sample whose header cannot be read passes: `errors` says what it does when its turn comes.
+        A sample whose header cannot be read passes: `errors` says what it does when its turn comes. ArgumentError for a
+        bound that was given before, or that makes no sense.
         """
         if callable(labels):
             return self._asking(labels, drop_labels, min_side, max_side, max_aspect)

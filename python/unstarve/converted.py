@@ -32,7 +32,7 @@ class ConvertedLoader:
         return self._loader.state_dict()
 
     def load_state_dict(self, state_dict: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
-        """The next loop goes on where the state was taken; see unstarve.Loader."""
+        """The next loop goes on where `state_dict` was taken, one or those of all ranks; see unstarve.Loader."""
         self._loader.load_state_dict(state_dict)
         self._moved()
 

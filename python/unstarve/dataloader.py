@@ -50,7 +50,9 @@ def get_worker_info() -> Any:
 
 
 class DataLoader(TorchDataLoader[_Sample]):
-    """Batches of a torch dataset; arguments as torch.utils.data.DataLoader, and:
+    """Batches of a torch dataset; arguments as torch.utils.data.DataLoader (dataset, batch_size, shuffle, sampler,
+    batch_sampler, num_workers, collate_fn, pin_memory, drop_last, timeout, worker_init_fn, generator, prefetch_factor,
+    persistent_workers, pin_memory_device, in_order), and:
 
     workers: "processes", "threads", or None: threads where the interpreter has no global lock and the dataset is
         map-style, else processes. Threads share one dataset object and the process's random generators;
@@ -112,7 +114,8 @@ class DataLoader(TorchDataLoader[_Sample]):
 
         It holds the samplers' generators (their states at the epoch's beginning), so that a loader made alike goes on
         exactly, with any number of workers for a map-style dataset. An iterable dataset's own state_dict, or its
-        iterator's, is used where it has one; others are read again up to the place, unseen.
+        iterator's, is used where it has one; others are read again up to the place, unseen. ArgumentError where
+        workers' batches may overtake each other (in_order=False).
         """
         if self._resume is not None:
             return dict(self._resume)

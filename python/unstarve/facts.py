@@ -94,7 +94,8 @@ Predicate: TypeAlias = "Callable[[Facts], bool]"
 
 
 def asking(predicates: Sequence[Predicate], dataset: _core.Dataset) -> Callable[[list[int]], list[bool]]:
-    """Whether each of some ids passes all of them; one of whose facts a predicate asks in vain passes that."""
+    """A function of ids of `dataset`: whether each passes all `predicates`; one of whose facts a predicate asks in vain
+    passes that."""
 
     def ask(ids: list[int]) -> list[bool]:
         stretch = _Stretch(dataset, ids)

@@ -39,6 +39,8 @@ class JaxLoader(ConvertedLoader):
     (`Loader.parts`). On the host uint8, float32 and float16 images are the loader's own memory (DLPack), which lives as
     long as they do; bfloat16 is copied once. Of a pipeline with map() both are what its functions make, and normalize,
     dtype and layout are refused.
+
+    Raises ArgumentError for what does not go together.
     """
 
     def __init__(self, loader: Loader, device: Any = None, *, normalize: Normalisation | None = None,

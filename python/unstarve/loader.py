@@ -56,8 +56,8 @@ class Core(Protocol):
 
     def next(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.uint64], npt.NDArray[np.int32] | None,
                             int, int, int, bool] | None:
-        """Images, labels, ids, sizes or files (host_part), how many are valid, epoch, batch, whether it is the epoch's last; None after
-        close()."""
+        """Images and labels as Loader has them, ids (uint64 of shape (batch,)), sizes or files (int32, host_part), how many
+        are valid, epoch, batch, whether it is the epoch's last; None after close()."""
 
     def close(self) -> None:
         """Ends it; by any thread."""
@@ -231,7 +231,11 @@ class Loader:
             del images, labels, more  # as in batches()
 
     def batches(self) -> Iterator[Batch]:
-        """As iterating, with the samples' ids: (images, labels, ids, ...), ids uint64 of shape (batch,)."""
+        """As iterating, with the samples' ids: (images, labels, ids, ...), ids uint64 of shape (batch,).
+
+        Raises CancelledError in a loop that close() or a newer loop has ended, and what making a batch raises, behind the
+        good batches before it.
+        """
         self._turn += 1
         turn = self._turn
         if self._begun:
@@ -318,7 +322,7 @@ class Loader:
                              self._stretches)
 
     def load_state_dict(self, state_dict: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
-        """The next loop goes on where the state was taken. ArgumentError when it was another data set or order.
+        """The next loop goes on where `state_dict` was taken. ArgumentError when it was another data set or order.
 
         A list of the states of all ranks is what relaxed order needs where there were several: each knows what it gave
         itself alone. `torch.distributed.all_gather_object(states, loader.state_dict())` brings them together.
@@ -406,7 +410,8 @@ class Loader:
 
     def to_jax(self, device: Any = None, *, normalize: Normalisation | None = None, dtype: Any = None,
                layout: str | None = None) -> JaxLoader:
-        """The same batches as JAX arrays on `device`, by a loader of its own; see unstarve.jax.JaxLoader."""
+        """The same batches as JAX arrays on `device`, by a loader of its own, with `normalize`, `dtype` and `layout`; see
+        unstarve.jax.JaxLoader."""
         from unstarve.jax import JaxLoader
 
         return JaxLoader(self, device, normalize=normalize, dtype=dtype, layout=layout)
@@ -419,7 +424,8 @@ class Loader:
 
     def with_output(self, dtype: str | None = None, layout: str | None = None, normalize: Normalisation | None = None,
                     allocate: Allocate | None = None, on_device: OnDevice = (0, 0)) -> Loader:
-        """This loader with another element type, layout or (mean, std), standing where this one stands.
+        """This loader with another element type `dtype`, `layout` or (mean, std) `normalize`, standing where this one
+        stands.
 
         allocate: called with a number of bytes, gives a writable buffer's address and the object that keeps it; the
             batches are made there. At most two of them may be kept then.
@@ -452,6 +458,7 @@ class Loader:
                   decode: _core.DecodeBalance | None = None) -> Loader:
         """This loader with the first so many operations alone, uint8 NHWC, standing where this one stands.
 
+        allocate, on_device: as with_output() has them.
         decode: which samples stay files, for a device to decode, their bytes in their place in the batch. batches() then
             gives besides, in front of what batch() was asked for, files: int32 of shape (batch, 3), for each sample the
             bytes of its file, 0 where it has pixels, and the height and width of its image.

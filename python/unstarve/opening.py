@@ -46,7 +46,7 @@ def from_source(source: Any, classes: Iterable[str] = (), *, at_once: int = 1) -
 
     With map() in helper processes it must be picklable; each process then has its own. What source[i] raises is an
     InputError with its traceback, which `errors` may skip or replace. Raises InputError for a source without samples or
-    whose first sample is neither.
+    whose first sample is neither, ArgumentError for an object that is no source.
     """
     if not hasattr(source, "__len__") or not hasattr(source, "__getitem__"):
         raise ArgumentError(f"from_source: {type(source).__name__} has no __len__ and __getitem__")
@@ -64,6 +64,8 @@ def mix(pipelines: Iterable[Pipeline], weights: Iterable[float] | None = None, *
     epoch: samples of an epoch; as many as all sources together where it is left out.
     earlier: weights that a run had before it went on with these, one list for each change, in any order. A state of
         more than 8 sources names them only, and load_state_dict() asks for them.
+
+    Raises ArgumentError for other pipelines, and for weights that are not one for each.
     """
     if isinstance(pipelines, Pipeline):
         raise ArgumentError(f"mix: found {pipelines!r}, expected a list of pipelines")
@@ -100,6 +102,8 @@ def _shares(what: str, weights: Iterable[float], sources: list[Any]) -> list[flo
 
 def from_yaml(text: str, dataset: _core.Dataset | None = None) -> Loader:
     """The Loader of a pipeline's YAML (what `to_yaml` wrote, or one written by hand). InputError names a wrong node.
+
+    dataset: the open data, for callers that have them; by default those that the text names are opened.
 
     Under a launcher (RANK and WORLD_SIZE in the environment) those count, whatever rank the text was written by.
     """

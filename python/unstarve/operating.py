@@ -78,7 +78,11 @@ class Operating(abc.ABC):
 
     def color_jitter(self, brightness: float = 0.4, contrast: float = 0.4, saturation: float = 0.4, hue: float = 0.1,
                      p: float = 1.0) -> Self:
-        """The four in random order, as torchvision's ColorJitter: 0.4 draws factors of 0.6 to 1.4, hue turns of +-hue."""
+        """Brightness, contrast, saturation and hue changed in random order, as by torchvision's ColorJitter, with
+        probability `p`.
+
+        brightness, contrast, saturation: 0.4 draws factors of 0.6 to 1.4. hue: up to so much of a turn either way.
+        """
         return self.operation("color_jitter", brightness=brightness, contrast=contrast, saturation=saturation, hue=hue,
                               probability=p)
 
@@ -88,9 +92,10 @@ class Operating(abc.ABC):
 
     def rotation(self, degrees: float | tuple[float, float] = (-30, 30), fill: int = 0,
                  interpolation: str = "bilinear") -> Self:
-        """Turned about the middle, counter-clockwise; `fill` (0..255) where nothing is. Two numbers: drawn.
+        """Turned about the middle.
 
-        interpolation: "nearest" or "bilinear".
+        degrees: counter-clockwise, drawn between two numbers; one number turns all alike. fill: 0..255, where
+        nothing is. interpolation: "nearest" or "bilinear".
         """
         return self.operation("rotation", degrees=degrees, fill=fill,
                               **_unless(interpolation=(interpolation, "bilinear")))
@@ -101,7 +106,11 @@ class Operating(abc.ABC):
 
     def erasing(self, p: float = 0.5, scale: tuple[float, float] = (0.02, 0.33),
                 ratio: tuple[float, float] = (0.3, 3.3), value: int = 0) -> Self:
-        """A random rectangle of `value` (0..255), as torchvision's RandomErasing, but of pixels: before normalising."""
+        """A random rectangle of `value` (0..255) with probability `p`, as torchvision's RandomErasing, but of pixels: before
+        normalising.
+
+        scale: part of the area, least and most. ratio: height / width, least and most.
+        """
         return self.operation("erasing", probability=p, scale=scale, ratio=ratio, value=value)
 
     def rand_augment(self, changes: int = 2, magnitude: int | Schedule = 9) -> Self:
@@ -145,7 +154,10 @@ class Operating(abc.ABC):
                                                "stddev": channels("std", std)})
 
     def output(self, dtype: str = "float32", layout: str = "NCHW") -> Self:
-        """The batch's element type ("uint8", "float32", "bfloat16", "float16") and layout ("NCHW", "NHWC")."""
+        """How batches lie in memory.
+
+        dtype: "uint8", "float32", "bfloat16" or "float16". layout: "NCHW" or "NHWC".
+        """
         return self._with("output", output={"type": dtype, "layout": layout})
 
     # --- on whole batches: labels become targets, float32 of shape (batch, classes) ---------------------------------
@@ -159,11 +171,13 @@ class Operating(abc.ABC):
         return self.batch_operation("label_smoothing", epsilon=epsilon)
 
     def mixup(self, alpha: float = 0.2, p: float = 1.0) -> Self:
-        """Each sample and its target blended with the one before it in the batch, by one draw of Beta(alpha, alpha)."""
+        """Each sample and its target blended with the one before it in the batch, by one draw of Beta(alpha, alpha); a batch
+        with probability `p`."""
         return self.batch_operation("mixup", alpha=alpha, probability=p)
 
     def cutmix(self, alpha: float = 1.0, p: float = 1.0) -> Self:
-        """A box of each sample from the one before it in the batch; the targets follow its area."""
+        """A box of each sample from the one before it in the batch, whose part of the area is drawn of Beta(alpha, alpha);
+        the targets follow its area. A batch with probability `p`."""
         return self.batch_operation("cutmix", alpha=alpha, probability=p)
 
     def batch_operation(self, name: str, **parameters: float) -> Self:

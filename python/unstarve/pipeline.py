@@ -70,7 +70,8 @@ class Pipeline(Choosing, Operating):
         return list(self._dataset.classes)
 
     def read(self, index: int) -> dict[str, int | bytes | npt.NDArray[np.uint8]]:
-        """Record `index` as it is stored: a dict of its fields, encoded images as bytes, pixels as uint8 HWC."""
+        """Record `index` as it is stored: a dict of its fields, encoded images as bytes, pixels as uint8 HWC.
+        IndexError for one that is not there."""
         index = int(index)
         if not 0 <= index < len(self):
             raise IndexError(f"record {index} of {len(self)}")
@@ -119,8 +120,9 @@ class Pipeline(Choosing, Operating):
                                        "after": whole("cache(after)", after, -1)})
 
     def errors(self, policy: str = "fail", *, limit: int = 1000, rate: float = 1.0) -> Self:
-        """What a bad sample does: "fail" the run, "skip" it, or "replace" it by the next good one.
+        """What a bad sample does.
 
+        policy: "fail" the run, "skip" it, or "replace" it by the next good one.
         limit: more bad samples than this fail the run; rate: so does a greater part than this of all samples read.
         """
         return self._with(None, errors={"policy": policy, "limit": limit, "rate": rate})
@@ -147,6 +149,8 @@ class Pipeline(Choosing, Operating):
         workers: with map(), how many make the samples (all usable cores); 0 makes them where they are asked for. kind:
             "processes" or "threads" (threads where the interpreter has no global lock). Of the others prefetch alone
             goes with it: batches made ahead (one more than workers).
+
+        ArgumentError for values out of range.
         """
         given = {"threads": threads, "prefetch": prefetch, "read_ahead": read_ahead, "order": order,
                  "autotune": autotune, "cpu_limit": cpu_limit}
@@ -204,6 +208,8 @@ class Pipeline(Choosing, Operating):
         bucket: so many samples of an epoch's order, in turn, are grouped by height and width, so that images of similar
             sizes meet and little is padded: a few dozen batches, of all ranks, do. Each sample still comes once an epoch.
             To resume costs some ten milliseconds per 10,000 samples of it.
+
+        Raises ArgumentError where the steps make no pipeline of these data: no full batch, images of several sizes.
         """
         batch: dict[str, Any] = {"size": whole("batch(size)", size, 1), "last": last_batch(last, drop_last)}
         if pad is not False:

@@ -67,7 +67,8 @@ def pack(source: str, folder: str, arguments: Sequence[str] = (), *, parts: int,
     """Packs `source` into `folder` by `parts` tasks.
 
     `arguments` are options of `unstarve pack`, for example ["--format", "webdataset"]. Uses the Ray that is connected,
-    else connects to `address` (None: $RAY_ADDRESS, or a local cluster), and then disconnects at the end.
+    else connects to `address` (None: $RAY_ADDRESS, or a local cluster), and then disconnects at the end. A task has `cpus`
+    cores; a part that fails is tried `retries` times more.
 
     Returns what `unstarve pack --json` tells of the whole: its "shards", "records", "bytes", "complete", ... Raises
     ImportError without Ray, ValueError for fewer than one part, PartError, after all others have ended, when parts

@@ -17,6 +17,8 @@ def schedule(points: Mapping[int, float | Sequence[float]], *, between: str = "s
     points: values from these epochs on, that of epoch 0 among them. between: "steps", or "linear" for values on a line
     between the points, rounded to `multiple` where it is given, else to whole numbers where the operation takes no
     others. Where an output size follows one, batches change their shape at an epoch's border.
+
+    Raises ArgumentError without points; the step that takes it says what else makes no sense.
     """
     if not points:
         raise ArgumentError("schedule: found no points, expected epochs with values: {0: 128, 10: 224}")

@@ -32,6 +32,8 @@ def from_torch(dataset: Any) -> DatasetPipeline:
 
     dataset: has __len__ and __getitem__, or __getitems__ (a list of indices to a list of samples). With helper
         processes it must be picklable.
+
+    Raises ArgumentError for anything else.
     """
     if not hasattr(dataset, "__len__") or not (hasattr(dataset, "__getitem__") or hasattr(dataset, "__getitems__")):
         raise ArgumentError(f"from_torch: {type(dataset).__name__} has no __len__ and __getitem__; an iterable dataset "
@@ -66,6 +68,7 @@ class DatasetPipeline:
         """This process's part: rank of `world`. Every rank gets equally many batches, of equally many samples.
 
         Without this step, or without arguments, RANK and WORLD_SIZE of the environment count, as torchrun sets them.
+        ArgumentError for a rank that is not of this world.
         """
         rank, world = shard_arguments(rank, world)
         if rank >= world:
@@ -96,6 +99,8 @@ class DatasetPipeline:
             shorter. drop_last, as torch says it: True is "drop", False is "keep". A batch is what `collate` makes of its
             samples, so that nothing could tell copies apart which filled it up: there is no "pad".
         collate: a list of samples to a batch; torch's default_collate, which stacks arrays and tensors, otherwise.
+
+        ArgumentError for arguments that make no sense.
         """
         settings = dict(self._settings)
         if settings["world"] is None:

@@ -82,7 +82,8 @@ def convert(source: str | os.PathLike[str] | Mapping[str, Any], destination: str
 
 
 def load(path: str | os.PathLike[str], *, optimiser: bool = False) -> dict[str, npt.NDArray[Any]]:
-    """Reads a safetensors file into NumPy arrays; bfloat16 comes as the uint16 of its bits.
+    """Reads the safetensors file `path` into NumPy arrays by their names, of the shapes and dtypes that are stored; bfloat16
+    comes as the uint16 of its bits.
 
     Momentum and loss scale of a checkpoint are left out unless `optimiser` is set. Raises `ValueError` when the file is
     no safetensors file or is truncated.
@@ -91,7 +92,8 @@ def load(path: str | os.PathLike[str], *, optimiser: bool = False) -> dict[str, 
 
 
 def load_torch(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Reads the weights of a safetensors file as a state_dict of PyTorch tensors."""
+    """Reads the weights of the safetensors file `path` as a state_dict of PyTorch tensors, on the processor. Raises
+    ValueError as load()."""
     import torch
 
     state = {}
