@@ -1,5 +1,5 @@
 #pragma once
-// The 16-bit floating types' bits, rounded to nearest even, on the host and on GPUs.
+// The 16-bit floating types' bits, rounded to nearest even, on the host and on GPUs. Threads: pure.
 
 #include <bit>
 #include <cstdint>

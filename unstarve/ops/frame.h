@@ -6,6 +6,7 @@
 // of that pixel (not of fill), see colour/point_chain.h. Only operations that resample and store() read pixels;
 // everything else edits these few numbers.
 // Ownership: borrows pixels (of the data set's memory, or of a Scratch image); valid until the worker's next sample.
+// Threads: a Frame and a Scratch belong to one worker, each worker has its own.
 
 #include <algorithm>
 #include <array>

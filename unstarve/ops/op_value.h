@@ -1,6 +1,8 @@
 #pragma once
 // The value of an operation's parameter as it stands in a spec: one or more numbers ("size: 224", "scale: [0.08, 1]"),
 // a word ("interpolation: bicubic", "antialias: false"), or numbers that change from epoch to epoch (schedule.h).
+//
+// Threads: values, as any.
 
 #include <cstdint>
 #include <initializer_list>

@@ -11,6 +11,8 @@
 //   kBox       1 for all whose middle lies within half an output sample                BOX
 //   kArea      the part of each that the output sample covers                          OpenCV's INTER_AREA, reducing
 //   kLanczos   sinc windowed by its main lobe, 3 either side                           LANCZOS
+//
+// Threads: pure.
 
 namespace unstarve {
 

@@ -1,5 +1,6 @@
 #pragma once
 // What mixup and cutmix share: the weight's distribution, and blending runs of elements of any type. Private to ops.
+// Threads: pure, but for the generator.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,7 @@
 #pragma once
 // The base of operations that change colours and no sizes: with a given probability, they change all of the frame.
+//
+// Threads: as any Operation, const after construction.
 
 #include <utility>
 

@@ -1,6 +1,6 @@
 #pragma once
 // One pixel at a place between pixels: the definition that sampling.cpp's vector kernels are tested against, and the
-// code that runs on a GPU. See sampling.h.
+// code that runs on a GPU. See sampling.h. Threads: pure.
 
 #include <algorithm>
 #include <array>

@@ -16,15 +16,16 @@
 namespace unstarve::sampling {
 
 struct ViewedImage {
-  const PixelView& view;
-  int width = view.width, height = view.height;
+  const Image& image;
+  int width = image.size().width, height = image.size().height;
 
   [[nodiscard]] Pixel pixel(int column, int row) const {
-    return {view.at(column, row, 0), view.at(column, row, 1), view.at(column, row, 2)};
+    const std::uint8_t* const pixel = image.row(row) + std::ptrdiff_t{column} * kChannels;
+    return {pixel[0], pixel[1], pixel[2]};
   }
 };
 
-inline Pixel at(const PixelView& image, std::int32_t x, std::int32_t y, Interpolation how, const Pixel& fill) {
+inline Pixel at(const Image& image, std::int32_t x, std::int32_t y, Interpolation how, const Pixel& fill) {
   return at(ViewedImage{image}, x, y, how, fill);
 }
 
@@ -35,7 +36,7 @@ HWY_BEFORE_NAMESPACE();
 namespace unstarve::HWY_NAMESPACE {
 namespace {
 
-void sample_plainly(const PixelView& image, const std::int32_t* x, const std::int32_t* y, std::size_t first,
+void sample_plainly(const Image& image, const std::int32_t* x, const std::int32_t* y, std::size_t first,
                     std::size_t count, Interpolation how, const sampling::Pixel& fill, std::uint8_t* rgb) {
   for (std::size_t i = first; i < count; ++i) {
     const sampling::Pixel pixel = sampling::at(image, x[i], y[i], how, fill);
@@ -52,11 +53,11 @@ using D32 = hn::FixedTag<std::int32_t, kLanes>;
 using DQ = hn::FixedTag<std::uint8_t, kLanes>;
 using V32 = hn::VFromD<D32>;
 
-// Three channels of one pixel in the low bytes of each lane.
-HWY_INLINE V32 gather(const PixelView& image, V32 row, V32 column) {
-  const V32 offset = hn::Add(hn::Mul(row, hn::Set(D32(), static_cast<std::int32_t>(image.row_stride))),
+// Three channels of one pixel in the low bytes of each lane. Behind the last one lies what an Image has there.
+HWY_INLINE V32 gather(const Image& image, V32 row, V32 column) {
+  const V32 offset = hn::Add(hn::Mul(row, hn::Set(D32(), static_cast<std::int32_t>(image.row_bytes()))),
                              hn::Mul(column, hn::Set(D32(), kChannels)));
-  return hn::GatherOffset(D32(), reinterpret_cast<const std::int32_t*>(image.data), offset);
+  return hn::GatherOffset(D32(), reinterpret_cast<const std::int32_t*>(image.data()), offset);
 }
 
 template <int kChannel>
@@ -80,12 +81,12 @@ HWY_INLINE V32 mixed(const Corners& in) {
 }
 
 template <Interpolation kHow>
-std::size_t sample_vectors(const PixelView& image, const std::int32_t* x, const std::int32_t* y, std::size_t count,
+std::size_t sample_vectors(const Image& image, const std::int32_t* x, const std::int32_t* y, std::size_t count,
                            const sampling::Pixel& fill, std::uint8_t* rgb) {
   const D32 d;
   const V32 zero = hn::Zero(d), one = hn::Set(d, 1), half = hn::Set(d, sampling::kHalf),
             weight = hn::Set(d, (1 << sampling::kWeightBits) - 1);
-  const V32 last_column = hn::Set(d, image.width - 1), last_row = hn::Set(d, image.height - 1);
+  const V32 last_column = hn::Set(d, image.size().width - 1), last_row = hn::Set(d, image.size().height - 1);
   const V32 background = hn::Set(d, fill[0] | fill[1] << 8 | fill[2] << 16);
   const std::size_t end = count - count % kLanes;
   for (std::size_t i = 0; i < end; i += kLanes) {
@@ -123,11 +124,10 @@ std::size_t sample_vectors(const PixelView& image, const std::int32_t* x, const 
   return end;
 }
 
-void sample(const PixelView& image, const std::int32_t* x, const std::int32_t* y, std::size_t count, Interpolation how,
+void sample(const Image& image, const std::int32_t* x, const std::int32_t* y, std::size_t count, Interpolation how,
             const sampling::Pixel& fill, std::uint8_t* rgb) {
   std::size_t done = 0;
-  const std::int64_t bytes = std::int64_t{image.height} * image.row_stride;
-  if (image.row_stride > 0 && bytes < INT32_MAX) {
+  if (image.bytes() < INT32_MAX) {
     done = how == Interpolation::kNearest ? sample_vectors<Interpolation::kNearest>(image, x, y, count, fill, rgb)
                                           : sample_vectors<Interpolation::kBilinear>(image, x, y, count, fill, rgb);
   }
@@ -136,7 +136,7 @@ void sample(const PixelView& image, const std::int32_t* x, const std::int32_t* y
 
 #else
 
-void sample(const PixelView& image, const std::int32_t* x, const std::int32_t* y, std::size_t count, Interpolation how,
+void sample(const Image& image, const std::int32_t* x, const std::int32_t* y, std::size_t count, Interpolation how,
             const sampling::Pixel& fill, std::uint8_t* rgb) {
   sample_plainly(image, x, y, 0, count, how, fill, rgb);
 }
@@ -145,7 +145,7 @@ void sample(const PixelView& image, const std::int32_t* x, const std::int32_t* y
 
 }  // namespace
 
-void sample_places_on_target(const PixelView& image, const std::int32_t* x, const std::int32_t* y, std::size_t count,
+void sample_places_on_target(const Image& image, const std::int32_t* x, const std::int32_t* y, std::size_t count,
                              Interpolation how, const sampling::Pixel& fill, std::uint8_t* rgb) {
   sample(image, x, y, count, how, fill, rgb);
 }
@@ -158,13 +158,13 @@ namespace unstarve {
 
 HWY_EXPORT(sample_places_on_target);
 
-void sample_places(const PixelView& image, const std::int32_t* x, const std::int32_t* y, std::size_t count,
+void sample_places(const Image& image, const std::int32_t* x, const std::int32_t* y, std::size_t count,
                    Interpolation how, const std::array<std::uint8_t, kChannels>& fill, std::uint8_t* rgb) {
   HWY_DYNAMIC_DISPATCH(sample_places_on_target)(image, x, y, count, how, fill, rgb);
 }
 
-std::array<std::uint8_t, kChannels> sample_place(const PixelView& image, std::int32_t x, std::int32_t y,
-                                                 Interpolation how, const std::array<std::uint8_t, kChannels>& fill) {
+std::array<std::uint8_t, kChannels> sample_place(const Image& image, std::int32_t x, std::int32_t y, Interpolation how,
+                                                 const std::array<std::uint8_t, kChannels>& fill) {
   return sampling::at(image, x, y, how, fill);
 }
 

@@ -21,12 +21,12 @@ inline constexpr int kMaxSampledSide = 16'000;
 
 enum class Interpolation { kNearest, kBilinear };
 
-// Writes `count` interleaved pixels to `rgb`: those of `image` at (x[i], y[i]). `image`: interleaved, sides of 1 to
-// kMaxSampledSide, a byte behind its last pixel may be read.
-void sample_places(const PixelView& image, const std::int32_t* x, const std::int32_t* y, std::size_t count,
+// Writes `count` interleaved pixels to `rgb`: those of `image` at (x[i], y[i]). Its sides are 1 to kMaxSampledSide; the
+// kernels read a few of the bytes that an Image has behind its last pixel.
+void sample_places(const Image& image, const std::int32_t* x, const std::int32_t* y, std::size_t count,
                    Interpolation how, const std::array<std::uint8_t, kChannels>& fill, std::uint8_t* rgb);
 // The pixel at one place: the definition that the kernels are tested against.
-[[nodiscard]] std::array<std::uint8_t, kChannels> sample_place(const PixelView& image, std::int32_t x, std::int32_t y,
+[[nodiscard]] std::array<std::uint8_t, kChannels> sample_place(const Image& image, std::int32_t x, std::int32_t y,
                                                                Interpolation how,
                                                                const std::array<std::uint8_t, kChannels>& fill);
 

@@ -102,7 +102,7 @@ void warp(Frame& frame, const Mapping& mapping, Interpolation how, const std::ar
                                                frame.width, frame.height, kMaxSampledSide));
   }
   if (Recorder* recorder = scratch.recorder()) return recorder->warp(frame, mapping, how, fill);
-  make_pixels(frame, scratch);
+  const Image& in = make_pixels(frame, scratch);
   Image& out = scratch.other_than(frame);
   out.resize(frame.size());
   const bool affine = mapping.g == 0 && mapping.h == 0;
@@ -116,7 +116,7 @@ void warp(Frame& frame, const Mapping& mapping, Interpolation how, const std::ar
       } else {
         perspective_places(mapping, static_cast<int>(x), y, count, places.x, places.y);
       }
-      sample_places(frame.pixels, places.x, places.y, count, how, fill, out.row(y) + x * kChannels);
+      sample_places(in, places.x, places.y, count, how, fill, out.row(y) + x * kChannels);
     }
   }
   frame = Frame(out.view());

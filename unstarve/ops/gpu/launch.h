@@ -1,5 +1,8 @@
 #pragma once
 // Starts the kernel on a CUDA device: what ../cuda/launch.cu does, and launch_absent.cpp where there is no CUDA.
+//
+// Threads: any, one at a time per stream. Failure: Error(kMemory) or Error(kInternal) with CUDA's own words,
+// Error(kMissing) in a build without CUDA.
 
 #include <cstdint>
 

@@ -2,7 +2,7 @@
 // Where and as what a batch's pixels end, on the host or on a GPU: as the host's Storer (store.h).
 //
 // value = pixel * scale + bias in float32, one fused multiply-add; rounded to 16 bits to nearest even. To the bit as on
-// the host.
+// the host. Threads: pure.
 
 #include <array>
 #include <bit>

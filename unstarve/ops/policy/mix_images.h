@@ -3,6 +3,7 @@
 // folder and to Scratch, which keeps it.
 //
 // Sums are of integers, with weights in 1/65536 that add up to one: every machine gives the same bits.
+// Threads: one at a time per MixImages; the functions are pure.
 
 #include <cstddef>
 #include <cstdint>
