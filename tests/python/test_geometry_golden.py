@@ -20,6 +20,41 @@ def mostly(difference: np.ndarray, most: int, share: float) -> None:
     assert (difference > most).mean() <= share, (difference.max(), (difference > most).mean())
 
 
+def smooth(width: int, height: int, edge: int = 100) -> np.ndarray:
+    """Nowhere steeper than two steps a pixel, and `edge` all around, so that nothing jumps where the picture ends."""
+    y, x = (np.mgrid[:height, :width] + 0.5) / np.array([height, width])[:, None, None]
+    hill = np.sin(np.pi * x) * np.sin(np.pi * y)
+    return np.stack([edge + height * size * hill for size in (0.5, -0.4, 0.3)], axis=2).round().astype(np.uint8)
+
+
+@pytest.mark.parametrize("interpolation,most", [("nearest", 3), ("bilinear", 1)])
+def test_no_value_of_a_turned_smooth_picture_is_far_from_pillows(interpolation: str, most: int) -> None:
+    for width, height in ((160, 120), (121, 120)):
+        pixels = smooth(width, height)
+        for degrees in (-170, -45, -7.5, 3, 30, 90, 133.3):
+            ours, _ = apply(pixels, f"rotation:degrees={degrees}:interpolation={interpolation}:fill=100")
+            theirs = np.asarray(Image.fromarray(pixels).rotate(
+                degrees, resample=Image.Resampling[interpolation.upper()], fillcolor=(100, 100, 100)))
+            assert differences(ours, theirs).max() <= most, (width, degrees)
+
+
+@pytest.mark.parametrize("interpolation,most", [("nearest", 3), ("bilinear", 1)])
+def test_no_value_of_a_bent_smooth_picture_is_far_from_pillows(interpolation: str, most: int) -> None:
+    width, height = 160, 120
+    pixels = smooth(width, height)
+    for given in GOLDEN["affine"]:
+        a, b, _, d, e, _ = given["matrix"]
+        ours, _ = apply(pixels, f"affine:degrees={given['angle']}:translate_x=0:translate_y=0:scale={given['scale']}:"
+                                f"shear_x={given['shear'][0]}:shear_y={given['shear'][1]}:interpolation={interpolation}:"
+                                "fill=100")
+        # The matrix was made for another size and a move: about the middle of this one, without.
+        c, f = width / 2 - a * width / 2 - b * height / 2, height / 2 - d * width / 2 - e * height / 2
+        theirs = np.asarray(Image.fromarray(pixels).transform(
+            (width, height), Image.Transform.AFFINE, (a, b, c, d, e, f), Image.Resampling[interpolation.upper()],
+            fillcolor=(100, 100, 100)))
+        assert differences(ours, theirs).max() <= most, given
+
+
 @pytest.mark.parametrize("degrees", [-170, -45, -7.5, 0, 3, 30, 90])
 @pytest.mark.parametrize("interpolation", ["nearest", "bilinear"])
 def test_rotation_is_pillows(degrees: float, interpolation: str) -> None:
