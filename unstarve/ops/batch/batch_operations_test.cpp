@@ -10,6 +10,8 @@
 #include "unstarve/core/error.h"
 #include "unstarve/ops/batch/batch_operation.h"
 #include "unstarve/ops/batch/mixing.h"
+#include "unstarve/ops/element_bits.h"
+#include "unstarve/ops/test_support.h"
 
 namespace unstarve {
 namespace {
@@ -104,6 +106,37 @@ TEST_CASE("mixup blends every sample with what the one before it was, by the wei
       CHECK(batch.at(i, 2, 0, 0) == batch.at(i, 2, 11, 19));
     }
   }
+}
+
+TEST_CASE("runs of elements are blended to the same bits on every instruction set") {
+  testing::on_every_target([](const std::string& target) {
+    Random random(17, 0, 0, 0);
+    for (const ElementType type :
+         {ElementType::kUint8, ElementType::kFloat32, ElementType::kBfloat16, ElementType::kFloat16}) {
+      for (const float weight : {0.0F, 0.3F, 0.5F, 0.9371F, 1.0F}) {
+        INFO(target << ", " << element_bytes(type) << " bytes, weight " << weight);
+        for (const std::size_t count : {std::size_t{1}, std::size_t{15}, std::size_t{64}, std::size_t{1003}}) {
+          // Values of -8 to 8 and of -4e-6 to 4e-6, where float16 has fewer bits; of uint8 all there are.
+          const std::size_t bytes = count * element_bytes(type);
+          std::vector<std::uint8_t> from(bytes), to(bytes);
+          for (auto* run : {&from, &to}) {
+            for (std::size_t i = 0; i < count; ++i) {
+              const auto value = static_cast<float>(random.uniform(-8, 8) * (random.below(4) == 0 ? 0x1p-21 : 1));
+              std::uint8_t* const at = run->data() + i * element_bytes(type);
+              const std::uint16_t half = type == ElementType::kFloat16 ? float16_bits(value) : bfloat16_bits(value);
+              if (type == ElementType::kUint8) *at = static_cast<std::uint8_t>(random.bits());
+              if (type == ElementType::kFloat32) std::memcpy(at, &value, sizeof(value));
+              if (element_bytes(type) == sizeof(half)) std::memcpy(at, &half, sizeof(half));
+            }
+          }
+          std::vector<std::uint8_t> expected = to;
+          blend_reference(type, from.data(), weight, count, expected.data());
+          blend(type, from.data(), weight, count, to.data());
+          REQUIRE(to == expected);
+        }
+      }
+    }
+  });
 }
 
 TEST_CASE("cutmix pastes one box of the sample before, and the targets tell its area") {

@@ -14,7 +14,9 @@ namespace unstarve {
 [[nodiscard]] double draw_beta(double alpha, Random& random);
 
 // to = weight * to + (1 - weight) * from, `count` elements of `type`, computed in float32; 8-bit and 16-bit values
-// are rounded to nearest even.
+// are rounded to nearest even. Of finite values.
 void blend(ElementType type, const std::uint8_t* from, float weight, std::size_t count, std::uint8_t* to);
+// The same by the plain loop: bit-equal, for tests.
+void blend_reference(ElementType type, const std::uint8_t* from, float weight, std::size_t count, std::uint8_t* to);
 
 }  // namespace unstarve
