@@ -43,6 +43,8 @@ StageCounters::Totals StageCounters::totals() const {
       add(into.squares_us2, from.squares_us2);
     }
     add(totals.run_delay_ns, worker.run_delay_ns_);
+    add(totals.watched_samples, worker.watched_samples_);
+    add(totals.sleeps, worker.sleeps_);
   }
   return totals;
 }
@@ -65,6 +67,18 @@ std::vector<StageProfile> StageCounters::sum(const Totals& since, const Totals& 
     profiles.push_back(std::move(profile));
   }
   return profiles;
+}
+
+std::int64_t StageCounters::run_delay_ns(const Totals& since, const Totals& until) const {
+  // Threads that sleep less than once in so many samples, or less than a few times in all (a lock now and then, a stopped
+  // process), do not sleep: one straggler in a hundred does.
+  constexpr std::int64_t kSamplesPerSleep = 256, kLeastSleeps = 4;
+  const std::int64_t watched = until.watched_samples - since.watched_samples, sleeps = until.sleeps - since.sleeps;
+  if (watched == 0 || (sleeps >= kLeastSleeps && sleeps * kSamplesPerSleep >= watched))
+    return until.run_delay_ns - since.run_delay_ns;
+  std::int64_t away = 0;
+  for (const StageProfile& stage : sum(since, until)) away += std::max<std::int64_t>(0, stage.busy_ns - stage.cpu_ns);
+  return away;
 }
 
 }  // namespace unstarve

@@ -46,6 +46,11 @@ class StageCounters {
     }
     // The thread was ready to run for so long, without a processor.
     void delay(std::int64_t ns) noexcept { add(run_delay_ns_, ns); }
+    // The thread gave its processor up by itself `times` while it worked on so many of the samples.
+    void sleeps(std::int64_t samples, std::int64_t times) noexcept {
+      add(watched_samples_, samples);
+      add(sleeps_, times);
+    }
 
    private:
     friend class StageCounters;
@@ -59,7 +64,7 @@ class StageCounters {
       counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
     }
     std::array<Stage, kMaxStages> stages_;
-    std::atomic<std::int64_t> run_delay_ns_{0};
+    std::atomic<std::int64_t> run_delay_ns_{0}, watched_samples_{0}, sleeps_{0};
   };
 
   // Between 1 and kMaxStages names, at least one worker.
@@ -73,12 +78,15 @@ class StageCounters {
       double squares_us2 = 0;
     };
     std::array<Stage, kMaxStages> stages{};
-    std::int64_t run_delay_ns = 0;
+    std::int64_t run_delay_ns = 0, watched_samples = 0, sleeps = 0;
   };
   [[nodiscard]] Totals totals() const;
   // One entry per stage, in the order of construction: what was counted from `since` until `until`.
   [[nodiscard]] std::vector<StageProfile> sum(const Totals& since, const Totals& until) const;
   [[nodiscard]] std::vector<StageProfile> sum() const { return sum({}, totals()); }
+  // For how long threads were kept from running: as the kernel counted it, or, where they hardly ever slept, all that they
+  // were away. Other guests of a hypervisor and a stopped process take time that the kernel does not count.
+  [[nodiscard]] std::int64_t run_delay_ns(const Totals& since, const Totals& until) const;
 
  private:
   const std::vector<std::string> names_;

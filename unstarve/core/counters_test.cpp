@@ -41,11 +41,38 @@ TEST_CASE("the processor's share of some samples' time stands for all, and squar
   counters.worker(1).cpu(0, 200, 70);
   counters.worker(0).delay(5);
   counters.worker(1).delay(6);
+  counters.worker(0).sleeps(20, 3);
+  counters.worker(1).sleeps(1, 0);
   const auto sum = counters.sum();
   CHECK(sum[0].busy_ns == 10000);
   CHECK(sum[0].cpu_ns == 2500);
   CHECK(sum[0].squares_us2 == 400);
   CHECK(counters.totals().run_delay_ns == 11);
+  CHECK(counters.totals().watched_samples == 21);
+  CHECK(counters.totals().sleeps == 3);
+}
+
+TEST_CASE("threads that hardly ever sleep were kept from running whenever they were away") {
+  StageCounters counters({"read", "decode"}, 1);
+  auto& worker = counters.worker(0);
+  worker.sleeps(10, 10);
+  const StageCounters::Totals then = counters.totals();
+  for (const std::size_t stage : {0u, 1u}) {
+    worker.count(stage, 1000, 0);
+    worker.time(stage, 1000, 9000);
+    worker.cpu(stage, 9000, 4000);
+  }
+  worker.delay(700);
+  const auto delay = [&] { return counters.run_delay_ns(then, counters.totals()); };
+  CHECK(delay() == 700);  // nobody watched
+  worker.sleeps(1024, 3);
+  CHECK(delay() == 10'000);
+  worker.sleeps(0, 1);
+  CHECK(delay() == 700);
+  worker.sleeps(1, 0);  // less than one in 256 samples
+  CHECK(delay() == 10'000);
+  worker.sleeps(100, 100);
+  CHECK(delay() == 700);
 }
 
 TEST_CASE("the time since a moment does not depend on how many samples were timed before it") {

@@ -1,6 +1,7 @@
 #include "unstarve/core/thread_time.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <array>
@@ -13,6 +14,11 @@ std::int64_t thread_cpu_ns() {
   timespec time{};
   if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) != 0) return 0;
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+std::int64_t thread_sleeps() {
+  rusage usage{};
+  return ::getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nvcsw : 0;
 }
 
 // "cpu_ns delay_ns timeslices" (Documentation/scheduler/sched-stats.rst of Linux).

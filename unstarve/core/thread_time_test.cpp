@@ -1,6 +1,7 @@
 #include "unstarve/core/thread_time.h"
 
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <thread>
 
 #include "unstarve/core/clock.h"
@@ -15,6 +16,17 @@ TEST_CASE("a thread that computes uses its processor, one that sleeps does not")
     const std::int64_t before = thread_cpu_ns();
     steady_clock().sleep_until(steady_clock().now_ns() + 20'000'000);
     CHECK(thread_cpu_ns() - before < 10'000'000);
+  }).join();
+}
+
+TEST_CASE("sleeps are counted, and computing is none") {
+  std::thread([] {
+    const std::int64_t begun = thread_sleeps();
+    for (int i = 0; i < 10; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    CHECK(thread_sleeps() - begun >= 10);
+    const std::int64_t before = thread_sleeps(), cpu = thread_cpu_ns();
+    while (thread_cpu_ns() - cpu < 20'000'000) continue;
+    CHECK(thread_sleeps() - before <= 1);
   }).join();
 }
 

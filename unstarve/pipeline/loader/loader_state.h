@@ -141,6 +141,7 @@ struct Loader::State {
   std::optional<autotune::Controller> controller;  // from the first look on
   Profile last_look;
   StageCounters::Totals last_totals;
+  bool looked = false;  // at a window that tells something
   autotune::Settings in_force;
 
   std::mutex threads_mutex;

@@ -66,10 +66,12 @@ void Loader::State::look(std::int64_t now_ns) {
   Profile window = between(last_look, now);
   const std::vector<StageProfile> stages = counters.sum(last_totals, totals);
   std::copy(stages.begin(), stages.end(), window.stages.begin());
+  window.run_delay_ns = counters.run_delay_ns(last_totals, totals);
   const double seconds = static_cast<double>(now.wall_ns) * 1e-9;
   // A window with a pause of the consumer's tells nothing: the loader stood still, or the whole process was stopped.
-  const bool paused = window.consumer.paused_ns > 0 && controller->log().size() > 1;
+  const bool paused = window.consumer.paused_ns > 0 && looked;
   if (!paused) {
+    looked = true;
     const autotune::Settings wanted = controller->consider(window, seconds);
     if (wanted != in_force) apply(wanted, seconds);
   }

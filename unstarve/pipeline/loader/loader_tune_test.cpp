@@ -1,9 +1,15 @@
 // A loader that is tuned while it runs.
+#include <sched.h>
+
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <csignal>
+#include <cstdlib>
 #include <thread>
 #include <utility>
 
+#include "unstarve/core/thread_time.h"
 #include "unstarve/pipeline/loader/loader_fixtures.h"
 #include "unstarve/pipeline/loader/slot_ring.h"
 #include "unstarve/pipeline/order/run_order.h"
@@ -133,6 +139,82 @@ TEST_CASE("reading ahead is begun amid a run whose reads wait, and no bit change
   spec.execution.threads = 40;
   Loader loader(spec, dataset, *device, {});
   for (const Seen& seen : tuned) CHECK(see(*loader.next()) == seen);
+}
+
+// Reads that compute.
+class BusyJpegSet final : public JpegSet {
+ public:
+  using JpegSet::JpegSet;
+  int most_reads_in_flight() const override { return 64; }
+  void read(std::uint64_t id, RecordBuffer& record) const override {
+    const std::int64_t end = thread_cpu_ns() + 500'000;
+    while (thread_cpu_ns() < end) continue;
+    JpegSet::read(id, record);
+  }
+};
+
+// The calling thread, and those that it starts, on one of its processors only.
+class OneProcessor {
+ public:
+  OneProcessor() {
+    REQUIRE(::sched_getaffinity(0, sizeof(before_), &before_) == 0);
+    int first = 0;
+    while (CPU_ISSET(first, &before_) == 0) ++first;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(first, &one);
+    REQUIRE(::sched_setaffinity(0, sizeof(one), &one) == 0);
+  }
+  ~OneProcessor() { (void)::sched_setaffinity(0, sizeof(before_), &before_); }
+  OneProcessor(const OneProcessor&) = delete;
+  OneProcessor& operator=(const OneProcessor&) = delete;
+
+ private:
+  cpu_set_t before_;
+};
+
+void check_no_read_ahead(const Profile& profile) {
+  for (const TuningStep& step : profile.tuning) {
+    INFO(step.reason);
+    CHECK(step.read_ahead == 0);
+  }
+}
+
+TEST_CASE("threads that others keep from a processor are no reason to read ahead") {
+  const OneProcessor one;
+  std::atomic<bool> stop{false};
+  std::vector<std::jthread> others;
+  for (int i = 0; i < 3; ++i)
+    others.emplace_back([&] {
+      while (!stop.load(std::memory_order_relaxed)) continue;
+    });
+  const auto device = open_device("cpu");
+  PipelineSpec spec = tuned_spec(8);
+  spec.execution.threads = 1;  // so that what is had by reading ahead is not had by threads
+  Loader loader(spec, std::make_shared<BusyJpegSet>(200), *device, {});
+  const auto begin = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() - begin < std::chrono::seconds(2)) REQUIRE(loader.next());
+  stop = true;
+  check_no_read_ahead(loader.profile());
+}
+
+TEST_CASE("a process that is stopped for a while does not sleep for its records") {
+  const auto device = open_device("cpu");
+  PipelineSpec spec = tuned_spec(8);
+  spec.execution.threads = 1;  // so that what is had by reading ahead is not had by threads
+  Loader loader(spec, std::make_shared<BusyJpegSet>(200), *device, {});
+  const auto run = [&] {
+    const auto begin = std::chrono::steady_clock::now();
+    while (std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(400)) REQUIRE(loader.next());
+  };
+  run();
+  for (int i = 0; i < 3; ++i) {
+    // Continued by a child; more than once, as the first time may come before the stop.
+    REQUIRE(std::system("(for i in 1 2 3; do sleep 0.3; kill -CONT $PPID; done) 2>/dev/null &") == 0);
+    REQUIRE(std::raise(SIGSTOP) == 0);
+    run();
+  }
+  check_no_read_ahead(loader.profile());
 }
 
 TEST_CASE("reading ahead is not begun where the spec, a limit or the order forbid it") {

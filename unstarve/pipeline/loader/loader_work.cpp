@@ -55,6 +55,19 @@ class BringTime {
   std::int64_t start_ns_ = 0, cpu_ns_ = 0;
 };
 
+// How often the thread sleeps over the samples of a claim whose processor time is taken.
+class SleepCount {
+ public:
+  explicit SleepCount(const StageTotals& totals) : taken_(totals.take_cpu), before_(taken_ ? thread_sleeps() : 0) {}
+  void end(WorkerTime& time, std::size_t samples) const {
+    if (taken_) time.own.sleeps(static_cast<std::int64_t>(samples), thread_sleeps() - before_);
+  }
+
+ private:
+  const bool taken_;
+  const std::int64_t before_;
+};
+
 void note_time(WorkerTime& time, std::int64_t now_ns) {
   if (now_ns - time.delay_taken_ns < kDelayEveryNs) return;
   time.delay_taken_ns = now_ns;
@@ -192,6 +205,7 @@ void Loader::State::work_in_order(WorkerTime& time) {
     std::optional<Error> failure;
     std::size_t failure_index = 0;
     StageTotals totals = totals_for(time, sample_ns);
+    const SleepCount sleeps(totals);
     const std::int64_t start = steady_clock().now_ns();
     const std::size_t end = claim->first + claim->count;
     Sample next = epoch->sample(slot.batch, claim->first);
@@ -213,6 +227,7 @@ void Loader::State::work_in_order(WorkerTime& time) {
     }
     const std::int64_t now = steady_clock().now_ns();
     sample_ns = (now - start) / static_cast<std::int64_t>(claim->count);
+    sleeps.end(time, claim->count);
     count(time, claim->count, totals);
     finish(*claim, std::move(failure), failure_index);
     note_time(time, now);
@@ -243,6 +258,7 @@ void Loader::State::work_relaxed(WorkerTime& time) {
       if (!claimed) return;
       number = *claimed;
     }
+    const SleepCount sleeps(totals);
     const std::int64_t start = steady_clock().now_ns();
     const RunOrder::Place place = order.place(number);
     if (!epoch || epoch_number != place.epoch) {
@@ -262,6 +278,7 @@ void Loader::State::work_relaxed(WorkerTime& time) {
     if (!failure) failure = failure_of([&] { write_sample(worker, made, *claim.slot, claim.first, totals, time_it); });
     const std::int64_t now = steady_clock().now_ns();
     sample_ns = now - start;
+    sleeps.end(time, 1);
     count(time, 1, totals);
     finish(claim, std::move(failure), claim.first);
     note_time(time, now);
