@@ -32,13 +32,15 @@ class Operating(abc.ABC):
 
     # --- decoding and operations ------------------------------------------------------------------------------------
 
-    def decode(self, *, crop_only: bool = True, reduced_scale: bool = False) -> Self:
+    def decode(self, *, crop_only: bool = True, reduced_scale: bool = False, max_pixels: int = 1 << 28) -> Self:
         """JPEG, PNG and WebP to upright RGB. May be left out: encoded images are decoded anyway.
 
         crop_only: decode only the part that the first operation reads; exact.
         reduced_scale: decode at 1/2, 1/4 or 1/8 where that is still at least the target size; approximate.
+        max_pixels: an image whose header claims more is an error of its sample, found before memory is taken for it.
         """
-        return self._with("decode", decode={"crop_only": bool(crop_only), "reduced_scale": bool(reduced_scale)})
+        return self._with("decode", decode={"crop_only": bool(crop_only), "reduced_scale": bool(reduced_scale),
+                                            "max_pixels": max_pixels})
 
     def random_resized_crop(self, size: int | Schedule, *, scale: tuple[float, float] = (0.08, 1.0),
                             ratio: tuple[float, float] = (3 / 4, 4 / 3), interpolation: str = "bilinear",

@@ -5,6 +5,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 import unstarve as un
 from loader_support import SMALL, copies, photos
@@ -22,6 +23,19 @@ def test_bad_samples_by_policy(tmp_path):
     assert len(skipping.bad_samples()) == 2 and skipping.profile()["samples"] > 0
     with pytest.raises(un.errors.InputError, match="more than the limit of 1"):
         copies(pipeline.errors("skip", limit=1).batch(6))
+
+
+def test_images_of_too_many_pixels_are_bad_samples(tmp_path):
+    folder = tmp_path / "photos" / "class"
+    folder.mkdir(parents=True)
+    for number in range(6):
+        Image.new("RGB", (90, 80 + number)).save(folder / f"{number}.png")
+    pipeline = un.open(tmp_path / "photos").sequential().decode(max_pixels=90 * 83).random_resized_crop(32).errors("skip")
+    loader = pipeline.batch(2, last="keep")
+    assert sum(len(labels) for _, labels, _ in copies(loader)) == 4
+    reasons = [reason for _, _, reason in loader.bad_samples()]
+    assert all(f"png too large: 90 x {side} pixels; decode.max_pixels is 7470" in reason
+               for side, reason in zip((84, 85), reasons, strict=True))
 
 
 def test_after_an_error_the_loop_can_be_run_again(tmp_path):
@@ -51,6 +65,7 @@ def test_after_an_error_the_loop_can_be_run_again(tmp_path):
     (lambda p: p.options(threads="many"), "execution.threads"),
     (lambda p: p.options(threads=4096), "execution.threads: 4096, expected 0 to 1024"),
     (lambda p: p.cache("encoded", limit_mb=0), "cache.limit_mb: 0, expected 1 or more"),
+    (lambda p: p.decode(max_pixels=0), "decode.max_pixels: 0, expected 1 to 268435456"),
     (lambda p: p.errors("skip", rate=2), "errors.rate: 2, expected above 0"),
 ])
 def test_what_makes_no_sense_is_refused_where_it_is_written(make, message):

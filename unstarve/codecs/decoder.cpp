@@ -30,6 +30,13 @@ std::string text_of(Rect rect) {
                                      " bytes begins with" + start);
 }
 
+void check_pixels(const ImageHeader& header, std::int64_t max_pixels) {
+  if (std::int64_t{header.size.width} * header.size.height <= max_pixels) return;
+  throw Error(ErrorKind::kInput,
+              std::string(to_string(header.encoding)) + " too large: " + std::to_string(header.size.width) + " x " +
+                  std::to_string(header.size.height) + " pixels; decode.max_pixels is " + std::to_string(max_pixels));
+}
+
 void check_request(const DecodeRequest& request, const ImageHeader& header) {
   const int reduction = request.reduction;
   if (reduction != 1 && reduction != 2 && reduction != 4 && reduction != 8) {
@@ -99,9 +106,10 @@ Decoder::~Decoder() = default;
 Decoder::Decoder(Decoder&&) noexcept = default;
 Decoder& Decoder::operator=(Decoder&&) noexcept = default;
 
-ImageHeader Decoder::open(std::span<const std::uint8_t> bytes) {
-  ImageHeader& header = state_->header;
-  header = {};
+ImageHeader Decoder::open(std::span<const std::uint8_t> bytes, std::int64_t max_pixels) {
+  ImageHeader& open = state_->header;
+  open = {};
+  ImageHeader header;
   switch (detect_encoding(bytes)) {
     case Encoding::kUnknown: throw_unknown(bytes);
     case Encoding::kJpeg: header = state_->jpeg.open(bytes); break;
@@ -109,6 +117,8 @@ ImageHeader Decoder::open(std::span<const std::uint8_t> bytes) {
     case Encoding::kWebp: header = state_->webp.open(bytes); break;
   }
   header.size = upright_size(header.size, header.orientation);
+  check_pixels(header, max_pixels);
+  open = header;
   return header;
 }
 

@@ -30,7 +30,8 @@ enum class Encoding { kUnknown, kJpeg, kPng, kWebp };
 [[nodiscard]] Encoding detect_encoding(std::span<const std::uint8_t> bytes) noexcept;
 
 // Guards against size bombs: 65,500 is JPEG's own limit (libjpeg's JPEG_MAX_DIMENSION); the pixel limit is 2^28
-// (805 MB of RGB), a little over the largest photographs in public data sets.
+// (805 MB of RGB), a little over the largest photographs in public data sets. decode.max_pixels of a spec lowers it.
+// Below it, a JPEG or PNG file too short for the rows that are asked for is refused before memory is taken for them.
 inline constexpr int kMaxSide = 65'500;
 inline constexpr std::int64_t kMaxPixels = std::int64_t{1} << 28;
 
@@ -85,8 +86,9 @@ class Decoder {
   Decoder(Decoder&&) noexcept;
   Decoder& operator=(Decoder&&) noexcept;
 
-  // Reads the header only and remembers `bytes`, which must stay until decode() has returned.
-  ImageHeader open(std::span<const std::uint8_t> bytes);
+  // Reads the header only and remembers `bytes`, which must stay until decode() has returned. Refuses images of more
+  // than `max_pixels`.
+  ImageHeader open(std::span<const std::uint8_t> bytes, std::int64_t max_pixels = kMaxPixels);
   // Decodes the image last opened, once per open(), into `out` (resized to what was asked).
   void decode(const DecodeRequest& request, Image& out);
   // The same, as rows where a decoder makes them one after the other: upright JPEG of our own decoder. True: `rows` got

@@ -28,6 +28,7 @@ struct PngSession {
   bool opened = false;
   Size size;
   bool interlaced = false;
+  std::uint64_t row_bytes = 0;  // as filtered, before compression
 
   // What decode_step() is to do.
   Rect rect;
@@ -56,6 +57,20 @@ int components_of(int colour_type) {
     case PNG_COLOR_TYPE_RGB_ALPHA: return 4;
     default: return 0;
   }
+}
+
+// Before memory is taken for what the header claims: a file too short for these rows ends too early in any case.
+void check_length(const PngSession& session, const Rect& rect) {
+  // Two bits of deflate (RFC 1951) stand for 258 bytes at most.
+  constexpr std::uint64_t kMostCompressed = 258 * 8 / 2;
+  const auto rows = static_cast<std::uint64_t>(session.interlaced ? session.size.height : rect.y + rect.height);
+  const std::uint64_t least = rows * session.row_bytes / kMostCompressed;
+  const std::size_t there = session.bytes.size() - kHeaderBytes;
+  if (there >= least) return;
+  throw Error(ErrorKind::kInput, "PNG: truncated: " + std::to_string(rows) + " rows of " +
+                                     std::to_string(session.size.width) + " x " + std::to_string(session.size.height) +
+                                     " pixels take at least " + std::to_string(least) + " bytes, and the file has " +
+                                     std::to_string(there) + " behind its header");
 }
 
 [[noreturn]] void on_error(png_structp png, png_const_charp message) {
@@ -168,15 +183,17 @@ ImageHeader PngDecoder::open(std::span<const std::uint8_t> bytes) {
   const int components = components_of(bytes[25]);
   const auto found = [=] { return std::to_string(width) + " x " + std::to_string(height) + " pixels"; };
   if (width == 0 || height == 0) throw Error(ErrorKind::kInput, "PNG: empty: " + found());
-  if (width > kMaxSide || height > kMaxSide || std::int64_t{width} * height > kMaxPixels) {
-    throw Error(ErrorKind::kInput, "PNG: too large: " + found() + ", the limit is " + std::to_string(kMaxSide) +
-                                       " a side and " + std::to_string(kMaxPixels) + " in all");
+  if (width > kMaxSide || height > kMaxSide) {
+    throw Error(ErrorKind::kInput,
+                "PNG: too large: " + found() + ", the limit is " + std::to_string(kMaxSide) + " a side");
   }
   if (components == 0) {
     throw Error(ErrorKind::kInput, "PNG: colour type " + std::to_string(bytes[25]) + ", expected 0, 2, 3, 4 or 6");
   }
   session.size = {static_cast<int>(width), static_cast<int>(height)};
   session.interlaced = bytes[28] != 0;
+  const auto samples = static_cast<std::uint64_t>(bytes[25] == PNG_COLOR_TYPE_PALETTE ? 1 : components);
+  session.row_bytes = 1 + (width * samples * bytes[24] + 7) / 8;
   session.opened = true;
   return {Encoding::kPng, session.size, 1, components, true};
 }
@@ -185,6 +202,7 @@ void PngDecoder::decode(Rect rect, Image& out) {
   PngSession& session = *session_;
   if (!session.opened) throw Error(ErrorKind::kArgument, "PNG: decode() needs an open() of its own before it");
   session.opened = false;
+  check_length(session, rect);
   out.resize(rect.size());
   session.rect = rect;
   session.out = out.data();

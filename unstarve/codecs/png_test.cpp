@@ -6,6 +6,7 @@
 #include <string>
 
 #include <png.h>
+#include <zlib.h>
 
 #include "unstarve/codecs/encode.h"
 #include "unstarve/codecs/jpeg/jpeg_samples.h"
@@ -189,12 +190,15 @@ TEST_CASE("a PNG of which any byte was changed is refused or decodes, and its ch
 }
 
 TEST_CASE("PNG headers of impossible sizes are refused", "[codecs]") {
-  PngDecoder decoder;
+  Decoder decoder;
   const Image image = sample_image({4, 4}, 1);
   auto bytes = encode_png(image.view());
   set_32(bytes, 16, 60'000);
   set_32(bytes, 20, 60'000);
-  CHECK_THROWS_WITH(decoder.open(bytes), Catch::Contains("too large") && Catch::Contains("60000 x 60000"));
+  CHECK_THROWS_WITH(decoder.open(bytes), "png too large: 60000 x 60000 pixels; decode.max_pixels is 268435456");
+  set_32(bytes, 16, 20'000);
+  set_32(bytes, 20, 10'000);
+  CHECK_THROWS_WITH(decoder.open(bytes, 199'999'999), Catch::Contains("decode.max_pixels is 199999999"));
   set_32(bytes, 16, 0xFFFFFFFF);
   CHECK_THROWS_WITH(decoder.open(bytes), Catch::Contains("too large"));
   set_32(bytes, 16, 0);
@@ -203,6 +207,28 @@ TEST_CASE("PNG headers of impossible sizes are refused", "[codecs]") {
   set_32(bytes, 20, 4);
   bytes[25] = 5;
   CHECK_THROWS_WITH(decoder.open(bytes), Catch::Contains("colour type 5"));
+}
+
+TEST_CASE("a PNG header that claims more pixels than its data can hold is refused before memory is taken", "[codecs]") {
+  Decoder decoder;
+  Image black({9000, 1000}), out;
+  std::fill_n(black.data(), black.bytes(), std::uint8_t{0});
+  const auto bytes = encode_png(black.view());
+  REQUIRE(bytes.size() < black.bytes() / 500);
+  decoder.open(bytes);
+  CHECK_NOTHROW(decoder.decode({}, out));  // as small as it can be
+
+  auto claims = bytes;
+  set_32(claims, 20, 29'000);
+  const std::uint32_t checksum = static_cast<std::uint32_t>(crc32(0, &claims[12], 17));
+  set_32(claims, 29, checksum);
+  out = {};
+  decoder.open(claims);
+  CHECK_THROWS_WITH(decoder.decode({}, out),
+                    Catch::Contains("PNG: truncated: 29000 rows of 9000 x 29000") && Catch::Contains("take at least"));
+  CHECK(out.bytes() == 0);
+  decoder.open(claims);
+  CHECK_NOTHROW(decoder.decode({{0, 0, 50, 500}, 1}, out));
 }
 
 }  // namespace unstarve

@@ -8,7 +8,7 @@
 //
 // (RFC 9649.) Every size comes from the file and is checked against what is left of it; the images' own headers are
 // looked at by libwebp.
-// Threads: a pure function. Failure: Error(kInput): truncated, damaged, empty or too large (kMaxSide, kMaxPixels).
+// Threads: a pure function. Failure: Error(kInput): truncated, damaged, empty or too large (kMaxSide).
 
 #include <cstdint>
 #include <span>

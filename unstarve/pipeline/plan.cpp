@@ -27,7 +27,7 @@ namespace {
 constexpr std::uint64_t kProbes = 100;
 
 // The first image that can be read: what the chain of operations starts from.
-FirstImage probe(const Dataset& dataset, const SampleSet& samples, int image_field, bool encoded) {
+FirstImage probe(const Dataset& dataset, const SampleSet& samples, int image_field, bool encoded, int max_pixels) {
   RecordBuffer record;
   Decoder decoder;
   std::string reason;
@@ -38,7 +38,7 @@ FirstImage probe(const Dataset& dataset, const SampleSet& samples, int image_fie
       const Value& value = record.values[static_cast<std::size_t>(image_field)];
       FirstImage first{id, {}};
       if (encoded)
-        first.header = decoder.open(value.bytes);
+        first.header = decoder.open(value.bytes, max_pixels);
       else
         first.header.size = value.pixels.size();
       return first;
@@ -74,7 +74,7 @@ Largest look_at_some(const Plan& plan) {
   const std::uint64_t samples = plan.samples->size(), looked_at = std::min(samples, kLookedAt);
   const auto look = [&](const RecordBuffer& record) {
     const Value& value = record.values[static_cast<std::size_t>(plan.image_field)];
-    const Size size = plan.encoded ? decoder.open(value.bytes).size : value.pixels.size();
+    const Size size = plan.encoded ? decoder.open(value.bytes, plan.spec.decode.max_pixels).size : value.pixels.size();
     // What lies in mapped memory takes none of the record's.
     largest.record = std::max<std::uint64_t>(largest.record, record.storage.capacity());
     if (std::int64_t{size.width} * size.height > std::int64_t{largest.image.width} * largest.image.height)
@@ -244,6 +244,7 @@ void check_spec(const PipelineSpec& spec) {
   constexpr std::uint64_t kMostMb = std::uint64_t{1} << 40;
   if (spec.execution.memory_limit_mb > kMostMb)
     fail("execution.memory_limit_mb", fmt::format("{}, expected 0 to {}", spec.execution.memory_limit_mb, kMostMb));
+  within("decode.max_pixels", spec.decode.max_pixels, 1, static_cast<int>(kMaxPixels));
   within("execution.cpu_limit", spec.execution.cpu_limit, 0, 1024);
   check_batch(spec);
   check_device(spec.device);
@@ -349,7 +350,7 @@ Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int us
   }
   for (const OpSpec& operation : plan.spec.operations)
     plan.operations.push_back(make_operation(at_epoch(operation, 0)));
-  plan.first = probe(data, *plan.samples, plan.image_field, plan.encoded);
+  plan.first = probe(data, *plan.samples, plan.image_field, plan.encoded, spec.decode.max_pixels);
   const Size probed = plan.first.header.size;
   plan.sizes = {probed};
   for (const auto& operation : plan.operations) plan.sizes.push_back(operation->output_size(plan.sizes.back()));

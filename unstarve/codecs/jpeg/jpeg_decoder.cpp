@@ -13,6 +13,7 @@
 #include "unstarve/codecs/jpeg/exif.h"
 #include "unstarve/codecs/jpeg/jpeg_errors.h"
 #include "unstarve/codecs/jpeg/jpeg_memory.h"
+#include "unstarve/codecs/jpeg/least_scan.h"
 
 namespace unstarve {
 
@@ -248,12 +249,6 @@ ImageHeader JpegDecoder::open(std::span<const std::uint8_t> bytes) {
   run(session, header_step);
 
   const jpeg_decompress_struct& cinfo = session.cinfo;
-  const std::int64_t pixels = std::int64_t{cinfo.image_width} * cinfo.image_height;
-  if (pixels > kMaxPixels) {
-    throw Error(ErrorKind::kInput, "JPEG: too large: " + std::to_string(cinfo.image_width) + " x " +
-                                       std::to_string(cinfo.image_height) + " pixels, the limit is " +
-                                       std::to_string(kMaxPixels) + " in all");
-  }
   if (cinfo.num_components != 1 && cinfo.num_components != 3 && cinfo.num_components != 4) {
     throw Error(ErrorKind::kInput, "JPEG: " + std::to_string(cinfo.num_components) +
                                        " colour components, expected 1 (grey), 3 (colour) or 4 (CMYK)");
@@ -298,6 +293,20 @@ bool decode_own(JpegSession& session, int reduction, Rect rect, RowSink& out, st
   return true;
 }
 
+// Before memory is taken for what the header claims.
+void check_scan_length(JpegSession& session, int reduction, Rect rect) {
+  jpeg_decompress_struct& cinfo = session.cinfo;
+  const auto height = static_cast<std::int64_t>(cinfo.image_height);
+  const std::int64_t rows = std::min((std::int64_t{rect.y} + rect.height) * reduction, height);
+  const std::uint64_t least = least_scan_bytes(cinfo, static_cast<int>(rows));
+  if (cinfo.src->bytes_in_buffer >= least) return;
+  throw Error(ErrorKind::kInput, "JPEG: truncated: " + std::to_string(rows) + " rows of " +
+                                     std::to_string(cinfo.image_width) + " x " + std::to_string(height) +
+                                     " pixels take at least " + std::to_string(least) + " bytes, and the file of " +
+                                     std::to_string(session.bytes.size()) + " has " +
+                                     std::to_string(cinfo.src->bytes_in_buffer) + " behind its header");
+}
+
 }  // namespace
 
 void JpegDecoder::decode(int reduction, Rect rect, Image& out, std::span<const std::uint8_t> index, bool make_index) {
@@ -312,6 +321,8 @@ bool JpegDecoder::decode(int reduction, Rect rect, RowSink& rows, Image& out, st
   session.opened = false;
   session.index_use = IndexUse::kNone;
   session.made_index.clear();
+  session.used_own_decoder = false;
+  check_scan_length(session, reduction, rect);
   session.used_own_decoder = session.use_own_decoder && decode_own(session, reduction, rect, rows, index, make_index);
   if (session.used_own_decoder) return true;
   out.resize(rect.size());

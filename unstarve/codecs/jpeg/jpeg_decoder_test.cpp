@@ -140,7 +140,7 @@ TEST_CASE("a header of 60,000 x 60,000 pixels is refused", "[codecs]") {
     bytes[at] = 60'000 >> 8;
     bytes[at + 1] = 60'000 & 255;
   }
-  CHECK_THROWS_WITH(decoder.open(bytes), Catch::Contains("too large") && Catch::Contains("60000 x 60000"));
+  CHECK_THROWS_WITH(decoder.open(bytes), "jpeg too large: 60000 x 60000 pixels; decode.max_pixels is 268435456");
   // Over libjpeg's own limit of a side.
   bytes[frame + 5] = bytes[frame + 6] = 0xFF;
   CHECK_THROWS_WITH(decoder.open(bytes), Catch::Contains("65500"));

@@ -24,6 +24,7 @@ struct JpegSample {
   bool arithmetic = false;
   int restart_interval = 0;  // MCUs
   int quality = 85;
+  bool optimised = false;  // Huffman tables of its own, whose codes are as short as they can be
 };
 
 // 4:4:4, 4:2:2, 4:2:0, 4:4:0, 4:1:1, 4:1:0, grey, RGB, CMYK, YCCK, progressive, with restarts, arithmetic-coded.

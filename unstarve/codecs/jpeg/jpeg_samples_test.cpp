@@ -48,6 +48,7 @@ void write_step(void* context) {
   }
   cinfo.restart_interval = static_cast<unsigned>(sample.restart_interval);
   cinfo.arith_code = sample.arithmetic ? TRUE : FALSE;
+  cinfo.optimize_coding = sample.optimised ? TRUE : FALSE;
   if (sample.progressive) jpeg_simple_progression(&cinfo);
   jpeg_start_compress(&cinfo, TRUE);
   for (int y = 0; y < session.size.height; ++y) {

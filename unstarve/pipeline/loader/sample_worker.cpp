@@ -66,7 +66,7 @@ bool SampleWorker::leave_to_device(const ImageHeader& header, std::span<const st
 
 std::size_t SampleWorker::decode(const Value& value, std::uint64_t id, std::uint32_t draw, Frame& frame,
                                  StageClock& clock) {
-  const ImageHeader header = decoder_.open(value.bytes);
+  const ImageHeader header = decoder_.open(value.bytes, plan_.spec.decode.max_pixels);
   if (plan_.larger_images) borrow_for(header.size);
   const bool first_selects =
       plan_.crop_into_resize || plan_.crop_into_decode || plan_.scale_into_decode || plan_.resize_into_decode;

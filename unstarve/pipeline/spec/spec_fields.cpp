@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "unstarve/codecs/decoder.h"
+
 namespace unstarve {
 namespace {
 
@@ -31,6 +33,9 @@ constexpr std::array kFields = {
     SpecField{"decode", "JPEG, PNG and WebP to pixels"},
     SpecField{"decode.crop_only", "decode only the part that the first operation reads; exact"},
     SpecField{"decode.reduced_scale", "decode at 1/2, 1/4 or 1/8 where that is still large enough; approximate"},
+    SpecField{"decode.max_pixels",
+              "an image whose header claims more is an error of its sample, before memory is taken", 1,
+              static_cast<double>(kMaxPixels)},
     SpecField{"cache", "keeps what is dear to make again, before the first random operation"},
     SpecField{"cache.what", "encoded: records as stored, in memory; pixels: decoded and resized; auto: what pays"},
     SpecField{"cache.folder", "for a file of pixels that all processes of the host share; empty: in memory"},
