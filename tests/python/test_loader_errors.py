@@ -1,6 +1,7 @@
 """Errors of the Python loader: bad samples by policy, mistakes refused where they are written, kinds of exceptions."""
 
 import io
+import re
 import tarfile
 from pathlib import Path
 
@@ -31,11 +32,32 @@ def test_images_of_too_many_pixels_are_bad_samples(tmp_path):
     for number in range(6):
         Image.new("RGB", (90, 80 + number)).save(folder / f"{number}.png")
     pipeline = un.open(tmp_path / "photos").sequential().decode(max_pixels=90 * 83).random_resized_crop(32).errors("skip")
-    loader = pipeline.batch(2, last="keep")
+    loader = pipeline.batch(3)
     assert sum(len(labels) for _, labels, _ in copies(loader)) == 4
     reasons = [reason for _, _, reason in loader.bad_samples()]
     assert all(f"png too large: 90 x {side} pixels; decode.max_pixels is 7470" in reason
                for side, reason in zip((84, 85), reasons, strict=True))
+
+
+def test_how_many_images_which_decoder_made_is_explained(tmp_path):
+    folder = tmp_path / "photos" / "class"
+    folder.mkdir(parents=True)
+    for number in range(7):
+        Image.effect_noise((90, 80), 60).convert("RGB").save(folder / f"{number}.jpg", progressive=number < 2)
+    Image.new("CMYK", (90, 80)).save(folder / "inks.jpg")
+    Image.new("RGB", (90, 80)).save(folder / "lossless.png")
+    loader = un.open(tmp_path / "photos").shuffle(0).random_resized_crop(32).batch(3)
+
+    def decoded():
+        found = re.findall(r"^decoded +(\d+) images by (.*)$", loader.explain(), re.MULTILINE)
+        return {name: int(count) for count, name in found}
+
+    assert not decoded()
+    copies(loader)
+    counts = decoded()  # of the next epoch too, as far as it has got
+    least = {"own JPEG decoder": 5, "libpng": 1, "libjpeg-turbo: progressive": 2,
+             "libjpeg-turbo: neither greyscale nor YCbCr": 1}
+    assert counts.keys() == least.keys() and all(counts[name] >= least[name] for name in least)
 
 
 def test_after_an_error_the_loop_can_be_run_again(tmp_path):

@@ -11,7 +11,9 @@ BaselineLayout layout_of(const ImageHeader& header) {
   return {upright_size(header.size, header.orientation), header.components, header.horizontal, header.vertical};
 }
 
-DecodePath path_of(const ImageHeader& header, int reduction) {
+}  // namespace
+
+DecodePath decode_path(const ImageHeader& header, int reduction) {
   switch (header.encoding) {
     case Encoding::kPng: return DecodePath::kLibpng;
     case Encoding::kWebp: return DecodePath::kLibwebp;
@@ -22,14 +24,26 @@ DecodePath path_of(const ImageHeader& header, int reduction) {
   return own ? DecodePath::kOwn : DecodePath::kLibjpegTurbo;
 }
 
-}  // namespace
-
 const char* to_string(DecodePath path) noexcept {
   switch (path) {
     case DecodePath::kOwn: return "own JPEG decoder";
     case DecodePath::kLibjpegTurbo: return "libjpeg-turbo";
     case DecodePath::kLibpng: return "libpng";
     case DecodePath::kLibwebp: return "libwebp";
+  }
+  return "unknown";
+}
+
+const char* to_string(JpegKind kind) noexcept {
+  switch (kind) {
+    case JpegKind::kNone: return "no JPEG file";
+    case JpegKind::kBaseline: return "baseline";
+    case JpegKind::kProgressive: return "progressive";
+    case JpegKind::kArithmetic: return "arithmetic-coded";
+    case JpegKind::kScans: return "of several scans";
+    case JpegKind::kDepth: return "of more than 8 bits";
+    case JpegKind::kColour: return "neither greyscale nor YCbCr";
+    case JpegKind::kSampling: return "sampled otherwise than 4:4:4, 4:2:2, 4:4:0 and 4:2:0";
   }
   return "unknown";
 }
@@ -64,7 +78,7 @@ DecodePlan plan_decode(const ImageHeader& header, const DecodeWish& wish) {
   if (within && wish.reduce && Decoder::can_reduce(header.encoding))
     plan.reduction = choose_reduction(wish.selected.size(), wish.target);
   if (within && wish.crop) plan.crop = wish.selected;
-  plan.path = path_of(header, plan.reduction);
+  plan.path = decode_path(header, plan.reduction);
   plan.index = wish.index && plan.crop.width > 0 && plan.path == DecodePath::kOwn;
   plan.stored = stored_part(header, plan.crop, plan.reduction);
   if (plan.path == DecodePath::kOwn) plan.mcus = plan_baseline(layout_of(header), plan.reduction, plan.stored);

@@ -26,6 +26,8 @@ struct DecodeWish {
 enum class DecodePath { kOwn, kLibjpegTurbo, kLibpng, kLibwebp };
 
 [[nodiscard]] const char* to_string(DecodePath path) noexcept;
+// As in "a JPEG file: progressive".
+[[nodiscard]] const char* to_string(JpegKind kind) noexcept;
 
 struct DecodePlan {
   DecodePath path = DecodePath::kOwn;
@@ -35,6 +37,9 @@ struct DecodePlan {
   Rect stored;         // the pixels that are decoded, of the stored image, reduced
   BaselinePlan mcus;   // kOwn: the rows and columns of MCUs that hold them
 };
+
+// Of an image of this kind, unless it is found damaged. Precondition: its encoding is known.
+[[nodiscard]] DecodePath decode_path(const ImageHeader& header, int reduction);
 
 // `header`: of an image that is open. Precondition: its encoding is known.
 [[nodiscard]] DecodePlan plan_decode(const ImageHeader& header, const DecodeWish& wish);

@@ -126,6 +126,10 @@ IndexUse Decoder::index_use() const noexcept {
   return state_->header.encoding == Encoding::kJpeg ? state_->jpeg.index_use() : IndexUse::kNone;
 }
 
+bool Decoder::used_own_decoder() const noexcept {
+  return state_->header.encoding == Encoding::kJpeg && state_->jpeg.used_own_decoder();
+}
+
 std::span<const std::uint8_t> Decoder::made_index() const noexcept {
   return state_->header.encoding == Encoding::kJpeg ? state_->jpeg.made_index() : std::span<const std::uint8_t>();
 }

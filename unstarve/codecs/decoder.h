@@ -76,7 +76,7 @@ struct DecodeRequest {
 enum class IndexUse {
   kNone,  // there was none, or the file was not decoded by our own decoder
   kUsed,
-  kWrong,  // it belongs to another file or is damaged; the image was decoded without
+  kWrong,  // it belongs to another file or is damaged; without it our own decoder decoded the image
 };
 
 class Decoder {
@@ -97,6 +97,7 @@ class Decoder {
   // Of the last decode(). The bytes stay until the next one; empty where no index can be made: other formats,
   // progressive files, damage behind the crop.
   [[nodiscard]] IndexUse index_use() const noexcept;
+  [[nodiscard]] bool used_own_decoder() const noexcept;  // our own JPEG decoder, not its format's library
   [[nodiscard]] std::span<const std::uint8_t> made_index() const noexcept;
 
   [[nodiscard]] static bool can_reduce(Encoding encoding) noexcept { return encoding == Encoding::kJpeg; }

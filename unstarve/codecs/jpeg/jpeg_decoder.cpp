@@ -281,15 +281,18 @@ bool decode_own(JpegSession& session, int reduction, Rect rect, RowSink& out, st
                 bool make_index) {
   const BaselineImage& image = session.baseline;
   if (!read_baseline(session.cinfo, session.bytes, session.baseline)) return false;
-  if (!index.empty()) {
-    const bool right = session.scan_index.read(index, image) &&
-                       session.baseline_decoder.decode(image, reduction, rect, session.scan_index, out);
-    session.index_use = right ? IndexUse::kUsed : IndexUse::kWrong;
-    if (right) return true;
+  BaselineDecoder& decoder = session.baseline_decoder;
+  if (!index.empty() && session.scan_index.read(index, image) &&
+      decoder.decode(image, reduction, rect, session.scan_index, out)) {
+    session.index_use = IndexUse::kUsed;
+    return true;
   }
-  if (!make_index) return session.baseline_decoder.decode(image, reduction, rect, out);
-  if (!session.baseline_decoder.decode_and_index(image, reduction, rect, session.scan_index, out)) return false;
-  if (session.scan_index.complete()) session.scan_index.write(image, session.made_index);
+  const bool right = make_index ? decoder.decode_and_index(image, reduction, rect, session.scan_index, out)
+                                : decoder.decode(image, reduction, rect, out);
+  if (!right) return false;
+  // Not before: where the image is damaged, nothing is known of its index.
+  if (!index.empty()) session.index_use = IndexUse::kWrong;
+  if (make_index && session.scan_index.complete()) session.scan_index.write(image, session.made_index);
   return true;
 }
 

@@ -74,6 +74,7 @@ std::size_t SampleWorker::decode(const Value& value, std::uint64_t id, std::uint
     const std::int64_t all = std::int64_t{header.size.width} * header.size.height;
     if (balance_ != nullptr && leave_to_device(header, value.bytes, all, id, draw)) return operations_->size();
     decoder_.decode({}, decoded_);
+    plan_.decoded->count(header, 1, decoder_.used_own_decoder());
     frame = Frame(decoded_.view());
     clock.lap(Stage::kDecode, decoded_.bytes());
     return 0;
@@ -105,7 +106,7 @@ std::size_t SampleWorker::decode(const Value& value, std::uint64_t id, std::uint
       return steps.part ? *steps.part : whole_resize(size, first.only_resizes(size).value());
     };
     ResizeRows rows(target, scratch_, clock.timed());
-    if (decode(id, request, how.index, &rows)) {
+    if (decode(id, header, request, how.index, &rows)) {
       frame = rows.frame();
       const Size taken = rows.taken();
       clock.lap(Stage::kDecode,
@@ -114,7 +115,7 @@ std::size_t SampleWorker::decode(const Value& value, std::uint64_t id, std::uint
       return go_on(true);
     }
   } else {
-    decode(id, request, how.index, nullptr);
+    decode(id, header, request, how.index, nullptr);
   }
   frame = Frame(decoded_.view());
   if (!cropped && request.reduction == 1) frame.crop(selected);
@@ -127,11 +128,13 @@ std::size_t SampleWorker::decode(const Value& value, std::uint64_t id, std::uint
   return go_on(false);
 }
 
-bool SampleWorker::decode(std::uint64_t id, DecodeRequest& request, bool by_index, RowSink* rows) {
+bool SampleWorker::decode(std::uint64_t id, const ImageHeader& header, DecodeRequest& request, bool by_index,
+                          RowSink* rows) {
   if (by_index && plan_.scan_index->find(id, index_)) request.index = index_;
   request.make_index = by_index && plan_.scan_index->writable();
   const bool in_rows = rows != nullptr && decoder_.decode(request, *rows, decoded_);
   if (rows == nullptr) decoder_.decode(request, decoded_);
+  plan_.decoded->count(header, request.reduction, decoder_.used_own_decoder());
   if (!by_index) return in_rows;
   ScanIndexStore& store = *plan_.scan_index;
   if (decoder_.index_use() == IndexUse::kUsed) {

@@ -80,7 +80,7 @@ class SampleWorker {
   std::size_t decode(const Value& value, std::uint64_t id, std::uint32_t draw, Frame& frame, StageClock& clock);
   // The image last opened: to `rows` where there are and they can be (true), else to decoded_. `by_index`: by its index
   // where there is one, else one is made on the way.
-  bool decode(std::uint64_t id, DecodeRequest& request, bool by_index, RowSink* rows);
+  bool decode(std::uint64_t id, const ImageHeader& header, DecodeRequest& request, bool by_index, RowSink* rows);
   // Whether the open image, of which the host would decode `pixels`, is to stay a file.
   bool leave_to_device(const ImageHeader& header, std::span<const std::uint8_t> bytes, std::int64_t pixels,
                        std::uint64_t id, std::uint32_t draw);
