@@ -35,6 +35,8 @@ class BaselineDecoder {
  public:
   // For tests and fuzzing (ScanReader::use_pairs()).
   void use_pairs(bool use) { reader_.use_pairs(use); }
+  // Of the image decoded last (ScanReader::mcus_read()).
+  [[nodiscard]] std::uint64_t mcus_read() const { return reader_.mcus_read(); }
 
   // `rect`: pixels of the stored image reduced by `reduction` (1, 2, 4, 8), not empty, inside of it. `out`
   // gets its rows: all of them where the answer is true.

@@ -269,6 +269,7 @@ ImageHeader JpegDecoder::open(std::span<const std::uint8_t> bytes) {
 
 void JpegDecoder::use_own_decoder(bool use) noexcept { session_->use_own_decoder = use; }
 bool JpegDecoder::used_own_decoder() const noexcept { return session_->used_own_decoder; }
+std::uint64_t JpegDecoder::mcus_read() const noexcept { return session_->baseline_decoder.mcus_read(); }
 void JpegDecoder::use_pairs(bool use) noexcept { session_->baseline_decoder.use_pairs(use); }
 
 IndexUse JpegDecoder::index_use() const noexcept { return session_->index_use; }

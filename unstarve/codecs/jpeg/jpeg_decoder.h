@@ -66,6 +66,8 @@ class JpegDecoder {
   [[nodiscard]] bool used_own_decoder() const noexcept;
   // For tests and fuzzing, before the first open() (ScanReader::use_pairs()).
   void use_pairs(bool use) noexcept;
+  // MCUs that our own decoder read of the last image it decoded.
+  [[nodiscard]] std::uint64_t mcus_read() const noexcept;
 
  private:
   std::unique_ptr<JpegSession> session_;

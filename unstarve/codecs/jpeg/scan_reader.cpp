@@ -53,6 +53,7 @@ bool ScanReader::open(const BaselineImage& image, const BaselinePlan& plan) {
   plan_ = plan;
   expected_ = nullptr;
   recorded_ = nullptr;
+  mcus_read_ = 0;
   if (!build_tables()) return false;
   lay_out();
   return true;
@@ -80,7 +81,11 @@ bool ScanReader::start_recording(ScanIndex& index) {
 void ScanReader::start_by(const ScanIndex& index) { expected_ = &index; }
 
 bool ScanReader::skip_to_plan() {
-  if (recorded_ == nullptr) return entropy_.skip(as_size(plan_.columns) * as_size(plan_.first_row));
+  if (recorded_ == nullptr) {
+    const std::size_t mcus = as_size(plan_.columns) * as_size(plan_.first_row);
+    mcus_read_ += mcus;
+    return entropy_.skip(mcus);
+  }
   for (int row = 0; row < plan_.first_row; ++row)
     if (!advance(row, 0, plan_.columns, false)) return false;
   return true;
@@ -111,6 +116,7 @@ bool ScanReader::advance(int row, int from, int to, bool keep) {
     const int look_at = next_look(row, from);
     const int end = std::min(to, look_at);
     const auto mcus = as_size(end - from);
+    mcus_read_ += mcus;
     if (!(keep ? entropy_.keep(as_size(from - plan_.first_column), mcus) : entropy_.skip(mcus))) return false;
     from = end;
     if (from == look_at && !look(row, from)) return false;

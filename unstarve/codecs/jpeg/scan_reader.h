@@ -56,6 +56,9 @@ class ScanReader {
   [[nodiscard]] CoefficientRow& blocks(int component, int row) {
     return blocks_[static_cast<std::size_t>(component)][static_cast<std::size_t>(row)];
   }
+  // Of this image so far, kept or skipped: what reading cost.
+  [[nodiscard]] std::uint64_t mcus_read() const { return mcus_read_; }
+
   // Zeroes all blocks.
   void clear();
 
@@ -89,6 +92,7 @@ class ScanReader {
   std::array<HuffmanTable, 4> ac_;
   std::array<std::array<CoefficientRow, 2>, 3> blocks_;
   McuRow mcus_;
+  std::uint64_t mcus_read_ = 0;
   EntropyBytes bytes_;
   ScanPositions positions_;  // where `bytes_` lie in the file
   EntropyDecoder entropy_;
