@@ -42,7 +42,7 @@ enum class JpegKind {
   kProgressive,
   kArithmetic,  // coded
   kScans,       // several, or one that holds a part of the coefficients
-  kDepth,       // more than 8 bits
+  kDepth,       // more than 8 bits; libjpeg-turbo 2 refuses the header, 3 has them opened and refuses to decode
   kColour,      // neither greyscale nor YCbCr
   kSampling,    // other than 4:4:4, 4:2:2, 4:4:0 and 4:2:0
 };

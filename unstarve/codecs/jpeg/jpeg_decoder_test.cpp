@@ -146,6 +146,23 @@ TEST_CASE("a header of 60,000 x 60,000 pixels is refused", "[codecs]") {
   CHECK_THROWS_WITH(decoder.open(bytes), Catch::Contains("65500"));
 }
 
+TEST_CASE("a JPEG of 12 bits is refused in libjpeg-turbo's words", "[codecs]") {
+  Decoder decoder;
+  auto bytes = make_jpeg(sample_image({16, 16}, 1), {});
+  const std::size_t frame = find(bytes, 0xC0);
+  bytes[frame + 1] = 0xC1;  // extended: baseline has 8 bits alone
+  bytes[frame + 4] = 12;
+  // libjpeg-turbo 2 knows one depth; 3 opens such files, for functions of their own.
+  const auto decode = [&] {
+    const JpegKind kind = decoder.open(bytes).jpeg;
+    CHECK(kind == JpegKind::kDepth);
+    Image out;
+    decoder.decode({}, out);
+  };
+  CHECK_THROWS_WITH(decode(), Catch::StartsWith("JPEG: Unsupported JPEG data precision 12"));
+  CHECK_FALSE(decoder.used_own_decoder());
+}
+
 TEST_CASE("a two-component JPEG is refused", "[codecs]") {
   Decoder decoder;
   auto bytes = make_jpeg(sample_image({16, 16}, 1), {"4:4:4", 1, 1});
