@@ -97,6 +97,7 @@ TEST_CASE("photographs decode to Pillow's pixels, and their crops to the crops o
   Image whole, part;
   std::vector<std::uint8_t> index;
   int indexed = 0;
+  std::size_t index_bytes = 0;
   std::uint32_t checksum = 0;
   std::uint32_t count = 0;
   int different = 0;
@@ -116,6 +117,7 @@ TEST_CASE("photographs decode to Pillow's pixels, and their crops to the crops o
       decoder.decode({rect, reduction, {}, reduction == 1}, part);
       if (!decoder.made_index().empty()) {
         index.assign(decoder.made_index().begin(), decoder.made_index().end());
+        index_bytes += index.size();
         decoder.open(bytes);
         decoder.decode({rect, reduction, index}, part);
         indexed += decoder.index_use() == IndexUse::kUsed ? 1 : 0;
@@ -127,6 +129,9 @@ TEST_CASE("photographs decode to Pillow's pixels, and their crops to the crops o
   CHECK(count == kPhotographs);
   CHECK(checksum == kPhotographsChecksum);
   CHECK(indexed == kPhotographs);
+  const double share = static_cast<double>(index_bytes) / static_cast<double>(archive.bytes().size());
+  CHECK(share > 0.0025);
+  CHECK(share < 0.02);
   CHECK(different == 0);
 }
 

@@ -28,7 +28,7 @@ constexpr auto kTellEvery = std::chrono::milliseconds(100);
 
 // What became of some records.
 struct Chunk {
-  std::uint64_t made = 0, there = 0, without = 0, corrupt = 0, bytes_made = 0, bytes_read = 0;
+  std::uint64_t made = 0, there = 0, without = 0, corrupt = 0, bytes_made = 0, bytes_indexed = 0, bytes_read = 0;
   std::string first_corrupt;
 };
 
@@ -60,6 +60,7 @@ class Worker {
       if (!store_.writable()) throw Error(ErrorKind::kIo, "index: " + why_not_writable(store_));
       ++chunk.made;
       chunk.bytes_made += made.size();
+      chunk.bytes_indexed += record_.values[image_field_].bytes.size();
     }
   }
 
@@ -100,6 +101,7 @@ void add(const Chunk& chunk, IndexingResult& result) {
   if (result.corrupt == 0) result.first_corrupt = chunk.first_corrupt;
   result.corrupt += chunk.corrupt;
   result.bytes_made += chunk.bytes_made;
+  result.bytes_indexed += chunk.bytes_indexed;
   result.bytes_read += chunk.bytes_read;
 }
 
@@ -172,6 +174,7 @@ std::string to_json(const IndexingResult& result) {
                                        {"corrupt", result.corrupt},
                                        {"first_corrupt", result.first_corrupt},
                                        {"bytes_made", result.bytes_made},
+                                       {"bytes_indexed", result.bytes_indexed},
                                        {"bytes_read", result.bytes_read},
                                        {"seconds", result.seconds}};
   // File names need not be UTF-8, JSON must be: what is not becomes U+FFFD.
@@ -183,9 +186,12 @@ std::string to_text(const IndexingResult& result) {
   text += result.records < result.all_records
               ? fmt::format(" of {}, by filter and take of the spec\n", result.all_records)
               : "\n";
-  text +=
-      fmt::format("  made       {}, {} in {:.1f} s: {} records/s\n", result.made, format_bytes(result.bytes_made),
-                  result.seconds, format_rate(static_cast<double>(result.records) / std::max(result.seconds, 1e-3)));
+  text += fmt::format("  made       {}, {}", result.made, format_bytes(result.bytes_made));
+  if (result.bytes_indexed > 0)
+    text += fmt::format(", {:.2f} % of their images,",
+                        100 * static_cast<double>(result.bytes_made) / static_cast<double>(result.bytes_indexed));
+  text += fmt::format(" in {:.1f} s: {} records/s\n", result.seconds,
+                      format_rate(static_cast<double>(result.records) / std::max(result.seconds, 1e-3)));
   text += fmt::format("  there      {}\n", result.there);
   if (result.without > 0)
     text += fmt::format("  without    {}: no JPEG, or one that is not decoded by an index\n", result.without);

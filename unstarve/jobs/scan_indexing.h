@@ -32,9 +32,10 @@ struct IndexingResult {
   std::uint64_t there = 0;        // were there already
   std::uint64_t without = 0;      // images that can have none: no JPEG, or none that our own decoder takes
   std::uint64_t corrupt = 0;
-  std::string first_corrupt;     // its place and reason
-  std::uint64_t bytes_made = 0;  // of indexes
-  std::uint64_t bytes_read = 0;  // of the images
+  std::string first_corrupt;        // its place and reason
+  std::uint64_t bytes_made = 0;     // of indexes
+  std::uint64_t bytes_indexed = 0;  // of the images that these are of
+  std::uint64_t bytes_read = 0;     // of the images
   double seconds = 0;
 };
 
@@ -42,7 +43,8 @@ struct IndexingResult {
 [[nodiscard]] IndexingResult run_indexing(const PipelineSpec& spec, int threads = 0, const Progress& progress = {},
                                           std::stop_token stop = {});
 
-// {data, place, records, all_records, made, there, without, corrupt, first_corrupt, bytes_made, bytes_read, seconds}
+// {data, place, records, all_records, made, there, without, corrupt, first_corrupt, bytes_made, bytes_indexed,
+// bytes_read, seconds}
 [[nodiscard]] std::string to_json(const IndexingResult& result);
 [[nodiscard]] std::string to_text(const IndexingResult& result);
 

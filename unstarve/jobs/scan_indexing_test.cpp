@@ -67,6 +67,8 @@ TEST_CASE("what was indexed is used by the first epoch") {
   CHECK(made.there + made.without + made.corrupt == 0);
   CHECK(made.bytes_made > 0);
   CHECK(made.bytes_made < made.bytes_read / 10);
+  CHECK(made.bytes_indexed == made.bytes_read);
+  CHECK_THAT(to_text(made), Contains(" % of their images, in "));
   CHECK(fs::exists(made.place));
   const ScanIndexCounts counts = first_epoch(photos.source());
   CHECK(counts.used == kImages);
