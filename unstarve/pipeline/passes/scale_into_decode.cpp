@@ -8,7 +8,7 @@ Decision apply(Plan& plan, const PassInput&) {
   if (plan.spec.cache.what == CacheWhat::kPixels) return {false, "whole images are decoded once, for the cache"};
   const auto found = plan.spec.passes.find("scale_into_decode");
   if (!plan.spec.decode.reduced_scale && found == plan.spec.passes.end())
-    return {false, "approximate, and not asked for by decode.reduced_scale"};
+    return {false, "approximate, hence off unless asked for: decode: {reduced_scale: true}"};
   if (plan.operations.empty() || !plan.operations[0]->resamples())
     return {false, "the first operation does not resample"};
   plan.scale_into_decode = true;
