@@ -4,6 +4,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "python/bindings/samples.h"
 #include "unstarve/core/error.h"
@@ -39,11 +41,12 @@ gpu::OutputType type_of(const std::string& name) {
 // nvJPEG's threads take their time from the loader's.
 constexpr int kCoresPerThread = 4;
 
-std::unique_ptr<DeviceDecoder> decoder_for(std::shared_ptr<DecodeBalance> balance, DatasetPtr dataset, Device& device) {
+std::unique_ptr<DeviceDecoder> decoder_for(std::shared_ptr<DecodeBalance> balance, DatasetPtr dataset,
+                                           const std::vector<std::string>& nvjpeg, Device& device) {
   if (!balance) return {};
   const int threads = std::max(1, read_topology().usable() / kCoresPerThread);
   return std::make_unique<DeviceDecoder>(
-      DeviceDecoder::Options{NvjpegLibrary::open(), threads, std::move(balance), std::move(dataset)}, device);
+      DeviceDecoder::Options{NvjpegLibrary::open_any(nvjpeg), threads, std::move(balance), std::move(dataset)}, device);
 }
 
 using Files = nb::ndarray<const std::int32_t, nb::shape<-1, 3>, nb::c_contig, nb::device::cpu>;
@@ -56,10 +59,10 @@ std::span<const FileExtent> span_of(const Files& files) {
 class PyDeviceOperations {
  public:
   PyDeviceOperations(const std::string& spec, int height, int width, const std::string& type, const std::string& device,
-                     std::shared_ptr<DecodeBalance> balance, DatasetPtr dataset)
+                     std::shared_ptr<DecodeBalance> balance, DatasetPtr dataset, const std::vector<std::string>& nvjpeg)
       : device_(open_device(device)),
         operations_(pipeline_from_yaml(spec, "pipeline"), {width, height}, type_of(type), *device_,
-                    decoder_for(std::move(balance), std::move(dataset), *device_)) {}
+                    decoder_for(std::move(balance), std::move(dataset), nvjpeg, *device_)) {}
 
   [[nodiscard]] std::pair<int, int> output_size() const {
     return {operations_.output_size().height, operations_.output_size().width};
@@ -109,9 +112,9 @@ void bind_device_operations(nb::module_& m) {
       nb::sig("def decoded_bytes(files: numpy.typing.NDArray[numpy.int32]) -> int"));
   nb::class_<PyDeviceOperations>(m, "DeviceOperations")
       .def(nb::init<const std::string&, int, int, const std::string&, const std::string&,
-                    std::shared_ptr<DecodeBalance>, DatasetPtr>(),
+                    std::shared_ptr<DecodeBalance>, DatasetPtr, const std::vector<std::string>&>(),
            "spec"_a, "height"_a, "width"_a, "type"_a, "device"_a, "balance"_a.none() = nb::none(),
-           "dataset"_a.none() = nb::none())
+           "dataset"_a.none() = nb::none(), "nvjpeg"_a = std::vector<std::string>())
       .def_prop_ro("output_size", &PyDeviceOperations::output_size)
       .def("explain", &PyDeviceOperations::explain)
       .def("run", &PyDeviceOperations::run, "ids"_a, "epoch"_a, "source"_a, "output"_a, "stream"_a,

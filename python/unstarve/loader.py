@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast, overload
 import numpy as np
 import numpy.typing as npt
 
-from unstarve import _core, notices, state
+from unstarve import _core, notices, nvjpeg, state
 from unstarve.arguments import MOST_EPOCH, whole
 from unstarve.errors import ArgumentError, CancelledError
 from unstarve.users import UserCode
@@ -474,7 +474,8 @@ class Loader:
     def device_operations(self, height: int, width: int, device: str,
                           decode: _core.DecodeBalance | None) -> _core.DeviceOperations:
         """Those behind host_part(), which gives images of this height and width, made on `device`; decode: as there."""
-        return _core.DeviceOperations(self._spec, height, width, self._dtype, device, decode, self._dataset)
+        return _core.DeviceOperations(self._spec, height, width, self._dtype, device, decode, self._dataset,
+                                      [] if decode is None else nvjpeg.libraries())
 
     def _standing_here(self, spec: dict[str, Any], allocate: Allocate | None, on_device: OnDevice) -> Loader:
         made = self._copy(spec)

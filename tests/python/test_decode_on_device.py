@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 import unstarve as un
-from unstarve import _core
+from unstarve import _core, nvjpeg
 
 STAND_IN = os.environ.get("UNSTARVE_NVJPEG_STAND_IN")
 MB = 1_000_000
@@ -182,3 +182,23 @@ def test_what_cannot_be_is_refused(photographs, monkeypatch):
     monkeypatch.setenv("UNSTARVE_NVJPEG", "/nowhere/libnvjpeg.so.13")
     with pytest.raises(un.errors.MissingError, match="nvJPEG was not found: /nowhere/libnvjpeg.so.13"):
         on_device(whole, 1)
+
+
+def test_the_library_of_a_wheel_is_found(photographs, tmp_path, monkeypatch):
+    monkeypatch.delenv("UNSTARVE_NVJPEG")
+    for name in ("nvidia/nvjpeg/lib/libnvjpeg.so.12", "nvidia/cu13/lib/libnvjpeg.so.13"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        shutil.copy(STAND_IN, tmp_path / name)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert nvjpeg.libraries()[:2] == [str(tmp_path / "nvidia/cu13/lib/libnvjpeg.so.13"),
+                                      str(tmp_path / "nvidia/nvjpeg/lib/libnvjpeg.so.12")]
+    loader = on_device(pipeline(photographs), 1)
+    equal(loader, on_host(pipeline(photographs)))
+    assert given(loader)[0] > 0
+    # One that is none is passed over for the next one.
+    broken = tmp_path / "broken/nvidia/cu14/lib/libnvjpeg.so.14"
+    broken.parent.mkdir(parents=True)
+    broken.write_bytes(b"no library")
+    monkeypatch.syspath_prepend(tmp_path / "broken")
+    assert nvjpeg.libraries()[0] == str(broken)
+    on_device(pipeline(photographs), 1)

@@ -12,8 +12,8 @@ namespace unstarve {
 namespace {
 
 constexpr const char* kRemedy =
-    "; install the wheel nvidia-nvjpeg (nvidia-nvjpeg-cu12 for drivers of CUDA 12) and name its libnvjpeg.so.* in "
-    "UNSTARVE_NVJPEG";
+    "; install the wheel nvidia-nvjpeg (nvidia-nvjpeg-cu12 for drivers of CUDA 12); Python finds it, programs need its "
+    "libnvjpeg.so.* named in UNSTARVE_NVJPEG";
 
 template <class F>
 void find(void* library, const std::string& path, const char* name, F*& function) {
@@ -64,16 +64,17 @@ std::string status_name(Status status) {
 
 }  // namespace nvjpeg
 
-NvjpegLibrary NvjpegLibrary::open(const std::string& path) {
-  std::vector<std::string> places;
+NvjpegLibrary NvjpegLibrary::open(const std::string& path) { return open_first({path}); }
+
+NvjpegLibrary NvjpegLibrary::open_any(const std::vector<std::string>& wheels) {
   const char* const named = std::getenv("UNSTARVE_NVJPEG");
-  if (!path.empty()) {
-    places = {path};
-  } else if (named != nullptr && *named != '\0') {
-    places = {named};
-  } else {
-    places = {"libnvjpeg.so.13", "libnvjpeg.so.12"};
-  }
+  if (named != nullptr && *named != '\0') return open_first({named});
+  std::vector<std::string> places = wheels;
+  places.insert(places.end(), {"libnvjpeg.so.13", "libnvjpeg.so.12"});
+  return open_first(places);
+}
+
+NvjpegLibrary NvjpegLibrary::open_first(const std::vector<std::string>& places) {
   std::string reasons;
   for (const std::string& place : places) {
     if (void* const library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL)) {

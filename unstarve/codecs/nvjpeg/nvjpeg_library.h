@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace unstarve {
 
@@ -53,8 +54,11 @@ struct Functions {
 
 class NvjpegLibrary {
  public:
-  // The library at `path`; empty: at $UNSTARVE_NVJPEG, else where the loader finds libnvjpeg.so.13 or .12.
-  [[nodiscard]] static NvjpegLibrary open(const std::string& path = {});
+  // The library at `path`.
+  [[nodiscard]] static NvjpegLibrary open(const std::string& path);
+  // The one at $UNSTARVE_NVJPEG; without, the first that can be loaded of `wheels`, where a caller knows such paths, and
+  // of libnvjpeg.so.13 and .12 where the loader looks.
+  [[nodiscard]] static NvjpegLibrary open_any(const std::vector<std::string>& wheels = {});
   // Of functions that are in the process already.
   explicit NvjpegLibrary(const nvjpeg::Functions& functions, bool to_host = false)
       : functions_(functions), to_host_(to_host) {}
@@ -67,6 +71,8 @@ class NvjpegLibrary {
   [[nodiscard]] std::string version() const;  // "13.3.2"
 
  private:
+  [[nodiscard]] static NvjpegLibrary open_first(const std::vector<std::string>& places);
+
   nvjpeg::Functions functions_;
   std::string path_;
   bool to_host_ = false;
