@@ -1,5 +1,6 @@
 // What both cosine transforms of 8 x 8 blocks are made of, in vectors. Included once per instruction set, hence without
 // an ordinary guard (Highway's way). Not where HWY_TARGET is HWY_SCALAR or HWY_EMU128.
+// Threads: pure functions.
 #if defined(UNSTARVE_CODECS_DCT_VECTORS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef UNSTARVE_CODECS_DCT_VECTORS_INL_H_
 #undef UNSTARVE_CODECS_DCT_VECTORS_INL_H_

@@ -5,6 +5,8 @@
 // to where guarded_call() was called. Between the two lie only frames of the C library and of `step`; a step therefore
 // holds nothing but numbers and pointers, and everything that has a destructor lives in the caller of guarded_call() or
 // in the object behind `context`. What was noted becomes an Error after guarded_call() has returned.
+//
+// Threads: any, each with a jump of its own.
 
 #include <csetjmp>
 

@@ -3,6 +3,7 @@
 //
 // Use: hold a JpegFailure, set cinfo.err = install(failure), run libjpeg inside guarded_call(failure.jump, ...), and
 // when that returns false, throw jpeg_error(...). Which warnings count as failures is told in jpeg_decoder.h.
+// Threads: a JpegFailure belongs to one decompressor, and is used by one thread at a time.
 // This header needs libjpeg's; only the files that talk to libjpeg include it.
 
 #include <csetjmp>

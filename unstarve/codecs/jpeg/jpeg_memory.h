@@ -9,7 +9,7 @@
 // those of the image before.
 //
 // Ownership: the arena outlives the decompressor. Failure: libjpeg's own JERR_OUT_OF_MEMORY.
-// The decompressor's client_data belongs to this file.
+// Threads: one at a time, with the decompressor. Its client_data belongs to this file.
 
 struct jpeg_decompress_struct;
 

@@ -1,6 +1,6 @@
 #pragma once
 // Test images, and JPEG files of every shape that decoders meet: samplings, colour spaces, progressive, restarts, EXIF.
-// Only tests use this; its implementation is compiled into the test program alone.
+// Only tests use this; its implementation is compiled into the test program alone. Threads: pure functions.
 
 #include <cstdint>
 #include <string>

@@ -2,7 +2,7 @@
 // For tests: functions that stand in for nvJPEG's and decode into the host's memory, by libjpeg-turbo. They refuse what
 // is no whole JPEG file, a batch for one bad file in it, and by the hardware back end progressive files.
 //
-// Handles and states are objects of their own, so that several may be used at once.
+// Threads: any; handles and states are objects of their own, each for one thread at a time.
 
 #include <csetjmp>
 #include <cstddef>
