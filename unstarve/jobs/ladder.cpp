@@ -294,7 +294,7 @@ Settings base_of(Settings settings) {
   settings.pipeline.output.type = ElementType::kFloat32;
   settings.pipeline.output.layout = Layout::kNchw;
   settings.pipeline.execution = {1, 0, false};
-  settings.pipeline.decode = {false, false};
+  settings.pipeline.decode.crop_only = settings.pipeline.decode.reduced_scale = false;
   return settings;
 }
 
