@@ -238,6 +238,10 @@ TEST_CASE("reading ahead is begun where threads wait for their records, and only
   // Samples that compute, or sleep a little, need no readers.
   CHECK(tune({}, limits).settings.read_ahead == 0);
   CHECK(tune({.sleep_s = 0.05 * kMs}, limits).settings.read_ahead == 0);
+  // Handing records over costs, too: a thread that must not be joined by others has to sleep for more than that.
+  const Limits alone{.cores = 1, .threads = 1, .most_read_ahead = 64};
+  CHECK(tune({.sleep_s = 0.12 * kMs}, alone).settings.read_ahead == 0);
+  CHECK(tune({.sleep_s = 0.4 * kMs}, alone).settings.read_ahead > 0);
 }
 
 TEST_CASE("beginning to read ahead never makes the consumer's step longer than threads would") {
