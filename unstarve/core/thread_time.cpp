@@ -6,7 +6,9 @@
 
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <ctime>
+#include <thread>
 
 namespace unstarve {
 
@@ -16,9 +18,25 @@ std::int64_t thread_cpu_ns() {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
-std::int64_t thread_sleeps() {
+namespace {
+
+std::int64_t counted_sleeps() {
   rusage usage{};
   return ::getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nvcsw : 0;
+}
+
+bool sleeps_are_counted() {
+  const std::int64_t before = counted_sleeps();
+  std::this_thread::sleep_for(std::chrono::microseconds(10));
+  return counted_sleeps() > before;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> thread_sleeps() {
+  static const bool counted = sleeps_are_counted();
+  if (!counted) return {};
+  return counted_sleeps();
 }
 
 // "cpu_ns delay_ns timeslices" (Documentation/scheduler/sched-stats.rst of Linux).

@@ -7,13 +7,15 @@
 // counts as sleep. Cost: a system call each, some 0.3 and 1 us.
 
 #include <cstdint>
+#include <optional>
 
 namespace unstarve {
 
 [[nodiscard]] std::int64_t thread_cpu_ns();
 
-// How often it gave its processor up by itself (getrusage(2), ru_nvcsw); a stopped process counts as once.
-[[nodiscard]] std::int64_t thread_sleeps();
+// How often it gave its processor up by itself (getrusage(2), ru_nvcsw); a stopped process counts as once. Nothing where
+// the kernel does not count it, as found out by a sleep of some microseconds at the first call.
+[[nodiscard]] std::optional<std::int64_t> thread_sleeps();
 
 // Threads: made and asked by the one thread that it tells of.
 class RunDelay {

@@ -58,14 +58,15 @@ class BringTime {
 // How often the thread sleeps over the samples of a claim whose processor time is taken.
 class SleepCount {
  public:
-  explicit SleepCount(const StageTotals& totals) : taken_(totals.take_cpu), before_(taken_ ? thread_sleeps() : 0) {}
+  explicit SleepCount(const StageTotals& totals) {
+    if (totals.take_cpu) before_ = thread_sleeps();
+  }
   void end(WorkerTime& time, std::size_t samples) const {
-    if (taken_) time.own.sleeps(static_cast<std::int64_t>(samples), thread_sleeps() - before_);
+    if (before_) time.own.sleeps(static_cast<std::int64_t>(samples), *thread_sleeps() - *before_);
   }
 
  private:
-  const bool taken_;
-  const std::int64_t before_;
+  std::optional<std::int64_t> before_;
 };
 
 void note_time(WorkerTime& time, std::int64_t now_ns) {
