@@ -1,6 +1,6 @@
 // From nothing opened to the first batch: the data set listed, the loader started, one batch made; all of it let go and
-// opened again with another order. What closing takes is not counted. With "anew" in the job every time is the first ever:
-// a listing kept by the one before is removed.
+// opened again with another order. What closing takes is not counted. With "anew" in the job every time is the first
+// ever: a listing kept by the one before is removed.
 #include <chrono>
 #include <filesystem>
 

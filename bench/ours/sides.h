@@ -34,8 +34,8 @@ namespace unstarve::bench {
 // The job's "operations" (YAML of a pipeline) on as many "images" of its "data", decoded in memory, on "threads"
 // threads (1); "side": resized to that square first. They end in a sample of the pipeline's output.
 [[nodiscard]] std::unique_ptr<Side> make_operations_side(const Job& job);
-// The job's "operations" (YAML of a pipeline with batch_operations) on one "batch" of float32 planes, squares of "side",
-// and on its targets of "classes", again and again in place.
+// The job's "operations" (YAML of a pipeline with batch_operations) on one "batch" of float32 planes, squares of
+// "side", and on its targets of "classes", again and again in place.
 [[nodiscard]] std::unique_ptr<Side> make_batch_operations_side(const Job& job);
 // Photographs in memory to 224 x 224 pixels of a random crop, with the job's "index" (true) by an index of each scan.
 [[nodiscard]] std::unique_ptr<Side> make_decode_crop_side(const Job& job);

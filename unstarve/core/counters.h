@@ -84,8 +84,8 @@ class StageCounters {
   // One entry per stage, in the order of construction: what was counted from `since` until `until`.
   [[nodiscard]] std::vector<StageProfile> sum(const Totals& since, const Totals& until) const;
   [[nodiscard]] std::vector<StageProfile> sum() const { return sum({}, totals()); }
-  // For how long threads were kept from running: as the kernel counted it, or, where they hardly ever slept, all that they
-  // were away. Other guests of a hypervisor and a stopped process take time that the kernel does not count.
+  // For how long threads were kept from running: as the kernel counted it, or, where they hardly ever slept, all that
+  // they were away. Other guests of a hypervisor and a stopped process take time that the kernel does not count.
   [[nodiscard]] std::int64_t run_delay_ns(const Totals& since, const Totals& until) const;
 
  private:

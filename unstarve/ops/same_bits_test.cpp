@@ -1,5 +1,6 @@
-// The same bits on every processor: checksums that x86-64 and 64-bit ARM (make arm64) both have to come to. Whoever means
-// to change what an operation makes changes them here, and tells of it in CHANGELOG.md: trained runs change with it.
+// The same bits on every processor: checksums that x86-64 and 64-bit ARM (make arm64) both have to come to. Whoever
+// means to change what an operation makes changes them here, and tells of it in CHANGELOG.md: trained runs change with
+// it.
 #include <cstdint>
 #include <span>
 #include <string>

@@ -19,8 +19,9 @@ constexpr int kStagePixels = 4096;
 // Not a multiple of 4096, at which loads and stores of the planes would wait for each other.
 constexpr int kStageStride = kStagePixels + 64;
 
-// Samples of at least this size are written past the cache. On a Zen 5 core a 224 x 224 float32 sample took 20 us so and
-// 34 us through the cache; a 32 x 32 one (12 KB) 780 ns so, of which much was the fence at its end, and 640 ns through it.
+// Samples of at least this size are written past the cache. On a Zen 5 core a 224 x 224 float32 sample took 20 us so
+// and 34 us through the cache; a 32 x 32 one (12 KB) took 780 ns so, of which much was the fence at its end, and 640 ns
+// through it.
 constexpr std::size_t kStreamBytes = 64 * 1024;
 
 }  // namespace

@@ -20,8 +20,8 @@ class DecodeCounts {
   [[nodiscard]] std::string explain() const;
 
  private:
-  // One each: our own decoder; libjpeg-turbo by JpegKind; images too narrow for our own, damaged ones that libjpeg-turbo
-  // takes; libpng; libwebp.
+  // One each: our own decoder; libjpeg-turbo by JpegKind; images too narrow for our own, damaged ones that
+  // libjpeg-turbo takes; libpng; libwebp.
   static constexpr std::size_t kKinds = static_cast<std::size_t>(JpegKind::kSampling) + 1;
   static constexpr std::size_t kOwn = kKinds, kNarrow = kOwn + 1, kDamaged = kNarrow + 1, kPng = kDamaged + 1,
                                kWebp = kPng + 1, kAll = kWebp + 1;

@@ -162,8 +162,8 @@ struct Judged {
   int own = 0;  // by our own decoder
 };
 
-// Compares both decoders on copies first .. end - 1, each damaged in its own way. A single bit that is wrong is mostly a
-// value's: then all behind it is decoded as it was, where a byte would make other codes of it, to the scan's end.
+// Compares both decoders on copies first .. end - 1, each damaged in its own way. A single bit that is wrong is mostly
+// a value's: then all behind it is decoded as it was, where a byte would make other codes of it, to the scan's end.
 void judge_damaged(JpegDecoder& decoder, const std::vector<std::uint8_t>& bytes, std::uint32_t first, std::uint32_t end,
                    Judged& judged) {
   for (std::uint32_t i = first; i < end; ++i) {

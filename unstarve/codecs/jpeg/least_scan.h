@@ -2,8 +2,8 @@
 // How little data an image of a JPEG's size can have: a header of a few hundred bytes may claim any size, and memory is
 // not taken on its word.
 //
-// Every block of a Huffman-coded scan has a code for DC at least, and one for AC where the scan holds those too; no code
-// is shorter than its table's shortest. A file with less than that ends too early, which is refused anyway
+// Every block of a Huffman-coded scan has a code for DC at least, and one for AC where the scan holds those too; no
+// code is shorter than its table's shortest. A file with less than that ends too early, which is refused anyway
 // (jpeg_decoder.h): so nothing is refused by this that would be decoded otherwise. Arithmetic coding has no such bound,
 // nor have scans that begin a progressive file without its DC.
 //

@@ -31,8 +31,8 @@ namespace unstarve {
 
 class ScanReader {
  public:
-  // For tests and fuzzing, before the first open(): whether tables have entries of two symbols. Otherwise those of scans
-  // that are long enough for it to pay have them. What is decoded is the same.
+  // For tests and fuzzing, before the first open(): whether tables have entries of two symbols. Otherwise those of
+  // scans that are long enough for it to pay have them. What is decoded is the same.
   void use_pairs(bool use) { pairs_ = use; }
 
   // False when the file's Huffman tables are none.
@@ -51,8 +51,8 @@ class ScanReader {
   // Behind the plan's last row: the rest of the scan.
   [[nodiscard]] bool read_on();
 
-  // The kept blocks, of the row read last, of one row of blocks of a component, 0 <= row < its vertical sampling factor,
-  // from the left.
+  // The kept blocks, of the row read last, of one row of blocks of a component, 0 <= row < its vertical sampling
+  // factor, from the left.
   [[nodiscard]] CoefficientRow& blocks(int component, int row) {
     return blocks_[static_cast<std::size_t>(component)][static_cast<std::size_t>(row)];
   }
@@ -75,8 +75,8 @@ class ScanReader {
   [[nodiscard]] Begin begin_of(int row) const;
   // Up to which column a row is read: to a point, or to the image's end where the plan reaches there.
   [[nodiscard]] int end_of(int row) const;
-  // Begins there, with the bytes up to point (row, end_of(row)). False when the file has no restart marker where one has
-  // to be.
+  // Begins there, with the bytes up to point (row, end_of(row)). False when the file has no restart marker where one
+  // has to be.
   bool start_at(Begin begin, int row);
   // Columns [from, to) of a row, kept or skipped, with a look at points on the way.
   bool advance(int row, int from, int to, bool keep);

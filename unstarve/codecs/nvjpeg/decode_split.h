@@ -1,8 +1,8 @@
 #pragma once
 // Which files of a batch a device decodes and which the host, so that both are done at about the same time.
 //
-// Threads: pure functions: the same files and rates give the same split. Pixels of the two decoders differ a little (nvjpeg_decoder.h), so
-// batches are reproducible only where the rates are fixed.
+// Threads: pure functions: the same files and rates give the same split. Pixels of the two decoders differ a little
+// (nvjpeg_decoder.h), so batches are reproducible only where the rates are fixed.
 
 #include <cstddef>
 #include <cstdint>

@@ -56,8 +56,8 @@ class NvjpegLibrary {
  public:
   // The library at `path`.
   [[nodiscard]] static NvjpegLibrary open(const std::string& path);
-  // The one at $UNSTARVE_NVJPEG; without, the first that can be loaded of `wheels`, where a caller knows such paths, and
-  // of libnvjpeg.so.13 and .12 where the loader looks.
+  // The one at $UNSTARVE_NVJPEG; without, the first that can be loaded of `wheels`, where a caller knows such paths,
+  // and of libnvjpeg.so.13 and .12 where the loader looks.
   [[nodiscard]] static NvjpegLibrary open_any(const std::vector<std::string>& wheels = {});
   // Of functions that are in the process already.
   explicit NvjpegLibrary(const nvjpeg::Functions& functions, bool to_host = false)

@@ -150,8 +150,8 @@ Choice best(const Load& load, const Limits& limits) {
   return chosen;
 }
 
-// The load when readers wait for the records in the threads' place, and hand them over: what samples sleep for, where data
-// can be read ahead at all, is their records (touching a map's pages included).
+// The load when readers wait for the records in the threads' place, and hand them over: what samples sleep for, where
+// data can be read ahead at all, is their records (touching a map's pages included).
 Load with_readers(Load load) {
   load.ahead_s = load.sleep_s;
   load.sleep_s = 0;
