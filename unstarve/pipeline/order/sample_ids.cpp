@@ -35,7 +35,7 @@ void SampleIds::add(std::span<const std::uint32_t> ids) {
       size_ += ids.size() - i;
       return;
     }
-    for (next = i + 1; next < ids.size() && ids[next] == ids[next - 1] + 1;) ++next;
+    for (next = i + 1; next < ids.size() && ids[next] == std::uint64_t{ids[next - 1]} + 1;) ++next;
     add(ids[i], next - i);
   }
 }
@@ -78,7 +78,7 @@ void SampleIds::each_run(const F& f) const {
   for (std::size_t i = 0; i < begins_.size(); ++i)
     f(begins_[i].id, (i + 1 < begins_.size() ? begins_[i + 1].place : size_) - begins_[i].place);
   for (std::size_t i = 0, next = 0; i < list_.size(); i = next) {
-    for (next = i + 1; next < list_.size() && list_[next] == list_[next - 1] + 1;) ++next;
+    for (next = i + 1; next < list_.size() && list_[next] == std::uint64_t{list_[next - 1]} + 1;) ++next;
     f(list_[i], next - i);
   }
 }

@@ -72,5 +72,25 @@ TEST_CASE("runs that meet are one, and what is stored from the first on is told"
   CHECK_FALSE(of({0, 2, 3}).as_stored());
 }
 
+TEST_CASE("the last id of 32 bits and the first one make no run") {
+  const List around{0xFFFFFFFE, 0xFFFFFFFF, 0, 1};
+  SampleIds runs(std::uint64_t{1} << 32);
+  runs.add(around);
+  CHECK(all(runs) == around);
+  CHECK(runs.runs() == std::vector<SampleIds::Run>{{0xFFFFFFFE, 2}, {0, 2}});
+  // Scattered ids become a list; its end is told by the fingerprint as the runs that it is.
+  List scattered;
+  for (std::uint32_t id = 0; id < 4000; id += 2) scattered.push_back(id);
+  SampleIds listed(std::uint64_t{1} << 32), in_parts(std::uint64_t{1} << 32);
+  listed.add(scattered);
+  in_parts.add(scattered);
+  REQUIRE_FALSE(listed.list().empty());
+  listed.add(around);
+  in_parts.add(0xFFFFFFFE, 2);
+  in_parts.add(0, 2);
+  CHECK(listed[listed.size() - 2] == 0);
+  CHECK(listed.fingerprint() == in_parts.fingerprint());
+}
+
 }  // namespace
 }  // namespace unstarve
