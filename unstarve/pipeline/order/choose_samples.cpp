@@ -172,7 +172,7 @@ class Chooser {
   // What asks each record for something counts them in 32 bits.
   void check_listed(const std::string& node) const {
     if (dataset_.size() > SampleIds::kMostListed)
-      refuse(node, fmt::format("looks at each of up to 2^32 records, found {}; expected take alone", dataset_.size()));
+      refuse(node, fmt::format("needs at most 2^32 records, found {}; take alone has no limit", dataset_.size()));
   }
 
   // Leaves those that pass; of how many a size was asked for.

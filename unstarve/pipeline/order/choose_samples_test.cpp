@@ -167,11 +167,10 @@ TEST_CASE("taking the first so many needs no list, however many they are") {
   CHECK(Loader(spec, data, *device, {}).next().has_value());
 
   spec.source.filter.min_side = 1;
-  CHECK_THROWS_WITH(choose_samples(spec, *data, 2),
-                    Contains("source.filter: looks at each of up to 2^32 records, found"));
+  CHECK_THROWS_WITH(choose_samples(spec, *data, 2), Contains("source.filter: needs at most 2^32 records, found"));
   spec.source.filter = {};
   spec.order.balance = true;
-  CHECK_THROWS_WITH(choose_samples(spec, *data, 2), Contains("order.balance: looks at each of up to 2^32 records"));
+  CHECK_THROWS_WITH(choose_samples(spec, *data, 2), Contains("order.balance: needs at most 2^32 records"));
 }
 
 TEST_CASE("classes are balanced over those that have samples, or weighted by name") {
