@@ -107,8 +107,8 @@ Decoder::Decoder(Decoder&&) noexcept = default;
 Decoder& Decoder::operator=(Decoder&&) noexcept = default;
 
 ImageHeader Decoder::open(std::span<const std::uint8_t> bytes, std::int64_t max_pixels) {
-  ImageHeader& open = state_->header;
-  open = {};
+  ImageHeader& opened = state_->header;
+  opened = {};
   ImageHeader header;
   switch (detect_encoding(bytes)) {
     case Encoding::kUnknown: throw_unknown(bytes);
@@ -118,7 +118,7 @@ ImageHeader Decoder::open(std::span<const std::uint8_t> bytes, std::int64_t max_
   }
   header.size = upright_size(header.size, header.orientation);
   check_pixels(header, max_pixels);
-  open = header;
+  opened = header;
   return header;
 }
 

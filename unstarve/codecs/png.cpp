@@ -190,10 +190,14 @@ ImageHeader PngDecoder::open(std::span<const std::uint8_t> bytes) {
   if (components == 0) {
     throw Error(ErrorKind::kInput, "PNG: colour type " + std::to_string(bytes[25]) + ", expected 0, 2, 3, 4 or 6");
   }
+  const int depth = bytes[24];
+  if (depth != 1 && depth != 2 && depth != 4 && depth != 8 && depth != 16) {
+    throw Error(ErrorKind::kInput, "PNG: bit depth " + std::to_string(depth) + ", expected 1, 2, 4, 8 or 16");
+  }
   session.size = {static_cast<int>(width), static_cast<int>(height)};
   session.interlaced = bytes[28] != 0;
   const auto samples = static_cast<std::uint64_t>(bytes[25] == PNG_COLOR_TYPE_PALETTE ? 1 : components);
-  session.row_bytes = 1 + (width * samples * bytes[24] + 7) / 8;
+  session.row_bytes = 1 + (width * samples * static_cast<std::uint64_t>(depth) + 7) / 8;
   session.opened = true;
   return {Encoding::kPng, session.size, 1, components, true};
 }

@@ -189,6 +189,15 @@ TEST_CASE("a PNG of which any byte was changed is refused or decodes, and its ch
   CHECK(failure_of(decoder, bytes).empty());
 }
 
+TEST_CASE("PNG headers of impossible bit depths are refused", "[codecs]") {
+  PngDecoder decoder;
+  auto bytes = encode_png(sample_image({4, 4}, 1).view());
+  for (const int depth : {0, 3, 12, 32, 255}) {
+    bytes[24] = static_cast<std::uint8_t>(depth);
+    CHECK_THROWS_WITH(decoder.open(bytes), "PNG: bit depth " + std::to_string(depth) + ", expected 1, 2, 4, 8 or 16");
+  }
+}
+
 TEST_CASE("PNG headers of impossible sizes are refused", "[codecs]") {
   Decoder decoder;
   const Image image = sample_image({4, 4}, 1);

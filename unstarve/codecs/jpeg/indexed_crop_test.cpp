@@ -55,10 +55,12 @@ TEST_CASE("a crop by an index reads the crop's blocks and no more than to the po
       crop.height = 1 + below(std::min(200, size.height - crop.y - 16));
       INFO("restarts " << restarts << ", " << crop.width << " x " << crop.height << " at " << crop.x << ", " << crop.y);
       const auto expected = decoded(decoder, file, crop);
+      REQUIRE(expected);
       // Without an index: all above, and all beside but for the last row.
       const int above = std::max(crop.y - 2, 0) / 16;
       REQUIRE(decoder.mcus_read() >= static_cast<std::uint64_t>(above * columns));
       const auto by_index = decoded(decoder, file, crop, index);
+      REQUIRE(by_index);
       REQUIRE(decoder.index_use() == IndexUse::kUsed);
       REQUIRE(same_pixels(*by_index, *expected));
       // A neighbour's row and column for smooth chroma; up to two points before it where there are restarts, and one
@@ -76,6 +78,7 @@ TEST_CASE("damage above a crop is not looked at by an index, and the crop has it
   const Bytes file = make_jpeg(sample_image(size, 8), {});
   const Rect crop{100, 240, 120, 60};
   const auto expected = decoded(decoder, file, crop);
+  REQUIRE(expected);
   const Bytes index = index_of(decoder, file, crop);
   int used = 0, refused_without = 0;
   const std::size_t start = scan_starts(file)[0] + 700;  // behind the headers
@@ -87,6 +90,7 @@ TEST_CASE("damage above a crop is not looked at by an index, and the crop has it
     // But for the bytes that tell one file from another (identity_of()).
     if (decoder.index_use() != IndexUse::kUsed) continue;
     ++used;
+    REQUIRE(by_index);
     CHECK(same_pixels(*by_index, *expected));
     const auto without = decoded(decoder, damaged, crop);
     refused_without += without.has_value() && same_pixels(*without, *expected) ? 0 : 1;
