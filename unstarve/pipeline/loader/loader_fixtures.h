@@ -2,6 +2,7 @@
 // What the loader's tests share: a data set of JPEG files in memory, a small spec, and all that a consumer sees of a
 // run.
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <set>
@@ -49,6 +50,17 @@ class JpegSet : public Dataset {
   std::vector<std::vector<std::uint8_t>> files_;
   std::vector<Field> fields_{{"image", FieldKind::kEncodedImage}, {"label", FieldKind::kLabel}};
   std::vector<std::string> classes_;
+};
+
+// Counts the records that are read.
+class CountedSet : public JpegSet {
+ public:
+  using JpegSet::JpegSet;
+  void read(std::uint64_t id, RecordBuffer& record) const override {
+    reads.fetch_add(1);
+    JpegSet::read(id, record);
+  }
+  mutable std::atomic<std::uint64_t> reads{0};
 };
 
 inline PipelineSpec small_spec(int batch, int threads = 3, int prefetch = 2) {
