@@ -62,7 +62,7 @@ class Pipeline(Choosing, Operating):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
         def __iter__(self):
-            raise ArgumentError("a Pipeline gives no batches: expected .batch(size) at its end, which makes the loader")
+            raise TypeError("a Pipeline gives no batches: expected .batch(size) at its end, which makes the loader")
 
     @property
     def classes(self) -> list[str]:

@@ -154,7 +154,7 @@ def test_what_belongs_to_a_loader_is_told_on_a_pipeline():
     assert caught.value.name == "resise" and caught.value.obj is pipeline  # by which Python asks: did you mean resize?
     with pytest.raises(un.errors.ArgumentError, match="mix: found <unstarve.Pipeline: .*>, expected a list of pipelines"):
         un.mix(pipeline)
-    with pytest.raises(un.errors.ArgumentError, match=r"a Pipeline gives no batches: expected .batch\(size\) at its end"):
+    with pytest.raises(TypeError, match=r"a Pipeline gives no batches: expected .batch\(size\) at its end"):
         for _ in pipeline:
             pass
 
