@@ -18,7 +18,7 @@ import torch
 from unstarve import _core
 from unstarve.arguments import number
 from unstarve.converted import ConvertedLoader
-from unstarve.errors import ArgumentError
+from unstarve.errors import ArgumentError, MissingError
 from unstarve.loader import Loader, Normalisation
 from unstarve.on_device import DeviceOperations
 
@@ -52,7 +52,8 @@ class TorchLoader(ConvertedLoader, Generic[_Batch]):
     classes); and what else the loader's batches have (`Loader.parts`). On a GPU a batch's memory belongs to torch. Of a
     pipeline with map() both are what its functions make, and normalize, dtype and channels_last are refused.
 
-    Raises ArgumentError for what does not go together, MissingError for a device that is not here.
+    Raises ArgumentError for what does not go together, MissingError for a device that is not here, when it
+    is first needed: the first batch at the latest.
     """
 
     def __init__(self, loader: Loader, device: str | torch.device | None = None, *,
@@ -149,6 +150,8 @@ class TorchLoader(ConvertedLoader, Generic[_Batch]):
         return dict(self._state)
 
     def __iter__(self) -> Iterator[_Batch]:
+        if self.device.type == "cuda":
+            _require(self.device)
         batches = self._on_gpu() if self.device.type == "cuda" else self._on_host()
         if self._names is None:
             return cast("Iterator[_Batch]", batches)
@@ -258,6 +261,14 @@ def _asked(loader: Loader, device: str | torch.device | None, operations: str | 
     asked = {"operations": "host", **own, **{key: value for key, value in given.items() if value is not None}}
     _core.check(json.dumps({"device": asked}))
     return asked
+
+
+def _require(device: torch.device) -> None:
+    """MissingError for a GPU that torch does not find."""
+    found = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if (device.index or 0) >= found:
+        raise MissingError(f"to_torch: device {device}: torch {torch.__version__} finds {found} GPUs, expected one that is "
+                           "here, or cpu")
 
 
 class NumberedBatches(Generic[_Batch]):

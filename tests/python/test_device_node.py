@@ -99,9 +99,16 @@ def test_another_kind_of_device_takes_nothing_of_it():
     loader = pipeline.batch(32).to_torch("cpu")
     assert node(loader.to_yaml()) == {"name": "cpu", "operations": "host", "decode": "host"}
     assert torch.equal(next(iter(loader))[0], next(iter(chain().batch(32).to_torch()))[0])
-    if not torch.cuda.is_available():
-        with pytest.raises((RuntimeError, AssertionError)):
-            next(iter(pipeline.batch(32).to_torch()))
+
+
+@pytest.mark.parametrize(("found", "device"), [(0, "cuda"), (0, "cuda:0"), (2, "cuda:2")])
+def test_a_device_that_is_not_here_is_missing(found, device, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: found > 0)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: found)
+    loader = chain().batch(32).to_torch(device)
+    assert loader.explain()  # needs none
+    with pytest.raises(un.errors.MissingError, match=f"to_torch: device {device}: torch .* finds {found} GPUs, expected"):
+        iter(loader)
 
 
 def test_yaml_tells_dtype_layout_and_normalisation_too():
