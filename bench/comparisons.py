@@ -122,6 +122,8 @@ COMPARISONS = (
                unit="samples/s"),
     Comparison("stragglers/exact", STRAGGLERS, ("ours", "stragglers"), ours="stragglers",
                peer_options=(("order", "exact"),), unit="samples/s"),
+    Comparison("warm-folder/read-ahead", IMAGENET_INDEXED, ("ours", "loader"), data="photographs",
+               peer_options=(("read_ahead", 64),)),
     Comparison("cold-folder/no-read-ahead", COLD, ("ours", "cold"), ours="cold", data="photographs",
                peer_options=(("read_ahead", 0),)),
     Comparison("cold-small-files/no-read-ahead", COLD_SMALL, ("ours", "cold"), ours="cold", data="cifar-folder",

@@ -35,6 +35,7 @@ PipelineSpec pipeline_of(const Job& job) {
                                           "', expected imagenet-train, imagenet-eval, packed-raw-256, cifar-train, "
                                           "folder-first-batch or trivial");
   }
+  spec.execution.read_ahead = job.value("read_ahead", spec.execution.read_ahead);
   // A pass that this side does without.
   if (job.contains("without")) spec.passes[job.at("without")] = false;
   return spec;

@@ -116,6 +116,7 @@ def test_every_promised_comparison_is_there_and_its_peer_can_be_looked_up():
     promised |= {f"tar-read{kind}/spdl" for kind in ("", "-mapped", "-small", "-small-mapped")}
     promised |= {"folder-first-batch/torch", "folder-first-batch/torch-workers", "folder-first-batch-anew/torch"}
     promised |= {f"cold-{data}/no-read-ahead" for data in ("folder", "small-files", "shards")}
+    promised |= {"warm-folder/read-ahead"}
     promised |= {"pack-resize/pillow", "pack-copy/plain-write", "loader-overhead", "train-resnet18-224/eager", "train-resnet18-224/compile",
                  "train-cifar-32/eager"}
     promised |= {f"pass/{name}" for name in ("crop_into_decode", "crop_into_resize", "resize_into_decode", "scan_index", "operation_fusion",
