@@ -64,8 +64,11 @@ def test_killed_at_any_moment_it_goes_on_and_ends_the_same(source, tmp_path, for
     length = time.monotonic() - start
     draw = random.Random(format)
     killed = tmp_path / "killed"
-    interrupted = rounds = 0
-    for _ in range(KILLS):
+    interrupted = rounds = runs = 0
+    while runs < KILLS or interrupted < KILLS // 3:
+        runs += 1
+        assert runs <= 10 * KILLS, f"{interrupted} of {runs} runs were killed before they ended"
+        start = time.monotonic()
         process = subprocess.Popen(command("pack", source, killed, *options), stdout=subprocess.DEVNULL,
                                    stderr=subprocess.PIPE, text=True)
         try:
@@ -82,10 +85,10 @@ def test_killed_at_any_moment_it_goes_on_and_ends_the_same(source, tmp_path, for
                 if path.name != ".unstarve-pack":
                     assert path.read_bytes() == (tmp_path / "whole" / path.name).read_bytes(), path.name
         if process.returncode == 0:
+            length = min(length, time.monotonic() - start)  # the first run may have met a slower hour
             same_files(tmp_path / "whole", killed)
             shutil.rmtree(killed)
             rounds += 1
-    assert interrupted >= KILLS // 3
     unstarve("pack", source, killed, *options)
     same_files(tmp_path / "whole", killed)
     unstarve("verify", killed)
