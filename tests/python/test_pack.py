@@ -64,7 +64,7 @@ def test_killed_at_any_moment_it_goes_on_and_ends_the_same(source, tmp_path, for
     length = time.monotonic() - start
     draw = random.Random(format)
     killed = tmp_path / "killed"
-    interrupted = rounds = runs = 0
+    interrupted = runs = 0
     while runs < KILLS or interrupted < KILLS // 3:
         runs += 1
         assert runs <= 10 * KILLS, f"{interrupted} of {runs} runs were killed before they ended"
@@ -88,7 +88,6 @@ def test_killed_at_any_moment_it_goes_on_and_ends_the_same(source, tmp_path, for
             length = min(length, time.monotonic() - start)  # the first run may have met a slower hour
             same_files(tmp_path / "whole", killed)
             shutil.rmtree(killed)
-            rounds += 1
     unstarve("pack", source, killed, *options)
     same_files(tmp_path / "whole", killed)
     unstarve("verify", killed)
