@@ -4,6 +4,7 @@ libjpeg-turbo into the host's memory stands in for it; no GPU is needed, and not
 import os
 import re
 import shutil
+import sys
 
 import pytest
 
@@ -189,9 +190,12 @@ def test_the_library_of_a_wheel_is_found(photographs, tmp_path, monkeypatch):
     for name in ("nvidia/nvjpeg/lib/libnvjpeg.so.12", "nvidia/cu13/lib/libnvjpeg.so.13"):
         (tmp_path / name).parent.mkdir(parents=True)
         shutil.copy(STAND_IN, tmp_path / name)
+    wheels = tmp_path.resolve()
+    with monkeypatch.context() as alone:  # no wheel of this machine's
+        alone.setattr(sys, "path", [str(tmp_path)])
+        assert nvjpeg.libraries() == [str(wheels / "nvidia/cu13/lib/libnvjpeg.so.13"),
+                                      str(wheels / "nvidia/nvjpeg/lib/libnvjpeg.so.12")]
     monkeypatch.syspath_prepend(tmp_path)
-    assert nvjpeg.libraries()[:2] == [str(tmp_path / "nvidia/cu13/lib/libnvjpeg.so.13"),
-                                      str(tmp_path / "nvidia/nvjpeg/lib/libnvjpeg.so.12")]
     loader = on_device(pipeline(photographs), 1)
     equal(loader, on_host(pipeline(photographs)))
     assert given(loader)[0] > 0
@@ -200,5 +204,5 @@ def test_the_library_of_a_wheel_is_found(photographs, tmp_path, monkeypatch):
     broken.parent.mkdir(parents=True)
     broken.write_bytes(b"no library")
     monkeypatch.syspath_prepend(tmp_path / "broken")
-    assert nvjpeg.libraries()[0] == str(broken)
+    assert nvjpeg.libraries()[0] == str(broken.resolve())
     on_device(pipeline(photographs), 1)
