@@ -27,6 +27,11 @@ std::optional<int> cuda_index(const std::string& name) {
 
 bool is_device_name(const std::string& name) { return name == "cpu" || cuda_index(name).has_value(); }
 
+bool same_device(const std::string& a, const std::string& b) {
+  const std::optional<int> index = cuda_index(a);
+  return index ? index == cuda_index(b) : a == b;
+}
+
 std::unique_ptr<Device> open_device(const std::string& name) {
   if (name == "cpu") return open_host();
   if (const std::optional<int> index = cuda_index(name)) return open_cuda(*index);

@@ -75,6 +75,8 @@ class Device {
 [[nodiscard]] std::unique_ptr<Device> open_device(const std::string& name);
 // Whether it is one of these names; there need not be such a device.
 [[nodiscard]] bool is_device_name(const std::string& name);
+// Whether both name one device: "cuda" is "cuda:0". A name that is none of these is the same as itself alone.
+[[nodiscard]] bool same_device(const std::string& a, const std::string& b);
 
 // What a build and machine offer, for `doctor`: never throws.
 struct DeviceReport {

@@ -54,6 +54,14 @@ TEST_CASE("a device that is not there is missing, one that cannot be is a wrong 
   for (const char* name : {"cpu", "cuda", "cuda:0", "cuda:4096"}) CHECK(is_device_name(name));
 }
 
+TEST_CASE("cuda is cuda:0, and any other name is the same as itself", "[device]") {
+  const std::vector<std::string> names{"", "cpu", "cuda", "cuda:1", "cuda:x", "emulated:a"};
+  for (const std::string& a : names)
+    for (const std::string& b : names) CHECK(same_device(a, b) == (a == b));
+  CHECK(same_device("cuda", "cuda:0"));
+  CHECK(same_device("cuda:0", "cuda"));
+}
+
 TEST_CASE("the report agrees with itself", "[device]") {
   const DeviceReport report = report_devices();
   CHECK(report.cuda_in_build == !report.cuda_runtime.empty());

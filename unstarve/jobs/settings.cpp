@@ -5,6 +5,7 @@
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/device/device.h"
 #include "unstarve/observe/accelerator.h"
 #include "unstarve/pipeline/plan.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"
@@ -98,7 +99,7 @@ Settings settings_from_yaml(const std::string& text, const std::string& name) {
   check_node(name + ".pipeline", [&] { check_spec(settings.pipeline); });
   check_node(name, [&] { check_settings(settings.train); });
   const std::string& asked = settings.pipeline.device.name;
-  if (!asked.empty() && asked != settings.train.device)
+  if (!asked.empty() && !same_device(asked, settings.train.device))
     throw Error(ErrorKind::kInput,
                 fmt::format("{}.pipeline.device.name: {}, expected {}, train.device of these settings, "
                             "or none",
@@ -171,7 +172,13 @@ Settings default_settings(const std::string& path, const std::string& split, con
 void set_device(Settings& settings, const std::string& device) {
   if (!device.starts_with("emulated:")) settings.train.device = device;
   DeviceSpec& asked = settings.pipeline.device;
-  if (asked.name != device) asked = {};
+  if (same_device(asked.name, device)) return;
+  if (asked.operations != OperationsOn::kHost)
+    tell_notice(
+        fmt::format("device.operations: device{}: left out, asked of {} and the device is to be {}",
+                    asked.decode == DecodeOn::kHost ? "" : fmt::format(", device.decode: {}", to_string(asked.decode)),
+                    asked.name, device));
+  asked = {};
 }
 
 void tell_done_on_host(const PipelineSpec& pipeline) {

@@ -50,7 +50,7 @@ void check_node(const std::string& node, const std::function<void()>& check);
                                         const std::string& model, const std::string& device, int image_size = 0);
 
 // Another device for the batches: "cpu" or "cuda[:N]", which trains then, or "emulated:<name>". What pipeline.device
-// says of one of another name no longer counts.
+// says of another one no longer counts, and where it leaves operations to it, that is told (storage/notice.h).
 void set_device(Settings& settings, const std::string& device);
 
 // Tells (storage/notice.h) what pipeline.device leaves to a device and the program's own loader does on the host.

@@ -62,21 +62,43 @@ TEST_CASE("a pipeline's device is the one that trains, and says nothing of anoth
   Settings settings;
   settings.train.device = settings.pipeline.device.name = "cuda:1";
   settings.pipeline.device.operations = OperationsOn::kDevice;
+  settings.pipeline.device.decode = DecodeOn::kHybrid;
   CHECK(settings_from_yaml(to_yaml(settings), "s") == settings);
   Settings elsewhere = settings;
   elsewhere.train.device = "cpu";
   CHECK_THROWS_WITH(settings_from_yaml(to_yaml(elsewhere), "s.yaml"),
                     "s.yaml.pipeline.device.name: cuda:1, expected cpu, train.device of these settings, or none");
   const Settings asked = settings;
+  std::vector<std::string> told;
+  set_notice_sink([&](const std::string& text) { told.push_back(text); });
   set_device(settings, "cuda:1");
   CHECK(settings == asked);
+  CHECK(told.empty());
   set_device(settings, "emulated:h100-resnet50");
+  REQUIRE(told.size() == 1);
+  CHECK(told[0] ==
+        "device.operations: device, device.decode: hybrid: left out, asked of cuda:1 and the device is to be "
+        "emulated:h100-resnet50");
   CHECK(settings.train.device == "cuda:1");
   CHECK(settings.pipeline.device == DeviceSpec{});
   settings = asked;
   set_device(settings, "cpu");
   CHECK(settings.train.device == "cpu");
   CHECK(settings.pipeline.device == DeviceSpec{});
+  CHECK(told.size() == 2);
+  // A node that asks nothing is no loss.
+  settings.pipeline.device = {.name = "cuda"};
+  set_device(settings, "cpu");
+  CHECK(settings.pipeline.device == DeviceSpec{});
+  CHECK(told.size() == 2);
+  set_notice_sink({});
+  // cuda is cuda:0.
+  settings = asked;
+  settings.train.device = settings.pipeline.device.name = "cuda";
+  set_device(settings, "cuda:0");
+  CHECK(settings.train.device == "cuda:0");
+  CHECK(settings.pipeline.device.operations == OperationsOn::kDevice);
+  CHECK(settings_from_yaml(to_yaml(settings), "s") == settings);
 }
 
 TEST_CASE("what is asked of a device and done on the host is told") {
