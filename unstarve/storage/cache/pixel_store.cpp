@@ -186,13 +186,19 @@ class MappedStore final : public PixelStore {
   void make_anew(const std::string& key) {
     // To nothing first, so that no old entry is left; the pixels stay a hole until they are written.
     if (::ftruncate(file_.get(), 0) != 0) throw io_error("empty", path_.string(), errno);
-    int error = ::posix_fallocate(file_.get(), 0, static_cast<off_t>(table_bytes_));
-    if (error == 0 && ::ftruncate(file_.get(), static_cast<off_t>(table_bytes_ + limit_)) != 0) error = errno;
-    if (error != 0) {
+    if (const int error = ::posix_fallocate(file_.get(), 0, static_cast<off_t>(table_bytes_)); error != 0) {
       const Error failed = io_error("make room in", path_.string(), error);
       if (!lacks_room(error) || ::ftruncate(file_.get(), 0) != 0) throw failed;
       throw NoRoom{"its entries need " + std::to_string(table_bytes_) +
                    " bytes: " + std::generic_category().message(error)};
+    }
+    // A hole needs no room: what fails here is the limit.
+    if (::ftruncate(file_.get(), static_cast<off_t>(table_bytes_ + limit_)) != 0) {
+      const int error = errno;
+      (void)!::ftruncate(file_.get(), 0);
+      throw Error(ErrorKind::kIo, "cache " + path_.string() + ": no file of its limit of " + std::to_string(limit_) +
+                                      " bytes can be made (" + std::generic_category().message(error) +
+                                      "); give a smaller limit");
     }
     Header head{};
     head.magic = kMagic;
@@ -254,10 +260,13 @@ class MappedStore final : public PixelStore {
   // `unexpected`: nobody who set the limit would think of it.
   void stop(const std::string& why, bool unexpected) const {
     full_.store(true, std::memory_order_relaxed);
-    std::lock_guard lock(mutex_);
-    if (!note_.empty()) return;
-    note_ = takes_no_more(path_, why);
-    if (unexpected) tell_notice(note_);
+    const std::string note = takes_no_more(path_, why);
+    {
+      std::lock_guard lock(mutex_);
+      if (!note_.empty()) return;
+      note_ = note;
+    }
+    if (unexpected) tell_notice(note);  // unlocked: who hears it may ask for note()
   }
 
   const std::filesystem::path path_;

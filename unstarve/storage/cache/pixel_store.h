@@ -13,7 +13,8 @@
 // left behind is dropped as well.
 //
 // Ownership: PixelViews borrow from the store. Threads: any number; a PixelStore is shared as const.
-// Failure:   open_pixel_store() throws Error(kIo) for a file that cannot be opened, written or locked. A full disk or
+// Failure:   open_pixel_store() throws Error(kIo) for a file that cannot be opened, written or locked, or may not be as
+//            large as the limit. A full disk or
 //            budget never fails: it ends the keeping, or keeps nothing from the start, see note(). A full disk is told as
 //            a notice, too (notice.h).
 // Cost:      a hit is a look-up; the first of a process also a pass over the pixels.

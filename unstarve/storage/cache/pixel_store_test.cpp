@@ -6,11 +6,16 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/file_size_limit.h"
 #include "unstarve/core/random.h"
+#include "unstarve/storage/notice.h"
 #include "unstarve/storage/temporary_folder.h"
 
 namespace unstarve {
@@ -85,6 +90,40 @@ TEST_CASE("the limit holds, and the store says that it is full", "[storage]") {
   CHECK(found < 1000);
   CHECK(store->note().find("limit of 65536 bytes") != std::string::npos);
   CHECK_THROWS_AS(open_pixel_store({}, "key", 10, 0), Error);
+}
+
+TEST_CASE("a store that cannot be written any longer tells so once, and may be asked by who hears it", "[storage]") {
+  const testing::TemporaryFolder folder;
+  const auto store = open_pixel_store(folder.path() / "pixels", "key", 10, 1 << 20);
+  std::vector<std::string> told;
+  set_notice_sink([&](const std::string& text) {
+    told.push_back(text);
+    CHECK(store->note() == text);
+  });
+  {
+    const testing::FileSizeLimit limit(4096);
+    for (std::uint64_t id = 0; id < 3; ++id) keep(*store, id);
+  }
+  set_notice_sink({});
+  REQUIRE(told.size() == 1);
+  CHECK_THAT(told[0], Catch::EndsWith("pixels takes no more: writing to it failed after " +
+                                      std::to_string(store->counts().bytes) + " bytes of pixels: File too large"));
+  CHECK(count(*store, 10) == 0);
+}
+
+TEST_CASE("a limit above the largest file is an error that names it, entries without room keep nothing", "[storage]") {
+  const testing::TemporaryFolder folder;
+  const auto path = folder.path() / "pixels";
+  {
+    const testing::FileSizeLimit limit(1 << 16);
+    CHECK_THROWS_WITH(open_pixel_store(path, "key", 10, 1 << 20),
+                      "cache " + path.string() +
+                          ": no file of its limit of 1048576 bytes can be made (File too large); give a smaller limit");
+    CHECK(std::filesystem::file_size(path) == 0);
+    CHECK_THAT(open_pixel_store(path, "key", 10'000, 1 << 20)->note(),
+               Catch::Contains("its entries need 327680 bytes"));
+  }
+  CHECK(open_pixel_store(path, "key", 10, 1 << 20)->note().empty());
 }
 
 TEST_CASE("damaged pixels and lying entries are dropped, not handed out", "[storage]") {
