@@ -6,6 +6,8 @@ import platform
 import struct
 from collections.abc import Callable
 
+import pytest
+
 IO_URING_SETUP = 425  # the same number on every architecture
 
 _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS, _MODE_FILTER = 22, 38, 2  # linux/prctl.h, linux/seccomp.h
@@ -16,12 +18,15 @@ _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
 def refusing(call: int, answer: int | None) -> Callable[[], None]:
     """What subprocess's preexec_fn has to do so that system call number `call` fails with the errno `answer`; None kills
-    the process that makes it."""
+    the process that makes it. Skips the test on machines whose calls are not known here."""
+    architecture = _AUDIT_ARCH.get(platform.machine())
+    if architecture is None:
+        pytest.skip(f"no seccomp filter is known here for {platform.machine()}")
     library = ctypes.CDLL(None, use_errno=True)
     result = _KILL if answer is None else _ERRNO | answer
     instructions = [
         (_LOAD, 0, 0, 4),  # seccomp_data.arch
-        (_JUMP_EQUAL, 1, 0, _AUDIT_ARCH[platform.machine()]),
+        (_JUMP_EQUAL, 1, 0, architecture),
         (_RETURN, 0, 0, _ALLOW),  # another architecture numbers its calls in another way
         (_LOAD, 0, 0, 0),  # seccomp_data.nr
         (_JUMP_EQUAL, 0, 1, call),

@@ -1,5 +1,6 @@
 """A disk of a few hundred kilobytes: a tmpfs that only the commands given to it see."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -12,6 +13,9 @@ class SmallDisk:
     `prefix` put before a command runs it there. Paths have to be absolute. Nothing stays mounted, however it ends."""
 
     def __init__(self, path: Path, size: str):
+        for tool in ("unshare", "nsenter"):
+            if shutil.which(tool) is None:
+                pytest.skip(f"no small file system can be mounted here: no {tool}")
         self.path = Path(path)
         self.path.mkdir()
         script = 'mount -t tmpfs -o "size=$2" tmpfs "$1" && echo mounted && exec cat'

@@ -124,7 +124,7 @@ CACHED_EPOCHS = """
 
 
 @pytest.mark.parametrize("size, reason", [("1M", r"writing to it failed after \d+ bytes of pixels"),
-                                          ("8k", r"its entries need \d+ bytes")])
+                                          (str(2 * os.sysconf("SC_PAGESIZE")), r"its entries need \d+ bytes")])
 def test_a_full_cache_of_pixels_changes_no_batch(source, disk, size, reason):
     def epochs(cache):
         done = small.run([sys.executable, "-c", textwrap.dedent(CACHED_EPOCHS), source, cache])

@@ -42,7 +42,7 @@ def world():
         (folder / "cache").chmod(0o777)
         try:
             tried = as_reader("--version", cache=folder / "cache")
-        except (PermissionError, subprocess.SubprocessError) as error:
+        except (OSError, subprocess.SubprocessError) as error:
             pytest.skip(f"the program cannot be run as another user here: {error}")
         if tried.returncode != 0:
             pytest.skip(f"the program does not run as another user here: {tried.stderr}")
