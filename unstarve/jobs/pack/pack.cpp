@@ -317,9 +317,9 @@ class Packing {
 
   void tell() {
     const auto now = Clock::now();
-    if (!progress_ || (now - told_ < kTellEvery && records_done_ < records_to_make_)) return;
+    if (!progress_ || records_to_make_ == 0) return;
+    if (now - told_ < kTellEvery && records_done_ < records_to_make_) return;
     told_ = now;
-    if (records_to_make_ == 0) return;
     const double seconds = std::chrono::duration<double>(now - start_).count();
     std::string what = fmt::format("{} of {} records", records_done_, records_to_make_);
     if (records_done_ > 0)

@@ -203,7 +203,8 @@ ArrayPart open_part(const Kind& kind, const std::string& images, const FolderLis
   const ArrayHead head = head_of(kind, *part.bytes);
   shape = image_shape(head, images);
   part.offset = head.header_bytes;
-  const std::string labels = part.labels_name = find_labels(images, listing);
+  const std::string labels = find_labels(images, listing);
+  part.labels_name = labels;
   if (labels.empty()) {
     refuse(images, "there are no labels beside it, expected " + label_names(base_name(images)).front());
   }

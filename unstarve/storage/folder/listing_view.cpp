@@ -45,6 +45,7 @@ class Writer {
     bytes_.resize(total);
     std::size_t header = 0;
     for (const std::size_t count : counts) store(header, count);
+    static_assert(kListingVersion < 256, "the version's other three bytes are left at 0");
     bytes_[kCrcAt + 4] = static_cast<char>(kListingVersion);
   }
 
