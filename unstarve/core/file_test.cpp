@@ -1,17 +1,16 @@
 #include "unstarve/core/file.h"
 
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <catch2/catch.hpp>
 
 #include <algorithm>
-#include <csignal>
 #include <cstdlib>
 #include <thread>
 #include <vector>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/file_size_limit.h"
 
 using namespace unstarve;
 namespace fs = std::filesystem;
@@ -40,24 +39,6 @@ class Folder {
 
  private:
   fs::path path_;
-};
-
-// No file may grow beyond `bytes`, as on a full disk: write() stops short, then fails (EFBIG once SIGXFSZ is ignored).
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
-    ::getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit limit{bytes, before_.rlim_max};
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FileSizeLimit() {
-    ::setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, handler_);
-  }
-
- private:
-  rlimit before_{};
-  void (*handler_)(int);
 };
 
 }  // namespace
@@ -101,7 +82,7 @@ TEST_CASE("a disk that fills up leaves the old file and nothing beside it") {
   for (const bool existed : {false, true}) {
     if (existed) write_file_atomically(path, "old");
     {
-      const FileSizeLimit limit(4096);
+      const testing::FileSizeLimit limit(4096);
       CHECK_THROWS_WITH(write_file_atomically(path, std::string(10000, 'x')), "write " + path + ": File too large");
     }
     CHECK(folder.names() == (existed ? std::vector<std::string>{"report.html"} : std::vector<std::string>{}));

@@ -1,5 +1,6 @@
 #include "unstarve/core/guarded_memory.h"
 
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +16,8 @@ bool ends_who_reads(const volatile std::uint8_t* byte) {
   REQUIRE(child >= 0);
   if (child == 0) {
     std::signal(SIGSEGV, SIG_DFL);  // not the test program's handler, nor a sanitizer's
+    const rlimit no_core{0, 0};
+    ::setrlimit(RLIMIT_CORE, &no_core);
     [[maybe_unused]] const std::uint8_t read = *byte;
     ::_exit(0);
   }

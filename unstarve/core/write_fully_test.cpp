@@ -1,14 +1,13 @@
 #include "unstarve/core/write_fully.h"
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
-#include <csignal>
 #include <vector>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/file_size_limit.h"
 
 namespace unstarve {
 namespace {
@@ -29,22 +28,19 @@ TEST_CASE("bytes go where they belong, and the file's position stays") {
   CHECK(std::string(found, 8) == std::string("\0\0\0\0\0xxx", 8));
 
   // As a full disk: a write that stops short, and one that fails.
-  rlimit before{};
-  ::getrlimit(RLIMIT_FSIZE, &before);
-  const rlimit limit{4096, before.rlim_max};
-  auto* const handler = std::signal(SIGXFSZ, SIG_IGN);
-  ::setrlimit(RLIMIT_FSIZE, &limit);
-  CHECK_THROWS_WITH(write_fully(file, name, 8, some(10'000)),
-                    Catch::StartsWith(std::string("write ") + name + ": File too large after 4096 bytes of it; ") &&
-                        Catch::EndsWith(" bytes are free"));
-  ::setrlimit(RLIMIT_FSIZE, &before);
-  std::signal(SIGXFSZ, handler);
+  {
+    const testing::FileSizeLimit limit(4096);
+    CHECK_THROWS_WITH(write_fully(file, name, 8, some(10'000)),
+                      Catch::StartsWith(std::string("write ") + name + ": File too large after 4096 bytes of it; ") &&
+                          Catch::EndsWith(" bytes are free"));
+  }
   ::close(file);
 }
 
 TEST_CASE("what room would not mend is told as it is") {
   CHECK_THROWS_WITH(write_fully(-1, "no/file", 0, some(1)), "write no/file: Bad file descriptor");
   const int full = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
+  REQUIRE(full >= 0);
   CHECK_THROWS_WITH(write_fully(full, "/dev/full", 0, some(1)),
                     Catch::StartsWith("write /dev/full: No space left on device after 0 bytes of it; "));
   ::close(full);
