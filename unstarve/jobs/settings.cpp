@@ -120,7 +120,7 @@ void check_node(const std::string& node, const std::function<void()>& check) {
   }
 }
 
-Size first_image_size(const Dataset& dataset) {
+Size first_image_size(const Dataset& dataset, std::int64_t max_pixels) {
   RecordBuffer record;
   Decoder decoder;
   const int encoded = dataset.field_index(FieldKind::kEncodedImage);
@@ -129,7 +129,7 @@ Size first_image_size(const Dataset& dataset) {
   for (std::uint64_t id = 0; id < std::min<std::uint64_t>(dataset.size(), 100); ++id) {
     try {
       dataset.read(id, record);
-      return encoded >= 0 ? decoder.open(record.values[static_cast<std::size_t>(encoded)].bytes).size
+      return encoded >= 0 ? decoder.open(record.values[static_cast<std::size_t>(encoded)].bytes, max_pixels).size
                           : record.values.at(static_cast<std::size_t>(pixels)).pixels.size();
     } catch (const Error& error) {
       reason = dataset.location(id) + ": " + error.what();
@@ -142,7 +142,7 @@ std::string default_model(int image_size) { return image_size <= kThumbnailSide 
 
 Settings default_settings(const std::string& path, const std::string& split, const Dataset& dataset,
                           const std::string& model, const std::string& device, int image_size) {
-  const Size size = first_image_size(dataset);
+  const Size size = first_image_size(dataset, kMaxPixels);
   const int side = std::max(size.width, size.height);
   const bool thumbnails = side <= kThumbnailSide;
   Settings settings;

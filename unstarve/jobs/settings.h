@@ -10,6 +10,7 @@
 // Failure: Error(kInput) with file, node and line; an unknown key or version is an error, and so is a value out of its
 // range.
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -37,8 +38,9 @@ struct Settings {
 // Runs a check of what was read from a file: its Error(kArgument) becomes an Error(kInput) about `node` of the file.
 void check_node(const std::string& node, const std::function<void()>& check);
 
-// Of the first image that can be read. Throws Error(kInput) when none of the first hundred can.
-[[nodiscard]] Size first_image_size(const Dataset& dataset);
+// Of the first image that can be read and has at most `max_pixels`. Throws Error(kInput) when none of the first hundred
+// is one.
+[[nodiscard]] Size first_image_size(const Dataset& dataset, std::int64_t max_pixels);
 // cifar_net for images that are trained at the size of thumbnails, resnet18 otherwise.
 [[nodiscard]] std::string default_model(int image_size);
 

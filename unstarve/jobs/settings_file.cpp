@@ -53,7 +53,7 @@ PipelineSpec load_pipeline(const std::string& path) {
 
 Settings settings_for(const PipelineSpec& pipeline, const Dataset& dataset, const std::string& model,
                       const std::string& device) {
-  Size size = first_image_size(dataset);
+  Size size = first_image_size(dataset, pipeline.decode.max_pixels);
   // As the first epoch has it: what follows a schedule starts there.
   for (const OpSpec& operation : pipeline.operations) {
     size = make_operation(at_epoch(operation, 0))->output_size(size);

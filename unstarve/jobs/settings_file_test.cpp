@@ -5,6 +5,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/pipeline/loader/loader_fixtures.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"
 #include "unstarve/storage/open.h"
 
@@ -98,6 +99,16 @@ TEST_CASE("what trains a bare pipeline fits what comes out of it") {
   CHECK(settings.train.image_size == 64);
   CHECK(settings.train.model == "resnet18");
   CHECK(settings_for(spec, *data, "mobilenet_v2", "cpu").train.model == "mobilenet_v2");
+}
+
+TEST_CASE("what trains a bare pipeline goes by an image that the pipeline takes") {
+  PipelineSpec spec;
+  spec.source = {"photographs", ""};
+  const JpegSet photographs(3);
+  CHECK(settings_for(spec, photographs, "", "cpu").train.image_size >= 40);
+  spec.decode.max_pixels = 40 * 40 - 1;
+  CHECK_THROWS_WITH(settings_for(spec, photographs, "", "cpu"),
+                    Contains("no sample can be read") && Contains("too large"));
 }
 
 }  // namespace
