@@ -1,9 +1,11 @@
 #include "unstarve/core/write_fully.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
+#include <system_error>
 
 #include "unstarve/core/error.h"
 
@@ -12,15 +14,25 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Error write_error(const std::string& path, std::uint64_t written, int reason) {
-  const Error error = io_error("write", path, reason);
-  if (reason != ENOSPC && reason != EDQUOT && reason != EFBIG) return error;
-  std::string message = error.what() + (" after " + std::to_string(written) + " bytes of it");
+// What is left of the room that was missed, or empty.
+std::string room_left(const std::string& path, int reason) {
+  if (reason == EDQUOT) return "; the quota is used up";
+  if (reason == EFBIG) {
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return "";
+    return "; the limit of file sizes (RLIMIT_FSIZE) is " + std::to_string(limit.rlim_cur) + " bytes";
+  }
   const fs::path folder = fs::path(path).parent_path();
   std::error_code failed;
   const fs::space_info space = fs::space(folder.empty() ? "." : folder, failed);
-  if (!failed) message += "; " + std::to_string(space.available) + " bytes are free";
-  return {ErrorKind::kIo, message};
+  return failed ? "" : "; " + std::to_string(space.available) + " bytes are free";
+}
+
+Error write_error(const std::string& path, std::uint64_t written, int reason) {
+  const Error error = io_error("write", path, reason);
+  if (reason != ENOSPC && reason != EDQUOT && reason != EFBIG) return error;
+  return {ErrorKind::kIo,
+          error.what() + (" after " + std::to_string(written) + " bytes of it") + room_left(path, reason)};
 }
 
 }  // namespace
@@ -29,6 +41,7 @@ void write_fully(int descriptor, const std::string& path, std::uint64_t at, std:
   while (!bytes.empty()) {
     const ssize_t wrote = ::pwrite(descriptor, bytes.data(), bytes.size(), static_cast<off_t>(at));
     if (wrote < 0 && errno == EINTR) continue;
+    // None written and no error: no file does so for a write of some bytes, but it must not go on for ever.
     if (wrote <= 0) throw write_error(path, at, wrote < 0 ? errno : ENOSPC);
     at += static_cast<std::uint64_t>(wrote);
     bytes = bytes.subspan(static_cast<std::size_t>(wrote));

@@ -6,7 +6,8 @@
 //   given up     what was not used for 90 days; then, while all are larger than 10 GiB, the longest unused, but
 //                none that was used within a day: data whose indexes are larger than that keep them; and what a process
 //                that was killed had begun to write, after a day
-//   looked at    when a process keeps an index there for the first time, and once an hour at most
+//   looked at    when a process keeps an index there for the first time, and once an hour at most: whoever
+//                writes that index lists the folder, a stat of each entry
 //
 // Nothing there is worth more than the pass over the data that makes it again. What lies beside data is never touched.
 //
