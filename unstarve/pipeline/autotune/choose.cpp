@@ -16,8 +16,8 @@ constexpr double kSleeps = 0.1;
 // Reads in flight above what Little's law asks for, since they do not come evenly.
 constexpr double kReadsHeadroom = 1.25;
 constexpr int kLeastReads = 4;
-// What a sample computes more when another thread has read its record, which then lies in that one's cache: 1.11 to 1.17 for
-// photographs of 110 kB in the page cache, on one core (bench's warm-folder/read-ahead). Smaller
+// What a sample computes more when another thread has read its record, which then lies in that one's cache: 1.11 to
+// 1.17 for photographs of 110 kB in the page cache, on one core (bench's warm-folder/read-ahead). Smaller
 // records compute less, and were not measured.
 constexpr double kHandedOver = 1.14;
 
