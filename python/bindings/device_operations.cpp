@@ -58,15 +58,20 @@ std::span<const FileExtent> span_of(const Files& files) {
 
 class PyDeviceOperations {
  public:
-  PyDeviceOperations(const std::string& spec, int height, int width, const std::string& type, const std::string& device,
+  PyDeviceOperations(const std::string& spec, const std::string& type, const std::string& device,
                      std::shared_ptr<DecodeBalance> balance, DatasetPtr dataset, const std::vector<std::string>& nvjpeg)
       : device_(open_device(device)),
-        operations_(pipeline_from_yaml(spec, "pipeline"), {width, height}, type_of(type), *device_,
+        operations_(pipeline_from_yaml(spec, "pipeline"), type_of(type), *device_,
                     decoder_for(std::move(balance), std::move(dataset), nvjpeg, *device_)) {}
 
-  [[nodiscard]] std::pair<int, int> output_size() const {
-    return {operations_.output_size().height, operations_.output_size().width};
+  // Height and width.
+  [[nodiscard]] std::pair<int, int> input_size(std::uint32_t epoch) const {
+    return sides(operations_.input_size(epoch));
   }
+  [[nodiscard]] std::pair<int, int> output_size(std::uint32_t epoch) const {
+    return sides(operations_.output_size(epoch));
+  }
+  [[nodiscard]] std::pair<int, int> largest_output() const { return sides(operations_.largest_output()); }
   [[nodiscard]] std::string explain() const { return operations_.explain(); }
   void run(const nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>& ids, std::uint32_t epoch,
            std::uintptr_t source, std::uintptr_t output, std::uintptr_t stream) {
@@ -90,6 +95,8 @@ class PyDeviceOperations {
   }
 
  private:
+  static std::pair<int, int> sides(Size size) { return {size.height, size.width}; }
+
   std::unique_ptr<Device> device_;
   DeviceOperations operations_;
   std::mutex mutex_;
@@ -111,11 +118,13 @@ void bind_device_operations(nb::module_& m) {
       "decoded_bytes", [](const Files& files) { return decoded_bytes(span_of(files)); }, "files"_a,
       nb::sig("def decoded_bytes(files: numpy.typing.NDArray[numpy.int32]) -> int"));
   nb::class_<PyDeviceOperations>(m, "DeviceOperations")
-      .def(nb::init<const std::string&, int, int, const std::string&, const std::string&,
-                    std::shared_ptr<DecodeBalance>, DatasetPtr, const std::vector<std::string>&>(),
-           "spec"_a, "height"_a, "width"_a, "type"_a, "device"_a, "balance"_a.none() = nb::none(),
-           "dataset"_a.none() = nb::none(), "nvjpeg"_a = std::vector<std::string>())
-      .def_prop_ro("output_size", &PyDeviceOperations::output_size)
+      .def(nb::init<const std::string&, const std::string&, const std::string&, std::shared_ptr<DecodeBalance>,
+                    DatasetPtr, const std::vector<std::string>&>(),
+           "spec"_a, "type"_a, "device"_a, "balance"_a.none() = nb::none(), "dataset"_a.none() = nb::none(),
+           "nvjpeg"_a = std::vector<std::string>())
+      .def("input_size", &PyDeviceOperations::input_size, "epoch"_a)
+      .def("output_size", &PyDeviceOperations::output_size, "epoch"_a)
+      .def_prop_ro("largest_output", &PyDeviceOperations::largest_output)
       .def("explain", &PyDeviceOperations::explain)
       .def("run", &PyDeviceOperations::run, "ids"_a, "epoch"_a, "source"_a, "output"_a, "stream"_a,
            nb::sig("def run(self, ids: numpy.typing.NDArray[numpy.uint64], epoch: int, source: int, output: int, "

@@ -471,10 +471,9 @@ class Loader:
         made._decode = decode
         return made
 
-    def device_operations(self, height: int, width: int, device: str,
-                          decode: _core.DecodeBalance | None) -> _core.DeviceOperations:
-        """Those behind host_part(), which gives images of this height and width, made on `device`; decode: as there."""
-        return _core.DeviceOperations(self._spec, height, width, self._dtype, device, decode, self._dataset,
+    def device_operations(self, device: str, decode: _core.DecodeBalance | None) -> _core.DeviceOperations:
+        """Those behind host_part(), made on `device`; decode: as there."""
+        return _core.DeviceOperations(self._spec, self._dtype, device, decode, self._dataset,
                                       [] if decode is None else nvjpeg.libraries())
 
     def _standing_here(self, spec: dict[str, Any], allocate: Allocate | None, on_device: OnDevice) -> Loader:

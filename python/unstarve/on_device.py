@@ -34,17 +34,15 @@ class DeviceOperations:
                  at_once: int) -> None:
         first = _core.first_on_device(whole.spec)
         balance = _core.decode_balance(whole.spec)
-        (height, width, _), _ = whole.host_part(first).shapes
-        assert height is not None
-        assert width is not None
         index = torch.cuda.current_device() if device.type == "cuda" and device.index is None else device.index
         name = "cpu" if device.type == "cpu" else f"cuda:{index}"
-        self._run = whole.device_operations(height, width, name, balance)
+        self._run = whole.device_operations(name, balance)
         self._device, self._dtype, self._channels_last = device, dtype, whole.layout == "NHWC"
         # bytes of a uint8 value, and of those that are decoded behind it
         sent = (0 if allocate is None and balance is None else 1) + (0 if balance is None else _core.MOST_DECODED)
         batch: int = json.loads(whole.spec)["batch"]["size"]
-        made = 3 * self._run.output_size[0] * self._run.output_size[1] * dtype.itemsize
+        height, width = self._run.largest_output
+        made = 3 * height * width * dtype.itemsize
         self.host = whole.host_part(first, allocate, on_device=(sent, at_once * batch * made), decode=balance)
         self.decodes = balance is not None
 
@@ -54,7 +52,7 @@ class DeviceOperations:
 
     def __call__(self, images: torch.Tensor, files: torch.Tensor | None, ids: torch.Tensor, epoch: int,
                  stream: int) -> torch.Tensor:
-        height, width = self._run.output_size
+        height, width = self._run.output_size(epoch)
         made = torch.empty((len(images), 3, height, width), dtype=self._dtype, device=self._device,
                            memory_format=torch.channels_last if self._channels_last else torch.contiguous_format)
         numbers = ids.numpy().view("uint64")

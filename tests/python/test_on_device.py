@@ -13,14 +13,17 @@ def pipeline():
             .normalize(*un.CIFAR10))
 
 
-def equal(ours, theirs):
-    count = 0
+def both(ours, theirs):
+    """The batches of either, which are equal."""
     for one, other in zip(ours, theirs, strict=True):
         assert len(one) == len(other)
         for mine, part in zip(one, other, strict=True):
             assert torch.equal(mine.cpu(), part)
-        count += 1
-    return count
+        yield one
+
+
+def equal(ours, theirs):
+    return sum(1 for _ in both(ours, theirs))
 
 
 def settings():
@@ -62,6 +65,18 @@ def test_uint8_of_operations_that_change_the_size():
 
     assert equal(sized().batch(50).to_torch(operations="device"), sized().batch(50).to_torch()) == 4
     assert next(iter(sized().batch(50).to_torch(operations="device")))[0].shape == (50, 3, 20, 28)
+
+
+def test_operations_that_follow_a_schedule():
+    def scheduled():
+        return (un.open(SMALL).shuffle(3).random_resized_crop(un.schedule({0: 16, 1: 24, 3: 20})).flip()
+                .rand_augment(magnitude=un.schedule({0: 2, 4: 10}, between="linear")).batch(32))
+
+    loader, plain = scheduled().to_torch(operations="device"), scheduled().to_torch()
+    for side in (16, 24, 24, 20):
+        shapes = {tuple(ours[0].shape[2:]) for ours in both(loader, plain)}
+        assert shapes == {(side, side)}
+    assert loader.shapes[0] == (3, None, None)
 
 
 def test_tells_the_whole_pipeline():

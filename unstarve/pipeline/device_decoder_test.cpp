@@ -50,14 +50,14 @@ Made run_with_files(const PipelineSpec& spec, const std::shared_ptr<const Datase
   Loader loader(before, dataset, *host, options);
   const gpu::OutputType type = gpu::make_output(spec.output).type;
   DeviceOperations operations(
-      spec, loader.sample_size(), type, device,
+      spec, type, device,
       std::make_unique<DeviceDecoder>(DeviceDecoder::Options{std::move(library), 1, balance, dataset}, device));
-  const std::size_t sample = static_cast<std::size_t>(operations.output_size().width) *
-                             static_cast<std::size_t>(operations.output_size().height) * kChannels *
-                             element_bytes(spec.output.type);
   const auto stream = device.make_stream();
   Made made;
   while (auto batch = loader.next()) {
+    const Size size = operations.output_size(batch->epoch());
+    const std::size_t sample = static_cast<std::size_t>(size.width) * static_cast<std::size_t>(size.height) *
+                               kChannels * element_bytes(spec.output.type);
     const auto source = device.allocate(batch->pixel_bytes() + decoded_bytes(batch->files()));
     const auto output = device.allocate(batch->samples() * sample);
     device.copy_to_device(source->data(), batch->pixels(), batch->pixel_bytes(), *stream);
@@ -114,6 +114,18 @@ TEST_CASE("samples whose files are decoded behind the bus are the host's", "[gpu
   CHECK_THAT(by_rates.told, Contains("decode      by nvJPEG 0.0.0, backend hybrid, stood in for by a library on the "
                                      "host; the rest by the host\n") &&
                                 Contains("as many files on the device as measured rates say"));
+}
+
+TEST_CASE("and so they are where operations follow a schedule", "[gpu][decode]") {
+  const auto dataset = std::make_shared<JpegSet>(40);
+  const auto device = open_device("cpu");
+  PipelineSpec spec = augmented(2);
+  OpValue size;
+  size.schedule.points = {{0, {48}}, {1, {64}}};
+  spec.operations[0].params["size"] = size;
+  const Made made = run_with_files(spec, dataset, 1.0, on_host(), *device);
+  CHECK(made.pixels == run_on_host(spec, dataset).pixels);
+  CHECK(made.files > 30);
 }
 
 // One of a program's own, that does nothing; nobody has written its kernel.

@@ -1,6 +1,9 @@
 #include "unstarve/pipeline/device_operations.h"
 
+#include <algorithm>
+#include <iterator>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -14,10 +17,36 @@ namespace {
   throw Error(ErrorKind::kArgument, node + "; or leave the operations on the host");
 }
 
+using Operations = std::vector<std::unique_ptr<Operation>>;
+
+Operations operations_at(const std::vector<OpSpec>& specs, std::uint32_t epoch) {
+  Operations operations;
+  for (const OpSpec& spec : specs) operations.push_back(make_operation(at_epoch(spec, epoch)));
+  return operations;
+}
+
+// The epochs from which on the operations are others.
+std::vector<std::uint32_t> epochs_of(const std::vector<OpSpec>& specs) {
+  std::vector<std::uint32_t> epochs = changing_epochs(specs);
+  epochs.insert(epochs.begin(), 0);
+  return epochs;
+}
+
 // What comes of an image of `size`, where that is the same for every sample.
 Size size_after(const Operation& operation, Size size) {
   Random any(0, 0, 0, 0);
   return operation.output_size(operation.select(size, any).size());
+}
+
+// What the first `count` operations give of any image. Precondition: one of them has a fixed output.
+Size size_after_first(const Operations& operations, std::size_t count) {
+  const auto fixed = [](const auto& operation) { return operation->fixed_output(); };
+  const auto begin = operations.begin(), end = begin + static_cast<std::ptrdiff_t>(count);
+  auto next = std::find_if(begin, end, fixed);
+  constexpr Size kAny{1000, 1000};
+  Size size = (*next)->output_size(kAny);
+  while (++next != end) size = size_after(**next, size);
+  return size;
 }
 
 }  // namespace
@@ -36,62 +65,88 @@ std::size_t first_on_device(const PipelineSpec& spec) {
     refuse(
         "order: a mixture, repeat, epoch, balance or class_weights, expected every sample once in an epoch where "
         "operations run on a device");
-  for (std::size_t i = 0; i < spec.operations.size(); ++i)
-    if (follows_schedule(spec.operations[i]))
-      refuse(
-          fmt::format("operations[{}]: {} follows a schedule, expected values that stay where operations run on a "
-                      "device",
-                      i, spec.operations[i].name));
   std::size_t first = 0;
-  bool fixed = false;
-  for (std::size_t i = 0; i < spec.operations.size(); ++i) {
-    if (!fixed || !why_not_on_gpu(spec.operations[i]).empty()) first = i + 1;
-    fixed = fixed || make_operation(spec.operations[i])->fixed_output();
+  for (const std::uint32_t epoch : epochs_of(spec.operations)) {
+    bool fixed = false;
+    for (std::size_t i = 0; i < spec.operations.size(); ++i) {
+      if (!fixed || !why_not_on_gpu(spec.operations[i]).empty()) first = std::max(first, i + 1);
+      fixed = fixed || make_operation(at_epoch(spec.operations[i], epoch))->fixed_output();
+    }
+    if (!fixed)
+      refuse(fmt::format(
+          "operations: none gives all samples one size{}, expected random_resized_crop, center_crop or such "
+          "a one before the operations of a device",
+          epoch == 0 ? "" : fmt::format(" in epoch {}", epoch)));
   }
-  if (!fixed)
-    refuse(
-        "operations: none gives all samples one size, expected random_resized_crop, center_crop or such a one before "
-        "the operations of a device");
   return first;
 }
 
-DeviceOperations::DeviceOperations(const PipelineSpec& spec, Size in, gpu::OutputType type, Device& device,
+DeviceOperations::DeviceOperations(const PipelineSpec& spec, gpu::OutputType type, Device& device,
                                    std::unique_ptr<DeviceDecoder> decoder)
-    : seed_(spec.order.seed),
-      in_(in),
+    : specs_(spec.operations),
+      seed_(spec.order.seed),
       first_(first_on_device(spec)),
       decoder_(std::move(decoder)),
       output_(gpu::make_output(spec.output)),
       runner_(device) {
   for (std::size_t i = 0; decoder_ != nullptr && i < first_; ++i)
-    if (const std::string reason = why_not_on_gpu(spec.operations[i]); !reason.empty())
+    if (const std::string reason = why_not_on_gpu(specs_[i]); !reason.empty())
       refuse(fmt::format("operations[{}]: {}, expected one where a device decodes; decode on the host", i, reason));
-  for (const OpSpec& operation : spec.operations) {
-    names_.push_back(operation.name);
-    operations_.push_back(make_operation(operation));
-  }
   output_.type = type;
-  output_.size = in;
-  for (std::size_t i = first_; i < operations_.size(); ++i) output_.size = size_after(*operations_[i], output_.size);
-  recorder_ =
-      std::make_unique<BatchRecorder>(spec.operations, operations_, output_.size, decoder_ != nullptr ? 0 : first_);
+  for (const std::uint32_t epoch : epochs_of(specs_)) {
+    const Operations operations = operations_at(specs_, epoch);
+    stages_.push_back({epoch, size_after_first(operations, first_), size_after_first(operations, operations.size())});
+  }
+  enter(stages_.front());
+}
+
+const DeviceOperations::Stage& DeviceOperations::stage(std::uint32_t epoch) const {
+  const auto behind = std::upper_bound(stages_.begin(), stages_.end(), epoch,
+                                       [](std::uint32_t wanted, const Stage& stage) { return wanted < stage.from; });
+  return *std::prev(behind);
+}
+
+Size DeviceOperations::input_size(std::uint32_t epoch) const { return stage(epoch).in; }
+
+Size DeviceOperations::output_size(std::uint32_t epoch) const { return stage(epoch).out; }
+
+Size DeviceOperations::largest_output() const {
+  Size largest;
+  for (const Stage& stage : stages_)
+    largest = {std::max(largest.width, stage.out.width), std::max(largest.height, stage.out.height)};
+  return largest;
+}
+
+void DeviceOperations::enter(const Stage& stage) {
+  if (recorder_ != nullptr && entered_ == stage.from) return;
+  entered_ = stage.from;
+  in_ = stage.in;
+  output_.size = stage.out;
+  recorder_.reset();
+  operations_ = operations_at(specs_, stage.from);
+  recorder_ = std::make_unique<BatchRecorder>(specs_, operations_, stage.out, decoder_ != nullptr ? 0 : first_);
 }
 
 std::string DeviceOperations::explain() const {
+  const Operations operations = operations_at(specs_, 0);
+  Size size = stages_.front().in;
   std::string lines = fmt::format("bus         {}x{} uint8; behind it one kernel per batch, by the host's draws\n",
-                                  in_.width, in_.height);
-  Size size = in_;
-  for (std::size_t i = first_; i < operations_.size(); ++i) {
-    const Size made = size_after(*operations_[i], size);
-    lines += fmt::format("device      {}: {}x{} -> {}x{}{}\n", names_[i], size.width, size.height, made.width,
-                         made.height, operations_[i]->random() ? ", random" : "");
+                                  size.width, size.height);
+  for (std::size_t i = first_; i < operations.size(); ++i) {
+    const Size made = size_after(*operations[i], size);
+    lines += fmt::format("device      {}: {}x{} -> {}x{}{}\n", specs_[i].name, size.width, size.height, made.width,
+                         made.height, operations[i]->random() ? ", random" : "");
     size = made;
   }
+  if (stages_.size() > 1)
+    lines += fmt::format("device      by the schedule as on the host; {} changes, the last from epoch {}\n",
+                         stages_.size() - 1, stages_.back().from);
   return decoder_ != nullptr ? decoder_->explain() + lines : lines;
 }
 
 void DeviceOperations::run(std::span<const std::uint64_t> ids, std::uint32_t epoch, const std::uint8_t* source,
                            void* output, Stream& stream) {
+  enter(stage(epoch));
   recorder_->clear();
   for (std::size_t i = 0; i < ids.size(); ++i) recorder_->add(place(i), seed_, epoch, ids[i], first_);
   output_.pixels = output;
@@ -100,6 +155,7 @@ void DeviceOperations::run(std::span<const std::uint64_t> ids, std::uint32_t epo
 
 void DeviceOperations::run(std::span<const std::uint64_t> ids, std::uint32_t epoch, std::span<const FileExtent> files,
                            const std::uint8_t* host, std::uint8_t* source, void* output, Stream& stream) {
+  enter(stage(epoch));
   const std::size_t bytes = static_cast<std::size_t>(in_.width) * static_cast<std::size_t>(in_.height) * kChannels;
   const std::span<const SourceImage> decoded = decoder_->decode(ids, files, bytes, host, source, stream);
   recorder_->clear();

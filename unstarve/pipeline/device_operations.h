@@ -8,6 +8,9 @@
 // on the host. Every operation keeps its number in the chain, so that its draws, and the batches, are bit for bit those
 // of the host alone.
 //
+// Operations may follow a schedule (ops/schedule.h): they, and with them the sizes of what comes and goes, are then those
+// of a batch's epoch.
+//
 // Where the device takes part in decoding, some of the places of the uint8 batch hold files. They are decoded behind the
 // batch (device_decoder.h), and all operations of these samples are the device's: their draws too are the host's, but
 // not to the bit the pixels that they begin with.
@@ -32,20 +35,24 @@
 
 namespace unstarve {
 
-// The number of the first operation for the device; that of all operations where only normalising is left. Throws where
-// no operation gives all samples one size, for schedules, batch operations and padding, and where an epoch is another
-// thing than every sample once: a sample's draws are then not its epoch's.
+// The number of the first operation for the device, in every epoch; that of all operations where only normalising is
+// left. Throws where no operation gives all samples of an epoch one size, for batch operations and padding, and where an
+// epoch is another thing than every sample once: a sample's draws are then not its epoch's.
 [[nodiscard]] std::size_t first_on_device(const PipelineSpec& spec);
 
 class DeviceOperations {
  public:
-  // `in`: of the batches that the host sends. The output is the spec's but for its type. `device` must outlive it.
+  // The output is the spec's but for its type. `device` must outlive it.
   // With a decoder Error(kArgument) for operations before first_on_device() that a device cannot do either.
-  DeviceOperations(const PipelineSpec& spec, Size in, gpu::OutputType type, Device& device,
+  DeviceOperations(const PipelineSpec& spec, gpu::OutputType type, Device& device,
                    std::unique_ptr<DeviceDecoder> decoder = {});
 
-  [[nodiscard]] Size output_size() const { return output_.size; }
-  // A line for each operation of the device, as a plan's explain() has them for the host.
+  // Of the batches that the host sends in an epoch, and of those that come of them.
+  [[nodiscard]] Size input_size(std::uint32_t epoch) const;
+  [[nodiscard]] Size output_size(std::uint32_t epoch) const;
+  // Room for any epoch's output.
+  [[nodiscard]] Size largest_output() const;
+  // A line for each operation of the device, as a plan's explain() has them for the host; as they are in epoch 0.
   [[nodiscard]] std::string explain() const;
   // Queues a batch. `source`: uint8, ids.size() x height x width x 3, of the device, as `output`.
   void run(std::span<const std::uint64_t> ids, std::uint32_t epoch, const std::uint8_t* source, void* output,
@@ -57,15 +64,27 @@ class DeviceOperations {
            const std::uint8_t* host, std::uint8_t* source, void* output, Stream& stream);
 
  private:
+  // What holds from an epoch on, until the next stage.
+  struct Stage {
+    std::uint32_t from = 0;
+    Size in, out;
+  };
+
+  [[nodiscard]] const Stage& stage(std::uint32_t epoch) const;
+  // Makes the operations of a stage those that are recorded.
+  void enter(const Stage& stage);
   [[nodiscard]] SourceImage place(std::size_t sample) const;
 
+  std::vector<OpSpec> specs_;  // with their schedules
   std::uint64_t seed_;
-  Size in_;
-  std::vector<std::string> names_;
   std::size_t first_;
+  std::vector<Stage> stages_;
   std::unique_ptr<DeviceDecoder> decoder_;  // null: the host decodes all
-  std::vector<std::unique_ptr<Operation>> operations_;
   gpu::Output output_;
+  // Of the stage at hand.
+  Size in_;
+  std::uint32_t entered_ = 0;  // its first epoch
+  std::vector<std::unique_ptr<Operation>> operations_;
   std::unique_ptr<BatchRecorder> recorder_;
   BatchRunner runner_;
 };
