@@ -1,6 +1,7 @@
 #include "unstarve/codecs/webp.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -59,6 +60,24 @@ void decode_into(std::span<const std::uint8_t> image, Rect window, Size size, st
   }
 }
 
+// Before memory is taken for what the header claims; `rows` of the frame.
+void check_length(const WebpFile& file, int rows) {
+  // The modes of each macroblock, row by row in one stream (RFC 6386, 11.2 and 11.3): by the format's fixed
+  // probabilities 3.42 bits for the likeliest ones, which libwebp's flat images come to.
+  constexpr int kMacroblock = 16;
+  constexpr std::uint64_t kLeastBits = 3;
+  if (file.lossless) return;
+  const auto macroblocks = [](int pixels) {
+    return static_cast<std::uint64_t>(pixels + kMacroblock - 1) / kMacroblock;
+  };
+  const std::uint64_t least = macroblocks(rows) * macroblocks(file.frame.width) * kLeastBits / 8;
+  if (file.lossy_bytes >= least) return;
+  throw Error(ErrorKind::kInput, "WebP: truncated: " + std::to_string(rows) + " rows of " +
+                                     std::to_string(file.frame.width) + " x " + std::to_string(file.frame.height) +
+                                     " pixels take at least " + std::to_string(least) +
+                                     " bytes, and the image's chunk has " + std::to_string(file.lossy_bytes));
+}
+
 }  // namespace
 
 ImageHeader WebpDecoder::open(std::span<const std::uint8_t> bytes) {
@@ -70,10 +89,12 @@ ImageHeader WebpDecoder::open(std::span<const std::uint8_t> bytes) {
 void WebpDecoder::decode(Rect rect, Image& out) {
   const std::span<const std::uint8_t> image = std::exchange(file_.image, {});
   if (image.empty()) throw Error(ErrorKind::kArgument, "WebP: decode() needs an open() of its own before it");
-  out.resize(rect.size());
   const Rect shown = intersection(rect, file_.frame);
+  const bool any = shown.width > 0 && shown.height > 0;
+  if (any) check_length(file_, shown.y + shown.height - file_.frame.y);
+  out.resize(rect.size());
   if (shown != rect) std::memset(out.data(), 0, out.bytes());
-  if (shown.width > 0 && shown.height > 0) {
+  if (any) {
     decode_frame(image, {shown.x - file_.frame.x, shown.y - file_.frame.y, shown.width, shown.height},
                  out.row(shown.y - rect.y) + (shown.x - rect.x) * kChannels, out.row_bytes());
   }

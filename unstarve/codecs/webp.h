@@ -9,7 +9,9 @@
 // crop's border as at an image's border; a part of a lossy image is therefore decoded with a margin that is dropped, so
 // that it equals that part of the whole image.
 // Ownership: keeps scratch for the margin. libwebp has no place for a caller's memory: it allocates per image, for a
-//            lossless one 4 bytes a pixel.
+//            lossless one 4 bytes a pixel. A header may claim any size: where a lossy image has too few bytes for the
+//            rows asked for, it is refused before memory is taken. Lossless data have no such bound: an image of one
+//            colour takes no bits at all (38 bytes for 16383 x 16383), so that kMaxPixels alone holds there.
 // Threads:   one at a time. Failure: Error(kInput), Error(kMemory). Lossy data have no checksum: bytes changed within
 //            them may decode to other pixels. What lies below the part asked for is not read, but a file shorter than
 //            its header says is refused by open().

@@ -104,7 +104,8 @@ WebpFile read_webp(Bytes bytes) {
   const auto header = extended ? find_chunk(chunks, "VP8X") : std::nullopt;
   if (extended && (!header || header->size() < kCanvasBytes)) refuse("damaged: its VP8X chunk is cut");
   const std::uint8_t flags = extended ? header->front() : 0;
-  if ((flags & kAnimationFlag) != 0) {
+  const bool animated = (flags & kAnimationFlag) != 0;
+  if (animated) {
     file.canvas = {static_cast<int>(little_24(&(*header)[4])) + 1, static_cast<int>(little_24(&(*header)[7])) + 1};
     check_size(file.canvas);
     take_first_frame(chunks, file);
@@ -123,6 +124,7 @@ WebpFile read_webp(Bytes bytes) {
   }
   file.alpha = features.has_alpha != 0;
   file.lossless = features.format == 2;
+  if (!file.lossless) file.lossy_bytes = find_chunk(animated ? file.image : chunks, "VP8 ").value_or(file.image).size();
   return file;
 }
 

@@ -10,6 +10,7 @@
 // looked at by libwebp.
 // Threads: a pure function. Failure: Error(kInput): truncated, damaged, empty or too large (kMaxSide).
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -22,6 +23,7 @@ struct WebpFile {
   int orientation = 1;  // of the EXIF chunk where VP8X announces one; 1 where that is missing or damaged
   bool alpha = false;
   bool lossless = false;
+  std::size_t lossy_bytes = 0;  // of the "VP8 " chunk; 0 of lossless images
   // The image, or the first frame of several, and where it lies on the canvas. `image` is what libwebp decodes.
   Rect frame;
   std::span<const std::uint8_t> image;

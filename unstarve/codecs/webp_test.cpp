@@ -315,4 +315,58 @@ TEST_CASE("WebP headers of impossible sizes are refused", "[codecs]") {
   CHECK_THAT(failure_of(decoder, file_of(chunk("VP8X", {0, 0, 0, 0}))), Catch::Contains("damaged"));
 }
 
+namespace {
+
+Image flat(Size size, std::uint8_t value) {
+  Image image(size);
+  std::fill_n(image.data(), image.bytes(), value);
+  return image;
+}
+
+// The same lossy file, but its header claims another size (RFC 6386, 9.1).
+Bytes claiming(Bytes webp, Size size) {
+  constexpr std::size_t kWidthAt = 12 + 8 + 6;
+  const Bytes sides =
+      joined({little(static_cast<std::size_t>(size.width), 2), little(static_cast<std::size_t>(size.height), 2)});
+  std::copy(sides.begin(), sides.end(), webp.begin() + kWidthAt);
+  return webp;
+}
+
+}  // namespace
+
+TEST_CASE("a lossy WebP that claims more pixels than its data can hold is refused before memory is taken", "[codecs]") {
+  WebpDecoder decoder;
+  const Bytes small = make_webp(flat({64, 64}, 90), kSamples[0]);
+  const Size claimed{16'000, 16'000};
+  CHECK(decoder.open(claiming(small, claimed)).size == claimed);
+  Image out;
+  CHECK_THROWS_WITH(
+      decoder.decode({0, 0, claimed.width, claimed.height}, out),
+      Catch::StartsWith("WebP: truncated: 16000 rows of 16000 x 16000 pixels take at least 375000 bytes"));
+  CHECK(out.bytes() == 0);
+  // So it is in a frame of an animation.
+  const Bytes moving =
+      animation(claimed, {frame({0, 0, claimed.width, claimed.height}, chunks_of(claiming(small, claimed)))});
+  decoder.open(moving);
+  CHECK_THROWS_WITH(decoder.decode({0, 0, claimed.width, claimed.height}, out),
+                    Catch::Contains("take at least 375000"));
+}
+
+TEST_CASE("WebP files with the least data that their size takes decode, whole and in part", "[codecs]") {
+  WebpDecoder decoder;
+  Image out;
+  for (const WebpSample& sample : kSamples) {
+    for (const Size size : {Size{1, 1}, Size{16, 16}, Size{17, 1200}, Size{1200, 17}, Size{1024, 1024}}) {
+      for (const int value : {0, 128, 255}) {
+        INFO(sample.name << ", " << size.width << " x " << size.height << ", " << value);
+        const Bytes bytes = make_webp(flat(size, static_cast<std::uint8_t>(value)), sample);
+        for (const Rect part : {Rect{0, 0, size.width, size.height}, Rect{size.width - 1, size.height - 1, 1, 1}}) {
+          decoder.open(bytes);
+          CHECK_NOTHROW(decoder.decode(part, out));
+        }
+      }
+    }
+  }
+}
+
 }  // namespace unstarve
