@@ -46,7 +46,7 @@ std::unique_ptr<DeviceDecoder> decoder_for(std::shared_ptr<DecodeBalance> balanc
   if (!balance) return {};
   const int threads = std::max(1, read_topology().usable() / kCoresPerThread);
   return std::make_unique<DeviceDecoder>(
-      DeviceDecoder::Options{NvjpegLibrary::open_any(nvjpeg), threads, std::move(balance), std::move(dataset)}, device);
+      DeviceDecoder::Options{open_nvjpeg(device, nvjpeg), threads, std::move(balance), std::move(dataset)}, device);
 }
 
 using Files = nb::ndarray<const std::int32_t, nb::shape<-1, 3>, nb::c_contig, nb::device::cpu>;

@@ -22,6 +22,10 @@ std::size_t decoded_bytes(std::span<const FileExtent> files) {
   return bytes;
 }
 
+NvjpegLibrary open_nvjpeg(const Device& device, const std::vector<std::string>& wheels) {
+  return NvjpegLibrary::open_any(wheels, device.is_host() ? std::string() : report_devices().driver);
+}
+
 DeviceDecoder::DeviceDecoder(Options options, Device& device) : options_(std::move(options)), device_(device) {
   if (options_.library.to_host() != device_.is_host()) {
     throw Error(ErrorKind::kArgument,

@@ -33,6 +33,9 @@ namespace unstarve {
 // Bytes of the images that come of them.
 [[nodiscard]] std::size_t decoded_bytes(std::span<const FileExtent> files);
 
+// nvJPEG as `device`'s driver can run it; `wheels` and failure as NvjpegLibrary::open_any().
+[[nodiscard]] NvjpegLibrary open_nvjpeg(const Device& device, const std::vector<std::string>& wheels = {});
+
 class DeviceDecoder {
  public:
   struct Options {

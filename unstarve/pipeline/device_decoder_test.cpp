@@ -202,7 +202,7 @@ TEST_CASE("nvJPEG's own samples are near the host's, or it is said why there are
   const auto device = open_device("cuda:0");
   const auto dataset = std::make_shared<JpegSet>(40);
   PipelineSpec spec = small_spec(8);
-  const Made made = run_with_files(spec, dataset, 0.5, NvjpegLibrary::open_any(), *device);
+  const Made made = run_with_files(spec, dataset, 0.5, open_nvjpeg(*device), *device);
   const Made expected = run_on_host(spec, dataset);
   CHECK(made.files > 0);
   REQUIRE(made.pixels.size() == expected.pixels.size());

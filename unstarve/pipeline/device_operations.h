@@ -8,12 +8,12 @@
 // on the host. Every operation keeps its number in the chain, so that its draws, and the batches, are bit for bit those
 // of the host alone.
 //
-// Operations may follow a schedule (ops/schedule.h): they, and with them the sizes of what comes and goes, are then those
-// of a batch's epoch.
+// Operations may follow a schedule (ops/schedule.h): they, and with them the sizes of what comes and goes, are then
+// those of a batch's epoch.
 //
-// Where the device takes part in decoding, some of the places of the uint8 batch hold files. They are decoded behind the
-// batch (device_decoder.h), and all operations of these samples are the device's: their draws too are the host's, but
-// not to the bit the pixels that they begin with.
+// Where the device takes part in decoding, some of the places of the uint8 batch hold files. They are decoded behind
+// the batch (device_decoder.h), and all operations of these samples are the device's: their draws too are the host's,
+// but not to the bit the pixels that they begin with.
 //
 // Threads: one at a time. Failure: Error(kArgument) naming the node, for what the device cannot do or know: see
 // first_on_device(). run() throws as BatchRunner.
@@ -36,8 +36,8 @@
 namespace unstarve {
 
 // The number of the first operation for the device, in every epoch; that of all operations where only normalising is
-// left. Throws where no operation gives all samples of an epoch one size, for batch operations and padding, and where an
-// epoch is another thing than every sample once: a sample's draws are then not its epoch's.
+// left. Throws where no operation gives all samples of an epoch one size, for batch operations and padding, and where
+// an epoch is another thing than every sample once: a sample's draws are then not its epoch's.
 [[nodiscard]] std::size_t first_on_device(const PipelineSpec& spec);
 
 class DeviceOperations {

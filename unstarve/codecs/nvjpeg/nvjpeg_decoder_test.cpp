@@ -250,6 +250,25 @@ TEST_CASE("a library that is not there, or is another one, is told with the reme
   }
 }
 
+TEST_CASE("libraries of a later CUDA than the driver's are passed over", "[nvjpeg]") {
+  if (std::getenv("UNSTARVE_NVJPEG") != nullptr) {
+    WARN("SKIPPED, UNSTARVE_NVJPEG says which library it is");
+    return;
+  }
+  std::string folder = (std::filesystem::temp_directory_path() / "unstarve-nvjpeg-XXXXXX").string();
+  REQUIRE(::mkdtemp(folder.data()) != nullptr);
+  const std::string of_13 = folder + "/libnvjpeg.so.13.0.4", of_12 = folder + "/libnvjpeg.so.12";
+  for (const std::string& path : {of_13, of_12}) std::filesystem::create_symlink(UNSTARVE_NVJPEG_STAND_IN, path);
+  CHECK(NvjpegLibrary::open_any({of_13, of_12}).path() == of_13);
+  CHECK(NvjpegLibrary::open_any({of_13, of_12}, "13.1").path() == of_13);
+  CHECK(NvjpegLibrary::open_any({of_13, of_12}, "12.4").path() == of_12);
+  CHECK_THROWS_WITH(NvjpegLibrary::open_any({of_13, of_12}, "11.8"),
+                    Contains(of_13 + " is of CUDA 13, and the driver goes up to CUDA 11.8; " + of_12 +
+                             " is of CUDA 12, and the driver") &&
+                        Contains("install the wheel nvidia-nvjpeg (nvidia-nvjpeg-cu12 for drivers of CUDA 12)"));
+  std::filesystem::remove_all(folder);
+}
+
 TEST_CASE("nvJPEG itself is opened where UNSTARVE_NVJPEG names it", "[nvjpeg]") {
   if (std::getenv("UNSTARVE_NVJPEG") == nullptr) {
     WARN("SKIPPED, nvJPEG is not opened: UNSTARVE_NVJPEG does not name it");

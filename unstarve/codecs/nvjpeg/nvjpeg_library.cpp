@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <string_view>
 #include <vector>
 
 #include "unstarve/core/error.h"
@@ -42,6 +43,13 @@ nvjpeg::Functions functions_of(void* library, const std::string& path) {
   return f;
 }
 
+// The major version of CUDA that a library of this name is of; 0 where the name does not tell.
+int cuda_major(const std::string& path) {
+  constexpr std::string_view kSuffix = ".so.";
+  const std::size_t at = path.rfind(kSuffix);
+  return at == std::string::npos ? 0 : std::atoi(path.c_str() + at + kSuffix.size());
+}
+
 }  // namespace
 
 namespace nvjpeg {
@@ -66,17 +74,23 @@ std::string status_name(Status status) {
 
 NvjpegLibrary NvjpegLibrary::open(const std::string& path) { return open_first({path}); }
 
-NvjpegLibrary NvjpegLibrary::open_any(const std::vector<std::string>& wheels) {
+NvjpegLibrary NvjpegLibrary::open_any(const std::vector<std::string>& wheels, const std::string& driver) {
   const char* const named = std::getenv("UNSTARVE_NVJPEG");
-  if (named != nullptr && *named != '\0') return open_first({named});
+  if (named != nullptr && *named != '\0') return open_first({named}, driver);
   std::vector<std::string> places = wheels;
   places.insert(places.end(), {"libnvjpeg.so.13", "libnvjpeg.so.12"});
-  return open_first(places);
+  return open_first(places, driver);
 }
 
-NvjpegLibrary NvjpegLibrary::open_first(const std::vector<std::string>& places) {
+NvjpegLibrary NvjpegLibrary::open_first(const std::vector<std::string>& places, const std::string& driver) {
   std::string reasons;
   for (const std::string& place : places) {
+    if (!reasons.empty()) reasons += "; ";
+    if (!driver.empty() && cuda_major(place) > std::atoi(driver.c_str())) {
+      reasons +=
+          place + " is of CUDA " + std::to_string(cuda_major(place)) + ", and the driver goes up to CUDA " + driver;
+      continue;
+    }
     if (void* const library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL)) {
       std::shared_ptr<void> loaded(library, [](void* handle) { (void)dlclose(handle); });
       NvjpegLibrary opened(functions_of(library, place), dlsym(library, "unstarve_decodes_to_host") != nullptr);
@@ -85,7 +99,7 @@ NvjpegLibrary NvjpegLibrary::open_first(const std::vector<std::string>& places) 
       return opened;
     }
     const char* const reason = dlerror();
-    reasons += std::string(reasons.empty() ? "" : "; ") + (reason != nullptr ? reason : place.c_str());
+    reasons += reason != nullptr ? reason : place;
   }
   throw Error(ErrorKind::kMissing, "nvJPEG was not found: " + reasons + kRemedy);
 }

@@ -57,8 +57,11 @@ class NvjpegLibrary {
   // The library at `path`.
   [[nodiscard]] static NvjpegLibrary open(const std::string& path);
   // The one at $UNSTARVE_NVJPEG; without, the first that can be loaded of `wheels`, where a caller knows such paths,
-  // and of libnvjpeg.so.13 and .12 where the loader looks.
-  [[nodiscard]] static NvjpegLibrary open_any(const std::vector<std::string>& wheels = {});
+  // and of libnvjpeg.so.13 and .12 where the loader looks. `driver`: up to which version of CUDA the device's driver
+  // goes, "12.4"; libraries whose names are of a later major version could be loaded, but not run, and are passed over.
+  // Empty: any will do.
+  [[nodiscard]] static NvjpegLibrary open_any(const std::vector<std::string>& wheels = {},
+                                              const std::string& driver = {});
   // Of functions that are in the process already.
   explicit NvjpegLibrary(const nvjpeg::Functions& functions, bool to_host = false)
       : functions_(functions), to_host_(to_host) {}
@@ -71,7 +74,7 @@ class NvjpegLibrary {
   [[nodiscard]] std::string version() const;  // "13.3.2"
 
  private:
-  [[nodiscard]] static NvjpegLibrary open_first(const std::vector<std::string>& places);
+  [[nodiscard]] static NvjpegLibrary open_first(const std::vector<std::string>& places, const std::string& driver = {});
 
   nvjpeg::Functions functions_;
   std::string path_;

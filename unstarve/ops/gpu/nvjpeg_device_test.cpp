@@ -61,7 +61,7 @@ TEST_CASE("nvJPEG decodes photographs on a device, or it is said why not", "[gpu
   for (const NvjpegBackend backend : {NvjpegBackend::kHybrid, NvjpegBackend::kGpuHybrid, NvjpegBackend::kHardware}) {
     INFO("backend " << static_cast<int>(backend));
     try {
-      const NvjpegLibrary library = NvjpegLibrary::open_any();
+      const NvjpegLibrary library = NvjpegLibrary::open_any({}, report.driver);
       check_backend(library, backend, *device);
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::kMissing) throw;
