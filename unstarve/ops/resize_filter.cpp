@@ -120,6 +120,7 @@ void AxisFilter::choose_input(int begin, int end, int longest) {
   const bool whole = from_ == 0 && to_ == whole_output_;
   begin_ = whole ? 0 : begin;
   end_ = whole ? whole_input_ : end;
+  picks_ = longest == 1;
   taps_ = (longest + 1) / 2 * 2;
   weights_.assign(static_cast<std::size_t>(output()) * static_cast<std::size_t>(taps_), 0);
 }

@@ -34,6 +34,8 @@ class AxisFilter {
   // Where the input begins in that of the whole.
   [[nodiscard]] int begin() const { return begin_; }
   [[nodiscard]] bool identity() const { return whole_input_ == whole_output_; }
+  // Whether every output sample is one of the input's, first(i), as it is: of kNearest, and where nothing changes.
+  [[nodiscard]] bool picks() const { return picks_; }
   // Weights per output sample, an even number; those before and past the sample's own are 0.
   [[nodiscard]] int taps() const { return taps_; }
   [[nodiscard]] int fraction_bits() const { return fraction_bits_; }
@@ -60,6 +62,7 @@ class AxisFilter {
   Resampling resampling_;
   int from_ = 0, to_ = 0;    // of the outputs
   int begin_ = 0, end_ = 0;  // of the inputs
+  bool picks_ = false;
   int taps_ = 0;
   int fraction_bits_ = 0;
   std::vector<int> first_;

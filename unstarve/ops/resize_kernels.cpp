@@ -66,11 +66,13 @@ namespace hn = hwy::HWY_NAMESPACE;
 // In this order.
 #include "unstarve/ops/resize_blocks-inl.h"
 #include "unstarve/ops/resize_permute-inl.h"
+#include "unstarve/ops/resize_picks-inl.h"
 #include "unstarve/ops/resize_vertical-inl.h"
 
 // The tables of the horizontal filter, for whichever of the kernels takes it.
 void prepare_horizontal(Scratch::ResizeTables& t) {
   t.permuted = 0;
+  if (t.horizontal.picks()) return picks::prepare(t);
 #if HWY_TARGET == HWY_AVX3_DL
   if (wide_vectors_pay() && Permuted<64>::prepare(t)) {
     t.permuted = 64;
@@ -84,6 +86,10 @@ void prepare_horizontal(Scratch::ResizeTables& t) {
 // Rows through the horizontal pass: one, or kRowsAtOnce where t.permuted is not 0; the next ones lie `ahead` bytes later.
 void run_horizontal(const std::uint8_t* const* rows, std::size_t count, [[maybe_unused]] std::ptrdiff_t ahead,
                     const Scratch::ResizeTables& t, std::uint8_t* const* outs) {
+  if (t.horizontal.picks()) {
+    for (std::size_t i = 0; i < count; ++i) picks::run(rows[i], t, outs[i]);
+    return;
+  }
 #if HWY_TARGET == HWY_AVX3_DL
   if (t.permuted == 64) return Permuted<64>::run(rows, count, ahead, t, outs);
   if (t.permuted == 32) return Permuted<32>::run(rows, count, ahead, t, outs);
@@ -147,15 +153,32 @@ void make_rows(Scratch::ResizeTables& t) {
   }
 }
 
+// A row that the processor does not fetch by itself, since others before it are left out.
+void fetch(const std::uint8_t* row, const Scratch::ResizeTables& t) {
+  constexpr int kLine = 64;
+  for (int i = 0; i < t.horizontal.input() * kChannels; i += kLine) __builtin_prefetch(row + i);
+}
+
+// As push() where the vertical filter picks lines: each goes where it belongs, once or several times.
+void push_picked(const std::uint8_t* lines, std::ptrdiff_t stride, int count, Scratch::ResizeTables& t) {
+  const AxisFilter& vertical = t.vertical;
+  const std::size_t out_bytes = static_cast<std::size_t>(t.horizontal.output()) * kChannels;
+  for (; count > 0; --count, lines += stride, ++t.lines) {
+    if (t.made == vertical.output() || vertical.first(t.made) != t.lines) continue;
+    std::uint8_t* const made = t.out;
+    int more = 1;
+    while (t.made + more < vertical.output() && vertical.first(t.made + more) == t.lines) ++more;
+    t.made += more;
+    const int ahead = t.made < vertical.output() ? vertical.first(t.made) - t.lines : 0;
+    if (ahead > 1 && ahead < count) fetch(lines + ahead * stride, t);
+    narrow_lines(&lines, 1, stride, t, &made);
+    for (t.out += out_bytes; --more > 0; t.out += out_bytes) std::memcpy(t.out, made, out_bytes);
+  }
+}
+
 void push(const std::uint8_t* lines, std::ptrdiff_t stride, int count, Scratch::ResizeTables& t) {
   const AxisFilter& vertical = t.vertical;
-  if (vertical.identity()) {
-    for (; count > 0; --count, lines += stride, ++t.lines) {
-      narrow_lines(&lines, 1, stride, t, &t.out);
-      t.out += static_cast<std::size_t>(t.horizontal.output()) * kChannels;
-    }
-    return;
-  }
+  if (vertical.picks()) return push_picked(lines, stride, count, t);
   while (count > 0) {
     // Lines that no row needs any more, or no row needs at all.
     int n = t.made < vertical.output() && t.lines >= vertical.first(t.made) ? 0 : 1;

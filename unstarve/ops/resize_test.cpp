@@ -56,6 +56,51 @@ TEST_CASE("a resize gives the reference's bits on every instruction set") {
   });
 }
 
+TEST_CASE("where pixels are picked they are the ones that the output's centres lie in, on every instruction set") {
+  testing::on_every_target([](const std::string& target) {
+    Random random(9, 0, 0, 0);
+    Scratch scratch;
+    // Odd sides: no centre lies between two pixels, where rounding decides.
+    for (const Size from : {Size{1, 1}, Size{7, 301}, Size{65, 49}, Size{333, 21}, Size{701, 31}}) {
+      const Pixels pixels(from, Arrangement::kInterleaved, random);
+      for (const Size to : {Size{1, 1}, Size{64, 48}, Size{224, 224}, Size{31, 7}, Size{5, 400}}) {
+        INFO(target << ", " << from.width << "x" << from.height << " to " << to.width << "x" << to.height);
+        Frame frame(pixels.view);
+        resize(frame, to, {Kind::kNearest, true}, scratch);
+        const auto centre = [](int i, int input, int output) { return (2 * i + 1) * input / (2 * output); };
+        bool same = true;
+        for (int y = 0; y < to.height; ++y) {
+          for (int x = 0; x < to.width; ++x) {
+            for (int c = 0; c < kChannels; ++c) {
+              same &= frame.pixels.at(x, y, c) ==
+                      pixels.view.at(centre(x, from.width, to.width), centre(y, from.height, to.height), c);
+            }
+          }
+        }
+        REQUIRE(same);
+      }
+    }
+  });
+}
+
+TEST_CASE("an axis whose side stays goes with any filter of the other, on every instruction set") {
+  testing::on_every_target([](const std::string& target) {
+    Random random(10, 0, 0, 0);
+    Scratch scratch;
+    Image expected;
+    const Pixels pixels({90, 70}, Arrangement::kInterleaved, random);
+    for (const Resampling resampling : kAll) {
+      for (const Size size : {Size{90, 33}, Size{90, 200}, Size{41, 70}, Size{333, 70}, Size{90, 70}}) {
+        INFO(target << ", " << size.width << "x" << size.height);
+        Frame frame(pixels.view);
+        resize_reference(frame, size, resampling, expected);
+        resize(frame, size, resampling, scratch);
+        REQUIRE(same_pixels(frame, expected));
+      }
+    }
+  });
+}
+
 TEST_CASE("resizing twice in a row alternates between the scratch images") {
   Random random(2, 0, 0, 0);
   const Pixels pixels({130, 97}, Arrangement::kPlanar, random);

@@ -1,0 +1,52 @@
+// The horizontal pass of a resize whose filter picks pixels (AxisFilter::picks()). Included by resize_kernels.cpp once per
+// instruction set.
+//
+// As many neighbouring pixels of the output as lie within one vector of the input are picked by one permutation. The
+// vector is stored whole; what it holds behind them the next one, or the next row, overwrites.
+namespace picks {
+
+#if HWY_TARGET == HWY_AVX3_DL
+constexpr std::size_t kVector = 32;  // whose bytes can be permuted freely
+#else
+constexpr std::size_t kVector = 16;
+#endif
+
+// `offsets`: per vector, of its first input byte and of its first output byte; `indices`: which bytes it takes.
+void prepare(Scratch::ResizeTables& t) {
+  const AxisFilter& filter = t.horizontal;
+  constexpr int kMostPixels = static_cast<int>(kVector) / kChannels;
+  t.offsets.clear();
+  t.indices.reserve_discard(static_cast<std::size_t>(filter.output()) * kVector);
+  std::uint8_t* index = t.indices.data();
+  for (int x = 0; x < filter.output(); index += kVector) {
+    const int first = x;
+    t.offsets.push_back(filter.first(first) * kChannels);
+    t.offsets.push_back(first * kChannels);
+    std::memset(index, 0, kVector);
+    for (; x < std::min(first + kMostPixels, filter.output()); ++x) {
+      const int from = filter.first(x) - filter.first(first);
+      if (from >= kMostPixels) break;
+      for (int c = 0; c < kChannels; ++c)
+        index[(x - first) * kChannels + c] = static_cast<std::uint8_t>(from * kChannels + c);
+    }
+  }
+}
+
+HWY_INLINE void pick(const std::uint8_t* from, const std::uint8_t* index, std::uint8_t* to) {
+  const hn::FixedTag<std::uint8_t, kVector> d;
+#if HWY_TARGET == HWY_AVX3_DL
+  using V = hn::VFromD<decltype(d)>;
+  hn::StoreU(V{_mm256_permutexvar_epi8(hn::Load(d, index).raw, hn::LoadU(d, from).raw)}, d, to);
+#else
+  hn::StoreU(hn::TableLookupBytes(hn::LoadU(d, from), hn::Load(d, index)), d, to);
+#endif
+}
+
+void run(const std::uint8_t* row, const Scratch::ResizeTables& t, std::uint8_t* out) {
+  const std::uint8_t* index = t.indices.data();
+  const std::int32_t* const end = t.offsets.data() + t.offsets.size();
+  for (const std::int32_t* offset = t.offsets.data(); offset != end; offset += 2, index += kVector)
+    pick(row + offset[0], index, out + offset[1]);
+}
+
+}  // namespace picks
