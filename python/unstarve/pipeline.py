@@ -37,7 +37,8 @@ PLACES = {"filter": 1, "take": 2, "shuffle": 3, "sequential": 3, "shard": 3, "re
 
 
 class Pipeline(Choosing, Operating):
-    """A data set and the steps from its records to samples. Made by `unstarve.open`; ended by `batch`."""
+    """A data set and the steps from its records to samples. Made by `unstarve.open`; ended by `batch`, whose Loader is
+    what is iterated."""
 
     def __init__(self, spec: dict[str, Any], dataset: _core.Dataset, users: UserCode, place: int = 0,
                  last: str = "open") -> None:
@@ -60,9 +61,6 @@ class Pipeline(Choosing, Operating):
                 raise AttributeError(f"{name} is a Loader's: found it on a Pipeline, expected it behind batch(), which makes "
                                      "the loader", name=name, obj=self)
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
-
-        def __iter__(self):
-            raise TypeError("a Pipeline gives no batches: expected .batch(size) at its end, which makes the loader")
 
     @property
     def classes(self) -> list[str]:

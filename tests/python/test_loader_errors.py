@@ -3,6 +3,7 @@
 import io
 import re
 import tarfile
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -154,9 +155,11 @@ def test_what_belongs_to_a_loader_is_told_on_a_pipeline():
     assert caught.value.name == "resise" and caught.value.obj is pipeline  # by which Python asks: did you mean resize?
     with pytest.raises(un.errors.ArgumentError, match="mix: found <unstarve.Pipeline: .*>, expected a list of pipelines"):
         un.mix(pipeline)
-    with pytest.raises(TypeError, match=r"a Pipeline gives no batches: expected .batch\(size\) at its end"):
-        for _ in pipeline:
-            pass
+    with pytest.raises(TypeError, match="'Pipeline' object is not iterable"):
+        iter(pipeline)
+    # Trainers ask so what they were given.
+    assert not isinstance(pipeline, Iterable) and not hasattr(pipeline, "__iter__")
+    assert isinstance(pipeline.batch(10), Iterable)
 
 
 def test_a_step_behind_batch_tells_where_it_belongs():
