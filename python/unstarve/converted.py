@@ -8,19 +8,43 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from typing import Self
 
-    from unstarve.loader import Loader
+    from unstarve.loader import Loader, Normalisation
 
 
 class ConvertedLoader:
-    """Like the Loader in `_loader`, with its `len`, `set_epoch`, state dicts and all else but the batches."""
+    """Like the Loader in `_loader`, with its `len`, `set_epoch`, state dicts and all else but the batches.
+
+    What describes the arrays is told of `_whole`: where a device has a part in them, `_loader` makes the host's alone.
+    """
 
     _loader: Loader
+    _whole: Loader
 
     def _moved(self) -> None:
         """The loader stands elsewhere than behind the last batch that was given."""
 
     def __len__(self) -> int:
         return len(self._loader)
+
+    @property
+    def shapes(self) -> tuple[tuple[int | None, ...], tuple[int, ...]]:
+        """As Loader.shapes, of the whole pipeline."""
+        return self._whole.shapes
+
+    @property
+    def layout(self) -> str:
+        """As Loader.layout, of the whole pipeline."""
+        return self._whole.layout
+
+    @property
+    def normalisation(self) -> Normalisation:
+        """As Loader.normalisation, of the whole pipeline, with what was asked for here."""
+        return self._whole.normalisation
+
+    def to_yaml(self) -> str:
+        """The whole pipeline, as the program takes it: with the dtype, the layout and the normalisation of these arrays.
+        ArgumentError as Loader.to_yaml."""
+        return self._whole.to_yaml()
 
     def set_epoch(self, epoch: int, batch: int = 0) -> None:
         """The next loop runs this epoch, from its beginning or from its batch number `batch` on; see unstarve.Loader."""
@@ -47,7 +71,7 @@ class ConvertedLoader:
         self.close()
 
     def __getattr__(self, name: str) -> Any:
-        # What is the same for all arrays: classes, samples, epoch, explain, profile, bad_samples, to_yaml.
+        # What is the same for all arrays: classes, samples, epoch, explain, profile, bad_samples.
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self._loader, name)

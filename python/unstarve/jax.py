@@ -50,7 +50,7 @@ class JaxLoader(ConvertedLoader):
             if (normalize, dtype, layout) != (None,) * 3:
                 raise ArgumentError("to_jax: normalize, dtype and layout of a pipeline with map(), whose functions' images "
                                     "stay as they are; do it in a function, or with the batches")
-            self._loader = loader.with_output()
+            self._whole = self._loader = loader.with_output()
             return
         name = jnp.dtype(dtype).name if dtype is not None else "float32" if normalize is not None and (
             loader.dtype == "uint8") else loader.dtype
@@ -61,11 +61,10 @@ class JaxLoader(ConvertedLoader):
             raise ArgumentError("to_jax: normalize with dtype uint8; normalised values are floating")
         self.dtype = jnp.dtype(name)
         self._on_host = on_host
-        if on_host:
-            self._loader = loader.with_output(name, layout, normalize)
-        else:
-            self._loader = loader.with_output("uint8", layout, on_device=(_SENT_AT_ONCE * self.dtype.itemsize + 1, 0))
-            self._constants = self._make_constants(loader.normalisation if normalize is None else normalize)
+        self._whole = self._loader = loader.with_output(name, layout, normalize)
+        if not on_host:
+            self._loader = self._whole.with_output("uint8", on_device=(_SENT_AT_ONCE * self.dtype.itemsize + 1, 0))
+            self._constants = self._make_constants(self._whole.normalisation)
             self._finish = jax.jit(_normalised, static_argnames="dtype")
 
     def __iter__(self) -> Iterator[tuple[jax.Array, ...]]:

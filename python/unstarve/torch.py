@@ -125,11 +125,6 @@ class TorchLoader(ConvertedLoader, Generic[_Batch]):
             self._normalize = whole.normalisation
         return here.with_output("uint8", allocate=_pinned, on_device=(_sent_bytes(self.dtype), 0))
 
-    @property
-    def shapes(self) -> tuple[tuple[int | None, ...], tuple[int, ...]]:
-        """As Loader.shapes, of the whole pipeline."""
-        return self._whole.shapes
-
     def explain(self) -> str:
         """What will run, as Loader.explain; where operations run on the device, these behind the host's."""
         return self._loader.explain() + ("" if self._operations is None else self._operations.explain())
@@ -140,7 +135,7 @@ class TorchLoader(ConvertedLoader, Generic[_Batch]):
         that no pipeline's output has."""
         if not self._loader.mapped and self.dtype not in _NAMES:
             raise ArgumentError(f"to_yaml: dtype {self.dtype}, expected one of {', '.join(map(str, _NAMES))}")
-        return self._whole.to_yaml()
+        return super().to_yaml()
 
     def _moved(self) -> None:
         self._state = self._loader.state_dict()

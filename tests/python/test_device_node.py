@@ -120,6 +120,15 @@ def test_yaml_tells_dtype_layout_and_normalisation_too():
         assert all(map(torch.equal, ours, theirs))
 
 
+@pytest.mark.parametrize("options", [{"device": "cuda"}, {"device": "cpu", "operations": "device"}, {"device": "cpu"}])
+def test_what_is_told_is_of_the_whole_pipeline(options):
+    loader = chain().batch(32).to_torch(normalize=un.IMAGENET, dtype=torch.float16, **options)
+    output = yaml.safe_load(loader.to_yaml())["output"]
+    assert (output["type"], output["layout"]) == ("float16", "NCHW") and loader.layout == "NCHW"
+    assert loader.normalisation == (tuple(output["mean"]), tuple(output["stddev"])) == un.IMAGENET
+    assert loader.shapes == ((3, 24, 24), ())
+
+
 @pytest.mark.parametrize("wrong", [{"operations": "gpu"}, {"decode": "nvjpeg"}, {"decode": "hybrid"}, {"decode_share": 0.5},
                                    {"device": "meta"}])
 def test_arguments_that_make_no_sense_are_refused_by_their_node(wrong):
