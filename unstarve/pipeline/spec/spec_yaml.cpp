@@ -102,6 +102,7 @@ OpSchedule read_schedule(YamlMap map) {
     const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), epoch);
     if (error != std::errc() || end != key.data() + key.size())
       points.fail(key, fmt::format("found \"{}\", expected an epoch: a whole number of 0 or more", key));
+    if (schedule.points.contains(epoch)) points.fail(key, fmt::format("found epoch {} before, expected once", epoch));
     points.get(key, schedule.points[epoch]);
   }
   get_named(map, "between", kBetween, schedule.linear);

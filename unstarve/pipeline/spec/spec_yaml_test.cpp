@@ -73,6 +73,19 @@ TEST_CASE("an operation without parameters may be a bare name") {
   CHECK(read("operations:\n  - horizontal_flip\n").operations == std::vector<OpSpec>{{"horizontal_flip", {}}});
 }
 
+TEST_CASE("a key that stands twice is refused") {
+  CHECK_THROWS_WITH(read("batch: {size: 4}\norder: {}\nbatch: {size: 8}"),
+                    Catch::Equals("p.yaml.batch: line 3: found a second time, first on line 1; expected once"));
+  CHECK_THROWS_WITH(read("mix:\n  - path: a\n    split: b\n    \"path\": c"),
+                    Catch::Contains("p.yaml.mix[0].path: line 4: found a second time, first on line 2"));
+  CHECK_THROWS_WITH(read("operations:\n  - resize: {size: 8, size: 9}"),
+                    Catch::Contains("p.yaml.operations[0].resize.size: line 2"));
+  CHECK_THROWS_WITH(read("operations:\n  - resize: {size: {schedule: {0: 8, \"0\": 9}}}"),
+                    Catch::Contains("resize.size.schedule.0: line 2"));
+  CHECK_THROWS_WITH(read("operations:\n  - resize: {size: {schedule: {0: 8, 00: 9}}}"),
+                    Catch::Contains("resize.size.schedule.00: line 2: found epoch 0 before"));
+}
+
 TEST_CASE("what is wrong is named with path, line, found and expected") {
   CHECK_THROWS_WITH(read("batch:\n  size: many"),
                     Catch::Contains("p.yaml.batch.size: line 2: found \"many\", expected a whole number"));

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <map>
+
 #include "unstarve/core/error.h"
 
 namespace unstarve {
@@ -11,6 +13,16 @@ YamlMap::YamlMap(YAML::Node node, std::string path) : node_(std::move(node)), pa
   if (node_.IsDefined() && !node_.IsNull() && !node_.IsMap())
     throw Error(ErrorKind::kInput,
                 fmt::format("{}: line {}: expected a mapping (key: value)", path_, node_.Mark().line + 1));
+  if (!node_.IsMap()) return;
+  // The parser keeps both of two equal keys and looks up the first; other parsers look up the last.
+  std::map<std::string, int> lines;
+  for (const auto& entry : node_) {
+    const int line = entry.first.Mark().line + 1;
+    const auto [first, fresh] = lines.emplace(entry.first.Scalar(), line);
+    if (!fresh)
+      throw Error(ErrorKind::kInput, fmt::format("{}.{}: line {}: found a second time, first on line {}; expected once",
+                                                 path_, first->first, line, first->second));
+  }
 }
 
 YamlMap YamlMap::parse(const std::string& text, const std::string& name) {

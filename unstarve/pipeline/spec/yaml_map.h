@@ -1,5 +1,5 @@
 #pragma once
-// A mapping of a YAML file, read strictly: every value is typed and every key must be known.
+// A mapping of a YAML file, read strictly: every value is typed, every key must be known and stands once.
 //
 // Messages carry the path of the offending node ("pipeline.batch.size: ...", with the line), what was found and what
 // was expected. Keys that were never asked for are errors at finish(), so that a misspelt key cannot be ignored
