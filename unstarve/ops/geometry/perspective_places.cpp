@@ -24,7 +24,6 @@ using VF = hn::VFromD<DF>;
 // in_places(): the same sums and products in the same order, and what is subtracted at its end is exact in doubles.
 HWY_INLINE hn::VFromD<DI> in_places_of(VF pixels) {
   const DF d;
-  constexpr double kPositive = 4.0 * kMaxSampledSide;
   const VF low = hn::Set(d, -kFar);
   // A comparison with what is not a number is false.
   const VF within = hn::Min(hn::IfThenElse(hn::Gt(pixels, low), pixels, low), hn::Set(d, kFar));

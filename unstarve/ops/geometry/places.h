@@ -19,6 +19,8 @@ inline constexpr int kPlacesRun = 1024;
 inline constexpr int kStepBits = 32;
 // Any place further away than this is as good as this: outside.
 inline constexpr double kFar = 2.0 * kMaxSampledSide;
+// Makes any place up to there positive, which turns cutting off into rounding down.
+inline constexpr double kPositive = 2 * kFar;
 
 // In 1/2^32 of a pixel, modulo 2^64.
 UNSTARVE_HD inline std::uint64_t in_steps(double pixels) {
@@ -26,10 +28,8 @@ UNSTARVE_HD inline std::uint64_t in_steps(double pixels) {
       std::llround(clamped(pixels, -4 * kFar, 4 * kFar) * static_cast<double>(std::int64_t{1} << kStepBits)));
 }
 
-// The nearest place, halves up. Adding a number that makes everything positive turns cutting off into rounding down,
-// which takes one instruction where std::lround() is a call.
+// The nearest place, halves up. Cutting off takes one instruction where std::lround() is a call.
 UNSTARVE_HD inline std::int32_t in_places(double pixels) {
-  constexpr double kPositive = 4.0 * kMaxSampledSide;
   // Not a number, where a perspective has its horizon, is outside too.
   if (!(pixels > -kFar)) pixels = -kFar;
   const double places = (clamped(pixels, -kFar, kFar) + kPositive) * (1 << kPlaceBits) + 0.5;
