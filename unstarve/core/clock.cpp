@@ -1,6 +1,7 @@
 #include "unstarve/core/clock.h"
 
 #include <chrono>
+#include <ctime>
 #include <thread>
 
 namespace unstarve {
@@ -35,6 +36,12 @@ void ManualClock::advance(std::int64_t by_ns) {
     now_ns_ += by_ns;
   }
   advanced_.notify_all();
+}
+
+std::int64_t wall_clock_ns() noexcept {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
 }
 
 }  // namespace unstarve

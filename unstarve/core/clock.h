@@ -1,5 +1,6 @@
 #pragma once
 // Time as a parameter: everything that waits or measures takes a Clock, so that tests decide what time it is.
+// wall_clock_ns() is for what is compared with the time stamps of files.
 //
 // Threads: every Clock here may be used by any number of threads at once.
 
@@ -28,6 +29,9 @@ class SteadyClock final : public Clock {
 
 // The process's SteadyClock; lives as long as the program.
 [[nodiscard]] Clock& steady_clock();
+
+// Now, in nanoseconds since 1970, by the clock that file systems take their times from; it may be set back.
+[[nodiscard]] std::int64_t wall_clock_ns() noexcept;
 
 // Stands still until advance() is called; sleepers wake when their deadline is reached.
 class ManualClock final : public Clock {

@@ -9,7 +9,6 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <ctime>
 #include <functional>
 #include <map>
 #include <optional>
@@ -87,12 +86,6 @@ FolderStamp stamp_of(const FileDescriptor& folder, const std::string& shown) {
   struct stat status {};
   if (::fstat(folder.get(), &status) != 0) throw io_error("look at folder", shown, errno);
   return stamp_from(status);
-}
-
-std::int64_t wall_clock_ns() noexcept {
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  return static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
 }
 
 bool may_be_kept(int root, std::span<const SeenFolder> folders, std::int64_t began_ns) {

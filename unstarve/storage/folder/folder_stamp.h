@@ -52,9 +52,6 @@ struct SeenLink {
 // Throws Error(kIo) with `shown`.
 [[nodiscard]] FolderStamp stamp_of(const FileDescriptor& folder, const std::string& shown);
 
-// Now, by the clock that file systems take their times from.
-[[nodiscard]] std::int64_t wall_clock_ns() noexcept;
-
 // Whether a listing begun at `began_ns` that met `folders` below the open folder `root` may be kept, as above.
 [[nodiscard]] bool may_be_kept(int root, std::span<const SeenFolder> folders, std::int64_t began_ns);
 

@@ -13,7 +13,6 @@
 
 #include "unstarve/core/clock.h"
 #include "unstarve/storage/bytes/shard_list.h"
-#include "unstarve/storage/folder/folder_stamp.h"
 
 namespace unstarve {
 namespace {

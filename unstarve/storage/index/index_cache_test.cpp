@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "unstarve/storage/folder/folder_stamp.h"
+#include "unstarve/core/clock.h"
 #include "unstarve/storage/temporary_folder.h"
 
 namespace unstarve {
