@@ -12,6 +12,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/map_guard.h"
+#include "unstarve/core/write_fully.h"
 
 namespace unstarve {
 namespace {
@@ -40,22 +41,16 @@ int open_for_reading(const fs::path& path) {
   return fd;
 }
 
-void write_all(int fd, const fs::path& path, std::string_view contents) {
-  while (!contents.empty()) {
-    const ssize_t n = ::write(fd, contents.data(), contents.size());
-    if (n < 0) {
-      if (errno == EINTR) continue;
-      throw io_error("write", path.string(), errno);
-    }
-    contents.remove_prefix(static_cast<std::size_t>(n));
-  }
-}
-
-// Devices and pipes have no final name to protect, and renaming over /dev/null would replace it.
+// Devices and pipes have no final name to protect, and renaming over /dev/null would replace it; nor have they places.
 void write_in_place(const fs::path& path, std::string_view contents) {
   Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   if (file.get() < 0) throw io_error("open", path.string(), errno);
-  write_all(file.get(), path, contents);
+  while (!contents.empty()) {
+    const ssize_t n = ::write(file.get(), contents.data(), contents.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) throw io_error("write", path.string(), errno);
+    contents.remove_prefix(static_cast<std::size_t>(n));
+  }
   if (!file.close()) throw io_error("close", path.string(), errno);
 }
 
@@ -109,7 +104,8 @@ void write_file_atomically(const fs::path& path, std::string_view contents, Dura
   Descriptor file(::open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (file.get() < 0) throw io_error("write", path.string(), errno);
   try {
-    write_all(file.get(), path, contents);
+    write_fully(file.get(), path.string(), 0,
+                {reinterpret_cast<const std::uint8_t*>(contents.data()), contents.size()});
     if (durability == Durability::kSynced && ::fsync(file.get()) != 0) throw io_error("sync", path.string(), errno);
     if (!file.close()) throw io_error("close", path.string(), errno);
     if (::rename(partial.c_str(), target.c_str()) != 0) throw io_error("rename to", path.string(), errno);

@@ -83,7 +83,10 @@ TEST_CASE("a disk that fills up leaves the old file and nothing beside it") {
     if (existed) write_file_atomically(path, "old");
     {
       const testing::FileSizeLimit limit(4096);
-      CHECK_THROWS_WITH(write_file_atomically(path, std::string(10000, 'x')), "write " + path + ": File too large");
+      CHECK_THROWS_WITH(
+          write_file_atomically(path, std::string(10000, 'x')),
+          "write " + path +
+              ": File too large after 4096 bytes of it; the limit of file sizes (RLIMIT_FSIZE) is 4096 bytes");
     }
     CHECK(folder.names() == (existed ? std::vector<std::string>{"report.html"} : std::vector<std::string>{}));
     if (existed) CHECK(read_text_file(path) == "old");

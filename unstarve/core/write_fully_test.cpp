@@ -1,9 +1,11 @@
 #include "unstarve/core/write_fully.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <string>
 #include <vector>
 
 #include "unstarve/core/error.h"
@@ -17,10 +19,9 @@ std::vector<std::uint8_t> some(std::size_t count) { return std::vector<std::uint
 }  // namespace
 
 TEST_CASE("bytes go where they belong, and the file's position stays") {
-  char name[] = "/tmp/unstarve-write-XXXXXX";
-  const int file = ::mkstemp(name);
+  const std::string name = "a/file";
+  const int file = ::memfd_create("unstarve-write", MFD_CLOEXEC);
   REQUIRE(file >= 0);
-  ::unlink(name);
   write_fully(file, name, 5, some(3));
   write_fully(file, name, 0, {});
   char found[9] = "........";
@@ -30,10 +31,9 @@ TEST_CASE("bytes go where they belong, and the file's position stays") {
   // As a full disk: a write that stops short, and one that fails.
   {
     const testing::FileSizeLimit limit(4096);
-    CHECK_THROWS_WITH(
-        write_fully(file, name, 8, some(10'000)),
-        Catch::StartsWith(std::string("write ") + name + ": File too large after 4096 bytes of it; the limit ") &&
-            Catch::EndsWith(" (RLIMIT_FSIZE) is 4096 bytes"));
+    CHECK_THROWS_WITH(write_fully(file, name, 8, some(10'000)),
+                      Catch::StartsWith("write " + name + ": File too large after 4096 bytes of it; the limit ") &&
+                          Catch::EndsWith(" (RLIMIT_FSIZE) is 4096 bytes"));
   }
   ::close(file);
 }

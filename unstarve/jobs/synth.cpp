@@ -18,6 +18,7 @@
 #include "unstarve/core/random.h"
 #include "unstarve/core/thread_pool.h"
 #include "unstarve/core/topology.h"
+#include "unstarve/core/write_fully.h"
 #include "unstarve/jobs/local_folder.h"
 #include "unstarve/storage/file_descriptor.h"
 #include "unstarve/storage/synthetic/synthetic_image.h"
@@ -101,12 +102,7 @@ fs::path file_in(const Part& part, const SynthOptions& options, std::uint64_t in
 void write_new_file(const fs::path& path, const std::vector<std::uint8_t>& bytes) {
   const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (!file.valid()) throw io_error("write", path.string(), errno);
-  for (std::size_t done = 0; done < bytes.size();) {
-    const ssize_t wrote = ::write(file.get(), bytes.data() + done, bytes.size() - done);
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote < 0) throw io_error("write", path.string(), errno);
-    done += static_cast<std::size_t>(wrote);
-  }
+  write_fully(file.get(), path.string(), 0, bytes);
 }
 
 // DIR.partial while it is being filled: locked against a second run, removed unless it was published.
