@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
+#include <cstring>
+
 #include "unstarve/observe/format.h"
 #include "unstarve/storage/io/batch_reader.h"
 
@@ -76,11 +79,26 @@ void look_at_frequency(const MachineFacts& machine, Findings& findings) {
                       "sudo cpupower frequency-set -g performance"});
 }
 
-void look_at_reading(const std::string& no_uring, Findings& findings) {
-  if (no_uring.empty()) return;
-  findings.push_back({"io_uring", "the kernel or the container refuses io_uring: " + no_uring,
+// What an error of io_uring_setup(2) asks for.
+std::string uring_remedy(int refusal) {
+  switch (refusal) {
+    case EPERM:
+      return "sudo sysctl kernel.io_uring_disabled=0   (docker: a seccomp profile that allows io_uring_setup)";
+    case ENOSYS:
+      return "a kernel with io_uring, Linux 5.6 or newer   (gVisor, and seccomp profiles that answer ENOSYS, have "
+             "none)";
+    case ENOMEM: return "ulimit -l unlimited   (docker run --ulimit memlock=-1)";
+    case EMFILE: return "ulimit -n 65536   (docker run --ulimit nofile=65536)";
+    default: return "";
+  }
+}
+
+void look_at_reading(int uring_refusal, Findings& findings) {
+  if (uring_refusal == 0) return;
+  findings.push_back({"io_uring",
+                      std::string("the kernel or the container refuses io_uring: ") + std::strerror(uring_refusal),
                       "files of a cold disk are read by a pool of threads instead, which costs more processor time",
-                      "sysctl kernel.io_uring_disabled   (docker: a seccomp profile that allows io_uring_setup)"});
+                      uring_remedy(uring_refusal)});
 }
 
 void look_at_devices(const BuildFacts& build, const DeviceReport& devices, Findings& findings) {
@@ -113,14 +131,14 @@ std::string compiler_name() {
 }
 
 std::vector<DoctorFinding> find_faults(const BuildFacts& build, const MachineFacts& machine,
-                                       const DeviceReport& devices, const std::string& no_uring) {
+                                       const DeviceReport& devices, int uring_refusal) {
   Findings findings;
   look_at_devices(build, devices, findings);
   look_at_cores(machine.topology, findings);
   look_at_instructions(machine, findings);
   look_at_memory(machine, findings);
   look_at_frequency(machine, findings);
-  look_at_reading(no_uring, findings);
+  look_at_reading(uring_refusal, findings);
   return findings;
 }
 
@@ -130,7 +148,7 @@ DoctorResult run_doctor(const BuildFacts& build) {
   if (result.build.compiler.empty()) result.build.compiler = compiler_name();
   result.machine = read_machine_facts();
   result.devices = report_devices();
-  result.findings = find_faults(result.build, result.machine, result.devices, why_no_uring());
+  result.findings = find_faults(result.build, result.machine, result.devices, uring_refusal());
   return result;
 }
 

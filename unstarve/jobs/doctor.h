@@ -41,9 +41,9 @@ struct DoctorResult {
 // The compiler that compiled this library.
 [[nodiscard]] std::string compiler_name();
 
-// What follows from the facts: a pure function, tested on recorded machines. `no_uring`: storage's why_no_uring().
+// What follows from the facts: a pure function, tested on recorded machines. `uring_refusal`: storage's uring_refusal().
 [[nodiscard]] std::vector<DoctorFinding> find_faults(const BuildFacts& build, const MachineFacts& machine,
-                                                     const DeviceReport& devices, const std::string& no_uring = "");
+                                                     const DeviceReport& devices, int uring_refusal);
 
 [[nodiscard]] DoctorResult run_doctor(const BuildFacts& build);
 

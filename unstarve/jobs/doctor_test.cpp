@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cerrno>
 #include <nlohmann/json.hpp>
 
 using namespace unstarve;
@@ -34,7 +35,7 @@ DeviceReport good_devices() {
 
 std::vector<std::string> topics(const BuildFacts& build, const MachineFacts& machine, const DeviceReport& devices) {
   std::vector<std::string> all;
-  for (const DoctorFinding& finding : find_faults(build, machine, devices)) all.push_back(finding.topic);
+  for (const DoctorFinding& finding : find_faults(build, machine, devices, 0)) all.push_back(finding.topic);
   return all;
 }
 
@@ -71,16 +72,27 @@ TEST_CASE("each fault of the machine is found by itself, with what mends it", "[
 }
 
 TEST_CASE("a refused io_uring is found, with the kernel's reason", "[doctor]") {
-  const auto findings = find_faults(good_build(), good_machine(), good_devices(), "Operation not permitted");
+  const auto findings = find_faults(good_build(), good_machine(), good_devices(), EPERM);
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].topic == "io_uring");
   CHECK(findings[0].found.ends_with("refuses io_uring: Operation not permitted"));
 }
 
+TEST_CASE("what mends a refused io_uring depends on the reason", "[doctor]") {
+  const auto remedy = [](int reason) {
+    return find_faults(good_build(), good_machine(), good_devices(), reason).at(0).command;
+  };
+  CHECK_THAT(remedy(EPERM), Catch::Contains("io_uring_disabled=0") && Catch::Contains("seccomp"));
+  CHECK_THAT(remedy(ENOSYS), Catch::Contains("Linux 5.6"));
+  CHECK_THAT(remedy(ENOMEM), Catch::Contains("ulimit -l"));
+  CHECK_THAT(remedy(EMFILE), Catch::Contains("ulimit -n"));
+  CHECK(remedy(EIO).empty());  // nothing is better than a remedy for something else
+}
+
 TEST_CASE("a quota below the visible processors tells how many threads are right", "[doctor]") {
   MachineFacts machine = good_machine();
   machine.topology.quota = 2.5;
-  const auto findings = find_faults(good_build(), machine, good_devices());
+  const auto findings = find_faults(good_build(), machine, good_devices(), 0);
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].found == "the cgroup quota is 2.5 cores, but 16 processors are visible");
   CHECK(findings[0].command == "export OMP_NUM_THREADS=2");
@@ -92,7 +104,7 @@ TEST_CASE("what the build lacks is told with what still works", "[doctor]") {
   devices.gpus.clear();
   devices.reason = "this build has no CUDA";
   build.libtorch.clear();
-  const auto findings = find_faults(build, good_machine(), devices);
+  const auto findings = find_faults(build, good_machine(), devices, 0);
   REQUIRE(findings.size() == 2);
   CHECK(findings[0].topic == "gpu");
   CHECK(findings[0].found == "this build has no CUDA");
@@ -104,7 +116,7 @@ TEST_CASE("a libtorch that cannot be loaded is found, with what its loader said"
   BuildFacts build = good_build();
   build.libtorch.clear();
   build.libtorch_problem = "training needs x.so, which is not there";
-  const auto findings = find_faults(build, good_machine(), good_devices());
+  const auto findings = find_faults(build, good_machine(), good_devices(), 0);
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].topic == "libtorch");
   CHECK(findings[0].advice == build.libtorch_problem);
@@ -121,7 +133,7 @@ TEST_CASE("JSON tells build, machine, devices and findings", "[doctor]") {
   MachineFacts machine = good_machine();
   machine.topology.quota = 2.5;
   machine.instruction_sets = {"avx2"};
-  DoctorResult result{good_build(), machine, good_devices(), find_faults(good_build(), machine, good_devices())};
+  DoctorResult result{good_build(), machine, good_devices(), find_faults(good_build(), machine, good_devices(), 0)};
   const auto json = nlohmann::json::parse(to_json(result));
   CHECK(json["build"]["libtorch"] == "2.13.0+cu130");
   CHECK(json["build"]["cuda_runtime"] == "13.0");
@@ -145,7 +157,8 @@ TEST_CASE("text is safe for a terminal and lists facts, findings and commands", 
   MachineFacts machine = good_machine();
   machine.cpu_model = "evil\x1b[2J";
   machine.transparent_huge_pages = "never";
-  const DoctorResult result{good_build(), machine, good_devices(), find_faults(good_build(), machine, good_devices())};
+  const DoctorResult result{good_build(), machine, good_devices(),
+                            find_faults(good_build(), machine, good_devices(), 0)};
   const std::string text = to_text(result);
   CHECK(text.find('\x1b') == std::string::npos);
   CHECK(text.find("NVIDIA H200, 139 GB, compute capability 9.0") != std::string::npos);

@@ -178,12 +178,11 @@ std::unique_ptr<BatchReader> open_batch_reader(BatchReaderKind kind, int depth) 
   return std::make_unique<ThreadReader>(depth);
 }
 
-std::string why_no_uring() {
+int uring_refusal() noexcept {
   io_uring ring{};
   const int error = ::io_uring_queue_init(1, &ring, 0);
-  if (error < 0) return std::strerror(-error);
-  ::io_uring_queue_exit(&ring);
-  return "";
+  if (error == 0) ::io_uring_queue_exit(&ring);
+  return -error;
 }
 
 BatchReader& thread_batch_reader() {

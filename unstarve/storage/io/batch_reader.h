@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
 
 namespace unstarve {
 
@@ -39,8 +38,9 @@ class BatchReader {
 
 [[nodiscard]] std::unique_ptr<BatchReader> open_batch_reader(BatchReaderKind kind, int depth);
 
-// Why this process gets no io_uring, in the kernel's words; empty where it does. Asks anew each time.
-[[nodiscard]] std::string why_no_uring();
+// The error that the kernel refuses this process io_uring with (io_uring_setup(2)); 0 where it gives it. Asks anew each
+// time.
+[[nodiscard]] int uring_refusal() noexcept;
 
 // The calling thread's own reader of the best kind, made at its first use, with kThreadReads in flight: as many as the
 // loader's read-ahead asks of each of its threads, since a pool has a thread for each.
