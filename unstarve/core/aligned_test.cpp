@@ -1,7 +1,10 @@
 #include "unstarve/core/aligned.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <utility>
@@ -39,6 +42,41 @@ TEST_CASE("a block that was moved from holds nothing and can be used again") {
     CHECK(block.data() != nullptr);
     other = {};
     CHECK(other.capacity() == 0);
+  }
+}
+
+// Bytes of [begin, begin + bytes) that the kernel was asked to back with huge pages ("hg", proc_pid_smaps(5)), and bytes
+// outside of it.
+std::pair<std::size_t, std::size_t> asked_for_huge_pages(const void* memory, std::size_t bytes) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory), end = begin + bytes;
+  std::pair<std::size_t, std::size_t> asked;
+  std::uintptr_t first = 0, last = 0;
+  std::ifstream file("/proc/self/smaps");
+  for (std::string line; std::getline(file, line);) {
+    unsigned long from = 0, to = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx ", &from, &to) == 2) first = from, last = to;
+    if (!line.starts_with("VmFlags:") || line.find(" hg") == std::string::npos || last <= begin || first >= end)
+      continue;
+    asked.first += std::min(last, end) - std::max(first, begin);
+    asked.second += (first < begin ? begin - first : 0) + (last > end ? last - end : 0);
+  }
+  return asked;
+}
+
+TEST_CASE("a mapped block asks for the huge pages that lie in it as a whole, and for no other's memory") {
+#if defined(__SANITIZE_ADDRESS__)
+  return;  // nothing is mapped there
+#endif
+  if (!std::filesystem::exists("/sys/kernel/mm/transparent_hugepage")) return;  // a kernel that has none
+  constexpr std::size_t kHuge = std::size_t{2} << 20;
+  for (const std::size_t bytes : {AlignedBytes::kMapped, kHuge - 4096, kHuge, kHuge + 4096, 5 * kHuge + 8192}) {
+    CAPTURE(bytes);
+    const AlignedBytes block(bytes);
+    const auto [inside, outside] = asked_for_huge_pages(block.data(), block.capacity());
+    CHECK(inside % kHuge == 0);
+    CHECK(inside + 2 * kHuge > bytes);
+    CHECK(inside <= bytes);
+    CHECK(outside == 0);
   }
 }
 
