@@ -12,6 +12,8 @@
 namespace unstarve {
 namespace {
 
+constexpr std::uint64_t kMostReserved = 1 << 20;  // a folder that was once large stays so
+
 class ClassWalk {
  public:
   ClassWalk(int root, const std::string& root_path, const std::string& name, ClassFiles& files)
@@ -26,6 +28,8 @@ class ClassWalk {
     files_.folders.push_back({relative, stamp_of(folder, shown)});
     const FolderStamp& stamp = files_.folders.back().stamp;
     if (!entered_.emplace(stamp.device, stamp.inode).second) return;
+    // Most file systems' folders are larger than the names in them.
+    files_.pool.reserve(files_.pool.size() + static_cast<std::size_t>(std::min(stamp.bytes, kMostReserved)));
     std::vector<std::string> folders;
     scan_folder(std::move(folder), shown, [&](const FolderEntry& entry) {
       if (entry.kind == EntryKind::kFolder) {
@@ -42,11 +46,10 @@ class ClassWalk {
 
  private:
   void add_file(const std::string& below, std::string_view name) {
-    const std::size_t at = files_.pool.size();
-    files_.names.push_back(at);
-    files_.pool.resize(at + below.size() + name.size() + 1);  // with the NUL at the end
-    std::copy(below.begin(), below.end(), files_.pool.begin() + static_cast<std::ptrdiff_t>(at));
-    std::copy(name.begin(), name.end(), files_.pool.begin() + static_cast<std::ptrdiff_t>(at + below.size()));
+    files_.names.push_back(files_.pool.size());
+    files_.pool.insert(files_.pool.end(), below.begin(), below.end());
+    files_.pool.insert(files_.pool.end(), name.begin(), name.end());
+    files_.pool.push_back('\0');
   }
 
   const int root_;

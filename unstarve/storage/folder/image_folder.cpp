@@ -51,7 +51,8 @@ RecordPlace ImageFolder::place(std::uint64_t id) const {
 }
 
 std::vector<std::string> ImageFolder::notes() const {
-  return listing_.note().empty() ? std::vector<std::string>() : std::vector<std::string>{listing_.note()};
+  const std::string note = listing_.note();
+  return note.empty() ? std::vector<std::string>() : std::vector<std::string>{note};
 }
 
 // The path below root_, in `room`, which lies on the caller's stack: reading allocates nothing.

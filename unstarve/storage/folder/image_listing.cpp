@@ -1,14 +1,15 @@
 #include "unstarve/storage/folder/image_listing.h"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
-#include <optional>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "unstarve/core/clock.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/thread_pool.h"
-#include "unstarve/core/topology.h"
 #include "unstarve/storage/folder/class_files.h"
 #include "unstarve/storage/index/index_cache.h"
 #include "unstarve/storage/index/index_places.h"
@@ -21,6 +22,9 @@ namespace fs = std::filesystem;
 
 // Listing is bound by the kernel's directory code: more threads than this gain nothing.
 constexpr int kListingThreads = 8;
+// The first batch of a folder in the page cache is there within some 15 ms, of two cores; until then none is left for
+// anything else.
+constexpr std::chrono::milliseconds kKeptAfter(100);
 constexpr const char* kMadeBy = "image folder 1";
 constexpr const char* kPart = "listing";
 
@@ -51,8 +55,9 @@ RootListing list_root(int root, const std::string& path) {
 
 std::vector<ClassFiles> list_classes(int root, const std::string& path, const std::vector<std::string>& classes) {
   std::vector<ClassFiles> lists(classes.size());
-  const int threads = std::min({kListingThreads, read_topology().usable(), static_cast<int>(classes.size())});
-  ThreadPool pool(std::max(threads, 1));
+  // What a control group grants is not asked for: that alone takes as long as 500 files.
+  const int processors = static_cast<int>(std::thread::hardware_concurrency());
+  ThreadPool pool(std::max(std::min({kListingThreads, processors, static_cast<int>(classes.size())}), 1));
   for (std::size_t i = 0; i < classes.size(); ++i)
     pool.submit([&, i] { lists[i] = list_class(root, path, classes[i]); });
   pool.wait();
@@ -105,6 +110,10 @@ void ImageListing::make(int root, const std::string& path, const ListingOptions&
   view_ = std::make_unique<const ListingView>(as_bytes(made_));
 
   if (view_->files() < options.keep_from || view_->links().size() > options.most_links) return;
+  keeping_ = std::make_unique<BackgroundTask>([=, this] { keep(root, path, began_ns); }, kKeptAfter);
+}
+
+void ImageListing::keep(int root, const std::string& path, std::int64_t began_ns) {
   if (!may_be_kept(root, view_->folders(), began_ns)) return;
   std::string name;
   const std::vector<fs::path> places = places_of(path, name);
@@ -114,5 +123,7 @@ void ImageListing::make(int root, const std::string& path, const ListingOptions&
   note_ = not_kept(path, kept.failed);
   tell_notice(note_);
 }
+
+std::string ImageListing::note() const { return !keeping_ || keeping_->wait() ? note_ : ""; }
 
 }  // namespace unstarve

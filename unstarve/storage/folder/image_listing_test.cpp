@@ -9,7 +9,10 @@
 #include <csignal>
 #include <filesystem>
 #include <functional>
+#include <latch>
+#include <memory>
 
+#include "unstarve/core/clock.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/storage/folder/image_folder.h"
@@ -274,8 +277,8 @@ TEST_CASE("a listing that cannot be kept anywhere is a note and a notice") {
   std::string told;
   set_notice_sink([&](const std::string& text) { told += text; });
   const ImageFolder data(folder.str("set"), an_hour_later());
+  REQUIRE(data.notes().size() == 1);  // waits until it is known
   set_notice_sink({});
-  REQUIRE(data.notes().size() == 1);
   CHECK_THAT(data.notes()[0], Catch::Contains("the index of " + folder.str("set") + " cannot be kept"));
   CHECK(told == data.notes()[0]);
   CHECK(data.size() == 7);
@@ -291,6 +294,43 @@ TEST_CASE("a listing that cannot be kept anywhere is a note and a notice") {
     ::setenv("XDG_CACHE_HOME", before.c_str(), 1);
   }
 }
+
+#if !defined(__SANITIZE_THREAD__)
+TEST_CASE("a fork made while a listing is being kept ends without it, and the opener goes on meanwhile") {
+  TemporaryFolder folder;
+  make_set(folder);
+  const char* const cache = std::getenv("XDG_CACHE_HOME");
+  const std::string before = cache == nullptr ? "" : cache;
+  ::setenv("XDG_CACHE_HOME", folder.str("far/7.jpg").c_str(), 1);  // a file: nothing can be kept, which is told ...
+  fs::create_directories(folder.path() / "set.unstarve-index/x");
+  std::latch told(1), forked(1);
+  set_notice_sink([&](const std::string&) {
+    told.count_down();
+    forked.wait();  // ... and held here
+  });
+  auto data = std::make_unique<const ImageFolder>(folder.str("set"), an_hour_later());
+  told.wait();
+  CHECK(data->size() == 7);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(20);  // a hang ends as a signal
+    const bool known = !data->notes().empty();
+    data.reset();
+    ::_exit(known ? 1 : 0);
+  }
+  forked.count_down();
+  int status = -1;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  CHECK(data->notes().size() == 1);
+  set_notice_sink({});
+  if (cache == nullptr) {
+    ::unsetenv("XDG_CACHE_HOME");
+  } else {
+    ::setenv("XDG_CACHE_HOME", before.c_str(), 1);
+  }
+}
+#endif
 
 }  // namespace
 }  // namespace unstarve
