@@ -1,5 +1,5 @@
-// Any text as a pack's manifest, as a shard's entry, as a line of a quarantine list and as a catalogue of data sets; what
-// is taken is the same when it is written and read again.
+// Any text as a pack's manifest, as a shard's entry, as a line of a quarantine list and as a catalogue of data sets;
+// what is taken is the same when it is written and read again.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -143,8 +143,8 @@ class PyLoader {
   std::unique_ptr<Loader> loader_;
 };
 
-// (images, labels, ids, sizes or files or None, how many are valid, ...) of a batch whose slot lives as long as any of the
-// arrays. bfloat16 comes as uint16, which NumPy knows.
+// (images, labels, ids, sizes or files or None, how many are valid, ...) of a batch whose slot lives as long as any of
+// the arrays. bfloat16 comes as uint16, which NumPy knows.
 nb::tuple arrays(Batch batch, const StoreFormat& output) {
   auto* const kept = new Batch(std::move(batch));
   const nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<Batch*>(p); });

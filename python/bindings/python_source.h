@@ -8,8 +8,8 @@
 // Threads:  as Dataset; a call of the object takes the GIL and is one of at most `at_once`. Threads that wait for their
 //           turn hold nothing.
 // Failure:  Error(kInput) with the object's name and index, and the traceback of what it raised.
-// Closing:  a loader over it must have ended before the interpreter does, and end_source() been called: the object may lead
-//           back to it (loader.py and sources.py see to both).
+// Closing:  a loader over it must have ended before the interpreter does, and end_source() been called: the object may
+//           lead back to it (loader.py and sources.py see to both).
 
 #include <nanobind/nanobind.h>
 

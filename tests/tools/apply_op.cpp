@@ -3,8 +3,9 @@
 //   apply_op WIDTH HEIGHT OUTPUT SAMPLE [OPERATION...] < interleaved.rgb > result
 //
 // OUTPUT is uint8-nhwc, uint8-nchw, float32-nchw, float32-nhwc, bfloat16-nchw, bfloat16-nhwc, float16-nchw or
-// float16-nhwc, with ImageNet's normalisation. SAMPLE keys the random numbers. An OPERATION reads name or name:parameter=1,2:parameter=word.
-// The result is one line of JSON (width, height, and the part that every operation selected), then the output's bytes.
+// float16-nhwc, with ImageNet's normalisation. SAMPLE keys the random numbers. An OPERATION reads name or
+// name:parameter=1,2:parameter=word. The result is one line of JSON (width, height, and the part that every operation
+// selected), then the output's bytes.
 
 #include <cctype>
 #include <cstdio>

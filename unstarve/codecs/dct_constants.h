@@ -1,7 +1,7 @@
 #pragma once
-// What the discrete cosine transform and its inverse multiply by: the accurate integer method's constants, by their value
-// as in libjpeg's jfdctint.c, jidctint.c and jidctred.c (Loeffler, Ligtenberg and Moschytz, "Practical fast 1-D DCT algorithms with
-// 11 multiplications", ICASSP 1989). In 13-bit fixed point: k0_298 is 0.298 times 2^13, and so on.
+// What the discrete cosine transform and its inverse multiply by: the accurate integer method's constants, by their
+// value as in libjpeg's jfdctint.c, jidctint.c and jidctred.c (Loeffler, Ligtenberg and Moschytz, "Practical fast 1-D
+// DCT algorithms with 11 multiplications", ICASSP 1989). In 13-bit fixed point: k0_298 is 0.298 times 2^13, and so on.
 // Threads: constants.
 
 namespace unstarve::dct {

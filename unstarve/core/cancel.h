@@ -4,8 +4,8 @@
 //   CancelScope scope(stop.get_token());     the caller's thread, for as long as the scope lives
 //   open_dataset(path);                      throw_if_cancelled() in its loops, and in the tasks of its thread pools
 //
-// Threads:   the token is the thread's own; ThreadPool hands that of the submitting thread on to the task, and drops tasks
-//            that have not begun when it asks.
+// Threads:   the token is the thread's own; ThreadPool hands that of the submitting thread on to the task, and drops
+//            tasks that have not begun when it asks.
 // Failure:   throw_if_cancelled() throws Error(kCancelled). Nobody asks outside of a scope.
 // Cost:      a look at an atomic: for each record, file or piece, not for each byte.
 

@@ -1,6 +1,6 @@
 #pragma once
-// For tests: files of this process may not grow beyond a size, as on a full disk. A write stops short there, and the next
-// fails with EFBIG. The limit is the process's: one at a time, no other threads that write.
+// For tests: files of this process may not grow beyond a size, as on a full disk. A write stops short there, and the
+// next fails with EFBIG. The limit is the process's: one at a time, no other threads that write.
 
 #include <sys/resource.h>
 

@@ -13,8 +13,8 @@
 
 namespace unstarve::testing {
 
-// Runs `body(name)` once for every instruction set that this machine has and the kernels are compiled for, the plain
-// loops among them; the best one also with the other width of vectors. The choice is global: no other thread may run kernels meanwhile.
+// Runs `body(name)` for every instruction set that this machine has and the kernels are compiled for, plain loops too;
+// the best one also with the other width of vectors. The choice is global: no other thread may run kernels meanwhile.
 template <class Body>
 void on_every_target(const Body& body) {
   std::vector<std::int64_t> targets = hwy::SupportedAndGeneratedTargets();

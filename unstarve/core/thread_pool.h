@@ -7,7 +7,7 @@
 //            Error(kArgument) for fewer than one thread.
 // Closing:   the destructor lets running tasks finish, drops those that have not begun, and joins. A task that may run
 //            long takes the pool's stop_token and asks it.
-// Cancelling: a task has the submitting thread's wish to stop (cancel.h), and is dropped when that came before it began.
+// Cancelling: a task has the submitting thread's wish to stop (cancel.h), and is dropped if that came before it began.
 // Cost:      one allocation and one mutex per task: for pieces of work of a millisecond and more.
 
 #include <condition_variable>

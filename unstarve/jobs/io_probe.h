@@ -3,7 +3,7 @@
 //
 // Reads at random places of the data set's own files, by io_uring or a pread pool, with 1, 8 and 64 of them in flight:
 // small ones (4 KiB, what a disk counts as operations) and large ones (128 KiB, about a photograph), first past the
-// page cache and then out of it. Behind a URL, a pattern of URLs or a bucket's folder one object is read by ranges instead.
+// page cache and then out of it. Behind a URL, a pattern of URLs or a bucket's folder one object is read by ranges.
 //
 // Threads: one call. Failure: Error(kIo) for what cannot be read, Error(kInput) for a place with no file of 4 KiB.
 // Cost: about `seconds` in all; what is read out of the page cache is read into it before.

@@ -3,7 +3,7 @@
 //
 //   {"file": "shards/train-000.tar", "offset": 90112, "reason": "..."}    one of many records in a file
 //   {"file": "photos/cat/1.jpg", "offset": 0, "reason": "..."}            a file that is one record
-//   {"file": "train.parquet", "record": 70, "reason": "..."}              where records have no offset: row 70 of the file
+//   {"file": "train.parquet", "record": 70, "reason": "..."}              where records have no offset: row 70 of it
 //
 // Threads: values. Failure: reading throws Error(kInput) with what is wrong.
 

@@ -2,7 +2,7 @@
 // YAML files that may stand where data is expected: settings as `tune` writes them, and bare pipelines.
 //
 //   pipeline: {source: {path: photos}, ...}     settings: a mapping with `pipeline:`, see settings.h
-//   source: {path: photos}                      a bare pipeline: a mapping with `source:`, see pipeline/spec/spec_yaml.h
+//   source: {path: photos}                      a bare pipeline: a mapping with `source:`, see spec_yaml.h
 //
 // Failure: Error(kInput) with the file, the path of the node and, where it is known, its line; Error(kIo).
 

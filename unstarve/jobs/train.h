@@ -21,8 +21,8 @@ namespace unstarve {
 struct TrainOptions {
   Settings settings;
   // Data to evaluate on: source or mix with their filters, and operations in the place of the usual resize and crop.
-  // Each sample comes once, in the training's batch size, whatever order, weights and batch operations it names. Without
-  // a path or sources: none.
+  // Each sample comes once, in the training's batch size, whatever order, weights and batch operations it names.
+  // Without a path or sources: none.
   PipelineSpec validation;
   double minutes = 0;                // 0: no limit
   double epochs = 0;                 // 0: as many as fit in `minutes`

@@ -30,8 +30,8 @@ namespace unstarve {
 [[nodiscard]] std::string pad_right(std::string_view utf8, std::size_t width);
 [[nodiscard]] std::string pad_left(std::string_view utf8, std::size_t width);
 // Words in lines of at most `width` columns, one longer word alone on its line. The first `indent` columns of each are
-// taken: of the first line by what the text is put behind, of later ones by blanks. Blanks in a row are one; no line end
-// behind the last line.
+// taken: of the first line by what the text is put behind, of later ones by blanks. Blanks in a row are one; no line
+// end behind the last line.
 [[nodiscard]] std::string wrap(std::string_view utf8, std::size_t width, std::size_t indent = 0);
 
 }  // namespace unstarve

@@ -83,7 +83,7 @@ void prepare_horizontal(Scratch::ResizeTables& t) {
   if (t.permuted == 0) blocks::prepare(t);
 }
 
-// Rows through the horizontal pass: one, or kRowsAtOnce where t.permuted is not 0; the next ones lie `ahead` bytes later.
+// Rows through the horizontal pass: one, or kRowsAtOnce where t.permuted is not 0; the next lie `ahead` bytes later.
 void run_horizontal(const std::uint8_t* const* rows, std::size_t count, [[maybe_unused]] std::ptrdiff_t ahead,
                     const Scratch::ResizeTables& t, std::uint8_t* const* outs) {
   if (t.horizontal.picks()) {
@@ -106,8 +106,8 @@ void run_vertical(const Scratch::ResizeTables& t, int y, std::uint8_t* out) {
 
 #endif
 
-// Only as many rows as one output row needs lie between the passes, and those made along with the last of them: line i in
-// place i % ring.
+// Only as many rows as one output row needs lie between the passes, and those made along with the last of them: line i
+// in place i % ring.
 std::size_t ring_of(const Scratch::ResizeTables& t) {
   return static_cast<std::size_t>(t.vertical.taps()) + kRowsAtOnce - 1;
 }

@@ -1,10 +1,10 @@
-// The horizontal pass of a resize where bytes can be permuted freely (AVX-512 VBMI). Included by resize_kernels.cpp once
-// per instruction set.
+// The horizontal pass of a resize where bytes can be permuted freely (AVX-512 VBMI). Included by resize_kernels.cpp
+// once per instruction set.
 //
 // An output row is a run of 3 * width bytes; each vector of 32-bit sums makes neighbouring ones, all lanes in use. The
-// input bytes of one pair of taps lie within a vector for all of them (up to a reduction of some 3.3), so one permutation
-// brings each to its lane as 16 bits, zero extended; for the next pair the same permutation reads 6 bytes further. Loads
-// are what bounds it, so several rows share those of the permutation and of the weights.
+// input bytes of one pair of taps lie within a vector for all of them (up to a reduction of some 3.3), so one
+// permutation brings each to its lane as 16 bits, zero extended; for the next pair the same permutation reads 6 bytes
+// further. Loads are what bounds it, so several rows share those of the permutation and of the weights.
 #if HWY_TARGET == HWY_AVX3_DL
 
 // kVector: bytes per vector, 32 or 64.

@@ -1,5 +1,5 @@
-// The horizontal pass of a resize whose filter picks pixels (AxisFilter::picks()). Included by resize_kernels.cpp once per
-// instruction set.
+// The horizontal pass of a resize whose filter picks pixels (AxisFilter::picks()). Included by resize_kernels.cpp once
+// per instruction set.
 //
 // As many neighbouring pixels of the output as lie within one vector of the input are picked by one permutation. The
 // vector is stored whole; what it holds behind them the next one, or the next row, overwrites.

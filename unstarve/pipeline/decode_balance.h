@@ -1,11 +1,11 @@
 #pragma once
 // Which files of a run a device decodes, and which the host.
 //
-//   by a share:  a file goes to the device where a number drawn of (seed, epoch, sample) says so: the same files for any
+//   by a share:  a file goes to the device where a number drawn of (seed, epoch, sample) says so: the same ones for any
 //                number of threads and ranks, before and after a resume.
 //   by rates:    where the device is so much better at it than the host as the split of the files seen lately says
-//                (decode_split.h), by what decoding took either of them. Which files these are depends on time, and with
-//                them the pixels, by what the two decoders differ.
+//                (decode_split.h), by what decoding took either of them. Which files these are depends on time, and
+//                with them the pixels, by what the two decoders differ.
 //
 // Either way only a file that nvJPEG may take, that lies in its sample's place in a batch, and whose image is at most
 // kMostDecoded times that place: so that neither the batches nor the images decoded behind them outgrow what is known

@@ -1,5 +1,5 @@
-// Batches some of whose files are decoded behind the bus. nvJPEG's functions are stood in for by such as decode into the
-// host's memory; where there are a GPU and nvJPEG, they run too.
+// Batches some of whose files are decoded behind the bus. nvJPEG's functions are stood in for by such as decode into
+// the host's memory; where there are a GPU and nvJPEG, they run too.
 #include "unstarve/pipeline/device_decoder.h"
 
 #include <cmath>

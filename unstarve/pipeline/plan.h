@@ -116,15 +116,15 @@ enum class Caches { kTold, kOpened };
 
 // `usable_cores` is what execution.threads 0 becomes. `basis` without samples: they are chosen here (sample_set.h),
 // which may read every record once. cache.what auto is decided here (passes/cache_trial.h), for a run of so many
-// `epochs`, 0: many. `grow`: whether slots of batches may be added (Loader::Options); a memory limit then needs fewer. `on_device`:
-// what the consumer keeps there, which a memory limit counts.
+// `epochs`, 0: many. `grow`: whether slots of batches may be added (Loader::Options); a memory limit then needs fewer.
+// `on_device`: what the consumer keeps there, which a memory limit counts.
 [[nodiscard]] Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int usable_cores,
                              Caches caches = Caches::kOpened, OrderBasis basis = {},
                              Consumer consumer = Consumer::kHost, std::uint32_t epochs = 0, bool grow = false,
                              OnDevice on_device = {});
 
-// Bytes of one batch's slot: pixels, labels, ids, targets, sizes, which are files, and room for one more sample where batches are
-// padded.
+// Bytes of one batch's slot: pixels, labels, ids, targets, sizes, which are files, and room for one more sample where
+// batches are padded.
 [[nodiscard]] std::uint64_t batch_bytes(const Plan& plan);
 
 // Human-readable: operations in order, passes and decoding with reasons, sizes.

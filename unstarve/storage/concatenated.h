@@ -4,9 +4,9 @@
 // Classes:   data sets that name their classes share those of equal names; the others' follow in the order of the data
 //            sets, and labels are renumbered so. Data sets that name none keep their numbers.
 // Fields:    image, and label where they have labels. Ownership: shares the data sets. Threads, cost: as theirs.
-// Failure:   concatenate() throws Error(kArgument) when no data set is given or when some hold encoded images and others
-//            pixels, some labels and others none, some names of classes and others none. read() as the data set's own;
-//            Error(kInput) for a label that is none of its data set's classes.
+// Failure:   concatenate() throws Error(kArgument) when no data set is given or when some hold encoded images and
+//            others pixels, some labels and others none, some names of classes and others none. read() as the data
+//            set's own; Error(kInput) for a label that is none of its data set's classes.
 
 #include <memory>
 #include <string>

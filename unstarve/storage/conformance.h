@@ -165,7 +165,7 @@ inline void check_damage(const DatasetUnderTest& test, std::uint64_t samples) {
   CHECK(read_copy(*data, id + 1, record) == before[id + 1]);
 }
 
-// Cuts `file`, one of those that `open` opens, at every byte: what is left opens with an Error, or as a set whose records
+// Cuts `file`, one of those that `open` opens, at every byte: what is left opens with Error, or as a set whose records
 // are those that were there or fail with an Error, and no others. For data whose labels are numbers: names of classes
 // that are gone would number the others anew. `least`: bytes that are left at least, where less is another, whole file.
 inline void check_cut_anywhere(const std::filesystem::path& file,

@@ -100,8 +100,8 @@ class Dataset {
   // Several at once, for formats that can join or overlap the requests; ids and records are equally long.
   virtual void read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const;
   // As read(), and brings the stored bytes that it leaves alone as well, those of other columns and members, to drop
-  // them: what a reader does that does not know which are wanted (all_fields.h). Returns how many; 0 where read() brings
-  // all there is.
+  // them: what a reader does that does not know which are wanted (all_fields.h). Returns how many; 0 where read()
+  // brings all there is.
   virtual std::uint64_t read_all(std::uint64_t id, RecordBuffer& record) const {
     read(id, record);
     return 0;

@@ -31,10 +31,10 @@ struct Source {
   bool folder = false;        // local, or of a bucket: `path` is then its URL without a '/' behind
   FolderListing listing;      // of a folder, without hidden entries
   std::vector<std::string> files;  // what a file, pattern or URL names, in order; empty for a folder and for nothing
-  // Those that a pattern names where it names such; `files` is empty then, and open_dataset() opens one after the other.
+  // Those that a pattern names where it names such; `files` is empty then, and open_dataset() opens them in turn.
   std::vector<std::string> folders;
   // The first of `files` that tells its format (sniff.h), else that is not empty: open, its first bytes as stored, and
-  // those after gzip, zlib or Zstandard was undone (equal to `head` for other files, and then the compression is kNone).
+  // those after gzip, zlib or Zstandard was undone (equal to `head` for other files, whose compression is kNone).
   std::shared_ptr<const ByteSource> first;
   std::string first_path;  // as open_bytes() takes it: a URL with its password
   std::vector<std::uint8_t> head;
@@ -57,8 +57,8 @@ struct Format {
 // that cannot be decoded from its start; a missing path is told by `exists` and `files`.
 [[nodiscard]] Source look_at(const std::string& text);
 
-// What lies in the folder of a bucket: `url` without '/' behind. Keys that are no names (the folder's own, with '/' twice,
-// hidden) are left out.
+// What lies in the folder of a bucket: `url` without '/' behind. Keys that are no names (the folder's own, with '/'
+// twice, hidden) are left out.
 [[nodiscard]] FolderListing list_bucket_folder(const std::string& url);
 
 // "3 folders (a, b, c), 2 files (x.bin, README)": what a folder holds, for messages; the first few names of each kind.

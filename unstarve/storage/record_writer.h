@@ -9,7 +9,7 @@
 //
 // Ownership: an OutRecord borrows; append() has taken what it needs when it returns.
 // Threads:   a writer and its sink are used by one thread at a time.
-// Failure:   Error(kInput) for a record that the format cannot hold, Error(kIo) of the sink. The shard is then given up.
+// Failure:   Error(kInput) for a record that the format cannot hold, Error(kIo) of the sink. The shard is given up.
 
 #include <cstdint>
 #include <memory>

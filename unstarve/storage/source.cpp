@@ -52,8 +52,8 @@ bool is_bucket_folder(const std::string& path) {
   return is_in_bucket(path) && (path.ends_with('/') || path.find('/', path.find("://") + 3) == std::string::npos);
 }
 
-// Fills in `listing` where the text is that of a bucket's folder. With braces or wildcards in it that is a pattern unless
-// something lies there.
+// Fills in `listing` where the text is that of a bucket's folder. With braces or wildcards in it that is a pattern
+// unless something lies there.
 bool look_at_bucket_folder(Source& source) {
   if (!is_bucket_folder(source.path)) return false;
   const std::string path = source.path.substr(0, source.path.size() - (source.path.ends_with('/') ? 1 : 0));

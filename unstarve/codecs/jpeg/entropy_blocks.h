@@ -2,9 +2,9 @@
 // Blocks of a baseline scan, in the order of the file, and their Huffman decoding: the innermost loop of JPEG decoding.
 //
 // Where a block ends cannot be predicted, and a processor that guesses wrong there loses more time than several symbols
-// take. So nothing is guessed: every look-up, of a DC or of an AC symbol, does the same, and what follows from it (which
-// table is next, which block) is selected, not branched to. Only what is rare branches: codes that one look-up does not
-// resolve, and blocks that end with their last coefficient.
+// take. So nothing is guessed: every look-up, of a DC or of an AC symbol, does the same, and what follows from it
+// (which table is next, which block) is selected, not branched to. Only what is rare branches: codes that one look-up
+// does not resolve, and blocks that end with their last coefficient.
 //
 // A coefficient's number is counted from -64, so that the addition that passes a block's last one carries.
 //

@@ -20,8 +20,8 @@ namespace unstarve {
 
 class EntropyBytes {
  public:
-  // The decoder goes up to 56 bytes beyond 8 behind the end (entropy_blocks.h) and reads 8 from there; and the writes of
-  // a vector.
+  // The decoder goes up to 56 bytes beyond 8 behind the end (entropy_blocks.h) and reads 8 from there; and the writes
+  // of a vector.
   static constexpr std::size_t kSlack = 128;
 
   // Takes the stuffing out of `scan`, up to its first marker; with `restarts`, restart markers in their right order

@@ -29,7 +29,7 @@ class EntropyDecoder {
   void start(const EntropyBytes& bytes, McuRow& row, int restart_interval, std::size_t mcus);
 
   // The same from the middle of an image on, where `bytes` begin with the byte that holds the first bit of MCU number
-  // `first`; place.bit (0 .. 7): which one of it. Where that MCU follows a restart marker, `bytes` begin behind the marker.
+  // `first`; place.bit (0 .. 7): which one of it. Where that MCU follows a restart marker, `bytes` begin behind that.
   void start_at(const EntropyBytes& bytes, McuRow& row, int restart_interval, std::size_t mcus, std::size_t first,
                 const EntropyPlace& place);
 

@@ -3,11 +3,11 @@
 // of two.
 //
 // JPEG's symbols are a run of zero coefficients and the number of bits of the value that follows the code. An entry
-// belongs to the next kBits bits of the stream. The decoder's time is the latency from one look-up to the next, so where
-// kBits bits hold a symbol and another one with all of its value, the entry resolves both.
+// belongs to the next kBits bits of the stream. The decoder's time is the latency from one look-up to the next, so
+// where kBits bits hold a symbol and another one with all of its value, the entry resolves both.
 //
-// A value's first bit is its sign (T.81, F.1.2.1). Every entry knows it, since it lies within the bits looked up, and so
-// the value is bits of the stream plus a constant: no arithmetic upon a sign that has to be found first.
+// A value's first bit is its sign (T.81, F.1.2.1). Every entry knows it, since it lies within the bits looked up, and
+// so the value is bits of the stream plus a constant: no arithmetic upon a sign that has to be found first.
 //
 // What kBits bits do not resolve (longer codes, and codes whose sign lies behind) has a second table behind the first:
 // the first entry consumes kBits bits and tells where the second begins and how many bits it is looked up by.
@@ -39,8 +39,8 @@ struct HuffmanEntry {
   std::uint8_t value_bits = 0;
   std::int16_t value_base = 0;  // what is added to them
 
-  // Of an entry with first == kSecond: it has kBits bits, `value_from` is 64 - the second table's bits, and `value_base`
-  // its first entry.
+  // Of an entry with first == kSecond: it has kBits bits, `value_from` is 64 - the second table's bits, and
+  // `value_base` its first entry.
 };
 
 // Entries field by field: what is looked up by a byte's index comes a cycle earlier than by a larger index. 2^kBits
@@ -48,10 +48,10 @@ struct HuffmanEntry {
 struct HuffmanEntries {
   static constexpr int kBits = 10;
   static constexpr std::size_t kFirst = std::size_t{1} << kBits;
-  // All second tables: two entries for each prefix whose code is whole; and for longer codes, whose tables of n bits are
-  // full of codes and signs of n bits but at their ends, where those of other lengths begin, twice the symbols and twice
-  // 2^n for every n from 1 to 7. 1 KiB more, so that the fields' first tables lie in different sets of a cache of 4 KiB
-  // ways.
+  // All second tables: two entries for each prefix whose code is whole; and for longer codes, whose tables of n bits
+  // are full of codes and signs of n bits but at their ends, where those of other lengths begin, twice the symbols and
+  // twice 2^n for every n from 1 to 7. 1 KiB more, so that the fields' first tables lie in different sets of a cache of
+  // 4 KiB ways.
   static constexpr std::size_t kCount = kFirst + 2 * kFirst + 2 * 256 + 2 * 256 + 1024;
 
   struct Value {
@@ -75,9 +75,9 @@ struct HuffmanEntries {
 class HuffmanTable {
  public:
   static constexpr int kBits = HuffmanEntries::kBits;
-  // Most bits of an entry of the first table. Three entries are consumed between two loads, after which 56 bits at least
-  // are counted in and all 64 are right; so kBits are left for the next index, which does not wait for the load. An entry
-  // of a second table has 17 bits at most, loaded behind the kBits of the first.
+  // Most bits of an entry of the first table. Three entries are consumed between two loads, after which 56 bits at
+  // least are counted in and all 64 are right; so kBits are left for the next index, which does not wait for the load.
+  // An entry of a second table has 17 bits at most, loaded behind the kBits of the first.
   static constexpr int kMostBits = 18;
 
   // False, and the table unusable, when the codes are no prefix code, or a symbol is outside of what 8-bit baseline

@@ -50,8 +50,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D8 = hn::FixedTag<std::uint8_t, kBytes / 2>;
 using D8Whole = hn::FixedTag<std::uint8_t, kBytes>;
 
-// The transform in one dimension, across eight vectors. Every output is a sum of one of even0 and even1, which therefore
-// bring what rounds it.
+// The transform in one dimension, across eight vectors. Every output is a sum of one of even0 and even1, which
+// therefore bring what rounds it.
 template <int kDown>
 HWY_INLINE void transform(V16 (&v)[8]) {
   using namespace dct;  // NOLINT: its constants

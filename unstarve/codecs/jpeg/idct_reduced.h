@@ -1,8 +1,8 @@
 #pragma once
 // From coefficients to fewer samples: dequantisation and the inverse transform of 8 x 8 blocks to 4 x 4, 2 x 2 or one.
 //
-// Not a transform of 8 x 8 and an average: the low frequencies alone, as libjpeg's jidctred.c does it in the fixed point
-// of the accurate method (idct.h). Samples are bit-equal to libjpeg-turbo's SIMD code on x86-64, also for made-up
+// Not a transform of 8 x 8 and an average: the low frequencies alone, as libjpeg's jidctred.c does it in the fixed
+// point of the accurate method (idct.h). Samples are bit-equal to libjpeg-turbo's SIMD code on x86-64, also for made-up
 // coefficients that overflow 16 bits: products wrap, descaled values saturate (at 2 x 2 those of column 0 do not), and
 // at 4 x 4, without vertical frequencies, the values between the passes wrap; a single sample wraps at 10 bits.
 //

@@ -52,7 +52,7 @@ class JpegDecoder {
   // `rect`: pixels of the stored image reduced by `reduction` (1, 2, 4, 8), not empty, inside of it. Once per open().
   // `index`: of this file (scan_index.h), or empty; `make_index`: whether to make one, which reads the whole scan.
   void decode(int reduction, Rect rect, Image& out, std::span<const std::uint8_t> index = {}, bool make_index = false);
-  // The same, where our own decoder takes the file (true), to `rows`; else, with whatever those had begun void, to `out`.
+  // The same, where our own decoder takes the file (true), to `rows`; else, with what those had begun void, to `out`.
   [[nodiscard]] bool decode(int reduction, Rect rect, RowSink& rows, Image& out,
                             std::span<const std::uint8_t> index = {}, bool make_index = false);
   // Of the last decode(): what became of its index, and the one it made; empty where none was asked for or the file is

@@ -4,8 +4,8 @@
 //
 // Every block of a Huffman-coded scan has a code for DC at least, and one for AC where the scan holds those too; no
 // code is shorter than its table's shortest. A file with less than that ends too early, which is refused anyway
-// (jpeg_decoder.h): so nothing is refused by this that would be decoded otherwise. Arithmetic coding has no such bound: a
-// likely decision comes down to 2^-15 bits (T.81, table D.3), some 500 bytes for 65,500 x 65,500. Nor have scans that
+// (jpeg_decoder.h): so nothing is refused by this that would be decoded otherwise. Arithmetic coding has no such bound:
+// a likely decision comes down to 2^-15 bits (T.81, table D.3), some 500 bytes for 65,500 x 65,500. Nor have scans that
 // begin a progressive file without its DC.
 //
 // Threads: a pure function.

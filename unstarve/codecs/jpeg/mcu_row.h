@@ -37,8 +37,8 @@ class McuRow {
   // `mcus`: how many the rows of coefficients have room for.
   void assign(std::span<const McuBlock> mcu, std::size_t mcus);
 
-  // Decodes so many MCUs to numbers first .. first + mcus - 1, zero before. False as decode_blocks(), and for blocks that
-  // go on beyond their last coefficient.
+  // Decodes so many MCUs to numbers first .. first + mcus - 1, zero before. False as decode_blocks(), and for blocks
+  // that go on beyond their last coefficient.
   [[nodiscard]] bool keep(EntropyState& state, DcSums& dc, std::size_t first, std::size_t mcus,
                           const std::uint8_t* limit);
   [[nodiscard]] bool skip(EntropyState& state, DcSums& dc, std::size_t mcus, const std::uint8_t* limit);

@@ -22,8 +22,8 @@
 //        compares the last point of a row that it passes at least, and decodes without the index when one of them is
 //        wrong. So damage, other files and wrong points change no pixel. A restart marker ends what a point can tell of
 //        the DC before it, so that where one comes before the next point, decoding begins a point earlier
-//        (ScanReader::begin_of()). Somebody who makes up points that agree with each other, and a checksum for them, can
-//        show other blocks of the image in a row's place, or make it lighter or darker, and nothing else.
+//        (ScanReader::begin_of()). Somebody who makes up points that agree with each other, and a checksum for them,
+//        can show other blocks of the image in a row's place, or make it lighter or darker, and nothing else.
 //
 // Threads: plain data. Failure: read() returns false. Cost of read(): some 10 ns a point; a photograph of 500 x 400 has
 //          400.
@@ -55,8 +55,8 @@ class ScanIndex {
   void add(const ScanPoint& point) { points_.push_back(point); }
   [[nodiscard]] bool complete() const { return points_.size() == per_row_ * rows_ + 1; }
 
-  // The point of an MCU whose column is a multiple of kStep, or, for column == columns, the next row's first or the end.
-  // Precondition: complete().
+  // The point of an MCU whose column is a multiple of kStep, or, for column == columns, the next row's first or the
+  // end. Precondition: complete().
   [[nodiscard]] const ScanPoint& at(int row, int column) const {
     const auto steps = static_cast<std::size_t>((column + kStep - 1) / kStep);
     return points_[static_cast<std::size_t>(row) * per_row_ + steps];

@@ -29,8 +29,8 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t kChunk = 8;  // records: some milliseconds of photographs
-// Packed to see how large records become: the mean of 64 is within a tenth of all records', and a small set is not packed
-// by a twentieth twice.
+// Packed to see how large records become: the mean of 64 is within a tenth of all records', and a small set is not
+// packed by a twentieth twice.
 constexpr std::uint64_t kEstimateRecords = 64, kLeastEstimateRecords = 16, kEstimatePart = 64;
 constexpr auto kTellEvery = std::chrono::milliseconds(100);
 

@@ -1,7 +1,7 @@
 #pragma once
 // `unstarve pack SRC DST`: any data set, record by record, into shards that are read at the disk's speed.
 //
-//   SRC ── open_dataset() ── plan: splits, order, shards ──▶ threads: read, decode, resize, encode ──▶ shard after shard
+//   SRC ── open_dataset() ── plan: splits, order, shards ──▶ threads: read, decode, resize, encode ──▶ shard by shard
 //
 //   DST/train-00000.tar  DST/train-00001.tar  ...  DST/val-00000.tar     ("data-00000.tar" without splits)
 //   DST/train-00000.tar.jpeg.unstarve-index                              scan indexes, where they are asked for
@@ -20,8 +20,8 @@
 //            as PNG), or everything as JPEG where `quality` says how. Raw pixels become PNG. Kept images are looked at:
 //            header, and a whole decode where the end is not that of a whole file; `check` decodes all.
 // Indexes:   with `scan_index` each JPEG that is packed is read to its end, so that the first epoch over the shards
-//            decodes crops as fast as later ones do. It takes about the time of decoding: reading alone sets the pace of
-//            a pack that keeps its bytes otherwise.
+//            decodes crops as fast as later ones do. It takes about the time of decoding: reading alone sets the pace
+//            of a pack that keeps its bytes otherwise.
 // Damage:    a damaged record fails the job (the first one in the order of the shards), or is left out, counted and
 //            listed.
 //

@@ -8,8 +8,8 @@
 // with a name of its own, and the last one published stands.
 //
 // Threads:   one at a time; publish() may come from another thread than write().
-// Failure:   Error(kIo) with the final path and the reason (disk full, quota, read-only; the working folder is gone); the
-//            partial file is removed then. Error(kArgument) when another process is writing it, with Writers::kOne.
+// Failure:   Error(kIo) with the final path and the reason (disk full, quota, read-only; the working folder is gone);
+//            the partial file is removed then. Error(kArgument) when another process is writing it, with Writers::kOne.
 // Cost:      1 MiB of buffer, one checksum by instruction; the kernel is asked to begin writing every 8 MiB, so that
 //            publish() has little left to wait for.
 

@@ -7,8 +7,8 @@
 //   d/x.tfrecord record 5 at offset 9    of d          x.tfrecord record 5            x.tfrecord-00000005
 //   photos/cat/1.jpg (a.csv row 3)       of photos     cat/1.jpg                      cat/1.jpg
 //
-// Key:   relative to the source, so that it stays when the data moves, and without the offset, so that it stays when the
-//        records before it are written anew. What decides the split: an image that a manifest names twice has one.
+// Key:   relative to the source, so that it stays when the data moves, and without the offset, so that it stays when
+//        the records before it are written anew. What decides the split: an image that a manifest names twice has one.
 // Name:  what the packed record is called; need not be its alone.
 //
 // Threads: pure after construction. Failure: none.

@@ -2,7 +2,7 @@
 // What a packed folder holds, as plain data and as DST/manifest.json:
 //
 //   {"unstarve": "0.1.0", "format": "webdataset", "records": 1280, "bytes": 23068672,
-//    "options": {"resize": 256, "quality": 0, "shard_mb": 100.0, "shuffle": true, "seed": 0, "split": "train=0.9,val=0.1",
+//    "options": {"resize": 256, "quality": 0, "shard_mb": 100.0, "shuffle": true, "seed": 0, "split": "train=9,val=1",
 //                "source_split": "", "exclude": 2},
 //    "source": {"format": "image folder", "records": 1282, "fingerprint": "5c6e..."},
 //    "classes": ["cat", "dog"],

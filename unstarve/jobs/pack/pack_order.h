@@ -6,8 +6,8 @@
 //
 // Memory:    `window` slots; an item is begun when the item `window` before it was taken.
 // Failure:   what a worker throws comes out in its item's turn, after all items before it were taken: the first failure
-//            in order, whichever happened first. What take() throws comes out at once. Either way the workers have ended
-//            when this returns.
+//            in order, whichever happened first. What take() throws comes out at once. Either way the workers have
+//            ended when this returns.
 
 #include <cstdint>
 #include <functional>

@@ -2,7 +2,7 @@
 // The well-known data sets: what each is, under which terms, and which archives its authors publish, with the checksums
 // that tell them. `unstarve datasets` prints it; `unstarve prepare` works by it.
 //
-// One's own sets:  a JSON file of the form that `unstarve datasets --json` prints. A set of a name that is known already
+// One's own sets:  a JSON file of the form that `unstarve datasets --json` prints. A set of a name that is known
 //                  takes the place of the known one.
 //
 //   {"unstarve_catalogue": 1, "datasets": [

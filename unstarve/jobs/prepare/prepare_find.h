@@ -4,8 +4,8 @@
 // Of files with the published name, then of those with the published length, the one whose checksum is right is taken.
 // Where no checksum is published, name and (where published) length decide, and the result says so.
 //
-// Threads:  one call. Failure: Error(kInput) when none is it: with the file and both checksums for one that has the name
-//           but another content, with the name of the right archive for another form of the set, else with what is
+// Threads:  one call. Failure: Error(kInput) when none is it: with the file and both checksums for one that has the
+//           name but another content, with the name of the right archive for another form of the set, else with what is
 //           missing and where it is published. Error(kIo).
 
 #include <cstdint>

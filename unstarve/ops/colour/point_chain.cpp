@@ -90,8 +90,8 @@ struct Table {
 
 #else
 
-// 256 entries are sixteen tables of sixteen; an index outside of one gets its highest bit set, which gives 0. One inside
-// has 0x70 added: x86 looks at the lower four bits only, others want it within 0..15.
+// 256 entries are sixteen tables of sixteen; an index outside of one gets its highest bit set, which gives 0. One
+// inside has 0x70 added: x86 looks at the lower four bits only, others want it within 0..15.
 struct Table {
   V8 part[16];
   explicit Table(const std::uint8_t* of) {

@@ -2,7 +2,7 @@
 // An image drawn anew from where a mapping says each of its pixels comes from: affine and perspective transforms.
 //
 // A Mapping leads from the output to the input, in pixels with the origin at the image's upper left corner, so that the
-// middle of the first pixel is (0.5, 0.5):  u = (a x + b y + c) / (g x + h y + 1),  v = (d x + e y + f) / (g x + h y + 1).
+// first pixel's middle is (0.5, 0.5):  u = (a x + b y + c) / (g x + h y + 1),  v = (d x + e y + f) / (g x + h y + 1).
 //
 // Threads: one at a time per scratch. Cost: a pass that gathers; the frame's pixels are made first.
 

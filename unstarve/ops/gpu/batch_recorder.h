@@ -3,9 +3,9 @@
 // same samples on the host.
 //
 // Ownership: borrows the operations. Threads: one at a time per recorder; several may share the operations.
-// Failure:   the constructor throws Error(kArgument) for a chain that cannot run on a GPU, naming the operation and why;
-//            add() throws Error(kInput) as the operation does on the host, or where another size than `output` comes
-//            out. The batch is then without the sample.
+// Failure:   the constructor throws Error(kArgument) for a chain that cannot run on a GPU, naming the operation and
+//            why; add() throws Error(kInput) as the operation does on the host, or where another size than `output`
+//            comes out. The batch is then without the sample.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #pragma once
-// Runs a batch's program on the host, by the kernel's own code, one team of one thread: what checks the arithmetic where
-// there is no device. Not for speed: the host's operations are vectorised.
+// Runs a batch's program on the host, by the kernel's own code, one team of one thread: what checks the arithmetic
+// where there is no device. Not for speed: the host's operations are vectorised.
 //
 // Threads: pure but for `scratch`.
 

@@ -9,8 +9,8 @@
 // command asks for it. So crops, flips, borders, colours, erased rectangles, and one operation that reads several
 // pixels (a resize, a warp, a filter) are one pass from the source to the batch. Where an operation reads several
 // pixels of what another one has computed, a kMakePixels comes between. Where several images are blended that are made
-// of one, that one is kept in a place of its own, and each adds its pixels to sums. Nothing here owns memory or knows of
-// CUDA.
+// of one, that one is kept in a place of its own, and each adds its pixels to sums. Nothing here owns memory or knows
+// of CUDA.
 
 #include <array>
 #include <cstdint>

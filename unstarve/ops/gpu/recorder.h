@@ -69,8 +69,8 @@ class Recorder {
   void adjust_contrast(Frame& frame, std::int32_t weight);
   void equalize(Frame& frame);
   void auto_contrast(Frame& frame);
-  // A blend: what the frame shows is kept; frames of it are made to be changed, each in its way, and added with weights in
-  // 1/65536 that are one together; take_sums() makes the frame the blend. No blend within a blend.
+  // A blend: what the frame shows is kept; frames of it are made to be changed, each in its way, and added with weights
+  // in 1/65536 that are one together; take_sums() makes the frame the blend. No blend within a blend.
   void keep(Frame& frame);
   [[nodiscard]] Frame kept();
   void add_weighted(Frame& frame, std::uint32_t weight, bool first);

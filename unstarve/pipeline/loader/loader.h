@@ -19,10 +19,10 @@
 // Threads:   next() from one consumer thread at a time; close() from any.
 // Failure:   next() first returns the good batches, then throws what a worker met (Error with path and reason).
 // Closing:   the destructor stops in mid-epoch, joins all threads, frees all memory. close() wakes a blocked next().
-// Waiting:   a consumer that keeps all batches that a memory limit has room for, and asks for another, waits until it lets
-//            one go. Once per loader, after kHeldPatienceNs of that, Options::tell is told so.
-// Fork:      the threads do not come along into a child process. There every call throws Error(kArgument) but close() and
-//            the destructors, which leave all as it is; the parent notices nothing.
+// Waiting:   a consumer that keeps all batches that a memory limit has room for, and asks for another, waits until it
+//            lets one go. Once per loader, after kHeldPatienceNs of that, Options::tell is told so.
+// Fork:      the threads do not come along into a child process. There every call throws Error(kArgument) but close()
+//            and the destructors, which leave all as it is; the parent notices nothing.
 // Cost:      no allocation per sample once the largest record was seen; one short critical section per run of samples.
 
 #include <chrono>

@@ -177,8 +177,8 @@ class OneProcessor {
   cpu_set_t before_;
 };
 
-// Two seconds of reads that compute: why reading ahead was begun, or that nobody looked; nothing when all was right. One
-// thread, so that what is had by reading ahead is not had by more threads.
+// Two seconds of reads that compute: why reading ahead was begun, or that nobody looked; nothing when all was right.
+// One thread, so that what is had by reading ahead is not had by more threads.
 std::string begun_by_busy_reads() {
   PipelineSpec spec = tuned_spec(8);
   spec.execution.threads = 1;

@@ -13,9 +13,9 @@
 // Ownership: owns its threads and the ring's record buffers; take() exchanges a buffer for the worker's used one.
 // Threads:   take() by any worker; close() by any thread.
 // Failure:   what reading a record throws comes out of its take(), of no other's.
-// Memory:    the ring holds at most kReadAheadBytes, or two records where those are larger. A buffer that has grown for a
-//            record far above the usual goes when it comes back, so that in time not all of them are as large; with fewer
-//            reads in flight so do those that are too many.
+// Memory:    the ring holds at most kReadAheadBytes, or two records where those are larger. A buffer that has grown for
+//            a record far above the usual goes when it comes back, so that in time not all of them are as large; with
+//            fewer reads in flight so do those that are too many.
 // Cost:      one critical section per record; allocations are those of read_many(), and those of dropped buffers.
 
 #include <condition_variable>

@@ -3,8 +3,8 @@
 //
 // A consumer that asks for a batch usually holds the one before, and `prefetch` batches are filled meanwhile: the one
 // that it waits for and, once that one's last samples are under way, those behind it. One slot more would be touched
-// only while a sample took longer than a whole batch. Where that is what is wanted (relaxed order, whose samples overtake
-// such a one), or where slots cannot be added for a consumer that holds two, the ring has it from the start.
+// only while a sample took longer than a whole batch. Where that is what is wanted (relaxed order, whose samples
+// overtake such a one), or where slots cannot be added for a consumer that holds two, the ring has it from the start.
 //
 // Threads: pure functions.
 

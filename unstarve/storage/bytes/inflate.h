@@ -16,8 +16,8 @@
 // Cost:      sequential reads cost their length only, by one thread or by several that read nearly in order. Others:
 //            gzip, zlib: on average half a MiB of inflating (1 to 2 ms) plus their length.
 //            Zstandard:  there is no way into a frame but from its start or where an earlier read stopped: at worst
-//            half a frame of decoding on average, plus their length: 15 ms for 64 MiB of photographs in one frame, as MDS
-//            and the zstd program write shards (2.2 GB/s measured), 16 times that for 1 GiB. Full shuffle of large
+//            half a frame of decoding on average, plus their length: 15 ms for 64 MiB of photographs in one frame, as
+//            MDS and the zstd program write shards (2.2 GB/s measured), 16 times that for 1 GiB. Full shuffle of large
 //            shards wants many frames (pzstd), or small shards.
 //            Memory: the points in the index (3 % of the data, mapped; Zstandard: 40 bytes each); decoders that reads
 //            left behind, kKeptDecoderBytes for the process (decoder_cache.h); and one decoder per reading thread.

@@ -3,7 +3,7 @@
 //
 // Ownership: the map lives as long as the object; the descriptor is closed once the map stands.
 // Failure:   Error(kIo) when the file is missing, unreadable or no regular file (a pipe cannot be read by ranges).
-// Cost:      opening is open, fstat, mmap. What is not in the page cache is read ahead as the kernel sees fit: measured on
+// Cost:      opening is open, fstat, mmap. What is not in the page cache is read ahead as the kernel likes: measured on
 //            a cold file of 110 kB records in random order, that gives 6,000 records/s, pread 4,000, MADV_POPULATE_READ
 //            5,000, MADV_WILLNEED before each record 2,800, and MADV_RANDOM (a request per page) 330.
 

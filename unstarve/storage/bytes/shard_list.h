@@ -16,9 +16,9 @@
 // A text that names an existing file, folder or, where it has wildcards, object as it stands is that one, whatever
 // characters it has. "Folders" of buckets (keys that end in '/') are no shards.
 // Threads: free functions. Failure: Error(kArgument) for unpaired braces, more than kMaxShards files, or wildcards
-//          where they are not known; Error(kInput) for a glob that matches nothing; Error(kIo) for a folder or bucket that
-//          cannot be read; Error(kMissing) for a bucket in a build without libcurl. Whether the files of a brace range
-//          exist is not looked at here. Messages leave out what may be secret in an http(s):// URL.
+//          where they are not known; Error(kInput) for a glob that matches nothing; Error(kIo) for a folder or bucket
+//          that cannot be read; Error(kMissing) for a bucket in a build without libcurl. Whether the files of a brace
+//          range exist is not looked at here. Messages leave out what may be secret in an http(s):// URL.
 // Cost:    a wildcard in a key lists its level, and the levels below of the folders that match (object_glob.h), 1000
 //          keys and folders per round trip.
 
@@ -39,8 +39,8 @@ inline constexpr std::string_view kIndexSuffix = ".unstarve-index";
 // very name exists.
 [[nodiscard]] bool is_pattern(const std::string& text) noexcept;
 
-// Leaves out the x.idx of an x.rec in `files`, and the manifest.json of a folder of which `files` has others than *.json.
-// `files` are sorted bytewise, and stay so. Pure.
+// Leaves out the x.idx of an x.rec in `files`, and the manifest.json of a folder of which `files` has others than
+// *.json. `files` are sorted bytewise, and stay so. Pure.
 void drop_companions(std::vector<std::string>& files);
 
 // Braces alone: pure text. A text without braces gives itself.

@@ -15,8 +15,8 @@
 // Ownership: PixelViews borrow from the store. Threads: any number; a PixelStore is shared as const.
 // Failure:   open_pixel_store() throws Error(kIo) for a file that cannot be opened, written or locked, or may not be as
 //            large as the limit. A full disk or
-//            budget never fails: it ends the keeping, or keeps nothing from the start, see note(). A full disk is told as
-//            a notice, too (notice.h).
+//            budget never fails: it ends the keeping, or keeps nothing from the start, see note(). A full disk is told
+//            as a notice, too (notice.h).
 // Cost:      a hit is a look-up; the first of a process also a pass over the pixels.
 
 #include <cstdint>

@@ -12,8 +12,8 @@
 // Order:     of a folder the training files by number, then the test file; within a file as stored.
 // Fields:    image (planar pixels in the map), label.
 // Ownership: keeps the files mapped, or held; the values of a record lie there and live as long as the data set.
-// Checked:   at opening the length, a whole number of records, that no batch is missing between two that are there, and the
-//            number of class names; at read() the label's range. The format has no checksum.
+// Checked:   at opening the length, a whole number of records, that no batch is missing between two that are there, and
+//            the number of class names; at read() the label's range. The format has no checksum.
 // Failure:   Error(kInput) with file and offset: at opening for a length that is no multiple of the record, at read()
 //            for a label out of range. Of a file that shrinks while it is mapped pixels read as zeros: who has used
 //            them asks check_map() (core/map_guard.h).

@@ -7,9 +7,9 @@
 //   times tell      The file system is one that keeps this promise. Mounts of object stores through FUSE do not (what
 //                   another machine adds changes no time), nor does a folder without a time (0, as FAT's root).
 //   not racy        The times were older than any file system's clock is coarse when the listing began. Else a change
-//                   right behind the listing could leave the same time, since the clock had not moved on. Version control
-//                   systems treat their index of files so: git's Documentation/technical/racy-git.txt, Mercurial's
-//                   dirstate-v2. The coarsest clock is FAT's, whose times step by 2 s.
+//                   right behind the listing could leave the same time, since the clock had not moved on. Version
+//                   control systems treat their index of files so: git's Documentation/technical/racy-git.txt,
+//                   Mercurial's dirstate-v2. The coarsest clock is FAT's, whose times step by 2 s.
 //
 // The times are those of data (mtime) and of status (ctime): the first can be set back by unpackers and copiers, the
 // second by no one.

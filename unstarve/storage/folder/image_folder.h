@@ -12,8 +12,8 @@
 // Ownership: keeps the root open and the names of all files in one pool: name + 9 bytes per file, see memory_bytes().
 // Cost:      opening lists the class folders, several at once, or takes the listing of the run before where nothing has
 //            changed since (image_listing.h), and does not look at the files; read() is openat, fstat, pread, close.
-// Checked:   at opening that a class folder holds an image by its name; at read() that the file is a regular one of 1 to
-//            kMaxImageBytes bytes. What is in it the decoder finds.
+// Checked:   at opening that a class folder holds an image by its name; at read() that the file is a regular one of 1
+//            to kMaxImageBytes bytes. What is in it the decoder finds.
 // Failure:   as in dataset.h; a missing, unreadable or vanished file is Error(kIo), an empty one or one larger than
 //            kMaxImageBytes Error(kInput).
 

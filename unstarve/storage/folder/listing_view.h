@@ -2,7 +2,7 @@
 // The listing of an image folder as bytes, in memory or mapped: read in place, so that taking a kept one
 // (image_listing.h) costs a checksum over it and no work per name.
 //
-// Layout, version 2 (the first knew no .webp), all numbers little-endian; a name is the offset of its first byte among the names:
+// Layout, version 2 (the first knew no .webp), little-endian; a name is its first byte's offset among the names:
 //
 //   0   classes, files, folders, links, bytes of names     u64 each
 //   40  CRC-32C of all bytes but this number's         u32

@@ -1,8 +1,8 @@
 #pragma once
 // A manifest: a CSV or JSON-lines file that lists images and their labels; manifest_rows.h tells how it is written.
 //
-// Files:     one, or several by a glob or braces: the rows of each in that order, with splits and classes in common. A CSV
-//            file has the header that its columns need; one without a header names an image in its first column.
+// Files:     one, or several by a glob or braces: the rows of each in that order, with splits and classes in common. A
+//            CSV file has the header that its columns need; one without a header names an image in its first column.
 // Paths:     relative ones are below the manifest's own folder, or below "#root=FOLDER"; one that leads out of it by
 //            ".." is refused (costs its record): the list may be somebody else's. Absolute paths and URLs are taken as
 //            they stand, since whoever wrote them meant just that file. Links are followed.
@@ -11,8 +11,8 @@
 // Splits:    the column split, subset or partition.
 // Order:     of the rows. Ownership: the paths in one pool: path + 13 bytes per row.
 // Cost:      opening reads the list alone; read() is openat, fstat, pread, close, of a URL two requests.
-// Checked:   at opening that each file is a manifest, that a row has a path and its quotes close, that the path does not lead
-//            out, that a label is a class number or a name; not that the images are there, which read() tells.
+// Checked:   at opening that each file is a manifest, that a row has a path and its quotes close, that the path does
+//            not lead out, that a label is a class number or a name; not that the images are there, which read() tells.
 // Failure:   as dataset.h; a row that is none is a record that cannot be read, with file and line.
 
 #include <map>

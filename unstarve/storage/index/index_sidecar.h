@@ -31,7 +31,7 @@
 // Threads:   may be called by any number of threads.
 // Failure:   read_index() tells missing, stale and damaged apart as values; record(), blob() and part() throw
 //            Error(kInput) for damage.
-// Cost:      opening looks at the header and the section table only, so it takes the same time for any number of records;
+// Cost:      opening looks at the header and the section table only, so it takes as long for any number of records;
 //            records are checked 1,024 at a time when one of them is first asked for, blobs and parts at every call.
 
 #include <array>

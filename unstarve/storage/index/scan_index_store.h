@@ -11,8 +11,8 @@
 //   ..  the indexes, in the order in which they were made
 //
 // Numbers are little-endian. An index is written before its entry, and an entry tells by its checksum whether both are
-// whole: after a kill, a crash or a full disk an index is there or it is not. What belongs to a file that has changed is
-// found out by the decoder and replaced.
+// whole: after a kill, a crash or a full disk an index is there or it is not. What belongs to a file that has changed
+// is found out by the decoder and replaced.
 //
 // Shards may have brought the indexes of their records (scan_index_file.h): those are used where the file has none.
 //

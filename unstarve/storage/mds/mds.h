@@ -1,8 +1,9 @@
 #pragma once
 // MosaicML streaming's MDS as a data set of images; mds_index.h draws the layout.
 //
-// Path:      the folder that holds index.json, local or of a bucket, or index.json itself (the only way for http(s)); of
-//            several index.json files, by a glob or braces, the shards of all, in that order. Their columns are the same.
+// Path:      the folder that holds index.json, local or of a bucket, or index.json itself (the only way for http(s));
+//            of several index.json files, by a glob or braces, the shards of all, in that order. All have the same
+//            columns.
 // Image:     the column of encoding jpeg, png or pil (raw RGB or L pixels, read where they lie), else the column of
 //            bytes named image, img, jpg, jpeg, png or webp; "#image=NAME" names another.
 // Label:     the column named label, class, cls, target or y, else the only one of whole numbers; of whole numbers or

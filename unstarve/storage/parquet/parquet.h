@@ -13,8 +13,8 @@
 //            Opening reads the label column of every row group for text, and for numbers without names or statistics.
 // Shards:    choose_shards(): a file, a glob, a brace range, a folder of *.parquet, near or far.
 // Checked:   magic at both ends, the footer's length, every chunk within its file, row counts, the checksum of each
-//            page that has one. A damaged page costs its row group: each of its rows is an Error(kInput) that names file and
-//            row group, other groups read on.
+//            page that has one. A damaged page costs its row group: each of its rows is an Error(kInput) that names
+//            file and row group, other groups read on.
 //
 // Cost:      a row group is the least that can be decoded, so what a read costs depends on whether its group is there:
 //            - Uncompressed and not dictionary-encoded images in a local file are handed out from the map without being

@@ -13,11 +13,12 @@
 //            number, or one line of at most kMaxClassNameBytes as a name; a longer text is a caption and no label).
 //            "#label=json/category" names another member and key, "#label=none" takes none, for sets of captions.
 // Checked:   when a shard is indexed every header's checksum and numbers, that members lie within the archive and their
-//            names lead nowhere out, that a sample has one image and each member once, and its label; each time a record
-//            is read the header before the image.
-// Damage:    as tar_scanner.h. Members whose names are refused are one damaged record for each key. A sample that lost a member to damage is part of that damaged record; one without an
-//            image, with a member twice, or with a broken .json or .cls is a damaged record of its own. Reading a
-//            record checks its header again: tar has no checksum for the bytes themselves.
+//            names lead nowhere out, that a sample has one image and each member once, and its label; each time a
+//            record is read the header before the image.
+// Damage:    as tar_scanner.h. Members whose names are refused are one damaged record for each key. A sample that lost
+//            a member to damage is part of that damaged record; one without an image, with a member twice, or with a
+//            broken .json or .cls is a damaged record of its own. Reading a record checks its header again: tar has no
+//            checksum for the bytes themselves.
 // Compressed shards: .tar.gz and .tar.zst by seek points (inflate.h).
 // Threads:   as RecordFormat. Failure: as RecordFormat.
 

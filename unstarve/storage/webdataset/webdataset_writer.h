@@ -1,7 +1,7 @@
 #pragma once
 // WebDataset tar shards; tar_header.h draws the layout, webdataset.h tells how members make samples.
 //
-//   cat/1.jpg  cat/1.cls  |  dog/7.png  dog/7.cls  | ...  two zero blocks        .cls: the class number, where there is one
+//   cat/1.jpg  cat/1.cls  |  dog/7.png  dog/7.cls  | ...  two zero blocks    .cls: the class number, where there is one
 //
 // Names:     the key without its extension; dots in the base name (which would end the key there), control characters
 //            and names that readers pass over are changed; a name that comes again in a shard gets "_2", "_3", ...

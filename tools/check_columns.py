@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+"""Checks that no line is longer than 120 columns, which clang-format does not ask of comments.
+
+    tools/check_columns.py [FOLDER]      of the tree; this one
+
+Tables of Markdown, what stands in its code blocks, the module's stub, which nanobind writes, and files that are others'
+(vendor/) may be wider. Prints the lines and exits with 1.
+"""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+COLUMNS = 120
+ENDINGS = ("*.h", "*.cpp", "*.cu", "*.cuh", "*.py", "*.sh", "*.md")
+OTHERS = ("/vendor/", "/_core.pyi")
+
+
+def too_long(lines: list[str], markdown: bool) -> Iterator[int]:
+    """Their numbers, from 1 on."""
+    code = False
+    for number, line in enumerate(lines, 1):
+        if markdown and line.lstrip().startswith("```"):
+            code = not code
+        if len(line) > COLUMNS and not (markdown and (code or line.lstrip().startswith("|"))):
+            yield number
+
+
+def main() -> int:
+    root = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).resolve().parents[1])
+    names = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *ENDINGS],
+                           cwd=root, capture_output=True, text=True, check=True).stdout.split("\0")
+    found = 0
+    for name in sorted(filter(None, set(names))):
+        path = root / name
+        if any(part in f"/{name}" for part in OTHERS) or not path.is_file():
+            continue
+        lines = path.read_text(encoding="utf-8").splitlines()
+        for number in too_long(lines, path.suffix == ".md"):
+            print(f"{name}:{number}: {len(lines[number - 1])} columns, expected {COLUMNS} at most")
+            found += 1
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
