@@ -70,7 +70,7 @@ format:  ## rewrite the sources by clang-format
 	$(call setup_for,build dev)
 	@tools/format.sh
 
-lint:  ## clang-tidy, format and layers, without changing anything: make lint [ONLY=regex]
+lint:  ## clang-tidy, format, length of lines and layers, without changing anything: make lint [ONLY=regex]
 	$(call setup_for,build dev)
 	@JOBS=$(JOBS) ONLY='$(ONLY)' tools/lint.sh
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""autotune/<pipeline>: the loader tuned by itself against the best of an exhaustive search over hand-set configurations.
+"""autotune/<pipeline>: the loader tuned by itself against the best of an exhaustive search of hand-set configurations.
 
 Every configuration of the pipeline's grid (threads x batches ahead x reads in flight) runs for itself; the five fastest
-run again, and the fastest of those is the peer, the cheaper one where two are within 1 %. Ours leaves all three open and
-runs for at most ten seconds from a cold start, then both take turns as in every other comparison. The line that is
+run again, and the fastest of those is the peer, the cheaper one where two are within 1 %. Ours leaves all three open
+and runs for at most ten seconds from a cold start, then both take turns as in every other comparison. The line that is
 appended to build/bench.jsonl also has the CPU seconds per sample of both, the whole grid with its rates, and what our
 side decided, when and why. A consumer with work of its own (`consumer_ms`) bounds the rate; there the CPU tells.
 """
@@ -155,7 +155,8 @@ def run(name, options):
             "low": round(low, 4), "high": round(high, 4), "pairs": options.pairs, "seconds": options.seconds,
             "ours_cpu_us": round(ours.cpu_per_sample() * 1e6, 3), "peer_cpu_us": round(peer.cpu_per_sample() * 1e6, 3),
             "settings": best, "decided": decided, "grid": tried, "warm_seconds": warm,
-            "job": {"data": pipeline.data, "filter": pipeline.filter, "operations": pipeline.operations, "batch": pipeline.batch,
+            "job": {"data": pipeline.data, "filter": pipeline.filter, "operations": pipeline.operations,
+                    "batch": pipeline.batch,
                     "consumer_ms": pipeline.consumer_ms},
             "command": f"make bench ONLY='^autotune/{name}$'",
             "machine": {"processor": platform.machine(), "cores": CORES, "load_before": round(load, 2)},
@@ -176,7 +177,8 @@ def main():
     print(f"{line['name']:<28} ours {line['ours']:>12,.1f}  best by hand {line['peer']:>12,.1f} images/s"
           f"  ratio {line['ratio']:.3f} [{line['low']:.3f}, {line['high']:.3f}]"
           f"  CPU {line['ours_cpu_us']:.1f} us, {line['peer_cpu_us']:.1f} us per image"
-          f"  (ours {line['decided']['threads']} threads, {line['decided']['prefetch']} ahead; best {line['settings']})")
+          f"  (ours {line['decided']['threads']} threads, {line['decided']['prefetch']} ahead; "
+          f"best {line['settings']})")
 
 
 if __name__ == "__main__":

@@ -52,7 +52,8 @@ def _python(module):
 
 
 # by name, and their modules
-IMAGENET_PEERS = (("torchvision", "torchvision"), ("pillow", "pillow"), ("simplejpeg", "simplejpeg"), ("tf.data", "tf_data"),
+IMAGENET_PEERS = (("torchvision", "torchvision"), ("pillow", "pillow"), ("simplejpeg", "simplejpeg"),
+                  ("tf.data", "tf_data"),
                   ("dali", "dali"), ("ffcv", "ffcv"), ("spdl", "spdl"))
 
 
@@ -108,7 +109,8 @@ COMPARISONS = (
     Comparison("parquet-read/petastorm", PARQUET, _python("petastorm"), ours="records", data="parquet-flat"),
     Comparison("folder-first-batch/torch", FIRST_BATCH, _python("torch_folder"), ours="first-batch",
                data="cifar-folder", unit="first batches/s"),
-    Comparison("folder-first-batch-anew/torch", FIRST_BATCH | {"anew": True}, _python("torch_folder"), ours="first-batch",
+    Comparison("folder-first-batch-anew/torch", FIRST_BATCH | {"anew": True}, _python("torch_folder"),
+               ours="first-batch",
                data="cifar-folder", unit="first batches/s"),
     Comparison("folder-first-batch/torch-workers", FIRST_BATCH, _python("torch_folder"), ours="first-batch",
                data="cifar-folder", peer_options=(("workers", True),), unit="first batches/s"),

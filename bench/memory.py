@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """memory/torch: resident memory of our loader and of torch's DataLoader with equal workers, while they make batches.
 
-Both sides do the job imagenet-train from Python, ours on as many threads as the other has worker processes. What is read
-is PSS, the sum over the side's processes of their private memory and their part of what they share: a page that ten
-processes map counts once. Mapped data files are in it on both sides. Each block's peak is compared; both sides' interpreters are
-part of it, the peer's with torch, as a user has them. Appends a line to build/bench.jsonl like bench/run.py.
+Both sides do the job imagenet-train from Python, ours on as many threads as the other has worker processes. What is
+read is PSS, the sum over the side's processes of their private memory and their part of what they share: a page that
+ten processes map counts once. Mapped data files are in it on both sides. Each block's peak is compared; both sides'
+interpreters are part of it, the peer's with torch, as a user has them. Appends a line to build/bench.jsonl like
+bench/run.py.
 """
 
 import argparse
@@ -52,7 +53,8 @@ def pss(group):
 
 class Side:
     def __init__(self, python, module, job, settings, cores, environment):
-        self.child = Child([python, "-m", "bench.peers.serve", module, json.dumps(job), json.dumps(settings)], cores, ROOT,
+        self.child = Child([python, "-m", "bench.peers.serve", module, json.dumps(job), json.dumps(settings)], cores,
+                           ROOT,
                            {"PYTHONDONTWRITEBYTECODE": "1"} | environment)
 
     def rate(self, seconds):
@@ -102,7 +104,8 @@ def main():
         ratio, low, high = compare.ratio_interval(peer_mb, ours_mb)
         line = {"name": "memory/torch", "status": "measured", "ours": round(max(ours_mb), 1),
                 "peer": round(max(peer_mb), 1), "unit": "MB of PSS", "ratio": round(ratio, 4), "low": round(low, 4),
-                "high": round(high, 4), "pairs": options.pairs, "seconds": options.seconds, "settings": settings, "job": IMAGENET,
+                "high": round(high, 4), "pairs": options.pairs, "seconds": options.seconds, "settings": settings,
+                "job": IMAGENET,
                 "data": what, "command": f"bench/memory.py --workers {options.workers}",
                 "machine": {"cores": os.cpu_count(), "load_before": round(load, 2)}}
     line["at"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

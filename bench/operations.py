@@ -55,7 +55,8 @@ def _normalised(kind: str, layout: str) -> Operation:
 
     return Operation(f"normalise-{kind}-{layout}", "", theirs,
                      images=("planes",) if layout == "nchw" else ("channels_last",),
-                     output=f"output: {{type: {kind}, layout: {layout.upper()}, mean: {list(MEAN)}, stddev: {list(STD)}}}")
+                     output=f"output: {{type: {kind}, layout: {layout.upper()}, mean: {list(MEAN)}, "
+                            f"stddev: {list(STD)}}}")
 
 
 def _bilinear(v2: Any) -> dict[str, Any]:
@@ -93,7 +94,8 @@ OPERATIONS = (
     Operation("affine", "affine: {}", lambda v2: v2.RandomAffine(15, (0.1, 0.1), (0.9, 1.1), **_bilinear(v2))),
     Operation("perspective", "perspective: {probability: 1}", lambda v2: v2.RandomPerspective(0.5, 1, **_bilinear(v2))),
     Operation("sharpness", "sharpness: {factor: 1.4}", lambda v2: v2.RandomAdjustSharpness(1.4, 1)),
-    Operation("gaussian_blur", "gaussian_blur: {radius: 6, probability: 1}", lambda v2: v2.GaussianBlur(13, (0.1, 2.0))),
+    Operation("gaussian_blur", "gaussian_blur: {radius: 6, probability: 1}",
+              lambda v2: v2.GaussianBlur(13, (0.1, 2.0))),
     Operation("rand_augment", "rand_augment: {}", lambda v2: v2.RandAugment()),
     Operation("trivial_augment", "trivial_augment: {}", lambda v2: v2.TrivialAugmentWide()),
     Operation("aug_mix", "aug_mix: {}", lambda v2: v2.AugMix()),
@@ -103,7 +105,8 @@ OPERATIONS = (
     *(_normalised(kind, layout) for kind in ("float32", "bfloat16", "float16") for layout in ("nchw", "nhwc")),
     Operation("one_hot", "one_hot: {}", lambda v2: _one_hot, batch=True, images=("planes",)),
     Operation("label_smoothing", "label_smoothing: {}", lambda v2: _smoothed, batch=True, images=("planes",)),
-    Operation("mixup", "mixup: {}", lambda v2: v2.MixUp(alpha=0.2, num_classes=CLASSES), batch=True, images=("planes",)),
+    Operation("mixup", "mixup: {}", lambda v2: v2.MixUp(alpha=0.2, num_classes=CLASSES), batch=True,
+              images=("planes",)),
     Operation("cutmix", "cutmix: {}", lambda v2: v2.CutMix(alpha=1.0, num_classes=CLASSES), batch=True,
               images=("planes",)),
 )

@@ -96,7 +96,8 @@ def main():
                 statistics = ours.probe.statistics()
     ratio, low, high = compare.ratio_interval(ours_rates, peer_rates)
     line = {"name": "remote-50ms/link", "status": "measured", "ours": round(compare.median(ours_rates), 2),
-            "peer": round(compare.median(peer_rates), 2), "unit": "MB/s", "ratio": round(ratio, 4), "low": round(low, 4),
+            "peer": round(compare.median(peer_rates), 2), "unit": "MB/s", "ratio": round(ratio, 4),
+            "low": round(low, 4),
             "high": round(high, 4), "of_link": round(compare.median(ours_rates) * 1e6 / LINK_BYTES_PER_SECOND, 4),
             "ours_blocks": [round(rate, 1) for rate in ours_rates], "pairs": options.pairs,
             "command": "bench/remote_link.py", "statistics": statistics,

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Cross-compiles the folders with SIMD kernels (core, ops, codecs; device is used by ops) for 64-bit ARM and runs their
-# tests under emulation, so that the NEON code is at least compiled and bit-equal where no such machine is at hand. Tells
-# nothing about speed.
+# tests under emulation, so that the NEON code is at least compiled and bit-equal where no such machine is at hand.
+# Tells nothing about speed.
 # The libraries come from Debian's arm64 packages, unpacked under build-arm64/root and installed nowhere.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -44,7 +44,8 @@ done
 compile() {
   local object=$out/objects/${1//\//_}.o
   # Contraction is off as in cmake/Options.cmake: here compilers would take it for granted.
-  [ "$object" -nt "$1" ] || aarch64-linux-gnu-g++ -std=c++20 -O2 -ffp-contract=off -Wno-psabi -I. -isystem "$root/usr/include" \
+  [ "$object" -nt "$1" ] || aarch64-linux-gnu-g++ -std=c++20 -O2 -ffp-contract=off -Wno-psabi -I. \
+    -isystem "$root/usr/include" \
     -isystem "$libraries/../../include/aarch64-linux-gnu" -isystem "$out/include" -c "$1" -o "$object"
 }
 export -f compile

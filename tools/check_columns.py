@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 COLUMNS = 120
-ENDINGS = ("*.h", "*.cpp", "*.cu", "*.cuh", "*.py", "*.sh", "*.md")
+ENDINGS = ("*.h", "*.cpp", "*.cu", "*.cuh", "*.py", "*.pyi", "*.sh", "*.md")
 OTHERS = ("/vendor/", "/_core.pyi")
 
 

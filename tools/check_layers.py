@@ -32,7 +32,8 @@ CUDA = {"device", "ops", "codecs", "models", "observe"}
 SUFFIXES = {".h", ".cpp", ".cu", ".cuh", ".inl"}
 
 # Folders beside unstarve/ with sources: those with a rank are checked as such, the others may include everything.
-OUTSIDE = {"cli": "cli", "python": "python", "fuzz": None, "tests": None, "bench": None, "examples": None, "cmake": None}
+OUTSIDE = {"cli": "cli", "python": "python", "fuzz": None, "tests": None, "bench": None, "examples": None,
+           "cmake": None}
 
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 TORCH_HEADER = re.compile(r"(torch|ATen|c10|caffe2)/")

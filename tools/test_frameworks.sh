@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs the tests that want Lightning, transformers, JAX, TensorFlow, webdataset or datasets with the real packages, which
-# are too large for .venv: requirements-frameworks.txt is installed into .venv-frameworks (770 MB to download, 3.5 GB on
-# disk).
+# Runs the tests that want Lightning, transformers, JAX, TensorFlow, webdataset or datasets with the real packages,
+# which are too large for .venv: requirements-frameworks.txt is installed into .venv-frameworks (770 MB to download, 3.5
+# GB on disk).
 #
 #   tools/test_frameworks.sh [BUILD]     build tree of the program and the module; build
 #

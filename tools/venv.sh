@@ -3,8 +3,8 @@
 #
 #   tools/venv.sh FOLDER REQUIREMENTS     for example .venv requirements.txt
 #
-# Says first how much it will download; exits with 4 where it cannot be done. An environment whose Python does not run is
-# made anew. PYTHON names the interpreter to use (3.11 or newer).
+# Says first how much it will download; exits with 4 where it cannot be done. An environment whose Python does not run
+# is made anew. PYTHON names the interpreter to use (3.11 or newer).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=$1 requirements=$2

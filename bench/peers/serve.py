@@ -18,7 +18,7 @@ import traceback
 
 
 def consume(source, seconds):
-    """Whole batches. A source that has `seconds` times itself: that is what its last batch took, which counts as one."""
+    """Whole batches. A source that has `seconds` times itself: what its last batch took, which counts as one."""
     if hasattr(source, "seconds"):
         done = {"samples": 0, "seconds": 0.0}
         while done["seconds"] < seconds:

@@ -1,11 +1,11 @@
 """SPDL's tar iterator, `spdl.io.iter_tarfile`, over the shards: members grouped into samples, nothing decoded.
 
 The iterator is C++. It is given a file object, as its documentation shows for a file: each member comes as bytes of its
-own. With `mapped` in the job it is given the shard as one run of bytes, which its documentation reads into memory: here a
-map, which stays from pass to pass as ours do. A member is then a view and has read nothing by itself, so its bytes are
-touched, one per cache line by NumPy or all of them by a copy. The label is parsed either way. As many workers as cores,
-each with its own shards; they tell how long the images are and hand no bytes over, which would be charged to them besides.
-Tried: one worker, processes and threads; file objects with and without Python's buffer.
+own. With `mapped` in the job it is given the shard as one run of bytes, which its documentation reads into memory: here
+a map, which stays from pass to pass as ours do. A member is then a view and has read nothing by itself, so its bytes
+are touched, one per cache line by NumPy or all of them by a copy. The label is parsed either way. As many workers as
+cores, each with its own shards; they tell how long the images are and hand no bytes over, which would be charged to
+them besides. Tried: one worker, processes and threads; file objects with and without Python's buffer.
 Its Debian libraries of FFmpeg are not needed for this.
 """
 

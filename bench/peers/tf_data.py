@@ -67,7 +67,8 @@ def batches(job, settings):
 
     data = tf.data.Dataset.from_tensor_slices(([path for path, _ in files], [label for _, label in files]))
     data = data.shuffle(len(files)).repeat()
-    data = data.map(load_middle if job["job"] == "imagenet-eval" else load, num_parallel_calls=parallel, deterministic=False)
+    data = data.map(load_middle if job["job"] == "imagenet-eval" else load, num_parallel_calls=parallel,
+                    deterministic=False)
     data = data.batch(job["batch"], drop_remainder=True)
     if settings["normalise"] == "batch":
         data = data.map(lambda images, labels: (normalise(images), labels), num_parallel_calls=parallel)

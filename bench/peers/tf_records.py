@@ -1,7 +1,7 @@
 """tf.data reading TFRecord files: records and their checksums, the Examples parsed a batch at a time.
 
-The image stays encoded: what is compared is reading. Parsing whole batches (tf.io.parse_example) is the way TensorFlow's
-own performance guide recommends; record order is not kept (deterministic=False).
+The image stays encoded: what is compared is reading. Parsing whole batches (tf.io.parse_example) is the way
+TensorFlow's own performance guide recommends; record order is not kept (deterministic=False).
 """
 
 ENVIRONMENT = "tensorflow"

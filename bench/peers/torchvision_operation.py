@@ -50,4 +50,6 @@ def _image(path, side, kind):
     if kind == "pillow":
         return image
     tensor = functional.pil_to_tensor(image)
-    return tensor[None].contiguous(memory_format=torch.channels_last)[0] if kind == "channels_last" else tensor.contiguous()
+    if kind == "channels_last":
+        return tensor[None].contiguous(memory_format=torch.channels_last)[0]
+    return tensor.contiguous()

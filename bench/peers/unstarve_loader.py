@@ -1,8 +1,8 @@
 """unstarve's own Python package, as the side that others are compared with, or beside its C++ (python-iteration).
 
-Jobs: "trivial", samples that cost next to nothing; "folder-first-batch", timed as torch_folder.py times it: from nothing
-opened to the first batch, again and again, imports and the end of the threads left out; "imagenet-train", as tensors of
-torch where the settings say so (imagenet-train-python).
+Jobs: "trivial", samples that cost next to nothing; "folder-first-batch", timed as torch_folder.py times it: from
+nothing opened to the first batch, again and again, imports and the end of the threads left out; "imagenet-train", as
+tensors of torch where the settings say so (imagenet-train-python).
 """
 
 import time

@@ -7,9 +7,9 @@
         ...
 
 `un.open` begins a pipeline (unstarve.pipeline), `un.from_source` one over an object of yours that gives encoded images;
-`batch` ends it with a Loader (unstarve.loader): NumPy arrays, or torch tensors by `to_torch`. `un.from_torch` takes your
-own torch dataset instead, `un.DataLoader` replaces torch's. Importing unstarve imports NumPy and no framework. Failures
-are unstarve.errors.
+`batch` ends it with a Loader (unstarve.loader): NumPy arrays, or torch tensors by `to_torch`. `un.from_torch` takes
+your own torch dataset instead, `un.DataLoader` replaces torch's. Importing unstarve imports NumPy and no framework.
+Failures are unstarve.errors.
 """
 
 __version__ = "0.1.0"

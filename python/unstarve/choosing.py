@@ -46,7 +46,8 @@ class Choosing(abc.ABC):
         """
         if callable(labels):
             return self._asking(labels, drop_labels, min_side, max_side, max_aspect)
-        given: dict[str, Any] = {"labels": labels, "drop_labels": drop_labels, "min_side": min_side, "max_side": max_side,
+        given: dict[str, Any] = {"labels": labels, "drop_labels": drop_labels, "min_side": min_side,
+                                 "max_side": max_side,
                  "max_aspect": max_aspect}
         bounds = {key: value for key, value in given.items() if value is not None}
         for key in ("labels", "drop_labels"):

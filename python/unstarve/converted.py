@@ -42,12 +42,12 @@ class ConvertedLoader:
         return self._whole.normalisation
 
     def to_yaml(self) -> str:
-        """The whole pipeline, as the program takes it: with the dtype, the layout and the normalisation of these arrays.
-        ArgumentError as Loader.to_yaml."""
+        """The whole pipeline, as the program takes it: with the dtype, the layout and the normalisation of these
+        arrays. ArgumentError as Loader.to_yaml."""
         return self._whole.to_yaml()
 
     def set_epoch(self, epoch: int, batch: int = 0) -> None:
-        """The next loop runs this epoch, from its beginning or from its batch number `batch` on; see unstarve.Loader."""
+        """The next loop runs this epoch, from its beginning or its batch number `batch` on; see unstarve.Loader."""
         self._loader.set_epoch(epoch, batch)
         self._moved()
 

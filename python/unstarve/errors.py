@@ -7,8 +7,8 @@ What does not fail anything is a DataWarning.
 
 class DataWarning(UserWarning):
     """What is odd and fails nothing. Of data: an index that could not be kept, say; each is told once in a process, and
-    `loader.notes` has those of one data set. Of a loop: that it waits for itself, keeping all batches that memory_limit has
-    room for. Silence them by warnings.simplefilter("ignore", un.DataWarning)."""
+    `loader.notes` has those of one data set. Of a loop: that it waits for itself, keeping all batches that memory_limit
+    has room for. Silence them by warnings.simplefilter("ignore", un.DataWarning)."""
 
 
 class Error(Exception):

@@ -48,8 +48,8 @@ class JaxLoader(ConvertedLoader):
         self.device = jnp.zeros(()).devices().pop() if device is None else device
         if loader.mapped:
             if (normalize, dtype, layout) != (None,) * 3:
-                raise ArgumentError("to_jax: normalize, dtype and layout of a pipeline with map(), whose functions' images "
-                                    "stay as they are; do it in a function, or with the batches")
+                raise ArgumentError("to_jax: normalize, dtype and layout of a pipeline with map(), whose functions' "
+                                    "images stay as they are; do it in a function, or with the batches")
             self._whole = self._loader = loader.with_output()
             return
         name = jnp.dtype(dtype).name if dtype is not None else "float32" if normalize is not None and (

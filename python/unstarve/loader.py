@@ -56,8 +56,8 @@ class Core(Protocol):
 
     def next(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.uint64], npt.NDArray[np.int32] | None,
                             int, int, int, bool] | None:
-        """Images and labels as Loader has them, ids (uint64 of shape (batch,)), sizes or files (int32, host_part), how many
-        are valid, epoch, batch, whether it is the epoch's last; None after close()."""
+        """Images and labels as Loader has them, ids (uint64 of shape (batch,)), sizes or files (int32, host_part), how
+        many are valid, epoch, batch, whether it is the epoch's last; None after close()."""
 
     def close(self) -> None:
         """Ends it; by any thread."""
@@ -82,8 +82,8 @@ class Loader:
     """An iterable over the batches of one epoch after the other. Made by `Pipeline.batch`.
 
     Iterating gives (images, labels): images of shape (batch, 3, height, width) or (batch, height, width, 3) in the
-    pipeline's dtype, labels int64 of shape (batch,), all 0 where the data have none, or with batch operations float32 of
-    shape (batch, classes). The
+    pipeline's dtype, labels int64 of shape (batch,), all 0 where the data have none, or with batch operations float32
+    of shape (batch, classes). The
     arrays are the loader's own memory, lent out: keep them as long as you like, memory grows with those you keep.
     What batch() was asked for comes besides, in this order: with `pad` sizes, int32 of shape (batch, 2), the height and
     width of each image before it was padded; with last="pad" valid, bool of shape (batch,), False for the copies that
@@ -123,7 +123,8 @@ class Loader:
         self._core_at: state.At | None = None  # the position of the batch that _core gives next
         self._at = state.START  # of the batch that comes next
         self._progress: state.Progress | None = None  # up to _at, of the threads that ran last, in relaxed order
-        self._past: tuple[str, list[tuple[int, str, str]]] = ("", [])  # profile and bad samples of the threads that ran last
+        self._past: tuple[str,
+                          list[tuple[int, str, str]]] = ("", [])  # profile and bad samples of the threads that ran last
         self._begun = False  # a loop was in the epoch of _at
         self._given_epoch = 0
         self._turn = 0  # of the newest iterator
@@ -167,8 +168,8 @@ class Loader:
 
     @property
     def shapes(self) -> tuple[tuple[int | None, ...], tuple[int, ...]]:
-        """Of one sample's image, (3, height, width) or (height, width, 3), and of its label, () or (classes,). Reads the
-        first image's header. None for the sides of images that are
+        """Of one sample's image, (3, height, width) or (height, width, 3), and of its label, () or (classes,). Reads
+        the first image's header. None for the sides of images that are
         padded to the largest of their batch, or follow a schedule."""
         height, width, classes = _core.sample_of(self._spec, self._dataset, self._chosen)
         sides = (None, None) if self._varied else (height, width)
@@ -193,8 +194,8 @@ class Loader:
 
     @property
     def device(self) -> dict[str, Any]:
-        """What the pipeline says of the device that the batches are for, as Pipeline.device() took it: a dict of name (""
-        where it says none), and besides of what is not left to the host. to_torch() goes by it; this loader's own
+        """What the pipeline says of the device that the batches are for, as Pipeline.device() took it: a dict of name
+        ("" where it says none), and besides of what is not left to the host. to_torch() goes by it; this loader's own
         batches are on the host."""
         return {"name": "", **json.loads(self._spec).get("device", {})}
 
@@ -233,8 +234,8 @@ class Loader:
     def batches(self) -> Iterator[Batch]:
         """As iterating, with the samples' ids: (images, labels, ids, ...), ids uint64 of shape (batch,).
 
-        Raises CancelledError in a loop that close() or a newer loop has ended, and what making a batch raises, behind the
-        good batches before it.
+        Raises CancelledError in a loop that close() or a newer loop has ended, and what making a batch raises, behind
+        the good batches before it.
         """
         self._turn += 1
         turn = self._turn
@@ -311,8 +312,8 @@ class Loader:
     def state_dict(self) -> dict[str, Any]:
         """Where the run stands, after the last batch that was given: a dict of a few numbers, torch's convention.
 
-        It may be taken at any batch, and loaded by loaders with any number of threads and ranks and any batch size: what
-        was left of the epoch, over all ranks, is what they give.
+        It may be taken at any batch, and loaded by loaders with any number of threads and ranks and any batch size:
+        what was left of the epoch, over all ranks, is what they give.
 
         In relaxed order "window" has a bit for each sample up to the last that overtook one still due: at most 4096, or
         as many as the batches in flight hold. Of several ranks each then knows its own part only.
@@ -327,8 +328,8 @@ class Loader:
         A list of the states of all ranks is what relaxed order needs where there were several: each knows what it gave
         itself alone. `torch.distributed.all_gather_object(states, loader.state_dict())` brings them together.
 
-        Buckets stay those of the run that the state was taken of, so that each sample still comes once; batches of another
-        size then cross from one to the next.
+        Buckets stay those of the run that the state was taken of, so that each sample still comes once; batches of
+        another size then cross from one to the next.
 
         The weights of a mixture may be others than they were: they hold from the end of the block of samples on that
         the state stands in (`explain` tells its length), and every source goes on where it was. A state of more than 8
@@ -375,7 +376,7 @@ class Loader:
         return cast("dict[str, Any]", json.loads(text)) if text else {}
 
     def memory(self) -> dict[str, tuple[int, int]]:
-        """Who of the running pipeline holds how many bytes, and may at most (0: no limit); empty before the first batch."""
+        """Who of the running pipeline holds how many bytes, and may at most (0: no limit); empty at first."""
         return {who: (held, most) for who, held, most in self._core.memory()} if self._core else {}
 
     def bad_samples(self, most: int = 1000) -> list[tuple[int, str, str]]:
@@ -398,11 +399,12 @@ class Loader:
                  decode_share: float | None = None) -> TorchLoader[dict[str, torch.Tensor]]: ...
 
     def to_torch(self, device: str | torch.device | None = None, *, normalize: Normalisation | None = None,
-                 dtype: torch.dtype | None = None, channels_last: bool | None = None, names: tuple[str, ...] | None = None,
+                 dtype: torch.dtype | None = None, channels_last: bool | None = None,
+                 names: tuple[str, ...] | None = None,
                  operations: str | None = None, decode: str | None = None,
                  decode_share: float | None = None) -> TorchLoader[Any]:
-        """The same batches as torch tensors on `device`, by a loader of its own; see unstarve.torch.TorchLoader. What is
-        left out is as the pipeline says: `Pipeline.device`, normalize() and output()."""
+        """The same batches as torch tensors on `device`, by a loader of its own; see unstarve.torch.TorchLoader. What
+        is left out is as the pipeline says: `Pipeline.device`, normalize() and output()."""
         from unstarve.torch import TorchLoader
 
         return TorchLoader(self, device, normalize=normalize, dtype=dtype, channels_last=channels_last,
@@ -410,8 +412,8 @@ class Loader:
 
     def to_jax(self, device: Any = None, *, normalize: Normalisation | None = None, dtype: Any = None,
                layout: str | None = None) -> JaxLoader:
-        """The same batches as JAX arrays on `device`, by a loader of its own, with `normalize`, `dtype` and `layout`; see
-        unstarve.jax.JaxLoader."""
+        """The same batches as JAX arrays on `device`, by a loader of its own, with `normalize`, `dtype` and `layout`;
+        see unstarve.jax.JaxLoader."""
         from unstarve.jax import JaxLoader
 
         return JaxLoader(self, device, normalize=normalize, dtype=dtype, layout=layout)
@@ -459,9 +461,9 @@ class Loader:
         """This loader with the first so many operations alone, uint8 NHWC, standing where this one stands.
 
         allocate, on_device: as with_output() has them.
-        decode: which samples stay files, for a device to decode, their bytes in their place in the batch. batches() then
-            gives besides, in front of what batch() was asked for, files: int32 of shape (batch, 3), for each sample the
-            bytes of its file, 0 where it has pixels, and the height and width of its image.
+        decode: which samples stay files, for a device to decode, their bytes in their place in the batch. batches()
+            then gives besides, in front of what batch() was asked for, files: int32 of shape (batch, 3), for each
+            sample the bytes of its file, 0 where it has pixels, and the height and width of its image.
         """
         spec = json.loads(self._spec)
         spec["operations"] = spec.get("operations", [])[:operations]

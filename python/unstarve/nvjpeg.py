@@ -8,8 +8,8 @@ from pathlib import Path
 
 
 def libraries() -> list[str]:
-    """Paths of libnvjpeg in the wheels on sys.path (nvidia-nvjpeg, nvidia-nvjpeg-cu12), the newest version first; of a later
-    CUDA than the driver's it is passed over."""
+    """Paths of libnvjpeg in the wheels on sys.path (nvidia-nvjpeg, nvidia-nvjpeg-cu12), the newest version first; of a
+    later CUDA than the driver's it is passed over."""
     found = {file for entry in sys.path for file in Path(entry or ".").glob("nvidia/*/lib/libnvjpeg.so.*")}
 
     def version(file: Path) -> list[int]:

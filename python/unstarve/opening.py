@@ -24,8 +24,8 @@ def open(path: str | os.PathLike[str], split: str = "") -> Pipeline:  # noqa: A0
         binaries, a CSV or JSON-lines manifest, an http(s)://, s3:// or gs:// URL, or "synthetic:images=2000,size=32".
     split: "train", "test", ... of data that have splits; "" for everything.
 
-    Raises IoError when nothing is there, InputError when nothing recognises it. Warns (DataWarning) of what is odd about
-    data that can be read.
+    Raises IoError when nothing is there, InputError when nothing recognises it. Warns (DataWarning) of what is odd
+    about data that can be read.
     """
     path = os.fspath(path)
     source = Files(path, split)

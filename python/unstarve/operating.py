@@ -108,8 +108,8 @@ class Operating(abc.ABC):
 
     def erasing(self, p: float = 0.5, scale: tuple[float, float] = (0.02, 0.33),
                 ratio: tuple[float, float] = (0.3, 3.3), value: int = 0) -> Self:
-        """A random rectangle of `value` (0..255) with probability `p`, as torchvision's RandomErasing, but of pixels: before
-        normalising.
+        """A random rectangle of `value` (0..255) with probability `p`, as torchvision's RandomErasing, but of pixels:
+        before normalising.
 
         scale: part of the area, least and most. ratio: height / width, least and most.
         """
@@ -173,13 +173,13 @@ class Operating(abc.ABC):
         return self.batch_operation("label_smoothing", epsilon=epsilon)
 
     def mixup(self, alpha: float = 0.2, p: float = 1.0) -> Self:
-        """Each sample and its target blended with the one before it in the batch, by one draw of Beta(alpha, alpha); a batch
-        with probability `p`."""
+        """Each sample and its target blended with the one before it in the batch, by one draw of Beta(alpha, alpha); a
+        batch with probability `p`."""
         return self.batch_operation("mixup", alpha=alpha, probability=p)
 
     def cutmix(self, alpha: float = 1.0, p: float = 1.0) -> Self:
-        """A box of each sample from the one before it in the batch, whose part of the area is drawn of Beta(alpha, alpha);
-        the targets follow its area. A batch with probability `p`."""
+        """A box of each sample from the one before it in the batch, whose part of the area is drawn of Beta(alpha,
+        alpha); the targets follow its area. A batch with probability `p`."""
         return self.batch_operation("cutmix", alpha=alpha, probability=p)
 
     def batch_operation(self, name: str, **parameters: float) -> Self:

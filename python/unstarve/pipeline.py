@@ -58,8 +58,8 @@ class Pipeline(Choosing, Operating):
     if not TYPE_CHECKING:
         def __getattr__(self, name):
             if not name.startswith("_") and hasattr(Loader, name):
-                raise AttributeError(f"{name} is a Loader's: found it on a Pipeline, expected it behind batch(), which makes "
-                                     "the loader", name=name, obj=self)
+                raise AttributeError(f"{name} is a Loader's: found it on a Pipeline, expected it behind batch(), which "
+                                     "makes the loader", name=name, obj=self)
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     @property
@@ -108,9 +108,9 @@ class Pipeline(Choosing, Operating):
         """Keeps what is dear to make again, up to limit_mb * 10^6 bytes, always before the first random operation.
 
         what: "encoded" (records as stored, in memory), "pixels" (decoded and resized, in memory, or in a file of
-            `folder` that all processes of the host share), or "auto": the one that saves most of a sample's time, by what
-            some samples cost with each when a loader starts, or none where none saves a tenth (`Loader.explain` tells
-            the figures). No bit of a batch depends on it.
+            `folder` that all processes of the host share), or "auto": the one that saves most of a sample's time, by
+            what some samples cost with each when a loader starts, or none where none saves a tenth (`Loader.explain`
+            tells the figures). No bit of a batch depends on it.
         after: pixels are kept after so many operations; -1: after all before the first random one, or with "auto" where
             that pays most: images that an operation makes larger are better kept before it.
         """
@@ -134,15 +134,17 @@ class Pipeline(Choosing, Operating):
             what was decided, and why. No bit of a batch depends on it. Given, they stay, and read_ahead alone is tuned.
         prefetch: batches made ahead (2; where tuned, to begin with). read_ahead: records read before the threads ask
             for them, so many at once (as the data reward it).
-        autotune: False for as many threads as usable cores, and as many reads as the data reward at the start, for good.
+        autotune: False for as many threads as usable cores, and as many reads as the data reward at the start, for
+            good.
         cpu_limit: cores that tuned threads may keep busy (all usable ones).
 
         order: "exact" (the same batches in every run), or "relaxed": samples that are ready overtake others that take
             long. Every epoch has the same samples, and a sample the same pixels, but they meet in other batches.
 
-        memory_limit: bytes (counted in whole 10^6) that the pipeline may hold at most: batches, those you keep included,
-            the threads' scratch, records read ahead, a cache in memory; `Loader.memory` tells who holds what. Prefetch
-            and the others are chosen to fit. A loop that keeps more batches than fit waits until it lets one go.
+        memory_limit: bytes (counted in whole 10^6) that the pipeline may hold at most: batches, those you keep
+            included, the threads' scratch, records read ahead, a cache in memory; `Loader.memory` tells who holds what.
+            Prefetch and the others are chosen to fit. A loop that keeps more batches than fit waits until it lets one
+            go.
 
         workers: with map(), how many make the samples (all usable cores); 0 makes them where they are asked for. kind:
             "processes" or "threads" (threads where the interpreter has no global lock). Of the others prefetch alone
@@ -165,13 +167,13 @@ class Pipeline(Choosing, Operating):
 
     def device(self, name: str, *, operations: str = "host", decode: str = "host",
                decode_share: float | None = None) -> Self:
-        """The device that the batches are for, and what of the work is done there: to_torch() goes by it, and YAML has it.
-        All else makes whole batches on the host, as it does without it: NumPy arrays, to_jax(), to_tf(); and of the
+        """The device that the batches are for, and what of the work is done there: to_torch() goes by it, and YAML has
+        it. All else makes whole batches on the host, as it does without it: NumPy arrays, to_jax(), to_tf(); and of the
         program's verbs `bench` and `train` take the name alone.
 
         name: "cpu", "cuda" or "cuda:1".
-        operations: "host", or "device" for those after the first that gives all samples one size: the same bits, made by
-            one kernel of the uint8 images that crossed the bus (unstarve.on_device).
+        operations: "host", or "device" for those after the first that gives all samples one size: the same bits, made
+            by one kernel of the uint8 images that crossed the bus (unstarve.on_device).
         decode: "host", or with operations="device" a back end of nvJPEG that takes part: "hybrid", "gpu_hybrid",
             "hardware". Its pixels differ a little from the host's, and no GPU has run it yet.
         decode_share: of the files that nvJPEG can take, 0 to 1, the same ones in every run; None: as many as measured
@@ -194,18 +196,18 @@ class Pipeline(Choosing, Operating):
               pad: bool | tuple[int, int] = False, pad_value: int = 0, bucket: int = 0) -> Loader:
         """The Loader of batches of `size` samples.
 
-        last: what the last batch of an epoch does, for which fewer samples are left: "drop" (as usual), "keep" it shorter,
-            or "pad" it to full size with copies of its own samples; batches then have a third array, `valid`, which tells
-            them apart. Batches that are short by bad samples are padded, too. drop_last, as torch says it: True is
-            "drop", False is "keep".
-        pad: True fills images up, to the right and below, to the greatest height and width in their batch, (height, width)
-            to that; batches then have an array of the images' own sizes besides. Without it all must have one size.
-            True needs the size of every image when the loader is made, as filter(max_side) does, unless an operation
-            gives all one size.
+        last: what the last batch of an epoch does, for which fewer samples are left: "drop" (as usual), "keep" it
+            shorter, or "pad" it to full size with copies of its own samples; batches then have a third array, `valid`,
+            which tells them apart. Batches that are short by bad samples are padded, too. drop_last, as torch says it:
+            True is "drop", False is "keep".
+        pad: True fills images up, to the right and below, to the greatest height and width in their batch, (height,
+            width) to that; batches then have an array of the images' own sizes besides. Without it all must have one
+            size. True needs the size of every image when the loader is made, as filter(max_side) does, unless an
+            operation gives all one size.
         pad_value: of the padding, 0 to 255, a pixel before normalisation.
         bucket: so many samples of an epoch's order, in turn, are grouped by height and width, so that images of similar
-            sizes meet and little is padded: a few dozen batches, of all ranks, do. Each sample still comes once an epoch.
-            To resume costs some ten milliseconds per 10,000 samples of it.
+            sizes meet and little is padded: a few dozen batches, of all ranks, do. Each sample still comes once an
+            epoch. To resume costs some ten milliseconds per 10,000 samples of it.
 
         Raises ArgumentError where the steps make no pipeline of these data: no full batch, images of several sizes.
         """

@@ -67,8 +67,8 @@ def pack(source: str, folder: str, arguments: Sequence[str] = (), *, parts: int,
     """Packs `source` into `folder` by `parts` tasks.
 
     `arguments` are options of `unstarve pack`, for example ["--format", "webdataset"]. Uses the Ray that is connected,
-    else connects to `address` (None: $RAY_ADDRESS, or a local cluster), and then disconnects at the end. A task has `cpus`
-    cores; a part that fails is tried `retries` times more.
+    else connects to `address` (None: $RAY_ADDRESS, or a local cluster), and then disconnects at the end. A task has
+    `cpus` cores; a part that fails is tried `retries` times more.
 
     Returns what `unstarve pack --json` tells of the whole: its "shards", "records", "bytes", "complete", ... Raises
     ImportError without Ray, ValueError for fewer than one part, PartError, after all others have ended, when parts
@@ -125,7 +125,8 @@ def pack(source: str, folder: str, arguments: Sequence[str] = (), *, parts: int,
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line: of `arguments`, else of the process. Returns the exit code."""
     parser = argparse.ArgumentParser(
-        prog="python -m unstarve.ray", description=__doc__.splitlines()[0], epilog="Other options go to `unstarve pack`.")
+        prog="python -m unstarve.ray", description=__doc__.splitlines()[0],
+        epilog="Other options go to `unstarve pack`.")
     verbs = parser.add_subparsers(dest="verb", required=True)
     verb = verbs.add_parser("pack", help="pack on a Ray cluster", epilog="Other options go to `unstarve pack`.")
     verb.add_argument("source", metavar="SRC", help="any data set that unstarve reads")
@@ -140,9 +141,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if any(word == taken or word.startswith(taken + "=") for word in passed):
             parser.error(f"{taken} is chosen here; see --parts and --cpus")
     # Tasks run in folders of their own.
-    source = given.source if "://" in given.source or given.source.startswith(("synthetic:", "sleep:")) else os.path.abspath(given.source)
+    elsewhere = "://" in given.source or given.source.startswith(("synthetic:", "sleep:"))
+    source = given.source if elsewhere else os.path.abspath(given.source)
     try:
-        whole = pack(source, os.path.abspath(given.folder), [_absolute(word, before) for before, word in zip(["", *passed], passed)],
+        whole = pack(source, os.path.abspath(given.folder),
+                     [_absolute(word, before) for before, word in zip(["", *passed], passed)],
                      parts=given.parts, cpus=given.cpus, retries=given.retries, address=given.address)
     except ImportError as error:
         print(f"unstarve.ray: {error}; install it: pip install ray", file=sys.stderr)

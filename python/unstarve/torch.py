@@ -63,14 +63,16 @@ class TorchLoader(ConvertedLoader, Generic[_Batch]):
         asked = _asked(loader, device, operations, decode, decode_share)
         self.device = torch.device(asked["name"])
         if names is not None and len(names) != len(loader.parts):
-            raise ArgumentError(f"to_torch: names {names!r}, expected {len(loader.parts)}, of the {', '.join(loader.parts)}")
+            raise ArgumentError(f"to_torch: names {names!r}, expected {len(loader.parts)}, of the "
+                                f"{', '.join(loader.parts)}")
         self._names = names
         self._normalize: Normalisation | None = None
         self._operations: DeviceOperations | None = None
         if loader.mapped:
             if normalize is not None or dtype is not None or channels_last or asked["operations"] != "host":
-                raise ArgumentError("to_torch: normalize, dtype, channels_last and operations of a pipeline with map(), "
-                                    "whose functions' images stay as they are; do it in a function, or with the batches")
+                raise ArgumentError("to_torch: normalize, dtype, channels_last and operations of a pipeline with "
+                                    "map(), whose functions' images stay as they are; do it in a function, or with "
+                                    "the batches")
             self.channels_last = False
             self._whole = self._loader = loader.with_output()
         else:
@@ -130,9 +132,9 @@ class TorchLoader(ConvertedLoader, Generic[_Batch]):
         return self._loader.explain() + ("" if self._operations is None else self._operations.explain())
 
     def to_yaml(self) -> str:
-        """The whole pipeline, as the program takes it: with the dtype, the layout and the normalisation of these tensors,
-        and their device. `un.from_yaml(text).to_torch()` gives the same. ArgumentError as Loader.to_yaml, and for a dtype
-        that no pipeline's output has."""
+        """The whole pipeline, as the program takes it: with the dtype, the layout and the normalisation of these
+        tensors, and their device. `un.from_yaml(text).to_torch()` gives the same. ArgumentError as Loader.to_yaml, and
+        for a dtype that no pipeline's output has."""
         if not self._loader.mapped and self.dtype not in _NAMES:
             raise ArgumentError(f"to_yaml: dtype {self.dtype}, expected one of {', '.join(map(str, _NAMES))}")
         return super().to_yaml()
@@ -172,7 +174,7 @@ class TorchLoader(ConvertedLoader, Generic[_Batch]):
             yield tuple(map(torch.from_numpy, (array, labels, *more, *files, ids.view("int64"))))
 
     def _operated(self, host: _Tensors, stream: int) -> _Tensors:
-        """Images that went through the operations, and all else, on the device; `host` stays until the stream is there."""
+        """Images that went through the operations, and all else, on the device; `host` stays until the stream is."""
         assert self._operations is not None
         images, *others, ids = host
         files = others.pop() if self._operations.decodes else None
@@ -240,7 +242,7 @@ class TorchLoader(ConvertedLoader, Generic[_Batch]):
 
 def _asked(loader: Loader, device: str | torch.device | None, operations: str | None, decode: str | None,
            share: float | None) -> dict[str, Any]:
-    """What the device is to do: the pipeline's own, with to_torch()'s arguments on top. ArgumentError for what cannot be."""
+    """What the device is to do: the pipeline's own, to_torch()'s arguments on top. ArgumentError for what cannot be."""
     own = loader.device if loader.device["name"] else {"name": "cpu"}
     if device is not None:
         place = torch.device(device)
@@ -262,8 +264,8 @@ def _require(device: torch.device) -> None:
     """MissingError for a GPU that torch does not find."""
     found = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if (device.index or 0) >= found:
-        raise MissingError(f"to_torch: device {device}: torch {torch.__version__} finds {found} GPUs, expected one that is "
-                           "here, or cpu")
+        raise MissingError(f"to_torch: device {device}: torch {torch.__version__} finds {found} GPUs, expected one "
+                           "that is here, or cpu")
 
 
 class NumberedBatches(Generic[_Batch]):

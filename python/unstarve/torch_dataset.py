@@ -96,8 +96,8 @@ class DatasetPipeline:
         """The loader of batches of `size` samples.
 
         last: what the last batch of an epoch does, for which fewer samples are left: "drop" (as usual) or "keep" it
-            shorter. drop_last, as torch says it: True is "drop", False is "keep". A batch is what `collate` makes of its
-            samples, so that nothing could tell copies apart which filled it up: there is no "pad".
+            shorter. drop_last, as torch says it: True is "drop", False is "keep". A batch is what `collate` makes of
+            its samples, so that nothing could tell copies apart which filled it up: there is no "pad".
         collate: a list of samples to a batch; torch's default_collate, which stacks arrays and tensors, otherwise.
 
         ArgumentError for arguments that make no sense.

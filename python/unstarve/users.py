@@ -46,6 +46,7 @@ class UserCode:
         found += [f"filter({described(one)})" for some in self.predicates for one in some]
         found += [f"map({function.name})" for function in self.functions]
         if found:
-            raise ArgumentError(f"to_yaml: {', '.join(found)} is Python, which YAML does not hold; expected data that open() "
-                                "takes, filters by labels and sizes, and operations; or keep the program that makes the "
+            raise ArgumentError(f"to_yaml: {', '.join(found)} is Python, which YAML does not hold; expected data that "
+                                "open() takes, filters by labels and sizes, and operations; or keep the program that "
+                                "makes the "
                                 "chain")

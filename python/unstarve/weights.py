@@ -82,8 +82,8 @@ def convert(source: str | os.PathLike[str] | Mapping[str, Any], destination: str
 
 
 def load(path: str | os.PathLike[str], *, optimiser: bool = False) -> dict[str, npt.NDArray[Any]]:
-    """Reads the safetensors file `path` into NumPy arrays by their names, of the shapes and dtypes that are stored; bfloat16
-    comes as the uint16 of its bits.
+    """Reads the safetensors file `path` into NumPy arrays by their names, of the shapes and dtypes that are stored;
+    bfloat16 comes as the uint16 of its bits.
 
     Momentum and loss scale of a checkpoint are left out unless `optimiser` is set. Raises `ValueError` when the file is
     no safetensors file or is truncated.

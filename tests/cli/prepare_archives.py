@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Small archives in exactly the layouts that data sets are published in, a catalogue with their checksums, and a server.
+"""Small archives in just the layouts that data sets are published in, a catalogue with their checksums, and a server.
 
     prepare_archives.py make DIR            DIR/published/NAME/... of every known set, DIR/catalogue.json: the program's
                                             own ($UNSTARVE) with the samples and checksums of the small archives
@@ -184,7 +184,8 @@ def published() -> dict[str, tuple[dict[str, int], Members]]:
     def instances(split: str, count: int) -> bytes:
         return json.dumps({
             "info": {"year": 2017}, "licenses": [{"id": 1, "name": "a licence"}],
-            "images": [{"license": 1, "file_name": f"{i:012}.jpg", "height": 8, "width": 8, "id": i} for i in range(count)],
+            "images": [{"license": 1, "file_name": f"{i:012}.jpg", "height": 8, "width": 8, "id": i}
+                       for i in range(count)],
             "annotations": [
                 {"segmentation": [[1.5, 2, 3]], "area": area, "iscrowd": 0, "image_id": image, "bbox": [0, 0, 1, 1],
                  "category_id": kind, "id": 10 * image + kind}
@@ -362,7 +363,8 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=0)
     parser.add_argument("--log")
     options = parser.parse_args()
-    {"make": lambda: make(options.dir), "bad": lambda: bad(options.dir), "serve": lambda: serve(options)}[options.verb]()
+    {"make": lambda: make(options.dir), "bad": lambda: bad(options.dir),
+     "serve": lambda: serve(options)}[options.verb]()
     return 0
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prepares a data set once, then kills the same call at a dozen moments, and compares what is made in the end.
 
-    prepare_killed.py NAME [OPTIONS of unstarve prepare]      in a folder of prepare_archives.py make; NAME: what to make
+    prepare_killed.py NAME [OPTIONS of unstarve prepare]   in a folder of prepare_archives.py make; NAME: what to make
 """
 
 from __future__ import annotations

@@ -75,7 +75,8 @@ def main() -> None:
 
     parts = {"torchvision": torchvision.__version__, "pillow": PIL.__version__, "size": [WIDTH, HEIGHT],
              "policies": policies, "spaces": spaces, "changes": changes, "affine": affine, "resizes": resizes}
-    GOLDEN.write_text("{\n" + ",\n".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in parts.items()) + "\n}\n")
+    lines = (f"{json.dumps(name)}: {json.dumps(value)}" for name, value in parts.items())
+    GOLDEN.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
 if __name__ == "__main__":

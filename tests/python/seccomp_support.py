@@ -17,8 +17,8 @@ _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
 
 def refusing(call: int, answer: int | None) -> Callable[[], None]:
-    """What subprocess's preexec_fn has to do so that system call number `call` fails with the errno `answer`; None kills
-    the process that makes it. Skips the test on machines whose calls are not known here."""
+    """What subprocess's preexec_fn has to do so that system call number `call` fails with the errno `answer`; None
+    kills the process that makes it. Skips the test on machines whose calls are not known here."""
     architecture = _AUDIT_ARCH.get(platform.machine())
     if architecture is None:
         pytest.skip(f"no seccomp filter is known here for {platform.machine()}")

@@ -32,7 +32,8 @@ class SmallDisk:
         subprocess.run([*self.prefix, "mount", "-o", f"remount,size={size}", self.path], check=True)
 
     def run(self, command, **options) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([*self.prefix, *map(str, command)], capture_output=True, text=True, check=False, **options)
+        return subprocess.run([*self.prefix, *map(str, command)], capture_output=True, text=True, check=False,
+                              **options)
 
     def close(self) -> None:
         self.process.communicate()

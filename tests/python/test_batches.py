@@ -18,7 +18,8 @@ def folder(tmp_path_factory):
     for number in range(45):
         sizes = (40 + number, 90 - number) if number % 2 else (90 - number, 41 + number)
         (path / f"class{number % 3}").mkdir(exist_ok=True)
-        image.fromarray(random.integers(0, 256, (*sizes, 3), np.uint8)).save(path / f"class{number % 3}/{number:02}.png")
+        pixels = random.integers(0, 256, (*sizes, 3), np.uint8)
+        image.fromarray(pixels).save(path / f"class{number % 3}/{number:02}.png")
     return path
 
 
@@ -30,7 +31,8 @@ def images_of(batches, padding=0):
     """Every image by its id, taken out of the padding, which must be all `padding`."""
     found = {}
     for images, _, ids, sizes, *valid in batches:
-        for image, sample, (height, width), real in zip(images, ids, sizes, valid[0] if valid else ids >= 0, strict=True):
+        for image, sample, (height, width), real in zip(images, ids, sizes, valid[0] if valid else ids >= 0,
+                                                        strict=True):
             if not real:
                 continue
             assert int(sample) not in found
@@ -148,7 +150,8 @@ def test_all_parts_reach_jax(folder):
 
 def test_what_makes_no_sense_is_refused(folder):
     pipeline = un.open(folder).shuffle(0)
-    for arguments, text in [({"last": "full"}, "batch.last"), ({"last": "drop", "drop_last": True}, "both last and drop"),
+    for arguments, text in [({"last": "full"}, "batch.last"),
+                            ({"last": "drop", "drop_last": True}, "both last and drop"),
                             ({"pad": (0, 3)}, r"batch\(pad\)"), ({"pad": (3, 3), "bucket": 9}, "batch.pad.to: largest"),
                             ({"pad": True, "pad_value": 300}, "batch.pad.value: 300, expected 0 to 255"),
                             ({"bucket": 64}, "batch.bucket.window"), ({"pad": (1, 2, 3)}, "batch.pad.size"),

@@ -40,7 +40,8 @@ def state(process):
 
 
 # Two-sided 95 % points from the usual printed table.
-@pytest.mark.parametrize("degrees, expected", [(1, 12.706), (4, 2.776), (5, 2.571), (7, 2.365), (15, 2.131), (60, 2.000)])
+@pytest.mark.parametrize("degrees, expected",
+                         [(1, 12.706), (4, 2.776), (5, 2.571), (7, 2.365), (15, 2.131), (60, 2.000)])
 def test_student_t_agrees_with_the_printed_table(degrees, expected):
     assert compare.student_t_975(degrees) == pytest.approx(expected, abs=5.1e-4)
 
@@ -117,9 +118,11 @@ def test_every_promised_comparison_is_there_and_its_peer_can_be_looked_up():
     promised |= {"folder-first-batch/torch", "folder-first-batch/torch-workers", "folder-first-batch-anew/torch"}
     promised |= {f"cold-{data}/no-read-ahead" for data in ("folder", "small-files", "shards")}
     promised |= {"warm-folder/read-ahead"}
-    promised |= {"pack-resize/pillow", "pack-copy/plain-write", "loader-overhead", "train-resnet18-224/eager", "train-resnet18-224/compile",
+    promised |= {"pack-resize/pillow", "pack-copy/plain-write", "loader-overhead", "train-resnet18-224/eager",
+                 "train-resnet18-224/compile",
                  "train-cifar-32/eager"}
-    promised |= {f"pass/{name}" for name in ("crop_into_decode", "crop_into_resize", "resize_into_decode", "scan_index", "operation_fusion",
+    promised |= {f"pass/{name}" for name in ("crop_into_decode", "crop_into_resize", "resize_into_decode", "scan_index",
+                                             "operation_fusion",
                                               "batch_fusion")}
     promised |= {f"{side}{kind}/libjpeg-turbo-{what}" for side, what in (("decode-crop", "full"), ("entropy", "skip"))
                  for kind in ("", "-indexed", "-avx2", "-indexed-avx2")}
@@ -130,13 +133,15 @@ def test_every_promised_comparison_is_there_and_its_peer_can_be_looked_up():
     promised |= {f"operation/{row.name}" for row in OPERATIONS}
     assert {comparison.name for comparison in COMPARISONS} == promised
     assert set(STANDALONE) == {"remote-50ms/link", "memory/torch"} | {
-        f"autotune/{name}" for name in ("cheap", "decode-bound", "operation-heavy", "filter-heavy", "io-bound", "remote",
+        f"autotune/{name}" for name in ("cheap", "decode-bound", "operation-heavy", "filter-heavy", "io-bound",
+                                        "remote",
                                         "straggling", "sleeping", "slow-consumer")}
     assert all(Path(command[0]).is_file() for command in STANDALONE.values())
     import importlib
 
     for comparison in COMPARISONS:
-        for kind, name, *_ in (comparison.peer, comparison.ours if isinstance(comparison.ours, tuple) else ("ours", "")):
+        for kind, name, *_ in (comparison.peer,
+                               comparison.ours if isinstance(comparison.ours, tuple) else ("ours", "")):
             if kind != "python":
                 continue
             peer = importlib.import_module("bench.peers." + name)  # without its packages
@@ -234,7 +239,8 @@ def test_an_unavailable_peer_is_reported_by_name(tmp_path):
     (build / "bench-data" / "photographs").mkdir(parents=True)
     (build / "bench-data" / "photographs-synthetic").mkdir(parents=True)
     done = subprocess.run(
-        [sys.executable, ROOT / "bench" / "run.py", "--only", "imagenet-train/tf.data", "--no-install", "--build", build],
+        [sys.executable, ROOT / "bench" / "run.py", "--only", "imagenet-train/tf.data", "--no-install", "--build",
+         build],
         capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     line = json.loads((build / "bench.jsonl").read_text())

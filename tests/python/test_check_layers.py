@@ -54,7 +54,8 @@ def test_accepts(tmp_path: Path, files: dict[str, str]) -> None:
         ({"tests/b.cpp": '#include "unstarve/core/none.h"\n'}, "tests/b.cpp:1:", "does not exist"),
         ({"unstarve/ops/b.cpp": "#include <unstarve/core/error.h>\n"}, "unstarve/ops/b.cpp:1:", "is ours"),
         ({"unstarve/core/b.cpp": '#include "error.h"\n'}, "unstarve/core/b.cpp:1:", "path from the root"),
-        ({"unstarve/ops/b.cpp": "#include <torch/torch.h>\n"}, "unstarve/ops/b.cpp:1:", "libtorch's torch/torch.h in ops"),
+        ({"unstarve/ops/b.cpp": "#include <torch/torch.h>\n"}, "unstarve/ops/b.cpp:1:",
+         "libtorch's torch/torch.h in ops"),
         ({"unstarve/pipeline/b.h": "#include <ATen/ATen.h>\n"}, "unstarve/pipeline/b.h:1:", "libtorch's ATen/ATen.h"),
         (
             {"unstarve/train/b.cpp": "#include <torch/torch.h>\n"},
@@ -78,4 +79,5 @@ def test_catches(tmp_path: Path, files: dict[str, str], where: str, reason: str)
 
 
 def test_an_empty_tree_is_no_pass(tmp_path: Path) -> None:
-    assert subprocess.run([sys.executable, str(CHECKER), str(tmp_path)], capture_output=True, check=False).returncode == 1
+    assert subprocess.run([sys.executable, str(CHECKER), str(tmp_path)], capture_output=True,
+                          check=False).returncode == 1

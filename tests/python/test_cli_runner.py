@@ -65,7 +65,8 @@ def test_complains(tmp_path: Path, script: str, complaint: str) -> None:
     assert complaint in result.stdout
 
 
-@pytest.mark.parametrize("script", ["", "# only a comment\n", "output first\n$ true\n", "$ true\n? x\n", "$ true\n{/(/}\n"])
+@pytest.mark.parametrize("script",
+                         ["", "# only a comment\n", "output first\n$ true\n", "$ true\n? x\n", "$ true\n{/(/}\n"])
 def test_refuses_malformed_scripts(tmp_path: Path, script: str) -> None:
     assert run(tmp_path, script).returncode == 2
 

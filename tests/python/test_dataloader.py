@@ -13,7 +13,8 @@ torch = pytest.importorskip("torch")
 
 import unstarve as un  # noqa: E402
 from dataloader_support import (  # noqa: E402
-    Backwards, Big, Faulty, Info, Kinds, Many, Random, Stream, Uneven, batches, fail_to_initialise, identity, initialise, same, sums,
+    Backwards, Big, Faulty, Info, Kinds, Many, Random, Stream, Uneven, batches, fail_to_initialise, identity,
+    initialise, same, sums,
 )
 from unstarve.dataloader import get_worker_info  # noqa: E402
 

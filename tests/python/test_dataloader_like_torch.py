@@ -117,7 +117,8 @@ IN_BATCHES = BatchSampler(SEQUENCE, 3, False)
     {"batch_sampler": IN_BATCHES, "drop_last": True}, {"batch_sampler": IN_BATCHES, "drop_last": 3},
     {"batch_sampler": IN_BATCHES, "batch_size": 11}, {"stream": True, "shuffle": True}, {"stream": True, "shuffle": 3},
     {"stream": True, "sampler": SEQUENCE}, {"stream": True, "sampler": 3},
-    {"stream": True, "batch_sampler": IN_BATCHES}, {"stream": True, "batch_sampler": 3}, {"prefetch_factor": -1, "num_workers": 1}, {"batch_size": -1},
+    {"stream": True, "batch_sampler": IN_BATCHES}, {"stream": True, "batch_sampler": 3},
+    {"prefetch_factor": -1, "num_workers": 1}, {"batch_size": -1},
     {"batch_size": "many"}, {"timeout": -1, "num_workers": 1}, {"batch_size": None, "shuffle": True, "drop_last": True},
 ], ids=str)
 def test_the_same_arguments_are_refused(options):

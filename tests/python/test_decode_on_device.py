@@ -15,7 +15,8 @@ STAND_IN = os.environ.get("UNSTARVE_NVJPEG_STAND_IN")
 MB = 1_000_000
 SMALL = "synthetic:classes=10,images=200,size=32,seed=1"
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.skipif(not STAND_IN, reason="UNSTARVE_NVJPEG_STAND_IN does not name the library nvjpeg_stand_in")
+pytestmark = pytest.mark.skipif(not STAND_IN,
+                                reason="UNSTARVE_NVJPEG_STAND_IN does not name the library nvjpeg_stand_in")
 
 
 @pytest.fixture(autouse=True)
@@ -139,7 +140,8 @@ def test_a_file_that_only_nvjpeg_refuses_is_the_hosts(photographs, tmp_path):
                   + data[-2:])
     loader, plain = on_device(pipeline(tmp_path / "odd"), 1), on_host(pipeline(tmp_path / "odd"))
     assert equal(loader, plain) == len(plain)
-    assert re.search(r"decode      1 refused by nvJPEG and decoded by the host; the latest: \S*" + odd.name + ": BAD_JPEG",
+    assert re.search(r"decode      1 refused by nvJPEG and decoded by the host; the latest: \S*"
+                     + odd.name + ": BAD_JPEG",
                      loader.explain())
 
 
@@ -167,8 +169,10 @@ def test_what_is_decoded_there_is_counted_by_a_memory_limit(photographs):
 def test_what_cannot_be_is_refused(photographs, monkeypatch):
     whole = pipeline(photographs)
     for options, message in (
-            ({"decode": "nvjpeg"}, 'device.decode: .*found "nvjpeg", expected one of host, hybrid, gpu_hybrid, hardware'),
-            ({"decode": "hybrid", "operations": "host"}, "device.decode: hybrid with device.operations: host, expected"),
+            ({"decode": "nvjpeg"},
+             'device.decode: .*found "nvjpeg", expected one of host, hybrid, gpu_hybrid, hardware'),
+            ({"decode": "hybrid", "operations": "host"},
+             "device.decode: hybrid with device.operations: host, expected"),
             ({"decode_share": 0.5}, "device.decode_share: 0.5 with device.decode: host, expected none"),
             ({"decode": "hybrid", "decode_share": 1.5}, "device.decode_share: 1.5, expected 0 to 1"),
             ({"decode": "hybrid", "decode_share": -1}, r"decode_share\): found -1, expected a number of 0 or more"),

@@ -37,8 +37,8 @@ def test_yaml_has_it_and_gives_it_back():
 def test_without_the_device_batches_are_whole_and_the_hosts():
     asked, plain = chain().device("cuda", operations="device", decode="hybrid").batch(32), chain().batch(32)
     assert all(np.array_equal(ours[0], theirs[0]) for ours, theirs in zip(asked, plain, strict=True))
-    assert ("device      cuda: operations from operations[1] on are its own, and it decodes by nvJPEG (hybrid), files by "
-            "measured rates, by to_torch(); here the host makes whole batches") in asked.explain()
+    assert ("device      cuda: operations from operations[1] on are its own, and it decodes by nvJPEG (hybrid), files "
+            "by measured rates, by to_torch(); here the host makes whole batches") in asked.explain()
     assert "device      cuda, where to_torch() brings them" in chain().device("cuda").batch(8).explain()
     assert "\ndevice " not in plain.explain()
 
@@ -107,7 +107,8 @@ def test_a_device_that_is_not_here_is_missing(found, device, monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: found)
     loader = chain().batch(32).to_torch(device)
     assert loader.explain()  # needs none
-    with pytest.raises(un.errors.MissingError, match=f"to_torch: device {device}: torch .* finds {found} GPUs, expected"):
+    with pytest.raises(un.errors.MissingError,
+                       match=f"to_torch: device {device}: torch .* finds {found} GPUs, expected"):
         iter(loader)
 
 
@@ -129,7 +130,8 @@ def test_what_is_told_is_of_the_whole_pipeline(options):
     assert loader.shapes == ((3, 24, 24), ())
 
 
-@pytest.mark.parametrize("wrong", [{"operations": "gpu"}, {"decode": "nvjpeg"}, {"decode": "hybrid"}, {"decode_share": 0.5},
+@pytest.mark.parametrize("wrong",
+                         [{"operations": "gpu"}, {"decode": "nvjpeg"}, {"decode": "hybrid"}, {"decode_share": 0.5},
                                    {"device": "meta"}])
 def test_arguments_that_make_no_sense_are_refused_by_their_node(wrong):
     with pytest.raises(un.errors.ArgumentError, match=r"device\.\w+: .*expected"):

@@ -78,7 +78,8 @@ def test_what_cannot_be_read_passes_and_what_a_function_raises_is_told(photograp
 
 
 @pytest.mark.parametrize(("make", "message"), [
-    (lambda: un.open(DATA).filter(lambda facts: True, min_side=3), "a function and bounds, expected them in filters of"),
+    (lambda: un.open(DATA).filter(lambda facts: True, min_side=3),
+     "a function and bounds, expected them in filters of"),
     (lambda: un.open(DATA).shuffle(1).filter(lambda facts: True), r"filter\(\) after shuffle\(\)"),
     (lambda: un.mix([un.open(DATA)]).filter(lambda facts: True), r"filter\(\) after mix\(\)"),
     (lambda: un.open(DATA).filter(lambda facts: True).to_yaml(), r"to_yaml: filter\(.*<lambda> .* is Python"),

@@ -37,7 +37,8 @@ def test_encoded_images_of_an_object_are_as_those_of_the_files(photographs):
     pipeline = un.from_source(source, [f"class {i}" for i in range(100)])
     assert len(pipeline) == 100 and pipeline.classes[7] == "class 7" and "Encoded" in repr(pipeline)
     assert pipeline.location(3) == "Encoded[3]" and pipeline.read(3)["image"] == source[3][0]
-    for options in ({"threads": 1}, {"threads": 4}, {"threads": 3, "read_ahead": 4}, {"order": "relaxed", "threads": 1}):
+    for options in ({"threads": 1}, {"threads": 4}, {"threads": 3, "read_ahead": 4},
+                    {"order": "relaxed", "threads": 1}):
         assert same(batches(steps(pipeline).options(**options).batch(10)), expected), options
     assert same(batches(steps(un.from_source(source, at_once=4)).options(threads=4).batch(10)), expected)
     mapped = steps(un.open(photographs)).map(shifted)
@@ -127,7 +128,8 @@ def test_what_an_object_raises_comes_with_its_traceback_or_is_skipped(photograph
     with un.from_source(source).sequential().resize((8, 8)).batch(5) as loader:
         iterator = iter(loader)
         next(iterator)
-        with pytest.raises(un.errors.InputError, match=r"(?s)Encoded\[5\]: Traceback.*__getitem__.*LookupError: row 5 is "
+        with pytest.raises(un.errors.InputError,
+                           match=r"(?s)Encoded\[5\]: Traceback.*__getitem__.*LookupError: row 5 is "
                                                        "locked"):
             next(iterator)
     source = Encoded(photographs, 10, bad={key: (value, 1) if isinstance(value, bytes | np.ndarray) else value
@@ -136,7 +138,8 @@ def test_what_an_object_raises_comes_with_its_traceback_or_is_skipped(photograph
         assert [labels.tolist() for _, labels in loader] == [[0, 1, 2, 3, 4, 9]]
         told = dict((sample, reason) for sample, _, reason in loader.bad_samples())
     assert "LookupError" in told[5] and "Encoded[6]" in told[6]
-    assert "Encoded[7]: found ndarray of format 'B' and shape (3, 3), expected bytes of an encoded image, as the" in told[7]
+    assert ("Encoded[7]: found ndarray of format 'B' and shape (3, 3), expected bytes of an encoded image, as the"
+            in told[7])
     assert "Encoded[8]: its label is str, expected a whole number" in told[8]
 
 

@@ -1,5 +1,5 @@
-"""A disk that is full: nothing is lost, the error names file and bytes, with room the same command finishes; and what is
-only kept to save time fails nothing."""
+"""A disk that is full: nothing is lost, the error names file and bytes, with room the same command finishes; and what
+is only kept to save time fails nothing."""
 
 import filecmp
 import json

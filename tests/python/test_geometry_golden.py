@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(not PROGRAM, reason="UNSTARVE_APPLY_OP does not 
 
 
 def mostly(difference: np.ndarray, most: int, share: float) -> None:
-    """At most `most` apart, but for a share of the values, which lie where a rounding decides which pixel is nearest."""
+    """At most `most` apart, but for a share of the values, where a rounding decides which pixel is nearest."""
     assert (difference > most).mean() <= share, (difference.max(), (difference > most).mean())
 
 
@@ -45,7 +45,8 @@ def test_no_value_of_a_bent_smooth_picture_is_far_from_pillows(interpolation: st
     for given in GOLDEN["affine"]:
         a, b, _, d, e, _ = given["matrix"]
         ours, _ = apply(pixels, f"affine:degrees={given['angle']}:translate_x=0:translate_y=0:scale={given['scale']}:"
-                                f"shear_x={given['shear'][0]}:shear_y={given['shear'][1]}:interpolation={interpolation}:"
+                                f"shear_x={given['shear'][0]}:shear_y={given['shear'][1]}:"
+                                f"interpolation={interpolation}:"
                                 "fill=100")
         # The matrix was made for another size and a move: about the middle of this one, without.
         c, f = width / 2 - a * width / 2 - b * height / 2, height / 2 - d * width / 2 - e * height / 2
@@ -98,8 +99,10 @@ def test_affine_is_pillows_transform_by_torchvisions_matrix(given: dict, interpo
     (move_x, move_y), (a, b, c, d, e, f) = given["translate"], given["matrix"]
     pixels = make_policies.picture()
     for sample in range(3):
-        ours, _ = apply(pixels, f"affine:degrees={given['angle']}:translate_x=0.1:translate_y=0.15:scale={given['scale']}:"
-                                f"shear_x={given['shear'][0]}:shear_y={given['shear'][1]}:interpolation={interpolation}:"
+        ours, _ = apply(pixels,
+                        f"affine:degrees={given['angle']}:translate_x=0.1:translate_y=0.15:scale={given['scale']}:"
+                                f"shear_x={given['shear'][0]}:shear_y={given['shear'][1]}:"
+                                f"interpolation={interpolation}:"
                                 f"fill={fill}", sample=sample)
         shares = {}
         for x in range(-round(0.1 * width), round(0.1 * width) + 1):
@@ -125,7 +128,8 @@ def test_affine_moves_by_up_to_its_parts_of_the_sides() -> None:
             moved[max(0, y) : height + min(0, y), max(0, x) : width + min(0, x)] = pixels[
                 max(0, -y) : height - max(0, y), max(0, -x) : width - max(0, x)]
             windows[moved.tobytes()] = x, y
-    seen = [windows[apply(pixels, "affine:degrees=0:scale=1:translate_x=0.2:translate_y=0.1:fill=5:interpolation=nearest",
+    seen = [windows[apply(pixels,
+                          "affine:degrees=0:scale=1:translate_x=0.2:translate_y=0.1:fill=5:interpolation=nearest",
                           sample=sample)[0].tobytes()] for sample in range(50)]
     for i, most in enumerate((13, 5)):
         moves = [move[i] for move in seen]

@@ -66,7 +66,8 @@ def originals(source):
 def test_images_and_classes_are_known_as_such(datasets, loaded, source):
     names = sorted(entry.name for entry in source.iterdir() if entry.is_dir())
     for data in loaded.values():
-        assert data.features == datasets.Features({"image": datasets.Image(), "label": datasets.ClassLabel(names=names)})
+        assert data.features == datasets.Features({"image": datasets.Image(),
+                                                   "label": datasets.ClassLabel(names=names)})
     assert sum(map(len, loaded.values())) == IMAGES
 
 

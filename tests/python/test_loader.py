@@ -102,11 +102,13 @@ def test_batch_operations_give_targets(tmp_path):
 
 def test_steps_of_operations_are_the_operations_of_their_names():
     start = un.open(SMALL).shuffle(0)
-    made = (start.center_crop(24).vertical_flip(0.3).color_jitter(0.2, hue=0).grayscale(0.5).rotation(12).gaussian_blur(1.5)
+    made = (start.center_crop(24).vertical_flip(0.3).color_jitter(0.2, hue=0).grayscale(0.5).rotation(12)
+            .gaussian_blur(1.5)
             .erasing(1, scale=(0.1, 0.2)).rand_augment(1, 5).trivial_augment().auto_augment("cifar10"))
     named = start.operation("center_crop", size=24)
     for name, values in {
-        "vertical_flip": {"probability": 0.3}, "color_jitter": {"brightness": 0.2, "hue": 0}, "grayscale": {"probability": 0.5},
+        "vertical_flip": {"probability": 0.3}, "color_jitter": {"brightness": 0.2, "hue": 0},
+        "grayscale": {"probability": 0.5},
         "rotation": {"degrees": 12}, "gaussian_blur": {"sigma": 1.5, "probability": 0.5},
         "erasing": {"probability": 1, "scale": [0.1, 0.2]}, "rand_augment": {"changes": 1, "magnitude": 5},
         "trivial_augment": {}, "auto_augment_cifar10": {},
@@ -137,7 +139,8 @@ def test_ranks_share_an_epoch(monkeypatch):
 
 
 def test_yaml_makes_the_same_loader(tmp_path):
-    loader = un.open(photos(tmp_path)).shuffle(4).random_resized_crop(32, scale=(0.3, 1)).normalize(*un.CIFAR10).batch(7)
+    pipeline = un.open(photos(tmp_path)).shuffle(4).random_resized_crop(32, scale=(0.3, 1))
+    loader = pipeline.normalize(*un.CIFAR10).batch(7)
     again = un.from_yaml(loader.to_yaml())
     assert again.to_yaml() == loader.to_yaml()
     assert equal(copies(again), copies(loader))

@@ -32,7 +32,8 @@ def test_images_of_too_many_pixels_are_bad_samples(tmp_path):
     folder.mkdir(parents=True)
     for number in range(6):
         Image.new("RGB", (90, 80 + number)).save(folder / f"{number}.png")
-    pipeline = un.open(tmp_path / "photos").sequential().decode(max_pixels=90 * 83).random_resized_crop(32).errors("skip")
+    pipeline = un.open(tmp_path / "photos").sequential().decode(max_pixels=90 * 83)
+    pipeline = pipeline.random_resized_crop(32).errors("skip")
     loader = pipeline.batch(3)
     assert sum(len(labels) for _, labels, _ in copies(loader)) == 4
     reasons = [reason for _, _, reason in loader.bad_samples()]
@@ -75,11 +76,13 @@ def test_after_an_error_the_loop_can_be_run_again(tmp_path):
     (lambda p: p.normalize(*un.IMAGENET).flip(), r"horizontal_flip\(\) after normalize\(\)"),
     (lambda p: p.operation("swirl"), "unknown operation 'swirl'; known: random_resized_crop"),
     (lambda p: p.flip(2), "probability"),
-    (lambda p: p.random_resized_crop("large"), r"operations\[0\]: operation random_resized_crop: parameter .size. is .large."),
+    (lambda p: p.random_resized_crop("large"),
+     r"operations\[0\]: operation random_resized_crop: parameter .size. is .large."),
     (lambda p: p.shuffle(seed=-1), "found -1, expected 0 or more"),
     (lambda p: p.batch(0), "found 0, expected 1 or more"),
     (lambda p: p.batch(2.5), "found 2.5, expected a whole number"),
-    (lambda p: p.batch(201), r"no full batch: 200 samples, batch 201 .* batch.size \(--batch\) at most 200, .*last: keep"),
+    (lambda p: p.batch(201),
+     r"no full batch: 200 samples, batch 201 .* batch.size \(--batch\) at most 200, .*last: keep"),
     (lambda p: p.normalize((0, 0), (1, 1)), "found 2 numbers, expected three"),
     (lambda p: p.output("float64"), 'type: .*found "float64", expected one of uint8, float32, bfloat16, float16'),
     (lambda p: p.errors("ignore"), 'found "ignore", expected one of fail, skip, replace'),
@@ -97,12 +100,14 @@ def test_what_makes_no_sense_is_refused_where_it_is_written(make, message):
 
 
 @pytest.mark.parametrize(("text", "message"), [
-    ("mix: [{path: P, weight: .nan}, {path: P, weight: 1}]\nbatch: {size: 2}", r"mix\[0\].weight: .*nan.*, expected a number"),
+    ("mix: [{path: P, weight: .nan}, {path: P, weight: 1}]\nbatch: {size: 2}",
+     r"mix\[0\].weight: .*nan.*, expected a number"),
     ("mix: [{path: P, weight: -1}, {path: P, weight: 1}]\nbatch: {size: 2}", r"mix\[0\].weight: -1, expected"),
     ("source: {path: P}\norder: {balance: true, class_weights: {a: .nan}}\nbatch: {size: 2}", "class_weights.a: .*nan"),
     ("source: {path: P}\nbatch: {size: 0}", "batch.size: 0, expected 1 or more"),
     ("source: {path: P}\nbatch: {size: -3}", "batch.size: -3, expected 1 or more"),
-    ("source: {path: P}\noperations: [{center_crop: {size: -4}}]\nbatch: {size: 2}", r"operations\[0\]: .*'size' is .-4."),
+    ("source: {path: P}\noperations: [{center_crop: {size: -4}}]\nbatch: {size: 2}",
+     r"operations\[0\]: .*'size' is .-4."),
 ])
 def test_numbers_that_are_none_are_refused_in_yaml_by_their_node(text, message):
     with pytest.raises(un.Error, match=message):
@@ -111,7 +116,8 @@ def test_numbers_that_are_none_are_refused_in_yaml_by_their_node(text, message):
 
 def test_more_ranks_than_samples_each_get_a_batch_or_are_refused():
     five = un.open("synthetic:classes=5,images=5,size=16,seed=1").shuffle(1)
-    with pytest.raises(un.errors.ArgumentError, match="no full batch: 5 samples, batch 2 on 8 rank.*fewer ranks, or keep"):
+    with pytest.raises(un.errors.ArgumentError,
+                       match="no full batch: 5 samples, batch 2 on 8 rank.*fewer ranks, or keep"):
         five.shard(7, 8).batch(2)
     for last, length in (("keep", 1), ("pad", 2)):
         seen = []
@@ -148,12 +154,14 @@ def test_normalisation_by_what_is_no_number_is_refused(values):
 
 def test_what_belongs_to_a_loader_is_told_on_a_pipeline():
     pipeline = un.open(SMALL).shuffle(0)
-    with pytest.raises(AttributeError, match=r"to_torch is a Loader's: found it on a Pipeline, expected it behind batch\(\)"):
+    with pytest.raises(AttributeError,
+                       match=r"to_torch is a Loader's: found it on a Pipeline, expected it behind batch\(\)"):
         pipeline.to_torch("cpu")
     with pytest.raises(AttributeError, match="'Pipeline' object has no attribute 'resise'") as caught:
         pipeline.resise(224)
     assert caught.value.name == "resise" and caught.value.obj is pipeline  # by which Python asks: did you mean resize?
-    with pytest.raises(un.errors.ArgumentError, match="mix: found <unstarve.Pipeline: .*>, expected a list of pipelines"):
+    with pytest.raises(un.errors.ArgumentError,
+                       match="mix: found <unstarve.Pipeline: .*>, expected a list of pipelines"):
         un.mix(pipeline)
     with pytest.raises(TypeError, match="'Pipeline' object is not iterable"):
         iter(pipeline)
@@ -164,7 +172,8 @@ def test_what_belongs_to_a_loader_is_told_on_a_pipeline():
 
 def test_a_step_behind_batch_tells_where_it_belongs():
     loader = un.open(SMALL).batch(10)
-    with pytest.raises(AttributeError, match=r"shuffle\(\) comes before batch\(\), which ends the chain: found it on a Load"):
+    with pytest.raises(AttributeError,
+                       match=r"shuffle\(\) comes before batch\(\), which ends the chain: found it on a Load"):
         loader.shuffle(0)
     with pytest.raises(AttributeError, match="'Loader' object has no attribute 'shufle'"):
         _ = loader.shufle

@@ -40,7 +40,8 @@ def test_ctrl_c_is_heard_while_data_are_opened(tmp_path):
 def test_ctrl_c_is_heard_while_a_server_does_not_answer():
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"http://127.0.0.1:{server.getsockname()[1]}/train.tar"
-        with subprocess.Popen([sys.executable, "-c", f"import unstarve as un; un.open({url!r})"], stderr=subprocess.PIPE,
+        with subprocess.Popen([sys.executable, "-c", f"import unstarve as un; un.open({url!r})"],
+                              stderr=subprocess.PIPE,
                               text=True) as process:
             try:
                 server.settimeout(1)

@@ -201,7 +201,8 @@ def test_it_explains_itself_and_measures():
 
 def test_mixed_and_filtered_sources_in_helpers(photographs):
     other = un.open(f"{DATA},seed=2").filter(labels=[1, 2])
-    mixed = un.mix([un.open(DATA).filter(lambda facts: facts.label != 3), other], weights=[1, 3]).shuffle(1).map(shifted)
+    mixed = un.mix([un.open(DATA).filter(lambda facts: facts.label != 3), other],
+                   weights=[1, 3]).shuffle(1).map(shifted)
     assert same(batches(mixed.options(workers=2).batch(8)), batches(mixed.options(workers=0).batch(8)))
     cached = un.open(photographs).resize((12, 12)).flip()
     expected = batches(cached.map(shifted).options(workers=0).batch(10))
@@ -292,7 +293,8 @@ def test_a_function_that_kills_its_process_ends_the_loop_and_the_next_has_other_
     with un.open(DATA).sequential().map(Faulty(4, "kill")).options(workers=1).batch(2) as loader:
         iterator = iter(loader)
         assert next(iterator)[1].tolist() == [0, 1]
-        with pytest.raises(RuntimeError, match=r"map\(\) worker \(pid\(s\) \d+\) exited unexpectedly: killed by SIGKILL"):
+        with pytest.raises(RuntimeError,
+                           match=r"map\(\) worker \(pid\(s\) \d+\) exited unexpectedly: killed by SIGKILL"):
             list(iterator)
         loader.set_epoch(0)
         assert next(iter(loader))[1].tolist() == [0, 1]
@@ -365,7 +367,8 @@ def test_a_fork_of_a_process_with_a_running_loader_is_told_so():
 
 
 def test_no_framework_is_imported_here_or_in_the_helpers(tmp_path):
-    (tmp_path / "mine.py").write_text("import sys\ndef f(image, label):\n    return image, int('torch' in sys.modules)\n")
+    (tmp_path / "mine.py").write_text("import sys\ndef f(image, label):\n"
+                                      "    return image, int('torch' in sys.modules)\n")
     code = """
         import sys, unstarve as un, mine
         with un.open("synthetic:images=4,size=8").map(mine.f).options(workers=1).batch(4) as loader:

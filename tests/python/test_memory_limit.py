@@ -83,7 +83,8 @@ def test_a_loop_that_keeps_all_batches_there_can_be_is_told_what_it_waits_for():
         kept = []
         with warnings.catch_warnings():
             warnings.simplefilter("error", un.DataWarning)
-            with pytest.raises(un.DataWarning, match=r"the loop waits for itself: it keeps all \d+ batches of 0.2 MB that "
+            with pytest.raises(un.DataWarning,
+                               match=r"the loop waits for itself: it keeps all \d+ batches of 0.2 MB that "
                                                      "execution.memory_limit_mb: 5 has room for"):
                 kept.extend(images for images, _ in loader)
         kept.clear()

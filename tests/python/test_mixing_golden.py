@@ -22,7 +22,8 @@ def batches(make, count=20, dtype="float32", layout="NCHW"):
         planes = [torch.from_numpy(array.astype(np.float32).copy()) for array in (images, mixed)]
         if layout == "NHWC":
             planes = [array.permute(0, 3, 1, 2) for array in planes]
-        yield *planes, torch.nn.functional.one_hot(torch.from_numpy(labels.copy()), CLASSES).float(), torch.from_numpy(targets)
+        hot = torch.nn.functional.one_hot(torch.from_numpy(labels.copy()), CLASSES).float()
+        yield *planes, hot, torch.from_numpy(targets)
 
 
 def weight_of(hot, targets):
@@ -52,7 +53,8 @@ def test_mixup_is_torchvisions(dtype, layout, off, alpha):
 def test_cutmix_is_torchvisions(dtype, layout):
     whole = 0
     for seed_of_batches in range(4):
-        for images, mixed, hot, targets in batches(lambda pipeline: pipeline.cutmix(), 5 + seed_of_batches, dtype, layout):
+        for images, mixed, hot, targets in batches(lambda pipeline: pipeline.cutmix(), 5 + seed_of_batches, dtype,
+                                                   layout):
             rolled = images.roll(1, 0)
             changed = (mixed != images).any(dim=1).any(dim=0)  # by any of the samples
             rows, columns = changed.any(dim=1).nonzero(), changed.any(dim=0).nonzero()

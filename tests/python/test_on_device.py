@@ -1,4 +1,4 @@
-"""Operations on the device that a batch is for: the same bits as by the host. On the processor the kernels' own code runs."""
+"""Operations on the device that a batch is for: the bits of the host. On the processor the kernels' own code runs."""
 
 import pytest
 

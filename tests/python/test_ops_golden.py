@@ -39,7 +39,8 @@ def apply(pixels: np.ndarray, *operations: str, output: str = "uint8-nhwc", samp
     head, body = done.stdout.split(b"\n", 1)
     facts = json.loads(head)
     kind, layout = output.split("-")
-    values = np.frombuffer(body, {"uint8": np.uint8, "float32": np.float32, "bfloat16": np.uint16, "float16": np.float16}[kind])
+    values = np.frombuffer(body, {"uint8": np.uint8, "float32": np.float32, "bfloat16": np.uint16,
+                                  "float16": np.float16}[kind])
     size = (facts["height"], facts["width"])
     shape = (*size, 3) if layout == "nhwc" else (3, *size)
     return values.reshape(shape), list(zip(*[iter(facts["selected"])] * 4))

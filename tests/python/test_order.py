@@ -1,4 +1,4 @@
-"""Which samples come when: filter, take, repeat, windows, mixtures, balanced classes; each over any ranks, resumable."""
+"""Which samples come when: filter, take, repeat, windows, mixtures, balanced classes; over any ranks, resumable."""
 
 import collections
 import io
@@ -36,7 +36,8 @@ def test_filter_and_take_choose_what_takes_part(tmp_path):
               .batch(2, drop_last=False))
     assert 2 < len(expected) < 24 and set(ids_of(loader)) == expected
     text = loader.explain()
-    assert f"{len(expected)} of 24 take part" in text and "sizes of 24 images, 24 records read for it before the run" in text
+    assert f"{len(expected)} of 24 take part" in text
+    assert "sizes of 24 images, 24 records read for it before the run" in text
 
 
 def test_repeat_gives_so_many_epochs_in_one_each_in_its_own_order():

@@ -17,7 +17,8 @@ def run(*arguments, cwd):
 @pytest.fixture(scope="module")
 def packed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("parquet")
-    assert run("synth", "src", "--classes", "3", "--images", "40", "--size", "48", "--seed", "1", cwd=folder).returncode == 0
+    assert run("synth", "src", "--classes", "3", "--images", "40", "--size", "48", "--seed", "1",
+               cwd=folder).returncode == 0
     done = run("pack", "src", "packed", "--format", "parquet", "--shard-mb", "0.02", cwd=folder)
     if done.returncode == 4:
         pytest.skip(done.stderr.strip())
@@ -37,7 +38,8 @@ def test_pyarrow_reads_what_was_packed(packed):
     by_name = {path.relative_to(packed / "src").as_posix(): path for path in sources}
     for row in rows:
         name = Path(row["image"]["path"])
-        path = next(path for relative, path in by_name.items() if Path(relative).with_suffix("") == name.with_suffix(""))
+        path = next(path for relative, path in by_name.items()
+                    if Path(relative).with_suffix("") == name.with_suffix(""))
         assert row["image"]["bytes"] == path.read_bytes()
         assert classes[row["label"]] == path.parent.name
 

@@ -14,8 +14,8 @@ import pytest
 BAR = re.compile(r"(?P<bar>#*-*) +(?P<percent>\d+) %(?:  (?P<left>\S+ \S+) left)?  (?P<what>.*)")
 RECORDS = re.compile(r"(?P<done>\d+) of (?P<total>\d+) records(?:, (?P<rate>[\d. ]+)/s)?")
 
-# 20 ms a record in chunks of 8 by one thread: a chunk takes longer than the 100 ms between two drawings, so that each is
-# drawn where the machine is not too busy for it.
+# 20 ms a record in chunks of 8 by one thread: a chunk takes longer than the 100 ms between two drawings, so that each
+# is drawn where the machine is not too busy for it.
 SLOW = ["sleep:ms=20,images=48,size=8", "--format", "webdataset", "--threads", "1"]
 
 

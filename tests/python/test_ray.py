@@ -14,7 +14,8 @@ import pytest
 os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
 ray = pytest.importorskip("ray", reason="the package ray is not installed")
 
-OPTIONS = ["--format", "webdataset", "--resize", "40", "--shard-mb", "0.02", "--split", "train=0.8,val=0.2", "--seed", "4"]
+OPTIONS = ["--format", "webdataset", "--resize", "40", "--shard-mb", "0.02", "--split", "train=0.8,val=0.2", "--seed",
+           "4"]
 
 
 def unstarve(*arguments):

@@ -54,8 +54,8 @@ def world():
 def pack(world, format, *more):
     """Shards in world/data, without any index that lies beside them."""
     run = {"check": True, "stdout": subprocess.DEVNULL}
-    subprocess.run([os.environ["UNSTARVE"], "synth", world / "src", "--classes", "2", "--images", str(RECORDS), "--size",
-                    "32"], **run)
+    subprocess.run([os.environ["UNSTARVE"], "synth", world / "src", "--classes", "2", "--images", str(RECORDS),
+                    "--size",                    "32"], **run)
     subprocess.run([os.environ["UNSTARVE"], "pack", world / "src", world / "data", "--format", format, *more], **run)
     (shard,) = [path for path in (world / "data").iterdir() if path.suffix in (".tar", ".tfrecord")]
     return shard

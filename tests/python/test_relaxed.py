@@ -109,9 +109,11 @@ def test_several_ranks_give_their_states_together():
     rest.load_state_dict(states)
     used += pixels(rest)
     assert sorted(used) == list(range(SAMPLES))
-    # What no rank knows cannot be had of one: with another's samples left out or taken twice the epoch would not be whole.
+    # What no rank knows cannot be had of one: with another's samples left out or taken twice the epoch would not be
+    # whole.
     for loader in (relaxed(), relaxed(batch=4, rank=1, world=3, drop_last=True)):
-        with pytest.raises(un.errors.ArgumentError, match=r"of ranks \[1\], expected a list of all 3 ranks' states, gathered"):
+        with pytest.raises(un.errors.ArgumentError,
+                           match=r"of ranks \[1\], expected a list of all 3 ranks' states, gathered"):
             loader.load_state_dict(states[1])
     with pytest.raises(un.errors.ArgumentError, match="expected a list of all 3 ranks"):
         relaxed().load_state_dict([states[0], states[0], states[1]])

@@ -1,4 +1,4 @@
-"""Every format from an HTTP server and a bucket, two shards each: what is packed from there is what is packed from near."""
+"""Every format from an HTTP server and a bucket, two shards each: packed from there it is what it is from near."""
 
 import json
 import shutil
@@ -84,7 +84,8 @@ def has_parquet(tmp_path_factory):
 
 def packed(cache, folder, source, **environment):
     """What `pack` makes of it: the bytes of its shards, and the number of records."""
-    told = json.loads(run_program(cache, "pack", source, folder, "--format", "recordio", "--json", **environment).stdout)
+    told = json.loads(run_program(cache, "pack", source, folder, "--format", "recordio", "--json",
+                                  **environment).stdout)
     assert told["complete"] and told["skipped"] == []
     return [(folder / shard).read_bytes() for shard in told["shards"]], told["records"]
 

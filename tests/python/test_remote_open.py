@@ -1,4 +1,4 @@
-"""What users meet when they open remote data: secrets stay hidden, folders and passwords work, refusals say the remedy."""
+"""What users meet who open remote data: secrets stay hidden, folders and passwords work, refusals say the remedy."""
 
 import json
 import shutil

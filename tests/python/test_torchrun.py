@@ -34,7 +34,8 @@ def together(ranks, name, what):
     return [sample for step in steps for part in step for sample in part]
 
 
-@pytest.mark.parametrize(("name", "samples"), [("opened", program.ODD), ("relaxed", program.ODD), ("chained", program.EVEN),
+@pytest.mark.parametrize(("name", "samples"),
+                         [("opened", program.ODD), ("relaxed", program.ODD), ("chained", program.EVEN),
                                                ("drop_in", program.EVEN)])
 def test_the_ranks_have_every_sample_once_and_equally_many_batches(ranks, name, samples):
     assert sorted(together(ranks, name, "epoch")) == list(range(samples))

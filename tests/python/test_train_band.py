@@ -1,8 +1,8 @@
 """One training run whose loss curve stays inside a recorded band.
 
 The band holds means over windows of ten reported losses. It was recorded from runs of the same command (see `record`),
-and is as wide as four times the spread over seeds: a run that learns slower, diverges or starts elsewhere leaves it, another instruction set or thread count does
-not. To record it anew after a change that is meant to change learning:
+and is as wide as four times the spread over seeds: a run that learns slower, diverges or starts elsewhere leaves it,
+another instruction set or thread count does not. To record it anew after a change that is meant to change learning:
 
     UNSTARVE=build/unstarve PYTHONPATH=python .venv/bin/python tests/python/test_train_band.py
 """
@@ -32,7 +32,8 @@ def program(*arguments):
 
 def run(folder, seed):
     program("synth", folder, "--classes", 4, "--images", 640, "--size", 32, "--seed", 1, "--json")
-    return program("train", folder, "--model", "cifar_net", "--epochs", 4, "--batch", 32, "--learning-rate", 0.006, "--precision", "float32",
+    return program("train", folder, "--model", "cifar_net", "--epochs", 4, "--batch", 32, "--learning-rate", 0.006,
+                   "--precision", "float32",
                    "--seed", seed, "--json")
 
 

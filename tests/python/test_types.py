@@ -15,7 +15,8 @@ from unstarve import _core
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "tests/python/typed_program.py"
 MODULES = ("arguments", "choosing", "dataloader", "errors", "facts", "functions", "jax", "loader", "mapped", "notices",
-           "opening", "operating", "pipeline", "ray", "sources", "state", "tensorflow", "torch", "torch_dataset", "users",
+           "opening", "operating", "pipeline", "ray", "sources", "state", "tensorflow", "torch", "torch_dataset",
+           "users",
            "weights")
 
 

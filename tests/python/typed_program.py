@@ -13,7 +13,8 @@ pipeline = un.open("photos", "train").shuffle(seed=1).decode().random_resized_cr
 assert_type(pipeline, un.Pipeline)
 assert_type(pipeline.classes, list[str])
 assert_type(pipeline.read(0)["image"], int | bytes | npt.NDArray[np.uint8])
-loader = pipeline.normalize(*un.IMAGENET).cache("pixels", folder="kept").options(threads=2).batch(256, last="pad", pad=(300, 400), bucket=0)
+kept = pipeline.normalize(*un.IMAGENET).cache("pixels", folder="kept").options(threads=2)
+loader = kept.batch(256, last="pad", pad=(300, 400), bucket=0)
 assert_type(loader, un.Loader)
 assert_type(len(loader), int)
 for images, labels in loader:

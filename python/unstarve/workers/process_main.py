@@ -32,7 +32,7 @@ def main(setup: dict[str, Any]) -> None:
     begun, failure = None, None
     try:
         current = multiprocessing.current_process()
-        current._inheriting = True  # type: ignore[attr-defined]  # a main module that starts processes unguarded is told so
+        current._inheriting = True  # type: ignore[attr-defined]  # tells a main module that starts processes unguarded
         try:
             multiprocessing.spawn.prepare(setup["prepare"])
         finally:

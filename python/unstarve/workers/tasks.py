@@ -2,8 +2,8 @@
 
 Randomness: before every sample of a map-style dataset the global generators of random, numpy.random and torch are
 seeded by (base seed, position of the sample in the epoch), and once more before the batch is assembled. So
-augmentation that draws from them is the same for any number of workers, whoever gets which sample, and after a resume. Iterable datasets
-draw from generators that are seeded once per worker and epoch, as torch does it.
+augmentation that draws from them is the same for any number of workers, whoever gets which sample, and after a resume.
+Iterable datasets draw from generators that are seeded once per worker and epoch, as torch does it.
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ def seed_all(base_seed: int, worker: int) -> int:
 
 
 def collate(function: Callable[[Any], Any], samples: list[Any]) -> Any:
-    """function(samples). torch's default_collate makes plain memory here: in a worker it would make shared memory of its
-    own, out of which the batch would be copied into the arena."""
+    """function(samples). torch's default_collate makes plain memory here: in a worker it would make shared memory of
+    its own, out of which the batch would be copied into the arena."""
     if function is not _utils.collate.default_collate:
         return function(samples)
     info, _utils.worker._worker_info = _utils.worker._worker_info, None

@@ -57,8 +57,8 @@ class FaultProxy(_Proxy):
 
     A fault is a dictionary of: status, headers (an answer instead of the server's), reset (after so many bytes of the
     body), stall (seconds, before the body's byte `at`), short (so many bytes less, told rightly by Content-Length),
-    long (so many more), lie (Content-Length tells so many more than come), replace (headers of the answer), drop (request
-    headers), delay (seconds before the answer).
+    long (so many more), lie (Content-Length tells so many more than come), replace (headers of the answer), drop
+    (request headers), delay (seconds before the answer).
     `requests` keeps the head of every request.
     """
 

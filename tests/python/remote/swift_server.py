@@ -1,8 +1,8 @@
 """OpenStack Swift with its S3 interface in one process: a real S3-compatible server that refuses bad signatures.
 
-Run by Debian's interpreter, which has Debian's python3-swift: /usr/bin/python3 swift_server.py FOLDER KEY SECRET. Prints
-the ports it listens on (on 127.0.0.1), one for requests signed for the region us-east-1 and one for "auto", serves until
-stdin ends. Lists have 20 objects a page. FOLDER's file system must have extended attributes.
+Run by Debian's interpreter, which has Debian's python3-swift: /usr/bin/python3 swift_server.py FOLDER KEY SECRET.
+Prints the ports it listens on (on 127.0.0.1), one for requests signed for the region us-east-1 and one for "auto",
+serves until stdin ends. Lists have 20 objects a page. FOLDER's file system must have extended attributes.
 """
 
 import os

@@ -1,0 +1,35 @@
+"""tools/check_columns.py finds each line that is too long, by characters, and lets pass what may be wider."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+CHECKER = Path(__file__).resolve().parents[2] / "tools" / "check_columns.py"
+WIDE, FULL = "x" * 121, "é" * 120
+
+
+def check(root: Path, files: dict[str, str]) -> tuple[int, list[str]]:
+    """Exit code and printed lines for a repository of these files."""
+    subprocess.run(["git", "init", "-q", root], check=True)
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    done = subprocess.run([sys.executable, CHECKER, root], capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout.splitlines()
+
+
+def test_a_line_that_is_too_long_is_told_by_its_place(tmp_path):
+    found = check(tmp_path, {"a.h": f"// {FULL}\n", "b/c.py": f"# {FULL[2:]}\n{WIDE}\n", "d.md": f"- {WIDE}\n",
+                             "e.cpp": f"{FULL}\n"})
+    assert found == (1, ["a.h:1: 123 columns, expected 120 at most", "b/c.py:2: 121 columns, expected 120 at most",
+                         "d.md:1: 123 columns, expected 120 at most"])
+
+
+def test_tables_code_in_markdown_and_what_others_wrote_may_be_wider(tmp_path):
+    code = f"```\n{WIDE}\n```\n"
+    found = check(tmp_path, {"a.md": f"| {WIDE} |\n{code}", "x/vendor/a.h": WIDE, "p/_core.pyi": WIDE, "a.json": WIDE,
+                             ".gitignore": "/build*/\n", "build-x/a.h": WIDE})
+    assert found == (0, [])
