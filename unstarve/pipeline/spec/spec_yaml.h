@@ -21,8 +21,8 @@
 //   errors: {policy: fail, limit: 1000, rate: 1}
 //   passes: {crop_into_decode: false}
 //
-// Every key may be left out; an unknown one is an error, and so is one that stands twice. Failure: Error(kInput) with the
-// path of the node and its line.
+// Every key may be left out; an unknown one is an error, and so is one that stands twice. Failure: Error(kInput) with
+// the path of the node and its line.
 
 #include <string>
 
