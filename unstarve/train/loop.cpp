@@ -92,8 +92,9 @@ TrainHistory run_training(Trainer& trainer, const TrainSettings& settings, Batch
   const Stopwatch run(clock);
   std::int64_t step = plan.start_step;
   double rate = 0;
-  double evaluating_s = 0;  // in all so far
-  double mark_s = 0;        // training time, waiting time and samples at the point before
+  std::int64_t evaluated_step = -1;  // of the last evaluation or checkpoint
+  double evaluating_s = 0;           // in all so far
+  double mark_s = 0;                 // training time, waiting time and samples at the point before
   double mark_wait_s = 0;
   std::int64_t mark_samples = 0;
 
@@ -106,6 +107,7 @@ TrainHistory run_training(Trainer& trainer, const TrainSettings& settings, Batch
           {step, run.seconds(), static_cast<double>(result.correct) / samples, result.loss_sum / samples});
     }
     if (!plan.checkpoint.empty()) trainer.save(plan.checkpoint, {step, plan.place ? plan.place() : ""});
+    evaluated_step = step;
     budget.set_reserve(run.seconds() - begin_s);
     evaluating_s += run.seconds() - begin_s;
   };
@@ -153,9 +155,8 @@ TrainHistory run_training(Trainer& trainer, const TrainSettings& settings, Batch
   }
 
   trainer.synchronise();
-  const bool evaluated = !history.evaluations.empty() && history.evaluations.back().step == step;
   if (history.points.empty() || history.points.back().step != step) add_point();
-  if (!evaluated) evaluate();
+  if (evaluated_step != step) evaluate();
   history.steps = step;
   history.seconds = run.seconds();
   return history;

@@ -109,6 +109,21 @@ TEST_CASE("a run of n steps does n steps along the schedule and saves at the end
   CHECK(history.evaluations.empty());
 }
 
+TEST_CASE("a run that ends with an evaluation writes its checkpoint once, with or without data to evaluate on") {
+  const bool validation = GENERATE(false, true);
+  ManualClock clock;
+  FakeTrainer trainer(clock, 1);
+  FakeSource source(kEndless);
+  TrainPlan plan;
+  plan.steps = 8;
+  plan.evaluate_every = 4;
+  plan.checkpoint = "unused";
+  if (validation) plan.validation = [] { return std::make_unique<FakeSource>(1); };
+  const TrainHistory history = run_training(trainer, {}, source, plan, {}, clock);
+  CHECK(trainer.saved == std::vector<std::int64_t>{4, 8});
+  CHECK(history.evaluations.size() == (validation ? 2 : 0));
+}
+
 TEST_CASE("a resumed run goes on where the schedule was") {
   ManualClock clock;
   FakeTrainer trainer(clock, 1);
