@@ -45,8 +45,8 @@ TEST_CASE("a block that was moved from holds nothing and can be used again") {
   }
 }
 
-// Bytes of [begin, begin + bytes) that the kernel was asked to back with huge pages ("hg", proc_pid_smaps(5)), and bytes
-// outside of it.
+// Bytes of [begin, begin + bytes) that the kernel was asked to back with huge pages ("hg", proc_pid_smaps(5)), and
+// bytes outside of it.
 std::pair<std::size_t, std::size_t> asked_for_huge_pages(const void* memory, std::size_t bytes) {
   const auto begin = reinterpret_cast<std::uintptr_t>(memory), end = begin + bytes;
   std::pair<std::size_t, std::size_t> asked;

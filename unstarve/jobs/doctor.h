@@ -41,7 +41,7 @@ struct DoctorResult {
 // The compiler that compiled this library.
 [[nodiscard]] std::string compiler_name();
 
-// What follows from the facts: a pure function, tested on recorded machines. `uring_refusal`: storage's uring_refusal().
+// What follows from the facts: a pure function, tested on recorded machines. `uring_refusal`: storage's function.
 [[nodiscard]] std::vector<DoctorFinding> find_faults(const BuildFacts& build, const MachineFacts& machine,
                                                      const DeviceReport& devices, int uring_refusal);
 
