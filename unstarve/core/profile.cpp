@@ -109,7 +109,8 @@ std::string to_json(const Profile& profile) {
                              {"busy_ns", s.busy_ns},
                              {"bytes", s.bytes},
                              {"cpu_ns", s.cpu_ns},
-                             {"squares_us2", s.squares_us2}});
+                             {"squares_us2", s.squares_us2},
+                             {"awake_ns", s.awake_ns}});
   }
   for (const StepPart& p : profile.step) {
     out["step"].push_back({{"name", p.name}, {"mean_ms", p.mean_ms}, {"median_ms", p.median_ms}, {"p95_ms", p.p95_ms}});
@@ -141,7 +142,7 @@ Profile profile_from_json(const std::string& text) {
     throw Error(ErrorKind::kInput, fmt::format("profile: version {}, this program reads versions 1 to {}",
                                                profile.version, kProfileVersion));
   }
-  const bool second = profile.version >= 2;
+  const bool second = profile.version >= 2, third = profile.version >= 3;
   read(in, top, "wall_ns", profile.wall_ns);
   read(in, top, "samples", profile.samples);
   read(in, top, "batches", profile.batches);
@@ -156,6 +157,7 @@ Profile profile_from_json(const std::string& text) {
     if (!second) return;
     read(item, where, "cpu_ns", s.cpu_ns);
     read(item, where, "squares_us2", s.squares_us2);
+    if (third) read(item, where, "awake_ns", s.awake_ns);
   });
   read_list(in, "step", profile.step, [](const json& item, const std::string& where, StepPart& p) {
     read(item, where, "name", p.name);
@@ -188,6 +190,7 @@ Profile between(const Profile& earlier, const Profile& later) {
     stage.bytes -= before->bytes;
     stage.cpu_ns -= before->cpu_ns;
     stage.squares_us2 -= before->squares_us2;
+    stage.awake_ns -= before->awake_ns;
   }
   ConsumerProfile& consumer = part.consumer;
   consumer.batches -= earlier.consumer.batches;

@@ -2,7 +2,7 @@
 // A Profile: what was measured of one run, as plain data. The verdict and the autotuner are pure functions of it.
 //
 // The JSON form carries `version`; a reader refuses a version it does not know and ignores fields it does not know.
-// Version 1 lacks what is marked (2); it is read, those are then zero.
+// Version 1 lacks what is marked (2), versions 1 and 2 what is marked (3); they are read, those are then zero.
 // Times are nanoseconds summed over threads, counts are samples or batches as named. Everything counted only grows
 // while a loader runs, so that the difference of two profiles is the profile of the time between them.
 
@@ -12,7 +12,7 @@
 
 namespace unstarve {
 
-inline constexpr int kProfileVersion = 2;
+inline constexpr int kProfileVersion = 3;
 
 // One stage of the loader, summed over its worker threads.
 struct StageProfile {
@@ -22,6 +22,8 @@ struct StageProfile {
   std::int64_t bytes = 0;    // bytes that came out of the stage
   std::int64_t cpu_ns = 0;   // (2) of busy_ns, what the thread spent on a processor
   double squares_us2 = 0;    // (2) sum over samples of their squared time, in square microseconds: the spread
+  // (3) Of busy_ns, what passed without the thread giving its processor up; known of "ahead" alone.
+  std::int64_t awake_ns = 0;
 };
 
 // (2) What the loader saw of its consumer, between its calls and in them. Pauses, many times as long as the usual time

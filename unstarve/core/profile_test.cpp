@@ -22,6 +22,7 @@ Profile example() {
   p.utilisation = {{0.5, 0.75}, {1.0, 0.5}};
   p.stages[1].cpu_ns = 3'000'000'000;
   p.stages[1].squares_us2 = 2.5e9;
+  p.stages[1].awake_ns = 2'000;
   p.read_ahead = 16;
   p.batch_samples = 250;
   p.batch_bytes = 3 << 20;
@@ -59,6 +60,7 @@ TEST_CASE("a profile survives JSON") {
   CHECK(back.stages.size() == 2);
   CHECK(back.stages[1].name == "decode");
   CHECK(back.stages[1].bytes == INT64_MAX);
+  CHECK(back.stages[1].awake_ns == 2'000);
   CHECK(back.step[0].p95_ms == 3.0);
   CHECK(back.utilisation[1].utilisation == 0.5);
   CHECK(back.cpu_cores_busy == 1.25);
@@ -74,8 +76,8 @@ TEST_CASE("what is not a profile is refused with the field and what was found") 
   check_refused("{\"version\":1", "not JSON");
   check_refused("[]", "top level is array");
   check_refused("{}", "no field \"version\"");
-  check_refused(altered("\"version\":2", "\"version\":3"), "version 3, this program reads versions 1 to 2");
-  check_refused(altered("\"version\":2", "\"version\":0"), "version 0, this program reads versions 1 to 2");
+  check_refused(altered("\"version\":3", "\"version\":4"), "version 4, this program reads versions 1 to 3");
+  check_refused(altered("\"version\":3", "\"version\":0"), "version 0, this program reads versions 1 to 3");
   check_refused(altered("\"cpu_ns\":0,", ""), "stages[0] has no field \"cpu_ns\"");
   check_refused(altered("\"consumer\":{", "\"consumer\":7,\"old\":{"), "consumer is number, expected an object");
   check_refused(altered("\"paused_ns\"", "\"paused\""), "consumer has no field \"paused_ns\"");
@@ -99,6 +101,18 @@ TEST_CASE("a profile of version 1 is read, without what it lacks") {
   CHECK(old.consumer.batches == 0);
 }
 
+TEST_CASE("a profile of version 2 is read, without what it lacks") {
+  std::string text = altered("\"version\":3", "\"version\":2");
+  for (const char* const awake : {",\"awake_ns\":0", ",\"awake_ns\":2000"}) {
+    REQUIRE(text.find(awake) != std::string::npos);
+    text.erase(text.find(awake), std::string(awake).size());
+  }
+  const Profile old = profile_from_json(text);
+  CHECK(old.stages[1].cpu_ns == 3'000'000'000);
+  CHECK(old.stages[1].awake_ns == 0);
+  check_refused(altered(",\"awake_ns\":2000", ""), "stages[1] has no field \"awake_ns\"");
+}
+
 TEST_CASE("what lies between two profiles of a run is their difference; settings are the later ones") {
   const Profile earlier = example();
   Profile later = example();
@@ -110,6 +124,7 @@ TEST_CASE("what lies between two profiles of a run is their difference; settings
   later.stages[1].busy_ns += 60;
   later.stages[1].cpu_ns += 40;
   later.stages[1].squares_us2 += 8;
+  later.stages[1].awake_ns += 9;
   later.consumer.batches += 2;
   later.consumer.busy_ns += 30;
   later.consumer.wait_ns += 70;
@@ -124,6 +139,7 @@ TEST_CASE("what lies between two profiles of a run is their difference; settings
   CHECK(part.stages[1].busy_ns == 60);
   CHECK(part.stages[1].cpu_ns == 40);
   CHECK(part.stages[1].squares_us2 == 8);
+  CHECK(part.stages[1].awake_ns == 9);
   CHECK(part.stages[2].busy_ns == 6);
   CHECK(part.consumer.batches == 2);
   CHECK(part.consumer.busy_ns == 30);
