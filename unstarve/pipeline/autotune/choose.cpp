@@ -13,6 +13,9 @@ constexpr double kNear = 1.01;
 // A sample that sleeps less than this part of its time computes: threads beyond the cores would gain little, and their
 // switches cost.
 constexpr double kSleeps = 0.1;
+// Less than this part of a sample's time slept for its record: it lies in memory. So far below kSleeps, from where on
+// reading ahead is begun, that it does not begin and end in turns.
+constexpr double kAwake = 0.025;
 // Reads in flight above what Little's law asks for, since they do not come evenly.
 constexpr double kReadsHeadroom = 1.25;
 constexpr int kLeastReads = 4;
@@ -159,13 +162,39 @@ Load with_readers(Load load) {
   return load;
 }
 
+// The load when threads read for themselves again: they compute what readers do, and sleep as they do.
+Load without_readers(Load load) {
+  load.cpu_s = load.cpu_s / kHandedOver + load.ahead_cpu_s;
+  load.sleep_s += load.ahead_sleep_s;
+  load.delay_s = std::max(0.0, load.delay_s - load.ahead_cpu_s);  // for processors that readers had
+  load.ahead_s = load.ahead_cpu_s = load.ahead_sleep_s = 0;
+  load.reads = 0;
+  return load;
+}
+
+Choice end_or_keep_readers(const Load& load, const Limits& limits) {
+  Choice readers = best(load, limits);
+  if (!limits.may_end_ahead || load.ahead_s <= 0) return readers;  // none came in this while: nothing is known
+  const Load alone = without_readers(load);
+  // Samples that sleep otherwise would begin it again.
+  if (!computes(alone) || load.ahead_sleep_s >= kAwake * alone.sample_s()) return readers;
+  Limits none = limits;
+  none.most_read_ahead = 0;
+  Choice threads = best(alone, none);
+  if (step_of(alone, threads) > kNear * step_of(load, readers)) return readers;
+  threads.reason += fmt::format("; reading ahead ends because readers sleep {} for a record, which lies in memory",
+                                time_text(load.ahead_sleep_s));
+  return threads;
+}
+
 }  // namespace
 
 Choice choose(const Profile& profile, const Limits& limits) {
   Load load = load_of(profile);
   // On more threads than cores they wait for each other, which the model knows by itself.
   if (profile.loader_threads > limits.cores) load.delay_s = 0;
-  if (limits.most_read_ahead == 0 || profile.read_ahead > 0) return best(load, limits);
+  if (limits.most_read_ahead == 0) return best(load, limits);
+  if (profile.read_ahead > 0) return end_or_keep_readers(load, limits);
   Limits without = limits;
   without.most_read_ahead = 0;
   Choice threads = best(load, without);

@@ -9,7 +9,9 @@
 //
 // Where nothing is read ahead yet but could be (Limits::most_read_ahead, Profile::read_ahead 0), samples that sleep
 // wait for their records: then readers are begun instead of threads that would wait beside each other, where the
-// consumer's step is as short with them.
+// consumer's step is as short with them. Where records are read ahead and readers hardly sleep for them any more
+// (Limits::may_end_ahead), what they bring lies in memory: they are ended where the consumer's step is as short
+// without them.
 //
 // Threads:  pure functions. Failure: as load_of().
 // Budgets:  never passed, but by the least there is: one thread, and as many batches as `least_prefetch`.
@@ -37,7 +39,8 @@ struct Limits {
   int most_threads = 64;   // of stages that sleep; those that compute get no more than cores
   int least_prefetch = 2;  // two hide the jitter that no model knows
   int most_prefetch = 32;
-  int most_read_ahead = 0;  // 0: nobody reads ahead
+  int most_read_ahead = 0;     // 0: nobody reads ahead
+  bool may_end_ahead = false;  // reading ahead, once begun
 };
 
 struct Choice {

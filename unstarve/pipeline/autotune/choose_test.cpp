@@ -271,5 +271,71 @@ TEST_CASE("readers that brought nothing in a window keep their reads, and their 
   CHECK(choice.settings.threads == 2);
 }
 
+// Samples of 1 ms whose records readers bring in `ahead_s`, of which `cpu_s` on a processor; they sleep in none of the
+// part `awake` of that time.
+Profile brought(double ahead_s, double cpu_s, double awake, const Case& c = {}) {
+  Profile profile = profile_of(c);
+  const std::int64_t n = profile.samples;
+  const auto ns = [&](double s) { return std::llround(s * 1e9 * static_cast<double>(n)); };
+  profile.stages.push_back({"ahead", n, ns(ahead_s), n * 100'000, ns(cpu_s), 0, ns(ahead_s * awake)});
+  profile.read_ahead = 16;
+  return profile;
+}
+
+constexpr Limits kEnds{.cores = 2, .most_read_ahead = 64, .may_end_ahead = true};
+
+TEST_CASE("reading ahead ends where readers hardly sleep for their records any more") {
+  const Choice ended = choose(brought(0.05 * kMs, 0.04 * kMs, 1), kEnds);
+  CHECK(ended.settings.read_ahead == 0);
+  CHECK(ended.settings.threads == 2);
+  CHECK_THAT(ended.reason, Contains("reading ahead ends because readers sleep 0 us for a record"));
+  CHECK(choose(brought(0.05 * kMs, 0.04 * kMs, 0.9), kEnds).settings.read_ahead == 0);
+  // A consumer that is slow is served as well without: cores are left to it.
+  const Choice slow = choose(brought(0.05 * kMs, 0.04 * kMs, 1, {.consumer_s = 1}), kEnds);
+  CHECK(slow.settings.read_ahead == 0);
+  CHECK(slow.settings.threads == 1);
+  // A disk, and one record in a hundred of a disk that takes 10 ms.
+  CHECK(choose(brought(5 * kMs, 0.04 * kMs, 0), kEnds).settings.read_ahead > 0);
+  CHECK(choose(brought(0.15 * kMs, 0.04 * kMs, 1.0 / 3), kEnds).settings.read_ahead > 0);
+  // Where the kernel counts no sleeps, all may be sleep.
+  CHECK(choose(brought(0.05 * kMs, 0.04 * kMs, 0), kEnds).settings.read_ahead > 0);
+  // Not where it may not end, and not when nothing was brought in a while.
+  CHECK(choose(brought(0.05 * kMs, 0.04 * kMs, 1), {.cores = 2, .most_read_ahead = 64}).settings.read_ahead > 0);
+  Profile nothing = profile_of({});
+  nothing.read_ahead = 16;
+  CHECK(choose(nothing, kEnds).settings.read_ahead == 16);
+}
+
+TEST_CASE("readers whose work the threads would have to do stay where that would make the consumer wait") {
+  Limits one = kEnds;
+  one.threads = 1;
+  CHECK(choose(brought(0.05 * kMs, 0.05 * kMs, 1), one).settings.read_ahead == 0);
+  CHECK(choose(brought(0.5 * kMs, 0.5 * kMs, 1), one).settings.read_ahead > 0);
+  // Not for a consumer that one thread serves all the same.
+  CHECK(choose(brought(0.5 * kMs, 0.5 * kMs, 1, {.consumer_s = 1}), one).settings.read_ahead == 0);
+}
+
+TEST_CASE("what ends reading ahead does not begin it, and what begins it does not end it") {
+  for (const double cpu : {0.01, 0.3, 3.0})
+    for (const double elsewhere : {0.0, 0.05, 0.2, 10.0})
+      for (const double sleep : {0.0, 0.001, 0.01, 0.1, 1.0, 30.0})
+        for (const double consumer : {0.0, 1.0, 100.0})
+          for (const int threads : {0, 1, 4}) {
+            Limits limits = kEnds;
+            limits.threads = threads;
+            // Beside its record a sample sleeps `elsewhere`, where it is decoded.
+            const Case c{cpu * kMs, 0, 0, consumer * kMs, 0, 64};
+            const auto also = [&](Profile profile, double record_s) {
+              profile.stages[1].busy_ns += std::llround(elsewhere * kMs * 1e9 * static_cast<double>(profile.samples));
+              profile.stages[0].busy_ns = std::llround(record_s * 1e9 * static_cast<double>(profile.samples));
+              return profile;
+            };
+            const bool ends = choose(also(brought(sleep * kMs, 0, 0, c), 0), limits).settings.read_ahead == 0;
+            const bool begins = choose(also(profile_of(c), sleep * kMs), limits).settings.read_ahead > 0;
+            INFO(cpu << ' ' << elsewhere << ' ' << sleep << ' ' << consumer << ' ' << threads);
+            CHECK_FALSE((ends && begins));
+          }
+}
+
 }  // namespace
 }  // namespace unstarve::autotune

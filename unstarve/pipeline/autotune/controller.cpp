@@ -19,7 +19,7 @@ constexpr double kTrialSleeps = 0.1;
 constexpr double kTrialWindowS = 0.4;
 constexpr double kTrialWait = 0.05;
 constexpr double kTrialPart = 0.25;
-constexpr double kCeilingS = 30;
+constexpr double kHoldS = 30;
 
 std::int64_t samples_of(const Profile& window) {
   std::int64_t samples = 0;
@@ -37,6 +37,7 @@ Controller::Controller(Settings start, Limits limits) : settings_(start), limits
 }
 
 Controller::Direction Controller::direction(const Load& load, const Choice& choice) const {
+  if (settings_.read_ahead > 0 && choice.settings.read_ahead == 0) return Direction::kEndAhead;
   const Choice present = judge(load, settings_, limits_);
   const auto step = [&](const Choice& c) { return load.consumer_s + consumer_wait(load, c.rate, c.settings.prefetch); };
   if (step(present) > kWorth * step(choice)) return Direction::kUp;
@@ -55,6 +56,10 @@ bool Controller::failed(double rate, double wait_share) {
 }
 
 void Controller::take(const Settings& settings, double now_s, std::string reason) {
+  const bool ends = settings_.read_ahead > 0 && settings.read_ahead == 0;
+  const bool begins = settings_.read_ahead == 0 && settings.read_ahead > 0;
+  if (begins && ended_ahead_) ahead_until_s_ = now_s + kHoldS;
+  ended_ahead_ = ended_ahead_ || ends;
   settings_ = settings;
   pending_ = Direction::kStay;
   if (log_.size() > kLogged) log_.erase(log_.begin() + 1);
@@ -102,7 +107,7 @@ Settings Controller::consider(const Profile& window, double now_s) {
   if (failed(rate, wait_share)) {
     Settings back = settings_;
     ceiling_ = back.threads = before;
-    ceiling_until_s_ = now_s + kCeilingS;
+    ceiling_until_s_ = now_s + kHoldS;
     take(back, now_s,
          fmt::format("{} threads gave {:.4g} samples/s, hardly more than {} did: what they wait for gives no more",
                      log_.back().threads, rate, before));
@@ -111,6 +116,7 @@ Settings Controller::consider(const Profile& window, double now_s) {
   if (now_s >= ceiling_until_s_) ceiling_ = 0;
   Limits limits = limits_;
   if (ceiling_ > 0) limits.most_threads = std::min(limits.most_threads, ceiling_);
+  if (now_s < ahead_until_s_) limits.may_end_ahead = false;
 
   const Profile known = with_consumer(window);
   Choice choice = choose(known, limits);

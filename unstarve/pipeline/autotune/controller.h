@@ -10,7 +10,7 @@
 //
 // The model does not know what a disk or a server can give in all: its sleeps only grow when more threads ask. Where
 // more threads were given and the rate did not rise by a quarter of what was promised, they are taken back, and the old
-// number is the ceiling for half a minute.
+// number is the ceiling for half a minute. Readers that were ended and had to be begun again stay as long at least.
 //
 // Threads: one caller at a time. Failure: none; a window without samples changes nothing.
 
@@ -45,7 +45,7 @@ class Controller {
   static constexpr std::size_t kLogged = 32;
 
  private:
-  enum class Direction { kStay, kUp, kDown };
+  enum class Direction { kStay, kUp, kDown, kEndAhead };
   // More threads on trial: whether they give what the model promised.
   struct Trial {
     int threads_before = 0;  // 0: none
@@ -68,6 +68,8 @@ class Controller {
   Trial trial_;
   int ceiling_ = 0;  // of threads; 0: none
   double ceiling_until_s_ = 0;
+  bool ended_ahead_ = false;  // reading ahead was ended once
+  double ahead_until_s_ = 0;  // and is not before then
   std::vector<TuningStep> log_;
 };
 

@@ -113,6 +113,53 @@ TEST_CASE("reads in flight that a warm page cache cut down come back when it get
   CHECK(now.read_ahead >= 8);
 }
 
+// The same, of readers that slept for none of those.
+Profile awake_window(const Settings& settings) {
+  Profile profile = ahead_window(2e-5, settings);
+  profile.stages.back().cpu_ns = profile.stages.back().awake_ns = profile.stages.back().busy_ns;
+  return profile;
+}
+
+TEST_CASE("a first epoch from the disk is read ahead, those from memory are not, and a disk that is back is again") {
+  constexpr Limits kEnds{.cores = 2, .most_read_ahead = 64, .may_end_ahead = true};
+  Settings now{2, 2, 64};
+  Controller controller(now, kEnds);
+  double at = 0.05;
+  const auto second = [&](bool cold) {
+    const Profile waits = now.read_ahead > 0 ? ahead_window(5e-3, now) : window(2e-4, 1e-2, now);
+    const Profile warm = now.read_ahead > 0 ? awake_window(now) : window(2e-4, 0, now);
+    now = controller.consider(cold ? waits : warm, at++);
+  };
+  for (int i = 0; i < 5; ++i) second(true);
+  CHECK(now.read_ahead > 48);
+  second(false);
+  CHECK(now.read_ahead > 0);  // one window is none
+  second(true);
+  second(false);
+  CHECK(now.read_ahead > 0);
+  second(false);
+  CHECK(now.read_ahead == 0);
+  CHECK_THAT(controller.log().back().reason, Contains("reading ahead ends because readers sleep"));
+  const std::size_t logged = controller.log().size();
+  for (int i = 0; i < 10; ++i) second(false);
+  CHECK(now == Settings{2, 2, 0});
+  CHECK(controller.log().size() == logged);
+  // Out of the page cache again, and back at once: what was wrong once is not repeated for half a minute.
+  second(true);
+  second(true);
+  CHECK(now.read_ahead > 0);
+  for (int i = 0; i < 29; ++i) second(false);
+  CHECK(now.read_ahead > 0);
+  for (int i = 0; i < 3; ++i) second(false);
+  CHECK(now.read_ahead == 0);
+}
+
+TEST_CASE("at the start, too, two windows end reading ahead") {
+  Controller controller({2, 2, 64}, {.cores = 2, .most_read_ahead = 64, .may_end_ahead = true});
+  CHECK(controller.consider(awake_window({2, 2, 64}), 0.05).read_ahead > 0);
+  CHECK(controller.consider(awake_window(controller.settings()), 0.1).read_ahead == 0);
+}
+
 TEST_CASE("where reading ahead is not had the threads go on alone") {
   Controller controller({2, 2, 0}, kReadable);
   CHECK(controller.consider(window(2e-4, 1e-2, {2, 2, 0}), 0.05).read_ahead == 64);

@@ -44,6 +44,7 @@ Load load_of(const Profile& profile) {
     if (stage.name == "ahead") {
       load.ahead_s = mean;
       load.ahead_cpu_s = cpu;
+      load.ahead_sleep_s = std::max(0.0, mean - positive(static_cast<double>(stage.awake_ns)) / n * 1e-9);
       load.record_bytes = std::max(load.record_bytes, bytes);
       continue;
     }

@@ -39,7 +39,8 @@ struct Load {
   bool consumer_known = false;
   // Where records are read ahead: how long one is on its way, and what of a processor it takes; 0 without.
   double ahead_s = 0, ahead_cpu_s = 0;
-  int reads = 0;  // in flight at most meanwhile
+  double ahead_sleep_s = 0;  // of that, what the reader slept at most: all where its sleeps are not counted
+  int reads = 0;             // in flight at most meanwhile
   double batch_bytes = 0, worker_bytes = 0, record_bytes = 0;
 
   [[nodiscard]] double sample_s() const { return cpu_s + sleep_s + delay_s; }

@@ -43,6 +43,9 @@ TEST_CASE("a profile's stages become the load of one sample") {
   const Load ahead = load_of(profile);
   CHECK(ahead.sleep_s == Approx(0).margin(1e-9));
   CHECK(ahead.ahead_s == Approx(64e-3));
+  CHECK(ahead.ahead_sleep_s == Approx(64e-3));  // for all that is known
+  profile.stages.back().awake_ns = 5'400'000'000;
+  CHECK(load_of(profile).ahead_sleep_s == Approx(10e-3));
 
   CHECK_THROWS_AS(load_of(Profile{}), Error);
 }

@@ -82,7 +82,10 @@ Loader::State::State(Plan the_plan, Device& device, const Options& options, Cloc
       start_read_ahead(reads, 0);
       ring->start([this](std::uint64_t before) { ahead()->allow(before); });
     } else {
-      (void)ring->begin_ahead([&](std::uint64_t first) { start_read_ahead(reads, first); });
+      (void)ring->begin_ahead([&](std::uint64_t first) {
+        start_read_ahead(reads, first);
+        return true;
+      });
     }
   }
   try {

@@ -67,7 +67,9 @@ struct Loader::State {
   [[nodiscard]] ReadAhead* ahead() const { return read_ahead.load(std::memory_order_acquire); }
   // From record `first` of the run on. Throws Error(kMemory).
   void start_read_ahead(int reads, std::uint64_t first);
-  void begin_read_ahead(int reads, double now_s);  // amid the run; expects tuning_mutex to be held
+  // Amid the run; these expect tuning_mutex to be held.
+  void begin_read_ahead(int reads, double now_s);
+  void end_read_ahead();
 
   // What a thread does from its start to the end of the run, in either order.
   void work(int number);

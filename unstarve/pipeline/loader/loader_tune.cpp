@@ -30,6 +30,8 @@ autotune::Limits Loader::State::limits() const {
   if (execution.prefetch == 0) limits.most_prefetch = 0;
   limits.most_prefetch = std::max(limits.most_prefetch, execution.prefetch);
   limits.most_read_ahead = plan.most_read_ahead;
+  // In relaxed order samples get their numbers where they are read.
+  limits.may_end_ahead = execution.order == ExecutionOrder::kExact;
   if (!plan.tuned) {
     limits.threads = limits.most_threads = execution.threads;
     limits.least_prefetch = limits.most_prefetch = execution.prefetch;
@@ -83,16 +85,27 @@ void Loader::State::look(std::int64_t now_ns) {
 
 void Loader::State::begin_read_ahead(int reads, double now_s) {
   try {
-    // Room for as many as tuning may come to, since the ring's places do not move.
-    if (ring->begin_ahead([&](std::uint64_t first) { start_read_ahead(plan.most_read_ahead, first); })) return;
-    in_force.read_ahead = 0;               // the run is over
+    const auto begin = [&](std::uint64_t first) {
+      if (ahead() != nullptr) return ahead()->go_on(first);
+      // Room for as many as tuning may come to, since the ring's places do not move.
+      start_read_ahead(plan.most_read_ahead, first);
+      return true;
+    };
+    if (ring->begin_ahead(begin)) return;
+    in_force.read_ahead = 0;               // the run is over, or the next look begins it
   } catch (const std::exception& error) {  // the run can do without, whatever it is
     in_force.read_ahead = 0;
     controller->hold_read_ahead(now_s, fmt::format("{} reads in flight are not had: {}", reads, error.what()));
   }
 }
 
+void Loader::State::end_read_ahead() {
+  // Where all is claimed they end by themselves.
+  (void)ring->end_ahead([&](std::uint64_t first) { ahead()->rest(first); });
+}
+
 void Loader::State::apply(const autotune::Settings& settings, double now_s) {
+  const bool reads = in_force.read_ahead > 0;
   in_force = settings;
   try {
     start_threads(settings.threads);
@@ -105,8 +118,9 @@ void Loader::State::apply(const autotune::Settings& settings, double now_s) {
   gate.set(in_force.threads);
   if (balance) balance->set_host_threads(in_force.threads);
   if (in_force.prefetch > 0) ring->set_prefetch(in_force.prefetch);
-  if (in_force.read_ahead > 0 && ahead() == nullptr) begin_read_ahead(in_force.read_ahead, now_s);
-  if (in_force.read_ahead > 0 && ahead() != nullptr) ahead()->set_reads(in_force.read_ahead);
+  if (in_force.read_ahead == 0 && reads) end_read_ahead();
+  if (in_force.read_ahead > 0 && !reads) begin_read_ahead(in_force.read_ahead, now_s);
+  if (in_force.read_ahead > 0) ahead()->set_reads(in_force.read_ahead);
 }
 
 Profile Loader::State::measured() const {

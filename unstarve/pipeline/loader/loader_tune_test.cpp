@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -16,6 +17,7 @@
 #include "unstarve/core/thread_time.h"
 #include "unstarve/pipeline/loader/loader_fixtures.h"
 #include "unstarve/pipeline/loader/slot_ring.h"
+#include "unstarve/pipeline/order/progress.h"
 #include "unstarve/pipeline/order/run_order.h"
 #include "unstarve/pipeline/plan.h"
 
@@ -143,6 +145,72 @@ TEST_CASE("reading ahead is begun amid a run whose reads wait, and no bit change
   spec.execution.threads = 40;
   Loader loader(spec, dataset, *device, {});
   for (const Seen& seen : tuned) CHECK(see(*loader.next()) == seen);
+}
+
+// Its reads wait only while `cold`; it says at once how many in flight the data reward then.
+class WarmLaterSet final : public JpegSet {
+ public:
+  using JpegSet::JpegSet;
+  int reads_in_flight() const override { return 16; }
+  int most_reads_in_flight() const override { return 16; }
+  void read(std::uint64_t id, RecordBuffer& record) const override {
+    if (cold) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    JpegSet::read(id, record);
+  }
+  std::atomic<bool> cold{true};
+};
+
+TEST_CASE("reading ahead ends when the data are in memory, begins again when they are not, and no bit changes") {
+  if (!thread_sleeps()) {
+    WARN("SKIPPED, this kernel does not count how often a thread sleeps");
+    return;
+  }
+  const auto dataset = std::make_shared<WarmLaterSet>(200, std::set<std::uint64_t>{7, 50});
+  const auto device = open_device("cpu");
+  PipelineSpec spec = small_spec(8, 2);  // so many threads that they do not wait beside each other instead
+  spec.errors.policy = OnError::kSkip;
+  std::vector<Seen> tuned;
+  RankProgress state;  // taken while reading ahead was ended, before batch `at`
+  std::size_t at = 0;
+  {
+    Loader loader(spec, dataset, *device, {});
+    const auto run_until = [&](bool ahead) {
+      for (int batches = 0; (loader.profile().read_ahead > 0) != ahead; ++batches) {
+        INFO(loader.explain());
+        REQUIRE(batches < 200'000);
+        tuned.push_back(see(*loader.next()));
+      }
+    };
+    const auto run = [&](int batches) {
+      while (batches-- > 0) tuned.push_back(see(*loader.next()));
+    };
+    run(5);
+    CHECK(loader.profile().read_ahead > 0);
+    dataset->cold = false;
+    run_until(false);
+    CHECK_THAT(loader.explain(), Contains("reading ahead ends because readers sleep"));
+    state = loader.progress();
+    at = tuned.size();
+    run(30);
+    dataset->cold = true;
+    run_until(true);
+    CHECK_THAT(loader.explain(), Contains("begun because threads wait"));
+    run(30);
+    CHECK(loader.bad_count() == 2);
+  }
+  spec.execution.threads = 3;
+  spec.execution.autotune = false;
+  spec.execution.read_ahead = 0;
+  dataset->cold = false;
+  Loader plain(spec, dataset, *device, {});
+  for (const Seen& seen : tuned) REQUIRE(see(*plain.next()) == seen);
+  const Position start = position_after(std::array{state}, spec.order, spec.batch, dataset->size());
+  Loader resumed(spec, dataset, *device, {start});
+  for (; at < tuned.size(); ++at) {
+    const Seen seen = see(*resumed.next());
+    REQUIRE(seen.ids == tuned[at].ids);
+    REQUIRE(seen.pixels == tuned[at].pixels);
+  }
 }
 
 // Reads that compute.

@@ -43,6 +43,7 @@ ReadAhead::ReadAhead(std::shared_ptr<const Dataset> dataset, const RunOrder& ord
       chunk_(chunk_for(options.reads, options.relaxed)),
       ring_(2 * static_cast<std::size_t>(options.reads)),
       begun_(options.first),
+      end_(order_.samples()),
       taken_(options.first),
       reads_(static_cast<std::uint64_t>(options.reads)) {
   aside_.reserve(ring_.size());
@@ -80,6 +81,41 @@ void ReadAhead::set_reads(int reads) {
   free_.notify_all();
 }
 
+void ReadAhead::drop(Entry& entry) {
+  held_ -= entry.record.storage.capacity();
+  entry.record = {};
+  entry.failure = nullptr;
+  entry.state = State::kFree;
+}
+
+void ReadAhead::rest(std::uint64_t first) {
+  const std::lock_guard lock(mutex_);
+  if (rests()) return;
+  end_ = first;
+  begun_ = std::min(begun_, first);
+  for (Entry& entry : ring_) {
+    if (entry.state != State::kFree && entry.number < first) continue;
+    if (entry.state == State::kReading)
+      entry.dropped = true;
+    else
+      drop(entry);
+  }
+  for (const RecordBuffer& buffer : aside_) held_ -= buffer.storage.capacity();
+  aside_.clear();
+}
+
+bool ReadAhead::go_on(std::uint64_t first) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!rests() || begun_ < end_) return false;
+    taken_ += first - begun_;
+    begun_ = first;
+    end_ = order_.samples();
+  }
+  free_.notify_all();
+  return true;
+}
+
 StageProfile ReadAhead::profile() const {
   std::lock_guard lock(mutex_);
   return profile_;
@@ -93,7 +129,7 @@ std::uint64_t ReadAhead::window() const { return std::min(bytes_window(), std::m
 
 std::uint64_t ReadAhead::may_begin() const {
   // Whole chunks only: taken on one by one, as workers free them, they could not be read together.
-  const std::uint64_t count = std::min({chunk_, window() / 2, order_.samples() - begun_});
+  const std::uint64_t count = std::min({chunk_, window() / 2, end_ - begun_});
   if (begun_ - taken_ + count > window()) return 0;
   // The last reader that fits takes on a whole chunk, too.
   if (reading_ >= reads_) return 0;
@@ -172,13 +208,16 @@ void ReadAhead::work() {
       entry->id = epoch->id_at(place.sample);
     }
     const std::int64_t started_ns = steady_clock().now_ns(), started_cpu_ns = thread_cpu_ns();
+    const std::optional<std::int64_t> sleeps = thread_sleeps();
     read(entries, ids, records);
+    const bool awake = sleeps && thread_sleeps() == sleeps;
     const std::int64_t ns = steady_clock().now_ns() - started_ns, cpu_ns = thread_cpu_ns() - started_cpu_ns;
     lock.lock();
     reading_ -= count;
     profile_.samples += static_cast<std::int64_t>(count);
     profile_.busy_ns += ns * static_cast<std::int64_t>(count);
     profile_.cpu_ns += cpu_ns;
+    if (awake) profile_.awake_ns += ns * static_cast<std::int64_t>(count);
     for (Entry* const entry : entries) {
       entry->state = State::kReady;
       std::size_t bytes = 0;
@@ -188,6 +227,7 @@ void ReadAhead::work() {
         usual_ = usual_ > 0 ? usual_ + (static_cast<double>(bytes) - usual_) * kUsualPart : static_cast<double>(bytes);
       largest_ = std::max<std::uint64_t>(largest_ - largest_ / kFade, entry->record.storage.capacity());
       held_ += entry->record.storage.capacity();
+      if (std::exchange(entry->dropped, false)) drop(*entry);
     }
     ready_.notify_all();
     free_.notify_one();
@@ -196,7 +236,7 @@ void ReadAhead::work() {
 
 bool ReadAhead::fits(const RecordBuffer& record) const {
   // Where the byte limit narrows the window, what lies outside of it must not hold memory.
-  if (bytes_window() < ring_.size()) return false;
+  if (bytes_window() < ring_.size() || rests()) return false;
   return static_cast<double>(record.storage.capacity()) <= std::max<double>(kFits * usual_, kSmallBuffer);
 }
 

@@ -10,6 +10,9 @@
 // Relaxed order: take_any() gives whatever is there, so that one record that takes long holds only its own place in the
 // ring; records are then read one by one, since those read together wait for the slowest.
 //
+// Exact order: rest() lets the readers sleep from a record on, go_on() wakes them for a later one; between the two the
+// workers read for themselves.
+//
 // Ownership: owns its threads and the ring's record buffers; take() exchanges a buffer for the worker's used one.
 // Threads:   take() by any worker; close() by any thread.
 // Failure:   what reading a record throws comes out of its take(), of no other's.
@@ -68,6 +71,14 @@ class ReadAhead {
   void allow(std::uint64_t before);
   void close();
 
+  // Exact order: no record from `first` on is brought any more, those that are there or on their way are dropped. Those
+  // before are, to be taken as ever, and the ring's memory goes with them. Nothing where the readers rest already.
+  // Precondition: none from `first` on was taken, nor is being waited for.
+  void rest(std::uint64_t first);
+  // Readers that rest bring the records from `first` on. False, and nothing happens, while one from before their rest
+  // is still to be begun, and where they do not rest. Precondition: `first` is not below rest()'s.
+  [[nodiscard]] bool go_on(std::uint64_t first);
+
   // From now on so many reads in flight, 1 to Options::reads; never fewer than one thread takes on at once. Once round
   // the ring it holds memory for twice as many.
   void set_reads(int reads);
@@ -84,6 +95,7 @@ class ReadAhead {
     std::uint64_t number = 0;  // in the run
     std::uint64_t id = 0;
     bool spared = false;
+    bool dropped = false;  // while it was read: nobody takes it
     RecordBuffer record;
     std::exception_ptr failure;
   };
@@ -97,9 +109,11 @@ class ReadAhead {
   // The entry's record, handed to a worker; its place in the ring is free then.
   void hand_over(Entry& entry, RecordBuffer& record);
   // All of these expect mutex_ to be held.
-  [[nodiscard]] std::uint64_t may_begin() const;         // how many records a reader may take on now, 0 to chunk_
-  [[nodiscard]] std::uint64_t bytes_window() const;      // records that the byte limit allows
-  [[nodiscard]] std::uint64_t window() const;            // those that may be on their way or there
+  [[nodiscard]] std::uint64_t may_begin() const;     // how many records a reader may take on now, 0 to chunk_
+  [[nodiscard]] std::uint64_t bytes_window() const;  // records that the byte limit allows
+  [[nodiscard]] std::uint64_t window() const;        // those that may be on their way or there
+  [[nodiscard]] bool rests() const { return end_ < order_.samples(); }
+  void drop(Entry& entry);                               // one that is there: frees its place and its memory
   [[nodiscard]] Entry* ready_entry();                    // the first that take_any() may give
   [[nodiscard]] Entry& entry_for(std::uint64_t number);  // a free one for a record that is to be read
 
@@ -117,7 +131,8 @@ class ReadAhead {
   std::vector<Entry> ring_;          // entry of record n: n % size
   std::vector<RecordBuffer> aside_;  // where the window is narrower than the ring, which it goes round
   std::uint64_t begun_;              // records before this number
-  std::uint64_t taken_;              // so many, with those before the first
+  std::uint64_t end_;                // none from here on is begun; order_.samples() but where they rest
+  std::uint64_t taken_;              // so many, with those that others read
   std::uint64_t largest_ = 1;  // bytes of the largest record of late: it fades, so that one outlier narrows the window
                                // for a while and not for good
   double usual_ = 0;           // bytes of a record, a mean over the latest

@@ -11,7 +11,10 @@
 #include <thread>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/random.h"
+#include "unstarve/core/thread_time.h"
 #include "unstarve/pipeline/loader/loader_fixtures.h"
+#include "unstarve/pipeline/loader/slot_ring.h"
 #include "unstarve/pipeline/plan.h"
 #include "unstarve/storage/folder/image_folder.h"
 #include "unstarve/storage/temporary_folder.h"
@@ -46,6 +49,7 @@ class CountingSet final : public Dataset {
       // A minute is not waited for unless the reads come one by one.
       if (!meet_.wait_for(lock, std::chrono::minutes(1), [this] { return inside_ >= together; })) lonely = true;
     }
+    if (pause.count() > 0) std::this_thread::sleep_for(pause);
     const std::size_t bytes = larger_every > 0 && id % larger_every == 0 ? 64 * bytes_ : bytes_;
     record.storage.reserve_discard(bytes);
     record.storage.data()[0] = static_cast<std::uint8_t>(id);
@@ -54,8 +58,9 @@ class CountingSet final : public Dataset {
     record.values[0].integer = static_cast<std::int64_t>(id);
   }
 
-  std::uint64_t larger_every = 0;  // every so manieth record is 64 times as large; 0: none
-  int together = 0;                // the first reads wait until so many are inside
+  std::uint64_t larger_every = 0;      // every so manieth record is 64 times as large; 0: none
+  std::chrono::microseconds pause{0};  // of every read
+  int together = 0;                    // the first reads wait until so many are inside
   std::uint64_t bad = ~std::uint64_t{0};
   mutable std::atomic<int> reads{0};
   mutable std::atomic<bool> lonely{false};
@@ -223,6 +228,144 @@ TEST_CASE("spared records are not read, and close() wakes who waits") {
     ahead.close();
   });
   CHECK_FALSE(ahead.take(3, 0, 39, record));  // two epochs further than the run goes: it never comes
+}
+
+// What the consumer of a ring of slots gets whose workers have records read ahead for a while and read for themselves
+// for another, in turns that `seed` draws: the labels of the run, as the records say.
+std::vector<std::int64_t> read_in_turns(const std::shared_ptr<CountingSet>& dataset, const RunOrder& order,
+                                        std::uint64_t seed, std::size_t most_batches) {
+  constexpr std::size_t kBatch = 10;
+  const auto device = open_device("cpu");
+  SlotRing::Options options;
+  options.sample_bytes = options.slot_bytes = 1;
+  options.batch_samples = kBatch;
+  options.prefetch = 3;
+  SlotRing ring(order, options, *device);
+  std::unique_ptr<ReadAhead> ahead;
+  std::mutex failures_mutex;
+  std::string failures;
+  const auto work = [&] {
+    RecordBuffer record;
+    while (const auto claim = ring.claim(3)) {
+      const Slot& slot = *claim->slot;
+      for (std::size_t i = claim->first; i < claim->first + claim->count; ++i) {
+        const std::uint64_t id = order.order(slot.epoch).epoch(slot.epoch).id(slot.batch, i);
+        std::int64_t label = -1;
+        try {
+          if (!claim->ahead || !ahead->take(slot.epoch, slot.batch, i, record)) dataset->read(id, record);
+          label = record.values[0].integer;
+        } catch (const Error& error) {
+          // The one that was made to fail, and each for itself.
+          const std::lock_guard lock(failures_mutex);
+          if (std::string(error.what()).find(dataset->location(id) + ":") == std::string::npos)
+            failures += error.what();
+        }
+        claim->slot->labels[i] = label;
+      }
+      if (ring.finish(*claim)) ring.publish(claim->slot);
+    }
+  };
+  std::vector<std::jthread> workers;
+  for (int i = 0; i < 3; ++i) workers.emplace_back(work);
+  std::jthread meddler([&](const std::stop_token& stop) {
+    Random random(seed, 0, 0, 0);
+    while (!stop.stop_requested()) {
+      (void)ring.begin_ahead([&](std::uint64_t first) {
+        if (ahead) return ahead->go_on(first);
+        ahead = std::make_unique<ReadAhead>(dataset, order, ReadAhead::Options{8, kReadAheadBytes, false, first});
+        return true;
+      });
+      std::this_thread::sleep_for(std::chrono::microseconds(random.below(400)));
+      (void)ring.end_ahead([&](std::uint64_t first) { ahead->rest(first); });
+      std::this_thread::sleep_for(std::chrono::microseconds(random.below(200)));
+    }
+  });
+  std::vector<std::int64_t> labels;
+  for (std::size_t batches = 0; batches < most_batches; ++batches) {
+    Slot* const slot = ring.take();
+    if (!slot) break;
+    labels.insert(labels.end(), slot->labels.begin(), slot->labels.end());
+    ring.release(slot);
+  }
+  meddler = {};
+  ring.close();
+  if (ahead) ahead->close();
+  workers.clear();
+  CHECK(failures.empty());
+  return labels;
+}
+
+TEST_CASE("reading ahead that ends and begins at any moments gives each record once, and errors where they belong") {
+  const auto dataset = std::make_shared<CountingSet>(1000);
+  dataset->bad = 123;
+  const RunOrder order(Order(OrderSpec{}, BatchSpec{10, LastBatch::kDrop}, dataset->size()), {}, 3);
+  std::vector<std::int64_t> expected;
+  for (std::uint32_t epoch = 0; epoch < 3; ++epoch)
+    for (std::uint64_t sample = 0; sample < 1000; ++sample) {
+      const std::uint64_t id = order.order(epoch).epoch(epoch).id(sample / 10, sample % 10);
+      expected.push_back(id == dataset->bad ? -1 : static_cast<std::int64_t>(id));
+    }
+  for (std::uint64_t seed = 0; seed < 20; ++seed) CHECK(read_in_turns(dataset, order, seed, 1000) == expected);
+  // Left early.
+  for (std::size_t batches = 0; batches < 40; batches += 3) {
+    const auto labels = read_in_turns(dataset, order, batches, batches);
+    CHECK(labels == std::vector<std::int64_t>(expected.begin(), expected.begin() + 10 * static_cast<long>(batches)));
+  }
+}
+
+TEST_CASE("readers that rest bring what is before their rest, hold no memory behind it, and go on behind it") {
+  constexpr std::size_t kRecord = 20'000;
+  const auto dataset = std::make_shared<CountingSet>(1000, kRecord);
+  const Order order(OrderSpec{}, BatchSpec{10, LastBatch::kDrop}, dataset->size());
+  ReadAhead ahead(dataset, RunOrder(order, {}, 1), {8, kReadAheadBytes});
+  RecordBuffer record;
+  const auto take = [&](std::uint64_t begin, std::uint64_t end) {
+    for (; begin < end; ++begin) {
+      REQUIRE(ahead.take(0, begin / 10, begin % 10, record));
+      CHECK(record.values[0].integer == static_cast<std::int64_t>(order.epoch(0).id(begin / 10, begin % 10)));
+    }
+  };
+  CHECK_FALSE(ahead.go_on(0));  // they do not rest
+  take(0, 50);
+  ahead.rest(100);  // further than the ring reaches
+  CHECK_FALSE(ahead.go_on(120));
+  ahead.rest(60);  // they do already
+  take(50, 100);
+  CHECK(ahead.memory_bytes() == 0);
+  const int reads = dataset->reads;
+  CHECK(reads == 100);
+  REQUIRE(ahead.go_on(500));
+  take(500, 600);
+  const auto wait_for = [](const auto& done) {
+    for (int i = 0; i < 60'000 && !done(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    CHECK(done());
+  };
+  wait_for([&] { return dataset->reads == reads + 116; });  // the ring is full, or the last ones are on their way
+  ahead.rest(600);
+  wait_for([&] { return ahead.memory_bytes() == 0; });
+  CHECK(dataset->reads == reads + 116);
+  REQUIRE(ahead.go_on(600));
+  take(600, 1000);
+}
+
+TEST_CASE("what readers read awake is told from what they slept for") {
+  if (!thread_sleeps()) {
+    WARN("SKIPPED, this kernel does not count how often a thread sleeps");
+    return;
+  }
+  const Order order(OrderSpec{}, BatchSpec{10, LastBatch::kDrop}, 200);
+  const auto profile = [&](int pause_us) {
+    const auto dataset = std::make_shared<CountingSet>(200);
+    dataset->pause = std::chrono::microseconds(pause_us);
+    ReadAhead ahead(dataset, RunOrder(order, {}, 1), {4, kReadAheadBytes});
+    RecordBuffer record;
+    for (std::uint64_t i = 0; i < 200; ++i) REQUIRE(ahead.take(0, i / 10, i % 10, record));
+    return ahead.profile();
+  };
+  const StageProfile slept = profile(100), awake = profile(0);
+  CHECK(slept.awake_ns == 0);
+  CHECK(awake.awake_ns > awake.busy_ns / 2);
+  CHECK(awake.awake_ns <= awake.busy_ns);
 }
 
 TEST_CASE("a pixel cache spares the reads of the second epoch, encoded records come through their cache") {

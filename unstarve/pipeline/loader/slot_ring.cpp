@@ -111,12 +111,25 @@ void SlotRing::open() {
   filling_next_ = 0;
 }
 
-bool SlotRing::begin_ahead(const std::function<void(std::uint64_t)>& begin) {
+std::optional<std::uint64_t> SlotRing::first_unclaimed() const {
+  if (filling_) return order_.number(filling_->epoch, filling_->batch, filling_next_);
+  if (exhausted()) return {};
+  return order_.number(next_epoch_, next_batch_, 0);
+}
+
+bool SlotRing::begin_ahead(const std::function<bool(std::uint64_t)>& begin) {
   const std::lock_guard lock(mutex_);
-  if (closed_ || ahead_ || (!filling_ && exhausted())) return false;
-  begin(filling_ ? order_.number(filling_->epoch, filling_->batch, filling_next_)
-                 : order_.number(next_epoch_, next_batch_, 0));
-  ahead_ = true;
+  const std::optional<std::uint64_t> first = first_unclaimed();
+  if (closed_ || ahead_ || !first || !begin(*first)) return false;
+  return ahead_ = true;
+}
+
+bool SlotRing::end_ahead(const std::function<void(std::uint64_t)>& end) {
+  const std::lock_guard lock(mutex_);
+  const std::optional<std::uint64_t> first = first_unclaimed();
+  if (closed_ || !ahead_ || !first) return false;
+  end(*first);
+  ahead_ = false;
   return true;
 }
 

@@ -103,8 +103,12 @@ class SlotRing {
   // Up to `most` samples of the oldest batch with unclaimed ones; nothing when closed or when all batches are claimed.
   [[nodiscard]] std::optional<Claim> claim(std::size_t most);
   // Exact order: calls begin(number of the first sample in the run that is not claimed yet) under the ring's lock; all
-  // claims from there on say `ahead`. False when closed or when all are claimed; what `begin` throws changes nothing.
-  bool begin_ahead(const std::function<void(std::uint64_t)>& begin);
+  // claims from there on say `ahead`. False when closed, when all are claimed or when `begin` says so; what `begin`
+  // throws changes nothing.
+  bool begin_ahead(const std::function<bool(std::uint64_t)>& begin);
+  // Likewise calls end(number of the first unclaimed sample); no claim from there on says `ahead`. What is claimed
+  // already has its records read ahead. False when closed or when all are claimed.
+  bool end_ahead(const std::function<void(std::uint64_t)>& end);
   // Reports a claim as done, with the failure of its lowest bad sample if the run is to fail by it. True for the last
   // of its batch: the caller then owns the slot, sets `kept` and publishes it.
   [[nodiscard]] bool finish(const Claim& claim, std::optional<Error> failure = {}, std::size_t failure_index = 0);
@@ -146,8 +150,10 @@ class SlotRing {
  private:
   // All of these expect mutex_ to be held.
   [[nodiscard]] bool exhausted() const;  // no further batch exists
-  [[nodiscard]] bool may_open() const;   // the next batch may be started now
-  [[nodiscard]] bool ready() const;      // take() need not wait
+  // The first sample in the run that claim() has not given away; none where it has given all.
+  [[nodiscard]] std::optional<std::uint64_t> first_unclaimed() const;
+  [[nodiscard]] bool may_open() const;  // the next batch may be started now
+  [[nodiscard]] bool ready() const;     // take() need not wait
   void open();
   void add_slot(std::list<Slot>&& made);
   void ask();  // what take() does before it waits
