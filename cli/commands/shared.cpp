@@ -9,6 +9,7 @@
 #include "unstarve/jobs/rig.h"
 #include "unstarve/jobs/settings_file.h"
 #include "unstarve/pipeline/sources.h"
+#include "unstarve/pipeline/spec/spec_document.h"
 #include "unstarve/storage/open.h"
 
 namespace unstarve::cli {
@@ -65,7 +66,7 @@ Settings settings_from_file(const std::string& file, SpecKind kind, const Argume
     settings.pipeline.mix.clear();
   }
   source.split = arguments.text("--split", source.split);
-  require_source(settings.pipeline, file + ".pipeline");
+  require_source(settings.pipeline, file + ".pipeline.source.path");
   settings.train.model = arguments.text("--model", settings.train.model);
   if (arguments.has("--device")) set_device(settings, arguments.text("--device"));
   return settings;

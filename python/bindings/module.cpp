@@ -41,6 +41,7 @@
 #include "unstarve/pipeline/order/order.h"
 #include "unstarve/pipeline/plan.h"
 #include "unstarve/pipeline/sources.h"
+#include "unstarve/pipeline/spec/spec_document.h"
 #include "unstarve/pipeline/spec/spec_schema.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"
 #include "unstarve/storage/concatenated.h"
@@ -243,11 +244,17 @@ NB_MODULE(_core, m) {
   m.def("concatenate", &concatenation, "parts"_a, "names"_a);
   m.def(
       "open_sources",
-      [](const std::string& spec) {
-        const PipelineSpec parsed = pipeline_from_yaml(spec, "pipeline");
-        return std::const_pointer_cast<Dataset>(listening([&] { return open_sources(parsed); }));
+      [](const std::string& text, const std::string& name) {
+        const SpecDocument document = read_spec_document(text, name);
+        require_source(document.pipeline, document.sources.front());
+        return std::const_pointer_cast<Dataset>(
+            listening([&] { return open_sources(document.pipeline, document.sources); }));
       },
-      "spec"_a);
+      "text"_a, "name"_a);
+  m.def(
+      "read_document",
+      [](const std::string& text, const std::string& name) { return to_yaml(read_spec_document(text, name).pipeline); },
+      "text"_a, "name"_a);
 
   bind_samples(m);
   bind_device_operations(m);

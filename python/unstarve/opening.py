@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 import json
 import os
+import pathlib
 from collections.abc import Iterable
 from typing import Any, cast
 
 from unstarve import _core, notices
 from unstarve.arguments import number, rank_and_world, whole
-from unstarve.errors import ArgumentError
+from unstarve.errors import ArgumentError, InputError, IoError
 from unstarve.loader import Loader
 from unstarve.pipeline import PLACES, Pipeline
 from unstarve.sources import Files, Object, joined
@@ -100,22 +101,44 @@ def _shares(what: str, weights: Iterable[float], sources: list[Any]) -> list[flo
     return [number(f"mix({what}[{i}])", share) for i, share in enumerate(shares)]
 
 
-def from_yaml(text: str, dataset: _core.Dataset | None = None) -> Loader:
-    """The Loader of a pipeline's YAML (what `to_yaml` wrote, or one written by hand). InputError names a wrong node.
+def from_yaml(text: str | os.PathLike[str], dataset: _core.Dataset | None = None) -> Loader:
+    """The Loader of a pipeline's YAML: what `to_yaml` wrote, one written by hand, or of settings, as `unstarve tune
+    --out` writes them, the pipeline.
 
+    text: YAML, or the path of a file of it: an os.PathLike, or a text of one line that ends in .yaml or .yml.
     dataset: the open data, for callers that have them; by default those that the text names are opened.
 
     Under a launcher (RANK and WORLD_SIZE in the environment) those count, whatever rank the text was written by.
+
+    InputError names a wrong node and its line; IoError for a file that cannot be read, ArgumentError for what is
+    neither text nor path.
     """
     import yaml
 
-    spec = yaml.safe_load(_core.canonical(text))
+    text, name = _document(text)
+    spec = yaml.safe_load(_core.read_document(text, name))
     if "RANK" in os.environ and "WORLD_SIZE" in os.environ:
         spec["order"]["rank"], spec["order"]["world"] = rank_and_world()
     if dataset is None:
-        dataset = _core.open_sources(text)
+        dataset = _core.open_sources(text, name)
         notices.warn()
     return Loader(spec, dataset)
+
+
+def _document(given: object) -> tuple[str, str]:
+    """What from_yaml() takes, as YAML and the name of its file, "" for none."""
+    if not isinstance(given, str | os.PathLike):
+        raise ArgumentError(f"from_yaml: found {type(given).__name__}, expected YAML as a str, or a file's path; a "
+                            "dict is YAML by json.dumps()")
+    if isinstance(given, str) and ("\n" in given or not given.endswith((".yaml", ".yml"))):
+        return given, ""
+    path = os.fsdecode(given)
+    try:
+        return pathlib.Path(path).read_text(encoding="utf-8"), path
+    except UnicodeDecodeError as error:
+        raise InputError(f"from_yaml: {path}: found a byte at {error.start} that is no UTF-8, expected YAML") from None
+    except OSError as error:
+        raise IoError(f"from_yaml: {path}: {error.strerror}") from None
 
 
 def schema() -> dict[str, Any]:

@@ -101,17 +101,67 @@ def test_what_makes_no_sense_is_refused_where_it_is_written(make, message):
 
 @pytest.mark.parametrize(("text", "message"), [
     ("mix: [{path: P, weight: .nan}, {path: P, weight: 1}]\nbatch: {size: 2}",
-     r"mix\[0\].weight: .*nan.*, expected a number"),
-    ("mix: [{path: P, weight: -1}, {path: P, weight: 1}]\nbatch: {size: 2}", r"mix\[0\].weight: -1, expected"),
+     r"mix\[0\].weight: line 1: nan, expected 0 or more"),
+    ("mix: [{path: P, weight: -1}, {path: P, weight: 1}]\nbatch: {size: 2}", r"mix\[0\].weight: line 1: -1, expected"),
     ("source: {path: P}\norder: {balance: true, class_weights: {a: .nan}}\nbatch: {size: 2}", "class_weights.a: .*nan"),
-    ("source: {path: P}\nbatch: {size: 0}", "batch.size: 0, expected 1 or more"),
-    ("source: {path: P}\nbatch: {size: -3}", "batch.size: -3, expected 1 or more"),
+    ("source: {path: P}\nbatch: {size: 0}", "batch.size: line 2: 0, expected 1 or more"),
+    ("source: {path: P}\nbatch: {size: -3}", "batch.size: line 2: -3, expected 1 or more"),
     ("source: {path: P}\noperations: [{center_crop: {size: -4}}]\nbatch: {size: 2}",
-     r"operations\[0\]: .*'size' is .-4."),
+     r"operations\[0\]: line 2: .*'size' is .-4."),
 ])
 def test_numbers_that_are_none_are_refused_in_yaml_by_their_node(text, message):
     with pytest.raises(un.Error, match=message):
         un.from_yaml(text.replace("P", f"'{SMALL}'"))
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("source: {path: P}\nbatch:\n  size: 0", "pipeline.batch.size: line 3: 0, expected 1 or more"),
+    ("source: {path: P}\noutput:\n  mean: [.nan, 0, 0]", "pipeline.output.mean: line 3: nan, expected finite numbers"),
+    ("source: {path: P}\noutput:\n  stddev: [.inf, 1, 1]",
+     "pipeline.output.stddev: line 3: inf, expected above 0 and finite"),
+    ("source: {path: P}\n\noutput: {mean: [abc, 1, 1]}",
+     'pipeline.output.mean.0.: line 3: found "abc", expected a number'),
+    ("source: {path: P}\noutput: {mean: [1, 1]}", "output.mean: line 2: found 2 numbers, expected three"),
+    ("source:\n  path: P\n  filter: {labels: [a, [b]]}", r"filter.labels\[1\]: line 3: found a list, expected a text"),
+    ("operations:\n- random_resized_crop: {size: 8, scale: [abc, 1]}",
+     r'scale\[0\]: line 2: found "abc", expected a number'),
+    ("errors: {rate: .nan}", "pipeline.errors.rate: line 1: nan, expected above 0"),
+    ("source: {filter: {max_aspect: .inf}}", "source.filter.max_aspect: line 1: inf, expected 1 or more"),
+    ("", "pipeline.source.path: missing, expected the path of the data"),
+    ("batch: {size: 2}\nsource: {split: train}", "pipeline.source.path: line 2: missing"),
+    ("batch: {size: 2}\nsource: {path: no/such}", "pipeline.source.path: line 2: .*no/such.*No such file"),
+    ("mix:\n- path: P\n- path: no/such", r"pipeline.mix\[1\].path: line 3: .*no/such.*No such file"),
+    ("unstarve: 1\npipeline:\n  batch: {size: 0}", "settings.pipeline.batch.size: line 3: 0, expected 1 or more"),
+    ("unstarve: 2\npipeline: {}", "settings.unstarve: line 1: found version 2, expected 1"),
+    ("unstarve: 1\npipeline: {}\ntrian: {}",
+     "settings.trian: line 3: unknown key; known here: pipeline, train, unstarve"),
+])
+def test_what_is_wrong_with_a_document_is_told_with_node_and_line(text, message):
+    with pytest.raises(un.Error, match=message):
+        un.from_yaml(text.replace("P", f"'{SMALL}'"))
+
+
+def test_a_pipeline_is_read_of_a_file_and_of_settings(tmp_path):
+    loader = un.open(SMALL).normalize((0, 0, 1e-30), (1, 1, 1)).batch(10)
+    text = loader.to_yaml()
+    settings = "unstarve: 1\npipeline:\n" + "".join(f"  {line}\n" for line in text.splitlines())
+    settings += "train: {model: resnet18}\n"
+    file = tmp_path / "tuned.yaml"
+    for content in (text, settings):
+        file.write_text(content)
+        for given in (content, file, str(file)):
+            assert un.from_yaml(given).to_yaml() == text
+    file.write_text("source: {path: no/such}")
+    with pytest.raises(un.errors.IoError, match=re.escape(f"{file}.source.path: line 1: ")):
+        un.from_yaml(file)
+    with pytest.raises(un.errors.IoError, match=f"from_yaml: {tmp_path}/none.yaml: No such file"):
+        un.from_yaml(f"{tmp_path}/none.yaml")
+    file.write_bytes(b"source: \xff")
+    with pytest.raises(un.errors.InputError, match="found a byte at 8 that is no UTF-8"):
+        un.from_yaml(file)
+    for wrong in ({"source": {}}, b"source: {}", None, file.open("rb")):
+        with pytest.raises(un.errors.ArgumentError, match=f"found {type(wrong).__name__}, expected YAML as a str"):
+            un.from_yaml(wrong)
 
 
 def test_more_ranks_than_samples_each_get_a_batch_or_are_refused():

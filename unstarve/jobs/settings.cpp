@@ -8,6 +8,7 @@
 #include "unstarve/device/device.h"
 #include "unstarve/observe/accelerator.h"
 #include "unstarve/pipeline/plan.h"
+#include "unstarve/pipeline/spec/spec_document.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"
 #include "unstarve/storage/notice.h"
 #include "unstarve/train/trainer.h"
@@ -88,36 +89,23 @@ std::string to_yaml(const Settings& settings, const std::string& comment) {
 
 Settings settings_from_yaml(const std::string& text, const std::string& name) {
   YamlMap map = YamlMap::parse(text, name);
-  int version = 0;
-  map.get("unstarve", version);
-  if (version != kSettingsVersion)
-    map.fail("unstarve", fmt::format("version {}, but this program reads version {}", version, kSettingsVersion));
+  check_settings_version(map);
   Settings settings;
-  settings.pipeline = read_pipeline_yaml(map.map("pipeline"));
+  const YamlMap pipeline = map.map("pipeline");
+  settings.pipeline = read_pipeline_yaml(pipeline);
   settings.train = read_train(map.map("train"));
   map.finish();
-  check_node(name + ".pipeline", [&] { check_spec(settings.pipeline); });
-  check_node(name, [&] { check_settings(settings.train); });
+  check_node(pipeline, [&] { check_spec(settings.pipeline); });
+  check_node(map, [&] { check_settings(settings.train); });
   const std::string& asked = settings.pipeline.device.name;
   if (!asked.empty() && !same_device(asked, settings.train.device))
-    throw Error(ErrorKind::kInput,
-                fmt::format("{}.pipeline.device.name: {}, expected {}, train.device of these settings, "
-                            "or none",
-                            name, asked, settings.train.device));
+    throw Error(ErrorKind::kInput, fmt::format("{}: {}, expected {}, train.device of these settings, or none",
+                                               pipeline.place("device.name"), asked, settings.train.device));
   return settings;
 }
 
 Settings load_settings(const std::filesystem::path& path) {
   return settings_from_yaml(read_text_file(path), path.string());
-}
-
-void check_node(const std::string& node, const std::function<void()>& check) {
-  try {
-    check();
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::kArgument) throw;
-    throw Error(ErrorKind::kInput, node + "." + error.what());
-  }
 }
 
 Size first_image_size(const Dataset& dataset, std::int64_t max_pixels) {

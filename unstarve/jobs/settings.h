@@ -12,7 +12,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <string>
 
 #include "unstarve/core/image.h"
@@ -21,8 +20,6 @@
 #include "unstarve/train/settings.h"
 
 namespace unstarve {
-
-inline constexpr int kSettingsVersion = 1;
 
 struct Settings {
   PipelineSpec pipeline;
@@ -34,9 +31,6 @@ struct Settings {
 [[nodiscard]] std::string to_yaml(const Settings& settings, const std::string& comment = "");
 [[nodiscard]] Settings settings_from_yaml(const std::string& text, const std::string& name);
 [[nodiscard]] Settings load_settings(const std::filesystem::path& path);
-
-// Runs a check of what was read from a file: its Error(kArgument) becomes an Error(kInput) about `node` of the file.
-void check_node(const std::string& node, const std::function<void()>& check);
 
 // Of the first image that can be read and has at most `max_pixels`. Throws Error(kInput) when none of the first hundred
 // is one.

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/ops/schedule.h"
-#include "unstarve/pipeline/plan.h"
-#include "unstarve/pipeline/spec/spec_yaml.h"
+#include "unstarve/pipeline/spec/spec_document.h"
 
 namespace unstarve {
 namespace {
@@ -32,23 +32,12 @@ SpecFile look_at_spec(const std::string& path) {
   }
 }
 
-void require_source(const PipelineSpec& pipeline, const std::string& node) {
-  if (pipeline.source.path.empty() && pipeline.mix.empty())
-    throw Error(ErrorKind::kInput, node + ".source.path: missing, expected the path of the data");
-}
-
 PipelineSpec load_pipeline(const std::string& path) {
   const std::string text = read_text_file(path);
-  const bool whole = YamlMap::parse(text, path).has("pipeline");
-  PipelineSpec pipeline;
-  if (whole) {
-    pipeline = settings_from_yaml(text, path).pipeline;
-  } else {
-    pipeline = pipeline_from_yaml(text, path);
-    check_node(path, [&] { check_spec(pipeline); });
-  }
-  require_source(pipeline, whole ? path + ".pipeline" : path);
-  return pipeline;
+  SpecDocument document = read_spec_document(text, path);
+  if (document.settings) (void)settings_from_yaml(text, path);  // what is wrong besides the pipeline
+  require_source(document.pipeline, document.sources.front());
+  return std::move(document.pipeline);
 }
 
 Settings settings_for(const PipelineSpec& pipeline, const Dataset& dataset, const std::string& model,

@@ -2,7 +2,7 @@
 // YAML files that may stand where data is expected: settings as `tune` writes them, and bare pipelines.
 //
 //   pipeline: {source: {path: photos}, ...}     settings: a mapping with `pipeline:`, see settings.h
-//   source: {path: photos}                      a bare pipeline: a mapping with `source:`, see spec_yaml.h
+//   source: {path: photos}                      a bare pipeline: a mapping with `source:`, see spec_document.h
 //
 // Failure: Error(kInput) with the file, the path of the node and, where it is known, its line; Error(kIo).
 
@@ -24,9 +24,6 @@ struct SpecFile {
 
 // The pipeline of either kind, which names its data. Precondition: look_at_spec() found one.
 [[nodiscard]] PipelineSpec load_pipeline(const std::string& path);
-
-// Throws when the pipeline names no data. `node` is where it stands: "tuned.yaml.pipeline".
-void require_source(const PipelineSpec& pipeline, const std::string& node);
 
 // A bare pipeline, and the training that default_settings() would choose for what comes out of it.
 [[nodiscard]] Settings settings_for(const PipelineSpec& pipeline, const Dataset& dataset, const std::string& model,

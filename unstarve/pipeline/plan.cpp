@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 #include "unstarve/codecs/decoder.h"
@@ -277,8 +278,11 @@ void check_spec(const PipelineSpec& spec) {
   const auto make_all = [&](const OpSpec& operation) { check_operation(operation); };
   each("operations", spec.operations, make_all);
   each("batch_operations", spec.batch_operations, make_batch_operation);
+  for (const float mean : spec.output.normalisation.mean)
+    if (!std::isfinite(mean)) fail("output.mean", fmt::format("{}, expected finite numbers", mean));
   for (const float stddev : spec.output.normalisation.stddev)
-    if (!(stddev > 0)) fail("output.stddev", fmt::format("{}, expected above 0", stddev));
+    if (!(stddev > 0 && std::isfinite(stddev)))
+      fail("output.stddev", fmt::format("{}, expected above 0 and finite", stddev));
   try {
     const Storer storer(spec.output);
   } catch (const Error& error) {

@@ -1,17 +1,32 @@
 #include "unstarve/pipeline/sources.h"
 
+#include "unstarve/core/error.h"
 #include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/concatenated.h"
 #include "unstarve/storage/open.h"
 
 namespace unstarve {
 
-std::shared_ptr<const Dataset> open_sources(const PipelineSpec& spec) {
-  if (spec.mix.empty()) return open_dataset(spec.source.path, spec.source.split);
+namespace {
+
+std::shared_ptr<const Dataset> open_one(const SourceSpec& source, const std::vector<std::string>& places,
+                                        std::size_t i) {
+  try {
+    return open_dataset(source.path, source.split);
+  } catch (const Error& error) {
+    if (i >= places.size() || error.kind() == ErrorKind::kCancelled) throw;
+    throw Error(error.kind(), places[i] + ": " + error.what());
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<const Dataset> open_sources(const PipelineSpec& spec, const std::vector<std::string>& places) {
+  if (spec.mix.empty()) return open_one(spec.source, places, 0);
   std::vector<std::shared_ptr<const Dataset>> parts;
   std::vector<std::string> names;
   for (const SourceSpec& source : spec.mix) {
-    parts.push_back(open_dataset(source.path, source.split));
+    parts.push_back(open_one(source, places, parts.size()));
     names.push_back(shown_name(source.path));
   }
   return concatenate(std::move(parts), names);

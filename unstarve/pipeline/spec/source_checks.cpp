@@ -20,7 +20,7 @@ void check_source(const SourceSpec& source, const std::string& node) {
     fail(node + ".filter.min_side", fmt::format("{}, expected 1 or more, or 0 for any", filter.min_side));
   if (filter.max_side < 0)
     fail(node + ".filter.max_side", fmt::format("{}, expected 1 or more, or 0 for any", filter.max_side));
-  if (!(filter.max_aspect >= 0))
+  if (!(filter.max_aspect >= 0 && std::isfinite(filter.max_aspect)))
     fail(node + ".filter.max_aspect", fmt::format("{}, expected 1 or more, or 0 for any", filter.max_aspect));
   if (source.take && *source.take == 0) fail(node + ".take", "0, expected 1 or more; leave it out to take all");
 }

@@ -64,13 +64,18 @@ void get_channels(YamlMap& map, const std::string& key, std::array<float, kChann
   std::vector<double> numbers(value.begin(), value.end());
   map.get(key, numbers);
   map.only(value.size());
-  if (numbers.size() != value.size()) map.fail(key, "expected three numbers, one per channel");
+  if (numbers.size() != value.size())
+    map.fail(key, fmt::format("found {} numbers, expected three, one per channel", numbers.size()));
   for (std::size_t c = 0; c < value.size(); ++c) value[c] = static_cast<float>(numbers[c]);
 }
 
 // Shortest text that reads back to the same float or double.
-std::string exact(float number) { return fmt::format("{}", number); }
-std::string exact(double number) { return fmt::format("{}", number); }
+template <class Number>
+std::string exact(Number number) {
+  if (std::isnan(number)) return ".nan";
+  if (std::isinf(number)) return number < 0 ? "-.inf" : ".inf";
+  return fmt::format("{}", number);
+}
 
 void write_numbers(YAML::Emitter& out, const auto& numbers) {
   out << YAML::Flow << YAML::BeginSeq;

@@ -67,6 +67,12 @@ TEST_CASE("what decides which sample comes when survives being written and read"
   CHECK_THROWS_WITH(read("order: {class_weights: {cat: many}}"), Catch::Contains("order.class_weights.cat"));
 }
 
+TEST_CASE("numbers that are not finite survive being written and read") {
+  const std::string text = to_yaml(read("output: {mean: [.nan, .inf, -.inf]}\noperations: [{resize: {size: .nan}}]"));
+  CHECK_THAT(text, Catch::Contains("mean: [.nan, .inf, -.inf]") && Catch::Contains("size: .nan"));
+  CHECK(to_yaml(read(text)) == text);
+}
+
 TEST_CASE("missing keys keep their defaults") { CHECK(read("batch: {size: 8}").execution == ExecutionSpec{}); }
 
 TEST_CASE("an operation without parameters may be a bare name") {
@@ -92,7 +98,7 @@ TEST_CASE("what is wrong is named with path, line, found and expected") {
   CHECK_THROWS_WITH(read("batch: {sise: 3}"),
                     Catch::Contains("p.yaml.batch.sise") && Catch::Contains("known here: bucket, last, pad, size"));
   CHECK_THROWS_WITH(read("output: {type: int7}"), Catch::Contains("found \"int7\"") && Catch::Contains("bfloat16"));
-  CHECK_THROWS_WITH(read("output: {mean: [1, 2]}"), Catch::Contains("three numbers"));
+  CHECK_THROWS_WITH(read("output: {mean: [1, 2]}"), Catch::Contains("found 2 numbers, expected three"));
   CHECK_THROWS_WITH(read("device: {operations: gpu}"),
                     Catch::Contains("p.yaml.device.operations: line 1: found \"gpu\", expected one of host, device"));
   CHECK_THROWS_WITH(read("device: {decode: nvjpeg}"),

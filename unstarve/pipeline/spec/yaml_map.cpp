@@ -3,11 +3,22 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <charconv>
 #include <map>
+#include <system_error>
 
 #include "unstarve/core/error.h"
 
 namespace unstarve {
+namespace {
+
+std::string found_in(const YAML::Node& node) {
+  if (node.IsScalar()) return '"' + node.Scalar() + '"';
+  return node.IsSequence() ? "a list" : node.IsMap() ? "a mapping" : "nothing";
+}
+
+}  // namespace
 
 YamlMap::YamlMap(YAML::Node node, std::string path) : node_(std::move(node)), path_(std::move(path)) {
   if (node_.IsDefined() && !node_.IsNull() && !node_.IsMap())
@@ -64,22 +75,54 @@ void YamlMap::fail(const std::string& key, const std::string& what) const {
   throw Error(ErrorKind::kInput, fmt::format("{}.{}: line {}: {}", path_, key, line, what));
 }
 
+std::string YamlMap::place(const std::string& node) const {
+  YAML::Node here = node_;
+  int line = -1;
+  for (std::size_t at = 0; at < node.size();) {
+    YAML::Node below(YAML::NodeType::Undefined);
+    if (node[at] == '[') {
+      const std::size_t end = node.find(']', at);
+      std::size_t index = 0;
+      if (here.IsSequence() && std::from_chars(&node[at] + 1, node.data() + node.size(), index).ec == std::errc() &&
+          index < here.size())
+        below.reset(here[index]);
+      at = end < node.size() ? end + 1 : end;
+    } else {
+      at += node[at] == '.' ? 1 : 0;
+      const std::size_t end = std::min(node.find_first_of(".[", at), node.size());
+      const std::string key = node.substr(at, end - at);
+      if (here.IsMap() && here[key].IsDefined()) below.reset(here[key]);
+      at = end;
+    }
+    if (!below.IsDefined()) break;
+    here.reset(below);
+    line = here.Mark().line + 1;
+  }
+  return fmt::format("{}.{}{}", path_, node, line > 0 ? fmt::format(": line {}", line) : "");
+}
+
 template <class T>
 void YamlMap::read(const std::string& key, T& value, const char* expected) {
   asked_.insert(key);
   describe(key, value);
   if (!has(key)) return;
   const YAML::Node node = node_[key];
-  std::string found = node.IsNull() ? "nothing" : "a list or mapping";
-  try {
-    if (!node.IsNull()) {
-      value = node.as<T>();
-      return;
-    }
-  } catch (const YAML::Exception&) {
-    if (node.IsScalar()) found = '"' + node.Scalar() + '"';
-  }
-  fail(key, fmt::format("found {}, expected {}", found, expected));
+  if (node.IsNull() || !YAML::convert<T>::decode(node, value))
+    fail(key, fmt::format("found {}, expected {}", found_in(node), expected));
+}
+
+template <class T>
+void YamlMap::read_list(const std::string& key, std::vector<T>& value, const char* expected, const char* element) {
+  asked_.insert(key);
+  describe(key, value);
+  if (!has(key)) return;
+  const YAML::Node list = node_[key];
+  if (!list.IsSequence()) fail(key, fmt::format("found {}, expected {}", found_in(list), expected));
+  value.assign(list.size(), {});
+  for (std::size_t i = 0; i < list.size(); ++i)
+    if (!YAML::convert<T>::decode(list[i], value[i]))
+      throw Error(ErrorKind::kInput, fmt::format("{}.{}[{}]: line {}: found {}, expected {}", path_, key, i,
+                                                 list[i].Mark().line + 1, found_in(list[i]), element));
 }
 
 void YamlMap::get(const std::string& key, std::string& value) { read(key, value, "text"); }
@@ -93,11 +136,13 @@ void YamlMap::get(const std::string& key, std::vector<double>& value) {
     read(key, single, "a number or a list of numbers");
     value = {single};
   } else {
-    read(key, value, "a number or a list of numbers");
+    read_list(key, value, "a number or a list of numbers", "a number");
   }
 }
 
-void YamlMap::get(const std::string& key, std::vector<std::string>& value) { read(key, value, "a list of texts"); }
+void YamlMap::get(const std::string& key, std::vector<std::string>& value) {
+  read_list(key, value, "a list of texts", "a text");
+}
 
 YamlMap YamlMap::map(const std::string& key) {
   asked_.insert(key);

@@ -79,12 +79,17 @@ class YamlMap {
   void finish() const;
   // An Error(kInput) about `key` of this mapping.
   [[noreturn]] void fail(const std::string& key, const std::string& what) const;
+  // Where "batch.size" or "mix[1].path" stands, seen from here, for messages: "p.yaml.batch.size: line 3". The line is
+  // that of the deepest part of it that there is; none where there is no part of it.
+  [[nodiscard]] std::string place(const std::string& node) const;
 
  private:
   YamlMap(YAML::Node node, std::string path);
   void describe(const std::string& key, decltype(YamlKey::value) value);
   template <class T>
   void read(const std::string& key, T& value, const char* expected);
+  template <class T>
+  void read_list(const std::string& key, std::vector<T>& value, const char* expected, const char* element);
 
   YAML::Node node_;
   std::string path_;

@@ -1,0 +1,50 @@
+#include "unstarve/pipeline/spec/spec_document.h"
+
+#include <fmt/format.h>
+
+#include "unstarve/core/error.h"
+#include "unstarve/pipeline/plan.h"
+#include "unstarve/pipeline/spec/spec_yaml.h"
+
+namespace unstarve {
+
+SpecDocument read_spec_document(const std::string& text, const std::string& name) {
+  const bool settings = YamlMap::parse(text, name.empty() ? "pipeline" : name).has("pipeline");
+  YamlMap map = YamlMap::parse(text, !name.empty() ? name : settings ? "settings" : "pipeline");
+  if (settings) check_settings_version(map);
+  const YamlMap pipeline = settings ? map.map("pipeline") : map;
+  if (settings) {
+    (void)map.map("train");
+    map.finish();
+  }
+  SpecDocument document{settings, read_pipeline_yaml(pipeline), {}};
+  check_node(pipeline, [&] { check_spec(document.pipeline); });
+  if (document.pipeline.mix.empty()) document.sources.push_back(pipeline.place("source.path"));
+  for (std::size_t i = 0; i < document.pipeline.mix.size(); ++i)
+    document.sources.push_back(pipeline.place(fmt::format("mix[{}].path", i)));
+  return document;
+}
+
+void check_settings_version(YamlMap& settings) {
+  int version = 0;
+  settings.get("unstarve", version);
+  if (version != kSettingsVersion)
+    settings.fail("unstarve", fmt::format("found version {}, expected {}", version, kSettingsVersion));
+}
+
+void check_node(const YamlMap& map, const std::function<void()>& check) {
+  try {
+    check();
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kArgument) throw;
+    const std::string message = error.what(), node = message.substr(0, message.find(": "));
+    throw Error(ErrorKind::kInput, map.place(node) + message.substr(node.size()));
+  }
+}
+
+void require_source(const PipelineSpec& pipeline, const std::string& place) {
+  if (pipeline.source.path.empty() && pipeline.mix.empty())
+    throw Error(ErrorKind::kInput, place + ": missing, expected the path of the data");
+}
+
+}  // namespace unstarve
