@@ -27,10 +27,13 @@ from collections.abc import Callable, Iterable, Mapping
 from multiprocessing.context import BaseContext
 from typing import Any, TypeVar
 
-import torch
-from torch.utils.data import Dataset, IterDataPipe, MapDataPipe, Sampler
-from torch.utils.data.dataloader import DataLoader as TorchDataLoader
-from torch.utils.data.dataloader import _DatasetKind
+from unstarve.frameworks import needed
+
+with needed("torch", "DataLoader"):
+    import torch
+    from torch.utils.data import Dataset, IterDataPipe, MapDataPipe, Sampler
+    from torch.utils.data.dataloader import DataLoader as TorchDataLoader
+    from torch.utils.data.dataloader import _DatasetKind
 
 from unstarve.arguments import whole
 from unstarve.errors import ArgumentError

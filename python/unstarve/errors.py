@@ -35,6 +35,10 @@ class MissingError(Error, RuntimeError):
     """A component that this build or machine does not have."""
 
 
+class MissingPackageError(ImportError, MissingError):
+    """A Python package that is not installed; the message has the command that installs it."""
+
+
 class CheckError(Error, RuntimeError):
     """A check that was asked for failed."""
 

@@ -12,8 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-import jax
-import jax.numpy as jnp
+from unstarve.frameworks import needed
+
+with needed("jax", "to_jax"):
+    import jax
+    import jax.numpy as jnp
 
 from unstarve.converted import ConvertedLoader
 from unstarve.errors import ArgumentError

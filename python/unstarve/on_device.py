@@ -12,7 +12,10 @@ from __future__ import annotations
 
 import json
 
-import torch
+from unstarve.frameworks import needed
+
+with needed("torch", "unstarve.on_device"):
+    import torch
 
 from unstarve import _core
 from unstarve.loader import Allocate, Loader

@@ -10,7 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
-import tensorflow as tf
+from unstarve.frameworks import needed
+
+with needed("tensorflow", "to_tf"):
+    import tensorflow as tf
 
 from unstarve.errors import ArgumentError
 

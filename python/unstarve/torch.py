@@ -13,7 +13,10 @@ import json
 from collections.abc import Iterator
 from typing import Any, Generic, TypeAlias, TypeVar, cast
 
-import torch
+from unstarve.frameworks import needed
+
+with needed("torch", "to_torch"):
+    import torch
 
 from unstarve import _core
 from unstarve.arguments import number

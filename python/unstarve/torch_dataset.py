@@ -14,7 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-import torch
+from unstarve.frameworks import needed
+
+with needed("torch", "from_torch"):
+    import torch
 
 from unstarve import _core
 from unstarve.arguments import MOST_EPOCH, last_batch, rank_and_world, shard_arguments, whole

@@ -68,6 +68,28 @@ def test_the_wheel_holds_module_sources_stub_and_marker(wheel, tmp_path):
     assert done.stdout == "2\n", done.stderr
 
 
+def test_what_needs_a_package_that_is_missing_tells_how_to_install_it():
+    code = """if True:
+        import sys
+        for package in ("torch", "jax", "tensorflow"):
+            sys.modules[package] = None  # as if it was not there
+        import unstarve as un
+        loader = un.open("synthetic:images=4").batch(2)
+        for what, package in ((loader.to_torch, "torch"), (lambda: un.DataLoader, "torch"),
+                              (lambda: un.from_torch, "torch"), (loader.to_jax, "jax"), (loader.to_tf, "tensorflow")):
+            try:
+                what()
+            except un.errors.MissingError as error:
+                assert isinstance(error, ImportError) and error.name == package
+                print(error)
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines() == [
+        f"{what}: found no package {package}, expected it installed: pip install {package}" for what, package in (
+            ("to_torch", "torch"), ("DataLoader", "torch"), ("from_torch", "torch"), ("to_jax", "jax"),
+            ("to_tf", "tensorflow"))], done.stderr
+
+
 def test_importing_does_not_import_torch():
     code = "import sys, unstarve; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
