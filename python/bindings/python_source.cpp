@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <mutex>
@@ -11,6 +12,7 @@
 #include <utility>
 
 #include "unstarve/core/error.h"
+#include "unstarve/storage/index/record_format.h"
 
 namespace unstarve::python {
 namespace {
@@ -102,11 +104,11 @@ class PythonSource final : public Dataset {
         size_(nb::len(object_)),
         turns_(at_once) {
     if (size_ == 0) throw Error(ErrorKind::kInput, name_ + ": its length is 0, expected one sample or more");
-    const nb::object first = sample(object_, 0);
+    const nb::object first = first_sample();
     fields_ = {{"image", Buffer(image_of(first)).pixels() ? FieldKind::kPixels : FieldKind::kEncodedImage}};
     if (is_pair(first)) fields_.push_back({"label", FieldKind::kLabel});
     RecordBuffer record;
-    take(first, 0, record);  // tells what is wrong with it
+    take(first, first_, record);  // tells what is wrong with it
   }
   ~PythonSource() override {
     const nb::gil_scoped_acquire acquire;
@@ -131,6 +133,7 @@ class PythonSource final : public Dataset {
     if (!object.is_valid()) throw Error(ErrorKind::kCancelled, location(id) + ": the interpreter is ending");
     try {
       take(sample(object, id), id, record);
+      check_label(id, record);
     } catch (const nb::python_error& error) {
       throw Error(ErrorKind::kInput, location(id) + ": " + error.what());
     }
@@ -152,6 +155,22 @@ class PythonSource final : public Dataset {
   [[nodiscard]] static nb::object sample(const nb::object& object, std::uint64_t id) {
     return object.attr("__getitem__")(id);
   }
+  // The first that the object gives; what it raises for those before it is theirs, and told when their turn comes.
+  [[nodiscard]] nb::object first_sample() {
+    constexpr std::uint64_t kProbes = 100;
+    const std::uint64_t probes = std::min(size_, kProbes);
+    std::string reason;
+    for (first_ = 0; first_ < probes; ++first_) {
+      try {
+        return sample(object_, first_);
+      } catch (const nb::python_error& error) {
+        if (!error.matches(PyExc_Exception)) throw;  // Ctrl-C
+        if (reason.empty()) reason = location(first_) + ": " + error.what();
+      }
+    }
+    throw Error(ErrorKind::kInput,
+                fmt::format("{}: none of the first {} samples can be read; the first: {}", name_, probes, reason));
+  }
   [[nodiscard]] static bool is_pair(nb::handle sample) {
     return (nb::isinstance<nb::tuple>(sample) || nb::isinstance<nb::list>(sample)) && nb::len(sample) == 2;
   }
@@ -168,8 +187,8 @@ class PythonSource final : public Dataset {
     Buffer buffer(image);
     const bool encoded = fields_[0].kind == FieldKind::kEncodedImage;
     if (encoded ? !buffer.encoded() : !buffer.pixels()) {
-      const char* const expected = encoded && id > 0 ? "bytes of an encoded image, as the first sample has"
-                                   : id > 0
+      const char* const expected = encoded && id != first_ ? "bytes of an encoded image, as the first sample has"
+                                   : id != first_
                                        ? "a uint8 array (height, width, 3), as the first sample has"
                                        : "bytes of an encoded image, or a uint8 array (height, width, 3), alone or "
                                          "in a pair with its label";
@@ -201,12 +220,22 @@ class PythonSource final : public Dataset {
                 fmt::format("{}: its label is {}, expected a whole number", location(id), kind_of(label)));
   }
 
+  void check_label(std::uint64_t id, const RecordBuffer& record) const {
+    if (fields_.size() < 2) return;
+    const std::int64_t label = record.values[1].integer,
+                       end = classes_.empty() ? kMaxClasses : static_cast<std::int64_t>(classes_.size());
+    if (label < 0 || label >= end)
+      throw Error(ErrorKind::kInput, fmt::format("{}: its label is {}, expected a class number from 0 to {}",
+                                                 location(id), label, end - 1));
+  }
+
   nb::object object_;
   mutable std::mutex object_mutex_;  // of object_; held for no call of Python
   std::string name_;
   std::vector<std::string> classes_;
   int at_once_;
   std::uint64_t size_;
+  std::uint64_t first_ = 0;  // the sample that all others have to be like
   std::vector<Field> fields_;
   mutable std::counting_semaphore<> turns_;
 };

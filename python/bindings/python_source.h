@@ -21,8 +21,9 @@
 
 namespace unstarve::python {
 
-// Asks for the first sample. Throws Error(kInput) without samples and for one that is neither kind; what the object
-// raises comes as it is. Precondition: the GIL is held, at_once >= 1.
+// Asks for the first sample, or, where the object raises, the next, of a hundred at most. Throws Error(kInput) without
+// samples, where none of these can be read, and for one that is neither kind. Precondition: the GIL is held,
+// at_once >= 1.
 [[nodiscard]] std::shared_ptr<Dataset> python_source(nanobind::object object, std::string name,
                                                      std::vector<std::string> classes, int at_once);
 

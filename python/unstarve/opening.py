@@ -46,8 +46,9 @@ def from_source(source: Any, classes: Iterable[str] = (), *, at_once: int = 1) -
         is made for it and waits, for a server say, rather than computes.
 
     With map() in helper processes it must be picklable; each process then has its own. What source[i] raises is an
-    InputError with its traceback, which `errors` may skip or replace. Raises InputError for a source without samples or
-    whose first sample is neither, ArgumentError for an object that is no source.
+    InputError with its traceback, which `errors` may skip or replace; so is a label that is none of the classes. Raises
+    InputError for a source without samples or whose first sample is neither, ArgumentError for an object that is no
+    source.
     """
     if not hasattr(source, "__len__") or not hasattr(source, "__getitem__"):
         raise ArgumentError(f"from_source: {type(source).__name__} has no __len__ and __getitem__")

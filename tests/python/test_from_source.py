@@ -156,9 +156,35 @@ def test_a_first_sample_that_is_neither_is_refused_at_once(source, message):
         un.from_source(source)
 
 
-def test_sources_that_raise_at_once_raise_as_they_do(photographs):
-    with pytest.raises(LookupError, match="row 0"):
-        un.from_source(Encoded(photographs, 3, bad={0: "raise"}))
+def test_a_first_sample_that_raises_is_bad_as_any_other(photographs):
+    source = Encoded(photographs, 6, bad={0: "raise", 1: "raise"})
+    pipeline = un.from_source(source).sequential().resize((8, 8))
+    with pytest.raises(un.errors.InputError, match=r"(?s)Encoded\[0\]: Traceback.*LookupError: row 0"):
+        next(iter(pipeline.batch(3)))
+    with pipeline.errors("replace").batch(6) as loader:
+        (_, labels), = loader
+        assert set(labels.tolist()) == {2, 3, 4, 5} and {bad[0] for bad in loader.bad_samples()} == {0, 1}
+    with pytest.raises(un.errors.InputError,
+                       match=r"(?s)Encoded: none of the first 3 samples can be read; the first: Encoded\[0\]: .*row 0"):
+        un.from_source(Encoded(photographs, 3, bad=dict.fromkeys(range(3), "raise")))
+
+
+@pytest.mark.parametrize(("label", "classes", "end"), [(2, ["a", "b"], 1), (-1, ["a", "b"], 1), (-1, [], 1048575),
+                                                        (1 << 20, [], 1048575)])
+def test_labels_out_of_range_are_bad_samples(photographs, label, classes, end):
+    image = Encoded(photographs, 1)[0][0]
+    for wrong in (0, 1):
+        source = [(image, label if i == wrong else 1) for i in range(3)]
+        pipeline = un.from_source(source, classes).sequential().resize((8, 8))
+        with pytest.raises(un.errors.InputError,
+                           match=rf"list\[{wrong}\]: its label is {label}, expected a class number from 0 to {end}"):
+            next(iter(pipeline.batch(3)))
+        with pipeline.errors("skip").batch(3) as loader:
+            assert [labels.tolist() for _, labels in loader] == [[1, 1]]
+            assert [bad[0] for bad in loader.bad_samples()] == [wrong]
+
+
+def test_what_a_source_cannot_have_or_be_is_refused(photographs):
     with pytest.raises(un.errors.ArgumentError, match=r"to_yaml: the source Encoded is Python"):
         un.from_source(Encoded(photographs, 3)).batch(1).to_yaml()
     with pytest.raises(un.errors.ArgumentError, match=r"at_once\): found 0"):
