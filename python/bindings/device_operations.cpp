@@ -3,7 +3,6 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "python/bindings/samples.h"
+#include "python/bindings/text.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/topology.h"
 #include "unstarve/device/device.h"

@@ -3,6 +3,7 @@
 #include <exception>
 #include <string>
 
+#include "python/bindings/text.h"
 #include "unstarve/core/error.h"
 
 namespace unstarve::python {
@@ -32,7 +33,7 @@ void translate_errors() {
       std::rethrow_exception(thrown);
     } catch (const Error& error) {
       const nb::object type = nb::module_::import_("unstarve.errors").attr(class_of(error.kind()));
-      PyErr_SetString(type.ptr(), error.what());
+      PyErr_SetObject(type.ptr(), nb::cast(std::string(error.what())).ptr());
     }
   });
 }

@@ -14,7 +14,6 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
@@ -33,6 +32,7 @@
 #include "python/bindings/notices.h"
 #include "python/bindings/python_source.h"
 #include "python/bindings/samples.h"
+#include "python/bindings/text.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/topology.h"
 #include "unstarve/device/device.h"
@@ -86,7 +86,7 @@ nb::dict read(const Dataset& dataset, std::uint64_t id) {
   }
   nb::dict values;
   for (std::size_t i = 0; i < dataset.fields().size(); ++i)
-    values[nb::str(dataset.fields()[i].name.c_str())] = value_of(dataset.fields()[i], record.values[i]);
+    values[nb::cast(dataset.fields()[i].name)] = value_of(dataset.fields()[i], record.values[i]);
   check_maps(record);  // after they were copied
   return values;
 }

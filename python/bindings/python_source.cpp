@@ -1,7 +1,6 @@
 #include "python/bindings/python_source.h"
 
 #include <fmt/format.h>
-#include <nanobind/stl/string.h>
 
 #include <algorithm>
 #include <cstring>
@@ -11,6 +10,7 @@
 #include <semaphore>
 #include <utility>
 
+#include "python/bindings/text.h"
 #include "unstarve/core/error.h"
 #include "unstarve/storage/index/record_format.h"
 

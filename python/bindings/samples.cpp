@@ -5,7 +5,6 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
@@ -16,6 +15,7 @@
 #include <string>
 #include <utility>
 
+#include "python/bindings/text.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/topology.h"
 #include "unstarve/pipeline/loader/sample_worker.h"

@@ -18,21 +18,26 @@ from unstarve.sources import Files, Object, joined
 from unstarve.users import UserCode
 
 
-def open(path: str | os.PathLike[str], split: str = "") -> Pipeline:  # noqa: A001  (un.open is the name people expect)
+def open(path: str | bytes | os.PathLike[str] | os.PathLike[bytes],  # noqa: A001  (un.open is the name people expect)
+         split: str = "") -> Pipeline:
     """Opens a data set in place, whatever its format, and begins a pipeline over all its samples in shuffled order.
 
     path: a folder of classes, shards (a file, a glob, "train-{000..007}.tar", a folder of them), CIFAR or MNIST
         binaries, a CSV or JSON-lines manifest, an http(s)://, s3:// or gs:// URL, or "synthetic:images=2000,size=32".
+        Names that are no UTF-8 come as os.fsdecode() gives them, and so do those of classes and in messages.
     split: "train", "test", ... of data that have splits; "" for everything.
 
     Raises IoError when nothing is there, InputError when nothing recognises it. Warns (DataWarning) of what is odd
     about data that can be read.
     """
-    path = os.fspath(path)
+    try:
+        path = os.fsdecode(path)
+    except TypeError:
+        raise ArgumentError(f"open: found {type(path).__name__}, expected the path of the data") from None
     source = Files(path, split)
     dataset = source.open()
     notices.warn()
-    return Pipeline({"source": {"path": path, "split": split}}, dataset, UserCode((source,), ((),)))
+    return Pipeline({"source": {"path": source.written, "split": split}}, dataset, UserCode((source,), ((),)))
 
 
 def from_source(source: Any, classes: Iterable[str] = (), *, at_once: int = 1) -> Pipeline:

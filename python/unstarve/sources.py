@@ -33,6 +33,11 @@ class Files:
         """For people."""
         return self.path
 
+    @property
+    def written(self) -> str:
+        """The path in a spec, which is text: with U+FFFD for what of it is no UTF-8."""
+        return self.path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
     def open(self) -> _core.Dataset:
         """The data set, anew."""
         return _core.open(self.path, self.split)

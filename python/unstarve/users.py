@@ -41,7 +41,11 @@ class UserCode:
         return _core.choose(spec, dataset, asked)
 
     def refuse_yaml(self) -> None:
-        """ArgumentError where there is any."""
+        """ArgumentError where there is any, or a path that is no text."""
+        for source in self.sources:
+            if isinstance(source, Files) and source.written != source.path:
+                raise ArgumentError(f"to_yaml: the path {source.path!r} is no UTF-8, which YAML does not hold; "
+                                    "expected the data under another name, or keep the program that makes the chain")
         found = [f"the source {source.name}" for source in self.sources if isinstance(source, Object)]
         found += [f"filter({described(one)})" for some in self.predicates for one in some]
         found += [f"map({function.name})" for function in self.functions]

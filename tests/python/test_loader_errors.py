@@ -1,6 +1,7 @@
 """Errors of the Python loader: bad samples by policy, mistakes refused where they are written, kinds of exceptions."""
 
 import io
+import os
 import re
 import tarfile
 from collections.abc import Iterable
@@ -227,6 +228,34 @@ def test_a_step_behind_batch_tells_where_it_belongs():
         loader.shuffle(0)
     with pytest.raises(AttributeError, match="'Loader' object has no attribute 'shufle'"):
         _ = loader.shufle
+
+
+def test_names_that_are_no_utf_8_go_through(tmp_path, photographs):
+    image = un.open(photographs).read(0)["image"]
+    folder = os.fsencode(tmp_path) + b"/d\xe9"
+    for name, content in ((b"cl\xe9/a.jpg", image), (b"cl\xe9/b\xfe.jpg", b"no image"), (b"dog/c.jpg", image)):
+        file = os.path.join(folder, name)
+        os.makedirs(os.path.dirname(file), exist_ok=True)
+        with open(file, "wb") as made:
+            made.write(content)
+    names = os.fsdecode(b"cl\xe9"), os.fsdecode(b"b\xfe.jpg")
+    for given in (folder, os.fsdecode(folder), Path(os.fsdecode(folder))):
+        assert un.open(given).filter(lambda facts: facts.class_name == names[0]).batch(1).samples == 2
+        pipeline = un.open(given).sequential().resize((8, 8))
+        assert pipeline.classes == [names[0], "dog"]
+        with pipeline.errors("skip").batch(3) as loader:
+            assert len(next(iter(loader))[0]) == 2 and loader.classes == pipeline.classes
+            (number, location, reason), = loader.bad_samples()
+            assert number == 1 and names[1] in location
+        with pytest.raises(un.errors.InputError, match=names[1]):
+            list(pipeline.batch(3))
+        with pytest.raises(un.errors.ArgumentError, match=r"to_yaml: the path '.*d\\udce9' is no UTF-8"):
+            loader.to_yaml()
+    with pytest.raises(un.errors.IoError, match=os.fsdecode(b"none\xff")):
+        un.open(folder + b"/none\xff")
+    for wrong in (3, None):
+        with pytest.raises(un.errors.ArgumentError, match=f"open: found {type(wrong).__name__}, expected the path"):
+            un.open(wrong)
 
 
 def test_kinds_of_failure(tmp_path):

@@ -1,0 +1,33 @@
+#pragma once
+// Texts between Python and the library: instead of <nanobind/stl/string.h>, which takes UTF-8 alone. Names of files and
+// classes are bytes of any kind, and Python has those that are no UTF-8 as os.fsdecode() gives them (PEP 383): so they
+// go both ways unchanged.
+
+#include <nanobind/nanobind.h>
+
+#include <cstdint>
+#include <string>
+
+namespace nanobind::detail {
+
+template <>
+struct type_caster<std::string> {
+  NB_TYPE_CASTER(std::string, const_name("str"))
+
+  bool from_python(handle text, std::uint32_t, cleanup_list*) noexcept {
+    if (PyUnicode_Check(text.ptr()) == 0) return false;
+    const object bytes = steal(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "surrogateescape"));
+    if (!bytes.is_valid()) {
+      PyErr_Clear();
+      return false;
+    }
+    value.assign(PyBytes_AS_STRING(bytes.ptr()), static_cast<std::size_t>(PyBytes_GET_SIZE(bytes.ptr())));
+    return true;
+  }
+
+  static handle from_cpp(const std::string& text, rv_policy, cleanup_list*) noexcept {
+    return PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape");
+  }
+};
+
+}  // namespace nanobind::detail
