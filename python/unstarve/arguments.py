@@ -8,6 +8,8 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from unstarve.errors import ArgumentError
 
 MOST_EPOCH = 2**31 - 1  # the library counts epochs in 32 bits; half of them can be set, so that a run may go on
@@ -38,9 +40,19 @@ def number(what: str, value: Any) -> float:
     return weight
 
 
+def flag(what: str, value: object) -> bool:
+    """`value` as a truth: True, False, 1 or 0; ArgumentError as whole()'s."""
+    if isinstance(value, bool | int | np.bool_) and value in (0, 1):
+        return bool(value)
+    raise ArgumentError(f"{what}: found {value!r}, expected True or False")
+
+
 def channels(what: str, values: Iterable[float]) -> list[float]:
     """`values` as three numbers, one per channel; ArgumentError as whole()'s."""
-    found = list(values)
+    try:
+        found = list(values)
+    except TypeError:
+        raise ArgumentError(f"{what}: found {values!r}, expected three numbers, one per channel") from None
     if len(found) != 3:
         raise ArgumentError(f"{what}: found {len(found)} numbers, expected three, one per channel")
     try:
@@ -52,10 +64,19 @@ def channels(what: str, values: Iterable[float]) -> list[float]:
     return numbers
 
 
+def normalisation(values: Any) -> tuple[list[float], list[float]]:
+    """`values` as mean and standard deviation per channel; ArgumentError as whole()'s."""
+    try:
+        mean, std = values
+    except (TypeError, ValueError):
+        raise ArgumentError(f"normalize: found {values!r}, expected (mean, std) of three numbers each") from None
+    return channels("normalize: mean", mean), channels("normalize: std", std)
+
+
 def last_batch(last: str | None, drop_last: bool | None) -> str:
     """What batch() is to do with the last one, said in either way; "drop" where it is not said."""
     if last is None:
-        return "keep" if drop_last is not None and not drop_last else "drop"
+        return "drop" if drop_last is None or flag("batch(drop_last)", drop_last) else "keep"
     if drop_last is not None:
         raise ArgumentError("batch: found both last and drop_last, expected one of them")
     return last

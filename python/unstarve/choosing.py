@@ -105,6 +105,8 @@ class Choosing(abc.ABC):
             share is 1; 0 leaves a class out.
         epoch: samples of an epoch; as many as take part where it is left out.
         """
+        if weights is not None and not isinstance(weights, Mapping):
+            raise ArgumentError(f"balance(weights): found {weights!r}, expected a dict of classes and their shares")
         order: dict[str, Any] = {"balance": True}
         if weights:
             order["class_weights"] = {str(key): number(f"balance(weights[{key!r}])", value)

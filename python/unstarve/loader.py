@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unstarve import _core, notices, nvjpeg, state
-from unstarve.arguments import MOST_EPOCH, whole
+from unstarve.arguments import MOST_EPOCH, normalisation, whole
 from unstarve.errors import ArgumentError, CancelledError
 from unstarve.users import UserCode
 
@@ -335,7 +335,7 @@ class Loader:
         the state stands in (`explain` tells its length), and every source goes on where it was. A state of more than 8
         sources has no room for their weights; those from before a change are given by `un.mix(earlier=)`.
         """
-        states = [state_dict] if isinstance(state_dict, Mapping) else list(state_dict)
+        states = state.listed(state_dict)
         at, stretches, bucket_run = state.from_dicts(self._run, states)
         if bucket_run:  # the samples of the epoch are in the buckets of the run that began it
             self._stop()
@@ -440,7 +440,7 @@ class Loader:
         if layout is not None:
             output["layout"] = layout
         if normalize is not None:
-            output["mean"], output["stddev"] = (list(map(float, values)) for values in normalize)
+            output["mean"], output["stddev"] = normalisation(normalize)
         return self._standing_here(spec, allocate, on_device)
 
     @property

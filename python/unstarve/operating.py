@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 from unstarve import _core
-from unstarve.arguments import channels
+from unstarve.arguments import channels, flag
 from unstarve.schedules import Schedule
 
 
@@ -39,7 +39,8 @@ class Operating(abc.ABC):
         reduced_scale: decode at 1/2, 1/4 or 1/8 where that is still at least the target size; approximate.
         max_pixels: an image whose header claims more is an error of its sample, found before memory is taken for it.
         """
-        return self._with("decode", decode={"crop_only": bool(crop_only), "reduced_scale": bool(reduced_scale),
+        return self._with("decode", decode={"crop_only": flag("decode(crop_only)", crop_only),
+                                            "reduced_scale": flag("decode(reduced_scale)", reduced_scale),
                                             "max_pixels": max_pixels})
 
     def random_resized_crop(self, size: int | Schedule, *, scale: tuple[float, float] = (0.08, 1.0),

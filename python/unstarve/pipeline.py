@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unstarve import _core
-from unstarve.arguments import last_batch, number, rank_and_world, whole
+from unstarve.arguments import flag, last_batch, number, rank_and_world, whole
 from unstarve.choosing import Choosing
 from unstarve.errors import ArgumentError
 from unstarve.functions import Function
@@ -154,6 +154,8 @@ class Pipeline(Choosing, Operating):
         """
         given = {"threads": threads, "prefetch": prefetch, "read_ahead": read_ahead, "order": order,
                  "autotune": autotune, "cpu_limit": cpu_limit}
+        if autotune is not None:
+            given["autotune"] = flag("options(autotune)", autotune)
         if memory_limit is not None:
             given["memory_limit_mb"] = whole("options(memory_limit)", memory_limit, 1_000_000) // 1_000_000
         if kind not in (None, "processes", "threads"):
@@ -188,7 +190,7 @@ class Pipeline(Choosing, Operating):
 
     def passes(self, **switches: bool) -> Self:
         """Switches optimisations by their name, as `explain` lists them: .passes(crop_into_decode=False)."""
-        return self._with(None, passes={name: bool(on) for name, on in switches.items()})
+        return self._with(None, passes={name: flag(f"passes({name})", on) for name, on in switches.items()})
 
     # --- the end ----------------------------------------------------------------------------------------------------
 

@@ -34,6 +34,16 @@ def to_dict(run: _core.RunState, progress: Progress, stretches: Sequence[Stretch
     return cast("dict[str, Any]", json.loads(run.text(progress, stretches)))
 
 
+def listed(given: object) -> list[Mapping[str, Any]]:
+    """What load_state_dict() takes, a state or a list of them, as a list; ArgumentError for anything else."""
+    if isinstance(given, Mapping):
+        return [given]
+    if not isinstance(given, list | tuple):
+        raise ArgumentError(f"load_state_dict: found {type(given).__name__}, expected what state_dict() gave, or a "
+                            "list of that")
+    return [*given]
+
+
 def from_dicts(run: _core.RunState, states: Sequence[Mapping[str, Any]]) -> tuple[At, list[Stretch], int]:
     """Where the run of all ranks goes on, the weights of its mixture, and the samples of a bucket of the run that began
     the epoch; 0 where they are those of this one."""

@@ -65,8 +65,9 @@ class TorchLoader(ConvertedLoader, Generic[_Batch]):
                  decode: str | None = None, decode_share: float | None = None) -> None:
         asked = _asked(loader, device, operations, decode, decode_share)
         self.device = torch.device(asked["name"])
-        if names is not None and len(names) != len(loader.parts):
-            raise ArgumentError(f"to_torch: names {names!r}, expected {len(loader.parts)}, of the "
+        if names is not None and (isinstance(names, str) or len({*names}) != len(loader.parts)
+                                  or len(names) != len(loader.parts)):
+            raise ArgumentError(f"to_torch: names {names!r}, expected {len(loader.parts)} that differ, of the "
                                 f"{', '.join(loader.parts)}")
         self._names = names
         self._normalize: Normalisation | None = None

@@ -94,6 +94,18 @@ def test_after_an_error_the_loop_can_be_run_again(tmp_path):
     (lambda p: p.cache("encoded", limit_mb=0), "cache.limit_mb: 0, expected 1 or more"),
     (lambda p: p.decode(max_pixels=0), "decode.max_pixels: 0, expected 1 to 268435456"),
     (lambda p: p.errors("skip", rate=2), "errors.rate: 2, expected above 0"),
+    (lambda p: p.balance([1, 2]), r"balance\(weights\): found \[1, 2\], expected a dict of classes"),
+    (lambda p: p.passes(cache="off"), r"passes\(cache\): found 'off', expected True or False"),
+    (lambda p: p.batch(2, drop_last="no"), r"batch\(drop_last\): found 'no', expected True or False"),
+    (lambda p: p.options(autotune="no"), r"options\(autotune\): found 'no', expected True or False"),
+    (lambda p: p.decode(crop_only="no"), r"decode\(crop_only\): found 'no', expected True or False"),
+    (lambda p: p.passes(foo=False), "passes.foo: there is no such pass, expected one of .*crop_into_decode"),
+    (lambda p: p.normalize(3, 4), "mean: found 3, expected three numbers, one per channel"),
+    (lambda p: p.batch(2).with_output(normalize=3),
+     r"normalize: found 3, expected \(mean, std\) of three numbers each"),
+    (lambda p: p.batch(2).to_torch(names=("a", "a")), r"names \('a', 'a'\), expected 2 that differ, of the images"),
+    (lambda p: p.batch(2).to_torch(names="ab"), "names 'ab', expected 2 that differ"),
+    (lambda p: p.batch(2).load_state_dict(None), "load_state_dict: found NoneType, expected what state_dict"),
 ])
 def test_what_makes_no_sense_is_refused_where_it_is_written(make, message):
     with pytest.raises(un.Error, match=message):

@@ -251,6 +251,7 @@ void check_spec(const PipelineSpec& spec) {
   check_device(spec.device);
   if (spec.order.world < 1) fail("order.world", fmt::format("{}, expected 1 or more", spec.order.world));
   check_sources(spec);
+  check_passes(spec);
   if (spec.order.rank < 0 || spec.order.rank >= spec.order.world)
     fail("order.rank",
          fmt::format("rank {} of world {}, expected 0 <= rank < world", spec.order.rank, spec.order.world));

@@ -66,8 +66,10 @@ extern const Pass kReadAheadPass;
 // Whether the spec says so.
 [[nodiscard]] bool is_switched_off(const PipelineSpec& spec, const Pass& pass);
 
-// Runs all that the spec does not switch off and writes plan.passes. Throws Error(kArgument) for a switch that names no
-// pass.
+// Throws Error(kArgument) for a switch of the spec that names no pass.
+void check_passes(const PipelineSpec& spec);
+
+// Runs all that the spec does not switch off and writes plan.passes.
 void run_passes(Plan& plan, const PassInput& input);
 
 }  // namespace unstarve

@@ -34,8 +34,8 @@ bool is_switched_off(const PipelineSpec& spec, const Pass& pass) {
   return found != spec.passes.end() && !found->second;
 }
 
-void run_passes(Plan& plan, const PassInput& input) {
-  for (const auto& entry : plan.spec.passes) {
+void check_passes(const PipelineSpec& spec) {
+  for (const auto& entry : spec.passes) {
     const std::string& name = entry.first;
     if (std::any_of(kPasses.begin(), kPasses.end(), [&](const Pass* pass) { return pass->name == name; })) continue;
     std::vector<std::string_view> known;
@@ -43,6 +43,9 @@ void run_passes(Plan& plan, const PassInput& input) {
     throw Error(ErrorKind::kArgument,
                 fmt::format("passes.{}: there is no such pass, expected one of {}", name, fmt::join(known, ", ")));
   }
+}
+
+void run_passes(Plan& plan, const PassInput& input) {
   for (const Pass* pass : kPasses) {
     const auto name = std::string(pass->name);
     Decision decision{false, "switched off by passes." + name};
