@@ -18,7 +18,12 @@ namespace {
 
 constexpr auto kNoLabel = static_cast<std::uint32_t>(-1);
 
-std::optional<std::int64_t> whole_number(const std::string& text) {
+// "2", and "2.0", which tables make of it where some rows have none.
+std::optional<std::int64_t> whole_number(std::string_view text) {
+  const std::size_t point = text.find('.');
+  const bool zeros =
+      point != std::string_view::npos && text.find_first_not_of('0', point + 1) == std::string_view::npos;
+  if (zeros) text = text.substr(0, point);
   std::int64_t number = 0;
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (failed != std::errc() || end != text.data() + text.size()) return std::nullopt;
@@ -50,22 +55,39 @@ std::vector<std::uint8_t> read_list(const ByteSource& file) {
 
 }  // namespace
 
+// Of all rows, once each while it is not yet known whether all of them are numbers.
+struct Manifest::Labels {
+  std::vector<std::string> texts;                         // in the order of their first rows
+  std::vector<std::optional<std::int64_t>> numbers;       // of each, where it is one
+  std::unordered_map<std::string, std::uint32_t> places;  // of each in `texts`
+  std::uint64_t number_rows = 0;
+  std::uint64_t name_rows = 0;
+  std::string first_name;  // "cats.csv line 7: 'cat'", of the first row whose label is no number
+
+  // Returns its place.
+  std::uint32_t take(const ManifestRow& row, const std::string& file) {
+    const auto [known, fresh] = places.try_emplace(row.label, static_cast<std::uint32_t>(texts.size()));
+    if (fresh) {
+      texts.push_back(row.label);
+      numbers.push_back(whole_number(row.label));
+    }
+    const bool number = numbers[known->second].has_value();
+    ++(number ? number_rows : name_rows);
+    if (!number && name_rows == 1) first_name = file + " line " + std::to_string(row.line) + ": '" + row.label + "'";
+    return known->second;
+  }
+};
+
 Manifest::Manifest(const std::string& name, std::span<const ManifestFile> files, const ManifestColumns& columns,
-                   const std::string& split)
+                   const std::string& split, ManifestClasses classes)
     : fields_{{"image", FieldKind::kEncodedImage}} {
-  // Labels are kept once each while it is not yet known whether all of them are numbers.
-  std::vector<std::string> labels;
-  std::unordered_map<std::string, std::uint32_t> number_of;
+  Labels labels;
   std::vector<std::uint32_t> label_of;
   std::set<std::string> splits;
   const auto take = [&](const ManifestRow& row) {
     if (row.problem.empty() && !row.split.empty()) splits.insert(row.split);
-    std::uint32_t label = kNoLabel;
-    if (row.problem.empty() && !row.label.empty()) {
-      const auto [place, fresh] = number_of.try_emplace(row.label, static_cast<std::uint32_t>(labels.size()));
-      if (fresh) labels.push_back(row.label);
-      label = place->second;
-    }
+    const bool labelled = row.problem.empty() && !row.label.empty();
+    const std::uint32_t label = labelled ? labels.take(row, lists_.back().name) : kNoLabel;
     if (!split.empty() && row.problem.empty() && row.split != split) return;
     add(row);
     label_of.push_back(label);
@@ -93,6 +115,14 @@ Manifest::Manifest(const std::string& name, std::span<const ManifestFile> files,
                                           (known.empty() ? "it tells none" : "it has " + known));
   }
   if (paths_.empty()) throw Error(ErrorKind::kInput, "open " + name + ": it lists no image");
+  if (classes == ManifestClasses::kByLabels && labels.name_rows > 0 && labels.name_rows < labels.number_rows) {
+    throw Error(ErrorKind::kInput, "open " + name + ": " + std::to_string(labels.number_rows) +
+                                       " rows have a class number as label and " + std::to_string(labels.name_rows) +
+                                       " a name, the first " + labels.first_name +
+                                       "; expected the same of all: mend what is misspelt, or take all of them as " +
+                                       "names by #classes=names");
+  }
+  if (classes == ManifestClasses::kNames) labels.numbers.assign(labels.texts.size(), std::nullopt);
   number_classes(labels, label_of);
 }
 
@@ -104,25 +134,23 @@ void Manifest::add(const ManifestRow& row) {
   pool_.push_back('\0');
 }
 
-void Manifest::number_classes(const std::vector<std::string>& labels, const std::vector<std::uint32_t>& label_of) {
+void Manifest::number_classes(const Labels& labels, const std::vector<std::uint32_t>& label_of) {
   labels_.assign(paths_.size(), -1);
   if (std::all_of(label_of.begin(), label_of.end(), [](std::uint32_t label) { return label == kNoLabel; })) return;
   fields_.push_back({"label", FieldKind::kLabel});
   std::vector<std::int64_t> numbers;
-  for (const std::string& label : labels) {
-    const std::optional<std::int64_t> number = whole_number(label);
-    if (!number) break;
-    numbers.push_back(*number);
-  }
-  if (numbers.size() == labels.size()) {
+  if (std::all_of(labels.numbers.begin(), labels.numbers.end(),
+                  [](const auto& number) { return number.has_value(); })) {
     std::int64_t largest = -1;
-    for (const std::int64_t number : numbers) largest = number < kMaxClasses ? std::max(largest, number) : largest;
+    for (const std::optional<std::int64_t>& number : labels.numbers) {
+      numbers.push_back(*number);
+      largest = *number < kMaxClasses ? std::max(largest, *number) : largest;
+    }
     for (std::int64_t number = 0; number <= largest; ++number) classes_.push_back(std::to_string(number));
   } else {
-    classes_ = labels;
+    classes_ = labels.texts;
     std::sort(classes_.begin(), classes_.end());
-    numbers.clear();
-    for (const std::string& label : labels) {
+    for (const std::string& label : labels.texts) {
       numbers.push_back(std::lower_bound(classes_.begin(), classes_.end(), label) - classes_.begin());
     }
   }
@@ -130,7 +158,7 @@ void Manifest::number_classes(const std::vector<std::string>& labels, const std:
     if (label_of[id] == kNoLabel) {
       problems_.try_emplace(id, "it has no label, others have");
     } else if (numbers[label_of[id]] < 0 || numbers[label_of[id]] >= kMaxClasses) {
-      problems_.try_emplace(id, "its label " + labels[label_of[id]] + " is no class number, expected 0 to " +
+      problems_.try_emplace(id, "its label " + labels.texts[label_of[id]] + " is no class number, expected 0 to " +
                                     std::to_string(kMaxClasses - 1));
     } else {
       labels_[id] = static_cast<std::int32_t>(numbers[label_of[id]]);
@@ -202,6 +230,13 @@ ManifestColumns columns_of(SourceOptions& options) {
   return {options.take_text("path", ""), options.take_text("label", "")};
 }
 
+ManifestClasses classes_of(SourceOptions& options, const std::string& name) {
+  const std::string text = options.take_text("classes", "");
+  if (text.empty()) return ManifestClasses::kByLabels;
+  if (text == "names") return ManifestClasses::kNames;
+  throw Error(ErrorKind::kArgument, "open " + name + ": option classes is '" + text + "', expected names");
+}
+
 // Of a path or URL, without '/' behind.
 std::string folder_of(const std::string& path) {
   const std::size_t slash = path.rfind('/', is_url(path) ? path.find('?') : std::string::npos);
@@ -220,6 +255,7 @@ std::shared_ptr<const Dataset> open_manifest(const Source& source, const std::st
   SourceOptions options = source.options;
   const ManifestColumns columns = columns_of(options);
   const std::string root = options.take_text("root", "");
+  const ManifestClasses classes = classes_of(options, shown_name(source.text));
   options.refuse_rest();
   std::vector<ManifestFile> files;
   for (const std::string& path : source.files) {
@@ -227,7 +263,7 @@ std::shared_ptr<const Dataset> open_manifest(const Source& source, const std::st
         {path == source.first_path ? source.first : open_bytes(path), root.empty() ? folder_of(path) : root});
   }
   const std::string name = files.size() == 1 ? source.first->name() : shown_name(source.text);
-  return std::make_shared<Manifest>(name, files, columns, split);
+  return std::make_shared<Manifest>(name, files, columns, split, classes);
 }
 
 }  // namespace unstarve

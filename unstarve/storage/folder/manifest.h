@@ -6,8 +6,10 @@
 // Paths:     relative ones are below the manifest's own folder, or below "#root=FOLDER"; one that leads out of it by
 //            ".." is refused (costs its record): the list may be somebody else's. Absolute paths and URLs are taken as
 //            they stand, since whoever wrote them meant just that file. Links are followed.
-// Labels:    class numbers when every label is a whole number, else names, numbered in their sorted order:
-//            of all splits, so that a class has one number. "#label=COLUMN", "#label=none", "#path=COLUMN".
+// Labels:    class numbers when every label is a whole number (2, or 2.0 as tables write it), else names, numbered in
+//            their sorted order: of all splits, so that a class has one number. Numbers for most rows and names for some
+//            are refused, as one misspelt number would number all classes anew; "#classes=names" takes them all as names.
+//            "#label=COLUMN", "#label=none", "#path=COLUMN".
 // Splits:    the column split, subset or partition.
 // Order:     of the rows. Ownership: the paths in one pool: path + 13 bytes per row.
 // Cost:      opening reads the list alone; read() is openat, fstat, pread, close, of a URL two requests.
@@ -31,6 +33,9 @@ namespace unstarve {
 
 inline constexpr std::uint64_t kMaxManifestBytes = std::uint64_t{4} << 30;
 
+// How labels are told to be class numbers or names.
+enum class ManifestClasses { kByLabels, kNames };
+
 struct ManifestFile {
   std::shared_ptr<const ByteSource> bytes;
   std::string root;  // a folder or URL that relative paths are below; "" is the working folder
@@ -38,10 +43,11 @@ struct ManifestFile {
 
 class Manifest final : public Dataset {
  public:
-  // `name` is what they are called together. Throws Error(kInput) without a row and for a file that is no manifest or
-  // holds more than kMaxManifestBytes, Error(kArgument) for a split that no row has.
+  // `name` is what they are called together. Throws Error(kInput) without a row, for labels that are numbers and names
+  // (above), and for a file that is no manifest or holds more than kMaxManifestBytes; Error(kArgument) for a split that
+  // no row has.
   Manifest(const std::string& name, std::span<const ManifestFile> files, const ManifestColumns& columns,
-           const std::string& split);
+           const std::string& split, ManifestClasses classes = ManifestClasses::kByLabels);
 
   [[nodiscard]] std::string format() const override { return "manifest"; }
   [[nodiscard]] std::uint64_t size() const override { return paths_.size(); }
@@ -67,7 +73,8 @@ class Manifest final : public Dataset {
   void add(const ManifestRow& row);
   [[nodiscard]] const List& list_of(std::uint64_t id) const noexcept;
   [[nodiscard]] static bool remote(const List& list, const char* path) noexcept;
-  void number_classes(const std::vector<std::string>& labels, const std::vector<std::uint32_t>& label_of);
+  struct Labels;
+  void number_classes(const Labels& labels, const std::vector<std::uint32_t>& label_of);
 
   std::vector<List> lists_;
   std::vector<Field> fields_;

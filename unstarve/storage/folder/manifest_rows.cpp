@@ -28,6 +28,14 @@ std::string_view without_mark(std::string_view text) {
   return text;
 }
 
+bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r") == std::string_view::npos; }
+
+// Without the blanks around it, which people write behind commas and do not mean.
+std::string trimmed(const std::string& text) {
+  const std::size_t begin = text.find_first_not_of(" \t");
+  return begin == std::string::npos ? "" : text.substr(begin, text.find_last_not_of(" \t") + 1 - begin);
+}
+
 bool same(std::string_view name, std::string_view lower) { return name.size() == lower.size() && ends_in(name, lower); }
 
 // Takes the records of a CSV text one after the other.
@@ -67,6 +75,8 @@ class CsvReader {
 
   // Up to the separator or the line's end. False for a quote that does not close.
   bool take_field(std::string& field) {
+    const std::size_t text = rest_.find_first_not_of(separator_ == '\t' ? " " : " \t");
+    if (text != std::string_view::npos && rest_[text] == '"') rest_.remove_prefix(text);
     if (!rest_.empty() && rest_.front() == '"') {
       rest_.remove_prefix(1);
       for (;;) {
@@ -124,6 +134,7 @@ std::optional<CsvPlan> csv_plan(std::string_view text, const ManifestColumns& co
     std::vector<std::string> fields;
     bool closed = false;
     if (!CsvReader(text, separator).next(fields, closed) || !closed) continue;
+    std::transform(fields.begin(), fields.end(), fields.begin(), trimmed);
     CsvPlan plan{separator, true, find_column(fields, columns.path, kPathNames), kNone, kNone};
     if (plan.path != kNone) {
       if (columns.label != "none") plan.label = find_column(fields, columns.label, kLabelNames);
@@ -166,16 +177,14 @@ void take_json(std::string_view line, const ManifestColumns& columns, ManifestRo
   row.path = path->get<std::string>();
   const json* const label = columns.label == "none" ? nullptr : find_key(object, columns.label, kLabelNames);
   if (label != nullptr && label->is_string())
-    row.label = label->get<std::string>();
+    row.label = trimmed(label->get_ref<const std::string&>());
   else if (label != nullptr && label->is_number_integer())
     row.label = label->dump();
   else if (label != nullptr && !label->is_null())
     row.problem = "its label is neither a whole number nor a text";
   const json* const split = find_key(object, "", kSplitNames);
-  if (split != nullptr && split->is_string()) row.split = split->get<std::string>();
+  if (split != nullptr && split->is_string()) row.split = trimmed(split->get_ref<const std::string&>());
 }
-
-bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r") == std::string_view::npos; }
 
 void parse_json_lines(std::string_view text, const ManifestColumns& columns,
                       const std::function<void(const ManifestRow&)>& visit) {
@@ -210,8 +219,8 @@ void parse_csv(std::string_view text, const ManifestColumns& columns,
       row.problem = "it has no path (" + std::to_string(fields.size()) + " fields)";
     } else {
       row.path = field(plan->path);
-      row.label = field(plan->label);
-      row.split = field(plan->split);
+      row.label = trimmed(field(plan->label));
+      row.split = trimmed(field(plan->split));
     }
     visit(row);
   }

@@ -38,6 +38,11 @@ TEST_CASE("CSV is read as it is written in the field") {
   CHECK(rows("path\na.jpg\n") == Lines{"a.jpg||"});
   CHECK(rows("id,photo,kind\n7,a.jpg,x\n", {"photo", "kind"}) == Lines{"a.jpg|x|"});
   CHECK(rows("path,label\na.jpg,1\n", {"", "none"}) == Lines{"a.jpg||"});
+  CHECK(rows("path, label ,split\na.jpg, 2 , val\nb.jpg, \"two, three\",\n") ==
+        Lines{"a.jpg|2|val", "b.jpg|two, three|"});
+  CHECK(rows("path\tlabel\na.jpg\t\n") == Lines{"a.jpg||"});
+  CHECK(rows("path,label\n a.jpg ,1\n") == Lines{" a.jpg |1|"});
+  CHECK(rows(R"({"path": "a.jpg", "label": " 2"})") == Lines{"a.jpg|2|"});
   CHECK(rows("hello world\n") == Lines{"no manifest"});
   CHECK(rows("") == Lines{"no manifest"});
 }
@@ -144,6 +149,32 @@ TEST_CASE("labels are numbers when all of them are, names otherwise") {
   CHECK(label(*names, 0) == 2);
   CHECK(open("path\na.jpg\n")->fields().size() == 1);
   CHECK(open("path,label\na.jpg,1\n", "#label=none")->fields().size() == 1);
+}
+
+TEST_CASE("one label that is no number among numbers is refused by its line, and does not number all anew") {
+  const TemporaryFolder folder;
+  folder.write("a.jpg", "x");
+  std::string text = "path,label,split\n";
+  for (int label = 0; label <= 10; ++label) text += "a.jpg," + std::to_string(label) + ",train\n";
+  folder.write("list.csv", text + "a.jpg,1l,val\n");
+  const std::string list = folder.str("list.csv");
+  for (const char* const split : {"", "train"}) {
+    CHECK_THAT(testing::refusal([&] { return open_dataset(list, split); }),
+               Catch::Contains("open " + list + ": 11 rows have a class number as label and 1 a name, the first " +
+                               list + " line 13: '1l'; expected the same of all"));
+  }
+  CHECK(open_dataset(list + "#classes=names")->classes() ==
+        Lines{"0", "1", "10", "1l", "2", "3", "4", "5", "6", "7", "8", "9"});
+  CHECK_THAT(testing::refusal([&] { return open_dataset(list + "#classes=many"); }, ErrorKind::kArgument),
+             Catch::Contains("option classes is 'many', expected names"));
+
+  // Blanks behind commas, and the points that tables put behind numbers, make no names of them.
+  folder.write("list.csv", "path, label\na.jpg, 2\na.jpg, 10.0\na.jpg, 0.\n");
+  const auto numbers = open_dataset(list);
+  CHECK(numbers->classes().size() == 11);
+  CHECK(numbers->known_label(0) == 2);
+  CHECK(numbers->known_label(1) == 10);
+  CHECK(numbers->known_label(2) == 0);
 }
 
 TEST_CASE("the splits of a manifest number their classes alike") {
