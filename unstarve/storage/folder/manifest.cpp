@@ -53,6 +53,19 @@ std::vector<std::uint8_t> read_list(const ByteSource& file) {
   return text;
 }
 
+// Throws that the column that was asked for as the label is none of those of `text`.
+void refuse_label(const std::string& name, const ManifestColumns& columns, std::string_view text) {
+  std::string known;
+  for (const std::string& column : manifest_columns(text, columns)) known += (known.empty() ? "" : ", ") + column;
+  throw Error(ErrorKind::kArgument, "open " + name + ": no column '" + columns.label + "' for the label, it has " +
+                                        known + "; #label=none takes none");
+}
+
+bool has_column(const ManifestColumns& columns, std::string_view text) {
+  const std::vector<std::string> names = manifest_columns(text, columns);
+  return std::find(names.begin(), names.end(), columns.label) != names.end();
+}
+
 }  // namespace
 
 // Of all rows, once each while it is not yet known whether all of them are numbers.
@@ -84,6 +97,7 @@ Manifest::Manifest(const std::string& name, std::span<const ManifestFile> files,
   Labels labels;
   std::vector<std::uint32_t> label_of;
   std::set<std::string> splits;
+  const bool label_by_name = !columns.label.empty() && columns.label != "none";
   const auto take = [&](const ManifestRow& row) {
     if (row.problem.empty() && !row.split.empty()) splits.insert(row.split);
     const bool labelled = row.problem.empty() && !row.label.empty();
@@ -106,7 +120,12 @@ Manifest::Manifest(const std::string& name, std::span<const ManifestFile> files,
                       " is no manifest, expected CSV with a header that names a path, or JSON lines " +
                       "with one, as the other files are");
     }
+    const bool told = !label_by_name || has_column(columns, text_of(text));
+    if (!told && *kind == ManifestKind::kCsv) refuse_label(lists_.back().name, columns, text_of(text));
     parse_manifest(*kind, text_of(text), columns, take);
+    // Rows of JSON need not have the same keys.
+    if (!told && &file == &files.back() && labels.texts.empty())
+      refuse_label(lists_.back().name, columns, text_of(text));
   }
   if (!split.empty() && splits.count(split) == 0) {
     std::string known;

@@ -45,7 +45,7 @@ class Manifest final : public Dataset {
  public:
   // `name` is what they are called together. Throws Error(kInput) without a row, for labels that are numbers and names
   // (above), and for a file that is no manifest or holds more than kMaxManifestBytes; Error(kArgument) for a split that
-  // no row has.
+  // no row has and for a label that is asked for by name and is no column of a CSV file, or no key of any JSON row.
   Manifest(const std::string& name, std::span<const ManifestFile> files, const ManifestColumns& columns,
            const std::string& split, ManifestClasses classes = ManifestClasses::kByLabels);
 

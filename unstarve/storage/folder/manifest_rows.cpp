@@ -142,8 +142,10 @@ std::optional<CsvPlan> csv_plan(std::string_view text, const ManifestColumns& co
       if (fields.size() == 1 && separator != ';') continue;  // another separator may part it
       return plan;
     }
-    if (columns.path.empty() && columns.label.empty() && looks_like_image(fields[0])) {
-      return CsvPlan{separator, false, 0, fields.size() > 1 ? std::size_t{1} : kNone, kNone};
+    const bool by_place = columns.path.empty() && (columns.label.empty() || columns.label == "none");
+    if (by_place && looks_like_image(fields[0])) {
+      const bool label = fields.size() > 1 && columns.label.empty();
+      return CsvPlan{separator, false, 0, label ? std::size_t{1} : kNone, kNone};
     }
   }
   return std::nullopt;
@@ -238,6 +240,29 @@ std::optional<ManifestKind> manifest_kind(std::string_view text, const ManifestC
     return path ? std::optional(ManifestKind::kJsonLines) : std::nullopt;
   }
   return csv_plan(text, columns) ? std::optional(ManifestKind::kCsv) : std::nullopt;
+}
+
+std::vector<std::string> manifest_columns(std::string_view text, const ManifestColumns& columns) {
+  text = without_mark(text);
+  const std::string_view line = text.substr(0, std::min(text.find('\n'), text.size()));
+  std::vector<std::string> names;
+  if (line.empty() || line.find('\0') != std::string_view::npos) return names;
+  if (line.front() == '{') {
+    const json object = json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!object.is_object()) return names;
+    for (const auto& item : object.items()) names.push_back(item.key());
+    return names;
+  }
+  const std::optional<CsvPlan> plan = csv_plan(text, columns);
+  for (const char separator : {',', '\t', ';'}) {
+    std::vector<std::string> fields;
+    bool closed = false;
+    if (plan && separator != plan->separator) continue;
+    if (!CsvReader(text, separator).next(fields, closed) || !closed || fields.size() <= names.size()) continue;
+    names = std::move(fields);
+  }
+  std::transform(names.begin(), names.end(), names.begin(), trimmed);
+  return names;
 }
 
 void parse_manifest(ManifestKind kind, std::string_view text, const ManifestColumns& columns,

@@ -43,6 +43,10 @@ enum class ManifestKind { kCsv, kJsonLines };
 // Whether `text` (the beginning of a file) is a manifest, and of which kind.
 [[nodiscard]] std::optional<ManifestKind> manifest_kind(std::string_view text, const ManifestColumns& columns);
 
+// The columns of `text`, for messages: the fields of its first line as CSV, or the keys of the JSON object there. Empty
+// where that is neither.
+[[nodiscard]] std::vector<std::string> manifest_columns(std::string_view text, const ManifestColumns& columns);
+
 // Calls `visit` for every row that is not empty, in order; the row is reused.
 void parse_manifest(ManifestKind kind, std::string_view text, const ManifestColumns& columns,
                     const std::function<void(const ManifestRow& row)>& visit);

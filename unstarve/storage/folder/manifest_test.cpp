@@ -177,6 +177,28 @@ TEST_CASE("one label that is no number among numbers is refused by its line, and
   CHECK(numbers->known_label(2) == 0);
 }
 
+TEST_CASE("a label that is asked for and is not there is refused with the columns that are") {
+  const TemporaryFolder folder;
+  folder.write("a.jpg", "x");
+  const auto refused = [&](const std::string& text) {
+    return testing::refusal([&] { return open_dataset(folder.str(text)); }, ErrorKind::kArgument);
+  };
+  folder.write("list.csv", "path, kind\na.jpg,1\n");
+  CHECK_THAT(
+      refused("list.csv#label=kin"),
+      Catch::Contains(folder.str("list.csv") + ": no column 'kin' for the label, it has path, kind; #label=none"));
+  CHECK(open_dataset(folder.str("list.csv#label=kind"))->known_label(0) == 1);
+  folder.write("more.csv", "path;label\na.jpg;1\n");
+  CHECK_THAT(refused("{list,more}.csv#label=kind"), Catch::Contains("more.csv: no column 'kind'"));
+  CHECK_THAT(refused("more.csv#label=foo"), Catch::Contains("it has path, label"));
+
+  folder.write("list.jsonl", "{\"path\": \"a.jpg\", \"text\": 3}\n{\"path\": \"a.jpg\", \"kind\": 3}\n");
+  CHECK_THAT(refused("list.jsonl#label=foo"), Catch::Contains("no column 'foo' for the label, it has path, text"));
+  CHECK(open_dataset(folder.str("list.jsonl#label=kind"))->known_label(1) == 3);
+  folder.write("none.csv", "a.jpg,cat\n");
+  CHECK(open_dataset(folder.str("none.csv#label=none"))->fields().size() == 1);
+}
+
 TEST_CASE("the splits of a manifest number their classes alike") {
   TemporaryFolder folder;
   folder.write("a.jpg", "x");

@@ -77,7 +77,11 @@ void take_json(std::string_view text, const std::string& key, Label& label) {
   } else if (value != nullptr && value->is_string()) {
     take_class(value->get_ref<const std::string&>(), false, label);
   } else if (!key.empty()) {
-    label.problem = "its key '" + key + "' is missing, or neither a whole number nor a text";
+    std::string keys;
+    for (auto item = root.begin(); root.is_object() && item != root.end(); ++item)
+      keys += (keys.empty() ? "" : ", ") + item.key();
+    label.problem = "its key '" + key + "' is missing, or neither a whole number nor a text; it has " +
+                    (keys.empty() ? "no keys" : keys);
   }
 }
 
@@ -281,6 +285,26 @@ class Webdataset final : public RecordFormat {
   WebdatasetOptions options_;
 };
 
+// The extensions of the first sample of a shard, for messages.
+std::string members_of_first(const std::string& shard) {
+  const std::shared_ptr<const ByteSource> stored = open_bytes(shard);
+  std::vector<std::uint8_t> front(static_cast<std::size_t>(std::min<std::uint64_t>(kTarBlockBytes, stored->size())));
+  stored->read(0, front);
+  const std::unique_ptr<ForwardBytes> bytes =
+      begins_as_tar(front) ? read_forward(*stored) : inflate_forward(*stored, detect_compression(front));
+  TarScanner scanner(*bytes);
+  TarEvent event;
+  std::string key, members;
+  for (scanner.next(event); event.kind != TarEvent::Kind::kEnd; scanner.next(event)) {
+    const std::size_t at = event.kind == TarEvent::Kind::kFile ? tar_extension_at(event.name) : std::string::npos;
+    if (at == std::string::npos || is_tar_metadata(event.name)) continue;
+    if (!key.empty() && event.name.substr(0, at) != key) break;
+    key = event.name.substr(0, at);
+    members += (members.empty() ? "" : ", ") + event.name.substr(at);
+  }
+  return members;
+}
+
 bool is_shard_name(std::string_view name) {
   constexpr std::array<std::string_view, 5> kEndings = {".tar", ".tar.gz", ".tgz", ".tar.zst", ".tzst"};
   return std::any_of(kEndings.begin(), kEndings.end(), [&](std::string_view ending) { return ends_in(name, ending); });
@@ -307,13 +331,21 @@ std::shared_ptr<const Dataset> open_webdataset(const Source& source, const std::
   SourceOptions given = source.options;
   WebdatasetOptions options{given.take_text("image", ""), given.take_text("label", ""), ""};
   given.refuse_rest();
+  const std::string label = options.label;
   const std::size_t slash = options.label.find('/');
   if (slash != std::string::npos) {
     options.label_key = options.label.substr(slash + 1);
     options.label.resize(slash);
   }
-  return std::make_shared<RecordFiles>(choose_shards(source, split, is_shard_name),
-                                       webdataset_format(std::move(options)));
+  std::vector<Shard> shards = choose_shards(source, split, is_shard_name);
+  const std::string first = shards.empty() ? "" : shards.front().name;
+  auto data = std::make_shared<RecordFiles>(std::move(shards), webdataset_format(std::move(options)));
+  if (!label.empty() && label != "none" && data->field_index(FieldKind::kLabel) < 0) {
+    throw Error(ErrorKind::kArgument, "open " + shown_name(source.text) + ": no sample has a label in '" + label +
+                                          "', the first has the members " + members_of_first(first) +
+                                          "; #label=none takes none");
+  }
+  return data;
 }
 
 }  // namespace unstarve

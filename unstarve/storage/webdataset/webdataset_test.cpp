@@ -130,6 +130,30 @@ TEST_CASE("members are grouped and chosen as documented") {
   CHECK_THAT(told_of(tar, "#label=json/label")[1], Catch::Contains("its member 'json': its key 'label' is missing"));
 }
 
+TEST_CASE("a label that is asked for and that no sample has is refused with the members there are") {
+  const auto refused = [](const TarText& tar, const std::string& options) {
+    const TemporaryFolder folder;
+    folder.write("x.tar", tar.end());
+    return refusal([&] { return open_tar(folder.str("x.tar") + options); }, ErrorKind::kArgument);
+  };
+  TarText tar;
+  tar.file("__meta__", "{}").file("0.jpg", "a").file("0.cls", "3").file("0.Seg.png", "m").file("1.jpg", "b");
+  for (const char* const label : {"foo", "json/foo"}) {
+    CHECK_THAT(refused(tar, std::string("#label=") + label),
+               Catch::Contains("x.tar#label=" + std::string(label) + ": no sample has a label in '" + label +
+                               "', the first has the members jpg, cls, Seg.png; #label=none takes none"));
+  }
+  // One sample that has it is enough: the others are told as damaged.
+  CHECK(told_of(tar, "#label=cls")[0] == "a:3");
+  const TarText json = TarText().file("0.jpg", "a").file("0.json", R"({"kind": 1, "x": 2})");
+  const std::string why = refusal([&] { return told_of(json, "#label=json/foo"); });
+  CHECK_THAT(why, Catch::Contains("its key 'foo' is missing, or neither a whole number nor a text; it has kind, x"));
+  const TemporaryFolder folder;
+  folder.write("cls.tar.gz", testing::fixture_bytes("webdataset/cls.tar.gz"));
+  CHECK_THAT(refusal([&] { return open_tar(folder.str("cls.tar.gz#label=foo")); }, ErrorKind::kArgument),
+             Catch::Contains("the first has the members "));
+}
+
 TEST_CASE("texts are classes, captions are not") {
   CHECK(told_of(TarText().file("0.jpg", "a").file("0.txt", "cat\n").file("1.jpg", "b").file("1.txt", "ant")) ==
         Lines{"a:1", "b:0"});
