@@ -6,6 +6,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/storage/index/unfinished_pack.h"
 
 namespace unstarve {
 namespace {
@@ -13,7 +14,6 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kWorkName = ".unstarve-pack";
 constexpr const char* kPlanName = "plan.json";
 
 // What two packs must have in common to be one.
@@ -63,7 +63,7 @@ bool is_whole(const fs::path& folder, const FileSum& sum) {
 }  // namespace
 
 PackFolder::PackFolder(fs::path folder, PackManifest plan, std::size_t shard_count)
-    : folder_(std::move(folder)), work_(folder_ / kWorkName), plan_(std::move(plan)), shard_count_(shard_count) {
+    : folder_(std::move(folder)), work_(folder_ / kPackWorkName), plan_(std::move(plan)), shard_count_(shard_count) {
   refuse_foreign();
   read_manifest();
   take_up();

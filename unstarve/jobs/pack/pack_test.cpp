@@ -13,6 +13,7 @@
 #include "unstarve/jobs/pack/pack_key.h"
 #include "unstarve/jobs/pack/pack_plan.h"
 #include "unstarve/jobs/pack/verify.h"
+#include "unstarve/storage/notice.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/temporary_folder.h"
 
@@ -108,6 +109,27 @@ TEST_CASE("packed records are the source's, byte for byte and in order") {
   CHECK(samples(folder.str("dst")) == samples(folder.str("src")));
   CHECK(run_verify(folder.path() / "dst").ok());
   CHECK_FALSE(fs::exists(folder.path() / "dst/.unstarve-pack"));
+}
+
+TEST_CASE("whoever opens a folder that is packed in part is told so") {
+  const std::string format = GENERATE(as<std::string>{}, "tfrecord", "webdataset", "recordio");
+  CAPTURE(format);
+  TemporaryFolder folder;
+  fill(folder);
+  PackOptions options = options_for(format);
+  options.part = {1, 2};
+  CHECK_FALSE(run_pack(folder.str("src"), folder.path() / "dst", options).complete);
+  std::string told;
+  set_notice_sink([&](const std::string& text) { told += text; });
+  const auto part = open_dataset(folder.str("dst"));
+  set_notice_sink({});
+  CHECK(part->size() < 30);
+  REQUIRE(part->notes().size() == 1);
+  CHECK(part->notes()[0] == told);
+  CHECK_THAT(told, Catch::Contains(folder.str("dst") + " is not packed to its end, so samples may be missing"));
+  options.part.number = 2;
+  CHECK(run_pack(folder.str("src"), folder.path() / "dst", options).complete);
+  CHECK(open_dataset(folder.str("dst"))->notes().empty());
 }
 
 TEST_CASE("a packed set is packed again from its records") {

@@ -18,6 +18,7 @@
 #include "unstarve/observe/format.h"
 #include "unstarve/storage/bytes/forward_bytes.h"
 #include "unstarve/storage/index/record_format.h"
+#include "unstarve/storage/index/unfinished_pack.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/record_writer.h"
 #include "unstarve/storage/recordio/recordio.h"
@@ -140,7 +141,7 @@ PackManifest read_manifest(const fs::path& folder) {
   if (fs::exists(folder, failed) && !fs::is_directory(folder, failed))
     throw Error(ErrorKind::kArgument,
                 "verify: " + folder.string() + " is a file; expected the folder that unstarve pack made");
-  if (!fs::exists(path, failed) && fs::exists(folder / ".unstarve-pack", failed)) {
+  if (!fs::exists(path, failed) && fs::exists(folder / kPackWorkName, failed)) {
     throw Error(ErrorKind::kArgument,
                 "verify: " + folder.string() +
                     " is not packed to its end; run the same unstarve pack again, or its other parts");

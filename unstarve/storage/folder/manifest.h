@@ -7,8 +7,8 @@
 //            ".." is refused (costs its record): the list may be somebody else's. Absolute paths and URLs are taken as
 //            they stand, since whoever wrote them meant just that file. Links are followed.
 // Labels:    class numbers when every label is a whole number (2, or 2.0 as tables write it), else names, numbered in
-//            their sorted order: of all splits, so that a class has one number. Numbers for most rows and names for some
-//            are refused, as one misspelt number would number all classes anew; "#classes=names" takes them all as names.
+//            their sorted order: of all splits, so that a class has one number. Numbers for most rows and names for
+//            some are refused, as one misspelt number would number all anew; "#classes=names" takes all as names.
 //            "#label=COLUMN", "#label=none", "#path=COLUMN".
 // Splits:    the column split, subset or partition.
 // Order:     of the rows. Ownership: the paths in one pool: path + 13 bytes per row.

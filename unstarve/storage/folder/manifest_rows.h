@@ -11,7 +11,7 @@
 // Columns:   path: path, file, filename, file_name, filepath, image, image_path, img, img_path; label: label, class,
 //            class_name, cls, category, target, y; split: split, subset, partition; in any case, the first that is
 //            there. A header is told by a column for the path, none by a first field that ends as an image file does.
-// Blanks:    around a label, a split or a column's name, and before a quote, are none of it; a path is taken as it stands.
+// Blanks:    around a label, a split or a column's name, and before a quote, are none of it; a path stands as it is.
 // Damage:    a row that is none (a quote that does not close, too few fields, no JSON object, no path) has its number
 //            and what is wrong with it; the rows behind it are read on.
 // Threads:   pure functions.

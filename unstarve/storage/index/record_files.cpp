@@ -12,6 +12,7 @@
 #include "unstarve/storage/file_descriptor.h"
 #include "unstarve/storage/index/kept_index.h"
 #include "unstarve/storage/index/pack_classes.h"
+#include "unstarve/storage/index/unfinished_pack.h"
 
 namespace unstarve {
 namespace {
@@ -53,6 +54,9 @@ RecordFiles::RecordFiles(std::vector<Shard> shards, std::shared_ptr<const Record
     : format_(std::move(format)) {
   if (shards.empty()) throw Error(ErrorKind::kArgument, "open " + format_->name() + ": no shard was given");
   open_shards(std::move(shards), options);
+  std::vector<std::string> paths;
+  for (const auto& shard : shards_) paths.push_back(shard->path);
+  unfinished_ = note_unfinished_packs(paths);
   begins_.push_back(0);
   for (const auto& shard : shards_) {
     begins_.push_back(begins_.back() + shard->index->size());
@@ -316,7 +320,7 @@ int RecordFiles::reads_in_flight() const {
 }
 
 std::vector<std::string> RecordFiles::notes() const {
-  std::vector<std::string> notes;
+  std::vector<std::string> notes = unfinished_;
   for (const auto& shard : shards_) {
     if (std::string note = shard->index->note(); !note.empty()) notes.push_back(std::move(note));
   }

@@ -54,7 +54,8 @@ class RecordFiles final : public Dataset {
   [[nodiscard]] std::uint64_t stored_bytes() const override { return stored_bytes_; }
   [[nodiscard]] RecordPlace place(std::uint64_t id) const override;
   [[nodiscard]] std::vector<DataFile> files() const override;
-  // Why indexes could not be kept, or damaged ones not replaced, one line per shard.
+  // Why indexes could not be kept, or damaged ones not replaced, one line per shard; before them that a folder is not
+  // packed to its end (unfinished_pack.h).
   [[nodiscard]] std::vector<std::string> notes() const override;
   void read(std::uint64_t id, RecordBuffer& record) const override;
   void read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const override;
@@ -94,6 +95,7 @@ class RecordFiles final : public Dataset {
   std::vector<std::uint64_t> begins_;  // first id of each shard, and size() at the end
   std::vector<Field> fields_;
   std::vector<std::string> classes_;
+  std::vector<std::string> unfinished_;
   std::uint64_t stored_bytes_ = 0;
   bool labelled_ = false;
 };

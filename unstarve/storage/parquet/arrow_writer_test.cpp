@@ -7,6 +7,7 @@
 #include "unstarve/storage/parquet/memory_sink.h"
 #include "unstarve/storage/parquet/parquet_dataset.h"
 #include "unstarve/storage/parquet/parquet_writer.h"
+#include "unstarve/storage/temporary_folder.h"
 
 namespace unstarve {
 namespace {
@@ -44,6 +45,15 @@ TEST_CASE("what is written reads back equal, with the classes' names") {
   data->read(2, record);
   CHECK(std::string(record.values[0].bytes.begin(), record.values[0].bytes.end()) == "efgh");
   CHECK(record.values[1].integer == 1);
+}
+
+TEST_CASE("shards in a folder that is not packed to its end are noted") {
+  const TemporaryFolder folder;
+  folder.write("a.parquet", write({{"abc", 1}}, {"cat", "dog"}));
+  const std::vector<Shard> shards{{folder.str("a.parquet"), nullptr}};
+  CHECK(ParquetDataset(shards, {}).notes().empty());
+  folder.folder(".unstarve-pack");
+  REQUIRE(ParquetDataset(shards, {}).notes().size() == 1);
 }
 
 TEST_CASE("records without a label are written as such") {

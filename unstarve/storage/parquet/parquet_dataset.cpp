@@ -10,6 +10,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/thread_pool.h"
 #include "unstarve/storage/index/record_format.h"
+#include "unstarve/storage/index/unfinished_pack.h"
 
 namespace unstarve {
 namespace {
@@ -30,7 +31,10 @@ int threads_for(const std::vector<Shard>& shards, const ParquetOptions& options)
 ParquetDataset::ParquetDataset(std::vector<Shard> shards, const ParquetOptions& options) {
   if (shards.empty()) throw Error(ErrorKind::kArgument, "open parquet: no shard was given");
   const int threads = threads_for(shards, options);
+  std::vector<std::string> paths;
+  for (const Shard& shard : shards) paths.push_back(shard.name);
   open_files(std::move(shards), options);
+  notes_ = note_unfinished_packs(paths);
   list_groups();
   number_classes(threads);
   fields_.push_back({"image", FieldKind::kEncodedImage});

@@ -25,6 +25,8 @@ class ParquetDataset final : public Dataset {
   [[nodiscard]] std::uint64_t stored_bytes() const override { return stored_bytes_; }
   [[nodiscard]] RecordPlace place(std::uint64_t id) const override;
   [[nodiscard]] std::vector<DataFile> files() const override;
+  // That a folder is not packed to its end (unfinished_pack.h).
+  [[nodiscard]] std::vector<std::string> notes() const override { return notes_; }
   void read(std::uint64_t id, RecordBuffer& record) const override;
   // Each row group that the ids lie in is looked up once, the next one decoded meanwhile.
   void read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const override;
@@ -59,6 +61,7 @@ class ParquetDataset final : public Dataset {
   std::vector<std::uint64_t> begins_;  // first id of each group, and size() at the end
   std::vector<Field> fields_;
   std::vector<std::string> classes_;
+  std::vector<std::string> notes_;
   std::unordered_map<std::string, std::int64_t> number_of_class_;  // where labels are names
   ParquetLabels labels_ = ParquetLabels::kNone;
   std::uint64_t stored_bytes_ = 0;

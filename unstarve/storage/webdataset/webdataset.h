@@ -11,8 +11,8 @@
 //            "#image=seg.png" names another.
 // Label:     the member .cls or .class (a number, or a name), else .json (its key label, cls or class), else .txt (a
 //            number, or one line of at most kMaxClassNameBytes as a name; a longer text is a caption and no label).
-//            "#label=json/category" names another member and key, "#label=none" takes none, for sets of captions. One that no
-//            sample has is refused.
+//            "#label=json/category" names another member and key, "#label=none" takes none, for sets of captions.
+//            One that no sample has is refused.
 // Checked:   when a shard is indexed every header's checksum and numbers, that members lie within the archive and their
 //            names lead nowhere out, that a sample has one image and each member once, and its label; each time a
 //            record is read the header before the image.
