@@ -2,11 +2,41 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/error.h"
 
 namespace unstarve {
+namespace {
+
+std::string hex_of(const std::string& bytes) {
+  std::string text;
+  for (const char byte : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  return text;
+}
+
+// Nothing for text that is none.
+std::optional<std::string> bytes_of_hex(const std::string& text) {
+  std::string bytes;
+  for (std::size_t at = 0; at < text.size(); at += 2) {
+    unsigned int byte = 0;
+    const char* const end = text.data() + std::min(at + 2, text.size());
+    if (std::from_chars(text.data() + at, end, byte, 16).ptr != end || end - (text.data() + at) != 2)
+      return std::nullopt;
+    bytes += static_cast<char>(byte);
+  }
+  return bytes;
+}
+
+// As JSON writes it: what is not UTF-8 is replaced.
+bool is_utf8(const std::string& text) {
+  const std::string dumped = nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::ignore);
+  return nlohmann::json::parse(dumped).get_ref<const std::string&>() == text;
+}
+
+}  // namespace
 
 QuarantineEntry quarantine_entry(const RecordPlace& place, std::string reason) {
   // The number of a file that a manifest names is that of the manifest's row.
@@ -22,6 +52,7 @@ std::string place_text(const QuarantineEntry& entry) {
 
 nlohmann::ordered_json to_json(const QuarantineEntry& entry) {
   nlohmann::ordered_json json = {{"file", entry.file}};
+  if (!is_utf8(entry.file)) json["file_bytes"] = hex_of(entry.file);
   if (entry.offset) json["offset"] = *entry.offset;
   if (entry.record) json["record"] = *entry.record;
   json["reason"] = entry.reason;
@@ -44,6 +75,11 @@ QuarantineEntry quarantine_entry_from_json(const nlohmann::ordered_json& json, c
     return json[key].get<std::uint64_t>();
   };
   entry.file = text("file");
+  if (json.contains("file_bytes")) {
+    const std::optional<std::string> bytes = bytes_of_hex(text("file_bytes"));
+    if (!bytes || bytes->empty()) refuse("\"file_bytes\" is no name in hexadecimal");
+    entry.file = *bytes;
+  }
   entry.offset = number("offset");
   entry.record = number("record");
   if (entry.offset && entry.record) refuse("it has both \"offset\" and \"record\"");

@@ -5,6 +5,10 @@
 //   {"file": "photos/cat/1.jpg", "offset": 0, "reason": "..."}            a file that is one record
 //   {"file": "train.parquet", "record": 70, "reason": "..."}              where records have no offset: row 70 of it
 //
+// A file whose name is not UTF-8, which JSON cannot hold, has its bytes in hexadecimal beside a name for people:
+//
+//   {"file": "photos/caf\uFFFD.jpg", "file_bytes": "70686f746f732f636166e92e6a7067", "offset": 0, "reason": "..."}
+//
 // Threads: values. Failure: reading throws Error(kInput) with what is wrong.
 
 #include <cstdint>
@@ -29,7 +33,8 @@ struct QuarantineEntry {
 [[nodiscard]] std::string place_text(const QuarantineEntry& entry);
 
 [[nodiscard]] nlohmann::ordered_json to_json(const QuarantineEntry& entry);
-// Neither offset nor record, or null: offset 0. The reason may be missing. `where` stands in front of messages.
+// The bytes of the name count where they are told. Neither offset nor record, or null: offset 0. The reason may be
+// missing. `where` stands in front of messages.
 [[nodiscard]] QuarantineEntry quarantine_entry_from_json(const nlohmann::ordered_json& json, const std::string& where);
 
 }  // namespace unstarve

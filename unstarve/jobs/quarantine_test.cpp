@@ -42,6 +42,32 @@ TEST_CASE("what the quarantine list names, packing leaves out") {
   CHECK(quarantine_lines(corrupt) == lines);
 }
 
+// Names in Latin-1 are common; JSON cannot hold them.
+TEST_CASE("a name that is not UTF-8 goes through the quarantine list and comes back") {
+  const testing::TemporaryFolder folder;
+  const std::string photos = folder.str("photos");
+  const std::vector<BadSample> bad = {{3, {.file = photos + "/caf\xe9/1.jpg"}, "cut"},
+                                      {4, {.file = photos + "/caf\xc3\xa9/2.jpg"}, "\xff"}};
+  const auto list = folder.path() / "bad.jsonl";
+  write_quarantine(list, bad);
+  const std::string lines = quarantine_lines(bad);
+  const auto first = nlohmann::json::parse(lines.substr(0, lines.find('\n')));
+  CHECK(first["file"] == photos + "/caf\xef\xbf\xbd/1.jpg");
+  CHECK_FALSE(nlohmann::json::parse(lines.substr(lines.find('\n') + 1)).contains("file_bytes"));
+  const PackKeys keys(photos);
+  const ExcludeList excluded(list, keys);
+  for (const BadSample& sample : bad) CHECK(excluded.holds(sample.place, keys));
+  CHECK_FALSE(excluded.holds({.file = photos + "/caf\xe8/1.jpg"}, keys));
+
+  // A list of before, which has the name for people alone, is still read.
+  folder.write("old.jsonl", "{\"file\": \"" + photos + "/cat/1.jpg\", \"offset\": 0}");
+  CHECK(ExcludeList(folder.path() / "old.jsonl", keys).holds({.file = photos + "/cat/1.jpg"}, keys));
+  for (const char* const wrong : {"", "6", "6x", "+6", "636"}) {
+    const nlohmann::ordered_json json = {{"file", "x"}, {"file_bytes", wrong}};
+    CHECK_THROWS_WITH(quarantine_entry_from_json(json, "l"), Catch::Contains("\"file_bytes\" is no name in hex"));
+  }
+}
+
 TEST_CASE("a quarantine entry is read as it was written, and refused when it is none") {
   for (const RecordPlace& place : std::vector<RecordPlace>{{.file = "a b.jpg"},
                                                            {.file = "x.tar", .member = "m", .number = 5, .offset = 9},
