@@ -49,11 +49,19 @@ struct Label {
   std::string problem;  // why it is none, although it should be one
 };
 
+// -1 stands for no label, so a negative one would be none without a word.
+void take_number(std::int64_t number, Label& label) {
+  label.number = number;
+  if (number < 0)
+    label.problem = "its label " + std::to_string(number) + " is no class number, expected 0 to " +
+                    std::to_string(kMaxClasses - 1) + "; #label=none takes none";
+}
+
 void take_class(std::string_view text, bool may_be_none, Label& label) {
   const std::optional<ClassText> told = parse_class(text, kMaxClassNameBytes);
   if (!told && !may_be_none) label.problem = "it holds neither a class number nor a class name";
   if (!told) return;
-  label.number = told->number;
+  if (told->name.empty()) return take_number(told->number, label);
   label.name = told->name;
 }
 
@@ -71,9 +79,10 @@ void take_json(std::string_view text, const std::string& key, Label& label) {
     }
   }
   if (value != nullptr && value->is_number_integer()) {
-    label.number = value->is_number_unsigned() && value->get<std::uint64_t>() >= static_cast<std::uint64_t>(kMaxClasses)
-                       ? kMaxClasses  // no class number; not wrapped into one
-                       : value->get<std::int64_t>();
+    take_number(value->is_number_unsigned() && value->get<std::uint64_t>() >= static_cast<std::uint64_t>(kMaxClasses)
+                    ? kMaxClasses  // no class number; not wrapped into one
+                    : value->get<std::int64_t>(),
+                label);
   } else if (value != nullptr && value->is_string()) {
     take_class(value->get_ref<const std::string&>(), false, label);
   } else if (!key.empty()) {
@@ -253,7 +262,7 @@ class Webdataset final : public RecordFormat {
   explicit Webdataset(WebdatasetOptions options) : options_(std::move(options)) {}
 
   [[nodiscard]] std::string name() const override { return "webdataset"; }
-  [[nodiscard]] int scan_version() const override { return 3; }
+  [[nodiscard]] int scan_version() const override { return 4; }
   [[nodiscard]] std::string variant() const override {
     if (options_.image.empty() && options_.label.empty()) return "";
     return "image=" + options_.image + ",label=" + options_.label + "/" + options_.label_key;

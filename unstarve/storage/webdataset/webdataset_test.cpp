@@ -183,6 +183,9 @@ TEST_CASE("a broken sample is told and its neighbours read on") {
   CHECK_THAT(middle(TarText().file("5.jpg", "x").file("5.cls", "99999999")), Catch::Contains("no class number"));
   CHECK_THAT(middle(TarText().file("5.jpg", "x").file("5.json", R"({"label": 18446744073709551615})")),
              Catch::Contains("no class number"));
+  for (const char* const member : {"5.cls", "5.json", "5.txt"})
+    CHECK_THAT(middle(TarText().file("5.jpg", "x").file(member, "-1")),
+               Catch::Contains("its label -1 is no class number, expected 0 to 1048575"));
   CHECK_THAT(middle(TarText().file("5.jpg", "x")), Catch::Contains("the record has no label, others have"));
   CHECK_THAT(middle(TarText().file("../5.jpg", "x").file("../5.cls", "0")), Catch::Contains("leads out by '..'"));
 }
