@@ -101,9 +101,9 @@ class PyLoader {
     PipelineSpec parsed = pipeline_from_yaml(spec, "pipeline");
     output_ = parsed.output;
     const nb::gil_scoped_release release;
-    loader_ = std::make_unique<Loader>(
-        std::move(parsed), std::move(dataset), *device_,
-        Loader::Options{start, 0, !lent, std::move(basis), Consumer::kHost, keep_notice, on_device, std::move(decode)});
+    loader_ = std::make_unique<Loader>(std::move(parsed), std::move(dataset), *device_,
+                                       Loader::Options{start, 0, !lent, std::move(basis), Consumer::kHost, keep_notice,
+                                                       on_device, true, std::move(decode)});
   }
 
   ~PyLoader() {

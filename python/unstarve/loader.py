@@ -57,7 +57,8 @@ class Core(Protocol):
     def next(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.uint64], npt.NDArray[np.int32] | None,
                             int, int, int, bool] | None:
         """Images and labels as Loader has them, ids (uint64 of shape (batch,)), sizes or files (int32, host_part), how
-        many are valid, epoch, batch, whether it is the epoch's last; None after close()."""
+        many are valid, epoch, batch, whether it is the epoch's last; None after close(). Batches without a good
+        sample are left out, but for the last one of an epoch, which is given without samples."""
 
     def close(self) -> None:
         """Ends it; by any thread."""
@@ -88,6 +89,9 @@ class Loader:
     What batch() was asked for comes besides, in this order: with `pad` sizes, int32 of shape (batch, 2), the height and
     width of each image before it was padded; with last="pad" valid, bool of shape (batch,), False for the copies that
     fill up a batch. `parts` names what there is.
+
+    Under errors("skip") batches are shorter by the bad samples, and one without a good sample is left out: a loop then has
+    fewer than len(loader) batches.
 
     Every `for` loop runs one epoch. One that was left early is over: the next loop begins the next epoch, or where
     `load_state_dict` says. Not for several threads at once.
@@ -130,7 +134,7 @@ class Loader:
         self._turn = 0  # of the newest iterator
 
     def __len__(self) -> int:
-        """Batches per epoch, of this rank."""
+        """Batches per epoch, of this rank; under errors("skip") those that may be left out are counted."""
         return self._batches
 
     def __repr__(self) -> str:
@@ -149,6 +153,12 @@ class Loader:
     def samples(self) -> int:
         """Samples per epoch, of this rank."""
         return self._samples
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether an epoch may have fewer batches than len() says: errors("skip") leaves out those without a good sample."""
+        spec = json.loads(self._spec)
+        return bool(spec.get("errors", {}).get("policy") == "skip" and spec.get("order", {}).get("world", 1) == 1)
 
     @property
     def classes(self) -> list[str]:
@@ -262,6 +272,8 @@ class Loader:
             self._progress = None
             if last:
                 self._begun = False
+            if len(ids) == 0:
+                return  # of the epoch's last batch every sample was left out
             more: list[npt.NDArray[Any]] = [] if sizes is None else [sizes]
             if self._parts[-1] == "valid":
                 more.append(np.arange(len(ids)) < valid)

@@ -14,6 +14,7 @@ import weakref
 from collections import deque
 from typing import Any, cast
 
+import numpy as np
 
 from unstarve import _core, functions, state
 from unstarve.errors import ArgumentError, CancelledError, InputError
@@ -171,6 +172,7 @@ class _MapRun:
         self._serial = self._samples = self._batches = self._tried = 0
         self._ns, self._begun = (0, 0), time.monotonic_ns()
         self._bad: dict[int, Bad] = {}
+        self._left_out = 0  # batches, one after the other up to now
         self._form: tuple[Any, ...] | None = None  # of the first batch: shapes and dtypes, and its first sample
         self._home = loader._home
         self._pool = loader._pool()
@@ -192,6 +194,23 @@ class _MapRun:
             raise ArgumentError(f"the loader was started in process {self._process}, and its workers are not those of "
                                 f"process {os.getpid()}, a fork of it: make a loader there, or start processes by "
                                 "spawn")
+        while True:
+            taken = self._next()
+            if taken is None:
+                return None
+            batch, epoch, index, last = taken
+            if batch.images is not None and batch.labels is not None:
+                self._left_out = 0
+                self._check_form(batch.images, batch.labels, int(batch.ids[0]))
+                return batch.images, batch.labels, batch.ids, None, len(batch.ids), epoch, index, last
+            self._left_out += 1
+            self._refuse_empty(batch, epoch, index, last)
+            if last:
+                none = np.empty(0)
+                return none, none, batch.ids, None, 0, epoch, index, last
+
+    def _next(self) -> tuple[Batch, int, int, bool] | None:
+        """The next batch, also one without samples; its epoch, number and whether it is the last."""
         pool = self._pool
         if pool is None:
             return None
@@ -209,10 +228,20 @@ class _MapRun:
         self._count(batch)
         if batch.failure is not None:
             batch.failure.reraise()
-        if batch.images is None or batch.labels is None:
-            raise InputError(f"every sample of epoch {epoch} batch {index} is bad")
-        self._check_form(batch.images, batch.labels, int(batch.ids[0]))
-        return batch.images, batch.labels, batch.ids, None, len(batch.ids), epoch, index, last
+        return batch, epoch, index, last
+
+    def _refuse_empty(self, batch: Batch, epoch: int, index: int, last: bool) -> None:
+        """As the library (Loader::State::failure_of_empty)."""
+        world = json.loads(self._loader._spec).get("order", {}).get("world", 1)
+        bad = batch.bad[0]
+        reason = bad.reason if bad.location in bad.reason else f"{bad.location}: {bad.reason}"
+        if world > 1:
+            raise InputError(f"every sample of epoch {epoch} batch {index} is bad, and it cannot be left out, since each of "
+                             f"{world} ranks must have equally many batches: take errors('replace'), or larger batches; "
+                             f"the first: {reason}")
+        if last and self._left_out >= len(self._loader):
+            raise InputError(f"every sample of epoch {epoch} is bad, errors('skip') leaves nothing of it; the first of its "
+                             f"last batch: {reason}")
 
     def _count(self, batch: Batch) -> None:
         self._tried += batch.tried

@@ -67,4 +67,5 @@ def _of(own: Loader, name: str, label_type: str) -> Any:
     made = tf.data.Dataset.from_generator(epoch, output_signature=(
         tf.TensorSpec((None, *images_shape), name), tf.TensorSpec((None, *labels_shape), label_type),
         *(more[part] for part in own.parts[2:])))
-    return made.apply(tf.data.experimental.assert_cardinality(len(own)))
+    batches = tf.data.experimental.UNKNOWN_CARDINALITY if own.leaves_out else len(own)
+    return made.apply(tf.data.experimental.assert_cardinality(batches))

@@ -28,6 +28,29 @@ def test_bad_samples_by_policy(tmp_path):
         copies(pipeline.errors("skip", limit=1).batch(6))
 
 
+@pytest.mark.parametrize("order", ["exact", "relaxed"])
+def test_batches_without_a_good_sample_are_left_out_of_every_epoch(tmp_path, order):
+    source = un.open(photos(tmp_path, bad=(5, 7, 20, 22))).sequential()
+    pipeline = source.center_crop(32).errors("skip").options(order=order, threads=1)
+    for size, many in ((1, 20), (2, 10)):
+        with pipeline.batch(size) as loader:
+            assert len(loader) == 24 // size and loader.leaves_out
+            for epoch in range(3):
+                assert loader.epoch == epoch
+                assert [len(labels) for _, labels in loader] == [size] * many
+    # The state behind the last good batch, and one before: what is left, if anything, and then whole epochs.
+    with pipeline.batch(2) as loader:
+        states = [loader.state_dict() for _ in loader]
+    for state, left in ((states[-1], 0), (states[-2], 1), (states[0], 9)):
+        with pipeline.batch(2) as loader:
+            loader.load_state_dict(state)
+            assert [len(list(loader)) for _ in range(2)] == [left, 10] and loader.epoch == 2
+    with source.shard(1, 2).center_crop(32).errors("skip").batch(1) as loader, pytest.raises(
+            un.errors.InputError, match=r"epoch 0 batch 1 is bad.*each of 2 ranks.*errors: replace.*007\.jpg"):
+        assert not loader.leaves_out
+        list(loader)
+
+
 def test_images_of_too_many_pixels_are_bad_samples(tmp_path):
     folder = tmp_path / "photos" / "class"
     folder.mkdir(parents=True)

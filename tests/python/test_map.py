@@ -269,9 +269,19 @@ def test_bad_samples_are_skipped_or_replaced_and_listed(options):
     with pipeline.errors("skip", limit=3).batch(10) as limited, \
             pytest.raises(un.errors.InputError, match="4 bad samples, more than the limit of 3"):
         list(limited)
+    whole = un.open(DATA).sequential().map(Faulty(4, "raise")).options(**options).errors("skip")
+    with whole.batch(1) as single:
+        for epoch in range(2):
+            assert single.epoch == epoch
+            assert [label for _, labels in single for label in labels.tolist()] == [0, 1, 2, 3] * 12
     with un.open(DATA).filter(labels=[4]).map(Faulty(4, "raise")).options(
-            **options).errors("skip").batch(6) as all_bad, pytest.raises(un.errors.InputError, match="every sample of"):
+            **options).errors("skip").batch(6) as all_bad, pytest.raises(
+                un.errors.InputError, match="every sample of epoch 0 is bad.*the first of its last batch: .*no 4 today"):
         list(all_bad)
+    with un.open(DATA).sequential().shard(4, 5).map(Faulty(4, "raise")).options(
+            **options).errors("skip").batch(1) as ranked, pytest.raises(
+            un.errors.InputError, match="every sample of epoch 0 batch 0 is bad.*each of 5 ranks.*'replace'.*no 4 today"):
+        list(ranked)
 
 
 def test_a_damaged_image_is_the_library_s_own_error(photographs, tmp_path):

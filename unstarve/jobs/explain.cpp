@@ -119,7 +119,8 @@ ExplainedSetting errors(const ErrorSpec& spec) {
   };
   switch (spec.policy) {
     case OnError::kFail: break;
-    case OnError::kSkip: return {"errors.policy", "skip", "a batch is shorter by its bad samples" + limits()};
+    case OnError::kSkip:
+      return {"errors.policy", "skip", "a batch is shorter by its bad samples, and left out where all are" + limits()};
     case OnError::kReplace:
       return {"errors.policy", "replace", "the next good sample by id takes a bad one's place" + limits()};
   }

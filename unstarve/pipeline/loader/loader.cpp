@@ -69,6 +69,7 @@ Loader::State::State(Plan the_plan, Device& device, const Options& options, Cloc
                             plan.memory.most_batches, window(plan), most_prefetch(plan), balance != nullptr},
           device)),
       tell(options.tell ? options.tell : tell_notice),
+      epoch_ends(options.epoch_ends),
       cores(the_cores),
       counters({kStageNames.begin(), kStageNames.end()},
                plan.tuned ? std::max(cores, autotune::Limits().most_threads) : plan.spec.execution.threads),
@@ -116,6 +117,42 @@ void Loader::State::look_at_held() {
       "{:.1f} MB "
       "for each batch more",
       held, batch, plan.memory.limit / 1'000'000, batch));
+}
+
+bool Loader::State::ready(std::chrono::milliseconds most) {
+  while (ring->wait(most))
+    if (!leave_out()) return true;
+  look_at_held();
+  return false;
+}
+
+bool Loader::State::leave_out() {
+  const Slot* next = ring->peek();
+  if (!next || next->failure || next->kept > 0) return false;
+  if (failure_of_empty(*next) || (epoch_ends && ring->last_of_epoch(*next))) return false;
+  ring->release(ring->take());
+  ++left_out;
+  return true;
+}
+
+std::optional<Error> Loader::State::failure_of_empty(const Slot& slot) const {
+  const std::uint64_t world = plan.order.world();
+  const bool whole_epoch = ring->last_of_epoch(slot) && left_out + 1 >= plan.order.batches_per_epoch();
+  if (world == 1 && !whole_epoch) return {};
+  const std::string reason = [&] {
+    std::lock_guard lock(bad_mutex);
+    const auto first = bad.find(slot.ids.front());
+    return first == bad.end() ? plan.dataset->location(slot.ids.front()) : first->second;
+  }();
+  if (world == 1)
+    return Error(ErrorKind::kInput, fmt::format("every sample of epoch {} is bad, errors: skip leaves nothing of it; "
+                                                "the first of its last batch: {}",
+                                                slot.epoch, reason));
+  return Error(
+      ErrorKind::kInput,
+      fmt::format("every sample of epoch {} batch {} is bad, and it cannot be left out, since each of {} ranks "
+                  "must have equally many batches: take errors: replace, or larger batches; the first: {}",
+                  slot.epoch, slot.batch, world, reason));
 }
 
 Batch::Batch(Batch&& other) noexcept { *this = std::move(other); }
@@ -166,7 +203,8 @@ std::optional<Batch> Loader::next() {
   Slot* slot = nullptr;
   {
     const ConsumerCall call(s.consumer, s.clock, slot);
-    while (!s.ring->wait(kLookEvery)) s.look_at_held();
+    while (!s.ready(kLookEvery)) {
+    }
     slot = s.ring->take();
   }
   s.held_watch.reset();
@@ -180,8 +218,10 @@ std::optional<Batch> Loader::next() {
     throw Error(*slot->failure);
   }
   const std::size_t samples = slot->kept;
-  if (samples == 0)
-    throw Error(ErrorKind::kInput, fmt::format("every sample of epoch {} batch {} is bad", slot->epoch, slot->batch));
+  if (samples == 0) {
+    if (const auto failure = s.failure_of_empty(*slot)) throw Error(*failure);
+  }
+  s.left_out = samples == 0 ? s.left_out + 1 : 0;
   batch.pixels_ = slot->memory->data();
   batch.pixel_bytes_ = samples * s.storer.sample_bytes(slot->size);
   batch.labels_ = {slot->labels.data(), samples};
@@ -205,9 +245,7 @@ bool Loader::wait(std::chrono::milliseconds most) {
   State& s = state_->here();
   Slot* const none = nullptr;
   const ConsumerCall call(s.consumer, s.clock, none);
-  if (s.ring->wait(most)) return true;
-  s.look_at_held();
-  return false;
+  return s.ready(most);
 }
 
 RankProgress Loader::progress() const { return state_->here().ring->progress(); }

@@ -18,6 +18,9 @@
 //            both.
 // Threads:   next() from one consumer thread at a time; close() from any.
 // Failure:   next() first returns the good batches, then throws what a worker met (Error with path and reason).
+// Skipping:  under errors.policy skip a batch without one good sample is left out, so that an epoch has up to
+//            batches_per_epoch() of them. It is an Error(kInput) where other ranks have that batch, since all must have
+//            equally many, and where the epoch has no other.
 // Closing:   the destructor stops in mid-epoch, joins all threads, frees all memory. close() wakes a blocked next().
 // Waiting:   a consumer that keeps all batches that a memory limit has room for, and asks for another, waits until it
 //            lets one go. Once per loader, after kHeldPatienceNs of that, Options::tell is told so.
@@ -126,6 +129,9 @@ class Loader {
     // tell_notice() (storage/notice.h). May let go of batches; must not throw.
     std::function<void(const std::string& text)> tell{};
     OnDevice on_device{};  // what the consumer keeps there of batches: counted by a memory limit, and told by memory()
+    // Whether the end of an epoch whose last batch is left out (see Skipping) is given all the same: as a batch of no
+    // samples, last_of_epoch().
+    bool epoch_ends = false;
     // Which samples the consumer's device decodes: they come as files in their places. Null: none.
     std::shared_ptr<DecodeBalance> decode{};
   };

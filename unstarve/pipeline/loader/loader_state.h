@@ -110,6 +110,12 @@ struct Loader::State {
   void note_bad(std::uint64_t id, const std::string& reason);
   // Tells the consumer, which waits for a batch, where only itself can end that.
   void look_at_held();
+  // Whether next() would not wait, after at most `most` for each batch that is left out.
+  [[nodiscard]] bool ready(std::chrono::milliseconds most);
+  // Takes the next batch off the ring if it is there and is to be left out; whether it did.
+  [[nodiscard]] bool leave_out();
+  // Of a batch without samples that is given: what is wrong with that, if anything is.
+  [[nodiscard]] std::optional<Error> failure_of_empty(const Slot& slot) const;
   void complete(Slot& slot);
   void operate_on_batch(Slot& slot);  // the operations on whole batches
 
@@ -124,6 +130,8 @@ struct Loader::State {
   std::atomic<ReadAhead*> read_ahead{nullptr};  // those; null: the workers read
   const std::function<void(const std::string&)> tell;
   HeldWatch held_watch{kHeldPatienceNs};  // the consumer's
+  const bool epoch_ends;
+  std::uint64_t left_out = 0;  // batches, one after the other up to now; the consumer's
   const int cores;
   StageCounters counters;
   autotune::WorkerGate gate;

@@ -215,6 +215,13 @@ Slot* SlotRing::take() {
   return slot;
 }
 
+const Slot* SlotRing::peek() const {
+  std::lock_guard lock(mutex_);
+  if (closed_ || taken_ == opened_) return nullptr;
+  const Slot* slot = in_flight_[taken_ % in_flight_.size()];
+  return slot->complete ? slot : nullptr;
+}
+
 void SlotRing::release(Slot* slot) {
   if (::getpid() != process_) return;  // a fork: who held the lock at that moment holds it for ever
   std::list<Slot> surplus;             // freed outside of the lock

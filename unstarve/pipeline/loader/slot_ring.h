@@ -131,6 +131,8 @@ class SlotRing {
   [[nodiscard]] Slot* take();
   // Waits until take() would not, at most for `most`; whether it would not. Throws as take().
   [[nodiscard]] bool wait(std::chrono::milliseconds most);
+  // What take() would give without waiting, still the ring's; null where that is nothing.
+  [[nodiscard]] const Slot* peek() const;
   void release(Slot* slot);
   // The number of slots where the consumer holds every one of them and no further one may be made: take() then waits
   // until one is released; else 0.

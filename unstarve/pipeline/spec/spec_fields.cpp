@@ -87,9 +87,12 @@ constexpr std::array kFields = {
     SpecField{"device.decode_share", "of the files that it can take, the same in every run; absent: by measured rates",
               0, 1},
     SpecField{"errors", "what a sample does that cannot be used"},
-    SpecField{"errors.policy", "fail the run, skip the sample, or replace it by the next good one"},
+    SpecField{"errors.policy",
+              "fail the run, skip the sample (its batch is shorter, and left out where nothing remains), or replace it "
+              "by the "
+              "next good one"},
     SpecField{"errors.limit", "more bad samples than this fail the run"},
-    SpecField{"errors.rate", "so does a greater part than this of all samples read", {}, 1, 0},
+    SpecField{"errors.rate", "so does a greater part than this of all samples read, from the 1000th on", {}, 1, 0},
     SpecField{"passes", "switches single optimisations on and off"},
 };
 
