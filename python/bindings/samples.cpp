@@ -24,6 +24,7 @@
 #include "unstarve/pipeline/order/sample_facts.h"
 #include "unstarve/pipeline/plan.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"
+#include "unstarve/storage/data_identity.h"
 
 namespace unstarve::python {
 namespace {
@@ -286,10 +287,10 @@ void bind_samples(nb::module_& m) {
   nb::class_<RunState>(m, "RunState")
       .def(
           "__init__",
-          [](RunState* self, const std::string& spec, SampleSetPtr samples) {
-            new (self) RunState(pipeline_from_yaml(spec, "pipeline"), std::move(samples));
+          [](RunState* self, const std::string& spec, SampleSetPtr samples, const DatasetPtr& dataset) {
+            new (self) RunState(pipeline_from_yaml(spec, "pipeline"), std::move(samples), data_identity(*dataset));
           },
-          "spec"_a, "samples"_a)
+          "spec"_a, "samples"_a, "dataset"_a)
       .def("first_stretches", [](const RunState& run) { return tuples_of(run.first_stretches()); })
       .def("text", &state_text, "progress"_a, "stretches"_a)
       .def("start", &start_of, "states"_a);

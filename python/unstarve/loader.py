@@ -118,7 +118,7 @@ class Loader:
         self._chosen = self._users.choose(self._spec, dataset) if chosen is None else chosen
         self._relaxed: bool = spec.get("execution", {}).get("order") == "relaxed"
         self._batches, self._samples = _core.epoch_of(self._spec, self._chosen)
-        self._run = _core.RunState(self._spec, self._chosen)
+        self._run = _core.RunState(self._spec, self._chosen, dataset)
         self._stretches: list[state.Stretch] = self._run.first_stretches()
         self._allocate: Allocate | None = None
         self._on_device: OnDevice = (0, 0)
@@ -335,7 +335,8 @@ class Loader:
                              self._stretches)
 
     def load_state_dict(self, state_dict: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
-        """The next loop goes on where `state_dict` was taken. ArgumentError when it was another data set or order.
+        """The next loop goes on where `state_dict` was taken. ArgumentError when it was another data set or order, with what
+        differs; data are the same wherever they lie, and not looked into.
 
         A list of the states of all ranks is what relaxed order needs where there were several: each knows what it gave
         itself alone. `torch.distributed.all_gather_object(states, loader.state_dict())` brings them together.
@@ -354,7 +355,7 @@ class Loader:
             spec = json.loads(self._spec)
             spec["batch"]["bucket"]["run"] = bucket_run
             self._spec = json.dumps(spec)
-            self._run = _core.RunState(self._spec, self._chosen)
+            self._run = _core.RunState(self._spec, self._chosen, self._dataset)
         if stretches != self._stretches:
             self._stop()
             self._stretches = stretches

@@ -1,10 +1,13 @@
 """Epochs and the saved state of the Python loader: one epoch per loop, resumable anywhere, damage refused."""
 
+import json
+import re
+
 import numpy as np
 import pytest
 
 import unstarve as un
-from loader_support import SMALL, copies, equal
+from loader_support import SMALL, copies, equal, photos
 
 
 def test_every_loop_is_an_epoch_in_another_order():
@@ -170,3 +173,30 @@ def test_to_resume_reads_no_more_far_into_an_epoch_than_at_its_beginning(kind):
             assert given[1] == [i % 7 for i in given[0]]
         if kind == "in sequence":
             assert given[0] == list(range(16 * batch, 16 * batch + 16))
+
+
+def test_a_state_of_other_data_is_refused_and_one_of_the_same_elsewhere_is_not(tmp_path):
+    here, there, other = (photos(tmp_path / name) for name in ("here", "there", "other"))
+    for number, path in enumerate(sorted(other.rglob("*.jpg"))):
+        path.rename(path.with_name(f"new-{number:03}.jpg"))
+    state = taken(un.open(here).center_crop(8).batch(4), 2)
+    assert re.fullmatch("[0-9a-f]{16}", state["data"]) and len(json.dumps(state)) < 1024
+    same = un.open(there).center_crop(8).batch(4)
+    same.load_state_dict(state)
+    assert len(list(same)) == 4
+    with pytest.raises(un.errors.ArgumentError, match="other data of equally many samples, which differ in: names or order"):
+        un.open(other).center_crop(8).batch(4).load_state_dict(state)
+    earlier = {key: value for key, value in state.items() if key != "data"}
+    un.open(other).center_crop(8).batch(4).load_state_dict(earlier)  # of a version that did not write it
+    mixed = taken(un.mix([un.open(here), un.open(other)]).center_crop(8).batch(4), 2)
+    un.mix([un.open(there), un.open(other)]).center_crop(8).batch(4).load_state_dict(mixed)
+    with pytest.raises(un.errors.ArgumentError, match="other data of equally many samples"):
+        un.mix([un.open(other), un.open(here)]).center_crop(8).batch(4).load_state_dict(mixed)
+
+
+def taken(loader, batches):
+    """The state after so many batches."""
+    iterator = iter(loader)
+    for _ in range(batches):
+        next(iterator)
+    return loader.state_dict()

@@ -84,8 +84,8 @@ TrainResult run_train(const TrainOptions& options, const Progress& progress, std
   TrainProgress done;
   if (!options.resume.empty()) done = trainer->restore(options.resume);
   const TrainPlace place =
-      place_in_data(settings.pipeline, choose_samples(settings.pipeline, *dataset, read_topology().usable()), done,
-                    options.resume.string());
+      place_in_data(settings.pipeline, *dataset, choose_samples(settings.pipeline, *dataset, read_topology().usable()),
+                    done, options.resume.string());
   const auto per_epoch = static_cast<double>(place.per_epoch);
   const Consumer consumer = device->is_host() ? Consumer::kHost : Consumer::kNormalises;
   LoaderSource source(std::make_unique<Loader>(place.pipeline, dataset, *device,

@@ -7,6 +7,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/pipeline/order/run_state.h"
+#include "unstarve/storage/data_identity.h"
 #include "unstarve/storage/notice.h"
 
 namespace unstarve {
@@ -34,15 +35,15 @@ double TrainPlace::epochs_at(std::int64_t step) const {
 }
 
 std::string TrainPlace::state(const RankProgress& progress) const {
-  const RunState run(pipeline, basis.samples);
+  const RunState run(pipeline, basis.samples, data);
   return run.text(progress, basis.stretches.empty() ? run.first_stretches() : basis.stretches);
 }
 
-TrainPlace place_in_data(const PipelineSpec& pipeline, std::shared_ptr<const SampleSet> samples,
+TrainPlace place_in_data(const PipelineSpec& pipeline, const Dataset& dataset, std::shared_ptr<const SampleSet> samples,
                          const TrainProgress& done, const std::string& checkpoint) {
-  TrainPlace place{pipeline, {std::move(samples), {}}, {}, 0, 0};
+  TrainPlace place{pipeline, {std::move(samples), {}}, data_identity(dataset), {}, 0, 0};
   if (!done.data.empty()) {
-    RunStart start = start_of(RunState(pipeline, place.basis.samples), done, checkpoint);
+    RunStart start = start_of(RunState(pipeline, place.basis.samples, place.data), done, checkpoint);
     place.start = std::move(start.at);
     place.basis.stretches = std::move(start.stretches);
     if (start.bucket_run != 0) place.pipeline.batch.bucket.run = start.bucket_run;

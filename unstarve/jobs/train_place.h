@@ -16,6 +16,7 @@
 #include "unstarve/pipeline/order/order.h"
 #include "unstarve/pipeline/order/progress.h"
 #include "unstarve/pipeline/spec/spec.h"
+#include "unstarve/storage/dataset.h"
 #include "unstarve/train/trainer.h"
 
 namespace unstarve {
@@ -23,6 +24,7 @@ namespace unstarve {
 struct TrainPlace {
   PipelineSpec pipeline;  // as asked for, but for buckets, which are those of the run that began the epoch
   OrderBasis basis;
+  std::uint64_t data = 0;  // data_identity()
   Position start;
   std::int64_t per_epoch = 0;   // batches of a whole epoch
   std::int64_t first_step = 0;  // TrainPlan::first_step
@@ -35,10 +37,11 @@ struct TrainPlace {
   [[nodiscard]] std::string state(const RankProgress& progress) const;
 };
 
-// `samples`: what choose_samples() gives of `pipeline`. `done`: of `checkpoint`, which names it in messages; step 0 and
-// no data: from the beginning. A checkpoint with a step alone, of an earlier version, goes on behind so many batches of
+// `samples`: what choose_samples() gives of `pipeline` and `dataset`. `done`: of `checkpoint`, which names it in messages;
+// step 0 and no data: from the beginning. A checkpoint with a step alone, of an earlier version, goes on behind so many batches of
 // today's size in exact order, and a notice says what must be the same for that.
-[[nodiscard]] TrainPlace place_in_data(const PipelineSpec& pipeline, std::shared_ptr<const SampleSet> samples,
-                                       const TrainProgress& done, const std::string& checkpoint);
+[[nodiscard]] TrainPlace place_in_data(const PipelineSpec& pipeline, const Dataset& dataset,
+                                       std::shared_ptr<const SampleSet> samples, const TrainProgress& done,
+                                       const std::string& checkpoint);
 
 }  // namespace unstarve

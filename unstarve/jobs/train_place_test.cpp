@@ -35,7 +35,7 @@ struct Run {
   std::unique_ptr<Loader> loader;
 
   explicit Run(const PipelineSpec& spec, const TrainProgress& done = {}) : dataset(open_sources(spec)) {
-    place = place_in_data(spec, choose_samples(spec, *dataset, 1), done, "a.safetensors");
+    place = place_in_data(spec, *dataset, choose_samples(spec, *dataset, 1), done, "a.safetensors");
     loader = std::make_unique<Loader>(place.pipeline, dataset, *device,
                                       Loader::Options{place.start, 0, false, place.basis, Consumer::kHost});
   }

@@ -10,6 +10,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/pipeline/order/bits_text.h"
 #include "unstarve/pipeline/order/mixture_state.h"
+#include "unstarve/storage/data_identity.h"
 
 namespace unstarve {
 namespace {
@@ -62,6 +63,13 @@ std::uint64_t whole(const Json& state, const char* key, std::uint64_t least, std
   return value;
 }
 
+std::uint64_t identity(const Json& value) {
+  const std::string text = value.is_string() ? value.get<std::string>() : "";
+  if (text.size() != 16 || text.find_first_not_of("0123456789abcdef") != std::string::npos)
+    refuse(fmt::format("data: found {}, expected 16 hexadecimal digits", value.dump().substr(0, 60)));
+  return std::stoull(text, nullptr, 16);
+}
+
 bool truth(const Json& state, const char* key) {
   const auto found = state.find(key);
   if (found == state.end() || !found->is_boolean())
@@ -88,12 +96,13 @@ Position joined(std::span<const RankProgress> ranks, int batch, LastBatch last, 
 
 }  // namespace
 
-RunState::RunState(const PipelineSpec& spec, std::shared_ptr<const SampleSet> set)
+RunState::RunState(const PipelineSpec& spec, std::shared_ptr<const SampleSet> set, std::uint64_t data)
     : spec_(spec.order),
       batch_(spec.batch),
       relaxed_(spec.execution.order == ExecutionOrder::kRelaxed),
       order_(spec.order, spec.batch, OrderBasis{set, {}}),
-      records_(set->records()) {
+      records_(set->records()),
+      data_(data) {
   if (!set->everything() || !set->weights().empty()) fingerprint_ = set->fingerprint();
   if (spec.order.balance) return;
   weights_ = set->weights();
@@ -141,6 +150,7 @@ std::string RunState::text(const RankProgress& progress, std::span<const Mixture
 
   Json state = {{"version", kVersion}, {"epoch", at.epoch},        {"samples", at.offset},
                 {"seed", spec_.seed},  {"shuffle", spec_.shuffle}, {"dataset", records_}};
+  if (data_ != 0) state["data"] = fmt::format("{:016x}", data_);
   if (alone) {
     state["rank"] = spec_.rank;
     state["world"] = spec_.world;
@@ -168,6 +178,13 @@ std::uint64_t RunState::check(const Json& state) const {
   for (const auto& [key, value] : mine.items())
     if (!state.contains(key) || state[key] != value)
       refuse(fmt::format("{} {}, but this loader has {}", key, shown(state, key.c_str()), value.dump()));
+  if (const auto found = state.find("data"); found != state.end() && data_ != 0) {
+    if (const std::uint64_t theirs = identity(*found); theirs != data_)
+      refuse(
+          fmt::format("it is of other data of equally many samples, which differ in: {}; expected the data that it was "
+                      "taken of, in the same order, wherever they lie",
+                      identities_differ_in(theirs, data_)));
+  }
   std::uint64_t bucket_run = 0;
   const Json given = state.contains("order") ? state["order"] : Json::object();
   if (!given.is_object()) refuse(fmt::format("order: found {}, expected settings by name", given.dump()));

@@ -2,6 +2,7 @@
 // Where a run stands, as the text that checkpoints and users keep, and back: JSON, under 1 KB but for the bits.
 //
 //   {"version": 1, "epoch": 3, "samples": 51200, "seed": 0, "shuffle": true, "dataset": 1281167,
+//    "data": "5be1...",                        which data they are (storage/data_identity.h), 16 digits
 //    "window": "gAE=",                         bits (bits_text.h) of samples behind, which were used: relaxed order
 //    "order": {"window": 4096, ...},           settings of the order where they are not the usual ones
 //    "mix": ...,                               of a mixture (mixture_state.h)
@@ -40,8 +41,9 @@ struct RunStart {
 
 class RunState {
  public:
-  // `set`: what choose_samples() gives of `spec`. Throws as Order.
-  RunState(const PipelineSpec& spec, std::shared_ptr<const SampleSet> set);
+  // `set`: what choose_samples() gives of `spec`. `data`: data_identity() of what it is of; 0: not known, and no state is
+  // refused for it. States of earlier versions have none and are taken as they are. Throws as Order.
+  RunState(const PipelineSpec& spec, std::shared_ptr<const SampleSet> set, std::uint64_t data = 0);
 
   // Samples of an epoch, of all ranks.
   [[nodiscard]] std::uint64_t length() const { return order_.length(); }
@@ -64,6 +66,7 @@ class RunState {
   bool relaxed_;
   Order order_;
   std::uint64_t records_;
+  std::uint64_t data_;
   std::uint64_t fingerprint_ = 0;  // of the set; 0 where it is all records
   std::vector<double> weights_;    // of the sources of a mixture
   std::vector<std::vector<double>> earlier_;

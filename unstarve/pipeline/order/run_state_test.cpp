@@ -65,6 +65,23 @@ std::vector<Sample> samples_from(const Mixed& mixed, const RunStart& start, std:
   return samples;
 }
 
+TEST_CASE("a state of other data is refused, one of an earlier version is not") {
+  const std::uint64_t data = 0x1111'2222'3333'4444;
+  const std::string text = RunState(spec_of(8), all_of(100), data).text({{2, 0, 0, {}}, 3, {}}, {});
+  CHECK_THAT(text, Contains(R"("data":"1111222233334444")"));
+  CHECK(start_of(RunState(spec_of(5), all_of(100), data), text).at == Position{2, 0, 3, {}});
+  const auto refused = [](std::uint64_t here, const std::string& state) {
+    return refusal([&] { (void)start_of(RunState(spec_of(8), all_of(100), here), state); });
+  };
+  CHECK_THAT(refused(0x1111'2222'3333'5555, text), Contains("differ in: names or order of shards and records;"));
+  CHECK_THAT(refused(0x1111'0000'3333'4444, text), Contains("differ in: class names;"));
+  std::string broken = text;
+  broken.replace(broken.find("111122"), 2, "zz");
+  CHECK_THAT(refused(data, broken), Contains("expected 16 hexadecimal digits"));
+  const std::string earlier = RunState(spec_of(8), all_of(100)).text({{2, 0, 0, {}}, 3, {}}, {});
+  CHECK(start_of(RunState(spec_of(8), all_of(100), data), earlier).at == Position{2, 0, 3, {}});
+}
+
 }  // namespace
 
 TEST_CASE("a state is a few numbers, which any ranks and batches go on from") {
