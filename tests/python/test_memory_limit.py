@@ -1,6 +1,7 @@
 """The byte budget: chosen within the limit, told, never passed, also not by the process's resident memory."""
 
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import unstarve as un
+from loader_support import photos
 
 SMALL = "synthetic:classes=10,images=400,size=32,seed=1"
 MB = 1_000_000
@@ -89,6 +91,18 @@ def test_a_loop_that_keeps_all_batches_there_can_be_is_told_what_it_waits_for():
                 kept.extend(images for images, _ in loader)
         kept.clear()
         assert sum(1 for _ in loader) == len(loader)
+
+
+@pytest.mark.parametrize("what", ["pixels", "encoded"])
+def test_a_loop_that_keeps_its_batches_gets_the_room_that_a_cache_does_not_use(tmp_path, what):
+    pipeline = un.open(photos(tmp_path)).shuffle(0).center_crop(64).cache(what)
+    loader = pipeline.options(memory_limit=6 * MB, threads=1).batch(2)
+    own = int(re.search(r"limit 6.0 MB: \d+ to (\d+) batches", loader.explain())[1])
+    assert own < len(loader)  # or else it would need nothing of the cache's
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", un.DataWarning)
+        kept = [images for images, _ in loader]
+    assert len(kept) == len(loader) and sum(most for _, most in loader.memory().values()) <= 6 * MB
 
 
 @pytest.mark.parametrize(("limit", "message"), [

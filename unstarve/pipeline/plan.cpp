@@ -191,7 +191,10 @@ void limit_memory(Plan& plan, bool fewer_threads, bool grow, OnDevice on_device)
   plan.memory = plan_memory(needs);
   execution.threads = plan.memory.threads;
   execution.prefetch = plan.memory.prefetch;
-  if (plan.memory.limit > 0) plan.larger_images = std::make_shared<MemoryPool>(plan.memory.larger_images);
+  if (plan.memory.limit > 0) {
+    plan.larger_images = std::make_shared<MemoryPool>(plan.memory.larger_images);
+    plan.room = std::make_shared<ByteBudget>(plan.memory.cache);
+  }
 }
 
 // What a device that decodes could not do.

@@ -82,6 +82,7 @@ struct Plan {
   bool fuse_operations = true;                   // operations edit one window; else each leaves an image of its own
   bool store_into_slot = true;  // the end of a chain writes to the batch; else to memory of its own, which is copied
   MemoryPlan memory{};
+  std::shared_ptr<ByteBudget> room{};  // where memory is limited: for a cache, and for batches that the consumer keeps
   std::shared_ptr<MemoryPool> larger_images{};  // where memory is limited: for images beyond a worker's share
   bool tuned = false;                           // threads and prefetch of the spec are where the autotuner begins
   bool reads_tuned = false;                     // read_ahead is, be the threads given or not

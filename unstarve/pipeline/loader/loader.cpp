@@ -66,7 +66,7 @@ Loader::State::State(Plan the_plan, Device& device, const Options& options, Cloc
           SlotRing::Options{storer.sample_bytes(plan.sample_size), batch_bytes(plan),
                             static_cast<std::size_t>(plan.spec.batch.size), plan.classes, plan.padded,
                             plan.spec.execution.prefetch, plan.spec.execution.pinned && !device.is_host(), options.grow,
-                            plan.memory.most_batches, window(plan), most_prefetch(plan), balance != nullptr},
+                            plan.memory.most_batches, plan.room, window(plan), most_prefetch(plan), balance != nullptr},
           device)),
       tell(options.tell ? options.tell : tell_notice),
       epoch_ends(options.epoch_ends),
@@ -111,12 +111,15 @@ void Loader::State::look_at_held() {
   const std::size_t held = ring->all_held();
   if (!held_watch.look(held > 0, clock.now_ns())) return;
   const double batch = static_cast<double>(plan.memory.batch) / 1e6;
+  const std::uint64_t in_cache = plan.room ? plan.room->size() - plan.room->left() - ring->borrowed_bytes() : 0;
+  const std::string cached =
+      in_cache > 0 ? fmt::format(" beside {:.1f} MB in the cache", static_cast<double>(in_cache) / 1e6) : "";
   tell(fmt::format(
       "the loop waits for itself: it keeps all {} batches of {:.1f} MB that execution.memory_limit_mb: {} has room "
-      "for, and the next is made when it lets one go; keep fewer, copy what is to be kept, or raise the limit by "
+      "for{}, and the next is made when it lets one go; keep fewer, copy what is to be kept, or raise the limit by "
       "{:.1f} MB "
       "for each batch more",
-      held, batch, plan.memory.limit / 1'000'000, batch));
+      held, batch, plan.memory.limit / 1'000'000, cached, batch));
 }
 
 bool Loader::State::ready(std::chrono::milliseconds most) {
@@ -263,8 +266,9 @@ std::size_t Loader::memory_bytes() const {
 std::vector<MemoryShare> Loader::memory() const {
   const State& s = state_->here();
   const MemoryPlan& plan = s.plan.memory;
-  std::vector<MemoryShare> shares{
-      {s.ring->pinned() ? "batches, page-locked" : "batches", s.ring->memory_bytes(), plan.most_batches * plan.batch}};
+  const std::uint64_t borrowed = s.ring->borrowed_bytes();
+  std::vector<MemoryShare> shares{{s.ring->pinned() ? "batches, page-locked" : "batches", s.ring->memory_bytes(),
+                                   plan.most_batches * plan.batch + borrowed}};
   if (plan.limit > 0) {
     const std::uint64_t workers = static_cast<std::uint64_t>(s.gate.open()) * plan.worker;
     shares.push_back({"workers", workers, workers});
@@ -276,8 +280,13 @@ std::vector<MemoryShare> Loader::memory() const {
   std::optional<CacheCounts> cache;
   if (s.plan.encoded_cache) cache = s.plan.encoded_cache->counts();
   if (s.plan.pixel_cache) cache = s.plan.pixel_cache->counts();
-  if (cache)
-    shares.push_back({s.plan.spec.cache.folder.empty() ? "cache" : "cache, in a file", cache->bytes, cache->limit});
+  if (cache && s.plan.spec.cache.folder.empty()) {
+    // Within a limit its part, but for what batches have of it.
+    const std::uint64_t most = plan.limit > 0 ? std::min(cache->limit, plan.cache) - borrowed : cache->limit;
+    shares.push_back({"cache", cache->bytes, most});
+  } else if (cache) {
+    shares.push_back({"cache, in a file", cache->bytes, cache->limit});
+  }
   return shares;
 }
 

@@ -62,7 +62,7 @@ void SlotRing::set_prefetch(int prefetch) {
 void SlotRing::follow_prefetch() {
   std::unique_lock lock(mutex_);
   const auto wanted = [this] { return wanted_slots(false); };
-  while (slots_.size() < wanted() && may_grow() && !closed_ && !exhausted()) {
+  while (slots_.size() < wanted() && has_own_room() && !closed_ && !exhausted()) {
     // Memory may come of a function of the user's, which must not meet the lock.
     lock.unlock();
     std::list<Slot> made;
@@ -178,8 +178,14 @@ void SlotRing::ask() {
   if (held_ > 1) two_held_for_ = kTwoHeldFor;
   asked_ = taken_ + 1;
   if (options_.grow) {
-    for (; !closed_ && !exhausted() && slots_.size() < slots_asked(prefetch_, held_) && may_grow(); news = true)
-      add_slot(make_slot());
+    for (; !closed_ && !exhausted() && slots_.size() < slots_asked(prefetch_, held_) && take_room(); news = true) {
+      try {
+        add_slot(make_slot());
+      } catch (...) {
+        if (!has_own_room()) options_.room->give_back(options_.slot_bytes);
+        throw;
+      }
+    }
   } else if (taken_ == opened_ && free_.empty() && !exhausted() && !closed_) {
     throw Error(ErrorKind::kArgument, "all " + std::to_string(slots_.size()) +
                                           " batches are held by the consumer; destroy one before asking for the next");
@@ -231,6 +237,7 @@ void SlotRing::release(Slot* slot) {
     // One that could not grow may wait for this very slot.
     const bool wanted = options_.most_slots > 0 && free_.empty();
     if (slots_.size() > wanted_slots(two_held_for_ > 0) && !wanted) {
+      give_room_back();
       const auto place = std::find_if(slots_.begin(), slots_.end(), [slot](const Slot& s) { return &s == slot; });
       surplus.splice(surplus.end(), slots_, place);
     } else {
@@ -253,6 +260,12 @@ void SlotRing::close() {
   }
   work_.notify_all();
   ready_.notify_all();
+}
+
+std::size_t SlotRing::borrowed_bytes() const {
+  std::lock_guard lock(mutex_);
+  const std::size_t own = options_.most_slots;
+  return own > 0 && slots_.size() > own ? (slots_.size() - own) * options_.slot_bytes : 0;
 }
 
 std::size_t SlotRing::memory_bytes() const {

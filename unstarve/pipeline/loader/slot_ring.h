@@ -36,6 +36,7 @@
 
 #include <unistd.h>
 
+#include "unstarve/core/byte_budget.h"
 #include "unstarve/core/error.h"
 #include "unstarve/device/device.h"
 #include "unstarve/pipeline/decode_balance.h"
@@ -92,9 +93,12 @@ class SlotRing {
     bool pinned = false;
     bool grow = false;
     std::size_t most_slots = 0;  // that `grow` and set_prefetch() may come to; 0: any number
-    std::uint64_t window = 0;    // of relaxed order, in samples of this rank; 0: exact order
-    int most_prefetch = 0;       // that set_prefetch() may ask for; 0: it is not called
-    bool files = false;          // samples may stay files
+    // With `most_slots` what further slots for a consumer that keeps batches are taken of while there is any; null:
+    // nothing.
+    std::shared_ptr<ByteBudget> room{};
+    std::uint64_t window = 0;  // of relaxed order, in samples of this rank; 0: exact order
+    int most_prefetch = 0;     // that set_prefetch() may ask for; 0: it is not called
+    bool files = false;        // samples may stay files
   };
 
   // Throws Error(kMemory). `device` must outlive the ring.
@@ -144,7 +148,8 @@ class SlotRing {
   void set_prefetch(int prefetch);
 
   [[nodiscard]] bool pinned() const { return options_.pinned; }
-  [[nodiscard]] std::size_t memory_bytes() const;  // of the slots, held ones included
+  [[nodiscard]] std::size_t memory_bytes() const;    // of the slots, held ones included
+  [[nodiscard]] std::size_t borrowed_bytes() const;  // of those, what is taken of Options::room
   [[nodiscard]] bool last_of_epoch(const Slot& slot) const {
     return slot.batch + 1 == order_.order(slot.epoch).batches_per_epoch();
   }
@@ -162,7 +167,18 @@ class SlotRing {
   // Relaxed order: opens what may be opened, and finds out what may be made.
   void advance();
   [[nodiscard]] bool within_window(std::uint64_t number) const;
-  [[nodiscard]] bool may_grow() const { return options_.most_slots == 0 || slots_.size() < options_.most_slots; }
+  [[nodiscard]] bool has_own_room() const { return options_.most_slots == 0 || slots_.size() < options_.most_slots; }
+  [[nodiscard]] bool may_grow() const {
+    return has_own_room() || (options_.room && options_.room->left() >= options_.slot_bytes);
+  }
+  // Whether one more slot may be made; its room has then been taken where it is of Options::room.
+  [[nodiscard]] bool take_room() {
+    return has_own_room() || (options_.room && options_.room->take(options_.slot_bytes));
+  }
+  // As a slot goes.
+  void give_room_back() {
+    if (!has_own_room() && slots_.size() > options_.most_slots) options_.room->give_back(options_.slot_bytes);
+  }
   [[nodiscard]] std::size_t wanted_slots(bool holds_two) const {
     return slots_kept({prefetch_, options_.grow, options_.window > 0, holds_two});
   }

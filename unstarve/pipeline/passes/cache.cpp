@@ -21,16 +21,20 @@ Decision keep(Plan& plan, const PassInput& input) {
     plan.spec.cache = {};
     return {false, "no room for it within execution.memory_limit_mb"};
   }
+  if (limited) (void)plan.room->take(table);
   const std::uint64_t limit = limited ? plan.memory.cache - table : cache.limit_mb * 1'000'000;
   const std::uint64_t limit_mb = limit / 1'000'000;
   if (cache.what == CacheWhat::kEncoded) {
-    if (input.caches == Caches::kOpened) plan.dataset = plan.encoded_cache = cache_encoded(plan.dataset, limit);
+    if (input.caches == Caches::kOpened)
+      plan.dataset = plan.encoded_cache =
+          limited ? cache_encoded(plan.dataset, plan.room) : cache_encoded(plan.dataset, limit);
     return {true, fmt::format("encoded records, up to {} MB in memory", limit_mb)};
   }
   const PixelFile file = pixel_file_of(plan);
   plan.cached_operations = file.operations;
   if (input.caches == Caches::kOpened)
-    plan.pixel_cache = open_pixel_store(file.path, file.key, plan.dataset->size(), limit);
+    plan.pixel_cache =
+        open_pixel_store(file.path, file.key, plan.dataset->size(), limit, limited ? plan.room : nullptr);
   return {true, fmt::format("pixels after {} of {} operations, up to {} MB in {}", plan.cached_operations,
                             plan.operations.size(), limit_mb, file.path.empty() ? "memory" : file.path.string())};
 }

@@ -17,14 +17,16 @@ namespace {
 
 // Records lie in chunks, so that the allocator sees few large blocks.
 constexpr std::size_t kChunkBytes = std::size_t{4} << 20;
+// No more than such a part of the budget each: others may take of it.
+constexpr std::uint64_t kChunkPart = 16;
 constexpr std::size_t kAlignment = alignof(std::max_align_t);
 
 std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 class MemoryCache final : public Forwarding<EncodedCache> {
  public:
-  MemoryCache(std::shared_ptr<const Dataset> inner, std::uint64_t limit)
-      : Forwarding(std::move(inner)), limit_(limit), kept_(size()) {}
+  MemoryCache(std::shared_ptr<const Dataset> inner, std::shared_ptr<ByteBudget> room)
+      : Forwarding(std::move(inner)), room_(std::move(room)), kept_(size()) {}
 
   void read(std::uint64_t id, RecordBuffer& record) const override {
     if (const Value* values = kept_[id].load(std::memory_order_acquire); values != nullptr && values != claimed()) {
@@ -61,7 +63,7 @@ class MemoryCache final : public Forwarding<EncodedCache> {
 
   [[nodiscard]] CacheCounts counts() const override {
     std::lock_guard lock(mutex_);
-    return {hits_.load(), misses_.load(), records_, bytes_, limit_};
+    return {hits_.load(), misses_.load(), records_, bytes_, room_->size()};
   }
 
  private:
@@ -106,21 +108,24 @@ class MemoryCache final : public Forwarding<EncodedCache> {
   // Null when the budget or the machine's memory does not hold so much more.
   std::uint8_t* allocate(std::size_t need) const {
     std::lock_guard lock(mutex_);
-    if (bytes_ + need > limit_) {
-      // Records are of like size: when one does not fit, few smaller ones would.
-      full_.store(true, std::memory_order_relaxed);
-      return nullptr;
-    }
     if (need > left_) {
-      const std::size_t room = std::min<std::uint64_t>(limit_ - bytes_, kChunkBytes);
+      const std::uint64_t usual = std::min<std::uint64_t>(kChunkBytes, room_->size() / kChunkPart);
+      const std::size_t chunk = std::max<std::size_t>(need, std::min(room_->left(), usual));
+      if (!room_->take(chunk)) {
+        // Records are of like size: when one does not fit, few smaller ones would. Who shares the room may give it back.
+        if (chunks_bytes_ + need > room_->size()) full_.store(true, std::memory_order_relaxed);
+        return nullptr;
+      }
       try {
-        chunks_.emplace_back(std::max(need, room));
+        chunks_.emplace_back(chunk);
       } catch (const std::bad_alloc&) {
+        room_->give_back(chunk);
         full_.store(true, std::memory_order_relaxed);
         return nullptr;
       }
+      chunks_bytes_ += chunk;
       next_ = chunks_.back().data();
-      left_ = std::max(need, room);
+      left_ = chunk;
     }
     std::uint8_t* const memory = next_;
     next_ += need;
@@ -130,7 +135,7 @@ class MemoryCache final : public Forwarding<EncodedCache> {
     return memory;
   }
 
-  const std::uint64_t limit_;
+  const std::shared_ptr<ByteBudget> room_;
   mutable std::vector<std::atomic<const Value*>> kept_;
   mutable std::atomic<bool> full_{false};
   mutable std::atomic<std::uint64_t> hits_{0};
@@ -139,18 +144,24 @@ class MemoryCache final : public Forwarding<EncodedCache> {
   mutable std::vector<AlignedBytes> chunks_;
   mutable std::uint8_t* next_ = nullptr;
   mutable std::size_t left_ = 0;
+  mutable std::uint64_t chunks_bytes_ = 0;
   mutable std::uint64_t bytes_ = 0;
   mutable std::uint64_t records_ = 0;
 };
 
 }  // namespace
 
-std::shared_ptr<const EncodedCache> cache_encoded(std::shared_ptr<const Dataset> inner, std::uint64_t limit_bytes) {
+std::shared_ptr<const EncodedCache> cache_encoded(std::shared_ptr<const Dataset> inner,
+                                                  std::shared_ptr<ByteBudget> room) {
   if (inner->field_index(FieldKind::kEncodedImage) < 0) {
     throw Error(ErrorKind::kArgument,
                 "cache: " + inner->format() + " holds raw pixels in memory, which need no cache of encoded records");
   }
-  return std::make_shared<MemoryCache>(std::move(inner), limit_bytes);
+  return std::make_shared<MemoryCache>(std::move(inner), std::move(room));
+}
+
+std::shared_ptr<const EncodedCache> cache_encoded(std::shared_ptr<const Dataset> inner, std::uint64_t limit_bytes) {
+  return cache_encoded(std::move(inner), std::make_shared<ByteBudget>(limit_bytes));
 }
 
 }  // namespace unstarve

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "unstarve/core/byte_budget.h"
 #include "unstarve/storage/dataset.h"
 
 namespace unstarve {
@@ -36,5 +37,8 @@ class EncodedCache : public Dataset {
 // memory already.
 [[nodiscard]] std::shared_ptr<const EncodedCache> cache_encoded(std::shared_ptr<const Dataset> inner,
                                                                 std::uint64_t limit_bytes);
+// Likewise, of a budget that others take of, too: what it has none for now may be kept later.
+[[nodiscard]] std::shared_ptr<const EncodedCache> cache_encoded(std::shared_ptr<const Dataset> inner,
+                                                                std::shared_ptr<ByteBudget> room);
 
 }  // namespace unstarve

@@ -68,8 +68,9 @@ std::uint64_t rounded(std::uint64_t bytes, std::uint64_t step) { return (bytes +
 
 class MappedStore final : public PixelStore {
  public:
-  MappedStore(std::filesystem::path path, const std::string& key, std::uint64_t samples, std::uint64_t limit)
-      : path_(std::move(path)), samples_(samples), limit_(limit), checked_(samples) {
+  MappedStore(std::filesystem::path path, const std::string& key, std::uint64_t samples, std::uint64_t limit,
+              std::shared_ptr<ByteBudget> room)
+      : path_(std::move(path)), samples_(samples), limit_(limit), room_(std::move(room)), checked_(samples) {
     table_bytes_ = kPage + rounded(samples * sizeof(Entry), kPage);
     open_file();
     const bool alone = ::flock(file_.get(), LOCK_EX | LOCK_NB) == 0;
@@ -115,9 +116,17 @@ class MappedStore final : public PixelStore {
     if (!entry.place.compare_exchange_strong(expected, kBeingWritten, std::memory_order_acquire)) return;
     const std::size_t row_bytes = static_cast<std::size_t>(from.width) * kChannels;
     const std::uint64_t bytes = row_bytes * static_cast<std::size_t>(from.height);
+    if (room_ && !room_->take(rounded(bytes, kAlignment))) {
+      entry.place.store(kAbsent, std::memory_order_release);
+      // Who shares the room may give it back.
+      if (header().used.load(std::memory_order_relaxed) + rounded(bytes, kAlignment) > room_->size())
+        stop("its limit of " + std::to_string(room_->size()) + " bytes is reached", false);
+      return;
+    }
     const std::uint64_t offset = header().used.fetch_add(rounded(bytes, kAlignment), std::memory_order_relaxed);
     if (offset + rounded(bytes, kAlignment) > limit_) {
       header().used.fetch_sub(rounded(bytes, kAlignment), std::memory_order_relaxed);
+      if (room_) room_->give_back(rounded(bytes, kAlignment));
       entry.place.store(kAbsent, std::memory_order_release);
       stop("its limit of " + std::to_string(limit_) + " bytes is reached", false);
       return;
@@ -272,6 +281,7 @@ class MappedStore final : public PixelStore {
   const std::filesystem::path path_;
   const std::uint64_t samples_;
   const std::uint64_t limit_;
+  const std::shared_ptr<ByteBudget> room_;  // may be null
   std::uint64_t table_bytes_ = 0;
   FileDescriptor file_;
   std::uint8_t* memory_ = nullptr;
@@ -306,11 +316,12 @@ class NoStore final : public PixelStore {
 }  // namespace
 
 std::shared_ptr<const PixelStore> open_pixel_store(const std::filesystem::path& file, const std::string& key,
-                                                   std::uint64_t samples, std::uint64_t limit_bytes) {
+                                                   std::uint64_t samples, std::uint64_t limit_bytes,
+                                                   std::shared_ptr<ByteBudget> room) {
   if (limit_bytes == 0) throw Error(ErrorKind::kArgument, "cache: a limit of 0 bytes keeps nothing; give one above 0");
   const std::uint64_t limit = rounded(limit_bytes, kPage);
   try {
-    return std::make_shared<MappedStore>(file, key, samples, limit);
+    return std::make_shared<MappedStore>(file, key, samples, limit, std::move(room));
   } catch (const NoRoom& found) {
     return std::make_shared<NoStore>(limit, takes_no_more(file, found.reason));
   }

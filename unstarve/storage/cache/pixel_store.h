@@ -49,8 +49,10 @@ class PixelStore {
 };
 
 // In `file`, or in memory alone when it is empty. limit_bytes: of pixels; bookkeeping is 32 bytes per sample more.
+// `room`: what they are taken of besides, where others take of it, too; what it has none for now may be kept later.
 [[nodiscard]] std::shared_ptr<const PixelStore> open_pixel_store(const std::filesystem::path& file,
                                                                  const std::string& key, std::uint64_t samples,
-                                                                 std::uint64_t limit_bytes);
+                                                                 std::uint64_t limit_bytes,
+                                                                 std::shared_ptr<ByteBudget> room = nullptr);
 
 }  // namespace unstarve
