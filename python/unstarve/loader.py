@@ -90,8 +90,8 @@ class Loader:
     width of each image before it was padded; with last="pad" valid, bool of shape (batch,), False for the copies that
     fill up a batch. `parts` names what there is.
 
-    Under errors("skip") batches are shorter by the bad samples, and one without a good sample is left out: a loop then has
-    fewer than len(loader) batches.
+    Under errors("skip") batches are shorter by the bad samples, and one without a good sample is left out: a loop then
+    has fewer than len(loader) batches.
 
     Every `for` loop runs one epoch. One that was left early is over: the next loop begins the next epoch, or where
     `load_state_dict` says. Not for several threads at once.
@@ -156,7 +156,7 @@ class Loader:
 
     @property
     def leaves_out(self) -> bool:
-        """Whether an epoch may have fewer batches than len() says: errors("skip") leaves out those without a good sample."""
+        """Whether an epoch may have fewer batches than len() says, as errors("skip") may leave some out."""
         spec = json.loads(self._spec)
         return bool(spec.get("errors", {}).get("policy") == "skip" and spec.get("order", {}).get("world", 1) == 1)
 
@@ -335,8 +335,8 @@ class Loader:
                              self._stretches)
 
     def load_state_dict(self, state_dict: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
-        """The next loop goes on where `state_dict` was taken. ArgumentError when it was another data set or order, with what
-        differs; data are the same wherever they lie, and not looked into.
+        """The next loop goes on where `state_dict` was taken. ArgumentError when it was another data set or order,
+        with what differs; data are the same wherever they lie, and not looked into.
 
         A list of the states of all ranks is what relaxed order needs where there were several: each knows what it gave
         itself alone. `torch.distributed.all_gather_object(states, loader.state_dict())` brings them together.

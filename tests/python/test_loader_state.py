@@ -184,7 +184,7 @@ def test_a_state_of_other_data_is_refused_and_one_of_the_same_elsewhere_is_not(t
     same = un.open(there).center_crop(8).batch(4)
     same.load_state_dict(state)
     assert len(list(same)) == 4
-    with pytest.raises(un.errors.ArgumentError, match="other data of equally many samples, which differ in: names or order"):
+    with pytest.raises(un.errors.ArgumentError, match="of equally many samples, which differ in: names or order"):
         un.open(other).center_crop(8).batch(4).load_state_dict(state)
     earlier = {key: value for key, value in state.items() if key != "data"}
     un.open(other).center_crop(8).batch(4).load_state_dict(earlier)  # of a version that did not write it

@@ -37,9 +37,9 @@ struct TrainPlace {
   [[nodiscard]] std::string state(const RankProgress& progress) const;
 };
 
-// `samples`: what choose_samples() gives of `pipeline` and `dataset`. `done`: of `checkpoint`, which names it in messages;
-// step 0 and no data: from the beginning. A checkpoint with a step alone, of an earlier version, goes on behind so many batches of
-// today's size in exact order, and a notice says what must be the same for that.
+// `samples`: what choose_samples() gives of `pipeline` and `dataset`. `done`: of `checkpoint`, which names it in
+// messages; step 0 and no data: from the beginning. A checkpoint with a step alone, of an earlier version, goes on
+// behind so many batches of today's size in exact order, and a notice says what must be the same for that.
 [[nodiscard]] TrainPlace place_in_data(const PipelineSpec& pipeline, const Dataset& dataset,
                                        std::shared_ptr<const SampleSet> samples, const TrainProgress& done,
                                        const std::string& checkpoint);

@@ -5,8 +5,8 @@
 //
 // Of shards the file names and in which order how many records lie in each; of records the names and offsets of a few:
 // the first and the last of every source, and some spread over all. No path above a file's class folder or shard, no
-// time and no size of anything is in it, so that it is the same wherever the data lie. Equal for equal data; of two data
-// sets that differ in one of the four alone, one pair in 65536 is taken for equal.
+// time and no size of anything is in it, so that it is the same wherever the data lie. Equal for equal data; of two
+// data sets that differ in one of the four alone, one pair in 65536 is taken for equal.
 //
 // Threads: plain functions. Failure: none. Cost: some 20 records' places, and all shards' and classes' names.
 

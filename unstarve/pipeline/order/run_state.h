@@ -41,8 +41,8 @@ struct RunStart {
 
 class RunState {
  public:
-  // `set`: what choose_samples() gives of `spec`. `data`: data_identity() of what it is of; 0: not known, and no state is
-  // refused for it. States of earlier versions have none and are taken as they are. Throws as Order.
+  // `set`: what choose_samples() gives of `spec`. `data`: data_identity() of what it is of; 0: not known, and no state
+  // is refused for it. States of earlier versions have none and are taken as they are. Throws as Order.
   RunState(const PipelineSpec& spec, std::shared_ptr<const SampleSet> set, std::uint64_t data = 0);
 
   // Samples of an epoch, of all ranks.

@@ -112,7 +112,7 @@ class MemoryCache final : public Forwarding<EncodedCache> {
       const std::uint64_t usual = std::min<std::uint64_t>(kChunkBytes, room_->size() / kChunkPart);
       const std::size_t chunk = std::max<std::size_t>(need, std::min(room_->left(), usual));
       if (!room_->take(chunk)) {
-        // Records are of like size: when one does not fit, few smaller ones would. Who shares the room may give it back.
+        // Records are of like size: when one does not fit, few smaller ones would. Others may give room back.
         if (chunks_bytes_ + need > room_->size()) full_.store(true, std::memory_order_relaxed);
         return nullptr;
       }
