@@ -139,6 +139,7 @@ struct Loader::State {
 
   mutable std::mutex bad_mutex;
   std::map<std::uint64_t, std::string> bad;  // id to reason; at most errors.limit + 1
+  std::optional<Error> too_many_bad;         // what the run fails with
 
   std::int64_t started_ns;
   std::atomic<std::int64_t> tried{0};  // samples read, good or bad

@@ -153,6 +153,29 @@ TEST_CASE("more bad samples than the limit fail the run under any policy") {
   CHECK_THROWS_WITH(run(spec, dataset, {{}, 2}), Catch::Contains("1 bad sample, more than the limit of 0"));
 }
 
+TEST_CASE("what too many bad samples say does not depend on how many workers meet one") {
+  // Reads of the first two, which are bad, end together.
+  class TogetherSet final : public JpegSet {
+   public:
+    TogetherSet() : JpegSet(8, {0, 1}) {}
+    void read(std::uint64_t id, RecordBuffer& record) const override {
+      if (id < 2) {
+        const auto patience = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
+        for (met_ |= 1 << id; met_ != 3 && std::chrono::steady_clock::now() < patience;) std::this_thread::yield();
+      }
+      JpegSet::read(id, record);
+    }
+
+   private:
+    mutable std::atomic<int> met_{0};
+  };
+  PipelineSpec spec = small_spec(1, 2);
+  spec.order.shuffle = false;
+  spec.errors = {OnError::kSkip, 0};
+  for (int round = 0; round < 20; ++round)
+    CHECK_THROWS_WITH(run(spec, std::make_shared<TogetherSet>(), {{}, 1}), Catch::StartsWith("1 bad sample, "));
+}
+
 TEST_CASE("a data set without one good sample is an error, not a hang") {
   std::set<std::uint64_t> bad;
   for (std::uint64_t id = 0; id < 10; ++id) bad.insert(id);

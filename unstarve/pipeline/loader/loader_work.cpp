@@ -120,19 +120,24 @@ void Loader::State::drop_ahead(SampleWorker& worker, const Slot& slot, std::size
   }
 }
 
-// Remembers a bad sample; throws when there are more than the limit allows.
+// Remembers a bad sample; throws when there are more than the limit allows. Workers that meet another before the run has
+// ended throw the same, so that what it ends with does not depend on which of their batches is the first.
 void Loader::State::note_bad(std::uint64_t id, const std::string& reason) {
   std::lock_guard lock(bad_mutex);
+  if (too_many_bad) throw Error(*too_many_bad);
   bad.emplace(id, reason);
-  if (bad.size() > plan.spec.errors.limit)
-    throw Error(ErrorKind::kInput, fmt::format("{} bad sample{}, more than the limit of {}; the latest: {}", bad.size(),
-                                               bad.size() == 1 ? "" : "s", plan.spec.errors.limit, reason));
   const std::int64_t read = tried.load(std::memory_order_relaxed);
-  if (read >= static_cast<std::int64_t>(kRateProbation) &&
-      static_cast<double>(bad.size()) > plan.spec.errors.rate * static_cast<double>(read))
-    throw Error(ErrorKind::kInput,
-                fmt::format("{} bad samples among {}, more than the limit of {:.3g} %; the latest: {}", bad.size(),
-                            read, 100 * plan.spec.errors.rate, reason));
+  if (bad.size() > plan.spec.errors.limit) {
+    too_many_bad.emplace(ErrorKind::kInput,
+                         fmt::format("{} bad sample{}, more than the limit of {}; the latest: {}", bad.size(),
+                                     bad.size() == 1 ? "" : "s", plan.spec.errors.limit, reason));
+  } else if (read >= static_cast<std::int64_t>(kRateProbation) &&
+             static_cast<double>(bad.size()) > plan.spec.errors.rate * static_cast<double>(read)) {
+    too_many_bad.emplace(ErrorKind::kInput,
+                         fmt::format("{} bad samples among {}, more than the limit of {:.3g} %; the latest: {}",
+                                     bad.size(), read, 100 * plan.spec.errors.rate, reason));
+  }
+  if (too_many_bad) throw Error(*too_many_bad);
 }
 
 template <class Bring>
