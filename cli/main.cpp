@@ -10,6 +10,7 @@
 
 #include "command.h"
 #include "help.h"
+#include "misspelt.h"
 #include "notices.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/version.h"
@@ -99,8 +100,12 @@ int main(int argc, char** argv) {
   } catch (const CLI::Success& success) {  // --help, --version
     return app.exit(success);
   } catch (const CLI::ParseError& error) {
-    return report(json, "argument", fmt::format("{}\nRun unstarve --help, or unstarve COMMAND --help.", error.what()),
-                  kWrongUsage);
+    const std::vector<std::string_view> words(argv + 1, argv + argc);
+    const std::string wrong = misspelt(words);
+    return report(
+        json, "argument",
+        fmt::format("{}\nRun unstarve --help, or unstarve COMMAND --help.", wrong.empty() ? error.what() : wrong),
+        kWrongUsage);
   }
 
   std::string command_line = "unstarve";

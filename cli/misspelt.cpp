@@ -1,0 +1,73 @@
+#include "misspelt.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "command.h"
+
+namespace unstarve::cli {
+namespace {
+
+// Those at the least distance from `word`, when that is at most a third of its letters; else none.
+std::vector<std::string_view> nearest(std::string_view word, const std::vector<std::string_view>& names) {
+  std::size_t least = std::max<std::size_t>(word.size() / 3, 1);
+  std::vector<std::string_view> found;
+  for (const std::string_view name : names) {
+    const std::size_t distance = spelling_distance(word, name);
+    if (distance > least) continue;
+    if (distance < least) found.clear();
+    least = distance;
+    found.push_back(name);
+  }
+  return found;
+}
+
+std::string told(std::string_view what, std::string_view word, const std::vector<std::string_view>& names) {
+  const std::vector<std::string_view> meant = nearest(word, names);
+  if (!meant.empty()) return fmt::format("{} {}; did you mean {}?", what, word, fmt::join(meant, " or "));
+  return fmt::format("{} {}; expected one of {}", what, word, fmt::join(names, ", "));
+}
+
+}  // namespace
+
+std::string misspelt(std::span<const std::string_view> words) {
+  std::vector<std::string_view> names;
+  for (const Command& command : commands()) names.emplace_back(command.name);
+  if (words.empty()) return fmt::format("expected a command: {}", fmt::join(names, ", "));
+  if (words.front().starts_with('-')) return "";
+  const auto verb = std::find(names.begin(), names.end(), words.front());
+  if (verb == names.end()) return told("there is no command", words.front(), names);
+
+  const Command& command = commands()[static_cast<std::size_t>(verb - names.begin())];
+  std::vector<std::string_view> options{"--help"};
+  for (const Option& option : command.options)
+    if (!option.positional()) options.emplace_back(option.name);
+  for (const std::string_view word : words.subspan(1)) {
+    const std::string_view name = word.substr(0, word.find('='));
+    if (name == "--") return "";  // what follows are no options
+    if (!name.starts_with("--") || std::find(options.begin(), options.end(), name) != options.end()) continue;
+    return told(fmt::format("{} has no option", command.name), name, options);
+  }
+  return "";
+}
+
+std::size_t spelling_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> two_before(b.size() + 1), before(b.size() + 1), now(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) now[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    two_before.swap(before);
+    before.swap(now);
+    now[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      now[j] = std::min({before[j] + 1, now[j - 1] + 1, before[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        now[j] = std::min(now[j], two_before[j - 2] + 1);
+    }
+  }
+  return now[b.size()];
+}
+
+}  // namespace unstarve::cli
