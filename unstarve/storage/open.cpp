@@ -16,6 +16,7 @@
 #include "unstarve/storage/synthetic/sleep_source.h"
 #include "unstarve/storage/synthetic/synthetic.h"
 #include "unstarve/storage/tfrecord/tfrecord.h"
+#include "unstarve/storage/unknown_file.h"
 #include "unstarve/storage/webdataset/webdataset.h"
 
 namespace unstarve {
@@ -56,7 +57,7 @@ std::shared_ptr<const Dataset> open_folders(const Source& source, const std::str
 
 // What was looked at of several files.
 std::string looked_at(const Source& source) {
-  if (source.files.size() < 2) return "a file of no known format";
+  if (source.files.size() < 2) return "a file of no known format" + what_it_is(shown_name(source.path), source.head);
   return shown_name(source.first_path) + ", which of its " + std::to_string(source.files.size()) +
          " files was looked at, is of no known format";
 }

@@ -35,7 +35,23 @@ TEST_CASE("what cannot be opened is told with its path, what was found and what 
   check_refused(folder.str("imageless"), ErrorKind::kInput, "no image in its class folders; found 1 folder (a)");
 
   folder.write("file.txt", "x");
-  check_refused(folder.str("file.txt"), ErrorKind::kInput, "a file of no known format");
+  check_refused(folder.str("file.txt"), ErrorKind::kInput, "a file of no known format; known: ");
+
+  folder.write("a.tar.bz2", "BZh91AY&SY");
+  check_refused(folder.str("a.tar.bz2"), ErrorKind::kInput, "no known format: it is compressed by bzip2, which is not");
+  folder.write("a.tar.xz", std::string("\xfd"
+                                       "7zXZ\0\0\4",
+                                       8));
+  check_refused(folder.str("a.tar.xz"), ErrorKind::kInput, "no known format: it is compressed by xz, which is not");
+  folder.write("page.tar", "\n <!DOCTYPE HTML>\n<title>Log in</title>");
+  check_refused(folder.str("page.tar"), ErrorKind::kInput, "no known format: it is a web page");
+  folder.write("list.csv", "foo,bar\n1.jpg,2\n");
+  const std::string list = folder.str("list.csv");
+  check_refused(list, ErrorKind::kInput, "no known format: its columns are foo, bar, and none is known");
+  check_refused(list, ErrorKind::kInput, "name it: " + list + "#path=COLUMN");
+  check_refused(list + "#path=far", ErrorKind::kInput, "its columns are foo, bar");
+  folder.write("1.jpg", "x");
+  CHECK(open_dataset(list + "#path=foo,label=bar")->size() == 1);
 
   folder.write("mixed/a/1.jpg", "x");
   folder.write("mixed/data_batch_1.bin", "x");

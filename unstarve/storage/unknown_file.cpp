@@ -1,0 +1,63 @@
+#include "unstarve/storage/unknown_file.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include "unstarve/storage/folder/manifest_rows.h"
+
+namespace unstarve {
+namespace {
+
+using namespace std::string_view_literals;
+
+struct Beginning {
+  std::string_view bytes;
+  const char* what;
+};
+
+// The magic numbers of the formats' own specifications.
+constexpr std::array<Beginning, 5> kBeginnings = {{
+    {"BZh"sv, "compressed by bzip2, which is not read: unpack it, or compress it by gzip or Zstandard"},
+    {"\xfd"
+     "7zXZ\0"sv,
+     "compressed by xz, which is not read: unpack it, or compress it by gzip or Zstandard"},
+    {"7z\xbc\xaf\x27\x1c"sv, "a 7z archive, which is not read: unpack it"},
+    {"PK\x03\x04"sv, "a zip archive, which is not read: unpack it"},
+    {"\x89HDF\r\n\x1a\n"sv, "an HDF5 file, which is not read: write its images as .npy, or pack them"},
+}};
+
+// In lower case, without blanks before it.
+std::string beginning_of_text(std::span<const std::uint8_t> head) {
+  std::string text(head.begin(), head.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(head.size(), 200)));
+  text.erase(0, std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return text;
+}
+
+bool is_named_as_list(const std::string& name) {
+  return std::ranges::any_of(std::array{".csv", ".tsv", ".jsonl", ".ndjson", ".json"},
+                             [&](const char* ending) { return name.ends_with(ending); });
+}
+
+}  // namespace
+
+std::string what_it_is(const std::string& name, std::span<const std::uint8_t> head) {
+  const std::string_view bytes(reinterpret_cast<const char*>(head.data()), head.size());
+  for (const Beginning& one : kBeginnings)
+    if (bytes.starts_with(one.bytes)) return std::string(": it is ") + one.what;
+  const std::string text = beginning_of_text(head);
+  if (text.starts_with("<!doctype html") || text.starts_with("<html")) {
+    return ": it is a web page, perhaps one that asks to log in or says that there is nothing: look at it in a browser";
+  }
+  if (!is_named_as_list(name)) return "";
+  std::string columns;
+  for (const std::string& column : manifest_columns(bytes, {})) columns += (columns.empty() ? "" : ", ") + column;
+  if (columns.empty()) return "";
+  return ": its columns are " + columns + ", and none is known to be the images' paths; name it: " + name +
+         "#path=COLUMN,label=COLUMN";
+}
+
+}  // namespace unstarve
