@@ -80,7 +80,9 @@ void PackFolder::refuse_foreign() const {
   // Looked for in this order, for another part may be making the working folder, or ending: the manifest is there
   // before the working folder goes.
   if (empty || there(work_) || there(folder_ / kManifestName)) return;
-  throw Error(ErrorKind::kArgument, "pack: " + folder_.string() + " is not empty; give a new or an empty folder");
+  throw Error(ErrorKind::kArgument, "pack: " + folder_.string() + " is not empty, and no " + kManifestName +
+                                        " tells that a pack made it; give a new or an empty folder, also to pack "
+                                        "again what has lost that file");
 }
 
 void PackFolder::read_manifest() {

@@ -87,7 +87,11 @@ ShardEntry entry_of(const Reader& reader) {
 
 Json parse(const std::string& text, const std::string& where) {
   Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded()) throw Error(ErrorKind::kInput, where + ": it is no JSON; was it cut off?");
+  if (json.is_discarded())
+    throw Error(ErrorKind::kInput,
+                where +
+                    ": it is no JSON; was it cut off? Without it nothing tells whether the shards are "
+                    "whole: pack again into a new folder");
   return json;
 }
 
