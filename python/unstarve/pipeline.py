@@ -122,7 +122,7 @@ class Pipeline(Choosing, Operating):
 
         policy: "fail" the run, "skip" it, or "replace" it by the next good one. Skipping makes its batch shorter, and
             leaves out a batch without one good sample; where other ranks have that batch it is an InputError, since all
-            must have equally many: take "replace", or larger batches. An epoch without one good sample is an InputError.
+            must have equally many: take "replace", or larger batches. So is an epoch without one good sample.
         limit: more bad samples than this fail the run; rate: so does a greater part than this of all samples read, from
             the 1000th on.
         """

@@ -120,8 +120,8 @@ void Loader::State::drop_ahead(SampleWorker& worker, const Slot& slot, std::size
   }
 }
 
-// Remembers a bad sample; throws when there are more than the limit allows. Workers that meet another before the run has
-// ended throw the same, so that what it ends with does not depend on which of their batches is the first.
+// Remembers a bad sample; throws when there are more than the limit allows. Workers that meet another before the run
+// has ended throw the same, so that what it ends with does not depend on which of their batches is the first.
 void Loader::State::note_bad(std::uint64_t id, const std::string& reason) {
   std::lock_guard lock(bad_mutex);
   if (too_many_bad) throw Error(*too_many_bad);
