@@ -104,6 +104,8 @@ class Choosing(abc.ABC):
         weights: {class name or number: share} for classes that are to come more or less often than the others, whose
             share is 1; 0 leaves a class out.
         epoch: samples of an epoch; as many as take part where it is left out.
+
+        Raises ArgumentError for weights that are no dict.
         """
         if weights is not None and not isinstance(weights, Mapping):
             raise ArgumentError(f"balance(weights): found {weights!r}, expected a dict of classes and their shares")

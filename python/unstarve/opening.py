@@ -27,8 +27,8 @@ def open(path: str | bytes | os.PathLike[str] | os.PathLike[bytes],  # noqa: A00
         Names that are no UTF-8 come as os.fsdecode() gives them, and so do those of classes and in messages.
     split: "train", "test", ... of data that have splits; "" for everything.
 
-    Raises IoError when nothing is there, InputError when nothing recognises it. Warns (DataWarning) of what is odd
-    about data that can be read.
+    Raises IoError when nothing is there, InputError when nothing recognises it, ArgumentError when `path` is none.
+    Warns (DataWarning) of what is odd about data that can be read.
     """
     try:
         path = os.fsdecode(path)

@@ -133,7 +133,7 @@ def test_all_parts_reach_torch(folder):
             np.testing.assert_array_equal(ours.numpy(), theirs)
     named = next(iter(loader.to_torch(names=("pixels", "labels", "sizes", "real"))))
     np.testing.assert_array_equal(named["real"].numpy(), expected[0][3])
-    with pytest.raises(ArgumentError, match="expected 4, of the images, labels, sizes, valid"):
+    with pytest.raises(ArgumentError, match="expected 4 that differ, of the images, labels, sizes, valid"):
         loader.to_torch(names=("pixels", "labels"))
 
 

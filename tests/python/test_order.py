@@ -251,7 +251,7 @@ def test_new_weights_in_relaxed_order_leave_out_no_sample_and_give_none_twice():
 
 def test_a_state_of_another_order_is_refused():
     state = un.open(SMALL).batch(10).state_dict()
-    assert set(state) == {"version", "epoch", "samples", "seed", "shuffle", "dataset"}  # as ever
+    assert set(state) == {"version", "epoch", "samples", "seed", "shuffle", "dataset", "data"}
     for pipeline, told in ((un.open(SMALL).shuffle(0, window=9), "window 0, but this loader has 9"),
                            (un.open(SMALL).repeat(2), "repeat 1, but this loader has 2"),
                            (un.open(SMALL).balance(), "balance false, but this loader has true"),
