@@ -32,9 +32,12 @@ std::string text_of(Rect rect) {
 
 void check_pixels(const ImageHeader& header, std::int64_t max_pixels) {
   if (std::int64_t{header.size.width} * header.size.height <= max_pixels) return;
+  const std::string limit = std::to_string(max_pixels);
   throw Error(ErrorKind::kInput,
               std::string(to_string(header.encoding)) + " too large: " + std::to_string(header.size.width) + " x " +
-                  std::to_string(header.size.height) + " pixels; decode.max_pixels is " + std::to_string(max_pixels));
+                  std::to_string(header.size.height) + " pixels" +
+                  (max_pixels < kMaxPixels ? "; decode.max_pixels is " + limit
+                                           : ", expected at most " + limit + "; scale it down or remove it"));
 }
 
 void check_request(const DecodeRequest& request, const ImageHeader& header) {

@@ -30,7 +30,8 @@ enum class Encoding { kUnknown, kJpeg, kPng, kWebp };
 [[nodiscard]] Encoding detect_encoding(std::span<const std::uint8_t> bytes) noexcept;
 
 // Guards against size bombs: 65,500 is JPEG's own limit (libjpeg's JPEG_MAX_DIMENSION); the pixel limit is 2^28
-// (805 MB of RGB), a little over the largest photographs in public data sets. decode.max_pixels of a spec lowers it.
+// (805 MB of RGB), a little over the largest photographs in public data sets. Only decode.max_pixels of a spec lowers
+// it, and the message names that setting only where it refused: what packs or inspects has none.
 // Below it, a file too short for the rows that are asked for is refused before memory is taken for them: Huffman-coded
 // JPEG, PNG, lossy WebP. Arithmetic-coded JPEG and lossless WebP can have next to no data at any size.
 inline constexpr int kMaxSide = 65'500;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/codecs/encode.h"
+#include "unstarve/codecs/jpeg/jpeg_bomb.h"
 #include "unstarve/core/error.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/synthetic/synthetic_image.h"
@@ -36,10 +37,7 @@ void fill(const TemporaryFolder& folder) {
   Image image;
   draw_synthetic({1, 10}, 4, {16, 16}, image);
   folder.write("set/dog/4.PNG", encode_png(image.view()));
-  // Frame header of a JPEG that claims 60,000 x 60,000 pixels.
-  const std::vector<std::uint8_t> bomb = {0xFF, 0xD8, 0xFF, 0xC0, 0,    17, 8, 0xEA, 0x60, 0xEA, 0x60, 3,
-                                          1,    0x11, 0,    2,    0x11, 0,  3, 0x11, 0,    0xFF, 0xD9};
-  folder.write("set/dog/5_bomb.jpg", bomb);
+  folder.write("set/dog/5_bomb.jpg", jpeg_bomb(photo));
   std::filesystem::remove(folder.path() / "set/dog/3_lost.jpg");
   std::filesystem::create_symlink(folder.str("nowhere"), folder.str("set/dog/3_lost.jpg"));
 }
@@ -60,11 +58,12 @@ TEST_CASE("inspect finds every record that cannot be used, with place and reason
   CHECK(result.encodings == std::map<std::string, std::uint64_t>{{"jpeg", 3}, {"png", 1}});
 
   REQUIRE(result.corrupt.size() == 5);
-  const std::vector<std::pair<std::string, std::string>> expected = {{"cat/3_random.jpg", "not a JPEG, PNG or WebP"},
-                                                                     {"cat/4_empty.jpg", "empty"},
-                                                                     {"dog/1_cut.jpg", ""},
-                                                                     {"dog/3_lost.jpg", "No such file"},
-                                                                     {"dog/5_bomb.jpg", ""}};
+  const std::vector<std::pair<std::string, std::string>> expected = {
+      {"cat/3_random.jpg", "not a JPEG, PNG or WebP"},
+      {"cat/4_empty.jpg", "empty"},
+      {"dog/1_cut.jpg", ""},
+      {"dog/3_lost.jpg", "No such file"},
+      {"dog/5_bomb.jpg", "jpeg too large: 60000 x 60000 pixels, expected at most 268435456; scale it down"}};
   for (std::size_t i = 0; i < expected.size(); ++i) {
     CHECK(result.corrupt[i].location == folder.str("set/" + expected[i].first));
     CHECK_THAT(result.corrupt[i].reason, Catch::Contains(expected[i].second));

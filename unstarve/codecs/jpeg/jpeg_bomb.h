@@ -1,0 +1,23 @@
+#pragma once
+// What tests of sizes that headers may claim share.
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace unstarve {
+
+// A baseline JPEG whose frame header claims 60,000 x 60,000 pixels.
+inline std::vector<std::uint8_t> jpeg_bomb(std::vector<std::uint8_t> jpeg) {
+  constexpr std::array<std::uint8_t, 2> kFrame = {0xFF, 0xC0};
+  const auto frame = std::search(jpeg.begin(), jpeg.end(), kFrame.begin(), kFrame.end());
+  // Behind the marker: two bytes of length, one of precision.
+  for (const int side : {5, 7}) {
+    frame[side] = 60'000 >> 8;
+    frame[side + 1] = 60'000 & 255;
+  }
+  return jpeg;
+}
+
+}  // namespace unstarve
