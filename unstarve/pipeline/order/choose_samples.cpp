@@ -59,6 +59,11 @@ bool switched_off(const PipelineSpec& spec, const char* pass) {
   return found != spec.passes.end() && !found->second;
 }
 
+// Where headers are enough nothing is decoded, and there is nothing to tell.
+std::string decoded_note(std::uint64_t images) {
+  return images > 0 ? fmt::format(" and {} images decoded", images) : std::string();
+}
+
 // As one filter, or each of its conditions as one (pass filter_fusion).
 std::vector<FilterSpec> parts_of(const FilterSpec& filter, bool fused) {
   if (fused) return {filter};
@@ -79,7 +84,7 @@ class Chooser {
         fused_(!switched_off(spec, "filter_fusion")),
         facts_(dataset, threads,
                switched_off(spec, "filter_before_decode") ? FactsFrom::kWholeImages : FactsFrom::kIndexAndHeaders,
-               check),
+               check, spec.decode.max_pixels),
         ids_(dataset.size()) {}
 
   // Appends the ids of a source.
@@ -94,7 +99,7 @@ class Chooser {
     const std::vector<FilterSpec> parts = parts_of(source.filter, fused_);
     const std::uint64_t before = ids_.size();
     std::uint64_t most = source.take.value_or(end - begin), looked = 0, asked = 0;
-    const std::uint64_t read_before = facts_.read();
+    const std::uint64_t read_before = facts_.read(), decoded_before = facts_.decoded();
     for (std::uint64_t first = begin; first < end && most > 0; first += kStretch) {
       std::vector<std::uint32_t> passing;
       for (std::uint64_t id = first; id < std::min(end, first + kStretch); ++id)
@@ -115,8 +120,8 @@ class Chooser {
       most -= passing.size();
     }
     if (looked > 0)
-      notes_.push_back(fmt::format("{}: sizes of {} images, {} records read for it before the run", node, looked,
-                                   facts_.read() - read_before));
+      notes_.push_back(fmt::format("{}: sizes of {} images, {} records read{} for it before the run", node, looked,
+                                   facts_.read() - read_before, decoded_note(facts_.decoded() - decoded_before)));
     if (predicate != nullptr)
       notes_.push_back(fmt::format("{}: {} passes {} of {} samples, asked once before the run", node, predicate->name,
                                    ids_.size() - before, asked));

@@ -91,6 +91,24 @@ TEST_CASE("headers are compared with bounds, and what cannot be read is left to 
   CHECK(passing({{}, {}, 0, 0, 1.25}) == expected([](int shorter, int longer) { return longer <= 1.25 * shorter; }));
 }
 
+TEST_CASE("a filter that looks at whole images decodes none that the run refuses, and chooses the same") {
+  const auto data = jpegs(40, {5});
+  PipelineSpec spec = small_spec(1);
+  spec.source.filter.min_side = 70;
+  const auto by_headers = ids_of(*choose_samples(spec, *data, 3));
+  spec.passes["filter_before_decode"] = false;
+  const auto note_at = [&](int max_pixels) {
+    spec.decode.max_pixels = max_pixels;
+    const auto set = choose_samples(spec, *data, 3);
+    CHECK(ids_of(*set) == by_headers);
+    REQUIRE(set->notes.size() == 1);
+    return set->notes[0];
+  };
+  const std::string read = "source: sizes of 40 images, 40 records read", before = " for it before the run";
+  CHECK(note_at(120 * 120) == read + " and 39 images decoded" + before);
+  CHECK(note_at(40 * 40 - 1) == read + before);
+}
+
 // Every record takes a millisecond.
 class SlowSet final : public JpegSet {
  public:

@@ -85,8 +85,12 @@ void for_all(std::size_t count, int threads, const Check& check, const Each& eac
   pool.wait();
 }
 
-// Decodes all of the image that is open; of one that is damaged what its header says counts.
-Size decode_whole(Decoder& decoder, Size told) {
+}  // namespace
+
+// Of an image that is damaged, or that the run refuses, what its header says counts.
+Size SampleFacts::decode_whole(Decoder& decoder, Size told) const {
+  if (std::int64_t{told.width} * told.height > max_pixels_) return told;
+  decoded_.fetch_add(1, std::memory_order_relaxed);
   try {
     Image image;
     decoder.decode({}, image);
@@ -95,8 +99,6 @@ Size decode_whole(Decoder& decoder, Size told) {
     return told;
   }
 }
-
-}  // namespace
 
 std::vector<std::optional<std::int64_t>> SampleFacts::labels(std::span<const std::uint32_t> ids) const {
   std::vector<std::optional<std::int64_t>> labels(ids.size());
