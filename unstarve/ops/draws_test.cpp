@@ -1,0 +1,446 @@
+// Chances and amounts are drawn as the parameters say: often enough, up to the ends of their ranges, and evenly.
+//
+// Amounts are looked up in what a Recorder writes down of an operation, which is made of the amounts themselves; pixels
+// show them only rounded.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <numbers>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "unstarve/ops/colour/point_pixel.h"
+#include "unstarve/ops/gpu/recorder.h"
+#include "unstarve/ops/policy/auto_augment_tables.h"
+#include "unstarve/ops/test_support.h"
+#include "unstarve/ops/window.h"
+
+namespace unstarve {
+namespace {
+
+using testing::Arrangement;
+using testing::Pixels;
+using testing::usual;
+
+// Made-up pixels of neither the least nor the largest values, so that no operation finds nothing to change.
+Pixels noise(Size size) {
+  Random random(1, 0, 0, 0);
+  Pixels pixels(size, Arrangement::kInterleaved, random);
+  for (auto& byte : pixels.bytes) byte = static_cast<std::uint8_t>(40 + random.below(170));
+  return pixels;
+}
+
+std::string shown(const Frame& frame) {
+  std::string bytes(static_cast<std::size_t>(frame.width) * static_cast<std::size_t>(frame.height) * kChannels, 0);
+  copy_window(frame, 0, frame.height,
+              {reinterpret_cast<std::uint8_t*>(bytes.data()), std::ptrdiff_t{frame.width} * kChannels, 1});
+  return bytes;
+}
+
+std::string made_of(const Operation& operation, const PixelView& view, std::uint64_t sample, Scratch& scratch) {
+  Frame frame(view);
+  Random random(11, 2, sample, 3);
+  frame.crop(operation.select(frame.size(), random));
+  operation.apply(frame, random, scratch);
+  return shown(frame);
+}
+
+std::vector<ParameterInfo> parameters_of(const OperationInfo& info) {
+  const DescribedParameters described;
+  (void)info.make({});
+  return described.list();
+}
+
+// Whether so many of so many draws of this probability are within five standard deviations; of none and all, exactly.
+bool as_often(std::size_t times, std::size_t draws, double probability) {
+  const auto n = static_cast<double>(draws);
+  return std::abs(static_cast<double>(times) - n * probability) <= 5 * std::sqrt(n * probability * (1 - probability));
+}
+
+TEST_CASE("every operation with a probability changes as many samples as it says", "[ops]") {
+  const Pixels pixels = noise({24, 20});
+  const std::string before = shown(Frame(pixels.view));
+  int seen = 0;
+  for (const OperationInfo& info : operations()) {
+    OpSpec spec = usual(info.name);
+    bool has_probability = false;
+    for (const ParameterInfo& parameter : parameters_of(info)) {
+      // As much of everything else as there is, so that what is done is seen.
+      if (parameter.name == "probability") {
+        has_probability = true;
+      } else if (const auto* number = std::get_if<ParameterInfo::Number>(&parameter.kind)) {
+        spec.params[parameter.name] = {number->high};
+      } else if (const auto* interval = std::get_if<ParameterInfo::Interval>(&parameter.kind)) {
+        spec.params[parameter.name] = {interval->fallback.second};
+      }
+    }
+    if (!has_probability) continue;
+    ++seen;
+    for (const double probability : {0.0, 0.25, 1.0}) {
+      INFO(info.name << " of probability " << probability);
+      spec.params["probability"] = {probability};
+      const auto operation = make_operation(spec);
+      Scratch scratch;
+      constexpr std::size_t kSamples = 1000;
+      std::size_t changed = 0;
+      for (std::uint64_t sample = 0; sample < kSamples; ++sample)
+        changed += made_of(*operation, pixels.view, sample, scratch) != before ? 1 : 0;
+      CHECK(as_often(changed, kSamples, probability));
+    }
+  }
+  CHECK(seen >= 17);
+}
+
+// An even distribution: Kolmogorov's largest deviation of the empirical one is below 1.95 / sqrt(n) with probability
+// 0.999; and both ends are reached to 1/100 and not passed.
+void check_even(std::vector<double> values, double low, double high) {
+  REQUIRE(values.size() > 1000);
+  std::sort(values.begin(), values.end());
+  const double slack = 1e-3 * (high - low);  // what integers of 16 bits leave of an amount
+  CHECK(values.front() >= low - slack);
+  CHECK(values.back() <= high + slack);
+  CHECK(values.front() <= low + 0.01 * (high - low));
+  CHECK(values.back() >= high - 0.01 * (high - low));
+  const auto n = static_cast<double>(values.size());
+  double deviation = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double part = (values[i] - low) / (high - low);
+    deviation = std::max(deviation, std::abs(part - (static_cast<double>(i) + 0.5) / n));
+  }
+  CHECK(deviation < 1.95 / std::sqrt(n) + 1e-3);
+}
+
+// The amount of one sample's change.
+using Amount = std::function<double(const Recording&)>;
+
+const gpu::Layer& last_of(const Recording& all, gpu::LayerKind kind) {
+  const auto found =
+      std::find_if(all.layers.rbegin(), all.layers.rend(), [&](const auto& l) { return l.kind == kind; });
+  REQUIRE(found != all.layers.rend());
+  return *found;
+}
+
+double in_65536(std::int32_t weight) { return weight / 65536.0; }
+
+// A factor of the values by which a table blends with black: 100 is not clipped below factors of 2.5.
+double of_table(const Recording& all) { return all.tables.at(0)[0][100] / 100.0; }
+
+double of_point(const Recording& all, gpu::PointKind kind) {
+  for (const gpu::PointStep& step : all.points)
+    if (step.kind == kind) return step.value;
+  FAIL("no such step");
+  return 0;
+}
+
+double of_hue(const Recording& all) {
+  const double turn = of_point(all, gpu::PointKind::kHue) / point::kCircle;
+  return turn > 0.5 ? turn - 1 : turn;
+}
+
+double of_contrast(const Recording& all) {
+  for (const gpu::Command& command : all.commands)
+    if (command.kind == gpu::CommandKind::kContrast) return in_65536(command.weight);
+  FAIL("no contrast");
+  return 0;
+}
+
+double of_saturation(const Recording& all) {
+  return in_65536(static_cast<std::int32_t>(of_point(all, gpu::PointKind::kBlendGrey)));
+}
+double of_sharpness(const Recording& all) { return in_65536(last_of(all, gpu::LayerKind::kSharpen).value); }
+double of_blur(const Recording& all) {
+  return std::sqrt(-0.5 / std::log(static_cast<double>(all.blur_weights.at(1)) / all.blur_weights.at(0)));
+}
+
+const Mapping& mapping_of(const Recording& all) { return last_of(all, gpu::LayerKind::kWarp).mapping; }
+double degrees(double radians) { return radians * 180 / std::numbers::pi; }
+constexpr Size kSize{2000, 1000};
+
+// The way back of a turn clockwise by t has a = cos t, b = sin t.
+double of_clockwise(const Recording& all) { return degrees(std::atan2(mapping_of(all).b, mapping_of(all).a)); }
+
+// Where the image's corner (x, y) of 0 and 1 went, in parts of half a side inwards.
+std::array<double, 2> corner_of(const Recording& all, int x, int y) {
+  const Mapping& m = mapping_of(all);
+  // Solves (a - g u) x + (b - h u) y = u - c, and the same of v.
+  const double u = x * kSize.width, v = y * kSize.height;
+  const double xx = m.a - m.g * u, xy = m.b - m.h * u, yx = m.d - m.g * v, yy = m.e - m.h * v;
+  const double right = u - m.c, below = v - m.f, determinant = xx * yy - xy * yx;
+  const double to_x = (right * yy - xy * below) / determinant, to_y = (xx * below - right * yx) / determinant;
+  return {std::abs(to_x - u) / (kSize.width / 2.0), std::abs(to_y - v) / (kSize.height / 2.0)};
+}
+
+struct Drawn {
+  const char* operation;
+  const char* parameter;
+  OpParams beside;  // other parameters, so that the amount shows
+  double low, high;
+  Amount amount;
+  double given_low, given_high;  // the parameter that gives amounts of low to high; for a number its only value
+};
+
+Drawn interval(const char* operation, const char* parameter, double low, double high, Amount amount,
+               OpParams beside = {}) {
+  return {operation, parameter, std::move(beside), low, high, std::move(amount), low, high};
+}
+
+std::vector<Drawn> all_drawn() {
+  std::vector<Drawn> list = {
+      interval("brightness", "factor", 0.6, 1.4, of_table),
+      interval("contrast", "factor", 0.6, 1.4, of_contrast),
+      interval("saturation", "factor", 0.6, 1.4, of_saturation),
+      interval("sharpness", "factor", 0.6, 1.4, of_sharpness),
+      interval("hue", "turn", -0.1, 0.1, of_hue),
+      interval("gaussian_blur", "sigma", 0.6, 2, of_blur, {{"probability", {1}}}),
+      interval("rotation", "degrees", -30, 30, [](const Recording& all) { return -of_clockwise(all); }),
+  };
+  // Ranges of other places and lengths than the usual ones.
+  const std::vector<Drawn> others = {
+      interval("brightness", "factor", 0.1, 2, of_table),
+      interval("contrast", "factor", 0, 3, of_contrast),
+      interval("saturation", "factor", 1, 5, of_saturation),
+      interval("sharpness", "factor", 2, 3, of_sharpness),
+      interval("hue", "turn", 0.1, 0.4, of_hue),
+      interval("rotation", "degrees", 10, 170, [](const Recording& all) { return -of_clockwise(all); }),
+  };
+  list.insert(list.end(), others.begin(), others.end());
+
+  const OpParams still = {{"degrees", {0}}, {"translate_x", {0}}, {"translate_y", {0}}, {"scale", {1}}};
+  const auto affine = [&](const char* parameter, double low, double high, Amount amount) {
+    Drawn drawn = interval("affine", parameter, low, high, std::move(amount), still);
+    drawn.beside.erase(parameter);
+    return drawn;
+  };
+  list.push_back(affine("degrees", -15, 15, of_clockwise));
+  list.push_back(affine("scale", 0.9, 1.1, [](const Recording& all) { return 1 / mapping_of(all).a; }));
+  list.push_back(affine("scale", 2, 3, [](const Recording& all) { return 1 / mapping_of(all).e; }));
+  list.push_back(
+      affine("shear_x", -20, 10, [](const Recording& all) { return degrees(std::atan(mapping_of(all).b)); }));
+  list.push_back(
+      affine("shear_y", -20, 10, [](const Recording& all) { return degrees(std::atan(mapping_of(all).d)); }));
+  const auto moved = [&](const char* parameter, double most, Amount amount) {
+    Drawn drawn = affine(parameter, -most, most, std::move(amount));
+    drawn.given_low = drawn.given_high = most;
+    return drawn;
+  };
+  list.push_back(moved("translate_x", 0.3, [](const Recording& all) { return -mapping_of(all).c / kSize.width; }));
+  list.push_back(moved("translate_y", 0.8, [](const Recording& all) { return -mapping_of(all).f / kSize.height; }));
+
+  for (const double distortion : {0.5, 0.9}) {
+    for (int corner = 0; corner < 8; ++corner) {
+      const auto amount = [corner](const Recording& all) {
+        return corner_of(all, corner & 1, corner >> 1 & 1)[corner >> 2 & 1];
+      };
+      list.push_back(
+          {"perspective", "distortion", {{"probability", {1}}}, 0, distortion, amount, distortion, distortion});
+    }
+  }
+
+  const OpParams none = {{"brightness", {0}}, {"contrast", {0}}, {"saturation", {0}}, {"hue", {0}}};
+  const auto jitter = [&](const char* parameter, double given, double low, double high, Amount amount) {
+    Drawn drawn{"color_jitter", parameter, none, low, high, std::move(amount), given, given};
+    drawn.beside.erase(parameter);
+    return drawn;
+  };
+  list.push_back(jitter("brightness", 0.4, 0.6, 1.4, of_table));
+  list.push_back(jitter("contrast", 0.4, 0.6, 1.4, of_contrast));
+  list.push_back(jitter("contrast", 1.5, 0, 2.5, of_contrast));
+  list.push_back(jitter("saturation", 0.7, 0.3, 1.7, of_saturation));
+  list.push_back(jitter("hue", 0.1, -0.1, 0.1, of_hue));
+
+  // No rectangle of these is as large as the image, so that no trial fails.
+  const OpParams often = {{"probability", {1}}};
+  const auto rect = [](const Recording& all) { return last_of(all, gpu::LayerKind::kErase).rect; };
+  list.push_back(interval("erasing", "scale", 0.02, 0.25,
+                          [=](const Recording& all) {
+                            return static_cast<double>(rect(all).width) * rect(all).height /
+                                   (kSize.width * kSize.height);
+                          },
+                          {{"probability", {1}}, {"ratio", {1, 2}}}));
+  list.push_back(interval("erasing", "ratio", 0.5, 3,
+                          [=](const Recording& all) { return static_cast<double>(rect(all).height) / rect(all).width; },
+                          {{"probability", {1}}, {"scale", {0.1, 0.15}}}));
+  list.push_back(
+      {"erasing", "place", often, 0, 1,
+       [=](const Recording& all) { return rect(all).x / static_cast<double>(kSize.width - rect(all).width); }, 0, 0});
+  list.push_back(
+      {"erasing", "place", often, 0, 1,
+       [=](const Recording& all) { return rect(all).y / static_cast<double>(kSize.height - rect(all).height); }, 0, 0});
+  return list;
+}
+
+TEST_CASE("every amount is drawn evenly from its range and reaches its ends", "[ops]") {
+  std::set<std::pair<std::string, std::string>> tested;
+  Scratch scratch;
+  Recorder recorder;
+  scratch.record_with(&recorder);
+  for (const Drawn& drawn : all_drawn()) {
+    INFO(drawn.operation << " " << drawn.parameter << " " << drawn.low << " to " << drawn.high);
+    tested.insert({drawn.operation, drawn.parameter});
+    OpSpec spec{drawn.operation, drawn.beside};
+    if (drawn.given_low < drawn.given_high)
+      spec.params[drawn.parameter] = {drawn.given_low, drawn.given_high};
+    else if (drawn.given_high > 0)
+      spec.params[drawn.parameter] = {drawn.given_high};
+    const auto operation = make_operation(spec);
+    std::vector<double> amounts;
+    for (std::uint64_t sample = 0; sample < 3000; ++sample) {
+      recorder.clear();
+      Frame frame = recorder.begin(SourceImage::interleaved(0, kSize));
+      Random random(17, 2, sample, 3);
+      operation->apply(frame, random, scratch);
+      recorder.finish(frame);
+      amounts.push_back(drawn.amount(recorder.recording()));
+    }
+    // Logarithms are even where a ratio is as likely as its inverse.
+    const bool ratio = std::string(drawn.parameter) == "ratio";
+    if (ratio)
+      for (double& amount : amounts) amount = std::log(amount);
+    // A table shows its factor in 1/100, cut off.
+    const bool table = recorder.recording().tables.size() == 1;
+    if (table)
+      for (double& amount : amounts) amount += 0.005;
+    check_even(amounts, ratio ? std::log(drawn.low) : drawn.low, ratio ? std::log(drawn.high) : drawn.high);
+  }
+  // Of the library, every range but those of crops, which have tests of their own.
+  for (const OperationInfo& info : operations()) {
+    for (const ParameterInfo& parameter : parameters_of(info)) {
+      const bool range = std::holds_alternative<ParameterInfo::Interval>(parameter.kind) ||
+                         std::holds_alternative<ParameterInfo::Range>(parameter.kind);
+      INFO(info.name << " " << parameter.name);
+      if (range && info.name != "random_resized_crop") CHECK(tested.contains({std::string(info.name), parameter.name}));
+    }
+  }
+}
+
+TEST_CASE("erasing's rectangle lies at any place equally often", "[ops]") {
+  const auto operation =
+      make_operation({"erasing", {{"probability", {1}}, {"scale", {0.25, 0.25}}, {"ratio", {1, 1}}}});
+  Scratch scratch;
+  Recorder recorder;
+  scratch.record_with(&recorder);
+  std::map<std::pair<int, int>, std::size_t> places;
+  constexpr std::size_t kSamples = 4000;
+  for (std::uint64_t sample = 0; sample < kSamples; ++sample) {
+    recorder.clear();
+    Frame frame = recorder.begin(SourceImage::interleaved(0, {8, 6}));
+    Random random(17, 2, sample, 3);
+    operation->apply(frame, random, scratch);
+    recorder.finish(frame);
+    const Rect rect = last_of(recorder.recording(), gpu::LayerKind::kErase).rect;
+    REQUIRE(rect.width == 3);
+    REQUIRE(rect.height == 3);
+    ++places[{rect.x, rect.y}];
+  }
+  CHECK(places.size() == 6 * 4);
+  for (const auto& [place, times] : places) {
+    CHECK(as_often(times, kSamples, 1.0 / 24));
+    CHECK(place.first <= 5);
+    CHECK(place.second <= 3);
+  }
+}
+
+TEST_CASE("color_jitter's four come in any order equally often", "[ops]") {
+  Scratch scratch;
+  Recorder recorder;
+  scratch.record_with(&recorder);
+  const auto operation = make_operation(usual("color_jitter"));
+  std::map<std::vector<gpu::PointKind>, std::size_t> orders;
+  constexpr std::size_t kSamples = 6000;
+  for (std::uint64_t sample = 0; sample < kSamples; ++sample) {
+    recorder.clear();
+    Frame frame = recorder.begin(SourceImage::interleaved(0, {8, 8}));
+    Random random(17, 2, sample, 3);
+    operation->apply(frame, random, scratch);
+    recorder.finish(frame);
+    std::vector<gpu::PointKind> order;
+    for (const gpu::PointStep& step : recorder.recording().points) order.push_back(step.kind);
+    ++orders[order];
+  }
+  CHECK(orders.size() == 24);
+  for (const auto& [order, times] : orders) CHECK(as_often(times, kSamples, 1.0 / 24));
+}
+
+// What can come out of a policy for one image, and how likely it is.
+using Outcomes = std::map<std::string, double>;
+
+struct PolicyImage {
+  Pixels pixels = noise({16, 16});
+  Scratch scratch;
+
+  [[nodiscard]] Frame frame() const { return Frame(pixels.view); }
+  // Adds the images of a change by one bin, both ways where it has a sign, `chance` in all; behind each, `more`.
+  void each(const Frame& from, Change change, int bin, int bins, const MagnitudeSpace& space, double chance,
+            const std::function<void(const std::string&, double)>& add) {
+    const double magnitude = magnitude_at(change, bin, bins, space, from.size());
+    for (const double sign : {1.0, -1.0}) {
+      if (sign < 0 && !is_signed(change)) continue;
+      Frame changed = from;
+      change_by(changed, change, sign * magnitude, Interpolation::kNearest, scratch);
+      add(shown(changed), is_signed(change) ? chance / 2 : chance);
+    }
+  }
+  void check(const OpSpec& spec, const Outcomes& outcomes) {
+    const auto operation = make_operation(spec);
+    std::map<std::string, std::size_t> seen;
+    constexpr std::size_t kSamples = 60'000;
+    for (std::uint64_t sample = 0; sample < kSamples; ++sample)
+      ++seen[made_of(*operation, pixels.view, sample, scratch)];
+    double sum = 0;
+    for (const auto& [image, chance] : outcomes) {
+      sum += chance;
+      if (!as_often(seen[image], kSamples, std::min(chance, 1.0))) {
+        INFO("seen " << seen[image] << " times, expected " << chance * kSamples);
+        FAIL_CHECK("an outcome is too rare or too frequent");
+      }
+    }
+    CHECK(sum == Approx(1));
+    for (const auto& [image, times] : seen) REQUIRE(outcomes.contains(image));
+  }
+};
+
+TEST_CASE("rand_augment and trivial_augment draw changes, magnitudes and signs evenly", "[ops]") {
+  PolicyImage image;
+  Outcomes rand, trivial;
+  for (std::uint32_t i = 0; i < kUsualChanges; ++i) {
+    const auto change = static_cast<Change>(i);
+    image.each(image.frame(), change, 9, 31, kAugmentSpace, 1.0 / kUsualChanges,
+               [&](const std::string& to, double chance) { rand[to] += chance; });
+    for (int bin = 0; bin < 31; ++bin)
+      image.each(image.frame(), change, bin, 31, kWideSpace, 1.0 / kUsualChanges / 31,
+                 [&](const std::string& to, double chance) { trivial[to] += chance; });
+  }
+  image.check({"rand_augment", {{"changes", {1}}}}, rand);
+  image.check({"trivial_augment", {}}, trivial);
+}
+
+TEST_CASE("auto_augment draws pairs evenly and each change as often as its table says", "[ops]") {
+  PolicyImage image;
+  for (const auto& [name, policy] :
+       {std::pair{"auto_augment_imagenet", &kImagenetPolicy}, std::pair{"auto_augment_cifar10", &kCifar10Policy},
+        std::pair{"auto_augment_svhn", &kSvhnPolicy}}) {
+    INFO(name);
+    Outcomes outcomes;
+    // An image by its bytes, as pixels again.
+    const auto part = [&](const std::string& from, const AugmentPart& by, double chance, const auto& add) {
+      if (by.tenths < 10) add(from, chance * (10 - by.tenths) / 10);
+      const PixelView& all = image.pixels.view;
+      const Frame frame(PixelView{reinterpret_cast<const std::uint8_t*>(from.data()), all.width, all.height,
+                                  std::ptrdiff_t{all.width} * kChannels, kChannels, 1});
+      if (by.tenths > 0) image.each(frame, by.change, by.bin, 10, kAugmentSpace, chance * by.tenths / 10, add);
+    };
+    for (const auto& pair : *policy)
+      part(shown(image.frame()), pair[0], 1.0 / 25, [&](const std::string& between, double chance) {
+        part(between, pair[1], chance, [&](const std::string& to, double in_all) { outcomes[to] += in_all; });
+      });
+    image.check({name, {}}, outcomes);
+  }
+}
+
+}  // namespace
+}  // namespace unstarve
