@@ -22,7 +22,8 @@ struct StageProfile {
   std::int64_t bytes = 0;    // bytes that came out of the stage
   std::int64_t cpu_ns = 0;   // (2) of busy_ns, what the thread spent on a processor
   double squares_us2 = 0;    // (2) sum over samples of their squared time, in square microseconds: the spread
-  // (3) Of busy_ns, what passed without the thread giving its processor up; known of "ahead" alone.
+  // (3) Of busy_ns, what the thread did not sleep: it had a processor, waited for one that others had, or was kept from
+  // it without having given it up. Known of "ahead" alone.
   std::int64_t awake_ns = 0;
 };
 

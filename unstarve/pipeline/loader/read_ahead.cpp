@@ -181,6 +181,7 @@ void ReadAhead::work() {
   std::vector<std::uint64_t> ids;
   ids.reserve(chunk_);
   std::vector<RecordBuffer> records(chunk_);
+  RunDelay delay;
   std::optional<Order::Epoch> epoch;
   std::uint32_t epoch_number = 0;
   std::unique_lock lock(mutex_);
@@ -207,17 +208,19 @@ void ReadAhead::work() {
       }
       entry->id = epoch->id_at(place.sample);
     }
+    (void)delay.take_ns();  // between two calls
     const std::int64_t started_ns = steady_clock().now_ns(), started_cpu_ns = thread_cpu_ns();
     const std::optional<std::int64_t> sleeps = thread_sleeps();
     read(entries, ids, records);
-    const bool awake = sleeps && thread_sleeps() == sleeps;
     const std::int64_t ns = steady_clock().now_ns() - started_ns, cpu_ns = thread_cpu_ns() - started_cpu_ns;
+    std::int64_t awake_ns = 0;
+    if (sleeps) awake_ns = thread_sleeps() == sleeps ? ns : std::min(ns, cpu_ns + delay.take_ns());
     lock.lock();
     reading_ -= count;
     profile_.samples += static_cast<std::int64_t>(count);
     profile_.busy_ns += ns * static_cast<std::int64_t>(count);
     profile_.cpu_ns += cpu_ns;
-    if (awake) profile_.awake_ns += ns * static_cast<std::int64_t>(count);
+    profile_.awake_ns += awake_ns * static_cast<std::int64_t>(count);
     for (Entry* const entry : entries) {
       entry->state = State::kReady;
       std::size_t bytes = 0;

@@ -363,7 +363,7 @@ TEST_CASE("what readers read awake is told from what they slept for") {
     return ahead.profile();
   };
   const StageProfile slept = profile(100), awake = profile(0);
-  CHECK(slept.awake_ns == 0);
+  CHECK(slept.awake_ns < slept.busy_ns / 2);
   CHECK(awake.awake_ns > awake.busy_ns / 2);
   CHECK(awake.awake_ns <= awake.busy_ns);
 }
