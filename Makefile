@@ -40,7 +40,7 @@ test: setup  ## build everything and run every test
 	@cmake --build build -j $(JOBS)
 	@ctest --preset release
 
-test-long: setup  ## the tests that take minutes each
+test-long: setup arm64  ## the tests that take minutes each, those of arm64 among them
 	$(configure)
 	@cmake --build build -j $(JOBS)
 	@ctest --preset release -C long -R '[.]long$$'

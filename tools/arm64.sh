@@ -44,13 +44,13 @@ done
 compile() {
   local object=$out/objects/${1//\//_}.o
   # Contraction is off as in cmake/Options.cmake: here compilers would take it for granted.
-  [ "$object" -nt "$1" ] || aarch64-linux-gnu-g++ -std=c++20 -O2 -ffp-contract=off -Wno-psabi -I. \
+  $launcher aarch64-linux-gnu-g++ -std=c++20 -O2 -ffp-contract=off -Wno-psabi -I. \
     -isystem "$root/usr/include" \
     -isystem "$libraries/../../include/aarch64-linux-gnu" -isystem "$out/include" -c "$1" -o "$object"
 }
 export -f compile
-export out root libraries
-# Headers are not followed: a change of one begins anew with `rm -r build-arm64/objects`.
+launcher=$(command -v ccache || true)  # everything is compiled each time: what is unchanged comes from its cache
+export out root libraries launcher
 printf '%s\0' "${sources[@]}" tests/catch_main.cpp | xargs -0 -P "${JOBS:-$(nproc)}" -I '{}' bash -c 'compile {}'
 
 failed=()
