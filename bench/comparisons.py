@@ -132,9 +132,8 @@ COMPARISONS = (
                peer_options=(("read_ahead", 0),)),
     Comparison("cold-shards/no-read-ahead", COLD, ("ours", "cold"), ours="cold", data="webdataset",
                peer_options=(("read_ahead", 0),)),
-    Comparison("imagenet-eval/torchvision", EVAL, _python("torchvision"), data="photographs"),
-    Comparison("imagenet-eval/pillow", EVAL, _python("pillow"), data="photographs"),
-    Comparison("imagenet-eval/tf.data", EVAL, _python("tf_data"), data="photographs"),
+    *(Comparison(f"imagenet-eval/{name}", EVAL, _python(module), data="photographs")
+      for name, module in IMAGENET_PEERS),
     Comparison("packed-raw-256/memcpy", RAW, ("ours", "memcpy"), data="raw-256"),
     Comparison("two-threads", IMAGENET, ("ours", "loader"), data="photographs", peer_options=(("cores", 1),)),
     Comparison("resize/opencv-area", RESIZE_AREA, _python("opencv_resize"), ours="operations", data="photographs"),

@@ -3,17 +3,17 @@
 Photographs: its .beton file holds the original JPEG bytes (a field that stores them unchanged: re-encoding would give
 FFCV other work than the rest), memory-mapped through the page cache; RandomResizedCropRGBImageDecoder, flip,
 NormalizeImage to float32. It decodes with TurboJPEG's fast DCT and resizes by area averaging: both are fixed in its C++
-part. With `write: raw` in the job the file holds their decoded pixels, some seven times the bytes.
+part. Evaluation: CenterCropRGBImageDecoder, which resizes the middle alone. With `write: raw` in the job the file holds their decoded pixels, some seven times the bytes.
 CIFAR-10: raw pixels in the .beton; SimpleRGBImageDecoder, flip, RandomTranslate(padding=4), NormalizeImage, as its own
 CIFAR script does, but float32 on the CPU.
 Indices are repeated, so that an epoch is long enough for its per-epoch start-up not to count.
 """
 
-from bench.peers.inputs import (CIFAR_MEAN, CIFAR_PAD, CIFAR_STD, CROP, IMAGENET_MEAN, IMAGENET_STD, image_files,
-                                load_cifar)
+from bench.peers.inputs import (CIFAR_MEAN, CIFAR_PAD, CIFAR_STD, CROP, EVAL_RESIZE, IMAGENET_MEAN, IMAGENET_STD,
+                                image_files, load_cifar)
 
 ENVIRONMENT = "ffcv"
-JOBS = ["imagenet-train", "cifar-train"]
+JOBS = ["imagenet-train", "imagenet-eval", "cifar-train"]
 
 
 def candidates(job):
@@ -88,18 +88,22 @@ def batches(job, settings):
     import numpy
     from ffcv.fields import RGBImageField
     from ffcv.fields.basics import IntDecoder
-    from ffcv.fields.decoders import RandomResizedCropRGBImageDecoder, SimpleRGBImageDecoder
+    from ffcv.fields.decoders import (CenterCropRGBImageDecoder, RandomResizedCropRGBImageDecoder,
+                                      SimpleRGBImageDecoder)
     from ffcv.loader import Loader, OrderOption
     from ffcv.transforms import (NormalizeImage, RandomHorizontalFlip, RandomTranslate, Squeeze, ToTensor,
                                  ToTorchImage)
 
     folder = Path(job["data"])
-    if job["job"] == "imagenet-train":
+    if job["job"].startswith("imagenet"):
         raw = job.get("write") == "raw"
         samples = _Photographs(image_files(folder), raw)
         field = RGBImageField(write_mode="raw") if raw else _original_jpeg_field()
         beton = _write(folder.with_suffix(".raw.beton" if raw else ".beton"), field, samples, job["cores"])
-        decoders = [RandomResizedCropRGBImageDecoder((CROP, CROP)), RandomHorizontalFlip()]
+        if job["job"] == "imagenet-eval":
+            decoders = [CenterCropRGBImageDecoder((CROP, CROP), CROP / EVAL_RESIZE)]
+        else:
+            decoders = [RandomResizedCropRGBImageDecoder((CROP, CROP)), RandomHorizontalFlip()]
         mean, std = IMAGENET_MEAN, IMAGENET_STD
     else:
         pixels, labels = load_cifar(folder)

@@ -24,6 +24,16 @@ def image_files(root):
     return [(str(path), label) for label, folder in enumerate(classes) for path in sorted(folder.iterdir())]
 
 
+def middle_box(width, height):
+    """What evaluation keeps of an image, in its own pixels: (left, top, width, height), a square.
+
+    The crop of CROP from the image whose short side was resized to EVAL_RESIZE, looked up before resizing, for peers
+    that can resize the middle alone.
+    """
+    side = round(min(width, height) * CROP / EVAL_RESIZE)
+    return (width - side) // 2, (height - side) // 2, side, side
+
+
 def load_cifar(root):
     """Training images as uint8 [N, 3, 32, 32] and int64 labels [N] (NumPy)."""
     import numpy

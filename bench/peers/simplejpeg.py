@@ -5,10 +5,10 @@ Decoded into one buffer that each worker keeps; torch's own antialiased bilinear
 """
 
 from bench.peers import torch_loader
-from bench.peers.inputs import CROP, crop_box, image_files
+from bench.peers.inputs import CROP, crop_box, image_files, middle_box
 
 ENVIRONMENT = "torch"
-JOBS = ["imagenet-train"]
+JOBS = ["imagenet-train", "imagenet-eval"]
 candidates = torch_loader.photograph_candidates
 
 
@@ -20,6 +20,7 @@ def batches(job, settings):
     import torch
 
     files = image_files(job["data"])
+    trains = job["job"] == "imagenet-train"
     buffer = numpy.empty(0, numpy.uint8)
 
     def load(index):
@@ -31,10 +32,10 @@ def batches(job, settings):
         if buffer.size < height * width * 3:
             buffer = numpy.empty(height * width * 3, numpy.uint8)
         image = torch.from_numpy(simplejpeg.decode_jpeg(data, "RGB", buffer=buffer)).permute(2, 0, 1)
-        x, y, w, h = crop_box(width, height)
+        x, y, w, h = (crop_box if trains else middle_box)(width, height)
         image = torch.nn.functional.interpolate(
             image[None, :, y : y + h, x : x + w], (CROP, CROP), mode="bilinear", antialias=True
         )[0]
-        return (image.flip(2) if random.random() < 0.5 else image), label
+        return (image.flip(2) if trains and random.random() < 0.5 else image), label
 
     return torch_loader.batches(len(files), load, job, settings)

@@ -7,10 +7,10 @@ Tried: one image per task or several (fewer hand-overs through its event loop), 
 FFmpeg itself is a set of Debian packages here.
 """
 
-from bench.peers.inputs import CROP, IMAGENET_MEAN, IMAGENET_STD, crop_box, image_files
+from bench.peers.inputs import CROP, IMAGENET_MEAN, IMAGENET_STD, crop_box, image_files, middle_box
 
 ENVIRONMENT = "torch"
-JOBS = ["imagenet-train"]
+JOBS = ["imagenet-train", "imagenet-eval"]
 
 
 def candidates(job):
@@ -32,6 +32,7 @@ def batches(job, settings):
 
     torch.set_num_threads(1)
     files = image_files(job["data"])
+    trains = job["job"] == "imagenet-train"
     scale = torch.tensor([1 / (255 * s) for s in IMAGENET_STD])
     bias = torch.tensor([-m / s for m, s in zip(IMAGENET_MEAN, IMAGENET_STD)])
     chunk = settings["images_per_task"]
@@ -46,8 +47,8 @@ def batches(job, settings):
         frames = []
         for path, label in items:
             packets = spdl.io.demux_image(path)
-            x, y, w, h = crop_box(packets.width, packets.height)
-            flip = "hflip," if random.random() < 0.5 else ""
+            x, y, w, h = (crop_box if trains else middle_box)(packets.width, packets.height)
+            flip = "hflip," if trains and random.random() < 0.5 else ""
             graph = f"crop={w}:{h}:{x}:{y}:exact=1,scale={CROP}:{CROP}:flags=bilinear,{flip}format=rgb24"
             frames.append((spdl.io.decode_packets(packets, filter_desc=graph), label))
         return frames

@@ -106,8 +106,14 @@ def test_crop_boxes_lie_inside_and_cover_the_allowed_areas():
     assert min(areas) < 0.12 and max(areas) > 0.9
 
 
+def test_the_middle_is_what_evaluation_keeps():
+    assert inputs.middle_box(500, 375) == (86, 23, 328, 328)
+    assert inputs.middle_box(256, 256) == (16, 16, 224, 224)
+    assert inputs.middle_box(1, 3) == (0, 1, 1, 1)
+
+
 def test_every_promised_comparison_is_there_and_its_peer_can_be_looked_up():
-    promised = {f"imagenet-train{side}/{peer}" for side in ("", "-indexed", "-python") for peer in
+    promised = {f"imagenet-{job}/{peer}" for job in ("train", "train-indexed", "train-python", "eval") for peer in
                 ("torchvision", "pillow", "simplejpeg", "tf.data", "dali", "ffcv", "spdl")}
     promised |= {"imagenet-train/ffcv-raw", "imagenet-train-indexed/ffcv-raw"}
     promised |= {f"cifar-train/{peer}" for peer in ("torchvision", "ffcv", "torch-batched", "memcpy")}
@@ -127,7 +133,6 @@ def test_every_promised_comparison_is_there_and_its_peer_can_be_looked_up():
     promised |= {f"{side}{kind}/libjpeg-turbo-{what}" for side, what in (("decode-crop", "full"), ("entropy", "skip"))
                  for kind in ("", "-indexed", "-avx2", "-indexed-avx2")}
     promised |= {"first-batch/torch", "python-iteration", "scheduling", "overlap-90", "stragglers", "stragglers/exact"}
-    promised |= {f"imagenet-eval/{peer}" for peer in ("torchvision", "pillow", "tf.data")}
     promised |= {"packed-raw-256/memcpy", "two-threads", "resize/opencv-area", "resize/pillow-simd",
                  "randaugment/torchvision"}
     promised |= {f"operation/{row.name}" for row in OPERATIONS}
