@@ -2,8 +2,8 @@
 
 File reader with a shuffle buffer over the whole set, image_random_crop decoder (decodes only the crop), antialiased
 linear resize, crop_mirror_normalize to float32. One thread per core. Evaluation: image decoder, resize of the short
-side, the middle taken by crop_mirror_normalize, as in DALI's own ImageNet examples; or, since it resizes less, the middle
-alone decoded by image_slice.
+side, the middle taken by crop_mirror_normalize, as in DALI's own ImageNet examples; or the middle alone decoded by
+image_slice and resized.
 Tried: both executors, queue depth 1 and 2, output NCHW and NHWC. Accurate DCT is DALI's default and kept.
 """
 

@@ -3,7 +3,8 @@
 Photographs: its .beton file holds the original JPEG bytes (a field that stores them unchanged: re-encoding would give
 FFCV other work than the rest), memory-mapped through the page cache; RandomResizedCropRGBImageDecoder, flip,
 NormalizeImage to float32. It decodes with TurboJPEG's fast DCT and resizes by area averaging: both are fixed in its C++
-part. Evaluation: CenterCropRGBImageDecoder, which resizes the middle alone. With `write: raw` in the job the file holds their decoded pixels, some seven times the bytes.
+part. With `write: raw` in the job the file holds their decoded pixels, some seven times the bytes. Evaluation:
+CenterCropRGBImageDecoder, which resizes the middle alone.
 CIFAR-10: raw pixels in the .beton; SimpleRGBImageDecoder, flip, RandomTranslate(padding=4), NormalizeImage, as its own
 CIFAR script does, but float32 on the CPU.
 Indices are repeated, so that an epoch is long enough for its per-epoch start-up not to count.
