@@ -18,7 +18,6 @@
 #include "unstarve/ops/operation.h"
 #include "unstarve/ops/store.h"
 #include "unstarve/pipeline/consumer.h"
-#include "unstarve/pipeline/decode_counts.h"
 #include "unstarve/pipeline/memory_plan.h"
 #include "unstarve/pipeline/order/order.h"
 #include "unstarve/pipeline/spec/spec.h"
@@ -77,7 +76,6 @@ struct Plan {
   std::shared_ptr<const AllFields> all_fields{};  // `dataset`, or what it caches, where dead_field_removal is off
   std::string cache_chosen{};                     // why the cache of the spec is what it is, where that said auto
   std::vector<PassNote> passes{};
-  std::shared_ptr<DecodeCounts> decoded = std::make_shared<DecodeCounts>();  // where the plan runs
   std::shared_ptr<ScanIndexStore> scan_index{};  // of the JPEGs, where crops are decoded by it
   bool fuse_operations = true;                   // operations edit one window; else each leaves an image of its own
   bool store_into_slot = true;  // the end of a chain writes to the batch; else to memory of its own, which is copied

@@ -307,7 +307,7 @@ std::string Loader::explain() const {
   if (forked()) return text;
   if (const auto& all = state_->plan.all_fields)
     text += fmt::format("fields      {} bytes beside images and labels were read and dropped\n", all->dropped_bytes());
-  text += state_->plan.decoded->explain();
+  text += state_->decoded.explain();
   if (const auto& index = state_->plan.scan_index) {
     const ScanIndexCounts counts = index->counts();
     text += fmt::format("index       {} crops decoded by it, {} added, {} found wrong\n", counts.used, counts.made,

@@ -23,6 +23,7 @@
 #include "unstarve/pipeline/autotune/consumer_clock.h"
 #include "unstarve/pipeline/autotune/controller.h"
 #include "unstarve/pipeline/autotune/worker_gate.h"
+#include "unstarve/pipeline/loader/decode_counts.h"
 #include "unstarve/pipeline/loader/held_watch.h"
 #include "unstarve/pipeline/loader/loader.h"
 #include "unstarve/pipeline/loader/read_ahead.h"
@@ -125,6 +126,7 @@ struct Loader::State {
   Storer storer;
   RunOrder order;
   const std::shared_ptr<DecodeBalance> balance;  // null: the host decodes all
+  DecodeCounts decoded;                          // by the workers
   std::shared_ptr<SlotRing> ring;
   std::unique_ptr<ReadAhead> readers;
   std::atomic<ReadAhead*> read_ahead{nullptr};  // those; null: the workers read

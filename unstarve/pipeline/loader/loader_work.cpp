@@ -193,7 +193,7 @@ void Loader::State::work(int number) {
 }
 
 void Loader::State::work_in_order(WorkerTime& time) {
-  SampleWorker worker(plan, balance.get());
+  SampleWorker worker(plan, balance.get(), &decoded);
   std::optional<Order::Epoch> epoch;
   std::uint32_t epoch_number = 0;
   std::int64_t sample_ns = kClaimNs;  // a guess until the first claim is done: one sample
@@ -243,7 +243,7 @@ void Loader::State::work_in_order(WorkerTime& time) {
 
 // One sample at a time: those behind a straggler in the same claim would wait for it.
 void Loader::State::work_relaxed(WorkerTime& time) {
-  SampleWorker worker(plan, balance.get());
+  SampleWorker worker(plan, balance.get(), &decoded);
   std::optional<Order::Epoch> epoch;
   std::uint32_t epoch_number = 0;
   std::int64_t sample_ns = kClaimNs;

@@ -50,9 +50,13 @@ class SampleWorker::StageClock {
   std::int64_t last_ = 0, last_cpu_ = 0;
 };
 
-SampleWorker::SampleWorker(const Plan& plan, DecodeBalance* balance)
-    : plan_(plan), balance_(balance), storer_(plan.spec.output) {
+SampleWorker::SampleWorker(const Plan& plan, DecodeBalance* balance, DecodeCounts* decoded)
+    : plan_(plan), balance_(balance), counts_(decoded), storer_(plan.spec.output) {
   enter(0);
+}
+
+void SampleWorker::count_decoded(const ImageHeader& header, int reduction) {
+  if (counts_ != nullptr) counts_->count(header, reduction, decoder_.used_own_decoder());
 }
 
 bool SampleWorker::leave_to_device(const ImageHeader& header, std::span<const std::uint8_t> bytes, std::int64_t pixels,
@@ -74,7 +78,7 @@ std::size_t SampleWorker::decode(const Value& value, std::uint64_t id, std::uint
     const std::int64_t all = std::int64_t{header.size.width} * header.size.height;
     if (balance_ != nullptr && leave_to_device(header, value.bytes, all, id, draw)) return operations_->size();
     decoder_.decode({}, decoded_);
-    plan_.decoded->count(header, 1, decoder_.used_own_decoder());
+    count_decoded(header, 1);
     frame = Frame(decoded_.view());
     clock.lap(Stage::kDecode, decoded_.bytes());
     return 0;
@@ -134,7 +138,7 @@ bool SampleWorker::decode(std::uint64_t id, const ImageHeader& header, DecodeReq
   request.make_index = by_index && plan_.scan_index->writable();
   const bool in_rows = rows != nullptr && decoder_.decode(request, *rows, decoded_);
   if (rows == nullptr) decoder_.decode(request, decoded_);
-  plan_.decoded->count(header, request.reduction, decoder_.used_own_decoder());
+  count_decoded(header, request.reduction);
   if (!by_index) return in_rows;
   ScanIndexStore& store = *plan_.scan_index;
   if (decoder_.index_use() == IndexUse::kUsed) {

@@ -8,7 +8,8 @@
 // Where a device takes part in decoding (decode_balance.h) a sample may stay a file: nothing is decoded, and store()
 // writes its bytes where its pixels would lie.
 //
-// Threads: one thread per worker; the plan is shared. Failure: run() throws Error with the sample's location.
+// Threads: one thread per worker; the plan, the balance and the counts are shared. Failure: run() throws Error with the
+// sample's location.
 
 #include <array>
 #include <cstdint>
@@ -19,6 +20,7 @@
 #include "unstarve/core/cache_fetch.h"
 #include "unstarve/core/clock.h"
 #include "unstarve/pipeline/decode_balance.h"
+#include "unstarve/pipeline/loader/decode_counts.h"
 #include "unstarve/pipeline/plan.h"
 
 namespace unstarve {
@@ -41,8 +43,8 @@ struct StageTotals {
 
 class SampleWorker {
  public:
-  // `plan` and `balance` must outlive the worker; without a balance the host decodes all.
-  explicit SampleWorker(const Plan& plan, DecodeBalance* balance = nullptr);
+  // All must outlive the worker. Without `balance` the host decodes all; without `decoded` nobody counts what it does.
+  explicit SampleWorker(const Plan& plan, DecodeBalance* balance = nullptr, DecodeCounts* decoded = nullptr);
 
   // The samples that come now are of this epoch: operations may follow a schedule. Epoch 0 to begin with.
   void enter(std::uint32_t epoch) {
@@ -81,6 +83,7 @@ class SampleWorker {
   // The image last opened: to `rows` where there are and they can be (true), else to decoded_. `by_index`: by its index
   // where there is one, else one is made on the way.
   bool decode(std::uint64_t id, const ImageHeader& header, DecodeRequest& request, bool by_index, RowSink* rows);
+  void count_decoded(const ImageHeader& header, int reduction);
   // Whether the open image, of which the host would decode `pixels`, is to stay a file.
   bool leave_to_device(const ImageHeader& header, std::span<const std::uint8_t> bytes, std::int64_t pixels,
                        std::uint64_t id, std::uint32_t draw);
@@ -98,6 +101,7 @@ class SampleWorker {
 
   const Plan& plan_;
   DecodeBalance* const balance_;
+  DecodeCounts* const counts_;
   const std::vector<std::unique_ptr<Operation>>* operations_ = nullptr;  // of the epoch
   Size size_;
   Storer storer_;

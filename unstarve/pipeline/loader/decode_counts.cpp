@@ -1,4 +1,4 @@
-#include "unstarve/pipeline/decode_counts.h"
+#include "unstarve/pipeline/loader/decode_counts.h"
 
 #include <fmt/format.h>
 
