@@ -37,6 +37,7 @@
 #include "unstarve/core/topology.h"
 #include "unstarve/device/device.h"
 #include "unstarve/ops/operation.h"
+#include "unstarve/pipeline/check_spec.h"
 #include "unstarve/pipeline/loader/loader.h"
 #include "unstarve/pipeline/order/order.h"
 #include "unstarve/pipeline/plan.h"

@@ -18,6 +18,7 @@
 #include "python/bindings/text.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/topology.h"
+#include "unstarve/pipeline/check_spec.h"
 #include "unstarve/pipeline/loader/sample_worker.h"
 #include "unstarve/pipeline/order/run_order.h"
 #include "unstarve/pipeline/order/run_state.h"

@@ -102,14 +102,6 @@ struct Plan {
   [[nodiscard]] Size size_at(std::uint32_t epoch) const;
 };
 
-// What of a spec can be judged without data: ranges, operations and their parameters. Throws Error(kArgument) whose
-// message begins with the node ("execution.threads: 5000, expected 0 to 1024").
-void check_spec(const PipelineSpec& spec);
-
-// Whether some operation whose output has a size of its own follows a schedule: batches may change their shape from
-// epoch to epoch. Precondition: check_spec() has nothing against it.
-[[nodiscard]] bool size_follows_schedule(const PipelineSpec& spec);
-
 // kTold: the plan is only read, and the cache it tells of is not made; a loader needs kOpened.
 enum class Caches { kTold, kOpened };
 

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "unstarve/core/error.h"
+#include "unstarve/pipeline/check_spec.h"
 #include "unstarve/pipeline/loader/loader_fixtures.h"
 #include "unstarve/storage/open.h"
 

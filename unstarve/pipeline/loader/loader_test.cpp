@@ -14,9 +14,9 @@
 
 #include "unstarve/codecs/encode.h"
 #include "unstarve/core/error.h"
+#include "unstarve/pipeline/check_spec.h"
 #include "unstarve/pipeline/loader/loader_fixtures.h"
 #include "unstarve/pipeline/loader/sample_worker.h"
-#include "unstarve/pipeline/plan.h"
 #include "unstarve/storage/open.h"
 
 namespace unstarve {

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "unstarve/core/error.h"
+#include "unstarve/pipeline/check_spec.h"
 #include "unstarve/pipeline/loader/loader_fixtures.h"
 #include "unstarve/pipeline/plan.h"
 

@@ -9,6 +9,7 @@
 
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/core/error.h"
+#include "unstarve/pipeline/check_spec.h"
 #include "unstarve/pipeline/loader/loader_fixtures.h"
 #include "unstarve/pipeline/order/sample_set.h"
 #include "unstarve/pipeline/plan.h"

@@ -1,5 +1,5 @@
 #pragma once
-// The part of check_spec() (plan.h) that is about the device.
+// The part of check_spec() that is about the device.
 
 #include "unstarve/pipeline/spec/spec.h"
 
