@@ -6,38 +6,11 @@
 #include <numbers>
 #include <vector>
 
+#include "unstarve/codecs/jpeg/idct_test_support.h"
 #include "unstarve/core/random.h"
 #include "unstarve/core/simd_test_support.h"
 
 namespace unstarve {
-namespace {
-
-struct Block {
-  std::int16_t values[64] = {};
-  int end = BlockEnd::kEarly;  // only whether there is more than DC matters to the kernels
-};
-
-// Blocks of every kind: DC alone, few coefficients, a first row alone, many, and values no image has.
-Block random_block(Random& random) {
-  Block block;
-  const std::uint32_t kind = random.below(5);
-  const int limit = kind == 4 ? 65536 : 400;
-  const auto value = [&] {
-    return static_cast<std::int16_t>(static_cast<int>(random.below(static_cast<std::uint32_t>(limit))) - limit / 2);
-  };
-  block.values[0] = value();
-  const std::uint32_t count = kind == 0 ? 0 : kind == 1 ? 1 + random.below(5) : random.below(64);
-  const std::uint32_t places = kind == 2 ? 8 : 64;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const std::uint32_t place = 1 + random.below(places - 1);
-    block.values[place] = value();
-    block.end = BlockEnd::kFull;
-  }
-  return block;
-}
-
-}  // namespace
-
 TEST_CASE("the IDCT of every instruction set equals the reference", "[codecs]") {
   testing::on_every_target([](const std::string& target) {
     INFO(target);
@@ -51,11 +24,8 @@ TEST_CASE("the IDCT of every instruction set equals the reference", "[codecs]") 
       const std::size_t stride = row.groups() * 32 + 64;
       std::vector<std::uint8_t> expected(stride * 8), out(stride * 8);
       for (std::size_t b = 0; b < blocks; ++b) {
-        const Block block = random_block(random);
-        for (std::size_t y = 0; y < 8; ++y) {
-          std::copy_n(block.values + 8 * y, 8, row.values() + CoefficientRow::place(b) + y * 32);
-        }
-        row.values()[CoefficientRow::place(b) + CoefficientRow::kEnd] = static_cast<std::int16_t>(block.end);
+        const testing::Block block = testing::random_block(random);
+        testing::put(row, b, block);
         inverse_dct_reference(block.values, quantisation, expected.data() + 8 * b, static_cast<std::ptrdiff_t>(stride));
       }
       inverse_dct(row, quantisation, out.data(), static_cast<std::ptrdiff_t>(stride));
@@ -65,13 +35,7 @@ TEST_CASE("the IDCT of every instruction set equals the reference", "[codecs]") 
                                      expected.begin() + static_cast<std::ptrdiff_t>(y * stride));
         REQUIRE(same);
       }
-      // The next row of blocks finds zeros.
-      std::int64_t left = 0;
-      for (std::size_t group = 0; group < row.groups(); ++group) {
-        const std::int16_t* const values = row.values() + group * CoefficientRow::kGroupValues;
-        for (std::size_t i = 0; i < CoefficientRow::kUnused; ++i) left |= values[i];
-      }
-      REQUIRE(left == 0);
+      REQUIRE(testing::holds_zeros(row));
     }
   });
 }
