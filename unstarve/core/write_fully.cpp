@@ -1,13 +1,13 @@
 #include "unstarve/core/write_fully.h"
 
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
 #include <system_error>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/file_transfer.h"
 
 namespace unstarve {
 namespace {
@@ -38,14 +38,8 @@ Error write_error(const std::string& path, std::uint64_t written, int reason) {
 }  // namespace
 
 void write_fully(int descriptor, const std::string& path, std::uint64_t at, std::span<const std::uint8_t> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t wrote = ::pwrite(descriptor, bytes.data(), bytes.size(), static_cast<off_t>(at));
-    if (wrote < 0 && errno == EINTR) continue;
-    // None written and no error: no file does so for a write of some bytes, but it must not go on for ever.
-    if (wrote <= 0) throw write_error(path, at, wrote < 0 ? errno : ENOSPC);
-    at += static_cast<std::uint64_t>(wrote);
-    bytes = bytes.subspan(static_cast<std::size_t>(wrote));
-  }
+  const Transfer written = write_at(descriptor, at, bytes);
+  if (written.error != 0) throw write_error(path, at + written.bytes, written.error);
 }
 
 }  // namespace unstarve

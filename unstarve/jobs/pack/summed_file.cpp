@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/file_transfer.h"
 #include "unstarve/storage/crc32c.h"
 #include "unstarve/storage/io/residency.h"
 
@@ -57,16 +58,12 @@ void SummedFile::sum_until(std::uint64_t end) const {
 }
 
 void SummedFile::fill(std::uint64_t offset, std::span<std::uint8_t> out) const {
-  for (std::size_t done = 0; done < out.size();) {
-    const std::uint64_t at = offset + done;
-    const ssize_t got = ::pread(file_.get(), out.data() + done, out.size() - done, static_cast<off_t>(at));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw io_error("read at offset " + std::to_string(at) + " of", path_, errno);
-    if (got == 0) {
-      throw Error(ErrorKind::kIo, "read " + path_ + ": it ended at " + std::to_string(at) + " of " +
-                                      std::to_string(size()) + " bytes while it was read");
-    }
-    done += static_cast<std::size_t>(got);
+  const Transfer read = read_at(file_.get(), offset, out);
+  const std::string end = std::to_string(offset + read.bytes);
+  if (read.error != 0) throw io_error("read at offset " + end + " of", path_, read.error);
+  if (read.bytes < out.size()) {
+    throw Error(ErrorKind::kIo, "read " + path_ + ": it ended at " + end + " of " + std::to_string(size()) +
+                                    " bytes while it was read");
   }
   if (leave_cached_) return;
   (void)::posix_fadvise(file_.get(), static_cast<off_t>(offset), static_cast<off_t>(out.size()), POSIX_FADV_DONTNEED);

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/file_transfer.h"
 #include "unstarve/storage/crc32.h"
 #include "unstarve/storage/file_descriptor.h"
 #include "unstarve/storage/notice.h"
@@ -250,20 +251,13 @@ class MappedStore final : public PixelStore {
   }
 
   bool write(std::uint64_t offset, std::span<const std::uint8_t> bytes) const {
-    while (!bytes.empty()) {
-      const ssize_t done = ::pwrite(file_.get(), bytes.data(), bytes.size(), static_cast<off_t>(table_bytes_ + offset));
-      if (done < 0 && errno == EINTR) continue;
-      if (done <= 0) {
-        const std::uint64_t kept = header().used.load(std::memory_order_relaxed);
-        stop("writing to it failed after " + std::to_string(kept) +
-                 " bytes of pixels: " + std::generic_category().message(done < 0 ? errno : ENOSPC),
-             true);
-        return false;
-      }
-      offset += static_cast<std::uint64_t>(done);
-      bytes = bytes.subspan(static_cast<std::size_t>(done));
-    }
-    return true;
+    const int reason = write_at(file_.get(), table_bytes_ + offset, bytes).error;
+    if (reason == 0) return true;
+    const std::uint64_t kept = header().used.load(std::memory_order_relaxed);
+    stop("writing to it failed after " + std::to_string(kept) +
+             " bytes of pixels: " + std::generic_category().message(reason),
+         true);
+    return false;
   }
 
   // `unexpected`: nobody who set the limit would think of it.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/file_transfer.h"
 #include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/io/batch_reader.h"
 
@@ -42,14 +43,9 @@ ImageFile open_image_file(const ImagePath& path) {
 std::span<const std::uint8_t> read_image_file(const ImagePath& path, AlignedBytes& storage) {
   const ImageFile image = open_image_file(path);
   storage.reserve_discard(image.bytes + kReadableBehind);
-  std::size_t done = 0;
-  while (done < image.bytes) {
-    const ssize_t got = ::pread(image.file.get(), storage.data() + done, image.bytes - done, static_cast<off_t>(done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw io_error("read", path.data->location(path.id), errno);
-    if (got == 0) throw shrank(path.data->location(path.id), image.bytes, done);
-    done += static_cast<std::size_t>(got);
-  }
+  const Transfer read = read_at(image.file.get(), 0, {storage.data(), image.bytes});
+  if (read.error != 0) throw io_error("read", path.data->location(path.id), read.error);
+  if (read.bytes < image.bytes) throw shrank(path.data->location(path.id), image.bytes, read.bytes);
   return {storage.data(), image.bytes};
 }
 

@@ -8,9 +8,11 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/core/file_transfer.h"
 #include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/index/index_cache.h"
 #include "unstarve/storage/index/index_places.h"
@@ -28,37 +30,10 @@ using scan_index_layout::kEntryBytes;
 using scan_index_layout::kHeaderBytes;
 using scan_index_layout::kMostBytes;
 
-bool read_fully(int file, void* bytes, std::size_t count, std::uint64_t offset) {
-  auto* to = static_cast<std::uint8_t*>(bytes);
-  while (count > 0) {
-    const ssize_t got = ::pread(file, to, count, static_cast<off_t>(offset));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return false;
-    to += got;
-    offset += static_cast<std::uint64_t>(got);
-    count -= static_cast<std::size_t>(got);
-  }
-  return true;
-}
-
-// Sets errno where it fails.
-bool write_fully(int file, const void* bytes, std::size_t count, std::uint64_t offset) {
-  const auto* from = static_cast<const std::uint8_t*>(bytes);
-  while (count > 0) {
-    const ssize_t written = ::pwrite(file, from, count, static_cast<off_t>(offset));
-    if (written < 0 && errno == EINTR) continue;
-    if (written == 0) errno = ENOSPC;
-    if (written <= 0) return false;
-    from += written;
-    offset += static_cast<std::uint64_t>(written);
-    count -= static_cast<std::size_t>(written);
-  }
-  return true;
-}
-
 bool is_right(int file, const std::string& header) {
-  std::string found(kHeaderBytes, '\0');
-  return read_fully(file, found.data(), kHeaderBytes, 0) && found == header;
+  std::array<std::uint8_t, kHeaderBytes> found{};
+  return read_whole(file, 0, found) &&
+         std::string_view(reinterpret_cast<const char*>(found.data()), found.size()) == header;
 }
 
 }  // namespace
@@ -121,12 +96,12 @@ bool ScanIndexStore::find_own(std::uint64_t id, std::vector<std::uint8_t>& bytes
   if (!file_.valid()) return false;
   Entry entry;
   // The table grows with the file: behind its end there is nothing yet.
-  if (!read_fully(file_.get(), entry.data(), kEntryBytes, entry_place(id))) return false;
+  if (!read_whole(file_.get(), entry_place(id), entry)) return false;
   const auto offset = load_little<std::uint64_t>(entry.data());
   const auto length = load_little<std::uint32_t>(entry.data() + 8);
   if (length == 0 || length > kMostBytes) return false;
   bytes.resize(length);
-  if (read_fully(file_.get(), bytes.data(), length, offset) && entry_of(offset, bytes) == entry) return true;
+  if (read_whole(file_.get(), offset, bytes) && entry_of(offset, bytes) == entry) return true;
   bytes.clear();
   return false;
 }
@@ -140,16 +115,15 @@ void ScanIndexStore::put(std::uint64_t id, std::span<const std::uint8_t> bytes) 
   int locked = ::flock(file, LOCK_EX);
   while (locked != 0 && errno == EINTR) locked = ::flock(file, LOCK_EX);
   struct stat status {};
-  bool ok = locked == 0 && ::fstat(file, &status) == 0;
-  if (ok) {
+  int reason = locked == 0 && ::fstat(file, &status) == 0 ? 0 : errno;
+  if (reason == 0) {
     const std::uint64_t offset = std::max(static_cast<std::uint64_t>(status.st_size), entry_place(records_));
     const Entry entry = entry_of(offset, bytes);
-    ok = write_fully(file, bytes.data(), bytes.size(), offset) &&
-         write_fully(file, entry.data(), kEntryBytes, entry_place(id));
+    reason = write_at(file, offset, bytes).error;
+    if (reason == 0) reason = write_at(file, entry_place(id), entry).error;
   }
-  const int reason = errno;
   if (locked == 0) (void)::flock(file, LOCK_UN);
-  if (ok) {
+  if (reason == 0) {
     made_.fetch_add(1, std::memory_order_relaxed);
     return;
   }

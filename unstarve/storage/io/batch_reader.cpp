@@ -1,7 +1,6 @@
 #include "unstarve/storage/io/batch_reader.h"
 
 #include <liburing.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -15,25 +14,14 @@
 #include <vector>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/file_transfer.h"
 
 namespace unstarve {
 namespace {
 
-// A read may stop early at a signal or a device's limit; only 0 means the end of the file.
 void read_fully(FileRead& read) {
-  std::size_t done = 0;
-  while (done < read.out.size()) {
-    const ssize_t got = ::pread(read.descriptor, read.out.data() + done, read.out.size() - done,
-                                static_cast<off_t>(read.offset + done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) {
-      read.result = -errno;
-      return;
-    }
-    if (got == 0) break;
-    done += static_cast<std::size_t>(got);
-  }
-  read.result = static_cast<std::int64_t>(done);
+  const Transfer got = read_at(read.descriptor, read.offset, read.out);
+  read.result = got.error != 0 ? -std::int64_t{got.error} : static_cast<std::int64_t>(got.bytes);
 }
 
 class UringReader final : public BatchReader {

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <ctime>
 
+#include "unstarve/core/file_transfer.h"
 #include "unstarve/storage/crc32.h"
 #include "unstarve/storage/file_descriptor.h"
 
@@ -29,17 +30,6 @@ std::uint32_t get_u32(std::span<const std::uint8_t> bytes, std::size_t at) {
 }
 
 std::uint64_t blocks_of(std::uint64_t length) { return (length + kCacheBlockBytes - 1) / kCacheBlockBytes; }
-
-bool pread_all(int file, std::span<std::uint8_t> out, std::uint64_t offset) {
-  while (!out.empty()) {
-    const ssize_t count = ::pread(file, out.data(), out.size(), static_cast<off_t>(offset));
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return false;
-    out = out.subspan(static_cast<std::size_t>(count));
-    offset += static_cast<std::uint64_t>(count);
-  }
-  return true;
-}
 
 // The head of an entry with no block checksums yet.
 std::vector<std::uint8_t> plain_head(const Sha256& object, std::uint64_t offset, std::uint64_t length) {
@@ -72,7 +62,7 @@ bool read_blocks(int file, std::span<const std::uint8_t> head, std::uint64_t len
     const bool whole = count == block_bytes;
     if (!whole) scratch.resize(block_bytes);
     const std::span<std::uint8_t> bytes = whole ? out.first(count) : std::span(scratch);
-    if (!pread_all(file, bytes, head.size() + start)) return false;
+    if (!read_whole(file, head.size() + start, bytes)) return false;
     if (crc32(bytes) != get_u32(head, kHeadBytes + 4 * static_cast<std::size_t>(block))) return false;
     if (!whole) std::copy_n(scratch.begin() + static_cast<std::ptrdiff_t>(skip), count, out.begin());
     out = out.subspan(count);
@@ -115,7 +105,7 @@ EntryRead read_cache_entry(const std::filesystem::path& path, const Sha256& obje
     return EntryRead::kDamaged;
   }
   std::vector<std::uint8_t> head(static_cast<std::size_t>(head_bytes));
-  if (!pread_all(file.get(), head, 0) || !head_is_right(head, object, entry_offset, entry_length) ||
+  if (!read_whole(file.get(), 0, head) || !head_is_right(head, object, entry_offset, entry_length) ||
       !read_blocks(file.get(), head, entry_length, offset - entry_offset, out)) {
     return EntryRead::kDamaged;
   }

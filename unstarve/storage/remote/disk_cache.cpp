@@ -11,6 +11,7 @@
 
 #include "unstarve/core/clock.h"
 #include "unstarve/core/error.h"
+#include "unstarve/core/file_transfer.h"
 #include "unstarve/storage/little_endian.h"
 #include "unstarve/storage/remote/cache_entry.h"
 #include "unstarve/storage/remote/text.h"
@@ -105,20 +106,8 @@ bool used_before(const FoundFile& a, const FoundFile& b) {
   return a.used.tv_sec != b.used.tv_sec ? a.used.tv_sec < b.used.tv_sec : a.used.tv_nsec < b.used.tv_nsec;
 }
 
-// 0 or the errno.
-int write_all(int file, std::span<const std::uint8_t> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t count = ::write(file, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return count < 0 ? errno : EIO;
-    bytes = bytes.subspan(static_cast<std::size_t>(count));
-  }
-  return 0;
-}
-
 // 0 or the errno; EEXIST when there is such an entry already, whose room is counted. Where files cannot be linked,
-// rename()
-// replaces it: then it is counted twice until the next recount.
+// rename() replaces it: then it is counted twice until the next recount.
 int give_name(const fs::path& partial, const fs::path& path) {
   if (::link(partial.c_str(), path.c_str()) == 0) return ::unlink(partial.c_str()) == 0 ? 0 : errno;
   if (errno != EPERM && errno != ENOTSUP && errno != ENOSYS) return errno;
@@ -294,8 +283,7 @@ void DiskCache::recount() {
 }
 
 // The sum is lowered by what is removed and by no more: entries that others are writing are in it, and may not be in
-// the
-// inventory.
+// the inventory.
 bool DiskCache::make_room(std::uint64_t wanted) {
   const std::unique_lock threads(evict_mutex_, std::try_to_lock);
   if (!threads.owns_lock()) return false;
@@ -330,8 +318,9 @@ void DiskCache::write_entry(const fs::path& path, const Sha256& id, std::uint64_
   if (error) return give_up(error.value());
   FileDescriptor file(::open(partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file.valid()) return give_up(errno);
-  int failure = write_all(file.get(), cache_entry_head(id, offset, bytes));
-  if (failure == 0) failure = write_all(file.get(), bytes);
+  const std::vector<std::uint8_t> head = cache_entry_head(id, offset, bytes);
+  int failure = write_at(file.get(), 0, head).error;
+  if (failure == 0) failure = write_at(file.get(), head.size(), bytes).error;
   // Some file systems tell of a full disk only now.
   if (::close(file.release()) != 0 && failure == 0) failure = errno;
   if (failure == 0) failure = give_name(partial, path);

@@ -1,0 +1,62 @@
+#include "unstarve/core/file_transfer.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cerrno>
+#include <string>
+#include <vector>
+
+#include "unstarve/core/file_size_limit.h"
+
+namespace unstarve {
+namespace {
+
+std::vector<std::uint8_t> bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
+
+}  // namespace
+
+TEST_CASE("what is written at a place is read there, and the file's position stays") {
+  const int file = ::memfd_create("unstarve-transfer", MFD_CLOEXEC);
+  REQUIRE(file >= 0);
+  const Transfer written = write_at(file, 5, bytes_of("photo"));
+  CHECK(written.bytes == 5);
+  CHECK(written.error == 0);
+  CHECK(::lseek(file, 0, SEEK_CUR) == 0);
+
+  std::vector<std::uint8_t> out(4);
+  const Transfer whole = read_at(file, 6, out);
+  CHECK(whole.bytes == 4);
+  CHECK(whole.error == 0);
+  CHECK(out == bytes_of("hoto"));
+
+  const Transfer cut = read_at(file, 8, out);  // two bytes before the end
+  CHECK(cut.bytes == 2);
+  CHECK(cut.error == 0);
+  CHECK(out == bytes_of("toto"));
+  CHECK(read_whole(file, 6, out));
+  CHECK_FALSE(read_whole(file, 8, out));
+  CHECK(read_at(file, 100, out).bytes == 0);
+  CHECK(read_at(file, 0, {}).error == 0);
+  ::close(file);
+}
+
+TEST_CASE("what ended a transfer early is told with what was done before") {
+  std::vector<std::uint8_t> bytes(10'000, 'x');
+  CHECK(read_at(-1, 0, bytes).error == EBADF);
+  CHECK_FALSE(read_whole(-1, 0, bytes));
+  CHECK(write_at(-1, 0, bytes).error == EBADF);
+  const int file = ::memfd_create("unstarve-transfer", MFD_CLOEXEC);
+  REQUIRE(file >= 0);
+  {
+    const testing::FileSizeLimit limit(4096);
+    const Transfer stopped = write_at(file, 8, bytes);
+    CHECK(stopped.bytes == 4088);
+    CHECK(stopped.error == EFBIG);
+  }
+  ::close(file);
+}
+
+}  // namespace unstarve
