@@ -14,7 +14,7 @@
 #include <jpeglib.h>
 
 #include "unstarve/codecs/decoder.h"
-#include "unstarve/codecs/jpeg/scan_index.h"
+#include "unstarve/codecs/jpeg/checksum.h"
 
 namespace {
 

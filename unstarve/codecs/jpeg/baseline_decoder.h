@@ -15,7 +15,8 @@
 // Failure:   decode() returns false, with `out` undefined, for data that it takes to be damaged. It never accepts data
 //            that libjpeg-turbo would refuse or warn about up to the crop's last row of MCUs; the other way round
 //            happens (stray bytes before a marker), so the caller then asks libjpeg-turbo. With an index, what lies
-//            before the crop's MCUs is not looked at: the index was made of a file that was right.
+//            before the crop's MCUs is not decoded: the index was made of a file that was right, and is of these very
+//            bytes (ScanIndex::read()).
 
 #include <array>
 #include <cstddef>

@@ -1,9 +1,9 @@
 #include "unstarve/codecs/jpeg/scan_index.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "unstarve/codecs/jpeg/baseline_plan.h"
+#include "unstarve/codecs/jpeg/checksum.h"
 
 namespace unstarve {
 namespace {
@@ -20,30 +20,17 @@ std::size_t count_ff(std::span<const std::uint8_t> bytes) {
   return count + static_cast<std::size_t>(std::ranges::count(bytes, 0xFF));
 }
 
-constexpr std::uint8_t kVersion = 1;
+constexpr std::uint8_t kVersion = 2;
 constexpr std::size_t kHeaderBytes = 18;
-constexpr std::size_t kSampledWords = 32;
 
 std::size_t as_size(int value) { return static_cast<std::size_t>(value); }
 
-// Fast and well mixed is enough: it tells files apart, it does not resist anyone.
-struct Mixed {
-  std::uint64_t value = 0x243F6A8885A308D3;  // the first bits of pi's fraction
-  void add(std::uint64_t word) {
-    value = (value ^ word) * 0x9E3779B97F4A7C15;  // 2^64 / golden ratio
-    value ^= value >> 29;
-  }
-  void add(const HuffmanCodes& codes) {
-    std::size_t symbols = 0;
-    for (const std::uint8_t count : codes.counts) symbols += count;
-    std::array<std::uint64_t, (sizeof(codes.counts) + sizeof(codes.symbols)) / 8 + 1> words{};
-    std::memcpy(words.data(), codes.counts.data(), sizeof(codes.counts));
-    symbols = std::min(symbols, codes.symbols.size());
-    std::memcpy(reinterpret_cast<std::uint8_t*>(words.data()) + sizeof(codes.counts), codes.symbols.data(), symbols);
-    const std::size_t used = (sizeof(codes.counts) + symbols + 7) / 8;
-    for (std::size_t i = 0; i < used; ++i) add(words[i]);
-  }
-};
+void add(const HuffmanCodes& codes, MixedWords& identity) {
+  identity.add(checksum_of(codes.counts));
+  std::size_t symbols = 0;
+  for (const std::uint8_t count : codes.counts) symbols += count;
+  identity.add(checksum_of(std::span(codes.symbols).first(std::min(symbols, codes.symbols.size()))));
+}
 
 void put_u64(std::uint64_t value, std::uint8_t* bytes) {
   for (int shift = 0; shift < 64; shift += 8) *bytes++ = static_cast<std::uint8_t>(value >> shift);
@@ -91,7 +78,7 @@ std::int32_t wrapped_difference(std::int32_t a, std::int32_t b) {
 }  // namespace
 
 std::uint64_t identity_of(const BaselineImage& image) {
-  Mixed identity;
+  MixedWords identity;
   const auto add_pair = [&identity](int a, int b) {
     identity.add(std::uint64_t{static_cast<std::uint32_t>(a)} << 32 | static_cast<std::uint32_t>(b));
   };
@@ -106,34 +93,11 @@ std::uint64_t identity_of(const BaselineImage& image) {
       return other.dc_table == component.dc_table && other.ac_table == component.ac_table;
     });
     if (seen) continue;
-    identity.add(image.dc[as_size(component.dc_table)]);
-    identity.add(image.ac[as_size(component.ac_table)]);
+    add(image.dc[as_size(component.dc_table)], identity);
+    add(image.ac[as_size(component.ac_table)], identity);
   }
-  identity.add(image.scan.size());
-  std::uint64_t word = 0;
-  if (image.scan.size() <= kSampledWords * sizeof(word)) {
-    for (const std::uint8_t byte : image.scan) identity.add(byte);
-    return identity.value;
-  }
-  const std::size_t last = image.scan.size() - sizeof(word);
-  for (std::size_t i = 0; i < kSampledWords; ++i) {
-    std::memcpy(&word, image.scan.data() + last * i / (kSampledWords - 1), sizeof(word));
-    identity.add(word);
-  }
+  identity.add(checksum_of(image.scan));
   return identity.value;
-}
-
-std::uint64_t checksum_of(std::span<const std::uint8_t> points) {
-  Mixed sum;
-  std::size_t i = 0;
-  for (; i + 8 <= points.size(); i += 8) {
-    std::uint64_t word;
-    std::memcpy(&word, points.data() + i, sizeof(word));
-    sum.add(word);
-  }
-  for (; i < points.size(); ++i) sum.add(points[i]);
-  sum.add(points.size());
-  return sum.value;
 }
 
 void ScanIndex::reset(const BaselineImage& image) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "unstarve/codecs/decoder.h"
+#include "unstarve/codecs/jpeg/checksum.h"
 #include "unstarve/codecs/jpeg/jpeg_samples.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/random.h"
