@@ -23,7 +23,7 @@ void read_everything(std::span<const std::uint8_t> file, std::uint64_t records) 
   const ScanIndexView view(file);
   std::size_t sum = 0;
   for (std::uint64_t record = 0; record < records; ++record) {
-    for (const std::uint8_t byte : view.find(record)) sum += byte;
+    for (const std::uint8_t byte : view.find(record).bytes) sum += byte;
   }
   volatile std::size_t keep = sum;  // the reads must happen
   (void)keep;

@@ -186,7 +186,8 @@ TEST_CASE("a damaged index of a shard is found by verify and by the decoder") {
   ScanIndexBuilder shifted;
   const ScanIndexView view({reinterpret_cast<const std::uint8_t*>(whole.data()), whole.size()});
   const ShardEntry& entry = packed.manifest.shards[0];
-  for (std::uint64_t record = 0; record < entry.records; ++record) shifted.add(view.find((record + 1) % entry.records));
+  for (std::uint64_t record = 0; record < entry.records; ++record)
+    shifted.add(view.find((record + 1) % entry.records).bytes);
   write_file_atomically(dst / name, shifted.file(entry.shard.bytes));
   for (const fs::directory_entry& item : fs::directory_iterator(folder.path()))
     if (item.path().filename().string().ends_with(".unstarve-index")) fs::remove(item.path());

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
+#include "unstarve/core/file.h"
 #include "unstarve/pipeline/loader/loader.h"
 #include "unstarve/pipeline/loader/loader_fixtures.h"
 #include "unstarve/pipeline/passes/pass.h"
@@ -101,6 +102,32 @@ TEST_CASE("an image that changes gets a new index", "[pipeline]") {
   const ScanIndexCounts counts = counts_after(photos.spec(), 1);
   CHECK(counts.wrong == 1);
   CHECK(counts.made == 1);
+  CHECK(run_epochs(photos.spec(), 1) == expected);
+}
+
+TEST_CASE("a damaged file of indexes changes no batch and is counted", "[pipeline]") {
+  const Photos photos;
+  const auto device = open_device("cpu");
+  const std::vector<Seen> expected = run_epochs(without(photos.spec()), 1);
+  std::filesystem::path place;
+  {
+    Loader loader(photos.spec(), open_dataset(photos.spec().source.path), *device, {{}, 1});
+    while (loader.next()) continue;
+    place = loader.plan().scan_index->place();
+  }
+  std::string file = read_text_file(place);
+  for (std::uint64_t id = 0; id < kImages; id += 4) file[32 + 16 * id + 12] ^= 1;  // the checksum of its entry
+  write_file_atomically(place, file);
+  Loader loader(photos.spec(), open_dataset(photos.spec().source.path), *device, {{}, 1});
+  while (loader.next()) continue;
+  CHECK(loader.plan().scan_index->counts().wrong == kImages / 4);
+  CHECK_THAT(loader.explain(), Contains("18 crops decoded by it, 6 added, 6 found wrong"));
+  CHECK(run_epochs(photos.spec(), 1) == expected);
+
+  write_file_atomically(place, "garbage");
+  Loader anew(photos.spec(), open_dataset(photos.spec().source.path), *device, {{}, 1});
+  while (anew.next()) continue;
+  CHECK_THAT(anew.explain(), Contains("24 added, 0 found wrong") && Contains("it was damaged; its indexes"));
   CHECK(run_epochs(photos.spec(), 1) == expected);
 }
 

@@ -8,7 +8,6 @@
 #include "unstarve/core/map_guard.h"
 #include "unstarve/storage/bytes/local_bytes.h"
 #include "unstarve/storage/index/index_sidecar.h"
-#include "unstarve/storage/index/scan_index_layout.h"
 #include "unstarve/storage/little_endian.h"
 
 namespace unstarve {
@@ -46,14 +45,17 @@ bool ScanIndexView::is_of(std::span<const std::uint8_t> file, std::uint64_t reco
          (file.size() - header.size()) / layout::kEntryBytes >= records;
 }
 
-std::span<const std::uint8_t> ScanIndexView::find(std::uint64_t record) const {
+ScanIndexView::Found ScanIndexView::find(std::uint64_t record) const {
   const std::uint8_t* const entry = file_.data() + layout::entry_place(record);
   const auto offset = load_little<std::uint64_t>(entry);
   const auto length = load_little<std::uint32_t>(entry + 8);
-  if (length == 0 || length > layout::kMostBytes || offset > file_.size() || length > file_.size() - offset) return {};
+  if (layout::is_empty(entry)) return {};
+  if (length > layout::kMostBytes || offset > file_.size() || length > file_.size() - offset)
+    return {FoundIndex::kDamaged};
   const std::span<const std::uint8_t> index = file_.subspan(offset, length);
-  if (std::memcmp(layout::entry_of(offset, index).data(), entry, layout::kEntryBytes) != 0) return {};
-  return index;
+  if (std::memcmp(layout::entry_of(offset, index).data(), entry, layout::kEntryBytes) != 0)
+    return {FoundIndex::kDamaged};
+  return {FoundIndex::kRight, index};
 }
 
 std::shared_ptr<const ScanIndexFile> ScanIndexFile::open(const std::string& shard, std::uint64_t records) {
@@ -73,10 +75,10 @@ std::shared_ptr<const ScanIndexFile> ScanIndexFile::open(const std::string& shar
   }
 }
 
-bool ScanIndexFile::find(std::uint64_t record, std::vector<std::uint8_t>& bytes) const {
-  const std::span<const std::uint8_t> index = view_.find(record);
-  bytes.assign(index.begin(), index.end());  // pages that are lost read as zeros, which the decoder refuses
-  return !bytes.empty();
+FoundIndex ScanIndexFile::find(std::uint64_t record, std::vector<std::uint8_t>& bytes) const {
+  const ScanIndexView::Found found = view_.find(record);
+  bytes.assign(found.bytes.begin(), found.bytes.end());  // pages that are lost read as zeros, which the decoder refuses
+  return found.what;
 }
 
 std::vector<ScanIndexPart> scan_index_parts(const Dataset& data) {

@@ -7,7 +7,7 @@
 // is the shard's length. What is found is not trusted: the decoder compares it with the image.
 //
 // Threads:   as plain data; ScanIndexFile is shared as const.
-// Failure:   a file that is missing, of another shard or damaged in its head is no file; a damaged index is not there.
+// Failure:   a file that is missing, of another shard or damaged in its head is no file; a damaged index is told.
 // Cost:      a map of the file and no descriptor; find() sums the index, some 300 bytes.
 
 #include <cstdint>
@@ -18,6 +18,7 @@
 
 #include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/dataset.h"
+#include "unstarve/storage/index/scan_index_layout.h"
 
 namespace unstarve {
 
@@ -46,8 +47,12 @@ class ScanIndexView {
   [[nodiscard]] static bool is_of(std::span<const std::uint8_t> file, std::uint64_t records, std::uint64_t shard_bytes);
   // Precondition: is_of().
   explicit ScanIndexView(std::span<const std::uint8_t> file) : file_(file) {}
-  // The index of a record; empty where it has none, or a damaged one. Precondition: record < records.
-  [[nodiscard]] std::span<const std::uint8_t> find(std::uint64_t record) const;
+  struct Found {
+    FoundIndex what = FoundIndex::kNone;
+    std::span<const std::uint8_t> bytes{};  // kRight
+  };
+  // The index of a record. Precondition: record < records.
+  [[nodiscard]] Found find(std::uint64_t record) const;
 
  private:
   std::span<const std::uint8_t> file_;
@@ -57,8 +62,8 @@ class ScanIndexFile {
  public:
   // Null where the local shard has none.
   [[nodiscard]] static std::shared_ptr<const ScanIndexFile> open(const std::string& shard, std::uint64_t records);
-  // Copies the index to `bytes`; false, and none, where there is none. Precondition: record < records.
-  [[nodiscard]] bool find(std::uint64_t record, std::vector<std::uint8_t>& bytes) const;
+  // Copies the index to `bytes`, none where there is none, or a damaged one. Precondition: record < records.
+  [[nodiscard]] FoundIndex find(std::uint64_t record, std::vector<std::uint8_t>& bytes) const;
 
  private:
   explicit ScanIndexFile(std::shared_ptr<const ByteSource> file) : file_(std::move(file)), view_(file_->mapped()) {}

@@ -33,7 +33,7 @@ std::span<const std::uint8_t> span_of(const std::string& text) {
 }
 
 Bytes found(const ScanIndexView& view, std::uint64_t record) {
-  const auto bytes = view.find(record);
+  const auto bytes = view.find(record).bytes;
   return {bytes.begin(), bytes.end()};
 }
 
@@ -71,6 +71,7 @@ TEST_CASE("a damaged file of scan indexes gives whole ones or none", "[storage]"
       const Bytes bytes = found(ScanIndexView(span_of(file)), record);
       if (bytes == some(record)) continue;
       CHECK(bytes.empty());
+      CHECK(ScanIndexView(span_of(file)).find(record).what == FoundIndex::kDamaged);
       ++lost;
     }
     CHECK(lost <= 1);
@@ -81,6 +82,8 @@ TEST_CASE("a damaged file of scan indexes gives whole ones or none", "[storage]"
     for (std::uint64_t record = 0; record < 6; ++record) {
       const Bytes bytes = found(ScanIndexView(span_of(file)), record);
       CHECK((bytes.empty() || bytes == some(record)));
+      const bool lost = bytes != some(record);
+      CHECK((ScanIndexView(span_of(file)).find(record).what == FoundIndex::kDamaged) == lost);
     }
   }
 }
@@ -91,9 +94,9 @@ TEST_CASE("a file of scan indexes belongs to its shard", "[storage]") {
   Bytes bytes;
   const auto file = ScanIndexFile::open(shard, 6);
   REQUIRE(file);
-  CHECK(file->find(2, bytes));
+  CHECK(file->find(2, bytes) == FoundIndex::kRight);
   CHECK(bytes == some(2));
-  CHECK_FALSE(file->find(1, bytes));
+  CHECK(file->find(1, bytes) == FoundIndex::kNone);
   CHECK(bytes.empty());
   CHECK_FALSE(ScanIndexFile::open(shard, 7));
   CHECK_FALSE(ScanIndexFile::open(folder.str("nowhere.tar"), 6));

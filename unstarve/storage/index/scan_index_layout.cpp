@@ -1,5 +1,6 @@
 #include "unstarve/storage/index/scan_index_layout.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string_view>
 
@@ -29,6 +30,14 @@ std::string header_of(std::uint64_t records, std::uint64_t key) {
   return start + rest;
 }
 
+bool is_header(std::span<const std::uint8_t, kHeaderBytes> header) {
+  if (std::memcmp(header.data(), kMagic.data(), kMagic.size()) != 0) return false;
+  if (load_little<std::uint32_t>(header.data() + 8) != kVersion) return true;
+  const std::string whole =
+      header_of(load_little<std::uint64_t>(header.data() + 16), load_little<std::uint64_t>(header.data() + 24));
+  return std::memcmp(header.data(), whole.data(), kHeaderBytes) == 0;
+}
+
 Entry entry_of(std::uint64_t offset, std::span<const std::uint8_t> index) {
   std::string text;
   append_little(text, offset);
@@ -37,6 +46,10 @@ Entry entry_of(std::uint64_t offset, std::span<const std::uint8_t> index) {
   Entry entry;
   std::memcpy(entry.data(), text.data(), kEntryBytes);
   return entry;
+}
+
+bool is_empty(const std::uint8_t* entry) {
+  return std::all_of(entry, entry + kEntryBytes, [](std::uint8_t byte) { return byte == 0; });
 }
 
 }  // namespace unstarve::scan_index_layout

@@ -9,7 +9,12 @@
 #include <span>
 #include <string>
 
-namespace unstarve::scan_index_layout {
+namespace unstarve {
+
+// What such a file holds in an index's place.
+enum class FoundIndex { kNone, kRight, kDamaged };
+
+namespace scan_index_layout {
 
 inline constexpr std::size_t kHeaderBytes = 32;
 inline constexpr std::size_t kEntryBytes = 16;
@@ -19,8 +24,13 @@ inline constexpr std::uint32_t kMostBytes = 16u << 20;
 using Entry = std::array<std::uint8_t, kEntryBytes>;
 
 [[nodiscard]] std::string header_of(std::uint64_t records, std::uint64_t key);
+// Whether `header` is one of this version, of whatever data, or of another version. Otherwise it is damaged.
+[[nodiscard]] bool is_header(std::span<const std::uint8_t, kHeaderBytes> header);
 // Of an index at `offset` of the file.
 [[nodiscard]] Entry entry_of(std::uint64_t offset, std::span<const std::uint8_t> index);
+// Whether the kEntryBytes there are of no index: all 0.
+[[nodiscard]] bool is_empty(const std::uint8_t* entry);
 [[nodiscard]] constexpr std::uint64_t entry_place(std::uint64_t id) { return kHeaderBytes + id * kEntryBytes; }
 
-}  // namespace unstarve::scan_index_layout
+}  // namespace scan_index_layout
+}  // namespace unstarve

@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <set>
 #include <string_view>
 
 #include "unstarve/core/error.h"
@@ -30,11 +31,35 @@ using scan_index_layout::kEntryBytes;
 using scan_index_layout::kHeaderBytes;
 using scan_index_layout::kMostBytes;
 
-bool is_right(int file, const std::string& header) {
+enum class Header { kRight, kOther, kDamaged };
+
+// Of a file as compared with `header`.
+Header look_at(int file, const std::string& header) {
   std::array<std::uint8_t, kHeaderBytes> found{};
-  return read_whole(file, 0, found) &&
-         std::string_view(reinterpret_cast<const char*>(found.data()), found.size()) == header;
+  if (!read_whole(file, 0, found)) return Header::kDamaged;
+  if (std::string_view(reinterpret_cast<const char*>(found.data()), found.size()) == header) return Header::kRight;
+  return scan_index_layout::is_header(found) ? Header::kOther : Header::kDamaged;
 }
+
+// Of a file that several processes write to; threads of one share it and need a mutex. errno tells why it is not held.
+class FileLock {
+ public:
+  FileLock(int file, int mode) : file_(file) {
+    int locked = ::flock(file, mode);
+    while (locked != 0 && errno == EINTR) locked = ::flock(file, mode);
+    held_ = locked == 0;
+  }
+  ~FileLock() {
+    if (held_) (void)::flock(file_, LOCK_UN);
+  }
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+  [[nodiscard]] bool held() const { return held_; }
+
+ private:
+  int file_;
+  bool held_ = false;
+};
 
 }  // namespace
 
@@ -44,10 +69,14 @@ std::shared_ptr<ScanIndexStore> ScanIndexStore::open(std::span<const fs::path> p
   std::shared_ptr<ScanIndexStore> store(new ScanIndexStore);
   store->records_ = records;
   store->parts_ = std::move(parts);
+  std::set<fs::path> damaged;
   const auto take = [&](const fs::path& place) {
     for (const int mode : {O_RDWR, O_RDONLY}) {
       FileDescriptor file(::open(place.c_str(), mode | O_CLOEXEC));
-      if (!file.valid() || !is_right(file.get(), header)) continue;
+      if (!file.valid()) continue;
+      const Header found = look_at(file.get(), header);
+      if (found == Header::kDamaged) damaged.insert(place);
+      if (found != Header::kRight) continue;
       store->file_ = std::move(file);
       store->place_ = place;
       store->writable_ = mode == O_RDWR;
@@ -64,7 +93,11 @@ std::shared_ptr<ScanIndexStore> ScanIndexStore::open(std::span<const fs::path> p
       if (place.has_parent_path()) fs::create_directories(place.parent_path());
       write_file_atomically(place, header, Durability::kRenamed);
       index_is_kept(place);
-      if (take(place)) return store;
+      if (take(place)) {
+        if (damaged.contains(place))
+          store->note_ = place.string() + ": it was damaged; its indexes of images are made anew";
+        return store;
+      }
       failed = place.string() + ": cannot be read back";
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::kIo) throw;
@@ -78,32 +111,53 @@ std::shared_ptr<ScanIndexStore> ScanIndexStore::open(std::span<const fs::path> p
   return store;
 }
 
-bool ScanIndexStore::find(std::uint64_t id, std::vector<std::uint8_t>& bytes) const {
-  return find_own(id, bytes) || find_brought(id, bytes);
+bool ScanIndexStore::find(std::uint64_t id, std::vector<std::uint8_t>& bytes) {
+  FoundIndex found = find_own(id, bytes);
+  bool damaged = found == FoundIndex::kDamaged;
+  if (found != FoundIndex::kRight) {
+    found = find_brought(id, bytes);
+    damaged = damaged || found == FoundIndex::kDamaged;
+  }
+  if (damaged) count_wrong();
+  return found == FoundIndex::kRight;
 }
 
-bool ScanIndexStore::find_brought(std::uint64_t id, std::vector<std::uint8_t>& bytes) const {
+FoundIndex ScanIndexStore::find_brought(std::uint64_t id, std::vector<std::uint8_t>& bytes) const {
   const auto behind =
       std::upper_bound(parts_.begin(), parts_.end(), id,
                        [](std::uint64_t wanted, const ScanIndexPart& part) { return wanted < part.first; });
-  if (behind == parts_.begin()) return false;
+  if (behind == parts_.begin()) return FoundIndex::kNone;
   const ScanIndexPart& part = *std::prev(behind);
-  return id - part.first < part.records && part.file->find(id - part.first, bytes);
+  return id - part.first < part.records ? part.file->find(id - part.first, bytes) : FoundIndex::kNone;
 }
 
-bool ScanIndexStore::find_own(std::uint64_t id, std::vector<std::uint8_t>& bytes) const {
+FoundIndex ScanIndexStore::find_own(std::uint64_t id, std::vector<std::uint8_t>& bytes) {
+  const FoundIndex found = read_own(id, bytes);
+  if (found != FoundIndex::kDamaged) return found;
+  // Another process, or thread, may be at writing it.
+  const std::lock_guard lock(mutex_);
+  const FileLock file_lock(file_.get(), LOCK_SH);
+  return read_own(id, bytes);
+}
+
+FoundIndex ScanIndexStore::read_own(std::uint64_t id, std::vector<std::uint8_t>& bytes) const {
   bytes.clear();
-  if (!file_.valid()) return false;
+  if (!file_.valid()) return FoundIndex::kNone;
   Entry entry;
-  // The table grows with the file: behind its end there is nothing yet.
-  if (!read_whole(file_.get(), entry_place(id), entry)) return false;
+  if (!read_whole(file_.get(), entry_place(id), entry)) {
+    // The first index lies behind the whole table: before it there is none, and a file that ends within was cut.
+    struct stat status {};
+    const bool begun = ::fstat(file_.get(), &status) != 0 || status.st_size > static_cast<off_t>(kHeaderBytes);
+    return begun ? FoundIndex::kDamaged : FoundIndex::kNone;
+  }
+  if (scan_index_layout::is_empty(entry.data())) return FoundIndex::kNone;
   const auto offset = load_little<std::uint64_t>(entry.data());
   const auto length = load_little<std::uint32_t>(entry.data() + 8);
-  if (length == 0 || length > kMostBytes) return false;
+  if (length > kMostBytes) return FoundIndex::kDamaged;
   bytes.resize(length);
-  if (read_whole(file_.get(), offset, bytes) && entry_of(offset, bytes) == entry) return true;
+  if (read_whole(file_.get(), offset, bytes) && entry_of(offset, bytes) == entry) return FoundIndex::kRight;
   bytes.clear();
-  return false;
+  return FoundIndex::kDamaged;
 }
 
 void ScanIndexStore::put(std::uint64_t id, std::span<const std::uint8_t> bytes) {
@@ -111,18 +165,15 @@ void ScanIndexStore::put(std::uint64_t id, std::span<const std::uint8_t> bytes) 
   const std::lock_guard lock(mutex_);
   if (!writable()) return;
   const int file = file_.get();
-  // Other processes add to the same file; threads of this one share its lock and have the mutex.
-  int locked = ::flock(file, LOCK_EX);
-  while (locked != 0 && errno == EINTR) locked = ::flock(file, LOCK_EX);
+  const FileLock file_lock(file, LOCK_EX);
   struct stat status {};
-  int reason = locked == 0 && ::fstat(file, &status) == 0 ? 0 : errno;
+  int reason = file_lock.held() && ::fstat(file, &status) == 0 ? 0 : errno;
   if (reason == 0) {
     const std::uint64_t offset = std::max(static_cast<std::uint64_t>(status.st_size), entry_place(records_));
     const Entry entry = entry_of(offset, bytes);
     reason = write_at(file, offset, bytes).error;
     if (reason == 0) reason = write_at(file, entry_place(id), entry).error;
   }
-  if (locked == 0) (void)::flock(file, LOCK_UN);
   if (reason == 0) {
     made_.fetch_add(1, std::memory_order_relaxed);
     return;

@@ -12,14 +12,14 @@
 //
 // Numbers are little-endian. An index is written before its entry, and an entry tells by its checksum whether both are
 // whole: after a kill, a crash or a full disk an index is there or it is not. What belongs to a file that has changed
-// is found out by the decoder and replaced.
+// is found out by the decoder and replaced. Damage is told from what is not there yet, counted and replaced.
 //
 // Shards may have brought the indexes of their records (scan_index_file.h): those are used where the file has none.
 //
 // Processes that open the same place share the file: each reads what the others have added, and adds under a lock.
 //
 // Threads: any number. Failure: open() throws Error(kIo) when no place can be used; find() and put() never fail: what
-//          cannot be read is not there, and where writing fails nothing more is written, see note().
+//          cannot be read counts as wrong, and where writing fails nothing more is written, see note().
 // Cost:    two reads of the page cache to find, a lock and three calls to add; no memory per record.
 
 #include <atomic>
@@ -39,20 +39,21 @@ namespace unstarve {
 struct ScanIndexCounts {
   std::uint64_t used = 0;   // decodings by an index
   std::uint64_t made = 0;   // indexes added
-  std::uint64_t wrong = 0;  // indexes that did not fit their image; it was decoded without
+  std::uint64_t wrong = 0;  // indexes that were damaged or did not fit their image; it was decoded without
 };
 
 class ScanIndexStore {
  public:
   // The first of `places` that holds indexes of so many records under this key; else a new, empty file in the first
-  // that can be written. A file that can only be read is used as it is. `parts`: what shards have brought, in the order
+  // that can be written, and note() tells where it took a damaged one's place. A file that can only be read is used as it is. `parts`: what shards have brought, in the order
   // of their records; with some, there need not be a place, and then note() says why nothing is added.
   [[nodiscard]] static std::shared_ptr<ScanIndexStore> open(std::span<const std::filesystem::path> places,
                                                             std::uint64_t records, std::uint64_t key,
                                                             std::vector<ScanIndexPart> parts = {});
 
-  // The index of record `id` to `bytes`; false, and none, where there is none. Precondition: id < records.
-  [[nodiscard]] bool find(std::uint64_t id, std::vector<std::uint8_t>& bytes) const;
+  // The index of record `id` to `bytes`; false, and none, where there is none, or a damaged one, which is counted as
+  // wrong. Precondition: id < records.
+  [[nodiscard]] bool find(std::uint64_t id, std::vector<std::uint8_t>& bytes);
   // Adds it, or replaces the one there is. Precondition: id < records.
   void put(std::uint64_t id, std::span<const std::uint8_t> bytes);
   // Whether put() can do anything.
@@ -63,13 +64,14 @@ class ScanIndexStore {
   [[nodiscard]] ScanIndexCounts counts() const noexcept;
   // Where indexes are added; empty for nowhere.
   [[nodiscard]] const std::filesystem::path& place() const noexcept { return place_; }
-  // Why nothing more is added, or empty.
+  // Why nothing more is added, that the file was damaged as a whole and is made anew, or empty.
   [[nodiscard]] std::string note() const;
 
  private:
   ScanIndexStore() = default;
-  [[nodiscard]] bool find_own(std::uint64_t id, std::vector<std::uint8_t>& bytes) const;
-  [[nodiscard]] bool find_brought(std::uint64_t id, std::vector<std::uint8_t>& bytes) const;
+  [[nodiscard]] FoundIndex find_own(std::uint64_t id, std::vector<std::uint8_t>& bytes);
+  [[nodiscard]] FoundIndex read_own(std::uint64_t id, std::vector<std::uint8_t>& bytes) const;
+  [[nodiscard]] FoundIndex find_brought(std::uint64_t id, std::vector<std::uint8_t>& bytes) const;
 
   FileDescriptor file_;
   std::filesystem::path place_;

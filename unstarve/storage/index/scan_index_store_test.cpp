@@ -55,16 +55,23 @@ TEST_CASE("indexes of other data are not taken", "[storage]") {
   CHECK(ScanIndexStore::open(places, 100, 7)->find(1, bytes));
   CHECK_FALSE(ScanIndexStore::open(places, 100, 8)->find(1, bytes));
   CHECK_FALSE(ScanIndexStore::open(places, 99, 8)->find(1, bytes));
+  CHECK(ScanIndexStore::open(places, 98, 8)->note().empty());  // other data are no damage
   folder.write("index", std::string_view("something else"));
-  CHECK_FALSE(ScanIndexStore::open(places, 100, 7)->find(1, bytes));
+  const auto store = ScanIndexStore::open(places, 100, 7);
+  CHECK_FALSE(store->find(1, bytes));
+  CHECK_THAT(store->note(), Catch::Contains("index: it was damaged"));
+  CHECK(ScanIndexStore::open(places, 100, 7)->note().empty());  // it is whole again
 }
 
-TEST_CASE("a damaged file gives whole indexes or none", "[storage]") {
+TEST_CASE("a damaged file gives whole indexes or none, and tells the damage from what is not there", "[storage]") {
   const testing::TemporaryFolder folder;
   const std::vector<std::filesystem::path> places{folder.str("index")};
   {
     const auto store = ScanIndexStore::open(places, 8, 7);
+    Bytes bytes;
+    CHECK_FALSE(store->find(3, bytes));
     for (std::uint64_t id = 0; id < 8; ++id) store->put(id, some(id));
+    CHECK(store->counts().wrong == 0);
   }
   const std::string whole = read_text_file(places[0]);
   Bytes bytes;
@@ -79,13 +86,21 @@ TEST_CASE("a damaged file gives whole indexes or none", "[storage]") {
       ++found;
       REQUIRE(bytes == some(id));
     }
+    REQUIRE(store->counts().wrong == 1);
   }
   CHECK(found == static_cast<int>((whole.size() - 32) * 7));
   for (std::size_t size = 0; size < whole.size(); size += 5) {
     folder.write("index", std::string_view(whole).substr(0, size));
     const auto store = ScanIndexStore::open(places, 8, 7);
-    for (std::uint64_t id = 0; id < 8; ++id)
+    INFO("cut to " << size << " bytes");
+    std::uint64_t lost = 0;
+    for (std::uint64_t id = 0; id < 8; ++id) {
       if (store->find(id, bytes)) REQUIRE(bytes == some(id));
+      lost += bytes.empty() ? 1 : 0;
+    }
+    // Where the head is lost, too, all is made anew.
+    REQUIRE(store->counts().wrong == (size < 32 ? 0 : lost));
+    REQUIRE(store->note().empty() == (size >= 32));
     store->put(2, some(2, 5));
     REQUIRE(store->find(2, bytes));
     REQUIRE(bytes == some(2, 5));
