@@ -34,6 +34,7 @@
 #include "python/bindings/samples.h"
 #include "python/bindings/text.h"
 #include "unstarve/core/error.h"
+#include "unstarve/core/file.h"
 #include "unstarve/core/topology.h"
 #include "unstarve/device/device.h"
 #include "unstarve/ops/operation.h"
@@ -47,6 +48,7 @@
 #include "unstarve/pipeline/spec/spec_yaml.h"
 #include "unstarve/storage/concatenated.h"
 #include "unstarve/storage/open.h"
+#include "unstarve/storage/quarantine_entry.h"
 
 namespace unstarve::python {
 namespace {
@@ -195,6 +197,15 @@ ProgressTuple tuple_of(const RankProgress& progress) {
           packed(progress.ahead)};
 }
 
+// The list of what was wrong with these samples, by id, as the program writes it.
+void write_quarantine(const std::string& path, const Dataset& dataset,
+                      const std::vector<std::pair<std::uint64_t, std::string>>& bad) {
+  std::string lines;
+  for (const auto& [id, reason] : bad) lines += quarantine_line(dataset.place(id), reason);
+  const nb::gil_scoped_release release;
+  write_file_atomically(path, lines);
+}
+
 // Of nodes that were made of arguments: what cannot be read of them is wrong with these, too.
 void check(const std::string& nodes) {
   try {
@@ -313,6 +324,8 @@ NB_MODULE(_core, m) {
             return list;
           },
           "most"_a);
+
+  m.def("write_quarantine", &write_quarantine, "path"_a, "dataset"_a, "bad"_a);
 
   m.def(
       "canonical", [](const std::string& text) { return to_yaml(pipeline_from_yaml(text, "pipeline")); }, "spec"_a);

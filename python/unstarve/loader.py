@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import atexit
 import json
+import os
+import sys
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast, overload
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 Batch: TypeAlias = "tuple[npt.NDArray[Any], ...]"
 # mean and standard deviation per channel, over pixel values of 0..1
 Normalisation: TypeAlias = "tuple[tuple[float, ...], tuple[float, ...]]"
+# id, location and reason of a sample that could not be used
+BadSample: TypeAlias = "tuple[int, str, str]"
 # called with a number of bytes, gives a writable buffer's address and the object that keeps it
 Allocate: TypeAlias = "Callable[[int], tuple[int, object]]"
 # bytes that are kept on a device: for each value of a batch's images, and besides
@@ -75,8 +79,8 @@ class Core(Protocol):
     def explain(self) -> str:
         """What runs."""
 
-    def bad_samples(self, most: int) -> list[tuple[int, str, str]]:
-        """(id, location, reason) of the first `most`."""
+    def bad_samples(self, most: int) -> list[BadSample]:
+        """The first `most`, by id."""
 
 
 class Loader:
@@ -127,8 +131,8 @@ class Loader:
         self._core_at: state.At | None = None  # the position of the batch that _core gives next
         self._at = state.START  # of the batch that comes next
         self._progress: state.Progress | None = None  # up to _at, of the threads that ran last, in relaxed order
-        self._past: tuple[str,
-                          list[tuple[int, str, str]]] = ("", [])  # profile and bad samples of the threads that ran last
+        self._past_profile = ""  # of the threads that ran last
+        self._past_bad: dict[int, BadSample] = {}  # by id, of all threads that ran before
         self._begun = False  # a loop was in the epoch of _at
         self._given_epoch = 0
         self._turn = 0  # of the newest iterator
@@ -311,7 +315,8 @@ class Loader:
             core.close()
             if self._relaxed and self._progress is None:
                 self._progress = core.progress()
-            self._past = (core.profile(), core.bad_samples(1000))
+            self._past_profile = core.profile()
+            self._past_bad.update((bad[0], bad) for bad in core.bad_samples(sys.maxsize))
 
     def __enter__(self) -> Loader:
         return self
@@ -385,17 +390,33 @@ class Loader:
     def profile(self) -> dict[str, Any]:
         """What was measured since the threads started, also after close(): a dict of stages with samples, busy time and
         bytes; empty before the first batch."""
-        text = self._core.profile() if self._core else self._past[0]
+        text = self._core.profile() if self._core else self._past_profile
         return cast("dict[str, Any]", json.loads(text)) if text else {}
 
     def memory(self) -> dict[str, tuple[int, int]]:
         """Who of the running pipeline holds how many bytes, and may at most (0: no limit); empty at first."""
         return {who: (held, most) for who, held, most in self._core.memory()} if self._core else {}
 
-    def bad_samples(self, most: int = 1000) -> list[tuple[int, str, str]]:
-        """(id, location, reason) of the samples that could not be used since the threads started, also after close();
-        the first `most` of them, at most 1000 after close()."""
-        return self._core.bad_samples(most) if self._core else self._past[1][:most]
+    def bad_samples(self, most: int = 1000) -> list[BadSample]:
+        """(id, location, reason) of the samples that this loader could not use so far, over all epochs, also after
+        close(): by id and each once, the first `most` of them."""
+        found = dict(self._past_bad)
+        if self._core:
+            found.update((bad[0], bad) for bad in self._core.bad_samples(sys.maxsize))
+        return [bad for _, bad in sorted(found.items())[:whole("bad_samples(most)", most, 0)]]
+
+    def write_quarantine(self, path: str | os.PathLike[str]) -> int:
+        """Writes all of bad_samples() to the file `path`, for `unstarve pack --exclude`; how many they are.
+
+        It is the program's own list (`train --quarantine`): one JSON object a line, {"file": "photos/cat/1.jpg",
+        "offset": 0, "reason": "..."}. A file that was there is replaced, as a whole. Of several ranks each lists what
+        it met itself: give each a file of its own.
+
+        IoError where it cannot be written.
+        """
+        bad = [(number, reason) for number, _, reason in self.bad_samples(sys.maxsize)]
+        _core.write_quarantine(os.fsdecode(path), self._dataset, bad)
+        return len(bad)
 
     # --- frameworks -------------------------------------------------------------------------------------------------
 

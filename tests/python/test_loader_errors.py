@@ -1,8 +1,10 @@
 """Errors of the Python loader: bad samples by policy, mistakes refused where they are written, kinds of exceptions."""
 
 import io
+import json
 import os
 import re
+import subprocess
 import tarfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -26,6 +28,85 @@ def test_bad_samples_by_policy(tmp_path):
     assert len(skipping.bad_samples()) == 2 and skipping.profile()["samples"] > 0
     with pytest.raises(un.errors.InputError, match="more than the limit of 1"):
         copies(pipeline.errors("skip", limit=1).batch(6))
+
+
+def jpeg():
+    file = io.BytesIO()
+    Image.new("RGB", (9, 9)).save(file, "jpeg")
+    return file.getvalue()
+
+
+def listed(path):
+    return [json.loads(line) for line in Path(path).read_text().splitlines()]
+
+
+def test_bad_samples_are_those_of_all_epochs_and_loops(tmp_path):
+    pipeline = un.open(photos(tmp_path, bad=(3, 8, 20))).sequential().random_resized_crop(32).errors("skip")
+    with pipeline.options(threads=1, prefetch=0).batch(2) as loader:
+        met = []
+        for last in (3, 5, 12):  # each loop over another stretch, by threads of its own
+            loader.set_epoch(loader.epoch, last - 3)
+            for number, _ in enumerate(loader):
+                if number == 2:
+                    break
+            met.append([bad[0] for bad in loader.bad_samples()])
+        files = [Path(loader._dataset.location(number)).name for number in met[-1]]
+        assert files == sorted(files) and set(files) <= {"003.jpg", "008.jpg", "020.jpg"} and len(met[-1]) > 1
+        assert all(set(before) <= set(after) for before, after in zip(met, met[1:], strict=False))
+        loader.set_epoch(7)
+        list(loader)
+        assert len(loader.bad_samples()) == 3 and loader.bad_samples(1) == loader.bad_samples()[:1]
+    assert len(loader.bad_samples()) == 3 and loader.bad_samples(0) == []
+    with pytest.raises(un.errors.ArgumentError, match=r"bad_samples\(most\): found -1, expected 0 or more"):
+        loader.bad_samples(-1)
+
+
+@pytest.mark.parametrize("chain", ["plain", "mapped", "torch"])
+def test_the_quarantine_list_of_a_loader_is_the_program_s(tmp_path, chain):
+    photos(tmp_path / "photos", bad=(3, 8))
+    (tmp_path / "photos" / "cat" / "003.jpg").rename(tmp_path / "photos" / "cat" / os.fsdecode(b"caf\xe9.jpg"))
+    pipeline = un.open(tmp_path / "photos").random_resized_crop(32).errors("skip")
+    if chain == "mapped":
+        pipeline = pipeline.map(lambda image, _: image).options(workers=0)
+    loader = pipeline.batch(6)
+    if chain == "torch":
+        pytest.importorskip("torch")
+        loader = loader.to_torch()
+    place = tmp_path / "bad.jsonl"
+    with loader:
+        assert loader.write_quarantine(place) == 0 and place.read_text() == ""
+        list(loader)
+        assert loader.write_quarantine(place) == 2
+    latin, plain = listed(place)
+    assert plain.keys() == {"file", "offset", "reason"} and plain["offset"] == 0
+    assert plain["file"].endswith("dog/008.jpg") and "008.jpg" in plain["reason"]
+    assert os.fsdecode(bytes.fromhex(latin["file_bytes"])) == str(tmp_path / "photos" / "cat" / "caf\udce9.jpg")
+    assert loader.write_quarantine(str(place)) == 2 and len(listed(place)) == 2  # after close(), and in its stead
+    with pytest.raises(un.errors.IoError, match="no such folder"):
+        loader.write_quarantine(tmp_path / "no such folder" / "bad.jsonl")
+    if chain == "plain" and "UNSTARVE" in os.environ:
+        pack = [os.environ["UNSTARVE"], "pack", tmp_path / "photos", tmp_path / "packed", "--format", "webdataset",
+                "--exclude", place, "--json"]
+        assert json.loads(subprocess.run(pack, capture_output=True, check=True).stdout)["excluded"] == 2
+
+
+def test_the_quarantine_list_tells_records_of_shards_by_offset(tmp_path):
+    with tarfile.open(tmp_path / "train.tar", "w") as shard:
+        for number in range(6):
+            data = b"no image" if number == 4 else jpeg()
+            for suffix, content in (("jpg", data), ("cls", b"0")):
+                member = tarfile.TarInfo(f"{number}.{suffix}")
+                member.size = len(content)
+                shard.addfile(member, io.BytesIO(content))
+    with tarfile.open(tmp_path / "train.tar") as shard:
+        offset = shard.getmembers()[8].offset
+    with un.open(tmp_path / "train.tar").center_crop(8).errors("skip").batch(5) as loader:
+        list(loader)
+        loader.write_quarantine(tmp_path / "bad.jsonl")
+        (number, location, reason), = loader.bad_samples()
+    assert number == 4
+    assert listed(tmp_path / "bad.jsonl") == [{"file": str(tmp_path / "train.tar"), "offset": offset, "reason": reason}]
+    assert str(offset) in location
 
 
 @pytest.mark.parametrize("order", ["exact", "relaxed"])

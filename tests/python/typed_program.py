@@ -26,6 +26,7 @@ state: dict[str, Any] = loader.state_dict()
 loader.load_state_dict(state)
 assert_type(loader.explain(), str)
 assert_type(loader.bad_samples(), list[tuple[int, str, str]])
+assert_type(loader.write_quarantine("bad.jsonl"), int)
 
 
 

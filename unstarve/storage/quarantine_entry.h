@@ -33,6 +33,8 @@ struct QuarantineEntry {
 [[nodiscard]] std::string place_text(const QuarantineEntry& entry);
 
 [[nodiscard]] nlohmann::ordered_json to_json(const QuarantineEntry& entry);
+// Its line of a quarantine list, with the end of the line.
+[[nodiscard]] std::string quarantine_line(const RecordPlace& place, std::string reason);
 // The bytes of the name count where they are told. Neither offset nor record, or null: offset 0. The reason may be
 // missing. `where` stands in front of messages.
 [[nodiscard]] QuarantineEntry quarantine_entry_from_json(const nlohmann::ordered_json& json, const std::string& where);

@@ -1,4 +1,4 @@
-#include "unstarve/jobs/quarantine_entry.h"
+#include "unstarve/storage/quarantine_entry.h"
 
 #include <fmt/format.h>
 
@@ -57,6 +57,13 @@ nlohmann::ordered_json to_json(const QuarantineEntry& entry) {
   if (entry.record) json["record"] = *entry.record;
   json["reason"] = entry.reason;
   return json;
+}
+
+std::string quarantine_line(const RecordPlace& place, std::string reason) {
+  // Names and reasons may hold any bytes.
+  return to_json(quarantine_entry(place, std::move(reason)))
+             .dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
+         "\n";
 }
 
 QuarantineEntry quarantine_entry_from_json(const nlohmann::ordered_json& json, const std::string& where) {
