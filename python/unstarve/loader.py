@@ -151,6 +151,9 @@ class Loader:
             if not name.startswith("_") and hasattr(Pipeline, name):
                 raise AttributeError(f"{name}() comes before batch(), which ends the chain: found it on a Loader, "
                                      "expected it on what batch() was called on", name=name, obj=self)
+            if name in ("dataset", "batch_sampler", "sampler", "collate_fn"):
+                raise AttributeError(f"{name} is a torch DataLoader's: found it on a Loader of arrays, expected "
+                                     "to_torch()'s loader, which has it", name=name, obj=self)
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     @property

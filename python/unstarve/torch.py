@@ -9,6 +9,7 @@ and are normalised there; the batch is ready when the current stream gets to it.
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator
 from typing import Any, Generic, TypeAlias, TypeVar, cast
@@ -274,7 +275,10 @@ def _require(device: torch.device) -> None:
 
 class NumberedBatches(Generic[_Batch]):
     """The batches of one epoch of a TorchLoader by their numbers: the first that is asked for, whichever, costs no more
-    than any other; those after it in their order."""
+    than any other; those after it in their order.
+
+    They are counted as a loop counts them. Where errors("skip") may leave some out, only reading tells which: those
+    before the first are then made again, unseen."""
 
     def __init__(self, loader: TorchLoader[_Batch]) -> None:
         self._loader = loader
@@ -288,10 +292,17 @@ class NumberedBatches(Generic[_Batch]):
         """The batch of a list of one number."""
         number, = numbers
         if self._next is None or self._next[0] != number:
-            self._loader.set_epoch(self._loader.epoch, number)
-            self._next = (number, iter(self._loader))
+            self._next = (number, self._from(number))
         self._next = (number + 1, self._next[1])
         return [next(self._next[1])]
+
+    def _from(self, number: int) -> Iterator[_Batch]:
+        made_again = number if self._loader.leaves_out else 0
+        self._loader.set_epoch(self._loader.epoch, number - made_again)
+        batches = iter(self._loader)
+        for _ in itertools.islice(batches, made_again):
+            pass
+        return batches
 
 
 class BatchNumbers:

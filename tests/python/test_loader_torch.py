@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import unstarve as un
-from loader_support import SMALL, copies
+from loader_support import SMALL, copies, photos
 
 
 def test_torch_on_the_processor():
@@ -85,3 +85,24 @@ def test_a_batch_s_memory_is_the_loader_s_again_when_what_took_it_is_gone():
             addresses.add(taken.data_ptr())
             del images, taken
     assert len(addresses) < 10  # of forty batches
+
+
+@pytest.mark.parametrize(("size", "given", "first"), [(1, 20, 9), (2, 10, 4), (2, 10, 10), (2, 10, 0)])
+def test_batches_by_number_are_counted_without_those_that_were_left_out(tmp_path, size, given, first):
+    torch = pytest.importorskip("torch")
+    pipeline = un.open(photos(tmp_path, bad=(5, 7, 20, 22))).sequential().center_crop(32).errors("skip")
+    with pipeline.batch(size).to_torch() as loader:
+        epoch = [images.clone() for images, _ in loader]
+        assert len(epoch) == given < len(loader)
+        loader.set_epoch(0)
+        # As accelerate's skip_first_batches takes a DataLoader apart.
+        numbers = list(loader.batch_sampler)[first:]
+        rest = torch.utils.data.DataLoader(loader.dataset, batch_sampler=numbers, collate_fn=loader.collate_fn)
+        again = [images.clone() for images, _ in rest]
+        assert len(again) == given - first and all(map(torch.equal, again, epoch[first:]))
+        assert loader.epoch == 1 and len(list(loader)) == given
+
+
+def test_a_loader_of_arrays_is_no_dataloader_and_says_what_is():
+    with un.open(SMALL).batch(4) as loader, pytest.raises(AttributeError, match=r"dataset.*expected to_torch\(\)'s"):
+        loader.dataset

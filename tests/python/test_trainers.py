@@ -10,6 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import unstarve as un  # noqa: E402
+from loader_support import photos  # noqa: E402
 
 pytestmark = pytest.mark.frameworks
 
@@ -128,6 +129,41 @@ def test_hugging_face_s_trainer_trains_two_epochs_and_goes_on_in_mid_epoch(huggi
         assert rest == expected[stop:] and steps == 2 * len(data)
     with pytest.raises(un.errors.ArgumentError, match="names .*expected 2 that differ, of the images, labels"):
         loader(photographs, names=("pixels",))
+
+
+class Numbers(torch.utils.data.Dataset):
+    def __len__(self):
+        return 20
+
+    def __getitem__(self, index):
+        return torch.full((3,), index), index
+
+
+class Stream(torch.utils.data.IterableDataset):
+    def __iter__(self):
+        return iter(Numbers()[index] for index in range(20))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("prepared", [False, True])
+@pytest.mark.parametrize("kind", ["replace", "skip", "map-style", "workers", "iterable"])
+def test_accelerate_s_skip_first_batches_goes_on_where_a_loop_was(tmp_path, kind, prepared):
+    accelerate = pytest.importorskip("accelerate", reason="it is not installed: make test-frameworks")
+    if kind in ("replace", "skip"):
+        pipeline = un.open(photos(tmp_path, bad=(5, 7, 20, 22))).sequential().center_crop(32)
+        data = pipeline.errors(kind).batch(2).to_torch()
+        restart = data.set_epoch
+    else:
+        data = un.DataLoader(Stream() if kind == "iterable" else Numbers(), batch_size=3,
+                             num_workers=2 if kind == "workers" else 0)
+        restart = int
+    epoch = [images.clone() for images, _ in data]
+    restart(0)
+    here = accelerate.Accelerator(cpu=True).prepare(data) if prepared else data
+    rest = [images.clone() for images, _ in accelerate.skip_first_batches(here, 4)]
+    assert len(epoch) == {"replace": 12, "skip": 10}.get(kind, 7)
+    assert len(rest) == len(epoch) - 4 and all(map(torch.equal, rest, epoch[4:]))
+    data.close()
 
 
 def test_batches_by_number_are_those_of_the_epoch(photographs):
