@@ -6,7 +6,7 @@ import math
 import operator
 import os
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -71,6 +71,11 @@ def normalisation(values: Any) -> tuple[list[float], list[float]]:
     except (TypeError, ValueError):
         raise ArgumentError(f"normalize: found {values!r}, expected (mean, std) of three numbers each") from None
     return channels("normalize: mean", mean), channels("normalize: std", std)
+
+
+def refuse_again(step: str, what: str, value: object, by: str, expected: str = "it once") -> NoReturn:
+    """ArgumentError of a step that would replace `value`, which step `by` gave for `what`."""
+    raise ArgumentError(f"{step}: {what} was given before, as {value!r} by {by}(); expected {expected}")
 
 
 def last_batch(last: str | None, drop_last: bool | None) -> str:

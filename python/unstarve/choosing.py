@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import os
 from collections.abc import Iterable, Mapping
 from typing import Any, Self, TypeAlias
 
-from unstarve.arguments import number, shard_arguments, whole
+from unstarve.arguments import number, refuse_again, shard_arguments, whole
 from unstarve.errors import ArgumentError
 from unstarve.facts import Predicate
 from unstarve.users import UserCode
@@ -53,7 +54,8 @@ class Choosing(abc.ABC):
         for key in ("labels", "drop_labels"):
             if key in bounds:
                 values = bounds[key]
-                bounds[key] = [str(v) for v in ([values] if isinstance(values, str | int) else values)]
+                many = isinstance(values, Iterable) and not isinstance(values, str | bytes)
+                bounds[key] = [_class(key, one) for one in (values if many else [values])]
         if not bounds or not all(bounds.get(key, [0]) for key in ("labels", "drop_labels")):
             raise ArgumentError("filter: nothing to filter by, expected labels, drop_labels, min_side, max_side or "
                                 "max_aspect")
@@ -61,11 +63,7 @@ class Choosing(abc.ABC):
             bounds[key] = whole(f"filter({key})", bounds[key], 1)
         if max_aspect is not None:
             bounds["max_aspect"] = number("filter(max_aspect)", max_aspect)
-        before = self._spec.get("source", {}).get("filter", {})
-        for key in bounds:
-            if key in before:
-                raise ArgumentError(f"filter: {key} was given before; expected each once")
-        return self._with("filter", source={"filter": {**before, **bounds}})
+        return self._with("filter", source={"filter": bounds})
 
     def _asking(self, predicate: Predicate, *bounds: object) -> Self:
         if any(bound is not None for bound in bounds):
@@ -111,8 +109,13 @@ class Choosing(abc.ABC):
             raise ArgumentError(f"balance(weights): found {weights!r}, expected a dict of classes and their shares")
         order: dict[str, Any] = {"balance": True}
         if weights:
-            order["class_weights"] = {str(key): number(f"balance(weights[{key!r}])", value)
-                                      for key, value in weights.items()}
+            shares = order["class_weights"] = {}
+            for key, value in weights.items():
+                name = _class("weights", key, "balance")
+                if name in shares:
+                    refuse_again(f"balance(weights[{key!r}])", f"the share of class {name}", shares[name],
+                                       "balance")
+                shares[name] = number(f"balance(weights[{key!r}])", value)
         if epoch is not None:
             order["epoch"] = whole("balance(epoch)", epoch, 1)
         return self._with("balance", order=order)
@@ -124,3 +127,13 @@ class Choosing(abc.ABC):
         """
         rank, world = shard_arguments(rank, world)
         return self._with("shard", order={"rank": rank, "world": world})
+
+
+def _class(argument: str, value: object, step: str = "filter") -> str:
+    """A class by name or number, as a spec has it. ArgumentError for anything else, bytes of a name among it."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bytes):
+        raise ArgumentError(f"{step}({argument}): found {value!r}, expected the name as `classes` has it, "
+                            f"{os.fsdecode(value)!r}, or the number")
+    return str(whole(f"{step}({argument})", value, 0))

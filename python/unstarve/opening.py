@@ -97,7 +97,7 @@ def mix(pipelines: Iterable[Pipeline], weights: Iterable[float] | None = None, *
                      tuple(some for one in pipelines for some in one._users.predicates))
     dataset = joined(users.sources, [one._dataset for one in pipelines]) if pipelines else _core.concatenate([], [])
     _core.check(json.dumps(spec))
-    return Pipeline(spec, dataset, users, PLACES["take"], "mix")
+    return Pipeline(spec, dataset, users, PLACES["take"], "mix", {} if epoch is None else {"order.epoch": "mix"})
 
 
 def _shares(what: str, weights: Iterable[float], sources: list[Any]) -> list[float]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 from unstarve import _core
-from unstarve.arguments import channels, flag
+from unstarve.arguments import channels, flag, refuse_again
 from unstarve.schedules import Schedule
 
 
@@ -152,9 +152,15 @@ class Operating(abc.ABC):
         return made
 
     def normalize(self, mean: Iterable[float], std: Iterable[float]) -> Self:
-        """float32 values (pixel / 255 - mean) / std per channel, made while the sample is written into its batch."""
-        return self._with("normalize", output={"type": "float32", "mean": channels("mean", mean),
-                                               "stddev": channels("std", std)})
+        """float32 values (pixel / 255 - mean) / std per channel, made while the sample is written into its batch. Of
+        another dtype by output() behind it."""
+        given = self._spec.get("output", {}).get("type", "float32")
+        if given != "float32":
+            refuse_again("normalize", "output.type", given, "output", "output() behind normalize(), which makes "
+                               "float32 without it")
+        made = self._with("normalize", output={"mean": channels("mean", mean), "stddev": channels("std", std)})
+        made._spec["output"].setdefault("type", "float32")
+        return made
 
     def output(self, dtype: str = "float32", layout: str = "NCHW") -> Self:
         """How batches lie in memory.

@@ -2,8 +2,10 @@
 
     loader = un.open("photos/train").shuffle(seed=0).decode().random_resized_crop(224).flip().batch(256)
 
-A Pipeline never changes: every step gives a new one, so that a common beginning can be shared. It is plain data, equal
-to the YAML that the program takes (`to_yaml`, `from_yaml`), but where functions of yours are part of it.
+A Pipeline never changes: every step gives a new one, so that a common beginning can be shared. Operations, map() and
+filter() by functions add to those before; any other step says its part of the pipeline once, and a second one that
+would replace it is refused, as a key is that stands twice in YAML. It is plain data, equal to the YAML that the program
+takes (`to_yaml`, `from_yaml`), but where functions of yours are part of it.
 """
 
 from __future__ import annotations
@@ -12,14 +14,14 @@ import copy
 import dataclasses
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from unstarve import _core
-from unstarve.arguments import flag, last_batch, number, rank_and_world, whole
+from unstarve.arguments import flag, last_batch, number, rank_and_world, refuse_again, whole
 from unstarve.choosing import Choosing
 from unstarve.errors import ArgumentError
 from unstarve.functions import Function
@@ -41,12 +43,13 @@ class Pipeline(Choosing, Operating):
     what is iterated."""
 
     def __init__(self, spec: dict[str, Any], dataset: _core.Dataset, users: UserCode, place: int = 0,
-                 last: str = "open") -> None:
+                 last: str = "open", given: Mapping[str, str] | None = None) -> None:
         self._spec = spec
         self._dataset = dataset
         self._users = users
         self._place = place
         self._last = last
+        self._given = given or {}  # for each node of the spec that a step has set, by its path, the step
 
     def __len__(self) -> int:
         """Samples of the data set, before filter and take."""
@@ -114,8 +117,8 @@ class Pipeline(Choosing, Operating):
         after: pixels are kept after so many operations; -1: after all before the first random one, or with "auto" where
             that pays most: images that an operation makes larger are better kept before it.
         """
-        return self._with(None, cache={"what": what, "folder": os.fspath(folder), "limit_mb": limit_mb,
-                                       "after": whole("cache(after)", after, -1)})
+        return self._with(None, "cache", cache={"what": what, "folder": os.fspath(folder), "limit_mb": limit_mb,
+                                                "after": whole("cache(after)", after, -1)})
 
     def errors(self, policy: str = "fail", *, limit: int = 1000, rate: float = 1.0) -> Self:
         """What a bad sample does.
@@ -126,7 +129,7 @@ class Pipeline(Choosing, Operating):
         limit: more bad samples than this fail the run; rate: so does a greater part than this of all samples read, from
             the 1000th on.
         """
-        return self._with(None, errors={"policy": policy, "limit": limit, "rate": rate})
+        return self._with(None, "errors", errors={"policy": policy, "limit": limit, "rate": rate})
 
     def options(self, *, threads: int | None = None, prefetch: int | None = None,
                 read_ahead: int | None = None, order: str | None = None, memory_limit: int | None = None,
@@ -153,7 +156,7 @@ class Pipeline(Choosing, Operating):
             "processes" or "threads" (threads where the interpreter has no global lock). Of the others prefetch alone
             goes with it: batches made ahead (one more than workers).
 
-        ArgumentError for values out of range.
+        ArgumentError for values out of range, and for one that was given before.
         """
         given = {"threads": threads, "prefetch": prefetch, "read_ahead": read_ahead, "order": order,
                  "autotune": autotune, "cpu_limit": cpu_limit}
@@ -163,7 +166,11 @@ class Pipeline(Choosing, Operating):
             given["memory_limit_mb"] = whole("options(memory_limit)", memory_limit, 1_000_000) // 1_000_000
         if kind not in (None, "processes", "threads"):
             raise ArgumentError(f"options(kind): found {kind!r}, expected 'processes' or 'threads'")
-        made = self._with(None, execution={key: value for key, value in given.items() if value is not None})
+        for key, now, before in (("workers", workers, self._users.workers), ("kind", kind, self._users.kind)):
+            if now is not None and before is not None:
+                refuse_again("options", key, before, "options")
+        made = self._with(None, "options",
+                          execution={key: value for key, value in given.items() if value is not None})
         if workers is not None:
             made._users = dataclasses.replace(made._users, workers=whole("options(workers)", workers, 0))
         if kind is not None:
@@ -187,13 +194,11 @@ class Pipeline(Choosing, Operating):
         asked: dict[str, Any] = {"name": str(name), "operations": operations, "decode": decode}
         if decode_share is not None:
             asked["decode_share"] = number("device(decode_share)", decode_share)
-        made = self._with(None)
-        made._spec.pop("device", None)
-        return made._with(None, device=asked)
+        return self._with(None, "device", device=asked)
 
     def passes(self, **switches: bool) -> Self:
         """Switches optimisations by their name, as `explain` lists them: .passes(crop_into_decode=False)."""
-        return self._with(None, passes={name: flag(f"passes({name})", on) for name, on in switches.items()})
+        return self._with(None, "passes", passes={name: flag(f"passes({name})", on) for name, on in switches.items()})
 
     # --- the end ----------------------------------------------------------------------------------------------------
 
@@ -223,7 +228,7 @@ class Pipeline(Choosing, Operating):
                 batch["pad"].update(to="size", size=[whole("batch(pad)", side, 1) for side in pad])
         if bucket:
             batch["bucket"] = {"window": whole("batch(bucket)", bucket, 1)}
-        made = self._with(None, batch=batch)
+        made = self._with(None, "batch", batch=batch)
         order = made._spec.setdefault("order", {})
         if "world" not in order:
             order["rank"], order["world"] = rank_and_world()
@@ -252,9 +257,22 @@ class Pipeline(Choosing, Operating):
                                 "the batch, batch")
         if "source" in nodes and "mix" in self._spec:
             raise ArgumentError(f"{name}() after mix(): expected on the pipelines that are mixed")
-        spec = copy.deepcopy(self._spec)
+        spec, given = copy.deepcopy(self._spec), dict(self._given)
         for node, values in nodes.items():
-            spec.setdefault(node, {}).update(values)
+            _set_once(spec.setdefault(node, {}), values, node, name or "", given)
         # What makes no sense is refused where it is written, with the node's path.
         _core.check(json.dumps({node: spec[node] for node in nodes}))
-        return type(self)(spec, self._dataset, self._users, place, self._last if name is None else name)
+        return type(self)(spec, self._dataset, self._users, place, name if step and name else self._last, given)
+
+
+def _set_once(node: dict[str, Any], values: Mapping[str, Any], path: str, step: str, given: dict[str, str]) -> None:
+    """Takes `values` into the spec's `node` at `path`. ArgumentError where a step has set one of them before, since it
+    would be forgotten."""
+    for key, value in values.items():
+        here = f"{path}.{key}"
+        if isinstance(value, dict):
+            _set_once(node.setdefault(key, {}), value, here, step, given)
+        elif here in given:
+            refuse_again(step, here, node[key], given[here])
+        else:
+            node[key], given[here] = value, step

@@ -20,7 +20,7 @@ with needed("torch", "from_torch"):
     import torch
 
 from unstarve import _core
-from unstarve.arguments import MOST_EPOCH, last_batch, rank_and_world, shard_arguments, whole
+from unstarve.arguments import MOST_EPOCH, last_batch, rank_and_world, refuse_again, shard_arguments, whole
 from unstarve.dataloader import DataLoader
 from unstarve.errors import ArgumentError, CancelledError
 from unstarve.functions import Function
@@ -45,10 +45,12 @@ def from_torch(dataset: Any) -> DatasetPipeline:
 
 
 class DatasetPipeline:
-    """A dataset and the steps to batches; it never changes, every step gives a new one. Made by `from_torch`."""
+    """A dataset and the steps to batches; it never changes, every step gives a new one. Functions of map() add to those
+    before; what any other step says is said once. Made by `from_torch`."""
 
-    def __init__(self, dataset: Any, **settings: Any) -> None:
+    def __init__(self, dataset: Any, given: Mapping[str, str] | None = None, **settings: Any) -> None:
         self._dataset = dataset
+        self._given = given or {}  # for each setting that a step has set, the step
         self._settings = {"seed": 0, "shuffle": True, "rank": None, "world": None, "functions": (), "workers": None,
                           "kind": None, "prefetch": None, **settings}
 
@@ -61,11 +63,11 @@ class DatasetPipeline:
 
     def shuffle(self, seed: int = 0) -> DatasetPipeline:
         """All samples in an order that depends on (seed, epoch) alone: another one every epoch."""
-        return self._with(shuffle=True, seed=whole("shuffle(seed)", seed, 0))
+        return self._with("shuffle", shuffle=True, seed=whole("shuffle(seed)", seed, 0))
 
     def sequential(self) -> DatasetPipeline:
         """The samples in the dataset's order."""
-        return self._with(shuffle=False)
+        return self._with("sequential", shuffle=False)
 
     def shard(self, rank: int | None = None, world: int | None = None) -> DatasetPipeline:
         """This process's part: rank of `world`. Every rank gets equally many batches, of equally many samples.
@@ -76,7 +78,7 @@ class DatasetPipeline:
         rank, world = shard_arguments(rank, world)
         if rank >= world:
             raise ArgumentError(f"shard: rank {rank} of world {world}, expected a rank below it")
-        return self._with(rank=rank, world=world)
+        return self._with("shard", rank=rank, world=world)
 
     def map(self, function: Callable[..., Any]) -> DatasetPipeline:
         """function(sample) instead of every sample, made by the workers. Several are applied one after the other.
@@ -85,14 +87,15 @@ class DatasetPipeline:
             sample), in threads too.
         """
         before = self._settings["functions"]
-        return self._with(functions=(*before, Function.of(function, len(before))))
+        functions = (*before, Function.of(function, len(before)))
+        return DatasetPipeline(self._dataset, self._given, **{**self._settings, "functions": functions})
 
     def options(self, *, workers: int | None = None, kind: str | None = None,
                 prefetch: int | None = None) -> DatasetPipeline:
         """workers: how many make the samples (all usable cores); 0 makes them where they are asked for. kind:
         "processes" or "threads" (see unstarve.DataLoader). prefetch: batches per worker made ahead (2)."""
         given = {"workers": workers, "kind": kind, "prefetch": prefetch}
-        return self._with(**{key: value for key, value in given.items() if value is not None})
+        return self._with("options", **{key: value for key, value in given.items() if value is not None})
 
     def batch(self, size: int, *, last: str | None = None, drop_last: bool | None = None,
               collate: Callable[[list[Any]], Any] | None = None) -> DatasetLoader:
@@ -115,8 +118,12 @@ class DatasetPipeline:
             raise ArgumentError(f"batch(last): found {last!r}, expected 'drop' or 'keep'")
         return DatasetLoader(self._dataset, whole("batch(size)", size, 1), last == "drop", collate, settings)
 
-    def _with(self, **settings: Any) -> DatasetPipeline:
-        return DatasetPipeline(self._dataset, **{**self._settings, **settings})
+    def _with(self, step: str, **settings: Any) -> DatasetPipeline:
+        for key in settings:
+            if key in self._given:
+                refuse_again(step, key, self._settings[key], self._given[key])
+        return DatasetPipeline(self._dataset, {**self._given, **dict.fromkeys(settings, step)},
+                               **{**self._settings, **settings})
 
 
 class DatasetLoader:

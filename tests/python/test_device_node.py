@@ -31,7 +31,7 @@ def test_yaml_has_it_and_gives_it_back():
     assert again.device == loader.device == node(pipeline.to_yaml())
     assert un.open(SMALL).batch(8).device == {"name": ""}
     # The last one counts, and nothing of one before it.
-    assert node(pipeline.device("cuda").to_yaml()) == {"name": "cuda", "operations": "host", "decode": "host"}
+    assert node(chain().device("cuda").to_yaml()) == {"name": "cuda", "operations": "host", "decode": "host"}
 
 
 def test_without_the_device_batches_are_whole_and_the_hosts():

@@ -232,3 +232,15 @@ def test_a_function_s_own_generator_follows_from_the_sample(dataset):
 def test_what_makes_no_sense_in_a_chain(make, message):
     with pytest.raises(un.errors.ArgumentError, match=message):
         make()
+
+
+def test_a_step_that_would_replace_another_is_refused_with_both():
+    start = un.from_torch(Kinds(samples=12))
+    for wrong, told in ((lambda: start.shuffle(3).shuffle(), "^shuffle: shuffle was given before, as True by shuffle"),
+                        (lambda: start.shuffle().sequential(), "^sequential: shuffle was given before, as True by shu"),
+                        (lambda: start.sequential().map(len).shuffle(), "given before, as False by sequential"),
+                        (lambda: start.shard(1, 2).shard(0, 2), "^shard: rank was given before, as 1 by shard"),
+                        (lambda: start.options(workers=0).options(workers=1), "^options: workers was given before")):
+        with pytest.raises(un.errors.ArgumentError, match=told):
+            wrong()
+    assert len(start.map(len).map(str).options(workers=0).options(prefetch=1).batch(3)) == 4

@@ -132,6 +132,54 @@ def test_batches_without_a_good_sample_are_left_out_of_every_epoch(tmp_path, ord
         list(loader)
 
 
+@pytest.mark.parametrize(("chain", "told"), [
+    (lambda p: p.shuffle(3).shuffle(), r"^shuffle: order.shuffle was given before, as True by shuffle\(\); exp"),
+    (lambda p: p.shuffle().sequential(), "^sequential: order.shuffle was given before, as True by shuffle"),
+    (lambda p: p.sequential().repeat(2).shuffle(1), "^shuffle: order.shuffle was given before, as False by sequential"),
+    (lambda p: p.sequential().sequential(), "^sequential: order.shuffle was given before"),
+    (lambda p: p.take(5).take(7), "^take: source.take was given before, as 5 by take"),
+    (lambda p: p.repeat(2).shuffle().repeat(3), "^repeat: order.repeat was given before, as 2 by repeat"),
+    (lambda p: p.shard(1, 2).shard(0, 2), "^shard: order.rank was given before, as 1 by shard"),
+    (lambda p: p.balance().balance({0: 3}), "^balance: order.balance was given before, as True by balance"),
+    (lambda p: un.mix([p, p], epoch=9).balance(epoch=8), "^balance: order.epoch was given before, as 9 by mix"),
+    (lambda p: p.filter(labels=[3]).filter(labels=[4]), r"source.filter.labels was given before, as \['3'\] by"),
+    (lambda p: p.filter(min_side=3).filter(max_side=64, min_side=4), "source.filter.min_side was given before, as 3"),
+    (lambda p: p.decode().decode(reduced_scale=True), "^decode: decode.crop_only was given before, as True by decode"),
+    (lambda p: p.normalize(*un.CIFAR10).normalize(*un.IMAGENET), "^normalize: output.mean was given before"),
+    (lambda p: p.output("uint8").output("float16"), "^output: output.type was given before, as 'uint8' by output"),
+    (lambda p: p.output("uint8").normalize(*un.CIFAR10), "^normalize: output.type was given before, as 'uint8'.*be"),
+    (lambda p: p.cache("pixels").cache("nothing"), "^cache: cache.what was given before, as 'pixels' by cache"),
+    (lambda p: p.errors("skip").flip().errors(), "^errors: errors.policy was given before, as 'skip' by errors"),
+    (lambda p: p.device("cpu").device("cuda"), "^device: device.name was given before, as 'cpu' by device"),
+    (lambda p: p.options(threads=2).options(prefetch=1, threads=3), "^options: execution.threads was given before, as"),
+    (lambda p: p.options(workers=0).options(workers=2), "^options: workers was given before, as 0 by options"),
+    (lambda p: p.options(kind="threads").options(kind="threads"), "^options: kind was given before, as 'threads'"),
+    (lambda p: p.passes(cache=False).passes(crop_into_decode=False).passes(cache=True), "passes.cache was given"),
+    (lambda p: p.batch(2).batch(3), "batch"),
+])
+def test_a_step_that_would_replace_another_is_refused_with_both(chain, told):
+    with pytest.raises((un.errors.ArgumentError, AttributeError), match=told):
+        chain(un.open(SMALL))
+
+
+def test_steps_that_add_to_those_before_may_stand_again():
+    start = un.open(SMALL)
+    spec = json.loads(start.filter(labels=[1, 2]).filter(drop_labels=[2], max_side=99).filter(min_side=2).shuffle()
+                      .options(threads=1).flip().flip().options(prefetch=3, autotune=False).passes(cache=False)
+                      .output(layout="NHWC").mixup().mixup(p=0.5).passes(crop_into_decode=False).batch(2).spec)
+    assert spec["source"]["filter"] == {"labels": ["1", "2"], "drop_labels": ["2"], "max_side": 99, "min_side": 2}
+    assert spec["execution"] == {"threads": 1, "prefetch": 3, "autotune": False}
+    assert spec["passes"] == {"cache": False, "crop_into_decode": False}
+    assert [*map(list, spec["operations"])] == [["horizontal_flip"]] * 2 and len(spec["batch_operations"]) == 2
+    # What is shared stays as it was: a step on one branch is none on the other.
+    assert start.shuffle(1).batch(2).spec != start.shuffle(2).batch(2).spec
+    # normalize() leaves the type to output(), wherever it stands.
+    for both in (start.normalize(*un.CIFAR10).output("bfloat16", "NHWC"), start.normalize(*un.CIFAR10),
+                 start.output("float32", "NHWC").normalize(*un.CIFAR10)):
+        loader = both.batch(2)
+        assert loader.normalisation == un.CIFAR10 and loader.dtype in ("bfloat16", "float32")
+
+
 def test_images_of_too_many_pixels_are_bad_samples(tmp_path):
     folder = tmp_path / "photos" / "class"
     folder.mkdir(parents=True)
