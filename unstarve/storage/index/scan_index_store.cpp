@@ -27,7 +27,6 @@ namespace fs = std::filesystem;
 using scan_index_layout::Entry;
 using scan_index_layout::entry_of;
 using scan_index_layout::entry_place;
-using scan_index_layout::kEntryBytes;
 using scan_index_layout::kHeaderBytes;
 using scan_index_layout::kMostBytes;
 
