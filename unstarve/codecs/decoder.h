@@ -68,9 +68,9 @@ struct DecodeRequest {
   // reduced coordinates run from floor(crop.x / reduction) to ceil((crop.x + crop.width) / reduction), and likewise in
   // y. Only JPEG reduces (in the IDCT); for other formats it must be 1, see can_reduce().
   int reduction = 1;
-  // What an earlier decoding of these bytes made (made_index()), or empty. It changes how long decoding takes, never what
-  // comes out or is refused: where a byte of the scan or of the index is another one since, the image is decoded without.
-  // But for an index that somebody made up, with the checksums it takes (jpeg/scan_index.h).
+  // What an earlier decoding of these bytes made (made_index()), or empty. It changes how long decoding takes, never
+  // what comes out or is refused: where a byte of the scan or of the index is another one since, the image is decoded
+  // without. But for an index that somebody made up, with the checksums it takes (jpeg/scan_index.h).
   std::span<const std::uint8_t> index{};
   // Make an index on the way; the image is then read to its end.
   bool make_index = false;

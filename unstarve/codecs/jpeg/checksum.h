@@ -2,9 +2,9 @@
 // A sum of 64 bits over bytes that finds damage and tells files apart, at the speed of memory. It does not resist
 // anyone.
 //
-// Four lanes of words of 64 bits, as they follow each other. Of each lane the sum of its words, so that one changed word
-// always shows, and the sum of products of their halves with a key that is another one at each place (the construction
-// of NH and XXH3), so that several changes, or words in other places, show but for chance (2^-64):
+// Four lanes of words of 64 bits, as they follow each other. Of each lane the sum of its words, so that one changed
+// word always shows, and the sum of products of their halves with a key that is another one at each place (the
+// construction of NH and XXH3), so that several changes, or words in other places, show but for chance (2^-64):
 //
 //   sums[lane] += word        products[lane] += low32(word ^ key) * high32(word ^ key)        key += kStep
 //

@@ -26,9 +26,9 @@
 //        (ScanReader::begin_of()). Somebody who makes up points that agree with each other, and a checksum for them,
 //        can show other blocks of the image in a row's place, or make it lighter or darker, and nothing else.
 //
-// Threads: plain data. Failure: read() returns false. Cost of read(): the file's bytes once, 3 us of 100 KiB in the cache
-//          and 6 us from memory (Zen 5; 1 to 2 % of a crop by index), and some 10 ns a point; a photograph of 500 x 400
-//          has 400.
+// Threads: plain data. Failure: read() returns false. Cost of read(): the file's bytes once, 3 us of 100 KiB in the
+//          cache and 6 us from memory (Zen 4; 1 to 2 % of a crop by index), and some 10 ns a point; a photograph of 500
+//          x 400 has 400.
 
 #include <array>
 #include <cstddef>

@@ -45,8 +45,9 @@ struct ScanIndexCounts {
 class ScanIndexStore {
  public:
   // The first of `places` that holds indexes of so many records under this key; else a new, empty file in the first
-  // that can be written, and note() tells where it took a damaged one's place. A file that can only be read is used as it is. `parts`: what shards have brought, in the order
-  // of their records; with some, there need not be a place, and then note() says why nothing is added.
+  // that can be written, and note() tells where it took a damaged one's place. A file that can only be read is used as
+  // it is. `parts`: what shards have brought, in the order of their records; with some, there need not be a place, and
+  // then note() says why nothing is added.
   [[nodiscard]] static std::shared_ptr<ScanIndexStore> open(std::span<const std::filesystem::path> places,
                                                             std::uint64_t records, std::uint64_t key,
                                                             std::vector<ScanIndexPart> parts = {});
