@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from typing import Self
 
-    from unstarve.loader import Loader, Normalisation
+    from unstarve.loader import Loader
+    from unstarve.running import Normalisation
 
 
 class ConvertedLoader:

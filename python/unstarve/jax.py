@@ -22,7 +22,8 @@ from unstarve.converted import ConvertedLoader
 from unstarve.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from unstarve.loader import Loader, Normalisation
+    from unstarve.loader import Loader
+    from unstarve.running import Normalisation
 
 _SENT_AT_ONCE = 2  # the batch that the loop has, and the one that is sent, whose uint8 it is made of is there besides
 _DTYPES = ("uint8", "float32", "bfloat16", "float16")

@@ -1,4 +1,5 @@
-"""Batches of a pipeline, epoch by epoch, as NumPy arrays or the tensors of a framework.
+"""Batches of a pipeline, epoch by epoch, as NumPy arrays: iterated, resumed, closed. What a loader tells of itself is
+in unstarve.telling, what it gives in the forms of frameworks in unstarve.converting.
 
 Same batches every run: order and augmentation are functions of (seed, epoch, sample), not of threads or timing. One
 process, threads only, but for functions of the user's (unstarve.mapped); they run on from one epoch into the next, so
@@ -9,37 +10,21 @@ from __future__ import annotations
 
 import atexit
 import json
-import os
 import sys
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast, overload
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from unstarve import _core, notices, nvjpeg, state
-from unstarve.arguments import MOST_EPOCH, normalisation, whole
+from unstarve import _core, notices, state
+from unstarve.arguments import MOST_EPOCH, whole
+from unstarve.converting import Converting
 from unstarve.errors import ArgumentError, CancelledError
+from unstarve.running import Allocate, BadSample, Batch, Core, OnDevice
+from unstarve.telling import Telling
 from unstarve.users import UserCode
-
-if TYPE_CHECKING:
-    import torch
-
-    from unstarve.jax import JaxLoader
-    from unstarve.torch import TorchLoader
-
-# images and labels of one batch, and what else was asked for; the loader's class says which shapes and dtypes
-Batch: TypeAlias = "tuple[npt.NDArray[Any], ...]"
-# mean and standard deviation per channel, over pixel values of 0..1
-Normalisation: TypeAlias = "tuple[tuple[float, ...], tuple[float, ...]]"
-# id, location and reason of a sample that could not be used
-BadSample: TypeAlias = "tuple[int, str, str]"
-# called with a number of bytes, gives a writable buffer's address and the object that keeps it
-Allocate: TypeAlias = "Callable[[int], tuple[int, object]]"
-# bytes that are kept on a device: for each value of a batch's images, and besides
-OnDevice: TypeAlias = "tuple[int, int]"
-
 
 # Those whose threads call Python: they end before the interpreter does.
 _calling: weakref.WeakSet[Loader] = weakref.WeakSet()
@@ -51,39 +36,7 @@ def _close_calling() -> None:
         loader.close()
 
 
-class Core(Protocol):
-    """What runs and makes the batches: _core.Loader, or workers (unstarve.mapped)."""
-
-    @property
-    def forked(self) -> bool:
-        """Whether this process is a fork of the one that it runs in."""
-
-    def next(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.uint64], npt.NDArray[np.int32] | None,
-                            int, int, int, bool] | None:
-        """Images and labels as Loader has them, ids (uint64 of shape (batch,)), sizes or files (int32, host_part), how
-        many are valid, epoch, batch, whether it is the epoch's last; None after close(). Batches without a good
-        sample are left out, but for the last one of an epoch, which is given without samples."""
-
-    def close(self) -> None:
-        """Ends it; by any thread."""
-
-    def memory(self) -> list[tuple[str, int, int]]:
-        """Who holds how many bytes, and may at most."""
-
-    def progress(self) -> state.Progress:
-        """How far it has come."""
-
-    def profile(self) -> str:
-        """What was measured, as JSON."""
-
-    def explain(self) -> str:
-        """What runs."""
-
-    def bad_samples(self, most: int) -> list[BadSample]:
-        """The first `most`, by id."""
-
-
-class Loader:
+class Loader(Telling, Converting):
     """An iterable over the batches of one epoch after the other. Made by `Pipeline.batch`.
 
     Iterating gives (images, labels): images of shape (batch, 3, height, width) or (batch, height, width, 3) in the
@@ -155,66 +108,6 @@ class Loader:
                 raise AttributeError(f"{name} is a torch DataLoader's: found it on a Loader of arrays, expected "
                                      "to_torch()'s loader, which has it", name=name, obj=self)
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
-
-    @property
-    def samples(self) -> int:
-        """Samples per epoch, of this rank."""
-        return self._samples
-
-    @property
-    def leaves_out(self) -> bool:
-        """Whether an epoch may have fewer batches than len() says, as errors("skip") may leave some out."""
-        spec = json.loads(self._spec)
-        return bool(spec.get("errors", {}).get("policy") == "skip" and spec.get("order", {}).get("world", 1) == 1)
-
-    @property
-    def classes(self) -> list[str]:
-        """Class names in the order of their labels; empty where the format has none."""
-        return list(self._dataset.classes)
-
-    @property
-    def notes(self) -> list[str]:
-        """What is odd about the data though it can be read, a line each: an index that could not be kept, say.
-        Each also came as a DataWarning when it was found."""
-        return list(self._dataset.notes)
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """What iterating gives: "images", "labels", and, where they were asked for, "sizes" and "valid"."""
-        return self._parts
-
-    @property
-    def shapes(self) -> tuple[tuple[int | None, ...], tuple[int, ...]]:
-        """Of one sample's image, (3, height, width) or (height, width, 3), and of its label, () or (classes,). Reads
-        the first image's header. None for the sides of images that are
-        padded to the largest of their batch, or follow a schedule."""
-        height, width, classes = _core.sample_of(self._spec, self._dataset, self._chosen)
-        sides = (None, None) if self._varied else (height, width)
-        image = (3, *sides) if self._layout == "NCHW" else (*sides, 3)
-        return image, (classes,) if classes else ()
-
-    @property
-    def dtype(self) -> str:
-        """Of the images: "uint8", "float32", "float16", or "bfloat16", which NumPy shows as uint16."""
-        return self._dtype
-
-    @property
-    def layout(self) -> str:
-        """"NCHW" or "NHWC"."""
-        return self._layout
-
-    @property
-    def normalisation(self) -> Normalisation:
-        """(mean, std) per channel over 0..1, of the pipeline's normalize(); zeros and ones without it."""
-        output = json.loads(self._spec).get("output", {})
-        return tuple(output.get("mean", (0.0, 0.0, 0.0))), tuple(output.get("stddev", (1.0, 1.0, 1.0)))
-
-    @property
-    def device(self) -> dict[str, Any]:
-        """What the pipeline says of the device that the batches are for, as Pipeline.device() took it: a dict of name
-        ("" where it says none), and besides of what is not left to the host. to_torch() goes by it; this loader's own
-        batches are on the host."""
-        return {"name": "", **json.loads(self._spec).get("device", {})}
 
     @property
     def epoch(self) -> int:
@@ -374,146 +267,6 @@ class Loader:
         if not self._relaxed or self._at[1] == 0:
             return None
         return self._progress or (self._core.progress() if self._core else None)
-
-    # --- what it does -----------------------------------------------------------------------------------------------
-
-    def to_yaml(self) -> str:
-        """The whole pipeline, as the program takes it. ArgumentError where functions or sources in Python are part of
-        it, which no text can hold."""
-        self._users.refuse_yaml()
-        return _core.canonical(self._spec)
-
-    def explain(self) -> str:
-        """What will run: source, order, operations, every optimisation with whether it applies and why; once it runs,
-        also what was tuned, when and why."""
-        if self._core:
-            return self._core.explain()
-        return _core.explain(self._spec, self._dataset, self._chosen, *self._on_device, self._decode is not None)
-
-    def profile(self) -> dict[str, Any]:
-        """What was measured since the threads started, also after close(): a dict of stages with samples, busy time and
-        bytes; empty before the first batch."""
-        text = self._core.profile() if self._core else self._past_profile
-        return cast("dict[str, Any]", json.loads(text)) if text else {}
-
-    def memory(self) -> dict[str, tuple[int, int]]:
-        """Who of the running pipeline holds how many bytes, and may at most (0: no limit); empty at first."""
-        return {who: (held, most) for who, held, most in self._core.memory()} if self._core else {}
-
-    def bad_samples(self, most: int = 1000) -> list[BadSample]:
-        """(id, location, reason) of the samples that this loader could not use so far, over all epochs, also after
-        close(): by id and each once, the first `most` of them."""
-        found = dict(self._past_bad)
-        if self._core:
-            found.update((bad[0], bad) for bad in self._core.bad_samples(sys.maxsize))
-        return [bad for _, bad in sorted(found.items())[:whole("bad_samples(most)", most, 0)]]
-
-    def write_quarantine(self, path: str | os.PathLike[str]) -> int:
-        """Writes all of bad_samples() to the file `path`, for `unstarve pack --exclude`; how many they are.
-
-        It is the program's own list (`train --quarantine`): one JSON object a line, {"file": "photos/cat/1.jpg",
-        "offset": 0, "reason": "..."}. A file that was there is replaced, as a whole. Of several ranks each lists what
-        it met itself: give each a file of its own.
-
-        IoError where it cannot be written.
-        """
-        bad = [(number, reason) for number, _, reason in self.bad_samples(sys.maxsize)]
-        _core.write_quarantine(os.fsdecode(path), self._dataset, bad)
-        return len(bad)
-
-    # --- frameworks -------------------------------------------------------------------------------------------------
-
-    @overload
-    def to_torch(self, device: str | torch.device | None = None, *, normalize: Normalisation | None = None,
-                 dtype: torch.dtype | None = None, channels_last: bool | None = None, names: None = None,
-                 operations: str | None = None, decode: str | None = None,
-                 decode_share: float | None = None) -> TorchLoader[tuple[torch.Tensor, ...]]: ...
-
-    @overload
-    def to_torch(self, device: str | torch.device | None = None, *, normalize: Normalisation | None = None,
-                 dtype: torch.dtype | None = None, channels_last: bool | None = None, names: tuple[str, ...],
-                 operations: str | None = None, decode: str | None = None,
-                 decode_share: float | None = None) -> TorchLoader[dict[str, torch.Tensor]]: ...
-
-    def to_torch(self, device: str | torch.device | None = None, *, normalize: Normalisation | None = None,
-                 dtype: torch.dtype | None = None, channels_last: bool | None = None,
-                 names: tuple[str, ...] | None = None,
-                 operations: str | None = None, decode: str | None = None,
-                 decode_share: float | None = None) -> TorchLoader[Any]:
-        """The same batches as torch tensors on `device`, by a loader of its own; see unstarve.torch.TorchLoader. What
-        is left out is as the pipeline says: `Pipeline.device`, normalize() and output()."""
-        from unstarve.torch import TorchLoader
-
-        return TorchLoader(self, device, normalize=normalize, dtype=dtype, channels_last=channels_last,
-                           names=names, operations=operations, decode=decode, decode_share=decode_share)
-
-    def to_jax(self, device: Any = None, *, normalize: Normalisation | None = None, dtype: Any = None,
-               layout: str | None = None) -> JaxLoader:
-        """The same batches as JAX arrays on `device`, by a loader of its own, with `normalize`, `dtype` and `layout`;
-        see unstarve.jax.JaxLoader."""
-        from unstarve.jax import JaxLoader
-
-        return JaxLoader(self, device, normalize=normalize, dtype=dtype, layout=layout)
-
-    def to_tf(self, *, normalize: Normalisation | None = None, dtype: Any = None, layout: str = "NHWC") -> Any:
-        """The same batches as a tf.data.Dataset, by a loader of its own; see unstarve.tensorflow.dataset."""
-        from unstarve.tensorflow import dataset
-
-        return dataset(self, normalize=normalize, dtype=dtype, layout=layout)
-
-    def with_output(self, dtype: str | None = None, layout: str | None = None, normalize: Normalisation | None = None,
-                    allocate: Allocate | None = None, on_device: OnDevice = (0, 0)) -> Loader:
-        """This loader with another element type `dtype`, `layout` or (mean, std) `normalize`, standing where this one
-        stands.
-
-        allocate: called with a number of bytes, gives a writable buffer's address and the object that keeps it; the
-            batches are made there. At most two of them may be kept then.
-        on_device: what is kept of batches on a device: memory_limit counts it, and memory() tells it.
-        """
-        spec = json.loads(self._spec)
-        output = spec.setdefault("output", {})
-        if dtype is not None:
-            output["type"] = dtype
-        if layout is not None:
-            output["layout"] = layout
-        if normalize is not None:
-            output["mean"], output["stddev"] = normalisation(normalize)
-        return self._standing_here(spec, allocate, on_device)
-
-    @property
-    def spec(self) -> str:
-        """The pipeline as JSON."""
-        return self._spec
-
-    def for_device(self, device: dict[str, Any] | None) -> Loader:
-        """This loader with another `device` of its pipeline, or none, standing where this one stands."""
-        spec = json.loads(self._spec)
-        spec.pop("device", None)
-        if device is not None:
-            spec["device"] = device
-        return self._standing_here(spec, self._allocate, self._on_device)
-
-    def host_part(self, operations: int, allocate: Allocate | None = None, on_device: OnDevice = (0, 0),
-                  decode: _core.DecodeBalance | None = None) -> Loader:
-        """This loader with the first so many operations alone, uint8 NHWC, standing where this one stands.
-
-        allocate, on_device: as with_output() has them.
-        decode: which samples stay files, for a device to decode, their bytes in their place in the batch. batches()
-            then gives besides, in front of what batch() was asked for, files: int32 of shape (batch, 3), for each
-            sample the bytes of its file, 0 where it has pixels, and the height and width of its image.
-        """
-        spec = json.loads(self._spec)
-        spec["operations"] = spec.get("operations", [])[:operations]
-        spec["output"] = {"type": "uint8", "layout": "NHWC"}
-        spec.pop("device", None)
-        made = self._standing_here(spec, allocate, on_device)
-        made._decode = decode
-        return made
-
-    def device_operations(self, device: str, decode: _core.DecodeBalance | None) -> _core.DeviceOperations:
-        """Those behind host_part(), made on `device`; decode: as there."""
-        return _core.DeviceOperations(self._spec, self._dtype, device, decode, self._dataset,
-                                      [] if decode is None else nvjpeg.libraries())
 
     def _standing_here(self, spec: dict[str, Any], allocate: Allocate | None, on_device: OnDevice) -> Loader:
         made = self._copy(spec)

@@ -18,7 +18,8 @@ import numpy as np
 
 from unstarve import _core, functions, state
 from unstarve.errors import ArgumentError, CancelledError, InputError
-from unstarve.loader import Core, Loader
+from unstarve.loader import Loader
+from unstarve.running import Core
 from unstarve.workers.chain import Bad, Batch, ChainJob
 from unstarve.workers.pools import Home, Inline, Pool
 from unstarve.workers.seeding import kept_generators

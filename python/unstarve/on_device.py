@@ -18,7 +18,8 @@ with needed("torch", "unstarve.on_device"):
     import torch
 
 from unstarve import _core
-from unstarve.loader import Allocate, Loader
+from unstarve.loader import Loader
+from unstarve.running import Allocate
 
 
 class DeviceOperations:

@@ -18,7 +18,8 @@ with needed("tensorflow", "to_tf"):
 from unstarve.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from unstarve.loader import Loader, Normalisation
+    from unstarve.loader import Loader
+    from unstarve.running import Normalisation
     from unstarve.mapped import MappedLoader
 
 

@@ -23,8 +23,9 @@ from unstarve import _core
 from unstarve.arguments import number
 from unstarve.converted import ConvertedLoader
 from unstarve.errors import ArgumentError, MissingError
-from unstarve.loader import Loader, Normalisation
+from unstarve.loader import Loader
 from unstarve.on_device import DeviceOperations
+from unstarve.running import Normalisation
 
 _Batch = TypeVar("_Batch")  # a tuple, or a dict
 _Tensors: TypeAlias = "tuple[torch.Tensor, ...]"
