@@ -19,7 +19,7 @@ class ShardSink final : public RecordSink {
     for (const std::uint8_t byte : record.encoded) sum_ = sum_ + byte;
     for (const char c : record.member) sum_ = sum_ + static_cast<unsigned char>(c);
     for (const char c : record.label_name) sum_ = sum_ + static_cast<unsigned char>(c);
-    records.push_back({record.offset, record.length, 0, static_cast<std::int32_t>(record.label), 0, 0});
+    records.push_back({record.offset, record.length, 0, static_cast<std::int32_t>(record.label.value_or(-1)), 0, 0});
   }
   void add_damaged(std::uint64_t offset, std::uint64_t length, std::string_view reason) override {
     // What a table says may lie behind the end; then there is nothing of it.

@@ -42,8 +42,12 @@ class LineFormat final : public RecordFormat {
         throw Error(ErrorKind::kInput, "stop");
       } else {
         const bool number = label.find_first_not_of("0123456789") == std::string::npos;
-        sink.add(
-            {begin, line.size(), number ? std::stoll(label) : -1, number ? "" : std::string_view(label), line, {}});
+        sink.add({begin,
+                  line.size(),
+                  number ? std::optional<std::int64_t>(std::stoll(label)) : std::nullopt,
+                  number ? "" : std::string_view(label),
+                  line,
+                  {}});
       }
     }
   }

@@ -8,6 +8,7 @@
 // Threads: a RecordFormat is const and used by several threads at once; one scan() has its own sink.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,17 +29,17 @@ inline constexpr std::int64_t kMaxClasses = std::int64_t{1} << 20;
 struct ScannedRecord {
   std::uint64_t offset = 0;
   std::uint64_t length = 0;
-  std::int64_t label = -1;                // class number; -1 for none, or where only the name is known
-  std::string_view label_name;            // class name; empty for none
-  std::string_view member;                // name of the record, for messages and keys; empty where records have none
-  std::span<const std::uint8_t> encoded;  // the encoded image, if it is at hand: its header tells the size
-  Size size{};                            // of pixels that are not encoded; else 0 x 0
+  std::optional<std::int64_t> label{};      // class number; nothing for none, or where only the name is known
+  std::string_view label_name{};            // class name; empty for none
+  std::string_view member{};                // name of the record, for messages and keys; empty where records have none
+  std::span<const std::uint8_t> encoded{};  // the encoded image, if it is at hand: its header tells the size
+  Size size{};                              // of pixels that are not encoded; else 0 x 0
 };
 
 class RecordSink {
  public:
   virtual ~RecordSink() = default;
-  // In the order of the shard. A label outside of [-1, kMaxClasses) makes the record a damaged one.
+  // In the order of the shard. A label outside of [0, kMaxClasses) makes the record a damaged one.
   virtual void add(const ScannedRecord& record) = 0;
   // A record, or a run of bytes where one or more records were, that cannot be read. It gets an id, so that it is
   // counted and named: reading it throws Error(kInput) with `reason`, its neighbours read on.

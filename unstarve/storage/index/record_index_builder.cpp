@@ -8,9 +8,9 @@
 namespace unstarve {
 
 void RecordIndexBuilder::add(const ScannedRecord& record) {
-  if (record.label < -1 || record.label >= kMaxClasses) {
+  if (record.label && (*record.label < 0 || *record.label >= kMaxClasses)) {
     add_damaged(record.offset, record.length,
-                "label " + std::to_string(record.label) + " is no class number, expected 0 to " +
+                "label " + std::to_string(*record.label) + " is no class number, expected 0 to " +
                     std::to_string(kMaxClasses - 1) + "; another field may hold the label");
     name_member(record.member);
     return;
@@ -35,8 +35,8 @@ void RecordIndexBuilder::add_damaged(std::uint64_t offset, std::uint64_t length,
 }
 
 void RecordIndexBuilder::take_label(const ScannedRecord& record, IndexRecord& entry) {
-  if (record.label >= 0) {
-    const auto number = static_cast<std::uint32_t>(record.label);
+  if (record.label) {
+    const auto number = static_cast<std::uint32_t>(*record.label);
     entry.label = static_cast<std::int32_t>(number);
     numbers_below_ = std::max(numbers_below_, number + 1);
     if (!record.label_name.empty()) numbered_names_.try_emplace(number, record.label_name);

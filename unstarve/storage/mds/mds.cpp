@@ -26,7 +26,7 @@ class Mds final : public RecordFormat {
   Mds(std::vector<MdsColumn> columns, const MdsFields& fields) : columns_(std::move(columns)), fields_(fields) {}
 
   [[nodiscard]] std::string name() const override { return "mds"; }
-  [[nodiscard]] int scan_version() const override { return 2; }
+  [[nodiscard]] int scan_version() const override { return 3; }
   [[nodiscard]] std::vector<std::string> unread_fields() const override {
     std::vector<std::string> names;
     for (std::size_t i = 0; i < columns_.size(); ++i)
@@ -111,7 +111,7 @@ class Mds final : public RecordFormat {
     try {
       const std::span<const std::uint8_t> image = mds_value(sample, columns_, fields_.image);
       if (image.empty()) throw Error(ErrorKind::kInput, "the sample's image is empty");
-      ScannedRecord record{offset, length, -1, {}, {}, {}, {}};
+      ScannedRecord record{.offset = offset, .length = length};
       if (image_kind() == FieldKind::kPixels) {
         const MdsPixels raw = parse_mds_pil(image);
         record.size = {static_cast<int>(raw.width), static_cast<int>(raw.height)};
@@ -134,8 +134,10 @@ class Mds final : public RecordFormat {
     }
     const auto told = parse_class({reinterpret_cast<const char*>(value.data()), value.size()}, kMaxMdsClassBytes);
     if (!told) throw Error(ErrorKind::kInput, "column '" + column.name + "' holds neither a class number nor a name");
-    record.label = told->number;
-    record.label_name = told->name;
+    if (told->name.empty())
+      record.label = told->number;
+    else
+      record.label_name = told->name;
   }
 
   std::vector<MdsColumn> columns_;

@@ -24,7 +24,8 @@ struct Made {
   std::vector<std::size_t> begins;
 };
 
-Made make_mds(std::uint64_t samples) {
+Made make_mds(const std::vector<std::int64_t>& labels) {
+  const std::uint64_t samples = labels.size();
   std::string body;
   Made made;
   const std::size_t start = 4 + 4 * (samples + 1) + 2;
@@ -33,7 +34,7 @@ Made make_mds(std::uint64_t samples) {
     const std::string image = "image " + std::to_string(i);
     append_little(body, static_cast<std::uint32_t>(image.size()));
     body += image;
-    append_little(body, static_cast<std::int64_t>(i % 4));
+    append_little(body, labels[i]);
   }
   append_little(made.shard, static_cast<std::uint32_t>(samples));
   for (const std::size_t begin : made.begins) append_little(made.shard, static_cast<std::uint32_t>(begin));
@@ -45,6 +46,12 @@ Made make_mds(std::uint64_t samples) {
                std::to_string(samples) + R"(, "raw_data": {"basename": "shard.00000.mds", "bytes": )" +
                std::to_string(made.shard.size()) + "}}]}";
   return made;
+}
+
+Made make_mds(std::uint64_t samples) {
+  std::vector<std::int64_t> labels;
+  for (std::uint64_t i = 0; i < samples; ++i) labels.push_back(static_cast<std::int64_t>(i % 4));
+  return make_mds(labels);
 }
 
 TEST_CASE("MDS keeps the contract of a data set") {
@@ -240,6 +247,23 @@ TEST_CASE("an MDS folder of no sample is refused, shards of none among others ar
   RecordBuffer record;
   dataset->read(2, record);
   CHECK(text_of(record.values[0].bytes) == "image 2");
+}
+
+TEST_CASE("a whole number of MDS that is no class makes its sample a bad one, whatever the number") {
+  const Made made = make_mds(std::vector<std::int64_t>{0, -1, -7, std::int64_t{1} << 40, 3});
+  const auto format = mds_format({{"image", "jpeg", 0}, {"label", "int", 8}}, {0, 1});
+  const RecordFiles data({{"memory", std::make_shared<testing::MemoryBytes>(made.shard)}}, format, {false, 1});
+  const auto why = [&](std::uint64_t id) {
+    return refusal([&] {
+      RecordBuffer record;
+      data.read(id, record);
+    });
+  };
+  CHECK_THAT(why(1), Catch::Contains("memory") && Catch::Contains("label -1 is no class number, expected 0 to 104857"));
+  CHECK_THAT(why(2), Catch::Contains("label -7 is no class number"));
+  CHECK_THAT(why(3), Catch::Contains("label 1099511627776 is no class number"));
+  CHECK(why(0).empty());
+  CHECK(data.classes().size() == 4);
 }
 
 TEST_CASE("several MDS indexes are one set of all their shards") {

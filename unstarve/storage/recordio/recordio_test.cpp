@@ -145,6 +145,10 @@ TEST_CASE("a file cut anywhere keeps its whole records") {
 TEST_CASE("records that are no images are told, and a length that lies stays within bounds") {
   CHECK_THAT(scan(recordio_record("short"))[0], Catch::Contains("expected the image header"));
   CHECK_THAT(scan(recordio_record(recordio_image({0.5F}, "x")))[0], Catch::Contains("the label is 0.5"));
+  CHECK_THAT(scan(recordio_record(recordio_image({-1}, "x")))[0],
+             Catch::Contains("the label is -1.0") && Catch::Contains("expected a class number from 0 to 1048575"));
+  CHECK_THAT(scan(recordio_record(recordio_image({-1, 3}, "x")))[0], Catch::Contains("the label is -1.0"));
+  CHECK_THAT(scan(recordio_record(recordio_image({5e9F}, "x")))[0], Catch::Contains("the label is 5000000"));
   CHECK_THAT(scan(recordio_record(recordio_image({0}, "")))[0], Catch::Contains("no image behind its header"));
   std::string lies = recordio_record(recordio_image({0}, "x")) + recordio_record(recordio_image({1}, "y"));
   lies.replace(4, 4, std::string("\xff\xff\xff\x1f", 4));

@@ -75,7 +75,7 @@ class TfRecordFormat final : public RecordFormat {
   }
 
   std::string name() const override { return "tfrecord"; }
-  int scan_version() const override { return 1; }
+  int scan_version() const override { return 2; }
   std::string variant() const override {
     if (fields_.image.empty() && fields_.label.empty() && fields_.name.empty()) return "";
     return "image=" + fields_.image + ",label=" + fields_.label + ",name=" + fields_.name;
@@ -167,8 +167,7 @@ class TfRecordFormat final : public RecordFormat {
                                          feature_names(example) + "(choose one by #label=NAME)");
     }
     if (const auto number = found->integer()) {
-      // -1 would be taken for no label.
-      scanned.label = *number == -1 ? -2 : *number;
+      scanned.label = *number;
     } else if (const auto text = found->bytes()) {
       scanned.label_name = as_text(*text);
     } else if (found->kind == Feature::Kind::kFloats) {

@@ -44,12 +44,11 @@ int label_rank(const WebdatasetOptions& options, std::string_view extension) noe
 }
 
 struct Label {
-  std::int64_t number = -1;
+  std::optional<std::int64_t> number{};
   std::string name;
   std::string problem;  // why it is none, although it should be one
 };
 
-// -1 stands for no label, so a negative one would be none without a word.
 void take_number(std::int64_t number, Label& label) {
   label.number = number;
   if (number < 0)
@@ -121,7 +120,7 @@ struct Sample {
   bool beside_damage = false;
 
   [[nodiscard]] bool open() const noexcept { return !extensions.empty(); }
-  [[nodiscard]] bool labelled() const noexcept { return label.number >= 0 || !label.name.empty(); }
+  [[nodiscard]] bool labelled() const noexcept { return label.number || !label.name.empty(); }
 };
 
 class SampleScan {
