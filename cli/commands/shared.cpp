@@ -66,7 +66,7 @@ Settings settings_from_file(const std::string& file, SpecKind kind, const Argume
     settings.pipeline.mix.clear();
   }
   source.split = arguments.text("--split", source.split);
-  require_source(settings.pipeline, file + ".pipeline.source.path");
+  require_source(settings.pipeline);
   settings.train.model = arguments.text("--model", settings.train.model);
   if (arguments.has("--device")) set_device(settings, arguments.text("--device"));
   return settings;
@@ -108,7 +108,7 @@ std::shared_ptr<const Dataset> open_source(const SourceSpec& source) {
 }
 
 std::shared_ptr<const Dataset> open_data(const PipelineSpec& spec) {
-  return spec.mix.empty() ? open_source(spec.source) : open_sources(spec);
+  return spec.mix.empty() && spec.source.place.empty() ? open_source(spec.source) : open_sources(spec);
 }
 
 std::string device_from(const Arguments& arguments, const Settings& settings) {

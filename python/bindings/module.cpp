@@ -258,9 +258,8 @@ NB_MODULE(_core, m) {
       "open_sources",
       [](const std::string& text, const std::string& name) {
         const SpecDocument document = read_spec_document(text, name);
-        require_source(document.pipeline, document.sources.front());
-        return std::const_pointer_cast<Dataset>(
-            listening([&] { return open_sources(document.pipeline, document.sources); }));
+        require_source(document.pipeline);
+        return std::const_pointer_cast<Dataset>(listening([&] { return open_sources(document.pipeline); }));
       },
       "text"_a, "name"_a);
   m.def(

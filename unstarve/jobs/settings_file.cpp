@@ -36,7 +36,7 @@ PipelineSpec load_pipeline(const std::string& path) {
   const std::string text = read_text_file(path);
   SpecDocument document = read_spec_document(text, path);
   if (document.settings) (void)settings_from_yaml(text, path);  // what is wrong besides the pipeline
-  require_source(document.pipeline, document.sources.front());
+  require_source(document.pipeline);
   return std::move(document.pipeline);
 }
 

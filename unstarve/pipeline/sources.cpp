@@ -9,24 +9,23 @@ namespace unstarve {
 
 namespace {
 
-std::shared_ptr<const Dataset> open_one(const SourceSpec& source, const std::vector<std::string>& places,
-                                        std::size_t i) {
+std::shared_ptr<const Dataset> open_one(const SourceSpec& source) {
   try {
     return open_dataset(source.path, source.split);
   } catch (const Error& error) {
-    if (i >= places.size() || error.kind() == ErrorKind::kCancelled) throw;
-    throw Error(error.kind(), places[i] + ": " + error.what());
+    if (source.place.empty() || error.kind() == ErrorKind::kCancelled) throw;
+    throw Error(error.kind(), source.place + ": " + error.what());
   }
 }
 
 }  // namespace
 
-std::shared_ptr<const Dataset> open_sources(const PipelineSpec& spec, const std::vector<std::string>& places) {
-  if (spec.mix.empty()) return open_one(spec.source, places, 0);
+std::shared_ptr<const Dataset> open_sources(const PipelineSpec& spec) {
+  if (spec.mix.empty()) return open_one(spec.source);
   std::vector<std::shared_ptr<const Dataset>> parts;
   std::vector<std::string> names;
   for (const SourceSpec& source : spec.mix) {
-    parts.push_back(open_one(source, places, parts.size()));
+    parts.push_back(open_one(source));
     names.push_back(shown_name(source.path));
   }
   return concatenate(std::move(parts), names);

@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "unstarve/pipeline/order/sample_set.h"
 #include "unstarve/pipeline/spec/spec.h"
@@ -11,10 +10,9 @@
 
 namespace unstarve {
 
-// The data of spec.source, or of spec.mix as one (storage/concatenated.h). Throws as open_dataset() and concatenate().
-// `places`: where each source's path stands (spec/spec_document.h), which messages then begin with.
-[[nodiscard]] std::shared_ptr<const Dataset> open_sources(const PipelineSpec& spec,
-                                                          const std::vector<std::string>& places = {});
+// The data of spec.source, or of spec.mix as one (storage/concatenated.h). Throws as open_dataset() and concatenate();
+// what is wrong with a source that was written down begins with its place.
+[[nodiscard]] std::shared_ptr<const Dataset> open_sources(const PipelineSpec& spec);
 // The records of these data that the filters and takes of spec's sources leave, by id and each once, whatever order and
 // weights draw them by. Throws as choose_samples().
 [[nodiscard]] std::shared_ptr<const SampleSet> samples_of_sources(const PipelineSpec& spec, const Dataset& dataset,

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "unstarve/codecs/decoder.h"
@@ -42,7 +43,15 @@ struct SourceSpec {
   // Its weights earlier in the run, one of each time that they were changed; as many for all sources. A state of many
   // sources needs them (order/mixture_state.h).
   std::vector<double> earlier_weights{};
-  friend bool operator==(const SourceSpec&, const SourceSpec&) = default;
+  // Where `path` was written, for messages: "p.yaml.mix[1].path: line 7"; "" where it was not. Nothing that was asked:
+  // sources that differ in it alone are equal, and it is not written.
+  std::string place{};
+  friend bool operator==(const SourceSpec& a, const SourceSpec& b) {
+    const auto asked = [](const SourceSpec& one) {
+      return std::tie(one.path, one.split, one.filter, one.take, one.weight, one.earlier_weights);
+    };
+    return asked(a) == asked(b);
+  }
 };
 
 struct OrderSpec {

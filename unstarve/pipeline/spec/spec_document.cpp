@@ -17,11 +17,8 @@ SpecDocument read_spec_document(const std::string& text, const std::string& name
     (void)map.map("train");
     map.finish();
   }
-  SpecDocument document{settings, read_pipeline_yaml(pipeline), {}};
+  SpecDocument document{settings, read_pipeline_yaml(pipeline)};
   check_node(pipeline, [&] { check_spec(document.pipeline); });
-  if (document.pipeline.mix.empty()) document.sources.push_back(pipeline.place("source.path"));
-  for (std::size_t i = 0; i < document.pipeline.mix.size(); ++i)
-    document.sources.push_back(pipeline.place(fmt::format("mix[{}].path", i)));
   return document;
 }
 
@@ -42,9 +39,9 @@ void check_node(const YamlMap& map, const std::function<void()>& check) {
   }
 }
 
-void require_source(const PipelineSpec& pipeline, const std::string& place) {
+void require_source(const PipelineSpec& pipeline) {
   if (pipeline.source.path.empty() && pipeline.mix.empty())
-    throw Error(ErrorKind::kInput, place + ": missing, expected the path of the data");
+    throw Error(ErrorKind::kInput, pipeline.source.place + ": missing, expected the path of the data");
 }
 
 }  // namespace unstarve

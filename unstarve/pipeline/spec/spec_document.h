@@ -13,7 +13,6 @@
 
 #include <functional>
 #include <string>
-#include <vector>
 
 #include "unstarve/pipeline/spec/spec.h"
 #include "unstarve/pipeline/spec/yaml_map.h"
@@ -24,8 +23,7 @@ inline constexpr int kSettingsVersion = 1;  // of the schema of settings
 
 struct SpecDocument {
   bool settings = false;
-  PipelineSpec pipeline;             // that check_spec() has nothing against
-  std::vector<std::string> sources;  // where each source's path stands, for messages: "p.yaml.mix[1].path: line 7"
+  PipelineSpec pipeline;  // that check_spec() has nothing against
 };
 
 // `name` stands for the document in messages; without one they begin with "pipeline", or "settings" where it is that.
@@ -37,7 +35,7 @@ void check_settings_version(YamlMap& settings);
 // Runs a check of what was read from `map`: its Error(kArgument), whose message begins with the node, becomes an
 // Error(kInput) with the node's path and line.
 void check_node(const YamlMap& map, const std::function<void()>& check);
-// Throws when the pipeline names no data. `place` is where it would: "tuned.yaml.pipeline.source.path".
-void require_source(const PipelineSpec& pipeline, const std::string& place);
+// Throws when the pipeline, one that was read, names no data.
+void require_source(const PipelineSpec& pipeline);
 
 }  // namespace unstarve

@@ -362,7 +362,11 @@ void write_yaml(YAML::Emitter& out, const PipelineSpec& spec) {
 PipelineSpec read_pipeline_yaml(YamlMap map) {
   PipelineSpec spec;
   spec.source = read_source(map.map("source"), false);
-  for (const YamlMap& source : map.maps("mix")) spec.mix.push_back(read_source(source, true));
+  spec.source.place = map.place("source.path");
+  for (const YamlMap& source : map.maps("mix")) {
+    spec.mix.push_back(read_source(source, true));
+    spec.mix.back().place = map.place(fmt::format("mix[{}].path", spec.mix.size() - 1));
+  }
   spec.order = read_order(map.map("order"));
   YamlMap decode = map.map("decode");
   decode.get("crop_only", spec.decode.crop_only);
