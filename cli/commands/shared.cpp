@@ -97,6 +97,17 @@ PipelineSpec spec_of(const Arguments& arguments, const std::string& name, const 
   return spec;
 }
 
+void refuse_spec(const std::string& verb, const std::string& data) {
+  if (look_at_spec(data).kind == SpecKind::kNone) return;
+  const PipelineSpec spec = load_pipeline(data);
+  throw Error(ErrorKind::kArgument,
+              fmt::format("{}: {} is a spec, expected the data themselves: {} takes all records as they are stored, "
+                          "whatever filter and operations say; give {}",
+                          verb, data, verb,
+                          spec.mix.empty() ? "its source, " + shown_name(spec.source.path)
+                                           : "its sources one by one, " + name_of_sources(spec)));
+}
+
 std::shared_ptr<const Dataset> open_source(const SourceSpec& source) {
   try {
     return open_dataset(source.path, source.split);

@@ -94,6 +94,9 @@ inline Option config_option() {
   return spec_of(arguments, "DATA", "--split");
 }
 
+// Throws where `data` is a spec, for `verb`, which takes the data of it alone: what to give instead.
+void refuse_spec(const std::string& verb, const std::string& data);
+
 // Opens it; where that fails on a file that looks like a spec, the error says why it is none. Throws Error.
 [[nodiscard]] std::shared_ptr<const Dataset> open_source(const SourceSpec& source);
 // The same of one or several sources.

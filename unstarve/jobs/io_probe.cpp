@@ -19,6 +19,7 @@
 #include "unstarve/storage/file_descriptor.h"
 #include "unstarve/storage/format.h"
 #include "unstarve/storage/io/batch_reader.h"
+#include "unstarve/storage/synthetic/source_options.h"
 
 namespace unstarve {
 namespace {
@@ -38,28 +39,36 @@ struct File {
   std::uint64_t bytes = 0;
 };
 
-void add_file(const fs::path& path, std::vector<File>& files) {
+// Whether it is large enough.
+bool add_file(const fs::path& path, std::vector<File>& files) {
   std::error_code failed;
   const std::uint64_t bytes = fs::file_size(path, failed);
-  if (!failed && bytes >= kBlock) files.push_back({path.string(), bytes});
+  if (failed || bytes < kBlock) return false;
+  files.push_back({path.string(), bytes});
+  return true;
 }
 
 // Files of at least a block, at most kMostFiles of them, evenly spread over the order of the folder.
 std::vector<File> files_of(const std::string& path) {
   std::vector<File> files;
+  std::uint64_t smaller = 0;
+  const auto add = [&](const fs::path& file) { smaller += add_file(file, files) ? 0 : 1; };
   for (const std::string& shard : list_shards(path)) {
     std::error_code failed;
     if (!fs::is_directory(shard, failed)) {
       if (!fs::exists(shard, failed)) throw io_error("open", shard, ENOENT);
-      add_file(shard, files);
+      add(shard);
       continue;
     }
     for (const auto& entry : fs::recursive_directory_iterator(shard, fs::directory_options::skip_permission_denied)) {
-      if (entry.is_regular_file(failed)) add_file(entry.path(), files);
+      if (entry.is_regular_file(failed)) add(entry.path());
     }
   }
   if (files.empty()) {
-    throw Error(ErrorKind::kInput, "inspect --io " + path + ": found no file of 4 KiB or more to read from");
+    throw Error(ErrorKind::kInput,
+                fmt::format("inspect --io {}: found {}; expected files of 4 KiB or more to read from, such as the data "
+                            "or any others on that disk",
+                            path, smaller == 0 ? "no file" : fmt::format("{} smaller files alone", smaller)));
   }
   std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.path < b.path; });
   if (files.size() > kMostFiles) {
@@ -247,6 +256,13 @@ void probe_remote(const std::string& path, double seconds, const Progress& progr
 }  // namespace
 
 IoResult run_io_probe(const std::string& path, double seconds, const Progress& progress) {
+  for (const char* const made : {"synthetic", "sleep"}) {
+    if (SourceOptions::names(path, made))
+      throw Error(ErrorKind::kArgument,
+                  fmt::format("inspect --io {}: these samples are made, not read; expected files, a "
+                              "folder or a URL, whose disk or server is measured",
+                              path));
+  }
   IoResult result;
   result.path = shown_name(path);
   if (is_url(path)) {

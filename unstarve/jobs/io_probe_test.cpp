@@ -34,7 +34,13 @@ TEST_CASE("the I/O probe says what it cannot read") {
   const testing::TemporaryFolder folder;
   folder.write("tiny", "x");
   CHECK_THROWS_AS(run_io_probe(folder.str("missing"), 0.01), Error);
-  CHECK_THROWS_WITH(run_io_probe(folder.str("tiny"), 0.01), Catch::Contains("no file of 4 KiB"));
+  CHECK_THROWS_WITH(run_io_probe(folder.str("tiny"), 0.01),
+                    Catch::Contains("found 1 smaller files alone; expected files of 4"));
+  std::filesystem::create_directory(folder.path() / "empty");
+  CHECK_THROWS_WITH(run_io_probe(folder.str("empty"), 0.01), Catch::Contains("empty: found no file; expected files"));
+  for (const char* const made : {"synthetic", "synthetic:images=9", "sleep:ms=1"})
+    CHECK_THROWS_WITH(run_io_probe(made, 0.01),
+                      Catch::Contains("inspect --io " + std::string(made) + ": these samples are made, not read"));
 }
 
 }  // namespace unstarve
