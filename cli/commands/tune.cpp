@@ -4,6 +4,7 @@
 #include "shared.h"
 #include "unstarve/core/file.h"
 #include "unstarve/pipeline/sources.h"
+#include "unstarve/pipeline/spec/spec_yaml.h"
 
 namespace unstarve::cli {
 namespace {
@@ -12,6 +13,7 @@ int run(const Arguments& arguments, const std::string& command_line) {
   TuneOptions options;
   options.settings = settings_from(arguments);
   options.device = device_from(arguments, options.settings);
+  if (arguments.has("--out")) check_utf8(options.settings.pipeline);  // before hours of tuning
   options.minutes = arguments.number("--minutes", 3, 0.01, 10000);
   TuneResult result;
   {

@@ -216,6 +216,11 @@ void check(const std::string& nodes) {
   }
 }
 
+PipelineSpec checked(PipelineSpec spec) {
+  check_utf8(spec);
+  return spec;
+}
+
 // Batches and samples of one rank in an epoch, without starting anything.
 std::tuple<std::uint64_t, std::uint64_t> epoch_of(const std::string& spec, SampleSetPtr samples) {
   const PipelineSpec parsed = pipeline_from_yaml(spec, "pipeline");
@@ -264,7 +269,9 @@ NB_MODULE(_core, m) {
       "text"_a, "name"_a);
   m.def(
       "read_document",
-      [](const std::string& text, const std::string& name) { return to_yaml(read_spec_document(text, name).pipeline); },
+      [](const std::string& text, const std::string& name) {
+        return to_yaml(checked(read_spec_document(text, name).pipeline));
+      },
       "text"_a, "name"_a);
 
   bind_samples(m);
@@ -327,7 +334,8 @@ NB_MODULE(_core, m) {
   m.def("write_quarantine", &write_quarantine, "path"_a, "dataset"_a, "bad"_a);
 
   m.def(
-      "canonical", [](const std::string& text) { return to_yaml(pipeline_from_yaml(text, "pipeline")); }, "spec"_a);
+      "canonical", [](const std::string& text) { return to_yaml(checked(pipeline_from_yaml(text, "pipeline"))); },
+      "spec"_a);
   m.def("check", &check, "spec"_a);
   m.def(
       "size_changes",

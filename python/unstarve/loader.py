@@ -23,6 +23,7 @@ from unstarve.arguments import MOST_EPOCH, whole
 from unstarve.converting import Converting
 from unstarve.errors import ArgumentError, CancelledError
 from unstarve.running import Allocate, BadSample, Batch, Core, OnDevice
+from unstarve.spec_text import spec_text
 from unstarve.telling import Telling
 from unstarve.users import UserCode
 
@@ -58,7 +59,7 @@ class Loader(Telling, Converting):
 
     def __init__(self, spec: dict[str, Any], dataset: _core.Dataset, chosen: _core.SampleSet | None = None,
                  users: UserCode | None = None) -> None:
-        self._spec = json.dumps(spec)
+        self._spec = spec_text(spec)
         self._dataset = dataset
         self._users = UserCode.none(spec) if users is None else users
         if self._users.python_sources:
@@ -255,7 +256,7 @@ class Loader(Telling, Converting):
             self._stop()
             spec = json.loads(self._spec)
             spec["batch"]["bucket"]["run"] = bucket_run
-            self._spec = json.dumps(spec)
+            self._spec = spec_text(spec)
             self._run = _core.RunState(self._spec, self._chosen, self._dataset)
         if stretches != self._stretches:
             self._stop()

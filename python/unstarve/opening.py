@@ -15,6 +15,7 @@ from unstarve.errors import ArgumentError, InputError, IoError
 from unstarve.loader import Loader
 from unstarve.pipeline import PLACES, Pipeline
 from unstarve.sources import Files, Object, joined
+from unstarve.spec_text import spec_text
 from unstarve.users import UserCode
 
 
@@ -96,7 +97,7 @@ def mix(pipelines: Iterable[Pipeline], weights: Iterable[float] | None = None, *
     users = UserCode(tuple(source for one in pipelines for source in one._users.sources),
                      tuple(some for one in pipelines for some in one._users.predicates))
     dataset = joined(users.sources, [one._dataset for one in pipelines]) if pipelines else _core.concatenate([], [])
-    _core.check(json.dumps(spec))
+    _core.check(spec_text(spec))
     return Pipeline(spec, dataset, users, PLACES["take"], "mix", {} if epoch is None else {"order.epoch": "mix"})
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import abc
-import json
 from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 from unstarve import _core
 from unstarve.arguments import channels, flag, refuse_again
 from unstarve.schedules import Schedule
+from unstarve.spec_text import spec_text
 
 
 def _unless(**parameters: tuple[Any, Any]) -> dict[str, Any]:
@@ -146,7 +146,7 @@ class Operating(abc.ABC):
         values = {key: list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
                   for key, value in parameters.items()}
         step = {name: values}
-        _core.check(json.dumps({"operations": [step]}))
+        _core.check(spec_text({"operations": [step]}))
         made = self._with("operation", name)
         made._spec["operations"] = [*made._spec.get("operations", []), step]
         return made
@@ -192,7 +192,7 @@ class Operating(abc.ABC):
     def batch_operation(self, name: str, **parameters: float) -> Self:
         """Any operation on whole batches by its name, as `unstarve.batch_operations()` lists them."""
         step = {name: parameters}
-        _core.check(json.dumps({"batch_operations": [step]}))
+        _core.check(spec_text({"batch_operations": [step]}))
         made = self._with("batch_operation", name)
         made._spec["batch_operations"] = [*made._spec.get("batch_operations", []), step]
         return made

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import json
 import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -27,6 +26,7 @@ from unstarve.errors import ArgumentError
 from unstarve.functions import Function
 from unstarve.loader import Loader
 from unstarve.operating import Operating
+from unstarve.spec_text import spec_text
 from unstarve.users import UserCode
 
 # Mean and standard deviation per channel of the training images over 0..1, as torchvision's references use them.
@@ -246,7 +246,7 @@ class Pipeline(Choosing, Operating):
     def to_yaml(self) -> str:
         """The pipeline so far, as the program takes it. ArgumentError where Python is part of it."""
         self._users.refuse_yaml()
-        return _core.canonical(json.dumps(self._spec))
+        return _core.canonical(spec_text(self._spec))
 
     def _with(self, step: str | None, name: str | None = None, **nodes: dict[str, Any]) -> Self:
         name = name or step
@@ -261,7 +261,7 @@ class Pipeline(Choosing, Operating):
         for node, values in nodes.items():
             _set_once(spec.setdefault(node, {}), values, node, name or "", given)
         # What makes no sense is refused where it is written, with the node's path.
-        _core.check(json.dumps({node: spec[node] for node in nodes}))
+        _core.check(spec_text({node: spec[node] for node in nodes}))
         return type(self)(spec, self._dataset, self._users, place, name if step and name else self._last, given)
 
 

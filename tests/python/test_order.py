@@ -3,6 +3,7 @@
 import collections
 import io
 import json
+import os
 import random
 import re
 
@@ -272,6 +273,57 @@ def test_chains_survive_yaml():
         loader = pipeline.batch(20)
         again = un.from_yaml(loader.to_yaml())
         assert again.to_yaml() == loader.to_yaml() and equal(copies(again), copies(loader))
+
+
+@pytest.mark.parametrize("name", [b"caf\xe9", "caf\u00e9".encode(), "\U0001f600 \"x\": [1]\u2028\u0085\x7f".encode()])
+def test_classes_are_named_in_any_bytes(tmp_path, name):
+    for number, folder in enumerate((name, b"dog")):
+        place = os.path.join(os.fsencode(tmp_path), folder)
+        os.mkdir(place)
+        for image in range(3):
+            Image.new("RGB", (8, 8), (number, image, 0)).save(os.path.join(place, b"%d.png" % image))
+    data, name = un.open(tmp_path), os.fsdecode(name)
+    label = data.classes.index(name)
+    images = set(range(6)) & set(ids_of(data.filter(lambda facts: facts.class_name == name).batch(1)))
+    others = set(range(6)) - images
+    assert set(data.classes) == {name, "dog"} and len(images) == 3
+
+    chains = {data.filter(name): images, data.filter(drop_labels=[name]): others, data.balance({name: 0}): others,
+              data.balance({"dog": 0}): images,
+              un.mix([data.filter([name]).take(3), data.filter([name])]): images | {i + 6 for i in images}}
+    for pipeline, expected in chains.items():
+        with pipeline.batch(1) as loader:
+            given = ids_of(loader)
+            assert given and set(given) <= expected
+            again = pipeline.batch(1)
+            again.load_state_dict(json.loads(json.dumps(loader.state_dict())))
+            assert again.epoch == loader.epoch and str(len(loader)) in loader.explain()
+    with data.filter(name).map(lambda image, _: image).options(workers=0).batch(1) as mapped:
+        assert set(ids_of(mapped)) == images
+    utf8 = name.isprintable() or "\u2028" in name
+    for pipeline in (data.filter(name), data.filter(drop_labels=["dog", name]), data.balance({name: 2})):
+        for made in (pipeline, pipeline.batch(1)):
+            if utf8:
+                assert un.from_yaml(made.to_yaml()).to_yaml() == made.to_yaml()
+                continue
+            with pytest.raises(un.errors.ArgumentError, match=(
+                    r"(filter\.(drop_)?labels|order\.class_weights): \"caf.\" is no UTF-8.*the class by its number")):
+                made.to_yaml()
+    assert un.from_yaml(data.filter(label).batch(1).to_yaml()).samples == 3
+    if not utf8:
+        text = data.filter("dog").batch(1).to_yaml().replace("dog", name)
+        with pytest.raises(un.errors.ArgumentError, match="source.filter.labels: .* is no UTF-8"):
+            un.from_yaml(text)
+    # Bytes of a name, a text that is none, and a class twice.
+    for wrong, told in ((lambda: data.filter(b"dog"), r"filter\(labels\): found b'dog', expected the name .* 'dog'"),
+                        (lambda: data.balance({b"dog": 1}), r"balance\(weights\): found b'dog'"),
+                        (lambda: data.filter(3.5), r"filter\(labels\): found 3.5, expected a whole number"),
+                        (lambda: data.filter(-1), r"filter\(labels\): found -1, expected 0 or more"),
+                        (lambda: data.filter("\ud83d"), "which is no text"),
+                        (lambda: data.balance({1: 2, "1": 3}), "the share of class 1 was given before, as 2.0")):
+        with pytest.raises(un.errors.ArgumentError, match=told):
+            wrong()
+    assert ids_of(data.filter(np.int64(label)).batch(3, last="keep")) == ids_of(data.filter(str(label)).batch(3))
 
 
 def test_what_makes_no_sense_is_refused_where_it_is_written():

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/utf8.h"
 
 namespace unstarve {
 namespace {
@@ -28,12 +29,6 @@ std::optional<std::string> bytes_of_hex(const std::string& text) {
     bytes += static_cast<char>(byte);
   }
   return bytes;
-}
-
-// As JSON writes it: what is not UTF-8 is replaced.
-bool is_utf8(const std::string& text) {
-  const std::string dumped = nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::ignore);
-  return nlohmann::json::parse(dumped).get_ref<const std::string&>() == text;
 }
 
 }  // namespace

@@ -9,6 +9,9 @@
 #include <system_error>
 #include <utility>
 
+#include "unstarve/core/error.h"
+#include "unstarve/core/utf8.h"
+
 namespace unstarve {
 namespace {
 
@@ -417,6 +420,24 @@ PipelineSpec read_pipeline_yaml(YamlMap map) {
 
 PipelineSpec pipeline_from_yaml(const std::string& text, const std::string& name) {
   return read_pipeline_yaml(YamlMap::parse(text, name));
+}
+
+void check_utf8(const PipelineSpec& spec) {
+  const auto check = [](const std::string& node, const std::string& text, const char* remedy) {
+    if (is_utf8(text)) return;
+    throw Error(ErrorKind::kArgument,
+                fmt::format("{}: \"{}\" is no UTF-8, which YAML does not hold; {}", node, text, remedy));
+  };
+  const char* const number = "expected the class by its number";
+  const auto check_source = [&](const std::string& node, const SourceSpec& source) {
+    check(node + ".path", source.path, "expected the data under another name");
+    for (const std::string& name : source.filter.labels) check(node + ".filter.labels", name, number);
+    for (const std::string& name : source.filter.drop_labels) check(node + ".filter.drop_labels", name, number);
+  };
+  check_source("source", spec.source);
+  for (std::size_t i = 0; i < spec.mix.size(); ++i) check_source(fmt::format("mix[{}]", i), spec.mix[i]);
+  for (const auto& [name, weight] : spec.order.class_weights) check("order.class_weights", name, number);
+  check("cache.folder", spec.cache.folder, "expected a folder of another name");
 }
 
 std::string to_yaml(const PipelineSpec& spec) {

@@ -37,6 +37,9 @@ void write_yaml(YAML::Emitter& out, const PipelineSpec& spec);  // a mapping
 // A whole document that is one pipeline (JSON, being YAML, too). `name` stands for it in messages.
 [[nodiscard]] PipelineSpec pipeline_from_yaml(const std::string& text, const std::string& name);
 [[nodiscard]] std::string to_yaml(const PipelineSpec& spec);
+// YAML is UTF-8, paths and names of classes need not be: write_yaml() and to_yaml() write U+FFFD for what is none. This
+// throws Error(kArgument) then, beginning with the node; for whoever keeps the text.
+void check_utf8(const PipelineSpec& spec);
 
 // As they stand there.
 [[nodiscard]] const char* to_string(OperationsOn operations);  // "host", "device"
