@@ -90,7 +90,7 @@ struct Decoder::State {
   PngDecoder png;
   WebpDecoder webp;
   ImageHeader header;
-  Image stored;  // before it is turned upright
+  Image stored;  // as a whole, before it is turned upright
 
   // `rect` of the image as stored, reduced. Only JPEG comes with a reduction and with an index.
   void decode_stored(const DecodeRequest& request, Rect rect, Image& out) {
@@ -145,11 +145,26 @@ Rect Decoder::stored_rect(const DecodeRequest& request) const {
 }
 
 bool Decoder::decode(const DecodeRequest& request, RowSink& rows, Image& out) {
-  if (state_->header.encoding != Encoding::kJpeg || state_->header.orientation != 1) {
-    decode(request, out);
+  State& state = *state_;
+  const Rect rect = stored_rect(request);
+  const auto decode_jpeg = [&](RowSink& to, Image& otherwise) {
+    return state.jpeg.decode(request.reduction, rect, to, otherwise, request.index, request.make_index);
+  };
+  const bool jpeg = state.header.encoding == Encoding::kJpeg;
+  const int orientation = state.header.orientation;
+  if (orientation == 1) {
+    if (jpeg) return decode_jpeg(rows, out);
+    state.decode_stored(request, rect, out);
     return false;
   }
-  return state_->jpeg.decode(request.reduction, stored_rect(request), rows, out, request.index, request.make_index);
+  if (jpeg && orientation == 2) {
+    MirroredRows mirrored(rows);
+    if (decode_jpeg(mirrored, state.stored)) return true;
+  } else {
+    state.decode_stored(request, rect, state.stored);
+  }
+  turn_upright(state.stored, orientation, rows);
+  return true;
 }
 
 void Decoder::decode(const DecodeRequest& request, Image& out) {

@@ -32,9 +32,14 @@ Rect stored_rect(Rect upright, Size stored, int orientation) noexcept {
 }
 
 void turn_upright(const Image& stored, int orientation, Image& upright) {
+  ImageRows rows(upright);
+  turn_upright(stored, orientation, rows);
+}
+
+void turn_upright(const Image& stored, int orientation, RowSink& upright) {
   const Size from = stored.size();
   const Size to = upright_size(from, orientation);
-  upright.resize(to);
+  upright.begin(to);
   if (to.width == 0 || to.height == 0) return;
 
   // The steps in the stored image, in bytes, of one pixel to the right and one row down in the upright one.
@@ -52,12 +57,14 @@ void turn_upright(const Image& stored, int orientation, Image& upright) {
   if (exchanges_axes(orientation)) std::swap(step_x, step_y);
 
   for (int top = 0; top < to.height; top += kTile) {
-    const int bottom = std::min(top + kTile, to.height);
+    const int rows = std::min(kTile, to.height - top);
+    std::ptrdiff_t stride = 0;
+    std::uint8_t* const strip = upright.room(rows, stride);
     for (int left = 0; left < to.width; left += kTile) {
       const int right = std::min(left + kTile, to.width);
-      for (int y = top; y < bottom; ++y) {
-        const std::uint8_t* source = origin + y * step_y + left * step_x;
-        std::uint8_t* target = upright.row(y) + left * kChannels;
+      for (int y = 0; y < rows; ++y) {
+        const std::uint8_t* source = origin + (top + y) * step_y + left * step_x;
+        std::uint8_t* target = strip + y * stride + left * kChannels;
         for (int x = left; x < right; ++x, source += step_x, target += kChannels) {
           target[0] = source[0];
           target[1] = source[1];
@@ -65,7 +72,28 @@ void turn_upright(const Image& stored, int orientation, Image& upright) {
         }
       }
     }
+    upright.take(rows);
   }
+}
+
+void MirroredRows::begin(Size size) {
+  width_ = size.width;
+  upright_.begin(size);
+}
+
+std::uint8_t* MirroredRows::room(int count, std::ptrdiff_t& stride) {
+  rows_ = upright_.room(count, stride);
+  stride_ = stride;
+  return rows_;
+}
+
+void MirroredRows::take(int count) {
+  for (int y = 0; y < count; ++y) {
+    std::uint8_t* left = rows_ + y * stride_;
+    std::uint8_t* right = left + (width_ - 1) * kChannels;
+    for (; left < right; left += kChannels, right -= kChannels) std::swap_ranges(left, left + kChannels, right);
+  }
+  upright_.take(count);
 }
 
 }  // namespace unstarve

@@ -7,8 +7,12 @@
 //   2  top, right      4  bottom, left     6  right, top      8  left, bottom
 //
 // so 5..8 exchange the axes, and the stored x runs backwards in 2, 3, 7, 8, the stored y in 3, 4, 6, 7.
-// Threads: pure functions. An orientation is 1..8; its reader turns everything else into 1.
+// Threads: functions without state, rows one at a time. An orientation is 1..8; its reader turns everything else into 1.
 
+#include <cstddef>
+#include <cstdint>
+
+#include "unstarve/codecs/row_sink.h"
 #include "unstarve/core/image.h"
 
 namespace unstarve {
@@ -20,5 +24,23 @@ namespace unstarve {
 
 // Turns `stored`, a whole image or such a part, into `upright`, which is resized.
 void turn_upright(const Image& stored, int orientation, Image& upright);
+// The same as rows, in strips of some tens.
+void turn_upright(const Image& stored, int orientation, RowSink& upright);
+
+// Rows of orientation 2 (the stored x runs backwards, and nothing else) on to where upright ones are wanted.
+class MirroredRows final : public RowSink {
+ public:
+  explicit MirroredRows(RowSink& upright) : upright_(upright) {}
+
+  void begin(Size size) override;
+  std::uint8_t* room(int count, std::ptrdiff_t& stride) override;
+  void take(int count) override;
+
+ private:
+  RowSink& upright_;
+  int width_ = 0;
+  std::uint8_t* rows_ = nullptr;  // of the last room()
+  std::ptrdiff_t stride_ = 0;
+};
 
 }  // namespace unstarve

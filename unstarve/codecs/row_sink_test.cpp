@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "unstarve/codecs/decoder.h"
+#include "unstarve/codecs/encode.h"
 #include "unstarve/codecs/jpeg/jpeg_samples.h"
 
 namespace unstarve {
@@ -64,11 +65,50 @@ TEST_CASE("rows that come one after the other are those of the whole image", "[c
   }
 }
 
-TEST_CASE("what is not upright JPEG of our own decoder comes as an image", "[codecs]") {
+TEST_CASE("rows of turned images are those of the whole upright image", "[codecs]") {
   JpegSample progressive;
   progressive.progressive = true;
-  const std::vector<std::uint8_t> plain = make_jpeg(sample_image({60, 40}, 3), {});
-  for (const auto& file : {make_jpeg(sample_image({60, 40}, 3), progressive), with_orientation(plain, 6, true)}) {
+  for (const JpegSample& sample : {JpegSample{}, progressive}) {
+    for (int orientation = 2; orientation <= 8; ++orientation) {
+      INFO(sample.name << ", orientation " << orientation);
+      const auto file = with_orientation(make_jpeg(sample_image({190, 131}, 7), sample), orientation, true);
+      Decoder decoder;
+      Image whole, rows, other;
+      const Size size = decoder.open(file).size;
+      decoder.decode({{}, 1, {}, true}, whole);
+      const std::vector<std::uint8_t> index(decoder.made_index().begin(), decoder.made_index().end());
+      CHECK(index.empty() == sample.progressive);
+      const Rect crop{13, 9, size.width - 40, size.height - 50};
+      ImageRows sink(rows);
+      for (const DecodeRequest& request : {DecodeRequest{}, DecodeRequest{crop}, DecodeRequest{crop, 1, index},
+                                           DecodeRequest{crop, 2, index}, DecodeRequest{{0, 0, 1, 1}}}) {
+        Image expected;
+        decoder.open(file);
+        decoder.decode(request, expected);
+        decoder.open(file);
+        REQUIRE(decoder.decode(request, sink, other));
+        CHECK(decoder.index_use() == (request.index.empty() ? IndexUse::kNone : IndexUse::kUsed));
+        CHECK(same(rows, expected));
+        CHECK(other.size() == Size{});
+      }
+      for (int strips = 0; strips < 4; ++strips) {
+        Limited limited(rows, strips);
+        decoder.open(file);
+        REQUIRE_THROWS_AS((void)decoder.decode({}, limited, other), std::runtime_error);
+        decoder.open(file);
+        decoder.decode({}, other);
+        CHECK(same(other, whole));
+        other.resize({});
+      }
+    }
+  }
+}
+
+TEST_CASE("what is upright and not of our own JPEG decoder comes as an image", "[codecs]") {
+  JpegSample progressive;
+  progressive.progressive = true;
+  const Image image = sample_image({60, 40}, 3);
+  for (const auto& file : {make_jpeg(image, progressive), encode_png(image.view())}) {
     Decoder decoder;
     Image whole, rows, other;
     decoder.open(file);
