@@ -6,8 +6,8 @@
 //   1  top, left       3  bottom, right    5  left, top       7  right, bottom
 //   2  top, right      4  bottom, left     6  right, top      8  left, bottom
 //
-// so 5..8 exchange the axes, and the stored x runs backwards in 2, 3, 7, 8, the stored y in 3, 4, 6, 7. Threads:
-// functions without state, rows one at a time. An orientation is 1..8; its reader turns everything else into 1.
+// so 5..8 exchange the axes, and the stored x runs backwards in 2, 3, 7, 8, the stored y in 3, 4, 6, 7.
+// Threads: functions without state, rows one at a time. An orientation is 1..8; readers turn all else into 1.
 
 #include <cstddef>
 #include <cstdint>
