@@ -254,7 +254,7 @@ TEST_CASE("a whole number of MDS that is no class makes its sample a bad one, wh
   const auto format = mds_format({{"image", "jpeg", 0}, {"label", "int", 8}}, {0, 1});
   const RecordFiles data({{"memory", std::make_shared<testing::MemoryBytes>(made.shard)}}, format, {false, 1});
   const auto why = [&](std::uint64_t id) {
-    return refusal([&] {
+    return testing::refusal([&] {
       RecordBuffer record;
       data.read(id, record);
     });
