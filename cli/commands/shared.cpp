@@ -1,5 +1,7 @@
 #include "shared.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
