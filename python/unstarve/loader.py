@@ -13,7 +13,7 @@ import json
 import sys
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -97,6 +97,10 @@ class Loader(Telling, Converting):
 
     def __repr__(self) -> str:
         return f"<unstarve.Loader: {self._dataset.format}, {len(self)} batches of {self._batch_size}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Loader holds threads and their memory and is neither copied nor pickled; expected one of "
+                        "its own in each process, as of the same steps or un.from_yaml(loader.to_yaml())")
 
     if not TYPE_CHECKING:
         def __getattr__(self, name):

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import operator
 import os
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, Self
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -73,14 +74,28 @@ class Pipeline(Choosing, Operating):
     def read(self, index: int) -> dict[str, int | bytes | npt.NDArray[np.uint8]]:
         """Record `index` as it is stored: a dict of its fields, encoded images as bytes, pixels as uint8 HWC.
         IndexError for one that is not there."""
-        index = int(index)
-        if not 0 <= index < len(self):
-            raise IndexError(f"record {index} of {len(self)}")
-        return self._dataset.read(index)
+        return self._dataset.read(self._record(index))
 
     def location(self, index: int) -> str:
-        """Where record `index` lies: file and offset or member."""
-        return self._dataset.location(index)
+        """Where record `index` lies: file and offset or member. IndexError for one that is not there."""
+        return self._dataset.location(self._record(index))
+
+    def _record(self, index: int) -> int:
+        number = operator.index(index)
+        if not 0 <= number < len(self):
+            raise IndexError(f"record {number} of {len(self)}")
+        return number
+
+    # A Pipeline never changes, so that it is its own copy.
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Pipeline holds its open data and is not pickled; expected un.open() and the steps in each "
+                        "process, or the text of to_yaml() sent there")
 
     # --- functions of yours -----------------------------------------------------------------------------------------
 
@@ -224,6 +239,8 @@ class Pipeline(Choosing, Operating):
         batch: dict[str, Any] = {"size": whole("batch(size)", size, 1), "last": last_batch(last, drop_last)}
         if pad is not False:
             batch["pad"] = {"to": "largest", "value": pad_value}
+            if pad is not True and not isinstance(pad, Iterable):
+                raise ArgumentError(f"batch(pad): found {pad!r}, expected True, False or (height, width)")
             if pad is not True:
                 batch["pad"].update(to="size", size=[whole("batch(pad)", side, 1) for side in pad])
         if bucket:

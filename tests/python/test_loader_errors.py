@@ -1,14 +1,17 @@
 """Errors of the Python loader: bad samples by policy, mistakes refused where they are written, kinds of exceptions."""
 
+import copy
 import io
 import json
 import os
+import pickle
 import re
 import subprocess
 import tarfile
 from collections.abc import Iterable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -178,6 +181,32 @@ def test_steps_that_add_to_those_before_may_stand_again():
                  start.output("float32", "NHWC").normalize(*un.CIFAR10)):
         loader = both.batch(2)
         assert loader.normalisation == un.CIFAR10 and loader.dtype in ("bfloat16", "float32")
+
+
+def test_numpy_s_numbers_are_numbers_and_other_objects_are_told():
+    start = un.open(SMALL)
+    plain = start.random_resized_crop(8, scale=(0.25, 0.75)).flip(0.5).batch(4).spec
+    assert start.random_resized_crop(np.int64(8), scale=np.array([0.25, 0.75])).flip(np.float32(0.5)).batch(
+        np.int16(4)).spec == plain
+    with pytest.raises(un.errors.ArgumentError, match=r"found \{8\}, a set; expected a number"):
+        start.resize({8})
+    with pytest.raises(un.errors.ArgumentError, match=r"batch\(pad\): found 5, expected True, False or"):
+        start.batch(4, pad=5)
+    for index in (-1, 200):
+        with pytest.raises(IndexError, match=f"record {index} of 200"):
+            start.location(index)
+    assert start.location(np.int64(3)) == start.location(3)
+
+
+def test_pipelines_are_their_own_copies_and_what_holds_data_is_not_pickled():
+    pipeline = un.open(SMALL).shuffle(1)
+    assert copy.copy(pipeline) is copy.deepcopy({"data": pipeline})["data"] is pipeline
+    with pytest.raises(TypeError, match="a Pipeline .* not pickled; expected .* each process"):
+        pickle.dumps(pipeline)
+    for loader in (pipeline.batch(4), pipeline.map(np.abs).options(workers=0).batch(4)):
+        for no in (copy.copy, copy.deepcopy, pickle.dumps):
+            with pytest.raises(TypeError, match="a Loader .* neither copied nor pickled; expected one of its own"):
+                no(loader)
 
 
 def test_images_of_too_many_pixels_are_bad_samples(tmp_path):
