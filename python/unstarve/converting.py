@@ -111,7 +111,8 @@ class Converting(abc.ABC):
         """
         spec = json.loads(self._spec)
         spec["operations"] = spec.get("operations", [])[:operations]
-        spec["output"] = {"type": "uint8", "layout": "NHWC"}
+        # The normalisation stays: erasing covers with its mean.
+        spec["output"] = spec.get("output", {}) | {"type": "uint8", "layout": "NHWC"}
         spec.pop("device", None)
         made = self._standing_here(spec, allocate, on_device)
         made._decode = decode

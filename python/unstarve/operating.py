@@ -108,13 +108,23 @@ class Operating(abc.ABC):
         return self.operation("gaussian_blur", sigma=sigma, probability=p)
 
     def erasing(self, p: float = 0.5, scale: tuple[float, float] = (0.02, 0.33),
-                ratio: tuple[float, float] = (0.3, 3.3), value: int = 0) -> Self:
-        """A random rectangle of `value` (0..255) with probability `p`, as torchvision's RandomErasing, but of pixels:
-        before normalising.
+                ratio: tuple[float, float] = (0.3, 3.3), value: int | tuple[int, int, int] | str = "mean") -> Self:
+        """A random rectangle covered with probability `p`, as by torchvision's RandomErasing, but before normalising.
 
         scale: part of the area, least and most. ratio: height / width, least and most.
+        value: "mean" is what is normalised to about 0, torchvision's value=0 behind Normalize, and black where nothing
+        is normalised; 0..255, or (red, green, blue); "random": noise, every value drawn.
         """
-        return self.operation("erasing", probability=p, scale=scale, ratio=ratio, value=value)
+        return self.operation("erasing", probability=p, scale=scale, ratio=ratio, **_unless(value=(value, "mean")))
+
+    def cutout(self, size: int | tuple[int, int] | Schedule, holes: int = 1, p: float = 1.0,
+               value: int | tuple[int, int, int] | str = "mean") -> Self:
+        """`holes` squares of `size` pixels, or rectangles of (height, width), covered with probability `p`.
+
+        The middle of each is drawn evenly over all pixels, and what lies beyond the edges is cut off, as in the code of
+        the Cutout paper. value: as erasing().
+        """
+        return self.operation("cutout", size=size, holes=holes, probability=p, **_unless(value=(value, "mean")))
 
     def rand_augment(self, changes: int = 2, magnitude: int | Schedule = 9) -> Self:
         """RandAugment: `changes` drawn from fourteen, of `magnitude` 0..30, as torchvision has it."""

@@ -125,6 +125,50 @@ def test_erasing_covers_a_rectangle_within_its_ranges() -> None:
     assert 25 <= erased <= 55
 
 
+def test_erasing_and_cutout_take_a_colour_or_noise() -> None:
+    pixels = np.full((60, 80, 3), 200, np.uint8)
+    for operation in ("erasing:probability=1:scale=0.2,0.3", "cutout:size=24"):
+        ours, _ = apply(pixels, f"{operation}:value=10,20,30", sample=3)
+        hidden = (ours == [10, 20, 30]).all(axis=2)
+        assert hidden.any()
+        assert (ours[~hidden] == 200).all()
+        # Noise covers the same rectangle; of its values each is as likely as another.
+        seen = []
+        for sample in range(40):
+            hidden = (apply(pixels, f"{operation}:value=0", sample=sample)[0] == 0).all(axis=2)
+            noise, _ = apply(pixels, f"{operation}:value=random", sample=sample)
+            assert (noise[~hidden] == 200).all()
+            seen.append(noise[hidden])
+        values = np.concatenate(seen)
+        counts = np.stack([np.bincount(values[:, c], minlength=256) for c in range(3)])
+        expected = len(values) / 256
+        assert ((counts - expected) ** 2 / expected).sum(axis=1).max() < 256 + 6 * np.sqrt(2 * 255)
+        # Nothing that one value tells of another: channels, neighbours, samples.
+        between = np.corrcoef(np.concatenate([values[:-1], values[1:]], axis=1).T) - np.eye(6)
+        assert np.abs(between).max() < 6 / np.sqrt(len(values))
+
+
+def test_cutout_is_that_of_the_paper() -> None:
+    """uoguelph-mlrg/Cutout: a middle anywhere, `length` // 2 to either side, cut off by the edges."""
+    height, width, length = 9, 12, 6
+    windows = {}
+    for y in range(height):
+        for x in range(width):
+            pixels = np.full((height, width, 3), 77, np.uint8)
+            pixels[max(y - length // 2, 0) : min(y + length // 2, height),
+                   max(x - length // 2, 0) : min(x + length // 2, width)] = 5
+            windows[pixels.tobytes()] = x, y
+    plain = np.full((height, width, 3), 77, np.uint8)
+    seen = {windows[apply(plain, f"cutout:size={length}:value=5", sample=sample)[0].tobytes()] for sample in range(300)}
+    assert {x for x, _ in seen} == set(range(width))
+    assert {y for _, y in seen} == set(range(height))
+    # Several of other sides, and none.
+    ours = [(apply(plain, "cutout:size=1,3:holes=2:value=5", sample=sample)[0][..., 0] == 5).sum()
+            for sample in range(60)]
+    assert max(ours) == 6 and min(ours) >= 2
+    assert np.array_equal(apply(plain, "cutout:size=3:probability=0")[0], plain)
+
+
 def test_color_jitter_is_its_four_operations_in_some_order() -> None:
     pixels = pictures(0)[4]
     one = apply(pixels, "color_jitter:brightness=0:contrast=0:saturation=0:hue=0")[0]

@@ -122,6 +122,22 @@ def test_steps_of_operations_are_the_operations_of_their_names():
         start.auto_augment("mars")
 
 
+def test_what_erasing_and_cutout_cover_is_normalised_to_zero() -> None:
+    """As torchvision's RandomErasing(value=0) does behind Normalize; the device's part begins with the same pixels."""
+    start = un.open(SMALL).shuffle(0).resize((32, 32)).erasing(1, (0.3, 0.3), (1, 1)).cutout(6)
+    mean, std = (0.485, 0.456, 0.1), (0.229, 0.224, 0.225)
+    images, _ = next(iter(start.normalize(mean, std).batch(8)))
+    near = (np.abs(images) <= 0.5 / 255 / np.array(std).reshape(3, 1, 1) + 1e-6).all(axis=1)
+    assert (near.sum(axis=(1, 2)) >= 17 * 17).all()  # an area of 0.3
+    pixels, _ = next(iter(start.normalize(mean, std).batch(8).host_part(3)))
+    assert (pixels[near] == [124, 116, 26]).all()
+    # Without a normalisation it is black.
+    pixels, _ = next(iter(start.output("uint8", "NHWC").batch(8)))
+    assert (pixels[near] == 0).all()
+    pixels, _ = next(iter(un.open(SMALL).resize((32, 32)).cutout(80, value=(1, 2, 3)).output("uint8", "NHWC").batch(8)))
+    assert {tuple(pixel) for pixel in pixels[:, 16, 16]} == {(1, 2, 3)}
+
+
 def test_ranks_share_an_epoch(monkeypatch):
     whole = un.open(SMALL).shuffle(2).batch(40)
     parts = [copies(un.open(SMALL).shuffle(2).shard(rank, 4).batch(10)) for rank in range(4)]

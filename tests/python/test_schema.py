@@ -253,7 +253,8 @@ def sound_beside(keys, rng):
 def at_first(parameter):
     """A value of a parameter that may have a schedule."""
     plain = parameter["anyOf"][0]
-    return plain["default"] if "default" in plain else 8
+    default = plain.get("default", 8)
+    return 8 if isinstance(default, str) else default  # which may be a word, that no epoch has
 
 
 def put(spec, keys, value):

@@ -50,12 +50,6 @@ std::string made_of(const Operation& operation, const PixelView& view, std::uint
   return shown(frame);
 }
 
-std::vector<ParameterInfo> parameters_of(const OperationInfo& info) {
-  const DescribedParameters described;
-  (void)info.make({});
-  return described.list();
-}
-
 // Whether so many of so many draws of this probability are within five standard deviations; of none and all, exactly.
 bool as_often(std::size_t times, std::size_t draws, double probability) {
   const auto n = static_cast<double>(draws);
@@ -69,7 +63,7 @@ TEST_CASE("every operation with a probability changes as many samples as it says
   for (const OperationInfo& info : operations()) {
     OpSpec spec = usual(info.name);
     bool has_probability = false;
-    for (const ParameterInfo& parameter : parameters_of(info)) {
+    for (const ParameterInfo& parameter : parameters_of(info.name)) {
       // As much of everything else as there is, so that what is done is seen.
       if (parameter.name == "probability") {
         has_probability = true;
@@ -255,7 +249,7 @@ std::vector<Drawn> all_drawn() {
 
   // No rectangle of these is as large as the image, so that no trial fails.
   const OpParams often = {{"probability", {1}}};
-  const auto rect = [](const Recording& all) { return last_of(all, gpu::LayerKind::kErase).rect; };
+  const auto rect = [](const Recording& all) { return last_of(all, gpu::LayerKind::kCover).rect; };
   list.push_back(interval("erasing", "scale", 0.02, 0.25,
                           [=](const Recording& all) {
                             return static_cast<double>(rect(all).width) * rect(all).height /
@@ -309,7 +303,7 @@ TEST_CASE("every amount is drawn evenly from its range and reaches its ends", "[
   }
   // Of the library, every range but those of crops, which have tests of their own.
   for (const OperationInfo& info : operations()) {
-    for (const ParameterInfo& parameter : parameters_of(info)) {
+    for (const ParameterInfo& parameter : parameters_of(info.name)) {
       const bool range = std::holds_alternative<ParameterInfo::Interval>(parameter.kind) ||
                          std::holds_alternative<ParameterInfo::Range>(parameter.kind);
       INFO(info.name << " " << parameter.name);
@@ -332,7 +326,7 @@ TEST_CASE("erasing's rectangle lies at any place equally often", "[ops]") {
     Random random(17, 2, sample, 3);
     operation->apply(frame, random, scratch);
     recorder.finish(frame);
-    const Rect rect = last_of(recorder.recording(), gpu::LayerKind::kErase).rect;
+    const Rect rect = last_of(recorder.recording(), gpu::LayerKind::kCover).rect;
     REQUIRE(rect.width == 3);
     REQUIRE(rect.height == 3);
     ++places[{rect.x, rect.y}];

@@ -1,13 +1,11 @@
-// A random rectangle of one colour over the image: torchvision's RandomErasing (Zhong et al., "Random erasing data
-// augmentation", 2017), also known as cutout, with the same trials. It works on pixels, before normalisation.
+// A random rectangle of one colour or of noise over the image: torchvision's RandomErasing (Zhong et al., "Random
+// erasing data augmentation", 2017), with the same trials. It works on pixels, before normalisation.
 
 #include <cmath>
-#include <cstring>
 
-#include "unstarve/ops/gpu/recorder.h"
 #include "unstarve/ops/operation_list.h"
+#include "unstarve/ops/paint.h"
 #include "unstarve/ops/parameters.h"
-#include "unstarve/ops/window.h"
 
 namespace unstarve {
 namespace {
@@ -16,8 +14,8 @@ constexpr int kTrials = 10;  // torchvision's number
 
 class Erasing final : public Operation {
  public:
-  Erasing(double probability, std::pair<double, double> scale, std::pair<double, double> ratio, int value)
-      : probability_(probability), scale_(scale), ratio_(ratio), value_(value) {}
+  Erasing(double probability, std::pair<double, double> scale, std::pair<double, double> ratio, const Paint& paint)
+      : probability_(probability), scale_(scale), ratio_(ratio), paint_(paint) {}
 
   [[nodiscard]] bool random() const override { return probability_ > 0; }
   [[nodiscard]] bool writes_pixels() const override { return true; }
@@ -26,12 +24,7 @@ class Erasing final : public Operation {
     if (random.uniform() >= probability_) return;
     const Rect rect = draw(frame.size(), random);
     if (rect.width == 0) return;
-    if (Recorder* recorder = scratch.recorder()) return recorder->erase(frame, rect, value_);
-    Image& image = make_pixels(frame, scratch);
-    const auto bytes = static_cast<std::size_t>(rect.width) * kChannels;
-    for (int y = rect.y; y < rect.y + rect.height; ++y) {
-      std::memset(image.row(y) + std::ptrdiff_t{rect.x} * kChannels, value_, bytes);
-    }
+    cover(frame, rect, paint_, random, scratch);
   }
 
  private:
@@ -54,7 +47,7 @@ class Erasing final : public Operation {
 
   double probability_;
   std::pair<double, double> scale_, ratio_;
-  int value_;
+  Paint paint_;
 };
 
 }  // namespace
@@ -62,7 +55,7 @@ class Erasing final : public Operation {
 std::unique_ptr<Operation> make_erasing(const OpParams& params) {
   const Parameters p("erasing", params, {"probability", "scale", "ratio", "value"});
   return std::make_unique<Erasing>(p.number("probability", 0.5, 0, 1), p.range("scale", {0.02, 0.33}, 1),
-                                   p.range("ratio", {0.3, 3.3}, 1000), p.integer("value", 0, 0, 255));
+                                   p.range("ratio", {0.3, 3.3}, 1000), read_paint(p));
 }
 
 }  // namespace unstarve

@@ -27,6 +27,7 @@ namespace unstarve {
 [[nodiscard]] std::unique_ptr<Operation> make_equalize(const OpParams& params);
 [[nodiscard]] std::unique_ptr<Operation> make_lighting(const OpParams& params);
 [[nodiscard]] std::unique_ptr<Operation> make_erasing(const OpParams& params);
+[[nodiscard]] std::unique_ptr<Operation> make_cutout(const OpParams& params);
 [[nodiscard]] std::unique_ptr<Operation> make_rotation(const OpParams& params);
 [[nodiscard]] std::unique_ptr<Operation> make_affine(const OpParams& params);
 [[nodiscard]] std::unique_ptr<Operation> make_perspective(const OpParams& params);

@@ -45,9 +45,13 @@ constexpr std::array kOperations = {
     OperationInfo{"lighting", "the light's colour, along ImageNet's principal components: stddev 0.1, probability 1",
                   make_lighting},
     OperationInfo{"erasing",
-                  "a random rectangle of one value: probability 0.5, scale [0.02, 0.33] of the area, ratio [0.3, 3.3], "
-                  "value 0",
+                  "a random rectangle covered: probability 0.5, scale [0.02, 0.33] of the area, ratio [0.3, 3.3], "
+                  "value mean of the normalisation (a number, three, or random)",
                   make_erasing},
+    OperationInfo{"cutout",
+                  "rectangles of one size at random places, cut off at the edges: size (required), holes 1, "
+                  "probability 1, value mean of the normalisation (a number, three, or random)",
+                  make_cutout},
     OperationInfo{"rotation", "about the middle: degrees [-30, 30] counter-clockwise, interpolation bilinear, fill 0",
                   make_rotation},
     OperationInfo{

@@ -26,6 +26,13 @@ bool is_integer_in(double value, int low, int high) {
 DescribedParameters::DescribedParameters() { described = this; }
 DescribedParameters::~DescribedParameters() { described = nullptr; }
 
+std::vector<ParameterInfo> parameters_of(std::string_view operation) {
+  const DescribedParameters described_here;
+  for (const OperationInfo& info : operations())
+    if (info.name == operation) (void)info.make({});
+  return described_here.list();
+}
+
 Parameters::Parameters(std::string_view operation, const OpParams& params,
                        std::initializer_list<std::string_view> known)
     : operation_(operation), params_(params) {
@@ -112,6 +119,22 @@ std::pair<double, double> Parameters::interval(std::string_view name, std::pair<
          fmt::format("a number, or two of which the first is not above the second, from {} to {}", low, high));
   }
   return {values.front(), values.back()};
+}
+
+IntegersOrWord Parameters::integers(std::string_view name, const ParameterInfo::Integers& takes) const {
+  if (described != nullptr) described->list_.push_back({std::string(name), false, takes});
+  const OpValue* const value = find(name);
+  if (value == nullptr) return {takes.fallback, takes.fallback.empty() ? takes.words.front() : ""};
+  if (std::find(takes.words.begin(), takes.words.end(), value->word) != takes.words.end()) return {{}, value->word};
+  const auto& numbers = value->numbers;
+  const bool sound =
+      std::find(takes.counts.begin(), takes.counts.end(), numbers.size()) != takes.counts.end() &&
+      std::all_of(numbers.begin(), numbers.end(), [&](double n) { return is_integer_in(n, takes.low, takes.high); });
+  if (!sound)
+    fail(name, *value,
+         fmt::format("{} integers from {} to {}{}{}", fmt::join(takes.counts, " or "), takes.low, takes.high,
+                     takes.words.empty() ? "" : ", or one of ", fmt::join(takes.words, ", ")));
+  return {std::vector<int>(numbers.begin(), numbers.end()), ""};
 }
 
 Size Parameters::size(std::string_view name) const {

@@ -36,6 +36,12 @@ struct ParameterInfo {
   struct Sides {  // one integer, or height and width
     int low, high;
   };
+  struct Integers {             // as many as one of `counts`, or one of some words
+    std::vector<int> fallback;  // none: the first word
+    int low, high;
+    std::vector<std::size_t> counts;
+    std::vector<std::string> words;
+  };
   struct Choice {  // one of some words
     std::string fallback;
     std::vector<std::string> words;
@@ -45,7 +51,13 @@ struct ParameterInfo {
   };
   std::string name;
   bool required = false;
-  std::variant<Integer, Number, Range, Interval, Sides, Choice, Flag> kind;
+  std::variant<Integer, Number, Range, Interval, Sides, Integers, Choice, Flag> kind;
+};
+
+// Numbers, or a word instead of them.
+struct IntegersOrWord {
+  std::vector<int> numbers;
+  std::string word;
 };
 
 // While it lives, every Parameters of this thread is taken for empty and writes down what it is asked for; one at a
@@ -63,6 +75,9 @@ class DescribedParameters {
   std::vector<ParameterInfo> list_;
 };
 
+// What the operation of this name takes; empty where there is none.
+[[nodiscard]] std::vector<ParameterInfo> parameters_of(std::string_view operation);
+
 class Parameters {
  public:
   // Throws for a name in `params` that is not among `known`.
@@ -78,6 +93,8 @@ class Parameters {
   // "factor: [0.6, 1.4]", or "factor: 1.2" for always the same: two numbers a <= b in [low, high].
   [[nodiscard]] std::pair<double, double> interval(std::string_view name, std::pair<double, double> fallback,
                                                    double low, double high) const;
+  // "fill: 114", "fill: [124, 116, 104]", "value: random".
+  [[nodiscard]] IntegersOrWord integers(std::string_view name, const ParameterInfo::Integers& takes) const;
   // "size: 224" (a square) or "size: [height, width]" in the order of torchvision; required.
   [[nodiscard]] Size size(std::string_view name) const;
   // "interpolation: bicubic": one of `words`, as its place among them; words[fallback] when absent.

@@ -17,11 +17,10 @@ namespace {
 
 // Whether the operation takes whole numbers alone for it.
 bool takes_whole(const OpSpec& spec, std::string_view parameter) {
-  const DescribedParameters described;
-  for (const OperationInfo& info : operations())
-    if (info.name == spec.name) (void)info.make({});
-  return std::any_of(described.list().begin(), described.list().end(), [&](const ParameterInfo& info) {
+  const std::vector<ParameterInfo> all = parameters_of(spec.name);
+  return std::any_of(all.begin(), all.end(), [&](const ParameterInfo& info) {
     return info.name == parameter && (std::holds_alternative<ParameterInfo::Integer>(info.kind) ||
+                                      std::holds_alternative<ParameterInfo::Integers>(info.kind) ||
                                       std::holds_alternative<ParameterInfo::Sides>(info.kind));
   });
 }

@@ -67,11 +67,7 @@ inline Frame random_window(const PixelView& view, Random& random) {
 // A specification of the operation with its defaults, and 24 where something is required.
 inline OpSpec usual(std::string_view name) {
   OpSpec spec{std::string(name), {}};
-  const DescribedParameters described;
-  for (const OperationInfo& info : operations()) {
-    if (info.name == name) (void)info.make({});
-  }
-  for (const ParameterInfo& parameter : described.list()) {
+  for (const ParameterInfo& parameter : parameters_of(name)) {
     if (parameter.required) spec.params[parameter.name] = {24};
   }
   return spec;

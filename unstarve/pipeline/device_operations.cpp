@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "unstarve/core/error.h"
+#include "unstarve/ops/paint.h"
 #include "unstarve/ops/schedule.h"
 
 namespace unstarve {
@@ -93,6 +94,7 @@ DeviceOperations::DeviceOperations(const PipelineSpec& spec, gpu::OutputType typ
     if (const std::string reason = why_not_on_gpu(specs_[i]); !reason.empty())
       refuse(fmt::format("operations[{}]: {}, expected one where a device decodes; decode on the host", i, reason));
   output_.type = type;
+  write_out_means(specs_, spec.output.normalisation);
   for (const std::uint32_t epoch : epochs_of(specs_)) {
     const Operations operations = operations_at(specs_, epoch);
     stages_.push_back({epoch, size_after_first(operations, first_), size_after_first(operations, operations.size())});

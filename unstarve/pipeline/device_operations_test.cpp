@@ -32,7 +32,7 @@ std::vector<Seen> run_in_two(const PipelineSpec& spec, const std::shared_ptr<con
   const std::size_t first = first_on_device(spec);
   PipelineSpec before = spec;
   before.operations.resize(first);
-  before.output = {ElementType::kUint8, Layout::kNhwc, {}};
+  before.output = {ElementType::kUint8, Layout::kNhwc, spec.output.normalisation};
   std::vector<Seen> seen = run(before, dataset, options);
   const gpu::OutputType type = gpu::make_output(spec.output).type;
   DeviceOperations operations(spec, type, device);

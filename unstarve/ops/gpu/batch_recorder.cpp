@@ -12,7 +12,7 @@ namespace unstarve {
 namespace {
 
 // The operations whose every access to pixels goes by a recorder where there is one.
-constexpr std::array<std::string_view, 30> kRecorded = {"random_resized_crop",
+constexpr std::array<std::string_view, 31> kRecorded = {"random_resized_crop",
                                                         "resize",
                                                         "center_crop",
                                                         "pad_crop",
@@ -31,6 +31,7 @@ constexpr std::array<std::string_view, 30> kRecorded = {"random_resized_crop",
                                                         "equalize",
                                                         "lighting",
                                                         "erasing",
+                                                        "cutout",
                                                         "rotation",
                                                         "affine",
                                                         "perspective",

@@ -45,6 +45,23 @@ TEST_CASE("every operation of the library makes the host's bits", "[gpu]") {
   }
 }
 
+TEST_CASE("what is covered is so to the host's bits, by colours, noise, once or often", "[gpu]") {
+  Random made_up(16, 0, 0, 0);
+  TwoWays ways;
+  const OpValue noise = "random", colour = {9, 8, 7};
+  const OpSpec erased{"erasing", {{"probability", {1}}, {"value", noise}}};
+  const OpSpec cut{"cutout", {{"size", {9, 12}}, {"holes", {3}}, {"value", colour}}};
+  const OpSpec noisy{"cutout", {{"size", {8}}, {"holes", {2}}, {"value", noise}}};
+  for (const std::vector<OpSpec>& specs : std::vector<std::vector<OpSpec>>{
+           {erased}, {noisy}, {cut, usual("vertical_flip"), usual("contrast")}, {usual("rotation"), noisy, erased}}) {
+    const Chain chain(specs);
+    for (std::uint64_t id = 0; id < 10; ++id) {
+      const Pixels pixels({between(made_up, 1, 40), between(made_up, 1, 40)}, Arrangement::kInterleaved, made_up);
+      REQUIRE(ways.equal(chain, pixels.view, {3, 1, id}));
+    }
+  }
+}
+
 TEST_CASE("resizing by every interpolation makes the host's bits", "[gpu]") {
   Random made_up(6, 0, 0, 0);
   TwoWays ways;

@@ -6,7 +6,7 @@
 //                      └─ kMakePixels ──▶ a slot of the team's scratch memory ── Layer ── ...
 //
 // A layer says how each of its pixels is made of the one below it, or of pixels in memory; nothing is computed before a
-// command asks for it. So crops, flips, borders, colours, erased rectangles, and one operation that reads several
+// command asks for it. So crops, flips, borders, colours, covered rectangles, and one operation that reads several
 // pixels (a resize, a warp, a filter) are one pass from the source to the batch. Where an operation reads several
 // pixels of what another one has computed, a kMakePixels comes between. Where several images are blended that are made
 // of one, that one is kept in a place of its own, and each adds its pixels to sums. Nothing here owns memory or knows
@@ -45,7 +45,7 @@ struct Input {
 
 enum class LayerKind : std::int32_t {
   kView,      // what is seen through `view`, its colours by the points
-  kErase,     // one value in a rectangle, what is below elsewhere
+  kCover,     // one colour or noise in a rectangle, what is below elsewhere
   kResize,    // by two axes' tables, of what is seen through `view`; as the next three
   kWarp,      // by a mapping
   kSharpen,   // a pixel and its eight neighbours
@@ -67,8 +67,9 @@ struct Layer {
   View view;
   Size view_size;                            // kResize: of what is seen through the view; else it is `size`
   std::int32_t first_point = 0, points = 0;  // kView
-  Rect rect;                                 // kErase
-  std::int32_t value = 0;                    // kErase: of all channels; kSharpen: the weight in 1/65536
+  Rect rect;                                 // kCover
+  std::uint64_t noise = 0;                   // kCover: its key; 0: none, one colour, `fill`
+  std::int32_t value = 0;                    // kSharpen: the weight in 1/65536
   Axis across, down;                         // kResize
   Mapping mapping;                           // kWarp
   Interpolation how = Interpolation::kNearest;

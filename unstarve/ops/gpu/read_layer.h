@@ -10,6 +10,7 @@
 #include "unstarve/ops/geometry/sample_pixel.h"
 #include "unstarve/ops/gpu/program.h"
 #include "unstarve/ops/host_device.h"
+#include "unstarve/ops/noise_pixel.h"
 
 namespace unstarve::gpu {
 
@@ -175,6 +176,12 @@ UNSTARVE_HD inline bool within(const Rect& rect, int x, int y) {
   return x >= rect.x && x < rect.x + rect.width && y >= rect.y && y < rect.y + rect.height;
 }
 
+UNSTARVE_HD inline Pixel covering(const Layer& layer, int x, int y) {
+  if (layer.noise == 0) return layer.fill;
+  const auto index = std::int64_t{y - layer.rect.y} * layer.rect.width + (x - layer.rect.x);
+  return noise_pixel(layer.noise, static_cast<std::uint64_t>(index));
+}
+
 // Down from layer `top` to where the pixel's value comes from, then up again through the colours of those above.
 UNSTARVE_HD inline Pixel read_layer(const Task& task, std::int32_t top, std::int32_t x, std::int32_t y) {
   const Layer* const layers = task.program.layers;
@@ -193,10 +200,9 @@ UNSTARVE_HD inline Pixel read_layer(const Task& task, std::int32_t top, std::int
       pixel = read_memory(task, layer.input, x, y);
       break;
     }
-    if (layer.kind == LayerKind::kErase) {
+    if (layer.kind == LayerKind::kCover) {
       if (within(layer.rect, x, y)) {
-        const auto value = static_cast<std::uint8_t>(layer.value);
-        pixel = {value, value, value};
+        pixel = covering(layer, x, y);
         break;
       }
       if (layer.input.from == From::kLayer) continue;

@@ -120,11 +120,12 @@ void Recorder::blur(Frame& frame, std::span<const std::uint32_t> weights) {
   put_on(frame, size, true);
 }
 
-void Recorder::erase(Frame& frame, Rect rect, int value) {
+void Recorder::cover(Frame& frame, Rect rect, const std::array<std::uint8_t, kChannels>& colour, std::uint64_t noise) {
   make_pixels(frame);
-  gpu::Layer& layer = recording_.layers[static_cast<std::size_t>(add_layer(gpu::LayerKind::kErase, frame.size()))];
+  gpu::Layer& layer = recording_.layers[static_cast<std::size_t>(add_layer(gpu::LayerKind::kCover, frame.size()))];
   layer.rect = rect;
-  layer.value = value;
+  layer.fill = colour;
+  layer.noise = noise;
   put_on(frame, layer.size, reads_several_);
 }
 

@@ -65,7 +65,8 @@ class Recorder {
   void sharpen(Frame& frame, std::int32_t weight);
   // weights[i]: of the pixels i away, in 1/65536.
   void blur(Frame& frame, std::span<const std::uint32_t> weights);
-  void erase(Frame& frame, Rect rect, int value);
+  // `noise`: its key; 0: `colour`.
+  void cover(Frame& frame, Rect rect, const std::array<std::uint8_t, kChannels>& colour, std::uint64_t noise);
   void adjust_contrast(Frame& frame, std::int32_t weight);
   void equalize(Frame& frame);
   void auto_contrast(Frame& frame);

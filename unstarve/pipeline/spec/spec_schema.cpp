@@ -43,6 +43,17 @@ Json parameter_schema(const ParameterInfo& info) {
       return {{"anyOf", {number, {{"type", "array"}, {"items", number}, {"minItems", 2}, {"maxItems", 2}}}},
               {"description", "a number, or the least and the most"},
               {"default", {kind.fallback.first, kind.fallback.second}}};
+    } else if constexpr (std::is_same_v<Kind, ParameterInfo::Integers>) {
+      const Json number = {{"type", "integer"}, {"minimum", kind.low}, {"maximum", kind.high}};
+      Json any = Json::array();
+      for (const std::size_t count : kind.counts)
+        any.push_back(
+            count == 1 ? number : Json{{"type", "array"}, {"items", number}, {"minItems", count}, {"maxItems", count}});
+      if (!kind.words.empty()) any.push_back({{"type", "string"}, {"enum", kind.words}});
+      Json fallback = kind.fallback;
+      if (kind.fallback.size() == 1) fallback = kind.fallback[0];
+      if (kind.fallback.empty()) fallback = kind.words.front();
+      return {{"anyOf", std::move(any)}, {"default", std::move(fallback)}};
     } else if constexpr (std::is_same_v<Kind, ParameterInfo::Choice>) {
       return {{"type", "string"}, {"enum", kind.words}, {"default", kind.fallback}};
     } else if constexpr (std::is_same_v<Kind, ParameterInfo::Flag>) {
@@ -61,6 +72,8 @@ Json with_schedule(Json value) {
   if (value.contains("enum") || value.value("type", "") == "boolean") return value;
   Json plain = value;
   plain.erase("default");
+  if (plain.contains("anyOf") && plain["anyOf"].back().contains("enum"))
+    plain["anyOf"].erase(plain["anyOf"].size() - 1);
   Json points = object({{"0", plain}});
   points["patternProperties"] = {{"^[1-9][0-9]*$", plain}};
   points["required"] = {"0"};
