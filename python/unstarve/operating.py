@@ -67,9 +67,16 @@ class Operating(abc.ABC):
         """The middle `size` x `size`, with black around where the image is smaller."""
         return self.operation("center_crop", size=size)
 
-    def pad_crop(self, size: int, padding: int = 4) -> Self:
-        """A random size x size part of the image with a black border of `padding` pixels, as CIFAR training uses."""
-        return self.operation("pad_crop", size=size, padding=padding)
+    def pad_crop(self, size: int | tuple[int, int] | Schedule, padding: int | Sequence[int] | Schedule = 4,
+                 fill: int | tuple[int, int, int] = 0, padding_mode: str = "constant") -> Self:
+        """A random size x size part, or (height, width), of the image with a border, as CIFAR training uses.
+
+        padding: pixels on every side, or (left and right, top and bottom), or (left, top, right, bottom). fill: 0..255
+        or (red, green, blue) of the border. padding_mode: "constant" for that, or "edge", "reflect" or "symmetric": the
+        image's own pixels, as torchvision's RandomCrop has them.
+        """
+        return self.operation("pad_crop", size=size, padding=padding,
+                              **_unless(fill=(fill, 0), padding_mode=(padding_mode, "constant")))
 
     def flip(self, p: float = 0.5) -> Self:
         """Mirrors left and right with probability `p`."""

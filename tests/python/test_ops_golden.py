@@ -177,6 +177,36 @@ def test_pad_crop_is_a_window_of_the_padded_image() -> None:
     assert len(seen) > 30
 
 
+@pytest.mark.parametrize("padding", [(3,), (5, 2), (1, 4, 2, 0), (30, 25)])
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "symmetric"])
+def test_pad_crop_pads_as_torchvision_does(mode: str, padding: tuple[int, ...]) -> None:
+    """Whose pad() of Pillow's images is numpy's: left, top, right, bottom."""
+    left, top, right, bottom = (padding * 4)[:4]
+    pixels = noise(12, 9)
+    if mode == "constant":
+        padded = np.stack([np.pad(pixels[..., c], ((top, bottom), (left, right)), constant_values=fill)
+                           for c, fill in enumerate((7, 8, 9))], axis=2)
+    else:
+        padded = np.pad(pixels, ((top, bottom), (left, right), (0, 0)), mode)
+    operation = f"pad_crop:size=6,8:padding={','.join(map(str, padding))}:padding_mode={mode}:fill=7,8,9"
+    windows = {padded[y : y + 6, x : x + 8].tobytes(): (x, y)
+               for y in range(len(padded) - 5) for x in range(padded.shape[1] - 7)}
+    seen = {windows[apply(pixels, operation, sample=sample)[0].tobytes()] for sample in range(30)}
+    assert len(seen) > (1 if mode == "constant" and left == 30 else 10)  # mostly of one colour
+    # Of a mirrored image with colours put off, the border is made of what it looks like.
+    mirrored, _ = apply(pixels, "horizontal_flip:probability=1", "invert:probability=1", operation, sample=2)
+    inverted = np.ascontiguousarray(255 - pixels[:, ::-1])
+    chained = [apply(inverted, "horizontal_flip:probability=0", "invert:probability=0", operation, sample=2)[0]]
+    assert np.array_equal(mirrored, chained[0])
+
+
+def test_a_crop_beyond_a_border_keeps_the_border() -> None:
+    pixels = noise(8, 8)
+    ours, _ = apply(pixels, "pad_crop:size=12:padding=2:fill=200", "center_crop:size=16")
+    expected = np.pad(np.pad(pixels, ((2, 2), (2, 2), (0, 0)), constant_values=200), ((2, 2), (2, 2), (0, 0)))
+    assert np.array_equal(ours, expected)
+
+
 def test_horizontal_flip_mirrors() -> None:
     pixels = gradient(45, 31)
     ours, _ = apply(pixels, "horizontal_flip:probability=1")

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "unstarve/ops/border.h"
 #include "unstarve/ops/operation_list.h"
 #include "unstarve/ops/parameters.h"
 
@@ -25,10 +26,12 @@ class CenterCrop final : public Operation {
   }
   Size output_size(Size) const override { return size_; }
   bool fixed_output() const override { return true; }
-  void apply(Frame& frame, Random&, Scratch&) const override {
+  void apply(Frame& frame, Random&, Scratch& scratch) const override {
     // What select() left is at most `size_` on each axis.
     if (frame.size() == size_) return;
-    frame.crop({offset(frame.width, size_.width), offset(frame.height, size_.height), size_.width, size_.height});
+    crop_with_border(frame,
+                     {offset(frame.width, size_.width), offset(frame.height, size_.height), size_.width, size_.height},
+                     Border::kConstant, {}, scratch);
   }
 
  private:

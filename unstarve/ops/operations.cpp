@@ -24,8 +24,11 @@ constexpr std::array kOperations = {
                   make_resize},
     OperationInfo{"center_crop", "the middle, with black around where the image is smaller: size (required)",
                   make_center_crop},
-    OperationInfo{"pad_crop", "a random part of the image with a black border: size (required), padding 4",
-                  make_pad_crop},
+    OperationInfo{
+        "pad_crop",
+        "a random part of the image with a border: size (required), padding 4 (or [left and right, top and bottom], or "
+        "[left, top, right, bottom]), padding_mode constant (edge, reflect, symmetric), fill 0",
+        make_pad_crop},
     OperationInfo{"horizontal_flip", "mirrors left and right, at random: probability 0.5", make_horizontal_flip},
     OperationInfo{"vertical_flip", "mirrors top and bottom, at random: probability 0.5", make_vertical_flip},
     OperationInfo{"brightness", "lighter or darker: factor [0.6, 1.4], probability 1", make_brightness},

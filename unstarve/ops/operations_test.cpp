@@ -216,7 +216,7 @@ TEST_CASE("wrong operations and parameters are refused with what was expected") 
   refused({"resize", {{"size", {8}}, {"interpolation", {2}}}}, "parameter 'interpolation' is [2]; expected one of");
   refused({"resize", {{"size", {8}}, {"antialias", {"no"}}}},
           "parameter 'antialias' is \"no\"; expected true or false");
-  refused({"pad_crop", {{"size", {8}}, {"padding", {-1}}}}, "an integer from 0");
+  refused({"pad_crop", {{"size", {8}}, {"padding", {-1}}}}, "expected 1 or 2 or 4 integers from 0 to 10000");
   refused({"horizontal_flip", {{"probability", {1.1}}}}, "a number from 0 to 1");
 }
 

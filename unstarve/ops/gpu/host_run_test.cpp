@@ -62,6 +62,29 @@ TEST_CASE("what is covered is so to the host's bits, by colours, noise, once or 
   }
 }
 
+TEST_CASE("borders of every kind make the host's bits, whatever comes before and behind", "[gpu]") {
+  Random random(18, 0, 0, 0);
+  TwoWays ways;
+  const std::vector<OpSpec> before = {usual("horizontal_flip"), usual("vertical_flip"), usual("contrast"),
+                                      usual("rotation"),        usual("center_crop"),   usual("saturation")};
+  const std::vector<OpSpec> behind = {usual("resize"), usual("gaussian_blur"), usual("equalize"), usual("erasing"),
+                                      usual("center_crop")};
+  const auto any_of = [&](const std::vector<OpSpec>& all) {
+    return all[random.below(static_cast<std::uint32_t>(all.size()))];
+  };
+  for (std::uint64_t trial = 0; trial < 200; ++trial) {
+    const char* const modes[] = {"constant", "edge", "reflect", "symmetric"};
+    const OpValue mode = modes[trial % 4], fill = {1, 2, 3};
+    const OpSpec pad{"pad_crop",
+                     {{"size", {24, 31}}, {"padding", {9, 2, 30, 5}}, {"padding_mode", mode}, {"fill", fill}}};
+    const Chain chain({any_of(before), any_of(before), pad, any_of(behind), pad});
+    const Pixels pixels({between(random, 1, 40), between(random, 1, 40)}, static_cast<Arrangement>(random.below(3)),
+                        random);
+    INFO("trial " << trial << " " << modes[trial % 4]);
+    REQUIRE(ways.equal(chain, pixels.view, {9, 4, trial}));
+  }
+}
+
 TEST_CASE("resizing by every interpolation makes the host's bits", "[gpu]") {
   Random made_up(6, 0, 0, 0);
   TwoWays ways;

@@ -16,17 +16,19 @@
 #include <cstdint>
 
 #include "unstarve/core/image.h"
+#include "unstarve/ops/border.h"
 #include "unstarve/ops/geometry/warp.h"
 #include "unstarve/ops/host_device.h"
 
 namespace unstarve::gpu {
 
-// A rectangle of what lies below, mirrored where a step is -1, with `fill` where it reaches beyond.
+// A rectangle of what lies below, mirrored where a step is -1, with `border` where it reaches beyond.
 struct View {
   std::int32_t x = 0, y = 0;                              // below, of the view's pixel (0, 0)
   std::int32_t step_x = 1, step_y = 1;                    // 1 or -1
   std::int32_t left = 0, top = 0, right = 0, bottom = 0;  // columns and rows below that there are: [left, right) ...
-  std::array<std::uint8_t, kChannels> fill{};
+  std::array<std::uint8_t, kChannels> fill{};             // kConstant
+  Border border = Border::kConstant;
 };
 
 enum class PointKind : std::int32_t { kTable, kMeasured, kBlendGrey, kHue };

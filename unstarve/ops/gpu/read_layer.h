@@ -39,6 +39,10 @@ struct Task {
 UNSTARVE_HD inline bool look_through(const View& view, std::int32_t& x, std::int32_t& y) {
   x = view.x + view.step_x * x;
   y = view.y + view.step_y * y;
+  if (view.border != Border::kConstant) {
+    x = view.left + border_index(view.border, x - view.left, view.right - view.left);
+    y = view.top + border_index(view.border, y - view.top, view.bottom - view.top);
+  }
   return x >= view.left && x < view.right && y >= view.top && y < view.bottom;
 }
 

@@ -129,6 +129,12 @@ void Recorder::cover(Frame& frame, Rect rect, const std::array<std::uint8_t, kCh
   put_on(frame, layer.size, reads_several_);
 }
 
+void Recorder::extend(Frame& frame, Rect window, Border border) {
+  if (!frame.inside()) make_pixels(frame);
+  frame.crop(window);
+  add_view(frame, border);
+}
+
 void Recorder::adjust_contrast(Frame& frame, std::int32_t weight) {
   measure(frame, gpu::CommandKind::kContrast, weight);
 }
@@ -201,10 +207,11 @@ void Recorder::add_points(const Frame& frame, gpu::Layer& layer) {
   layer.points = count_of(recording_.points) - layer.first_point;
 }
 
-void Recorder::add_view(Frame& frame) {
+void Recorder::add_view(Frame& frame, Border border) {
   const gpu::View view = view_of(frame);
   gpu::Layer& layer = recording_.layers[static_cast<std::size_t>(add_layer(gpu::LayerKind::kView, frame.size()))];
   layer.view = view;
+  layer.view.border = border;
   add_points(frame, layer);
   put_on(frame, layer.size, reads_several_);
 }

@@ -16,6 +16,7 @@
 #include <span>
 #include <vector>
 
+#include "unstarve/ops/border.h"
 #include "unstarve/ops/frame.h"
 #include "unstarve/ops/geometry/warp.h"
 #include "unstarve/ops/gpu/program.h"
@@ -65,6 +66,7 @@ class Recorder {
   void sharpen(Frame& frame, std::int32_t weight);
   // weights[i]: of the pixels i away, in 1/65536.
   void blur(Frame& frame, std::span<const std::uint32_t> weights);
+  void extend(Frame& frame, Rect window, Border border);  // crop_with_border()
   // `noise`: its key; 0: `colour`.
   void cover(Frame& frame, Rect rect, const std::array<std::uint8_t, kChannels>& colour, std::uint64_t noise);
   void adjust_contrast(Frame& frame, std::int32_t weight);
@@ -84,7 +86,7 @@ class Recorder {
   std::int32_t add_layer(gpu::LayerKind kind, Size size);
   void add_points(const Frame& frame, gpu::Layer& layer);
   // A layer for the frame's window and colours.
-  void add_view(Frame& frame);
+  void add_view(Frame& frame, Border border = Border::kConstant);
   // Makes what the frame shows readable in memory, where it is not, but for its window.
   void need_memory(Frame& frame);
   void make_slot();
