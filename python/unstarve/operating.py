@@ -192,22 +192,23 @@ class Operating(abc.ABC):
         """Targets of zeros with a one at the label, instead of labels."""
         return self.batch_operation("one_hot")
 
-    def label_smoothing(self, epsilon: float = 0.1) -> Self:
+    def label_smoothing(self, epsilon: float | Schedule = 0.1) -> Self:
         """Targets of which a part `epsilon` is spread over all classes."""
         return self.batch_operation("label_smoothing", epsilon=epsilon)
 
-    def mixup(self, alpha: float = 0.2, p: float = 1.0) -> Self:
+    def mixup(self, alpha: float | Schedule = 0.2, p: float | Schedule = 1.0) -> Self:
         """Each sample and its target blended with the one before it in the batch, by one draw of Beta(alpha, alpha); a
         batch with probability `p`."""
         return self.batch_operation("mixup", alpha=alpha, probability=p)
 
-    def cutmix(self, alpha: float = 1.0, p: float = 1.0) -> Self:
+    def cutmix(self, alpha: float | Schedule = 1.0, p: float | Schedule = 1.0) -> Self:
         """A box of each sample from the one before it in the batch, whose part of the area is drawn of Beta(alpha,
         alpha); the targets follow its area. A batch with probability `p`."""
         return self.batch_operation("cutmix", alpha=alpha, probability=p)
 
-    def batch_operation(self, name: str, **parameters: float) -> Self:
-        """Any operation on whole batches by its name, as `unstarve.batch_operations()` lists them."""
+    def batch_operation(self, name: str, **parameters: float | Schedule) -> Self:
+        """Any operation on whole batches by its name, as `unstarve.batch_operations()` lists them; numbers may be an
+        `unstarve.schedule()`."""
         step = {name: parameters}
         _core.check(spec_text({"batch_operations": [step]}))
         made = self._with("batch_operation", name)

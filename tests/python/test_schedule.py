@@ -40,6 +40,30 @@ def test_batches_change_their_shape_at_an_epochs_border_and_a_resumed_run_agrees
         np.testing.assert_array_equal(images, theirs)
 
 
+def test_mixing_follows_a_schedule_and_a_resumed_run_agrees() -> None:
+    def mixed() -> un.Loader:
+        start = un.open(SMALL).shuffle(3).resize((16, 16))
+        return start.label_smoothing(un.schedule({0: 0, 1: 0.5})).mixup(
+            un.schedule({0: 0.2, 2: 1.2}, between="linear"), p=un.schedule({0: 0, 2: 1})).cutmix(
+            un.schedule({0: 1, 3: 2}), p=0.5).batch(10)
+
+    loader = mixed()
+    loader.set_epoch(2)
+    batches = []
+    for images, targets in loader:
+        batches.append((images.copy(), targets.copy()))
+        if len(batches) == 2:
+            state = loader.state_dict()
+    assert all(targets.min() >= 0.049 for _, targets in batches)
+    resumed = mixed()
+    resumed.load_state_dict(state)
+    fixed = un.open(SMALL).shuffle(3).resize((16, 16)).label_smoothing(0.5).mixup(1.2).cutmix(p=0.5).batch(10)
+    fixed.set_epoch(2)
+    for ours, theirs in zip([*batches[:2], *resumed], fixed, strict=True):
+        np.testing.assert_array_equal(ours[0], theirs[0])
+        np.testing.assert_array_equal(ours[1], theirs[1])
+
+
 def test_torch_tensors_follow_it_too_and_explain_lists_the_epochs() -> None:
     pytest.importorskip("torch")
     loader = scheduled().batch(10).to_torch()

@@ -25,13 +25,14 @@ struct EpochError : Error {
   std::uint32_t epoch;
 };
 
-// Makes the operation as it is in every epoch.
-void check_operation(const OpSpec& operation) {
+// Makes the operation as it is in every epoch, by make_operation() or make_batch_operation().
+template <class Make>
+void check_operation(const OpSpec& operation, const Make& make) {
   check_schedules(operation);
-  (void)make_operation(at_epoch(operation, 0));
+  (void)make(at_epoch(operation, 0));
   for (const std::uint32_t epoch : changing_epochs({&operation, 1})) {
     try {
-      (void)make_operation(at_epoch(operation, epoch));
+      (void)make(at_epoch(operation, epoch));
     } catch (const Error& error) {
       throw EpochError(error, epoch);
     }
@@ -76,7 +77,7 @@ void check_spec(const PipelineSpec& spec) {
   const auto each = [&](const char* node, const std::vector<OpSpec>& operations, const auto& make) {
     for (std::size_t i = 0; i < operations.size(); ++i) {
       try {
-        (void)make(operations[i]);
+        check_operation(operations[i], make);
       } catch (const EpochError& error) {
         fail(fmt::format("{}[{}] in epoch {}", node, i, error.epoch), error.what());
       } catch (const Error& error) {
@@ -84,8 +85,7 @@ void check_spec(const PipelineSpec& spec) {
       }
     }
   };
-  const auto make_all = [&](const OpSpec& operation) { check_operation(operation); };
-  each("operations", spec.operations, make_all);
+  each("operations", spec.operations, make_operation);
   each("batch_operations", spec.batch_operations, make_batch_operation);
   for (const float mean : spec.output.normalisation.mean)
     if (!std::isfinite(mean)) fail("output.mean", fmt::format("{}, expected finite numbers", mean));

@@ -20,14 +20,18 @@ std::string explain_stages(const Plan& plan) {
   for (std::size_t i = 0; i < std::min(plan.later.size(), kMostLines); ++i) {
     const ChainStage& stage = plan.later[i];
     std::string changed;
-    for (std::size_t k = 0; k < stage.specs.size(); ++k) {
-      const OpSpec before = i == 0 ? at_epoch(plan.spec.operations[k], 0) : plan.later[i - 1].specs[k];
-      if (stage.specs[k] == before) continue;
+    const auto compare = [&](const OpSpec& before, const OpSpec& now) {
+      if (now == before) return;
       OpParams params;
-      for (const auto& [name, value] : stage.specs[k].params)
+      for (const auto& [name, value] : now.params)
         if (value != before.params.at(name)) params[name] = value;
-      changed += fmt::format("{}{}{}", changed.empty() ? "" : "; ", stage.specs[k].name, to_text(params));
-    }
+      changed += fmt::format("{}{}{}", changed.empty() ? "" : "; ", now.name, to_text(params));
+    };
+    for (std::size_t k = 0; k < stage.specs.size(); ++k)
+      compare(i == 0 ? at_epoch(plan.spec.operations[k], 0) : plan.later[i - 1].specs[k], stage.specs[k]);
+    for (std::size_t k = 0; k < stage.batch_specs.size(); ++k)
+      compare(i == 0 ? at_epoch(plan.spec.batch_operations[k], 0) : plan.later[i - 1].batch_specs[k],
+              stage.batch_specs[k]);
     text += fmt::format("schedule    from epoch {}: {}; samples of {}x{}\n", stage.from, changed,
                         stage.sizes.back().width, stage.sizes.back().height);
   }

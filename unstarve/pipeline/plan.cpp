@@ -59,10 +59,15 @@ Size largest_sample(const Plan& plan) {
 
 // The stages behind the first one.
 void add_stages(Plan& plan) {
-  const std::vector<OpSpec>& scheduled = plan.spec.operations;
+  std::vector<OpSpec> scheduled = plan.spec.operations;
+  scheduled.insert(scheduled.end(), plan.spec.batch_operations.begin(), plan.spec.batch_operations.end());
   for (const std::uint32_t epoch : changing_epochs(scheduled)) {
-    ChainStage stage{epoch, {}, {}, {plan.sizes.front()}};
-    for (const OpSpec& operation : scheduled) {
+    ChainStage stage{epoch, {}, {}, {plan.sizes.front()}, {}, {}};
+    for (const OpSpec& operation : plan.spec.batch_operations) {
+      stage.batch_specs.push_back(at_epoch(operation, epoch));
+      stage.batch_operations.push_back(make_batch_operation(stage.batch_specs.back()));
+    }
+    for (const OpSpec& operation : plan.spec.operations) {
       stage.specs.push_back(at_epoch(operation, epoch));
       stage.operations.push_back(make_operation(stage.specs.back()));
       stage.sizes.push_back(stage.operations.back()->output_size(stage.sizes.back()));
@@ -172,7 +177,7 @@ Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int us
       throw Error(ErrorKind::kArgument,
                   fmt::format("batch_operations: {} has no classes, and they need labels", data.format()));
     for (const OpSpec& operation : plan.spec.batch_operations)
-      plan.batch_operations.push_back(make_batch_operation(operation));
+      plan.batch_operations.push_back(make_batch_operation(at_epoch(operation, 0)));
   }
   for (const OpSpec& operation : plan.spec.operations)
     plan.operations.push_back(make_operation(at_epoch(operation, 0)));

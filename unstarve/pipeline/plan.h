@@ -38,12 +38,14 @@ struct PassNote {
   std::string_view error{};  // of those that change pixels: by how much at most
 };
 
-// The operations from an epoch on, where some of their parameters follow a schedule (ops/schedule.h).
+// The operations, of samples and of batches, from an epoch on, where some of their parameters follow a schedule (ops/schedule.h).
 struct ChainStage {
   std::uint32_t from = 0;
   std::vector<OpSpec> specs;  // as they are in these epochs
   std::vector<std::unique_ptr<Operation>> operations;
   std::vector<Size> sizes;
+  std::vector<OpSpec> batch_specs;
+  std::vector<std::unique_ptr<BatchOperation>> batch_operations;
 };
 
 // The first image that can be read, of those that take part.
@@ -97,6 +99,10 @@ struct Plan {
   [[nodiscard]] const std::vector<std::unique_ptr<Operation>>& operations_at(std::uint32_t epoch) const {
     const ChainStage* const found = stage(epoch);
     return found ? found->operations : operations;
+  }
+  [[nodiscard]] const std::vector<std::unique_ptr<BatchOperation>>& batch_operations_at(std::uint32_t epoch) const {
+    const ChainStage* const found = stage(epoch);
+    return found ? found->batch_operations : batch_operations;
   }
   // Of each sample of an epoch, as the workers make room for it.
   [[nodiscard]] Size size_at(std::uint32_t epoch) const;

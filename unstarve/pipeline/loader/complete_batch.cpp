@@ -83,10 +83,11 @@ void Loader::State::operate_on_batch(Slot& slot) {
   const BatchPixels pixels{slot.memory->data(),     slot.kept, slot.size,   plan.spec.output.type,
                            plan.spec.output.layout, targets,   plan.classes};
   const std::uint64_t place = order.order(slot.epoch).place(slot.batch);
-  for (std::size_t i = 0; i < plan.batch_operations.size(); ++i) {
+  const auto& operations = plan.batch_operations_at(slot.epoch);
+  for (std::size_t i = 0; i < operations.size(); ++i) {
     // Streams of the samples' operations count from 0.
     Random random(plan.spec.order.seed, slot.epoch, place, 0x8000'0000U + static_cast<std::uint32_t>(i));
-    plan.batch_operations[i]->apply(pixels, random);
+    operations[i]->apply(pixels, random);
   }
 }
 

@@ -83,6 +83,48 @@ TEST_CASE("skipped, repeated and mixed samples have their epoch's size") {
   CHECK(of_epoch(run(spec, dataset, {{}, 4}), 0) == run(fixed, dataset, {{}, 1}));
 }
 
+TEST_CASE("operations on batches follow a schedule as those on samples do, resumed anywhere") {
+  const auto dataset = std::make_shared<JpegSet>(40, std::set<std::uint64_t>{}, 40);
+  PipelineSpec spec = small_spec(6);
+  spec.operations = pipeline_from_yaml(kOperations, "test").operations;
+  spec.batch_operations = pipeline_from_yaml(R"(
+batch_operations:
+  - label_smoothing: {epsilon: {schedule: {0: 0, 2: 0.2}}}
+  - mixup: {alpha: {schedule: {0: 0.5, 4: 2.5}, between: linear}, probability: {schedule: {0: 1, 3: 0.5}}}
+  - cutmix
+)",
+                                             "test")
+                              .batch_operations;
+  const auto all = run(spec, dataset, {{}, 6});
+  REQUIRE(all.size() == 6 * 6);
+  for (std::uint32_t epoch = 0; epoch < 6; ++epoch) {
+    INFO("epoch " << epoch);
+    PipelineSpec fixed = fixed_spec(epoch);
+    fixed.batch_operations = {
+        {"label_smoothing", {{"epsilon", {epoch < 2 ? 0 : 0.2}}}},
+        {"mixup", {{"alpha", {0.5 + 0.5 * std::min(epoch, 4U)}}, {"probability", {epoch < 3 ? 1 : 0.5}}}},
+        {"cutmix", {}}};
+    const auto seen = of_epoch(all, epoch);
+    CHECK(seen == run(fixed, dataset, {{epoch, 0}, 1}));
+    // And of another amount it would be another batch.
+    fixed.batch_operations[1].params["alpha"] = {9};
+    CHECK(seen != run(fixed, dataset, {{epoch, 0}, 1}));
+  }
+  for (const std::size_t at : {1u, 6u, 11u, 17u, 25u})
+    CHECK(run(spec, dataset, {all[at].position, static_cast<std::uint32_t>(6 - all[at].position.epoch)}) ==
+          std::vector<Seen>(all.begin() + static_cast<std::ptrdiff_t>(at), all.end()));
+  CHECK_THAT(explain(make_plan(spec, dataset, 2, Caches::kTold)),
+             Catch::Contains("label_smoothing epsilon={0: 0, 2: 0.2}") &&
+                 Catch::Contains("from epoch 2: rand_augment magnitude=6; label_smoothing epsilon=0.2; "
+                                 "mixup alpha=1.5; samples of 32x40"));
+  // Alone, too.
+  spec.operations = small_spec(6).operations;
+  PipelineSpec fixed = spec;
+  fixed.batch_operations = {
+      {"label_smoothing", {{"epsilon", {0.2}}}}, {"mixup", {{"alpha", {2.5}}, {"probability", {0.5}}}}, {"cutmix", {}}};
+  CHECK(of_epoch(run(spec, dataset, {{}, 6}), 5) == run(fixed, dataset, {{5, 0}, 1}));
+}
+
 TEST_CASE("padded to one size, only what lies in it follows the schedule") {
   const auto dataset = std::make_shared<JpegSet>(20);
   PipelineSpec spec = scheduled_spec();
@@ -147,8 +189,9 @@ TEST_CASE("a schedule in a spec is read, written and refused by its node") {
   CHECK_THROWS_WITH(read("{schedule: {0: 8}, between: cubic}"), Catch::Contains("expected one of steps, linear"));
   CHECK_THROWS_WITH(read("{schedule: {3: 8}}"), Catch::Contains("operations[0]: operation resize: parameter 'size'"));
   CHECK_THROWS_WITH(read("{schedule: {0: 8, 4: 0}}"), Catch::Contains("operations[0] in epoch 4: operation resize"));
-  CHECK_THROWS_WITH(check_spec(pipeline_from_yaml("batch_operations: [{mixup: {alpha: {schedule: {0: 1}}}}]", "p")),
-                    Catch::Contains("'alpha' is a schedule; expected"));
+  CHECK_THROWS_WITH(
+      check_spec(pipeline_from_yaml("batch_operations: [{mixup: {alpha: {schedule: {0: 1, 7: -1}}}}]", "p")),
+      Catch::Contains("batch_operations[0] in epoch 7: operation mixup: parameter 'alpha' is [-1]; expected"));
 }
 
 }  // namespace

@@ -88,15 +88,14 @@ Json with_schedule(Json value) {
 
 // A list of operations: "- name: {parameter: value}", or "- name" where nothing is required.
 template <class List>
-Json operations_schema(const List& known, const char* description, bool scheduled) {
+Json operations_schema(const List& known, const char* description) {
   Json bare = Json::array(), properties = Json::object();
   for (const auto& info : known) {
     const DescribedParameters described;
     (void)info.make({});
     Json parameters = Json::object(), required = Json::array();
     for (const ParameterInfo& parameter : described.list()) {
-      Json value = parameter_schema(parameter);
-      parameters[parameter.name] = scheduled ? with_schedule(std::move(value)) : std::move(value);
+      parameters[parameter.name] = with_schedule(parameter_schema(parameter));
       if (parameter.required) required.push_back(parameter.name);
     }
     Json operation = object(std::move(parameters));
@@ -196,9 +195,9 @@ std::string spec_schema() {
       throw Error(ErrorKind::kInternal, "spec_fields.cpp does not describe " + key.path + ", which the reader knows");
     Json made;
     if (key.path == "operations") {
-      made = operations_schema(operations(), field->description, true);
+      made = operations_schema(operations(), field->description);
     } else if (key.path == "batch_operations") {
-      made = operations_schema(batch_operations(), field->description, false);
+      made = operations_schema(batch_operations(), field->description);
     } else if (key.path == "passes") {
       made = passes_schema(field->description);
     } else if (key.path == "mix") {

@@ -58,7 +58,7 @@ struct Field {
       if (i == 1 && (of_operation() || keys[0] == "mix")) spec = Json::array({spec});
     }
     if (!scheduled.is_null()) {
-      Json& points = spec["operations"][0][keys[1]][keys[2]]["schedule"];
+      Json& points = spec[keys[0]][0][keys[1]][keys[2]]["schedule"];
       if (!points.contains("0")) points["0"] = scheduled;
     }
     // Where an operation cannot be without a size.
