@@ -38,7 +38,8 @@ struct PassNote {
   std::string_view error{};  // of those that change pixels: by how much at most
 };
 
-// The operations, of samples and of batches, from an epoch on, where some of their parameters follow a schedule (ops/schedule.h).
+// The operations, of samples and of batches, from an epoch on, where some of their parameters follow a schedule
+// (ops/schedule.h).
 struct ChainStage {
   std::uint32_t from = 0;
   std::vector<OpSpec> specs;  // as they are in these epochs
