@@ -3,20 +3,17 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
-#include <cmath>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/utf8.h"
+#include "unstarve/pipeline/spec/operations_yaml.h"
+#include "unstarve/pipeline/spec/yaml_values.h"
 
 namespace unstarve {
 namespace {
 
-template <class T, std::size_t N>
-using Names = std::array<std::pair<const char*, T>, N>;
 constexpr Names<ElementType, 4> kTypes{{{"uint8", ElementType::kUint8},
                                         {"float32", ElementType::kFloat32},
                                         {"bfloat16", ElementType::kBfloat16},
@@ -29,7 +26,6 @@ constexpr Names<CacheWhat, 4> kCached{{{"nothing", CacheWhat::kNothing},
 constexpr Names<ExecutionOrder, 2> kOrders{{{"exact", ExecutionOrder::kExact}, {"relaxed", ExecutionOrder::kRelaxed}}};
 constexpr Names<LastBatch, 3> kLast{{{"drop", LastBatch::kDrop}, {"keep", LastBatch::kKeep}, {"pad", LastBatch::kPad}}};
 constexpr Names<PadTo, 3> kPads{{{"nothing", PadTo::kNothing}, {"largest", PadTo::kLargest}, {"size", PadTo::kSize}}};
-constexpr Names<bool, 2> kBetween{{{"steps", false}, {"linear", true}}};
 constexpr Names<OperationsOn, 2> kOperationsOn{{{"host", OperationsOn::kHost}, {"device", OperationsOn::kDevice}}};
 constexpr Names<DecodeOn, 4> kDecodeOn{{{"host", DecodeOn::kHost},
                                         {"hybrid", DecodeOn::kHybrid},
@@ -38,31 +34,6 @@ constexpr Names<DecodeOn, 4> kDecodeOn{{{"host", DecodeOn::kHost},
 constexpr Names<OnError, 3> kPolicies{
     {{"fail", OnError::kFail}, {"skip", OnError::kSkip}, {"replace", OnError::kReplace}}};
 
-template <class T, std::size_t N>
-const char* name_of(const Names<T, N>& names, T value) {
-  for (const auto& [name, candidate] : names)
-    if (candidate == value) return name;
-  return "";
-}
-
-template <class T, std::size_t N>
-void get_named(YamlMap& map, const std::string& key, const Names<T, N>& names, T& value) {
-  std::string text = name_of(names, value);
-  map.get(key, text);
-  std::vector<std::string> choices;
-  for (const auto& [name, candidate] : names) choices.emplace_back(name);
-  map.only(std::move(choices));
-  std::string known;
-  for (const auto& [name, candidate] : names) {
-    if (text == name) {
-      value = candidate;
-      return;
-    }
-    known += (known.empty() ? "" : ", ") + std::string(name);
-  }
-  map.fail(key, fmt::format("found \"{}\", expected one of {}", text, known));
-}
-
 void get_channels(YamlMap& map, const std::string& key, std::array<float, kChannels>& value) {
   std::vector<double> numbers(value.begin(), value.end());
   map.get(key, numbers);
@@ -70,90 +41,6 @@ void get_channels(YamlMap& map, const std::string& key, std::array<float, kChann
   if (numbers.size() != value.size())
     map.fail(key, fmt::format("found {} numbers, expected three, one per channel", numbers.size()));
   for (std::size_t c = 0; c < value.size(); ++c) value[c] = static_cast<float>(numbers[c]);
-}
-
-// Shortest text that reads back to the same float or double.
-template <class Number>
-std::string exact(Number number) {
-  if (std::isnan(number)) return ".nan";
-  if (std::isinf(number)) return number < 0 ? "-.inf" : ".inf";
-  return fmt::format("{}", number);
-}
-
-void write_numbers(YAML::Emitter& out, const auto& numbers) {
-  out << YAML::Flow << YAML::BeginSeq;
-  for (const auto number : numbers) out << exact(number);
-  out << YAML::EndSeq;
-}
-
-void write_schedule(YAML::Emitter& out, const OpSchedule& schedule) {
-  out << YAML::BeginMap << YAML::Key << "schedule" << YAML::Value << YAML::BeginMap;
-  for (const auto& [epoch, numbers] : schedule.points) {
-    // Keys of JSON are texts.
-    out << YAML::Key << YAML::DoubleQuoted << std::to_string(epoch) << YAML::Value;
-    if (numbers.size() == 1)
-      out << exact(numbers[0]);
-    else
-      write_numbers(out, numbers);
-  }
-  out << YAML::EndMap;
-  if (schedule.linear) out << YAML::Key << "between" << YAML::Value << name_of(kBetween, schedule.linear);
-  if (schedule.multiple != 0) out << YAML::Key << "multiple" << YAML::Value << exact(schedule.multiple);
-  out << YAML::EndMap;
-}
-
-OpSchedule read_schedule(YamlMap map) {
-  OpSchedule schedule;
-  YamlMap points = map.map("schedule");
-  for (const std::string& key : points.keys()) {
-    std::uint32_t epoch = 0;
-    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), epoch);
-    if (error != std::errc() || end != key.data() + key.size())
-      points.fail(key, fmt::format("found \"{}\", expected an epoch: a whole number of 0 or more", key));
-    if (schedule.points.contains(epoch)) points.fail(key, fmt::format("found epoch {} before, expected once", epoch));
-    points.get(key, schedule.points[epoch]);
-  }
-  get_named(map, "between", kBetween, schedule.linear);
-  map.get("multiple", schedule.multiple);
-  if (schedule.points.empty()) map.fail("schedule", "found nothing, expected epochs with values: {0: 128, 10: 224}");
-  map.finish();
-  return schedule;
-}
-
-void write_operations(YAML::Emitter& out, const char* key, const std::vector<OpSpec>& operations) {
-  out << YAML::Key << key << YAML::Value << YAML::BeginSeq;
-  for (const OpSpec& operation : operations) {
-    out << YAML::BeginMap << YAML::Key << operation.name << YAML::Value << YAML::Flow << YAML::BeginMap;
-    for (const auto& [name, value] : operation.params) {
-      out << YAML::Key << name << YAML::Value;
-      if (value.scheduled())
-        write_schedule(out, value.schedule);
-      else if (!value.word.empty())
-        out << value.word;
-      else if (value.numbers.size() == 1)
-        out << exact(value.numbers[0]);
-      else
-        write_numbers(out, value.numbers);
-    }
-    out << YAML::EndMap << YAML::EndMap;
-  }
-  out << YAML::EndSeq;
-}
-
-void read_operations(YamlMap& map, const char* key, std::vector<OpSpec>& operations) {
-  for (auto& [name, params] : map.named_list(key)) {
-    OpSpec operation{name, {}};
-    for (const std::string& param : params.keys()) {
-      OpValue& value = operation.params[param];
-      if (params.is_map(param))
-        value.schedule = read_schedule(params.map(param));
-      else if (params.is_word(param))
-        params.get(param, value.word);
-      else
-        params.get(param, value.numbers);
-    }
-    operations.push_back(std::move(operation));
-  }
 }
 
 void write_texts(YAML::Emitter& out, const char* key, const std::vector<std::string>& texts) {
@@ -176,11 +63,11 @@ void write_source(YAML::Emitter& out, const SourceSpec& source) {
     write_texts(out, "drop_labels", filter.drop_labels);
     if (filter.min_side != 0) out << Key << "min_side" << Value << filter.min_side;
     if (filter.max_side != 0) out << Key << "max_side" << Value << filter.max_side;
-    if (filter.max_aspect != 0) out << Key << "max_aspect" << Value << exact(filter.max_aspect);
+    if (filter.max_aspect != 0) out << Key << "max_aspect" << Value << exact_text(filter.max_aspect);
     out << YAML::EndMap;
   }
   if (source.take) out << Key << "take" << Value << *source.take;
-  if (source.weight) out << Key << "weight" << Value << exact(*source.weight);
+  if (source.weight) out << Key << "weight" << Value << exact_text(*source.weight);
   if (!source.earlier_weights.empty()) {
     out << Key << "earlier_weights" << Value;
     write_numbers(out, source.earlier_weights);
@@ -219,7 +106,7 @@ void write_order(YAML::Emitter& out, const OrderSpec& order) {
   if (!order.class_weights.empty()) {
     out << Key << "class_weights" << Value << YAML::BeginMap;
     for (const auto& [name, weight] : order.class_weights)
-      out << Key << YAML::DoubleQuoted << name << Value << exact(weight);
+      out << Key << YAML::DoubleQuoted << name << Value << exact_text(weight);
     out << YAML::EndMap;
   }
   out << YAML::EndMap;
@@ -294,7 +181,7 @@ void write_device(YAML::Emitter& out, const DeviceSpec& device) {
   out << Key << "device" << Value << YAML::Flow << YAML::BeginMap << Key << "name" << Value << YAML::DoubleQuoted
       << device.name << Key << "operations" << Value << to_string(device.operations) << Key << "decode" << Value
       << to_string(device.decode);
-  if (device.decode_share) out << Key << "decode_share" << Value << exact(*device.decode_share);
+  if (device.decode_share) out << Key << "decode_share" << Value << exact_text(*device.decode_share);
   out << YAML::EndMap;
 }
 
@@ -353,7 +240,7 @@ void write_yaml(YAML::Emitter& out, const PipelineSpec& spec) {
                     << spec.execution.memory_limit_mb << YAML::EndMap;
   if (spec.device != DeviceSpec{}) write_device(out, spec.device);
   flow("errors") << Key << "policy" << Value << name_of(kPolicies, spec.errors.policy) << Key << "limit" << Value
-                 << spec.errors.limit << Key << "rate" << Value << exact(spec.errors.rate) << YAML::EndMap;
+                 << spec.errors.limit << Key << "rate" << Value << exact_text(spec.errors.rate) << YAML::EndMap;
   if (!spec.passes.empty()) {
     flow("passes");
     for (const auto& [name, on] : spec.passes) out << Key << name << Value << on;

@@ -1,0 +1,21 @@
+#pragma once
+// Operations, on samples or on batches, with their parameters and schedules in YAML. Private to pipeline/spec.
+//
+//   operations:
+//     - resize: {size: [256, 192], interpolation: area}
+//     - rand_augment: {magnitude: {schedule: {"0": 4, "30": 12}, between: linear}}
+//
+// Failure: Error(kInput) with the path of the node and its line.
+
+#include <vector>
+
+#include "unstarve/ops/op_value.h"
+#include "unstarve/pipeline/spec/yaml_map.h"
+
+namespace unstarve {
+
+void write_operations(YAML::Emitter& out, const char* key, const std::vector<OpSpec>& operations);
+// Adds to `operations` those under `key`, when present.
+void read_operations(YamlMap& map, const char* key, std::vector<OpSpec>& operations);
+
+}  // namespace unstarve
