@@ -12,6 +12,7 @@
 #include "unstarve/jobs/settings_file.h"
 #include "unstarve/pipeline/sources.h"
 #include "unstarve/pipeline/spec/spec_document.h"
+#include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/open.h"
 
 namespace unstarve::cli {

@@ -35,7 +35,7 @@ TEST_CASE("a checksum is the same on every instruction set, wherever the bytes l
 }
 
 TEST_CASE("a checksum tells every change of a bit, and zeros at the end", "[codecs]") {
-  for (const std::uint8_t filled : {0, 255, 90}) {
+  for (const std::uint8_t filled : {std::uint8_t{0}, std::uint8_t{255}, std::uint8_t{90}}) {
     std::vector<std::uint8_t> bytes(200, filled);
     std::set<std::uint64_t> sums{checksum_of(bytes)};
     for (std::size_t bit = 0; bit < bytes.size() * 8; ++bit) {
