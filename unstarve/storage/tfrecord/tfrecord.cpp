@@ -127,7 +127,8 @@ class TfRecordFormat final : public RecordFormat {
       std::array<Feature, kImageNames.size() + kLabelNames.size() + 1> features;
       const auto found = std::span(features).first(names_.size());
       find_features(example, names_, found);
-      ScannedRecord scanned{offset, record.size(), -1, {}, {}, image_in(found.first(image_names_.size()), example)};
+      ScannedRecord scanned{
+          .offset = offset, .length = record.size(), .encoded = image_in(found.first(image_names_.size()), example)};
       take_label(found.subspan(image_names_.size(), labels_), example, scanned);
       if (scanned.label_name.empty()) {
         if (const auto text = found.back().bytes()) scanned.label_name = as_text(*text);
