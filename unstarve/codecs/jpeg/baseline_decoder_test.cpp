@@ -14,7 +14,8 @@
 namespace unstarve {
 namespace {
 
-// Layouts that are ours, with and without restarts, at qualities that make blocks of every length.
+// Layouts that are ours, with and without restarts, at qualities that make blocks of every length; and with tables that
+// few encoders write, at a quality that has quantisers in the thousands, too.
 std::vector<JpegSample> our_samples() {
   std::vector<JpegSample> samples;
   for (const int restarts : {0, 1, 7}) {
@@ -26,6 +27,21 @@ std::vector<JpegSample> our_samples() {
       samples.push_back({"4:2:0" + rest, 2, 2, SampleColour::kYcc, false, false, restarts, quality});
       samples.push_back({"grey" + rest, 1, 1, SampleColour::kGrey, false, false, restarts, quality});
       samples.push_back({"grey 2x2" + rest, 2, 2, SampleColour::kGrey, false, false, restarts, quality});
+    }
+  }
+  for (JpegSample sample :
+       {JpegSample{"4:4:4", 1, 1}, JpegSample{"4:2:0", 2, 2}, JpegSample{"grey", 1, 1, SampleColour::kGrey}}) {
+    const std::string name = sample.name;
+    sample.name = name + ", tables 2 and 3";
+    sample.quality = 60;
+    sample.first_table = 2;
+    samples.push_back(sample);
+    sample.first_table = 0;
+    sample.wide_quantisers = true;
+    for (const int quality : {1, 60}) {
+      sample.name = name + ", 16-bit quantisers, quality " + std::to_string(quality);
+      sample.quality = quality;
+      samples.push_back(sample);
     }
   }
   return samples;
@@ -57,7 +73,7 @@ TEST_CASE("baseline files decode to libjpeg-turbo's pixels, whole and in part", 
   JpegDecoder decoder;
   Random random(51, 0, 0, 0);
   for (const JpegSample& sample : our_samples()) {
-    for (const Size size : {Size{61, 47}, Size{64, 48}, Size{5, 3}, Size{8, 33}, Size{131, 17}}) {
+    for (const Size size : {Size{61, 47}, Size{64, 48}, Size{32, 32}, Size{5, 3}, Size{8, 33}, Size{131, 17}}) {
       const auto bytes = make_jpeg(sample_image(size, random.bits()), sample);
       INFO(sample.name << ", " << size.width << " x " << size.height);
       const Rect all{0, 0, size.width, size.height};
@@ -100,7 +116,8 @@ TEST_CASE("baseline files are reduced to libjpeg-turbo's pixels, whole and in pa
   JpegDecoder decoder;
   Random random(54, 0, 0, 0);
   for (const JpegSample& sample : our_samples()) {
-    for (const Size size : {Size{61, 47}, Size{128, 64}, Size{9, 5}, Size{33, 130}, Size{131, 17}, Size{1, 1}}) {
+    for (const Size size :
+         {Size{61, 47}, Size{128, 64}, Size{32, 32}, Size{9, 5}, Size{33, 130}, Size{131, 17}, Size{1, 1}}) {
       const auto bytes = make_jpeg(sample_image(size, random.bits()), sample);
       for (const int reduction : {2, 4, 8}) {
         INFO(sample.name << ", " << size.width << " x " << size.height << ", 1/" << reduction);
@@ -142,10 +159,96 @@ TEST_CASE("our own decoder gives the same pixels on every instruction set", "[co
   }
 }
 
+namespace {
+
+// Our own decoder takes the file, and gives libjpeg-turbo's pixels at every reduction, whole and in part.
+void check_taken(const std::vector<std::uint8_t>& bytes, Size size, const std::string& what) {
+  JpegDecoder decoder;
+  Random random(58, 0, 0, 0);
+  for (const int reduction : {1, 2, 4, 8}) {
+    const Size reduced = {(size.width + reduction - 1) / reduction, (size.height + reduction - 1) / reduction};
+    const Rect all{0, 0, reduced.width, reduced.height};
+    const auto expected = decoded(decoder, bytes, false, all, reduction);
+    INFO(what << ", 1/" << reduction);
+    REQUIRE(expected.has_value());
+    REQUIRE_FALSE(decoder.used_own_decoder());
+    for (int i = 0; i < 6; ++i) {
+      const Rect rect = i == 0 ? all : random_rect(random, reduced);
+      const auto own = decoded(decoder, bytes, true, rect, reduction);
+      REQUIRE(decoder.used_own_decoder());
+      REQUIRE(own.has_value());
+      REQUIRE(same_pixels(*own, crop_of(*expected, rect)));
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the number of the frame's marker, 8-bit sequential either way, changes nothing", "[codecs]") {
+  JpegDecoder decoder;
+  const Size size{61, 47};
+  const Rect all{0, 0, size.width, size.height};
+  for (const JpegSample& sample : our_samples()) {
+    if (sample.quality > 60) continue;
+    const auto bytes = make_jpeg(sample_image(size, 3), sample);
+    const bool extended = sample.first_table > 0 || sample.wide_quantisers;
+    // Baseline files that are called extended, and extended ones that are called baseline, which libjpeg-turbo takes.
+    const auto other = with_frame(bytes, extended ? 0xC0 : 0xC1);
+    REQUIRE(other != bytes);
+    check_taken(other, size, sample.name);
+    CHECK(same_pixels(*decoded(decoder, other, true, all), *decoded(decoder, bytes, true, all)));
+  }
+}
+
+#if defined(__x86_64__)
+// Elsewhere libjpeg-turbo's SIMD code treats coefficients that overflow 16 bits in other ways (idct.h).
+TEST_CASE("quantisers of any 16 bits multiply as libjpeg-turbo multiplies", "[codecs]") {
+  const Size size{61, 47};
+  for (const JpegSample& sample : our_samples()) {
+    if (sample.wide_quantisers) continue;
+    const auto bytes = make_jpeg(sample_image(size, 4), sample);
+    // At quality 100 all are 1: 200, the largest that is positive in 16 bits, the next one, and the largest there is.
+    for (const unsigned factor : {200u, 32'767u, 32'768u, 65'535u}) {
+      check_taken(with_quantisers_times(bytes, factor), size, sample.name + ", times " + std::to_string(factor));
+    }
+  }
+}
+#endif
+
+TEST_CASE("files with a scan to each component have the pixels of those with one scan", "[codecs]") {
+  JpegDecoder decoder;
+  Random random(59, 0, 0, 0);
+  for (JpegSample sample : our_samples()) {
+    if (sample.colour == SampleColour::kGrey || sample.quality > 60) continue;
+    for (const Size size : {Size{61, 47}, Size{32, 32}, Size{17, 9}}) {
+      INFO(sample.name << ", " << size.width << " x " << size.height);
+      const Image image = sample_image(size, random.bits());
+      sample.interleaved = true;
+      const auto together = make_jpeg(image, sample);
+      sample.interleaved = false;
+      const auto apart = make_jpeg(image, sample);
+      REQUIRE(scan_starts(apart).size() == 3);
+      CHECK(decoder.open(apart).jpeg == JpegKind::kScans);
+      for (const int reduction : {1, 2, 4, 8}) {
+        const Size reduced = {(size.width + reduction - 1) / reduction, (size.height + reduction - 1) / reduction};
+        for (int i = 0; i < 4; ++i) {
+          const Rect rect = i == 0 ? Rect{0, 0, reduced.width, reduced.height} : random_rect(random, reduced);
+          const auto expected = decoded(decoder, together, true, rect, reduction);
+          const auto found = decoded(decoder, apart, true, rect, reduction);
+          REQUIRE_FALSE(decoder.used_own_decoder());
+          REQUIRE(found.has_value());
+          REQUIRE(same_pixels(*found, *expected));
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("what is not of its kind goes to libjpeg-turbo", "[codecs]") {
   JpegDecoder decoder;
   for (const JpegSample& sample : all_jpeg_samples()) {
-    const bool ours = !sample.progressive && !sample.arithmetic && sample.horizontal <= 2 && sample.vertical <= 2 &&
+    const bool ours = !sample.progressive && !sample.arithmetic && sample.interleaved && sample.horizontal <= 2 &&
+                      sample.vertical <= 2 &&
                       (sample.colour == SampleColour::kYcc || sample.colour == SampleColour::kGrey);
     INFO(sample.name);
     REQUIRE(decoded(decoder, make_jpeg(sample_image({40, 40}, 1), sample), true, {0, 0, 40, 40}).has_value());

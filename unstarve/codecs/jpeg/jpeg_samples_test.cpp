@@ -1,5 +1,7 @@
 #include "unstarve/codecs/jpeg/jpeg_samples.h"
 
+#include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstdio>
@@ -24,7 +26,43 @@ struct SampleSession {
   std::uint8_t* pixels = nullptr;
   unsigned char* bytes = nullptr;
   unsigned long byte_count = 0;
+  std::array<jpeg_scan_info, 4> scans{};  // libjpeg borrows them
 };
+
+// As the standard's tables, of which libjpeg sets 0 and 1, under other numbers.
+void move_tables(jpeg_compress_struct& cinfo, int first) {
+  const auto common = reinterpret_cast<j_common_ptr>(&cinfo);
+  for (int i = 0; i < 2; ++i) {
+    for (JHUFF_TBL** const tables : {cinfo.dc_huff_tbl_ptrs, cinfo.ac_huff_tbl_ptrs}) {
+      tables[first + i] = jpeg_alloc_huff_table(common);
+      *tables[first + i] = *tables[i];
+    }
+    cinfo.quant_tbl_ptrs[first + i] = jpeg_alloc_quant_table(common);
+    *cinfo.quant_tbl_ptrs[first + i] = *cinfo.quant_tbl_ptrs[i];
+  }
+  for (int i = 0; i < cinfo.num_components; ++i) {
+    jpeg_component_info& component = cinfo.comp_info[i];
+    component.dc_tbl_no += first;
+    component.ac_tbl_no += first;
+    component.quant_tbl_no += first;
+  }
+}
+
+void widen_quantisers(jpeg_compress_struct& cinfo) {
+  for (JQUANT_TBL* const table : cinfo.quant_tbl_ptrs)
+    if (table != nullptr) table->quantval[DCTSIZE2 - 1] = std::max<UINT16>(table->quantval[DCTSIZE2 - 1], 256);
+}
+
+void scan_each(SampleSession& session) {
+  for (int i = 0; i < session.cinfo.num_components; ++i) {
+    jpeg_scan_info& scan = session.scans[static_cast<std::size_t>(i)];
+    scan.comps_in_scan = 1;
+    scan.component_index[0] = i;
+    scan.Se = DCTSIZE2 - 1;
+  }
+  session.cinfo.scan_info = session.scans.data();
+  session.cinfo.num_scans = session.cinfo.num_components;
+}
 
 void write_step(void* context) {
   auto& session = *static_cast<SampleSession*>(context);
@@ -40,7 +78,9 @@ void write_step(void* context) {
   jpeg_set_defaults(&cinfo);
   if (sample.colour == SampleColour::kRgb) jpeg_set_colorspace(&cinfo, JCS_RGB);
   if (sample.colour == SampleColour::kYcck) jpeg_set_colorspace(&cinfo, JCS_YCCK);
-  jpeg_set_quality(&cinfo, sample.quality, TRUE);
+  jpeg_set_quality(&cinfo, sample.quality, sample.wide_quantisers ? FALSE : TRUE);
+  if (sample.wide_quantisers) widen_quantisers(cinfo);
+  if (sample.first_table > 0) move_tables(cinfo, sample.first_table);
   for (int i = 0; i < cinfo.num_components; ++i) {
     const bool full = i == 0 || i == 3;
     cinfo.comp_info[i].h_samp_factor = full ? sample.horizontal : 1;
@@ -50,6 +90,7 @@ void write_step(void* context) {
   cinfo.arith_code = sample.arithmetic ? TRUE : FALSE;
   cinfo.optimize_coding = sample.optimised ? TRUE : FALSE;
   if (sample.progressive) jpeg_simple_progression(&cinfo);
+  if (!sample.interleaved) scan_each(session);
   jpeg_start_compress(&cinfo, TRUE);
   for (int y = 0; y < session.size.height; ++y) {
     JSAMPROW row = session.pixels + static_cast<std::size_t>(y) * session.size.width * session.components;
@@ -80,7 +121,7 @@ Image sample_image(Size size, std::uint32_t seed) {
 
 std::vector<JpegSample> all_jpeg_samples() {
   using enum SampleColour;
-  return {
+  std::vector<JpegSample> samples{
       {"4:4:4", 1, 1},
       {"4:2:2", 2, 1},
       {"4:2:0", 2, 2},
@@ -106,6 +147,22 @@ std::vector<JpegSample> all_jpeg_samples() {
       {"arithmetic 4:2:0", 2, 2, kYcc, false, true},
       {"progressive arithmetic 4:2:0", 2, 2, kYcc, true, true},
   };
+  for (JpegSample sample : {JpegSample{"4:4:4", 1, 1}, JpegSample{"4:2:0", 2, 2}, JpegSample{"4:2:2", 2, 1},
+                            JpegSample{"4:2:0 with restarts", 2, 2, kYcc, false, false, 3}}) {
+    const std::string name = sample.name;
+    sample.name = name + ", not interleaved";
+    sample.interleaved = false;
+    samples.push_back(sample);
+    sample.name = name + ", tables 2 and 3";
+    sample.interleaved = true;
+    sample.first_table = 2;
+    samples.push_back(sample);
+    sample.name = name + ", 16-bit quantisers";
+    sample.first_table = 0;
+    sample.wide_quantisers = true;
+    samples.push_back(sample);
+  }
+  return samples;
 }
 
 std::vector<std::uint8_t> make_jpeg(const Image& image, const JpegSample& sample) {
@@ -157,18 +214,65 @@ std::vector<std::uint8_t> with_orientation(std::vector<std::uint8_t> jpeg, int o
   return jpeg;
 }
 
+namespace {
+
+struct Segment {
+  std::uint8_t marker = 0;
+  std::size_t begin = 0;  // of its FF
+  std::size_t end = 0;
+};
+
+// Of a whole file from its start on: every segment, a scan without its data.
+std::vector<Segment> segments_of(const std::vector<std::uint8_t>& jpeg) {
+  std::vector<Segment> segments;
+  for (std::size_t at = 2; at + 4 <= jpeg.size() && jpeg[at] == 0xFF && jpeg[at + 1] != 0xD9;) {
+    const std::size_t end = at + 2 + (static_cast<std::size_t>(jpeg[at + 2]) << 8 | jpeg[at + 3]);
+    segments.push_back({jpeg[at + 1], at, end});
+    at = end;
+    if (segments.back().marker != 0xDA) continue;
+    // Entropy-coded data: up to a marker that is neither stuffing nor a restart.
+    while (at + 1 < jpeg.size() && (jpeg[at] != 0xFF || jpeg[at + 1] == 0 || (jpeg[at + 1] & 0xF8) == 0xD0)) ++at;
+  }
+  return segments;
+}
+
+}  // namespace
+
+std::vector<std::uint8_t> with_frame(std::vector<std::uint8_t> jpeg, std::uint8_t marker) {
+  for (const Segment& segment : segments_of(jpeg))
+    if (segment.marker >= 0xC0 && segment.marker <= 0xC2) jpeg[segment.begin + 1] = marker;
+  return jpeg;
+}
+
+std::vector<std::uint8_t> with_quantisers_times(const std::vector<std::uint8_t>& jpeg, unsigned factor) {
+  std::vector<std::uint8_t> wide;
+  std::size_t copied = 0;
+  for (const Segment& segment : segments_of(jpeg)) {
+    if (segment.marker != 0xDB) continue;
+    const auto byte = [&jpeg](std::size_t at) { return jpeg.begin() + static_cast<std::ptrdiff_t>(at); };
+    wide.insert(wide.end(), byte(copied), byte(segment.begin));
+    copied = segment.end;
+    for (std::size_t table = segment.begin + 4; table < segment.end; table += 1 + DCTSIZE2) {
+      constexpr std::uint8_t kLength = 2 + 1 + 2 * DCTSIZE2;
+      wide.insert(wide.end(), {0xFF, 0xDB, 0, kLength, static_cast<std::uint8_t>(jpeg[table] | 0x10)});
+      for (std::size_t i = 1; i <= DCTSIZE2; ++i) {
+        const unsigned value = jpeg[table + i] * factor;
+        wide.insert(wide.end(), {static_cast<std::uint8_t>(value >> 8), static_cast<std::uint8_t>(value)});
+      }
+    }
+  }
+  wide.insert(wide.end(), jpeg.begin() + static_cast<std::ptrdiff_t>(copied), jpeg.end());
+  return wide;
+}
+
 std::vector<std::size_t> scan_starts(const std::vector<std::uint8_t>& jpeg) {
   std::vector<std::size_t> starts;
   std::size_t begin = 2;
-  for (std::size_t at = 2; at + 4 <= jpeg.size();) {
-    if (jpeg[at] != 0xFF || jpeg[at + 1] == 0xD9) break;
-    const bool scan = jpeg[at + 1] == 0xDA;
-    at += 2 + (static_cast<std::size_t>(jpeg[at + 2]) << 8 | jpeg[at + 3]);
-    if (!scan) continue;
+  const std::vector<Segment> segments = segments_of(jpeg);
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    if (segments[i].marker != 0xDA) continue;
     starts.push_back(begin);
-    // Entropy-coded data: up to a marker that is neither stuffing nor a restart.
-    while (at + 1 < jpeg.size() && (jpeg[at] != 0xFF || jpeg[at + 1] == 0 || (jpeg[at + 1] & 0xF8) == 0xD0)) ++at;
-    begin = at;
+    if (i + 1 < segments.size()) begin = segments[i + 1].begin;
   }
   return starts;
 }
@@ -189,6 +293,40 @@ TEST_CASE("a progressive sample has several scans, a sequential one a single one
   const Image image = sample_image({40, 30}, 1);
   CHECK(scan_starts(make_jpeg(image, {})).size() == 1);
   CHECK(scan_starts(make_jpeg(image, {"progressive", 2, 2, SampleColour::kYcc, true})).size() > 5);
+  JpegSample apart;
+  apart.interleaved = false;
+  CHECK(scan_starts(make_jpeg(image, apart)).size() == 3);
+}
+
+TEST_CASE("rare samples have the frame and the tables that they are named after", "[codecs]") {
+  // Of each segment its marker and, of tables, their precision or class and number.
+  const auto heads = [](const std::vector<std::uint8_t>& jpeg) {
+    std::vector<int> found;
+    for (const Segment& segment : segments_of(jpeg)) {
+      const bool table = segment.marker == 0xDB || segment.marker == 0xC4;
+      found.push_back(segment.marker << 8 | (table ? jpeg[segment.begin + 4] : 0));
+    }
+    return found;
+  };
+  const Image image = sample_image({40, 30}, 1);
+  JpegSample sample;
+  const std::vector<int> usual{0xE000, 0xDB00, 0xDB01, 0xC000, 0xC400, 0xC410, 0xC401, 0xC411, 0xDA00};
+  CHECK(heads(make_jpeg(image, sample)) == usual);
+  std::vector<int> extended = usual;
+  extended[3] = 0xC100;
+  CHECK(heads(with_frame(make_jpeg(image, sample), 0xC1)) == extended);
+  sample.first_table = 2;
+  CHECK(heads(make_jpeg(image, sample)) ==
+        std::vector<int>{0xE000, 0xDB02, 0xDB03, 0xC100, 0xC402, 0xC412, 0xC403, 0xC413, 0xDA00});
+  sample.first_table = 0;
+  extended[1] = 0xDB10;
+  extended[2] = 0xDB11;
+  CHECK(heads(with_frame(with_quantisers_times(make_jpeg(image, sample), 3), 0xC1)) == extended);
+  sample.wide_quantisers = true;
+  for (const int quality : {1, 60, 100}) {
+    sample.quality = quality;
+    CHECK(heads(make_jpeg(image, sample)) == extended);
+  }
 }
 
 }  // namespace unstarve

@@ -28,6 +28,14 @@ std::vector<JpegSample> indexed_samples() {
     samples.push_back({"4:2:0" + rest, 2, 2, SampleColour::kYcc, false, false, 0, quality});
     samples.push_back({"grey" + rest, 1, 1, SampleColour::kGrey, false, false, 0, quality});
   }
+  // Tables that few encoders write.
+  for (const bool wide : {false, true}) {
+    JpegSample sample{wide ? "16-bit quantisers" : "tables 2 and 3"};
+    sample.quality = 95;
+    sample.wide_quantisers = wide;
+    sample.first_table = wide ? 0 : 2;
+    samples.push_back(sample);
+  }
   // Restart markers more often than points, at all of them, between them, and less than once a row.
   for (const int interval : {1, 3, 8, 13, 16, 30}) {
     const std::string rest = ", restarts every " + std::to_string(interval);
@@ -161,6 +169,9 @@ TEST_CASE("files that are not baseline have no index", "[codecs]") {
   JpegSample progressive;
   progressive.progressive = true;
   CHECK(index_of(decoder, make_jpeg(sample_image({80, 60}, 1), progressive)).empty());
+  JpegSample apart;
+  apart.interleaved = false;
+  CHECK(index_of(decoder, make_jpeg(sample_image({80, 60}, 1), apart)).empty());
   const Bytes file = make_jpeg(sample_image({80, 60}, 1), {});
   const Bytes index = index_of(decoder, file);
   // An index of what it would be for does no harm to a file that cannot have one.
