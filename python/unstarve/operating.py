@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Iterable, Sequence
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 from unstarve import _core
 from unstarve.arguments import channels, flag, refuse_again
 from unstarve.schedules import Schedule
 from unstarve.spec_text import spec_text
+
+# 0..255, (red, green, blue), or a word.
+Colour: TypeAlias = "int | tuple[int, int, int] | str"
 
 
 def _unless(**parameters: tuple[Any, Any]) -> dict[str, Any]:
@@ -68,12 +71,12 @@ class Operating(abc.ABC):
         return self.operation("center_crop", size=size)
 
     def pad_crop(self, size: int | tuple[int, int] | Schedule, padding: int | Sequence[int] | Schedule = 4,
-                 fill: int | tuple[int, int, int] = 0, padding_mode: str = "constant") -> Self:
+                 fill: Colour = 0, padding_mode: str = "constant") -> Self:
         """A random size x size part, or (height, width), of the image with a border, as CIFAR training uses.
 
         padding: pixels on every side, or (left and right, top and bottom), or (left, top, right, bottom). fill: 0..255
-        or (red, green, blue) of the border. padding_mode: "constant" for that, or "edge", "reflect" or "symmetric": the
-        image's own pixels, as torchvision's RandomCrop has them.
+        or (red, green, blue) of the border, or "mean": what is normalised to about 0. padding_mode: "constant" for
+        that, or "edge", "reflect" or "symmetric": the image's own pixels, as torchvision's RandomCrop has them.
         """
         return self.operation("pad_crop", size=size, padding=padding,
                               **_unless(fill=(fill, 0), padding_mode=(padding_mode, "constant")))
@@ -100,12 +103,12 @@ class Operating(abc.ABC):
         """Grey in all three channels with probability `p`."""
         return self.operation("grayscale", probability=p)
 
-    def rotation(self, degrees: float | tuple[float, float] = (-30, 30), fill: int = 0,
+    def rotation(self, degrees: float | tuple[float, float] = (-30, 30), fill: Colour = 0,
                  interpolation: str = "bilinear") -> Self:
         """Turned about the middle.
 
-        degrees: counter-clockwise, drawn between two numbers; one number turns all alike. fill: 0..255, where
-        nothing is. interpolation: "nearest" or "bilinear".
+        degrees: counter-clockwise, drawn between two numbers; one number turns all alike. fill: where nothing is, as
+        pad_crop(). interpolation: "nearest" or "bilinear".
         """
         return self.operation("rotation", degrees=degrees, fill=fill,
                               **_unless(interpolation=(interpolation, "bilinear")))
@@ -115,7 +118,7 @@ class Operating(abc.ABC):
         return self.operation("gaussian_blur", sigma=sigma, probability=p)
 
     def erasing(self, p: float = 0.5, scale: tuple[float, float] = (0.02, 0.33),
-                ratio: tuple[float, float] = (0.3, 3.3), value: int | tuple[int, int, int] | str = "mean") -> Self:
+                ratio: tuple[float, float] = (0.3, 3.3), value: Colour = "mean") -> Self:
         """A random rectangle covered with probability `p`, as by torchvision's RandomErasing, but before normalising.
 
         scale: part of the area, least and most. ratio: height / width, least and most.
@@ -125,7 +128,7 @@ class Operating(abc.ABC):
         return self.operation("erasing", probability=p, scale=scale, ratio=ratio, **_unless(value=(value, "mean")))
 
     def cutout(self, size: int | tuple[int, int] | Schedule, holes: int = 1, p: float = 1.0,
-               value: int | tuple[int, int, int] | str = "mean") -> Self:
+               value: Colour = "mean") -> Self:
         """`holes` squares of `size` pixels, or rectangles of (height, width), covered with probability `p`.
 
         The middle of each is drawn evenly over all pixels, and what lies beyond the edges is cut off, as in the code of

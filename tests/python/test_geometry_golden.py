@@ -61,8 +61,8 @@ def test_no_value_of_a_bent_smooth_picture_is_far_from_pillows(interpolation: st
 def test_rotation_is_pillows(degrees: float, interpolation: str) -> None:
     how = Image.Resampling[interpolation.upper()]
     for pixels in pictures(3):
-        ours, _ = apply(pixels, f"rotation:degrees={degrees}:interpolation={interpolation}:fill=9")
-        theirs = np.asarray(Image.fromarray(pixels).rotate(degrees, resample=how, fillcolor=(9, 9, 9)))
+        ours, _ = apply(pixels, f"rotation:degrees={degrees}:interpolation={interpolation}:fill=9,130,250")
+        theirs = np.asarray(Image.fromarray(pixels).rotate(degrees, resample=how, fillcolor=(9, 130, 250)))
         # Pillow adds up the nearest pixel's place along a row in 1/65536 of a pixel.
         mostly(differences(ours, theirs), 1, 0.002 if interpolation == "bilinear" else 0.01)
 
@@ -92,8 +92,8 @@ def test_affine_is_torchs_definition(interpolation: str) -> None:
 
 
 @pytest.mark.parametrize("given", GOLDEN["affine"], ids=lambda given: f"{given['angle']}-{given['shear']}")
-@pytest.mark.parametrize("interpolation,fill", [("nearest", 0), ("bilinear", 77)])
-def test_affine_is_pillows_transform_by_torchvisions_matrix(given: dict, interpolation: str, fill: int) -> None:
+@pytest.mark.parametrize("interpolation,fill", [("nearest", (0,)), ("bilinear", (77, 5, 210))])
+def test_affine_is_pillows_transform_by_torchvisions_matrix(given: dict, interpolation: str, fill: tuple) -> None:
     """Moves are drawn, so the one is looked for that torchvision would have made of the same numbers."""
     width, height = GOLDEN["size"]
     (move_x, move_y), (a, b, c, d, e, f) = given["translate"], given["matrix"]
@@ -103,7 +103,7 @@ def test_affine_is_pillows_transform_by_torchvisions_matrix(given: dict, interpo
                         f"affine:degrees={given['angle']}:translate_x=0.1:translate_y=0.15:scale={given['scale']}:"
                                 f"shear_x={given['shear'][0]}:shear_y={given['shear'][1]}:"
                                 f"interpolation={interpolation}:"
-                                f"fill={fill}", sample=sample)
+                                f"fill={','.join(map(str, fill))}", sample=sample)
         shares = {}
         for x in range(-round(0.1 * width), round(0.1 * width) + 1):
             for y in range(-round(0.15 * height), round(0.15 * height) + 1):
@@ -111,7 +111,7 @@ def test_affine_is_pillows_transform_by_torchvisions_matrix(given: dict, interpo
                 theirs = np.asarray(Image.fromarray(pixels).transform(
                     (width, height), Image.Transform.AFFINE,
                     (a, b, c - a * more_x - b * more_y, d, e, f - d * more_x - e * more_y),
-                    Image.Resampling[interpolation.upper()], fillcolor=(fill, fill, fill)))
+                    Image.Resampling[interpolation.upper()], fillcolor=(fill * 3)[:3]))
                 shares[x, y] = (differences(ours, theirs) > 1).mean()
         least = sorted(shares.values())
         assert least[0] <= (0.01 if interpolation == "nearest" else 0.002), (sample, least[0])

@@ -138,6 +138,25 @@ def test_what_erasing_and_cutout_cover_is_normalised_to_zero() -> None:
     assert {tuple(pixel) for pixel in pixels[:, 16, 16]} == {(1, 2, 3)}
 
 
+@pytest.mark.parametrize("operation", [
+    {"name": "rotation", "degrees": 45}, {"name": "affine", "degrees": 45, "scale": 0.5},
+    {"name": "perspective", "distortion": 0.9, "probability": 1}, {"name": "pad_crop", "size": 32, "padding": 30}])
+def test_what_is_filled_with_the_mean_is_normalised_to_zero(operation: dict) -> None:
+    start = un.open(SMALL).shuffle(0).resize((32, 32))
+    mean, std = (0.485, 0.456, 0.1), (0.229, 0.224, 0.225)
+
+    def batch(fill):
+        pipeline = start.operation(fill=fill, **operation) if fill is not None else start.operation(**operation)
+        return next(iter(pipeline.normalize(mean, std).batch(8)))[0].copy()
+
+    meant, written, black, usual = batch("mean"), batch((124, 116, 26)), batch(0), batch(None)
+    assert np.array_equal(meant, written) and np.array_equal(black, usual)
+    filled = (meant != black).any(axis=1)
+    assert filled.mean() > 0.02
+    near = np.abs(meant) <= 0.5 / 255 / np.array(std).reshape(3, 1, 1) + 1e-6
+    assert near.all(axis=1)[filled].all()
+
+
 def test_ranks_share_an_epoch(monkeypatch):
     whole = un.open(SMALL).shuffle(2).batch(40)
     parts = [copies(un.open(SMALL).shuffle(2).shard(rank, 4).batch(10)) for rank in range(4)]

@@ -27,7 +27,7 @@ constexpr std::array kOperations = {
     OperationInfo{
         "pad_crop",
         "a random part of the image with a border: size (required), padding 4 (or [left and right, top and bottom], or "
-        "[left, top, right, bottom]), padding_mode constant (edge, reflect, symmetric), fill 0",
+        "[left, top, right, bottom]), padding_mode constant (edge, reflect, symmetric), fill 0 (three, or mean)",
         make_pad_crop},
     OperationInfo{"horizontal_flip", "mirrors left and right, at random: probability 0.5", make_horizontal_flip},
     OperationInfo{"vertical_flip", "mirrors top and bottom, at random: probability 0.5", make_vertical_flip},
@@ -55,14 +55,17 @@ constexpr std::array kOperations = {
                   "rectangles of one size at random places, cut off at the edges: size (required), holes 1, "
                   "probability 1, value mean of the normalisation (a number, three, or random)",
                   make_cutout},
-    OperationInfo{"rotation", "about the middle: degrees [-30, 30] counter-clockwise, interpolation bilinear, fill 0",
-                  make_rotation},
+    OperationInfo{
+        "rotation",
+        "about the middle: degrees [-30, 30] counter-clockwise, interpolation bilinear, fill 0 (three, or mean)",
+        make_rotation},
     OperationInfo{
         "affine",
         "turned, moved, scaled, sheared: degrees [-15, 15], translate_x 0.1 and translate_y 0.1 of the sides, "
-        "scale [0.9, 1.1], shear_x 0 and shear_y 0 degrees, interpolation bilinear, fill 0",
+        "scale [0.9, 1.1], shear_x 0 and shear_y 0 degrees, interpolation bilinear, fill 0 (three, or mean)",
         make_affine},
-    OperationInfo{"perspective", "from another side: distortion 0.5, probability 0.5, interpolation bilinear, fill 0",
+    OperationInfo{"perspective",
+                  "from another side: distortion 0.5, probability 0.5, interpolation bilinear, fill 0 (three, or mean)",
                   make_perspective},
     OperationInfo{"sharpness", "sharper or smoother: factor [0.6, 1.4], probability 1", make_sharpness},
     OperationInfo{"gaussian_blur", "out of focus: sigma [0.1, 2], radius 0 (three sigma), probability 0.5",

@@ -15,23 +15,23 @@ namespace {
 constexpr const char* kRandom = "random";
 constexpr const char* kMean = "mean";
 
+// Of one number, of three; of none, where a word stands, black.
 Rgb colour_of(const std::vector<int>& numbers) {
   Rgb colour{};
-  for (std::size_t c = 0; c < kChannels; ++c)
-    colour[c] = static_cast<std::uint8_t>(numbers.size() == 1 ? numbers[0] : numbers[c]);
+  for (std::size_t c = 0; c < kChannels && !numbers.empty(); ++c)
+    colour[c] = static_cast<std::uint8_t>(numbers[c % numbers.size()]);
   return colour;
 }
 
 }  // namespace
 
 Rgb read_fill(const Parameters& parameters) {
-  return colour_of(parameters.integers("fill", {{0}, 0, 255, {1, kChannels}, {}}).numbers);
+  return colour_of(parameters.integers("fill", {{0}, 0, 255, {1, kChannels}, {kMean}}).numbers);
 }
 
 Paint read_paint(const Parameters& parameters) {
   const IntegersOrWord value = parameters.integers("value", {{}, 0, 255, {1, kChannels}, {kMean, kRandom}});
-  if (!value.word.empty()) return {{}, value.word == kRandom};
-  return {colour_of(value.numbers), false};
+  return {colour_of(value.numbers), value.word == kRandom};
 }
 
 void write_out_means(std::vector<OpSpec>& operations, const Normalisation& normalisation) {
@@ -42,7 +42,8 @@ void write_out_means(std::vector<OpSpec>& operations, const Normalisation& norma
       const auto* const integers = std::get_if<ParameterInfo::Integers>(&parameter.kind);
       if (integers == nullptr || integers->words.empty() || integers->words.front() != kMean) continue;
       const auto found = operation.params.find(parameter.name);
-      if (found == operation.params.end() || found->second.word == kMean) operation.params[parameter.name] = mean;
+      const bool absent = found == operation.params.end();
+      if (absent ? integers->fallback.empty() : found->second.word == kMean) operation.params[parameter.name] = mean;
     }
   }
 }

@@ -21,9 +21,9 @@ struct Paint {
   bool noise = false;  // every value drawn evenly from 0..255
 };
 
-// "fill: 114" or "fill: [124, 116, 104]"; black when absent.
+// "fill: 114", "fill: [124, 116, 104]" or "fill: mean"; black when absent.
 [[nodiscard]] Rgb read_fill(const Parameters& parameters);
-// The same as "value", or "random", or "mean", which is the default: black here, see write_out_means().
+// The same as "value", or "random"; "mean" when absent. A mean is black here, see write_out_means().
 [[nodiscard]] Paint read_paint(const Parameters& parameters);
 // Writes out what "mean" is where a parameter says so or leaves it at that: the pixel that is normalised to about 0,
 // rounded to 8 bits. Black where nothing is normalised.

@@ -5,6 +5,7 @@
 #include "unstarve/ops/geometry/read_interpolation.h"
 #include "unstarve/ops/geometry/warp.h"
 #include "unstarve/ops/operation_list.h"
+#include "unstarve/ops/paint.h"
 #include "unstarve/ops/parameters.h"
 
 namespace unstarve {
@@ -17,8 +18,7 @@ struct AffineRanges {
 
 class Affine final : public Operation {
  public:
-  Affine(const AffineRanges& ranges, Interpolation how, int fill)
-      : ranges_(ranges), how_(how), fill_(static_cast<std::uint8_t>(fill)) {}
+  Affine(const AffineRanges& ranges, Interpolation how, const Rgb& fill) : ranges_(ranges), how_(how), fill_(fill) {}
 
   [[nodiscard]] bool random() const override {
     const auto draws = [](std::pair<double, double> range) { return range.first < range.second; };
@@ -36,14 +36,13 @@ class Affine final : public Operation {
     const double degrees = draw(ranges_.degrees);
     const double x = move(ranges_.move_x, frame.width), y = move(ranges_.move_y, frame.height);
     const double scale = draw(ranges_.scale), shear_x = draw(ranges_.shear_x), shear_y = draw(ranges_.shear_y);
-    warp(frame, affine_mapping(frame.size(), degrees, x, y, scale, shear_x, shear_y), how_, {fill_, fill_, fill_},
-         scratch);
+    warp(frame, affine_mapping(frame.size(), degrees, x, y, scale, shear_x, shear_y), how_, fill_, scratch);
   }
 
  private:
   AffineRanges ranges_;
   Interpolation how_;
-  std::uint8_t fill_;
+  Rgb fill_;
 };
 
 }  // namespace
@@ -54,7 +53,7 @@ std::unique_ptr<Operation> make_affine(const OpParams& params) {
   const AffineRanges ranges{p.interval("degrees", {-15, 15}, -360, 360), p.interval("scale", {0.9, 1.1}, 0.01, 100),
                             p.interval("shear_x", {0, 0}, -80, 80),      p.interval("shear_y", {0, 0}, -80, 80),
                             p.number("translate_x", 0.1, 0, 1),          p.number("translate_y", 0.1, 0, 1)};
-  return std::make_unique<Affine>(ranges, read_interpolation(p), p.integer("fill", 0, 0, 255));
+  return std::make_unique<Affine>(ranges, read_interpolation(p), read_fill(p));
 }
 
 }  // namespace unstarve

@@ -3,6 +3,7 @@
 #include "unstarve/ops/geometry/read_interpolation.h"
 #include "unstarve/ops/geometry/warp.h"
 #include "unstarve/ops/operation_list.h"
+#include "unstarve/ops/paint.h"
 #include "unstarve/ops/parameters.h"
 
 namespace unstarve {
@@ -10,8 +11,8 @@ namespace {
 
 class Perspective final : public Operation {
  public:
-  Perspective(double distortion, double probability, Interpolation how, int fill)
-      : distortion_(distortion), probability_(probability), how_(how), fill_(static_cast<std::uint8_t>(fill)) {}
+  Perspective(double distortion, double probability, Interpolation how, const Rgb& fill)
+      : distortion_(distortion), probability_(probability), how_(how), fill_(fill) {}
 
   [[nodiscard]] bool random() const override { return probability_ > 0; }
   [[nodiscard]] bool writes_pixels() const override { return true; }
@@ -27,13 +28,13 @@ class Perspective final : public Operation {
       moved[i][0] += corners[i][0] > 0 ? -x : x;
       moved[i][1] += corners[i][1] > 0 ? -y : y;
     }
-    warp(frame, perspective_mapping(corners, moved), how_, {fill_, fill_, fill_}, scratch);
+    warp(frame, perspective_mapping(corners, moved), how_, fill_, scratch);
   }
 
  private:
   double distortion_, probability_;
   Interpolation how_;
-  std::uint8_t fill_;
+  Rgb fill_;
 };
 
 }  // namespace
@@ -42,7 +43,7 @@ std::unique_ptr<Operation> make_perspective(const OpParams& params) {
   const Parameters p("perspective", params, {"distortion", "probability", "interpolation", "fill"});
   // At 1 opposite corners may meet in the middle, where nothing is left to see.
   return std::make_unique<Perspective>(p.number("distortion", 0.5, 0, 0.99), p.number("probability", 0.5, 0, 1),
-                                       read_interpolation(p), p.integer("fill", 0, 0, 255));
+                                       read_interpolation(p), read_fill(p));
 }
 
 }  // namespace unstarve

@@ -3,6 +3,7 @@
 #include "unstarve/ops/geometry/read_interpolation.h"
 #include "unstarve/ops/geometry/warp.h"
 #include "unstarve/ops/operation_list.h"
+#include "unstarve/ops/paint.h"
 #include "unstarve/ops/parameters.h"
 
 namespace unstarve {
@@ -10,29 +11,28 @@ namespace {
 
 class Rotation final : public Operation {
  public:
-  Rotation(std::pair<double, double> degrees, Interpolation how, int fill)
-      : degrees_(degrees), how_(how), fill_(static_cast<std::uint8_t>(fill)) {}
+  Rotation(std::pair<double, double> degrees, Interpolation how, const Rgb& fill)
+      : degrees_(degrees), how_(how), fill_(fill) {}
 
   [[nodiscard]] bool random() const override { return degrees_.first < degrees_.second; }
   [[nodiscard]] bool writes_pixels() const override { return true; }
   Size output_size(Size selected) const override { return selected; }
   void apply(Frame& frame, Random& random, Scratch& scratch) const override {
     const double degrees = random.uniform(degrees_.first, degrees_.second);
-    warp(frame, affine_mapping(frame.size(), -degrees, 0, 0, 1, 0, 0), how_, {fill_, fill_, fill_}, scratch);
+    warp(frame, affine_mapping(frame.size(), -degrees, 0, 0, 1, 0, 0), how_, fill_, scratch);
   }
 
  private:
   std::pair<double, double> degrees_;
   Interpolation how_;
-  std::uint8_t fill_;
+  Rgb fill_;
 };
 
 }  // namespace
 
 std::unique_ptr<Operation> make_rotation(const OpParams& params) {
   const Parameters p("rotation", params, {"degrees", "interpolation", "fill"});
-  return std::make_unique<Rotation>(p.interval("degrees", {-30, 30}, -360, 360), read_interpolation(p),
-                                    p.integer("fill", 0, 0, 255));
+  return std::make_unique<Rotation>(p.interval("degrees", {-30, 30}, -360, 360), read_interpolation(p), read_fill(p));
 }
 
 }  // namespace unstarve

@@ -62,6 +62,26 @@ TEST_CASE("what is covered is so to the host's bits, by colours, noise, once or 
   }
 }
 
+TEST_CASE("what a turned or bent picture leaves free is filled to the host's bits", "[gpu]") {
+  Random made_up(19, 0, 0, 0);
+  TwoWays ways;
+  const OpValue colour = {9, 130, 250}, nearest = "nearest", bilinear = "bilinear";
+  for (const OpSpec& spec : {OpSpec{"rotation", {{"degrees", {45}}}}, OpSpec{"affine", {{"scale", {0.5}}}},
+                             OpSpec{"perspective", {{"probability", {1}}}}}) {
+    for (const OpValue& how : {nearest, bilinear}) {
+      INFO(spec.name << " " << how.word);
+      OpSpec filled = spec, black = spec;
+      filled.params["interpolation"] = black.params["interpolation"] = how;
+      filled.params["fill"] = colour;
+      const Pixels pixels({50, 40}, Arrangement::kInterleaved, made_up);
+      REQUIRE(ways.equal(Chain({filled}), pixels.view, {3, 1, 7}));
+      const std::vector<std::uint8_t> made = ways.made();
+      REQUIRE(ways.equal(Chain({black}), pixels.view, {3, 1, 7}));
+      CHECK(made != ways.made());
+    }
+  }
+}
+
 TEST_CASE("borders of every kind make the host's bits, whatever comes before and behind", "[gpu]") {
   Random random(18, 0, 0, 0);
   TwoWays ways;

@@ -77,6 +77,7 @@ class TwoWays {
   }
   [[nodiscard]] const Recording& recording() const { return recording_; }
   [[nodiscard]] Size size() const { return size_; }
+  [[nodiscard]] const std::vector<std::uint8_t>& made() const { return host_; }
 
  private:
   Scratch scratch_;
