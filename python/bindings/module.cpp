@@ -20,6 +20,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <thread>
@@ -46,6 +47,7 @@
 #include "unstarve/pipeline/spec/spec_document.h"
 #include "unstarve/pipeline/spec/spec_schema.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"
+#include "unstarve/pipeline/spec/yaml_json.h"
 #include "unstarve/storage/concatenated.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/quarantine_entry.h"
@@ -270,7 +272,7 @@ NB_MODULE(_core, m) {
   m.def(
       "read_document",
       [](const std::string& text, const std::string& name) {
-        return to_yaml(checked(read_spec_document(text, name).pipeline));
+        return yaml_to_json(to_yaml(checked(read_spec_document(text, name).pipeline))).dump();
       },
       "text"_a, "name"_a);
 

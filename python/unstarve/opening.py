@@ -120,10 +120,8 @@ def from_yaml(text: str | os.PathLike[str], dataset: _core.Dataset | None = None
     InputError names a wrong node and its line; IoError for a file that cannot be read, ArgumentError for what is
     neither text nor path.
     """
-    import yaml
-
     text, name = _document(text)
-    spec = yaml.safe_load(_core.read_document(text, name))
+    spec = json.loads(_core.read_document(text, name))
     if "RANK" in os.environ and "WORLD_SIZE" in os.environ:
         spec["order"]["rank"], spec["order"]["world"] = rank_and_world()
     if dataset is None:

@@ -301,11 +301,12 @@ def test_classes_are_named_in_any_bytes(tmp_path, name):
     with data.filter(name).map(lambda image, _: image).options(workers=0).batch(1) as mapped:
         assert set(ids_of(mapped)) == images
     utf8 = name.isprintable() or "\u2028" in name
-    for pipeline in (data.filter(name), data.filter(drop_labels=["dog", name]), data.balance({name: 2})):
+    for pipeline in (data.filter(name), data.filter(drop_labels=[name]), data.balance({name: 2})):
+        if utf8:
+            made = pipeline.batch(1)
+            assert un.from_yaml(made.to_yaml()).to_yaml() == made.to_yaml()
+            continue
         for made in (pipeline, pipeline.batch(1)):
-            if utf8:
-                assert un.from_yaml(made.to_yaml()).to_yaml() == made.to_yaml()
-                continue
             with pytest.raises(un.errors.ArgumentError, match=(
                     r"(filter\.(drop_)?labels|order\.class_weights): \"caf.\" is no UTF-8.*the class by its number")):
                 made.to_yaml()

@@ -34,7 +34,7 @@ def wheel(tmp_path_factory):
 
 @pytest.mark.long
 def test_the_wheel_installs_alone_and_loads(wheel, tmp_path):
-    """In an environment that has nothing else: NumPy and PyYAML come with it, torch does not."""
+    """In an environment that has nothing else: NumPy comes with it, torch does not."""
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
     python = tmp_path / "venv" / "bin" / "python"
     subprocess.run([python, "-m", "pip", "install", "-q", wheel], check=True)

@@ -1,12 +1,12 @@
 // The forms in which an ExplainResult is told.
 #include <fmt/format.h>
-#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "unstarve/jobs/explain.h"
 #include "unstarve/observe/format.h"
+#include "unstarve/pipeline/spec/yaml_json.h"
 
 namespace unstarve {
 namespace {
@@ -14,23 +14,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json json_of(Size size) { return Json::array({size.width, size.height}); }
-
-// Of YAML as to_yaml() writes it: what is not quoted and reads as a JSON number or truth value is one.
-Json json_of(const YAML::Node& node) {
-  if (node.IsMap()) {
-    Json map = Json::object();
-    for (const auto& entry : node) map[entry.first.Scalar()] = json_of(entry.second);
-    return map;
-  }
-  if (node.IsSequence()) {
-    Json list = Json::array();
-    for (const auto& entry : node) list.push_back(json_of(entry));
-    return list;
-  }
-  constexpr const char* kQuoted = "!";
-  if (node.Tag() != kQuoted && Json::accept(node.Scalar())) return Json::parse(node.Scalar());
-  return node.Scalar();
-}
 
 Json json_of(const OpParams& params) {
   Json map = Json::object();
@@ -75,7 +58,7 @@ std::string to_text(const ExplainResult& result) {
 
 std::string to_json(const ExplainResult& result) {
   Json json;
-  json["settings"] = json_of(YAML::Load(to_yaml(result.settings)));
+  json["settings"] = yaml_to_json(to_yaml(result.settings));
   Json& plan = json["plan"];
   plan["format"] = result.format;
   plan["samples"] = result.samples;
