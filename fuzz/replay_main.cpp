@@ -3,6 +3,7 @@
 //   NAME_fuzz FOLDER [MUTATIONS]    every file of FOLDER, then MUTATIONS (2,000) of them in turn
 //   NAME_fuzz FILE                  this one input
 //
+// In builds without a sanitizer, inputs and AlignedBytes end at a page that must not be touched.
 // The mutations are a function of their number, so a failure repeats. When the target dies, the input that killed it is
 // left in the working folder as crash-NAME_fuzz, and a line says which it was. An empty corpus is a failure.
 #include <fcntl.h>
@@ -18,8 +19,10 @@
 #include <string>
 #include <vector>
 
+#include "unstarve/core/aligned.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/core/guarded_memory.h"
 #include "unstarve/core/random.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
@@ -64,11 +67,31 @@ void on_signal(int number) {
   std::raise(number);
 }
 
+// A block of exactly the input's size, so that a read of one byte too many is seen: by the sanitizer, or by the page.
+#ifdef UNSTARVE_GUARD_PAGES
+class Exact {
+ public:
+  explicit Exact(const Bytes& input) : memory_(input.size()) { std::ranges::copy(input, memory_.bytes().begin()); }
+  [[nodiscard]] const std::uint8_t* data() const { return memory_.bytes().data(); }
+
+ private:
+  unstarve::GuardedBytes memory_;
+};
+
+void check_guard_pages() {
+  if (unstarve::AlignedBytes::capacity_for(unstarve::AlignedBytes::kMapped + 1) % 4096 != 0) return;
+  throw unstarve::Error(unstarve::ErrorKind::kInternal,
+                        "AlignedBytes are those without guard pages: see CMakeLists.txt");
+}
+#else
+using Exact = Bytes;
+void check_guard_pages() {}
+#endif
+
 void run(const Bytes& input, std::string what) {
-  // A block of exactly the input's size, so that a sanitizer sees a read of one byte too many.
-  const Bytes exact(input.begin(), input.end());
+  const Exact exact(input);
   g_what = std::move(what);
-  g_size = exact.size();
+  g_size = input.size();
   g_data = exact.data() != nullptr ? exact.data() : reinterpret_cast<const std::uint8_t*>("");
   LLVMFuzzerTestOneInput(g_data, g_size);
   g_data = nullptr;
@@ -149,6 +172,7 @@ int main(int argc, char** argv) {
   for (const int number : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL}) std::signal(number, on_signal);
   if (__sanitizer_set_death_callback != nullptr) __sanitizer_set_death_callback(leave_input);
   try {
+    check_guard_pages();
     return replay(argv[1], argc == 3 ? std::stoull(argv[2]) : 2000);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "%s: %s\n", g_what.empty() ? argv[0] : g_what.c_str(), e.what());
