@@ -6,6 +6,7 @@
 #include <new>
 
 #include "unstarve/core/guarded_memory.h"
+#include "unstarve/core/sanitizers.h"
 
 namespace unstarve {
 namespace {
@@ -19,14 +20,8 @@ constexpr bool kGuarded = true;
 constexpr bool kGuarded = false;
 #endif
 
-// AddressSanitizer guards the ends of the heap's blocks alone. GCC says by a macro that it is there, Clang otherwise.
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool kMaps = false;
-#elif defined(__has_feature)
-constexpr bool kMaps = !__has_feature(address_sanitizer);
-#else
-constexpr bool kMaps = true;
-#endif
+// AddressSanitizer guards the ends of the heap's blocks alone.
+constexpr bool kMaps = UNSTARVE_ASAN == 0;
 
 bool is_mapped(std::size_t bytes) { return kMaps && !kGuarded && bytes >= AlignedBytes::kMapped; }
 

@@ -1,4 +1,5 @@
 #include "unstarve/core/aligned.h"
+#include "unstarve/core/sanitizers.h"
 
 #include <sys/mman.h>
 
@@ -76,7 +77,7 @@ bool tells_of_huge_pages() {
 }
 
 TEST_CASE("a mapped block asks for the huge pages that lie in it as a whole, and for no other's memory") {
-#if defined(__SANITIZE_ADDRESS__)
+#if UNSTARVE_ASAN
   return;  // nothing is mapped there
 #endif
   if (!tells_of_huge_pages()) {
@@ -110,7 +111,7 @@ std::size_t resident() {
 }
 
 TEST_CASE("a large block that is freed is the system's again, whatever lies behind it") {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if UNSTARVE_ASAN || defined(__SANITIZE_THREAD__)
   SUCCEED("their allocators keep what is freed");
 #else
   constexpr std::size_t kBytes = 8 * AlignedBytes::kMapped;

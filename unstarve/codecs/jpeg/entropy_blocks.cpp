@@ -4,6 +4,7 @@
 #include <cstring>
 #include <tuple>
 
+#include "unstarve/core/sanitizers.h"
 #include "unstarve/core/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -18,7 +19,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 // Not under sanitizers, which do not see what instructions written by hand access.
-#if HWY_ARCH_X86_64 && HWY_TARGET <= HWY_AVX2 && !HWY_IS_ASAN && !HWY_IS_MSAN
+#if HWY_ARCH_X86_64 && HWY_TARGET <= HWY_AVX2 && !UNSTARVE_ASAN && !UNSTARVE_MSAN
 
 // The loop below in 24 instructions a look-up. Compilers make branches of the selections, or spill half of the state.
 //

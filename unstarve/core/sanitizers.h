@@ -1,0 +1,24 @@
+#pragma once
+// UNSTARVE_ASAN and UNSTARVE_MSAN: 1 where this file is compiled with AddressSanitizer or MemorySanitizer, else 0.
+//
+// GCC says so by a macro, Clang by a feature. Highway's HWY_IS_ASAN (1.0.3) knows of Clang's way alone.
+
+#if defined(__has_feature)
+#define UNSTARVE_HAS_FEATURE(name) __has_feature(name)
+#else
+#define UNSTARVE_HAS_FEATURE(name) 0
+#endif
+
+#if defined(__SANITIZE_ADDRESS__) || UNSTARVE_HAS_FEATURE(address_sanitizer)
+#define UNSTARVE_ASAN 1
+#else
+#define UNSTARVE_ASAN 0
+#endif
+
+#if UNSTARVE_HAS_FEATURE(memory_sanitizer)
+#define UNSTARVE_MSAN 1
+#else
+#define UNSTARVE_MSAN 0
+#endif
+
+#undef UNSTARVE_HAS_FEATURE
