@@ -2,6 +2,7 @@
 // somebody made up a right checksum.
 //
 // The last byte chooses the file (two of them have restart markers), the one before whether the checksum is made right.
+// The corpus is the index of each file, with both values of that byte: it is written anew with the index's version.
 #include <array>
 #include <cstddef>
 #include <cstdint>

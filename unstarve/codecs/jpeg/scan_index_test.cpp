@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "unstarve/codecs/jpeg/checksum.h"
 #include "unstarve/codecs/jpeg/jpeg_samples.h"
 #include "unstarve/core/error.h"
+#include "unstarve/core/file.h"
 #include "unstarve/core/random.h"
 #include "unstarve/core/simd_test_support.h"
 
@@ -350,6 +352,21 @@ TEST_CASE("damage behind the crop leaves the crop and no index", "[codecs]") {
   CHECK(decoder.made_index().empty());
   CHECK_THROWS_AS(decoded(decoder, cut, {{}, 1, {}, true}), Error);
   CHECK(decoder.made_index().empty());
+}
+
+TEST_CASE("the indexes that fuzzing begins with are of the version that is written", "[codecs]") {
+  // Those of another version are refused by their first byte, and what lies behind it is not read.
+  Decoder decoder;
+  const Bytes written = index_of(decoder, make_jpeg(sample_image({64, 64}, 6), {}));
+  int seeds = 0;
+  for (const auto& seed : std::filesystem::directory_iterator("fuzz/corpus/jpeg_index")) {
+    const std::string bytes = read_text_file(seed.path());
+    INFO(seed.path().string() << ": fuzz/jpeg_index_fuzz.cpp tells what they are made of");
+    REQUIRE_FALSE(bytes.empty());
+    CHECK(static_cast<std::uint8_t>(bytes[0]) == written[0]);
+    ++seeds;
+  }
+  CHECK(seeds >= 8);
 }
 
 TEST_CASE("an index takes a few bytes for each point", "[codecs]") {
