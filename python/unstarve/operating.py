@@ -136,27 +136,45 @@ class Operating(abc.ABC):
         """
         return self.operation("cutout", size=size, holes=holes, probability=p, **_unless(value=(value, "mean")))
 
-    def rand_augment(self, changes: int = 2, magnitude: int | Schedule = 9) -> Self:
-        """RandAugment: `changes` drawn from fourteen, of `magnitude` 0..30, as torchvision has it."""
-        return self.operation("rand_augment", changes=changes, magnitude=magnitude)
+    def rand_augment(self, changes: int = 2, magnitude: int | Schedule = 9, num_magnitude_bins: int | Schedule = 31,
+                     interpolation: str = "nearest", fill: Colour = 0) -> Self:
+        """RandAugment: `changes` drawn from fourteen, of `magnitude`, as torchvision has it.
 
-    def trivial_augment(self) -> Self:
-        """TrivialAugment's wide space: one change drawn from fourteen, by a random magnitude."""
-        return self.operation("trivial_augment")
+        magnitude: 0, the least, up to num_magnitude_bins - 1, always the same. interpolation: "nearest" or "bilinear".
+        fill: what is left free, as pad_crop().
+        """
+        return self.operation("rand_augment", changes=changes, magnitude=magnitude,
+                              **_unless(num_magnitude_bins=(num_magnitude_bins, 31),
+                                        interpolation=(interpolation, "nearest"), fill=(fill, 0)))
+
+    def trivial_augment(self, num_magnitude_bins: int | Schedule = 31, interpolation: str = "nearest",
+                        fill: Colour = 0) -> Self:
+        """TrivialAugment's wide space: one change drawn from fourteen, by a magnitude drawn from num_magnitude_bins.
+
+        interpolation: "nearest" or "bilinear". fill: what is left free, as pad_crop().
+        """
+        return self.operation("trivial_augment", **_unless(
+            num_magnitude_bins=(num_magnitude_bins, 31), interpolation=(interpolation, "nearest"), fill=(fill, 0)))
 
     def aug_mix(self, severity: int = 3, mixture_width: int = 3, chain_depth: int = -1, alpha: float = 1.0,
-                all_ops: bool = True) -> Self:
+                all_ops: bool = True, interpolation: str = "bilinear", fill: Colour = 0) -> Self:
         """AugMix: the image blended with `mixture_width` chains of changes of magnitude 0 to `severity` - 1 of 9.
 
         chain_depth: changes in a chain; -1: one to three, drawn. alpha: of the Dirichlet distribution of the weights.
-        all_ops: with brightness, contrast, saturation and sharpness.
+        all_ops: with brightness, contrast, saturation and sharpness. interpolation: "nearest" or "bilinear". fill: what
+        is left free, as pad_crop().
         """
         return self.operation("aug_mix", severity=severity, mixture_width=mixture_width, chain_depth=chain_depth,
-                              alpha=alpha, all_ops=all_ops)
+                              alpha=alpha, all_ops=all_ops,
+                              **_unless(interpolation=(interpolation, "bilinear"), fill=(fill, 0)))
 
-    def auto_augment(self, policy: str = "imagenet") -> Self:
-        """AutoAugment by the policy that was found for "imagenet", "cifar10" or "svhn"."""
-        return self.operation(f"auto_augment_{policy}")
+    def auto_augment(self, policy: str = "imagenet", interpolation: str = "nearest", fill: Colour = 0) -> Self:
+        """AutoAugment by the policy that was found for "imagenet", "cifar10" or "svhn".
+
+        interpolation: "nearest" or "bilinear". fill: what is left free, as pad_crop().
+        """
+        return self.operation(f"auto_augment_{policy}",
+                              **_unless(interpolation=(interpolation, "nearest"), fill=(fill, 0)))
 
     def operation(self, name: str, **parameters: float | str | Sequence[float] | Schedule) -> Self:
         """Any operation by its name, as `unstarve.operations()` lists them; numbers may be an `unstarve.schedule()`.

@@ -19,6 +19,8 @@ WIDTH, HEIGHT = 64, 48
 GOLDEN = Path(__file__).with_name("policies.json")
 # Bins of each policy's magnitudes: AutoAugment's and AugMix's are fixed, the others' are torchvision's defaults.
 BINS = {"AutoAugment": 10, "RandAugment": 31, "TrivialAugmentWide": 31, "AugMix": 10}
+OTHER_BINS = (2, 10, 21)  # num_magnitude_bins, of those that take it
+FILL = [9, 130, 250]
 AFFINE = [dict(angle=angle, translate=[x, y], scale=scale, shear=[shear_x, shear_y])
           for angle, x, y, scale, shear_x, shear_y in (
               (0, 3, -2, 1, 0, 0), (20, 0, 0, 1.2, 11, -4), (-75, 7, 5, 0.8, 0, 0), (5, -6, 4, 1, 15, 0),
@@ -57,6 +59,10 @@ def main() -> None:
     spaces = {name: magnitudes(getattr(v2, name)._AUGMENTATION_SPACE, bins) for name, bins in BINS.items()}
     spaces["AugMixPartial"] = magnitudes(v2.AugMix._PARTIAL_AUGMENTATION_SPACE, BINS["AugMix"])
 
+    for name in ("RandAugment", "TrivialAugmentWide"):
+        spaces |= {f"{name} of {bins}": magnitudes(getattr(v2, name)._AUGMENTATION_SPACE, bins)
+                   for bins in OTHER_BINS}
+
     augment, image = v2.RandAugment(), Image.fromarray(picture())
     changes = []
     for name, space in (spaces["RandAugment"] | {"Invert": {"signed": False, "values": []}}).items():
@@ -65,6 +71,11 @@ def main() -> None:
             unit = 255 if name == "Solarize" else 1
             changed = augment._apply_image_or_video_transform(image, name, value / unit, interpolation=0, fill={})
             changes.append([name, value, digest(np.asarray(changed))])
+    filled = []
+    for name in ("ShearX", "ShearY", "TranslateX", "TranslateY", "Rotate"):
+        changed = augment._apply_image_or_video_transform(
+            image, name, spaces["RandAugment"][name]["values"][17], interpolation=0, fill={Image.Image: FILL})
+        filled.append([name, spaces["RandAugment"][name]["values"][17], digest(np.asarray(changed))])
 
     affine = [given | {"matrix": v1._get_inverse_affine_matrix([WIDTH / 2, HEIGHT / 2], **given)} for given in AFFINE]
     resizes = []
@@ -74,7 +85,8 @@ def main() -> None:
         resizes.append({"short": short, "crop": crop, "size": [width, height], "digest": digest(made)})
 
     parts = {"torchvision": torchvision.__version__, "pillow": PIL.__version__, "size": [WIDTH, HEIGHT],
-             "policies": policies, "spaces": spaces, "changes": changes, "affine": affine, "resizes": resizes}
+             "policies": policies, "spaces": spaces, "changes": changes, "filled": filled, "affine": affine,
+             "resizes": resizes}
     lines = (f"{json.dumps(name)}: {json.dumps(value)}" for name, value in parts.items())
     GOLDEN.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 

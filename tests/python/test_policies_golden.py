@@ -18,6 +18,8 @@ GOLDEN = json.loads(make_policies.GOLDEN.read_text())
 pytestmark = pytest.mark.skipif(not PROGRAM, reason="UNSTARVE_APPLY_OP does not name the program apply_op")
 
 WIDTH, HEIGHT = 64, 48
+FILL = tuple(make_policies.FILL)
+FILLED = f"fill={','.join(map(str, FILL))}"
 SIGNED = ["ShearX", "ShearY", "TranslateX", "TranslateY", "Rotate", "Brightness", "Color", "Contrast", "Sharpness"]
 UNSIGNED = ["Posterize", "Solarize"]
 PLAIN = ["Identity", "AutoContrast", "Equalize"]
@@ -32,10 +34,11 @@ def picture() -> np.ndarray:
     return pixels
 
 
-def changed(image: Image.Image, name: str, magnitude: float) -> Image.Image:
+def changed(image: Image.Image, name: str, magnitude: float, fill: tuple[int, ...] = (0, 0, 0)) -> Image.Image:
     """What torchvision's policies do to an image of Pillow's by this name."""
     def affine(*coefficients: float) -> Image.Image:
-        return image.transform(image.size, Image.Transform.AFFINE, coefficients, Image.Resampling.NEAREST)
+        return image.transform(image.size, Image.Transform.AFFINE, coefficients, Image.Resampling.NEAREST,
+                               fillcolor=fill)
 
     enhancers = {"Brightness": ImageEnhance.Brightness, "Color": ImageEnhance.Color,
                  "Contrast": ImageEnhance.Contrast, "Sharpness": ImageEnhance.Sharpness}
@@ -47,7 +50,7 @@ def changed(image: Image.Image, name: str, magnitude: float) -> Image.Image:
         "ShearY": lambda: affine(1, 0, 0, magnitude, 1, 0),
         "TranslateX": lambda: affine(1, 0, int(magnitude), 0, 1, 0),
         "TranslateY": lambda: affine(1, 0, 0, 0, 1, int(magnitude)),
-        "Rotate": lambda: image.rotate(magnitude),
+        "Rotate": lambda: image.rotate(magnitude, fillcolor=fill),
         "Posterize": lambda: ImageOps.posterize(image, int(magnitude)),
         "Solarize": lambda: ImageOps.solarize(image, magnitude),
         "AutoContrast": lambda: ImageOps.autocontrast(image),
@@ -57,14 +60,15 @@ def changed(image: Image.Image, name: str, magnitude: float) -> Image.Image:
     return makers[name]()
 
 
-def results(pixels: np.ndarray, magnitudes: dict[str, list[float]]) -> dict[tuple[str, float], np.ndarray]:
+def results(pixels: np.ndarray, magnitudes: dict[str, list[float]],
+            fill: tuple[int, ...] = (0, 0, 0)) -> dict[tuple[str, float], np.ndarray]:
     """Everything that one change can make of the picture; `magnitudes` without signs."""
     image = Image.fromarray(pixels)
     made = {(name, 0.0): np.asarray(changed(image, name, 0)) for name in PLAIN}
     for name, values in magnitudes.items():
         for value in values:
             for sign in (1, -1) if name in SIGNED else (1,):
-                made[name, sign * value] = np.asarray(changed(image, name, sign * value))
+                made[name, sign * value] = np.asarray(changed(image, name, sign * value, fill))
     return made
 
 
@@ -79,22 +83,22 @@ def spaced(most: float, bins: int = 31) -> list[float]:
     return [most * i / (bins - 1) for i in range(bins)]
 
 
-def wide_space() -> dict[str, list[float]]:
+def wide_space(bins: int = 31) -> dict[str, list[float]]:
     """TrivialAugmentWide's."""
-    space = {name: spaced(0.99) for name in SIGNED}
-    space |= {"TranslateX": spaced(32), "TranslateY": spaced(32), "Rotate": spaced(135)}
-    space["Posterize"] = [8 - round(6 * i / 30) for i in range(31)]
-    space["Solarize"] = [255 - value for value in spaced(255)]
+    space = {name: spaced(0.99, bins) for name in SIGNED}
+    space |= {"TranslateX": spaced(32, bins), "TranslateY": spaced(32, bins), "Rotate": spaced(135, bins)}
+    space["Posterize"] = [8 - round(6 * i / (bins - 1)) for i in range(bins)]
+    space["Solarize"] = [255 - value for value in spaced(255, bins)]
     return space
 
 
-def usual_space(width: int, height: int) -> dict[str, list[float]]:
+def usual_space(width: int, height: int, bins: int = 31) -> dict[str, list[float]]:
     """RandAugment's."""
-    space = {name: spaced(0.9) for name in SIGNED}
-    space |= {"ShearX": spaced(0.3), "ShearY": spaced(0.3), "Rotate": spaced(30)}
-    space |= {"TranslateX": spaced(150 / 331 * width), "TranslateY": spaced(150 / 331 * height)}
-    space["Posterize"] = [8 - round(4 * i / 30) for i in range(31)]
-    space["Solarize"] = [255 - value for value in spaced(255)]
+    space = {name: spaced(0.9, bins) for name in SIGNED}
+    space |= {"ShearX": spaced(0.3, bins), "ShearY": spaced(0.3, bins), "Rotate": spaced(30, bins)}
+    space |= {"TranslateX": spaced(150 / 331 * width, bins), "TranslateY": spaced(150 / 331 * height, bins)}
+    space["Posterize"] = [8 - round(4 * i / (bins - 1)) for i in range(bins)]
+    space["Solarize"] = [255 - value for value in spaced(255, bins)]
     return space
 
 
@@ -107,6 +111,36 @@ def test_trivial_augment_makes_what_its_definition_can_make() -> None:
         assert share <= 0.03, (sample, key)
         seen.add(key[0])
     assert len(seen) >= 11
+
+
+def test_policies_of_other_magnitudes_and_fill_make_what_their_definitions_can_make() -> None:
+    pixels = picture()
+    made = results(pixels, wide_space(6), FILL), results(
+        pixels, {name: [values[40]] for name, values in usual_space(WIDTH, HEIGHT, 50).items()}, FILL)
+    for options, candidates in zip((f"trivial_augment:num_magnitude_bins=6:{FILLED}",
+                                    f"rand_augment:changes=1:magnitude=40:num_magnitude_bins=50:{FILLED}"), made):
+        seen = set()
+        for sample in range(60):
+            key, share = nearest(apply(pixels, options, sample=sample)[0], candidates)
+            assert share <= 0.03, (options, sample, key)
+            seen.add(key[0])
+        assert len(seen) >= 11
+
+
+def test_what_lay_beyond_before_a_policy_moved_keeps_its_colour() -> None:
+    """A border of pad_crop is a part of the picture that the policy fills around."""
+    pixels = picture()
+    padded = np.full((HEIGHT + 8, WIDTH + 8, 3), 200, np.uint8)
+    padded[4:-4, 4:-4] = pixels
+    made = results(padded, {name: [values[30]] for name, values in usual_space(WIDTH + 8, HEIGHT + 8).items()}, FILL)
+    moved = 0
+    for sample in range(60):
+        ours, _ = apply(pixels, f"pad_crop:size={HEIGHT + 8},{WIDTH + 8}:padding=4:fill=200",
+                        f"rand_augment:changes=1:magnitude=30:{FILLED}", sample=sample)
+        key, share = nearest(ours, made)
+        assert share <= 0.03, (sample, key)
+        moved += key[0].startswith("Translate")
+    assert moved > 2
 
 
 @pytest.mark.parametrize("magnitude", [9, 30])
@@ -139,6 +173,8 @@ def test_the_changes_above_are_torchvisions_of_pillows_images() -> None:
         made = {make_policies.digest(np.asarray(changed(image, name, each)))
                 for each in ((magnitude, -magnitude) if name in SIGNED else (magnitude,))}
         assert expected in made, (name, magnitude)
+    assert {make_policies.digest(np.asarray(changed(image, name, sign * magnitude, FILL))) for sign in (1, -1)
+            for name, magnitude, _ in GOLDEN["filled"]} >= {expected for _, _, expected in GOLDEN["filled"]}
     # The magnitudes of all of them are compared by unstarve/ops/policy/policies_golden_test.cpp; these are the same.
     for space, golden in ((wide_space(), "TrivialAugmentWide"), (usual_space(WIDTH, HEIGHT), "RandAugment")):
         for name, theirs in GOLDEN["spaces"][golden].items():
@@ -155,7 +191,8 @@ def test_auto_augment_makes_what_torchvisions_tables_can_make(policy: str) -> No
         image = Image.fromarray(pixels)
         space = GOLDEN["spaces"]["AutoAugment"][name]
         value = space["values"][bin_] if bin_ is not None else 0.0
-        left = [np.asarray(changed(image, name, each)) for each in ((value, -value) if space["signed"] else (value,))]
+        left = [np.asarray(changed(image, name, each, FILL))
+                for each in ((value, -value) if space["signed"] else (value,))]
         return left + ([pixels] if probability < 1 else [])
 
     made = {}
@@ -164,7 +201,7 @@ def test_auto_augment_makes_what_torchvisions_tables_can_make(policy: str) -> No
             for k, result in enumerate(after(image, *second)):
                 made[str(number), 10 * i + k] = result
     for sample in range(50):
-        _, share = nearest(apply(pixels, f"auto_augment_{policy}", sample=sample)[0], made)
+        _, share = nearest(apply(pixels, f"auto_augment_{policy}:{FILLED}", sample=sample)[0], made)
         assert share <= 0.05, sample
 
 

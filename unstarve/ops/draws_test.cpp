@@ -366,6 +366,7 @@ using Outcomes = std::map<std::string, double>;
 struct PolicyImage {
   Pixels pixels = noise({16, 16});
   Scratch scratch;
+  Rgb fill{};
 
   [[nodiscard]] Frame frame() const { return Frame(pixels.view); }
   // Adds the images of a change by one bin, both ways where it has a sign, `chance` in all; behind each, `more`.
@@ -375,7 +376,7 @@ struct PolicyImage {
     for (const double sign : {1.0, -1.0}) {
       if (sign < 0 && !is_signed(change)) continue;
       Frame changed = from;
-      change_by(changed, change, sign * magnitude, Interpolation::kNearest, scratch);
+      change_by(changed, change, sign * magnitude, {Interpolation::kNearest, fill}, scratch);
       add(shown(changed), is_signed(change) ? chance / 2 : chance);
     }
   }
@@ -411,6 +412,24 @@ TEST_CASE("rand_augment and trivial_augment draw changes, magnitudes and signs e
   }
   image.check({"rand_augment", {{"changes", {1}}}}, rand);
   image.check({"trivial_augment", {}}, trivial);
+}
+
+TEST_CASE("policies take another number of magnitudes, and fill with a colour", "[ops]") {
+  PolicyImage image;
+  image.fill = {9, 130, 250};
+  Outcomes rand, trivial;
+  for (std::uint32_t i = 0; i < kUsualChanges; ++i) {
+    const auto change = static_cast<Change>(i);
+    image.each(image.frame(), change, 40, 50, kAugmentSpace, 1.0 / kUsualChanges,
+               [&](const std::string& to, double chance) { rand[to] += chance; });
+    for (int bin = 0; bin < 4; ++bin)
+      image.each(image.frame(), change, bin, 4, kWideSpace, 1.0 / kUsualChanges / 4,
+                 [&](const std::string& to, double chance) { trivial[to] += chance; });
+  }
+  const OpValue colour = {9, 130, 250};
+  image.check({"rand_augment", {{"changes", {1}}, {"magnitude", {40}}, {"num_magnitude_bins", {50}}, {"fill", colour}}},
+              rand);
+  image.check({"trivial_augment", {{"num_magnitude_bins", {4}}, {"fill", colour}}}, trivial);
 }
 
 TEST_CASE("auto_augment draws pairs evenly and each change as often as its table says", "[ops]") {

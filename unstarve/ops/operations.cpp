@@ -70,21 +70,28 @@ constexpr std::array kOperations = {
     OperationInfo{"sharpness", "sharper or smoother: factor [0.6, 1.4], probability 1", make_sharpness},
     OperationInfo{"gaussian_blur", "out of focus: sigma [0.1, 2], radius 0 (three sigma), probability 0.5",
                   make_gaussian_blur},
-    OperationInfo{"rand_augment",
-                  "changes drawn from fourteen, of one magnitude: changes 2, magnitude 9 of 0 to 30, "
-                  "interpolation nearest",
-                  make_rand_augment},
-    OperationInfo{"trivial_augment", "one change drawn from fourteen, by a random magnitude: interpolation nearest",
+    OperationInfo{
+        "rand_augment",
+        "changes drawn from fourteen, of one magnitude: changes 2, magnitude 9 of 0 to 30, num_magnitude_bins 31, "
+        "interpolation nearest, fill 0 (three, or mean)",
+        make_rand_augment},
+    OperationInfo{"trivial_augment",
+                  "one change drawn from fourteen, by a random magnitude: num_magnitude_bins 31, interpolation "
+                  "nearest, fill 0 (three, or mean)",
                   make_trivial_augment},
     OperationInfo{"aug_mix",
                   "a blend with chains of changes drawn from thirteen: severity 3 of 1 to 10, mixture_width 3 chains, "
-                  "chain_depth -1 (one to three), alpha 1 of the weights, all_ops true, interpolation bilinear",
+                  "chain_depth -1 (one to three), alpha 1 of the weights, all_ops true, interpolation bilinear, fill 0 "
+                  "(three, or mean)",
                   make_aug_mix},
-    OperationInfo{"auto_augment_imagenet", "pairs of changes found for ImageNet: interpolation nearest",
+    OperationInfo{"auto_augment_imagenet",
+                  "pairs of changes found for ImageNet: interpolation nearest, fill 0 (three, or mean)",
                   make_auto_augment_imagenet},
-    OperationInfo{"auto_augment_cifar10", "pairs of changes found for CIFAR-10: interpolation nearest",
+    OperationInfo{"auto_augment_cifar10",
+                  "pairs of changes found for CIFAR-10: interpolation nearest, fill 0 (three, or mean)",
                   make_auto_augment_cifar10},
-    OperationInfo{"auto_augment_svhn", "pairs of changes found for SVHN: interpolation nearest",
+    OperationInfo{"auto_augment_svhn",
+                  "pairs of changes found for SVHN: interpolation nearest, fill 0 (three, or mean)",
                   make_auto_augment_svhn},
 };
 

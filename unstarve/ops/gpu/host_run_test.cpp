@@ -80,6 +80,20 @@ TEST_CASE("what a turned or bent picture leaves free is filled to the host's bit
       CHECK(made != ways.made());
     }
   }
+  // What a policy moves shows its colour around that of a border before.
+  const OpSpec pad{"pad_crop", {{"size", {44, 54}}, {"padding", {6}}, {"fill", {200}}}};
+  for (const OpSpec& policy :
+       {OpSpec{"rand_augment", {{"changes", {4}}, {"magnitude", {29}}, {"num_magnitude_bins", {30}}, {"fill", colour}}},
+        OpSpec{"trivial_augment", {{"num_magnitude_bins", {2}}, {"fill", colour}}},
+        OpSpec{"aug_mix", {{"severity", {10}}, {"fill", colour}}},
+        OpSpec{"auto_augment_cifar10", {{"fill", colour}}}}) {
+    INFO(policy.name);
+    const Chain chain({pad, policy, usual("contrast")});
+    for (std::uint64_t id = 0; id < 40; ++id) {
+      const Pixels pixels({50, 40}, Arrangement::kInterleaved, made_up);
+      REQUIRE(ways.equal(chain, pixels.view, {3, 1, id}));
+    }
+  }
 }
 
 TEST_CASE("borders of every kind make the host's bits, whatever comes before and behind", "[gpu]") {

@@ -8,7 +8,6 @@
 #include <cmath>
 
 #include "unstarve/ops/gamma.h"
-#include "unstarve/ops/geometry/read_interpolation.h"
 #include "unstarve/ops/gpu/recorder.h"
 #include "unstarve/ops/operation_list.h"
 #include "unstarve/ops/parameters.h"
@@ -34,8 +33,8 @@ void draw_weights(double alpha, Random& random, double* weights, int count) {
 
 class AugMix final : public Operation {
  public:
-  AugMix(int severity, int chains, int depth, double alpha, bool all, Interpolation how)
-      : severity_(severity), chains_(chains), depth_(depth), alpha_(alpha), all_(all), how_(how) {}
+  AugMix(int severity, int chains, int depth, double alpha, bool all, const Warping& warping)
+      : severity_(severity), chains_(chains), depth_(depth), alpha_(alpha), all_(all), warping_(warping) {}
 
   [[nodiscard]] bool random() const override { return true; }
   [[nodiscard]] bool writes_pixels() const override { return true; }
@@ -105,24 +104,24 @@ class AugMix final : public Operation {
       const auto bin = static_cast<int>(random.below(static_cast<std::uint32_t>(severity_)));
       const double magnitude = magnitude_at(change, bin, kBins, kMixSpace, frame.size());
       const bool negative = is_signed(change) && random.below(2) == 1;
-      change_by(frame, change, negative ? -magnitude : magnitude, how_, scratch);
+      change_by(frame, change, negative ? -magnitude : magnitude, warping_, scratch);
     }
   }
 
   int severity_, chains_, depth_;
   double alpha_;
   bool all_;
-  Interpolation how_;
+  Warping warping_;
 };
 
 }  // namespace
 
 std::unique_ptr<Operation> make_aug_mix(const OpParams& params) {
   const Parameters p("aug_mix", params,
-                     {"severity", "mixture_width", "chain_depth", "alpha", "all_ops", "interpolation"});
+                     {"severity", "mixture_width", "chain_depth", "alpha", "all_ops", "interpolation", "fill"});
   return std::make_unique<AugMix>(p.integer("severity", 3, 1, kBins), p.integer("mixture_width", 3, 1, kMostChains),
                                   p.integer("chain_depth", -1, -1, 100), p.number("alpha", 1, 0.01, 1000),
-                                  p.flag("all_ops", true), read_interpolation(p));
+                                  p.flag("all_ops", true), read_warping(p, Interpolation::kBilinear));
 }
 
 }  // namespace unstarve

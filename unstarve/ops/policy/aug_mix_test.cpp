@@ -64,13 +64,14 @@ TEST_CASE("aug_mix blends the image with one of its changes") {
         if (sign < 0 && !magnitudes.negative) continue;
         Scratch scratch;
         Frame frame(pixels.view);
-        change_by(frame, magnitudes.change, sign * magnitude, Interpolation::kBilinear, scratch);
+        change_by(frame, magnitudes.change, sign * magnitude, {Interpolation::kBilinear, {9, 130, 250}}, scratch);
         const auto bytes = stored(frame);
         changes.emplace_back(bytes.begin(), bytes.end());
       }
     }
   }
-  const auto operation = make_operation({"aug_mix", {{"mixture_width", {1}}, {"chain_depth", {1}}}});
+  const auto operation =
+      make_operation({"aug_mix", {{"mixture_width", {1}}, {"chain_depth", {1}}, {"fill", {9, 130, 250}}}});
   for (std::uint64_t sample = 0; sample < 60; ++sample) {
     const auto mixed = augmented(*operation, Frame(pixels.view), sample);
     // The weight by least squares, then every value within what cutting the fraction off allows.

@@ -1,6 +1,5 @@
 // One of twenty-five pairs of changes, drawn for each image: AutoAugment, as torchvision has it.
 
-#include "unstarve/ops/geometry/read_interpolation.h"
 #include "unstarve/ops/operation_list.h"
 #include "unstarve/ops/parameters.h"
 #include "unstarve/ops/policy/auto_augment_tables.h"
@@ -11,7 +10,7 @@ namespace {
 
 class AutoAugment final : public Operation {
  public:
-  AutoAugment(const AugmentPolicy& policy, Interpolation how) : policy_(policy), how_(how) {}
+  AutoAugment(const AugmentPolicy& policy, const Warping& warping) : policy_(policy), warping_(warping) {}
 
   [[nodiscard]] bool random() const override { return true; }
   [[nodiscard]] bool writes_pixels() const override { return true; }
@@ -21,18 +20,18 @@ class AutoAugment final : public Operation {
       if (random.uniform() * 10 >= part.tenths) continue;
       const double magnitude = magnitude_at(part.change, part.bin, kAutoAugmentBins, kAugmentSpace, frame.size());
       const bool negative = is_signed(part.change) && random.below(2) == 1;
-      change_by(frame, part.change, negative ? -magnitude : magnitude, how_, scratch);
+      change_by(frame, part.change, negative ? -magnitude : magnitude, warping_, scratch);
     }
   }
 
  private:
   const AugmentPolicy& policy_;
-  Interpolation how_;
+  Warping warping_;
 };
 
 std::unique_ptr<Operation> make(const char* name, const AugmentPolicy& policy, const OpParams& params) {
-  const Parameters p(name, params, {"interpolation"});
-  return std::make_unique<AutoAugment>(policy, read_interpolation(p, Interpolation::kNearest));
+  const Parameters p(name, params, {"interpolation", "fill"});
+  return std::make_unique<AutoAugment>(policy, read_warping(p, Interpolation::kNearest));
 }
 
 }  // namespace

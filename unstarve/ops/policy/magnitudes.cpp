@@ -4,24 +4,24 @@
 #include <cmath>
 #include <numbers>
 
+#include "unstarve/ops/border.h"
 #include "unstarve/ops/colour/colours.h"
 #include "unstarve/ops/filter/filters.h"
+#include "unstarve/ops/geometry/read_interpolation.h"
 #include "unstarve/ops/geometry/warp.h"
 
 namespace unstarve {
 namespace {
 
-constexpr std::array<std::uint8_t, kChannels> kBlack{};
-
 // About the upper left corner, as the original policies shear: (x, y) comes from (x + by * y, y).
-void shear(Frame& frame, double along_x, double along_y, Interpolation how, Scratch& scratch) {
-  warp(frame, {1, along_x, 0, along_y, 1, 0, 0, 0}, how, kBlack, scratch);
+void shear(Frame& frame, double along_x, double along_y, const Warping& warping, Scratch& scratch) {
+  warp(frame, {1, along_x, 0, along_y, 1, 0, 0, 0}, warping.how, warping.fill, scratch);
 }
 
-void move(Frame& frame, double x, double y) {
+void move(Frame& frame, double x, double y, const Warping& warping, Scratch& scratch) {
   // By whole pixels, which a window does by itself.
   const int left = static_cast<int>(x), top = static_cast<int>(y);
-  frame.crop({-left, -top, frame.width, frame.height});
+  crop_with_border(frame, {-left, -top, frame.width, frame.height}, Border::kConstant, warping.fill, scratch);
 }
 
 }  // namespace
@@ -47,15 +47,21 @@ double magnitude_at(Change change, int bin, int bins, const MagnitudeSpace& spac
   }
 }
 
-void change_by(Frame& frame, Change change, double magnitude, Interpolation how, Scratch& scratch) {
+Warping read_warping(const Parameters& parameters, Interpolation fallback) {
+  return {read_interpolation(parameters, fallback), read_fill(parameters)};
+}
+
+int read_bins(const Parameters& parameters) { return parameters.integer("num_magnitude_bins", 31, 2, kMostBins); }
+
+void change_by(Frame& frame, Change change, double magnitude, const Warping& warping, Scratch& scratch) {
   switch (change) {
     case Change::kIdentity: return;
-    case Change::kShearX: return shear(frame, magnitude, 0, how, scratch);
-    case Change::kShearY: return shear(frame, 0, magnitude, how, scratch);
-    case Change::kTranslateX: return move(frame, magnitude, 0);
-    case Change::kTranslateY: return move(frame, 0, magnitude);
+    case Change::kShearX: return shear(frame, magnitude, 0, warping, scratch);
+    case Change::kShearY: return shear(frame, 0, magnitude, warping, scratch);
+    case Change::kTranslateX: return move(frame, magnitude, 0, warping, scratch);
+    case Change::kTranslateY: return move(frame, 0, magnitude, warping, scratch);
     case Change::kRotate:
-      return warp(frame, affine_mapping(frame.size(), -magnitude, 0, 0, 1, 0, 0), how, kBlack, scratch);
+      return warp(frame, affine_mapping(frame.size(), -magnitude, 0, 0, 1, 0, 0), warping.how, warping.fill, scratch);
     case Change::kBrightness: return adjust_brightness(frame, std::max(0.0, 1 + magnitude), scratch);
     case Change::kSaturation: return adjust_saturation(frame, std::max(0.0, 1 + magnitude), scratch);
     case Change::kContrast: return adjust_contrast(frame, std::max(0.0, 1 + magnitude), scratch);

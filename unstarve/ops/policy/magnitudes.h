@@ -2,14 +2,15 @@
 // The fourteen changes that the policies of random augmentation choose from, each by a magnitude, with torchvision's
 // meanings and signs: what AutoAugment, RandAugment and TrivialAugment have in common.
 //
-// Turning, shearing and moving fill with black, as torchvision's policies do unless told otherwise. Threads:
-// one at a time per scratch. Failure: Error(kInput) as warp().
+// Threads: one at a time per scratch. Failure: Error(kInput) as warp().
 
 #include <array>
 #include <string_view>
 
 #include "unstarve/ops/frame.h"
 #include "unstarve/ops/geometry/sampling.h"
+#include "unstarve/ops/paint.h"
+#include "unstarve/ops/parameters.h"
 
 namespace unstarve {
 
@@ -65,7 +66,17 @@ inline constexpr std::array kMixChanges = {
     Change::kSaturation, Change::kContrast, Change::kSharpness};
 inline constexpr std::uint32_t kMixWithoutFactors = 9;
 
-// `how`: of turning and shearing.
-void change_by(Frame& frame, Change change, double magnitude, Interpolation how, Scratch& scratch);
+// How turning and shearing resample, and what they and moving leave free.
+struct Warping {
+  Interpolation how = Interpolation::kNearest;
+  Rgb fill{};
+};
+// "interpolation" and "fill".
+[[nodiscard]] Warping read_warping(const Parameters& parameters, Interpolation fallback);
+// "num_magnitude_bins", torchvision's 31 when absent.
+[[nodiscard]] int read_bins(const Parameters& parameters);
+inline constexpr int kMostBins = 1000;
+
+void change_by(Frame& frame, Change change, double magnitude, const Warping& warping, Scratch& scratch);
 
 }  // namespace unstarve

@@ -2,6 +2,8 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
@@ -58,9 +60,16 @@ TEST_CASE("AutoAugment's pairs are torchvision's, with their probabilities and b
 TEST_CASE("magnitudes of every change, policy and bin are torchvision's, and so is whether they have a sign") {
   const json& sides = golden()["size"];
   const Size size{sides[0], sides[1]};
-  for (const auto& [name, space] : {std::pair{"AutoAugment", kAugmentSpace}, std::pair{"RandAugment", kAugmentSpace},
-                                    std::pair{"TrivialAugmentWide", kWideSpace}, std::pair{"AugMix", kMixSpace}}) {
-    const json& theirs = golden()["spaces"][name];
+  std::vector<std::pair<std::string, MagnitudeSpace>> spaces = {{"AutoAugment", kAugmentSpace},
+                                                                {"RandAugment", kAugmentSpace},
+                                                                {"TrivialAugmentWide", kWideSpace},
+                                                                {"AugMix", kMixSpace}};
+  for (const char* const bins : {"2", "10", "21"}) {
+    spaces.emplace_back(std::string("RandAugment of ") + bins, kAugmentSpace);
+    spaces.emplace_back(std::string("TrivialAugmentWide of ") + bins, kWideSpace);
+  }
+  for (const auto& [name, space] : spaces) {
+    const json& theirs = golden()["spaces"].at(name);
     for (const auto& [change, known_as] : kNames) {
       if (!theirs.contains(known_as)) continue;
       INFO(name << " " << known_as);

@@ -1,7 +1,6 @@
 // One change drawn from fourteen, by a random magnitude: TrivialAugment's wide space (Müller and Hutter,
 // "TrivialAugment: tuning-free yet state-of-the-art data augmentation", 2021), as torchvision has it.
 
-#include "unstarve/ops/geometry/read_interpolation.h"
 #include "unstarve/ops/operation_list.h"
 #include "unstarve/ops/parameters.h"
 #include "unstarve/ops/policy/magnitudes.h"
@@ -9,32 +8,31 @@
 namespace unstarve {
 namespace {
 
-constexpr int kBins = 31;
-
 class TrivialAugment final : public Operation {
  public:
-  explicit TrivialAugment(Interpolation how) : how_(how) {}
+  TrivialAugment(int bins, const Warping& warping) : bins_(bins), warping_(warping) {}
 
   [[nodiscard]] bool random() const override { return true; }
   [[nodiscard]] bool writes_pixels() const override { return true; }
   Size output_size(Size selected) const override { return selected; }
   void apply(Frame& frame, Random& random, Scratch& scratch) const override {
     const auto change = static_cast<Change>(random.below(kUsualChanges));
-    const auto bin = static_cast<int>(random.below(kBins));
-    const double magnitude = magnitude_at(change, bin, kBins, kWideSpace, frame.size());
+    const auto bin = static_cast<int>(random.below(static_cast<std::uint32_t>(bins_)));
+    const double magnitude = magnitude_at(change, bin, bins_, kWideSpace, frame.size());
     const bool negative = is_signed(change) && random.below(2) == 1;
-    change_by(frame, change, negative ? -magnitude : magnitude, how_, scratch);
+    change_by(frame, change, negative ? -magnitude : magnitude, warping_, scratch);
   }
 
  private:
-  Interpolation how_;
+  int bins_;
+  Warping warping_;
 };
 
 }  // namespace
 
 std::unique_ptr<Operation> make_trivial_augment(const OpParams& params) {
-  const Parameters p("trivial_augment", params, {"interpolation"});
-  return std::make_unique<TrivialAugment>(read_interpolation(p, Interpolation::kNearest));
+  const Parameters p("trivial_augment", params, {"num_magnitude_bins", "interpolation", "fill"});
+  return std::make_unique<TrivialAugment>(read_bins(p), read_warping(p, Interpolation::kNearest));
 }
 
 }  // namespace unstarve
