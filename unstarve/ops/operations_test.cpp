@@ -219,7 +219,7 @@ TEST_CASE("wrong operations and parameters are refused with what was expected") 
   refused({"pad_crop", {{"size", {8}}, {"padding", {-1}}}}, "expected 1 or 2 or 4 integers from 0 to 10000");
   refused({"horizontal_flip", {{"probability", {1.1}}}}, "a number from 0 to 1");
   refused({"rand_augment", {{"magnitude", {10}}, {"num_magnitude_bins", {10}}}},
-          "parameter 'magnitude' is 10; expected 0 to 9, as num_magnitude_bins is 10");
+          "parameter 'magnitude' is [10]; expected 0 to 9, as num_magnitude_bins is 10");
   refused({"trivial_augment", {{"num_magnitude_bins", {1}}}}, "expected an integer from 2 to 1000");
 }
 

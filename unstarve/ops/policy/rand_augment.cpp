@@ -42,7 +42,7 @@ std::unique_ptr<Operation> make_rand_augment(const OpParams& params) {
   if (magnitude >= bins)
     throw Error(
         ErrorKind::kArgument,
-        fmt::format("operation rand_augment: parameter 'magnitude' is {}; expected 0 to {}, as num_magnitude_bins "
+        fmt::format("operation rand_augment: parameter 'magnitude' is [{}]; expected 0 to {}, as num_magnitude_bins "
                     "is {}",
                     magnitude, bins - 1, bins));
   return std::make_unique<RandAugment>(changes, magnitude, bins, read_warping(p, Interpolation::kNearest));

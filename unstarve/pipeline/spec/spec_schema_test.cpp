@@ -64,6 +64,10 @@ struct Field {
     // Where an operation cannot be without a size.
     if (keys.size() >= 3 && keys[0] == "operations" && keys[2] != "size" && needs_size(keys[1]))
       spec["operations"][0][keys[1]]["size"] = 8;
+    if (keys.size() >= 3 && keys[1] == "rand_augment") {  // a magnitude is one of the bins
+      if (keys[2] == "magnitude") spec["operations"][0][keys[1]]["num_magnitude_bins"] = 1000;
+      if (keys[2] == "num_magnitude_bins") spec["operations"][0][keys[1]]["magnitude"] = 0;
+    }
     if (path == "order.rank") spec["order"]["world"] = std::numeric_limits<int>::max();
     if (path.starts_with("order.class_weights")) spec["order"]["balance"] = true;
     if (path == "mix[0].weight") spec["mix"].push_back({{"path", "other"}, {"weight", 1}});
