@@ -341,7 +341,8 @@ NB_MODULE(_core, m) {
   m.def("check", &check, "spec"_a);
   m.def(
       "size_changes",
-      [](const std::string& text) { return size_follows_schedule(pipeline_from_yaml(text, "pipeline")); }, "spec"_a);
+      [](const std::string& text) { return size_changes_from(pipeline_from_yaml(text, "pipeline")).has_value(); },
+      "spec"_a);
   m.def(
       "sample_of",
       [](const std::string& text, DatasetPtr dataset, SampleSetPtr samples) {

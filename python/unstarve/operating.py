@@ -58,13 +58,16 @@ class Operating(abc.ABC):
                               **_resampling(interpolation, antialias))
 
     def resize(self, size: int | tuple[int, int] | Schedule, *, interpolation: str = "bilinear",
-               antialias: bool = True) -> Self:
+               antialias: bool = True, max_size: int | Schedule | None = None) -> Self:
         """To a short side of `size`, or to (height, width) exactly.
 
+        max_size: most that a long side may have; where it would be longer, it is that and the short side shorter, as
+        torchvision's Resize has it.
         interpolation: "nearest", "bilinear", "bicubic", "box" or "lanczos", as Pillow's of these names; "area",
         OpenCV's INTER_AREA where it reduces. antialias=False, of bilinear and bicubic alone: as torch's interpolate().
         """
-        return self.operation("resize", size=size, **_resampling(interpolation, antialias))
+        return self.operation("resize", size=size, **({} if max_size is None else {"max_size": max_size}),
+                              **_resampling(interpolation, antialias))
 
     def center_crop(self, size: int | Schedule) -> Self:
         """The middle `size` x `size`, with black around where the image is smaller."""

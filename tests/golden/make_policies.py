@@ -25,6 +25,8 @@ AFFINE = [dict(angle=angle, translate=[x, y], scale=scale, shear=[shear_x, shear
           for angle, x, y, scale, shear_x, shear_y in (
               (0, 3, -2, 1, 0, 0), (20, 0, 0, 1.2, 11, -4), (-75, 7, 5, 0.8, 0, 0), (5, -6, 4, 1, 15, 0),
               (160, 1, -5, 2.5, 0, -20))]
+BOUNDED = [(80, 133, 192, 108), (80, 133, 108, 192), (33, 47, 101, 57), (50, 99, 64, 48),
+           (7, 11, 31, 17), (30, 31, 40, 60), (256, 700, 60, 20)]  # short side, max_size, w, h
 RESIZES = [(256, 224, 300, 260), (256, 224, 101, 57), (40, 36, 64, 48), (17, 12, 640, 427)]  # short side, crop, w, h
 
 
@@ -84,9 +86,16 @@ def main() -> None:
         made = v2.CenterCrop(crop)(v2.Resize(short, antialias=True)(planes)).permute(1, 2, 0).numpy()
         resizes.append({"short": short, "crop": crop, "size": [width, height], "digest": digest(made)})
 
+    bounded = []
+    for short, most, width, height in BOUNDED:
+        planes = torch.from_numpy(picture(width, height)).permute(2, 0, 1)
+        made = v2.Resize(short, max_size=most, antialias=True)(planes).permute(1, 2, 0).numpy()
+        bounded.append({"short": short, "max_size": most, "size": [width, height], "made": made.shape[:2],
+                        "digest": digest(made)})
+
     parts = {"torchvision": torchvision.__version__, "pillow": PIL.__version__, "size": [WIDTH, HEIGHT],
              "policies": policies, "spaces": spaces, "changes": changes, "filled": filled, "affine": affine,
-             "resizes": resizes}
+             "resizes": resizes, "bounded": bounded}
     lines = (f"{json.dumps(name)}: {json.dumps(value)}" for name, value in parts.items())
     GOLDEN.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 

@@ -22,6 +22,7 @@ from PIL import Image
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "golden"))
 import make_policies  # noqa: E402
 
+GOLDEN = json.loads(make_policies.GOLDEN.read_text())
 PROGRAM = os.environ.get("UNSTARVE_APPLY_OP")
 DATA = Path(os.environ.get("UNSTARVE_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
 
@@ -146,6 +147,15 @@ def test_short_side_resize_gives_torchvisions_size() -> None:
         assert ours.shape[:2] == ((256, expected_long) if height <= width else (expected_long, 256))
 
 
+def test_a_bounded_resize_is_torchvisions() -> None:
+    """Equal to what its Resize(size, max_size) made, tests/golden/make_policies.py."""
+    for given in GOLDEN["bounded"]:
+        pixels = make_policies.picture(*given["size"])
+        ours, _ = apply(pixels, f"resize:size={given['short']}:max_size={given['max_size']}")
+        assert list(ours.shape[:2]) == given["made"], given
+        assert make_policies.digest(ours) == given["digest"], given
+
+
 def torchvision_center_crop(pixels: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     """The arithmetic of torchvision.transforms.functional.center_crop, in NumPy."""
     height, width = pixels.shape[:2]
@@ -240,7 +250,7 @@ def test_a_training_chain_resizes_flips_and_normalises() -> None:
 
 def test_a_chain_for_evaluation_is_torchvisions() -> None:
     """Equal to what torchvision made of the same pictures, tests/golden/make_policies.py."""
-    for given in json.loads(make_policies.GOLDEN.read_text())["resizes"]:
+    for given in GOLDEN["resizes"]:
         pixels = make_policies.picture(*given["size"])
         ours, _ = apply(pixels, f"resize:size={given['short']}", f"center_crop:size={given['crop']}")
         assert make_policies.digest(ours) == given["digest"], given

@@ -116,6 +116,10 @@ def go_together(step):
         magnitude, bins = parameters.get("magnitude", 9), parameters.get("num_magnitude_bins", 31)
         if isinstance(magnitude, dict) or isinstance(bins, dict) or magnitude >= bins:
             parameters |= {"magnitude": 0}
+    if name == "resize":
+        size, most = parameters["size"], parameters.get("max_size", 0)
+        if not (isinstance(size, int) and isinstance(most, int) and most > size):
+            parameters.pop("max_size", None)
 
 
 def accepted(rng):
@@ -289,7 +293,8 @@ def test_a_spec_wrong_in_one_field_is_refused_by_both_and_named(keys):
         if text is not None:
             assert node in text and word in text and "expected" in text
             by_data = keys in (("order", "rank"), ("order", "world")) and wrong in (3, 0)
-            by_other = keys[2:4] == ("rand_augment", "num_magnitude_bins") and wrong == 3  # below the usual magnitude
+            # Below the magnitude, and the size, that stand beside them.
+            by_other = keys[2:4] in (("rand_augment", "num_magnitude_bins"), ("resize", "max_size")) and wrong == 3
             assert by_data or by_other or not VALIDATOR.is_valid(spec), spec
             refused += 1
         elif VALIDATOR.is_valid(spec):

@@ -18,10 +18,11 @@ constexpr std::array kOperations = {
                   "a random part, resized: size (required), scale [0.08, 1] of the area, ratio [0.75, 1.3333], "
                   "interpolation bilinear (nearest, bicubic, box, area, lanczos), antialias true",
                   make_random_resized_crop},
-    OperationInfo{"resize",
-                  "to a short side of `size`, or to [height, width] exactly: size (required), interpolation bilinear "
-                  "(nearest, bicubic, box, area, lanczos), antialias true",
-                  make_resize},
+    OperationInfo{
+        "resize",
+        "to a short side of `size`, or to [height, width] exactly: size (required), max_size 0 (of the long side; "
+        "0: any), interpolation bilinear (nearest, bicubic, box, area, lanczos), antialias true",
+        make_resize},
     OperationInfo{"center_crop", "the middle, with black around where the image is smaller: size (required)",
                   make_center_crop},
     OperationInfo{

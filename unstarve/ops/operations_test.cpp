@@ -189,6 +189,19 @@ TEST_CASE("a resize that would blow a thin image up beyond the pixel limit is re
   REQUIRE_THROWS_WITH(resize->output_size({1, 60'000}), Contains("1x60000 would become 15360000x256"));
 }
 
+TEST_CASE("a bounded resize rounds both sides as torchvision does, to a pixel at least") {
+  const auto bounded = [](double size, double most, Size image) {
+    return make_operation({"resize", {{"size", {size}}, {"max_size", {most}}}})->output_size(image);
+  };
+  CHECK(bounded(800, 1333, {640, 480}) == Size{1066, 800});
+  CHECK(bounded(800, 1333, {1920, 1080}) == Size{1333, 749});  // of 1422 x 800
+  CHECK(bounded(800, 1333, {1080, 1920}) == Size{749, 1333});
+  CHECK(bounded(7, 11, {53, 29}) == Size{11, 6});  // of 12 x 7; of 53 x 29 itself it were the same
+  CHECK(bounded(3, 4, {100, 60}) == Size{4, 2});   // of 5 x 3
+  CHECK(bounded(256, 257, {100, 100}) == Size{256, 256});
+  CHECK(bounded(256, 400, {60'000, 1}) == Size{400, 1});
+}
+
 TEST_CASE("wrong operations and parameters are refused with what was expected") {
   const auto refused = [](const OpSpec& spec, const std::string& said) {
     INFO(said);
@@ -218,6 +231,8 @@ TEST_CASE("wrong operations and parameters are refused with what was expected") 
           "parameter 'antialias' is \"no\"; expected true or false");
   refused({"pad_crop", {{"size", {8}}, {"padding", {-1}}}}, "expected 1 or 2 or 4 integers from 0 to 10000");
   refused({"horizontal_flip", {{"probability", {1.1}}}}, "a number from 0 to 1");
+  refused({"resize", {{"size", {8}}, {"max_size", {8}}}}, "'max_size' is [8]; expected more than size, which is 8");
+  refused({"resize", {{"size", {8, 8}}, {"max_size", {9}}}}, "'max_size' is [9]; expected none, as size is a height");
   refused({"rand_augment", {{"magnitude", {10}}, {"num_magnitude_bins", {10}}}},
           "parameter 'magnitude' is [10]; expected 0 to 9, as num_magnitude_bins is 10");
   refused({"trivial_augment", {{"num_magnitude_bins", {1}}}}, "expected an integer from 2 to 1000");

@@ -11,9 +11,6 @@
 namespace unstarve {
 namespace {
 
-// Sides of images that can come from a decoder reach 65,500; an operation's output must be of the same kind.
-constexpr int kMaxSize = 65'500;
-
 // Of this thread: what is described at the moment.
 thread_local DescribedParameters* described = nullptr;
 

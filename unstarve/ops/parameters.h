@@ -17,6 +17,9 @@
 
 namespace unstarve {
 
+// Sides of images that can come from a decoder reach this; an operation's output must be of the same kind.
+inline constexpr int kMaxSize = 65'500;
+
 // A parameter as a factory asks for it.
 struct ParameterInfo {
   struct Integer {

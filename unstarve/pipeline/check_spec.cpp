@@ -99,17 +99,21 @@ void check_spec(const PipelineSpec& spec) {
   }
 }
 
-bool size_follows_schedule(const PipelineSpec& spec) {
-  // Of any input: those that keep sizes as they are tell by it, too.
-  constexpr Size kAny{1000, 777};
-  const auto output = [&](std::uint32_t epoch) {
-    Size size = kAny;
-    for (const OpSpec& operation : spec.operations)
-      size = make_operation(at_epoch(operation, epoch))->output_size(size);
+std::optional<std::uint32_t> size_changes_from(const PipelineSpec& spec) {
+  // Of any input: those that keep sizes as they are tell by it, too. And of the longest, which meets every bound.
+  constexpr Size kAny{1000, 777}, kLongest{65'500, 1};
+  const auto output = [&](Size size, std::uint32_t epoch) -> Size {
+    try {
+      for (const OpSpec& operation : spec.operations)
+        size = make_operation(at_epoch(operation, epoch))->output_size(size);
+    } catch (const Error&) {
+      return {};  // too large: an error of such a sample
+    }
     return size;
   };
-  const auto epochs = changing_epochs(spec.operations);
-  return std::any_of(epochs.begin(), epochs.end(), [&](std::uint32_t epoch) { return output(epoch) != output(0); });
+  for (const std::uint32_t epoch : changing_epochs(spec.operations))
+    if (output(kAny, epoch) != output(kAny, 0) || output(kLongest, epoch) != output(kLongest, 0)) return epoch;
+  return std::nullopt;
 }
 
 }  // namespace unstarve

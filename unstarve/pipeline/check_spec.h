@@ -1,6 +1,9 @@
 #pragma once
 // What of a spec can be judged without data.
 
+#include <cstdint>
+#include <optional>
+
 #include "unstarve/pipeline/spec/spec.h"
 
 namespace unstarve {
@@ -9,8 +12,8 @@ namespace unstarve {
 // ("execution.threads: 5000, expected 0 to 1024").
 void check_spec(const PipelineSpec& spec);
 
-// Whether some operation whose output has a size of its own follows a schedule: batches may change their shape from
-// epoch to epoch. Precondition: check_spec() has nothing against it.
-[[nodiscard]] bool size_follows_schedule(const PipelineSpec& spec);
+// The first epoch from which on some image comes out of the operations in another size than in epoch 0, by a schedule;
+// none where sizes stay. Precondition: check_spec() has nothing against it.
+[[nodiscard]] std::optional<std::uint32_t> size_changes_from(const PipelineSpec& spec);
 
 }  // namespace unstarve

@@ -70,6 +70,11 @@ TEST_CASE("a reduced scale is told with what it is for", "[pipeline]") {
   photograph.spec.operations[0].params["size"] = {300};
   CHECK(photograph.note("scale").value == "full");
   CHECK_THAT(photograph.note("scale").reason, Contains("are resized to 300x300, and 1/2 has fewer pixels"));
+  // 165x110, and 140x93 by the bound of the long side.
+  photograph.spec.operations = {{"resize", {{"size", {110}}}}};
+  CHECK(photograph.note("scale").value == "1/2");
+  photograph.spec.operations[0].params["max_size"] = {140};
+  CHECK(photograph.note("scale").value == "1/4");
 }
 
 TEST_CASE("what keeps decoding from a part, an index or our decoder is told", "[pipeline]") {

@@ -59,6 +59,11 @@ Size largest_sample(const Plan& plan) {
 
 // The stages behind the first one.
 void add_stages(Plan& plan) {
+  if (const auto epoch = size_changes_from(plan.spec); epoch && plan.spec.batch.pad.to == PadTo::kLargest)
+    throw Error(ErrorKind::kArgument,
+                fmt::format("batch.pad.to: largest, but the operations' output changes from epoch {} on by a schedule; "
+                            "expected pad.to: size with the largest there is, or sizes that stay",
+                            *epoch));
   std::vector<OpSpec> scheduled = plan.spec.operations;
   scheduled.insert(scheduled.end(), plan.spec.batch_operations.begin(), plan.spec.batch_operations.end());
   for (const std::uint32_t epoch : changing_epochs(scheduled)) {
@@ -72,12 +77,6 @@ void add_stages(Plan& plan) {
       stage.operations.push_back(make_operation(stage.specs.back()));
       stage.sizes.push_back(stage.operations.back()->output_size(stage.sizes.back()));
     }
-    if (plan.spec.batch.pad.to == PadTo::kLargest && stage.sizes.back() != plan.sizes.back())
-      throw Error(
-          ErrorKind::kArgument,
-          fmt::format("batch.pad.to: largest, but the operations' output changes from epoch {} on by a schedule; "
-                      "expected pad.to: size with the largest there is, or sizes that stay",
-                      epoch));
     plan.later.push_back(std::move(stage));
   }
 }

@@ -134,6 +134,16 @@ TEST_CASE("resizing by every interpolation makes the host's bits", "[gpu]") {
   }
 }
 
+TEST_CASE("a bounded resize makes the host's bits", "[gpu]") {
+  Random made_up(20, 0, 0, 0);
+  TwoWays ways;
+  const Chain chain({{"resize", {{"size", {30}}, {"max_size", {41}}}}});
+  for (const auto& [size, made] : {std::pair{Size{90, 70}, Size{38, 30}}, {{90, 60}, {41, 27}}, {{1, 500}, {1, 41}}}) {
+    REQUIRE(ways.equal(chain, Pixels(size, Arrangement::kInterleaved, made_up).view, {3, 1, 0}));
+    CHECK(ways.size() == made);
+  }
+}
+
 TEST_CASE("chains of any operations make the host's bits, whatever the order of a team's threads", "[gpu]") {
   std::vector<OpSpec> all;
   for (const OperationInfo& info : operations()) all.push_back(usual(info.name));

@@ -138,6 +138,12 @@ TEST_CASE("padded to one size, only what lies in it follows the schedule") {
   spec.batch.pad = {PadTo::kLargest, {}, 0};
   CHECK_THROWS_WITH(run(spec, dataset, {{}, 1}),
                     Catch::Contains("batch.pad.to: largest") && Catch::Contains("epoch 1"));
+  // Also where only longer images than the first one would change.
+  OpValue most;
+  most.schedule.points = {{0, {900}}, {2, {950}}};
+  spec.operations = {{"resize", {{"size", {20}}, {"max_size", most}}}};
+  CHECK_THROWS_WITH(run(spec, dataset, {{}, 1}),
+                    Catch::Contains("batch.pad.to: largest") && Catch::Contains("epoch 2"));
 }
 
 TEST_CASE("the cache of pixels keeps nothing that follows a schedule") {

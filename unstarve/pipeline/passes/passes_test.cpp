@@ -205,6 +205,7 @@ TEST_CASE("a crop goes through the resize before it without changing a bit") {
       {{"resize", {{"size", {56, 72}}, {"interpolation", {"bicubic"}}}}, {"center_crop", {{"size", {56, 40}}}}},
       // Beyond an edge.
       {{"resize", {{"size", {44, 60}}}}, {"center_crop", {{"size", {48}}}}},
+      {{"resize", {{"size", {56}}, {"max_size", {57}}}}, {"center_crop", {{"size", {40}}}}},
       {{"resize", {{"size", {50, 50}}}}, {"pad_crop", {{"size", {48}}, {"padding", {0}}}}},
       {{"resize", {{"size", {64}}, {"interpolation", {"lanczos"}}}},
        {"random_resized_crop", {{"size", {48}}}},
