@@ -26,9 +26,10 @@ struct OpValue {
   OpSchedule schedule;  // has points where numbers and word are empty
 
   OpValue() = default;
+  // Implicit, so that specs are written as {{"size", {224}}, {"interpolation", "area"}}.
   OpValue(std::initializer_list<double> values) : numbers(values) {}
-  OpValue(std::vector<double> values) : numbers(std::move(values)) {}
-  OpValue(const char* text) : word(text) {}
+  OpValue(std::vector<double> values) : numbers(std::move(values)) {}  // NOLINT(google-explicit-constructor)
+  OpValue(const char* text) : word(text) {}                            // NOLINT(google-explicit-constructor)
   [[nodiscard]] bool scheduled() const { return !schedule.points.empty(); }
   friend bool operator==(const OpValue&, const OpValue&) = default;
 };

@@ -13,9 +13,7 @@
 namespace unstarve {
 namespace {
 
-using testing::Arrangement;
 using testing::between;
-using testing::Pixels;
 
 constexpr std::array<std::uint8_t, kChannels> kFill{3, 250, 90};
 
