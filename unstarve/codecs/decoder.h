@@ -79,7 +79,9 @@ struct DecodeRequest {
 enum class IndexUse {
   kNone,  // there was none, or the file was not decoded by our own decoder
   kUsed,
-  kWrong,  // it belongs to another file or is damaged; without it our own decoder decoded the image
+  // Without it our own decoder decoded the image:
+  kWrong,         // it belongs to another file or is damaged
+  kOtherVersion,  // another version of this program has written it, says its first byte
 };
 
 class Decoder {

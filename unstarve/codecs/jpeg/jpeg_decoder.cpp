@@ -292,7 +292,8 @@ bool decode_own(JpegSession& session, int reduction, Rect rect, RowSink& out, st
                                 : decoder.decode(image, reduction, rect, out);
   if (!right) return false;
   // Not before: where the image is damaged, nothing is known of its index.
-  if (!index.empty()) session.index_use = IndexUse::kWrong;
+  if (!index.empty())
+    session.index_use = ScanIndex::is_of_other_version(index) ? IndexUse::kOtherVersion : IndexUse::kWrong;
   if (make_index && session.scan_index.complete()) session.scan_index.write(image, session.made_index);
   return true;
 }

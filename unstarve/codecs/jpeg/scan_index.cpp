@@ -128,6 +128,10 @@ void ScanIndex::write(const BaselineImage& image, std::vector<std::uint8_t>& byt
   put_u64(checksum_of(std::span(bytes).subspan(kHeaderBytes)), bytes.data() + 10);
 }
 
+bool ScanIndex::is_of_other_version(std::span<const std::uint8_t> bytes) {
+  return bytes.size() >= kHeaderBytes && bytes[0] != 0 && bytes[0] != kVersion;
+}
+
 bool ScanIndex::read(std::span<const std::uint8_t> bytes, const BaselineImage& image) {
   reset(image);
   if (bytes.size() < kHeaderBytes || bytes[0] != kVersion || bytes[1] != kStep) return false;

@@ -68,6 +68,9 @@ class ScanIndex {
   void write(const BaselineImage& image, std::vector<std::uint8_t>& bytes) const;
   // False, with no points, unless `bytes` were written for this very file and lie within its scan.
   [[nodiscard]] bool read(std::span<const std::uint8_t> bytes, const BaselineImage& image);
+  // Whether `bytes`, which are not trusted, say that another version of this program has written them. Zeros, as which
+  // lost pages read, say nothing.
+  [[nodiscard]] static bool is_of_other_version(std::span<const std::uint8_t> bytes);
 
  private:
   // Whether point number i is of an MCU that follows a restart marker.
