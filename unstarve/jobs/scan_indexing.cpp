@@ -17,6 +17,7 @@
 #include "unstarve/pipeline/passes/scan_index_place.h"
 #include "unstarve/pipeline/sources.h"
 #include "unstarve/storage/index/scan_index_store.h"
+#include "unstarve/storage/notice.h"
 
 namespace unstarve {
 namespace {
@@ -108,11 +109,12 @@ void add(const Chunk& chunk, IndexingResult& result) {
 // Of the data of `spec`, for their records.
 std::shared_ptr<ScanIndexStore> open_store(const PipelineSpec& spec, const Dataset& data) {
   const auto [places, why_none] = scan_index_places(spec);
-  std::vector<ScanIndexPart> brought = scan_index_parts(data);
+  BroughtIndexes brought = brought_indexes(data);
+  for (const std::string& why : brought.not_used) tell_notice(why);
   std::uint64_t covered = 0;
-  for (const ScanIndexPart& part : brought) covered += part.records;
+  for (const ScanIndexPart& part : brought.parts) covered += part.records;
   if (places.empty() && covered < data.size()) throw Error(ErrorKind::kArgument, "index: " + why_none);
-  auto store = ScanIndexStore::open(places, data.size(), 0, std::move(brought));
+  auto store = ScanIndexStore::open(places, data.size(), 0, std::move(brought.parts));
   // One that can only be read may hold all there is to make.
   if (store->place().empty() && covered < data.size())
     throw Error(ErrorKind::kIo, "index: " + why_not_writable(*store));

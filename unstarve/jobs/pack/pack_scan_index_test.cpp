@@ -10,6 +10,7 @@
 #include "unstarve/pipeline/loader/loader_fixtures.h"
 #include "unstarve/pipeline/plan.h"
 #include "unstarve/storage/index/scan_index_file.h"
+#include "unstarve/storage/notice.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/parquet/parquet.h"
 #include "unstarve/storage/temporary_folder.h"
@@ -195,6 +196,36 @@ TEST_CASE("a damaged index of a shard is found by verify and by the decoder") {
   CHECK(wrong.batches == expected);
   CHECK(wrong.counts.wrong == entry.records);
   CHECK(wrong.counts.made == entry.records);
+}
+
+TEST_CASE("a shard's file of indexes that is not used is told, and its images get others") {
+  const TemporaryFolder folder;
+  fill(folder);
+  const fs::path dst = folder.path() / "dst";
+  const PackResult packed = run_pack(folder.str("src"), dst, options_for("webdataset"));
+  REQUIRE(packed.manifest.shards.size() > 2);
+  const std::vector<Seen> expected = without_index(spec_of(dst.string()));
+  std::uint64_t lost = 0;
+  for (std::size_t shard = 0; shard < 2; ++shard) {
+    const ShardEntry& entry = packed.manifest.shards[shard];
+    std::string file = read_text_file(dst / entry.scan_index.file);
+    file[20] = static_cast<char>(file[20] ^ 1);
+    write_file_atomically(dst / entry.scan_index.file, file);
+    lost += entry.records;
+  }
+  std::vector<std::string> told;
+  set_notice_sink([&](const std::string& text) { told.push_back(text); });
+  const Epoch first = first_epoch(spec_of(dst.string()));
+  set_notice_sink({});
+  CHECK(first.batches == expected);
+  CHECK(first.counts.used == kImages - lost);
+  CHECK(first.counts.made == lost);
+  const std::string why = packed.manifest.shards[0].scan_index.file + ": its head is damaged; it is not used";
+  REQUIRE(told.size() == 2);
+  CHECK_THAT(told[0], Contains(why));
+  // Where nothing is opened, too.
+  const Plan plan = make_plan(spec_of(dst.string()), open_dataset(dst.string()), 2, Caches::kTold);
+  CHECK_THAT(explain(plan), Contains(why + ", and 1 more like it"));
 }
 
 TEST_CASE("PNG has no scan index, and a pack of PNG alone no file of them") {

@@ -310,8 +310,11 @@ std::string Loader::explain() const {
   text += state_->decoded.explain();
   if (const auto& index = state_->plan.scan_index) {
     const ScanIndexCounts counts = index->counts();
-    text += fmt::format("index       {} crops decoded by it, {} added, {} found wrong\n", counts.used, counts.made,
-                        counts.wrong);
+    text += fmt::format(
+        "index       {} crops decoded by it, {} added, {} found wrong{}\n", counts.used, counts.made, counts.wrong,
+        counts.other_version == 0 ? ""
+                                  : fmt::format(", {} of another version of unstarve{}", counts.other_version,
+                                                index->writable() ? " and made anew" : ", not used"));
     if (!index->note().empty()) text += "index       " + index->note() + "\n";
   }
   if (const auto& cache = state_->plan.pixel_cache; cache && !cache->note().empty())

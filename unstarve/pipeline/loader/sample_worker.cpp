@@ -145,7 +145,8 @@ bool SampleWorker::decode(std::uint64_t id, const ImageHeader& header, DecodeReq
     store.count_used();
     return in_rows;
   }
-  if (decoder_.index_use() == IndexUse::kWrong) store.count_wrong();
+  if (decoder_.index_use() == IndexUse::kWrong) store.count_wrong(id);
+  if (decoder_.index_use() == IndexUse::kOtherVersion) store.count_other_version(id);
   store.put(id, decoder_.made_index());
   return in_rows;
 }

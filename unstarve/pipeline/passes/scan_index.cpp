@@ -6,6 +6,7 @@
 #include "unstarve/pipeline/passes/pass.h"
 #include "unstarve/pipeline/passes/scan_index_place.h"
 #include "unstarve/storage/bytes/byte_source.h"
+#include "unstarve/storage/notice.h"
 
 namespace unstarve {
 namespace {
@@ -29,21 +30,26 @@ std::string name_of(const PipelineSpec& spec, std::string& variant) {
   return std::all_of(spec.mix.begin(), spec.mix.end(), add) ? name : "";
 }
 
-// Of `records` those whose shards have brought their indexes; empty for none.
-std::string brought_text(const std::vector<ScanIndexPart>& parts, std::uint64_t records) {
-  std::uint64_t brought = 0;
-  for (const ScanIndexPart& part : parts) brought += part.records;
-  if (brought == 0) return "";
-  return brought == records ? "brought by the shards"
-                            : fmt::format("of {} of {} records brought by their shards", brought, records);
+// Of shards whose indexes are not used; empty for none.
+std::string not_used_text(const BroughtIndexes& indexes) {
+  if (indexes.not_used.empty()) return "";
+  if (indexes.not_used.size() == 1) return "; " + indexes.not_used[0];
+  return fmt::format("; {}, and {} more like it", indexes.not_used[0], indexes.not_used.size() - 1);
 }
 
-std::string told(const std::string& brought, const std::filesystem::path& place) {
+// What the shards of `records` have brought, and where others are kept, if anywhere.
+std::string told(const BroughtIndexes& indexes, std::uint64_t records, const std::filesystem::path& place) {
+  std::uint64_t brought = 0;
+  for (const ScanIndexPart& part : indexes.parts) brought += part.records;
   std::string text = "a crop of a baseline JPEG reads its own rows and columns only; ";
-  if (!brought.empty()) text += brought;
-  if (place.empty()) return text;
-  return text + fmt::format("{}kept in {}, made while the first epoch runs", brought.empty() ? "" : ", others ",
-                            place.string());
+  if (brought > 0 && brought == records)
+    text += "brought by the shards";
+  else if (brought > 0)
+    text += fmt::format("of {} of {} records brought by their shards", brought, records);
+  if (!place.empty())
+    text +=
+        fmt::format("{}kept in {}, made while the first epoch runs", brought == 0 ? "" : ", others ", place.string());
+  return text + not_used_text(indexes);
 }
 
 Decision apply(Plan& plan, const PassInput& input) {
@@ -52,25 +58,27 @@ Decision apply(Plan& plan, const PassInput& input) {
     return {false,
             fmt::format("images of {}x{} pixels are decoded as fast without", input.probed.width, input.probed.height)};
   const auto [places, why_none] = scan_index_places(plan.spec);
-  std::vector<ScanIndexPart> brought = scan_index_parts(*plan.dataset);
-  if (places.empty() && brought.empty()) return {false, why_none};
-  const std::string from = brought_text(brought, plan.dataset->size());
+  BroughtIndexes brought = brought_indexes(*plan.dataset);
+  if (input.caches == Caches::kOpened)
+    for (const std::string& why : brought.not_used) tell_notice(why);
+  if (places.empty() && brought.parts.empty()) return {false, why_none + not_used_text(brought)};
+  const auto told_of = [&](const std::filesystem::path& place) { return told(brought, plan.dataset->size(), place); };
   if (input.caches == Caches::kTold) {
     plan.scans_indexed = true;
     const auto there = std::find_if(places.begin(), places.end(), [](const std::filesystem::path& place) {
       std::error_code failed;
       return std::filesystem::exists(place, failed);
     });
-    return {true, told(from, places.empty() ? "" : there == places.end() ? places.front() : *there)};
+    return {true, told_of(places.empty() ? "" : there == places.end() ? places.front() : *there)};
   }
   try {
-    plan.scan_index = ScanIndexStore::open(places, plan.dataset->size(), 0, std::move(brought));
+    plan.scan_index = ScanIndexStore::open(places, plan.dataset->size(), 0, brought.parts);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kIo) throw;
-    return {false, fmt::format("no place to keep it: {}", error.what())};
+    return {false, fmt::format("no place to keep it: {}{}", error.what(), not_used_text(brought))};
   }
   plan.scans_indexed = true;
-  return {true, told(from, plan.scan_index->place())};
+  return {true, told_of(plan.scan_index->place())};
 }
 
 }  // namespace

@@ -131,6 +131,35 @@ TEST_CASE("a damaged file of indexes changes no batch and is counted", "[pipelin
   CHECK(run_epochs(photos.spec(), 1) == expected);
 }
 
+TEST_CASE("indexes of another version are told as such and made anew", "[pipeline]") {
+  const Photos photos;
+  const auto device = open_device("cpu");
+  const std::vector<Seen> expected = run_epochs(without(photos.spec()), 1);
+  CHECK(counts_after(photos.spec(), 1).made == kImages);
+  {
+    Loader loader(photos.spec(), open_dataset(photos.spec().source.path), *device, {{}, 1});
+    const auto store = loader.plan().scan_index;
+    std::vector<std::uint8_t> index;
+    for (std::uint64_t id = 0; id < kImages; ++id) {
+      REQUIRE(store->find(id, index));
+      index[0] = 1;
+      store->put(id, index);
+    }
+  }
+  Loader loader(photos.spec(), open_dataset(photos.spec().source.path), *device, {{}, 1});
+  std::vector<Seen> batches;
+  while (auto batch = loader.next()) batches.push_back(see(*batch));
+  CHECK(batches == expected);
+  const ScanIndexCounts counts = loader.plan().scan_index->counts();
+  CHECK(counts.other_version == kImages);
+  CHECK(counts.wrong == 0);
+  CHECK(counts.made == kImages);
+  CHECK_THAT(loader.explain(), Contains("24 added, 0 found wrong, 24 of another version of unstarve and made anew\n"));
+  const ScanIndexCounts after = counts_after(photos.spec(), 1);
+  CHECK(after.used == kImages);
+  CHECK(after.other_version == 0);
+}
+
 TEST_CASE("explain tells where the index is kept, or why there is none", "[pipeline]") {
   const Photos photos;
   const auto note = [](const PipelineSpec& spec, const std::shared_ptr<const Dataset>& data) {

@@ -1,5 +1,7 @@
 #include "unstarve/storage/index/scan_index_file.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
@@ -39,10 +41,19 @@ std::string ScanIndexBuilder::file(std::uint64_t shard_bytes) const {
   return file + bytes_;
 }
 
-bool ScanIndexView::is_of(std::span<const std::uint8_t> file, std::uint64_t records, std::uint64_t shard_bytes) {
-  const std::string header = layout::header_of(records, shard_bytes);
-  return file.size() >= header.size() && std::memcmp(file.data(), header.data(), header.size()) == 0 &&
-         (file.size() - header.size()) / layout::kEntryBytes >= records;
+std::string ScanIndexView::why_not_of(std::span<const std::uint8_t> file, std::uint64_t records,
+                                      std::uint64_t shard_bytes) {
+  if (file.size() < layout::kHeaderBytes) return fmt::format("it ends in its head, after {} bytes", file.size());
+  const auto header = file.first<layout::kHeaderBytes>();
+  const layout::Head head = layout::head_of(header);
+  if (head == layout::Head::kDamaged) return "its head is damaged";
+  if (head == layout::Head::kOtherVersion) return "another version of unstarve has written it";
+  if (layout::records_of(header) != records || layout::key_of(header) != shard_bytes)
+    return fmt::format("it is of a shard with {} records in {} bytes, found {} in {}", layout::records_of(header),
+                       layout::key_of(header), records, shard_bytes);
+  if ((file.size() - header.size()) / layout::kEntryBytes < records)
+    return fmt::format("it ends in its table, after {} bytes", file.size());
+  return "";
 }
 
 ScanIndexView::Found ScanIndexView::find(std::uint64_t record) const {
@@ -58,21 +69,29 @@ ScanIndexView::Found ScanIndexView::find(std::uint64_t record) const {
   return {FoundIndex::kRight, index};
 }
 
-std::shared_ptr<const ScanIndexFile> ScanIndexFile::open(const std::string& shard, std::uint64_t records) {
+std::shared_ptr<const ScanIndexFile> ScanIndexFile::open(const std::string& shard, std::uint64_t records,
+                                                         std::string& why_not) {
+  why_not.clear();
   const std::string path = scan_index_beside(shard);
   std::error_code failed;
-  if (!fs::is_regular_file(path, failed)) return nullptr;
-  const std::uintmax_t shard_bytes = fs::file_size(shard, failed);
-  if (failed) return nullptr;
+  const fs::file_type type = fs::status(path, failed).type();
+  if (type == fs::file_type::not_found || failed == std::errc::filename_too_long) return nullptr;
+  const std::uintmax_t shard_bytes = failed ? 0 : fs::file_size(shard, failed);
+  if (failed) {
+    why_not = path + ": " + failed.message();
+    return nullptr;
+  }
   try {
     auto file = std::make_shared<const LocalBytes>(path);
-    if (!ScanIndexView::is_of(file->mapped(), records, shard_bytes)) return nullptr;
+    why_not = ScanIndexView::why_not_of(file->mapped(), records, shard_bytes);
     check_map(file->mapped());
-    return std::shared_ptr<const ScanIndexFile>(new ScanIndexFile(std::move(file)));
+    if (why_not.empty()) return std::shared_ptr<const ScanIndexFile>(new ScanIndexFile(std::move(file)));
+    why_not = path + ": " + why_not;
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kIo) throw;
-    return nullptr;  // it goes on without, as where there is none
+    why_not = error.what();
   }
+  return nullptr;
 }
 
 FoundIndex ScanIndexFile::find(std::uint64_t record, std::vector<std::uint8_t>& bytes) const {
@@ -81,17 +100,20 @@ FoundIndex ScanIndexFile::find(std::uint64_t record, std::vector<std::uint8_t>& 
   return found.what;
 }
 
-std::vector<ScanIndexPart> scan_index_parts(const Dataset& data) {
+BroughtIndexes brought_indexes(const Dataset& data) {
   const std::vector<DataFile> files = data.files();
-  std::vector<ScanIndexPart> parts;
+  BroughtIndexes brought;
+  std::string why_not;
   for (std::size_t i = 0; i < files.size(); ++i) {
     const std::uint64_t end = i + 1 < files.size() ? files[i + 1].first : data.size();
     const std::uint64_t records = end - files[i].first;
     if (records == 0 || is_url(files[i].path)) continue;
-    if (auto file = ScanIndexFile::open(files[i].path, records))
-      parts.push_back({files[i].first, records, std::move(file)});
+    if (auto file = ScanIndexFile::open(files[i].path, records, why_not))
+      brought.parts.push_back({files[i].first, records, std::move(file)});
+    else if (!why_not.empty())
+      brought.not_used.push_back(why_not + "; it is not used");
   }
-  return parts;
+  return brought;
 }
 
 }  // namespace unstarve

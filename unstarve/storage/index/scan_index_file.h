@@ -7,7 +7,8 @@
 // is the shard's length. What is found is not trusted: the decoder compares it with the image.
 //
 // Threads:   as plain data; ScanIndexFile is shared as const.
-// Failure:   a file that is missing, of another shard or damaged in its head is no file; a damaged index is told.
+// Failure:   a file that is of another shard, damaged in its head or not to be read is not used, and it is told why; a
+//            damaged index is told.
 // Cost:      a map of the file and no descriptor; find() sums the index, some 300 bytes.
 
 #include <cstdint>
@@ -43,8 +44,13 @@ class ScanIndexBuilder {
 // Such a file's bytes, borrowed.
 class ScanIndexView {
  public:
-  // Whether `file` is one of a shard with so many records and bytes.
-  [[nodiscard]] static bool is_of(std::span<const std::uint8_t> file, std::uint64_t records, std::uint64_t shard_bytes);
+  // Why `file` is not one of a shard with so many records and bytes; empty where it is.
+  [[nodiscard]] static std::string why_not_of(std::span<const std::uint8_t> file, std::uint64_t records,
+                                              std::uint64_t shard_bytes);
+  [[nodiscard]] static bool is_of(std::span<const std::uint8_t> file, std::uint64_t records,
+                                  std::uint64_t shard_bytes) {
+    return why_not_of(file, records, shard_bytes).empty();
+  }
   // Precondition: is_of().
   explicit ScanIndexView(std::span<const std::uint8_t> file) : file_(file) {}
   struct Found {
@@ -60,8 +66,10 @@ class ScanIndexView {
 
 class ScanIndexFile {
  public:
-  // Null where the local shard has none.
-  [[nodiscard]] static std::shared_ptr<const ScanIndexFile> open(const std::string& shard, std::uint64_t records);
+  // Null where the local shard has none, and where it has one that is not used: then `why_not` names it and tells why,
+  // else it is empty.
+  [[nodiscard]] static std::shared_ptr<const ScanIndexFile> open(const std::string& shard, std::uint64_t records,
+                                                                 std::string& why_not);
   // Copies the index to `bytes`, none where there is none, or a damaged one. Precondition: record < records.
   [[nodiscard]] FoundIndex find(std::uint64_t record, std::vector<std::uint8_t>& bytes) const;
 
@@ -79,7 +87,12 @@ struct ScanIndexPart {
   std::shared_ptr<const ScanIndexFile> file;
 };
 
-// Of all shards of a data set that have one, in their order. Of URLs none is looked for.
-[[nodiscard]] std::vector<ScanIndexPart> scan_index_parts(const Dataset& data);
+struct BroughtIndexes {
+  std::vector<ScanIndexPart> parts;   // in the order of their records
+  std::vector<std::string> not_used;  // of each file that is there and is not used: which, and why
+};
+
+// Of all shards of a data set that have one. Of URLs none is looked for.
+[[nodiscard]] BroughtIndexes brought_indexes(const Dataset& data);
 
 }  // namespace unstarve

@@ -44,6 +44,22 @@ std::string shard_in(const testing::TemporaryFolder& folder, std::uint64_t recor
   return folder.str(name);
 }
 
+// Which is used, as it has to be.
+std::shared_ptr<const ScanIndexFile> opened(const std::string& shard, std::uint64_t records) {
+  std::string why_not = "something of before";
+  auto file = ScanIndexFile::open(shard, records, why_not);
+  REQUIRE(file);
+  CHECK(why_not.empty());
+  return file;
+}
+
+// Why that of the shard is not; empty where there is none.
+std::string refused(const std::string& shard, std::uint64_t records) {
+  std::string why_not = "something of before";
+  CHECK_FALSE(ScanIndexFile::open(shard, records, why_not));
+  return why_not;
+}
+
 }  // namespace
 
 TEST_CASE("a shard's scan indexes are found by the number of the record", "[storage]") {
@@ -92,28 +108,49 @@ TEST_CASE("a file of scan indexes belongs to its shard", "[storage]") {
   const testing::TemporaryFolder folder;
   const std::string shard = shard_in(folder, 6);
   Bytes bytes;
-  const auto file = ScanIndexFile::open(shard, 6);
-  REQUIRE(file);
+  const auto file = opened(shard, 6);
   CHECK(file->find(2, bytes) == FoundIndex::kRight);
   CHECK(bytes == some(2));
   CHECK(file->find(1, bytes) == FoundIndex::kNone);
   CHECK(bytes.empty());
-  CHECK_FALSE(ScanIndexFile::open(shard, 7));
-  CHECK_FALSE(ScanIndexFile::open(folder.str("nowhere.tar"), 6));
+  CHECK(refused(folder.str("nowhere.tar"), 6).empty());
+  CHECK(refused(folder.str("a.tar/nowhere.tar"), 6).empty());
+}
+
+TEST_CASE("a file of scan indexes that is not its shard's, or not whole, is told with the reason", "[storage]") {
+  using Catch::Contains;
+  const testing::TemporaryFolder folder;
+  const std::string shard = shard_in(folder, 6);
+  const std::string path = scan_index_beside(shard), whole = read_text_file(path);
+  CHECK(refused(shard, 7) == path + ": it is of a shard with 6 records in 500 bytes, found 7 in 500");
   folder.write("a.tar", std::string(501, 's'));
-  CHECK_FALSE(ScanIndexFile::open(shard, 6));
+  CHECK(refused(shard, 6) == path + ": it is of a shard with 6 records in 500 bytes, found 6 in 501");
+  folder.write("a.tar", std::string(500, 's'));
+  // No byte of the head can be another one; that of the version may be right.
+  for (std::size_t at = 0; at < 32; ++at) {
+    std::string damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x41);
+    folder.write("a.tar.jpeg.unstarve-index", damaged);
+    const bool version = at >= 8 && at < 12;
+    CHECK(refused(shard, 6) ==
+          path + (version ? ": another version of unstarve has written it" : ": its head is damaged"));
+  }
+  for (const std::size_t size : {std::size_t{0}, std::size_t{31}, std::size_t{32}, std::size_t{32 + 6 * 16 - 1}}) {
+    folder.write("a.tar.jpeg.unstarve-index", whole.substr(0, size));
+    CHECK(refused(shard, 6) ==
+          path + ": it ends in its " + (size < 32 ? "head" : "table") + ", after " + std::to_string(size) + " bytes");
+  }
+  folder.write("a.tar.jpeg.unstarve-index", whole);
+  (void)opened(shard, 6);
   folder.folder("b.tar.jpeg.unstarve-index");
   folder.write("b.tar", "");
-  CHECK_FALSE(ScanIndexFile::open(folder.str("b.tar"), 6));
-  folder.write(scan_index_beside("c.tar"), "");
-  folder.write("c.tar", "");
-  CHECK_FALSE(ScanIndexFile::open(folder.str("c.tar"), 0));
+  CHECK_THAT(refused(folder.str("b.tar"), 6), Contains("b.tar.jpeg.unstarve-index") && Contains("directory"));
 }
 
 TEST_CASE("indexes that shards brought are found where the data's own file has none", "[storage]") {
   const testing::TemporaryFolder folder;
-  const std::vector<ScanIndexPart> parts{{10, 6, ScanIndexFile::open(shard_in(folder, 6), 6)},
-                                         {20, 9, ScanIndexFile::open(shard_in(folder, 9, "b.tar"), 9)}};
+  const std::vector<ScanIndexPart> parts{{10, 6, opened(shard_in(folder, 6), 6)},
+                                         {20, 9, opened(shard_in(folder, 9, "b.tar"), 9)}};
   const std::vector<fs::path> places{folder.str("own")};
   const auto store = ScanIndexStore::open(places, 40, 0, parts);
   Bytes bytes;
@@ -144,6 +181,31 @@ TEST_CASE("indexes that shards brought are found where the data's own file has n
   CHECK_FALSE(poor->find(1, bytes));
   CHECK(poor->find(20, bytes));
   CHECK(poor->place().empty());
+}
+
+TEST_CASE("a damaged index beside a right one that the shard brought is counted once and replaced", "[storage]") {
+  const testing::TemporaryFolder folder;
+  const std::vector<ScanIndexPart> parts{{10, 6, opened(shard_in(folder, 6), 6)}};
+  const std::vector<fs::path> places{folder.str("own")};
+  ScanIndexStore::open(places, 40, 0, parts)->put(12, some(3, 9));
+  std::string file = read_text_file(places[0]);
+  file.back() = static_cast<char>(file.back() ^ 1);
+  folder.write("own", file);
+  Bytes bytes;
+  for (const std::uint64_t damaged : {1u, 0u}) {
+    const auto store = ScanIndexStore::open(places, 40, 0, parts);
+    for (int i = 0; i < 3; ++i) {
+      CHECK(store->find(12, bytes));
+      CHECK(bytes == some(2));
+    }
+    CHECK(store->counts().wrong == damaged);
+    CHECK(store->counts().made == damaged);
+  }
+  // Without it, the damage is counted as often.
+  folder.write("own", file);
+  const auto alone = ScanIndexStore::open(places, 40, 0);
+  for (int i = 0; i < 3; ++i) CHECK_FALSE(alone->find(12, bytes));
+  CHECK(alone->counts().wrong == 1);
 }
 
 }  // namespace unstarve

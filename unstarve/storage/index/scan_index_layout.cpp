@@ -30,12 +30,19 @@ std::string header_of(std::uint64_t records, std::uint64_t key) {
   return start + rest;
 }
 
-bool is_header(std::span<const std::uint8_t, kHeaderBytes> header) {
-  if (std::memcmp(header.data(), kMagic.data(), kMagic.size()) != 0) return false;
-  if (load_little<std::uint32_t>(header.data() + 8) != kVersion) return true;
-  const std::string whole =
-      header_of(load_little<std::uint64_t>(header.data() + 16), load_little<std::uint64_t>(header.data() + 24));
-  return std::memcmp(header.data(), whole.data(), kHeaderBytes) == 0;
+Head head_of(std::span<const std::uint8_t, kHeaderBytes> header) {
+  if (std::memcmp(header.data(), kMagic.data(), kMagic.size()) != 0) return Head::kDamaged;
+  if (load_little<std::uint32_t>(header.data() + 8) != kVersion) return Head::kOtherVersion;
+  const std::string whole = header_of(records_of(header), key_of(header));
+  return std::memcmp(header.data(), whole.data(), kHeaderBytes) == 0 ? Head::kWhole : Head::kDamaged;
+}
+
+std::uint64_t records_of(std::span<const std::uint8_t, kHeaderBytes> header) {
+  return load_little<std::uint64_t>(header.data() + 16);
+}
+
+std::uint64_t key_of(std::span<const std::uint8_t, kHeaderBytes> header) {
+  return load_little<std::uint64_t>(header.data() + 24);
 }
 
 Entry entry_of(std::uint64_t offset, std::span<const std::uint8_t> index) {

@@ -24,8 +24,15 @@ inline constexpr std::uint32_t kMostBytes = 16u << 20;
 using Entry = std::array<std::uint8_t, kEntryBytes>;
 
 [[nodiscard]] std::string header_of(std::uint64_t records, std::uint64_t key);
-// Whether `header` is one of this version, of whatever data, or of another version. Otherwise it is damaged.
-[[nodiscard]] bool is_header(std::span<const std::uint8_t, kHeaderBytes> header);
+enum class Head {
+  kDamaged,
+  kOtherVersion,  // of the layout; what else it says is not known
+  kWhole,         // of this version, of whatever data
+};
+[[nodiscard]] Head head_of(std::span<const std::uint8_t, kHeaderBytes> header);
+// What a whole one says.
+[[nodiscard]] std::uint64_t records_of(std::span<const std::uint8_t, kHeaderBytes> header);
+[[nodiscard]] std::uint64_t key_of(std::span<const std::uint8_t, kHeaderBytes> header);
 // Of an index at `offset` of the file.
 [[nodiscard]] Entry entry_of(std::uint64_t offset, std::span<const std::uint8_t> index);
 // Whether the kEntryBytes there are of no index: all 0.

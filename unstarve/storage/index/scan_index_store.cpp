@@ -8,7 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <set>
+#include <map>
 #include <string_view>
 
 #include "unstarve/core/error.h"
@@ -30,14 +30,14 @@ using scan_index_layout::entry_place;
 using scan_index_layout::kHeaderBytes;
 using scan_index_layout::kMostBytes;
 
-enum class Header { kRight, kOther, kDamaged };
-
-// Of a file as compared with `header`.
-Header look_at(int file, const std::string& header) {
+// Whether a file begins with `header`. Where not, and if it is not simply of other data, `why` says what it was.
+bool begins_with(int file, const std::string& header, std::string& why) {
+  using scan_index_layout::Head;
   std::array<std::uint8_t, kHeaderBytes> found{};
-  if (!read_whole(file, 0, found)) return Header::kDamaged;
-  if (std::string_view(reinterpret_cast<const char*>(found.data()), found.size()) == header) return Header::kRight;
-  return scan_index_layout::is_header(found) ? Header::kOther : Header::kDamaged;
+  const Head head = read_whole(file, 0, found) ? scan_index_layout::head_of(found) : Head::kDamaged;
+  if (head == Head::kDamaged) why = "it was damaged";
+  if (head == Head::kOtherVersion) why = "another version of unstarve had written it";
+  return head == Head::kWhole && std::string_view(reinterpret_cast<const char*>(found.data()), found.size()) == header;
 }
 
 // Of a file that several processes write to; threads of one share it and need a mutex. errno tells why it is not held.
@@ -68,14 +68,16 @@ std::shared_ptr<ScanIndexStore> ScanIndexStore::open(std::span<const fs::path> p
   std::shared_ptr<ScanIndexStore> store(new ScanIndexStore);
   store->records_ = records;
   store->parts_ = std::move(parts);
-  std::set<fs::path> damaged;
+  std::map<fs::path, std::string> replaced;  // why
   const auto take = [&](const fs::path& place) {
     for (const int mode : {O_RDWR, O_RDONLY}) {
       FileDescriptor file(::open(place.c_str(), mode | O_CLOEXEC));
       if (!file.valid()) continue;
-      const Header found = look_at(file.get(), header);
-      if (found == Header::kDamaged) damaged.insert(place);
-      if (found != Header::kRight) continue;
+      std::string why;
+      if (!begins_with(file.get(), header, why)) {
+        if (!why.empty()) replaced[place] = why;
+        continue;
+      }
       store->file_ = std::move(file);
       store->place_ = place;
       store->writable_ = mode == O_RDWR;
@@ -93,8 +95,8 @@ std::shared_ptr<ScanIndexStore> ScanIndexStore::open(std::span<const fs::path> p
       write_file_atomically(place, header, Durability::kRenamed);
       index_is_kept(place);
       if (take(place)) {
-        if (damaged.contains(place))
-          store->note_ = place.string() + ": it was damaged; its indexes of images are made anew";
+        if (replaced.contains(place))
+          store->note_ = place.string() + ": " + replaced[place] + "; its indexes of images are made anew";
         return store;
       }
       failed = place.string() + ": cannot be read back";
@@ -111,14 +113,21 @@ std::shared_ptr<ScanIndexStore> ScanIndexStore::open(std::span<const fs::path> p
 }
 
 bool ScanIndexStore::find(std::uint64_t id, std::vector<std::uint8_t>& bytes) {
-  FoundIndex found = find_own(id, bytes);
-  bool damaged = found == FoundIndex::kDamaged;
-  if (found != FoundIndex::kRight) {
-    found = find_brought(id, bytes);
-    damaged = damaged || found == FoundIndex::kDamaged;
-  }
-  if (damaged) count_wrong();
-  return found == FoundIndex::kRight;
+  const FoundIndex own = find_own(id, bytes);
+  if (own == FoundIndex::kRight) return true;
+  const FoundIndex brought = find_brought(id, bytes);
+  if (own == FoundIndex::kDamaged || brought == FoundIndex::kDamaged) count_wrong(id);
+  if (brought != FoundIndex::kRight) return false;
+  if (own == FoundIndex::kDamaged) put(id, bytes);
+  return true;
+}
+
+void ScanIndexStore::count_once(std::uint64_t id, std::atomic<std::uint64_t>& counter) {
+  const std::lock_guard lock(mutex_);
+  if (counted_.empty()) counted_.resize(records_);
+  if (counted_[id]) return;
+  counted_[id] = true;
+  counter.fetch_add(1, std::memory_order_relaxed);
 }
 
 FoundIndex ScanIndexStore::find_brought(std::uint64_t id, std::vector<std::uint8_t>& bytes) const {
@@ -183,7 +192,7 @@ void ScanIndexStore::put(std::uint64_t id, std::span<const std::uint8_t> bytes) 
 
 ScanIndexCounts ScanIndexStore::counts() const noexcept {
   return {used_.load(std::memory_order_relaxed), made_.load(std::memory_order_relaxed),
-          wrong_.load(std::memory_order_relaxed)};
+          wrong_.load(std::memory_order_relaxed), other_version_.load(std::memory_order_relaxed)};
 }
 
 std::string ScanIndexStore::note() const {

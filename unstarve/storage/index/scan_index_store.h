@@ -12,7 +12,8 @@
 //
 // Numbers are little-endian. An index is written before its entry, and an entry tells by its checksum whether both are
 // whole: after a kill, a crash or a full disk an index is there or it is not. What belongs to a file that has changed
-// is found out by the decoder and replaced. Damage is told from what is not there yet, counted and replaced.
+// is found out by the decoder and replaced, as is what another version of the program has written. Damage is told from
+// what is not there yet, counted and replaced.
 //
 // Shards may have brought the indexes of their records (scan_index_file.h): those are used where the file has none.
 //
@@ -37,23 +38,25 @@
 namespace unstarve {
 
 struct ScanIndexCounts {
-  std::uint64_t used = 0;   // decodings by an index
-  std::uint64_t made = 0;   // indexes added
-  std::uint64_t wrong = 0;  // indexes that were damaged or did not fit their image; it was decoded without
+  std::uint64_t used = 0;  // decodings by an index
+  std::uint64_t made = 0;  // indexes added
+  // Images, each once, however often they are decoded; without the index in question.
+  std::uint64_t wrong = 0;          // their index was damaged or did not fit them
+  std::uint64_t other_version = 0;  // another version of the program wrote it
 };
 
 class ScanIndexStore {
  public:
   // The first of `places` that holds indexes of so many records under this key; else a new, empty file in the first
-  // that can be written, and note() tells where it took a damaged one's place. A file that can only be read is used as
-  // it is. `parts`: what shards have brought, in the order of their records; with some, there need not be a place, and
-  // then note() says why nothing is added.
+  // that can be written, and note() tells where it took the place of one that was damaged or of another version. A file
+  // that can only be read is used as it is. `parts`: what shards have brought, in the order of their records; with
+  // some, there need not be a place, and then note() says why nothing is added.
   [[nodiscard]] static std::shared_ptr<ScanIndexStore> open(std::span<const std::filesystem::path> places,
                                                             std::uint64_t records, std::uint64_t key,
                                                             std::vector<ScanIndexPart> parts = {});
 
   // The index of record `id` to `bytes`; false, and none, where there is none, or a damaged one, which is counted as
-  // wrong. Precondition: id < records.
+  // wrong, and replaced where its shard has brought a whole one. Precondition: id < records.
   [[nodiscard]] bool find(std::uint64_t id, std::vector<std::uint8_t>& bytes);
   // Adds it, or replaces the one there is. Precondition: id < records.
   void put(std::uint64_t id, std::span<const std::uint8_t> bytes);
@@ -61,11 +64,13 @@ class ScanIndexStore {
   [[nodiscard]] bool writable() const noexcept { return writable_.load(std::memory_order_relaxed); }
 
   void count_used() noexcept { used_.fetch_add(1, std::memory_order_relaxed); }
-  void count_wrong() noexcept { wrong_.fetch_add(1, std::memory_order_relaxed); }
+  // What find() gave for this record, as the decoder found out.
+  void count_wrong(std::uint64_t id) { count_once(id, wrong_); }
+  void count_other_version(std::uint64_t id) { count_once(id, other_version_); }
   [[nodiscard]] ScanIndexCounts counts() const noexcept;
   // Where indexes are added; empty for nowhere.
   [[nodiscard]] const std::filesystem::path& place() const noexcept { return place_; }
-  // Why nothing more is added, that the file was damaged as a whole and is made anew, or empty.
+  // Why nothing more is added, that the file was damaged as a whole, or of another version, and is made anew, or empty.
   [[nodiscard]] std::string note() const;
 
  private:
@@ -73,6 +78,7 @@ class ScanIndexStore {
   [[nodiscard]] FoundIndex find_own(std::uint64_t id, std::vector<std::uint8_t>& bytes);
   [[nodiscard]] FoundIndex read_own(std::uint64_t id, std::vector<std::uint8_t>& bytes) const;
   [[nodiscard]] FoundIndex find_brought(std::uint64_t id, std::vector<std::uint8_t>& bytes) const;
+  void count_once(std::uint64_t id, std::atomic<std::uint64_t>& counter);
 
   FileDescriptor file_;
   std::filesystem::path place_;
@@ -81,7 +87,8 @@ class ScanIndexStore {
   std::atomic<bool> writable_ = false;
   mutable std::mutex mutex_;
   std::string note_;
-  std::atomic<std::uint64_t> used_ = 0, made_ = 0, wrong_ = 0;
+  std::vector<bool> counted_;  // by record, from the first one that is counted once
+  std::atomic<std::uint64_t> used_ = 0, made_ = 0, wrong_ = 0, other_version_ = 0;
 };
 
 // The places for the indexes of the data that `name` names (a path, a glob, a URL or several of them with anything

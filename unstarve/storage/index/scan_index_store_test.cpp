@@ -61,6 +61,23 @@ TEST_CASE("indexes of other data are not taken", "[storage]") {
   CHECK_FALSE(store->find(1, bytes));
   CHECK_THAT(store->note(), Catch::Contains("index: it was damaged"));
   CHECK(ScanIndexStore::open(places, 100, 7)->note().empty());  // it is whole again
+  std::string other = read_text_file(places[0]);
+  other[8] = 2;
+  folder.write("index", other);
+  CHECK_THAT(ScanIndexStore::open(places, 100, 7)->note(),
+             Catch::Contains("index: another version of unstarve had written it"));
+}
+
+TEST_CASE("an image whose index is wrong, or of another version, is counted once", "[storage]") {
+  const testing::TemporaryFolder folder;
+  const std::vector<std::filesystem::path> places{folder.str("index")};
+  const auto store = ScanIndexStore::open(places, 100, 7);
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    for (std::uint64_t id = 0; id < 10; ++id) store->count_wrong(id);
+    for (std::uint64_t id = 95; id < 100; ++id) store->count_other_version(id);
+  }
+  CHECK(store->counts().wrong == 10);
+  CHECK(store->counts().other_version == 5);
 }
 
 TEST_CASE("a damaged file gives whole indexes or none, and tells the damage from what is not there", "[storage]") {
