@@ -6,8 +6,10 @@ the process's, shared by all threads, so they are not seeded: samples that draw 
 
 from __future__ import annotations
 
+import atexit
 import threading
 import time
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +17,17 @@ from unstarve.errors import CancelledError
 from unstarve.workers.caught import Caught
 from unstarve.workers.job import Fetcher, Job, Resume
 from unstarve.workers.schedule import Batch, Schedule, Task, ready_batch
+
+# Their threads end before the interpreter does: one that would take its lock when it is gone is ended inside C++ that
+# expects no end, which aborts the process.
+_open: weakref.WeakSet[ThreadPool] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_open() -> None:
+    for pool in list(_open):
+        pool.close()
+
 
 class ThreadPool:
     """See processes.HelperPool, for map-style datasets."""
@@ -31,6 +44,7 @@ class ThreadPool:
         self._number = 0
         self._closed = False
         self._threads: list[threading.Thread] = []
+        _open.add(self)
 
     def begin(self, job: Job, base_seed: int, sample_seed: int, fresh: bool,
               resume: Resume | None = None) -> bool:
