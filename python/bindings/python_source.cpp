@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <semaphore>
+#include <string>
 #include <utility>
 
 #include "python/bindings/text.h"
@@ -20,6 +21,17 @@ namespace {
 namespace nb = nanobind;
 
 thread_local bool in_call = false;
+
+// What was raised, with its traceback. Not what() of nanobind: it expects UTF-8 of a text that may hold the name of a
+// file as os.fsdecode() gives it. Precondition: the GIL is held.
+std::string told(const nb::python_error& error) {
+  const nb::object lines = nb::module_::import_("traceback").attr("format_exception")(error.value());
+  const nb::object text = nb::str("").attr("join")(lines).attr("encode")("utf-8", "backslashreplace");
+  const nb::bytes bytes = nb::cast<nb::bytes>(text);
+  std::string message(bytes.c_str(), bytes.size());
+  while (!message.empty() && message.back() == '\n') message.pop_back();
+  return message;
+}
 
 // One of the calls that may run at once, and the GIL. The GIL is not held while the turn is waited for: who has the
 // turn may be waiting for it.
@@ -135,7 +147,7 @@ class PythonSource final : public Dataset {
       take(sample(object, id), id, record);
       check_label(id, record);
     } catch (const nb::python_error& error) {
-      throw Error(ErrorKind::kInput, location(id) + ": " + error.what());
+      throw Error(ErrorKind::kInput, location(id) + ": " + told(error));
     }
   }
 
@@ -165,7 +177,7 @@ class PythonSource final : public Dataset {
         return sample(object_, first_);
       } catch (const nb::python_error& error) {
         if (!error.matches(PyExc_Exception)) throw;  // Ctrl-C
-        if (reason.empty()) reason = location(first_) + ": " + error.what();
+        if (reason.empty()) reason = location(first_) + ": " + told(error);
       }
     }
     throw Error(ErrorKind::kInput,

@@ -1,5 +1,6 @@
 """un.from_source(): objects of users that give encoded images or pixels, decoded and augmented by the library."""
 
+import os
 import re
 import sqlite3
 import subprocess
@@ -154,6 +155,21 @@ def test_what_an_object_raises_comes_with_its_traceback_or_is_skipped(photograph
 def test_a_first_sample_that_is_neither_is_refused_at_once(source, message):
     with pytest.raises((un.errors.ArgumentError, un.errors.InputError), match=message):
         un.from_source(source)
+
+
+def test_what_an_object_raises_may_hold_any_text(photographs):
+    class Unnamed(Encoded):
+        def __getitem__(self, i):
+            if i in (0, 4):
+                raise ValueError(f"cannot read {os.fsdecode(bytes([99, 233]))} \ud83d caf\u00e9")
+            return super().__getitem__(i)
+
+    with un.from_source(Unnamed(photographs, 6)).sequential().resize((8, 8)).errors("skip").batch(6) as loader:
+        (_, labels), = loader
+        assert len(labels) == 4
+        told = [reason for _, _, reason in loader.bad_samples()]
+    assert len(told) == 2
+    assert all(reason.endswith("ValueError: cannot read c\\udce9 \\ud83d caf\u00e9") for reason in told)
 
 
 def test_a_first_sample_that_raises_is_bad_as_any_other(photographs):
