@@ -298,10 +298,12 @@ class NumberedBatches(Generic[_Batch]):
         return [next(self._next[1])]
 
     def _from(self, number: int) -> Iterator[_Batch]:
-        made_again = number if self._loader.leaves_out else 0
-        self._loader.set_epoch(self._loader.epoch, number - made_again)
+        self._loader.set_epoch(self._loader.epoch, number)
+        if not self._loader.leaves_out:
+            return iter(self._loader)
+        self._loader.set_epoch(self._loader.epoch)
         batches = iter(self._loader)
-        for _ in itertools.islice(batches, made_again):
+        for _ in itertools.islice(batches, number):
             pass
         return batches
 

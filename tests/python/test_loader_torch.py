@@ -103,6 +103,15 @@ def test_batches_by_number_are_counted_without_those_that_were_left_out(tmp_path
         assert loader.epoch == 1 and len(list(loader)) == given
 
 
+def test_batches_by_number_are_not_those_of_relaxed_order(tmp_path):
+    pytest.importorskip("torch")
+    for policy in ("fail", "skip"):
+        pipeline = un.open(photos(tmp_path)).center_crop(32).errors(policy).options(order="relaxed")
+        with pipeline.batch(2).to_torch() as loader, pytest.raises(
+                un.errors.ArgumentError, match="batch 3 in relaxed order, expected 0"):
+            loader.dataset.__getitems__([3])
+
+
 def test_a_loader_of_arrays_is_no_dataloader_and_says_what_is():
     with un.open(SMALL).batch(4) as loader, pytest.raises(AttributeError, match=r"dataset.*expected to_torch\(\)'s"):
         loader.dataset
