@@ -8,6 +8,8 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any, Self, TypeAlias
 
+import numpy as np
+
 from unstarve.arguments import number, refuse_again, shard_arguments, whole
 from unstarve.errors import ArgumentError
 from unstarve.facts import Predicate
@@ -53,7 +55,7 @@ class Choosing(abc.ABC):
         bounds = {key: value for key, value in given.items() if value is not None}
         for key in ("labels", "drop_labels"):
             if key in bounds:
-                values = bounds[key]
+                values = bounds[key].tolist() if isinstance(bounds[key], np.ndarray) else bounds[key]
                 many = isinstance(values, Iterable) and not isinstance(values, str | bytes)
                 bounds[key] = [_class(key, one) for one in (values if many else [values])]
         if not bounds or not all(bounds.get(key, [0]) for key in ("labels", "drop_labels")):
@@ -133,6 +135,8 @@ def _class(argument: str, value: object, step: str = "filter") -> str:
     """A class by name or number, as a spec has it. ArgumentError for anything else, bytes of a name among it."""
     if isinstance(value, str):
         return value
+    if isinstance(value, bool | np.bool_):
+        raise ArgumentError(f"{step}({argument}): found {value!r}, expected a class by name or number")
     if isinstance(value, bytes):
         raise ArgumentError(f"{step}({argument}): found {value!r}, expected the name as `classes` has it, "
                             f"{os.fsdecode(value)!r}, or the number")

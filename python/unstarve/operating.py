@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self, TypeAlias
+
+import numpy as np
 
 from unstarve import _core
 from unstarve.arguments import channels, flag, refuse_again
@@ -17,7 +20,8 @@ Colour: TypeAlias = "int | tuple[int, int, int] | str"
 
 def _unless(**parameters: tuple[Any, Any]) -> dict[str, Any]:
     """Of (value, usual value) the values that are not the usual ones: a spec tells what was chosen."""
-    return {name: value for name, (value, usual) in parameters.items() if value != usual}
+    return {name: value for name, (value, usual) in parameters.items()
+            if isinstance(value, np.ndarray) or value != usual}
 
 
 def _resampling(interpolation: str, antialias: bool) -> dict[str, Any]:
@@ -184,13 +188,7 @@ class Operating(abc.ABC):
 
         ArgumentError when it makes no sense.
         """
-        values = {key: list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
-                  for key, value in parameters.items()}
-        step = {name: values}
-        _core.check(spec_text({"operations": [step]}))
-        made = self._with("operation", name)
-        made._spec["operations"] = [*made._spec.get("operations", []), step]
-        return made
+        return self._add_step("operation", name, parameters)
 
     def normalize(self, mean: Iterable[float], std: Iterable[float]) -> Self:
         """float32 values (pixel / 255 - mean) / std per channel, made while the sample is written into its batch. Of
@@ -233,8 +231,15 @@ class Operating(abc.ABC):
     def batch_operation(self, name: str, **parameters: float | Schedule) -> Self:
         """Any operation on whole batches by its name, as `unstarve.batch_operations()` lists them; numbers may be an
         `unstarve.schedule()`."""
-        step = {name: parameters}
-        _core.check(spec_text({"batch_operations": [step]}))
-        made = self._with("batch_operation", name)
-        made._spec["batch_operations"] = [*made._spec.get("batch_operations", []), step]
+        return self._add_step("batch_operation", name, parameters)
+
+    def _add_step(self, step: str, name: str, parameters: Mapping[str, Any]) -> Self:
+        values = {key: list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
+                  for key, value in parameters.items()}
+        key = f"{step}s"
+        added = spec_text({key: [{name: values}]})
+        _core.check(added)
+        made = self._with(step, name)
+        # As it was checked, whatever becomes of the caller's lists and arrays.
+        made._spec[key] = [*made._spec.get(key, []), *json.loads(added)[key]]
         return made

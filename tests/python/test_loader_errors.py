@@ -188,6 +188,10 @@ def test_numpy_s_numbers_are_numbers_and_other_objects_are_told():
     plain = start.random_resized_crop(8, scale=(0.25, 0.75)).flip(0.5).batch(4).spec
     assert start.random_resized_crop(np.int64(8), scale=np.array([0.25, 0.75])).flip(np.float32(0.5)).batch(
         np.int16(4)).spec == plain
+    assert start.pad_crop(8, fill=np.array([1, 2, 3])).batch(4).spec == start.pad_crop(8, fill=(1, 2, 3)).batch(4).spec
+    assert start.filter(np.array(1)).batch(4).spec == start.filter(1).batch(4).spec
+    with pytest.raises(un.errors.ArgumentError, match=r"filter\(labels\): found True, expected a class by name or num"):
+        start.filter(True)
     with pytest.raises(un.errors.ArgumentError, match=r"found \{8\}, a set; expected a number"):
         start.resize({8})
     with pytest.raises(un.errors.ArgumentError, match=r"batch\(pad\): found 5, expected True, False or"):
@@ -196,6 +200,16 @@ def test_numpy_s_numbers_are_numbers_and_other_objects_are_told():
         with pytest.raises(IndexError, match=f"record {index} of 200"):
             start.location(index)
     assert start.location(np.int64(3)) == start.location(3)
+
+
+def test_pipelines_never_change_with_what_they_were_made_of():
+    sides, magnitude, alpha = np.array([32, 32]), un.schedule({0: 4, 3: 8}), un.schedule({0: 0.5})
+    pipeline = un.open(SMALL).resize(sides).rand_augment(magnitude=magnitude).mixup(alpha)
+    before = pipeline.to_yaml()
+    sides[:] = 8
+    magnitude["schedule"]["0"] = 30
+    alpha["schedule"]["0"] = 3
+    assert pipeline.to_yaml() == before
 
 
 def test_pipelines_are_their_own_copies_and_what_holds_data_is_not_pickled():
