@@ -111,18 +111,22 @@ class Operating(abc.ABC):
         return self.operation("grayscale", probability=p)
 
     def rotation(self, degrees: float | tuple[float, float] = (-30, 30), fill: Colour = 0,
-                 interpolation: str = "bilinear") -> Self:
-        """Turned about the middle.
+                 interpolation: str = "bilinear", p: float = 1.0) -> Self:
+        """Turned about the middle with probability `p`.
 
         degrees: counter-clockwise, drawn between two numbers; one number turns all alike. fill: where nothing is, as
         pad_crop(). interpolation: "nearest" or "bilinear".
         """
         return self.operation("rotation", degrees=degrees, fill=fill,
-                              **_unless(interpolation=(interpolation, "bilinear")))
+                              **_unless(interpolation=(interpolation, "bilinear"), probability=(p, 1.0)))
 
-    def gaussian_blur(self, sigma: float | tuple[float, float] = (0.1, 2.0), p: float = 0.5) -> Self:
-        """Out of focus by `sigma` pixels, drawn where it is two numbers, with probability `p`."""
-        return self.operation("gaussian_blur", sigma=sigma, probability=p)
+    def gaussian_blur(self, sigma: float | tuple[float, float] = (0.1, 2.0), p: float = 0.5,
+                      radius: int | Schedule = 0) -> Self:
+        """Out of focus by `sigma` pixels, drawn where it is two numbers, with probability `p`.
+
+        radius: neighbours on each side that count, so that torchvision's kernel_size is 2 * radius + 1; 0: three sigma.
+        """
+        return self.operation("gaussian_blur", sigma=sigma, probability=p, **_unless(radius=(radius, 0)))
 
     def erasing(self, p: float = 0.5, scale: tuple[float, float] = (0.02, 0.33),
                 ratio: tuple[float, float] = (0.3, 3.3), value: Colour = "mean") -> Self:

@@ -56,14 +56,15 @@ constexpr std::array kOperations = {
                   "rectangles of one size at random places, cut off at the edges: size (required), holes 1, "
                   "probability 1, value mean of the normalisation (a number, three, or random)",
                   make_cutout},
-    OperationInfo{
-        "rotation",
-        "about the middle: degrees [-30, 30] counter-clockwise, interpolation bilinear, fill 0 (three, or mean)",
-        make_rotation},
+    OperationInfo{"rotation",
+                  "about the middle: degrees [-30, 30] counter-clockwise, probability 1, interpolation bilinear, fill "
+                  "0 (three, or mean)",
+                  make_rotation},
     OperationInfo{
         "affine",
         "turned, moved, scaled, sheared: degrees [-15, 15], translate_x 0.1 and translate_y 0.1 of the sides, "
-        "scale [0.9, 1.1], shear_x 0 and shear_y 0 degrees, interpolation bilinear, fill 0 (three, or mean)",
+        "scale [0.9, 1.1], shear_x 0 and shear_y 0 degrees, probability 1, interpolation bilinear, fill 0 (three, or "
+        "mean)",
         make_affine},
     OperationInfo{"perspective",
                   "from another side: distortion 0.5, probability 0.5, interpolation bilinear, fill 0 (three, or mean)",

@@ -18,16 +18,18 @@ struct AffineRanges {
 
 class Affine final : public Operation {
  public:
-  Affine(const AffineRanges& ranges, Interpolation how, const Rgb& fill) : ranges_(ranges), how_(how), fill_(fill) {}
+  Affine(const AffineRanges& ranges, double probability, Interpolation how, const Rgb& fill)
+      : ranges_(ranges), probability_(probability), how_(how), fill_(fill) {}
 
   [[nodiscard]] bool random() const override {
     const auto draws = [](std::pair<double, double> range) { return range.first < range.second; };
     return ranges_.move_x > 0 || ranges_.move_y > 0 || draws(ranges_.degrees) || draws(ranges_.scale) ||
-           draws(ranges_.shear_x) || draws(ranges_.shear_y);
+           draws(ranges_.shear_x) || draws(ranges_.shear_y) || probability_ < 1;
   }
   [[nodiscard]] bool writes_pixels() const override { return true; }
   Size output_size(Size selected) const override { return selected; }
   void apply(Frame& frame, Random& random, Scratch& scratch) const override {
+    if (probability_ < 1 && random.uniform() >= probability_) return;
     const auto draw = [&](std::pair<double, double> range) { return random.uniform(range.first, range.second); };
     // Moved by whole pixels, as torchvision does.
     const auto move = [&](double most, int side) {
@@ -41,6 +43,7 @@ class Affine final : public Operation {
 
  private:
   AffineRanges ranges_;
+  double probability_;
   Interpolation how_;
   Rgb fill_;
 };
@@ -48,12 +51,13 @@ class Affine final : public Operation {
 }  // namespace
 
 std::unique_ptr<Operation> make_affine(const OpParams& params) {
-  const Parameters p("affine", params,
-                     {"degrees", "translate_x", "translate_y", "scale", "shear_x", "shear_y", "interpolation", "fill"});
+  const Parameters p(
+      "affine", params,
+      {"degrees", "translate_x", "translate_y", "scale", "shear_x", "shear_y", "probability", "interpolation", "fill"});
   const AffineRanges ranges{p.interval("degrees", {-15, 15}, -360, 360), p.interval("scale", {0.9, 1.1}, 0.01, 100),
                             p.interval("shear_x", {0, 0}, -80, 80),      p.interval("shear_y", {0, 0}, -80, 80),
                             p.number("translate_x", 0.1, 0, 1),          p.number("translate_y", 0.1, 0, 1)};
-  return std::make_unique<Affine>(ranges, read_interpolation(p), read_fill(p));
+  return std::make_unique<Affine>(ranges, p.number("probability", 1, 0, 1), read_interpolation(p), read_fill(p));
 }
 
 }  // namespace unstarve

@@ -11,19 +11,21 @@ namespace {
 
 class Rotation final : public Operation {
  public:
-  Rotation(std::pair<double, double> degrees, Interpolation how, const Rgb& fill)
-      : degrees_(degrees), how_(how), fill_(fill) {}
+  Rotation(std::pair<double, double> degrees, double probability, Interpolation how, const Rgb& fill)
+      : degrees_(degrees), probability_(probability), how_(how), fill_(fill) {}
 
-  [[nodiscard]] bool random() const override { return degrees_.first < degrees_.second; }
+  [[nodiscard]] bool random() const override { return degrees_.first < degrees_.second || probability_ < 1; }
   [[nodiscard]] bool writes_pixels() const override { return true; }
   Size output_size(Size selected) const override { return selected; }
   void apply(Frame& frame, Random& random, Scratch& scratch) const override {
+    if (probability_ < 1 && random.uniform() >= probability_) return;
     const double degrees = random.uniform(degrees_.first, degrees_.second);
     warp(frame, affine_mapping(frame.size(), -degrees, 0, 0, 1, 0, 0), how_, fill_, scratch);
   }
 
  private:
   std::pair<double, double> degrees_;
+  double probability_;
   Interpolation how_;
   Rgb fill_;
 };
@@ -31,8 +33,9 @@ class Rotation final : public Operation {
 }  // namespace
 
 std::unique_ptr<Operation> make_rotation(const OpParams& params) {
-  const Parameters p("rotation", params, {"degrees", "interpolation", "fill"});
-  return std::make_unique<Rotation>(p.interval("degrees", {-30, 30}, -360, 360), read_interpolation(p), read_fill(p));
+  const Parameters p("rotation", params, {"degrees", "probability", "interpolation", "fill"});
+  return std::make_unique<Rotation>(p.interval("degrees", {-30, 30}, -360, 360), p.number("probability", 1, 0, 1),
+                                    read_interpolation(p), read_fill(p));
 }
 
 }  // namespace unstarve
