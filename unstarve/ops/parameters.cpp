@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -20,11 +21,12 @@ bool is_integer_in(double value, int low, int high) {
 
 }  // namespace
 
-DescribedParameters::DescribedParameters() { described = this; }
-DescribedParameters::~DescribedParameters() { described = nullptr; }
+DescribedParameters::DescribedParameters(std::string_view operation)
+    : operation_(operation), outer_(std::exchange(described, this)) {}
+DescribedParameters::~DescribedParameters() { described = outer_; }
 
 std::vector<ParameterInfo> parameters_of(std::string_view operation) {
-  const DescribedParameters described_here;
+  const DescribedParameters described_here(operation);
   for (const OperationInfo& info : operations())
     if (info.name == operation) (void)info.make({});
   return described_here.list();
@@ -39,6 +41,10 @@ Parameters::Parameters(std::string_view operation, const OpParams& params,
                                                     name, fmt::join(known, ", ")));
     }
   }
+}
+
+DescribedParameters* Parameters::describing() const {
+  return described != nullptr && described->operation_ == operation_ ? described : nullptr;
 }
 
 const OpValue* Parameters::find(std::string_view name) const {
@@ -66,7 +72,7 @@ void Parameters::require(std::string_view name) const {
 }
 
 int Parameters::integer(std::string_view name, int fallback, int low, int high) const {
-  if (described != nullptr)
+  if (auto* const described = describing())
     described->list_.push_back({std::string(name), false, ParameterInfo::Integer{fallback, low, high}});
   const OpValue* const value = find(name);
   if (value == nullptr) return fallback;
@@ -78,7 +84,7 @@ int Parameters::integer(std::string_view name, int fallback, int low, int high) 
 }
 
 double Parameters::number(std::string_view name, double fallback, double low, double high) const {
-  if (described != nullptr)
+  if (auto* const described = describing())
     described->list_.push_back({std::string(name), false, ParameterInfo::Number{fallback, low, high}});
   const OpValue* const value = find(name);
   if (value == nullptr) return fallback;
@@ -91,7 +97,7 @@ double Parameters::number(std::string_view name, double fallback, double low, do
 
 std::pair<double, double> Parameters::range(std::string_view name, std::pair<double, double> fallback,
                                             double high) const {
-  if (described != nullptr)
+  if (auto* const described = describing())
     described->list_.push_back({std::string(name), false, ParameterInfo::Range{fallback, high}});
   const OpValue* const value = find(name);
   if (value == nullptr) return fallback;
@@ -104,7 +110,7 @@ std::pair<double, double> Parameters::range(std::string_view name, std::pair<dou
 
 std::pair<double, double> Parameters::interval(std::string_view name, std::pair<double, double> fallback, double low,
                                                double high) const {
-  if (described != nullptr)
+  if (auto* const described = describing())
     described->list_.push_back({std::string(name), false, ParameterInfo::Interval{fallback, low, high}});
   const OpValue* const value = find(name);
   if (value == nullptr) return fallback;
@@ -119,7 +125,9 @@ std::pair<double, double> Parameters::interval(std::string_view name, std::pair<
 }
 
 IntegersOrWord Parameters::integers(std::string_view name, const ParameterInfo::Integers& takes) const {
-  if (described != nullptr) described->list_.push_back({std::string(name), false, takes});
+  if (auto* const described = describing()) described->list_.push_back({std::string(name), false, takes});
+  if (takes.fallback.empty() && takes.words.empty())
+    throw Error(ErrorKind::kInternal, fmt::format("operation {}: '{}' has no fallback", operation_, name));
   const OpValue* const value = find(name);
   if (value == nullptr) return {takes.fallback, takes.fallback.empty() ? takes.words.front() : ""};
   if (std::find(takes.words.begin(), takes.words.end(), value->word) != takes.words.end()) return {{}, value->word};
@@ -135,7 +143,7 @@ IntegersOrWord Parameters::integers(std::string_view name, const ParameterInfo::
 }
 
 Size Parameters::size(std::string_view name) const {
-  if (described != nullptr) {
+  if (auto* const described = describing()) {
     described->list_.push_back({std::string(name), true, ParameterInfo::Sides{1, kMaxSize}});
     return {1, 1};
   }
@@ -151,7 +159,7 @@ Size Parameters::size(std::string_view name) const {
 std::size_t Parameters::choice(std::string_view name, std::size_t fallback,
                                std::initializer_list<std::string_view> words) const {
   const auto* const begin = words.begin();
-  if (described != nullptr)
+  if (auto* const described = describing())
     described->list_.push_back(
         {std::string(name), false,
          ParameterInfo::Choice{std::string(begin[fallback]), std::vector<std::string>(words.begin(), words.end())}});
@@ -163,7 +171,8 @@ std::size_t Parameters::choice(std::string_view name, std::size_t fallback,
 }
 
 bool Parameters::flag(std::string_view name, bool fallback) const {
-  if (described != nullptr) described->list_.push_back({std::string(name), false, ParameterInfo::Flag{fallback}});
+  if (auto* const described = describing())
+    described->list_.push_back({std::string(name), false, ParameterInfo::Flag{fallback}});
   const OpValue* const value = find(name);
   if (value == nullptr) return fallback;
   if (value->word != "true" && value->word != "false") fail(name, *value, "true or false");

@@ -40,7 +40,7 @@ struct ParameterInfo {
     int low, high;
   };
   struct Integers {             // as many as one of `counts`, or one of some words
-    std::vector<int> fallback;  // none: the first word
+    std::vector<int> fallback;  // none: the first word, which there must be
     int low, high;
     std::vector<std::size_t> counts;
     std::vector<std::string> words;
@@ -63,11 +63,11 @@ struct IntegersOrWord {
   std::string word;
 };
 
-// While it lives, every Parameters of this thread is taken for empty and writes down what it is asked for; one at a
-// time.
+// While it lives, every Parameters of `operation` and of this thread is taken for empty and writes down what it is
+// asked for; the innermost of several. Those of other operations, which an operation may be made of, are read as ever.
 class DescribedParameters {
  public:
-  DescribedParameters();
+  explicit DescribedParameters(std::string_view operation);
   ~DescribedParameters();
   DescribedParameters(const DescribedParameters&) = delete;
   DescribedParameters& operator=(const DescribedParameters&) = delete;
@@ -75,6 +75,8 @@ class DescribedParameters {
 
  private:
   friend class Parameters;
+  std::string operation_;
+  DescribedParameters* outer_;
   std::vector<ParameterInfo> list_;
 };
 
@@ -111,6 +113,8 @@ class Parameters {
   void require(std::string_view name) const;
 
  private:
+  // Who wants to know what is asked for; nullptr for nobody.
+  [[nodiscard]] DescribedParameters* describing() const;
   [[nodiscard]] const OpValue* find(std::string_view name) const;
   [[noreturn]] void fail(std::string_view name, const OpValue& found, std::string_view expected) const;
 

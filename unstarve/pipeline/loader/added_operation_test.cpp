@@ -127,6 +127,28 @@ TEST_CASE("what an added operation throws names the sample, wherever it stands, 
   }
 }
 
+// Covers a part, by the library's own operation.
+std::unique_ptr<Operation> make_hiding(const OpParams& params) {
+  const Parameters p("hiding", params, {"least"});
+  const double least = p.number("least", 0.3, 0.1, 0.5);
+  return make_operation({"erasing", {{"probability", {1}}, {"scale", {least, 0.5}}, {"value", {9}}}});
+}
+
+TEST_CASE("an added operation that is made of the library's has its own parameters alone") {
+  static const bool added = [] {
+    add_operation({"hiding", "covers a part: least 0.3", make_hiding});
+    return true;
+  }();
+  REQUIRE(added);
+  const std::vector<ParameterInfo> takes = parameters_of("hiding");
+  REQUIRE(takes.size() == 1);
+  CHECK(takes[0].name == "least");
+  const auto data = std::make_shared<JpegSet>(8);
+  const auto own = run(spec_of("hiding", 2), data, {{}, 1});
+  CHECK(own == run(spec_of("erasing: {probability: 1, scale: [0.3, 0.5], value: 9}", 1), data, {{}, 1}));
+  CHECK(own != run(spec_of("horizontal_flip: {probability: 0}", 1), data, {{}, 1}));
+}
+
 TEST_CASE("what an added operation's spec says wrong is told as of any other") {
   add_negative();
   const auto complaint = [](const std::string& operations) -> std::string {

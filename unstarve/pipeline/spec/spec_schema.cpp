@@ -91,7 +91,7 @@ template <class List>
 Json operations_schema(const List& known, const char* description) {
   Json bare = Json::array(), properties = Json::object();
   for (const auto& info : known) {
-    const DescribedParameters described;
+    const DescribedParameters described(info.name);
     (void)info.make({});
     Json parameters = Json::object(), required = Json::array();
     for (const ParameterInfo& parameter : described.list()) {
