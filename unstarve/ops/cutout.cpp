@@ -1,5 +1,6 @@
 // Squares of a fixed size, cut off at the edges, hide a part of the image: DeVries and Taylor, "Improved regularization
 // of convolutional neural networks with cutout", 2017, whose code draws the middle of each evenly over all pixels.
+// Sides are as long as is asked for; that code covers a pixel less where they are odd.
 
 #include <algorithm>
 

@@ -50,7 +50,10 @@ void write_out_means(std::vector<OpSpec>& operations, const Normalisation& norma
 
 void cover(Frame& frame, Rect rect, const Paint& paint, Random& random, Scratch& scratch) {
   std::uint64_t key = 0;
-  if (paint.noise) key = std::uint64_t{random.bits()} << 32 | random.bits() | 1;  // 0 means none to a recorder
+  if (paint.noise) {
+    key = std::uint64_t{random.bits()} << 32;
+    key |= random.bits() | 1U;  // 0 means none to a recorder
+  }
   if (Recorder* recorder = scratch.recorder()) return recorder->cover(frame, rect, paint.colour, key);
   Image& image = make_pixels(frame, scratch);
   const auto row = [&](int y) { return image.row(rect.y + y) + std::ptrdiff_t{rect.x} * kChannels; };
