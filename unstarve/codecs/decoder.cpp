@@ -36,8 +36,9 @@ void check_pixels(const ImageHeader& header, std::int64_t max_pixels) {
   throw Error(ErrorKind::kInput,
               std::string(to_string(header.encoding)) + " too large: " + std::to_string(header.size.width) + " x " +
                   std::to_string(header.size.height) + " pixels" +
-                  (max_pixels < kMaxPixels ? "; decode.max_pixels is " + limit
-                                           : ", expected at most " + limit + "; scale it down or remove it"));
+                  (max_pixels < kMaxPixels
+                       ? "; decode.max_pixels is " + limit
+                       : ", expected at most the decoder's pixel limit of " + limit + "; scale it down or remove it"));
 }
 
 void check_request(const DecodeRequest& request, const ImageHeader& header) {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/codecs/encode.h"
-#include "unstarve/codecs/jpeg/jpeg_bomb.h"
+#include "unstarve/codecs/jpeg/jpeg_bomb_test_support.h"
 #include "unstarve/core/error.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/synthetic/synthetic_image.h"
@@ -63,7 +63,8 @@ TEST_CASE("inspect finds every record that cannot be used, with place and reason
       {"cat/4_empty.jpg", "empty"},
       {"dog/1_cut.jpg", ""},
       {"dog/3_lost.jpg", "No such file"},
-      {"dog/5_bomb.jpg", "jpeg too large: 60000 x 60000 pixels, expected at most 268435456; scale it down"}};
+      {"dog/5_bomb.jpg",
+       "jpeg too large: 60000 x 60000 pixels, expected at most the decoder's pixel limit of 268435456; scale it down"}};
   for (std::size_t i = 0; i < expected.size(); ++i) {
     CHECK(result.corrupt[i].location == folder.str("set/" + expected[i].first));
     CHECK_THAT(result.corrupt[i].reason, Catch::Contains(expected[i].second));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <stdexcept>
 #include <vector>
 
 namespace unstarve {
@@ -12,6 +13,7 @@ namespace unstarve {
 inline std::vector<std::uint8_t> jpeg_bomb(std::vector<std::uint8_t> jpeg) {
   constexpr std::array<std::uint8_t, 2> kFrame = {0xFF, 0xC0};
   const auto frame = std::search(jpeg.begin(), jpeg.end(), kFrame.begin(), kFrame.end());
+  if (frame == jpeg.end()) throw std::invalid_argument("jpeg_bomb: a file without a baseline frame");
   // Behind the marker: two bytes of length, one of precision.
   for (const int side : {5, 7}) {
     frame[side] = 60'000 >> 8;
