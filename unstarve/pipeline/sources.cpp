@@ -13,8 +13,8 @@ std::shared_ptr<const Dataset> open_one(const SourceSpec& source) {
   try {
     return open_dataset(source.path, source.split);
   } catch (const Error& error) {
-    if (source.place.empty() || error.kind() == ErrorKind::kCancelled) throw;
-    throw Error(error.kind(), source.place + ": " + error.what());
+    if (source.place.text.empty() || error.kind() == ErrorKind::kCancelled) throw;
+    throw Error(error.kind(), source.place.text + ": " + error.what());
   }
 }
 

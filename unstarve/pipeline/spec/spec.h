@@ -8,7 +8,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "unstarve/codecs/decoder.h"
@@ -32,6 +31,13 @@ struct FilterSpec {
   friend bool operator==(const FilterSpec&, const FilterSpec&) = default;
 };
 
+// Where a value was written, for messages: "p.yaml.mix[1].path: line 7"; "" where it was not. Nothing that was asked:
+// all are equal, and none is written.
+struct WrittenAt {
+  std::string text{};
+  friend bool operator==(const WrittenAt&, const WrittenAt&) { return true; }
+};
+
 struct SourceSpec {
   std::string path;   // what storage's open_dataset() takes
   std::string split;  // "train", "test" or ""
@@ -43,15 +49,8 @@ struct SourceSpec {
   // Its weights earlier in the run, one of each time that they were changed; as many for all sources. A state of many
   // sources needs them (order/mixture_state.h).
   std::vector<double> earlier_weights{};
-  // Where `path` was written, for messages: "p.yaml.mix[1].path: line 7"; "" where it was not. Nothing that was asked:
-  // sources that differ in it alone are equal, and it is not written.
-  std::string place{};
-  friend bool operator==(const SourceSpec& a, const SourceSpec& b) {
-    const auto asked = [](const SourceSpec& one) {
-      return std::tie(one.path, one.split, one.filter, one.take, one.weight, one.earlier_weights);
-    };
-    return asked(a) == asked(b);
-  }
+  WrittenAt place{};  // `path`
+  friend bool operator==(const SourceSpec&, const SourceSpec&) = default;
 };
 
 struct OrderSpec {

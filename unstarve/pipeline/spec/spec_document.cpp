@@ -41,7 +41,7 @@ void check_node(const YamlMap& map, const std::function<void()>& check) {
 
 void require_source(const PipelineSpec& pipeline) {
   if (pipeline.source.path.empty() && pipeline.mix.empty())
-    throw Error(ErrorKind::kInput, pipeline.source.place + ": missing, expected the path of the data");
+    throw Error(ErrorKind::kInput, pipeline.source.place.text + ": missing, expected the path of the data");
 }
 
 }  // namespace unstarve

@@ -252,10 +252,10 @@ void write_yaml(YAML::Emitter& out, const PipelineSpec& spec) {
 PipelineSpec read_pipeline_yaml(YamlMap map) {
   PipelineSpec spec;
   spec.source = read_source(map.map("source"), false);
-  spec.source.place = map.place("source.path");
+  spec.source.place.text = map.place("source.path");
   for (const YamlMap& source : map.maps("mix")) {
     spec.mix.push_back(read_source(source, true));
-    spec.mix.back().place = map.place(fmt::format("mix[{}].path", spec.mix.size() - 1));
+    spec.mix.back().place.text = map.place(fmt::format("mix[{}].path", spec.mix.size() - 1));
   }
   spec.order = read_order(map.map("order"));
   YamlMap decode = map.map("decode");
