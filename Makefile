@@ -40,10 +40,11 @@ test: setup  ## build everything and run every test
 	@cmake --build build -j $(JOBS)
 	@ctest --preset release
 
-test-long: setup arm64  ## the tests that take minutes each, those of arm64 among them
+test-long: setup  ## the tests that take minutes each, those of arm64 at their end
 	$(configure)
 	@cmake --build build -j $(JOBS)
 	@ctest --preset release -C long -R '[.]long$$'
+	@$(MAKE) arm64
 
 test-frameworks: setup  ## Lightning, Hugging Face, JAX, TensorFlow: their tests, in an environment of their own (3 GB)
 	$(configure)

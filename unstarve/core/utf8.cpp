@@ -5,9 +5,12 @@
 namespace unstarve {
 
 bool is_utf8(const std::string& text) {
-  // What is none is left out there.
-  const std::string dumped = nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::ignore);
-  return nlohmann::json::parse(dumped).get_ref<const std::string&>() == text;
+  try {
+    (void)nlohmann::json(text).dump();
+  } catch (const nlohmann::json::type_error&) {
+    return false;
+  }
+  return true;
 }
 
 }  // namespace unstarve
