@@ -120,6 +120,28 @@ class Operating(abc.ABC):
         return self.operation("rotation", degrees=degrees, fill=fill,
                               **_unless(interpolation=(interpolation, "bilinear"), probability=(p, 1.0)))
 
+    def affine(self, degrees: float | tuple[float, float] = (-15, 15), translate: tuple[float, float] = (0.1, 0.1),
+               scale: float | tuple[float, float] = (0.9, 1.1), shear_x: float | tuple[float, float] = 0,
+               shear_y: float | tuple[float, float] = 0, fill: Colour = 0, interpolation: str = "bilinear",
+               p: float = 1.0) -> Self:
+        """Turned, moved, scaled and sheared about the middle with probability `p`, as torchvision's RandomAffine.
+
+        degrees, scale, shear_x, shear_y (degrees): drawn between two numbers; one number is for all. translate: moved
+        by up to these parts of width and height, either way. fill, interpolation: as rotation().
+        """
+        return self.operation("affine", degrees=degrees, translate_x=translate[0], translate_y=translate[1],
+                              scale=scale, shear_x=shear_x, shear_y=shear_y, fill=fill,
+                              **_unless(interpolation=(interpolation, "bilinear"), probability=(p, 1.0)))
+
+    def perspective(self, distortion: float = 0.5, p: float = 0.5, fill: Colour = 0,
+                    interpolation: str = "bilinear") -> Self:
+        """Seen from another side with probability `p`, as torchvision's RandomPerspective.
+
+        distortion: each corner moves inwards by up to this part of half a side. fill, interpolation: as rotation().
+        """
+        return self.operation("perspective", distortion=distortion, probability=p, fill=fill,
+                              **_unless(interpolation=(interpolation, "bilinear")))
+
     def gaussian_blur(self, sigma: float | tuple[float, float] = (0.1, 2.0), p: float = 0.5,
                       radius: int | Schedule = 0) -> Self:
         """Out of focus by `sigma` pixels, drawn where it is two numbers, with probability `p`.
