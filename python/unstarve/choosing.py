@@ -115,8 +115,7 @@ class Choosing(abc.ABC):
             for key, value in weights.items():
                 name = _class("weights", key, "balance")
                 if name in shares:
-                    refuse_again(f"balance(weights[{key!r}])", f"the share of class {name}", shares[name],
-                                       "balance")
+                    refuse_again(f"balance(weights[{key!r}])", f"the share of class {name}", shares[name], "balance")
                 shares[name] = number(f"balance(weights[{key!r}])", value)
         if epoch is not None:
             order["epoch"] = whole("balance(epoch)", epoch, 1)

@@ -221,8 +221,8 @@ class Operating(abc.ABC):
         another dtype by output() behind it."""
         given = self._spec.get("output", {}).get("type", "float32")
         if given != "float32":
-            refuse_again("normalize", "output.type", given, "output", "output() behind normalize(), which makes "
-                               "float32 without it")
+            refuse_again("normalize", "output.type", given, "output",
+                         "output() behind normalize(), which makes float32 without it")
         made = self._with("normalize", output={"mean": channels("mean", mean), "stddev": channels("std", std)})
         made._spec["output"].setdefault("type", "float32")
         return made
