@@ -57,7 +57,7 @@ extern const Pass kOperationFusionPass;
 extern const Pass kReadAheadPass;
 
 // Whether an operation of the plan may read less than all of its input, judged by an input of this size and one twice
-// as large: crops to a size of their own read all of a smaller one.
+// as large (crops to a size of their own read all of a smaller one), some draws each: a random one may take it all.
 [[nodiscard]] bool selects_part(const Plan& plan, std::size_t operation, Size input);
 
 // All of them, in the order in which they run.

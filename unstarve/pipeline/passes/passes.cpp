@@ -22,9 +22,12 @@ constexpr std::array<const Pass*, 14> kPasses{
 std::span<const Pass* const> passes() { return kPasses; }
 
 bool selects_part(const Plan& plan, std::size_t operation, Size input) {
+  constexpr std::uint32_t kDraws = 32;
   for (const Size size : {input, Size{2 * input.width, 2 * input.height}}) {
-    Random random(plan.spec.order.seed, 0, 0, static_cast<std::uint32_t>(operation));
-    if (plan.operations[operation]->select(size, random) != Rect{0, 0, size.width, size.height}) return true;
+    for (std::uint32_t draw = 0; draw < kDraws; ++draw) {
+      Random random(plan.spec.order.seed, draw, 0, static_cast<std::uint32_t>(operation));
+      if (plan.operations[operation]->select(size, random) != Rect{0, 0, size.width, size.height}) return true;
+    }
   }
   return false;
 }

@@ -235,6 +235,20 @@ TEST_CASE("a crop goes through the resize before it without changing a bit") {
   }
 }
 
+TEST_CASE("a random crop is decoded as a part, also where the first one that is drawn is the whole image") {
+  const auto dataset = std::make_shared<JpegSet>(60);
+  PipelineSpec spec = small_spec(7);
+  // Most of these draws ask for more than the image has, which then is taken as a whole.
+  spec.operations[0] = {"random_resized_crop", {{"size", {48}}, {"scale", {0.97, 1}}}};
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    INFO("seed " << seed);
+    spec.order.seed = seed;
+    CHECK(note_of(plan_of(spec, dataset), "crop_into_decode").applied);
+  }
+  spec.operations[0] = {"resize", {{"size", {48, 48}}}};
+  CHECK(note_of(plan_of(spec, dataset), "crop_into_decode").reason == "resize reads the whole image");
+}
+
 TEST_CASE("a crop that has nothing to go through is told why") {
   const auto dataset = std::make_shared<JpegSet>(60);
   const auto note = [&](std::vector<OpSpec> operations) {
