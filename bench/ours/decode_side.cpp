@@ -41,10 +41,11 @@ class CropSide final : public FilesSide {
     const std::size_t i = advance(thread);
     Random random(0, 0, i, 0);
     DecodeRequest request;
-    request.crop = crop_->select(worker.decoder.open(files_[i]).size, random);
+    const ImageHeader header = worker.decoder.open(files_[i]);
+    request.crop = crop_->select(header.size, random);
     if (!indexes_.empty()) request.index = indexes_[i];
     ResizeRows rows([this](Size size) { return whole_resize(size, crop_->only_resizes(size).value()); },
-                    worker.scratch);
+                    header.orientation, worker.scratch);
     const bool resized = worker.decoder.decode(request, rows, worker.decoded);
     if (!request.index.empty() && worker.decoder.index_use() != IndexUse::kUsed)
       throw Error(ErrorKind::kInternal, "bench: the index of an image was not used");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <string>
 
 #include "unstarve/codecs/decode_plan.h"
@@ -9,6 +10,7 @@
 #include "unstarve/codecs/orientation.h"
 #include "unstarve/codecs/png.h"
 #include "unstarve/codecs/webp.h"
+#include "unstarve/core/aligned.h"
 #include "unstarve/core/error.h"
 
 namespace unstarve {
@@ -60,6 +62,19 @@ void check_request(const DecodeRequest& request, const ImageHeader& header) {
   }
 }
 
+// A picture that is there as a whole, as if it came row by row.
+void put_rows(const Image& image, RowSink& rows) {
+  constexpr int kAtOnce = 16;
+  rows.begin(image.size());
+  for (int y = 0; y < image.size().height; y += kAtOnce) {
+    const int count = std::min(kAtOnce, image.size().height - y);
+    std::ptrdiff_t stride = 0;
+    std::uint8_t* const room = rows.room(count, stride);
+    for (int i = 0; i < count; ++i) std::memcpy(room + i * stride, image.row(y + i), image.row_bytes());
+    rows.take(count);
+  }
+}
+
 }  // namespace
 
 const char* to_string(Encoding encoding) noexcept {
@@ -91,17 +106,20 @@ struct Decoder::State {
   PngDecoder png;
   WebpDecoder webp;
   ImageHeader header;
-  Image stored;  // as a whole, before it is turned upright
+  Image stored;        // a turned image, as a whole, where it does not come as rows
+  AlignedBytes strip;  // some of its rows where it does
 
-  // `rect` of the image as stored, reduced. Only JPEG comes with a reduction and with an index.
-  void decode_stored(const DecodeRequest& request, Rect rect, Image& out) {
+  // `rect` of the image as stored, reduced: as rows (true), or as a whole to `otherwise`. Only JPEG comes with a
+  // reduction and with an index.
+  [[nodiscard]] bool decode_stored(const DecodeRequest& request, Rect rect, RowSink& rows, Image& otherwise) {
     switch (header.encoding) {
-      case Encoding::kUnknown: break;
-      case Encoding::kJpeg: return jpeg.decode(request.reduction, rect, out, request.index, request.make_index);
-      case Encoding::kPng: return png.decode(rect, out);
-      case Encoding::kWebp: return webp.decode(rect, out);
+      case Encoding::kUnknown: throw Error(ErrorKind::kArgument, "decode: no image is open");
+      case Encoding::kJpeg:
+        return jpeg.decode(request.reduction, rect, rows, otherwise, request.index, request.make_index);
+      case Encoding::kPng: png.decode(rect, otherwise); break;
+      case Encoding::kWebp: webp.decode(rect, otherwise); break;
     }
-    throw Error(ErrorKind::kArgument, "decode: no image is open");
+    return false;
   }
 };
 
@@ -148,35 +166,25 @@ Rect Decoder::stored_rect(const DecodeRequest& request) const {
 bool Decoder::decode(const DecodeRequest& request, RowSink& rows, Image& out) {
   State& state = *state_;
   const Rect rect = stored_rect(request);
-  const auto decode_jpeg = [&](RowSink& to, Image& otherwise) {
-    return state.jpeg.decode(request.reduction, rect, to, otherwise, request.index, request.make_index);
-  };
-  const bool jpeg = state.header.encoding == Encoding::kJpeg;
-  const int orientation = state.header.orientation;
-  if (orientation == 1) {
-    if (jpeg) return decode_jpeg(rows, out);
-    state.decode_stored(request, rect, out);
-    return false;
-  }
-  if (jpeg && orientation == 2) {
-    MirroredRows mirrored(rows);
-    if (decode_jpeg(mirrored, state.stored)) return true;
-  } else {
-    state.decode_stored(request, rect, state.stored);
-  }
-  turn_upright(state.stored, orientation, rows);
+  const bool upright = state.header.orientation == 1;
+  Image& otherwise = upright ? out : state.stored;
+  if (state.decode_stored(request, rect, rows, otherwise)) return true;
+  if (upright) return false;
+  put_rows(otherwise, rows);
   return true;
 }
 
 void Decoder::decode(const DecodeRequest& request, Image& out) {
-  const ImageHeader& header = state_->header;
+  State& state = *state_;
   const Rect rect = stored_rect(request);
-  if (header.orientation == 1) {
-    state_->decode_stored(request, rect, out);
+  const int orientation = state.header.orientation;
+  if (orientation == 1) {
+    ImageRows rows(out);
+    (void)state.decode_stored(request, rect, rows, out);
     return;
   }
-  state_->decode_stored(request, rect, state_->stored);
-  turn_upright(state_->stored, header.orientation, out);
+  TurnedRows rows(orientation, state.strip, out);
+  if (!state.decode_stored(request, rect, rows, state.stored)) turn_upright(state.stored, orientation, out);
 }
 
 }  // namespace unstarve

@@ -96,9 +96,10 @@ class Decoder {
   ImageHeader open(std::span<const std::uint8_t> bytes, std::int64_t max_pixels = kMaxPixels);
   // Decodes the image last opened, once per open(), into `out` (resized to what was asked).
   void decode(const DecodeRequest& request, Image& out);
-  // The same, as rows where they come one after the other: of our own JPEG decoder as it makes them, upright or of
-  // orientation 2; of all other orientations as they are turned, when the stored picture is there as a whole. True:
-  // `rows` got all of them, and `out` nothing. False: all is in `out`, and whatever `rows` had begun is void.
+  // The same, as rows where they come one after the other: those of the image as stored, `rows` turns them by the
+  // header's orientation. Our own JPEG decoder brings them as it makes them; an image that another decoder makes as a
+  // whole is brought so where it is to be turned. True: `rows` got all of them, and `out` nothing. False: all is in
+  // `out`, upright, and whatever `rows` had begun is void.
   [[nodiscard]] bool decode(const DecodeRequest& request, RowSink& rows, Image& out);
   // Of the last decode(). The bytes stay until the next one; empty where no index can be made: other formats,
   // progressive files, damage behind the crop.

@@ -13,9 +13,15 @@
 #include <cstdint>
 
 #include "unstarve/codecs/row_sink.h"
+#include "unstarve/core/aligned.h"
 #include "unstarve/core/image.h"
 
 namespace unstarve {
+
+[[nodiscard]] constexpr bool exchanges_axes(int orientation) noexcept { return orientation >= 5; }
+// Of the stored image.
+[[nodiscard]] constexpr bool reverses_x(int o) noexcept { return o == 2 || o == 3 || o == 7 || o == 8; }
+[[nodiscard]] constexpr bool reverses_y(int o) noexcept { return o == 3 || o == 4 || o == 6 || o == 7; }
 
 [[nodiscard]] Size upright_size(Size stored, int orientation) noexcept;
 
@@ -24,23 +30,27 @@ namespace unstarve {
 
 // Turns `stored`, a whole image or such a part, into `upright`, which is resized.
 void turn_upright(const Image& stored, int orientation, Image& upright);
-// The same as rows, in strips of some tens.
-void turn_upright(const Image& stored, int orientation, RowSink& upright);
 
-// Rows of orientation 2 (the stored x runs backwards, and nothing else) on to where upright ones are wanted.
-class MirroredRows final : public RowSink {
+// The same of stored rows as they come. `strip`: memory for some tens of them, to be kept from image to image.
+class TurnedRows final : public RowSink {
  public:
-  explicit MirroredRows(RowSink& upright) : upright_(upright) {}
+  TurnedRows(int orientation, AlignedBytes& strip, Image& upright)
+      : orientation_(orientation), strip_(strip), upright_(upright) {}
 
-  void begin(Size size) override;
+  void begin(Size stored) override;
   std::uint8_t* room(int count, std::ptrdiff_t& stride) override;
   void take(int count) override;
 
  private:
-  RowSink& upright_;
-  int width_ = 0;
-  std::uint8_t* rows_ = nullptr;  // of the last room()
+  void turn();
+
+  const int orientation_;
+  AlignedBytes& strip_;
+  Image& upright_;
+  Size stored_;
   std::ptrdiff_t stride_ = 0;
+  int turned_ = 0;  // rows of the image that are in their place
+  int held_ = 0;    // and those behind them that are in the strip
 };
 
 }  // namespace unstarve

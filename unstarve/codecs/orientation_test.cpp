@@ -1,5 +1,6 @@
 #include "unstarve/codecs/orientation.h"
 
+#include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
 #include <string>
@@ -73,6 +74,36 @@ TEST_CASE("a part of the upright image is found in the stored one", "[codecs]") 
              std::equal(turned.row(y), turned.row(y) + turned.row_bytes(), upright.row(y + wanted.y) + wanted.x * 3);
     }
     CHECK(same);
+  }
+}
+
+// Enough of them that the strip is emptied in between, each time with another number of rows.
+TEST_CASE("rows that come one after the other are turned as the whole image is", "[codecs]") {
+  Image stored({77, 301});
+  for (std::size_t i = 0; i < stored.bytes(); ++i) stored.data()[i] = static_cast<std::uint8_t>(i * 7 + i / 251);
+  AlignedBytes strip;
+  for (int orientation = 1; orientation <= 8; ++orientation) {
+    for (const int most : {1, 8, 13, 64, 100}) {
+      INFO("orientation " << orientation << ", " << most << " rows at once");
+      Image upright, expected;
+      turn_upright(stored, orientation, expected);
+      TurnedRows rows(orientation, strip, upright);
+      // What came before a begin() is void.
+      for (const int height : {50, stored.size().height}) {
+        rows.begin(stored.size());
+        for (int y = 0; y < height; y += most) {
+          const int count = std::min(most, height - y);
+          std::ptrdiff_t stride = 0;
+          std::uint8_t* const room = rows.room(count, stride);
+          for (int i = 0; i < count; ++i) {
+            std::fill_n(std::copy_n(stored.row(y + i), stored.row_bytes(), room + i * stride), 64, std::uint8_t{255});
+          }
+          rows.take(count);
+        }
+      }
+      REQUIRE(upright.size() == expected.size());
+      CHECK(std::equal(expected.data(), expected.data() + expected.bytes(), upright.data()));
+    }
   }
 }
 

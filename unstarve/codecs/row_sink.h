@@ -18,7 +18,8 @@ class RowSink {
  public:
   virtual ~RowSink() = default;
 
-  // A picture begins. What came before it is void: its decoding failed and starts again.
+  // A picture begins, of the size that it is stored in: a sink that turns it upright knows its orientation. What came
+  // before it is void: its decoding failed and starts again.
   virtual void begin(Size size) = 0;
   // Memory for the next `count` rows of interleaved RGB, `stride` bytes apart, with 64 writable bytes behind each but
   // that a later row may begin there. Valid until take().

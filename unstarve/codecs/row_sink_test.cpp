@@ -8,6 +8,7 @@
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/codecs/encode.h"
 #include "unstarve/codecs/jpeg/jpeg_samples.h"
+#include "unstarve/codecs/orientation.h"
 
 namespace unstarve {
 namespace {
@@ -65,32 +66,55 @@ TEST_CASE("rows that come one after the other are those of the whole image", "[c
   }
 }
 
-TEST_CASE("rows of turned images are those of the whole upright image", "[codecs]") {
+// What a request makes of an upright image that is there as a whole, at the request's reduction.
+Image part_of(const Image& whole, DecodeRequest request) {
+  if (request.crop.width == 0) {
+    request.crop = {0, 0, whole.size().width * request.reduction, whole.size().height * request.reduction};
+  }
+  const Rect& crop = request.crop;
+  const int r = request.reduction, left = crop.x / r, top = crop.y / r;
+  Image part({(crop.x + crop.width + r - 1) / r - left, (crop.y + crop.height + r - 1) / r - top});
+  for (int y = 0; y < part.size().height; ++y)
+    std::memcpy(part.row(y), whole.row(top + y) + left * kChannels, part.row_bytes());
+  return part;
+}
+
+TEST_CASE("turned images, whole or as rows, are the stored one turned", "[codecs]") {
   JpegSample progressive;
   progressive.progressive = true;
   for (const JpegSample& sample : {JpegSample{}, progressive}) {
+    const std::vector<std::uint8_t> untold = make_jpeg(sample_image({190, 131}, 7), sample);
+    Decoder decoder;
+    Image stored, whole, rows, other;
+    AlignedBytes strip;
     for (int orientation = 2; orientation <= 8; ++orientation) {
       INFO(sample.name << ", orientation " << orientation);
-      const auto file = with_orientation(make_jpeg(sample_image({190, 131}, 7), sample), orientation, true);
-      Decoder decoder;
-      Image whole, rows, other;
+      const auto file = with_orientation(untold, orientation, true);
       const Size size = decoder.open(file).size;
       decoder.decode({{}, 1, {}, true}, whole);
       const std::vector<std::uint8_t> index(decoder.made_index().begin(), decoder.made_index().end());
       CHECK(index.empty() == sample.progressive);
       const Rect crop{13, 9, size.width - 40, size.height - 50};
-      ImageRows sink(rows);
       for (const DecodeRequest& request : {DecodeRequest{}, DecodeRequest{crop}, DecodeRequest{crop, 1, index},
                                            DecodeRequest{crop, 2, index}, DecodeRequest{{0, 0, 1, 1}}}) {
-        Image expected;
+        decoder.open(untold);
+        decoder.decode({{}, request.reduction}, stored);
+        turn_upright(stored, orientation, whole);
+        const Image expected = part_of(whole, request);
         decoder.open(file);
-        decoder.decode(request, expected);
+        decoder.decode(request, rows);
+        CHECK(same(rows, expected));
+        rows.resize({});
+        TurnedRows sink(orientation, strip, rows);
         decoder.open(file);
         REQUIRE(decoder.decode(request, sink, other));
         CHECK(decoder.index_use() == (request.index.empty() ? IndexUse::kNone : IndexUse::kUsed));
         CHECK(same(rows, expected));
         CHECK(other.size() == Size{});
       }
+      decoder.open(untold);
+      decoder.decode({}, stored);
+      turn_upright(stored, orientation, whole);
       for (int strips = 0; strips < 4; ++strips) {
         Limited limited(rows, strips);
         decoder.open(file);

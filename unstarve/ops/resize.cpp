@@ -63,7 +63,10 @@ void resize_part(Frame& frame, const ResizePart& part, Scratch& scratch) {
   frame.mirrored = mirrored;
 }
 
-std::uint64_t resize_scratch_bytes(Size window, Size size, Resampling resampling) {
+namespace {
+
+// Of a picture whose rows come as they are stored.
+std::uint64_t scratch_bytes(Size window, Size size, Resampling resampling, bool vertical_first) {
   const std::uint64_t taps_across = AxisFilter::most_taps(window.width, size.width, resampling),
                       taps_down = AxisFilter::most_taps(window.height, size.height, resampling);
   const auto in_width = static_cast<std::uint64_t>(window.width), width = static_cast<std::uint64_t>(size.width),
@@ -74,13 +77,23 @@ std::uint64_t resize_scratch_bytes(Size window, Size size, Resampling resampling
   const std::uint64_t filters =
       (width + kTriangleSlack) * (taps_across * 10 + kBeside) + (height + kTriangleSlack) * (taps_down * 10 + kBeside);
   const std::uint64_t tables = AlignedBytes::capacity_for((width + 64) * (taps_across * 8 + 20));
-  const std::uint64_t rows = AlignedBytes::capacity_for((taps_down + 1) * (width * kChannels + 64));
+  const std::uint64_t row = in_width * kChannels, slack = taps_across * kChannels + 64;
+  const std::uint64_t between = vertical_first ? row : width * kChannels;
+  const std::uint64_t rows = AlignedBytes::capacity_for((taps_down + 1) * (between + 64)) +
+                             (vertical_first ? AlignedBytes::capacity_for(row + slack) : 0);
   // Rows on their way into the resize: of a row of a decoder's blocks, or the last ones of an image; half as much again
   // is what such memory grows by.
   constexpr std::uint64_t kDecoderRows = 17;
-  const std::uint64_t row = in_width * kChannels, slack = taps_across * kChannels + 64;
   const std::uint64_t strip = std::max(kDecoderRows, slack / row + 1) * (row + slack + 64) * 3 / 2;
   return filters + tables + rows + AlignedBytes::capacity_for(strip) + taps_down * 8;
+}
+
+}  // namespace
+
+std::uint64_t resize_scratch_bytes(Size window, Size size, Resampling resampling) {
+  const auto turned = [](Size of) { return Size{of.height, of.width}; };
+  return std::max(scratch_bytes(window, size, resampling, false),
+                  scratch_bytes(turned(window), turned(size), resampling, true));
 }
 
 void resize_reference(const Frame& frame, Size size, Resampling resampling, Image& out) {

@@ -90,20 +90,23 @@ int AxisFilter::most_taps(int input, int output, Resampling resampling) {
   return static_cast<int>(std::ceil(std::max(shape_of(resampling.kind).support, 1.0) * stretch)) * 2 + 2;
 }
 
-void AxisFilter::build(int input, int output, Resampling resampling, int from, int to) {
-  if (input == whole_input_ && output == whole_output_ && resampling == resampling_ && from == from_ && to == to_)
+void AxisFilter::build(int input, int output, Resampling resampling, int from, int to, bool reversed) {
+  if (input == whole_input_ && output == whole_output_ && resampling == resampling_ && from == from_ && to == to_ &&
+      reversed == reversed_)
     return;
   whole_input_ = input;
   whole_output_ = output;
   resampling_ = resampling;
   from_ = from;
   to_ = to;
+  reversed_ = reversed;
   first_.resize(static_cast<std::size_t>(output));
   if (resampling.kind == Resampling::Kind::kBilinear && input != output) {
     build_triangle();
   } else {
     build_any();
   }
+  if (reversed) reverse();
 }
 
 double AxisFilter::scale() const { return static_cast<double>(whole_input_) / whole_output_; }
@@ -123,6 +126,22 @@ void AxisFilter::choose_input(int begin, int end, int longest) {
   picks_ = longest == 1;
   taps_ = (longest + 1) / 2 * 2;
   weights_.assign(static_cast<std::size_t>(output()) * static_cast<std::size_t>(taps_), 0);
+}
+
+void AxisFilter::reverse() {
+  std::reverse(first_.begin(), first_.begin() + output());
+  std::reverse(weights_.begin(), weights_.end());  // the output samples, and the taps of each
+  for (int i = 0; i < output(); ++i) {
+    int& first = first_[static_cast<std::size_t>(i)];
+    first = input() - first - taps_;
+    // Taps of weight 0 that reached beyond the input's far end, and the one beside what is picked, go back behind the
+    // others.
+    const int unused = picks_ ? 1 : std::max(0, -first);
+    if (unused == 0) continue;
+    std::int16_t* const w = weights_.data() + static_cast<std::size_t>(i) * static_cast<std::size_t>(taps_);
+    std::fill(std::copy(w + unused, w + taps_, w), w + taps_, std::int16_t{0});
+    first += unused;
+  }
 }
 
 void AxisFilter::build_triangle() {

@@ -22,8 +22,9 @@ class AxisFilter {
   // Both at least 1. Nothing happens when all are those of the last call.
   void build(int input, int output, Resampling resampling = {}) { build(input, output, resampling, 0, output); }
   // The same of output samples [from, to), 0 <= from < to <= output, alone: they are numbered from 0 on, and the input
-  // is what they need of it, from begin() on. Their weights are those of the whole.
-  void build(int input, int output, Resampling resampling, int from, int to);
+  // is what they need of it, from begin() on. Their weights are those of the whole. `reversed`: both are numbered from
+  // the far end, which makes the mirror image of the same input the mirror image of the same output, bit by bit.
+  void build(int input, int output, Resampling resampling, int from, int to, bool reversed = false);
 
   // What taps() is at most; not less for a larger input.
   [[nodiscard]] static int most_taps(int input, int output, Resampling resampling);
@@ -31,7 +32,7 @@ class AxisFilter {
   // Samples of the input and of the output, of the parts that were asked for.
   [[nodiscard]] int input() const { return end_ - begin_; }
   [[nodiscard]] int output() const { return to_ - from_; }
-  // Where the input begins in that of the whole.
+  // Where the input begins in that of the whole, from its near end.
   [[nodiscard]] int begin() const { return begin_; }
   [[nodiscard]] bool identity() const { return whole_input_ == whole_output_; }
   // Whether every output sample is one of the input's, first(i), as it is: of kNearest, and where nothing changes.
@@ -57,11 +58,13 @@ class AxisFilter {
   void build_any();
   void choose_precision(double largest);
   void choose_input(int begin, int end, int longest);
+  void reverse();
 
   int whole_input_ = 0, whole_output_ = 0;
   Resampling resampling_;
   int from_ = 0, to_ = 0;    // of the outputs
   int begin_ = 0, end_ = 0;  // of the inputs
+  bool reversed_ = false;
   bool picks_ = false;
   int taps_ = 0;
   int fraction_bits_ = 0;

@@ -47,9 +47,9 @@ void run_horizontal(const std::uint8_t* const* rows, std::size_t count, std::ptr
   }
 }
 
-void run_vertical(const Scratch::ResizeTables& t, int y, std::uint8_t* out) {
+void run_vertical(const Scratch::ResizeTables& t, int y, std::size_t bytes, std::uint8_t* out) {
   const AxisFilter& vertical = t.vertical;
-  for (std::ptrdiff_t x = 0; x < std::ptrdiff_t{t.horizontal.output()} * kChannels; ++x) {
+  for (std::size_t x = 0; x < bytes; ++x) {
     int sum = 1 << (vertical.fraction_bits() - 1);
     for (int k = 0; k < vertical.taps(); ++k) {
       sum += vertical.weights(y)[k] * t.rows[static_cast<std::size_t>(k)][x];
@@ -97,11 +97,11 @@ void run_horizontal(const std::uint8_t* const* rows, std::size_t count, [[maybe_
   for (std::size_t i = 0; i < count; ++i) blocks::run(rows[i], t, outs[i]);
 }
 
-void run_vertical(const Scratch::ResizeTables& t, int y, std::uint8_t* out) {
+void run_vertical(const Scratch::ResizeTables& t, int y, std::size_t bytes, std::uint8_t* out) {
 #if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
-  if (wide_vectors_pay()) return vertical_pass<64>(t, y, out);
+  if (wide_vectors_pay()) return vertical_pass<64>(t, y, bytes, out);
 #endif
-  vertical_pass<blocks::kBytes>(t, y, out);
+  vertical_pass<blocks::kBytes>(t, y, bytes, out);
 }
 
 #endif
@@ -111,15 +111,19 @@ void run_vertical(const Scratch::ResizeTables& t, int y, std::uint8_t* out) {
 std::size_t ring_of(const Scratch::ResizeTables& t) {
   return static_cast<std::size_t>(t.vertical.taps()) + kRowsAtOnce - 1;
 }
-std::size_t pitch_of(const Scratch::ResizeTables& t) {
-  return static_cast<std::size_t>(t.horizontal.output()) * kChannels + kWrittenBehind;
+// Bytes of a row that the vertical pass reads and writes.
+std::size_t vertical_bytes(const Scratch::ResizeTables& t) {
+  const AxisFilter& horizontal = t.horizontal;
+  return static_cast<std::size_t>(t.vertical_first ? horizontal.input() : horizontal.output()) * kChannels;
 }
+std::size_t pitch_of(const Scratch::ResizeTables& t) { return vertical_bytes(t) + kWrittenBehind; }
 std::uint8_t* between(Scratch::ResizeTables& t, int line) {
   return t.between.data() + static_cast<std::size_t>(line) % ring_of(t) * pitch_of(t);
 }
 
 void begin(Scratch::ResizeTables& t, std::uint8_t* out) {
   t.between.reserve_discard(pitch_of(t) * ring_of(t));
+  if (t.vertical_first) t.line.reserve_discard(vertical_bytes(t) + resize_slack(t.horizontal));
   t.rows.resize(static_cast<std::size_t>(t.vertical.taps()));
   t.out = out;
   t.lines = 0;
@@ -149,7 +153,13 @@ void make_rows(Scratch::ResizeTables& t) {
     for (int k = 0; k < vertical.taps(); ++k) {
       t.rows[static_cast<std::size_t>(k)] = between(t, std::min(first + k, last_line));
     }
-    run_vertical(t, t.made, t.out);
+    if (t.vertical_first) {
+      std::uint8_t* const line = t.line.data();
+      run_vertical(t, t.made, vertical_bytes(t), line);
+      narrow_lines(&line, 1, 0, t, &t.out);
+    } else {
+      run_vertical(t, t.made, out_bytes, t.out);
+    }
   }
 }
 
@@ -182,7 +192,10 @@ void push(const std::uint8_t* lines, std::ptrdiff_t stride, int count, Scratch::
   while (count > 0) {
     // Lines that no row needs any more, or no row needs at all.
     int n = t.made < vertical.output() && t.lines >= vertical.first(t.made) ? 0 : 1;
-    if (n == 0) {
+    if (n == 0 && t.vertical_first) {
+      n = 1;
+      std::memcpy(between(t, t.lines), lines, vertical_bytes(t));
+    } else if (n == 0) {
       n = t.permuted != 0 && count > 1 ? static_cast<int>(kRowsAtOnce) : 1;
       const std::uint8_t* from[kRowsAtOnce];
       std::uint8_t* to[kRowsAtOnce];

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <iterator>
+#include <vector>
 
 #include <catch2/catch.hpp>
 
@@ -192,6 +193,43 @@ TEST_CASE("filter weights add up to one within their rounding") {
         REQUIRE(std::abs(sum - one) <= filter.taps());
       }
     }
+  }
+}
+
+// Its weights by input sample, and that kernels can read what it tells them to.
+std::vector<std::vector<int>> weights_of(const AxisFilter& filter) {
+  std::vector<std::vector<int>> all;
+  for (int i = 0; i < filter.output(); ++i) {
+    std::vector<int>& of = all.emplace_back(static_cast<std::size_t>(filter.input()), 0);
+    REQUIRE(filter.first(i) >= (i == 0 ? 0 : filter.first(i - 1)));
+    for (int k = 0; k < (filter.picks() ? 1 : filter.taps()); ++k) {
+      const int weight = filter.weights(i)[k];
+      if (weight != 0) of.at(static_cast<std::size_t>(filter.first(i) + k)) = weight;
+    }
+  }
+  return all;
+}
+
+TEST_CASE("a filter from the far end is the mirror image of the one from the near end") {
+  Random random(5, 0, 0, 0);
+  for (int trial = 0; trial < 400; ++trial) {
+    const Resampling resampling = kAll[random.below(std::size(kAll))];
+    const int in = between(random, 1, 300), out = trial % 9 == 0 ? in : between(random, 1, 300);
+    const int from = between(random, 0, out - 1), to = between(random, from + 1, out);
+    INFO(static_cast<int>(resampling.kind)
+         << " " << resampling.antialias << " " << in << " to " << from << ".." << to << " of " << out);
+    AxisFilter near, far;
+    near.build(in, out, resampling, from, to);
+    far.build(in, out, resampling, from, to, true);
+    REQUIRE(far.fraction_bits() == near.fraction_bits());
+    REQUIRE(far.input() == near.input());
+    REQUIRE(far.picks() == near.picks());
+    auto expected = weights_of(near);
+    std::reverse(expected.begin(), expected.end());
+    for (std::vector<int>& of : expected) std::reverse(of.begin(), of.end());
+    REQUIRE(weights_of(far) == expected);
+    far.build(in, out, resampling, from, to);
+    REQUIRE(weights_of(far) == weights_of(near));
   }
 }
 

@@ -109,7 +109,7 @@ std::size_t SampleWorker::decode(const Value& value, std::uint64_t id, std::uint
     const auto target = [&](Size size) {
       return steps.part ? *steps.part : whole_resize(size, first.only_resizes(size).value());
     };
-    ResizeRows rows(target, scratch_, clock.timed());
+    ResizeRows rows(target, header.orientation, scratch_, clock.timed());
     if (decode(id, header, request, how.index, &rows)) {
       frame = rows.frame();
       const Size taken = rows.taken();

@@ -10,10 +10,8 @@ namespace {
 std::string about_first(const ImageHeader& header) {
   if (header.encoding == Encoding::kUnknown) return "";
   const DecodePath path = decode_path(header, 1);
-  if (path != DecodePath::kOwn) return fmt::format("; the first image is decoded as a whole, by {}", to_string(path));
-  if (header.orientation <= 2) return "";
-  return fmt::format("; the first image, of EXIF orientation {}, is decoded as a whole and resized as it is turned",
-                     header.orientation);
+  if (path == DecodePath::kOwn) return "";
+  return fmt::format("; the first image is decoded as a whole, by {}", to_string(path));
 }
 
 Decision apply(Plan& plan, const PassInput& input) {
@@ -22,7 +20,7 @@ Decision apply(Plan& plan, const PassInput& input) {
   if (plan.operations.empty() || !plan.operations[0]->only_resizes(input.probed))
     return {false, "the first operation does more than resize, or something else"};
   plan.resize_into_decode = true;
-  return {true, fmt::format("{} takes the rows of an upright baseline JPEG as they are decoded, which are nowhere as "
+  return {true, fmt::format("{} takes the rows of a baseline JPEG as they are decoded, which are nowhere as "
                             "a whole{}",
                             plan.spec.operations[0].name, about_first(plan.first.header))};
 }
