@@ -353,6 +353,24 @@ TEST_CASE("a lossy WebP that claims more pixels than its data can hold is refuse
                     Catch::Contains("take at least 375000"));
 }
 
+// One of one colour takes no bits at all, so that the limit alone holds.
+TEST_CASE("a lossless WebP of more pixels than are allowed is refused by its header, and the limit is named",
+          "[codecs]") {
+  Bytes webp = make_webp(flat({4, 4}, 90), {"lossless", true});
+  constexpr std::size_t kSidesAt = 21;  // behind RIFF, its size, WEBP, VP8L, its size, and VP8L's signature
+  REQUIRE(webp[kSidesAt - 1] == 0x2F);
+  // Two sides less one, of 14 bits each.
+  const std::uint32_t sides = 16'382u | 16'382u << 14;
+  for (std::size_t i = 0; i < 4; ++i) {
+    const std::uint32_t kept = i == 3 ? webp[kSidesAt + i] & 0xF0u : 0;
+    webp[kSidesAt + i] = static_cast<std::uint8_t>((sides >> (8 * i) & 0xFFu) | kept);
+  }
+  Decoder decoder;
+  CHECK(decoder.open(webp).size == Size{16'383, 16'383});
+  CHECK_THROWS_WITH(decoder.open(webp, 100'000'000),
+                    "webp too large: 16383 x 16383 pixels; decode.max_pixels is 100000000");
+}
+
 TEST_CASE("WebP files with the least data that their size takes decode, whole and in part", "[codecs]") {
   WebpDecoder decoder;
   Image out;
