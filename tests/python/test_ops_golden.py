@@ -84,6 +84,14 @@ def pictures(count: int) -> list[np.ndarray]:
     return made_up + photographs()[:count]
 
 
+def pillows(pixels: np.ndarray, size: tuple[int, int], name: str = "bilinear") -> np.ndarray:
+    """Pillow's resize of that name to (height, width), horizontally first. Pillow 13 by itself goes vertically first
+    where that is less work, which rounds other values in between; of one pass alone there is one order."""
+    resample = Image.Resampling[name.upper()]
+    across = Image.fromarray(pixels).resize((size[1], pixels.shape[0]), resample)
+    return np.asarray(across.resize((size[1], size[0]), resample))
+
+
 def differences(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
     assert ours.shape == theirs.shape
     return np.abs(ours.astype(int) - theirs.astype(int))
@@ -94,32 +102,28 @@ SIZES = [(224, 224), (160, 96), (64, 200), (33, 17), (500, 700), (1, 1)]  # heig
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda s: f"{s[1]}x{s[0]}")
 def test_resize_is_within_one_step_of_pillow(size: tuple[int, int]) -> None:
-    shares = []
-    for pixels in pictures(12):
-        ours, _ = apply(pixels, f"resize:size={size[0]},{size[1]}")
-        theirs = np.asarray(Image.fromarray(pixels).resize((size[1], size[0]), Image.Resampling.BILINEAR))
-        difference = differences(ours, theirs)
+    for i, pixels in enumerate(pictures(12)):
+        difference = differences(apply(pixels, f"resize:size={size[0]},{size[1]}")[0], pillows(pixels, size))
         assert difference.max() <= 1
-        shares.append((difference > 0).mean())
-    print(f"differing by 1 from Pillow: {100 * np.mean(shares):.2f} % of the values, {100 * max(shares):.2f} % at most")
+        pattern = i < 3 or 6 <= i < 9  # few different sums: where one ends in a half, many do
+        enlarged = size[0] > pixels.shape[0] and size[1] > pixels.shape[1]
+        if not pattern and min(size) > 1:
+            assert (difference > 0).mean() <= (0.045 if enlarged else 0.012)
 
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda s: f"{s[1]}x{s[0]}")
-def test_resize_is_within_one_step_of_torch(size: tuple[int, int]) -> None:
-    shares = []
+def test_resize_is_torchs_of_bytes_and_near_its_of_floats(size: tuple[int, int]) -> None:
     for pixels in pictures(6):
         ours, _ = apply(pixels, f"resize:size={size[0]},{size[1]}")
         planes = torch.from_numpy(pixels.copy()).permute(2, 0, 1)[None]
         options = dict(size=size, mode="bilinear", antialias=True, align_corners=False)
         # In float32 nothing is rounded between the passes, so this is the definition itself; torch's own uint8 kernel
-        # rounds its weights to 16 bits as ours does, and comes with its own error.
+        # rounds its weights to 16 bits as ours does.
         exact = torch.nn.functional.interpolate(planes.float(), **options)[0].permute(1, 2, 0).numpy()
         assert np.abs(ours - exact).max() <= 1.05
-        rounded = torch.nn.functional.interpolate(planes, **options)[0].permute(1, 2, 0).numpy()
-        difference = differences(ours, rounded)
-        assert difference.max() <= 1
-        shares.append((difference > 0).mean())
-    print(f"differing by 1 from torch uint8: {100 * np.mean(shares):.2f} %, {100 * max(shares):.2f} % at most")
+        if torch.backends.cpu.get_cpu_capability().startswith("AVX"):  # its others round in other places
+            rounded = torch.nn.functional.interpolate(planes, **options)[0].permute(1, 2, 0).numpy()
+            assert differences(ours, rounded).max() == 0
 
 
 @pytest.mark.parametrize("width,height", [(1, 1), (1, 40), (40, 1), (2, 3), (15, 16), (17, 5)])
@@ -127,15 +131,13 @@ def test_tiny_images_resize_as_in_pillow(width: int, height: int) -> None:
     pixels = noise(width, height)
     for size in [(1, 1), (5, 3), (37, 41), (224, 224)]:
         ours, _ = apply(pixels, f"resize:size={size[0]},{size[1]}")
-        theirs = np.asarray(Image.fromarray(pixels).resize((size[1], size[0]), Image.Resampling.BILINEAR))
-        assert differences(ours, theirs).max() <= 1
+        assert differences(ours, pillows(pixels, size)).max() <= 1
 
 
 def test_random_resized_crop_is_pillows_crop_and_resize() -> None:
     for sample, pixels in enumerate(pictures(20)):
         ours, [(x, y, w, h)] = apply(pixels, "random_resized_crop:size=224", sample=sample)
-        part = Image.fromarray(pixels).crop((x, y, x + w, y + h))
-        assert differences(ours, np.asarray(part.resize((224, 224), Image.Resampling.BILINEAR))).max() <= 1
+        assert differences(ours, pillows(pixels[y:y + h, x:x + w], (224, 224))).max() <= 1
 
 
 def test_short_side_resize_gives_torchvisions_size() -> None:

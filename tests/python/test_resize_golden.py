@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from test_ops_golden import PROGRAM, SIZES, apply, differences, noise, pictures
+from test_ops_golden import PROGRAM, SIZES, apply, differences, noise, pictures, pillows
 
 pytestmark = pytest.mark.skipif(not PROGRAM, reason="UNSTARVE_APPLY_OP does not name the program apply_op")
 
@@ -19,13 +19,12 @@ def resized(pixels: np.ndarray, size: tuple[int, int], *options: str) -> np.ndar
 @pytest.mark.parametrize("name", ["nearest", "bicubic", "box", "lanczos"])
 def test_an_interpolation_is_pillows_of_its_name(name: str, size: tuple[int, int]) -> None:
     # Weights have 14 bits and more here, 22 there. Of a box they are all one, so that sums often end in one half.
-    most, share = {"nearest": (0, 0.0), "box": (1, 0.15), "bicubic": (2, 0.02), "lanczos": (2, 0.02)}[name]
+    most, share = {"nearest": (0, 0.0), "box": (1, 0.16), "bicubic": (2, 0.01), "lanczos": (2, 0.015)}[name]
     for i, pixels in enumerate([*pictures(4), noise(1, 40), noise(17, 5)]):
-        theirs = np.asarray(Image.fromarray(pixels).resize((size[1], size[0]), Image.Resampling[name.upper()]))
-        difference = differences(resized(pixels, size, f"interpolation={name}"), theirs)
+        difference = differences(resized(pixels, size, f"interpolation={name}"), pillows(pixels, size, name))
         assert difference.max() <= most
         assert (difference > 1).mean() <= 0.0002
-        if (3 <= i < 6 or 9 <= i < 13) and min(size) > 40:  # noise and photographs: a pattern has few different sums
+        if (3 <= i < 6 or 9 <= i < 13) and min(size) > 1:  # noise and photographs: a pattern has few different sums
             assert (difference > 0).mean() <= share
 
 
@@ -38,8 +37,8 @@ def test_resize_is_torchs_of_bytes(name: str, antialias: bool) -> None:
             ours = resized(pixels, size, f"interpolation={name}", f"antialias={str(antialias).lower()}")
             options = dict(size=size, mode=name, align_corners=False, antialias=antialias)
             theirs = torch.nn.functional.interpolate(planes, **options)[0].permute(1, 2, 0).numpy()
-            # Equal where torch has its kernel for AVX2; its others round in other places.
-            assert differences(ours, theirs).max() <= 1
+            kernel = torch.backends.cpu.get_cpu_capability().startswith("AVX")  # its others round in other places
+            assert differences(ours, theirs).max() <= (0 if kernel else 1)
             # The definition, with nothing rounded or clipped between the passes.
             exact = torch.nn.functional.interpolate(planes.double(), **options)[0].permute(1, 2, 0).numpy()
             if name == "bilinear":
@@ -66,5 +65,4 @@ def test_area_is_the_mean_of_what_a_pixel_covers(size: tuple[int, int]) -> None:
 def test_random_resized_crop_takes_an_interpolation() -> None:
     for sample, pixels in enumerate(pictures(4)):
         ours, [(x, y, w, h)] = apply(pixels, "random_resized_crop:size=96:interpolation=bicubic", sample=sample)
-        part = Image.fromarray(pixels).crop((x, y, x + w, y + h))
-        assert differences(ours, np.asarray(part.resize((96, 96), Image.Resampling.BICUBIC))).max() <= 2
+        assert differences(ours, pillows(pixels[y:y + h, x:x + w], (96, 96), "bicubic")).max() <= 2
