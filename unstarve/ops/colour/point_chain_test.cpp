@@ -180,28 +180,40 @@ TEST_CASE("put off or done at once, crops, flips, colours and resizing give the 
 }
 
 TEST_CASE("counts are those of the window as it looks", "[ops]") {
-  for (std::uint32_t round = 0; round < 60; ++round) {
-    Random random(75, 0, round, 0);
-    const bool wide = round % 20 == 0;
-    const Pixels pixels({wide ? 5000 : between(random, 1, 200), between(random, 1, 60)},
-                        static_cast<Arrangement>(random.below(3)), random);
-    Scratch scratch;
-    Frame frame = testing::random_window(pixels.view, random);
-    if (round % 2 == 0) invert(frame, scratch);
-    const Image image = finished(frame);
-    Histograms expected{};
-    std::uint64_t sum = 0;
-    for (int y = 0; y < frame.height; ++y) {
-      for (int x = 0; x < frame.width; ++x) {
-        const std::uint8_t* const pixel = image.row(y) + x * kChannels;
-        for (std::size_t c = 0; c < kChannels; ++c) ++expected[c][pixel[c]];
-        sum += static_cast<std::uint64_t>(luma(pixel[0], pixel[1], pixel[2]));
+  testing::on_every_target([](const std::string& target) {
+    INFO(target);
+    for (std::uint32_t round = 0; round < 60; ++round) {
+      Random random(75, 0, round, 0);
+      const bool wide = round % 20 == 0;
+      const Pixels pixels({wide ? 5000 : between(random, 1, 200), between(random, 1, 60)},
+                          static_cast<Arrangement>(random.below(3)), random);
+      Scratch scratch;
+      Frame frame = testing::random_window(pixels.view, random);
+      if (round % 2 == 0) invert(frame, scratch);
+      const Image image = finished(frame);
+      Histograms expected{};
+      Extremes range;
+      range.least.fill(255);
+      range.most.fill(0);
+      std::uint64_t sum = 0;
+      for (int y = 0; y < frame.height; ++y) {
+        for (int x = 0; x < frame.width; ++x) {
+          const std::uint8_t* const pixel = image.row(y) + x * kChannels;
+          for (std::size_t c = 0; c < kChannels; ++c) {
+            ++expected[c][pixel[c]];
+            range.least[c] = std::min(range.least[c], pixel[c]);
+            range.most[c] = std::max(range.most[c], pixel[c]);
+          }
+          sum += static_cast<std::uint64_t>(luma(pixel[0], pixel[1], pixel[2]));
+        }
       }
+      REQUIRE(histograms(frame) == expected);
+      REQUIRE(extremes(frame).least == range.least);
+      REQUIRE(extremes(frame).most == range.most);
+      const auto count = static_cast<double>(frame.width) * frame.height;
+      REQUIRE(mean_luma(frame) == static_cast<int>(static_cast<double>(sum) / count + 0.5));
     }
-    REQUIRE(histograms(frame) == expected);
-    const auto count = static_cast<double>(frame.width) * frame.height;
-    REQUIRE(mean_luma(frame) == static_cast<int>(static_cast<double>(sum) / count + 0.5));
-  }
+  });
 }
 
 }  // namespace unstarve
