@@ -6,6 +6,9 @@
 // (which table is next, which block) is selected, not branched to. Only what is rare branches: codes that one look-up
 // does not resolve, and blocks that end with their last coefficient.
 //
+// One stream waits for itself: the next look-up needs the last one's bits. Two that are independent, as the rows of an
+// index are, go in turns through one loop, and each waits under the other's work.
+//
 // A coefficient's number is counted from -64, so that the addition that passes a block's last one carries.
 //
 // Threads: one at a time. Memory: borrows tables and coefficients.
@@ -20,21 +23,24 @@
 namespace unstarve {
 
 // The stream's next bits are the top bits of `bits`, of which `count` are counted in (of `count` the low six bits mean
-// something); `next` is the byte to load from.
+// something); `next` is the byte to load from. It may come to lie up to 56 bytes behind `limit`, whence 8 bytes are
+// read; then the call after it fails.
 struct EntropyState {
   std::uint64_t bits = 0;
   std::uint64_t count = 0;
   const std::uint8_t* next = nullptr;
+  const std::uint8_t* limit = nullptr;
 };
 
 // What the kernel reads, laid out for it: all is reached from one register.
 struct EntropyBlocks {
   static constexpr std::size_t kMost = 510;
+  static constexpr std::size_t kLanes = 2;
 
   // Per block, and one place behind the last.
   const HuffmanEntries* dc[kMost + 1];
   const HuffmanEntries* ac[kMost + 1];
-  std::int16_t* values[kMost + 1];  // its DC; from there on laid out as in a CoefficientRow
+  std::int16_t* values[kLanes][kMost + 1];  // its DC; from there on laid out as in a CoefficientRow
   // Where the coefficient of zigzag number i - 1 is written, counted from DC.
   std::uint16_t places[208];  // 64 - 1 + 16 + 128 at most: a run and a block's end behind the last coefficient but one
   std::size_t count = 0;
@@ -44,12 +50,15 @@ struct EntropyBlocks {
   std::size_t end = 0;
   const std::uint8_t* limit = nullptr;
   std::int64_t before_dc = -64;
+  std::uint64_t at[kLanes] = {};    // the next bit; bits are counted from address 0
+  std::uint64_t last[kLanes] = {};  // the first bit of `limit`
 };
 
-// Decodes blocks first .. end - 1: their coefficients, which are zero before, with DC as the difference to the block
-// before, and their BlockEnds, which alone show a block that goes on beyond its last coefficient. `next` may come to
-// lie up to 56 bytes behind `limit`, whence 8 bytes are read; then the call after it fails.
-[[nodiscard]] bool decode_blocks(EntropyState& state, EntropyBlocks& blocks, std::size_t first, std::size_t end,
-                                 const std::uint8_t* limit);
+// Decodes blocks first .. end - 1 of lane 0: their coefficients, which are zero before, with DC as the difference to the
+// block before, and their BlockEnds, which alone show a block that goes on beyond its last coefficient.
+[[nodiscard]] bool decode_blocks(EntropyState& state, EntropyBlocks& blocks, std::size_t first, std::size_t end);
+// The same blocks of both lanes, from a stream each; none of them `skipped`.
+[[nodiscard]] bool decode_blocks_of_two(EntropyState& lane0, EntropyState& lane1, EntropyBlocks& blocks,
+                                        std::size_t first, std::size_t end);
 
 }  // namespace unstarve

@@ -95,8 +95,8 @@ std::vector<Code> codes_of(const HuffmanCodes& codes) {
   return all;
 }
 
-// Blocks of random symbols that fit; with `wrong`, now and then one that does not.
-Scan random_scan(Random& random, bool wrong) {
+// No blocks yet.
+Scan random_codes(Random& random) {
   Scan scan;
   do {
     scan.dc = testing::random_codes(random, false);
@@ -106,6 +106,11 @@ Scan random_scan(Random& random, bool wrong) {
   const auto symbols = codes_of(scan.ac).size();
   scan.ac.symbols[random.below(static_cast<std::uint32_t>(symbols))] = 0x00;
   scan.ac.symbols[random.below(static_cast<std::uint32_t>(symbols))] = static_cast<std::uint8_t>(1 + random.below(10));
+  return scan;
+}
+
+// Blocks of random symbols that fit; with `wrong`, now and then one that does not; and cut off for some `ends_early`.
+Scan random_blocks(Scan scan, Random& random, bool wrong, bool ends_early) {
   const std::vector<Code> dc = codes_of(scan.dc), ac = codes_of(scan.ac);
   const auto one_of = [&](const std::vector<Code>& codes) {
     return codes[random.below(static_cast<std::uint32_t>(codes.size()))];
@@ -130,7 +135,28 @@ Scan random_scan(Random& random, bool wrong) {
     }
   }
   if (wrong && random.below(2) == 0) scan.write(random.bits(), 32);
+  if (ends_early) scan.bits = scan.bits * random.below(100) / 100;
+  scan.bytes.resize((scan.bits + 7) / 8);
   return scan;
+}
+
+// A scan's bytes in front of memory that must not be read, and its decoding from the start.
+struct GuardedScan {
+  explicit GuardedScan(const Scan& scan) : memory(scan.bytes.size() + kLimit + kReadable) {
+    std::ranges::copy(scan.bytes, memory.bytes().begin());
+    const std::uint8_t* const bytes = memory.bytes().data();
+    stream.bits = {0, 0, bytes, bytes + scan.bytes.size() + kLimit};
+  }
+  [[nodiscard]] std::size_t bits_read() const {
+    return static_cast<std::size_t>(stream.bits.next - memory.bytes().data()) * 8 - stream.bits.count;
+  }
+
+  GuardedBytes memory;
+  McuRow::Stream stream;
+};
+
+bool same_values(CoefficientRow& a, CoefficientRow& b) {
+  return std::equal(a.values(), a.values() + a.groups() * CoefficientRow::kGroupValues, b.values());
 }
 
 }  // namespace
@@ -142,9 +168,7 @@ TEST_CASE("blocks of random codes are decoded as bit by bit, on every instructio
     const auto row = std::make_unique<McuRow>();
     for (std::uint32_t round = 0; round < 60; ++round) {
       Random random(33, 0, round, 0);
-      Scan scan = random_scan(random, round % 2 == 1);
-      if (round % 8 == 3) scan.bits = scan.bits * random.below(100) / 100;
-      scan.bytes.resize((scan.bits + 7) / 8);
+      const Scan scan = random_blocks(random_codes(random), random, round % 2 == 1, round % 8 == 3);
       INFO(target << ", round " << round);
       const Expected expected = read_plainly(scan, kBlocks);
 
@@ -152,36 +176,28 @@ TEST_CASE("blocks of random codes are decoded as bit by bit, on every instructio
       REQUIRE(ac->build(scan.ac, true, round % 3 != 0));
       CoefficientRow kept;
       kept.resize(kBlocks + 4);
-      const McuBlock block{0, dc.get(), ac.get(), &kept, 1, 0};
+      const McuBlock block{.dc = dc.get(), .ac = ac.get(), .row = &kept};
       row->assign(std::span(&block, 1), kBlocks + 4);
       for (std::size_t i = 0; i < 4; ++i) kept.values()[CoefficientRow::place(kBlocks + i)] = kUntouched;
 
-      const GuardedBytes memory(scan.bytes.size() + kLimit + kReadable);
-      const std::span<std::uint8_t> bytes = memory.bytes();
-      std::ranges::copy(scan.bytes, bytes.begin());
-      const std::uint8_t* const limit = bytes.data() + scan.bytes.size() + kLimit;
-      const auto bits_of = [&](const EntropyState& state) {
-        return static_cast<std::size_t>(state.next - bytes.data()) * 8 - state.count;
-      };
       // In two parts; the first ones skipped as well, which leaves the same state.
-      EntropyState state{0, 0, bytes.data()}, skipped = state;
-      McuRow::DcSums sums{}, skipped_sums{};
+      GuardedScan read(scan), skipped(scan);
       const std::size_t part = random.below(kBlocks);
-      bool ok = row->keep(state, sums, 0, part, limit);
-      REQUIRE(row->skip(skipped, skipped_sums, part, limit) == ok);
+      bool ok = row->keep(read.stream, 0, part);
+      REQUIRE(row->skip(skipped.stream, part) == ok);
       if (ok) {
-        REQUIRE(bits_of(skipped) == bits_of(state));
-        REQUIRE(skipped_sums == sums);
-        ok = row->keep(state, sums, part, kBlocks - part, limit);
+        REQUIRE(skipped.bits_read() == read.bits_read());
+        REQUIRE(skipped.stream.dc == read.stream.dc);
+        ok = row->keep(read.stream, part, kBlocks - part);
       }
-      ok = ok && bits_of(state) <= scan.bits;
+      ok = ok && read.bits_read() <= scan.bits;
       REQUIRE(ok == expected.right);
       for (std::size_t i = 0; i < 4; ++i) {
         REQUIRE(kept.values()[CoefficientRow::place(kBlocks + i)] == kUntouched);
       }
       ok ? ++right : ++wrong;
       if (!ok) continue;
-      REQUIRE(bits_of(state) == expected.bits);
+      REQUIRE(read.bits_read() == expected.bits);
       for (std::size_t b = 0; b < kBlocks; ++b) {
         std::array<std::int16_t, 64> zigzag{};
         const std::int16_t* const values = kept.values() + CoefficientRow::place(b);
@@ -199,6 +215,56 @@ TEST_CASE("blocks of random codes are decoded as bit by bit, on every instructio
   });
 }
 
+TEST_CASE("two rows at once are decoded as one after the other, on every instruction set", "[codecs]") {
+  testing::on_every_target([](const std::string& target) {
+    int right = 0, wrong = 0;
+    const auto dc = std::make_unique<HuffmanTable>(), ac = std::make_unique<HuffmanTable>();
+    const auto row = std::make_unique<McuRow>();
+    for (std::uint32_t round = 0; round < 800; ++round) {
+      INFO(target << ", round " << round);
+      Random random(35, 0, round, 0);
+      const Scan codes = random_codes(random);
+      REQUIRE(dc->build(codes.dc, false, false));
+      REQUIRE(ac->build(codes.ac, true, round % 3 != 0));
+      // One of the two wrong, or the other.
+      const bool first_wrong = round % 4 == 1, second_wrong = round % 4 == 3;
+      const std::array<Scan, 2> scans{random_blocks(codes, random, first_wrong, first_wrong && round % 8 == 1),
+                                      random_blocks(codes, random, second_wrong, second_wrong && round % 8 == 3)};
+      const std::size_t part = random.below(kBlocks);
+
+      std::array<CoefficientRow, 2> rows, expected;
+      for (std::size_t i = 0; i < 2; ++i) {
+        rows[i].resize(kBlocks);
+        expected[i].resize(kBlocks);
+      }
+      std::array<GuardedScan, 2> alone{GuardedScan(scans[0]), GuardedScan(scans[1])};
+      bool ok = true;
+      for (std::size_t i = 0; i < 2; ++i) {
+        const McuBlock block{.dc = dc.get(), .ac = ac.get(), .row = &expected[i]};
+        row->assign(std::span(&block, 1), kBlocks);
+        ok = ok && row->keep(alone[i].stream, 0, kBlocks) && alone[i].bits_read() <= scans[i].bits;
+      }
+
+      const McuBlock block{.dc = dc.get(), .ac = ac.get(), .row = rows.data(), .second_row = &rows[1]};
+      row->assign(std::span(&block, 1), kBlocks);
+      std::array<GuardedScan, 2> read{GuardedScan(scans[0]), GuardedScan(scans[1])};
+      const bool both = row->keep_two(read[0].stream, read[1].stream, 0, part) &&
+                        row->keep_two(read[0].stream, read[1].stream, part, kBlocks - part) &&
+                        read[0].bits_read() <= scans[0].bits && read[1].bits_read() <= scans[1].bits;
+      REQUIRE(both == ok);
+      ok ? ++right : ++wrong;
+      if (!ok) continue;
+      for (std::size_t i = 0; i < 2; ++i) {
+        REQUIRE(read[i].bits_read() == alone[i].bits_read());
+        REQUIRE(read[i].stream.dc == alone[i].stream.dc);
+        REQUIRE(same_values(rows[i], expected[i]));
+      }
+    }
+    CHECK(right > 400);
+    CHECK(wrong > 100);
+  });
+}
+
 TEST_CASE("decoding that nothing in the data stops goes no further than it may, on every instruction set", "[codecs]") {
   // Codes of every length, each with a value; a block is never ended by one, so that all 64 have to come.
   HuffmanCodes dc, ac;
@@ -213,9 +279,10 @@ TEST_CASE("decoding that nothing in the data stops goes no further than it may, 
       Random random(34, 0, round, 0);
       REQUIRE(dc_table->build(dc, false, false));
       REQUIRE(ac_table->build(ac, true, round % 2 == 1));
-      CoefficientRow kept;
+      CoefficientRow kept, second;
       kept.resize(kBlocks);
-      const McuBlock block{0, dc_table.get(), ac_table.get(), &kept, 1, 0};
+      second.resize(kBlocks);
+      const McuBlock block{.dc = dc_table.get(), .ac = ac_table.get(), .row = &kept, .second_row = &second};
       row->assign(std::span(&block, 1), kBlocks);
       // Of noise; the more ones, the longer the codes.
       const std::size_t data = random.below(100);
@@ -224,11 +291,13 @@ TEST_CASE("decoding that nothing in the data stops goes no further than it may, 
       for (std::uint8_t& byte : bytes) {
         for (std::uint32_t i = 0; i <= round % 5; ++i) byte = static_cast<std::uint8_t>(byte | random.bits());
       }
-      EntropyState kept_state{0, 0, bytes.data()}, skipped_state = kept_state;
-      McuRow::DcSums sums{};
-      const std::uint8_t* const limit = bytes.data() + data + kLimit;
-      CHECK_FALSE(row->keep(kept_state, sums, 0, kBlocks, limit));
-      CHECK_FALSE(row->skip(skipped_state, sums, kBlocks, limit));
+      McuRow::Stream stream{{0, 0, bytes.data(), bytes.data() + data + kLimit}, {}}, skipped = stream;
+      McuRow::Stream both = stream, other = stream;
+      other.bits.next += random.below(static_cast<std::uint32_t>(data) + 1);
+      if (round % 3 == 0) std::swap(both, other);
+      CHECK_FALSE(row->keep(stream, 0, kBlocks));
+      CHECK_FALSE(row->skip(skipped, kBlocks));
+      CHECK_FALSE(row->keep_two(both, other, 0, kBlocks));
     }
   });
 }

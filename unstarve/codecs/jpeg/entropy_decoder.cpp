@@ -16,30 +16,32 @@ void EntropyDecoder::start_at(const EntropyBytes& bytes, McuRow& row, int restar
                               std::size_t first, const EntropyPlace& place) {
   start(bytes, row, restart_interval, mcus);
   left_in_segment_ -= first % interval_;
-  dc_ = place.dc;
+  stream_.dc = place.dc;
+  EntropyState& bits = stream_.bits;
   // As after a refill of which `bit` bits are consumed.
   constexpr std::size_t kLoaded = sizeof(std::uint64_t) - 1;
-  for (std::size_t i = 0; i <= kLoaded; ++i) state_.bits = state_.bits << 8 | state_.next[i];
-  state_.bits <<= place.bit;
-  state_.count = 8 * kLoaded - place.bit;
-  state_.next += kLoaded;
+  for (std::size_t i = 0; i <= kLoaded; ++i) bits.bits = bits.bits << 8 | bits.next[i];
+  bits.bits <<= place.bit;
+  bits.count = 8 * kLoaded - place.bit;
+  bits.next += kLoaded;
 }
 
 EntropyPlace EntropyDecoder::place() const {
-  return {static_cast<std::size_t>(state_.next - bytes_->data()) * 8 - state_.count, dc_};
+  return {static_cast<std::size_t>(stream_.bits.next - bytes_->data()) * 8 - stream_.bits.count, stream_.dc};
 }
 
 void EntropyDecoder::enter_segment() {
-  state_ = {};
-  dc_ = {};
-  state_.next = bytes_->data() + (segment_ == 0 ? 0 : bytes_->segment_ends()[segment_ - 1]);
+  const std::vector<std::size_t>& ends = bytes_->segment_ends();
+  stream_ = {};
+  stream_.bits.next = bytes_->data() + (segment_ == 0 ? 0 : ends[segment_ - 1]);
+  stream_.bits.limit = bytes_->data() + ends.back() + sizeof(std::uint64_t);
   left_in_segment_ = interval_;
 }
 
 // All bits of the segment are used up but for those that fill its last byte.
 bool EntropyDecoder::ends_here() const {
-  const std::size_t loaded = static_cast<std::size_t>(state_.next - bytes_->data()) * 8;
-  const std::size_t used = loaded - state_.count;
+  const std::size_t loaded = static_cast<std::size_t>(stream_.bits.next - bytes_->data()) * 8;
+  const std::size_t used = loaded - stream_.bits.count;
   const std::size_t end = bytes_->segment_ends()[segment_] * 8;
   return used <= end && end - used < 8;
 }
@@ -50,10 +52,6 @@ bool EntropyDecoder::pass_restart() {
   ++segment_;
   enter_segment();
   return true;
-}
-
-const std::uint8_t* EntropyDecoder::limit() const {
-  return bytes_->data() + bytes_->segment_ends().back() + sizeof(std::uint64_t);
 }
 
 // Bits that do not exist were read as zeros.
@@ -72,12 +70,18 @@ bool EntropyDecoder::run(std::size_t mcus, const Decode& decode) {
 }
 
 bool EntropyDecoder::skip(std::size_t mcus) {
-  return run(mcus, [&](std::size_t, std::size_t count) { return row_->skip(state_, dc_, count, limit()); });
+  return run(mcus, [&](std::size_t, std::size_t count) { return row_->skip(stream_, count); });
 }
 
 bool EntropyDecoder::keep(std::size_t first, std::size_t mcus) {
-  return run(
-      mcus, [&](std::size_t done, std::size_t count) { return row_->keep(state_, dc_, first + done, count, limit()); });
+  return run(mcus, [&](std::size_t done, std::size_t count) { return row_->keep(stream_, first + done, count); });
+}
+
+bool EntropyDecoder::keep_two(EntropyDecoder& decoder, EntropyDecoder& second, std::size_t first, std::size_t mcus) {
+  if (!decoder.row_->keep_two(decoder.stream_, second.stream_, first, mcus)) return false;
+  decoder.left_in_segment_ -= mcus;
+  second.left_in_segment_ -= mcus;
+  return decoder.within_segment() && second.within_segment();
 }
 
 bool EntropyDecoder::finish() const {

@@ -46,10 +46,11 @@ constexpr Places skipped_places() {
 constexpr Places kKeptPlaces = kept_places();
 constexpr Places kSkippedPlaces = skipped_places();
 
-void append(EntropyBlocks& list, const McuBlock& block, std::int16_t* values) {
+void append(EntropyBlocks& list, const McuBlock& block, std::int16_t* values, std::int16_t* second_values) {
   list.dc[list.count] = &block.dc->entries();
   list.ac[list.count] = &block.ac->entries();
-  list.values[list.count++] = values;
+  list.values[0][list.count] = values;
+  list.values[1][list.count++] = second_values;
 }
 
 }  // namespace
@@ -70,7 +71,9 @@ void McuRow::assign(std::span<const McuBlock> mcu, std::size_t mcus) {
     list.count = 0;
     for (std::size_t m = i * per_list; m < std::min((i + 1) * per_list, mcus); ++m) {
       for (const McuBlock& block : mcu) {
-        append(list, block, block.row->values() + CoefficientRow::place(block.step * m + block.offset));
+        const std::size_t place = CoefficientRow::place(block.step * m + block.offset);
+        append(list, block, block.row->values() + place,
+               block.second_row != nullptr ? block.second_row->values() + place : nullptr);
       }
     }
   }
@@ -79,21 +82,16 @@ void McuRow::assign(std::span<const McuBlock> mcu, std::size_t mcus) {
   skipped_.count = 0;
   skipped_.skipped = true;
   while (skipped_.count + blocks_ <= kSkipped) {
-    for (const McuBlock& block : mcu) append(skipped_, block, skipped_values_.data() + 2 * skipped_.count);
+    for (const McuBlock& block : mcu) append(skipped_, block, skipped_values_.data() + 2 * skipped_.count, nullptr);
   }
 }
 
-bool McuRow::decode(EntropyState& state, DcSums& dc, EntropyBlocks& blocks, std::size_t first, std::size_t mcus,
-                    const std::uint8_t* limit) const {
-  const std::size_t begin = first * blocks_;
-  const std::size_t count = mcus * blocks_;
-  if (!decode_blocks(state, blocks, begin, begin + count, limit)) return false;
+bool McuRow::sum_up(DcSums& dc, std::int16_t* const* values, std::size_t count) const {
   // A wrong end is one of 1 to 64, or more than 127, which no counting leaves.
   std::uint8_t least = 255;
-  std::int16_t* const* values = blocks.values + begin;
   for (std::size_t c = 0; c < dc.size(); values += of_component_[c++]) {
     auto sum = static_cast<std::uint32_t>(dc[c]);
-    const auto sum_up = [&](std::size_t of_mcu) __attribute__((always_inline)) {
+    const auto sum_component = [&](std::size_t of_mcu) __attribute__((always_inline)) {
       for (std::size_t mcu = 0; mcu < count; mcu += blocks_) {
         for (std::size_t block = mcu; block < mcu + of_mcu; ++block) {
           least = std::min(least, static_cast<std::uint8_t>(values[block][CoefficientRow::kEnd] - 1));
@@ -103,31 +101,53 @@ bool McuRow::decode(EntropyState& state, DcSums& dc, EntropyBlocks& blocks, std:
       }
     };
     switch (of_component_[c]) {  // the usual numbers: without a loop
-      case 1: sum_up(1); break;
-      case 4: sum_up(4); break;
-      default: sum_up(of_component_[c]);
+      case 1: sum_component(1); break;
+      case 4: sum_component(4); break;
+      default: sum_component(of_component_[c]);
     }
     dc[c] = static_cast<std::int32_t>(sum);
   }
   return least >= BlockEnd::kEarly - 1;
 }
 
-bool McuRow::keep(EntropyState& state, DcSums& dc, std::size_t first, std::size_t mcus, const std::uint8_t* limit) {
+bool McuRow::decode(Stream& stream, EntropyBlocks& blocks, std::size_t first, std::size_t mcus) const {
+  const std::size_t begin = first * blocks_;
+  const std::size_t count = mcus * blocks_;
+  return decode_blocks(stream.bits, blocks, begin, begin + count) && sum_up(stream.dc, blocks.values[0] + begin, count);
+}
+
+template <class Decode>
+bool McuRow::in_lists(std::size_t first, std::size_t mcus, const Decode& decode) {
   const std::size_t per_list = EntropyBlocks::kMost / blocks_;
   for (const std::size_t last = first + mcus; first < last;) {
     const std::size_t at = first % per_list;
     const std::size_t now = std::min(last - first, per_list - at);
-    if (!decode(state, dc, kept_[first / per_list], at, now, limit)) return false;
+    if (!decode(kept_[first / per_list], at, now)) return false;
     first += now;
   }
   return true;
 }
 
-bool McuRow::skip(EntropyState& state, DcSums& dc, std::size_t mcus, const std::uint8_t* limit) {
+bool McuRow::keep(Stream& stream, std::size_t first, std::size_t mcus) {
+  return in_lists(first, mcus, [&](EntropyBlocks& blocks, std::size_t at, std::size_t now) {
+    return decode(stream, blocks, at, now);
+  });
+}
+
+bool McuRow::keep_two(Stream& stream, Stream& second, std::size_t first, std::size_t mcus) {
+  return in_lists(first, mcus, [&](EntropyBlocks& blocks, std::size_t at, std::size_t now) {
+    const std::size_t begin = at * blocks_;
+    const std::size_t count = now * blocks_;
+    return decode_blocks_of_two(stream.bits, second.bits, blocks, begin, begin + count) &&
+           sum_up(stream.dc, blocks.values[0] + begin, count) && sum_up(second.dc, blocks.values[1] + begin, count);
+  });
+}
+
+bool McuRow::skip(Stream& stream, std::size_t mcus) {
   const std::size_t most = skipped_.count / blocks_;
   for (std::size_t left = mcus; left > 0;) {
     const std::size_t now = std::min(left, most);
-    if (!decode(state, dc, skipped_, 0, now, limit)) return false;
+    if (!decode(stream, skipped_, 0, now)) return false;
     left -= now;
   }
   return true;

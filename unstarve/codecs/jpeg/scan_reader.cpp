@@ -27,7 +27,10 @@ bool ScanReader::build_tables() {
   return true;
 }
 
-void ScanReader::lay_out() {
+void ScanReader::lay_out(bool two) {
+  two_ = two;
+  ahead_ = -1;
+  row_ = &rows_[0];
   const auto mcus = as_size(plan_.end_column - plan_.first_column);
   std::array<McuBlock, McuRow::kMostBlocks> mcu;
   std::size_t count = 0;
@@ -36,13 +39,17 @@ void ScanReader::lay_out() {
     const int vertical = c == 0 ? image_->vertical : 1;
     const BaselineComponent& component = image_->component[as_size(c)];
     for (int y = 0; y < vertical; ++y) {
-      CoefficientRow& row = blocks(c, y);
+      CoefficientRow& row = rows_[0].blocks[as_size(c)][as_size(y)];
+      CoefficientRow& second = rows_[1].blocks[as_size(c)][as_size(y)];
       row.resize(mcus * as_size(horizontal));
-      for (int x = 0; x < horizontal; ++x) {
-        mcu[count++] = {
-            c,         &dc_[as_size(component.dc_table)], &ac_[as_size(component.ac_table)], &row, as_size(horizontal),
-            as_size(x)};
-      }
+      if (two) second.resize(mcus * as_size(horizontal));
+      McuBlock block{.component = c,
+                     .dc = &dc_[as_size(component.dc_table)],
+                     .ac = &ac_[as_size(component.ac_table)],
+                     .row = &row,
+                     .step = as_size(horizontal),
+                     .second_row = two ? &second : nullptr};
+      for (block.offset = 0; block.offset < block.step; ++block.offset) mcu[count++] = block;
     }
   }
   mcus_.assign(std::span(mcu).first(count), mcus);
@@ -54,48 +61,52 @@ bool ScanReader::open(const BaselineImage& image, const BaselinePlan& plan) {
   expected_ = nullptr;
   recorded_ = nullptr;
   mcus_read_ = 0;
-  if (!build_tables()) return false;
-  lay_out();
-  return true;
+  return build_tables();
 }
 
 void ScanReader::clear() {
-  for (auto& component : blocks_)
-    for (CoefficientRow& row : component) row.clear();
+  for (Row& row : rows_)
+    for (auto& component : row.blocks)
+      for (CoefficientRow& blocks : component) blocks.clear();
 }
 
 bool ScanReader::start() {
-  bytes_.assign(image_->scan, image_->restart_interval > 0);
-  entropy_.start(bytes_, mcus_, image_->restart_interval, as_size(plan_.columns) * as_size(plan_.rows));
+  lay_out(false);
+  row_->bytes.assign(image_->scan, image_->restart_interval > 0);
+  row_->entropy.start(row_->bytes, mcus_, image_->restart_interval, as_size(plan_.columns) * as_size(plan_.rows));
   return skip_to_plan();
 }
 
 bool ScanReader::start_recording(ScanIndex& index) {
   recorded_ = &index;
-  positions_ = {0, bytes_};
+  rows_[0].positions = {0, rows_[0].bytes};
   index.reset(*image_);
   index.add({});
   return start();
 }
 
-void ScanReader::start_by(const ScanIndex& index) { expected_ = &index; }
+void ScanReader::start_by(const ScanIndex& index) {
+  expected_ = &index;
+  lay_out(image_->restart_interval == 0 && plan_.first_row + 1 < plan_.end_row);
+}
 
 bool ScanReader::skip_to_plan() {
   if (recorded_ == nullptr) {
     const std::size_t mcus = as_size(plan_.columns) * as_size(plan_.first_row);
     mcus_read_ += mcus;
-    return entropy_.skip(mcus);
+    return row_->entropy.skip(mcus);
   }
   for (int row = 0; row < plan_.first_row; ++row)
-    if (!advance(row, 0, plan_.columns, false)) return false;
+    if (!advance(*row_, row, 0, plan_.columns, false)) return false;
   return true;
 }
 
-bool ScanReader::look(int row, int column) {
+bool ScanReader::look(Row& reading, int row, int column) {
   const bool at_end = row + 1 == plan_.rows && column == plan_.columns;
-  if (!at_end && !entropy_.pass_restart()) return false;
-  const EntropyPlace place = entropy_.place();
-  const ScanPoint point{positions_.bit_in_file(place.bit, entropy_.restarts_passed()), place.dc};
+  EntropyDecoder& entropy = reading.entropy;
+  if (!at_end && !entropy.pass_restart()) return false;
+  const EntropyPlace place = entropy.place();
+  const ScanPoint point{reading.positions.bit_in_file(place.bit, entropy.restarts_passed()), place.dc};
   if (expected_ != nullptr) return point == expected_->at(row, column);
   recorded_->add(point);
   return true;
@@ -111,15 +122,16 @@ int ScanReader::next_look(int row, int from) const {
   return from < last ? last : kNever;
 }
 
-bool ScanReader::advance(int row, int from, int to, bool keep) {
+bool ScanReader::advance(Row& reading, int row, int from, int to, bool keep) {
   while (from < to) {
     const int look_at = next_look(row, from);
     const int end = std::min(to, look_at);
     const auto mcus = as_size(end - from);
     mcus_read_ += mcus;
-    if (!(keep ? entropy_.keep(as_size(from - plan_.first_column), mcus) : entropy_.skip(mcus))) return false;
+    EntropyDecoder& entropy = reading.entropy;
+    if (!(keep ? entropy.keep(as_size(from - plan_.first_column), mcus) : entropy.skip(mcus))) return false;
     from = end;
-    if (from == look_at && !look(row, from)) return false;
+    if (from == look_at && !look(reading, row, from)) return false;
   }
   return true;
 }
@@ -145,7 +157,7 @@ int ScanReader::end_of(int row) const {
   return std::min(std::max(plan_.end_column, least), plan_.columns);
 }
 
-bool ScanReader::start_at(Begin begin, int row) {
+bool ScanReader::start_at(Row& reading, Begin begin, int row) {
   const std::span<const std::uint8_t> scan = image_->scan;
   const ScanPoint& point = expected_->at(begin.row, begin.column);
   const std::size_t mcu = as_size(begin.row) * as_size(plan_.columns) + as_size(begin.column);
@@ -159,42 +171,81 @@ bool ScanReader::start_at(Begin begin, int row) {
   const int to = end_of(row);
   const bool to_end = row + 1 == plan_.rows;
   const std::size_t end = to_end ? scan.size() : std::min(expected_->at(row, to).bit / 8 + 2, scan.size());
-  bytes_.assign(scan.subspan(from, end - from), interval > 0, restarts);
-  positions_ = {from, bytes_};
-  if (row + 1 < plan_.end_row) {
-    const auto next = scan.subspan(expected_->at(row + 1, begin.column).bit / 8);
-    CacheFetch(next.first(std::min(next.size(), kFetched))).finish();
-  }
-  entropy_.start_at(bytes_, mcus_, image_->restart_interval, as_size(plan_.columns) * as_size(plan_.rows), mcu,
-                    {point.bit % 8, point.dc});
+  reading.bytes.assign(scan.subspan(from, end - from), interval > 0, restarts);
+  reading.positions = {from, reading.bytes};
+  fetch(row + (two_ ? 2 : 1));
+  reading.entropy.start_at(reading.bytes, mcus_, image_->restart_interval, as_size(plan_.columns) * as_size(plan_.rows),
+                           mcu, {point.bit % 8, point.dc});
   return true;
 }
 
-bool ScanReader::read_row_by_index(int row) {
+void ScanReader::fetch(int row) const {
+  if (row >= plan_.end_row) return;
   const Begin begin = begin_of(row);
-  if (!start_at(begin, row)) return false;
-  if (begin.row < row && !advance(begin.row, begin.column, plan_.columns, false)) return false;
+  const auto next = image_->scan.subspan(expected_->at(begin.row, begin.column).bit / 8);
+  CacheFetch(next.first(std::min(next.size(), kFetched))).finish();
+}
+
+bool ScanReader::read_by_index(int row) {
+  const Begin begin = begin_of(row);
+  Row& reading = rows_[0];
+  if (!start_at(reading, begin, row)) return false;
+  if (begin.row < row && !advance(reading, begin.row, begin.column, plan_.columns, false)) return false;
   const int from = begin.row < row ? 0 : begin.column;
-  return advance(row, from, plan_.first_column, false) && advance(row, plan_.first_column, plan_.end_column, true) &&
-         advance(row, plan_.end_column, end_of(row), false) && (row + 1 < plan_.rows || entropy_.finish());
+  return advance(reading, row, from, plan_.first_column, false) &&
+         advance(reading, row, plan_.first_column, plan_.end_column, true) &&
+         advance(reading, row, plan_.end_column, end_of(row), false) &&
+         (row + 1 < plan_.rows || reading.entropy.finish());
+}
+
+bool ScanReader::read_two_by_index(int row) {
+  for (int i = 0; i < 2; ++i) {
+    Row& reading = rows_[as_size(i)];
+    const Begin begin = begin_of(row + i);
+    if (!start_at(reading, begin, row + i)) return false;
+    if (!advance(reading, row + i, begin.column, plan_.first_column, false)) return false;
+  }
+  for (int from = plan_.first_column; from < plan_.end_column;) {
+    const std::array<int, 2> look_at{next_look(row, from), next_look(row + 1, from)};
+    const int end = std::min({look_at[0], look_at[1], plan_.end_column});
+    const auto mcus = as_size(end - from);
+    mcus_read_ += 2 * mcus;
+    const std::size_t first = as_size(from - plan_.first_column);
+    if (!EntropyDecoder::keep_two(rows_[0].entropy, rows_[1].entropy, first, mcus)) return false;
+    for (int i = 0; i < 2; ++i)
+      if (end == look_at[as_size(i)] && !look(rows_[as_size(i)], row + i, end)) return false;
+    from = end;
+  }
+  for (int i = 0; i < 2; ++i)
+    if (!advance(rows_[as_size(i)], row + i, plan_.end_column, end_of(row + i), false)) return false;
+  return row + 2 < plan_.rows || rows_[1].entropy.finish();
 }
 
 bool ScanReader::read_row(int row) {
-  if (expected_ != nullptr) return read_row_by_index(row);
-  if (!advance(row, 0, plan_.first_column, false)) return false;
-  if (!advance(row, plan_.first_column, plan_.end_column, true)) return false;
+  if (expected_ != nullptr) {
+    const bool ready = row == ahead_;
+    row_ = &rows_[ready ? 1 : 0];
+    ahead_ = -1;
+    if (ready) return true;
+    if (!two_ || row + 1 == plan_.end_row) return read_by_index(row);
+    if (!read_two_by_index(row)) return false;
+    ahead_ = row + 1;
+    return true;
+  }
+  if (!advance(*row_, row, 0, plan_.first_column, false)) return false;
+  if (!advance(*row_, row, plan_.first_column, plan_.end_column, true)) return false;
   // What lies behind the last MCU of the plan is damage that nobody sees.
   if (row + 1 == plan_.end_row && plan_.end_row < plan_.rows) return true;
-  if (!advance(row, plan_.end_column, plan_.columns, false)) return false;
-  return row + 1 < plan_.rows || entropy_.finish();
+  if (!advance(*row_, row, plan_.end_column, plan_.columns, false)) return false;
+  return row + 1 < plan_.rows || row_->entropy.finish();
 }
 
 bool ScanReader::read_on() {
   if (plan_.end_row == plan_.rows) return true;
-  if (!advance(plan_.end_row - 1, plan_.end_column, plan_.columns, false)) return false;
+  if (!advance(*row_, plan_.end_row - 1, plan_.end_column, plan_.columns, false)) return false;
   for (int row = plan_.end_row; row < plan_.rows; ++row)
-    if (!advance(row, 0, plan_.columns, false)) return false;
-  return entropy_.finish();
+    if (!advance(*row_, row, 0, plan_.columns, false)) return false;
+  return row_->entropy.finish();
 }
 
 }  // namespace unstarve

@@ -5,7 +5,8 @@
 //   scan ──EntropyBytes──▶ bits ──EntropyDecoder──▶ CoefficientRow per component
 //
 // The rows are those of a plan (baseline_plan.h). Everything before them is skipped, from the scan's start on or from
-// the points of an index (scan_index.h).
+// the points of an index (scan_index.h). By an index two rows are read at once where no restart markers part the scan,
+// since neither waits for the other (entropy_blocks.h).
 //
 // Use: open(); start(), start_recording() or start_by(); read_row() for plan.first_row .. plan.end_row - 1, in order.
 //
@@ -42,7 +43,8 @@ class ScanReader {
   [[nodiscard]] bool start();
   // The same, and `index` gets each point that reading passes, all of them with read_on() behind the last row.
   [[nodiscard]] bool start_recording(ScanIndex& index);
-  // Each row from the point before plan.first_column on. `index` is of this image and complete.
+  // Each row from the point before plan.first_column on. `index` is of this image and complete. A row that is wrong may
+  // be told by the row before it, which then counts as not read either.
   void start_by(const ScanIndex& index);
 
   // MCUs plan.first_column .. plan.end_column - 1 of a row to blocks(), all of which are zero before. Where the plan
@@ -54,7 +56,7 @@ class ScanReader {
   // The kept blocks, of the row read last, of one row of blocks of a component, 0 <= row < its vertical sampling
   // factor, from the left.
   [[nodiscard]] CoefficientRow& blocks(int component, int row) {
-    return blocks_[static_cast<std::size_t>(component)][static_cast<std::size_t>(row)];
+    return row_->blocks[static_cast<std::size_t>(component)][static_cast<std::size_t>(row)];
   }
   // Of this image so far, kept or skipped: what reading cost.
   [[nodiscard]] std::uint64_t mcus_read() const { return mcus_read_; }
@@ -63,10 +65,20 @@ class ScanReader {
   void clear();
 
  private:
+  // A row of MCUs while it is read: from which bytes, and to where.
+  struct Row {
+    EntropyBytes bytes;
+    ScanPositions positions;  // where `bytes` lie in the file
+    EntropyDecoder entropy;
+    std::array<std::array<CoefficientRow, 2>, 3> blocks;
+  };
+
   bool build_tables();
-  void lay_out();
+  // For one row at a time, or two.
+  void lay_out(bool two);
   bool skip_to_plan();
-  bool read_row_by_index(int row);
+  bool read_by_index(int row);
+  bool read_two_by_index(int row);
   // The MCU from which on a row is read by the index.
   struct Begin {
     int row = 0;
@@ -77,25 +89,27 @@ class ScanReader {
   [[nodiscard]] int end_of(int row) const;
   // Begins there, with the bytes up to point (row, end_of(row)). False when the file has no restart marker where one
   // has to be.
-  bool start_at(Begin begin, int row);
+  bool start_at(Row& reading, Begin begin, int row);
+  // Gets the beginning of a row that comes later into the cache.
+  void fetch(int row) const;
   // Columns [from, to) of a row, kept or skipped, with a look at points on the way.
-  bool advance(int row, int from, int to, bool keep);
+  bool advance(Row& reading, int row, int from, int to, bool keep);
   // The next column behind `from` where to look. Where no restart marker makes DC 0, the last point of a row tells that
   // all before it is right.
   [[nodiscard]] int next_look(int row, int from) const;
-  bool look(int row, int column);
+  bool look(Row& reading, int row, int column);
 
   const BaselineImage* image_ = nullptr;
   BaselinePlan plan_;
   std::optional<bool> pairs_;
   std::array<HuffmanTable, 4> dc_;
   std::array<HuffmanTable, 4> ac_;
-  std::array<std::array<CoefficientRow, 2>, 3> blocks_;
   McuRow mcus_;
+  std::array<Row, 2> rows_;
+  Row* row_ = &rows_[0];  // the one read last
+  bool two_ = false;      // rows are read two at once
+  int ahead_ = -1;        // the row that rows_[1] holds already, or -1
   std::uint64_t mcus_read_ = 0;
-  EntropyBytes bytes_;
-  ScanPositions positions_;  // where `bytes_` lie in the file
-  EntropyDecoder entropy_;
   // What points are compared with or added to.
   const ScanIndex* expected_ = nullptr;
   ScanIndex* recorded_ = nullptr;

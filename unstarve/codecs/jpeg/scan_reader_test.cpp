@@ -1,0 +1,185 @@
+// Rows of coefficients by an index against those of the whole scan, and that each row, also the second one of two that
+// are read at once, is held against its points and the end of the image.
+#include "unstarve/codecs/jpeg/scan_reader.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstdint>
+#include <cstdio>  // for jpeglib.h
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <jpeglib.h>
+
+#include "unstarve/codecs/jpeg/jpeg_samples.h"
+#include "unstarve/core/random.h"
+
+namespace unstarve {
+namespace {
+
+using Values = std::vector<std::int16_t>;
+
+// A file and what the reader needs to know of it.
+struct OpenJpeg {
+  OpenJpeg(Size size, const JpegSample& sample, std::uint32_t seed)
+      : bytes(make_jpeg(sample_image(size, seed), sample)) {
+    jpeg_decompress_struct cinfo{};
+    jpeg_error_mgr errors{};
+    cinfo.err = jpeg_std_error(&errors);
+    jpeg_create_decompress(&cinfo);
+    jpeg_mem_src(&cinfo, bytes.data(), bytes.size());
+    jpeg_read_header(&cinfo, TRUE);
+    REQUIRE(read_baseline(cinfo, bytes, image));
+    jpeg_destroy_decompress(&cinfo);
+  }
+
+  std::vector<std::uint8_t> bytes;
+  BaselineImage image;
+};
+
+// The coefficients of the row read last, of all components; they are zero afterwards.
+Values take_row(ScanReader& reader, const BaselineImage& image) {
+  Values all;
+  for (int c = 0; c < image.components; ++c) {
+    for (int y = 0; y < (c == 0 ? image.vertical : 1); ++y) {
+      CoefficientRow& row = reader.blocks(c, y);
+      for (std::size_t group = 0; group < row.groups(); ++group) {
+        std::int16_t* const values = row.values() + group * CoefficientRow::kGroupValues;
+        all.insert(all.end(), values, values + CoefficientRow::kUnused);
+        std::fill_n(values, CoefficientRow::kUnused, std::int16_t{0});
+      }
+    }
+  }
+  return all;
+}
+
+// All rows of the plan from the scan's start on; with `index`, that one is made.
+std::vector<Values> read_all(ScanReader& reader, const BaselineImage& image, const BaselinePlan& plan,
+                             ScanIndex* index = nullptr) {
+  std::vector<Values> rows;
+  REQUIRE(reader.open(image, plan));
+  REQUIRE((index != nullptr ? reader.start_recording(*index) : reader.start()));
+  for (int row = plan.first_row; row < plan.end_row; ++row) {
+    REQUIRE(reader.read_row(row));
+    rows.push_back(take_row(reader, image));
+  }
+  if (index != nullptr) REQUIRE(reader.read_on());
+  return rows;
+}
+
+// The same by an index; nothing when a row is wrong.
+std::optional<std::vector<Values>> read_by(ScanReader& reader, const BaselineImage& image, const BaselinePlan& plan,
+                                           const ScanIndex& index) {
+  std::vector<Values> rows;
+  REQUIRE(reader.open(image, plan));
+  reader.start_by(index);
+  for (int row = plan.first_row; row < plan.end_row; ++row) {
+    if (!reader.read_row(row)) {
+      reader.clear();
+      return std::nullopt;
+    }
+    rows.push_back(take_row(reader, image));
+  }
+  return rows;
+}
+
+ScanIndex index_of(ScanReader& reader, const BaselineImage& image) {
+  ScanIndex index;
+  read_all(reader, image, plan_baseline(image), &index);
+  REQUIRE(index.complete());
+  return index;
+}
+
+std::vector<JpegSample> samples() {
+  std::vector<JpegSample> samples;
+  for (const int interval : {0, 5, 16}) {
+    samples.push_back({"4:2:0", 2, 2, SampleColour::kYcc, false, false, interval, 95});
+    samples.push_back({"4:4:4", 1, 1, SampleColour::kYcc, false, false, interval, 75});
+    samples.push_back({"grey", 1, 1, SampleColour::kGrey, false, false, interval, 50});
+  }
+  return samples;
+}
+
+}  // namespace
+
+TEST_CASE("rows by an index are those of the whole scan", "[codecs]") {
+  const auto reader = std::make_unique<ScanReader>(), by_index = std::make_unique<ScanReader>();
+  Random random(36, 0, 0, 0);
+  const auto below = [&](int limit) { return static_cast<int>(random.below(static_cast<std::uint32_t>(limit))); };
+  for (const JpegSample& sample : samples()) {
+    // From one row of MCUs to nine, and one image whose rows take more than one list of blocks.
+    for (int round = 0; round < 20; ++round) {
+      const Size size{round == 0 ? 5000 : 1 + below(300), 1 + below(140)};
+      const OpenJpeg file(size, sample, random.bits());
+      const ScanIndex index = index_of(*reader, file.image);
+      for (int i = 0; i < 6; ++i) {
+        Rect rect{0, 0, size.width, size.height};
+        if (i > 0) {
+          rect.x = below(size.width);
+          rect.y = below(size.height);
+          rect.width = 1 + below(size.width - rect.x);
+          rect.height = 1 + below(size.height - rect.y);
+        }
+        INFO(sample.name << ", restarts " << sample.restart_interval << ", " << size.width << " x " << size.height
+                         << ": " << rect.width << " x " << rect.height << " at " << rect.x << ", " << rect.y);
+        const BaselinePlan plan = plan_baseline(file.image, 1, rect);
+        const auto rows = read_by(*by_index, file.image, plan, index);
+        REQUIRE(rows);
+        REQUIRE(*rows == read_all(*reader, file.image, plan));
+      }
+    }
+  }
+}
+
+TEST_CASE("a wrong point is found in whichever row it is", "[codecs]") {
+  const auto reader = std::make_unique<ScanReader>();
+  for (const JpegSample& sample : samples()) {
+    for (const int height : {64, 70}) {  // rows of MCUs that are even in number, and odd
+      const OpenJpeg file({150, height}, sample, 3);
+      const ScanIndex index = index_of(*reader, file.image);
+      const BaselinePlan plan = plan_baseline(file.image);
+      std::vector<ScanPoint> points;
+      for (int row = 0; row < plan.rows; ++row) {
+        for (int column = 0; column < plan.columns; column += ScanIndex::kStep) points.push_back(index.at(row, column));
+      }
+      points.push_back(index.at(plan.rows - 1, plan.columns));
+      for (std::size_t wrong = 1; wrong < points.size(); ++wrong) {
+        // Of those within a row, which nothing is read from, only restarts make one look at all.
+        const bool first_of_row = wrong % ((points.size() - 1) / static_cast<std::size_t>(plan.rows)) == 0;
+        if (sample.restart_interval == 0 && !first_of_row) continue;
+        for (const bool dc : {false, true}) {
+          ScanIndex lie;
+          lie.reset(file.image);
+          for (std::size_t i = 0; i < points.size(); ++i) {
+            ScanPoint point = points[i];
+            if (i == wrong) dc ? point.dc[0] += 8 : point.bit += 1;
+            lie.add(point);
+          }
+          INFO(sample.name << ", restarts " << sample.restart_interval << ", point " << wrong << (dc ? " DC" : " bit"));
+          REQUIRE_FALSE(read_by(*reader, file.image, plan, lie));
+        }
+      }
+      REQUIRE(read_by(*reader, file.image, plan, index));
+    }
+  }
+}
+
+TEST_CASE("the last row by an index ends in front of the end of the image", "[codecs]") {
+  const auto reader = std::make_unique<ScanReader>();
+  for (const JpegSample& sample : samples()) {
+    for (const int height : {16, 20, 40, 64}) {
+      OpenJpeg file({150, height}, sample, 4);
+      const ScanIndex index = index_of(*reader, file.image);
+      const BaselinePlan plan = plan_baseline(file.image);
+      INFO(sample.name << ", restarts " << sample.restart_interval << ", height " << height);
+      REQUIRE(read_by(*reader, file.image, plan, index));
+      REQUIRE(file.bytes.back() == 0xD9);
+      file.bytes.back() = 0xD8;
+      REQUIRE_FALSE(read_by(*reader, file.image, plan, index));
+    }
+  }
+}
+
+}  // namespace unstarve
