@@ -45,6 +45,13 @@ struct Pair {
   V16 lower;
   V16 upper;
   HWY_INLINE Pair(V16 a, V16 b) : lower(hn::InterleaveLower(D16(), a, b)), upper(hn::InterleaveUpper(D16(), a, b)) {}
+  // Of a and b whose values lie in turns already.
+  static HWY_INLINE Pair interleaved(V16 lower, V16 upper) {
+    Pair pair;
+    pair.lower = lower;
+    pair.upper = upper;
+    return pair;
+  }
   template <int kX, int kY>
   HWY_INLINE Wide times() const {
     return {product(lower, factors<kX, kY>()), product(upper, factors<kX, kY>())};
@@ -56,6 +63,7 @@ struct Pair {
   }
 
  private:
+  Pair() = default;
   template <int kX, int kY>
   static HWY_INLINE V16 factors() {
     return hn::BitCast(

@@ -47,8 +47,7 @@ void BaselineDecoder::lay_out(const BaselineImage& image) {
     plane.first_sample = plan_.first_column * plane.block * plane.horizontal;
     plane.ring_rows = 2 * plane.block * plane.vertical;
     const std::size_t blocks = mcus * as_size(plane.horizontal);
-    const std::size_t whole_groups = (blocks + CoefficientRow::kGroupBlocks - 1) / CoefficientRow::kGroupBlocks;
-    plane.stride = kRowMargin + whole_groups * CoefficientRow::kGroupBlocks * as_size(plane.block) + 2 * kRowSlack;
+    plane.stride = kRowMargin + CoefficientRow::whole_groups(blocks) * as_size(plane.block) + 2 * kRowSlack;
     plane.stride = (plane.stride + 63) / 64 * 64;
     plane.samples.reserve_discard(plane.stride * as_size(plane.ring_rows));
   }

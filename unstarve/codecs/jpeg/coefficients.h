@@ -1,16 +1,17 @@
 #pragma once
-// One row of blocks of coefficients, in the layout that the entropy decoder writes and the IDCT reads.
+// One row of blocks of coefficients, in the layout that the entropy decoder writes and the IDCT reads: block behind
+// block, and each in zigzag order (T.81, figure 5), turned by one:
 //
-// Four neighbouring blocks form a group, interleaved row by row, so that one vector load brings the same row of two or
-// four blocks:
+//   slot of a block:   0    1    2    3   ...   63
+//   zigzag number:    63    0    1    2   ...   62
 //
-//   group:  row 0 of blocks 0 1 2 3 | row 1 of blocks 0 1 2 3 | ... | row 7 | 8 unused for each of blocks 0 1 2 3
-//
-// The decoder writes only the coefficients that are not zero, and some into the unused end; so all must be zero before,
-// and the IDCT leaves zeros behind. In the unused end of a block it also says how the block ended.
+// So a slot is the low six bits of the number that the decoder counts by (entropy_blocks.h), and needs no look-up.
+// The decoder writes only the coefficients that are not zero; so all must be zero before, and the IDCT leaves zeros
+// behind.
 //
 // Threads: plain memory, one writer.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -19,51 +20,69 @@
 
 namespace unstarve {
 
-// How a block ended, as the entropy decoder's counting leaves it.
-struct BlockEnd {
-  static constexpr std::uint8_t kFull = 0;    // with its last coefficient
-  static constexpr std::uint8_t kEarly = 65;  // by a symbol: this plus the zigzag number of the last coefficient
-  // What lies between has gone on beyond the last coefficient.
-};
-
 class CoefficientRow {
  public:
+  static constexpr std::size_t kBlockValues = 64;
+  // There is room for whole groups of blocks.
   static constexpr std::size_t kGroupBlocks = 4;
-  static constexpr std::size_t kGroupValues = 64 * kGroupBlocks + 32;
-  // From a block's DC: its unused values, the second of which is its BlockEnd.
-  static constexpr std::size_t kUnused = 64 * kGroupBlocks;
-  static constexpr std::size_t kEnd = kUnused + 1;
+  static constexpr std::size_t kDc = 1;  // its slot
 
-  // Room for so many blocks, all zero.
+  // So many blocks, and those that fill the last group.
+  [[nodiscard]] static constexpr std::size_t whole_groups(std::size_t blocks) {
+    return (blocks + kGroupBlocks - 1) / kGroupBlocks * kGroupBlocks;
+  }
+
+  // Room for so many blocks in whole groups; all are zero, as those of the size before were.
   void resize(std::size_t blocks) {
-    groups_ = (blocks + kGroupBlocks - 1) / kGroupBlocks;
+    blocks_ = whole_groups(blocks);
     const std::size_t before = values_.capacity();
-    values_.reserve_discard(groups_ * kGroupValues * sizeof(std::int16_t));
-    if (values_.capacity() != before) clear();
+    values_.reserve_discard(bytes());
+    if (values_.capacity() != before) std::memset(values_.data(), 0, values_.capacity());
   }
   // After a failed decoding, when not all blocks went through the IDCT.
   void clear() {
-    if (values_.capacity() > 0) std::memset(values_.data(), 0, values_.capacity());
+    if (blocks_ > 0) std::memset(values_.data(), 0, bytes());
   }
 
-  [[nodiscard]] std::size_t groups() const noexcept { return groups_; }
-  [[nodiscard]] std::int16_t* values() noexcept { return reinterpret_cast<std::int16_t*>(values_.data()); }
-
-  // Where a block's coefficient of natural-order index 0 lies in values().
-  [[nodiscard]] static constexpr std::size_t place(std::size_t block) noexcept {
-    return block / kGroupBlocks * kGroupValues + block % kGroupBlocks * 8;
-  }
-  // Whether so many blocks of a group, from the one whose DC `values` points to, have nothing but DC. Of blocks of the
-  // last group that do not exist, it is what was there before: no more than a hint.
-  [[nodiscard]] static bool all_flat(const std::int16_t* values, std::size_t blocks) noexcept {
-    unsigned other = 0;
-    for (std::size_t i = 0; i < blocks; ++i) other |= static_cast<unsigned>(values[kEnd + 8 * i] ^ BlockEnd::kEarly);
-    return (other & 255) == 0;
+  // With those that fill the last group.
+  [[nodiscard]] std::size_t blocks() const noexcept { return blocks_; }
+  // The slots of a block; aligned as a group's are.
+  [[nodiscard]] std::int16_t* block(std::size_t number) noexcept {
+    return reinterpret_cast<std::int16_t*>(values_.data()) + number * kBlockValues;
   }
 
  private:
-  std::size_t groups_ = 0;
+  [[nodiscard]] std::size_t bytes() const { return blocks_ * kBlockValues * sizeof(std::int16_t); }
+
+  std::size_t blocks_ = 0;
   AlignedBytes values_;
 };
+
+// The slot of the coefficient of natural-order index 8 * y + x.
+[[nodiscard]] constexpr std::array<std::uint8_t, CoefficientRow::kBlockValues> slots_in_natural_order() {
+  std::array<std::uint8_t, CoefficientRow::kBlockValues> slots{};
+  std::size_t x = 0, y = 0;
+  for (std::size_t i = 0; i < 64; ++i) {
+    slots[8 * y + x] = static_cast<std::uint8_t>((i + CoefficientRow::kDc) % 64);
+    const bool up = (x + y) % 2 == 0;
+    if (up) {
+      if (x == 7)
+        ++y;
+      else if (y == 0)
+        ++x;
+      else
+        ++x, --y;
+    } else {
+      if (y == 7)
+        ++x;
+      else if (x == 0)
+        ++y;
+      else
+        --x, ++y;
+    }
+  }
+  return slots;
+}
+inline constexpr std::array<std::uint8_t, CoefficientRow::kBlockValues> kSlots = slots_in_natural_order();
 
 }  // namespace unstarve

@@ -30,14 +30,12 @@ struct Reached {
 // The loops below in 24 instructions a look-up. Compilers make branches of the selections, or spill half of the state.
 //
 //   place     the look-up's index        entry     all of the entry; then the block's values
-//   first     number of the first symbol's coefficient, then its place      number    of the last one
+//   first     number of the first symbol's coefficient, then its slot      number    of the last one
 //
-// Numbers go from -64, before DC, to -1; the addition that carries has left the block.
 // Local labels: 1 the loop, 2 its end, 3 data that are wrong, N0 and N1 of step N: a rare entry, and back. L: the lane.
 
 // What the instructions have as numbers; an asm statement takes no more operands.
-static_assert(offsetof(EntropyBlocks, dc) == 0 && offsetof(EntropyBlocks, values) == 2 * offsetof(EntropyBlocks, ac));
-static_assert(sizeof(EntropyBlocks::values[0]) == offsetof(EntropyBlocks, ac));
+static_assert(offsetof(EntropyBlocks, dc) == 0 && offsetof(EntropyBlocks::Lane, values) == 0);
 static_assert(offsetof(EntropyBlocks, limit) == offsetof(EntropyBlocks, end) + 8);
 static_assert(offsetof(EntropyBlocks, before_dc) == offsetof(EntropyBlocks, end) + 16);
 static_assert(offsetof(EntropyBlocks, at) == offsetof(EntropyBlocks, end) + 24);
@@ -47,7 +45,7 @@ static_assert(offsetof(HuffmanEntries, both) == 2 * HuffmanEntries::kCount);
 static_assert(offsetof(HuffmanEntries, second) == 3 * HuffmanEntries::kCount);
 static_assert(offsetof(HuffmanEntries, value) == 4 * HuffmanEntries::kCount);
 static_assert(offsetof(HuffmanEntries::Value, base) == 2);
-static_assert(2 * CoefficientRow::kEnd == 514 && HuffmanTable::kBits == 10 && HuffmanEntry::kSecond == 64);
+static_assert(HuffmanTable::kBits == 10 && HuffmanEntry::kSecond == 64);
 
 // clang-format off
 // One lane has its place in the stream, and the list of values, in registers.
@@ -70,7 +68,8 @@ static_assert(2 * CoefficientRow::kEnd == 514 && HuffmanTable::kBits == 10 && Hu
   "shl $10, %[bits0]\n\t"                                                                     \
   "sub $10, %[count]\n\t"                                                                     \
   UNSTARVE_ONE_REFILL(place, entry)
-#define UNSTARVE_ONE_VALUES(L) "(%[values],%[block0],8)"
+#define UNSTARVE_ONE_VALUES(L) "(%[lane],%[block0],8)"
+#define UNSTARVE_ONE_ENDS(L) "%c[ends](%[lane],%[block0])"
 
 // Two lanes leave no registers for that: the next bit's place is in memory, and all bits are loaded from there.
 #define UNSTARVE_TWO_REFILL(L)                                                                \
@@ -87,7 +86,8 @@ static_assert(2 * CoefficientRow::kEnd == 514 && HuffmanTable::kBits == 10 && Hu
 #define UNSTARVE_TWO_REFILL_BEHIND_10(L)                                                      \
   "addq $10, 24+8*" #L "+%c[end](%[blocks])\n\t"                                              \
   UNSTARVE_TWO_REFILL(L)
-#define UNSTARVE_TWO_VALUES(L) "(2+" #L ")*%c[ac](%[blocks],%[block" #L "],8)"
+#define UNSTARVE_TWO_VALUES(L) "%c[lane" #L "](%[blocks],%[block" #L "],8)"
+#define UNSTARVE_TWO_ENDS(L) "%c[ends]+%c[lane" #L "](%[blocks],%[block" #L "])"
 #define UNSTARVE_TWO_STEP(N, L)                                                               \
   UNSTARVE_TWO_PLACE(L)                                                                       \
   UNSTARVE_STEP(N, L, UNSTARVE_TWO_, UNSTARVE_LOAD_SECOND, UNSTARVE_STORE_SECOND)
@@ -95,7 +95,7 @@ static_assert(2 * CoefficientRow::kEnd == 514 && HuffmanTable::kBits == 10 && Hu
 // The second symbol's value, and where it goes. Of skipped blocks DC alone is looked at, which is never second.
 #define UNSTARVE_LOAD_SECOND(L) "movsbl 3*%c[field](%[table" #L "],%[place]), %k[place]\n\t"
 #define UNSTARVE_STORE_SECOND                                                                 \
-  "movzwl 128+%c[places](%[blocks],%[number],2), %k[number]\n\t"                              \
+  "and $63, %k[number]\n\t"                                                                  \
   "movw %w[place], (%[entry],%[number],2)\n\t"
 #define UNSTARVE_NO_SECOND(...)
 
@@ -118,10 +118,10 @@ static_assert(2 * CoefficientRow::kEnd == 514 && HuffmanTable::kBits == 10 && Hu
   "cmovc 8(%[blocks],%[block" #L "],8), %[table" #L "]\n\t"                                   \
   "mov %[number], %[before" #L "]\n\t"                                                        \
   "cmovc 16+%c[end](%[blocks]), %[before" #L "]\n\t"                                          \
+  "movb %b[number], " LANES##ENDS(L) "\n\t"                                                   \
   "adc $0, %[block" #L "]\n\t"                                                                \
-  "movb %b[number], 514(%[entry])\n\t"                                                        \
   STORE_SECOND                                                                                \
-  "movzwl 128+%c[places](%[blocks],%[first],2), %k[first]\n\t"                                \
+  "and $63, %k[first]\n\t"                                                                   \
   "movw %w[value], (%[entry],%[first],2)\n\t"
 
 // Where the first symbol leaves the block or is at its last coefficient. A second table: consumes the first one's bits
@@ -173,9 +173,9 @@ static_assert(2 * CoefficientRow::kEnd == 514 && HuffmanTable::kBits == 10 && Hu
         [before0] "+&r"(before), [block0] "+&r"(block), [place] "=&r"(place),                 \
         [entry] "=&r"(entry), [first] "=&r"(first), [value] "=&r"(value),                     \
         [number] "=&r"(number)                                                                \
-      : [blocks] "r"(&blocks), [values] "r"(values),                                          \
+      : [blocks] "r"(&blocks), [lane] "r"(&blocks.lanes[lane]),                               \
         [shift] "r"(std::uint64_t{64 - HuffmanTable::kBits}),                                 \
-        [ac] "i"(offsetof(EntropyBlocks, ac)), [places] "i"(offsetof(EntropyBlocks, places)), \
+        [ac] "i"(offsetof(EntropyBlocks, ac)), [ends] "i"(offsetof(EntropyBlocks::Lane, ends)), \
         [end] "i"(offsetof(EntropyBlocks, end)), [field] "i"(HuffmanEntries::kCount)          \
       : "cc", "memory"
 
@@ -187,7 +187,6 @@ HWY_NOINLINE bool run(EntropyState& state, EntropyBlocks& blocks, std::size_t la
   std::size_t block = from.block;
   std::int64_t before = from.before;
   const HuffmanEntries* table = before == blocks.before_dc ? blocks.dc[block] : blocks.ac[block];
-  std::int16_t* const* const values = blocks.values[lane];
   std::uint64_t place, entry, first, value, number;
   if (blocks.skipped) {
     asm volatile(UNSTARVE_ONE_LANE(UNSTARVE_NO_SECOND, ));
@@ -239,7 +238,8 @@ HWY_NOINLINE bool run_two(EntropyBlocks& blocks, Reached& lane0, Reached& lane1)
       : [bits0] "=&r"(bits0), [table0] "+&r"(table0), [before0] "+&r"(lane0.before), [block0] "+&r"(lane0.block),
         [bits1] "=&r"(bits1), [table1] "+&r"(table1), [before1] "+&r"(lane1.before), [block1] "+&r"(lane1.block),
         [place] "=&r"(place), [entry] "=&r"(entry), [first] "=&r"(first), [value] "=&r"(value), [number] "=&r"(number)
-      : [blocks] "r"(&blocks), [ac] "i"(offsetof(EntropyBlocks, ac)), [places] "i"(offsetof(EntropyBlocks, places)),
+      : [blocks] "r"(&blocks), [ac] "i"(offsetof(EntropyBlocks, ac)), [lane0] "i"(offsetof(EntropyBlocks, lanes[0])),
+        [lane1] "i"(offsetof(EntropyBlocks, lanes[1])), [ends] "i"(offsetof(EntropyBlocks::Lane, ends)),
         [end] "i"(offsetof(EntropyBlocks, end)), [field] "i"(HuffmanEntries::kCount)
       : "cc", "memory");
   return entry != 0;
@@ -282,12 +282,14 @@ bool run_both(EntropyState& lane0, EntropyState& lane1, EntropyBlocks& blocks, s
 #undef UNSTARVE_ONE_CONSUME
 #undef UNSTARVE_ONE_REFILL_BEHIND_10
 #undef UNSTARVE_ONE_VALUES
+#undef UNSTARVE_ONE_ENDS
 #undef UNSTARVE_ONE_LANE
 #undef UNSTARVE_TWO_REFILL
 #undef UNSTARVE_TWO_PLACE
 #undef UNSTARVE_TWO_CONSUME
 #undef UNSTARVE_TWO_REFILL_BEHIND_10
 #undef UNSTARVE_TWO_VALUES
+#undef UNSTARVE_TWO_ENDS
 #undef UNSTARVE_TWO_STEP
 #undef UNSTARVE_LOAD_SECOND
 #undef UNSTARVE_STORE_SECOND
@@ -352,11 +354,11 @@ HWY_NOINLINE bool run(EntropyState& state, EntropyBlocks& blocks, std::size_t la
     if (!right) return;
     const std::int64_t first = before + entry.first;
     const std::int64_t number = before + entry.both;
-    std::int16_t* const values = blocks.values[lane][block];
-    // Without a second symbol both have the same place, or its 0 goes where nothing is; and the first is right.
-    if (!blocks.skipped) values[blocks.places[number + 64]] = entry.second;
-    values[blocks.places[first + 64]] = value_of(in.bits, entry);
-    values[CoefficientRow::kEnd] = static_cast<std::int16_t>(number & 255);
+    std::int16_t* const values = blocks.lanes[lane].values[block];
+    // Without a second symbol both have the same slot, and the first is right.
+    if (!blocks.skipped) values[number & 63] = entry.second;
+    values[first & 63] = value_of(in.bits, entry);
+    blocks.lanes[lane].ends[block] = static_cast<std::uint8_t>(number & 255);
     in.consume(entry.bits);
     const bool ended = number >= 0;
     table = ended ? blocks.dc[block + 1] : blocks.ac[block];
@@ -412,17 +414,17 @@ class IdleEnd {
       : blocks_(blocks),
         dc_(blocks.dc[end]),
         ac_(blocks.ac[end]),
-        values_{blocks.values[0][end], blocks.values[1][end]} {
+        values_{blocks.lanes[0].values[end], blocks.lanes[1].values[end]} {
     blocks.dc[end] = blocks.ac[end] = &kIdle;
-    blocks.values[0][end] = blocks.values[1][end] = idle_;
+    blocks.lanes[0].values[end] = blocks.lanes[1].values[end] = idle_;
     blocks.end = end;
   }
   ~IdleEnd() {
     const std::size_t end = blocks_.end;
     blocks_.dc[end] = dc_;
     blocks_.ac[end] = ac_;
-    blocks_.values[0][end] = values_[0];
-    blocks_.values[1][end] = values_[1];
+    blocks_.lanes[0].values[end] = values_[0];
+    blocks_.lanes[1].values[end] = values_[1];
   }
   IdleEnd(const IdleEnd&) = delete;
   IdleEnd& operator=(const IdleEnd&) = delete;
@@ -432,7 +434,7 @@ class IdleEnd {
   const HuffmanEntries* dc_;
   const HuffmanEntries* ac_;
   std::int16_t* values_[EntropyBlocks::kLanes];
-  std::int16_t idle_[CoefficientRow::kEnd + 1];
+  std::int16_t idle_[CoefficientRow::kBlockValues];
 };
 
 }  // namespace

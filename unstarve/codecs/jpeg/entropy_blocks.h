@@ -9,7 +9,8 @@
 // One stream waits for itself: the next look-up needs the last one's bits. Two that are independent, as the rows of an
 // index are, go in turns through one loop, and each waits under the other's work.
 //
-// A coefficient's number is counted from -64, so that the addition that passes a block's last one carries.
+// Numbers go from -64, before DC, over -63, DC, to 0, the last coefficient: the addition that comes to it carries. The
+// low six bits are the coefficient's slot (coefficients.h).
 //
 // Threads: one at a time. Memory: borrows tables and coefficients.
 // Failure: false for data that cannot be right: no such code, more than 64 coefficients in a block, too few bytes.
@@ -40,9 +41,14 @@ struct EntropyBlocks {
   // Per block, and one place behind the last.
   const HuffmanEntries* dc[kMost + 1];
   const HuffmanEntries* ac[kMost + 1];
-  std::int16_t* values[kLanes][kMost + 1];  // its DC; from there on laid out as in a CoefficientRow
-  // Where the coefficient of zigzag number i - 1 is written, counted from DC.
-  std::uint16_t places[208];  // 64 - 1 + 16 + 128 at most: a run and a block's end behind the last coefficient but one
+  struct Lane {
+    std::int16_t* values[kMost + 1];  // its slots
+    // The number that a block came to: 0 for one that is full, at least kEarly for one that a symbol has ended. What
+    // lies between has gone on beyond the last coefficient.
+    std::uint8_t ends[kMost + 1];
+  };
+  Lane lanes[kLanes];
+  static constexpr std::uint8_t kEarly = 66;
   std::size_t count = 0;
   bool skipped = false;  // of the blocks, DC alone will be looked at
 
@@ -55,9 +61,9 @@ struct EntropyBlocks {
 };
 
 // Decodes blocks first .. end - 1 of lane 0: their coefficients, which are zero before, with DC as the difference to the
-// block before, and their BlockEnds, which alone show a block that goes on beyond its last coefficient.
+// block before, and their ends, which alone show a block that goes on beyond its last coefficient.
 [[nodiscard]] bool decode_blocks(EntropyState& state, EntropyBlocks& blocks, std::size_t first, std::size_t end);
-// The same blocks of both lanes, from a stream each; none of them `skipped`.
+// The same blocks of both lanes, from a stream each.
 [[nodiscard]] bool decode_blocks_of_two(EntropyState& lane0, EntropyState& lane1, EntropyBlocks& blocks,
                                         std::size_t first, std::size_t end);
 

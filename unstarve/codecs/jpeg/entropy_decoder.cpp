@@ -77,11 +77,24 @@ bool EntropyDecoder::keep(std::size_t first, std::size_t mcus) {
   return run(mcus, [&](std::size_t done, std::size_t count) { return row_->keep(stream_, first + done, count); });
 }
 
-bool EntropyDecoder::keep_two(EntropyDecoder& decoder, EntropyDecoder& second, std::size_t first, std::size_t mcus) {
-  if (!decoder.row_->keep_two(decoder.stream_, second.stream_, first, mcus)) return false;
+template <class Decode>
+bool EntropyDecoder::run_two(EntropyDecoder& decoder, EntropyDecoder& second, std::size_t mcus, const Decode& decode) {
+  if (!decode(*decoder.row_, decoder.stream_, second.stream_)) return false;
   decoder.left_in_segment_ -= mcus;
   second.left_in_segment_ -= mcus;
   return decoder.within_segment() && second.within_segment();
+}
+
+bool EntropyDecoder::skip_two(EntropyDecoder& decoder, EntropyDecoder& second, std::size_t mcus) {
+  return run_two(decoder, second, mcus, [&](McuRow& row, McuRow::Stream& stream, McuRow::Stream& second_stream) {
+    return row.skip_two(stream, second_stream, mcus);
+  });
+}
+
+bool EntropyDecoder::keep_two(EntropyDecoder& decoder, EntropyDecoder& second, std::size_t first, std::size_t mcus) {
+  return run_two(decoder, second, mcus, [&](McuRow& row, McuRow::Stream& stream, McuRow::Stream& second_stream) {
+    return row.keep_two(stream, second_stream, first, mcus);
+  });
 }
 
 bool EntropyDecoder::finish() const {

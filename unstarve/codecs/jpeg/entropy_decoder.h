@@ -38,6 +38,7 @@ class EntropyDecoder {
   [[nodiscard]] bool keep(std::size_t first, std::size_t mcus);
   // The same of two decoders at once, the second one's to the second row, which takes less time than one after the
   // other. Precondition: of one row of MCUs; no restart marker comes before their next so many MCUs.
+  [[nodiscard]] static bool skip_two(EntropyDecoder& decoder, EntropyDecoder& second, std::size_t mcus);
   [[nodiscard]] static bool keep_two(EntropyDecoder& decoder, EntropyDecoder& second, std::size_t first,
                                      std::size_t mcus);
   // When the next MCU lies behind a restart marker, goes there; false when the data do not end in front of one. For all
@@ -54,6 +55,10 @@ class EntropyDecoder {
   // Calls decode(first, mcus) for the MCUs up to each restart marker.
   template <class Decode>
   [[nodiscard]] bool run(std::size_t mcus, const Decode& decode);
+  // Calls decode(row, stream, second stream).
+  template <class Decode>
+  [[nodiscard]] static bool run_two(EntropyDecoder& decoder, EntropyDecoder& second, std::size_t mcus,
+                                    const Decode& decode);
   [[nodiscard]] bool within_segment() const;
   [[nodiscard]] bool ends_here() const;
   void enter_segment();

@@ -26,9 +26,10 @@ namespace unstarve {
 
 struct HuffmanEntry {
   // Coefficients to go on that no right block allows, which is what the kernels look for.
-  static constexpr std::uint8_t kSecond = 64;       // look into a second table
-  static constexpr std::uint8_t kNoCode = 128;      // such a code does not exist
-  static constexpr std::uint8_t kEndOfBlock = 128;  // in `both`: the block ends, whatever number it is at
+  static constexpr std::uint8_t kSecond = 64;   // look into a second table
+  static constexpr std::uint8_t kNoCode = 128;  // such a code does not exist
+  // In `both`: the block ends, whatever number it is at. 128, and one to go on, to a coefficient that is not there.
+  static constexpr std::uint8_t kEndOfBlock = 129;
 
   std::uint8_t bits = 0;   // of all codes and values of the entry: what to consume
   std::uint8_t first = 0;  // coefficients to go on by the first symbol: run + 1; 1 at the block's end; or see above

@@ -11,23 +11,19 @@
 #include <hwy/highway.h>
 
 #include "unstarve/codecs/dct_vectors-inl.h"
+#include "unstarve/codecs/jpeg/coefficient_rows-inl.h"
 #include "unstarve/core/simd_bytes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace unstarve::HWY_NAMESPACE {
 namespace {
 
-constexpr std::size_t kGroupRow = 8 * CoefficientRow::kGroupBlocks;  // values of one row of a group
-
-// So many blocks by the reference: `values` is the first one's DC.
-HWY_NOINLINE void plain_blocks(std::int16_t* values, std::size_t blocks, const std::int16_t* quantisation,
+// So many blocks by the reference.
+HWY_NOINLINE void plain_blocks(std::int16_t* block, std::size_t blocks, const std::int16_t* quantisation,
                                std::uint8_t* out, std::ptrdiff_t stride) {
-  for (std::size_t block = 0; block < blocks; ++block, values += 8, out += 8) {
+  for (; blocks > 0; --blocks, block += CoefficientRow::kBlockValues, out += 8) {
     std::int16_t coefficients[64];
-    for (std::size_t y = 0; y < 8; ++y) {
-      std::copy_n(values + y * kGroupRow, 8, coefficients + y * 8);
-      std::fill_n(values + y * kGroupRow, 8, std::int16_t{0});
-    }
+    take_plainly(block, coefficients);
     inverse_dct_reference(coefficients, quantisation, out, stride);
   }
 }
@@ -36,11 +32,7 @@ HWY_NOINLINE void plain_blocks(std::int16_t* values, std::size_t blocks, const s
 
 // Machines without SSE4.
 void run(CoefficientRow& row, const std::int16_t* quantisation, std::uint8_t* out, std::ptrdiff_t stride) {
-  for (std::size_t group = 0; group < row.groups(); ++group) {
-    constexpr std::size_t kBlocks = CoefficientRow::kGroupBlocks;
-    plain_blocks(row.values() + group * CoefficientRow::kGroupValues, kBlocks, quantisation, out + group * kBlocks * 8,
-                 stride);
-  }
+  plain_blocks(row.block(0), row.blocks(), quantisation, out, stride);
 }
 
 #else
@@ -50,31 +42,44 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D8 = hn::FixedTag<std::uint8_t, kBytes / 2>;
 using D8Whole = hn::FixedTag<std::uint8_t, kBytes>;
 
-// The transform in one dimension, across eight vectors. Every output is a sum of one of even0 and even1, which
-// therefore bring what rounds it.
-template <int kDown>
-HWY_INLINE void transform(V16 (&v)[8]) {
-  using namespace dct;  // NOLINT: its constants
-  const Pair z04(hn::Add(v[0], v[4]), hn::Sub(v[0], v[4]));
-  const Wide even0 = z04.times<1 << dct::kBits, 0>(half<kDown>());
-  const Wide even1 = z04.times<0, 1 << dct::kBits>(half<kDown>());
-  const Pair z26(v[2], v[6]);
-  const Wide even2 = z26.times<k0_541, k0_541 - k1_847>();
-  const Wide even3 = z26.times<k0_541 + k0_765, k0_541>();
-  const Wide t10 = even0 + even3;
-  const Wide t13 = even0 - even3;
-  const Wide t11 = even1 + even2;
-  const Wide t12 = even1 - even2;
+// What the transform in one dimension, across eight vectors, is a sum of: the even half's two ends, which bring what
+// rounds every output, and pairs of inputs. z34: v[7] + v[3] and v[5] + v[1].
+struct Terms {
+  Wide even0;
+  Wide even1;
+  Pair z26;
+  Pair z34;
+  Pair z71;
+  Pair z35;
+};
 
-  const Pair z34(hn::Add(v[7], v[3]), hn::Add(v[5], v[1]));
-  const Wide z3 = z34.times<k1_175 - k1_961, k1_175>();
-  const Wide z4 = z34.times<k1_175, k1_175 - k0_390>();
-  const Pair z71(v[7], v[1]);
-  const Pair z53(v[5], v[3]);
-  const Wide odd0 = z71.times<k0_298 - k0_899, -k0_899>(z3);
-  const Wide odd3 = z71.times<-k0_899, k1_501 - k0_899>(z4);
-  const Wide odd1 = z53.times<k2_053 - k2_562, -k2_562>(z4);
-  const Wide odd2 = z53.times<-k2_562, k3_072 - k2_562>(z3);
+template <int kDown>
+HWY_INLINE Terms terms_of(const V16 (&v)[8]) {
+  const Pair z04(hn::Add(v[0], v[4]), hn::Sub(v[0], v[4]));
+  return {z04.times<1 << dct::kBits, 0>(half<kDown>()),
+          z04.times<0, 1 << dct::kBits>(half<kDown>()),
+          Pair(v[2], v[6]),
+          Pair(hn::Add(v[7], v[3]), hn::Add(v[5], v[1])),
+          Pair(v[7], v[1]),
+          Pair(v[3], v[5])};
+}
+
+template <int kDown>
+HWY_INLINE void transform(const Terms& terms, V16 (&v)[8]) {
+  using namespace dct;  // NOLINT: its constants
+  const Wide even2 = terms.z26.times<k0_541, k0_541 - k1_847>();
+  const Wide even3 = terms.z26.times<k0_541 + k0_765, k0_541>();
+  const Wide t10 = terms.even0 + even3;
+  const Wide t13 = terms.even0 - even3;
+  const Wide t11 = terms.even1 + even2;
+  const Wide t12 = terms.even1 - even2;
+
+  const Wide z3 = terms.z34.times<k1_175 - k1_961, k1_175>();
+  const Wide z4 = terms.z34.times<k1_175, k1_175 - k0_390>();
+  const Wide odd0 = terms.z71.times<k0_298 - k0_899, -k0_899>(z3);
+  const Wide odd3 = terms.z71.times<-k0_899, k1_501 - k0_899>(z4);
+  const Wide odd1 = terms.z35.times<-k2_562, k2_053 - k2_562>(z4);
+  const Wide odd2 = terms.z35.times<k3_072 - k2_562, -k2_562>(z3);
 
   v[0] = narrowed<kDown>(t10 + odd3);
   v[7] = narrowed<kDown>(t10 - odd3);
@@ -85,6 +90,86 @@ HWY_INLINE void transform(V16 (&v)[8]) {
   v[3] = narrowed<kDown>(t13 + odd0);
   v[4] = narrowed<kDown>(t13 - odd0);
 }
+
+// Values of row 0 that the shift between the passes takes out of 16 bits: no image has them.
+HWY_INLINE bool is_wild(V16 row0) {
+  constexpr std::int16_t kMost = 32767 >> dct::kBetween;
+  return !hn::AllFalse(D16(), hn::Or(hn::Gt(row0, hn::Set(D16(), kMost)), hn::Lt(row0, hn::Set(D16(), -kMost - 1))));
+}
+
+// The first pass's terms, dequantised.
+#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
+
+// Two rows come interleaved, as pairs have them: none is left to interleave.
+class FirstPass {
+ public:
+  explicit FirstPass(const std::int16_t* quantisation) {
+    const auto row = [&](std::size_t y) HWY_ATTR { return hn::LoadDup128(D16(), quantisation + 8 * y); };
+    for (std::size_t i = 0; i < 4; ++i) {
+      factors_[2 * i] = hn::InterleaveLower(D16(), row(kRows[i][0]), row(kRows[i][1]));
+      factors_[2 * i + 1] = hn::InterleaveUpper(D16(), row(kRows[i][0]), row(kRows[i][1]));
+    }
+  }
+
+  // False for values that no image has: of row 0, see is_wild(); of row 4, whose sums with those wrap.
+  HWY_INLINE bool load(const Slots& slots) {
+    pick(slots, kOrder, pairs_);
+    for (std::size_t i = 0; i < 8; ++i) pairs_[i] = hn::Mul(pairs_[i], factors_[i]);
+    return !is_wild(pairs_[6]) && !is_wild(pairs_[7]);
+  }
+  template <int kDown>
+  [[nodiscard]] HWY_INLINE Terms terms() const {
+    const Pair z04 = pair(3);
+    constexpr int kOne = 1 << dct::kBits;
+    return {z04.times<kOne, kOne>(half<kDown>()),
+            z04.times<kOne, -kOne>(half<kDown>()),
+            pair(0),
+            Pair::interleaved(hn::Add(pairs_[2], pairs_[4]), hn::Add(pairs_[3], pairs_[5])),
+            pair(1),
+            pair(2)};
+  }
+
+ private:
+  static constexpr std::size_t kRows[4][2] = {{2, 6}, {7, 1}, {3, 5}, {0, 4}};
+  alignas(64) static constexpr SlotOrder kOrder = [] {
+    SlotOrder order{};
+    for (std::size_t i = 0; i < 64; ++i) order[i] = kSlots[8 * kRows[i / 16][i % 2] + i % 16 / 2];
+    return order;
+  }();
+
+  [[nodiscard]] HWY_INLINE Pair pair(std::size_t i) const {
+    return Pair::interleaved(pairs_[2 * i], pairs_[2 * i + 1]);
+  }
+
+  V16 factors_[8];
+  V16 pairs_[8];
+};
+
+#else
+
+class FirstPass {
+ public:
+  explicit FirstPass(const std::int16_t* quantisation) {
+    for (std::size_t y = 0; y < 8; ++y) factors_[y] = hn::LoadDup128(D16(), quantisation + 8 * y);
+  }
+
+  // False for values that no image has.
+  HWY_INLINE bool load(const Slots& slots) {
+    rows_of(slots, rows_);
+    for (std::size_t y = 0; y < 8; ++y) rows_[y] = hn::Mul(rows_[y], factors_[y]);
+    return !is_wild(rows_[0]);
+  }
+  template <int kDown>
+  [[nodiscard]] HWY_INLINE Terms terms() const {
+    return terms_of<kDown>(rows_);
+  }
+
+ private:
+  V16 factors_[8];
+  V16 rows_[8];
+};
+
+#endif
 
 HWY_INLINE void store_samples(V16 v, std::uint8_t* out) {
   const V16 centred = hn::SaturatedAdd(v, hn::Set(D16(), 128));
@@ -128,41 +213,30 @@ HWY_INLINE void flat_blocks(V16 row0, std::uint8_t* out, std::ptrdiff_t stride) 
   for (std::ptrdiff_t y = 0; y < 8; ++y) store_samples(sample, out + y * stride);
 }
 
-// Values of row 0 that the shift between the passes takes out of 16 bits: no image has them.
-HWY_INLINE bool is_wild(V16 row0) {
-  constexpr std::int16_t kMost = 32767 >> dct::kBetween;
-  return !hn::AllFalse(D16(), hn::Or(hn::Gt(row0, hn::Set(D16(), kMost)), hn::Lt(row0, hn::Set(D16(), -kMost - 1))));
-}
-
 void run(CoefficientRow& row, const std::int16_t* quantisation, std::uint8_t* out, std::ptrdiff_t stride) {
-  V16 factor[8];
-  for (std::size_t y = 0; y < 8; ++y) factor[y] = hn::LoadDup128(D16(), quantisation + 8 * y);
-  const V16 zero = hn::Zero(D16());
-  for (std::size_t group = 0; group < row.groups(); ++group) {
-    for (std::size_t p = 0; p < CoefficientRow::kGroupBlocks; p += kParts, out += 8 * kParts) {
-      std::int16_t* values = row.values() + group * CoefficientRow::kGroupValues + p * 8;
-      V16 v[8];
-      v[0] = hn::Mul(hn::Load(D16(), values), factor[0]);
-      if (HWY_UNLIKELY(is_wild(v[0]))) {
-        plain_blocks(values, kParts, quantisation, out, stride);
-        continue;
-      }
-      hn::Store(zero, D16(), values);
-      if (CoefficientRow::all_flat(values, kParts)) {
-        flat_blocks(v[0], out, stride);
-        continue;
-      }
-      const auto take = [&](std::size_t y) HWY_ATTR {
-        const V16 row = hn::Load(D16(), values + y * kGroupRow);
-        hn::Store(zero, D16(), values + y * kGroupRow);
-        return hn::Mul(row, factor[y]);
-      };
-      for (std::size_t y = 1; y < 8; ++y) v[y] = take(y);
-      transform<dct::kBits - dct::kBetween>(v);
-      transpose(v);
-      transform<dct::kBits + dct::kBetween + 3>(v);
-      store_columns(v, out, stride);
+  constexpr int kFirstDown = dct::kBits - dct::kBetween, kSecondDown = dct::kBits + dct::kBetween + 3;
+  FirstPass first_pass(quantisation);
+  const V16 row0_factor = hn::LoadDup128(D16(), quantisation);
+  for (std::size_t first = 0; first < row.blocks(); first += kParts, out += 8 * kParts) {
+    std::int16_t* const block = row.block(first);
+    const Slots slots = load_slots(block);
+    const bool flat = only_dc(slots);
+    V16 dc = hn::Zero(D16());
+    if (flat) dc = hn::Mul(dc_row(slots), row0_factor);
+    if (HWY_UNLIKELY(flat ? is_wild(dc) : !first_pass.load(slots))) {
+      plain_blocks(block, kParts, quantisation, out, stride);
+      continue;
     }
+    clear_blocks(block);
+    if (flat) {
+      flat_blocks(dc, out, stride);
+      continue;
+    }
+    V16 v[8];
+    transform<kFirstDown>(first_pass.terms<kFirstDown>(), v);
+    transpose(v);
+    transform<kSecondDown>(terms_of<kSecondDown>(v), v);
+    store_columns(v, out, stride);
   }
 }
 

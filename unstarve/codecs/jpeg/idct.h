@@ -17,8 +17,8 @@
 
 namespace unstarve {
 
-// All blocks of `row` to 8 rows of samples each: block b to out + 8 * b, rows `stride` bytes apart; whole groups are
-// written. `quantisation`: 64 factors in natural order. Leaves the coefficients zero.
+// All blocks of `row` to 8 rows of samples each: block b to out + 8 * b, rows `stride` bytes apart; all of
+// row.blocks() are written. `quantisation`: 64 factors in natural order. Leaves the coefficients zero.
 void inverse_dct(CoefficientRow& row, const std::int16_t* quantisation, std::uint8_t* out, std::ptrdiff_t stride);
 
 // One block, plain code: the reference. `coefficients`: 64 in natural order.

@@ -12,25 +12,18 @@
 #include <hwy/highway.h>
 
 #include "unstarve/codecs/dct_vectors-inl.h"
+#include "unstarve/codecs/jpeg/coefficient_rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace unstarve::HWY_NAMESPACE {
 namespace {
 
-constexpr std::size_t kGroupRow = 8 * CoefficientRow::kGroupBlocks;  // values of one row of a group
-
-std::int16_t* values_of(CoefficientRow& row, std::size_t block) { return row.values() + CoefficientRow::place(block); }
-
 // So many blocks by the reference, from `first` on.
 HWY_NOINLINE void plain_blocks(CoefficientRow& row, std::size_t first, std::size_t blocks, int size,
                                const std::int16_t* quantisation, std::uint8_t* out, std::ptrdiff_t stride) {
   for (std::size_t block = first; block < first + blocks; ++block) {
-    std::int16_t* const values = values_of(row, block);
     std::int16_t coefficients[64];
-    for (std::size_t y = 0; y < 8; ++y) {
-      std::copy_n(values + y * kGroupRow, 8, coefficients + y * 8);
-      std::fill_n(values + y * kGroupRow, 8, std::int16_t{0});
-    }
+    take_plainly(row.block(block), coefficients);
     inverse_dct_reduced_reference(coefficients, size, quantisation, out + block * static_cast<std::size_t>(size),
                                   stride);
   }
@@ -40,7 +33,7 @@ HWY_NOINLINE void plain_blocks(CoefficientRow& row, std::size_t first, std::size
 
 // Machines without SSE4.
 void run(CoefficientRow& row, int size, const std::int16_t* quantisation, std::uint8_t* out, std::ptrdiff_t stride) {
-  plain_blocks(row, 0, row.groups() * CoefficientRow::kGroupBlocks, size, quantisation, out, stride);
+  plain_blocks(row, 0, row.blocks(), size, quantisation, out, stride);
 }
 
 #else
@@ -57,18 +50,15 @@ struct Factors {
   }
 };
 
-// The dequantised rows of kParts blocks. Their coefficients become zero.
-HWY_INLINE void take(std::int16_t* values, const Factors& factors, V16 (&v)[8]) {
-  for (std::size_t y = 0; y < 8; ++y) {
-    v[y] = hn::Mul(hn::Load(D16(), values + y * kGroupRow), factors.of[y]);
-    hn::Store(hn::Zero(D16()), D16(), values + y * kGroupRow);
-  }
+// The dequantised rows of kParts blocks.
+HWY_INLINE void load_rows(const Slots& slots, const Factors& factors, V16 (&v)[8]) {
+  rows_of(slots, v);
+  for (std::size_t y = 0; y < 8; ++y) v[y] = hn::Mul(v[y], factors.of[y]);
 }
 
 // Values of row 0 that the shifts of either pass take out of their bits: no image has them.
-HWY_INLINE bool is_wild(const std::int16_t* values, const Factors& factors) {
+HWY_INLINE bool is_wild(V16 row0) {
   constexpr std::int16_t kMost = 32767 >> dct::kBetween;
-  const V16 row0 = hn::Mul(hn::Load(D16(), values), factors.of[0]);
   return !hn::AllFalse(D16(), hn::Or(hn::Gt(row0, hn::Set(D16(), kMost)), hn::Lt(row0, hn::Set(D16(), -kMost - 1))));
 }
 
@@ -104,7 +94,7 @@ HWY_INLINE void store_fours(V16 v, std::ptrdiff_t y, std::uint8_t* out, std::ptr
 HWY_INLINE void flat_blocks(CoefficientRow& row, std::size_t first, std::size_t blocks, std::ptrdiff_t size,
                             const std::int16_t* quantisation, std::uint8_t* out, std::ptrdiff_t stride) {
   for (std::size_t block = first; block < first + blocks; ++block) {
-    std::int16_t& dc = *values_of(row, block);
+    std::int16_t& dc = row.block(block)[CoefficientRow::kDc];
     const auto value = static_cast<std::int16_t>(static_cast<std::uint16_t>(dc * quantisation[0]));
     const int sample = std::clamp(((value + 4) >> 3) + 128, 0, 255);
     dc = 0;
@@ -114,40 +104,36 @@ HWY_INLINE void flat_blocks(CoefficientRow& row, std::size_t first, std::size_t 
   }
 }
 
-// Of blocks first .. first + blocks - 1, which may be of two groups.
-HWY_INLINE bool all_flat(CoefficientRow& row, std::size_t first, std::size_t blocks) {
-  constexpr std::size_t kGroup = CoefficientRow::kGroupBlocks;
-  for (std::size_t block = first; block < first + blocks; block += kGroup) {
-    if (!CoefficientRow::all_flat(values_of(row, block), std::min(kGroup, first + blocks - block))) return false;
-  }
-  return true;
-}
-
 // Two vectors' blocks at a time, so that the second pass works on full vectors: behind the transposition their rows lie
 // side by side.
 void run_4(CoefficientRow& row, const std::int16_t* quantisation, std::uint8_t* out, std::ptrdiff_t stride) {
   const Factors factors(quantisation);
-  const std::size_t blocks = row.groups() * CoefficientRow::kGroupBlocks;
+  const std::size_t blocks = row.blocks();
   for (std::size_t first = 0; first < blocks; first += 2 * kParts) {
     const std::size_t second = first + kParts;
     const bool both = second < blocks;
     const std::size_t count = both ? 2 * kParts : kParts;
-    if (HWY_UNLIKELY(is_wild(values_of(row, first), factors) || (both && is_wild(values_of(row, second), factors)))) {
+    bool flat = true, wild = false;
+    V16 halves[2][4], w[8], o[4];
+    for (V16& value : halves[1]) value = hn::Zero(D16());
+    for (std::size_t half = 0; half < (both ? 2 : 1); ++half) {
+      const Slots slots = load_slots(row.block(half == 0 ? first : second));
+      V16 v[8];
+      flat = only_dc(slots) && flat;
+      load_rows(slots, factors, v);
+      wild = wild || is_wild(v[0]);
+      to_four<dct::kBits - dct::kBetween + 1>(v, halves[half]);
+    }
+    if (HWY_UNLIKELY(wild)) {
       plain_blocks(row, first, count, 4, quantisation, out, stride);
       continue;
     }
-    if (all_flat(row, first, count)) {
+    if (flat) {
       flat_blocks(row, first, count, 4, quantisation, out, stride);
       continue;
     }
-    V16 v[8], halves[2][4], w[8], o[4];
-    take(values_of(row, first), factors, v);
-    to_four<dct::kBits - dct::kBetween + 1>(v, halves[0]);
-    for (V16& value : halves[1]) value = hn::Zero(D16());
-    if (both) {
-      take(values_of(row, second), factors, v);
-      to_four<dct::kBits - dct::kBetween + 1>(v, halves[1]);
-    }
+    clear_blocks(row.block(first));
+    if (both) clear_blocks(row.block(second));
     for (std::size_t i = 0; i < 4; ++i) {
       w[i] = halves[0][i];
       w[4 + i] = halves[1][i];
@@ -197,14 +183,15 @@ void run_2(CoefficientRow& row, const std::int16_t* quantisation, std::uint8_t* 
   const Factors factors(quantisation);
   alignas(16) static constexpr std::int16_t kColumns[8] = {0, k3_624, 0, -k1_272, 0, k0_850, 0, -k0_720};
   const V16 columns = hn::LoadDup128(D16(), kColumns);
-  const std::size_t blocks = row.groups() * CoefficientRow::kGroupBlocks;
-  for (std::size_t first = 0; first < blocks; first += kParts) {
-    if (all_flat(row, first, kParts) && !is_wild(values_of(row, first), factors)) {
+  for (std::size_t first = 0; first < row.blocks(); first += kParts) {
+    const Slots slots = load_slots(row.block(first));
+    V16 v[8];
+    load_rows(slots, factors, v);
+    if (only_dc(slots) && !is_wild(v[0])) {
       flat_blocks(row, first, kParts, 2, quantisation, out, stride);
       continue;
     }
-    V16 v[8];
-    take(values_of(row, first), factors, v);
+    clear_blocks(row.block(first));
     const Wide odd = Pair(v[1], v[3]).times<k3_624, -k1_272>() + Pair(v[5], v[7]).times<k0_850, -k0_720>();
     const Wide even = shifted<kBits + 2>(v[0]);
     for (std::ptrdiff_t y = 0; y < 2; ++y) {
@@ -247,10 +234,11 @@ HWY_EXPORT(inverse_dct_reduced_on_target);
 void inverse_dct_reduced(CoefficientRow& row, int size, const std::int16_t* quantisation, std::uint8_t* out,
                          std::ptrdiff_t stride) {
   if (size > 1) return HWY_DYNAMIC_DISPATCH(inverse_dct_reduced_on_target)(row, size, quantisation, out, stride);
-  for (std::size_t block = 0; block < row.groups() * CoefficientRow::kGroupBlocks; ++block) {
-    std::int16_t* const values = row.values() + CoefficientRow::place(block);
-    inverse_dct_reduced_reference(values, 1, quantisation, out + block, stride);
-    for (std::size_t y = 0; y < 8; ++y) std::fill_n(values + 8 * CoefficientRow::kGroupBlocks * y, 8, std::int16_t{0});
+  for (std::size_t block = 0; block < row.blocks(); ++block) {
+    std::int16_t* const values = row.block(block);
+    const std::int16_t dc_alone[64] = {values[CoefficientRow::kDc]};
+    inverse_dct_reduced_reference(dc_alone, 1, quantisation, out + block, stride);
+    std::fill_n(values, CoefficientRow::kBlockValues, std::int16_t{0});
   }
 }
 

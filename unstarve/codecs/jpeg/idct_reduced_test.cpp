@@ -25,7 +25,7 @@ TEST_CASE("the reduced IDCT of every instruction set equals the reference", "[co
       for (auto& factor : quantisation) factor = static_cast<std::int16_t>(1 + random.below(round % 5 == 0 ? 255 : 12));
       CoefficientRow row;
       row.resize(blocks);
-      const std::size_t stride = row.groups() * 4 * side;
+      const std::size_t stride = row.blocks() * side;
       std::vector<std::uint8_t> expected(stride * side), out(stride * side + 1, 77);
       for (std::size_t b = 0; b < blocks; ++b) {
         const testing::Block block = testing::random_block(random, size == 1);

@@ -21,7 +21,7 @@ TEST_CASE("the IDCT of every instruction set equals the reference", "[codecs]") 
       for (auto& factor : quantisation) factor = static_cast<std::int16_t>(1 + random.below(round % 3 == 0 ? 255 : 12));
       CoefficientRow row;
       row.resize(blocks);
-      const std::size_t stride = row.groups() * 32 + 64;
+      const std::size_t stride = row.blocks() * 8 + 64;
       std::vector<std::uint8_t> expected(stride * 8), out(stride * 8);
       for (std::size_t b = 0; b < blocks; ++b) {
         const testing::Block block = testing::random_block(random);

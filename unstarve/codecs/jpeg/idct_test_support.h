@@ -14,7 +14,6 @@ namespace unstarve::testing {
 
 struct Block {
   std::int16_t values[64] = {};
-  int end = BlockEnd::kEarly;  // only whether there is more than DC matters to the kernels
 };
 
 // DC alone, few coefficients, a first row alone, many, and values no image has. `dc_alone`: always the first of these.
@@ -32,25 +31,19 @@ inline Block random_block(Random& random, bool dc_alone = false) {
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint32_t place = 1 + random.below(places - 1);
     block.values[place] = value();
-    block.end = BlockEnd::kFull;
   }
   return block;
 }
 
 inline void put(CoefficientRow& row, std::size_t number, const Block& block) {
-  std::int16_t* const to = row.values() + CoefficientRow::place(number);
-  for (std::size_t y = 0; y < 8; ++y) std::copy_n(block.values + 8 * y, 8, to + y * 32);
-  to[CoefficientRow::kEnd] = static_cast<std::int16_t>(block.end);
+  for (std::size_t i = 0; i < 64; ++i) row.block(number)[kSlots[i]] = block.values[i];
 }
 
 // As the next row of blocks expects it.
 inline bool holds_zeros(CoefficientRow& row) {
-  for (std::size_t group = 0; group < row.groups(); ++group) {
-    const std::int16_t* const values = row.values() + group * CoefficientRow::kGroupValues;
-    if (std::any_of(values, values + CoefficientRow::kUnused, [](std::int16_t value) { return value != 0; }))
-      return false;
-  }
-  return true;
+  const std::int16_t* const values = row.block(0);
+  return std::all_of(values, values + row.blocks() * CoefficientRow::kBlockValues,
+                     [](std::int16_t v) { return v == 0; });
 }
 
 }  // namespace unstarve::testing

@@ -51,26 +51,31 @@ class McuRow {
   // The same of two rows at once, which takes less time than one after the other (see entropy_blocks.h).
   [[nodiscard]] bool keep_two(Stream& stream, Stream& second, std::size_t first, std::size_t mcus);
   [[nodiscard]] bool skip(Stream& stream, std::size_t mcus);
-
-  // Where the coefficient of a zigzag number, 0 .. 63, of a kept block lies, counted from its DC.
-  [[nodiscard]] static std::size_t place_of(std::size_t number);
+  [[nodiscard]] bool skip_two(Stream& stream, Stream& second, std::size_t mcus);
 
  private:
-  // A skipped block has four bytes for its DC and whatever else, and four for its end as far behind as kept ones have.
-  static constexpr std::size_t kSkipped = CoefficientRow::kEnd / 2;
+  // A skipped block begins four bytes behind the one before: whatever its coefficients overwrite is DC that is not there
+  // yet.
+  static constexpr std::size_t kSkipped = 128;
+  static constexpr std::size_t kSkippedStep = 2;
 
-  // Calls decode(blocks, first, mcus) for the MCUs of each list.
+  // Calls decode(blocks, first, mcus) for the MCUs of each list of blocks.
   template <class Decode>
-  [[nodiscard]] bool in_lists(std::size_t first, std::size_t mcus, const Decode& decode);
+  [[nodiscard]] bool each_kept(std::size_t first, std::size_t mcus, const Decode& decode);
+  // The same for as many at a time as there is room for.
+  template <class Decode>
+  [[nodiscard]] bool each_skipped(std::size_t mcus, const Decode& decode);
   [[nodiscard]] bool decode(Stream& stream, EntropyBlocks& blocks, std::size_t first, std::size_t mcus) const;
+  [[nodiscard]] bool decode_two(Stream& stream, Stream& second, EntropyBlocks& blocks, std::size_t first,
+                                std::size_t mcus) const;
   // DC from differences to what they are, of so many blocks; false when one went on beyond its last coefficient.
-  [[nodiscard]] bool sum_up(DcSums& dc, std::int16_t* const* values, std::size_t count) const;
+  [[nodiscard]] bool sum_up(DcSums& dc, EntropyBlocks::Lane& lane, std::size_t first, std::size_t count) const;
 
   std::size_t blocks_ = 0;                     // of an MCU
   std::array<std::size_t, 3> of_component_{};  // how many of them
   std::vector<EntropyBlocks> kept_;            // as many MCUs in each as it has room for
   EntropyBlocks skipped_;
-  std::array<std::int16_t, CoefficientRow::kEnd + 2 * kSkipped> skipped_values_{};
+  std::array<std::int16_t, kSkippedStep * kSkipped + CoefficientRow::kBlockValues> skipped_values_[2]{};
 };
 
 }  // namespace unstarve

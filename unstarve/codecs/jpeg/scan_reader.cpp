@@ -198,27 +198,34 @@ bool ScanReader::read_by_index(int row) {
          (row + 1 < plan_.rows || reading.entropy.finish());
 }
 
-bool ScanReader::read_two_by_index(int row) {
-  for (int i = 0; i < 2; ++i) {
-    Row& reading = rows_[as_size(i)];
-    const Begin begin = begin_of(row + i);
-    if (!start_at(reading, begin, row + i)) return false;
-    if (!advance(reading, row + i, begin.column, plan_.first_column, false)) return false;
-  }
-  for (int from = plan_.first_column; from < plan_.end_column;) {
+bool ScanReader::advance_two(int row, int from, int to, bool keep) {
+  EntropyDecoder& upper = rows_[0].entropy;
+  EntropyDecoder& lower = rows_[1].entropy;
+  while (from < to) {
     const std::array<int, 2> look_at{next_look(row, from), next_look(row + 1, from)};
-    const int end = std::min({look_at[0], look_at[1], plan_.end_column});
+    const int end = std::min({look_at[0], look_at[1], to});
     const auto mcus = as_size(end - from);
     mcus_read_ += 2 * mcus;
-    const std::size_t first = as_size(from - plan_.first_column);
-    if (!EntropyDecoder::keep_two(rows_[0].entropy, rows_[1].entropy, first, mcus)) return false;
-    for (int i = 0; i < 2; ++i)
-      if (end == look_at[as_size(i)] && !look(rows_[as_size(i)], row + i, end)) return false;
+    const bool read = keep ? EntropyDecoder::keep_two(upper, lower, as_size(from - plan_.first_column), mcus)
+                           : EntropyDecoder::skip_two(upper, lower, mcus);
+    if (!read) return false;
     from = end;
+    for (int i = 0; i < 2; ++i)
+      if (from == look_at[as_size(i)] && !look(rows_[as_size(i)], row + i, from)) return false;
   }
+  return true;
+}
+
+bool ScanReader::read_two_by_index(int row) {
+  const int begin = begin_of(row).column;
   for (int i = 0; i < 2; ++i)
-    if (!advance(rows_[as_size(i)], row + i, plan_.end_column, end_of(row + i), false)) return false;
-  return row + 2 < plan_.rows || rows_[1].entropy.finish();
+    if (!start_at(rows_[as_size(i)], {row + i, begin}, row + i)) return false;
+  // The image's last row is read on to its end.
+  const int end = end_of(row);
+  return advance_two(row, begin, plan_.first_column, false) &&
+         advance_two(row, plan_.first_column, plan_.end_column, true) &&
+         advance_two(row, plan_.end_column, end, false) && advance(rows_[1], row + 1, end, end_of(row + 1), false) &&
+         (row + 2 < plan_.rows || rows_[1].entropy.finish());
 }
 
 bool ScanReader::read_row(int row) {

@@ -94,6 +94,8 @@ class ScanReader {
   void fetch(int row) const;
   // Columns [from, to) of a row, kept or skipped, with a look at points on the way.
   bool advance(Row& reading, int row, int from, int to, bool keep);
+  // The same of this row and the next at once, in `rows_`.
+  bool advance_two(int row, int from, int to, bool keep);
   // The next column behind `from` where to look. Where no restart marker makes DC 0, the last point of a row tells that
   // all before it is right.
   [[nodiscard]] int next_look(int row, int from) const;

@@ -45,11 +45,9 @@ Values take_row(ScanReader& reader, const BaselineImage& image) {
   for (int c = 0; c < image.components; ++c) {
     for (int y = 0; y < (c == 0 ? image.vertical : 1); ++y) {
       CoefficientRow& row = reader.blocks(c, y);
-      for (std::size_t group = 0; group < row.groups(); ++group) {
-        std::int16_t* const values = row.values() + group * CoefficientRow::kGroupValues;
-        all.insert(all.end(), values, values + CoefficientRow::kUnused);
-        std::fill_n(values, CoefficientRow::kUnused, std::int16_t{0});
-      }
+      const std::size_t count = row.blocks() * CoefficientRow::kBlockValues;
+      all.insert(all.end(), row.block(0), row.block(0) + count);
+      std::fill_n(row.block(0), count, std::int16_t{0});
     }
   }
   return all;

@@ -1,0 +1,199 @@
+// From blocks as the entropy decoder leaves them, each by itself and in its slots' order, to the rows of several blocks
+// side by side that the transforms work on. Included once per instruction set, hence without an ordinary guard
+// (Highway's way). Where HWY_TARGET is HWY_SCALAR or HWY_EMU128, take_plainly() alone is there.
+// Threads: pure functions but for the coefficients.
+#if defined(UNSTARVE_CODECS_JPEG_COEFFICIENT_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef UNSTARVE_CODECS_JPEG_COEFFICIENT_ROWS_INL_H_
+#undef UNSTARVE_CODECS_JPEG_COEFFICIENT_ROWS_INL_H_
+#else
+#define UNSTARVE_CODECS_JPEG_COEFFICIENT_ROWS_INL_H_
+#endif
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "unstarve/codecs/dct_vectors-inl.h"
+#include "unstarve/codecs/jpeg/coefficients.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace unstarve::HWY_NAMESPACE {
+namespace {
+
+// One block in natural order; its coefficients become zero.
+HWY_INLINE void take_plainly(std::int16_t* block, std::int16_t (&natural)[64]) {
+  for (std::size_t i = 0; i < 64; ++i) natural[i] = block[kSlots[i]];
+  std::fill_n(block, CoefficientRow::kBlockValues, std::int16_t{0});
+}
+
+#if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
+
+// The slots of kParts blocks, as they are loaded.
+struct Slots {
+  V16 of[8];
+};
+
+HWY_INLINE void clear_blocks(std::int16_t* block) {
+  for (std::size_t i = 0; i < kParts * CoefficientRow::kBlockValues; i += kBytes / 2) {
+    hn::Store(hn::Zero(D16()), D16(), block + i);
+  }
+}
+
+static_assert(CoefficientRow::kDc == 1);
+
+#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
+
+// A block is two vectors, from which any 32 values are picked at once.
+HWY_INLINE Slots load_slots(const std::int16_t* block) {
+  Slots slots;
+  for (std::size_t i = 0; i < 8; ++i) slots.of[i] = hn::Load(D16(), block + 32 * i);
+  return slots;
+}
+
+// Whether no block has anything but DC.
+HWY_INLINE bool only_dc(const Slots& slots) {
+  alignas(64) static constexpr std::int16_t kDc[32] = {0, -1};
+  const V16 dc = hn::Load(D16(), kDc);
+  V16 others = hn::Zero(D16());
+  for (std::size_t i = 0; i < 8; i += 2) {
+    others = hn::Or(others, hn::AndNot(dc, slots.of[i]));
+    others = hn::Or(others, slots.of[i + 1]);
+  }
+  return hn::AllTrue(D16(), hn::Eq(others, hn::Zero(D16())));
+}
+
+// From vectors of four parts of one block each to vectors of one part of four blocks each.
+HWY_INLINE void turn(const V16 (&blocks)[4], V16* parts) {
+  const auto low01 = _mm512_shuffle_i32x4(blocks[0].raw, blocks[1].raw, 0x44);  // parts 0 1 of 0, of 1
+  const auto low23 = _mm512_shuffle_i32x4(blocks[2].raw, blocks[3].raw, 0x44);
+  const auto high01 = _mm512_shuffle_i32x4(blocks[0].raw, blocks[1].raw, 0xEE);  // parts 2 3
+  const auto high23 = _mm512_shuffle_i32x4(blocks[2].raw, blocks[3].raw, 0xEE);
+  parts[0] = V16{_mm512_shuffle_i32x4(low01, low23, 0x88)};
+  parts[1] = V16{_mm512_shuffle_i32x4(low01, low23, 0xDD)};
+  parts[2] = V16{_mm512_shuffle_i32x4(high01, high23, 0x88)};
+  parts[3] = V16{_mm512_shuffle_i32x4(high01, high23, 0xDD)};
+}
+
+// Slots order[8 * i] .. order[8 * i + 7] of the blocks to v[i], a block to each part.
+using SlotOrder = std::array<std::int16_t, CoefficientRow::kBlockValues>;  // aligned to 64 bytes
+HWY_INLINE void pick(const Slots& slots, const SlotOrder& order, V16 (&v)[8]) {
+  V16 blocks[4];
+  for (std::size_t half = 0; half < 2; ++half) {
+    const __m512i picked = _mm512_load_si512(order.data() + 32 * half);
+    for (std::size_t b = 0; b < 4; ++b) {
+      blocks[b] = V16{_mm512_permutex2var_epi16(slots.of[2 * b].raw, picked, slots.of[2 * b + 1].raw)};
+    }
+    turn(blocks, v + 4 * half);
+  }
+}
+
+// Row y of the blocks to v[y].
+HWY_INLINE void rows_of(const Slots& slots, V16 (&v)[8]) {
+  alignas(64) static constexpr SlotOrder kOrder = [] {
+    SlotOrder order{};
+    std::ranges::copy(kSlots, order.begin());
+    return order;
+  }();
+  pick(slots, kOrder, v);
+}
+
+// Row 0 of blocks with nothing but DC.
+HWY_INLINE V16 dc_row(const Slots& slots) {
+  V16 v[8];
+  rows_of(slots, v);
+  return v[0];
+}
+
+#else
+
+// Vector e has slots 8 * e .. 8 * e + 7 of kParts blocks, one in each part.
+template <class D>
+HWY_INLINE hn::VFromD<D> load_parts(D d, const std::int16_t* block) {
+  if constexpr (hn::MaxLanes(D()) == 8) {
+    return hn::Load(d, block);
+  } else {
+    const hn::Half<D> half;
+    const auto upper = load_parts(half, block + CoefficientRow::kBlockValues * (hn::MaxLanes(half) / 8));
+    return hn::Combine(d, upper, load_parts(half, block));
+  }
+}
+
+HWY_INLINE Slots load_slots(const std::int16_t* block) {
+  Slots slots;
+  for (std::size_t e = 0; e < 8; ++e) slots.of[e] = load_parts(D16(), block + 8 * e);
+  return slots;
+}
+
+// Whether no block has anything but DC.
+HWY_INLINE bool only_dc(const Slots& slots) {
+  alignas(16) static constexpr std::int16_t kNotDc[8] = {-1, 0, -1, -1, -1, -1, -1, -1};
+  V16 others = hn::And(slots.of[0], hn::LoadDup128(D16(), kNotDc));
+  for (std::size_t e = 1; e < 8; ++e) others = hn::Or(others, slots.of[e]);
+  return hn::AllTrue(D16(), hn::Eq(others, hn::Zero(D16())));
+}
+
+// Row 0 of blocks with nothing but DC.
+HWY_INLINE V16 dc_row(const Slots& slots) { return hn::ShiftRightLanes<CoefficientRow::kDc>(D16(), slots.of[0]); }
+
+// Which bytes of a row of a block come from one eighth; 0x80 for those that do not.
+struct RowSelection {
+  alignas(16) std::array<std::uint8_t, 16> bytes{};
+  bool any = false;
+};
+
+template <std::size_t kRow, std::size_t kEighth>
+constexpr RowSelection row_selection() {
+  RowSelection selection;
+  for (std::size_t x = 0; x < 8; ++x) {
+    const std::size_t slot = kSlots[8 * kRow + x];
+    const bool here = slot / 8 == kEighth;
+    for (std::size_t byte = 0; byte < 2; ++byte) {
+      selection.bytes[2 * x + byte] = static_cast<std::uint8_t>(here ? 2 * (slot % 8) + byte : 0x80);
+    }
+    selection.any = selection.any || here;
+  }
+  return selection;
+}
+
+template <std::size_t kRow, std::size_t kEighth>
+inline constexpr RowSelection kRowSelection = row_selection<kRow, kEighth>();
+
+template <std::size_t kRow, std::size_t kEighth = 0>
+HWY_INLINE V16 row_of(const Slots& slots, V16 before) {
+  if constexpr (kEighth == 8) {
+    return before;
+  } else {
+    constexpr const RowSelection& kTake = kRowSelection<kRow, kEighth>;
+    if constexpr (kTake.any) {
+      const hn::FixedTag<std::uint8_t, kBytes> d;
+      const auto selected = hn::LoadDup128(d, kTake.bytes.data());
+      const auto part = hn::TableLookupBytesOr0(hn::BitCast(d, slots.of[kEighth]), selected);
+      before = hn::Or(before, hn::BitCast(D16(), part));
+    }
+    return row_of<kRow, kEighth + 1>(slots, before);
+  }
+}
+
+// Row y of the blocks to v[y].
+HWY_INLINE void rows_of(const Slots& slots, V16 (&v)[8]) {
+  const V16 zero = hn::Zero(D16());
+  v[0] = row_of<0>(slots, zero);
+  v[1] = row_of<1>(slots, zero);
+  v[2] = row_of<2>(slots, zero);
+  v[3] = row_of<3>(slots, zero);
+  v[4] = row_of<4>(slots, zero);
+  v[5] = row_of<5>(slots, zero);
+  v[6] = row_of<6>(slots, zero);
+  v[7] = row_of<7>(slots, zero);
+}
+
+#endif
+
+#endif
+
+}  // namespace
+}  // namespace unstarve::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
