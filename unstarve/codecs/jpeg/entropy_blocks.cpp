@@ -345,7 +345,8 @@ HWY_NOINLINE bool replace_rare(Bits& in, const HuffmanEntries& table, std::int64
 // From there to the end of one lane, with idle blocks behind the last one. False as decode_blocks().
 HWY_NOINLINE bool run(EntropyState& state, EntropyBlocks& blocks, std::size_t lane, Reached from) {
   Bits in{state.bits, state.count, state.next};
-  auto [block, before] = from;
+  std::size_t block = from.block;
+  std::int64_t before = from.before;
   const HuffmanEntries* table = before == blocks.before_dc ? blocks.dc[block] : blocks.ac[block];
   bool right = true;
   const auto step = [&]() HWY_ATTR {

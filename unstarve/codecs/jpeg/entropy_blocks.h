@@ -60,8 +60,8 @@ struct EntropyBlocks {
   std::uint64_t last[kLanes] = {};  // the first bit of `limit`
 };
 
-// Decodes blocks first .. end - 1 of lane 0: their coefficients, which are zero before, with DC as the difference to the
-// block before, and their ends, which alone show a block that goes on beyond its last coefficient.
+// Decodes blocks first .. end - 1 of lane 0: their coefficients, which are zero before, with DC as the difference to
+// the block before, and their ends, which alone show a block that goes on beyond its last coefficient.
 [[nodiscard]] bool decode_blocks(EntropyState& state, EntropyBlocks& blocks, std::size_t first, std::size_t end);
 // The same blocks of both lanes, from a stream each.
 [[nodiscard]] bool decode_blocks_of_two(EntropyState& lane0, EntropyState& lane1, EntropyBlocks& blocks,

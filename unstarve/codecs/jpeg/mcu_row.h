@@ -54,8 +54,8 @@ class McuRow {
   [[nodiscard]] bool skip_two(Stream& stream, Stream& second, std::size_t mcus);
 
  private:
-  // A skipped block begins four bytes behind the one before: whatever its coefficients overwrite is DC that is not there
-  // yet.
+  // A skipped block begins four bytes behind the one before: whatever its coefficients overwrite is DC that is not
+  // there yet.
   static constexpr std::size_t kSkipped = 128;
   static constexpr std::size_t kSkippedStep = 2;
 
