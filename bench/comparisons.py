@@ -87,6 +87,8 @@ COMPARISONS = (
                peer_options=(("without", "resize_into_decode"),)),
     Comparison("pass/scan_index", IMAGENET_INDEXED, ("ours", "loader"), data="photographs",
                peer_options=(("without", "scan_index"),)),
+    Comparison("pass/scale_into_decode", IMAGENET_INDEXED | {"with": "scale_into_decode"}, ("ours", "loader"),
+               data="photographs", peer_options=(("without", "scale_into_decode"),)),
     Comparison("pass/operation_fusion", CIFAR, ("ours", "loader"), data="cifar",
                peer_options=(("without", "operation_fusion"),)),
     Comparison("pass/batch_fusion", CIFAR, ("ours", "loader"), data="cifar",

@@ -90,6 +90,8 @@ OPERATIONS = (
     Operation("lighting", "lighting: {}", None),
     Operation("erasing", "erasing: {probability: 1}", lambda v2: v2.RandomErasing(1),
               images=("planes", "channels_last")),
+    Operation("erasing-noise", "erasing: {probability: 1, value: random}",
+              lambda v2: v2.RandomErasing(1, value="random"), images=("planes", "channels_last")),
     Operation("cutout", "cutout: {size: 64}", None),
     Operation("rotation", "rotation: {degrees: [-30, 30]}", lambda v2: v2.RandomRotation(30, **_bilinear(v2))),
     Operation("affine", "affine: {}", lambda v2: v2.RandomAffine(15, (0.1, 0.1), (0.9, 1.1), **_bilinear(v2))),

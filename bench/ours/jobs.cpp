@@ -36,7 +36,8 @@ PipelineSpec pipeline_of(const Job& job) {
                                           "folder-first-batch or trivial");
   }
   spec.execution.read_ahead = job.value("read_ahead", spec.execution.read_ahead);
-  // A pass that this side does without.
+  // A pass that both sides ask for, and one that this side does without.
+  if (job.contains("with")) spec.passes[job.at("with")] = true;
   if (job.contains("without")) spec.passes[job.at("without")] = false;
   return spec;
 }
