@@ -44,6 +44,8 @@ static_assert(CoefficientRow::kDc == 1);
 
 #if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
 
+static_assert(kParts == 4);
+
 // A block is two vectors, from which any 32 values are picked at once.
 HWY_INLINE Slots load_slots(const std::int16_t* block) {
   Slots slots;

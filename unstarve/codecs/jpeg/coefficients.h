@@ -33,15 +33,17 @@ class CoefficientRow {
   }
 
   // Room for so many blocks in whole groups; all are zero, as those of the size before were.
+  // std::bad_alloc: there is no block then.
   void resize(std::size_t blocks) {
-    blocks_ = whole_groups(blocks);
+    blocks_ = 0;
     const std::size_t before = values_.capacity();
-    values_.reserve_discard(bytes());
+    values_.reserve_discard(bytes_of(whole_groups(blocks)));
     if (values_.capacity() != before) std::memset(values_.data(), 0, values_.capacity());
+    blocks_ = whole_groups(blocks);
   }
   // After a failed decoding, when not all blocks went through the IDCT.
   void clear() {
-    if (blocks_ > 0) std::memset(values_.data(), 0, bytes());
+    if (blocks_ > 0) std::memset(values_.data(), 0, bytes_of(blocks_));
   }
 
   // With those that fill the last group.
@@ -52,7 +54,9 @@ class CoefficientRow {
   }
 
  private:
-  [[nodiscard]] std::size_t bytes() const { return blocks_ * kBlockValues * sizeof(std::int16_t); }
+  [[nodiscard]] static constexpr std::size_t bytes_of(std::size_t blocks) {
+    return blocks * kBlockValues * sizeof(std::int16_t);
+  }
 
   std::size_t blocks_ = 0;
   AlignedBytes values_;

@@ -17,6 +17,10 @@ namespace unstarve::HWY_NAMESPACE {
 namespace {
 
 static_assert(std::endian::native == std::endian::little);
+// The number of DC is its slot; a block's end goes on to the next slot, which is still zero.
+static_assert((-63 & 63) == CoefficientRow::kDc && HuffmanEntry::kEndOfBlock % 64 == 1);
+// The least that an end comes to, behind DC; and the most that a run of 15 zeros, or a value behind one, goes too far.
+static_assert(EntropyBlocks::kEarly == HuffmanEntry::kEndOfBlock - 63 && 16 < EntropyBlocks::kEarly);
 
 // How far a lane has come: in block number `block`, behind the coefficient of number `before`.
 struct Reached {
@@ -27,7 +31,7 @@ struct Reached {
 // Not under sanitizers, which do not see what instructions written by hand access.
 #if HWY_ARCH_X86_64 && HWY_TARGET <= HWY_AVX2 && !UNSTARVE_ASAN && !UNSTARVE_MSAN
 
-// The loops below in 24 instructions a look-up. Compilers make branches of the selections, or spill half of the state.
+// The loops below in 24 instructions a look-up, or 25 with two lanes. Compilers make branches of the selections, or spill half of the state.
 //
 //   place     the look-up's index        entry     all of the entry; then the block's values
 //   first     number of the first symbol's coefficient, then its slot      number    of the last one
@@ -77,7 +81,8 @@ static_assert(HuffmanTable::kBits == 10 && HuffmanEntry::kSecond == 64);
   "mov %[place], %[entry]\n\t"                                                                \
   "shr $3, %[entry]\n\t"                                                                      \
   "and $7, %k[place]\n\t"                                                                     \
-  "movbe (%[entry]), %[bits" #L "]\n\t"                                                       \
+  "mov (%[entry]), %[bits" #L "]\n\t"                                                         \
+  "bswap %[bits" #L "]\n\t"                                                                   \
   "shlx %[place], %[bits" #L "], %[bits" #L "]\n\t"
 #define UNSTARVE_TWO_PLACE(L)                                                                 \
   "mov %[bits" #L "], %[place]\n\t"                                                           \
@@ -92,7 +97,8 @@ static_assert(HuffmanTable::kBits == 10 && HuffmanEntry::kSecond == 64);
   UNSTARVE_TWO_PLACE(L)                                                                       \
   UNSTARVE_STEP(N, L, UNSTARVE_TWO_, UNSTARVE_LOAD_SECOND, UNSTARVE_STORE_SECOND)
 
-// The second symbol's value, and where it goes. Of skipped blocks DC alone is looked at, which is never second.
+// The second symbol's value, and where it goes. Of skipped blocks DC alone is looked at, which is never second: one lane
+// leaves these out, two write them where they do no harm (mcu_row.h).
 #define UNSTARVE_LOAD_SECOND(L) "movsbl 3*%c[field](%[table" #L "],%[place]), %k[place]\n\t"
 #define UNSTARVE_STORE_SECOND                                                                 \
   "and $63, %k[number]\n\t"                                                                  \
@@ -199,7 +205,7 @@ HWY_NOINLINE bool run(EntropyState& state, EntropyBlocks& blocks, std::size_t la
 }
 
 // Both lanes, until one is at its end or behind its limit; blocks.at is where they are in their streams. False when one
-// of them cannot be right.
+// of them cannot be right: `entry`, where values go, is null then alone.
 HWY_NOINLINE bool run_two(EntropyBlocks& blocks, Reached& lane0, Reached& lane1) {
   std::uint64_t bits0, bits1;
   const HuffmanEntries* table0 = blocks.dc[lane0.block];

@@ -24,8 +24,8 @@
 namespace unstarve {
 
 // The stream's next bits are the top bits of `bits`, of which `count` are counted in (of `count` the low six bits mean
-// something); `next` is the byte to load from. It may come to lie up to 56 bytes behind `limit`, whence 8 bytes are
-// read; then the call after it fails.
+// something); `next` is the byte to load from. It may come to lie behind `limit`, by 56 bytes at most, whence 8 bytes are
+// read; then the next call that has blocks to decode fails.
 struct EntropyState {
   std::uint64_t bits = 0;
   std::uint64_t count = 0;
@@ -43,8 +43,8 @@ struct EntropyBlocks {
   const HuffmanEntries* ac[kMost + 1];
   struct Lane {
     std::int16_t* values[kMost + 1];  // its slots
-    // The number that a block came to: 0 for one that is full, at least kEarly for one that a symbol has ended. What
-    // lies between has gone on beyond the last coefficient.
+    // The number that a block came to: 0 for one that is full, at least kEarly (HuffmanEntry::kEndOfBlock on from DC)
+    // for one that a symbol has ended. What lies between has gone on beyond the last coefficient.
     std::uint8_t ends[kMost + 1];
   };
   Lane lanes[kLanes];

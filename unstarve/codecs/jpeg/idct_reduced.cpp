@@ -51,8 +51,8 @@ struct Factors {
 };
 
 // The dequantised rows of kParts blocks.
-HWY_INLINE void load_rows(const Slots& slots, const Factors& factors, V16 (&v)[8]) {
-  rows_of(slots, v);
+HWY_INLINE void load_rows(const std::int16_t* block, const Factors& factors, V16 (&v)[8]) {
+  rows_of(load_slots(block), v);
   for (std::size_t y = 0; y < 8; ++y) v[y] = hn::Mul(v[y], factors.of[y]);
 }
 
@@ -60,6 +60,12 @@ HWY_INLINE void load_rows(const Slots& slots, const Factors& factors, V16 (&v)[8
 HWY_INLINE bool is_wild(V16 row0) {
   constexpr std::int16_t kMost = 32767 >> dct::kBetween;
   return !hn::AllFalse(D16(), hn::Or(hn::Gt(row0, hn::Set(D16(), kMost)), hn::Lt(row0, hn::Set(D16(), -kMost - 1))));
+}
+
+// Whether kParts blocks have nothing but DC, none of them wild.
+HWY_INLINE bool is_flat(CoefficientRow& row, std::size_t first, const Factors& factors) {
+  const Slots slots = load_slots(row.block(first));
+  return only_dc(slots) && !is_wild(hn::Mul(dc_row(slots), factors.of[0]));
 }
 
 // From eight values to four, across vectors; v[4] does not matter.
@@ -113,23 +119,21 @@ void run_4(CoefficientRow& row, const std::int16_t* quantisation, std::uint8_t* 
     const std::size_t second = first + kParts;
     const bool both = second < blocks;
     const std::size_t count = both ? 2 * kParts : kParts;
-    bool flat = true, wild = false;
+    if (is_flat(row, first, factors) && (!both || is_flat(row, second, factors))) {
+      flat_blocks(row, first, count, 4, quantisation, out, stride);
+      continue;
+    }
+    bool wild = false;
     V16 halves[2][4], w[8], o[4];
     for (V16& value : halves[1]) value = hn::Zero(D16());
     for (std::size_t half = 0; half < (both ? 2 : 1); ++half) {
-      const Slots slots = load_slots(row.block(half == 0 ? first : second));
       V16 v[8];
-      flat = only_dc(slots) && flat;
-      load_rows(slots, factors, v);
+      load_rows(row.block(half == 0 ? first : second), factors, v);
       wild = wild || is_wild(v[0]);
       to_four<dct::kBits - dct::kBetween + 1>(v, halves[half]);
     }
     if (HWY_UNLIKELY(wild)) {
       plain_blocks(row, first, count, 4, quantisation, out, stride);
-      continue;
-    }
-    if (flat) {
-      flat_blocks(row, first, count, 4, quantisation, out, stride);
       continue;
     }
     clear_blocks(row.block(first));
@@ -184,13 +188,12 @@ void run_2(CoefficientRow& row, const std::int16_t* quantisation, std::uint8_t* 
   alignas(16) static constexpr std::int16_t kColumns[8] = {0, k3_624, 0, -k1_272, 0, k0_850, 0, -k0_720};
   const V16 columns = hn::LoadDup128(D16(), kColumns);
   for (std::size_t first = 0; first < row.blocks(); first += kParts) {
-    const Slots slots = load_slots(row.block(first));
-    V16 v[8];
-    load_rows(slots, factors, v);
-    if (only_dc(slots) && !is_wild(v[0])) {
+    if (is_flat(row, first, factors)) {
       flat_blocks(row, first, kParts, 2, quantisation, out, stride);
       continue;
     }
+    V16 v[8];
+    load_rows(row.block(first), factors, v);
     clear_blocks(row.block(first));
     const Wide odd = Pair(v[1], v[3]).times<k3_624, -k1_272>() + Pair(v[5], v[7]).times<k0_850, -k0_720>();
     const Wide even = shifted<kBits + 2>(v[0]);

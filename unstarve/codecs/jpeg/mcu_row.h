@@ -58,6 +58,7 @@ class McuRow {
   // there yet.
   static constexpr std::size_t kSkipped = 128;
   static constexpr std::size_t kSkippedStep = 2;
+  static_assert(kSkippedStep > CoefficientRow::kDc && kSkipped <= EntropyBlocks::kMost);
 
   // Calls decode(blocks, first, mcus) for the MCUs of each list of blocks.
   template <class Decode>

@@ -8,12 +8,14 @@
 // the points of an index (scan_index.h). By an index two rows are read at once where no restart markers part the scan,
 // since neither waits for the other (entropy_blocks.h).
 //
-// Use: open(); start(), start_recording() or start_by(); read_row() for plan.first_row .. plan.end_row - 1, in order.
+// Use: open(); start(), start_recording() or start_by(); read_row() for plan.first_row .. plan.end_row - 1, in order,
+// and after each the blocks() of its row.
 //
 // Ownership: borrows image and index until the last call; keeps its scratch, and after the largest image it allocates
 //            nothing. Threads: one at a time.
-// Failure:   false for data that cannot be right (see entropy_decoder.h) and for a point of the index that is wrong.
-//            Then clear() before the next open().
+// Failure:   false for data that cannot be right (see entropy_decoder.h) and for a point of the index that is wrong;
+//            std::bad_alloc from start*(). After these, and after reading that stops before the plan's last row, clear()
+//            before the next open().
 
 #include <array>
 #include <cstdint>

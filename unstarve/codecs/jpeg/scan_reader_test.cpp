@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdio>  // for jpeglib.h
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 
 #include "unstarve/codecs/jpeg/jpeg_samples.h"
 #include "unstarve/core/random.h"
+#include "unstarve/core/sanitizers.h"
 
 namespace unstarve {
 namespace {
@@ -129,6 +131,59 @@ TEST_CASE("rows by an index are those of the whole scan", "[codecs]") {
       }
     }
   }
+}
+
+TEST_CASE("by an index two rows are read at once, but for those of a scan with restart markers", "[codecs]") {
+  const auto reader = std::make_unique<ScanReader>();
+  for (const JpegSample& sample : samples()) {
+    const OpenJpeg file({150, 72}, sample, 5);
+    const ScanIndex index = index_of(*reader, file.image);
+    const BaselinePlan plan = plan_baseline(file.image);
+    INFO(sample.name << ", restarts " << sample.restart_interval);
+    REQUIRE(reader->open(file.image, plan));
+    reader->start_by(index);
+    int before = 0;
+    for (int row = 0; row < plan.rows; ++row) {
+      REQUIRE(reader->read_row(row));
+      take_row(*reader, file.image);
+      // Of restart markers, eight MCUs more at most, from the point before.
+      const int read = static_cast<int>(reader->mcus_read()), own = plan.columns;
+      if (sample.restart_interval > 0) {
+        CHECK(read - before >= own);
+        CHECK(read - before <= own + 2 * ScanIndex::kStep);
+      } else {
+        CHECK(read - before == (row % 2 == 1 ? 0 : row + 1 < plan.rows ? 2 * own : own));
+      }
+      before = read;
+    }
+  }
+}
+
+TEST_CASE("a reader that was left between two rows is as new once it is cleared", "[codecs]") {
+  const auto reader = std::make_unique<ScanReader>(), fresh = std::make_unique<ScanReader>();
+  for (const JpegSample& sample : samples()) {
+    const OpenJpeg left({300, 80}, sample, 6), file({200, 100}, sample, 7);
+    const ScanIndex index = index_of(*fresh, file.image);
+    REQUIRE(reader->open(left.image, plan_baseline(left.image)));
+    const ScanIndex left_index = index_of(*fresh, left.image);
+    reader->start_by(left_index);
+    REQUIRE(reader->read_row(0));
+    reader->clear();
+    const BaselinePlan plan = plan_baseline(file.image);
+    REQUIRE(read_by(*reader, file.image, plan, index) == read_all(*fresh, file.image, plan));
+  }
+}
+
+TEST_CASE("a row of coefficients for which there is no memory has no blocks", "[codecs]") {
+  if (UNSTARVE_ASAN) return;  // which ends the program instead
+  CoefficientRow row;
+  row.resize(8);
+  row.block(7)[3] = 5;
+  REQUIRE_THROWS_AS(row.resize(std::size_t{1} << 48), std::bad_alloc);
+  REQUIRE(row.blocks() == 0);
+  row.clear();
+  row.resize(8);
+  REQUIRE(std::all_of(row.block(0), row.block(8), [](std::int16_t value) { return value == 0; }));
 }
 
 TEST_CASE("a wrong point is found in whichever row it is", "[codecs]") {
