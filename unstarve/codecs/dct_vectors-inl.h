@@ -63,7 +63,7 @@ struct Pair {
   }
 
  private:
-  Pair() = default;
+  Pair() {}  // NOLINT: GCC does not compile what it defines itself for the instruction set (64-bit ARM)
   template <int kX, int kY>
   static HWY_INLINE V16 factors() {
     return hn::BitCast(

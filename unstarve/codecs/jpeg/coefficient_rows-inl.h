@@ -32,6 +32,7 @@ HWY_INLINE void take_plainly(std::int16_t* block, std::int16_t (&natural)[64]) {
 // The slots of kParts blocks, as they are loaded.
 struct Slots {
   V16 of[8];
+  Slots() {}  // NOLINT: GCC does not compile what it defines itself for the instruction set (64-bit ARM)
 };
 
 HWY_INLINE void clear_blocks(std::int16_t* block) {

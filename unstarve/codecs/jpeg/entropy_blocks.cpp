@@ -31,7 +31,8 @@ struct Reached {
 // Not under sanitizers, which do not see what instructions written by hand access.
 #if HWY_ARCH_X86_64 && HWY_TARGET <= HWY_AVX2 && !UNSTARVE_ASAN && !UNSTARVE_MSAN
 
-// The loops below in 24 instructions a look-up, or 25 with two lanes. Compilers make branches of the selections, or spill half of the state.
+// The loops below in 24 instructions a look-up, or 25 with two lanes. Compilers make branches of the selections, or spill
+// half of the state.
 //
 //   place     the look-up's index        entry     all of the entry; then the block's values
 //   first     number of the first symbol's coefficient, then its slot      number    of the last one
@@ -97,8 +98,8 @@ static_assert(HuffmanTable::kBits == 10 && HuffmanEntry::kSecond == 64);
   UNSTARVE_TWO_PLACE(L)                                                                       \
   UNSTARVE_STEP(N, L, UNSTARVE_TWO_, UNSTARVE_LOAD_SECOND, UNSTARVE_STORE_SECOND)
 
-// The second symbol's value, and where it goes. Of skipped blocks DC alone is looked at, which is never second: one lane
-// leaves these out, two write them where they do no harm (mcu_row.h).
+// The second symbol's value, and where it goes. Of skipped blocks DC alone is looked at, which is never second: one
+// lane leaves these out, two write them where they do no harm (mcu_row.h).
 #define UNSTARVE_LOAD_SECOND(L) "movsbl 3*%c[field](%[table" #L "],%[place]), %k[place]\n\t"
 #define UNSTARVE_STORE_SECOND                                                                 \
   "and $63, %k[number]\n\t"                                                                  \

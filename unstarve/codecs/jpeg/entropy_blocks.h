@@ -24,8 +24,8 @@
 namespace unstarve {
 
 // The stream's next bits are the top bits of `bits`, of which `count` are counted in (of `count` the low six bits mean
-// something); `next` is the byte to load from. It may come to lie behind `limit`, by 56 bytes at most, whence 8 bytes are
-// read; then the next call that has blocks to decode fails.
+// something); `next` is the byte to load from. It may come to lie behind `limit`, by 56 bytes at most, whence 8 bytes
+// are read; then the next call that has blocks to decode fails.
 struct EntropyState {
   std::uint64_t bits = 0;
   std::uint64_t count = 0;

@@ -14,8 +14,8 @@
 // Ownership: borrows image and index until the last call; keeps its scratch, and after the largest image it allocates
 //            nothing. Threads: one at a time.
 // Failure:   false for data that cannot be right (see entropy_decoder.h) and for a point of the index that is wrong;
-//            std::bad_alloc from start*(). After these, and after reading that stops before the plan's last row, clear()
-//            before the next open().
+//            std::bad_alloc from start*(). After these, and after reading that stops before the plan's last row,
+//            clear() before the next open().
 
 #include <array>
 #include <cstdint>
