@@ -31,8 +31,8 @@ struct Reached {
 // Not under sanitizers, which do not see what instructions written by hand access.
 #if HWY_ARCH_X86_64 && HWY_TARGET <= HWY_AVX2 && !UNSTARVE_ASAN && !UNSTARVE_MSAN
 
-// The loops below in 24 instructions a look-up, or 25 with two lanes. Compilers make branches of the selections, or spill
-// half of the state.
+// The loops below in 24 instructions a look-up, or 25 with two lanes. Compilers make branches of the selections, or
+// spill half of the state.
 //
 //   place     the look-up's index        entry     all of the entry; then the block's values
 //   first     number of the first symbol's coefficient, then its slot      number    of the last one
