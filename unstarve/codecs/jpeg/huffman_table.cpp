@@ -78,8 +78,8 @@ bool HuffmanTable::build_singles() {
   for (int bits = 1; bits <= kCodeBits; ++bits) {
     const std::size_t count = codes_.counts[static_cast<std::size_t>(bits)];
     const std::uint32_t step = 1u << (kCodeBits - bits);
-    // Codes of all ones are reserved, but libjpeg takes them, and so do we.
-    if (at + count * step > 1u << kCodeBits || symbol + count > codes_.symbols.size()) return false;
+    // No code may be all ones (T.81, annex C), which libjpeg refuses, too.
+    if (at + count * step >= 1u << kCodeBits || symbol + count > codes_.symbols.size()) return false;
     for (std::size_t i = 0; i < count; ++i, at += step) {
       const std::uint8_t value = codes_.symbols[symbol++];
       const int value_bits = value_bits_of(value, ac_);

@@ -81,8 +81,8 @@ class HuffmanTable {
   // An entry of a second table has 17 bits at most, loaded behind the kBits of the first.
   static constexpr int kMostBits = 18;
 
-  // False, and the table unusable, when the codes are no prefix code, or a symbol is outside of what 8-bit baseline
-  // files hold (DC values of at most 11 bits, AC values of at most 10).
+  // False, and the table unusable, when the codes are no prefix code, one is all ones, or a symbol is outside of what
+  // 8-bit baseline files hold (DC values of at most 11 bits, AC values of at most 10).
   // `pairs`: with entries of two symbols (AC only); a decoder that is near a block's end takes their first alone.
   [[nodiscard]] bool build(const HuffmanCodes& codes, bool ac, bool pairs);
 

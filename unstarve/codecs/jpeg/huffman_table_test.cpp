@@ -111,8 +111,8 @@ TEST_CASE("second tables have room for the most that codes can ask for", "[codec
         int room = 1 << 16;
         for (std::size_t n = 1; n <= 16; ++n) room -= codes.counts[n] << (16 - n);
         INFO(bits << " bits: " << here);
-        REQUIRE(table->build(codes, true, true) == (room >= 0));
-        if (room < 0) continue;
+        REQUIRE(table->build(codes, true, true) == (room > 0));
+        if (room <= 0) continue;
         Random random(32, 0, static_cast<std::uint32_t>(here), 0);
         for (int i = 0; i < 100; ++i) {
           std::uint64_t stream = std::uint64_t{random.bits()} << 32 | random.bits();
@@ -131,6 +131,14 @@ TEST_CASE("codes that are none, and values that 8-bit files do not hold, are ref
   HuffmanCodes three_of_one_bit;
   three_of_one_bit.counts[1] = 3;
   CHECK_FALSE(ac->build(three_of_one_bit, true, true));
+  // One of all ones, of few bits and of most.
+  for (const std::size_t last : {std::size_t{2}, std::size_t{16}}) {
+    HuffmanCodes full;
+    for (std::size_t bits = 1; bits <= last; ++bits) full.counts[bits] = 1;
+    CHECK(ac->build(full, true, true));
+    full.counts[last] = 2;
+    CHECK_FALSE(ac->build(full, true, true));
+  }
   HuffmanCodes too_many;
   too_many.counts[15] = 200;
   too_many.counts[16] = 200;

@@ -50,7 +50,7 @@ inline HuffmanCodes random_codes(Random& random, bool ac) {
   std::size_t symbols = 0;
   for (int bits = 1; bits <= 16; ++bits) {
     room *= 2;
-    const int most = std::min(room - (bits < 16 ? 1 : 0), 40);
+    const int most = std::min(room - 1, 40);
     const int count =
         bits < 2 ? 0 : static_cast<int>(random.below(static_cast<std::uint32_t>(most) + 1)) / (bits < 8 ? 2 : 1);
     for (int i = 0; i < count && symbols < 200; ++i) {
