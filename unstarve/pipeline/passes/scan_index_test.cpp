@@ -137,8 +137,9 @@ TEST_CASE("indexes of another version are told as such and made anew", "[pipelin
   const std::vector<Seen> expected = run_epochs(without(photos.spec()), 1);
   CHECK(counts_after(photos.spec(), 1).made == kImages);
   {
-    Loader loader(photos.spec(), open_dataset(photos.spec().source.path), *device, {{}, 1});
-    const auto store = loader.plan().scan_index;
+    // Of a loader that is gone: its workers would make anew what is replaced here.
+    const auto store =
+        Loader(photos.spec(), open_dataset(photos.spec().source.path), *device, {{}, 1}).plan().scan_index;
     std::vector<std::uint8_t> index;
     for (std::uint64_t id = 0; id < kImages; ++id) {
       REQUIRE(store->find(id, index));
