@@ -239,8 +239,7 @@ void inverse_dct_reduced(CoefficientRow& row, int size, const std::int16_t* quan
   if (size > 1) return HWY_DYNAMIC_DISPATCH(inverse_dct_reduced_on_target)(row, size, quantisation, out, stride);
   for (std::size_t block = 0; block < row.blocks(); ++block) {
     std::int16_t* const values = row.block(block);
-    const std::int16_t dc_alone[64] = {values[CoefficientRow::kDc]};
-    inverse_dct_reduced_reference(dc_alone, 1, quantisation, out + block, stride);
+    inverse_dct_reduced_reference(values + CoefficientRow::kDc, 1, quantisation, out + block, stride);
     std::fill_n(values, CoefficientRow::kBlockValues, std::int16_t{0});
   }
 }
