@@ -14,6 +14,8 @@
 
 #include <hwy/highway.h>
 
+#include "unstarve/codecs/zigzag.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace unstarve::HWY_NAMESPACE {
 namespace {
@@ -109,6 +111,22 @@ HWY_INLINE void interleave(D d, V16& a, V16& b) {
   const auto upper = hn::InterleaveUpper(d, hn::BitCast(d, a), hn::BitCast(d, b));
   a = hn::BitCast(D16(), lower);
   b = hn::BitCast(D16(), upper);
+}
+
+// Values kOrder[8 * kEighth] .. kOrder[8 * kEighth + 7] of each part's 64, which lie eight in a vector.
+template <const BlockOrder& kOrder, std::size_t kEighth, std::size_t kSource = 0>
+HWY_INLINE V16 eighth_of(const V16 (&v)[8], V16 before = hn::Zero(D16())) {
+  if constexpr (kSource == 8) {
+    return before;
+  } else {
+    constexpr const EighthSelection& kTake = kEighthSelection<kOrder, kEighth, kSource>;
+    if constexpr (kTake.any) {
+      const hn::FixedTag<std::uint8_t, kBytes> d;
+      const auto selected = hn::LoadDup128(d, kTake.bytes.data());
+      before = hn::Or(before, hn::BitCast(D16(), hn::TableLookupBytesOr0(hn::BitCast(d, v[kSource]), selected)));
+    }
+    return eighth_of<kOrder, kEighth, kSource + 1>(v, before);
+  }
 }
 
 // Transposes the 8 x 8 values of every 128-bit part.

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "unstarve/codecs/dct_constants.h"
 #include "unstarve/codecs/dct_vectors-inl.h"
 #include "unstarve/codecs/jpeg/coefficients.h"
 
@@ -34,6 +35,12 @@ struct Slots {
   V16 of[8];
   Slots() {}  // NOLINT: GCC does not compile what it defines itself for the instruction set (64-bit ARM)
 };
+
+// Values of row 0 that the shift between the passes takes out of 16 bits: no image has them.
+HWY_INLINE bool is_wild(V16 row0) {
+  constexpr std::int16_t kMost = 32767 >> dct::kBetween;
+  return !hn::AllFalse(D16(), hn::Or(hn::Gt(row0, hn::Set(D16(), kMost)), hn::Lt(row0, hn::Set(D16(), -kMost - 1))));
+}
 
 HWY_INLINE void clear_blocks(std::int16_t* block) {
   for (std::size_t i = 0; i < kParts * CoefficientRow::kBlockValues; i += kBytes / 2) {
@@ -139,56 +146,16 @@ HWY_INLINE bool only_dc(const Slots& slots) {
 // Row 0 of blocks with nothing but DC.
 HWY_INLINE V16 dc_row(const Slots& slots) { return hn::ShiftRightLanes<CoefficientRow::kDc>(D16(), slots.of[0]); }
 
-// Which bytes of a row of a block come from one eighth; 0x80 for those that do not.
-struct RowSelection {
-  alignas(16) std::array<std::uint8_t, 16> bytes{};
-  bool any = false;
-};
-
-template <std::size_t kRow, std::size_t kEighth>
-constexpr RowSelection row_selection() {
-  RowSelection selection;
-  for (std::size_t x = 0; x < 8; ++x) {
-    const std::size_t slot = kSlots[8 * kRow + x];
-    const bool here = slot / 8 == kEighth;
-    for (std::size_t byte = 0; byte < 2; ++byte) {
-      selection.bytes[2 * x + byte] = static_cast<std::uint8_t>(here ? 2 * (slot % 8) + byte : 0x80);
-    }
-    selection.any = selection.any || here;
-  }
-  return selection;
-}
-
-template <std::size_t kRow, std::size_t kEighth>
-inline constexpr RowSelection kRowSelection = row_selection<kRow, kEighth>();
-
-template <std::size_t kRow, std::size_t kEighth = 0>
-HWY_INLINE V16 row_of(const Slots& slots, V16 before) {
-  if constexpr (kEighth == 8) {
-    return before;
-  } else {
-    constexpr const RowSelection& kTake = kRowSelection<kRow, kEighth>;
-    if constexpr (kTake.any) {
-      const hn::FixedTag<std::uint8_t, kBytes> d;
-      const auto selected = hn::LoadDup128(d, kTake.bytes.data());
-      const auto part = hn::TableLookupBytesOr0(hn::BitCast(d, slots.of[kEighth]), selected);
-      before = hn::Or(before, hn::BitCast(D16(), part));
-    }
-    return row_of<kRow, kEighth + 1>(slots, before);
-  }
-}
-
 // Row y of the blocks to v[y].
 HWY_INLINE void rows_of(const Slots& slots, V16 (&v)[8]) {
-  const V16 zero = hn::Zero(D16());
-  v[0] = row_of<0>(slots, zero);
-  v[1] = row_of<1>(slots, zero);
-  v[2] = row_of<2>(slots, zero);
-  v[3] = row_of<3>(slots, zero);
-  v[4] = row_of<4>(slots, zero);
-  v[5] = row_of<5>(slots, zero);
-  v[6] = row_of<6>(slots, zero);
-  v[7] = row_of<7>(slots, zero);
+  v[0] = eighth_of<kSlots, 0>(slots.of);
+  v[1] = eighth_of<kSlots, 1>(slots.of);
+  v[2] = eighth_of<kSlots, 2>(slots.of);
+  v[3] = eighth_of<kSlots, 3>(slots.of);
+  v[4] = eighth_of<kSlots, 4>(slots.of);
+  v[5] = eighth_of<kSlots, 5>(slots.of);
+  v[6] = eighth_of<kSlots, 6>(slots.of);
+  v[7] = eighth_of<kSlots, 7>(slots.of);
 }
 
 #endif

@@ -11,11 +11,11 @@
 //
 // Threads: plain memory, one writer.
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
+#include "unstarve/codecs/zigzag.h"
 #include "unstarve/core/aligned.h"
 
 namespace unstarve {
@@ -63,30 +63,10 @@ class CoefficientRow {
 };
 
 // The slot of the coefficient of natural-order index 8 * y + x.
-[[nodiscard]] constexpr std::array<std::uint8_t, CoefficientRow::kBlockValues> slots_in_natural_order() {
-  std::array<std::uint8_t, CoefficientRow::kBlockValues> slots{};
-  std::size_t x = 0, y = 0;
-  for (std::size_t i = 0; i < 64; ++i) {
-    slots[8 * y + x] = static_cast<std::uint8_t>((i + CoefficientRow::kDc) % 64);
-    const bool up = (x + y) % 2 == 0;
-    if (up) {
-      if (x == 7)
-        ++y;
-      else if (y == 0)
-        ++x;
-      else
-        ++x, --y;
-    } else {
-      if (y == 7)
-        ++x;
-      else if (x == 0)
-        ++y;
-      else
-        --x, ++y;
-    }
-  }
+inline constexpr BlockOrder kSlots = [] {
+  BlockOrder slots{};
+  for (std::size_t i = 0; i < 64; ++i) slots[kZigzag[i]] = static_cast<std::uint8_t>((i + CoefficientRow::kDc) % 64);
   return slots;
-}
-inline constexpr std::array<std::uint8_t, CoefficientRow::kBlockValues> kSlots = slots_in_natural_order();
+}();
 
 }  // namespace unstarve

@@ -91,12 +91,6 @@ HWY_INLINE void transform(const Terms& terms, V16 (&v)[8]) {
   v[4] = narrowed<kDown>(t13 - odd0);
 }
 
-// Values of row 0 that the shift between the passes takes out of 16 bits: no image has them.
-HWY_INLINE bool is_wild(V16 row0) {
-  constexpr std::int16_t kMost = 32767 >> dct::kBetween;
-  return !hn::AllFalse(D16(), hn::Or(hn::Gt(row0, hn::Set(D16(), kMost)), hn::Lt(row0, hn::Set(D16(), -kMost - 1))));
-}
-
 // The first pass's terms, dequantised.
 #if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
 

@@ -56,12 +56,6 @@ HWY_INLINE void load_rows(const std::int16_t* block, const Factors& factors, V16
   for (std::size_t y = 0; y < 8; ++y) v[y] = hn::Mul(v[y], factors.of[y]);
 }
 
-// Values of row 0 that the shifts of either pass take out of their bits: no image has them.
-HWY_INLINE bool is_wild(V16 row0) {
-  constexpr std::int16_t kMost = 32767 >> dct::kBetween;
-  return !hn::AllFalse(D16(), hn::Or(hn::Gt(row0, hn::Set(D16(), kMost)), hn::Lt(row0, hn::Set(D16(), -kMost - 1))));
-}
-
 // Whether kParts blocks have nothing but DC, none of them wild.
 HWY_INLINE bool is_flat(CoefficientRow& row, std::size_t first, const Factors& factors) {
   const Slots slots = load_slots(row.block(first));

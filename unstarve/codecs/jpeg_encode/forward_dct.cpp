@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "unstarve/codecs/dct_constants.h"
+#include "unstarve/codecs/zigzag.h"
 #include "unstarve/core/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -14,37 +15,6 @@
 #include <hwy/highway.h>
 
 #include "unstarve/codecs/dct_vectors-inl.h"
-
-#ifndef UNSTARVE_FORWARD_DCT_CONSTANTS
-#define UNSTARVE_FORWARD_DCT_CONSTANTS
-namespace unstarve::fdct {
-
-using namespace dct;  // NOLINT: its constants
-
-// How eight stored coefficients are taken from a row of the block: as byte indices for a table look-up, 0x80 for those
-// of other rows.
-struct Selection {
-  alignas(16) std::array<std::uint8_t, 16> bytes{};
-  bool any = false;
-};
-
-constexpr Selection selection(std::size_t eighth, std::size_t row) {
-  Selection result;
-  for (std::size_t lane = 0; lane < 8; ++lane) {
-    const std::size_t natural = kZigzag[8 * eighth + lane];
-    const bool here = natural / 8 == row;
-    result.any = result.any || here;
-    result.bytes[2 * lane] = static_cast<std::uint8_t>(here ? natural % 8 * 2 : 0x80);
-    result.bytes[2 * lane + 1] = static_cast<std::uint8_t>(here ? natural % 8 * 2 + 1 : 0x80);
-  }
-  return result;
-}
-
-template <std::size_t kEighth, std::size_t kRow>
-inline constexpr Selection kSelection = selection(kEighth, kRow);
-
-}  // namespace unstarve::fdct
-#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace unstarve::HWY_NAMESPACE {
@@ -79,7 +49,7 @@ using VU16 = hn::VFromD<DU16>;
 // The transform in one dimension, across eight vectors; sums of eight values fit 16 bits in both passes.
 template <bool kFirst>
 HWY_INLINE void transform(V16 (&v)[8]) {
-  using namespace fdct;  // NOLINT: its constants
+  using namespace dct;  // NOLINT: its constants
   constexpr int kDown = kFirst ? kBits - kBetween : kBits + kBetween;
   const V16 s0 = hn::Add(v[0], v[7]), s1 = hn::Add(v[1], v[6]), s2 = hn::Add(v[2], v[5]), s3 = hn::Add(v[3], v[4]);
   const V16 d0 = hn::Sub(v[0], v[7]), d1 = hn::Sub(v[1], v[6]), d2 = hn::Sub(v[2], v[5]), d3 = hn::Sub(v[3], v[4]);
@@ -119,21 +89,6 @@ HWY_INLINE V16 quantised(V16 v, const Quantiser& quantiser, std::size_t y) {
   return hn::Sub(hn::Xor(hn::BitCast(D16(), quotient), sign), sign);
 }
 
-// Eight coefficients in stored order, of all parts.
-template <std::size_t kEighth, std::size_t kRow = 0>
-HWY_INLINE V8 stored(const V16 (&rows)[8], V8 before) {
-  if constexpr (kRow == 8) {
-    return before;
-  } else {
-    constexpr const fdct::Selection& kTake = fdct::kSelection<kEighth, kRow>;
-    if constexpr (kTake.any) {
-      const V8 table = hn::LoadDup128(D8(), kTake.bytes.data());
-      before = hn::Or(before, hn::TableLookupBytesOr0(hn::BitCast(D8(), rows[kRow]), table));
-    }
-    return stored<kEighth, kRow + 1>(rows, before);
-  }
-}
-
 // Each part to the block it belongs to.
 template <class D>
 HWY_INLINE void store_parts(D d, hn::VFromD<D> v, std::int16_t* out) {
@@ -150,8 +105,8 @@ HWY_INLINE void store_parts(D d, hn::VFromD<D> v, std::int16_t* out) {
 template <std::size_t kQuarter>
 HWY_INLINE void store_quarter(const V16 (&rows)[8], std::int16_t* values, std::uint16_t* nonzero) {
   const V16 zero = hn::Zero(D16());
-  const V16 a = hn::BitCast(D16(), stored<2 * kQuarter>(rows, hn::Zero(D8())));
-  const V16 b = hn::BitCast(D16(), stored<2 * kQuarter + 1>(rows, hn::Zero(D8())));
+  const V16 a = eighth_of<kZigzag, 2 * kQuarter>(rows);
+  const V16 b = eighth_of<kZigzag, 2 * kQuarter + 1>(rows);
   store_parts(D16(), a, values + 16 * kQuarter);
   store_parts(D16(), b, values + 16 * kQuarter + 8);
   const V8 zero_a = hn::BitCast(D8(), hn::VecFromMask(D16(), hn::Ne(a, zero)));
@@ -214,7 +169,7 @@ int descaled(int value, int down) { return (value + (1 << (down - 1))) >> down; 
 
 // The transform of eight values `step` apart.
 void transform(int* v, std::ptrdiff_t step, bool first) {
-  using namespace fdct;  // NOLINT: its constants
+  using namespace dct;  // NOLINT: its constants
   const int down = first ? kBits - kBetween : kBits + kBetween;
   const auto in = [&](int i) { return v[i * step]; };
   const int s0 = in(0) + in(7), s1 = in(1) + in(6), s2 = in(2) + in(5), s3 = in(3) + in(4);

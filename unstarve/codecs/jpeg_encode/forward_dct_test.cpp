@@ -7,6 +7,7 @@
 #include <numbers>
 #include <vector>
 
+#include "unstarve/codecs/zigzag.h"
 #include "unstarve/core/random.h"
 #include "unstarve/core/simd_test_support.h"
 

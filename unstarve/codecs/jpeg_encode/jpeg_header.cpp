@@ -3,6 +3,8 @@
 #include <initializer_list>
 #include <numeric>
 
+#include "unstarve/codecs/zigzag.h"
+
 namespace unstarve {
 namespace {
 

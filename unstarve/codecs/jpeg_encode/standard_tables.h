@@ -1,6 +1,5 @@
 #pragma once
-// The tables of ITU-T T.81, annex K, that JPEG files are encoded with unless they bring better ones of their own, and
-// the order in which coefficients are stored (figure A.6).
+// The tables of ITU-T T.81, annex K, that JPEG files are encoded with unless they bring better ones of their own.
 //
 // Threads: constants and pure functions.
 
@@ -24,13 +23,5 @@ extern const HuffmanCodes kDcLuminanceCodes;
 extern const HuffmanCodes kDcChrominanceCodes;
 extern const HuffmanCodes kAcLuminanceCodes;
 extern const HuffmanCodes kAcChrominanceCodes;
-
-// The natural-order index of the coefficient that is stored in each place.
-inline constexpr std::array<std::uint8_t, 64> kZigzag = {
-    0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,   //
-    12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6,  7,  14, 21, 28,  //
-    35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51,  //
-    58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
-};
 
 }  // namespace unstarve
