@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 
 
 class Failed(Exception):
@@ -91,3 +92,34 @@ class Child:
         self.stderr.seek(0)
         lines = [line.strip() for line in self.stderr.read().splitlines() if line.strip()]
         return f"ended with status {self.process.returncode}: {lines[-1] if lines else 'no message'}"
+
+
+class Together:
+    """Children that run at the same time as one side: its rate is the sum of theirs."""
+
+    def __init__(self, starts):
+        """starts: one callable per child, each of which starts it."""
+        self.children = []
+        try:
+            for start in starts:
+                self.children.append(start())
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def rate(self, seconds):
+        with ThreadPoolExecutor(len(self.children)) as pool:
+            return sum(pool.map(lambda child: child.rate(seconds), self.children))
+
+    def check(self, sheet=None):
+        return self.children[0].check(sheet)
+
+    def close(self):
+        for child in self.children:
+            child.close()

@@ -1,7 +1,8 @@
 """The comparisons by name: what both sides do, and who the other side is.
 
-A side is ("python", peer module) or ("ours", mode of bench/ours). Jobs are plain data, the same for both sides but for
-the `data` folder that run.py fills in.
+A side is ("python", peer module) or ("ours", mode of bench/ours); a peer also ("ours-per-core", mode): a process of one
+thread on each core, all at the same time. Jobs are plain data, the same for both sides but for the `data` folder that
+run.py fills in.
 """
 
 from dataclasses import dataclass
@@ -138,6 +139,7 @@ COMPARISONS = (
       for name, module in IMAGENET_PEERS),
     Comparison("packed-raw-256/memcpy", RAW, ("ours", "memcpy"), data="raw-256"),
     Comparison("two-threads", IMAGENET, ("ours", "loader"), data="photographs", peer_options=(("cores", 1),)),
+    Comparison("two-threads/two-processes", IMAGENET, ("ours-per-core", "loader"), data="photographs"),
     Comparison("resize/opencv-area", RESIZE_AREA, _python("opencv_resize"), ours="operations", data="photographs"),
     Comparison("resize/pillow-simd", RESIZE_BILINEAR, _python("pillow_simd_resize"), ours="operations",
                data="photographs"),

@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from bench import autotune, compare, data, setup  # noqa: E402
-from bench.child import Child, Failed  # noqa: E402
+from bench.child import Child, Failed, Together  # noqa: E402
 from bench.comparisons import COMPARISONS  # noqa: E402
 
 
@@ -101,11 +101,15 @@ class Bench:
             job["precision"] = "bfloat16" if bfloat16_is_native() else "float32"
         return job
 
-    def ours(self, mode, job):
+    def ours(self, mode, job, cores=None):
         if not self.program.exists():
             raise SystemExit(f"bench: {self.program} is missing; build it with: "
                              f"cmake --build {self.options.build} --target unstarve_peer_bench")
-        return Child([self.program, mode, json.dumps(job)], self.cores, ROOT)
+        return Child([self.program, mode, json.dumps(job)], cores or self.cores, ROOT)
+
+    def a_process_per_core(self, mode, job):
+        return Together([functools.partial(self.ours, mode, job | {"cores": 1}, {core})
+                         for core in sorted(self.cores)])
 
     def python(self, module, job, settings):
         peer = importlib.import_module("bench.peers." + module)
@@ -161,6 +165,8 @@ class Bench:
             start_ours = functools.partial(self.python, module, job, settings[0] if settings else {})
         if kind == "ours":
             return start_ours, lambda: self.ours(what, peer_job), {}
+        if kind == "ours-per-core":
+            return start_ours, lambda: self.a_process_per_core(what, peer_job), {}
         settings = self.choose(what, peer_job)
         return start_ours, lambda: self.python(what, peer_job, settings), settings
 

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from bench import compare  # noqa: E402
-from bench.child import Child, Failed  # noqa: E402
+from bench.child import Child, Failed, Together  # noqa: E402
 from bench.comparisons import COMPARISONS  # noqa: E402
 from bench.operations import OPERATIONS  # noqa: E402
 from bench.peers import inputs  # noqa: E402
@@ -37,6 +37,43 @@ def child(script):
 
 def state(process):
     return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0]
+
+
+# Answers only once the other child runs, too.
+MEETING_PEER = """
+import json, pathlib, sys, time
+here, other = map(pathlib.Path, FILES)
+print(json.dumps({"ready": True}), flush=True)
+for line in sys.stdin:
+    here.touch()
+    end = time.monotonic() + 60
+    while not other.exists():
+        if time.monotonic() > end:
+            sys.exit("alone")
+        time.sleep(0.01)
+    print(json.dumps({"samples": 30, "seconds": json.loads(line)[1]}), flush=True)
+"""
+
+
+def test_children_together_run_at_the_same_time_and_their_rates_add_up(tmp_path):
+    def start(here, other):
+        files = [str(tmp_path / here), str(tmp_path / other)]
+        return lambda: child(MEETING_PEER.replace("FILES", repr(files)))
+
+    with Together([start("a", "b"), start("b", "a")]) as both:
+        assert both.rate(2) == pytest.approx(2 * 30 / 2)
+
+
+def test_where_one_of_several_children_cannot_start_the_others_end():
+    started = []
+
+    def start():
+        started.append(child(PEER))
+        return started[0]
+
+    with pytest.raises(Failed, match="no camera"):
+        Together([start, lambda: child("import sys; sys.exit('no camera')")])
+    assert started[0].process.poll() is not None
 
 
 # Two-sided 95 % points from the usual printed table.
@@ -132,8 +169,8 @@ def test_every_promised_comparison_is_there_and_its_peer_can_be_looked_up():
     promised |= {f"{side}{kind}/libjpeg-turbo-{what}" for side, what in (("decode-crop", "full"), ("entropy", "skip"))
                  for kind in ("", "-indexed", "-avx2", "-indexed-avx2")}
     promised |= {"first-batch/torch", "python-iteration", "scheduling", "overlap-90", "stragglers", "stragglers/exact"}
-    promised |= {"packed-raw-256/memcpy", "two-threads", "resize/opencv-area", "resize/pillow-simd",
-                 "randaugment/torchvision"}
+    promised |= {"packed-raw-256/memcpy", "two-threads", "two-threads/two-processes", "resize/opencv-area",
+                 "resize/pillow-simd", "randaugment/torchvision"}
     promised |= {f"operation/{row.name}" for row in OPERATIONS}
     assert {comparison.name for comparison in COMPARISONS} == promised
     assert set(STANDALONE) == {"remote-50ms/link", "memory/torch"} | {
