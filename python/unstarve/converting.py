@@ -31,6 +31,10 @@ class Converting(abc.ABC):
     def _standing_here(self, spec: dict[str, Any], allocate: Allocate | None, on_device: OnDevice) -> Loader:
         """A loader of another spec, standing where this one stands."""
 
+    @abc.abstractmethod
+    def _warn_of_repeating(self, call: str) -> None:
+        """DataWarning where an earlier copy ran the epoch that another would run again."""
+
     # --- frameworks -------------------------------------------------------------------------------------------------
 
     @overload
@@ -50,10 +54,12 @@ class Converting(abc.ABC):
                  names: tuple[str, ...] | None = None,
                  operations: str | None = None, decode: str | None = None,
                  decode_share: float | None = None) -> TorchLoader[Any]:
-        """The same batches as torch tensors on `device`, by a loader of its own; see unstarve.torch.TorchLoader. What
-        is left out is as the pipeline says: `Pipeline.device`, normalize() and output()."""
+        """The same batches as torch tensors on `device`, by a loader of its own; see unstarve.torch.TorchLoader. It
+        begins where this one stands, which stays there: call it once, before the loop over epochs. What is left out is
+        as the pipeline says: `Pipeline.device`, normalize() and output()."""
         from unstarve.torch import TorchLoader
 
+        self._warn_of_repeating("to_torch()")
         return TorchLoader(cast("Loader", self), device, normalize=normalize, dtype=dtype, channels_last=channels_last,
                            names=names, operations=operations, decode=decode, decode_share=decode_share)
 
@@ -63,12 +69,14 @@ class Converting(abc.ABC):
         see unstarve.jax.JaxLoader."""
         from unstarve.jax import JaxLoader
 
+        self._warn_of_repeating("to_jax()")
         return JaxLoader(cast("Loader", self), device, normalize=normalize, dtype=dtype, layout=layout)
 
     def to_tf(self, *, normalize: Normalisation | None = None, dtype: Any = None, layout: str = "NHWC") -> Any:
         """The same batches as a tf.data.Dataset, by a loader of its own; see unstarve.tensorflow.dataset."""
         from unstarve.tensorflow import dataset
 
+        self._warn_of_repeating("to_tf()")
         return dataset(cast("Loader", self), normalize=normalize, dtype=dtype, layout=layout)
 
     # --- the same batches, for those ----------------------------------------------------------------------------------

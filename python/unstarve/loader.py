@@ -89,6 +89,9 @@ class Loader(Telling, Converting):
         self._past_bad: dict[int, BadSample] = {}  # by id, of all threads that ran before
         self._begun = False  # a loop was in the epoch of _at
         self._given_epoch = 0
+        self._shuffled: bool = spec.get("order", {}).get("shuffle", True)
+        self._copies_ended: set[state.At] = set()  # where copies began that came to the end of an epoch
+        self._made_from: list[tuple[set[state.At], state.At]] = []  # those sets of what this is a copy of; where
         self._turn = 0  # of the newest iterator
 
     def __len__(self) -> int:
@@ -177,6 +180,8 @@ class Loader(Telling, Converting):
             self._progress = None
             if last:
                 self._begun = False
+                for ended, at in self._made_from:
+                    ended.add(at)
             if len(ids) == 0:
                 return  # of the epoch's last batch every sample was left out
             more: list[npt.NDArray[Any]] = [] if sizes is None else [sizes]
@@ -277,7 +282,14 @@ class Loader(Telling, Converting):
         made = self._copy(spec)
         made._at, made._begun, made._allocate, made._stretches = self._at, self._begun, allocate, self._stretches
         made._progress, made._on_device = self._progress_here(), on_device
+        made._made_from = [*self._made_from, (self._copies_ended, self._at)]
         return made
+
+    def _warn_of_repeating(self, call: str) -> None:
+        if self._shuffled and self._at in self._copies_ended:
+            notices.tell(f"{call} again, in epoch {self._at[0]} again: each call makes a loader of its own, from where "
+                         "this one stands, and the one before has run an epoch of the same order and pixels; call it "
+                         "once, before the loop over epochs, or this loader's set_epoch() before each call")
 
     def _copy(self, spec: dict[str, Any]) -> Loader:
         return Loader(spec, self._dataset, self._chosen, self._users)

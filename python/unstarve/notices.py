@@ -15,7 +15,12 @@ def warn() -> None:
     Where a filter makes an exception of a warning, the rest is told by the next call.
     """
     while (text := _core.take_notice()) is not None:
-        warnings.warn(text, DataWarning, stacklevel=_level_of_user())
+        tell(text)
+
+
+def tell(text: str) -> None:
+    """Warns at the line of the caller outside of the package."""
+    warnings.warn(text, DataWarning, stacklevel=_level_of_user())
 
 
 def _level_of_user() -> int:

@@ -50,10 +50,10 @@ class Operating(abc.ABC):
                                             "reduced_scale": flag("decode(reduced_scale)", reduced_scale),
                                             "max_pixels": max_pixels})
 
-    def random_resized_crop(self, size: int | Schedule, *, scale: tuple[float, float] = (0.08, 1.0),
+    def random_resized_crop(self, size: int | tuple[int, int] | Schedule, *, scale: tuple[float, float] = (0.08, 1.0),
                             ratio: tuple[float, float] = (3 / 4, 4 / 3), interpolation: str = "bilinear",
                             antialias: bool = True) -> Self:
-        """A random part, resized to size x size, as torchvision's RandomResizedCrop draws it.
+        """A random part, resized to size x size, or (height, width), as torchvision's RandomResizedCrop draws it.
 
         scale: part of the area, least and most. ratio: width / height, least and most. interpolation, antialias: as
         resize().
@@ -73,8 +73,8 @@ class Operating(abc.ABC):
         return self.operation("resize", size=size, **({} if max_size is None else {"max_size": max_size}),
                               **_resampling(interpolation, antialias))
 
-    def center_crop(self, size: int | Schedule) -> Self:
-        """The middle `size` x `size`, with black around where the image is smaller."""
+    def center_crop(self, size: int | tuple[int, int] | Schedule) -> Self:
+        """The middle `size` x `size`, or (height, width), with black around where the image is smaller."""
         return self.operation("center_crop", size=size)
 
     def pad_crop(self, size: int | tuple[int, int] | Schedule, padding: int | Sequence[int] | Schedule = 4,

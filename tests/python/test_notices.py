@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import unstarve as un
+from loader_support import SMALL
 
 
 def shards(folder, count=3, samples=8):
@@ -65,3 +66,41 @@ def test_a_warning_made_an_error_ends_the_step_and_loses_no_other(nowhere):
             except un.DataWarning as warning:
                 raised.append(str(warning))
     assert len(raised) == 2 and len(labels) == 4 and sorted(raised) == sorted(loader.notes)
+
+
+def told_by_calls_in_each_epoch(pipeline, before=lambda loader, epoch: None, epochs=3):
+    pytest.importorskip("torch")
+    loader = pipeline.batch(50)
+    first = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for epoch in range(epochs):
+            before(loader, epoch)
+            first.append([labels.tolist() for _, labels in loader.to_torch()])
+    return first, [warning for warning in caught if warning.category is un.DataWarning]
+
+
+def test_one_who_asks_for_tensors_in_each_epoch_anew_is_told_that_it_is_the_same_epoch():
+    epochs, told = told_by_calls_in_each_epoch(un.open(SMALL).shuffle(0))
+    assert epochs[0] == epochs[1] == epochs[2]
+    assert len(told) == 2 and "to_torch() again, in epoch 0 again" in str(told[0].message)
+    assert told[0].filename == __file__
+
+
+@pytest.mark.parametrize("pipeline, before", [
+    (lambda: un.open(SMALL).sequential(), lambda loader, epoch: None),
+    (lambda: un.open(SMALL).shuffle(0), lambda loader, epoch: loader.set_epoch(epoch)),
+    (lambda: un.open(SMALL).shuffle(0), lambda loader, epoch: next(iter(loader.to_torch()))),
+])
+def test_and_is_not_told_so_where_nothing_is_repeated_by_mistake(pipeline, before):
+    epochs = 1 if "next" in before.__code__.co_names else 3
+    assert told_by_calls_in_each_epoch(pipeline(), before, epochs)[1] == []
+
+
+def test_tensors_asked_for_once_go_on_from_epoch_to_epoch():
+    pytest.importorskip("torch")
+    data = un.open(SMALL).shuffle(0).batch(50).to_torch()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        epochs = [[labels.tolist() for _, labels in data] for _ in range(3)]
+    assert epochs[0] != epochs[1] != epochs[2]
