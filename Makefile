@@ -46,7 +46,7 @@ test-long: setup  ## the tests that take minutes each, those of arm64 at their e
 	@ctest --preset release -C long -R '[.]long$$'
 	@$(MAKE) arm64
 
-test-frameworks: setup  ## Lightning, Hugging Face, JAX, TensorFlow: their tests, in an environment of their own (3 GB)
+test-frameworks: setup  ## Lightning, Hugging Face, JAX, TensorFlow: their tests, in an environment of their own (3.5 GB)
 	$(configure)
 	@cmake --build build --target unstarve --target _core -j $(JOBS)
 	@tools/test_frameworks.sh build

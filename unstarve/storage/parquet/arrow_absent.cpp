@@ -9,8 +9,9 @@ namespace {
 
 Error missing(const std::string& operation, const char* what) {
   return Error(ErrorKind::kMissing, operation + ": this build " + what +
-                                        " no Parquet (run `make setup`, which installs pyarrow and with it Arrow C++, "
-                                        "then configure with -DUNSTARVE_PARQUET=ON)");
+                                        " no Parquet (that of the tree does: `make setup` installs pyarrow and with it "
+                                        "Arrow C++, then configure with -DUNSTARVE_PARQUET=ON; the Python package that "
+                                        "pip builds does not)");
 }
 
 }  // namespace
