@@ -3,6 +3,7 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -14,9 +15,7 @@
 
 #include "unstarve/codecs/encode.h"
 #include "unstarve/core/error.h"
-#include "unstarve/pipeline/check_spec.h"
 #include "unstarve/pipeline/loader/loader_fixtures.h"
-#include "unstarve/pipeline/loader/sample_worker.h"
 #include "unstarve/storage/open.h"
 
 namespace unstarve {
@@ -85,103 +84,6 @@ TEST_CASE("stored pixels go the same way as encoded images") {
   CHECK(expected[0].pixels.size() == 16 * 32 * 32 * 3);
   spec.execution = {4, 3, true};
   CHECK(run(spec, dataset, {{}, 2}) == expected);
-}
-
-TEST_CASE("the fail policy delivers the good batches, then throws with the sample's place") {
-  const auto dataset = std::make_shared<JpegSet>(40, std::set<std::uint64_t>{25});
-  PipelineSpec spec = small_spec(8);
-  spec.order.shuffle = false;
-  const auto device = open_device("cpu");
-  Loader loader(spec, dataset, *device, {{}, 1});
-  for (int batch = 0; batch < 3; ++batch) CHECK(loader.next()->samples() == 8);
-  CHECK_THROWS_WITH(loader.next(), Catch::Contains("file-25"));
-  CHECK_FALSE(loader.next());
-}
-
-TEST_CASE("the skip policy shortens the batch and counts") {
-  const auto dataset = std::make_shared<JpegSet>(40, std::set<std::uint64_t>{0, 9, 15});
-  PipelineSpec spec = small_spec(8);
-  spec.order.shuffle = false;
-  spec.errors.policy = OnError::kSkip;
-  const auto device = open_device("cpu");
-  Loader loader(spec, dataset, *device, {{}, 2});
-  std::vector<std::size_t> counts;
-  while (auto batch = loader.next()) {
-    counts.push_back(batch->samples());
-    CHECK(batch->pixel_bytes() == batch->samples() * 48 * 48 * 3 * 4);
-    for (std::size_t i = 0; i < batch->samples(); ++i)
-      CHECK(batch->labels()[i] == static_cast<std::int64_t>(batch->ids()[i]));
-  }
-  CHECK(counts == std::vector<std::size_t>{7, 6, 8, 8, 8, 7, 6, 8, 8, 8});
-  CHECK(loader.bad_count() == 3);
-  REQUIRE(loader.bad_samples().size() == 3);
-  CHECK(loader.bad_samples()[1].place.file == "file-9");
-  CHECK_THAT(loader.bad_samples()[1].reason, Catch::Contains("file-9: "));
-
-  // What remains is what a run without the bad ones has: same pixels for the same sample.
-  PipelineSpec good = spec;
-  good.errors.policy = OnError::kFail;
-  const auto all = run(good, std::make_shared<JpegSet>(40), {{}, 1});
-  const auto some = run(spec, dataset, {{}, 1});
-  const std::size_t sample = 48 * 48 * 3 * 4;
-  CHECK(std::memcmp(some[0].pixels.data(), all[0].pixels.data() + sample, 7 * sample) == 0);
-}
-
-TEST_CASE("the replace policy takes the next good sample, for any number of threads") {
-  const auto dataset = std::make_shared<JpegSet>(40, std::set<std::uint64_t>{8, 9, 39});
-  PipelineSpec spec = small_spec(8, 1, 0);
-  spec.errors.policy = OnError::kReplace;
-  const auto expected = run(spec, dataset, {{}, 2});
-  REQUIRE(expected.size() == 10);
-  std::multiset<std::uint64_t> ids;
-  for (std::size_t b = 0; b < 5; ++b) ids.insert(expected[b].ids.begin(), expected[b].ids.end());
-  CHECK(ids.count(10) == 3);
-  CHECK(ids.count(0) == 2);
-  CHECK(ids.count(8) + ids.count(9) + ids.count(39) == 0);
-  spec.execution = {7, 2, true};
-  CHECK(run(spec, dataset, {{}, 2}) == expected);
-}
-
-TEST_CASE("more bad samples than the limit fail the run under any policy") {
-  std::set<std::uint64_t> bad;
-  for (std::uint64_t id = 0; id < 12; ++id) bad.insert(id);
-  PipelineSpec spec = small_spec(10);
-  spec.errors = {OnError::kSkip, 5};
-  const auto dataset = std::make_shared<JpegSet>(40, bad);
-  CHECK_THROWS_WITH(run(spec, dataset, {{}, 2}), Catch::Contains("6 bad samples, more than the limit of 5"));
-  spec.errors.limit = 0;
-  CHECK_THROWS_WITH(run(spec, dataset, {{}, 2}), Catch::Contains("1 bad sample, more than the limit of 0"));
-}
-
-TEST_CASE("what too many bad samples say does not depend on how many workers meet one") {
-  // Reads of the first two, which are bad, end together.
-  class TogetherSet final : public JpegSet {
-   public:
-    TogetherSet() : JpegSet(8, {0, 1}) {}
-    void read(std::uint64_t id, RecordBuffer& record) const override {
-      if (id < 2) {
-        const auto patience = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
-        for (met_ |= 1 << id; met_ != 3 && std::chrono::steady_clock::now() < patience;) std::this_thread::yield();
-      }
-      JpegSet::read(id, record);
-    }
-
-   private:
-    mutable std::atomic<int> met_{0};
-  };
-  PipelineSpec spec = small_spec(1, 2);
-  spec.order.shuffle = false;
-  spec.errors = {OnError::kSkip, 0};
-  for (int round = 0; round < 20; ++round)
-    CHECK_THROWS_WITH(run(spec, std::make_shared<TogetherSet>(), {{}, 1}), Catch::StartsWith("1 bad sample, "));
-}
-
-TEST_CASE("a data set without one good sample is an error, not a hang") {
-  std::set<std::uint64_t> bad;
-  for (std::uint64_t id = 0; id < 10; ++id) bad.insert(id);
-  PipelineSpec spec = small_spec(5);
-  spec.errors.policy = OnError::kReplace;
-  CHECK_THROWS_WITH(run(spec, std::make_shared<JpegSet>(10, bad), {{}, 1}), Catch::Contains("none of the first 10"));
 }
 
 TEST_CASE("closing in mid-epoch, at every moment, leaves nothing running") {
@@ -284,49 +186,6 @@ TEST_CASE("waiting tells whether a batch is there") {
   CHECK_FALSE(loader.next());
 }
 
-TEST_CASE("batch operations are the same for any number of threads, and after a resume") {
-  const auto dataset = std::make_shared<JpegSet>(60, std::set<std::uint64_t>{}, 60);
-  for (const ElementType type :
-       {ElementType::kFloat32, ElementType::kUint8, ElementType::kBfloat16, ElementType::kFloat16}) {
-    PipelineSpec spec = small_spec(7, 1, 0);
-    spec.output.type = type;
-    spec.batch_operations = {{"label_smoothing", {}}, {"mixup", {{"probability", {0.5}}}}, {"cutmix", {}}};
-    const auto expected = run(spec, dataset, {{}, 2});
-    REQUIRE(expected.size() == 16);
-    for (const Seen& seen : expected) CHECK(seen.targets.size() == 7 * 60);
-    CHECK(expected[0].targets != expected[1].targets);
-    spec.execution = {4, 3, true};
-    CHECK(run(spec, dataset, {{}, 2}) == expected);
-    CHECK(run(spec, dataset, {expected[5].position, 2}) == std::vector<Seen>(expected.begin() + 5, expected.end()));
-  }
-}
-
-TEST_CASE("targets are one-hot of the labels, of the good samples alone") {
-  const auto dataset = std::make_shared<JpegSet>(21, std::set<std::uint64_t>{4, 9}, 21);
-  PipelineSpec spec = small_spec(7);
-  spec.batch_operations = {{"one_hot", {}}};
-  spec.errors.policy = OnError::kSkip;
-  std::size_t samples = 0;
-  for (const Seen& seen : run(spec, dataset, {{}, 1})) {
-    REQUIRE(seen.targets.size() == seen.labels.size() * 21);
-    for (std::size_t i = 0; i < seen.labels.size(); ++i, ++samples)
-      for (std::size_t c = 0; c < 21; ++c)
-        CHECK(seen.targets[i * 21 + c] == (static_cast<std::int64_t>(c) == seen.labels[i] ? 1.0f : 0.0f));
-  }
-  CHECK(samples == 19);
-}
-
-TEST_CASE("batch operations without classes, or with a label beyond them, are refused") {
-  PipelineSpec spec = small_spec(7);
-  spec.batch_operations = {{"mixup", {}}};
-  const auto device = open_device("cpu");
-  CHECK_THROWS_WITH(Loader(spec, std::make_shared<JpegSet>(21), *device, {}), Catch::Matchers::Contains("no classes"));
-  Loader loader(spec, std::make_shared<JpegSet>(21, std::set<std::uint64_t>{}, 5), *device, {{}, 1});
-  CHECK_THROWS_WITH(loader.next(), Catch::Matchers::Contains("expected 0 to 4"));
-  spec.batch_operations = {{"mixup", {{"alpha", {-1}}}}};
-  CHECK_THROWS_WITH(check_spec(spec), Catch::Matchers::Contains("batch_operations[0]"));
-}
-
 TEST_CASE("work runs ahead of the consumer by exactly the prefetch depth") {
   const auto device = open_device("cpu");
   for (int prefetch : {0, 1, 3}) {
@@ -425,84 +284,6 @@ TEST_CASE("the profile counts what passed") {
   CHECK(profile.stages[1].samples == 80);
   CHECK(profile.stages[1].busy_ns > 0);
   CHECK(profile.stages[3].bytes == 80 * 48 * 48 * 3 * 4);
-}
-
-// JPEG files that count how often they are read.
-class CountedJpegs final : public JpegSet {
- public:
-  using JpegSet::JpegSet;
-  void read(std::uint64_t id, RecordBuffer& record) const override {
-    ++reads;
-    JpegSet::read(id, record);
-  }
-  mutable std::atomic<int> reads{0};
-};
-
-TEST_CASE("a cache changes no bit of any batch, and the second epoch reads nothing") {
-  constexpr std::uint64_t kSamples = 40;
-  const auto folder = fs::temp_directory_path() / ("unstarve-cache-test-" + std::to_string(::getpid()));
-  for (const bool evaluation : {false, true}) {
-    PipelineSpec spec = small_spec(8);
-    if (evaluation) spec.operations = evaluation_operations(48);
-    Loader::Options three_epochs;
-    three_epochs.epochs = 3;
-    const auto expected = run(spec, std::make_shared<JpegSet>(kSamples), three_epochs);
-    for (const CacheSpec& cache : {CacheSpec{CacheWhat::kEncoded, "", 10}, CacheSpec{CacheWhat::kPixels, "", 100},
-                                   CacheSpec{CacheWhat::kPixels, folder.string(), 100}}) {
-      spec.cache = cache;
-      const auto data = std::make_shared<CountedJpegs>(kSamples);
-      CHECK(run(spec, data, three_epochs) == expected);
-      // Where epochs meet, a sample may be wanted again while another worker is still at it; with one worker it cannot.
-      // One more to learn the first image's size.
-      CHECK(data->reads >= static_cast<int>(kSamples) + 1);
-      CHECK(data->reads < 2 * static_cast<int>(kSamples));
-      PipelineSpec alone = spec;
-      alone.execution.threads = 1;
-      if (!cache.folder.empty()) fs::remove_all(folder);
-      const auto once = std::make_shared<CountedJpegs>(kSamples);
-      CHECK(run(alone, once, three_epochs) == expected);
-      CHECK(once->reads == static_cast<int>(kSamples) + 1);
-      // Another process, or a later run: the file is there already.
-      if (!cache.folder.empty()) {
-        const auto later = std::make_shared<CountedJpegs>(kSamples);
-        CHECK(run(spec, later, three_epochs) == expected);
-        CHECK(later->reads == 1);
-      }
-    }
-  }
-  fs::remove_all(folder);
-}
-
-TEST_CASE("a cache too small for the data set keeps a part, and the batches stay the same") {
-  PipelineSpec spec = small_spec(8);
-  const auto expected = run(spec, std::make_shared<JpegSet>(300), {{}, 2});
-  spec.cache = {CacheWhat::kPixels, "", 1};
-  const auto data = std::make_shared<CountedJpegs>(300);
-  CHECK(run(spec, data, {{}, 2}) == expected);
-  CHECK(data->reads < 2 * 300);
-  CHECK(data->reads > 300);
-}
-
-TEST_CASE("a cache that makes no sense is refused with the node's name") {
-  const auto data = std::make_shared<JpegSet>(4);
-  PipelineSpec spec = small_spec(2);
-  spec.cache = {CacheWhat::kPixels, "", 0};
-  CHECK_THROWS_WITH(run(spec, data, {{}, 1}), Catch::Contains("cache.limit_mb"));
-  spec.cache = {CacheWhat::kEncoded, "somewhere", 1};
-  CHECK_THROWS_WITH(run(spec, data, {{}, 1}), Catch::Contains("cache.folder"));
-}
-
-TEST_CASE("more bad samples than the rate allows fail the run, once the rate means something") {
-  std::set<std::uint64_t> bad;
-  for (std::uint64_t id = 0; id < 3000; id += 20) bad.insert(id);  // 5 %
-  const auto data = std::make_shared<JpegSet>(3000, bad);
-  PipelineSpec spec = small_spec(10, 2);
-  spec.errors = {OnError::kSkip, 100'000, 0.10};
-  CHECK_NOTHROW(run(spec, data, {{}, 1}));
-  spec.errors.rate = 0.02;
-  CHECK_THROWS_WITH(run(spec, data, {{}, 1}), Catch::Contains("more than the limit of 2 %"));
-  spec.errors.rate = 0;
-  CHECK_THROWS_WITH(run(spec, data, {{}, 1}), Catch::Contains("errors.rate"));
 }
 
 }  // namespace
