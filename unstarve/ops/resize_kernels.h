@@ -18,7 +18,7 @@ void push_rows(const std::uint8_t* rows, std::ptrdiff_t stride, int count, Scrat
 
 // What vectors read beyond a row, for taps whose weight is 0.
 [[nodiscard]] inline std::size_t resize_slack(const AxisFilter& horizontal) {
-  return static_cast<std::size_t>(horizontal.taps()) * kChannels + 64;
+  return static_cast<std::size_t>(horizontal.taps()) * kChannels + 128;
 }
 
 }  // namespace unstarve

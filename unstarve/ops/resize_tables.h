@@ -25,6 +25,7 @@ struct Scratch::ResizeTables {
   std::vector<std::int32_t> offsets;  // byte offset of every output pixel's first input pixel
   AlignedBytes indices;               // which bytes a vector takes, where those can be permuted freely
   std::size_t permuted = 0;           // vector bytes of that kernel; 0: the other one, and its tables, are in use
+  int loads = 0;                      // of that kernel: vectors that hold all taps of its sums; 0: each pair its own
   std::vector<const std::uint8_t*> rows;  // those that the vertical pass sums
   AlignedBytes strip;                     // rows on their way into a resize (resize_rows.h)
   // How far a resize is: lines of the input so far, rows made of them, and where the next one goes.
