@@ -42,6 +42,8 @@ class AxisFilter {
   [[nodiscard]] int fraction_bits() const { return fraction_bits_; }
   // First input sample of output sample i; first(i) + k may reach beyond the input only where the weight is 0.
   [[nodiscard]] int first(int i) const { return first_[static_cast<std::size_t>(i)]; }
+  [[nodiscard]] const int* firsts() const { return first_.data(); }  // of all, one behind the other
+  // Those of sample i, and behind them those of the next.
   [[nodiscard]] const std::int16_t* weights(int i) const {
     return weights_.data() + static_cast<std::size_t>(i) * static_cast<std::size_t>(taps_);
   }

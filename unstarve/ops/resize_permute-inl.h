@@ -53,6 +53,99 @@ struct Permuted {
     return hn::BitCast(D8(), hn::TableLookupLanes(packed, order));
   }
 
+  // Of vectors, the first and the last input byte that a lane takes, from its vector's first byte on.
+  struct Reach {
+    int first = 0, last = 0;
+  };
+
+  // What makes the sums of one vector: `index` of the bytes of the first two taps and, per pair of taps, weights in
+  // `spread`. Lanes past the row's last byte repeat it.
+  static Reach prepare_lanes(const AxisFilter& filter, std::size_t v, std::uint8_t* index, std::uint8_t* spread) {
+    const std::size_t bytes = static_cast<std::size_t>(filter.output()) * kChannels;
+    const std::size_t pairs = static_cast<std::size_t>(filter.taps()) / 2;
+    const int offset = filter.first(static_cast<int>(std::min(v * kSums, bytes - 1) / kChannels)) * kChannels;
+    Reach reach;
+    for (std::size_t lane = 0; lane < kSums; ++lane) {
+      const std::size_t at = std::min(v * kSums + lane, bytes - 1);
+      const auto pixel = static_cast<int>(at / kChannels);
+      const int from = filter.first(pixel) * kChannels - offset + static_cast<int>(at % kChannels);
+      reach = {std::min(reach.first, from), std::max(reach.last, from + kChannels)};
+      index[4 * lane] = static_cast<std::uint8_t>(from);
+      index[4 * lane + 2] = static_cast<std::uint8_t>(from + kChannels);
+      index[4 * lane + 1] = index[4 * lane + 3] = 0;
+      const std::int16_t* const weights = filter.weights(pixel);
+      for (std::size_t p = 0; p < pairs; ++p) std::memcpy(spread + p * kVector + 4 * lane, weights + 2 * p, 4);
+    }
+    return reach;
+  }
+
+  static constexpr std::size_t kPixels =
+      (kSums + 2 * kChannels - 2) / kChannels;  // that have a lane in a vector, at most
+
+  // The output pixel of each lane, from its vector's first on, and its channel, where that first lane has channel c.
+  struct LanePlaces {
+    alignas(64) std::int32_t pixel[kChannels][kSums], channel[kChannels][kSums];
+  };
+  static constexpr LanePlaces lane_places() {
+    LanePlaces places{};
+    for (std::size_t c = 0; c < kChannels; ++c) {
+      for (std::size_t lane = 0; lane < kSums; ++lane) {
+        places.pixel[c][lane] = static_cast<std::int32_t>((c + lane) / kChannels);
+        places.channel[c][lane] = static_cast<std::int32_t>((c + lane) % kChannels);
+      }
+    }
+    return places;
+  }
+
+  // Value `index` of 2 * kSums ones.
+  static HWY_INLINE V32 pick_of_two(V32 low, V32 index, V32 high) {
+    if constexpr (kVector == 64) {
+      return V32{_mm512_permutex2var_epi32(low.raw, index.raw, high.raw)};
+    } else {
+      return V32{_mm256_permutex2var_epi32(low.raw, index.raw, high.raw)};
+    }
+  }
+
+  // How many vectors prepare_all_lanes() may make: it reads of kSums output pixels from a vector's first on, and of the
+  // weights of those that have a lane as many as two vectors hold.
+  static std::size_t count_at_once(const AxisFilter& filter) {
+    const std::size_t pairs = static_cast<std::size_t>(filter.taps()) / 2;
+    const auto output = static_cast<std::size_t>(filter.output());
+    if (kPixels * pairs > 2 * kSums || output < kSums) return 0;
+    return (output - kSums) * kChannels / kSums;
+  }
+
+  // The same as prepare_lanes() of vectors 0 .. count - 1, all lanes of each at once.
+  static Reach prepare_all_lanes(const AxisFilter& filter, std::size_t count, std::uint8_t* index,
+                                 std::uint8_t* spread) {
+    static constexpr LanePlaces kPlaces = lane_places();
+    const D32 d;
+    const std::size_t pairs = static_cast<std::size_t>(filter.taps()) / 2;
+    const V32 each = hn::Set(d, static_cast<std::int32_t>(pairs));
+    const V32 next_tap = hn::Set(d, kChannels * 0x10000);
+    const V32 one = hn::Set(d, 1);
+    V32 least = hn::Zero(d), most = hn::Zero(d);
+    for (std::size_t v = 0; v < count; ++v, index += kVector) {
+      const std::size_t start = v * kSums / kChannels, c = v * kSums % kChannels;
+      const V32 pixel = hn::Load(d, kPlaces.pixel[c]);
+      const int* const firsts = filter.firsts() + start;
+      const V32 first =
+          hn::TableLookupLanes(hn::Sub(hn::LoadU(d, firsts), hn::Set(d, *firsts)), hn::IndicesFromVec(d, pixel));
+      const V32 from = hn::Add(hn::Add(hn::Add(first, first), first), hn::Load(d, kPlaces.channel[c]));
+      least = hn::Min(least, from);
+      most = hn::Max(most, from);
+      hn::Store(hn::Add(hn::Or(from, hn::ShiftLeft<16>(from)), next_tap), d, reinterpret_cast<std::int32_t*>(index));
+      const auto* const weights = reinterpret_cast<const std::int32_t*>(filter.weights(static_cast<int>(start)));
+      const V32 low = hn::LoadU(d, weights);
+      const V32 high = kPixels * pairs > kSums ? hn::LoadU(d, weights + kSums) : low;
+      V32 at = hn::Mul(pixel, each);
+      for (std::size_t p = 0; p < pairs; ++p, spread += kVector, at = hn::Add(at, one)) {
+        hn::Store(pick_of_two(low, at, high), d, reinterpret_cast<std::int32_t*>(spread));
+      }
+    }
+    return {hn::GetLane(hn::MinOfLanes(d, least)), hn::GetLane(hn::MaxOfLanes(d, most)) + kChannels};
+  }
+
   // Tables of the filter: per vector of sums `offsets` (of its first input byte), `indices` and, per pair of taps,
   // weights in `spread`. False, and nothing useful in them, when the input of a vector lies too far apart.
   static bool prepare(Scratch::ResizeTables& t) {
@@ -63,28 +156,19 @@ struct Permuted {
     t.offsets.resize(vectors);
     t.indices.reserve_discard(vectors * kVector);
     t.spread.reserve_discard(vectors * pairs * kVector);
-    int last = 0;  // byte from its vector's first on that any lane takes
     for (std::size_t v = 0; v < vectors; ++v) {
-      std::uint8_t* const index = t.indices.data() + v * kVector;
-      std::uint8_t* const spread = t.spread.data() + v * pairs * kVector;
-      const std::size_t start = std::min(v * kSums, bytes - 1) / kChannels;
-      const int offset = filter.first(static_cast<int>(start)) * kChannels;
-      t.offsets[v] = offset;
-      for (std::size_t lane = 0; lane < kSums; ++lane) {
-        const std::size_t at = std::min(v * kSums + lane, bytes - 1);  // those past the last repeat it
-        const auto pixel = static_cast<int>(at / kChannels);
-        const int from = filter.first(pixel) * kChannels - offset + static_cast<int>(at % kChannels);
-        if (from < 0 || from + kChannels >= static_cast<int>(kVector == 64 ? 2 * kVector : kVector)) return false;
-        last = std::max(last, from + kChannels + static_cast<int>(pairs - 1) * 2 * kChannels);
-        index[4 * lane] = static_cast<std::uint8_t>(from);
-        index[4 * lane + 2] = static_cast<std::uint8_t>(from + kChannels);
-        index[4 * lane + 1] = index[4 * lane + 3] = 0;
-        const std::int16_t* const weights = filter.weights(pixel);
-        for (std::size_t p = 0; p < pairs; ++p) std::memcpy(spread + p * kVector + 4 * lane, weights + 2 * p, 4);
-      }
+      t.offsets[v] = filter.first(static_cast<int>(std::min(v * kSums, bytes - 1) / kChannels)) * kChannels;
     }
-    t.loads = last < static_cast<int>(kVector) ? 1 : kVector == 64 ? 2 : 0;
-    return last < static_cast<int>(2 * kVector) || t.loads == 0;
+    const std::size_t at_once = count_at_once(filter);
+    Reach reach = prepare_all_lanes(filter, at_once, t.indices.data(), t.spread.data());
+    for (std::size_t v = at_once; v < vectors; ++v) {
+      const Reach one = prepare_lanes(filter, v, t.indices.data() + v * kVector, t.spread.data() + v * pairs * kVector);
+      reach = {std::min(reach.first, one.first), std::max(reach.last, one.last)};
+    }
+    constexpr int kBytes = static_cast<int>(kVector);
+    const int last = reach.last + static_cast<int>(pairs - 1) * 2 * kChannels;  // of all pairs
+    t.loads = last < kBytes ? 1 : kVector == 64 ? 2 : 0;
+    return reach.first >= 0 && (t.loads == 0 ? reach.last : last) < (t.loads == 2 ? 2 * kBytes : kBytes);
   }
 
   // kRows rows; to each of `out` up to kStep - 1 bytes more are written than the row has.
