@@ -1,5 +1,8 @@
 #include "unstarve/ops/convert.h"
 
+#include <algorithm>
+#include <cstring>
+
 #include "unstarve/core/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -108,6 +111,25 @@ void interleaved_to_float16(const ValueMap& map, const std::uint8_t* from, std::
   convert_to<kChannels>(map, 0, from, count, to, how);
 }
 
+void copy_past_cache_on_target(const std::uint8_t* HWY_RESTRICT from, std::size_t count,
+                               std::uint8_t* HWY_RESTRICT to) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::CappedTag<std::uint8_t, 64> d;
+  const std::size_t step = hn::Lanes(d);
+  const std::size_t head = std::min(count, (std::size_t{0} - reinterpret_cast<std::uintptr_t>(to)) % 64);
+  std::memcpy(to, from, head);
+  std::size_t i = head;
+  for (; i + 4 * step <= count; i += 4 * step) {
+    const auto a = hn::LoadU(d, from + i), b = hn::LoadU(d, from + i + step);
+    const auto e = hn::LoadU(d, from + i + 2 * step), f = hn::LoadU(d, from + i + 3 * step);
+    hn::Stream(a, d, to + i);
+    hn::Stream(b, d, to + i + step);
+    hn::Stream(e, d, to + i + 2 * step);
+    hn::Stream(f, d, to + i + 3 * step);
+  }
+  std::memcpy(to + i, from + i, count - i);
+}
+
 }  // namespace unstarve::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -120,6 +142,7 @@ HWY_EXPORT(plane_to_float16);
 HWY_EXPORT(interleaved_to_float);
 HWY_EXPORT(interleaved_to_bfloat16);
 HWY_EXPORT(interleaved_to_float16);
+HWY_EXPORT(copy_past_cache_on_target);
 
 void convert_plane(const ValueMap& map, int channel, const std::uint8_t* from, std::size_t count, float* to,
                    Destination how) {
@@ -143,6 +166,10 @@ void convert_interleaved(const ValueMap& map, const std::uint8_t* from, std::siz
 void convert_interleaved(const ValueMap& map, const std::uint8_t* from, std::size_t count, Float16* to,
                          Destination how) {
   HWY_DYNAMIC_DISPATCH(interleaved_to_float16)(map, from, count, to, how);
+}
+
+void copy_past_cache(const std::uint8_t* from, std::size_t count, std::uint8_t* to) {
+  HWY_DYNAMIC_DISPATCH(copy_past_cache_on_target)(from, count, to);
 }
 
 void finish_streaming() noexcept { hwy::FlushStream(); }

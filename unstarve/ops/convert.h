@@ -45,6 +45,9 @@ void convert_interleaved(const ValueMap& map, const std::uint8_t* from, std::siz
 void convert_interleaved(const ValueMap& map, const std::uint8_t* from, std::size_t count, Float16* to,
                          Destination how);
 
+// `count` bytes as they are, as to Destination::kMemory.
+void copy_past_cache(const std::uint8_t* from, std::size_t count, std::uint8_t* to);
+
 void finish_streaming() noexcept;
 
 }  // namespace unstarve

@@ -86,6 +86,16 @@ void convert_frame(const Frame& frame, const ValueMap& map, Layout layout, T* ds
   if (how == Destination::kMemory) finish_streaming();
 }
 
+// The first byte of a window that is one run of bytes which stay as they are, as interleaved pixels are; else null.
+const std::uint8_t* as_one_run(const Frame& frame) {
+  const PixelView& pixels = frame.pixels;
+  const bool whole_rows = pixels.interleaved() && frame.left == 0 && frame.width == pixels.width &&
+                          pixels.row_stride == std::ptrdiff_t{frame.width} * kChannels;
+  const bool within = frame.top >= 0 && frame.top + frame.height <= pixels.height;
+  if (!whole_rows || !within || frame.mirrored || frame.points != nullptr) return nullptr;
+  return pixels.data + frame.top * pixels.row_stride;
+}
+
 }  // namespace
 
 Storer::Storer(const StoreFormat& format) : format_(format), map_(make_map(format.normalisation)) {}
@@ -102,6 +112,10 @@ void Storer::store(const Frame& frame, void* dst, CacheFetch* ahead) const {
       if (format_.layout == Layout::kNchw) {
         // A single pixel's planes lie 1 apart, as interleaved channels do.
         copy_window(frame, 0, frame.height, {to, width, width * frame.height});
+      } else if (const std::uint8_t* const run = as_one_run(frame);
+                 run != nullptr && sample_bytes(frame.size()) >= kStreamBytes) {
+        copy_past_cache(run, sample_bytes(frame.size()), to);
+        finish_streaming();
       } else {
         copy_window(frame, 0, frame.height, {to, width * kChannels, 1});
       }

@@ -5,8 +5,9 @@
 // multiply-add, so that every instruction set gives the same bits), rounded to the element type to nearest even. kUint8
 // stores the pixel itself and ignores mean and stddev.
 // Threads: pure. Failure: Error(kArgument) from the constructor when a stddev is 0 or a value not finite.
-// Cost: large floating samples are written past the cache by whole cache lines (streaming stores), and are as visible
-// to other threads as any other write when store() returns. Best when every sample begins at a multiple of 64 bytes.
+// Cost: large samples (in uint8: of whole rows without gaps) are written past the cache by whole cache lines (streaming
+// stores), and are as visible to other threads as any other write when store() returns. Best when every sample begins
+// at a multiple of 64 bytes.
 
 #include <array>
 #include <cstddef>

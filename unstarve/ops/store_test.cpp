@@ -107,6 +107,36 @@ TEST_CASE("small planar images are stored with the reference's bits, and no byte
   });
 }
 
+TEST_CASE("large interleaved images in uint8 are stored as they are, past the cache or not, and no byte beyond them") {
+  testing::on_every_target([](const std::string& target) {
+    INFO(target);
+    Random random(7, 0, 0, 0);
+    for (int trial = 0; trial < 60; ++trial) {
+      const Size source{between(random, 140, 200), between(random, 140, 200)};
+      const std::ptrdiff_t gap = random.below(3) == 0 ? between(random, 1, 9) : 0;
+      const std::ptrdiff_t row = std::ptrdiff_t{source.width} * kChannels + gap;
+      const std::size_t size_of_source = static_cast<std::size_t>(row * source.height - gap);
+      const GuardedBytes bytes(size_of_source, random.below(2) == 0);
+      for (std::size_t i = 0; i < size_of_source; ++i) bytes.data()[i] = static_cast<std::uint8_t>(random.bits());
+      Frame frame({bytes.data(), source.width, source.height, row, kChannels, 1});
+      frame.fill = {1, 2, 250};
+      if (random.below(4) == 0) frame.mirror();
+      const int top = between(random, -1, 2);  // whole rows most often
+      const int left = random.below(3) == 0 ? between(random, -2, 3) : 0;
+      frame.crop({left, top, source.width - std::abs(left), source.height - between(random, 0, 3)});
+      const Storer storer({ElementType::kUint8, Layout::kNhwc, {}});
+      const std::size_t size = storer.sample_bytes(frame.size()), shift = random.below(65);
+      AlignedBytes actual(shift + size + 64), expected(size);
+      std::memset(actual.data(), kGuard, shift + size + 64);
+      storer.store(frame, actual.data() + shift);
+      storer.store_reference(frame, expected.data());
+      REQUIRE(std::memcmp(actual.data() + shift, expected.data(), size) == 0);
+      for (std::size_t i = 0; i < shift; ++i) REQUIRE(actual.data()[i] == kGuard);
+      for (std::size_t i = 0; i < 64; ++i) REQUIRE(actual.data()[shift + size + i] == kGuard);
+    }
+  });
+}
+
 TEST_CASE("float32 is (pixel / 255 - mean) / stddev") {
   Image image({2, 1});
   const std::uint8_t bytes[] = {0, 128, 255, 7, 8, 9};
