@@ -56,7 +56,7 @@ def _normalised(kind: str, layout: str) -> Operation:
     return Operation(f"normalise-{kind}-{layout}", "", theirs,
                      images=("planes",) if layout == "nchw" else ("channels_last",),
                      output=f"output: {{type: {kind}, layout: {layout.upper()}, mean: {list(MEAN)}, "
-                            f"stddev: {list(STD)}}}")
+                            f"std: {list(STD)}}}")
 
 
 def _bilinear(v2: Any) -> dict[str, Any]:

@@ -36,7 +36,7 @@ void write_sheet(const Pixels& pixels, const Normalisation& normalisation, const
       const std::size_t sample = row / pixels.height * kSheetSide + column / pixels.width;
       for (std::size_t c = 0; c < kChannels; ++c) {
         const float value = pixels.at(sample, c, row % pixels.height, column % pixels.width);
-        const float level = 255 * (value * normalisation.stddev[c] + normalisation.mean[c]);
+        const float level = 255 * (value * normalisation.std[c] + normalisation.mean[c]);
         file.put(static_cast<char>(static_cast<unsigned char>(std::lround(std::clamp(level, 0.0f, 255.0f)))));
       }
     }

@@ -67,7 +67,7 @@ class RecordsSide final : public Side {
     for (int i = 0; i < kSome; ++i) {
       data_->read(order_[reader.at], reader.record);
       reader.at = reader.at + 1 < order_.size() ? reader.at + 1 : 0;
-      CacheFetch(data_->will_read(order_[reader.at])).finish();  // as a loader's workers do
+      CacheFetch(data_->prefetch(order_[reader.at])).finish();  // as a loader's workers do
       // Formats that hand out mapped memory have not touched the bytes yet; whoever gets a record will.
       // Summed in a register: bytes may alias anything, and a store per line would be charged to the reading.
       const auto bytes = reader.record.values.front().bytes;

@@ -21,7 +21,7 @@ int run_io(const Arguments& arguments) {
                 fmt::format("--io: measures one place, found the {} sources of {}; give the path of one",
                             spec.mix.size(), arguments.text("DATA")));
   if (spec.source.take || spec.source.filter != FilterSpec{})
-    tell_notice("--io measures the place of the data, all files of it: filter and take of the spec do not count");
+    emit_notice("--io measures the place of the data, all files of it: filter and take of the spec do not count");
   IoResult result;
   {
     ProgressBar bar;

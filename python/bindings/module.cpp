@@ -203,7 +203,7 @@ ProgressTuple tuple_of(const RankProgress& progress) {
 void write_quarantine(const std::string& path, const Dataset& dataset,
                       const std::vector<std::pair<std::uint64_t, std::string>>& bad) {
   std::string lines;
-  for (const auto& [id, reason] : bad) lines += quarantine_line(dataset.place(id), reason);
+  for (const auto& [id, reason] : bad) lines += quarantine_line(dataset.record_location(id), reason);
   const nb::gil_scoped_release release;
   write_file_atomically(path, lines);
 }
@@ -328,7 +328,7 @@ NB_MODULE(_core, m) {
             const nb::gil_scoped_release release;
             std::vector<std::tuple<std::uint64_t, std::string, std::string>> list;
             for (const BadSample& bad : loader.loader().bad_samples(most))
-              list.emplace_back(bad.id, to_string(bad.place), bad.reason);
+              list.emplace_back(bad.id, to_string(bad.location), bad.reason);
             return list;
           },
           "most"_a);
@@ -349,7 +349,7 @@ NB_MODULE(_core, m) {
         const nb::gil_scoped_release release;
         PipelineSpec spec = pipeline_from_yaml(text, "pipeline");
         spec.cache = {};  // what is kept changes no shape
-        const Plan plan = make_plan(std::move(spec), std::move(dataset), read_topology().usable(), Caches::kTold,
+        const Plan plan = make_plan(std::move(spec), std::move(dataset), read_topology().usable(), Caches::kDryRun,
                                     {std::move(samples), {}}, Consumer::kHost, 0, true);
         return std::make_tuple(plan.sample_size.height, plan.sample_size.width, plan.classes);
       },
@@ -362,7 +362,7 @@ NB_MODULE(_core, m) {
          std::uint64_t fixed, bool decodes) {
         const nb::gil_scoped_release release;
         return explain(make_plan(pipeline_from_yaml(text, "pipeline"), std::move(dataset), read_topology().usable(),
-                                 Caches::kTold, {std::move(samples), {}}, Consumer::kHost, 0, true,
+                                 Caches::kDryRun, {std::move(samples), {}}, Consumer::kHost, 0, true,
                                  {per_value, fixed, decodes}));
       },
       "spec"_a, "dataset"_a, "samples"_a, "per_value"_a = 0, "fixed"_a = 0, "decodes"_a = false);

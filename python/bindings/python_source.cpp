@@ -134,7 +134,7 @@ class PythonSource final : public Dataset {
   [[nodiscard]] const std::vector<Field>& fields() const override { return fields_; }
   [[nodiscard]] const std::vector<std::string>& classes() const override { return classes_; }
   [[nodiscard]] std::uint64_t stored_bytes() const override { return 0; }
-  [[nodiscard]] RecordPlace place(std::uint64_t id) const override {
+  [[nodiscard]] RecordLocation record_location(std::uint64_t id) const override {
     return {.file = fmt::format("{}[{}]", name_, id)};
   }
   [[nodiscard]] int reads_in_flight() const override { return at_once_ > 1 ? at_once_ : 0; }

@@ -97,7 +97,7 @@ class Converting(abc.ABC):
         if layout is not None:
             output["layout"] = layout
         if normalize is not None:
-            output["mean"], output["stddev"] = normalisation(normalize)
+            output["mean"], output["std"] = normalisation(normalize)
         return self._standing_here(spec, allocate, on_device)
 
     def for_device(self, device: dict[str, Any] | None) -> Loader:

@@ -223,7 +223,7 @@ class Operating(abc.ABC):
         if given != "float32":
             refuse_again("normalize", "output.type", given, "output",
                          "output() behind normalize(), which makes float32 without it")
-        made = self._with("normalize", output={"mean": channels("mean", mean), "stddev": channels("std", std)})
+        made = self._with("normalize", output={"mean": channels("mean", mean), "std": channels("std", std)})
         made._spec["output"].setdefault("type", "float32")
         return made
 

@@ -84,7 +84,7 @@ class Telling:
     def normalisation(self) -> Normalisation:
         """(mean, std) per channel over 0..1, of the pipeline's normalize(); zeros and ones without it."""
         output = json.loads(self._spec).get("output", {})
-        return tuple(output.get("mean", (0.0, 0.0, 0.0))), tuple(output.get("stddev", (1.0, 1.0, 1.0)))
+        return tuple(output.get("mean", (0.0, 0.0, 0.0))), tuple(output.get("std", (1.0, 1.0, 1.0)))
 
     @property
     def device(self) -> dict[str, Any]:

@@ -126,7 +126,7 @@ def test_what_is_told_is_of_the_whole_pipeline(options):
     loader = chain().batch(32).to_torch(normalize=un.IMAGENET, dtype=torch.float16, **options)
     output = yaml.safe_load(loader.to_yaml())["output"]
     assert (output["type"], output["layout"]) == ("float16", "NCHW") and loader.layout == "NCHW"
-    assert loader.normalisation == (tuple(output["mean"]), tuple(output["stddev"])) == un.IMAGENET
+    assert loader.normalisation == (tuple(output["mean"]), tuple(output["std"])) == un.IMAGENET
     assert loader.shapes == ((3, 24, 24), ())
 
 

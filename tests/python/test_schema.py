@@ -325,7 +325,7 @@ def test_a_spec_wrong_in_one_field_is_refused_by_both_and_named(keys):
     (lambda p: p.operation("blur"), "unknown operation 'blur'; known: random_resized_crop"),
     (lambda p: p.flip(2), r"'probability' is .2.; expected a number from 0 to 1"),
     (lambda p: p.normalize((1, 2), (1, 1, 1)), "mean: found 2 numbers, expected three"),
-    (lambda p: p.normalize((0, 0, 0), (1, 0, 1)), "output.stddev: 0, expected above 0"),
+    (lambda p: p.normalize((0, 0, 0), (1, 0, 1)), "output.std: 0, expected above 0"),
     (lambda p: p.output("int7"), 'output.type: .*found "int7", expected one of uint8'),
     (lambda p: p.mixup(alpha=0), r"batch_operations.0.: .*'alpha' is .0.; expected"),
     (lambda p: p.cache("all"), 'cache.what: .*found "all", expected one of nothing'),

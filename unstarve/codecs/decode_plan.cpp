@@ -72,14 +72,14 @@ Rect stored_part(const ImageHeader& header, Rect crop, int reduction) {
   return stored_rect(upright, upright_size(whole, header.orientation), header.orientation);
 }
 
-DecodePlan plan_decode(const ImageHeader& header, const DecodeWish& wish) {
+DecodePlan plan_decode(const ImageHeader& header, const DecodeHint& hint) {
   DecodePlan plan;
-  const bool within = lies_within(wish.selected, header.size);
-  if (within && wish.reduce && Decoder::can_reduce(header.encoding))
-    plan.reduction = choose_reduction(wish.selected.size(), wish.target);
-  if (within && wish.crop) plan.crop = wish.selected;
+  const bool within = lies_within(hint.selected, header.size);
+  if (within && hint.reduce && Decoder::can_reduce(header.encoding))
+    plan.reduction = choose_reduction(hint.selected.size(), hint.target);
+  if (within && hint.crop) plan.crop = hint.selected;
   plan.path = decode_path(header, plan.reduction);
-  plan.index = wish.index && plan.crop.width > 0 && plan.path == DecodePath::kOwn;
+  plan.index = hint.index && plan.crop.width > 0 && plan.path == DecodePath::kOwn;
   plan.stored = stored_part(header, plan.crop, plan.reduction);
   if (plan.path == DecodePath::kOwn) plan.mcus = plan_baseline(layout_of(header), plan.reduction, plan.stored);
   return plan;

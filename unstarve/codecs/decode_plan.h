@@ -15,7 +15,7 @@
 
 namespace unstarve {
 
-struct DecodeWish {
+struct DecodeHint {
   Rect selected;        // of the upright image at full size; may lie beyond its edges
   Size target;          // what it is resampled to
   bool crop = false;    // it may be decoded alone
@@ -42,7 +42,7 @@ struct DecodePlan {
 [[nodiscard]] DecodePath decode_path(const ImageHeader& header, int reduction);
 
 // `header`: of an image that is open. Precondition: its encoding is known.
-[[nodiscard]] DecodePlan plan_decode(const ImageHeader& header, const DecodeWish& wish);
+[[nodiscard]] DecodePlan plan_decode(const ImageHeader& header, const DecodeHint& hint);
 
 // The largest reduction of 1, 2, 4, 8 at which `selected` is still at least `target` in both sides.
 [[nodiscard]] int choose_reduction(Size selected, Size target);

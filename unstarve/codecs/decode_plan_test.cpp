@@ -20,7 +20,7 @@ ImageHeader photograph() {
   return header;
 }
 
-DecodeWish everything(Rect selected, Size target) { return {selected, target, true, true, true}; }
+DecodeHint everything(Rect selected, Size target) { return {selected, target, true, true, true}; }
 
 }  // namespace
 
@@ -41,21 +41,21 @@ TEST_CASE("what is not allowed or not possible is not planned", "[codecs]") {
   CHECK(plan.index);
   CHECK(plan.stored == Rect{20, 25, 150, 100});
 
-  DecodeWish wish = everything(part, target);
-  wish.reduce = false;
-  plan = plan_decode(photograph(), wish);
+  DecodeHint hint = everything(part, target);
+  hint.reduce = false;
+  plan = plan_decode(photograph(), hint);
   CHECK(plan.reduction == 1);
   CHECK(plan.stored == part);
-  wish = everything(part, target);
-  wish.crop = false;
-  plan = plan_decode(photograph(), wish);
+  hint = everything(part, target);
+  hint.crop = false;
+  plan = plan_decode(photograph(), hint);
   CHECK(plan.reduction == 2);
   CHECK(plan.crop.width == 0);
   CHECK(plan.stored == Rect{0, 0, 250, 200});
   CHECK_FALSE(plan.index);  // all rows are read
-  wish = everything(part, target);
-  wish.index = false;
-  CHECK_FALSE(plan_decode(photograph(), wish).index);
+  hint = everything(part, target);
+  hint.index = false;
+  CHECK_FALSE(plan_decode(photograph(), hint).index);
 
   // Beyond the edges: all of it, at full size.
   plan = plan_decode(photograph(), everything({-10, 0, 300, 300}, target));
@@ -65,36 +65,36 @@ TEST_CASE("what is not allowed or not possible is not planned", "[codecs]") {
 }
 
 TEST_CASE("other formats and kinds are their libraries'", "[codecs]") {
-  const DecodeWish wish = everything({40, 50, 300, 200}, {100, 100});
+  const DecodeHint hint = everything({40, 50, 300, 200}, {100, 100});
   ImageHeader header = photograph();
   header.encoding = Encoding::kPng;
   header.jpeg = JpegKind::kNone;
-  DecodePlan plan = plan_decode(header, wish);
+  DecodePlan plan = plan_decode(header, hint);
   CHECK(plan.path == DecodePath::kLibpng);
   CHECK(plan.reduction == 1);
-  CHECK(plan.stored == wish.selected);
+  CHECK(plan.stored == hint.selected);
   CHECK_FALSE(plan.index);
   header.encoding = Encoding::kWebp;
-  CHECK(plan_decode(header, wish).path == DecodePath::kLibwebp);
+  CHECK(plan_decode(header, hint).path == DecodePath::kLibwebp);
   header = photograph();
   header.jpeg = JpegKind::kProgressive;
-  plan = plan_decode(header, wish);
+  plan = plan_decode(header, hint);
   CHECK(plan.path == DecodePath::kLibjpegTurbo);
   CHECK(plan.reduction == 2);
   CHECK_FALSE(plan.index);
 }
 
 TEST_CASE("the rows and columns of MCUs hold the part and the chroma beside it", "[codecs]") {
-  DecodeWish wish = everything({32, 64, 96, 48}, {96, 48});
-  DecodePlan plan = plan_decode(photograph(), wish);  // MCUs of 16 x 16; one more on each side for smooth chroma
+  DecodeHint hint = everything({32, 64, 96, 48}, {96, 48});
+  DecodePlan plan = plan_decode(photograph(), hint);  // MCUs of 16 x 16; one more on each side for smooth chroma
   CHECK(plan.mcus.columns == 32);
   CHECK(plan.mcus.rows == 25);
   CHECK(plan.mcus.first_column == 1);
   CHECK(plan.mcus.end_column == 9);
   CHECK(plan.mcus.first_row == 3);
   CHECK(plan.mcus.end_row == 8);
-  wish.target = {48, 24};  // at 1/2 chroma of 4:2:0 is not upsampled
-  plan = plan_decode(photograph(), wish);
+  hint.target = {48, 24};  // at 1/2 chroma of 4:2:0 is not upsampled
+  plan = plan_decode(photograph(), hint);
   CHECK(plan.reduction == 2);
   CHECK(plan.mcus.columns == 32);
   CHECK(plan.mcus.first_column == 2);
@@ -120,11 +120,11 @@ TEST_CASE("files are decoded the way that is planned", "[codecs]") {
       for (const int reduction : {1, 2, 4, 8}) {
         INFO(sample.name << ", " << size.width << " x " << size.height << ", 1/" << reduction);
         const ImageHeader header = decoder.open(bytes);
-        DecodeWish wish = everything({0, 0, size.width, size.height}, {});
-        wish.target = {size.width / reduction, size.height / reduction};
+        DecodeHint hint = everything({0, 0, size.width, size.height}, {});
+        hint.target = {size.width / reduction, size.height / reduction};
         // A side of less than the reduction has no pixel left to ask for.
-        if (wish.target.width == 0 || wish.target.height == 0) continue;
-        const DecodePlan plan = plan_decode(header, wish);
+        if (hint.target.width == 0 || hint.target.height == 0) continue;
+        const DecodePlan plan = plan_decode(header, hint);
         REQUIRE(plan.reduction >= reduction);
         decoder.decode(plan.reduction, plan.stored, out);
         REQUIRE(decoder.used_own_decoder() == (plan.path == DecodePath::kOwn));

@@ -104,9 +104,9 @@ ExplainedSetting output(const StoreFormat& format) {
                                                                   : "bfloat16";
   ExplainedSetting setting{"output", fmt::format("{} {}", type, format.layout == Layout::kNchw ? "NCHW" : "NHWC"), ""};
   if (format.type == ElementType::kUint8) {
-    setting.reason = "a quarter of float32's bytes to the device, which applies mean and stddev";
+    setting.reason = "a quarter of float32's bytes to the device, which applies mean and std";
   } else {
-    setting.reason = "the loader applies mean and stddev";
+    setting.reason = "the loader applies mean and std";
   }
   return setting;
 }
@@ -131,7 +131,7 @@ ExplainedSetting errors(const ErrorSpec& spec) {
 
 ExplainResult explain_settings(const Settings& settings, const std::string& device,
                                std::shared_ptr<const Dataset> dataset, const Topology& topology) {
-  const Plan plan = make_plan(settings.pipeline, std::move(dataset), topology.usable(), Caches::kTold, {},
+  const Plan plan = make_plan(settings.pipeline, std::move(dataset), topology.usable(), Caches::kDryRun, {},
                               device.starts_with("cuda") ? Consumer::kNormalises : Consumer::kHost);
   ExplainResult result;
   result.settings = settings;

@@ -14,7 +14,7 @@
 
 #include "unstarve/core/topology.h"
 #include "unstarve/jobs/settings.h"
-#include "unstarve/pipeline/decode_wish.h"
+#include "unstarve/pipeline/decode_hint.h"
 #include "unstarve/pipeline/plan.h"
 
 namespace unstarve {

@@ -23,7 +23,7 @@ namespace unstarve {
 
 struct CorruptRecord {
   std::uint64_t id = 0;
-  RecordPlace place;
+  RecordLocation location;
   std::string location;  // the place as text
   std::string reason;
 };

@@ -7,13 +7,13 @@ namespace unstarve {
 
 std::string quarantine_lines(std::span<const BadSample> bad) {
   std::string lines;
-  for (const BadSample& sample : bad) lines += quarantine_line(sample.place, sample.reason);
+  for (const BadSample& sample : bad) lines += quarantine_line(sample.location, sample.reason);
   return lines;
 }
 
 std::string quarantine_lines(std::span<const CorruptRecord> corrupt) {
   std::string lines;
-  for (const CorruptRecord& record : corrupt) lines += quarantine_line(record.place, record.reason);
+  for (const CorruptRecord& record : corrupt) lines += quarantine_line(record.location, record.reason);
   return lines;
 }
 

@@ -24,7 +24,7 @@ TEST_CASE("what the quarantine list names, packing leaves out") {
   const PackKeys keys(photos);
   const ExcludeList excluded(list, keys);
   CHECK(excluded.size() == 4);
-  for (const BadSample& sample : bad) CHECK(excluded.holds(sample.place, keys));
+  for (const BadSample& sample : bad) CHECK(excluded.holds(sample.location, keys));
   // The file decides, however it is come by.
   CHECK(excluded.holds({.file = photos + "/dog/1.jpg"}, keys));
   CHECK_FALSE(excluded.holds({.file = photos + "/x.tfrecord", .number = 6, .offset = 190112}, keys));
@@ -38,7 +38,7 @@ TEST_CASE("what the quarantine list names, packing leaves out") {
   CHECK(quarantine_lines(std::vector<BadSample>{}).empty());
 
   std::vector<CorruptRecord> corrupt;
-  for (const BadSample& sample : bad) corrupt.push_back({sample.id, sample.place, "there", sample.reason});
+  for (const BadSample& sample : bad) corrupt.push_back({sample.id, sample.location, "there", sample.reason});
   CHECK(quarantine_lines(corrupt) == lines);
 }
 
@@ -56,7 +56,7 @@ TEST_CASE("a name that is not UTF-8 goes through the quarantine list and comes b
   CHECK_FALSE(nlohmann::json::parse(lines.substr(lines.find('\n') + 1)).contains("file_bytes"));
   const PackKeys keys(photos);
   const ExcludeList excluded(list, keys);
-  for (const BadSample& sample : bad) CHECK(excluded.holds(sample.place, keys));
+  for (const BadSample& sample : bad) CHECK(excluded.holds(sample.location, keys));
   CHECK_FALSE(excluded.holds({.file = photos + "/caf\xe8/1.jpg"}, keys));
 
   // A list of before, which has the name for people alone, is still read.

@@ -110,7 +110,7 @@ void add(const Chunk& chunk, IndexingResult& result) {
 std::shared_ptr<ScanIndexStore> open_store(const PipelineSpec& spec, const Dataset& data) {
   const auto [places, why_none] = scan_index_places(spec);
   BroughtIndexes brought = brought_indexes(data);
-  for (const std::string& why : brought.not_used) tell_notice(why);
+  for (const std::string& why : brought.not_used) emit_notice(why);
   std::uint64_t covered = 0;
   for (const ScanIndexPart& part : brought.parts) covered += part.records;
   if (places.empty() && covered < data.size()) throw Error(ErrorKind::kArgument, "index: " + why_none);

@@ -162,7 +162,7 @@ void set_device(Settings& settings, const std::string& device) {
   DeviceSpec& asked = settings.pipeline.device;
   if (same_device(asked.name, device)) return;
   if (asked.operations != OperationsOn::kHost)
-    tell_notice(
+    emit_notice(
         fmt::format("device.operations: device{}: left out, asked of {} and the device is to be {}",
                     asked.decode == DecodeOn::kHost ? "" : fmt::format(", device.decode: {}", to_string(asked.decode)),
                     asked.name, device));
@@ -172,7 +172,7 @@ void set_device(Settings& settings, const std::string& device) {
 void tell_done_on_host(const PipelineSpec& pipeline) {
   const DeviceSpec& device = pipeline.device;
   if (device.operations == OperationsOn::kHost) return;
-  tell_notice(
+  emit_notice(
       fmt::format("device.operations: device{}: done on the host here, {}; to_torch() of the Python package "
                   "leaves it to the device",
                   device.decode == DecodeOn::kHost ? "" : fmt::format(", device.decode: {}", to_string(device.decode)),

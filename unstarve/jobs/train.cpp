@@ -11,7 +11,7 @@
 #include "unstarve/core/topology.h"
 #include "unstarve/device/device.h"
 #include "unstarve/jobs/quarantine.h"
-#include "unstarve/jobs/train_place.h"
+#include "unstarve/jobs/resume_position.h"
 #include "unstarve/pipeline/order/order.h"
 #include "unstarve/pipeline/plan.h"
 #include "unstarve/pipeline/sources.h"
@@ -52,7 +52,7 @@ void tell_unused(const PipelineSpec& given) {
   if (!given.batch_operations.empty()) nodes.push_back("batch_operations");
   if (given.device != DeviceSpec{}) nodes.push_back("device");
   if (!nodes.empty())
-    tell_notice(fmt::format("evaluation takes each sample of {} once, as it is: {} of its spec does not count",
+    emit_notice(fmt::format("evaluation takes each sample of {} once, as it is: {} of its spec does not count",
                             name_of_sources(given), fmt::join(nodes, ", ")));
 }
 
@@ -83,8 +83,8 @@ TrainResult run_train(const TrainOptions& options, const Progress& progress, std
   plan.checkpoint = options.out;
   TrainProgress done;
   if (!options.resume.empty()) done = trainer->restore(options.resume);
-  const TrainPlace place =
-      place_in_data(settings.pipeline, *dataset, choose_samples(settings.pipeline, *dataset, read_topology().usable()),
+  const ResumePosition place =
+      resume_position_in(settings.pipeline, *dataset, choose_samples(settings.pipeline, *dataset, read_topology().usable()),
                     done, options.resume.string());
   const auto per_epoch = static_cast<double>(place.per_epoch);
   const Consumer consumer = device->is_host() ? Consumer::kHost : Consumer::kNormalises;
@@ -150,7 +150,7 @@ std::string to_text(const TrainResult& r) {
   if (!h.evaluations.empty())
     text += fmt::format("accuracy  {:.2f} % (validation loss {:.3f})\n", 100 * h.evaluations.back().accuracy,
                         h.evaluations.back().loss);
-  for (const BadSample& bad : r.bad) text += fmt::format("bad       {}: {}\n", to_string(bad.place), bad.reason);
+  for (const BadSample& bad : r.bad) text += fmt::format("bad       {}: {}\n", to_string(bad.location), bad.reason);
   return text;
 }
 
@@ -185,7 +185,7 @@ std::string to_json(const TrainResult& r) {
         {{"step", point.step}, {"seconds", point.seconds}, {"accuracy", point.accuracy}, {"loss", point.loss}});
   json["bad"] = nlohmann::json::array();
   for (const BadSample& bad : r.bad)
-    json["bad"].push_back({{"location", to_string(bad.place)}, {"reason", bad.reason}});
+    json["bad"].push_back({{"location", to_string(bad.location)}, {"reason", bad.reason}});
   return json.dump();
 }
 

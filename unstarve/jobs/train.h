@@ -3,7 +3,7 @@
 //
 // Resuming: a checkpoint holds weights, momentum, the step number and where the run stands in its data, so that it goes
 // on with the very batch it would have had next, or in batches of another size with the samples that were left of the
-// epoch (train_place.h).
+// epoch (resume_position.h).
 // Threads: one caller. Failure: as Loader, Trainer and run_training().
 
 #include <filesystem>

@@ -46,11 +46,11 @@ torch::Tensor BatchNorm::forward(torch::Tensor x) {
                            /*cudnn_enabled=*/true);
 }
 
-Linear::Linear(int in, int out, double stddev) {
+Linear::Linear(int in, int out, double deviation) {
   torch::Tensor weight = torch::empty({out, in});
   torch::Tensor bias = torch::zeros({out});
-  if (stddev > 0) {
-    weight.normal_(0, stddev);
+  if (deviation > 0) {
+    weight.normal_(0, deviation);
   } else {
     const double bound = 1 / std::sqrt(static_cast<double>(in));
     weight.uniform_(-bound, bound);

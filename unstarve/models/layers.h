@@ -76,7 +76,7 @@ class BatchNorm final : public Network {
 // Weights and bias uniform in +-1/sqrt(in), unless a standard deviation is given: normal then, bias 0.
 class Linear final : public Network {
  public:
-  Linear(int in, int out, double stddev = 0);
+  Linear(int in, int out, double deviation = 0);
   torch::Tensor forward(torch::Tensor x) override;
   double own_macs() const override { return macs_; }
 

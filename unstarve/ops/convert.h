@@ -23,7 +23,7 @@ struct ValueMap {
   alignas(64) std::array<std::array<float, 256>, kChannels> table{};
 };
 
-// Throws Error(kArgument) when a stddev is 0 or a value not finite.
+// Throws Error(kArgument) when a std is 0 or a value not finite.
 [[nodiscard]] std::shared_ptr<const ValueMap> make_map(const Normalisation& normalisation);
 
 enum class Destination {

@@ -46,7 +46,7 @@ constexpr std::array kOperations = {
     OperationInfo{"invert", "the negative: probability 0.5", make_invert},
     OperationInfo{"auto_contrast", "each channel spread over all values: probability 0.5", make_auto_contrast},
     OperationInfo{"equalize", "each channel's values about equally frequent: probability 0.5", make_equalize},
-    OperationInfo{"lighting", "the light's colour, along ImageNet's principal components: stddev 0.1, probability 1",
+    OperationInfo{"lighting", "the light's colour, along ImageNet's principal components: std 0.1, probability 1",
                   make_lighting},
     OperationInfo{"erasing",
                   "a random rectangle covered: probability 0.5, scale [0.02, 0.33] of the area, ratio [0.3, 3.3], "

@@ -29,13 +29,13 @@ constexpr std::size_t kStreamBytes = 64 * 1024;
 std::shared_ptr<const ValueMap> make_map(const Normalisation& normalisation) {
   auto map = std::make_shared<ValueMap>();
   for (std::size_t c = 0; c < kChannels; ++c) {
-    const double mean = normalisation.mean[c], stddev = normalisation.stddev[c];
-    map->scale[c] = static_cast<float>(1.0 / (255.0 * stddev));
-    map->bias[c] = static_cast<float>(-mean / stddev);
+    const double mean = normalisation.mean[c], deviation = normalisation.std[c];
+    map->scale[c] = static_cast<float>(1.0 / (255.0 * deviation));
+    map->bias[c] = static_cast<float>(-mean / deviation);
     if (!std::isfinite(map->scale[c]) || !std::isfinite(map->bias[c]) || !std::isfinite(map->scale[c] * 256)) {
-      throw Error(ErrorKind::kArgument, "normalisation: mean " + std::to_string(mean) + " and stddev " +
-                                            std::to_string(stddev) + " of channel " + std::to_string(c) +
-                                            " give values that are not finite numbers; stddev must not be 0");
+      throw Error(ErrorKind::kArgument, "normalisation: mean " + std::to_string(mean) + " and std " +
+                                            std::to_string(deviation) + " of channel " + std::to_string(c) +
+                                            " give values that are not finite numbers; std must not be 0");
     }
     for (std::size_t v = 0; v < 256; ++v) {
       map->table[c][v] = std::fma(static_cast<float>(v), map->scale[c], map->bias[c]);

@@ -1,10 +1,10 @@
 #pragma once
 // The end of a chain: a frame's pixels into their place in the batch, normalised, cast and laid out in one pass.
 //
-// value = (pixel / 255 - mean[c]) / stddev[c], computed as pixel * scale[c] + bias[c] in float32 (one fused
+// value = (pixel / 255 - mean[c]) / std[c], computed as pixel * scale[c] + bias[c] in float32 (one fused
 // multiply-add, so that every instruction set gives the same bits), rounded to the element type to nearest even. kUint8
-// stores the pixel itself and ignores mean and stddev.
-// Threads: pure. Failure: Error(kArgument) from the constructor when a stddev is 0 or a value not finite.
+// stores the pixel itself and ignores mean and std.
+// Threads: pure. Failure: Error(kArgument) from the constructor when a std is 0 or a value not finite.
 // Cost: large samples (in uint8: of whole rows without gaps) are written past the cache by whole cache lines (streaming
 // stores), and are as visible to other threads as any other write when store() returns. Best when every sample begins
 // at a multiple of 64 bytes.
@@ -28,7 +28,7 @@ enum class Layout { kNchw, kNhwc };
 
 struct Normalisation {
   std::array<float, kChannels> mean{0, 0, 0};
-  std::array<float, kChannels> stddev{1, 1, 1};
+  std::array<float, kChannels> std{1, 1, 1};
   friend bool operator==(const Normalisation&, const Normalisation&) = default;
 };
 // Statistics of the training images over 0..1, as torchvision's references use them.

@@ -137,7 +137,7 @@ TEST_CASE("large interleaved images in uint8 are stored as they are, past the ca
   });
 }
 
-TEST_CASE("float32 is (pixel / 255 - mean) / stddev") {
+TEST_CASE("float32 is (pixel / 255 - mean) / std") {
   Image image({2, 1});
   const std::uint8_t bytes[] = {0, 128, 255, 7, 8, 9};
   std::memcpy(image.data(), bytes, sizeof(bytes));
@@ -148,7 +148,7 @@ TEST_CASE("float32 is (pixel / 255 - mean) / stddev") {
     for (int x = 0; x < 2; ++x) {
       const auto k = static_cast<std::size_t>(c);
       const double expected =
-          (bytes[x * 3 + c] / 255.0 - kImagenetNormalisation.mean[k]) / kImagenetNormalisation.stddev[k];
+          (bytes[x * 3 + c] / 255.0 - kImagenetNormalisation.mean[k]) / kImagenetNormalisation.std[k];
       REQUIRE(out[c * 2 + x] == Approx(expected).margin(1e-6));
     }
   }
@@ -179,21 +179,21 @@ TEST_CASE("a store in float16 beyond its range is infinite, in vectors as in the
     Image image({64, 9});
     for (std::size_t i = 0; i < image.bytes(); ++i) image.data()[i] = static_cast<std::uint8_t>(i * 7);
     // 0 .. 255 become 0 .. 100,000, and values whose float16 are subnormal.
-    for (const float stddev : {1e-5f, 3000.0f}) {
-      const Storer storer({ElementType::kFloat16, Layout::kNchw, {{0, 0, 0}, {stddev, stddev, stddev}}});
+    for (const float deviation : {1e-5f, 3000.0f}) {
+      const Storer storer({ElementType::kFloat16, Layout::kNchw, {{0, 0, 0}, {deviation, deviation, deviation}}});
       std::vector<std::uint16_t> actual(image.bytes()), expected(image.bytes());
       storer.store(Frame(image.view()), actual.data());
       storer.store_reference(Frame(image.view()), expected.data());
       REQUIRE(actual == expected);
-      if (stddev < 1) REQUIRE(std::count(actual.begin(), actual.end(), 0x7C00) > 100);
+      if (deviation < 1) REQUIRE(std::count(actual.begin(), actual.end(), 0x7C00) > 100);
     }
   });
 }
 
-TEST_CASE("a stddev of zero or a value that is not finite is refused") {
+TEST_CASE("a std of zero or a value that is not finite is refused") {
   StoreFormat format;
-  SECTION("zero") { format.normalisation.stddev[1] = 0; }
-  SECTION("tiny") { format.normalisation.stddev[1] = std::numeric_limits<float>::denorm_min(); }
+  SECTION("zero") { format.normalisation.std[1] = 0; }
+  SECTION("tiny") { format.normalisation.std[1] = std::numeric_limits<float>::denorm_min(); }
   SECTION("nan") { format.normalisation.mean[2] = std::numeric_limits<float>::quiet_NaN(); }
   REQUIRE_THROWS_AS(Storer(format), Error);
 }

@@ -89,9 +89,9 @@ void check_spec(const PipelineSpec& spec) {
   each("batch_operations", spec.batch_operations, make_batch_operation);
   for (const float mean : spec.output.normalisation.mean)
     if (!std::isfinite(mean)) fail("output.mean", fmt::format("{}, expected finite numbers", mean));
-  for (const float stddev : spec.output.normalisation.stddev)
-    if (!(stddev > 0 && std::isfinite(stddev)))
-      fail("output.stddev", fmt::format("{}, expected above 0 and finite", stddev));
+  for (const float deviation : spec.output.normalisation.std)
+    if (!(deviation > 0 && std::isfinite(deviation)))
+      fail("output.std", fmt::format("{}, expected above 0 and finite", deviation));
   try {
     const Storer storer(spec.output);
   } catch (const Error& error) {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "unstarve/ops/schedule.h"
-#include "unstarve/pipeline/decode_wish.h"
+#include "unstarve/pipeline/decode_hint.h"
 #include "unstarve/pipeline/device_operations.h"
 #include "unstarve/pipeline/order/explain_order.h"
 #include "unstarve/pipeline/plan.h"

@@ -50,7 +50,7 @@ struct MemoryNeeds {
   bool grow = false;           // whether slots may be added (loader/slot_count.h)
   bool relaxed = false;        // whether samples overtake each other
   bool read_ahead = false;     // whether records are read ahead
-  std::uint64_t cache = 0;     // wished for in memory; 0: none
+  std::uint64_t cache = 0;     // requested in memory; 0: none
 };
 
 struct MemoryPlan {

@@ -109,8 +109,8 @@ struct Plan {
   [[nodiscard]] Size size_at(std::uint32_t epoch) const;
 };
 
-// kTold: the plan is only read, and the cache it tells of is not made; a loader needs kOpened.
-enum class Caches { kTold, kOpened };
+// kDryRun: the plan is only read, and the cache it tells of is not made; a loader needs kOpened.
+enum class Caches { kDryRun, kOpened };
 
 // `usable_cores` is what execution.threads 0 becomes. `basis` without samples: they are chosen here (sample_set.h),
 // which may read every record once. cache.what auto is decided here (passes/cache_trial.h), for a run of so many

@@ -41,7 +41,7 @@ TEST_CASE("what a spec says that no data can mend is named by its node") {
                s.operations = {{"horizontal_flip", {}}, {"swirl", {}}};
              }),
              Contains("operations[1]: unknown operation 'swirl'"));
-  CHECK_THAT(wrong([](PipelineSpec& s) { s.output.normalisation.stddev[1] = 0; }), Contains("output.stddev: 0"));
+  CHECK_THAT(wrong([](PipelineSpec& s) { s.output.normalisation.std[1] = 0; }), Contains("output.std: 0"));
 }
 
 TEST_CASE("a plan holds the size before and behind each operation") {
@@ -63,7 +63,7 @@ TEST_CASE("a plan that is only read makes no cache, and tells of the same one") 
   spec.batch.size = 2;
   spec.operations = {{"resize", {{"size", {16, 16}}}}, {"horizontal_flip", {}}};
   spec.cache = {CacheWhat::kPixels, folder.string(), 1};
-  const Plan told = make_plan(spec, data, 2, Caches::kTold);
+  const Plan told = make_plan(spec, data, 2, Caches::kDryRun);
   CHECK_FALSE(std::filesystem::exists(folder));
   CHECK_FALSE(told.pixel_cache);
   CHECK(told.cached_operations == 1);

@@ -85,7 +85,7 @@ TEST_CASE("a damaged record is told as ever, and its neighbours read on") {
   const auto data = open_dataset(file);
   {
     std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
-    stream.seekp(static_cast<std::streamoff>(data->place(2).offset.value() + 20));
+    stream.seekp(static_cast<std::streamoff>(data->record_location(2).offset.value() + 20));
     stream.put('!');
     REQUIRE(stream.flush());
   }

@@ -65,9 +65,9 @@ class Concatenated final : public Dataset {
     }
     return bytes;
   }
-  [[nodiscard]] RecordPlace place(std::uint64_t id) const override {
+  [[nodiscard]] RecordLocation record_location(std::uint64_t id) const override {
     const std::size_t part = part_of(id);
-    return parts_[part].data->place(id - begin_[part]);
+    return parts_[part].data->record_location(id - begin_[part]);
   }
   [[nodiscard]] std::vector<std::string> notes() const override {
     std::vector<std::string> notes;
@@ -112,9 +112,9 @@ class Concatenated final : public Dataset {
       }
     }
   }
-  std::span<const std::uint8_t> will_read(std::uint64_t id) const noexcept override {
+  std::span<const std::uint8_t> prefetch(std::uint64_t id) const noexcept override {
     const std::size_t part = part_of(id);
-    return parts_[part].data->will_read(id - begin_[part]);
+    return parts_[part].data->prefetch(id - begin_[part]);
   }
   [[nodiscard]] std::optional<Size> known_size(std::uint64_t id) const override {
     const std::size_t part = part_of(id);

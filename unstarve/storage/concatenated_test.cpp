@@ -19,7 +19,7 @@ class ListedSet final : public Dataset {
   const std::vector<Field>& fields() const override { return fields_; }
   const std::vector<std::string>& classes() const override { return classes_; }
   std::uint64_t stored_bytes() const override { return 0; }
-  RecordPlace place(std::uint64_t id) const override { return {.file = "listed", .number = id}; }
+  RecordLocation record_location(std::uint64_t id) const override { return {.file = "listed", .number = id}; }
   void read(std::uint64_t id, RecordBuffer& record) const override {
     record.storage.reserve_discard(kChannels);
     record.storage.data()[0] = static_cast<std::uint8_t>(id);

@@ -111,7 +111,7 @@ inline void check_places(const Dataset& data) {
   std::set<std::string> texts;
   std::map<std::string, std::map<std::uint64_t, std::uint64_t>> offset_of_number;
   for (std::uint64_t id = 0; id < data.size(); ++id) {
-    const RecordPlace place = data.place(id);
+    const RecordLocation place = data.record_location(id);
     CHECK_FALSE(place.file.empty());
     CHECK((place.member.empty() || place.number.has_value()));
     CHECK((place.list.empty() || !place.offset.has_value()));
@@ -159,7 +159,7 @@ inline void check_damage(const DatasetUnderTest& test, std::uint64_t samples) {
   }
   REQUIRE(error.has_value());
   CHECK((error->kind() == ErrorKind::kIo || error->kind() == ErrorKind::kInput));
-  CHECK_THAT(error->what(), Catch::Contains(named) && Catch::Contains(data->place(id).file));
+  CHECK_THAT(error->what(), Catch::Contains(named) && Catch::Contains(data->record_location(id).file));
   // The same buffer goes on to be used, as a worker does under the skip policy.
   CHECK(read_copy(*data, id - 1, record) == before[id - 1]);
   CHECK(read_copy(*data, id + 1, record) == before[id + 1]);
@@ -218,7 +218,7 @@ inline void check_dataset(const DatasetUnderTest& test, std::uint64_t many = 23)
 
   // A hint changes nothing, whatever is read after it.
   for (const std::uint64_t id : ids) {
-    CacheFetch(data->will_read(id)).finish();
+    CacheFetch(data->prefetch(id)).finish();
     CHECK(read_copy(*data, ids.front(), reused) == expected[ids.front()]);
   }
 
@@ -250,7 +250,7 @@ inline void check_dataset(const DatasetUnderTest& test, std::uint64_t many = 23)
   const std::shared_ptr<const Dataset> again = test.make(many);
   CHECK(read_all(*again) == expected);
   CHECK(again->classes() == data->classes());
-  for (std::uint64_t id = 0; id < many; ++id) CHECK(again->place(id) == data->place(id));
+  for (std::uint64_t id = 0; id < many; ++id) CHECK(again->record_location(id) == data->record_location(id));
 
   if (test.damage) check_damage(test, many);
 }

@@ -47,7 +47,7 @@ std::uint64_t of_records(const Dataset& data, const std::vector<std::uint64_t>& 
     digest.add(shard.first);
   }
   const auto add = [&](std::uint64_t id) {
-    const RecordPlace place = data.place(id);
+    const RecordLocation place = data.record_location(id);
     digest.add(end_of(place.file, place.number || place.offset ? 1 : 2));  // a file that is a record: with its class
     digest.add(place.member);
     digest.add(place.number.value_or(0));

@@ -28,7 +28,7 @@ class NamedSet final : public Dataset {
       files.push_back({root + "/" + shard + std::to_string(first / each), first});
     return files;
   }
-  RecordPlace place(std::uint64_t id) const override {
+  RecordLocation record_location(std::uint64_t id) const override {
     if (shard.empty()) return {.file = root + "/" + names[id % 2] + "/" + prefix + std::to_string(id)};
     return {.file = files()[id / each].path, .number = id % each, .offset = id % each * 512};
   }

@@ -18,7 +18,7 @@
 
 #include "unstarve/core/aligned.h"
 #include "unstarve/core/image.h"
-#include "unstarve/storage/record_place.h"
+#include "unstarve/storage/record_location.h"
 
 namespace unstarve {
 
@@ -69,7 +69,7 @@ class Dataset {
   [[nodiscard]] virtual std::uint64_t stored_bytes() const = 0;
   // Where record `id` lies. Precondition: id < size(). The same for equal data; a place of its own for each
   // record, unless the data are given twice.
-  [[nodiscard]] virtual RecordPlace place(std::uint64_t id) const = 0;
+  [[nodiscard]] virtual RecordLocation record_location(std::uint64_t id) const = 0;
   // The same for messages: "photos/cat/1.jpg", "data_batch_1.bin record 17 at offset 52241".
   [[nodiscard]] std::string location(std::uint64_t id) const { return to_string(place(id)); }
 
@@ -110,7 +110,7 @@ class Dataset {
   // A hint that record `id` is read next by this thread. Formats whose records lie in memory, small and one far from
   // the other, return them for the thread to fetch to its cache meanwhile (core/cache_fetch.h); nothing for others,
   // which begin what they can begin. Never fails, never blocks; does nothing unless overridden.
-  virtual std::span<const std::uint8_t> will_read(std::uint64_t id) const noexcept {
+  virtual std::span<const std::uint8_t> prefetch(std::uint64_t id) const noexcept {
     (void)id;
     return {};
   }

@@ -23,7 +23,7 @@ class Forwarding : public Base {
   [[nodiscard]] const std::vector<Field>& fields() const override { return inner_->fields(); }
   [[nodiscard]] const std::vector<std::string>& classes() const override { return inner_->classes(); }
   [[nodiscard]] std::uint64_t stored_bytes() const override { return inner_->stored_bytes(); }
-  [[nodiscard]] RecordPlace place(std::uint64_t id) const override { return inner_->place(id); }
+  [[nodiscard]] RecordLocation record_location(std::uint64_t id) const override { return inner_->record_location(id); }
   [[nodiscard]] std::vector<std::string> notes() const override { return inner_->notes(); }
   [[nodiscard]] std::optional<std::int64_t> known_label(std::uint64_t id) const override {
     return inner_->known_label(id);

@@ -24,7 +24,7 @@ void set_notice_sink(NoticeSink sink) {
   notices().sink = std::move(sink);
 }
 
-void tell_notice(const std::string& text) {
+void emit_notice(const std::string& text) {
   const std::lock_guard lock(notices().mutex);
   if (notices().sink) notices().sink(text);
 }

@@ -16,6 +16,6 @@ using NoticeSink = std::function<void(const std::string& text)>;
 // The process's sink; an empty one, as in the beginning, drops what is told. Waits for a call of the one before to
 // return.
 void set_notice_sink(NoticeSink sink);
-void tell_notice(const std::string& text);
+void emit_notice(const std::string& text);
 
 }  // namespace unstarve

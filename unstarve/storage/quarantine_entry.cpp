@@ -33,7 +33,7 @@ std::optional<std::string> bytes_of_hex(const std::string& text) {
 
 }  // namespace
 
-QuarantineEntry quarantine_entry(const RecordPlace& place, std::string reason) {
+QuarantineEntry quarantine_entry(const RecordLocation& place, std::string reason) {
   // The number of a file that a manifest names is that of the manifest's row.
   if (!place.offset && place.number && place.list.empty())
     return {.file = place.file, .record = place.number, .reason = std::move(reason)};
@@ -54,7 +54,7 @@ nlohmann::ordered_json to_json(const QuarantineEntry& entry) {
   return json;
 }
 
-std::string quarantine_line(const RecordPlace& place, std::string reason) {
+std::string quarantine_line(const RecordLocation& place, std::string reason) {
   // Names and reasons may hold any bytes.
   return to_json(quarantine_entry(place, std::move(reason)))
              .dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +

@@ -16,7 +16,7 @@
 #include <optional>
 #include <string>
 
-#include "unstarve/storage/record_place.h"
+#include "unstarve/storage/record_location.h"
 
 namespace unstarve {
 
@@ -28,13 +28,13 @@ struct QuarantineEntry {
   friend bool operator==(const QuarantineEntry&, const QuarantineEntry&) = default;
 };
 
-[[nodiscard]] QuarantineEntry quarantine_entry(const RecordPlace& place, std::string reason);
+[[nodiscard]] QuarantineEntry quarantine_entry(const RecordLocation& place, std::string reason);
 // "photos/cat/1.jpg", "train-000.tar at offset 90112", "train.parquet record 70".
 [[nodiscard]] std::string place_text(const QuarantineEntry& entry);
 
 [[nodiscard]] nlohmann::ordered_json to_json(const QuarantineEntry& entry);
 // Its line of a quarantine list, with the end of the line.
-[[nodiscard]] std::string quarantine_line(const RecordPlace& place, std::string reason);
+[[nodiscard]] std::string quarantine_line(const RecordLocation& place, std::string reason);
 // The bytes of the name count where they are told. Neither offset nor record, or null: offset 0. The reason may be
 // missing. `where` stands in front of messages.
 [[nodiscard]] QuarantineEntry quarantine_entry_from_json(const nlohmann::ordered_json& json, const std::string& where);

@@ -10,7 +10,7 @@
 namespace unstarve {
 
 TEST_CASE("a quarantine entry is read as it was written, and refused when it is none") {
-  for (const RecordPlace& place : std::vector<RecordPlace>{{.file = "a b.jpg"},
+  for (const RecordLocation& place : std::vector<RecordLocation>{{.file = "a b.jpg"},
                                                            {.file = "x.tar", .member = "m", .number = 5, .offset = 9},
                                                            {.file = "x.parquet", .number = 0}}) {
     const QuarantineEntry entry = quarantine_entry(place, "why");

@@ -15,8 +15,8 @@ struct Affine {
 Affine affine_of(const Normalisation& normalisation) {
   Affine affine{};
   for (std::size_t c = 0; c < kChannels; ++c) {
-    affine.scale[c] = 1 / (255 * normalisation.stddev[c]);
-    affine.bias[c] = -normalisation.mean[c] / normalisation.stddev[c];
+    affine.scale[c] = 1 / (255 * normalisation.std[c]);
+    affine.bias[c] = -normalisation.mean[c] / normalisation.std[c];
   }
   return affine;
 }

@@ -92,13 +92,13 @@ TEST_CASE("a step whose gradients overflowed changes nothing, and the scale halv
   }
 }
 
-TEST_CASE("normalised pixels are (pixel / 255 - mean) / stddev in every layout") {
+TEST_CASE("normalised pixels are (pixel / 255 - mean) / std in every layout") {
   torch::manual_seed(1);
   const torch::Tensor pixels = torch::randint(0, 256, {2, 3, 5, 7}, torch::kUInt8);
   const Normalisation& n = kImagenetNormalisation;
   const torch::Tensor mean = torch::tensor({n.mean[0], n.mean[1], n.mean[2]}).view({1, 3, 1, 1});
-  const torch::Tensor stddev = torch::tensor({n.stddev[0], n.stddev[1], n.stddev[2]}).view({1, 3, 1, 1});
-  const torch::Tensor expected = (pixels / 255.0 - mean) / stddev;
+  const torch::Tensor deviation = torch::tensor({n.std[0], n.std[1], n.std[2]}).view({1, 3, 1, 1});
+  const torch::Tensor expected = (pixels / 255.0 - mean) / deviation;
   Normaliser normaliser;
   for (const auto in : {torch::MemoryFormat::Contiguous, torch::MemoryFormat::ChannelsLast}) {
     for (const auto out : {torch::MemoryFormat::Contiguous, torch::MemoryFormat::ChannelsLast}) {

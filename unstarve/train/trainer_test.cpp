@@ -172,7 +172,7 @@ TEST_CASE("float batches give what uint8 batches give, in either layout") {
     const std::size_t p = i / 3 % image;
     const std::size_t c = i % 3;
     const float value =
-        (static_cast<float>(samples.pixels[i]) / 255 - kCifar10Normalisation.mean[c]) / kCifar10Normalisation.stddev[c];
+        (static_cast<float>(samples.pixels[i]) / 255 - kCifar10Normalisation.mean[c]) / kCifar10Normalisation.std[c];
     interleaved[i] = value;
     planar[n * 3 * image + c * image + p] = value;
   }

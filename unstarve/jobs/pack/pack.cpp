@@ -60,7 +60,7 @@ void refuse_inside(const std::string& source, const fs::path& folder) {
 std::string source_of_keys(const std::string& source, const Dataset& data) {
   if (!is_url(source)) return source;
   std::string name = shown_name(source.substr(0, source.find('#')));
-  if (!name.ends_with('/') && data.place(0).file.starts_with(name + "/")) name += '/';
+  if (!name.ends_with('/') && data.record_location(0).file.starts_with(name + "/")) name += '/';
   return name;
 }
 
@@ -252,12 +252,12 @@ class Packing {
       if (!is_damage(error)) throw;
       if (!skip)
         throw Error(error.kind(), fmt::format("pack: {}; --on-error skip leaves such records out", error.what()));
-      piece.skipped = skipped_record(data_->place(id), error.what());
+      piece.skipped = skipped_record(data_->record_location(id), error.what());
     }
   }
 
   // Nothing that depends on where the source lies on this machine.
-  [[nodiscard]] QuarantineEntry skipped_record(const RecordPlace& place, std::string reason) const {
+  [[nodiscard]] QuarantineEntry skipped_record(const RecordLocation& place, std::string reason) const {
     const std::string location = to_string(place) + ": ";
     const std::size_t at = reason.find(location);
     if (at != std::string::npos) reason = reason.substr(at + location.size());

@@ -24,7 +24,7 @@ ExcludeList::ExcludeList(const std::filesystem::path& list, const PackKeys& keys
   }
 }
 
-bool ExcludeList::holds(const RecordPlace& place, const PackKeys& keys) const {
+bool ExcludeList::holds(const RecordLocation& place, const PackKeys& keys) const {
   if (files_.empty()) return false;
   const auto listed = files_.find(keys.relative(place.file));
   if (listed == files_.end()) return false;

@@ -23,7 +23,7 @@ class ExcludeList {
   ExcludeList(const std::filesystem::path& list, const PackKeys& keys);
 
   // Whether the record at `place` is on the list.
-  [[nodiscard]] bool holds(const RecordPlace& place, const PackKeys& keys) const;
+  [[nodiscard]] bool holds(const RecordLocation& place, const PackKeys& keys) const;
   [[nodiscard]] bool empty() const { return files_.empty(); }
   // How many different places are on the list.
   [[nodiscard]] std::uint64_t size() const;

@@ -68,7 +68,7 @@ void PackImage::make(std::uint64_t id, PackedRecord& packed) {
     throw Error(error.kind(), data_.location(id) + ": " + error.what());
   }
   check_maps(packed.record);  // what was made of a page that its file no longer has is not to be packed
-  packed.name = keys_.name(data_.place(id));
+  packed.name = keys_.name(data_.record_location(id));
   packed.out.key = packed.name;
 }
 

@@ -45,7 +45,7 @@ std::string PackKeys::relative(std::string_view path) const {
   return whole.starts_with(absolute_) ? whole.substr(absolute_.size()) : std::string(path);
 }
 
-std::string PackKeys::key(const RecordPlace& place) const {
+std::string PackKeys::key(const RecordLocation& place) const {
   std::string key = relative(place.file);
   if (!place.list.empty()) return key;
   if (!place.member.empty()) key += " " + place.member;
@@ -53,7 +53,7 @@ std::string PackKeys::key(const RecordPlace& place) const {
   return key;
 }
 
-std::string PackKeys::name(const RecordPlace& place) const {
+std::string PackKeys::name(const RecordLocation& place) const {
   if (!place.member.empty()) return place.member;
   if (!place.number || !place.list.empty()) return relative(place.file);
   return fmt::format("{}-{:08}", relative(place.file), *place.number);

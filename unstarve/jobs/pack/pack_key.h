@@ -1,5 +1,5 @@
 #pragma once
-// What tells one sample of a source from the others, made from its place (record_place.h).
+// What tells one sample of a source from the others, made from its place (record_location.h).
 //
 //   place                                              key                            name
 //   photos/cat/1.jpg                     of photos     cat/1.jpg                      cat/1.jpg
@@ -17,7 +17,7 @@
 #include <string>
 #include <string_view>
 
-#include "unstarve/storage/record_place.h"
+#include "unstarve/storage/record_location.h"
 
 namespace unstarve {
 
@@ -26,8 +26,8 @@ class PackKeys {
   // `source` as open_dataset() takes it.
   explicit PackKeys(const std::string& source);
 
-  [[nodiscard]] std::string key(const RecordPlace& place) const;
-  [[nodiscard]] std::string name(const RecordPlace& place) const;
+  [[nodiscard]] std::string key(const RecordLocation& place) const;
+  [[nodiscard]] std::string name(const RecordLocation& place) const;
 
   // A path relative to the source, where it lies there in any way it may be written; else as it is.
   [[nodiscard]] std::string relative(std::string_view path) const;

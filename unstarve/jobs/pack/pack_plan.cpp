@@ -78,7 +78,7 @@ PackPlan::PackPlan(const Dataset& data, const PackKeys& keys, const PackOptions&
   exclude_entries_ = exclude.size();
   fingerprint_ = stable_hash("");
   for (std::uint64_t id = 0; id < data.size(); ++id) {
-    const RecordPlace place = data.place(id);
+    const RecordLocation place = data.record_location(id);
     if (exclude.holds(place, keys)) {
       ++excluded_;
       continue;

@@ -224,7 +224,7 @@ TEST_CASE("a shard's file of indexes that is not used is told, and its images ge
   REQUIRE(told.size() == 2);
   CHECK_THAT(told[0], Contains(why));
   // Where nothing is opened, too.
-  const Plan plan = make_plan(spec_of(dst.string()), open_dataset(dst.string()), 2, Caches::kTold);
+  const Plan plan = make_plan(spec_of(dst.string()), open_dataset(dst.string()), 2, Caches::kDryRun);
   CHECK_THAT(explain(plan), Contains(why + ", and 1 more like it"));
 }
 

@@ -223,7 +223,7 @@ std::map<std::string, std::set<std::string>> split_keys(const std::string& sourc
   std::map<std::string, std::set<std::string>> split;
   for (std::size_t s = 0; s < plan.split_names().size(); ++s) {
     for (std::uint64_t place = 0; place < plan.split_records(s); ++place)
-      split[plan.split_names()[s]].insert(keys.key(data->place(plan.id(s, place))));
+      split[plan.split_names()[s]].insert(keys.key(data->record_location(plan.id(s, place))));
   }
   return split;
 }
@@ -349,7 +349,7 @@ TEST_CASE("records of shards are excluded by file and offset, however the path i
   fill(folder);
   (void)run_pack(folder.str("src"), folder.path() / "tar", options_for("webdataset"));
   const std::shared_ptr<const Dataset> data = open_dataset(folder.str("tar"));
-  const RecordPlace place = data->place(7);
+  const RecordLocation place = data->record_location(7);
   CHECK(place.file.ends_with(".tar"));
   PackOptions options = options_for("tfrecord");
   options.exclude = folder.path() / "list";
@@ -469,22 +469,22 @@ TEST_CASE("keys are places relative to the source") {
   TemporaryFolder folder;
   folder.folder("photos/cat");
   const std::string photos = folder.str("photos");
-  const auto key = [](const std::string& source, const RecordPlace& place) { return PackKeys(source).key(place); };
+  const auto key = [](const std::string& source, const RecordLocation& place) { return PackKeys(source).key(place); };
   CHECK(key(photos, {.file = photos + "/cat/1.jpg"}) == "cat/1.jpg");
   CHECK(key(photos + "/", {.file = photos + "//cat/1.jpg"}) == "cat/1.jpg");
   // What looks like a place in a name is a name.
   CHECK(key(photos, {.file = photos + "/a.tar b record 5 at offset 9"}) == "a.tar b record 5 at offset 9");
-  const RecordPlace member{.file = "d/x y.tar", .member = "cat/1", .number = 5, .offset = 9};
+  const RecordLocation member{.file = "d/x y.tar", .member = "cat/1", .number = 5, .offset = 9};
   CHECK(key("d/*.tar", member) == "x y.tar cat/1 record 5");
   CHECK(PackKeys("d/*.tar").name(member) == "cat/1");
   CHECK(key("s3://bucket/a/x-{0..7}.tar", {.file = "s3://bucket/a/x-3.tar", .member = "m", .number = 5, .offset = 9}) ==
         "x-3.tar m record 5");
-  const RecordPlace record{.file = "d/x-0.tfrecord", .number = 5, .offset = 9};
+  const RecordLocation record{.file = "d/x-0.tfrecord", .number = 5, .offset = 9};
   CHECK(key("d/x-{0..7}.tfrecord#image=a", record) == "x-0.tfrecord record 5");
   CHECK(PackKeys("d").name(record) == "d/x-0.tfrecord-00000005");
   CHECK(PackKeys("d/x-0.tfrecord*").name(record) == "x-0.tfrecord-00000005");
   // A list that grows in front keeps every image in its split.
-  const RecordPlace listed{.file = photos + "/cat/1.jpg", .number = 3, .list = photos + "/all.csv"};
+  const RecordLocation listed{.file = photos + "/cat/1.jpg", .number = 3, .list = photos + "/all.csv"};
   CHECK(key(photos, listed) == "cat/1.jpg");
   CHECK(PackKeys(photos).name(listed) == "cat/1.jpg");
   // As computed by other means (Python). For ever: splits of packed sets depend on these.

@@ -27,19 +27,19 @@ double normal(Random& random) {
 
 class Lighting final : public ColourOperation {
  public:
-  Lighting(double stddev, double probability) : ColourOperation(probability, true), stddev_(stddev) {}
+  Lighting(double deviation, double probability) : ColourOperation(probability, true), deviation_(deviation) {}
 
  private:
   void change(Frame& frame, Random& random, Scratch& scratch) const override {
     std::array<double, kChannels> more{};
     for (std::size_t i = 0; i < kChannels; ++i) {
-      const double amount = 255 * stddev_ * normal(random) * kValues[i];
+      const double amount = 255 * deviation_ * normal(random) * kValues[i];
       for (std::size_t c = 0; c < kChannels; ++c) more[c] += amount * kVectors[c][i];
     }
     add_colour(frame, more, scratch);
   }
 
-  double stddev_;
+  double deviation_;
 };
 
 }  // namespace
@@ -56,8 +56,8 @@ void add_colour(Frame& frame, std::array<double, kChannels> more, Scratch& scrat
 }
 
 std::unique_ptr<Operation> make_lighting(const OpParams& params) {
-  const Parameters p("lighting", params, {"stddev", "probability"});
-  return std::make_unique<Lighting>(p.number("stddev", 0.1, 0, 10), p.number("probability", 1, 0, 1));
+  const Parameters p("lighting", params, {"std", "probability"});
+  return std::make_unique<Lighting>(p.number("std", 0.1, 0, 10), p.number("probability", 1, 0, 1));
 }
 
 }  // namespace unstarve

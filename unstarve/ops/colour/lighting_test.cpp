@@ -29,7 +29,7 @@ TEST_CASE("lighting spreads along ImageNet's principal components as far as thei
   constexpr double kEigenvalues[kChannels] = {0.2175, 0.0188, 0.0045};
   constexpr double kStddev = 0.5;  // so that the least component is more than the rounding to bytes, nothing is cut off
   constexpr int kDraws = 40'000;
-  const auto operation = make_operation({"lighting", {{"stddev", {kStddev}}}});
+  const auto operation = make_operation({"lighting", {{"std", {kStddev}}}});
   double mean[kChannels] = {}, products[kChannels][kChannels] = {};
   for (int draw = 0; draw < kDraws; ++draw) {
     const auto colour = added(*operation, static_cast<std::uint64_t>(draw));

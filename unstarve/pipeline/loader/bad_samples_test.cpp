@@ -40,7 +40,7 @@ TEST_CASE("the skip policy shortens the batch and counts") {
   CHECK(counts == std::vector<std::size_t>{7, 6, 8, 8, 8, 7, 6, 8, 8, 8});
   CHECK(loader.bad_count() == 3);
   REQUIRE(loader.bad_samples().size() == 3);
-  CHECK(loader.bad_samples()[1].place.file == "file-9");
+  CHECK(loader.bad_samples()[1].location.file == "file-9");
   CHECK_THAT(loader.bad_samples()[1].reason, Catch::Contains("file-9: "));
 
   // What remains is what a run without the bad ones has: same pixels for the same sample.

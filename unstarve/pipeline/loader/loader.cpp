@@ -68,7 +68,7 @@ Loader::State::State(Plan the_plan, Device& device, const Options& options, Cloc
                             plan.spec.execution.prefetch, plan.spec.execution.pinned && !device.is_host(), options.grow,
                             plan.memory.most_batches, plan.room, window(plan), most_prefetch(plan), balance != nullptr},
           device)),
-      tell(options.tell ? options.tell : tell_notice),
+      tell(options.tell ? options.tell : emit_notice),
       epoch_ends(options.epoch_ends),
       cores(the_cores),
       counters({kStageNames.begin(), kStageNames.end()},
@@ -330,7 +330,7 @@ std::vector<BadSample> Loader::bad_samples(std::size_t most) const {
   std::vector<BadSample> list;
   for (const auto& [id, reason] : state_->bad) {
     if (list.size() == most) break;
-    list.push_back({id, state_->plan.dataset->place(id), reason});
+    list.push_back({id, state_->plan.dataset->record_location(id), reason});
   }
   return list;
 }

@@ -109,7 +109,7 @@ class Batch {
 // A sample that could not be used.
 struct BadSample {
   std::uint64_t id = 0;
-  RecordPlace place;
+  RecordLocation location;
   std::string reason;
 };
 
@@ -126,7 +126,7 @@ class Loader {
     OrderBasis basis{};
     Consumer consumer = Consumer::kHost;  // plan().spec.output then tells what the batches are
     // What goes wrong without failing anything; called by the consumer's thread in next() or wait(). Empty:
-    // tell_notice() (storage/notice.h). May let go of batches; must not throw.
+    // emit_notice() (storage/notice.h). May let go of batches; must not throw.
     std::function<void(const std::string& text)> tell{};
     OnDevice on_device{};  // what the consumer keeps there of batches: counted by a memory limit, and told by memory()
     // Whether the end of an epoch whose last batch is left out (see Skipping) is given all the same: as a batch of no

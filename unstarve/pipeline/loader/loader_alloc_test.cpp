@@ -70,7 +70,7 @@ class Photographs final : public Dataset {
   const std::vector<Field>& fields() const override { return fields_; }
   const std::vector<std::string>& classes() const override { return classes_; }
   std::uint64_t stored_bytes() const override { return 0; }
-  RecordPlace place(std::uint64_t id) const override { return {.file = "photograph", .number = id}; }
+  RecordLocation record_location(std::uint64_t id) const override { return {.file = "photograph", .number = id}; }
   void read(std::uint64_t id, RecordBuffer& record) const override {
     record.values.resize(2);
     record.values[0].bytes = files_[static_cast<std::size_t>(id)];

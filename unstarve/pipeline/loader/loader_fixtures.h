@@ -38,7 +38,7 @@ class JpegSet : public Dataset {
   const std::vector<Field>& fields() const override { return fields_; }
   const std::vector<std::string>& classes() const override { return classes_; }
   std::uint64_t stored_bytes() const override { return 0; }
-  RecordPlace place(std::uint64_t id) const override { return {.file = "file-" + std::to_string(id)}; }
+  RecordLocation record_location(std::uint64_t id) const override { return {.file = "file-" + std::to_string(id)}; }
   std::vector<std::string> unread_fields() const override { return {"caption", "licence"}; }
   void read(std::uint64_t id, RecordBuffer& record) const override {
     record.values.resize(2);

@@ -139,7 +139,7 @@ class CountingSet final : public Dataset {
   const std::vector<Field>& fields() const override { return fields_; }
   const std::vector<std::string>& classes() const override { return classes_; }
   std::uint64_t stored_bytes() const override { return 0; }
-  RecordPlace place(std::uint64_t id) const override { return {.file = std::to_string(id)}; }
+  RecordLocation record_location(std::uint64_t id) const override { return {.file = std::to_string(id)}; }
   void read(std::uint64_t, RecordBuffer& record) const override {
     ++reads;
     record.values.resize(1);

@@ -86,7 +86,7 @@ void Loader::State::look(std::int64_t now_ns) {
 void Loader::State::begin_read_ahead(int reads, double now_s) {
   try {
     const auto begin = [&](std::uint64_t first) {
-      if (ahead() != nullptr) return ahead()->go_on(first);
+      if (ahead() != nullptr) return ahead()->resume(first);
       // Room for as many as tuning may come to, since the ring's places do not move.
       start_read_ahead(plan.most_read_ahead, first);
       return true;
@@ -101,7 +101,7 @@ void Loader::State::begin_read_ahead(int reads, double now_s) {
 
 void Loader::State::end_read_ahead() {
   // Where all is claimed they end by themselves.
-  (void)ring->end_ahead([&](std::uint64_t first) { ahead()->rest(first); });
+  (void)ring->end_ahead([&](std::uint64_t first) { ahead()->pause(first); });
 }
 
 void Loader::State::apply(const autotune::Settings& settings, double now_s) {

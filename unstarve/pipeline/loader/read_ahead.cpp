@@ -88,7 +88,7 @@ void ReadAhead::drop(Entry& entry) {
   entry.state = State::kFree;
 }
 
-void ReadAhead::rest(std::uint64_t first) {
+void ReadAhead::pause(std::uint64_t first) {
   const std::lock_guard lock(mutex_);
   if (rests()) return;
   end_ = first;
@@ -104,7 +104,7 @@ void ReadAhead::rest(std::uint64_t first) {
   aside_.clear();
 }
 
-bool ReadAhead::go_on(std::uint64_t first) {
+bool ReadAhead::resume(std::uint64_t first) {
   {
     const std::lock_guard lock(mutex_);
     if (!rests() || begun_ < end_) return false;

@@ -10,7 +10,7 @@
 // Relaxed order: take_any() gives whatever is there, so that one record that takes long holds only its own place in the
 // ring; records are then read one by one, since those read together wait for the slowest.
 //
-// Exact order: rest() lets the readers sleep from a record on, go_on() wakes them for a later one; between the two the
+// Exact order: pause() lets the readers sleep from a record on, resume() wakes them for a later one; between the two the
 // workers read for themselves.
 //
 // Ownership: owns its threads and the ring's record buffers; take() exchanges a buffer for the worker's used one.
@@ -74,10 +74,10 @@ class ReadAhead {
   // Exact order: no record from `first` on is brought any more, those that are there or on their way are dropped. Those
   // before are, to be taken as ever, and the ring's memory goes with them. Nothing where the readers rest already.
   // Precondition: none from `first` on was taken, nor is being waited for.
-  void rest(std::uint64_t first);
+  void pause(std::uint64_t first);
   // Readers that rest bring the records from `first` on. False, and nothing happens, while one from before their rest
-  // is still to be begun, and where they do not rest. Precondition: `first` is not below rest()'s.
-  [[nodiscard]] bool go_on(std::uint64_t first);
+  // is still to be begun, and where they do not rest. Precondition: `first` is not below pause()'s.
+  [[nodiscard]] bool resume(std::uint64_t first);
 
   // From now on so many reads in flight, 1 to Options::reads; never fewer than one thread takes on at once. Once round
   // the ring it holds memory for twice as many.

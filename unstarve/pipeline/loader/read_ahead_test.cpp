@@ -38,7 +38,7 @@ class CountingSet final : public Dataset {
   const std::vector<Field>& fields() const override { return fields_; }
   const std::vector<std::string>& classes() const override { return classes_; }
   std::uint64_t stored_bytes() const override { return 0; }
-  RecordPlace place(std::uint64_t id) const override { return {.file = "record-" + std::to_string(id)}; }
+  RecordLocation record_location(std::uint64_t id) const override { return {.file = "record-" + std::to_string(id)}; }
   void read(std::uint64_t id, RecordBuffer& record) const override {
     reads.fetch_add(1);
     if (id == bad) throw Error(ErrorKind::kIo, "read " + location(id) + ": made to fail");
@@ -271,12 +271,12 @@ std::vector<std::int64_t> read_in_turns(const std::shared_ptr<CountingSet>& data
     Random random(seed, 0, 0, 0);
     while (!stop.stop_requested()) {
       (void)ring.begin_ahead([&](std::uint64_t first) {
-        if (ahead) return ahead->go_on(first);
+        if (ahead) return ahead->resume(first);
         ahead = std::make_unique<ReadAhead>(dataset, order, ReadAhead::Options{8, kReadAheadBytes, false, first});
         return true;
       });
       std::this_thread::sleep_for(std::chrono::microseconds(random.below(400)));
-      (void)ring.end_ahead([&](std::uint64_t first) { ahead->rest(first); });
+      (void)ring.end_ahead([&](std::uint64_t first) { ahead->pause(first); });
       std::this_thread::sleep_for(std::chrono::microseconds(random.below(200)));
     }
   });
@@ -325,26 +325,26 @@ TEST_CASE("readers that rest bring what is before their rest, hold no memory beh
       CHECK(record.values[0].integer == static_cast<std::int64_t>(order.epoch(0).id(begin / 10, begin % 10)));
     }
   };
-  CHECK_FALSE(ahead.go_on(0));  // they do not rest
+  CHECK_FALSE(ahead.resume(0));  // they do not rest
   take(0, 50);
-  ahead.rest(100);  // further than the ring reaches
-  CHECK_FALSE(ahead.go_on(120));
-  ahead.rest(60);  // they do already
+  ahead.pause(100);  // further than the ring reaches
+  CHECK_FALSE(ahead.resume(120));
+  ahead.pause(60);  // they do already
   take(50, 100);
   CHECK(ahead.memory_bytes() == 0);
   const int reads = dataset->reads;
   CHECK(reads == 100);
-  REQUIRE(ahead.go_on(500));
+  REQUIRE(ahead.resume(500));
   take(500, 600);
   const auto wait_for = [](const auto& done) {
     for (int i = 0; i < 60'000 && !done(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     CHECK(done());
   };
   wait_for([&] { return dataset->reads == reads + 116; });  // the ring is full, or the last ones are on their way
-  ahead.rest(600);
+  ahead.pause(600);
   wait_for([&] { return ahead.memory_bytes() == 0; });
   CHECK(dataset->reads == reads + 116);
-  REQUIRE(ahead.go_on(600));
+  REQUIRE(ahead.resume(600));
   take(600, 1000);
 }
 

@@ -13,7 +13,7 @@
 #include "unstarve/ops/resize.h"
 #include "unstarve/ops/resize_rows.h"
 #include "unstarve/ops/window.h"
-#include "unstarve/pipeline/decode_wish.h"
+#include "unstarve/pipeline/decode_hint.h"
 
 namespace unstarve {
 
@@ -86,8 +86,8 @@ std::size_t SampleWorker::decode(const Value& value, std::uint64_t id, std::uint
   const Operation& first = *(*operations_)[0];
   FirstDraws draws(plan_.spec.order.seed, draw, id);
   const FirstSteps steps = first_steps(plan_, *operations_, header, draws, scratch_);
-  const Rect& selected = steps.wish.selected;
-  const DecodePlan how = plan_decode(header, steps.wish);
+  const Rect& selected = steps.hint.selected;
+  const DecodePlan how = plan_decode(header, steps.hint);
   const std::int64_t part = std::int64_t{how.stored.width} * how.stored.height;
   if (balance_ != nullptr && leave_to_device(header, value.bytes, part, id, draw)) return operations_->size();
   // The first operation may have been done on the way; where it made what the second one reads, that is next.

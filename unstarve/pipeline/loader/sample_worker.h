@@ -68,7 +68,7 @@ class SampleWorker {
   [[nodiscard]] const FileExtent& file() const { return file_; }
   [[nodiscard]] RecordBuffer& record() { return record_; }
   // A hint that the sample after the next run() is `id`: its record is fetched to the cache during that run.
-  void will_run(std::uint64_t id) { ahead_ = CacheFetch(plan_.dataset->will_read(id)); }
+  void will_run(std::uint64_t id) { ahead_ = CacheFetch(plan_.dataset->prefetch(id)); }
 
   // Of the largest sample there may be in the epoch.
   [[nodiscard]] std::size_t sample_bytes() const { return storer_.sample_bytes(size_); }

@@ -113,7 +113,7 @@ batch_operations:
   for (const std::size_t at : {1u, 6u, 11u, 17u, 25u})
     CHECK(run(spec, dataset, {all[at].position, static_cast<std::uint32_t>(6 - all[at].position.epoch)}) ==
           std::vector<Seen>(all.begin() + static_cast<std::ptrdiff_t>(at), all.end()));
-  CHECK_THAT(explain(make_plan(spec, dataset, 2, Caches::kTold)),
+  CHECK_THAT(explain(make_plan(spec, dataset, 2, Caches::kDryRun)),
              Catch::Contains("label_smoothing epsilon={0: 0, 2: 0.2}") &&
                  Catch::Contains("from epoch 2: rand_augment magnitude=6; label_smoothing epsilon=0.2; "
                                  "mixup alpha=1.5; samples of 32x40"));
@@ -159,12 +159,12 @@ operations:
   PipelineSpec cached = spec;
   cached.cache.what = CacheWhat::kPixels;
   CHECK(run(cached, dataset, {{}, 3}) == run(spec, dataset, {{}, 3}));
-  CHECK(make_plan(cached, dataset, 2, Caches::kTold).cached_operations == 1);
+  CHECK(make_plan(cached, dataset, 2, Caches::kDryRun).cached_operations == 1);
 }
 
 TEST_CASE("the plan tells of every epoch from which on operations change, and has room for the largest") {
   const auto dataset = std::make_shared<JpegSet>(20);
-  const Plan plan = make_plan(scheduled_spec(), dataset, 2, Caches::kTold);
+  const Plan plan = make_plan(scheduled_spec(), dataset, 2, Caches::kDryRun);
   CHECK(plan.sample_size == Size{48, 48});
   CHECK(plan.size_at(0) == Size{24, 24});
   CHECK(plan.size_at(2) == Size{32, 40});

@@ -25,19 +25,19 @@ TEST_CASE("normalise_on_device: whichever way a device normalises in float32, va
     Normalisation normalisation = kImagenetNormalisation;
     for (int c = 0; c < kChannels && round > 0; ++c) {
       normalisation.mean[c] = static_cast<float>(3 * random.uniform() - 1);
-      normalisation.stddev[c] = static_cast<float>(std::exp(6 * random.uniform() - 4));
+      normalisation.std[c] = static_cast<float>(std::exp(6 * random.uniform() - 4));
     }
     Storer({ElementType::kFloat32, Layout::kNhwc, normalisation})
         .store(Frame(PixelView{pixels.data(), 256, 1, 256 * kChannels}), stored.data());
     for (std::size_t i = 0; i < pixels.size(); ++i) {
-      const float mean = normalisation.mean[i % kChannels], stddev = normalisation.stddev[i % kChannels];
+      const float mean = normalisation.mean[i % kChannels], deviation = normalisation.std[i % kChannels];
       const auto pixel = static_cast<float>(pixels[i]);
       // volatile: the compiler is not to fuse them.
-      volatile float product = pixel * (1 / (255 * stddev));
-      const float sum = product + -mean / stddev;
-      volatile float difference = pixel - 255 * mean, scale = 1 / (255 * stddev);
+      volatile float product = pixel * (1 / (255 * deviation));
+      const float sum = product + -mean / deviation;
+      volatile float difference = pixel - 255 * mean, scale = 1 / (255 * deviation);
       const float scaled = difference * scale;
-      const double larger = std::max(std::abs(pixel / 255.0 / stddev), std::abs(static_cast<double>(mean) / stddev));
+      const double larger = std::max(std::abs(pixel / 255.0 / deviation), std::abs(static_cast<double>(mean) / std));
       for (const float value : {sum, scaled})
         most = std::max(most, std::abs(static_cast<double>(value) - stored[i]) / larger);
     }

@@ -39,7 +39,7 @@ class Looked final : public Dataset {
   [[nodiscard]] const std::vector<Field>& fields() const override { return from_->fields(); }
   [[nodiscard]] const std::vector<std::string>& classes() const override { return from_->classes(); }
   [[nodiscard]] std::uint64_t stored_bytes() const override { return 0; }
-  [[nodiscard]] RecordPlace place(std::uint64_t id) const override { return from_->place(ids_[id]); }
+  [[nodiscard]] RecordLocation record_location(std::uint64_t id) const override { return from_->record_location(ids_[id]); }
   void read(std::uint64_t id, RecordBuffer& record) const override { record.values = records_[id].values; }
 
   // Keeps a copy; throws what reading failed by.
@@ -185,15 +185,15 @@ std::vector<int> earlier_places(const Plan& plan) {
 
 autotune::CacheProfile measure(const Plan& plan, std::uint32_t epochs, Consumer consumer) {
   const CacheSpec& cache = plan.spec.cache;
-  const double wished = static_cast<double>(cache.limit_mb) * 1e6;
+  const double requested = static_cast<double>(cache.limit_mb) * 1e6;
   const double available = kMemoryPart * static_cast<double>(read_machine_facts().memory_available_bytes);
   const bool limited = plan.memory.limit > 0;
   autotune::CacheProfile profile;
   profile.samples = static_cast<double>(plan.samples->size());
   profile.epoch_samples = static_cast<double>(plan.order.batches_per_epoch()) * plan.spec.batch.size;
   profile.epochs = static_cast<int>(std::min<std::uint32_t>(epochs, std::numeric_limits<int>::max()));
-  profile.memory_bytes = limited ? static_cast<double>(plan.memory.cache) : std::min(wished, available);
-  if (!cache.folder.empty()) profile.file_bytes = std::min({wished, available, file_room(plan)});
+  profile.memory_bytes = limited ? static_cast<double>(plan.memory.cache) : std::min(requested, available);
+  if (!cache.folder.empty()) profile.file_bytes = std::min({requested, available, file_room(plan)});
   if (autotune::repeated_part(profile.samples, profile.epoch_samples, profile.epochs) <= 0) return profile;
 
   const auto looked = std::make_shared<Looked>(plan.dataset);

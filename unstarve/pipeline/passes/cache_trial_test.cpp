@@ -31,7 +31,7 @@ class Counted final : public Dataset {
   const std::vector<Field>& fields() const override { return inner_->fields(); }
   const std::vector<std::string>& classes() const override { return inner_->classes(); }
   std::uint64_t stored_bytes() const override { return inner_->stored_bytes(); }
-  RecordPlace place(std::uint64_t id) const override { return inner_->place(id); }
+  RecordLocation record_location(std::uint64_t id) const override { return inner_->record_location(id); }
   void read(std::uint64_t id, RecordBuffer& record) const override {
     ++reads;
     if (sleep_.count() > 0) std::this_thread::sleep_for(sleep_);
@@ -149,7 +149,7 @@ TEST_CASE("auto cache: a file where a folder is named, and its name is that of c
   REQUIRE(made.size() == 1);
 
   const auto slow = std::make_shared<Counted>(inner, std::chrono::milliseconds(2));
-  const Plan told = make_plan(spec, slow, 1, Caches::kTold);
+  const Plan told = make_plan(spec, slow, 1, Caches::kDryRun);
   // Records in memory do as well only where decoding is nothing beside a read of 2 ms.
   if (!told.spec.cache.folder.empty()) {
     CHECK_THAT(cache_note(told).reason, Contains(made.front().string()) && Contains("by cache.what auto: "));
@@ -200,7 +200,7 @@ TEST_CASE("pixels may be kept after any operation before the first random one, a
   for (const std::string& place : {std::string(), folder.string()})
     for (const int after : {-1, 0, 1, 2}) {
       spec.cache = {CacheWhat::kPixels, place, 100, after};
-      const auto made = make_plan(spec, data, 2, Caches::kTold);
+      const auto made = make_plan(spec, data, 2, Caches::kDryRun);
       CHECK(made.cached_operations == static_cast<std::size_t>(after < 0 ? 2 : after));
       CHECK(run(spec, data, {{}, 2}) == expected);
     }
@@ -218,16 +218,16 @@ TEST_CASE("auto cache: pixels are tried before operations that make them larger,
   const auto slow = std::make_shared<Counted>(std::make_shared<JpegSet>(64), std::chrono::milliseconds(2));
   PipelineSpec spec = auto_spec();
   spec.operations = {{"resize", {{"size", {24, 24}}}}, {"resize", {{"size", {200, 200}}}}, {"horizontal_flip", {}}};
-  const std::string larger = cache_note(make_plan(spec, slow, 1, Caches::kTold)).reason;
+  const std::string larger = cache_note(make_plan(spec, slow, 1, Caches::kDryRun)).reason;
   CHECK_THAT(larger,
              Contains(", pixels after 1 operations ") && Contains(", pixels ") && !Contains("after 0 operations"));
   spec.cache.after = 0;
-  const Plan told = make_plan(spec, slow, 1, Caches::kTold);
+  const Plan told = make_plan(spec, slow, 1, Caches::kDryRun);
   CHECK_THAT(cache_note(told).reason, !Contains("after 1 operations"));
   if (told.spec.cache.what == CacheWhat::kPixels) CHECK(told.cached_operations == 0);
   spec.cache.after = -1;
   spec.operations = {{"resize", {{"size", {24, 24}}}}, {"horizontal_flip", {}}};
-  CHECK_THAT(cache_note(make_plan(spec, slow, 1, Caches::kTold)).reason, !Contains("after 0 operations"));
+  CHECK_THAT(cache_note(make_plan(spec, slow, 1, Caches::kDryRun)).reason, !Contains("after 0 operations"));
 }
 
 TEST_CASE("a cache for which memory has no room leaves the decode of crops alone") {

@@ -30,6 +30,6 @@ const Pass kNormaliseOnDevicePass{
     .exact = false,
     .help = "sends uint8 to a device that normalises and casts",
     .apply = apply,
-    .error = "a value is off by at most 2^-20 of the larger of |pixel / (255 stddev)| and |mean / stddev|"};
+    .error = "a value is off by at most 2^-20 of the larger of |pixel / (255 std)| and |mean / std|"};
 
 }  // namespace unstarve

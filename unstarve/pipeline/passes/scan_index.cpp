@@ -60,10 +60,10 @@ Decision apply(Plan& plan, const PassInput& input) {
   const auto [places, why_none] = scan_index_places(plan.spec);
   BroughtIndexes brought = brought_indexes(*plan.dataset);
   if (input.caches == Caches::kOpened)
-    for (const std::string& why : brought.not_used) tell_notice(why);
+    for (const std::string& why : brought.not_used) emit_notice(why);
   if (places.empty() && brought.parts.empty()) return {false, why_none + not_used_text(brought)};
   const auto told_of = [&](const std::filesystem::path& place) { return told(brought, plan.dataset->size(), place); };
-  if (input.caches == Caches::kTold) {
+  if (input.caches == Caches::kDryRun) {
     plan.scans_indexed = true;
     const auto there = std::find_if(places.begin(), places.end(), [](const std::filesystem::path& place) {
       std::error_code failed;

@@ -47,7 +47,7 @@ constexpr std::array kFields = {
     SpecField{"output.type", "of an element"},
     SpecField{"output.layout", "of a batch: channels before height and width, or behind them"},
     SpecField{"output.mean", "per channel over 0..1, subtracted; of floating types"},
-    SpecField{"output.stddev", "per channel over 0..1, divided by; of floating types", {}, {}, 0},
+    SpecField{"output.std", "per channel over 0..1, divided by; of floating types", {}, {}, 0},
     SpecField{"batch", "samples that are given together"},
     SpecField{"batch.size", "samples of one process's batch", 1},
     SpecField{"batch.last", "the last, smaller batch of an epoch: dropped, kept, or padded by repeating its samples"},

@@ -227,8 +227,8 @@ void write_yaml(YAML::Emitter& out, const PipelineSpec& spec) {
   flow("output") << Key << "type" << Value << name_of(kTypes, spec.output.type) << Key << "layout" << Value
                  << name_of(kLayouts, spec.output.layout) << Key << "mean" << Value;
   write_numbers(out, spec.output.normalisation.mean);
-  out << Key << "stddev" << Value;
-  write_numbers(out, spec.output.normalisation.stddev);
+  out << Key << "std" << Value;
+  write_numbers(out, spec.output.normalisation.std);
   out << YAML::EndMap;
   write_batch(out, spec.batch);
   if (!spec.batch_operations.empty()) write_operations(out, "batch_operations", spec.batch_operations);
@@ -274,7 +274,7 @@ PipelineSpec read_pipeline_yaml(YamlMap map) {
   get_named(output, "type", kTypes, spec.output.type);
   get_named(output, "layout", kLayouts, spec.output.layout);
   get_channels(output, "mean", spec.output.normalisation.mean);
-  get_channels(output, "stddev", spec.output.normalisation.stddev);
+  get_channels(output, "std", spec.output.normalisation.std);
   output.finish();
   spec.batch = read_batch(map.map("batch"));
   read_operations(map, "batch_operations", spec.batch_operations);

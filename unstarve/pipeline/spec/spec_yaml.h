@@ -12,7 +12,7 @@
 //   operations:
 //     - random_resized_crop: {size: 224}
 //     - horizontal_flip: {probability: 0.5}
-//   output: {type: uint8, layout: NCHW, mean: [...], stddev: [...]}
+//   output: {type: uint8, layout: NCHW, mean: [...], std: [...]}
 //   batch: {size: 256, last: drop, pad: {to: largest, value: 0}, bucket: {window: 8192, run: 0}}
 //   batch_operations:
 //     - mixup: {alpha: 0.2}

@@ -54,7 +54,7 @@ class ArrayImages final : public Dataset {
   [[nodiscard]] const std::vector<Field>& fields() const override { return fields_; }
   [[nodiscard]] const std::vector<std::string>& classes() const override { return classes_; }
   [[nodiscard]] std::uint64_t stored_bytes() const override { return size() * shape_.bytes(); }
-  [[nodiscard]] RecordPlace place(std::uint64_t id) const override;
+  [[nodiscard]] RecordLocation record_location(std::uint64_t id) const override;
   [[nodiscard]] std::optional<std::int64_t> known_label(std::uint64_t id) const override;
   [[nodiscard]] std::optional<Size> known_size(std::uint64_t) const override {
     return Size{shape_.width, shape_.height};

@@ -14,7 +14,7 @@ constexpr std::array<std::string_view, 4> kSchemes = {"http://", "https://", "s3
 
 }  // namespace
 
-void ByteSource::will_read(std::uint64_t /*offset*/, std::size_t /*length*/) const noexcept {}
+void ByteSource::prefetch(std::uint64_t /*offset*/, std::size_t /*length*/) const noexcept {}
 
 void ByteSource::read_many(std::span<const ReadRange> ranges) const {
   for (const ReadRange& range : ranges) read(range.offset, range.out);

@@ -52,7 +52,7 @@ class ByteSource {
 
   // A hint that a range is read soon, for mapped sources: the disk starts to bring it. Never fails, never waits for the
   // disk. Precondition: the range lies within the source.
-  virtual void will_read(std::uint64_t offset, std::size_t length) const noexcept;
+  virtual void prefetch(std::uint64_t offset, std::size_t length) const noexcept;
 
   // All of the source in memory where it is mapped, for formats that can then hand out records without copying; empty
   // where it is not (remote), and then read() is the only way. At least kReadableBehind bytes behind its end may be

@@ -54,7 +54,7 @@ void LocalBytes::read(std::uint64_t offset, std::span<std::uint8_t> out) const {
   check_map(data_ + offset, out.size());
 }
 
-void LocalBytes::will_read(std::uint64_t offset, std::size_t length) const noexcept {
+void LocalBytes::prefetch(std::uint64_t offset, std::size_t length) const noexcept {
   const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   const std::uint64_t begin = offset / page * page;
   // Only a hint: what it does not start, the read itself brings.

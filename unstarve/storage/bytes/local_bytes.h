@@ -22,7 +22,7 @@ class LocalBytes final : public ByteSource {
   [[nodiscard]] std::uint64_t size() const noexcept override { return stamp_.bytes; }
   [[nodiscard]] SourceStamp stamp() const noexcept override { return stamp_; }
   void read(std::uint64_t offset, std::span<std::uint8_t> out) const override;
-  void will_read(std::uint64_t offset, std::size_t length) const noexcept override;
+  void prefetch(std::uint64_t offset, std::size_t length) const noexcept override;
   [[nodiscard]] std::span<const std::uint8_t> mapped() const noexcept override { return {data_, stamp_.bytes}; }
 
  private:

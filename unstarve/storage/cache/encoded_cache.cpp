@@ -56,9 +56,9 @@ class MemoryCache final : public Forwarding<EncodedCache> {
     }
   }
 
-  std::span<const std::uint8_t> will_read(std::uint64_t id) const noexcept override {
+  std::span<const std::uint8_t> prefetch(std::uint64_t id) const noexcept override {
     if (kept_[id].load(std::memory_order_relaxed) != nullptr) return {};
-    return inner().will_read(id);
+    return inner().prefetch(id);
   }
 
   [[nodiscard]] CacheCounts counts() const override {

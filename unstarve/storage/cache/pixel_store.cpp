@@ -269,7 +269,7 @@ class MappedStore final : public PixelStore {
       if (!note_.empty()) return;
       note_ = note;
     }
-    if (unexpected) tell_notice(note);  // unlocked: who hears it may ask for note()
+    if (unexpected) emit_notice(note);  // unlocked: who hears it may ask for note()
   }
 
   const std::filesystem::path path_;
@@ -291,7 +291,7 @@ class MappedStore final : public PixelStore {
 // On a disk without room for the entries.
 class NoStore final : public PixelStore {
  public:
-  NoStore(std::uint64_t limit, std::string note) : limit_(limit), note_(std::move(note)) { tell_notice(note_); }
+  NoStore(std::uint64_t limit, std::string note) : limit_(limit), note_(std::move(note)) { emit_notice(note_); }
 
   [[nodiscard]] std::optional<Kept> find(std::uint64_t) const override {
     misses_.fetch_add(1, std::memory_order_relaxed);

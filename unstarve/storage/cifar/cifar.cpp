@@ -85,7 +85,7 @@ std::size_t CifarBinary::file_of(std::uint64_t id) const {
   return static_cast<std::size_t>(std::upper_bound(begin_.begin(), begin_.end(), id) - begin_.begin()) - 1;
 }
 
-RecordPlace CifarBinary::place(std::uint64_t id) const {
+RecordLocation CifarBinary::place(std::uint64_t id) const {
   const std::size_t file = file_of(id);
   const std::uint64_t number = id - begin_[file];
   return {.file = files_[file].file(), .number = number, .offset = number * layout_.record_bytes()};
@@ -110,7 +110,7 @@ std::optional<std::int64_t> CifarBinary::known_label(std::uint64_t id) const {
 }
 
 // A record's three planes are too short for the hardware's stream detection to run ahead in.
-std::span<const std::uint8_t> CifarBinary::will_read(std::uint64_t id) const noexcept {
+std::span<const std::uint8_t> CifarBinary::prefetch(std::uint64_t id) const noexcept {
   const std::size_t file = file_of(id);
   return files_[file].record(id - begin_[file]);
 }

@@ -71,11 +71,11 @@ class CifarBinary final : public Dataset {
   [[nodiscard]] const std::vector<Field>& fields() const override { return fields_; }
   [[nodiscard]] const std::vector<std::string>& classes() const override { return classes_; }
   [[nodiscard]] std::uint64_t stored_bytes() const override { return size() * layout_.record_bytes(); }
-  [[nodiscard]] RecordPlace place(std::uint64_t id) const override;
+  [[nodiscard]] RecordLocation record_location(std::uint64_t id) const override;
   void read(std::uint64_t id, RecordBuffer& record) const override;
   [[nodiscard]] std::optional<std::int64_t> known_label(std::uint64_t id) const override;
   [[nodiscard]] std::optional<Size> known_size(std::uint64_t) const override { return Size{kCifarSide, kCifarSide}; }
-  std::span<const std::uint8_t> will_read(std::uint64_t id) const noexcept override;
+  std::span<const std::uint8_t> prefetch(std::uint64_t id) const noexcept override;
 
  private:
   [[nodiscard]] std::size_t file_of(std::uint64_t id) const;

@@ -41,7 +41,7 @@ class ImageFolder final : public Dataset {
   [[nodiscard]] const std::vector<Field>& fields() const override { return fields_; }
   [[nodiscard]] const std::vector<std::string>& classes() const override { return classes_; }
   [[nodiscard]] std::uint64_t stored_bytes() const override { return 0; }
-  [[nodiscard]] RecordPlace place(std::uint64_t id) const override;
+  [[nodiscard]] RecordLocation record_location(std::uint64_t id) const override;
   // Why the listing could not be kept.
   [[nodiscard]] std::vector<std::string> notes() const override;
   void read(std::uint64_t id, RecordBuffer& record) const override;

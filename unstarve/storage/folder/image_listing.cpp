@@ -121,7 +121,7 @@ void ImageListing::keep(int root, const std::string& path, std::int64_t began_ns
   const IndexKeeping kept = keep_index(name, places, index_bytes({}, {}, {}, parts), Durability::kRenamed);
   if (!kept.place.empty()) return;
   note_ = not_kept(path, kept.failed);
-  tell_notice(note_);
+  emit_notice(note_);
 }
 
 std::string ImageListing::note() const { return !keeping_ || keeping_->wait() ? note_ : ""; }

@@ -253,8 +253,8 @@ TEST_CASE("manifests of a glob or a range are one list, with splits and classes 
     data->read(2, record);
     CHECK(text_of(record.values[0].bytes) == "image b/1.jpg");
     CHECK(record.values[1].integer == 1);
-    CHECK(data->place(2).list == folder.str("b/list.csv"));
-    CHECK(data->place(2).number == 0);
+    CHECK(data->record_location(2).list == folder.str("b/list.csv"));
+    CHECK(data->record_location(2).number == 0);
     CHECK_THAT(testing::refusal([&] { data->read(3, record); }, ErrorKind::kIo),
                Catch::Contains(folder.str("b/gone.jpg")));
   }

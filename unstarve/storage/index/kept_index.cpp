@@ -63,7 +63,7 @@ class KeptIndex::MendedBytes final : public ByteSource {
 
 KeptIndex::KeptIndex(std::shared_ptr<const ByteSource> shard, std::shared_ptr<const RecordFormat> format, bool keep)
     : shard_(std::move(shard)), format_(std::move(format)), keep_(keep), first_(open_first()), current_(&first_) {
-  if (!note_.empty()) tell_notice(note_);
+  if (!note_.empty()) emit_notice(note_);
 }
 
 KeptIndex::Version KeptIndex::open_first() {
@@ -111,7 +111,7 @@ bool KeptIndex::mend(const Version& asked) const {
                                        std::to_string(made->index.view().size()) + " records after " +
                                        std::to_string(size()) + ": the shard has changed since it was opened");
   }
-  if (!note_.empty()) tell_notice(note_);
+  if (!note_.empty()) emit_notice(note_);
   second_ = std::move(made);
   current_.store(second_.get(), std::memory_order_release);
   return true;

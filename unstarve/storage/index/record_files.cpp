@@ -169,7 +169,7 @@ std::vector<DataFile> RecordFiles::files() const {
   return files;
 }
 
-RecordPlace RecordFiles::place(std::uint64_t id) const {
+RecordLocation RecordFiles::place(std::uint64_t id) const {
   const Found found = find(id);
   return {.file = found.shard->stored->name(),
           .member = found.shard->index->member(found.number),
@@ -241,7 +241,7 @@ void RecordFiles::read_copy(const Found& found, std::uint64_t id, RecordBuffer& 
   fill(found, id, room, record);
 }
 
-std::span<const std::uint8_t> RecordFiles::will_read(std::uint64_t id) const noexcept {
+std::span<const std::uint8_t> RecordFiles::prefetch(std::uint64_t id) const noexcept {
   // The processor fetches what follows by itself, once it has seen some lines follow each other.
   constexpr std::uint64_t kHead = 1024;
   try {
@@ -285,7 +285,7 @@ void RecordFiles::read_many(std::span<const std::uint64_t> ids, std::span<Record
     const Found& found = all.back();
     const auto length = static_cast<std::size_t>(found.entry.length);
     if (!found.shard->mapped.empty()) {
-      found.shard->bytes->will_read(found.entry.offset, length);
+      found.shard->bytes->prefetch(found.entry.offset, length);
       continue;
     }
     records[i].storage.reserve_discard(length + kReadableBehind);

@@ -52,7 +52,7 @@ class RecordFiles final : public Dataset {
   [[nodiscard]] const std::vector<Field>& fields() const override { return fields_; }
   [[nodiscard]] const std::vector<std::string>& classes() const override { return classes_; }
   [[nodiscard]] std::uint64_t stored_bytes() const override { return stored_bytes_; }
-  [[nodiscard]] RecordPlace place(std::uint64_t id) const override;
+  [[nodiscard]] RecordLocation record_location(std::uint64_t id) const override;
   [[nodiscard]] std::vector<DataFile> files() const override;
   // Why indexes could not be kept, or damaged ones not replaced, one line per shard; before them that a folder is not
   // packed to its end (unfinished_pack.h).
@@ -60,7 +60,7 @@ class RecordFiles final : public Dataset {
   void read(std::uint64_t id, RecordBuffer& record) const override;
   void read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const override;
   // The beginning of a record that lies in a map.
-  std::span<const std::uint8_t> will_read(std::uint64_t id) const noexcept override;
+  std::span<const std::uint8_t> prefetch(std::uint64_t id) const noexcept override;
   // Never out of a map: the record's bytes are copied, and those up to the next record, members beside the image.
   std::uint64_t read_all(std::uint64_t id, RecordBuffer& record) const override;
   [[nodiscard]] int reads_in_flight() const override;

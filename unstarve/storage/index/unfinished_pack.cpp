@@ -21,7 +21,7 @@ std::vector<std::string> note_unfinished_packs(std::span<const std::string> shar
     notes.push_back((folder.empty() ? "." : folder.string()) +
                     " is not packed to its end, so samples may be missing (" + kPackWorkName +
                     " lies there); run the same unstarve pack again, or its other parts");
-    tell_notice(notes.back());
+    emit_notice(notes.back());
   }
   return notes;
 }

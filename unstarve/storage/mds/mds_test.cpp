@@ -278,8 +278,8 @@ TEST_CASE("several MDS indexes are one set of all their shards") {
       CHECK(records[i].label == testing::kFixtureLabels[i % 5]);
     }
     const bool braces = text.find('{') != std::string::npos;  // bytewise "mds-gz/" comes before "mds/"
-    CHECK(data->place(braces ? 0 : 5).file == first + "/shard.00000.mds");
-    CHECK(data->place(braces ? 5 : 0).file == second + "/shard.00000.mds.gz");
+    CHECK(data->record_location(braces ? 0 : 5).file == first + "/shard.00000.mds");
+    CHECK(data->record_location(braces ? 5 : 0).file == second + "/shard.00000.mds.gz");
   }
 }
 

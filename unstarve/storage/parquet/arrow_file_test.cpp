@@ -270,7 +270,7 @@ TEST_CASE("reading in order, and in any order within the cache, decodes each row
   std::shuffle(ids.begin(), ids.end(), std::mt19937(1));
   const auto shuffled = open_memory(bytes);
   for (const std::uint64_t id : ids) {
-    shuffled->will_read(id);
+    shuffled->prefetch(id);
     CHECK(text_of(*shuffled, id) == image_of(id));
   }
   CHECK(shuffled->decoded_groups() == 40);

@@ -179,7 +179,7 @@ std::vector<DataFile> ParquetDataset::files() const {
   return files;
 }
 
-RecordPlace ParquetDataset::place(std::uint64_t id) const {
+RecordLocation ParquetDataset::place(std::uint64_t id) const {
   const std::size_t group = group_of(id);
   return {.file = files_[groups_[group].file]->name(), .number = groups_[group].first_row + id - begins_[group]};
 }
@@ -251,7 +251,7 @@ void ParquetDataset::read_many(std::span<const std::uint64_t> ids, std::span<Rec
   }
 }
 
-std::span<const std::uint8_t> ParquetDataset::will_read(std::uint64_t id) const noexcept {
+std::span<const std::uint8_t> ParquetDataset::prefetch(std::uint64_t id) const noexcept {
   cache_->prefetch(group_of(id));
   return {};
 }

@@ -23,7 +23,7 @@ class ParquetDataset final : public Dataset {
   [[nodiscard]] const std::vector<Field>& fields() const override { return fields_; }
   [[nodiscard]] const std::vector<std::string>& classes() const override { return classes_; }
   [[nodiscard]] std::uint64_t stored_bytes() const override { return stored_bytes_; }
-  [[nodiscard]] RecordPlace place(std::uint64_t id) const override;
+  [[nodiscard]] RecordLocation record_location(std::uint64_t id) const override;
   [[nodiscard]] std::vector<DataFile> files() const override;
   // That a folder is not packed to its end (unfinished_pack.h).
   [[nodiscard]] std::vector<std::string> notes() const override { return notes_; }
@@ -32,7 +32,7 @@ class ParquetDataset final : public Dataset {
   void read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const override;
   // Of the other columns the record's share of its row group, which is brought as a whole.
   std::uint64_t read_all(std::uint64_t id, RecordBuffer& record) const override;
-  std::span<const std::uint8_t> will_read(std::uint64_t id) const noexcept override;
+  std::span<const std::uint8_t> prefetch(std::uint64_t id) const noexcept override;
   [[nodiscard]] std::vector<std::string> unread_fields() const override { return files_.front()->columns().others; }
 
   // How often a row group was decoded so far.

@@ -287,7 +287,7 @@ RemoteStatistics RemoteStore::statistics() const {
 RemoteStore& RemoteStore::of_process() {
   static RemoteStore store([] {
     RemoteOptions options = remote_options_from_environment();
-    options.on_warning = tell_notice;
+    options.on_warning = emit_notice;
     return options;
   }());
   return store;

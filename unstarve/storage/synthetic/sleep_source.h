@@ -34,7 +34,7 @@ class SleepSource final : public Dataset {
   [[nodiscard]] const std::vector<Field>& fields() const override { return fields_; }
   [[nodiscard]] const std::vector<std::string>& classes() const override { return classes_; }
   [[nodiscard]] std::uint64_t stored_bytes() const override;
-  [[nodiscard]] RecordPlace place(std::uint64_t id) const override { return {.file = "sleep", .number = id}; }
+  [[nodiscard]] RecordLocation record_location(std::uint64_t id) const override { return {.file = "sleep", .number = id}; }
   void read(std::uint64_t id, RecordBuffer& record) const override;
 
  private:

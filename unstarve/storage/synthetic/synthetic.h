@@ -37,7 +37,7 @@ class SyntheticDataset final : public Dataset {
   [[nodiscard]] std::optional<std::int64_t> known_label(std::uint64_t id) const override {
     return synthetic_label(options_.set, options_.begin + id);
   }
-  [[nodiscard]] RecordPlace place(std::uint64_t id) const override {
+  [[nodiscard]] RecordLocation record_location(std::uint64_t id) const override {
     return {.file = "synthetic:seed=" + std::to_string(options_.set.seed), .number = options_.begin + id};
   }
   void read(std::uint64_t id, RecordBuffer& record) const override;

@@ -1,4 +1,4 @@
-#include "unstarve/jobs/train_place.h"
+#include "unstarve/jobs/resume_position.h"
 
 #include <fmt/format.h>
 
@@ -26,22 +26,22 @@ RunStart start_of(const RunState& run, const TrainProgress& done, const std::str
 
 }  // namespace
 
-std::int64_t TrainPlace::steps_of(double epochs) const {
+std::int64_t ResumePosition::steps_of(double epochs) const {
   return first_step + std::llround(std::ceil(epochs * static_cast<double>(per_epoch)));
 }
 
-double TrainPlace::epochs_at(std::int64_t step) const {
+double ResumePosition::epochs_at(std::int64_t step) const {
   return static_cast<double>(step - first_step) / static_cast<double>(per_epoch);
 }
 
-std::string TrainPlace::state(const RankProgress& progress) const {
+std::string ResumePosition::state(const RankProgress& progress) const {
   const RunState run(pipeline, basis.samples, data);
   return run.text(progress, basis.stretches.empty() ? run.first_stretches() : basis.stretches);
 }
 
-TrainPlace place_in_data(const PipelineSpec& pipeline, const Dataset& dataset, std::shared_ptr<const SampleSet> samples,
+ResumePosition resume_position_in(const PipelineSpec& pipeline, const Dataset& dataset, std::shared_ptr<const SampleSet> samples,
                          const TrainProgress& done, const std::string& checkpoint) {
-  TrainPlace place{pipeline, {std::move(samples), {}}, data_identity(dataset), {}, 0, 0};
+  ResumePosition place{pipeline, {std::move(samples), {}}, data_identity(dataset), {}, 0, 0};
   if (!done.data.empty()) {
     RunStart start = start_of(RunState(pipeline, place.basis.samples, place.data), done, checkpoint);
     place.start = std::move(start.at);
@@ -56,7 +56,7 @@ TrainPlace place_in_data(const PipelineSpec& pipeline, const Dataset& dataset, s
                   fmt::format("resuming from {}: found {} steps, but not which samples they used (it is of an earlier "
                               "version), which in relaxed order does not follow from that; expected exact order",
                               checkpoint, done.step));
-    tell_notice(
+    emit_notice(
         fmt::format("{} does not say where in the data its run stood (it is of an earlier version): going on "
                     "behind {} batches of {}, which is right if data, filters, seed, batch size and ranks are "
                     "as they were",

@@ -1,4 +1,4 @@
-#include "unstarve/jobs/train_place.h"
+#include "unstarve/jobs/resume_position.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -31,11 +31,11 @@ PipelineSpec spec_of(int batch) {
 struct Run {
   std::shared_ptr<const Dataset> dataset;
   std::unique_ptr<Device> device = open_device("cpu");
-  TrainPlace place;
+  ResumePosition place;
   std::unique_ptr<Loader> loader;
 
   explicit Run(const PipelineSpec& spec, const TrainProgress& done = {}) : dataset(open_sources(spec)) {
-    place = place_in_data(spec, *dataset, choose_samples(spec, *dataset, 1), done, "a.safetensors");
+    place = resume_position_in(spec, *dataset, choose_samples(spec, *dataset, 1), done, "a.safetensors");
     loader = std::make_unique<Loader>(place.pipeline, dataset, *device,
                                       Loader::Options{place.start, 0, false, place.basis, Consumer::kHost});
   }

@@ -21,7 +21,7 @@
 
 namespace unstarve {
 
-struct TrainPlace {
+struct ResumePosition {
   PipelineSpec pipeline;  // as asked for, but for buckets, which are those of the run that began the epoch
   OrderBasis basis;
   std::uint64_t data = 0;  // data_identity()
@@ -40,7 +40,7 @@ struct TrainPlace {
 // `samples`: what choose_samples() gives of `pipeline` and `dataset`. `done`: of `checkpoint`, which names it in
 // messages; step 0 and no data: from the beginning. A checkpoint with a step alone, of an earlier version, goes on
 // behind so many batches of today's size in exact order, and a notice says what must be the same for that.
-[[nodiscard]] TrainPlace place_in_data(const PipelineSpec& pipeline, const Dataset& dataset,
+[[nodiscard]] ResumePosition resume_position_in(const PipelineSpec& pipeline, const Dataset& dataset,
                                        std::shared_ptr<const SampleSet> samples, const TrainProgress& done,
                                        const std::string& checkpoint);
 

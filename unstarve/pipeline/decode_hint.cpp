@@ -1,4 +1,4 @@
-#include "unstarve/pipeline/decode_wish.h"
+#include "unstarve/pipeline/decode_hint.h"
 
 #include <fmt/format.h>
 
@@ -39,11 +39,11 @@ bool applied(const Plan& plan, std::string_view pass) {
   return false;
 }
 
-std::string scale_reason(const Plan& plan, const ImageHeader& header, const DecodeWish& wish, const DecodePlan& how) {
+std::string scale_reason(const Plan& plan, const ImageHeader& header, const DecodeHint& hint, const DecodePlan& how) {
   if (!Decoder::can_reduce(header.encoding)) return fmt::format("{} is not reduced", to_string(header.encoding));
   if (!plan.scale_into_decode) return "the pass scale_into_decode is not applied";
-  if (!lies_within(wish.selected, header.size)) return "what is selected reaches beyond the image";
-  const std::string target = fmt::format("{} are resized to {}", text_of(wish.selected.size()), text_of(wish.target));
+  if (!lies_within(hint.selected, header.size)) return "what is selected reaches beyond the image";
+  const std::string target = fmt::format("{} are resized to {}", text_of(hint.selected.size()), text_of(hint.target));
   if (how.reduction > 1) return fmt::format("{}, and 1/{} has as many pixels", target, how.reduction);
   return target + ", and 1/2 has fewer pixels";
 }
@@ -56,7 +56,7 @@ std::string part_reason(const Plan& plan, const ImageHeader& header, const First
       reason +=
           fmt::format(", for {} at ({}, {}) of {} that {} reads", text_of(steps.part->made.size()), steps.part->made.x,
                       steps.part->made.y, text_of(steps.part->to.size), plan.spec.operations[1].name);
-  } else if (plan.crop_into_decode && !lies_within(steps.wish.selected, header.size)) {
+  } else if (plan.crop_into_decode && !lies_within(steps.hint.selected, header.size)) {
     reason = "all of it: what is selected reaches beyond the image";
   } else {
     reason = "all of it: the pass crop_into_decode is not applied";
@@ -82,26 +82,26 @@ std::string index_reason(const Plan& plan, const DecodePlan& how) {
 FirstSteps first_steps(const Plan& plan, const std::vector<std::unique_ptr<Operation>>& operations,
                        const ImageHeader& header, FirstDraws& draws, Scratch& scratch) {
   FirstSteps steps;
-  DecodeWish& wish = steps.wish;
+  DecodeHint& hint = steps.hint;
   const Operation& first = *operations[0];
-  wish.selected = first.select(header.size, draws.first);
-  wish.target = first.output_size(wish.selected.size());
-  wish.crop = plan.crop_into_decode;
-  wish.reduce = plan.scale_into_decode;
-  wish.index = plan.scans_indexed;
-  if (!plan.crop_into_resize || !lies_within(wish.selected, header.size)) return steps;
+  hint.selected = first.select(header.size, draws.first);
+  hint.target = first.output_size(hint.selected.size());
+  hint.crop = plan.crop_into_decode;
+  hint.reduce = plan.scale_into_decode;
+  hint.index = plan.scans_indexed;
+  if (!plan.crop_into_resize || !lies_within(hint.selected, header.size)) return steps;
   // A reduced image has other weights.
-  if (plan_decode(header, wish).reduction > 1) return steps;
-  const ResizeTo to = first.only_resizes(wish.selected.size()).value();
+  if (plan_decode(header, hint).reduction > 1) return steps;
+  const ResizeTo to = first.only_resizes(hint.selected.size()).value();
   Random second = draws.second;
   const Rect made = operations[1]->select(to.size, second);
   if (!lies_within(made, to.size) || made.width == 0 || made.height == 0) return steps;
   draws.second = second;
-  steps.part = {wish.selected.size(), to, made};
+  steps.part = {hint.selected.size(), to, made};
   const Rect read = read_by(*steps.part, scratch);
-  wish.selected = {wish.selected.x + read.x, wish.selected.y + read.y, read.width, read.height};
-  wish.target = made.size();
-  wish.reduce = false;
+  hint.selected = {hint.selected.x + read.x, hint.selected.y + read.y, read.width, read.height};
+  hint.target = made.size();
+  hint.reduce = false;
   return steps;
 }
 
@@ -109,19 +109,19 @@ std::vector<DecodeNote> decode_notes(const Plan& plan) {
   if (!plan.encoded) return {};
   const ImageHeader& header = plan.first.header;
   FirstSteps steps;
-  DecodeWish& wish = steps.wish;
-  wish.selected = {0, 0, header.size.width, header.size.height};
-  wish.target = header.size;
+  DecodeHint& hint = steps.hint;
+  hint.selected = {0, 0, header.size.width, header.size.height};
+  hint.target = header.size;
   if (plan.crop_into_decode || plan.scale_into_decode) {
     FirstDraws draws(plan.spec.order.seed, 0, plan.first.id);
     Scratch scratch;
     steps = first_steps(plan, plan.operations, header, draws, scratch);
   }
-  const DecodePlan how = plan_decode(header, wish);
+  const DecodePlan how = plan_decode(header, hint);
   const Size stored = stored_part(header, {}, how.reduction).size();
   std::string scale = how.reduction == 1 ? "full" : fmt::format("1/{}", how.reduction);
   return {{"path", to_string(how.path), path_reason(header, how)},
-          {"scale", std::move(scale), scale_reason(plan, header, wish, how)},
+          {"scale", std::move(scale), scale_reason(plan, header, hint, how)},
           {"part",
            fmt::format("{} at ({}, {}) of {}", text_of(how.stored.size()), how.stored.x, how.stored.y, text_of(stored)),
            part_reason(plan, header, steps, how)},

@@ -15,16 +15,16 @@
 
 namespace unstarve {
 
-struct RecordPlace {
+struct RecordLocation {
   std::string file;                       // path or URL as it was opened; what generates it
   std::string member{};                   // its name in an archive
   std::optional<std::uint64_t> number{};  // among the records of the file (with `list`: of the list), from 0
   std::optional<std::uint64_t> offset{};  // in bytes, of the file's content when it is decompressed
   std::string list{};                     // the manifest that names the file
-  friend bool operator==(const RecordPlace&, const RecordPlace&) = default;
+  friend bool operator==(const RecordLocation&, const RecordLocation&) = default;
 };
 
 // As above.
-[[nodiscard]] std::string to_string(const RecordPlace& place);
+[[nodiscard]] std::string to_string(const RecordLocation& place);
 
 }  // namespace unstarve

@@ -17,7 +17,7 @@ namespace unstarve {
 
 // What the first operations ask of the decoder, and what is done with its pixels.
 struct FirstSteps {
-  DecodeWish wish;
+  DecodeHint hint;
   // Where the first operation makes only what the second one reads: of which resize. The pixels are then
   // read_by() it, and the second operation is next.
   std::optional<ResizePart> part;

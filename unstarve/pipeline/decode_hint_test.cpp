@@ -1,5 +1,5 @@
 // What `explain` tells of decoding: the plan of the first image, with the reasons that hold for it.
-#include "unstarve/pipeline/decode_wish.h"
+#include "unstarve/pipeline/decode_hint.h"
 
 #include <catch2/catch.hpp>
 
@@ -26,7 +26,7 @@ struct Photograph {
     spec.operations = std::move(operations);
   }
   [[nodiscard]] DecodeNote note(const std::string& name) const {
-    for (const DecodeNote& note : decode_notes(make_plan(spec, open_dataset(spec.source.path), 2, Caches::kTold)))
+    for (const DecodeNote& note : decode_notes(make_plan(spec, open_dataset(spec.source.path), 2, Caches::kDryRun)))
       if (note.name == name) return note;
     return {};
   }
@@ -98,7 +98,7 @@ TEST_CASE("what keeps decoding from a part, an index or our decoder is told", "[
 TEST_CASE("nothing is told of decoding where samples are pixels", "[pipeline]") {
   PipelineSpec spec = small_spec(2);
   spec.source.path = "synthetic:classes=2,images=8,size=64,seed=1";
-  CHECK(decode_notes(make_plan(spec, open_dataset(spec.source.path), 2, Caches::kTold)).empty());
+  CHECK(decode_notes(make_plan(spec, open_dataset(spec.source.path), 2, Caches::kDryRun)).empty());
 }
 
 }  // namespace unstarve

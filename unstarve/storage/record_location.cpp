@@ -1,8 +1,8 @@
-#include "unstarve/storage/record_place.h"
+#include "unstarve/storage/record_location.h"
 
 namespace unstarve {
 
-std::string to_string(const RecordPlace& place) {
+std::string to_string(const RecordLocation& place) {
   std::string text = place.file;
   if (!place.member.empty()) text += " " + place.member;
   if (!place.list.empty()) {
