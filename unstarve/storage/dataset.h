@@ -71,7 +71,7 @@ class Dataset {
   // record, unless the data are given twice.
   [[nodiscard]] virtual RecordLocation record_location(std::uint64_t id) const = 0;
   // The same for messages: "photos/cat/1.jpg", "data_batch_1.bin record 17 at offset 52241".
-  [[nodiscard]] std::string location(std::uint64_t id) const { return to_string(place(id)); }
+  [[nodiscard]] std::string location(std::uint64_t id) const { return to_string(record_location(id)); }
 
   // What went wrong so far without failing anything, a line each: indexes that could not be kept.
   [[nodiscard]] virtual std::vector<std::string> notes() const { return {}; }

@@ -40,7 +40,7 @@ std::size_t ArrayImages::part_of(std::uint64_t id) const {
   return static_cast<std::size_t>(std::upper_bound(begins_.begin(), begins_.end(), id) - begins_.begin()) - 1;
 }
 
-RecordLocation ArrayImages::place(std::uint64_t id) const {
+RecordLocation ArrayImages::record_location(std::uint64_t id) const {
   const std::size_t part = part_of(id);
   const std::uint64_t number = id - begins_[part];
   return {

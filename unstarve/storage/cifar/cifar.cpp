@@ -85,7 +85,7 @@ std::size_t CifarBinary::file_of(std::uint64_t id) const {
   return static_cast<std::size_t>(std::upper_bound(begin_.begin(), begin_.end(), id) - begin_.begin()) - 1;
 }
 
-RecordLocation CifarBinary::place(std::uint64_t id) const {
+RecordLocation CifarBinary::record_location(std::uint64_t id) const {
   const std::size_t file = file_of(id);
   const std::uint64_t number = id - begin_[file];
   return {.file = files_[file].file(), .number = number, .offset = number * layout_.record_bytes()};

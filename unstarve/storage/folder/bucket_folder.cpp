@@ -88,7 +88,7 @@ std::string BucketFolder::url_of(std::uint64_t id) const {
   return root_ + "/" + classes_[class_of(id)] + "/" + (pool_.data() + begins_[id]);
 }
 
-RecordLocation BucketFolder::place(std::uint64_t id) const { return {.file = url_of(id)}; }
+RecordLocation BucketFolder::record_location(std::uint64_t id) const { return {.file = url_of(id)}; }
 
 void BucketFolder::read(std::uint64_t id, RecordBuffer& record) const {
   const std::uint64_t bytes = bytes_[id];

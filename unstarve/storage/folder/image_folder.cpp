@@ -46,7 +46,7 @@ std::size_t ImageFolder::class_of(std::uint64_t id) const {
   return static_cast<std::size_t>(after - class_begin_.begin()) - 1;
 }
 
-RecordLocation ImageFolder::place(std::uint64_t id) const {
+RecordLocation ImageFolder::record_location(std::uint64_t id) const {
   return {.file = root_ + "/" + classes_[class_of(id)] + "/" + names_.file(id)};
 }
 

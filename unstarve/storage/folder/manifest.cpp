@@ -191,7 +191,7 @@ const Manifest::List& Manifest::list_of(std::uint64_t id) const noexcept {
   return *(behind - 1);
 }
 
-RecordLocation Manifest::place(std::uint64_t id) const {
+RecordLocation Manifest::record_location(std::uint64_t id) const {
   const std::string path = pool_.data() + paths_[id];
   const List& list = list_of(id);
   const std::uint64_t number = id - list.first;

@@ -169,7 +169,7 @@ std::vector<DataFile> RecordFiles::files() const {
   return files;
 }
 
-RecordLocation RecordFiles::place(std::uint64_t id) const {
+RecordLocation RecordFiles::record_location(std::uint64_t id) const {
   const Found found = find(id);
   return {.file = found.shard->stored->name(),
           .member = found.shard->index->member(found.number),

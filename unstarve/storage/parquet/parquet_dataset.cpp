@@ -179,7 +179,7 @@ std::vector<DataFile> ParquetDataset::files() const {
   return files;
 }
 
-RecordLocation ParquetDataset::place(std::uint64_t id) const {
+RecordLocation ParquetDataset::record_location(std::uint64_t id) const {
   const std::size_t group = group_of(id);
   return {.file = files_[groups_[group].file]->name(), .number = groups_[group].first_row + id - begins_[group]};
 }
