@@ -8,7 +8,7 @@
 #include "unstarve/core/topology.h"
 #include "unstarve/jobs/io_probe.h"
 #include "unstarve/jobs/quarantine.h"
-#include "unstarve/pipeline/sources.h"
+#include "unstarve/pipeline/order/sources.h"
 #include "unstarve/storage/notice.h"
 
 namespace unstarve::cli {

@@ -10,7 +10,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/jobs/rig.h"
 #include "unstarve/jobs/settings_file.h"
-#include "unstarve/pipeline/sources.h"
+#include "unstarve/pipeline/order/sources.h"
 #include "unstarve/pipeline/spec/spec_document.h"
 #include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/open.h"

@@ -3,7 +3,7 @@
 #include "../terminal.h"
 #include "shared.h"
 #include "unstarve/core/file.h"
-#include "unstarve/pipeline/sources.h"
+#include "unstarve/pipeline/order/sources.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"
 
 namespace unstarve::cli {

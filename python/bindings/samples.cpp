@@ -18,12 +18,12 @@
 #include "python/bindings/text.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/topology.h"
-#include "unstarve/pipeline/check_spec.h"
 #include "unstarve/pipeline/loader/sample_worker.h"
 #include "unstarve/pipeline/order/run_order.h"
 #include "unstarve/pipeline/order/run_state.h"
 #include "unstarve/pipeline/order/sample_facts.h"
 #include "unstarve/pipeline/plan.h"
+#include "unstarve/pipeline/spec/check_spec.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"
 #include "unstarve/storage/data_identity.h"
 

@@ -8,8 +8,8 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/statistics.h"
 #include "unstarve/core/topology.h"
+#include "unstarve/pipeline/order/sources.h"
 #include "unstarve/pipeline/plan.h"
-#include "unstarve/pipeline/sources.h"
 
 namespace unstarve {
 namespace {

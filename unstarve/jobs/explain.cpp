@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "unstarve/observe/format.h"
-#include "unstarve/pipeline/sources.h"
+#include "unstarve/pipeline/order/sources.h"
 
 namespace unstarve {
 namespace {

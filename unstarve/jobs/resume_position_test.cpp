@@ -7,7 +7,7 @@
 #include "unstarve/core/refusal.h"
 #include "unstarve/device/device.h"
 #include "unstarve/pipeline/loader/loader.h"
-#include "unstarve/pipeline/sources.h"
+#include "unstarve/pipeline/order/sources.h"
 #include "unstarve/storage/notice.h"
 
 namespace unstarve {

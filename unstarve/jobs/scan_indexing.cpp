@@ -14,8 +14,8 @@
 #include "unstarve/jobs/make_scan_index.h"
 #include "unstarve/jobs/pack/pack_order.h"
 #include "unstarve/observe/format.h"
+#include "unstarve/pipeline/order/sources.h"
 #include "unstarve/pipeline/passes/scan_index_place.h"
-#include "unstarve/pipeline/sources.h"
 #include "unstarve/storage/index/scan_index_store.h"
 #include "unstarve/storage/notice.h"
 

@@ -7,7 +7,7 @@
 #include "unstarve/core/file.h"
 #include "unstarve/device/device.h"
 #include "unstarve/observe/accelerator.h"
-#include "unstarve/pipeline/check_spec.h"
+#include "unstarve/pipeline/spec/check_spec.h"
 #include "unstarve/pipeline/spec/spec_document.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"
 #include "unstarve/storage/notice.h"

@@ -13,8 +13,8 @@
 #include "unstarve/jobs/quarantine.h"
 #include "unstarve/jobs/resume_position.h"
 #include "unstarve/pipeline/order/order.h"
+#include "unstarve/pipeline/order/sources.h"
 #include "unstarve/pipeline/plan.h"
-#include "unstarve/pipeline/sources.h"
 #include "unstarve/storage/notice.h"
 #include "unstarve/train/loader_source.h"
 

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/version.h"
-#include "unstarve/pipeline/sources.h"
+#include "unstarve/pipeline/order/sources.h"
 
 namespace unstarve {
 namespace {

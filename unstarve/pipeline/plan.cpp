@@ -9,12 +9,12 @@
 #include "unstarve/core/error.h"
 #include "unstarve/ops/paint.h"
 #include "unstarve/ops/schedule.h"
-#include "unstarve/pipeline/check_spec.h"
 #include "unstarve/pipeline/device_operations.h"
 #include "unstarve/pipeline/limit_memory.h"
 #include "unstarve/pipeline/loader/pad_batch.h"
 #include "unstarve/pipeline/passes/cache_trial.h"
 #include "unstarve/pipeline/passes/pass.h"
+#include "unstarve/pipeline/spec/check_spec.h"
 
 namespace unstarve {
 namespace {

@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "unstarve/core/error.h"
-#include "unstarve/pipeline/check_spec.h"
 #include "unstarve/pipeline/loader/loader_fixtures.h"
+#include "unstarve/pipeline/spec/check_spec.h"
 #include "unstarve/storage/open.h"
 
 namespace unstarve {

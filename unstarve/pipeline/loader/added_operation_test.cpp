@@ -7,9 +7,9 @@
 #include "unstarve/core/error.h"
 #include "unstarve/ops/parameters.h"
 #include "unstarve/ops/window.h"
-#include "unstarve/pipeline/check_spec.h"
 #include "unstarve/pipeline/loader/loader_fixtures.h"
 #include "unstarve/pipeline/plan.h"
+#include "unstarve/pipeline/spec/check_spec.h"
 #include "unstarve/pipeline/spec/spec_schema.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"
 

@@ -3,8 +3,8 @@
 #include <set>
 
 #include "unstarve/core/error.h"
-#include "unstarve/pipeline/check_spec.h"
 #include "unstarve/pipeline/loader/loader_fixtures.h"
+#include "unstarve/pipeline/spec/check_spec.h"
 
 namespace unstarve {
 namespace {

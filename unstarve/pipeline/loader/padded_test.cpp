@@ -4,9 +4,9 @@
 #include <map>
 
 #include "unstarve/core/error.h"
-#include "unstarve/pipeline/check_spec.h"
 #include "unstarve/pipeline/loader/loader_fixtures.h"
 #include "unstarve/pipeline/plan.h"
+#include "unstarve/pipeline/spec/check_spec.h"
 
 namespace unstarve {
 namespace {

@@ -12,8 +12,8 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/random.h"
 #include "unstarve/ops/batch/batch_operation.h"
-#include "unstarve/pipeline/check_spec.h"
 #include "unstarve/pipeline/passes/pass.h"
+#include "unstarve/pipeline/spec/check_spec.h"
 #include "unstarve/pipeline/spec/spec_fields.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"
 

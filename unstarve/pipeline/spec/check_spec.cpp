@@ -1,4 +1,4 @@
-#include "unstarve/pipeline/check_spec.h"
+#include "unstarve/pipeline/spec/check_spec.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "unstarve/pipeline/sources.h"
+#include "unstarve/pipeline/order/sources.h"
 
 #include "unstarve/core/error.h"
 #include "unstarve/storage/bytes/byte_source.h"
