@@ -4,7 +4,7 @@
 #include "bench/ours/jobs.h"
 #include "bench/ours/sides.h"
 #include "unstarve/device/device.h"
-#include "unstarve/pipeline/loader/sample_worker.h"
+#include "unstarve/pipeline/executor/sample_worker.h"
 #include "unstarve/storage/open.h"
 
 namespace unstarve::bench {

@@ -8,7 +8,7 @@
 #include "bench/ours/sides.h"
 #include "unstarve/core/error.h"
 #include "unstarve/device/device.h"
-#include "unstarve/pipeline/loader/loader.h"
+#include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/storage/index/index_places.h"
 #include "unstarve/storage/open.h"
 

@@ -10,8 +10,8 @@
 #include "bench/ours/sides.h"
 #include "unstarve/core/error.h"
 #include "unstarve/device/device.h"
-#include "unstarve/pipeline/loader/loader.h"
-#include "unstarve/pipeline/plan.h"
+#include "unstarve/pipeline/executor/loader.h"
+#include "unstarve/pipeline/plan/plan.h"
 #include "unstarve/storage/open.h"
 
 namespace unstarve::bench {

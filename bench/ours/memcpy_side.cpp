@@ -8,7 +8,7 @@
 #include "bench/ours/jobs.h"
 #include "bench/ours/sides.h"
 #include "unstarve/device/device.h"
-#include "unstarve/pipeline/plan.h"
+#include "unstarve/pipeline/plan/plan.h"
 #include "unstarve/storage/open.h"
 
 namespace unstarve::bench {

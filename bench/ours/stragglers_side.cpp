@@ -8,7 +8,7 @@
 #include "bench/ours/timed_set.h"
 #include "unstarve/core/error.h"
 #include "unstarve/device/device.h"
-#include "unstarve/pipeline/loader/loader.h"
+#include "unstarve/pipeline/executor/loader.h"
 
 namespace unstarve::bench {
 namespace {

@@ -18,9 +18,9 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/topology.h"
 #include "unstarve/device/device.h"
-#include "unstarve/pipeline/decode_balance.h"
-#include "unstarve/pipeline/device_decoder.h"
-#include "unstarve/pipeline/device_operations.h"
+#include "unstarve/pipeline/device/decode_balance.h"
+#include "unstarve/pipeline/device/device_decoder.h"
+#include "unstarve/pipeline/device/device_operations.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"
 
 namespace unstarve::python {

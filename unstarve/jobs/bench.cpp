@@ -9,7 +9,7 @@
 #include "unstarve/core/statistics.h"
 #include "unstarve/core/topology.h"
 #include "unstarve/pipeline/order/sources.h"
-#include "unstarve/pipeline/plan.h"
+#include "unstarve/pipeline/plan/plan.h"
 
 namespace unstarve {
 namespace {

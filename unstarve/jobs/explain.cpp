@@ -13,7 +13,7 @@
 namespace unstarve {
 namespace {
 
-// Batches that the consumer may hold besides those that are being made (pipeline/loader/slot_ring.h).
+// Batches that the consumer may hold besides those that are being made (pipeline/executor/slot_ring.h).
 constexpr std::uint64_t kHeldBatches = 2;
 
 std::string usable_cores(const Topology& topology) {

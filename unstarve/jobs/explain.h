@@ -14,8 +14,8 @@
 
 #include "unstarve/core/topology.h"
 #include "unstarve/jobs/settings.h"
-#include "unstarve/pipeline/decode_hint.h"
-#include "unstarve/pipeline/plan.h"
+#include "unstarve/pipeline/plan/decode_notes.h"
+#include "unstarve/pipeline/plan/plan.h"
 
 namespace unstarve {
 

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "unstarve/jobs/inspect.h"
-#include "unstarve/pipeline/loader/loader.h"
+#include "unstarve/pipeline/executor/loader.h"
 
 namespace unstarve {
 

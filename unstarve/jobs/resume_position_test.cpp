@@ -6,7 +6,7 @@
 
 #include "unstarve/core/refusal.h"
 #include "unstarve/device/device.h"
-#include "unstarve/pipeline/loader/loader.h"
+#include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/pipeline/order/sources.h"
 #include "unstarve/storage/notice.h"
 

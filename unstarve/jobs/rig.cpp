@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "unstarve/core/error.h"
-#include "unstarve/pipeline/plan.h"
+#include "unstarve/pipeline/plan/plan.h"
 
 namespace unstarve {
 

@@ -16,7 +16,7 @@
 #include "unstarve/device/device.h"
 #include "unstarve/jobs/settings.h"
 #include "unstarve/observe/accelerator.h"
-#include "unstarve/pipeline/loader/loader.h"
+#include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/train/trainer.h"
 
 namespace unstarve {

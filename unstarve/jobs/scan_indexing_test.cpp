@@ -6,9 +6,9 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/jobs/pack/pack.h"
-#include "unstarve/pipeline/loader/loader.h"
-#include "unstarve/pipeline/loader/loader_fixtures.h"
-#include "unstarve/pipeline/plan.h"
+#include "unstarve/pipeline/executor/loader.h"
+#include "unstarve/pipeline/executor/loader_fixtures.h"
+#include "unstarve/pipeline/plan/plan.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/temporary_folder.h"
 

@@ -5,7 +5,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
-#include "unstarve/pipeline/loader/loader_fixtures.h"
+#include "unstarve/pipeline/executor/loader_fixtures.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"
 #include "unstarve/storage/open.h"
 

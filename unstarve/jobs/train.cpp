@@ -14,7 +14,7 @@
 #include "unstarve/jobs/resume_position.h"
 #include "unstarve/pipeline/order/order.h"
 #include "unstarve/pipeline/order/sources.h"
-#include "unstarve/pipeline/plan.h"
+#include "unstarve/pipeline/plan/plan.h"
 #include "unstarve/storage/notice.h"
 #include "unstarve/train/loader_source.h"
 

@@ -13,7 +13,7 @@
 
 #include "unstarve/jobs/progress.h"
 #include "unstarve/jobs/settings.h"
-#include "unstarve/pipeline/loader/loader.h"
+#include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/train/loop.h"
 
 namespace unstarve {

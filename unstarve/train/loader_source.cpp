@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "unstarve/pipeline/plan.h"
+#include "unstarve/pipeline/plan/plan.h"
 
 namespace unstarve {
 

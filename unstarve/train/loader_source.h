@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "unstarve/pipeline/loader/loader.h"
+#include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/train/loop.h"
 
 namespace unstarve {

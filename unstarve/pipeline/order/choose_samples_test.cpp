@@ -9,10 +9,10 @@
 
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/core/error.h"
-#include "unstarve/pipeline/loader/loader_fixtures.h"
+#include "unstarve/pipeline/executor/loader_fixtures.h"
 #include "unstarve/pipeline/order/sample_set.h"
 #include "unstarve/pipeline/order/sources.h"
-#include "unstarve/pipeline/plan.h"
+#include "unstarve/pipeline/plan/plan.h"
 #include "unstarve/pipeline/spec/check_spec.h"
 #include "unstarve/storage/concatenated.h"
 #include "unstarve/storage/open.h"

@@ -9,7 +9,7 @@
 #include "unstarve/codecs/decode_plan.h"
 #include "unstarve/codecs/test_photographs.h"
 #include "unstarve/ops/store.h"
-#include "unstarve/pipeline/loader/loader_fixtures.h"
+#include "unstarve/pipeline/executor/loader_fixtures.h"
 #include "unstarve/storage/open.h"
 
 namespace unstarve {

@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-#include "unstarve/pipeline/plan.h"
+#include "unstarve/pipeline/plan/plan.h"
 
 namespace unstarve {
 

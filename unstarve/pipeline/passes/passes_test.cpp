@@ -7,7 +7,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/ops/store.h"
-#include "unstarve/pipeline/loader/loader_fixtures.h"
+#include "unstarve/pipeline/executor/loader_fixtures.h"
 #include "unstarve/pipeline/passes/pass.h"
 
 namespace unstarve {

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "unstarve/pipeline/plan.h"
+#include "unstarve/pipeline/plan/plan.h"
 
 namespace unstarve {
 

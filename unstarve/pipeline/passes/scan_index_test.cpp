@@ -3,8 +3,8 @@
 #include <catch2/catch.hpp>
 
 #include "unstarve/core/file.h"
-#include "unstarve/pipeline/loader/loader.h"
-#include "unstarve/pipeline/loader/loader_fixtures.h"
+#include "unstarve/pipeline/executor/loader.h"
+#include "unstarve/pipeline/executor/loader_fixtures.h"
 #include "unstarve/pipeline/passes/pass.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/temporary_folder.h"

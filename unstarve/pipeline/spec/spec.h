@@ -173,7 +173,7 @@ struct CacheSpec {
 
 enum class OnError {
   kFail,     // deliver the good batches before it, then throw
-  kSkip,     // the batch is shorter by the bad samples, and left out where nothing remains (loader/loader.h)
+  kSkip,     // the batch is shorter by the bad samples, and left out where nothing remains (executor/loader.h)
   kReplace,  // the next good sample by id takes its place (deterministic)
 };
 

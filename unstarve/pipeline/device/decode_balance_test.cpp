@@ -1,0 +1,153 @@
+#include "unstarve/pipeline/device/decode_balance.h"
+
+#include <cmath>
+#include <set>
+
+#include <catch2/catch.hpp>
+
+#include "unstarve/core/error.h"
+
+namespace unstarve {
+namespace {
+
+using Catch::Matchers::Contains;
+
+constexpr std::size_t kPlace = 3 * 224 * 224;
+
+ImageHeader photograph(Size size = {500, 375}) {
+  ImageHeader header;
+  header.encoding = Encoding::kJpeg;
+  header.size = size;
+  header.jpeg = JpegKind::kBaseline;
+  return header;
+}
+
+std::set<std::uint64_t> chosen(DecodeBalance& balance, std::uint32_t epoch, std::uint64_t first, std::uint64_t end) {
+  std::set<std::uint64_t> there;
+  for (std::uint64_t id = first; id < end; ++id)
+    if (balance.to_device(epoch, id, photograph(), 100'000, 187'500, kPlace)) there.insert(id);
+  return there;
+}
+
+TEST_CASE("a share is the same files in every run", "[decode]") {
+  DecodeBalance one(NvjpegBackend::kHybrid, 7, 0.3), other(NvjpegBackend::kHybrid, 7, 0.3);
+  const auto there = chosen(one, 2, 0, 4000);
+  CHECK(there.size() == Approx(1200).margin(120));
+  auto parts = chosen(other, 2, 2000, 4000);
+  parts.merge(chosen(other, 2, 0, 2000));
+  CHECK(parts == there);
+  CHECK(chosen(one, 3, 0, 4000) != there);
+  DecodeBalance seeded(NvjpegBackend::kHybrid, 8, 0.3);
+  CHECK(chosen(seeded, 2, 0, 4000) != there);
+  // What was measured changes nothing.
+  other.device_took(std::vector<FileExtent>(3, {100'000, 375, 500}), 9);
+  CHECK(chosen(other, 2, 0, 4000) == there);
+  CHECK_THAT(one.explain(), Contains("decode      a share of 0.3 of the files that the device can take"));
+}
+
+TEST_CASE("a share of 0 is none and one of 1 all, and no other is taken", "[decode]") {
+  DecodeBalance none(NvjpegBackend::kHybrid, 7, 0), all(NvjpegBackend::kHybrid, 7, 1);
+  CHECK(chosen(none, 0, 0, 500).empty());
+  CHECK(chosen(all, 0, 0, 500).size() == 500);
+  for (const double wrong : {-0.1, 1.01, std::nan("")})
+    CHECK_THROWS_WITH(DecodeBalance(NvjpegBackend::kHybrid, 7, wrong), Contains("expected 0 to 1"));
+}
+
+TEST_CASE("a spec's device says whether it decodes, by what and how much", "[decode]") {
+  PipelineSpec spec;
+  CHECK(make_decode_balance(spec) == nullptr);
+  spec.order.seed = 7;
+  spec.device = {"cuda", OperationsOn::kDevice, DecodeOn::kGpuHybrid, 0.3};
+  const auto balance = make_decode_balance(spec);
+  REQUIRE(balance != nullptr);
+  CHECK(balance->backend() == NvjpegBackend::kGpuHybrid);
+  DecodeBalance same(NvjpegBackend::kHybrid, 7, 0.3);
+  CHECK(chosen(*balance, 2, 0, 500) == chosen(same, 2, 0, 500));
+  spec.device.decode = DecodeOn::kHybrid;
+  CHECK(make_decode_balance(spec)->backend() == NvjpegBackend::kHybrid);
+  spec.device.decode = DecodeOn::kHardware;
+  spec.device.decode_share.reset();
+  CHECK(make_decode_balance(spec)->backend() == NvjpegBackend::kHardware);
+  CHECK_THAT(make_decode_balance(spec)->explain(), Contains("as measured rates say"));
+}
+
+TEST_CASE("files that the device cannot take stay, and it is told why", "[decode]") {
+  DecodeBalance all(NvjpegBackend::kHardware, 7, 1);
+  const auto goes = [&](ImageHeader header, std::size_t bytes) {
+    return all.to_device(0, 1, header, bytes, 1000, kPlace);
+  };
+  CHECK(goes(photograph(), kPlace));
+  CHECK_FALSE(goes(photograph(), kPlace + 1));
+  CHECK(goes(photograph({8 * 224, 224}), 5000));
+  CHECK_FALSE(goes(photograph({8 * 224 + 1, 224}), 5000));
+  ImageHeader turned = photograph(), progressive = photograph(), png = photograph();
+  turned.orientation = 6;
+  progressive.jpeg = JpegKind::kProgressive;
+  png.encoding = Encoding::kPng;
+  png.jpeg = JpegKind::kNone;
+  CHECK_FALSE(goes(turned, 5000));
+  CHECK_FALSE(goes(turned, 5000));
+  CHECK_FALSE(goes(progressive, 5000));
+  CHECK_FALSE(goes(png, 5000));
+  CHECK(DecodeBalance(NvjpegBackend::kHybrid, 7, 1).to_device(0, 1, progressive, 5000, 1000, kPlace));
+  all.count_refused("a.jpg", "BAD_JPEG");
+  CHECK(all.explain() ==
+        "decode      a share of 1 of the files that the device can take, by their samples\n"
+        "decode      2 of 8 files went to the device; 6 could not: EXIF orientation 6 (2); images of more than 8 times "
+        "their place (1); larger files than their place in a batch (1); png, not JPEG (1); several scans, which JPEG "
+        "engines do not take (1)\n"
+        "decode      1 refused by nvJPEG and decoded by the host; the latest: a.jpg: BAD_JPEG\n");
+}
+
+// What is measured of files of 100 kB and 187,500 pixels.
+void measure(DecodeBalance& balance, double host_s, double device_s) {
+  for (int i = 0; i < 64; ++i) {
+    balance.host_took(100'000, 187'500, host_s);
+    balance.device_took(std::vector<FileExtent>(10, {100'000, 375, 500}), 10 * device_s);
+  }
+}
+
+TEST_CASE("by rates the later of the two is done the earliest", "[decode]") {
+  DecodeBalance balance(NvjpegBackend::kHybrid, 7, {});
+  balance.set_host_threads(4);
+  CHECK(chosen(balance, 0, 0, 1000).size() == Approx(250).margin(50));  // nothing is known yet
+  CHECK_THAT(balance.explain(), Contains("decode      as many files on the device as measured rates say\n") &&
+                                    Contains("a share of 0.25 until both rates are measured"));
+  // A file takes the host 3 ms, of which four threads make 0.75, and the device 0.25: it gets three of four.
+  measure(balance, 3e-3, 0.25e-3);
+  CHECK(chosen(balance, 0, 1000, 3000).size() == Approx(1500).margin(100));
+  CHECK_THAT(balance.explain(), Contains("decode      lately, 384 of 512 files on the device"));
+}
+
+TEST_CASE("who is slow gets no more than a try, until it is quicker", "[decode]") {
+  DecodeBalance balance(NvjpegBackend::kHybrid, 7, {});
+  measure(balance, 1e-3, 10);
+  (void)chosen(balance, 0, 0, 1000);
+  const auto tried = chosen(balance, 0, 1000, 3000).size();
+  CHECK(tried > 0);
+  CHECK(tried < 100);
+  for (int i = 0; i < 10; ++i) measure(balance, 1e-3, 0.1e-3);
+  (void)chosen(balance, 0, 3000, 4000);
+  CHECK(chosen(balance, 0, 4000, 5000).size() > 850);
+}
+
+TEST_CASE("by rates the device gets what it is best at", "[decode]") {
+  // The host's time goes by bytes, the device's by pixels.
+  DecodeBalance balance(NvjpegBackend::kHybrid, 7, {});
+  for (int i = 1; i < 200; ++i) {
+    balance.host_took(static_cast<std::size_t>(10'000 * (i % 9 + 1)), 20'000 * (i % 7 + 1), 1e-4 * (i % 9 + 1));
+    const FileExtent file{10'000 * (i % 5 + 1), 100, 100 * (i % 11 + 1)};
+    balance.device_took({&file, 1}, 1e-4 * (i % 11 + 1));
+  }
+  std::size_t dense = 0, sparse = 0;
+  for (std::uint64_t id = 0; id < 2000; ++id) {
+    const bool is_dense = id % 2 == 0;  // 100 kB or 10 kB of the same image
+    const bool goes = balance.to_device(0, id, photograph({300, 100}), is_dense ? 100'000 : 10'000, 30'000, kPlace);
+    if (id >= 1000) (is_dense ? dense : sparse) += goes ? 1 : 0;
+  }
+  CHECK(dense > 300);
+  CHECK(sparse < 50);
+}
+
+}  // namespace
+}  // namespace unstarve

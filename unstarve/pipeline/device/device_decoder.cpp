@@ -1,0 +1,97 @@
+#include "unstarve/pipeline/device/device_decoder.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "unstarve/core/error.h"
+
+namespace unstarve {
+namespace {
+
+std::size_t image_bytes(const FileExtent& file) {
+  return static_cast<std::size_t>(file[1]) * static_cast<std::size_t>(file[2]) * kChannels;
+}
+
+}  // namespace
+
+std::size_t decoded_bytes(std::span<const FileExtent> files) {
+  std::size_t bytes = 0;
+  for (const FileExtent& file : files)
+    if (file[0] > 0) bytes += image_bytes(file);
+  return bytes;
+}
+
+NvjpegLibrary open_nvjpeg(const Device& device, const std::vector<std::string>& wheels) {
+  return NvjpegLibrary::open_any(wheels, device.is_host() ? std::string() : report_devices().driver);
+}
+
+DeviceDecoder::DeviceDecoder(Options options, Device& device) : options_(std::move(options)), device_(device) {
+  if (options_.library.to_host() != device_.is_host()) {
+    throw Error(ErrorKind::kArgument,
+                fmt::format("decode: {} decodes into {}, and the batches are for {}; expected {}",
+                            options_.library.path().empty() ? "nvJPEG" : options_.library.path(),
+                            options_.library.to_host() ? "the host's memory" : "a GPU's memory", device_.name(),
+                            device_.is_host() ? "device cuda, or decode host" : "nvJPEG in UNSTARVE_NVJPEG"));
+  }
+  (void)device_.make_stream()->record();  // the device is the thread's current one from now on
+  nvjpeg_ = std::make_unique<NvjpegDecoder>(options_.library, options_.balance->backend(), options_.cpu_threads);
+}
+
+void DeviceDecoder::take_times() {
+  while (!queued_.empty() && queued_.front().done->done()) {
+    const Queued& batch = queued_.front();
+    options_.balance->device_took(batch.files, batch.done->seconds_since(*batch.begun));
+    queued_.pop_front();
+  }
+}
+
+void DeviceDecoder::decode_on_host(const NvjpegJob& job, std::uint64_t id, const std::string& refusal, Stream& stream) {
+  const std::string location = options_.dataset->location(id);
+  try {
+    host_.open(job.file);
+    host_.decode({}, decoded_);
+  } catch (const Error& error) {
+    throw Error(error.kind(), location + ": " + error.what());
+  }
+  device_.copy_to_device(job.to, decoded_.data(), decoded_.bytes(), stream);  // has been read when this returns
+  options_.balance->count_refused(location, refusal);
+}
+
+std::span<const SourceImage> DeviceDecoder::decode(std::span<const std::uint64_t> ids,
+                                                   std::span<const FileExtent> files, std::size_t place,
+                                                   const std::uint8_t* host, std::uint8_t* source, Stream& stream) {
+  take_times();
+  images_.assign(files.size(), {});
+  jobs_.clear();
+  samples_.clear();
+  std::size_t behind = files.size() * place;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if (files[i][0] == 0) continue;
+    const Size size{files[i][2], files[i][1]};
+    images_[i] = SourceImage::interleaved(static_cast<std::int64_t>(behind), size);
+    jobs_.push_back({{host + i * place, static_cast<std::size_t>(files[i][0])}, size, source + behind});
+    samples_.push_back(i);
+    behind += image_bytes(files[i]);
+  }
+  if (jobs_.empty()) return images_;
+  Queued batch{stream.record_timed(), nullptr, {files.begin(), files.end()}};
+  const std::span<const std::string> refusals = nvjpeg_->decode(jobs_, stream.native());
+  batch.done = stream.record_timed();
+  for (std::size_t k = 0; k < jobs_.size(); ++k) {
+    if (refusals[k].empty()) continue;
+    decode_on_host(jobs_[k], ids[samples_[k]], refusals[k], stream);
+    batch.files[samples_[k]] = {};
+  }
+  queued_.push_back(std::move(batch));
+  return images_;
+}
+
+std::string DeviceDecoder::explain() const {
+  return fmt::format("decode      by nvJPEG {}, backend {}{}; the rest by the host\n", options_.library.version(),
+                     to_string(options_.balance->backend()),
+                     options_.library.to_host() ? ", stood in for by a library on the host" : "") +
+         options_.balance->explain();
+}
+
+}  // namespace unstarve

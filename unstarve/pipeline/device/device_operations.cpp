@@ -1,0 +1,184 @@
+#include "unstarve/pipeline/device/device_operations.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "unstarve/core/error.h"
+#include "unstarve/ops/paint.h"
+#include "unstarve/ops/schedule.h"
+
+namespace unstarve {
+namespace {
+
+[[noreturn]] void refuse(const std::string& node) {
+  throw Error(ErrorKind::kArgument, node + "; or leave the operations on the host");
+}
+
+using Operations = std::vector<std::unique_ptr<Operation>>;
+
+Operations operations_at(const std::vector<OpSpec>& specs, std::uint32_t epoch) {
+  Operations operations;
+  for (const OpSpec& spec : specs) operations.push_back(make_operation(at_epoch(spec, epoch)));
+  return operations;
+}
+
+// The epochs from which on the operations are others.
+std::vector<std::uint32_t> epochs_of(const std::vector<OpSpec>& specs) {
+  std::vector<std::uint32_t> epochs = changing_epochs(specs);
+  epochs.insert(epochs.begin(), 0);
+  return epochs;
+}
+
+// What comes of an image of `size`, where that is the same for every sample.
+Size size_after(const Operation& operation, Size size) {
+  Random any(0, 0, 0, 0);
+  return operation.output_size(operation.select(size, any).size());
+}
+
+// What the first `count` operations give of any image. Precondition: one of them has a fixed output.
+Size size_after_first(const Operations& operations, std::size_t count) {
+  const auto fixed = [](const auto& operation) { return operation->fixed_output(); };
+  const auto begin = operations.begin(), end = begin + static_cast<std::ptrdiff_t>(count);
+  auto next = std::find_if(begin, end, fixed);
+  constexpr Size kAny{1000, 1000};
+  Size size = (*next)->output_size(kAny);
+  while (++next != end) size = size_after(**next, size);
+  return size;
+}
+
+}  // namespace
+
+std::size_t first_on_device(const PipelineSpec& spec) {
+  if (!spec.batch_operations.empty())
+    refuse(
+        fmt::format("batch_operations[0]: {} blends batches on the host, where operations run on a device they are "
+                    "made behind it; expected none",
+                    spec.batch_operations[0].name));
+  if (spec.batch.pad.to != PadTo::kNothing)
+    refuse("batch.pad: samples of several sizes, expected none where operations run on a device");
+  const bool every_sample_once = spec.mix.empty() && spec.order.repeat == 1 && spec.order.epoch == 0 &&
+                                 !spec.order.balance && spec.order.class_weights.empty();
+  if (!every_sample_once)
+    refuse(
+        "order: a mixture, repeat, epoch, balance or class_weights, expected every sample once in an epoch where "
+        "operations run on a device");
+  std::size_t first = 0;
+  for (const std::uint32_t epoch : epochs_of(spec.operations)) {
+    bool fixed = false;
+    for (std::size_t i = 0; i < spec.operations.size(); ++i) {
+      if (!fixed || !why_not_on_gpu(spec.operations[i]).empty()) first = std::max(first, i + 1);
+      fixed = fixed || make_operation(at_epoch(spec.operations[i], epoch))->fixed_output();
+    }
+    if (!fixed)
+      refuse(fmt::format(
+          "operations: none gives all samples one size{}, expected random_resized_crop, center_crop or such "
+          "a one before the operations of a device",
+          epoch == 0 ? "" : fmt::format(" in epoch {}", epoch)));
+  }
+  return first;
+}
+
+DeviceOperations::DeviceOperations(const PipelineSpec& spec, gpu::OutputType type, Device& device,
+                                   std::unique_ptr<DeviceDecoder> decoder)
+    : specs_(spec.operations),
+      seed_(spec.order.seed),
+      first_(first_on_device(spec)),
+      decoder_(std::move(decoder)),
+      output_(gpu::make_output(spec.output)),
+      runner_(device) {
+  for (std::size_t i = 0; decoder_ != nullptr && i < first_; ++i)
+    if (const std::string reason = why_not_on_gpu(specs_[i]); !reason.empty())
+      refuse(fmt::format("operations[{}]: {}, expected one where a device decodes; decode on the host", i, reason));
+  output_.type = type;
+  write_out_means(specs_, spec.output.normalisation);
+  for (const std::uint32_t epoch : epochs_of(specs_)) {
+    const Operations operations = operations_at(specs_, epoch);
+    stages_.push_back({epoch, size_after_first(operations, first_), size_after_first(operations, operations.size())});
+  }
+  enter(stages_.front());
+}
+
+const DeviceOperations::Stage& DeviceOperations::stage(std::uint32_t epoch) const {
+  const auto behind = std::upper_bound(stages_.begin(), stages_.end(), epoch,
+                                       [](std::uint32_t wanted, const Stage& stage) { return wanted < stage.from; });
+  return *std::prev(behind);
+}
+
+Size DeviceOperations::input_size(std::uint32_t epoch) const { return stage(epoch).in; }
+
+Size DeviceOperations::output_size(std::uint32_t epoch) const { return stage(epoch).out; }
+
+Size DeviceOperations::largest_output() const {
+  Size largest;
+  for (const Stage& stage : stages_)
+    largest = {std::max(largest.width, stage.out.width), std::max(largest.height, stage.out.height)};
+  return largest;
+}
+
+void DeviceOperations::enter(const Stage& stage) {
+  if (recorder_ != nullptr && entered_ == stage.from) return;
+  entered_ = stage.from;
+  in_ = stage.in;
+  output_.size = stage.out;
+  recorder_.reset();
+  operations_ = operations_at(specs_, stage.from);
+  recorder_ = std::make_unique<BatchRecorder>(specs_, operations_, stage.out, decoder_ != nullptr ? 0 : first_);
+}
+
+std::string DeviceOperations::explain() const {
+  const Operations operations = operations_at(specs_, 0);
+  Size size = stages_.front().in;
+  std::string lines = fmt::format("bus         {}x{} uint8; behind it one kernel per batch, by the host's draws\n",
+                                  size.width, size.height);
+  for (std::size_t i = first_; i < operations.size(); ++i) {
+    const Size made = size_after(*operations[i], size);
+    lines += fmt::format("device      {}: {}x{} -> {}x{}{}\n", specs_[i].name, size.width, size.height, made.width,
+                         made.height, operations[i]->random() ? ", random" : "");
+    size = made;
+  }
+  if (stages_.size() > 1)
+    lines += fmt::format("device      by the schedule as on the host; {} changes, the last from epoch {}\n",
+                         stages_.size() - 1, stages_.back().from);
+  return decoder_ != nullptr ? decoder_->explain() + lines : lines;
+}
+
+void DeviceOperations::run(std::span<const std::uint64_t> ids, std::uint32_t epoch, const std::uint8_t* source,
+                           void* output, Stream& stream) {
+  enter(stage(epoch));
+  recorder_->clear();
+  for (std::size_t i = 0; i < ids.size(); ++i) recorder_->add(place(i), seed_, epoch, ids[i], first_);
+  output_.pixels = output;
+  runner_.run(recorder_->recording(), source, output_, stream);
+}
+
+void DeviceOperations::run(std::span<const std::uint64_t> ids, std::uint32_t epoch, std::span<const FileExtent> files,
+                           const std::uint8_t* host, std::uint8_t* source, void* output, Stream& stream) {
+  enter(stage(epoch));
+  const std::size_t bytes = static_cast<std::size_t>(in_.width) * static_cast<std::size_t>(in_.height) * kChannels;
+  const std::span<const SourceImage> decoded = decoder_->decode(ids, files, bytes, host, source, stream);
+  recorder_->clear();
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (files[i][0] == 0) {
+      recorder_->add(place(i), seed_, epoch, ids[i], first_);
+      continue;
+    }
+    try {
+      recorder_->add(decoded[i], seed_, epoch, ids[i], 0);
+    } catch (const Error& error) {
+      throw Error(error.kind(), decoder_->location(ids[i]) + ": " + error.what());
+    }
+  }
+  output_.pixels = output;
+  runner_.run(recorder_->recording(), source, output_, stream);
+}
+
+SourceImage DeviceOperations::place(std::size_t sample) const {
+  const std::int64_t bytes = std::int64_t{in_.width} * in_.height * kChannels;
+  return SourceImage::interleaved(static_cast<std::int64_t>(sample) * bytes, in_);
+}
+
+}  // namespace unstarve

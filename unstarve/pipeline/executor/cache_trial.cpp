@@ -1,0 +1,260 @@
+#include "unstarve/pipeline/executor/cache_trial.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "unstarve/core/clock.h"
+#include "unstarve/core/error.h"
+#include "unstarve/core/map_guard.h"
+#include "unstarve/core/thread_time.h"
+#include "unstarve/observe/machine.h"
+#include "unstarve/pipeline/autotune/choose_cache.h"
+#include "unstarve/pipeline/executor/sample_worker.h"
+#include "unstarve/pipeline/passes/pixel_file.h"
+
+namespace unstarve {
+namespace {
+
+// Samples are taken until they took so long, but so many at least.
+constexpr std::int64_t kEnoughNs = 30'000'000;
+constexpr std::size_t kLeastSamples = 3;
+// Bookkeeping of a cache per sample, its values included.
+constexpr double kTablePerSample = 100;
+// Of the memory that is there, what caches may come to take: another half is for everything else.
+constexpr double kMemoryPart = 0.5;
+
+double seconds_since(std::int64_t start_ns) { return static_cast<double>(steady_clock().now_ns() - start_ns) * 1e-9; }
+
+// Records of another data set in memory.
+class Looked final : public Dataset {
+ public:
+  explicit Looked(std::shared_ptr<const Dataset> from) : from_(std::move(from)) {}
+
+  [[nodiscard]] std::string format() const override { return from_->format(); }
+  [[nodiscard]] std::uint64_t size() const override { return records_.size(); }
+  [[nodiscard]] const std::vector<Field>& fields() const override { return from_->fields(); }
+  [[nodiscard]] const std::vector<std::string>& classes() const override { return from_->classes(); }
+  [[nodiscard]] std::uint64_t stored_bytes() const override { return 0; }
+  [[nodiscard]] RecordLocation record_location(std::uint64_t id) const override { return from_->record_location(ids_[id]); }
+  void read(std::uint64_t id, RecordBuffer& record) const override { record.values = records_[id].values; }
+
+  // Keeps a copy; throws what reading failed by.
+  void keep(std::uint64_t id, const RecordBuffer& record) {
+    RecordBuffer copy;
+    std::size_t bytes = 0;
+    for (const Value& value : record.values) bytes += value.bytes.size();
+    copy.storage.reserve_discard(bytes);
+    std::uint8_t* memory = copy.storage.data();
+    copy.values = record.values;
+    for (Value& value : copy.values) {
+      if (value.bytes.empty()) continue;
+      std::memcpy(memory, value.bytes.data(), value.bytes.size());
+      check_map(value.bytes);
+      value.bytes = {memory, value.bytes.size()};
+      memory += value.bytes.size();
+    }
+    bytes_ += bytes;
+    ids_.push_back(id);
+    records_.push_back(std::move(copy));
+  }
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+
+ private:
+  std::shared_ptr<const Dataset> from_;
+  std::vector<std::uint64_t> ids_;
+  std::vector<RecordBuffer> records_;
+  std::uint64_t bytes_ = 0;
+};
+
+// Per record, in seconds.
+struct ReadTimes {
+  double first = 0;
+  double again = 0;
+  double again_cpu = 0;
+};
+
+ReadTimes look_at_some(const Plan& plan, std::uint64_t room, Looked& looked) {
+  const std::uint64_t samples = plan.samples->size(), most = std::min(samples, kTrialSamples);
+  const std::uint64_t stride = most == kTrialSamples ? 7 : 1;  // so that the first few are spread, too
+  ReadTimes times;
+  RecordBuffer record;
+  const std::int64_t start = steady_clock().now_ns();
+  for (std::uint64_t i = 0; i < most; ++i) {
+    if (looked.size() >= kLeastSamples && steady_clock().now_ns() - start > kEnoughNs) break;
+    const std::uint64_t id = plan.samples->id(i * stride % most * samples / most);
+    try {
+      const std::int64_t first_ns = steady_clock().now_ns();
+      plan.dataset->read(id, record);
+      looked.keep(id, record);  // touches what lies in a map
+      times.first += seconds_since(first_ns);
+      const std::int64_t cpu_ns = thread_cpu_ns(), again_ns = steady_clock().now_ns();
+      plan.dataset->read(id, record);
+      times.again += seconds_since(again_ns);
+      times.again_cpu += static_cast<double>(thread_cpu_ns() - cpu_ns) * 1e-9;
+    } catch (const Error&) {
+      continue;  // the error policy decides about it when its turn comes
+    }
+    if (looked.bytes() > room) break;
+  }
+  const double count = static_cast<double>(std::max<std::uint64_t>(looked.size(), 1));
+  return {times.first / count, times.again / count, times.again_cpu / count};
+}
+
+// The same operations over other records, one sample at a time.
+Plan trial_plan(const Plan& plan, std::shared_ptr<const Looked> looked, const CacheSpec& cache, Consumer consumer) {
+  PipelineSpec spec;
+  spec.order.seed = plan.spec.order.seed;
+  spec.decode = plan.spec.decode;
+  spec.cache = cache;
+  spec.operations = plan.spec.operations;
+  spec.output = plan.spec.output;
+  spec.passes = plan.spec.passes;
+  spec.passes.erase(std::string("cache"));
+  spec.batch.size = 1;
+  spec.execution.threads = 1;
+  spec.execution.read_ahead = 0;
+  Plan trial = make_plan(std::move(spec), std::move(looked), 1, Caches::kOpened, {}, consumer);
+  trial.any_size = true;
+  trial.memory.worker = plan.memory.worker;
+  trial.larger_images = plan.larger_images;
+  return trial;
+}
+
+// Each sample's time; of the fastest of `rounds`. A sample that fails takes none.
+std::vector<double> times_of(const Plan& trial, int rounds) {
+  SampleWorker worker(trial);
+  AlignedBytes pixels;
+  std::vector<double> times(trial.dataset->size(), 0);
+  for (int round = 0; round < rounds; ++round)
+    for (std::uint64_t id = 0; id < times.size(); ++id) {
+      StageTotals totals;
+      const std::int64_t start = steady_clock().now_ns();
+      try {
+        (void)worker.make(id, 0, totals, false);
+      } catch (const Error&) {
+        continue;
+      }
+      pixels.reserve_discard(std::max<std::size_t>(worker.made_bytes(), 1));
+      worker.store(pixels.data(), totals, false);
+      const double seconds = seconds_since(start);
+      times[id] = round == 0 ? seconds : std::min(times[id], seconds);
+    }
+  return times;
+}
+
+double mean(const std::vector<double>& times) {
+  double sum = 0, count = 0;
+  for (const double time : times) {
+    sum += time;
+    count += time > 0 ? 1 : 0;
+  }
+  return count > 0 ? sum / count : 0;
+}
+
+// Bytes that its file may take; one that is there has them already.
+double file_room(const Plan& plan) {
+  const std::filesystem::path file = pixel_file_of(plan).path;
+  std::filesystem::path folder = file.parent_path();
+  std::error_code missing;
+  while (!std::filesystem::exists(folder, missing) && folder.has_relative_path()) folder = folder.parent_path();
+  if (folder.empty()) folder = ".";
+  const std::filesystem::space_info space = std::filesystem::space(folder, missing);
+  if (missing) return 0;  // opening it would tell why; none is kept there
+  return std::filesystem::exists(file, missing) ? std::numeric_limits<double>::infinity()
+                                                : static_cast<double>(space.available);
+}
+
+// Before the last place, from the fewest pixels on.
+std::vector<int> earlier_places(const Plan& plan) {
+  if (plan.spec.cache.after >= 0) return {};
+  const auto pixels = [&](std::size_t i) { return std::int64_t{plan.sizes[i].width} * plan.sizes[i].height; };
+  std::vector<int> places;
+  const std::size_t last = pixel_file_of(plan).operations;
+  std::int64_t fewest = pixels(last);
+  for (std::size_t i = last; i-- > 0;) {
+    if (pixels(i) >= fewest) continue;
+    fewest = pixels(i);
+    places.insert(places.begin(), static_cast<int>(i));
+  }
+  return places;
+}
+
+autotune::CacheProfile measure(const Plan& plan, std::uint32_t epochs, Consumer consumer) {
+  const CacheSpec& cache = plan.spec.cache;
+  const double requested = static_cast<double>(cache.limit_mb) * 1e6;
+  const double available = kMemoryPart * static_cast<double>(read_machine_facts().memory_available_bytes);
+  const bool limited = plan.memory.limit > 0;
+  autotune::CacheProfile profile;
+  profile.samples = static_cast<double>(plan.samples->size());
+  profile.epoch_samples = static_cast<double>(plan.order.batches_per_epoch()) * plan.spec.batch.size;
+  profile.epochs = static_cast<int>(std::min<std::uint32_t>(epochs, std::numeric_limits<int>::max()));
+  profile.memory_bytes = limited ? static_cast<double>(plan.memory.cache) : std::min(requested, available);
+  if (!cache.folder.empty()) profile.file_bytes = std::min({requested, available, file_room(plan)});
+  if (autotune::repeated_part(profile.samples, profile.epoch_samples, profile.epochs) <= 0) return profile;
+
+  const auto looked = std::make_shared<Looked>(plan.dataset);
+  const std::uint64_t room = limited ? std::min<std::uint64_t>(kTrialBytes, plan.memory.cache / 2) : kTrialBytes;
+  const ReadTimes read = look_at_some(plan, room, *looked);
+  if (looked->size() == 0) return profile;
+  const auto count = static_cast<double>(looked->size());
+  const double record_bytes = static_cast<double>(looked->bytes()) / count;
+  const int reads = std::max(
+      1, plan.spec.execution.read_ahead >= 0 ? plan.spec.execution.read_ahead : plan.dataset->reads_in_flight());
+  const double met_s = record_bytes * profile.samples <= available ? read.again : std::max(read.first, read.again);
+  const double read_s = std::max(met_s / reads, std::min(met_s, read.again_cpu));
+
+  const Plan plain = trial_plan(plan, looked, {}, consumer);
+  const std::vector<double> plain_times = times_of(plain, 2);
+  const double made_s = mean(plain_times);
+  if (!(made_s > 0)) return profile;
+  profile.sample_s = read_s + made_s;
+  profile.encoded = {made_s, profile.sample_s, 0, record_bytes + kTablePerSample};  // its keeping is a copy
+  if (plain.scale_into_decode || room < 1'000'000) return profile;
+  Plan full = trial_plan(plan, looked, {CacheWhat::kPixels, "", 1}, consumer);
+  full.pixel_cache = open_pixel_store({}, "", looked->size(), 1);  // a page, that hardly any sample fits into
+  const double whole_s = mean(times_of(full, 2));
+  const auto made = std::count_if(plain_times.begin(), plain_times.end(), [](double time) { return time > 0; });
+  const auto cost_of = [&](int after) -> autotune::CacheCost {
+    const Plan kept = trial_plan(plan, looked, {CacheWhat::kPixels, "", room / 1'000'000, after}, consumer);
+    const double filling_s = mean(times_of(kept, 1));
+    const CacheCounts counts = kept.pixel_cache->counts();
+    if (counts.records < static_cast<std::uint64_t>(made)) return {};  // it has no room for even these
+    return {mean(times_of(kept, 2)), read_s + whole_s, std::max(0.0, filling_s - whole_s),
+            static_cast<double>(counts.bytes) / static_cast<double>(counts.records) + kTablePerSample};
+  };
+  profile.pixels = cost_of(cache.after);
+  for (const int after : earlier_places(plan)) profile.earlier.push_back({after, cost_of(after)});
+  return profile;
+}
+
+}  // namespace
+
+void decide_cache(Plan& plan, std::uint32_t epochs, Consumer consumer) {
+  CacheSpec& cache = plan.spec.cache;
+  if (!plan.encoded) {
+    cache = {};
+    plan.cache_chosen = "the samples are stored as pixels, which need no cache";
+    return;
+  }
+  const autotune::CacheProfile profile = measure(plan, epochs, consumer);
+  autotune::CacheChoice choice = autotune::choose_cache(profile);
+  const auto memory_mb = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(profile.memory_bytes / 1e6));
+  switch (choice.tier) {
+    case autotune::CacheTier::kNone: cache = {}; break;
+    case autotune::CacheTier::kEncoded: cache = {CacheWhat::kEncoded, "", memory_mb}; break;
+    case autotune::CacheTier::kPixels:
+      cache = {CacheWhat::kPixels, "", memory_mb, choice.after < 0 ? cache.after : choice.after};
+      break;
+    case autotune::CacheTier::kFile:
+      cache.what = CacheWhat::kPixels;
+      if (choice.after >= 0) cache.after = choice.after;
+      break;
+  }
+  plan.cache_chosen = std::move(choice.reason);
+}
+
+}  // namespace unstarve

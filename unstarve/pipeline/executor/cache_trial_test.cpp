@@ -1,0 +1,253 @@
+// cache.what: auto, from the measurement to what it saves.
+#include "unstarve/pipeline/executor/cache_trial.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+#include "unstarve/core/error.h"
+#include "unstarve/pipeline/executor/loader_fixtures.h"
+#include "unstarve/pipeline/passes/pass.h"
+#include "unstarve/storage/open.h"
+
+namespace unstarve {
+namespace {
+
+namespace fs = std::filesystem;
+using Catch::Matchers::Contains;
+
+// Counts the reads of another data set, each of which sleeps.
+class Counted final : public Dataset {
+ public:
+  explicit Counted(std::shared_ptr<const Dataset> inner, std::chrono::microseconds sleep = {})
+      : inner_(std::move(inner)), sleep_(sleep) {}
+  std::string format() const override { return inner_->format(); }
+  std::uint64_t size() const override { return inner_->size(); }
+  const std::vector<Field>& fields() const override { return inner_->fields(); }
+  const std::vector<std::string>& classes() const override { return inner_->classes(); }
+  std::uint64_t stored_bytes() const override { return inner_->stored_bytes(); }
+  RecordLocation record_location(std::uint64_t id) const override { return inner_->record_location(id); }
+  void read(std::uint64_t id, RecordBuffer& record) const override {
+    ++reads;
+    if (sleep_.count() > 0) std::this_thread::sleep_for(sleep_);
+    inner_->read(id, record);
+  }
+  mutable std::atomic<int> reads{0};
+
+ private:
+  std::shared_ptr<const Dataset> inner_;
+  std::chrono::microseconds sleep_;
+};
+
+// Real photographs where they are, made ones elsewhere.
+std::shared_ptr<const Dataset> photographs() {
+  const char* const folder = std::getenv("UNSTARVE_DATA");
+  const fs::path archive = fs::path(folder != nullptr ? folder : "../shared/data") / "imagenet160.tar";
+  if (fs::exists(archive)) return open_dataset(archive.string());
+  return std::make_shared<JpegSet>(160);
+}
+
+PipelineSpec auto_spec(std::uint64_t limit_mb = 1024, const std::string& folder = "") {
+  PipelineSpec spec = small_spec(16, 1);
+  spec.cache = {CacheWhat::kAuto, folder, limit_mb};
+  return spec;
+}
+
+const PassNote& cache_note(const Plan& plan) {
+  for (const PassNote& note : plan.passes)
+    if (note.name == "cache") return note;
+  throw std::logic_error("no cache pass");
+}
+
+// Reads of each of so many epochs.
+std::vector<int> reads_of(const PipelineSpec& spec, const std::shared_ptr<const Counted>& data, int epochs,
+                          std::vector<Seen>& seen) {
+  const auto device = open_device("cpu");
+  PipelineSpec on_demand = spec;
+  on_demand.execution.prefetch = 0;  // nothing is read before its epoch
+  Loader loader(on_demand, data, *device, {});
+  std::vector<int> reads;
+  for (int epoch = 0; epoch < epochs; ++epoch) {
+    const int before = data->reads;
+    for (std::uint64_t batch = 0; batch < loader.batches_per_epoch(); ++batch) seen.push_back(see(*loader.next()));
+    reads.push_back(data->reads - before);
+  }
+  return reads;
+}
+
+TEST_CASE("auto cache: what it chooses for photographs saves the second epoch's reads and changes no bit") {
+  const auto inner = photographs();
+  const auto samples = static_cast<int>(inner->size() / 16 * 16);
+  PipelineSpec plain = auto_spec();
+  plain.order.shuffle = false;  // every epoch has the same samples
+  plain.cache = {};
+  std::vector<Seen> expected, seen;
+  CHECK(reads_of(plain, std::make_shared<Counted>(inner), 2, expected) == std::vector<int>{samples, samples});
+
+  // Reads that cost as much as a decode make a cache of any kind worth its memory, on the busiest machine.
+  PipelineSpec spec = auto_spec();
+  spec.order.shuffle = false;
+  const auto slow = std::make_shared<Counted>(inner, std::chrono::milliseconds(2));
+  CHECK(reads_of(spec, slow, 2, seen) == std::vector<int>{samples, 0});
+  CHECK(seen == expected);
+}
+
+TEST_CASE("auto cache: none where a small part fits, and none for a single epoch") {
+  const auto inner = photographs();
+  const auto data = std::make_shared<Counted>(inner);
+  const auto cache_of = [&](const PipelineSpec& spec, std::uint32_t epochs) {
+    const Plan plan = make_plan(spec, data, 1, Caches::kOpened, {}, Consumer::kHost, epochs);
+    CHECK(plan.encoded_cache == nullptr);
+    CHECK(plan.pixel_cache == nullptr);
+    CHECK(plan.spec.cache == CacheSpec{});
+    CHECK_FALSE(cache_note(plan).applied);
+    CHECK(plan.crop_into_decode);  // nothing is decoded whole for a cache that is not there
+    return cache_note(plan).reason;
+  };
+  // Of real ones a megabyte holds a hundredth of the pixels, of made ones a third.
+  if (std::dynamic_pointer_cast<const JpegSet>(inner) == nullptr)
+    CHECK_THAT(cache_of(auto_spec(1), 0), Contains("none by cache.what auto: a sample takes") && Contains("hold"));
+  const int before = data->reads;
+  CHECK(cache_of(auto_spec(), 1) == "none by cache.what auto: no sample is met twice");
+  CHECK(data->reads == before + 1);  // one to learn the first image's size
+}
+
+TEST_CASE("auto cache: the choice keeps the memory limit, and room for it is no one else's") {
+  const auto data = std::make_shared<Counted>(photographs(), std::chrono::milliseconds(2));
+  PipelineSpec spec = auto_spec(1000);
+  spec.execution.memory_limit_mb = 60;
+  spec.execution.prefetch = 1;
+  const Plan plan = make_plan(spec, data, 1);
+  REQUIRE(plan.spec.cache.what != CacheWhat::kAuto);
+  const std::uint64_t limit = plan.encoded_cache ? plan.encoded_cache->counts().limit
+                              : plan.pixel_cache ? plan.pixel_cache->counts().limit
+                                                 : 0;
+  CHECK(limit <= plan.memory.cache + 4096);
+  CHECK(plan.memory.batch * plan.memory.most_batches + plan.memory.worker + plan.memory.larger_images +
+            plan.memory.read_ahead + plan.memory.cache <=
+        plan.memory.limit);
+  CHECK(plan.memory.threads == 1);
+}
+
+TEST_CASE("auto cache: a file where a folder is named, and its name is that of cache.what pixels") {
+  const fs::path folder = fs::temp_directory_path() / ("unstarve-cache-trial-" + std::to_string(::getpid()));
+  PipelineSpec spec = auto_spec(200, folder.string());
+  spec.operations = evaluation_operations(48);  // nothing random: pixels of the size that is stored
+  spec.order.shuffle = false;
+  const auto inner = std::make_shared<JpegSet>(64);
+  std::vector<Seen> expected, seen;
+  PipelineSpec pixels = spec;
+  pixels.cache.what = CacheWhat::kPixels;
+  (void)reads_of(pixels, std::make_shared<Counted>(inner), 1, expected);
+  std::vector<fs::path> made;
+  for (const auto& entry : fs::directory_iterator(folder)) made.push_back(entry.path());
+  REQUIRE(made.size() == 1);
+
+  const auto slow = std::make_shared<Counted>(inner, std::chrono::milliseconds(2));
+  const Plan told = make_plan(spec, slow, 1, Caches::kDryRun);
+  // Records in memory do as well only where decoding is nothing beside a read of 2 ms.
+  if (!told.spec.cache.folder.empty()) {
+    CHECK_THAT(cache_note(told).reason, Contains(made.front().string()) && Contains("by cache.what auto: "));
+    CHECK(reads_of(spec, slow, 1, seen).front() == 0);  // all of them are in the file
+    CHECK(seen == expected);
+  } else {
+    CHECK(told.spec.cache.what == CacheWhat::kEncoded);
+  }
+  fs::remove_all(folder);
+}
+
+TEST_CASE("auto cache: pixels are never chosen where a reduced decode would make others") {
+  PipelineSpec spec = auto_spec();
+  spec.decode.reduced_scale = true;
+  const auto slow = std::make_shared<Counted>(photographs(), std::chrono::milliseconds(2));
+  const Plan plan = make_plan(spec, slow, 1);
+  CHECK(plan.scale_into_decode);
+  CHECK(plan.spec.cache.what == CacheWhat::kEncoded);
+  CHECK_THAT(cache_note(plan).reason, !Contains("pixels"));
+}
+
+TEST_CASE("auto cache: bad samples do not count, stored pixels and a pass that is off keep nothing") {
+  PipelineSpec spec = auto_spec();
+  spec.errors.policy = OnError::kSkip;
+  const auto bad = std::make_shared<JpegSet>(32, std::set<std::uint64_t>{0, 7, 14, 31});
+  const Plan plan = make_plan(spec, std::make_shared<Counted>(bad, std::chrono::milliseconds(1)), 1);
+  CHECK(cache_note(plan).applied);
+
+  const auto stored = open_dataset("synthetic:classes=2,images=20,size=50,seed=1");
+  if (stored->field_index(FieldKind::kEncodedImage) < 0)
+    CHECK_THAT(cache_note(make_plan(spec, stored, 1)).reason, Contains("stored as pixels"));
+
+  spec.passes["cache"] = false;
+  const auto data = std::make_shared<Counted>(std::make_shared<JpegSet>(32));
+  const Plan off = make_plan(spec, data, 1);
+  CHECK(cache_note(off).reason == "switched off by passes.cache");
+  CHECK(off.spec.cache == CacheSpec{});
+  CHECK(data->reads == 1);
+}
+
+TEST_CASE("pixels may be kept after any operation before the first random one, and no bit depends on it") {
+  const auto data = std::make_shared<JpegSet>(40);
+  const fs::path folder = fs::temp_directory_path() / ("unstarve-cache-after-" + std::to_string(::getpid()));
+  PipelineSpec spec = small_spec(8, 2);
+  spec.operations = {
+      {"resize", {{"size", {96, 96}}}}, {"center_crop", {{"size", {80}}}}, {"pad_crop", {{"size", {64}}}}};
+  const auto expected = run(spec, data, {{}, 2});
+  for (const std::string& place : {std::string(), folder.string()})
+    for (const int after : {-1, 0, 1, 2}) {
+      spec.cache = {CacheWhat::kPixels, place, 100, after};
+      const auto made = make_plan(spec, data, 2, Caches::kDryRun);
+      CHECK(made.cached_operations == static_cast<std::size_t>(after < 0 ? 2 : after));
+      CHECK(run(spec, data, {{}, 2}) == expected);
+    }
+  CHECK(std::distance(fs::directory_iterator(folder), fs::directory_iterator()) == 3);  // -1 is 2
+  fs::remove_all(folder);
+  spec.cache = {CacheWhat::kPixels, "", 100, 3};
+  CHECK_THROWS_WITH(make_plan(spec, data, 2), Contains("cache.after: 3, expected at most 2: pad_crop differs"));
+  spec.operations.pop_back();
+  CHECK_THROWS_WITH(make_plan(spec, data, 2), Contains("cache.after: 3, but there are 2 operations"));
+  spec.cache.what = CacheWhat::kEncoded;
+  CHECK_THROWS_WITH(make_plan(spec, data, 2), Contains("cache.after: encoded records are kept before any operation"));
+}
+
+TEST_CASE("auto cache: pixels are tried before operations that make them larger, and where they are told to be") {
+  const auto slow = std::make_shared<Counted>(std::make_shared<JpegSet>(64), std::chrono::milliseconds(2));
+  PipelineSpec spec = auto_spec();
+  spec.operations = {{"resize", {{"size", {24, 24}}}}, {"resize", {{"size", {200, 200}}}}, {"horizontal_flip", {}}};
+  const std::string larger = cache_note(make_plan(spec, slow, 1, Caches::kDryRun)).reason;
+  CHECK_THAT(larger,
+             Contains(", pixels after 1 operations ") && Contains(", pixels ") && !Contains("after 0 operations"));
+  spec.cache.after = 0;
+  const Plan told = make_plan(spec, slow, 1, Caches::kDryRun);
+  CHECK_THAT(cache_note(told).reason, !Contains("after 1 operations"));
+  if (told.spec.cache.what == CacheWhat::kPixels) CHECK(told.cached_operations == 0);
+  spec.cache.after = -1;
+  spec.operations = {{"resize", {{"size", {24, 24}}}}, {"horizontal_flip", {}}};
+  CHECK_THAT(cache_note(make_plan(spec, slow, 1, Caches::kDryRun)).reason, !Contains("after 0 operations"));
+}
+
+TEST_CASE("a cache for which memory has no room leaves the decode of crops alone") {
+  PipelineSpec spec = small_spec(16, 1);
+  spec.cache.what = CacheWhat::kPixels;
+  spec.execution.prefetch = 1;
+  const auto data = std::make_shared<JpegSet>(200);
+  for (std::uint64_t mb = 4;; ++mb) {
+    spec.execution.memory_limit_mb = mb;
+    std::optional<Plan> plan;
+    try {
+      plan.emplace(make_plan(spec, data, 1));
+    } catch (const Error&) {
+      REQUIRE(mb < 100);
+      continue;  // not even the working set
+    }
+    CHECK(plan->crop_into_decode == (plan->pixel_cache == nullptr));
+    if (plan->pixel_cache) break;
+  }
+}
+
+}  // namespace
+}  // namespace unstarve

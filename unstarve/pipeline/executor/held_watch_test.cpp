@@ -1,0 +1,141 @@
+#include "unstarve/pipeline/executor/held_watch.h"
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "unstarve/core/clock.h"
+#include "unstarve/pipeline/executor/loader_fixtures.h"
+#include "unstarve/pipeline/plan/plan.h"
+
+namespace unstarve {
+namespace {
+
+using Catch::Matchers::Contains;
+using std::chrono::milliseconds;
+
+TEST_CASE("patience is counted from the first look at which all are held") {
+  HeldWatch watch(100);
+  CHECK_FALSE(watch.look(false, 1000));
+  CHECK_FALSE(watch.look(true, 2000));
+  CHECK_FALSE(watch.look(true, 2099));
+  CHECK(watch.look(true, 2100));
+  CHECK_FALSE(watch.look(true, 3000));  // once
+}
+
+TEST_CASE("what is given back, and a batch that comes, begin patience anew") {
+  HeldWatch watch(100);
+  CHECK_FALSE(watch.look(true, 0));
+  CHECK_FALSE(watch.look(false, 99));
+  CHECK_FALSE(watch.look(true, 150));
+  watch.reset();
+  CHECK_FALSE(watch.look(true, 260));
+  CHECK(watch.look(true, 360));
+}
+
+// Batches of 8 samples under a limit that has room for a few.
+PipelineSpec limited_spec(ExecutionOrder order = ExecutionOrder::kExact) {
+  PipelineSpec spec = small_spec(8, 2, 1);
+  spec.execution.order = order;
+  spec.execution.memory_limit_mb = 5;
+  return spec;
+}
+
+Loader::Options telling(std::function<void(const std::string&)> tell) {
+  Loader::Options options;
+  options.grow = true;
+  options.tell = std::move(tell);
+  return options;
+}
+
+// Takes batches until one does not come, those that are under way awaited.
+std::vector<Batch> keep_all(Loader& loader) {
+  std::vector<Batch> kept;
+  while (kept.size() < loader.plan().memory.most_batches) {
+    kept.push_back(std::move(*loader.next()));
+    REQUIRE(kept.size() < 1000);
+  }
+  return kept;
+}
+
+TEST_CASE("a consumer that keeps all that fits is told once what it waits for") {
+  for (const ExecutionOrder order : {ExecutionOrder::kExact, ExecutionOrder::kRelaxed}) {
+    const auto device = open_device("cpu");
+    std::vector<std::string> told;
+    ManualClock clock;
+    Loader loader(limited_spec(order), std::make_shared<JpegSet>(64), *device,
+                  telling([&](const std::string& text) { told.push_back(text); }), clock);
+    std::vector<Batch> kept = keep_all(loader);
+    REQUIRE(kept.size() >= 2);
+    const auto wait = [&] { return loader.wait(milliseconds(1)); };
+
+    CHECK_FALSE(wait());
+    clock.advance(kHeldPatienceNs - 1);
+    CHECK_FALSE(wait());
+    CHECK(told.empty());
+    clock.advance(1);
+    CHECK_FALSE(wait());
+    REQUIRE(told.size() == 1);
+    CHECK_THAT(told[0], Contains("it keeps all " + std::to_string(kept.size()) +
+                                 " batches of 0.2 MB that "
+                                 "execution.memory_limit_mb: 5 has room for"));
+    clock.advance(10 * kHeldPatienceNs);
+    CHECK_FALSE(wait());
+    CHECK(told.size() == 1);
+
+    kept.pop_back();
+    CHECK(loader.next());  // and goes on
+  }
+}
+
+TEST_CASE("one that lets a batch go in time, or waits for the workers, is told nothing") {
+  const auto device = open_device("cpu");
+  std::vector<std::string> told;
+  ManualClock clock;
+  Loader loader(limited_spec(), std::make_shared<JpegSet>(64), *device,
+                telling([&](const std::string& text) { told.push_back(text); }), clock);
+  std::vector<Batch> kept = keep_all(loader);
+  for (int i = 0; i < 10; ++i) {
+    CHECK_FALSE(loader.wait(milliseconds(0)));
+    clock.advance(kHeldPatienceNs - 1);
+    kept.pop_back();
+    (void)loader.wait(milliseconds(0));
+    clock.advance(kHeldPatienceNs);  // that one is being filled now, however long it takes
+    (void)loader.wait(milliseconds(0));
+    kept.push_back(std::move(*loader.next()));
+  }
+  CHECK(told.empty());
+}
+
+// Every look at it is a second later.
+class Striding final : public Clock {
+ public:
+  std::int64_t now_ns() const override { return now_ns_.fetch_add(1'000'000'000); }
+  void sleep_until(std::int64_t) override {}
+
+ private:
+  mutable std::atomic<std::int64_t> now_ns_{0};
+};
+
+TEST_CASE("next() tells, too, and goes on with what is let go of then") {
+  const auto device = open_device("cpu");
+  std::vector<Batch> kept;
+  Striding clock;
+  int told = 0;
+  Loader loader(limited_spec(), std::make_shared<JpegSet>(64), *device, telling([&](const std::string&) {
+                  ++told;
+                  kept.pop_back();
+                }),
+                clock);
+  kept = keep_all(loader);
+  CHECK(loader.next());
+  CHECK(told == 1);
+}
+
+}  // namespace
+}  // namespace unstarve

@@ -1,0 +1,125 @@
+// A loader that is tuned while it runs: threads and batches ahead.
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "unstarve/pipeline/executor/loader_tune_fixtures.h"
+#include "unstarve/pipeline/plan/plan.h"
+
+namespace unstarve {
+namespace {
+
+using Catch::Matchers::Contains;
+
+TEST_CASE("samples that sleep get many threads, more batches ahead, and no other bits") {
+  const auto dataset = std::make_shared<SleepyJpegSet>(120, std::chrono::milliseconds(10));
+  PipelineSpec spec = tuned_spec(8);
+  const TunedRun tuned = run_loader(spec, dataset, 4);
+  REQUIRE(tuned.profile.tuning.size() >= 2);
+  CHECK(tuned.profile.tuning[0].seconds == 0);
+  CHECK(tuned.profile.loader_threads == tuned.profile.tuning.back().threads);
+  CHECK(tuned.profile.loader_threads > 8);
+  CHECK(tuned.profile.prefetch_batches > 2);
+  CHECK_THAT(tuned.explained, Contains("tuned while it runs"));
+  CHECK_THAT(tuned.explained, Contains(tuned.profile.tuning.back().reason));
+
+  spec.execution.threads = 9;
+  const TunedRun fixed = run_loader(spec, dataset, 4);
+  CHECK(fixed.seen == tuned.seen);
+  CHECK(fixed.profile.tuning.empty());
+  CHECK(fixed.profile.loader_threads == 9);
+}
+
+TEST_CASE("relaxed order is tuned, too: every sample once per epoch") {
+  const auto dataset = std::make_shared<SleepyJpegSet>(120, std::chrono::milliseconds(5));
+  PipelineSpec spec = tuned_spec(8);
+  spec.execution.order = ExecutionOrder::kRelaxed;
+  const TunedRun tuned = run_loader(spec, dataset, 3);
+  CHECK(tuned.profile.tuning.size() >= 2);
+  for (std::uint32_t epoch = 0; epoch < 3; ++epoch) {
+    std::set<std::uint64_t> ids;
+    for (const Seen& seen : tuned.seen)
+      if (seen.position.epoch == epoch) ids.insert(seen.ids.begin(), seen.ids.end());
+    CHECK(ids.size() == 120);
+  }
+}
+
+TEST_CASE("switched off, nothing is tuned") {
+  const auto dataset = std::make_shared<SleepyJpegSet>(40, std::chrono::milliseconds(2), 4);
+  PipelineSpec spec = tuned_spec(4);
+  spec.execution.autotune = false;
+  const TunedRun run = run_loader(spec, dataset, 4);
+  CHECK(run.profile.tuning.empty());
+  CHECK(run.profile.prefetch_batches == 2);
+  CHECK(run.profile.read_ahead == 4);
+  CHECK_THAT(run.explained, !Contains("tuned"));
+}
+
+TEST_CASE("the profile tells what computes from what sleeps, and the consumer's work from its waits") {
+  const auto dataset = std::make_shared<SleepyJpegSet>(60, std::chrono::milliseconds(5));
+  PipelineSpec spec = small_spec(6, 3);
+  const auto device = open_device("cpu");
+  Loader loader(spec, dataset, *device, {{}, 1});
+  while (const auto batch = loader.next()) std::this_thread::sleep_for(std::chrono::milliseconds(3));
+  const Profile profile = loader.profile();
+  CHECK(profile.batch_samples == 6);
+  CHECK(profile.batch_bytes == 6 * 3 * 48 * 48 * 4);
+  const StageProfile& read = profile.stages[0];
+  CHECK(read.busy_ns >= 60 * 5'000'000LL);
+  CHECK(read.cpu_ns < read.busy_ns / 2);
+  CHECK(read.squares_us2 >= 60 * 25e6);
+  const StageProfile& decode = profile.stages[1];
+  CHECK(decode.cpu_ns > 0);
+  CHECK(decode.cpu_ns <= decode.busy_ns);
+  CHECK(profile.consumer.batches == 9);  // without the first, by which a consumer begins
+  CHECK(profile.consumer.busy_ns >= 9 * 3'000'000LL);
+  CHECK(profile.consumer.wait_ns > 0);
+}
+
+TEST_CASE("a load that changes while it runs is followed, down and up again", "[.long]") {
+  const auto dataset = std::make_shared<SleepyJpegSet>(120, std::chrono::milliseconds(10));
+  const auto device = open_device("cpu");
+  Loader loader(tuned_spec(8), dataset, *device, {});
+  // A step of 200 ms takes 40 samples/s, each 10 ms: a thread or two; one without work of its own all there are.
+  for (const auto& [step_ms, few] : {std::pair(0, false), std::pair(200, true), std::pair(0, false)}) {
+    for (int batches = 0; few ? loader.threads() > 4 : loader.threads() <= 16; ++batches) {
+      REQUIRE(batches < (few ? 200 : 20'000));
+      REQUIRE(loader.next());
+      std::this_thread::sleep_for(std::chrono::milliseconds(step_ms));
+    }
+    CHECK(loader.profile().tuning.back().threads == loader.threads());
+  }
+  CHECK(loader.profile().tuning.size() >= 4);
+}
+
+TEST_CASE("tuned loaders that are left early end their threads") {
+  const auto dataset = std::make_shared<SleepyJpegSet>(64, std::chrono::milliseconds(3));
+  const auto device = open_device("cpu");
+  for (int i = 0; i < 12; ++i) {
+    Loader loader(tuned_spec(4), dataset, *device, {});
+    for (int batches = 0; batches < 4 * i; ++batches) REQUIRE(loader.next());
+    if (i % 2) loader.close();
+  }
+}
+
+TEST_CASE("tuning keeps to the memory limit: threads and batches ahead share what is left for them") {
+  const auto dataset = std::make_shared<SleepyJpegSet>(120, std::chrono::milliseconds(5));
+  PipelineSpec spec = tuned_spec(8);
+  spec.execution.memory_limit_mb = 24;
+  const auto device = open_device("cpu");
+  Loader loader(spec, dataset, *device, {{}, 4});
+  const MemoryPlan& memory = loader.plan().memory;
+  CHECK(memory.most_threads * memory.worker + memory.most_batches * memory.batch <= memory.limit);
+  while (const auto batch = loader.next()) {
+    std::uint64_t held = 0;
+    for (const MemoryShare& share : loader.memory()) held += share.bytes;
+    CHECK(held <= 24'000'000);
+    CHECK(loader.threads() <= memory.most_threads);
+  }
+  CHECK(loader.threads() > loader.plan().spec.execution.threads);
+}
+
+}  // namespace
+}  // namespace unstarve

@@ -1,0 +1,134 @@
+#include "unstarve/pipeline/plan/memory_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "unstarve/core/error.h"
+#include "unstarve/pipeline/executor/read_ahead.h"
+#include "unstarve/pipeline/plan/slot_count.h"
+
+namespace unstarve {
+namespace {
+
+// Beside its images and what operations take: decoder state, entropy buffers.
+constexpr std::uint64_t kWorkerBase = std::uint64_t{1} << 20;
+// Parts of what is left beside the least working set.
+constexpr std::uint64_t kLargerImagesPart = 8;
+constexpr std::uint64_t kReadAheadPart = 4;
+// Fewer records than this in the ring are not worth threads of their own.
+constexpr std::uint64_t kLeastRecordsAhead = 8;
+
+std::uint64_t megabytes_up(std::uint64_t bytes) { return (bytes + 999'999) / 1'000'000; }
+double megabytes(std::uint64_t bytes) { return static_cast<double>(bytes) / 1e6; }
+
+}  // namespace
+
+std::uint64_t worker_bytes(std::uint64_t record, Size image, bool encoded, bool kept,
+                           std::span<const std::unique_ptr<Operation>> operations) {
+  const auto pixels = [](Size size) {
+    return static_cast<std::uint64_t>(size.width) * static_cast<std::uint64_t>(size.height) * kChannels;
+  };
+  std::uint64_t largest = pixels(image), scratch = 0;
+  try {
+    Size size = image;
+    for (const auto& operation : operations) {
+      scratch += operation->scratch_bytes(size);
+      size = operation->output_size(size);
+      largest = std::max(largest, pixels(size));
+    }
+  } catch (const Error& error) {
+    // An image that an operation refuses takes what there is before that one; its sample is bad when its turn comes.
+    if (error.kind() != ErrorKind::kInput) throw;
+  }
+  // Decoded, and as coefficients of two bytes (progressive files); two images that operations alternate between, and a
+  // copy on its way to the cache. Buffers grow by half at a time.
+  const std::uint64_t images = (encoded ? 3 : 0) * pixels(image) + (kept ? 3 : 2) * largest;
+  return kWorkerBase + (record + images + scratch) * 3 / 2;
+}
+
+MemoryPlan plan_memory(const MemoryNeeds& needs) {
+  const auto slots = [&](int prefetch) {
+    return slots_kept({.prefetch = prefetch, .grow = needs.grow, .relaxed = needs.relaxed});
+  };
+  MemoryPlan plan;
+  plan.limit = needs.limit;
+  plan.batch = needs.batch;
+  plan.worker = needs.worker;
+  plan.device = needs.device;
+  plan.threads = needs.threads;
+  plan.prefetch = needs.prefetch;
+  plan.read_ahead = needs.read_ahead ? kReadAheadBytes : 0;
+  plan.cache = needs.cache;
+  plan.kept_batches = slots(needs.prefetch);
+  if (needs.limit == 0) return plan;
+  const int least_ahead = std::min(needs.prefetch, 1);
+  const auto working_set = [&](int threads, int prefetch) {
+    return static_cast<std::uint64_t>(threads) * needs.worker + slots(prefetch) * needs.batch + needs.device;
+  };
+  if (needs.fewer_threads)
+    while (plan.threads > 1 && working_set(plan.threads, least_ahead) > needs.limit) --plan.threads;
+  const std::uint64_t least = working_set(plan.threads, least_ahead);
+  if (least > needs.limit)
+    throw Error(
+        ErrorKind::kArgument,
+        fmt::format("execution.memory_limit_mb: {}, expected at least {}: {} batches of {:.1f} MB and {} threads of "
+                    "{:.1f} MB each{}; a smaller batch or fewer threads need less",
+                    needs.limit / 1'000'000, megabytes_up(least), slots(least_ahead), megabytes(needs.batch),
+                    plan.threads, megabytes(needs.worker),
+                    needs.device > 0 ? fmt::format(", and {:.1f} MB on the device", megabytes(needs.device)) : ""));
+  while (plan.prefetch > least_ahead && working_set(plan.threads, plan.prefetch) > needs.limit) --plan.prefetch;
+  std::uint64_t left = needs.limit - working_set(plan.threads, plan.prefetch);
+  plan.larger_images = left / kLargerImagesPart;
+  left -= plan.larger_images;
+  if (needs.read_ahead) {
+    plan.read_ahead = std::min(kReadAheadBytes, left / kReadAheadPart);
+    if (plan.read_ahead < kLeastRecordsAhead * needs.record) plan.read_ahead = 0;
+    left -= plan.read_ahead;
+  }
+  plan.cache = std::min(needs.cache, left);
+  left -= plan.cache;
+  plan.kept_batches = slots(plan.prefetch);
+  plan.most_batches = plan.kept_batches + left / std::max<std::uint64_t>(needs.batch, 1);
+  return plan;
+}
+
+void leave_room_for_threads(MemoryPlan& plan) {
+  const std::uint64_t batches = (plan.most_batches - plan.kept_batches) / 2;
+  plan.most_threads = plan.threads + static_cast<int>(std::min<std::uint64_t>(
+                                         1024, batches * plan.batch / std::max<std::uint64_t>(plan.worker, 1)));
+  plan.most_batches -= batches;
+}
+
+std::string explain(const MemoryPlan& plan) {
+  if (plan.limit == 0) return {};
+  std::string text =
+      fmt::format("limit {:.1f} MB: {} to {} batches of {:.1f}, {} threads of {:.1f}, larger images {:.1f}",
+                  megabytes(plan.limit), plan.kept_batches, plan.most_batches, megabytes(plan.batch), plan.threads,
+                  megabytes(plan.worker), megabytes(plan.larger_images));
+  if (plan.device > 0) text += fmt::format(", on the device {:.1f}", megabytes(plan.device));
+  if (plan.read_ahead > 0) text += fmt::format(", records read ahead {:.1f}", megabytes(plan.read_ahead));
+  if (plan.cache > 0) text += fmt::format(", cache {:.1f}", megabytes(plan.cache));
+  return text;
+}
+
+std::uint64_t MemoryPool::borrowed() const {
+  std::lock_guard lock(mutex_);
+  return size_ - free_;
+}
+
+void MemoryPool::borrow(std::uint64_t bytes) {
+  std::unique_lock lock(mutex_);
+  returned_.wait(lock, [&] { return free_ >= bytes; });
+  free_ -= bytes;
+}
+
+void MemoryPool::give_back(std::uint64_t bytes) {
+  {
+    std::lock_guard lock(mutex_);
+    free_ += bytes;
+  }
+  returned_.notify_all();
+}
+
+}  // namespace unstarve
