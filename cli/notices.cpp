@@ -6,7 +6,7 @@
 #include <cstdio>
 
 #include "unstarve/observe/format.h"
-#include "unstarve/storage/notice.h"
+#include "unstarve/storage/dataset/notice.h"
 
 namespace unstarve::cli {
 

@@ -1,5 +1,5 @@
 #pragma once
-// The notices of the libraries (storage/notice.h) on standard error: the first at once, in one line, and when the verb
+// The notices of the libraries (notice.h) on standard error: the first at once, in one line, and when the verb
 // is done how many others there were.
 //
 // Threads: one makes and destroys it; only one at a time.

@@ -5,7 +5,7 @@
 # the folder cuda/ when the build has CUDA. Files named *_absent.cpp stand in for a missing component and are taken
 # instead of the component's own files: train/trainer_absent.cpp without libtorch, device/cuda_absent.cpp and
 # ops/gpu/launch_absent.cpp without CUDA, storage/remote/remote_absent.cpp instead of storage/remote/ without libcurl,
-# storage/parquet/arrow_absent.cpp instead of the other arrow_*.cpp without Arrow.
+# storage/formats/parquet/arrow_absent.cpp instead of the other arrow_*.cpp without Arrow.
 function(unstarve_folder name)
   cmake_parse_arguments(arg "TORCH;CUDA" "" "USES;LINK" ${ARGN})
   set(dir ${PROJECT_SOURCE_DIR}/unstarve/${name})

@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "unstarve/core/error.h"
-#include "unstarve/storage/arrays/idx_header.h"
-#include "unstarve/storage/arrays/npy_header.h"
+#include "unstarve/storage/formats/arrays/idx_header.h"
+#include "unstarve/storage/formats/arrays/npy_header.h"
 
 namespace {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "unstarve/core/error.h"
-#include "unstarve/storage/cifar/cifar.h"
+#include "unstarve/storage/formats/cifar/cifar.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "unstarve/core/error.h"
-#include "unstarve/storage/crc32.h"
+#include "unstarve/storage/bytes/crc32.h"
+#include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/index/index_layout.h"
 #include "unstarve/storage/index/index_sidecar.h"
 #include "unstarve/storage/index/record_index.h"
-#include "unstarve/storage/little_endian.h"
 
 namespace {
 

@@ -4,7 +4,7 @@
 // points are put right.
 #include "fuzz/stream_checks.h"
 #include "unstarve/core/error.h"
-#include "unstarve/storage/crc32.h"
+#include "unstarve/storage/bytes/crc32.h"
 
 namespace {
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "unstarve/core/error.h"
-#include "unstarve/storage/crc32c.h"
-#include "unstarve/storage/folder/listing_view.h"
+#include "unstarve/storage/bytes/crc32c.h"
+#include "unstarve/storage/formats/folder/listing_view.h"
 
 namespace {
 

@@ -2,7 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "unstarve/storage/folder/manifest_rows.h"
+#include "unstarve/storage/formats/folder/manifest_rows.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace unstarve;

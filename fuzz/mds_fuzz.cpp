@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "unstarve/core/error.h"
-#include "unstarve/storage/mds/mds_index.h"
+#include "unstarve/storage/formats/mds/mds_index.h"
 
 namespace {
 

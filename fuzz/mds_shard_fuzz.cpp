@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "fuzz/shard_checks.h"
-#include "unstarve/storage/mds/mds.h"
+#include "unstarve/storage/formats/mds/mds.h"
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/jobs/pack/pack_manifest.h"
 #include "unstarve/jobs/prepare/catalogue.h"
-#include "unstarve/storage/quarantine_entry.h"
+#include "unstarve/storage/dataset/quarantine_entry.h"
 
 namespace {
 

@@ -8,9 +8,9 @@
 #include <string_view>
 
 #include "unstarve/core/error.h"
-#include "unstarve/storage/bytes/memory_bytes.h"
-#include "unstarve/storage/parquet/columns.h"
-#include "unstarve/storage/parquet/parquet_dataset.h"
+#include "unstarve/storage/formats/parquet/columns.h"
+#include "unstarve/storage/formats/parquet/parquet_dataset.h"
+#include "unstarve/storage/testing/memory_bytes.h"
 
 namespace {
 

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "unstarve/core/error.h"
-#include "unstarve/storage/bytes/forward_memory.h"
-#include "unstarve/storage/recordio/recordio.h"
-#include "unstarve/storage/recordio/recordio_parts.h"
+#include "unstarve/storage/formats/recordio/recordio.h"
+#include "unstarve/storage/formats/recordio/recordio_parts.h"
+#include "unstarve/storage/testing/forward_memory.h"
 
 namespace {
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/index/scan_index_file.h"
 #include "unstarve/storage/index/scan_index_layout.h"
-#include "unstarve/storage/little_endian.h"
 
 namespace {
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "unstarve/core/error.h"
-#include "unstarve/storage/bytes/forward_memory.h"
 #include "unstarve/storage/index/record_format.h"
+#include "unstarve/storage/testing/forward_memory.h"
 
 namespace unstarve::fuzz {
 

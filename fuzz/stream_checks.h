@@ -7,8 +7,8 @@
 #include <string>
 
 #include "unstarve/core/error.h"
-#include "unstarve/storage/bytes/compressed_text.h"
-#include "unstarve/storage/little_endian.h"
+#include "unstarve/storage/bytes/little_endian.h"
+#include "unstarve/storage/testing/compressed_text.h"
 
 namespace unstarve::fuzz {
 

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "unstarve/storage/webdataset/tar_scanner.h"
+#include "unstarve/storage/formats/webdataset/tar_scanner.h"
 
 namespace unstarve::fuzz {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "fuzz/tar_checksums.h"
-#include "unstarve/storage/bytes/forward_memory.h"
-#include "unstarve/storage/webdataset/tar_scanner.h"
+#include "unstarve/storage/formats/webdataset/tar_scanner.h"
+#include "unstarve/storage/testing/forward_memory.h"
 
 namespace {
 

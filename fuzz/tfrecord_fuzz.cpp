@@ -6,11 +6,11 @@
 #include <string>
 
 #include "unstarve/core/error.h"
-#include "unstarve/storage/bytes/memory_bytes.h"
-#include "unstarve/storage/crc32c.h"
+#include "unstarve/storage/bytes/crc32c.h"
+#include "unstarve/storage/bytes/little_endian.h"
+#include "unstarve/storage/formats/tfrecord/tfrecord.h"
 #include "unstarve/storage/index/record_files.h"
-#include "unstarve/storage/little_endian.h"
-#include "unstarve/storage/tfrecord/tfrecord.h"
+#include "unstarve/storage/testing/memory_bytes.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 
 #include "fuzz/shard_checks.h"
 #include "fuzz/tar_checksums.h"
-#include "unstarve/storage/webdataset/webdataset.h"
+#include "unstarve/storage/formats/webdataset/webdataset.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace unstarve;

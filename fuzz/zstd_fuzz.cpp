@@ -5,8 +5,8 @@
 #include <zstd.h>
 
 #include "fuzz/stream_checks.h"
+#include "unstarve/storage/bytes/crc32.h"
 #include "unstarve/storage/bytes/zstd_decoder.h"
-#include "unstarve/storage/crc32.h"
 
 namespace {
 

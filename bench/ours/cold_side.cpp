@@ -12,7 +12,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/device/device.h"
 #include "unstarve/pipeline/executor/loader.h"
-#include "unstarve/storage/file_descriptor.h"
+#include "unstarve/storage/bytes/file_descriptor.h"
 #include "unstarve/storage/open.h"
 
 namespace unstarve::bench {

@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-#include "unstarve/storage/dataset.h"
+#include "unstarve/storage/dataset/dataset.h"
 
 namespace unstarve::bench {
 
@@ -24,7 +24,9 @@ class TimedSet final : public Dataset {
   [[nodiscard]] const std::vector<Field>& fields() const override { return fields_; }
   [[nodiscard]] const std::vector<std::string>& classes() const override { return classes_; }
   [[nodiscard]] std::uint64_t stored_bytes() const override { return samples_ * pixels_.size(); }
-  [[nodiscard]] RecordLocation record_location(std::uint64_t id) const override { return {.file = "timed", .number = id}; }
+  [[nodiscard]] RecordLocation record_location(std::uint64_t id) const override {
+    return {.file = "timed", .number = id};
+  }
   void read(std::uint64_t id, RecordBuffer& record) const override {
     std::this_thread::sleep_for(time_(id));
     record.values.assign(1, {});

@@ -2,7 +2,7 @@
 
 #include "shared.h"
 #include "unstarve/core/version.h"
-#include "unstarve/storage/parquet/parquet.h"
+#include "unstarve/storage/formats/parquet/parquet.h"
 #include "unstarve/train/trainer.h"
 
 namespace unstarve::cli {

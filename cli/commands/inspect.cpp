@@ -9,7 +9,7 @@
 #include "unstarve/jobs/io_probe.h"
 #include "unstarve/jobs/quarantine.h"
 #include "unstarve/pipeline/order/sources.h"
-#include "unstarve/storage/notice.h"
+#include "unstarve/storage/dataset/notice.h"
 
 namespace unstarve::cli {
 namespace {

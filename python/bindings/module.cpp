@@ -48,9 +48,9 @@
 #include "unstarve/pipeline/spec/spec_schema.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"
 #include "unstarve/pipeline/spec/yaml_json.h"
-#include "unstarve/storage/concatenated.h"
+#include "unstarve/storage/dataset/concatenated.h"
+#include "unstarve/storage/dataset/quarantine_entry.h"
 #include "unstarve/storage/open.h"
-#include "unstarve/storage/quarantine_entry.h"
 
 namespace unstarve::python {
 namespace {

@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "unstarve/storage/notice.h"
+#include "unstarve/storage/dataset/notice.h"
 
 namespace unstarve::python {
 namespace {

@@ -1,5 +1,5 @@
 #pragma once
-// The library's notices (storage/notice.h), kept until Python asks for them: threads of the library never take the GIL.
+// The library's notices (notice.h), kept until Python asks for them: threads of the library never take the GIL.
 //
 // Threads: all of them by any thread.
 

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "unstarve/storage/dataset.h"
+#include "unstarve/storage/dataset/dataset.h"
 
 namespace unstarve::python {
 

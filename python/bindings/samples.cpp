@@ -25,7 +25,7 @@
 #include "unstarve/pipeline/plan/plan.h"
 #include "unstarve/pipeline/spec/check_spec.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"
-#include "unstarve/storage/data_identity.h"
+#include "unstarve/storage/dataset/data_identity.h"
 
 namespace unstarve::python {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "unstarve/pipeline/order/order.h"
 #include "unstarve/pipeline/order/sample_set.h"
-#include "unstarve/storage/dataset.h"
+#include "unstarve/storage/dataset/dataset.h"
 
 namespace unstarve::python {
 

@@ -17,7 +17,7 @@
 
 #include "unstarve/core/image.h"
 #include "unstarve/pipeline/order/sample_set.h"
-#include "unstarve/storage/dataset.h"
+#include "unstarve/storage/dataset/dataset.h"
 
 namespace unstarve {
 

@@ -8,10 +8,10 @@
 #include "unstarve/codecs/encode.h"
 #include "unstarve/codecs/jpeg/jpeg_bomb_test_support.h"
 #include "unstarve/core/error.h"
+#include "unstarve/storage/formats/synthetic/synthetic_image.h"
 #include "unstarve/storage/open.h"
-#include "unstarve/storage/synthetic/synthetic_image.h"
-#include "unstarve/storage/temporary_folder.h"
-#include "unstarve/storage/webdataset/tar_text.h"
+#include "unstarve/storage/testing/tar_text.h"
+#include "unstarve/storage/testing/temporary_folder.h"
 
 namespace unstarve {
 namespace {

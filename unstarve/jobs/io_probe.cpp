@@ -15,11 +15,11 @@
 #include "unstarve/core/random.h"
 #include "unstarve/observe/format.h"
 #include "unstarve/storage/bytes/byte_source.h"
-#include "unstarve/storage/bytes/shard_list.h"
-#include "unstarve/storage/file_descriptor.h"
-#include "unstarve/storage/format.h"
+#include "unstarve/storage/bytes/file_descriptor.h"
 #include "unstarve/storage/io/batch_reader.h"
-#include "unstarve/storage/synthetic/source_options.h"
+#include "unstarve/storage/source/shard_list.h"
+#include "unstarve/storage/source/source.h"
+#include "unstarve/storage/source/source_options.h"
 
 namespace unstarve {
 namespace {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/error.h"
-#include "unstarve/storage/temporary_folder.h"
+#include "unstarve/storage/testing/temporary_folder.h"
 
 namespace unstarve {
 

@@ -1,7 +1,7 @@
 #include "unstarve/jobs/quarantine.h"
 
 #include "unstarve/core/file.h"
-#include "unstarve/storage/quarantine_entry.h"
+#include "unstarve/storage/dataset/quarantine_entry.h"
 
 namespace unstarve {
 

@@ -5,8 +5,8 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/jobs/pack/pack_exclude.h"
-#include "unstarve/storage/quarantine_entry.h"
-#include "unstarve/storage/temporary_folder.h"
+#include "unstarve/storage/dataset/quarantine_entry.h"
+#include "unstarve/storage/testing/temporary_folder.h"
 
 namespace unstarve {
 

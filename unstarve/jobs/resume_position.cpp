@@ -7,8 +7,8 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/pipeline/order/run_state.h"
-#include "unstarve/storage/data_identity.h"
-#include "unstarve/storage/notice.h"
+#include "unstarve/storage/dataset/data_identity.h"
+#include "unstarve/storage/dataset/notice.h"
 
 namespace unstarve {
 namespace {
@@ -39,8 +39,9 @@ std::string ResumePosition::state(const RankProgress& progress) const {
   return run.text(progress, basis.stretches.empty() ? run.first_stretches() : basis.stretches);
 }
 
-ResumePosition resume_position_in(const PipelineSpec& pipeline, const Dataset& dataset, std::shared_ptr<const SampleSet> samples,
-                         const TrainProgress& done, const std::string& checkpoint) {
+ResumePosition resume_position_in(const PipelineSpec& pipeline, const Dataset& dataset,
+                                  std::shared_ptr<const SampleSet> samples, const TrainProgress& done,
+                                  const std::string& checkpoint) {
   ResumePosition place{pipeline, {std::move(samples), {}}, data_identity(dataset), {}, 0, 0};
   if (!done.data.empty()) {
     RunStart start = start_of(RunState(pipeline, place.basis.samples, place.data), done, checkpoint);

@@ -16,7 +16,7 @@
 #include "unstarve/pipeline/order/order.h"
 #include "unstarve/pipeline/order/progress.h"
 #include "unstarve/pipeline/spec/spec.h"
-#include "unstarve/storage/dataset.h"
+#include "unstarve/storage/dataset/dataset.h"
 #include "unstarve/train/trainer.h"
 
 namespace unstarve {
@@ -41,7 +41,7 @@ struct ResumePosition {
 // messages; step 0 and no data: from the beginning. A checkpoint with a step alone, of an earlier version, goes on
 // behind so many batches of today's size in exact order, and a notice says what must be the same for that.
 [[nodiscard]] ResumePosition resume_position_in(const PipelineSpec& pipeline, const Dataset& dataset,
-                                       std::shared_ptr<const SampleSet> samples, const TrainProgress& done,
-                                       const std::string& checkpoint);
+                                                std::shared_ptr<const SampleSet> samples, const TrainProgress& done,
+                                                const std::string& checkpoint);
 
 }  // namespace unstarve

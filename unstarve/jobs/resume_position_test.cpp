@@ -8,7 +8,7 @@
 #include "unstarve/device/device.h"
 #include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/pipeline/order/sources.h"
-#include "unstarve/storage/notice.h"
+#include "unstarve/storage/dataset/notice.h"
 
 namespace unstarve {
 namespace {

@@ -16,8 +16,8 @@
 #include "unstarve/observe/format.h"
 #include "unstarve/pipeline/order/sources.h"
 #include "unstarve/pipeline/passes/scan_index_place.h"
+#include "unstarve/storage/dataset/notice.h"
 #include "unstarve/storage/index/scan_index_store.h"
-#include "unstarve/storage/notice.h"
 
 namespace unstarve {
 namespace {

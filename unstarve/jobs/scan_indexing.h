@@ -4,7 +4,7 @@
 // What it makes is the file that a first epoch over the same path and split would make (storage/index/
 // scan_index_store.h), so that loaders take it without being told. Images that have their index already, and shards
 // that brought theirs, are left as they are; one that does not fit its image any more is made again. Where a shard's
-// file of them is not used, a notice tells why (storage/notice.h).
+// file of them is not used, a notice tells why (notice.h).
 //
 // Threads:   one caller; workers of its own.
 // Failure:   Error as open_dataset(); Error(kArgument) for data without encoded images or without a place beside which

@@ -10,7 +10,7 @@
 #include "unstarve/pipeline/executor/loader_fixtures.h"
 #include "unstarve/pipeline/plan/plan.h"
 #include "unstarve/storage/open.h"
-#include "unstarve/storage/temporary_folder.h"
+#include "unstarve/storage/testing/temporary_folder.h"
 
 namespace unstarve {
 namespace {

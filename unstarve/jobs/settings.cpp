@@ -10,7 +10,7 @@
 #include "unstarve/pipeline/spec/check_spec.h"
 #include "unstarve/pipeline/spec/spec_document.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"
-#include "unstarve/storage/notice.h"
+#include "unstarve/storage/dataset/notice.h"
 #include "unstarve/train/trainer.h"
 
 namespace unstarve {

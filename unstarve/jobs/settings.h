@@ -16,7 +16,7 @@
 
 #include "unstarve/core/image.h"
 #include "unstarve/pipeline/spec/spec.h"
-#include "unstarve/storage/dataset.h"
+#include "unstarve/storage/dataset/dataset.h"
 #include "unstarve/train/settings.h"
 
 namespace unstarve {
@@ -46,10 +46,10 @@ struct Settings {
                                         const std::string& model, const std::string& device, int image_size = 0);
 
 // Another device for the batches: "cpu" or "cuda[:N]", which trains then, or "emulated:<name>". What pipeline.device
-// says of another one no longer counts, and where it leaves operations to it, that is told (storage/notice.h).
+// says of another one no longer counts, and where it leaves operations to it, that is told (notice.h).
 void set_device(Settings& settings, const std::string& device);
 
-// Tells (storage/notice.h) what pipeline.device leaves to a device and the program's own loader does on the host.
+// Tells (notice.h) what pipeline.device leaves to a device and the program's own loader does on the host.
 void tell_done_on_host(const PipelineSpec& pipeline);
 
 // Changes the batch size and, in proportion, the learning rate (Goyal et al., "Accurate, large minibatch SGD", 2017).

@@ -4,7 +4,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/jobs/ladder.h"
-#include "unstarve/storage/notice.h"
+#include "unstarve/storage/dataset/notice.h"
 #include "unstarve/storage/open.h"
 
 namespace unstarve {

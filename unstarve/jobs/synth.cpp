@@ -20,9 +20,9 @@
 #include "unstarve/core/topology.h"
 #include "unstarve/core/write_fully.h"
 #include "unstarve/jobs/local_folder.h"
-#include "unstarve/storage/file_descriptor.h"
-#include "unstarve/storage/synthetic/synthetic_image.h"
-#include "unstarve/storage/synthetic/synthetic_shapes.h"
+#include "unstarve/storage/bytes/file_descriptor.h"
+#include "unstarve/storage/formats/synthetic/synthetic_image.h"
+#include "unstarve/storage/formats/synthetic/synthetic_shapes.h"
 
 namespace unstarve {
 namespace {

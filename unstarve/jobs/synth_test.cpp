@@ -9,7 +9,7 @@
 #include "unstarve/core/file.h"
 #include "unstarve/core/refusal.h"
 #include "unstarve/storage/open.h"
-#include "unstarve/storage/temporary_folder.h"
+#include "unstarve/storage/testing/temporary_folder.h"
 
 namespace unstarve {
 namespace {

@@ -15,7 +15,7 @@
 #include "unstarve/pipeline/order/order.h"
 #include "unstarve/pipeline/order/sources.h"
 #include "unstarve/pipeline/plan/plan.h"
-#include "unstarve/storage/notice.h"
+#include "unstarve/storage/dataset/notice.h"
 #include "unstarve/train/loader_source.h"
 
 namespace unstarve {
@@ -83,9 +83,9 @@ TrainResult run_train(const TrainOptions& options, const Progress& progress, std
   plan.checkpoint = options.out;
   TrainProgress done;
   if (!options.resume.empty()) done = trainer->restore(options.resume);
-  const ResumePosition place =
-      resume_position_in(settings.pipeline, *dataset, choose_samples(settings.pipeline, *dataset, read_topology().usable()),
-                    done, options.resume.string());
+  const ResumePosition place = resume_position_in(settings.pipeline, *dataset,
+                                                  choose_samples(settings.pipeline, *dataset, read_topology().usable()),
+                                                  done, options.resume.string());
   const auto per_epoch = static_cast<double>(place.per_epoch);
   const Consumer consumer = device->is_host() ? Consumer::kHost : Consumer::kNormalises;
   LoaderSource source(std::make_unique<Loader>(place.pipeline, dataset, *device,

@@ -3,12 +3,12 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 
-#include "unstarve/storage/cifar/cifar.h"
-#include "unstarve/storage/conformance.h"
-#include "unstarve/storage/fixtures_folder.h"
+#include "unstarve/storage/formats/cifar/cifar.h"
 #include "unstarve/storage/open.h"
-#include "unstarve/storage/temporary_folder.h"
-#include "unstarve/storage/webdataset/tar_text.h"
+#include "unstarve/storage/testing/conformance.h"
+#include "unstarve/storage/testing/fixtures_folder.h"
+#include "unstarve/storage/testing/tar_text.h"
+#include "unstarve/storage/testing/temporary_folder.h"
 
 namespace unstarve {
 namespace {

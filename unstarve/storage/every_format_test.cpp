@@ -6,11 +6,11 @@
 
 #include "unstarve/core/file.h"
 #include "unstarve/core/refusal.h"
-#include "unstarve/storage/conformance.h"
-#include "unstarve/storage/fixtures_folder.h"
+#include "unstarve/storage/formats/parquet/parquet.h"
 #include "unstarve/storage/open.h"
-#include "unstarve/storage/parquet/parquet.h"
-#include "unstarve/storage/temporary_folder.h"
+#include "unstarve/storage/testing/conformance.h"
+#include "unstarve/storage/testing/fixtures_folder.h"
+#include "unstarve/storage/testing/temporary_folder.h"
 
 namespace unstarve {
 namespace {

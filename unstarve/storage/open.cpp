@@ -4,20 +4,20 @@
 #include <cerrno>
 
 #include "unstarve/core/error.h"
-#include "unstarve/storage/arrays/array_files.h"
-#include "unstarve/storage/cifar/cifar.h"
-#include "unstarve/storage/concatenated.h"
-#include "unstarve/storage/folder/image_folder.h"
-#include "unstarve/storage/folder/manifest.h"
-#include "unstarve/storage/format.h"
-#include "unstarve/storage/mds/mds.h"
-#include "unstarve/storage/parquet/parquet.h"
-#include "unstarve/storage/recordio/recordio.h"
-#include "unstarve/storage/synthetic/sleep_source.h"
-#include "unstarve/storage/synthetic/synthetic.h"
-#include "unstarve/storage/tfrecord/tfrecord.h"
+#include "unstarve/storage/dataset/concatenated.h"
+#include "unstarve/storage/formats/arrays/array_files.h"
+#include "unstarve/storage/formats/cifar/cifar.h"
+#include "unstarve/storage/formats/folder/image_folder.h"
+#include "unstarve/storage/formats/folder/manifest.h"
+#include "unstarve/storage/formats/mds/mds.h"
+#include "unstarve/storage/formats/parquet/parquet.h"
+#include "unstarve/storage/formats/recordio/recordio.h"
+#include "unstarve/storage/formats/synthetic/sleep_source.h"
+#include "unstarve/storage/formats/synthetic/synthetic.h"
+#include "unstarve/storage/formats/tfrecord/tfrecord.h"
+#include "unstarve/storage/formats/webdataset/webdataset.h"
+#include "unstarve/storage/source/source.h"
 #include "unstarve/storage/unknown_file.h"
-#include "unstarve/storage/webdataset/webdataset.h"
 
 namespace unstarve {
 namespace {

@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "unstarve/storage/dataset.h"
+#include "unstarve/storage/dataset/dataset.h"
 
 namespace unstarve {
 

@@ -8,12 +8,12 @@
 
 #include "unstarve/core/cancel.h"
 #include "unstarve/core/refusal.h"
-#include "unstarve/storage/bytes/memory_bytes.h"
+#include "unstarve/storage/formats/tfrecord/tfrecord.h"
 #include "unstarve/storage/index/record_files.h"
 #include "unstarve/storage/open.h"
-#include "unstarve/storage/temporary_folder.h"
-#include "unstarve/storage/tfrecord/tfrecord.h"
-#include "unstarve/storage/webdataset/tar_text.h"
+#include "unstarve/storage/testing/memory_bytes.h"
+#include "unstarve/storage/testing/tar_text.h"
+#include "unstarve/storage/testing/temporary_folder.h"
 
 namespace unstarve {
 namespace {

@@ -5,8 +5,8 @@
 #include <filesystem>
 
 #include "unstarve/core/refusal.h"
-#include "unstarve/storage/conformance.h"
-#include "unstarve/storage/temporary_folder.h"
+#include "unstarve/storage/testing/conformance.h"
+#include "unstarve/storage/testing/temporary_folder.h"
 
 namespace unstarve {
 namespace {

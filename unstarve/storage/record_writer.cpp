@@ -3,10 +3,10 @@
 #include <array>
 
 #include "unstarve/core/error.h"
-#include "unstarve/storage/parquet/parquet_writer.h"
-#include "unstarve/storage/recordio/recordio_writer.h"
-#include "unstarve/storage/tfrecord/tfrecord_writer.h"
-#include "unstarve/storage/webdataset/webdataset_writer.h"
+#include "unstarve/storage/formats/parquet/parquet_writer.h"
+#include "unstarve/storage/formats/recordio/recordio_writer.h"
+#include "unstarve/storage/formats/tfrecord/tfrecord_writer.h"
+#include "unstarve/storage/formats/webdataset/webdataset_writer.h"
 
 namespace unstarve {
 namespace {

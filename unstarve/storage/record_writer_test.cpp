@@ -6,13 +6,13 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/storage/formats/recordio/recordio.h"
+#include "unstarve/storage/formats/recordio/recordio_parts.h"
+#include "unstarve/storage/formats/tfrecord/tfrecord.h"
+#include "unstarve/storage/formats/webdataset/webdataset.h"
+#include "unstarve/storage/formats/webdataset/webdataset_writer.h"
 #include "unstarve/storage/index/record_files.h"
-#include "unstarve/storage/recordio/recordio.h"
-#include "unstarve/storage/recordio/recordio_parts.h"
-#include "unstarve/storage/temporary_folder.h"
-#include "unstarve/storage/tfrecord/tfrecord.h"
-#include "unstarve/storage/webdataset/webdataset.h"
-#include "unstarve/storage/webdataset/webdataset_writer.h"
+#include "unstarve/storage/testing/temporary_folder.h"
 
 namespace unstarve {
 namespace {

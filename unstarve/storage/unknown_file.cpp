@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "unstarve/storage/folder/manifest_rows.h"
+#include "unstarve/storage/formats/folder/manifest_rows.h"
 
 namespace unstarve {
 namespace {

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "unstarve/core/file.h"
-#include "unstarve/storage/quarantine_entry.h"
+#include "unstarve/storage/dataset/quarantine_entry.h"
 
 namespace unstarve {
 

@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 
 #include "unstarve/core/write_fully.h"
-#include "unstarve/storage/crc32c.h"
+#include "unstarve/storage/bytes/crc32c.h"
 
 namespace unstarve {
 namespace {

@@ -20,7 +20,7 @@
 #include "unstarve/core/aligned.h"
 #include "unstarve/core/error.h"
 #include "unstarve/jobs/pack/pack_manifest.h"
-#include "unstarve/storage/file_descriptor.h"
+#include "unstarve/storage/bytes/file_descriptor.h"
 #include "unstarve/storage/record_writer.h"
 
 namespace unstarve {

@@ -17,7 +17,7 @@
 #include "unstarve/jobs/pack/pack.h"
 #include "unstarve/jobs/pack/pack_key.h"
 #include "unstarve/ops/frame.h"
-#include "unstarve/storage/dataset.h"
+#include "unstarve/storage/dataset/dataset.h"
 #include "unstarve/storage/record_writer.h"
 
 namespace unstarve {

@@ -17,7 +17,7 @@
 #include <string>
 #include <string_view>
 
-#include "unstarve/storage/record_location.h"
+#include "unstarve/storage/dataset/record_location.h"
 
 namespace unstarve {
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/error.h"
-#include "unstarve/storage/folder/safe_path.h"
+#include "unstarve/storage/source/safe_path.h"
 
 namespace unstarve {
 namespace {

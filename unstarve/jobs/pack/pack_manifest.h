@@ -23,7 +23,7 @@
 #include <string>
 #include <vector>
 
-#include "unstarve/storage/quarantine_entry.h"
+#include "unstarve/storage/dataset/quarantine_entry.h"
 
 namespace unstarve {
 

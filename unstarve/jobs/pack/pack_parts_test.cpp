@@ -13,7 +13,7 @@
 #include "unstarve/jobs/pack/pack_folder.h"
 #include "unstarve/jobs/pack/pack_manifest.h"
 #include "unstarve/jobs/pack/pack_order.h"
-#include "unstarve/storage/temporary_folder.h"
+#include "unstarve/storage/testing/temporary_folder.h"
 
 namespace unstarve {
 namespace {

@@ -15,7 +15,7 @@
 #include "unstarve/jobs/pack/pack.h"
 #include "unstarve/jobs/pack/pack_key.h"
 #include "unstarve/pipeline/order/order.h"
-#include "unstarve/storage/dataset.h"
+#include "unstarve/storage/dataset/dataset.h"
 
 namespace unstarve {
 

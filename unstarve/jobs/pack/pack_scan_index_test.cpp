@@ -9,11 +9,11 @@
 #include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/pipeline/executor/loader_fixtures.h"
 #include "unstarve/pipeline/plan/plan.h"
+#include "unstarve/storage/dataset/notice.h"
+#include "unstarve/storage/formats/parquet/parquet.h"
 #include "unstarve/storage/index/scan_index_file.h"
-#include "unstarve/storage/notice.h"
 #include "unstarve/storage/open.h"
-#include "unstarve/storage/parquet/parquet.h"
-#include "unstarve/storage/temporary_folder.h"
+#include "unstarve/storage/testing/temporary_folder.h"
 
 namespace unstarve {
 namespace {

@@ -14,9 +14,9 @@
 #include "unstarve/jobs/pack/pack_key.h"
 #include "unstarve/jobs/pack/pack_plan.h"
 #include "unstarve/jobs/pack/verify.h"
-#include "unstarve/storage/notice.h"
+#include "unstarve/storage/dataset/notice.h"
 #include "unstarve/storage/open.h"
-#include "unstarve/storage/temporary_folder.h"
+#include "unstarve/storage/testing/temporary_folder.h"
 
 namespace unstarve {
 namespace {

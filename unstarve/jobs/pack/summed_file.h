@@ -15,7 +15,7 @@
 
 #include "unstarve/core/aligned.h"
 #include "unstarve/storage/bytes/byte_source.h"
-#include "unstarve/storage/file_descriptor.h"
+#include "unstarve/storage/bytes/file_descriptor.h"
 
 namespace unstarve {
 

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "unstarve/core/error.h"
+#include "unstarve/storage/bytes/crc32c.h"
 #include "unstarve/storage/bytes/forward_bytes.h"
-#include "unstarve/storage/crc32c.h"
-#include "unstarve/storage/temporary_folder.h"
+#include "unstarve/storage/testing/temporary_folder.h"
 
 namespace unstarve {
 namespace {

@@ -17,13 +17,13 @@
 #include "unstarve/jobs/pack/summed_file.h"
 #include "unstarve/observe/format.h"
 #include "unstarve/storage/bytes/forward_bytes.h"
+#include "unstarve/storage/formats/recordio/recordio.h"
+#include "unstarve/storage/formats/tfrecord/tfrecord.h"
+#include "unstarve/storage/formats/webdataset/webdataset.h"
 #include "unstarve/storage/index/record_format.h"
 #include "unstarve/storage/index/unfinished_pack.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/record_writer.h"
-#include "unstarve/storage/recordio/recordio.h"
-#include "unstarve/storage/tfrecord/tfrecord.h"
-#include "unstarve/storage/webdataset/webdataset.h"
 
 namespace unstarve {
 namespace {

@@ -8,8 +8,8 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/jobs/pack/pack.h"
-#include "unstarve/storage/crc32c.h"
-#include "unstarve/storage/temporary_folder.h"
+#include "unstarve/storage/bytes/crc32c.h"
+#include "unstarve/storage/testing/temporary_folder.h"
 
 namespace unstarve {
 namespace {

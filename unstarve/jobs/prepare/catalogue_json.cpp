@@ -10,7 +10,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/jobs/prepare/catalogue.h"
 #include "unstarve/observe/format.h"
-#include "unstarve/storage/folder/safe_path.h"
+#include "unstarve/storage/source/safe_path.h"
 
 namespace unstarve {
 namespace {

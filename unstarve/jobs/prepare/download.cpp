@@ -13,7 +13,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/core/write_fully.h"
-#include "unstarve/storage/file_descriptor.h"
+#include "unstarve/storage/bytes/file_descriptor.h"
 #include "unstarve/storage/remote/remote.h"
 
 namespace unstarve {

@@ -15,8 +15,8 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/write_fully.h"
 #include "unstarve/observe/format.h"
-#include "unstarve/storage/file_descriptor.h"
-#include "unstarve/storage/folder/safe_path.h"
+#include "unstarve/storage/bytes/file_descriptor.h"
+#include "unstarve/storage/source/safe_path.h"
 
 namespace unstarve {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/jobs/prepare/prepare_layout.h"
-#include "unstarve/storage/folder/safe_path.h"
+#include "unstarve/storage/source/safe_path.h"
 
 namespace unstarve {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "unstarve/core/error.h"
-#include "unstarve/storage/file_descriptor.h"
+#include "unstarve/storage/bytes/file_descriptor.h"
 #include "unstarve/storage/io/past_cache.h"
 #include "unstarve/storage/io/residency.h"
 

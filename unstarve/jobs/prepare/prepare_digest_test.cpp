@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "unstarve/core/error.h"
-#include "unstarve/storage/temporary_folder.h"
+#include "unstarve/storage/testing/temporary_folder.h"
 
 using namespace unstarve;
 

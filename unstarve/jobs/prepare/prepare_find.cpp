@@ -8,7 +8,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/jobs/prepare/prepare_digest.h"
 #include "unstarve/observe/format.h"
-#include "unstarve/storage/folder/folder_scan.h"
+#include "unstarve/storage/source/folder_scan.h"
 
 namespace unstarve {
 namespace {

@@ -10,7 +10,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/jobs/prepare/prepare_layout.h"
-#include "unstarve/storage/folder/folder_scan.h"
+#include "unstarve/storage/source/folder_scan.h"
 
 namespace unstarve {
 namespace {

@@ -26,7 +26,7 @@
 #include "unstarve/device/device.h"
 #include "unstarve/ops/gpu/recorder.h"
 #include "unstarve/pipeline/device/decode_balance.h"
-#include "unstarve/storage/dataset.h"
+#include "unstarve/storage/dataset/dataset.h"
 
 namespace unstarve {
 

@@ -8,11 +8,11 @@
 #include "unstarve/device/device.h"
 #include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/pipeline/executor/loader_fixtures.h"
+#include "unstarve/storage/formats/parquet/memory_sink.h"
+#include "unstarve/storage/formats/parquet/parquet_writer.h"
 #include "unstarve/storage/open.h"
-#include "unstarve/storage/parquet/memory_sink.h"
-#include "unstarve/storage/parquet/parquet_writer.h"
-#include "unstarve/storage/temporary_folder.h"
-#include "unstarve/storage/webdataset/tar_text.h"
+#include "unstarve/storage/testing/tar_text.h"
+#include "unstarve/storage/testing/temporary_folder.h"
 
 namespace unstarve {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "unstarve/core/topology.h"
 #include "unstarve/pipeline/executor/loader_state.h"
-#include "unstarve/storage/notice.h"
+#include "unstarve/storage/dataset/notice.h"
 
 namespace unstarve {
 

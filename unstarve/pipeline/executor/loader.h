@@ -40,14 +40,14 @@
 #include "unstarve/core/clock.h"
 #include "unstarve/core/profile.h"
 #include "unstarve/device/device.h"
-#include "unstarve/pipeline/plan/consumer.h"
 #include "unstarve/pipeline/device/decode_balance.h"
 #include "unstarve/pipeline/executor/pad_batch.h"
-#include "unstarve/pipeline/plan/memory_plan.h"
 #include "unstarve/pipeline/order/order.h"
 #include "unstarve/pipeline/order/progress.h"
+#include "unstarve/pipeline/plan/consumer.h"
+#include "unstarve/pipeline/plan/memory_plan.h"
 #include "unstarve/pipeline/spec/spec.h"
-#include "unstarve/storage/dataset.h"
+#include "unstarve/storage/dataset/dataset.h"
 
 namespace unstarve {
 
@@ -126,7 +126,7 @@ class Loader {
     OrderBasis basis{};
     Consumer consumer = Consumer::kHost;  // plan().spec.output then tells what the batches are
     // What goes wrong without failing anything; called by the consumer's thread in next() or wait(). Empty:
-    // emit_notice() (storage/notice.h). May let go of batches; must not throw.
+    // emit_notice() (notice.h). May let go of batches; must not throw.
     std::function<void(const std::string& text)> tell{};
     OnDevice on_device{};  // what the consumer keeps there of batches: counted by a memory limit, and told by memory()
     // Whether the end of an epoch whose last batch is left out (see Skipping) is given all the same: as a batch of no

@@ -13,7 +13,7 @@
 #include "unstarve/core/random.h"
 #include "unstarve/device/device.h"
 #include "unstarve/pipeline/executor/loader.h"
-#include "unstarve/storage/dataset.h"
+#include "unstarve/storage/dataset/dataset.h"
 
 namespace unstarve {
 

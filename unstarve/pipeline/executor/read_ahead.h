@@ -34,7 +34,7 @@
 
 #include "unstarve/core/profile.h"
 #include "unstarve/pipeline/order/run_order.h"
-#include "unstarve/storage/dataset.h"
+#include "unstarve/storage/dataset/dataset.h"
 
 namespace unstarve {
 

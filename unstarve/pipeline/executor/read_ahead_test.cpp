@@ -16,8 +16,8 @@
 #include "unstarve/pipeline/executor/loader_fixtures.h"
 #include "unstarve/pipeline/executor/slot_ring.h"
 #include "unstarve/pipeline/plan/plan.h"
-#include "unstarve/storage/folder/image_folder.h"
-#include "unstarve/storage/temporary_folder.h"
+#include "unstarve/storage/formats/folder/image_folder.h"
+#include "unstarve/storage/testing/temporary_folder.h"
 
 namespace unstarve {
 namespace {

@@ -14,7 +14,7 @@
 #include "unstarve/pipeline/order/sources.h"
 #include "unstarve/pipeline/plan/plan.h"
 #include "unstarve/pipeline/spec/check_spec.h"
-#include "unstarve/storage/concatenated.h"
+#include "unstarve/storage/dataset/concatenated.h"
 #include "unstarve/storage/open.h"
 
 namespace unstarve {

@@ -10,7 +10,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/pipeline/order/bits_text.h"
 #include "unstarve/pipeline/order/mixture_state.h"
-#include "unstarve/storage/data_identity.h"
+#include "unstarve/storage/dataset/data_identity.h"
 
 namespace unstarve {
 namespace {

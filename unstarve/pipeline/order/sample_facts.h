@@ -15,7 +15,7 @@
 
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/core/image.h"
-#include "unstarve/storage/dataset.h"
+#include "unstarve/storage/dataset/dataset.h"
 
 namespace unstarve {
 

@@ -19,7 +19,7 @@
 
 #include "unstarve/pipeline/order/sample_ids.h"
 #include "unstarve/pipeline/spec/spec.h"
-#include "unstarve/storage/dataset.h"
+#include "unstarve/storage/dataset/dataset.h"
 
 namespace unstarve {
 

@@ -2,7 +2,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/storage/bytes/byte_source.h"
-#include "unstarve/storage/concatenated.h"
+#include "unstarve/storage/dataset/concatenated.h"
 #include "unstarve/storage/open.h"
 
 namespace unstarve {

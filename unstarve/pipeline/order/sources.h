@@ -6,7 +6,7 @@
 
 #include "unstarve/pipeline/order/sample_set.h"
 #include "unstarve/pipeline/spec/spec.h"
-#include "unstarve/storage/dataset.h"
+#include "unstarve/storage/dataset/dataset.h"
 
 namespace unstarve {
 

@@ -4,7 +4,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/ops/schedule.h"
-#include "unstarve/storage/crc32.h"
+#include "unstarve/storage/bytes/crc32.h"
 
 namespace unstarve {
 

@@ -6,7 +6,7 @@
 #include "unstarve/pipeline/passes/pass.h"
 #include "unstarve/pipeline/passes/scan_index_place.h"
 #include "unstarve/storage/bytes/byte_source.h"
-#include "unstarve/storage/notice.h"
+#include "unstarve/storage/dataset/notice.h"
 
 namespace unstarve {
 namespace {

@@ -7,7 +7,7 @@
 #include "unstarve/pipeline/executor/loader_fixtures.h"
 #include "unstarve/pipeline/passes/pass.h"
 #include "unstarve/storage/open.h"
-#include "unstarve/storage/temporary_folder.h"
+#include "unstarve/storage/testing/temporary_folder.h"
 
 namespace unstarve {
 namespace {

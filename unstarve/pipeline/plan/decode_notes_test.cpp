@@ -6,7 +6,7 @@
 #include "unstarve/codecs/encode.h"
 #include "unstarve/pipeline/executor/loader_fixtures.h"
 #include "unstarve/storage/open.h"
-#include "unstarve/storage/temporary_folder.h"
+#include "unstarve/storage/testing/temporary_folder.h"
 
 namespace unstarve {
 namespace {

@@ -17,14 +17,14 @@
 #include "unstarve/ops/batch/batch_operation.h"
 #include "unstarve/ops/operation.h"
 #include "unstarve/ops/store.h"
+#include "unstarve/pipeline/order/order.h"
 #include "unstarve/pipeline/plan/consumer.h"
 #include "unstarve/pipeline/plan/memory_plan.h"
-#include "unstarve/pipeline/order/order.h"
 #include "unstarve/pipeline/spec/spec.h"
-#include "unstarve/storage/all_fields.h"
 #include "unstarve/storage/cache/encoded_cache.h"
 #include "unstarve/storage/cache/pixel_store.h"
-#include "unstarve/storage/dataset.h"
+#include "unstarve/storage/dataset/all_fields.h"
+#include "unstarve/storage/dataset/dataset.h"
 #include "unstarve/storage/index/scan_index_store.h"
 
 namespace unstarve {

@@ -17,11 +17,11 @@
 
 #include "unstarve/core/cancel.h"
 #include "unstarve/core/error.h"
+#include "unstarve/storage/bytes/crc32.h"
 #include "unstarve/storage/bytes/decoder_cache.h"
 #include "unstarve/storage/bytes/inflater.h"
+#include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/bytes/zstd_decoder.h"
-#include "unstarve/storage/crc32.h"
-#include "unstarve/storage/little_endian.h"
 
 namespace unstarve {
 namespace {

@@ -5,10 +5,10 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/random.h"
-#include "unstarve/storage/bytes/compressed_text.h"
-#include "unstarve/storage/bytes/damaged_points.h"
-#include "unstarve/storage/little_endian.h"
-#include "unstarve/storage/tfrecord/tfrecord_bytes.h"
+#include "unstarve/storage/bytes/little_endian.h"
+#include "unstarve/storage/testing/compressed_text.h"
+#include "unstarve/storage/testing/damaged_points.h"
+#include "unstarve/storage/testing/tfrecord_bytes.h"
 
 namespace unstarve {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/map_guard.h"
-#include "unstarve/storage/file_descriptor.h"
+#include "unstarve/storage/bytes/file_descriptor.h"
 
 namespace unstarve {
 

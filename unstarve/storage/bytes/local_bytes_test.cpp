@@ -9,8 +9,8 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/refusal.h"
 #include "unstarve/storage/bytes/forward_bytes.h"
-#include "unstarve/storage/bytes/memory_bytes.h"
-#include "unstarve/storage/temporary_folder.h"
+#include "unstarve/storage/testing/memory_bytes.h"
+#include "unstarve/storage/testing/temporary_folder.h"
 
 namespace unstarve {
 namespace {

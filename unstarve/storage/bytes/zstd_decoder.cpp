@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "unstarve/core/error.h"
-#include "unstarve/storage/little_endian.h"
+#include "unstarve/storage/bytes/little_endian.h"
 
 namespace unstarve {
 namespace {

@@ -6,9 +6,9 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/random.h"
 #include "unstarve/core/refusal.h"
-#include "unstarve/storage/bytes/compressed_text.h"
-#include "unstarve/storage/bytes/damaged_points.h"
-#include "unstarve/storage/bytes/zstd_text.h"
+#include "unstarve/storage/testing/compressed_text.h"
+#include "unstarve/storage/testing/damaged_points.h"
+#include "unstarve/storage/testing/zstd_text.h"
 
 namespace unstarve {
 namespace {

@@ -10,7 +10,7 @@
 #include "unstarve/core/aligned.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/map_guard.h"
-#include "unstarve/storage/forwarding.h"
+#include "unstarve/storage/dataset/forwarding.h"
 
 namespace unstarve {
 namespace {

@@ -16,7 +16,7 @@
 #include <memory>
 
 #include "unstarve/core/byte_budget.h"
-#include "unstarve/storage/dataset.h"
+#include "unstarve/storage/dataset/dataset.h"
 
 namespace unstarve {
 

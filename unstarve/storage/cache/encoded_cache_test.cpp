@@ -5,10 +5,10 @@
 
 #include "unstarve/codecs/encode.h"
 #include "unstarve/core/error.h"
-#include "unstarve/storage/conformance.h"
-#include "unstarve/storage/folder/image_folder.h"
+#include "unstarve/storage/formats/folder/image_folder.h"
 #include "unstarve/storage/open.h"
-#include "unstarve/storage/temporary_folder.h"
+#include "unstarve/storage/testing/conformance.h"
+#include "unstarve/storage/testing/temporary_folder.h"
 
 #include <fstream>
 

@@ -17,9 +17,9 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file_transfer.h"
-#include "unstarve/storage/crc32.h"
-#include "unstarve/storage/file_descriptor.h"
-#include "unstarve/storage/notice.h"
+#include "unstarve/storage/bytes/crc32.h"
+#include "unstarve/storage/bytes/file_descriptor.h"
+#include "unstarve/storage/dataset/notice.h"
 
 namespace unstarve {
 namespace {

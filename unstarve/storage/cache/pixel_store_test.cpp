@@ -15,8 +15,8 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/file_size_limit.h"
 #include "unstarve/core/random.h"
-#include "unstarve/storage/notice.h"
-#include "unstarve/storage/temporary_folder.h"
+#include "unstarve/storage/dataset/notice.h"
+#include "unstarve/storage/testing/temporary_folder.h"
 
 namespace unstarve {
 namespace {

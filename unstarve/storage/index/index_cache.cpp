@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "unstarve/core/clock.h"
-#include "unstarve/storage/bytes/shard_list.h"
+#include "unstarve/storage/source/shard_list.h"
 
 namespace unstarve {
 namespace {

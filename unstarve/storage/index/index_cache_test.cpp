@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "unstarve/core/clock.h"
-#include "unstarve/storage/temporary_folder.h"
+#include "unstarve/storage/testing/temporary_folder.h"
 
 namespace unstarve {
 namespace {

@@ -4,9 +4,9 @@
 #include <cstring>
 
 #include "unstarve/core/error.h"
-#include "unstarve/storage/crc32.h"
+#include "unstarve/storage/bytes/crc32.h"
+#include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/index/index_layout.h"
-#include "unstarve/storage/little_endian.h"
 
 namespace unstarve {
 namespace {

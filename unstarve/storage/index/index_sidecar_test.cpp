@@ -4,8 +4,8 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/refusal.h"
-#include "unstarve/storage/crc32.h"
-#include "unstarve/storage/temporary_folder.h"
+#include "unstarve/storage/bytes/crc32.h"
+#include "unstarve/storage/testing/temporary_folder.h"
 
 namespace unstarve {
 namespace {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "unstarve/core/error.h"
-#include "unstarve/storage/notice.h"
+#include "unstarve/storage/dataset/notice.h"
 
 namespace unstarve {
 namespace {

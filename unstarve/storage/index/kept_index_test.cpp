@@ -10,8 +10,8 @@
 #include "unstarve/core/random.h"
 #include "unstarve/core/refusal.h"
 #include "unstarve/storage/index/record_files.h"
-#include "unstarve/storage/temporary_folder.h"
-#include "unstarve/storage/tfrecord/tfrecord_bytes.h"
+#include "unstarve/storage/testing/temporary_folder.h"
+#include "unstarve/storage/testing/tfrecord_bytes.h"
 
 namespace unstarve {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/refusal.h"
-#include "unstarve/storage/temporary_folder.h"
+#include "unstarve/storage/testing/temporary_folder.h"
 
 namespace unstarve {
 namespace {

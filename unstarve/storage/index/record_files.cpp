@@ -9,7 +9,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/map_guard.h"
 #include "unstarve/core/thread_pool.h"
-#include "unstarve/storage/file_descriptor.h"
+#include "unstarve/storage/bytes/file_descriptor.h"
 #include "unstarve/storage/index/kept_index.h"
 #include "unstarve/storage/index/pack_classes.h"
 #include "unstarve/storage/index/unfinished_pack.h"

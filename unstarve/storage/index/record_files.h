@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "unstarve/core/image.h"
-#include "unstarve/storage/dataset.h"
+#include "unstarve/storage/dataset/dataset.h"
 #include "unstarve/storage/index/record_format.h"
 #include "unstarve/storage/io/residency.h"
 

@@ -11,10 +11,10 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/core/refusal.h"
-#include "unstarve/storage/bytes/memory_bytes.h"
 #include "unstarve/storage/index/record_index.h"
-#include "unstarve/storage/temporary_folder.h"
-#include "unstarve/storage/tfrecord/tfrecord_bytes.h"
+#include "unstarve/storage/testing/memory_bytes.h"
+#include "unstarve/storage/testing/temporary_folder.h"
+#include "unstarve/storage/testing/tfrecord_bytes.h"
 
 namespace unstarve {
 namespace {

@@ -14,7 +14,7 @@
 #include <string_view>
 
 #include "unstarve/storage/bytes/forward_bytes.h"
-#include "unstarve/storage/dataset.h"
+#include "unstarve/storage/dataset/dataset.h"
 #include "unstarve/storage/index/index_sidecar.h"
 
 namespace unstarve {

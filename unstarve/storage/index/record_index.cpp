@@ -8,11 +8,11 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/core/map_guard.h"
-#include "unstarve/storage/first_bytes.h"
+#include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/index/index_cache.h"
 #include "unstarve/storage/index/index_places.h"
 #include "unstarve/storage/index/record_index_builder.h"
-#include "unstarve/storage/little_endian.h"
+#include "unstarve/storage/source/first_bytes.h"
 
 namespace unstarve {
 namespace {

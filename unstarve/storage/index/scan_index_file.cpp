@@ -8,9 +8,9 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/map_guard.h"
+#include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/bytes/local_bytes.h"
 #include "unstarve/storage/index/index_sidecar.h"
-#include "unstarve/storage/little_endian.h"
 
 namespace unstarve {
 namespace {

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "unstarve/storage/bytes/byte_source.h"
-#include "unstarve/storage/dataset.h"
+#include "unstarve/storage/dataset/dataset.h"
 #include "unstarve/storage/index/scan_index_layout.h"
 
 namespace unstarve {

@@ -6,7 +6,7 @@
 
 #include "unstarve/core/file.h"
 #include "unstarve/storage/index/scan_index_store.h"
-#include "unstarve/storage/temporary_folder.h"
+#include "unstarve/storage/testing/temporary_folder.h"
 
 namespace unstarve {
 namespace {

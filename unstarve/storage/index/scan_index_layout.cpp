@@ -4,8 +4,8 @@
 #include <cstring>
 #include <string_view>
 
-#include "unstarve/storage/crc32c.h"
-#include "unstarve/storage/little_endian.h"
+#include "unstarve/storage/bytes/crc32c.h"
+#include "unstarve/storage/bytes/little_endian.h"
 
 namespace unstarve::scan_index_layout {
 namespace {

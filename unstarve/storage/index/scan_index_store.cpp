@@ -15,10 +15,10 @@
 #include "unstarve/core/file.h"
 #include "unstarve/core/file_transfer.h"
 #include "unstarve/storage/bytes/byte_source.h"
+#include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/index/index_cache.h"
 #include "unstarve/storage/index/index_places.h"
 #include "unstarve/storage/index/scan_index_layout.h"
-#include "unstarve/storage/little_endian.h"
 
 namespace unstarve {
 namespace {

@@ -32,7 +32,7 @@
 #include <string>
 #include <vector>
 
-#include "unstarve/storage/file_descriptor.h"
+#include "unstarve/storage/bytes/file_descriptor.h"
 #include "unstarve/storage/index/scan_index_file.h"
 
 namespace unstarve {

@@ -11,7 +11,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
-#include "unstarve/storage/temporary_folder.h"
+#include "unstarve/storage/testing/temporary_folder.h"
 
 namespace unstarve {
 namespace {

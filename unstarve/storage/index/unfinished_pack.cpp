@@ -4,7 +4,7 @@
 #include <set>
 
 #include "unstarve/storage/bytes/byte_source.h"
-#include "unstarve/storage/notice.h"
+#include "unstarve/storage/dataset/notice.h"
 
 namespace unstarve {
 

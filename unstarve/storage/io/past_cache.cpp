@@ -10,7 +10,7 @@
 
 #include "unstarve/core/aligned.h"
 #include "unstarve/core/error.h"
-#include "unstarve/storage/file_descriptor.h"
+#include "unstarve/storage/bytes/file_descriptor.h"
 #include "unstarve/storage/io/residency.h"
 
 namespace unstarve {

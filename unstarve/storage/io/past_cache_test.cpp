@@ -8,12 +8,12 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/random.h"
-#include "unstarve/storage/bytes/byte_text.h"
-#include "unstarve/storage/file_descriptor.h"
+#include "unstarve/storage/bytes/file_descriptor.h"
+#include "unstarve/storage/formats/tfrecord/tfrecord.h"
 #include "unstarve/storage/index/record_index.h"
-#include "unstarve/storage/temporary_folder.h"
-#include "unstarve/storage/tfrecord/tfrecord.h"
-#include "unstarve/storage/tfrecord/tfrecord_bytes.h"
+#include "unstarve/storage/testing/byte_text.h"
+#include "unstarve/storage/testing/temporary_folder.h"
+#include "unstarve/storage/testing/tfrecord_bytes.h"
 
 namespace unstarve {
 namespace {

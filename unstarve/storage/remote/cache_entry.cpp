@@ -8,8 +8,8 @@
 #include <ctime>
 
 #include "unstarve/core/file_transfer.h"
-#include "unstarve/storage/crc32.h"
-#include "unstarve/storage/file_descriptor.h"
+#include "unstarve/storage/bytes/crc32.h"
+#include "unstarve/storage/bytes/file_descriptor.h"
 
 namespace unstarve::remote {
 namespace {

@@ -12,7 +12,7 @@
 #include "unstarve/core/clock.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/file_transfer.h"
-#include "unstarve/storage/little_endian.h"
+#include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/remote/cache_entry.h"
 #include "unstarve/storage/remote/text.h"
 

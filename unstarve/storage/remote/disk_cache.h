@@ -37,7 +37,7 @@
 #include <vector>
 
 #include "unstarve/storage/bytes/byte_source.h"
-#include "unstarve/storage/file_descriptor.h"
+#include "unstarve/storage/bytes/file_descriptor.h"
 #include "unstarve/storage/remote/sha256.h"
 
 namespace unstarve::remote {

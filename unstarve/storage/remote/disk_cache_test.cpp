@@ -7,9 +7,9 @@
 #include <catch2/catch.hpp>
 
 #include "unstarve/core/error.h"
-#include "unstarve/storage/little_endian.h"
+#include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/remote/cache_entry.h"
-#include "unstarve/storage/temporary_folder.h"
+#include "unstarve/storage/testing/temporary_folder.h"
 
 namespace unstarve::remote {
 namespace {

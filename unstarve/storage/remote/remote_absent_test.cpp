@@ -1,9 +1,9 @@
 #include <catch2/catch.hpp>
 
 #include "unstarve/core/refusal.h"
-#include "unstarve/storage/bytes/shard_list.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/remote/remote.h"
+#include "unstarve/storage/source/shard_list.h"
 
 namespace unstarve {
 

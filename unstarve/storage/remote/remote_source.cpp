@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "unstarve/storage/little_endian.h"
+#include "unstarve/storage/bytes/little_endian.h"
 
 namespace unstarve::remote {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "unstarve/core/error.h"
-#include "unstarve/storage/notice.h"
+#include "unstarve/storage/dataset/notice.h"
 #include "unstarve/storage/remote/bucket_client.h"
 #include "unstarve/storage/remote/disk_cache.h"
 #include "unstarve/storage/remote/engine.h"

@@ -1,0 +1,115 @@
+#include "unstarve/storage/bytes/crc32c.h"
+
+#include <cstddef>
+#include <cstring>
+
+#include "unstarve/storage/bytes/crc_tables.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace unstarve {
+namespace {
+
+constexpr std::uint32_t kReflectedPolynomial = 0x82F63B78;  // 0x1EDC6F41, bit-reversed
+
+constexpr CrcTables kTables = make_crc_tables(kReflectedPolynomial);
+
+#if defined(__x86_64__)
+
+// x^n modulo the polynomial, reflected: bit 31 is x^0.
+constexpr std::uint32_t power_of_x(std::size_t n) {
+  std::uint32_t power = 0x80000000;
+  for (std::size_t i = 0; i < n; ++i) power = power >> 1 ^ ((power & 1) != 0 ? kReflectedPolynomial : 0);
+  return power;
+}
+
+// Three lanes hide the instruction's latency of three cycles; long lanes make their joining cheap, short ones leave
+// little for the single lane at the end.
+constexpr std::size_t kLongLane = 2048;
+constexpr std::size_t kShortLane = 128;
+
+// What moves a CRC past `bytes` zero bytes: the carry-less product of two reflected 32-bit values is the product times
+// x^33 in the 64 bits that _mm_crc32_u64 then reduces, whence the 33.
+constexpr std::uint32_t shift_constant(std::size_t bytes) { return power_of_x(8 * bytes - 33); }
+
+__attribute__((target("sse4.2,pclmul"))) inline std::uint64_t shifted(std::uint64_t crc, std::uint32_t constant) {
+  const __m128i product = _mm_clmulepi64_si128(_mm_cvtsi64_si128(static_cast<long long>(crc)),
+                                               _mm_cvtsi64_si128(static_cast<long long>(constant)), 0);
+  return _mm_crc32_u64(0, static_cast<std::uint64_t>(_mm_cvtsi128_si64(product)));
+}
+
+inline std::uint64_t load_word(const std::uint8_t* p) {
+  std::uint64_t word;
+  std::memcpy(&word, p, sizeof(word));
+  return word;
+}
+
+constexpr std::size_t kCacheLine = 64;
+
+// With kAhead the three lanes behind these are fetched meanwhile: the lanes cross a page every few hundred cycles,
+// where the hardware's own prefetching ends. On a mapped file that is not in the cache: 11 GB/s without, 24 with,
+// memcpy 17 (90th percentiles of 60 interleaved rounds, AMD EPYC).
+template <std::size_t kLane, bool kAhead>
+__attribute__((target("sse4.2,pclmul"))) inline std::uint64_t three_lanes(const std::uint8_t* p, std::uint64_t first) {
+  constexpr std::uint32_t kPastOne = shift_constant(kLane);
+  constexpr std::uint32_t kPastTwo = shift_constant(2 * kLane);
+  std::uint64_t second = 0, third = 0;
+  for (std::size_t line = 0; line < kLane; line += kCacheLine) {
+    if constexpr (kAhead) {
+      for (std::size_t lane = 3; lane < 6; ++lane) {
+        _mm_prefetch(reinterpret_cast<const char*>(p + lane * kLane + line), _MM_HINT_T0);
+      }
+    }
+    for (std::size_t i = line; i < line + kCacheLine; i += 8) {
+      first = _mm_crc32_u64(first, load_word(p + i));
+      second = _mm_crc32_u64(second, load_word(p + kLane + i));
+      third = _mm_crc32_u64(third, load_word(p + 2 * kLane + i));
+    }
+  }
+  return shifted(first, kPastTwo) ^ shifted(second, kPastOne) ^ third;
+}
+
+__attribute__((target("sse4.2,pclmul"))) std::uint32_t crc32c_instruction(std::span<const std::uint8_t> bytes,
+                                                                          std::uint32_t before) {
+  constexpr std::size_t kLong = 3 * kLongLane;
+  constexpr std::size_t kShort = 3 * kShortLane;
+  std::uint64_t crc = ~before;
+  const std::uint8_t* p = bytes.data();
+  std::size_t left = bytes.size();
+  for (; left >= 2 * kLong; left -= kLong, p += kLong) crc = three_lanes<kLongLane, true>(p, crc);
+  for (; left >= kLong; left -= kLong, p += kLong) crc = three_lanes<kLongLane, false>(p, crc);
+  for (; left >= kShort; left -= kShort, p += kShort) crc = three_lanes<kShortLane, false>(p, crc);
+  for (; left >= 8; left -= 8, p += 8) crc = _mm_crc32_u64(crc, load_word(p));
+  for (; left > 0; --left, ++p) crc = _mm_crc32_u8(static_cast<std::uint32_t>(crc), *p);
+  return ~static_cast<std::uint32_t>(crc);
+}
+
+bool ask_processor() { return __builtin_cpu_supports("sse4.2") != 0 && __builtin_cpu_supports("pclmul") != 0; }
+
+#else
+
+bool ask_processor() { return false; }
+std::uint32_t crc32c_instruction(std::span<const std::uint8_t> bytes, std::uint32_t before) {
+  return crc32c_scalar(bytes, before);
+}
+
+#endif
+
+}  // namespace
+
+std::uint32_t crc32c_scalar(std::span<const std::uint8_t> bytes, std::uint32_t crc) noexcept {
+  return crc_by_tables(kTables, bytes, crc);
+}
+
+bool has_crc32c_instruction() noexcept {
+  static const bool has = ask_processor();
+  return has;
+}
+
+std::uint32_t crc32c(std::span<const std::uint8_t> bytes, std::uint32_t crc) noexcept {
+  return has_crc32c_instruction() ? crc32c_instruction(bytes, crc) : crc32c_scalar(bytes, crc);
+}
+
+}  // namespace unstarve

@@ -1,0 +1,201 @@
+#include "unstarve/storage/dataset/concatenated.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+#include "unstarve/core/error.h"
+
+namespace unstarve {
+namespace {
+
+class Concatenated final : public Dataset {
+ public:
+  Concatenated(std::vector<std::shared_ptr<const Dataset>> parts, const std::vector<std::string>& names,
+               const std::string& operation) {
+    // Throws unless `is` says of data set i what `expected` says of the first.
+    const auto agree = [&](std::size_t i, const std::string& what, bool is, bool expected) {
+      if (is == expected) return;
+      throw Error(ErrorKind::kArgument, operation + ": " + names[is ? i : 0] + " " + what + ", " + names[is ? 0 : i] +
+                                            " does not; expected the same of all sources");
+    };
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const Dataset& data = *parts[i];
+      Part part{
+          std::move(parts[i]), data.field_index(FieldKind::kEncodedImage), data.field_index(FieldKind::kLabel), {}};
+      const FieldKind kind = part.image >= 0 ? FieldKind::kEncodedImage : FieldKind::kPixels;
+      if (part.image < 0) part.image = data.field_index(FieldKind::kPixels);
+      if (part.image < 0) throw Error(ErrorKind::kArgument, operation + ": " + names[i] + " has no images");
+      if (i == 0) {
+        fields_ = {{"image", kind}};
+        if (part.label >= 0) fields_.push_back({"label", FieldKind::kLabel});
+      }
+      agree(i, "holds encoded images", kind == FieldKind::kEncodedImage, fields_[0].kind == FieldKind::kEncodedImage);
+      agree(i, "has labels", part.label >= 0, fields_.size() == 2);
+      agree(i, "names its classes", !data.classes().empty(), i == 0 ? !data.classes().empty() : !classes_.empty());
+      number_classes(part);
+      begin_.push_back(begin_.back() + data.size());
+      parts_.push_back(std::move(part));
+    }
+  }
+
+  [[nodiscard]] std::string format() const override {
+    return std::to_string(parts_.size()) + " sources, the first " + parts_[0].data->format();
+  }
+  [[nodiscard]] std::uint64_t size() const override { return begin_.back(); }
+  [[nodiscard]] const std::vector<Field>& fields() const override { return fields_; }
+  [[nodiscard]] const std::vector<std::string>& classes() const override { return classes_; }
+  [[nodiscard]] std::vector<std::uint64_t> parts() const override { return begin_; }
+  // Where each part is made of shards: elsewhere records would stand between them.
+  [[nodiscard]] std::vector<DataFile> files() const override {
+    std::vector<DataFile> all;
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      const std::vector<DataFile> files = parts_[i].data->files();
+      if (files.empty()) return {};
+      for (const DataFile& file : files) all.push_back({file.path, begin_[i] + file.first});
+    }
+    return all;
+  }
+
+  [[nodiscard]] std::uint64_t stored_bytes() const override {
+    std::uint64_t bytes = 0;
+    for (const Part& part : parts_) {
+      if (part.data->stored_bytes() == 0) return 0;
+      bytes += part.data->stored_bytes();
+    }
+    return bytes;
+  }
+  [[nodiscard]] RecordLocation record_location(std::uint64_t id) const override {
+    const std::size_t part = part_of(id);
+    return parts_[part].data->record_location(id - begin_[part]);
+  }
+  [[nodiscard]] std::vector<std::string> notes() const override {
+    std::vector<std::string> notes;
+    for (const Part& part : parts_)
+      for (std::string& note : part.data->notes()) notes.push_back(std::move(note));
+    return notes;
+  }
+  [[nodiscard]] std::optional<std::int64_t> known_label(std::uint64_t id) const override {
+    const std::size_t part = part_of(id);
+    std::optional<std::int64_t> label = parts_[part].data->known_label(id - begin_[part]);
+    if (label) *label = renumbered(part, *label, id);
+    return label;
+  }
+  void read(std::uint64_t id, RecordBuffer& record) const override {
+    const std::size_t part = part_of(id);
+    parts_[part].data->read(id - begin_[part], record);
+    rearrange(part, id, record);
+  }
+  std::uint64_t read_all(std::uint64_t id, RecordBuffer& record) const override {
+    const std::size_t part = part_of(id);
+    const std::uint64_t rest = parts_[part].data->read_all(id - begin_[part], record);
+    rearrange(part, id, record);
+    return rest;
+  }
+  void read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const override {
+    std::vector<std::uint64_t> own;
+    std::vector<std::size_t> places;
+    std::vector<RecordBuffer> buffers(ids.size());
+    for (std::size_t part = 0; part < parts_.size(); ++part) {
+      own.clear();
+      places.clear();
+      for (std::size_t i = 0; i < ids.size(); ++i) {
+        if (part_of(ids[i]) != part) continue;
+        std::swap(buffers[own.size()], records[i]);
+        own.push_back(ids[i] - begin_[part]);
+        places.push_back(i);
+      }
+      if (!own.empty()) parts_[part].data->read_many(own, std::span(buffers).first(own.size()));
+      for (std::size_t i = 0; i < places.size(); ++i) {
+        std::swap(buffers[i], records[places[i]]);
+        rearrange(part, ids[places[i]], records[places[i]]);
+      }
+    }
+  }
+  std::span<const std::uint8_t> prefetch(std::uint64_t id) const noexcept override {
+    const std::size_t part = part_of(id);
+    return parts_[part].data->prefetch(id - begin_[part]);
+  }
+  [[nodiscard]] std::optional<Size> known_size(std::uint64_t id) const override {
+    const std::size_t part = part_of(id);
+    return parts_[part].data->known_size(id - begin_[part]);
+  }
+  [[nodiscard]] std::vector<std::string> unread_fields() const override {
+    std::vector<std::string> names;
+    for (const Part& part : parts_)
+      for (std::string& name : part.data->unread_fields())
+        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+    return names;
+  }
+  [[nodiscard]] int reads_in_flight() const override {
+    int reads = 0;
+    for (const Part& part : parts_) reads = std::max(reads, part.data->reads_in_flight());
+    return reads;
+  }
+  [[nodiscard]] int most_reads_in_flight() const override {
+    int reads = 0;
+    for (const Part& part : parts_) reads = std::max(reads, part.data->most_reads_in_flight());
+    return reads;
+  }
+
+ private:
+  struct Part {
+    std::shared_ptr<const Dataset> data;
+    int image, label;                  // its fields
+    std::vector<std::int64_t> labels;  // from its numbers of classes to ours; empty where they are equal
+  };
+
+  void number_classes(Part& part) {
+    const std::vector<std::string>& own = part.data->classes();
+    bool equal = true;
+    for (std::size_t c = 0; c < own.size(); ++c) {
+      const auto [place, added] = numbers_.try_emplace(own[c], static_cast<std::int64_t>(classes_.size()));
+      if (added) classes_.push_back(own[c]);
+      part.labels.push_back(place->second);
+      equal = equal && place->second == static_cast<std::int64_t>(c);
+    }
+    if (equal) part.labels.clear();
+  }
+
+  [[nodiscard]] std::size_t part_of(std::uint64_t id) const noexcept {
+    return static_cast<std::size_t>(std::upper_bound(begin_.begin(), begin_.end(), id) - begin_.begin()) - 1;
+  }
+
+  [[nodiscard]] std::int64_t renumbered(std::size_t part, std::int64_t label, std::uint64_t id) const {
+    const std::vector<std::int64_t>& labels = parts_[part].labels;
+    if (labels.empty()) return label;
+    if (label < 0 || label >= static_cast<std::int64_t>(labels.size()))
+      throw Error(ErrorKind::kInput, location(id) + ": label " + std::to_string(label) + ", expected 0 to " +
+                                         std::to_string(labels.size() - 1));
+    return labels[static_cast<std::size_t>(label)];
+  }
+
+  void rearrange(std::size_t number, std::uint64_t id, RecordBuffer& record) const {
+    const Part& part = parts_[number];
+    const bool labelled = part.label >= 0;
+    if (part.image != 0 || (labelled && part.label != 1)) {
+      const Value image = record.values[static_cast<std::size_t>(part.image)];
+      const Value label = labelled ? record.values[static_cast<std::size_t>(part.label)] : Value{};
+      record.values.resize(fields_.size());
+      record.values[0] = image;
+      if (labelled) record.values[1] = label;
+    }
+    if (labelled) record.values[1].integer = renumbered(number, record.values[1].integer, id);
+  }
+
+  std::vector<Part> parts_;
+  std::vector<std::uint64_t> begin_{0};
+  std::vector<Field> fields_;
+  std::vector<std::string> classes_;
+  std::unordered_map<std::string, std::int64_t> numbers_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Dataset> concatenate(std::vector<std::shared_ptr<const Dataset>> parts,
+                                           const std::vector<std::string>& names, const std::string& operation) {
+  if (parts.empty()) throw Error(ErrorKind::kArgument, operation + ": no source is given, expected one or more");
+  return std::make_shared<Concatenated>(std::move(parts), names, operation);
+}
+
+}  // namespace unstarve

@@ -1,0 +1,88 @@
+#include "unstarve/storage/dataset/data_identity.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace unstarve {
+namespace {
+
+constexpr std::uint64_t kSpread = 16;  // records looked at beside the sources' first and last
+constexpr int kBits = 16;
+constexpr std::array<std::string_view, 4> kParts{"format", "class names", "number, order or sizes of the sources",
+                                                 "names or order of shards and records"};
+
+// FNV-1a over texts and numbers, each told from the next by its length.
+class Digest {
+ public:
+  void add(std::uint64_t number) {
+    for (int i = 0; i < 8; ++i) add_byte(static_cast<std::uint8_t>(number >> (8 * i)));
+  }
+  void add(std::string_view text) {
+    add(text.size());
+    for (const char letter : text) add_byte(static_cast<std::uint8_t>(letter));
+  }
+  [[nodiscard]] std::uint64_t folded() const {
+    return (value_ ^ (value_ >> 16) ^ (value_ >> 32) ^ (value_ >> 48)) & 0xffff;
+  }
+
+ private:
+  void add_byte(std::uint8_t byte) { value_ = (value_ ^ byte) * 0x100000001b3ULL; }
+  std::uint64_t value_ = 0xcbf29ce484222325ULL;
+};
+
+// The last `components` of a path or URL, without what follows '?'.
+std::string_view end_of(std::string_view path, int components) {
+  if (path.find("://") != std::string_view::npos) path = path.substr(0, path.find('?'));
+  std::size_t begin = path.size();
+  for (; components > 0 && begin != 0 && begin != std::string_view::npos; --components)
+    begin = path.rfind('/', begin - 1);
+  return begin == std::string_view::npos || components > 0 ? path : path.substr(begin + 1);
+}
+
+std::uint64_t of_records(const Dataset& data, const std::vector<std::uint64_t>& parts) {
+  Digest digest;
+  for (const DataFile& shard : data.files()) {
+    digest.add(end_of(shard.path, 1));
+    digest.add(shard.first);
+  }
+  const auto add = [&](std::uint64_t id) {
+    const RecordLocation place = data.record_location(id);
+    digest.add(end_of(place.file, place.number || place.offset ? 1 : 2));  // a file that is a record: with its class
+    digest.add(place.member);
+    digest.add(place.number.value_or(0));
+    digest.add(place.offset.value_or(0));
+  };
+  for (std::size_t i = 0; i + 1 < parts.size(); ++i) {
+    if (parts[i] == parts[i + 1]) continue;
+    add(parts[i]);
+    add(parts[i + 1] - 1);
+  }
+  for (std::uint64_t i = 1; i <= kSpread && data.size() > 0; ++i) add(data.size() / (kSpread + 1) * i);
+  return digest.folded();
+}
+
+}  // namespace
+
+std::uint64_t data_identity(const Dataset& data) {
+  const std::vector<std::uint64_t> parts = data.parts();
+  Digest format, classes, sources;
+  format.add(data.format());
+  for (const std::string& name : data.classes()) classes.add(name);
+  for (const std::uint64_t begin : parts) sources.add(begin);
+  const std::uint64_t identity = format.folded() << (3 * kBits) | classes.folded() << (2 * kBits) |
+                                 sources.folded() << kBits | of_records(data, parts);
+  return std::max<std::uint64_t>(identity, 1);
+}
+
+std::string identities_differ_in(std::uint64_t one, std::uint64_t other) {
+  std::string text;
+  for (std::size_t i = 0; i < kParts.size(); ++i) {
+    const int shift = kBits * (3 - static_cast<int>(i));
+    if (((one ^ other) >> shift & 0xffff) == 0) continue;
+    text += (text.empty() ? "" : ", ") + std::string(kParts[i]);
+  }
+  return text;
+}
+
+}  // namespace unstarve

@@ -1,0 +1,302 @@
+#include "unstarve/storage/formats/arrays/array_files.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <limits>
+
+#include "unstarve/core/error.h"
+#include "unstarve/storage/formats/arrays/array_images.h"
+#include "unstarve/storage/formats/arrays/idx_header.h"
+#include "unstarve/storage/formats/arrays/npy_header.h"
+#include "unstarve/storage/source/sniff.h"
+
+namespace unstarve {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kMaxSide = 65535;
+
+// What either header says of the array behind it.
+struct ArrayHead {
+  std::vector<std::uint64_t> shape;
+  std::size_t element_bytes = 1;
+  bool is_signed = false;
+  bool big_endian = false;
+  std::size_t header_bytes = 0;
+  std::uint64_t data_bytes = 0;
+};
+
+template <class Header>
+std::uint64_t told_bytes(const Header& head) {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+  return std::min(head.data_bytes, kMost - head.header_bytes) + head.header_bytes;
+}
+std::uint64_t npy_bytes(std::span<const std::uint8_t> front) { return told_bytes(read_npy_header(front)); }
+std::uint64_t idx_bytes(std::span<const std::uint8_t> front) { return told_bytes(read_idx_header(front)); }
+
+ArrayHead npy_head(std::span<const std::uint8_t> front, std::uint64_t bytes) {
+  NpyHeader head = parse_npy_header(front, bytes);
+  return {std::move(head.shape), head.element_bytes, head.is_signed,
+          head.big_endian,       head.header_bytes,  head.data_bytes};
+}
+
+ArrayHead idx_head(std::span<const std::uint8_t> front, std::uint64_t bytes) {
+  IdxHeader head = parse_idx_header(front, bytes);
+  return {std::move(head.shape), head.element_bytes, head.is_signed, true, head.header_bytes, head.data_bytes};
+}
+
+bool is_npy_name(std::string_view name) { return ends_in(name, ".npy"); }
+bool is_idx_name(std::string_view name) {
+  return name.find("images") != std::string_view::npos && name.find("idx") != std::string_view::npos;
+}
+
+// The one format or the other.
+struct Kind {
+  const char* name;
+  std::size_t max_header_bytes;
+  // The length of the file that the header tells of.
+  std::uint64_t (*told)(std::span<const std::uint8_t> front);
+  ArrayHead (*parse)(std::span<const std::uint8_t> front, std::uint64_t bytes);
+  bool (*is_name)(std::string_view name);
+};
+constexpr Kind kNpy{"npy", kMaxNpyHeaderBytes, npy_bytes, npy_head, is_npy_name};
+constexpr Kind kIdx{"idx", kMaxIdxHeaderBytes, idx_bytes, idx_head, is_idx_name};
+
+[[noreturn]] void refuse(const std::string& file, const std::string& what) {
+  throw Error(ErrorKind::kInput, "open " + shown_name(file) + ": " + what);
+}
+
+// The output of a compressed file, in memory: no more of it than its header tells of.
+class HeldBytes final : public ByteSource {
+ public:
+  HeldBytes(const Kind& kind, const ByteSource& stored) : name_(stored.name()), stamp_(stored.stamp()) {
+    const auto forward = inflate_forward(stored, Compression::kGzip);
+    const std::uint64_t told = told_by(kind, forward->at(0, kind.max_header_bytes));
+    while (bytes_.size() < told) {
+      const std::uint64_t left = told - bytes_.size();
+      const auto piece =
+          forward->at(bytes_.size(), static_cast<std::size_t>(std::min<std::uint64_t>(left, kForwardPieceBytes)));
+      if (piece.empty()) break;
+      bytes_.insert(bytes_.end(), piece.begin(), piece.end());
+    }
+    if (!forward->at(bytes_.size(), 1).empty()) {
+      refuse(name_, "it decompresses to more than the " + std::to_string(told) + " bytes that its header tells of");
+    }
+    size_ = bytes_.size();
+    bytes_.resize(size_ + kReadableBehind);
+  }
+  [[nodiscard]] const std::string& name() const noexcept override { return name_; }
+  [[nodiscard]] std::uint64_t size() const noexcept override { return size_; }
+  [[nodiscard]] SourceStamp stamp() const noexcept override { return stamp_; }
+  void read(std::uint64_t offset, std::span<std::uint8_t> out) const override {
+    check_range(*this, offset, out.size());
+    std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(offset), out.size(), out.begin());
+  }
+  [[nodiscard]] std::span<const std::uint8_t> mapped() const noexcept override { return {bytes_.data(), size_}; }
+
+ private:
+  std::uint64_t told_by(const Kind& kind, std::span<const std::uint8_t> front) const {
+    std::uint64_t told = 0;
+    try {
+      told = kind.told(front);
+    } catch (const Error& error) {
+      refuse(name_, error.what());
+    }
+    if (told <= kMaxHeldBytes) return told;
+    refuse(name_, "its header tells of " + std::to_string(told) + " bytes, expected at most " +
+                      std::to_string(kMaxHeldBytes) + " of a compressed file: decompress it");
+  }
+
+  std::string name_;
+  SourceStamp stamp_;
+  std::vector<std::uint8_t> bytes_;
+  std::size_t size_ = 0;
+};
+
+std::shared_ptr<const ByteSource> open_array(const Kind& kind, const std::string& path) {
+  std::shared_ptr<const ByteSource> file = open_bytes(path);
+  std::array<std::uint8_t, 3> front{};
+  file->read(0, std::span(front).first(std::min<std::size_t>(file->size(), front.size())));
+  if (detect_compression(front) != Compression::kGzip) return file;
+  return std::make_shared<HeldBytes>(kind, *file);
+}
+
+ArrayHead head_of(const Kind& kind, const ByteSource& file) {
+  std::vector<std::uint8_t> front(
+      static_cast<std::size_t>(std::min<std::uint64_t>(kind.max_header_bytes, file.size())));
+  file.read(0, front);
+  try {
+    return kind.parse(front, file.size());
+  } catch (const Error& error) {
+    refuse(file.name(), error.what());
+  }
+}
+
+std::string text_of(const std::vector<std::uint64_t>& shape) {
+  std::string text;
+  for (const std::uint64_t length : shape) text += (text.empty() ? "(" : ", ") + std::to_string(length);
+  return text.empty() ? "()" : text + ")";
+}
+
+ArrayShape image_shape(const ArrayHead& head, const std::string& file) {
+  const std::vector<std::uint64_t>& shape = head.shape;
+  const std::uint64_t channels = shape.size() == 4 ? shape[3] : 1;
+  const bool fits = (shape.size() == 3 || shape.size() == 4) && (channels == 1 || channels == 3) &&
+                    shape[1] <= kMaxSide && shape[2] <= kMaxSide;
+  if (!fits || head.element_bytes != 1 || head.is_signed) {
+    refuse(file,
+           "an array " + text_of(shape) + " of " + std::to_string(head.element_bytes) +
+               "-byte elements is no array of images, expected uint8 (n, height, width, 1 or 3) or (n, height, width)" +
+               (shape.size() == 1 ? "; where these are labels, give the file of their images" : ""));
+  }
+  return {static_cast<int>(shape[2]), static_cast<int>(shape[1]), static_cast<int>(channels)};
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.rfind(from);
+  return at == std::string::npos ? text : text.replace(at, from.size(), to);
+}
+
+// Names that the labels of `images` may have, the best first.
+std::vector<std::string> label_names(const std::string& images) {
+  const std::size_t dot = images.rfind('.');
+  const std::string stem = images.substr(0, dot), ending = dot == std::string::npos ? "" : images.substr(dot);
+  std::vector<std::string> names{replaced(replaced(images, "images", "labels"), "idx3", "idx1")};
+  if (images[0] == 'x' || images[0] == 'X') names.push_back((images[0] == 'x' ? "y" : "Y") + images.substr(1));
+  names.push_back(stem + "_labels" + ending);
+  names.push_back("labels" + ending);
+  for (std::size_t i = names.size(); i-- > 0;) {  // the other half may be compressed, or not
+    const bool packed = ends_in(names[i], ".gz");
+    names.push_back(packed ? names[i].substr(0, names[i].size() - 3) : names[i] + ".gz");
+  }
+  std::erase(names, images);
+  return names;
+}
+
+// Path of the labels beside the file of images, which a folder's listing has or the disk; "" for none. Of a URL alone
+// nothing tells what lies beside it: then the first name is taken.
+std::string find_labels(const std::string& images, const FolderListing* listing) {
+  const std::size_t base = images.rfind('/') + 1;
+  for (const std::string& name : label_names(images.substr(base))) {
+    const std::string path = images.substr(0, base) + name;
+    std::error_code failed;
+    const bool there = listing != nullptr
+                           ? std::find(listing->files.begin(), listing->files.end(), name) != listing->files.end()
+                           : is_url(images) || fs::exists(path, failed);
+    if (there) return path;
+  }
+  return "";
+}
+
+const char* split_of(std::string_view name) {
+  if (name.find("train") != std::string_view::npos) return "train";
+  if (name.find("t10k") != std::string_view::npos || name.find("test") != std::string_view::npos) return "test";
+  return name.find("val") != std::string_view::npos ? "val" : "";
+}
+
+std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+ArrayPart open_part(const Kind& kind, const std::string& images, const FolderListing* listing, ArrayShape& shape) {
+  ArrayPart part{open_array(kind, images), 0, {}, ""};
+  const ArrayHead head = head_of(kind, *part.bytes);
+  shape = image_shape(head, images);
+  part.offset = head.header_bytes;
+  const std::string labels = find_labels(images, listing);
+  part.labels_name = labels;
+  if (labels.empty()) {
+    refuse(images, "there are no labels beside it, expected " + label_names(base_name(images)).front());
+  }
+  const auto file = open_array(kind, labels);
+  const ArrayHead label_head = head_of(kind, *file);
+  const std::uint64_t count = label_head.shape.empty() ? 0 : label_head.shape[0];
+  if (count != head.shape[0] || label_head.data_bytes != count * label_head.element_bytes) {
+    refuse(labels, "an array " + text_of(label_head.shape) + " is no label for each of the " +
+                       std::to_string(head.shape[0]) + " images of " + images);
+  }
+  std::vector<std::uint8_t> bytes(label_head.data_bytes);
+  file->read(label_head.header_bytes, bytes);
+  part.labels = labels_of(bytes, label_head.element_bytes, label_head.is_signed, label_head.big_endian);
+  return part;
+}
+
+// The files of images that the source names, training first; those of a folder are told by having labels beside them.
+std::vector<std::string> image_files(const Kind& kind, const Source& source, const std::string& split) {
+  std::vector<std::string> files = source.files;
+  const FolderListing* const listing = source.folder ? &source.listing : nullptr;
+  for (const std::string& name : source.listing.files) {
+    const std::string path = source.path + "/" + name;
+    if (kind.is_name(name) && !find_labels(path, listing).empty()) files.push_back(path);
+  }
+  // "labels_labels.npy" beside "labels.npy" is nobody's: what is another's labels is no file of images.
+  std::vector<std::string> labels;
+  for (const std::string& file : files) labels.push_back(find_labels(file, listing));
+  if (source.folder || source.files.size() > 1)
+    std::erase_if(files, [&](const auto& file) { return std::count(labels.begin(), labels.end(), file) > 0; });
+  if (files.empty())
+    refuse(source.text, "no file of images with labels beside it, such as images.npy and labels.npy; found " +
+                            describe(source.listing));
+  const auto rank = [](const std::string& file) {
+    return std::string_view(split_of(base_name(file))) == "train" ? 0 : 1;
+  };
+  std::stable_sort(files.begin(), files.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+  if (split.empty()) return files;
+  std::erase_if(files, [&](const std::string& file) { return split_of(base_name(file)) != split; });
+  if (files.empty()) {
+    throw Error(ErrorKind::kArgument,
+                "open " + shown_name(source.text) + ": no file of images of the split '" + split + "'");
+  }
+  return files;
+}
+
+std::shared_ptr<const Dataset> open_arrays(const Kind& kind, const Source& source, const std::string& split) {
+  const std::vector<std::string> files = image_files(kind, source, split);
+  ArrayShape shape;
+  std::vector<ArrayPart> parts;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    for (std::size_t j = 0; source.folder && j < i; ++j) {
+      if (std::string_view(split_of(base_name(files[i]))) == split_of(base_name(files[j]))) {
+        refuse(source.text, "both " + base_name(files[j]) + " and " + base_name(files[i]) +
+                                " may be its images; give the file that is meant");
+      }
+    }
+    ArrayShape own;
+    parts.push_back(open_part(kind, files[i], source.folder ? &source.listing : nullptr, own));
+    if (i > 0 && own != shape) refuse(files[i], "its images are of another shape than those of " + files[0]);
+    shape = own;
+  }
+  return std::make_shared<ArrayImages>(kind.name, shape, std::move(parts));
+}
+
+// Whether the first of the files that are named holds idx labels: by its length, too, as other formats have no magic
+// number, and bytes that may be those of labels.
+bool begins_with_labels(const Source& source) {
+  if (source.first == nullptr || !is_idx_labels(source.content)) return false;
+  try {
+    return source.compression != Compression::kNone || idx_bytes(source.content) == source.first->size();
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+bool recognises_npy(const Source& source) {
+  return source.folder ? folder_begins(source, is_npy_name, is_npy) : is_npy(source.head);
+}
+
+std::shared_ptr<const Dataset> open_npy(const Source& source, const std::string& split) {
+  return open_arrays(kNpy, source, split);
+}
+
+bool recognises_idx(const Source& source) {
+  if (source.folder) return folder_begins(source, is_idx_name, is_idx_images);
+  return is_idx_images(source.content) || begins_with_labels(source);
+}
+
+std::shared_ptr<const Dataset> open_idx(const Source& source, const std::string& split) {
+  return open_arrays(kIdx, source, split);
+}
+
+}  // namespace unstarve

@@ -1,0 +1,81 @@
+#include "unstarve/storage/formats/arrays/array_images.h"
+
+#include <algorithm>
+
+#include "unstarve/core/error.h"
+#include "unstarve/storage/index/record_format.h"
+
+namespace unstarve {
+
+std::vector<std::int32_t> labels_of(std::span<const std::uint8_t> bytes, std::size_t element_bytes, bool is_signed,
+                                    bool big_endian) {
+  std::vector<std::int32_t> labels;
+  labels.reserve(bytes.size() / element_bytes);
+  for (std::size_t at = 0; at + element_bytes <= bytes.size(); at += element_bytes) {
+    std::uint64_t value = 0;
+    for (std::size_t i = 0; i < element_bytes; ++i) {
+      value = value << 8 | bytes[at + (big_endian ? i : element_bytes - 1 - i)];
+    }
+    const bool negative = is_signed && value >> (8 * element_bytes - 1) != 0;
+    const bool is_class = !negative && value < static_cast<std::uint64_t>(kMaxClasses);
+    labels.push_back(is_class ? static_cast<std::int32_t>(value) : -1);
+  }
+  return labels;
+}
+
+ArrayImages::ArrayImages(std::string format, const ArrayShape& shape, std::vector<ArrayPart> parts)
+    : format_(std::move(format)),
+      shape_(shape),
+      parts_(std::move(parts)),
+      fields_{{"image", FieldKind::kPixels}, {"label", FieldKind::kLabel}} {
+  std::int32_t largest = -1;
+  for (const ArrayPart& part : parts_) {
+    begins_.push_back(begins_.back() + part.labels.size());
+    largest = std::max(largest, *std::max_element(part.labels.begin(), part.labels.end()));
+  }
+  for (std::int32_t number = 0; number <= largest; ++number) classes_.push_back(std::to_string(number));
+}
+
+std::size_t ArrayImages::part_of(std::uint64_t id) const {
+  return static_cast<std::size_t>(std::upper_bound(begins_.begin(), begins_.end(), id) - begins_.begin()) - 1;
+}
+
+RecordLocation ArrayImages::record_location(std::uint64_t id) const {
+  const std::size_t part = part_of(id);
+  const std::uint64_t number = id - begins_[part];
+  return {
+      .file = parts_[part].bytes->name(), .number = number, .offset = parts_[part].offset + number * shape_.bytes()};
+}
+
+std::optional<std::int64_t> ArrayImages::known_label(std::uint64_t id) const {
+  const std::size_t part = part_of(id);
+  const std::int32_t label = parts_[part].labels[id - begins_[part]];
+  return label >= 0 ? std::optional<std::int64_t>(label) : std::nullopt;
+}
+
+void ArrayImages::read(std::uint64_t id, RecordBuffer& record) const {
+  const ArrayPart& part = parts_[part_of(id)];
+  const std::uint64_t number = id - begins_[part_of(id)];
+  const std::int32_t label = part.labels[number];
+  if (label < 0) {
+    throw Error(ErrorKind::kInput, "read " + location(id) + ": its label in " + part.labels_name +
+                                       " is no class number, expected 0 to " + std::to_string(kMaxClasses - 1));
+  }
+  const auto bytes = static_cast<std::size_t>(shape_.bytes());
+  const std::uint64_t offset = part.offset + number * bytes;
+  const std::span<const std::uint8_t> mapped = part.bytes->mapped();
+  const std::uint8_t* pixels = mapped.data() + (mapped.empty() ? 0 : offset);
+  if (mapped.empty()) {
+    record.storage.reserve_discard(bytes + kReadableBehind);
+    part.bytes->read(offset, {record.storage.data(), bytes});
+    pixels = record.storage.data();
+  }
+  record.values.resize(2);
+  record.values[0] = {};
+  record.values[0].pixels = {pixels,          shape_.width,
+                             shape_.height,   static_cast<std::ptrdiff_t>(shape_.width) * shape_.channels,
+                             shape_.channels, shape_.channels == 1 ? 0 : 1};
+  record.values[1] = {{}, {}, label};
+}
+
+}  // namespace unstarve

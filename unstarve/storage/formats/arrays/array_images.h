@@ -1,0 +1,75 @@
+#pragma once
+// Images that lie one after the other without a gap, as 8-bit grey or RGB, with a label each: what .npy arrays and idx
+// files hold.
+//
+//   part 0   | header | image 0 | image 1 | ...      labels 0, 1, ...
+//   part 1   | header | ...                          (the files of a split, in order)
+//
+// Fields:    image (pixels; grey ones are read as RGB of three equal channels), label.
+// Ownership: keeps the parts open, and all labels in memory (4 bytes each). Pixels of a mapped part lie in the map.
+// Failure:   a label that is no class number costs its record: Error(kInput) at read(). Of a file that shrinks while it
+//            is mapped pixels read as zeros: who has used them asks check_map() (core/map_guard.h).
+// Cost:      opening looks at no pixel; read() of a mapped part is a few additions, of another one one request.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "unstarve/storage/bytes/byte_source.h"
+#include "unstarve/storage/dataset/dataset.h"
+
+namespace unstarve {
+
+struct ArrayShape {
+  int width = 0;
+  int height = 0;
+  int channels = 3;  // 1 or 3
+  friend bool operator==(const ArrayShape&, const ArrayShape&) = default;
+  [[nodiscard]] constexpr std::uint64_t bytes() const noexcept {
+    return static_cast<std::uint64_t>(width) * static_cast<std::uint64_t>(height) *
+           static_cast<std::uint64_t>(channels);
+  }
+};
+
+struct ArrayPart {
+  std::shared_ptr<const ByteSource> bytes;
+  std::uint64_t offset = 0;          // of the first image
+  std::vector<std::int32_t> labels;  // one per image; negative: no class number
+  std::string labels_name;           // file of the labels, for messages
+};
+
+// Whole numbers of a file as labels: those outside of [0, kMaxClasses) become -1. Precondition: `bytes` holds whole
+// elements of 1, 2, 4 or 8 bytes.
+[[nodiscard]] std::vector<std::int32_t> labels_of(std::span<const std::uint8_t> bytes, std::size_t element_bytes,
+                                                  bool is_signed, bool big_endian);
+
+class ArrayImages final : public Dataset {
+ public:
+  // Precondition: parts are not empty and hold as many images as labels.
+  ArrayImages(std::string format, const ArrayShape& shape, std::vector<ArrayPart> parts);
+
+  [[nodiscard]] std::string format() const override { return format_; }
+  [[nodiscard]] std::uint64_t size() const override { return begins_.back(); }
+  [[nodiscard]] const std::vector<Field>& fields() const override { return fields_; }
+  [[nodiscard]] const std::vector<std::string>& classes() const override { return classes_; }
+  [[nodiscard]] std::uint64_t stored_bytes() const override { return size() * shape_.bytes(); }
+  [[nodiscard]] RecordLocation record_location(std::uint64_t id) const override;
+  [[nodiscard]] std::optional<std::int64_t> known_label(std::uint64_t id) const override;
+  [[nodiscard]] std::optional<Size> known_size(std::uint64_t) const override {
+    return Size{shape_.width, shape_.height};
+  }
+  void read(std::uint64_t id, RecordBuffer& record) const override;
+
+ private:
+  [[nodiscard]] std::size_t part_of(std::uint64_t id) const;
+
+  std::string format_;
+  ArrayShape shape_;
+  std::vector<ArrayPart> parts_;
+  std::vector<std::uint64_t> begins_{0};  // first id of each part, and size() at the end
+  std::vector<Field> fields_;
+  std::vector<std::string> classes_;
+};
+
+}  // namespace unstarve

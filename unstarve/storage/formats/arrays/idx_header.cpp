@@ -1,0 +1,81 @@
+#include "unstarve/storage/formats/arrays/idx_header.h"
+
+#include <string>
+
+#include "unstarve/core/error.h"
+#include "unstarve/storage/formats/arrays/product.h"
+
+namespace unstarve {
+namespace {
+
+struct ElementType {
+  std::uint8_t code;
+  std::size_t bytes;
+  bool is_signed;
+};
+
+constexpr ElementType kTypes[] = {{0x08, 1, false}, {0x09, 1, true}, {0x0B, 2, true}, {0x0C, 4, true}};
+
+const ElementType* find_type(std::uint8_t code) noexcept {
+  for (const ElementType& type : kTypes) {
+    if (type.code == code) return &type;
+  }
+  return nullptr;
+}
+
+std::uint64_t load_big_u32(const std::uint8_t* bytes) noexcept {
+  std::uint64_t value = 0;
+  for (int i = 0; i < 4; ++i) value = value << 8 | bytes[i];
+  return value;
+}
+
+[[noreturn]] void refuse(const std::string& what) { throw Error(ErrorKind::kInput, what); }
+
+}  // namespace
+
+bool is_idx_images(std::span<const std::uint8_t> head) noexcept {
+  return head.size() >= 4 && head[0] == 0 && head[1] == 0 && head[2] == 0x08 && (head[3] == 3 || head[3] == 4);
+}
+
+bool is_idx_labels(std::span<const std::uint8_t> head) noexcept {
+  return head.size() >= 4 && head[0] == 0 && head[1] == 0 && find_type(head[2]) != nullptr && head[3] == 1;
+}
+
+IdxHeader read_idx_header(std::span<const std::uint8_t> head) {
+  if (head.size() < 4 || head[0] != 0 || head[1] != 0) refuse("no idx file: it does not begin with two zero bytes");
+  const ElementType* const type = find_type(head[2]);
+  if (type == nullptr) refuse("element type " + std::to_string(head[2]) + ", expected 8, 9, 11 or 12 (integers)");
+  const int dimensions = head[3];
+  if (dimensions < 1 || dimensions > kMaxIdxDimensions) {
+    refuse(std::to_string(dimensions) + " dimensions, expected 1 to " + std::to_string(kMaxIdxDimensions));
+  }
+  IdxHeader header;
+  header.type = type->code;
+  header.element_bytes = type->bytes;
+  header.is_signed = type->is_signed;
+  header.header_bytes = 4 + 4 * static_cast<std::size_t>(dimensions);
+  if (head.size() < header.header_bytes) refuse("the file ends inside its header");
+  header.data_bytes = type->bytes;
+  for (int i = 0; i < dimensions; ++i) {
+    header.shape.push_back(load_big_u32(head.data() + 4 + 4 * i));
+    if (header.shape.back() == 0) refuse("dimension " + std::to_string(i) + " is 0: there is no element");
+    header.data_bytes = product(header.data_bytes, header.shape.back());
+  }
+  return header;
+}
+
+IdxHeader parse_idx_header(std::span<const std::uint8_t> head, std::uint64_t file_bytes) {
+  IdxHeader header = read_idx_header(head);
+  const std::uint64_t there = file_bytes - header.header_bytes;
+  if (header.data_bytes > there) {
+    refuse("its header tells of more elements than the " + std::to_string(there) +
+           " bytes behind it hold: the file was cut");
+  }
+  if (header.data_bytes != there) {
+    refuse("its header tells of " + std::to_string(header.data_bytes) + " bytes of elements, but " +
+           std::to_string(there) + " follow");
+  }
+  return header;
+}
+
+}  // namespace unstarve

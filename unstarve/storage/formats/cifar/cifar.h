@@ -1,0 +1,101 @@
+#pragma once
+// CIFAR-10 and CIFAR-100 in their published binary form, mapped: pixels are read where they lie, nothing is copied.
+//
+// Layout (https://www.cs.toronto.edu/~kriz/cifar.html): records without header or gap,
+//
+//   CIFAR-10   | label | 1024 red | 1024 green | 1024 blue |            3073 bytes; data_batch_{1..5}, test_batch .bin
+//   CIFAR-100  | coarse | fine | 1024 red | 1024 green | 1024 blue |    3074 bytes; train.bin, test.bin
+//
+// each plane 32 rows of 32. The label is `fine` for CIFAR-100. Class names come from batches.meta.txt or
+// fine_label_names.txt beside the files; without them classes are called by their numbers.
+//
+// Order:     of a folder the training files by number, then the test file; within a file as stored.
+// Fields:    image (planar pixels in the map), label.
+// Ownership: keeps the files mapped, or held; the values of a record lie there and live as long as the data set.
+// Checked:   at opening the length, a whole number of records, that no batch is missing between two that are there, and
+//            the number of class names; at read() the label's range. The format has no checksum.
+// Failure:   Error(kInput) with file and offset: at opening for a length that is no multiple of the record, at read()
+//            for a label out of range. Of a file that shrinks while it is mapped pixels read as zeros: who has used
+//            them asks check_map() (core/map_guard.h).
+// Cost:      opening looks at no record; read() is a few additions. Of URLs the files are read whole when the set is
+//            opened and held in memory: CIFAR has 184 MB.
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "unstarve/core/file.h"
+#include "unstarve/storage/dataset/dataset.h"
+#include "unstarve/storage/source/source.h"
+
+namespace unstarve {
+
+struct CifarLayout {
+  const char* name;  // "cifar-10 binary"
+  int classes;
+  int label_bytes;  // the last of them is the label
+  [[nodiscard]] constexpr std::size_t record_bytes() const { return static_cast<std::size_t>(label_bytes) + 3 * 1024; }
+};
+
+inline constexpr int kCifarSide = 32;
+inline constexpr CifarLayout kCifar10{"cifar-10 binary", 10, 1};
+inline constexpr CifarLayout kCifar100{"cifar-100 binary", 100, 2};
+
+// The records of one file's bytes, which it borrows. `file` is the name in messages.
+class CifarRecords {
+ public:
+  // Throws Error(kInput) unless `bytes` is a whole number of records, at least one.
+  CifarRecords(const CifarLayout& layout, std::span<const std::uint8_t> bytes, std::string file);
+
+  [[nodiscard]] std::uint64_t size() const { return bytes_.size() / layout_.record_bytes(); }
+  [[nodiscard]] const std::string& file() const { return file_; }
+  // Precondition: index < size(). Throws Error(kInput) for a label out of range.
+  void read(std::uint64_t index, RecordBuffer& record) const;
+  // The record's bytes; none for an index that is out of range.
+  [[nodiscard]] std::span<const std::uint8_t> record(std::uint64_t index) const noexcept;
+
+ private:
+  CifarLayout layout_;
+  std::span<const std::uint8_t> bytes_;
+  std::string file_;
+};
+
+class CifarBinary final : public Dataset {
+ public:
+  // `files`, paths or URLs, in the order of their records; `names` one per class.
+  CifarBinary(const CifarLayout& layout, const std::vector<std::string>& files, std::vector<std::string> names);
+
+  [[nodiscard]] std::string format() const override { return layout_.name; }
+  [[nodiscard]] std::uint64_t size() const override { return begin_.back(); }
+  [[nodiscard]] const std::vector<Field>& fields() const override { return fields_; }
+  [[nodiscard]] const std::vector<std::string>& classes() const override { return classes_; }
+  [[nodiscard]] std::uint64_t stored_bytes() const override { return size() * layout_.record_bytes(); }
+  [[nodiscard]] RecordLocation record_location(std::uint64_t id) const override;
+  void read(std::uint64_t id, RecordBuffer& record) const override;
+  [[nodiscard]] std::optional<std::int64_t> known_label(std::uint64_t id) const override;
+  [[nodiscard]] std::optional<Size> known_size(std::uint64_t) const override { return Size{kCifarSide, kCifarSide}; }
+  std::span<const std::uint8_t> prefetch(std::uint64_t id) const noexcept override;
+
+ private:
+  [[nodiscard]] std::size_t file_of(std::uint64_t id) const;
+
+  CifarLayout layout_;
+  std::vector<Field> fields_;
+  std::vector<std::string> classes_;
+  std::vector<MappedFile> maps_;
+  std::vector<std::vector<std::uint8_t>> held_;
+  std::vector<CifarRecords> files_;
+  std::vector<std::uint64_t> begin_{0};  // first id of each file, and size() at the end
+};
+
+// Class names, one per line, blank lines left out. Throws Error(kInput) unless there are `classes` of them.
+[[nodiscard]] std::vector<std::string> parse_class_names(std::string_view text, int classes, const std::string& file);
+
+// The row of the format table: a folder that holds the published file names, or *.bin files, one or by a glob or braces
+// in that order, all of one layout and with equal class names beside them. A file under another name is told by its
+// length, and trains. Splits: "train", "test"; "" is both.
+[[nodiscard]] bool recognises_cifar(const Source& source);
+[[nodiscard]] std::shared_ptr<const Dataset> open_cifar(const Source& source, const std::string& split);
+
+}  // namespace unstarve

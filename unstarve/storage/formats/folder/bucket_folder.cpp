@@ -1,0 +1,111 @@
+#include "unstarve/storage/formats/folder/bucket_folder.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <string_view>
+#include <utility>
+
+#include "unstarve/core/error.h"
+#include "unstarve/core/thread_pool.h"
+#include "unstarve/storage/formats/folder/image_file.h"
+#include "unstarve/storage/io/residency.h"
+#include "unstarve/storage/source/folder_scan.h"
+
+namespace unstarve {
+namespace {
+
+constexpr int kListers = 16;                                                    // classes listed at once
+constexpr std::uint32_t kTooLarge = std::numeric_limits<std::uint32_t>::max();  // beyond kMaxImageBytes: refused
+static_assert(kMaxImageBytes < kTooLarge);
+
+// The key below the class's folder of an object that is a sample.
+bool is_sample(std::string_view key) {
+  for (std::size_t at = 0; at <= key.size();) {
+    const std::size_t end = std::min(key.find('/', at), key.size());
+    if (end == at || key[at] == '.') return false;
+    at = end + 1;
+  }
+  return has_image_extension(key);
+}
+
+// By the folder's path, then by name, as list_class() has them.
+bool before(std::string_view a, std::string_view b) {
+  const auto split = [](std::string_view key) {
+    const std::size_t slash = key.rfind('/');
+    return slash == std::string_view::npos ? std::pair{std::string_view(), key}
+                                           : std::pair{key.substr(0, slash), key.substr(slash + 1)};
+  };
+  return split(a) < split(b);
+}
+
+}  // namespace
+
+BucketFolder::BucketFolder(std::string root, std::vector<std::string> classes)
+    : root_(std::move(root)), classes_(std::move(classes)) {
+  std::vector<std::vector<RemoteObject>> found(classes_.size());
+  {
+    ThreadPool pool(std::min<int>(kListers, static_cast<int>(std::max<std::size_t>(1, classes_.size()))));
+    for (std::size_t i = 0; i < classes_.size(); ++i)
+      pool.submit([&, i] { found[i] = list_objects(root_ + "/" + classes_[i] + "/"); });
+    pool.wait();
+  }
+  for (std::size_t i = 0; i < classes_.size(); ++i) {
+    class_begin_.push_back(begins_.size());
+    take(i, std::exchange(found[i], {}));
+  }
+  class_begin_.push_back(begins_.size());
+  if (size() == 0)
+    throw Error(ErrorKind::kInput, "open image folder " + root_ + ": no image in its " +
+                                       std::to_string(classes_.size()) +
+                                       " folders, expected objects *.jpg, *.jpeg, *.png or *.webp in one folder per "
+                                       "class");
+}
+
+void BucketFolder::take(std::size_t number, std::vector<RemoteObject> objects) {
+  const std::size_t prefix = root_.size() + classes_[number].size() + 2;
+  const auto key_of = [&](const RemoteObject& object) { return std::string_view(object.url).substr(prefix); };
+  std::erase_if(objects, [&](const RemoteObject& object) { return !is_sample(key_of(object)); });
+  std::sort(objects.begin(), objects.end(),
+            [&](const RemoteObject& a, const RemoteObject& b) { return before(key_of(a), key_of(b)); });
+  for (const RemoteObject& object : objects) {
+    begins_.push_back(pool_.size());
+    for (const std::string_view text : {key_of(object), std::string_view(object.etag)}) {
+      pool_.insert(pool_.end(), text.begin(), text.end());
+      pool_.push_back('\0');
+    }
+    bytes_.push_back(static_cast<std::uint32_t>(std::min<std::uint64_t>(object.bytes, kTooLarge)));
+    stored_bytes_ += object.bytes;
+  }
+}
+
+std::size_t BucketFolder::class_of(std::uint64_t id) const {
+  const auto after = std::upper_bound(class_begin_.begin(), class_begin_.end(), id);
+  return static_cast<std::size_t>(after - class_begin_.begin()) - 1;
+}
+
+std::string BucketFolder::url_of(std::uint64_t id) const {
+  return root_ + "/" + classes_[class_of(id)] + "/" + (pool_.data() + begins_[id]);
+}
+
+RecordLocation BucketFolder::record_location(std::uint64_t id) const { return {.file = url_of(id)}; }
+
+void BucketFolder::read(std::uint64_t id, RecordBuffer& record) const {
+  const std::uint64_t bytes = bytes_[id];
+  const char* const etag = pool_.data() + begins_[id] + std::strlen(pool_.data() + begins_[id]) + 1;
+  if (bytes == 0 || bytes > kMaxImageBytes)
+    throw Error(ErrorKind::kInput, "read " + location(id) + ": " +
+                                       (bytes == kTooLarge ? "4 GiB and more" : std::to_string(bytes)) +
+                                       " bytes are no image, expected 1 to " + std::to_string(kMaxImageBytes));
+  record.storage.reserve_discard(bytes + kReadableBehind);
+  const std::span<std::uint8_t> out(record.storage.data(), bytes);
+  open_listed_bytes({url_of(id), bytes, etag})->read(0, out);
+  record.values.resize(2);
+  record.values[0] = {out, {}, 0};
+  record.values[1] = {{}, {}, static_cast<std::int64_t>(class_of(id))};
+}
+
+int BucketFolder::reads_in_flight() const { return kServerReads; }
+int BucketFolder::most_reads_in_flight() const { return kServerReads; }
+
+}  // namespace unstarve

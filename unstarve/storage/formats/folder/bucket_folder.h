@@ -1,0 +1,59 @@
+#pragma once
+// An image folder in a bucket: what ImageFolder is for local files, by the bucket's list.
+//
+//   s3://bucket/photos/cat/1.jpg   s3://bucket/photos/cat/outdoors/2.jpeg   s3://bucket/photos/dog/7.PNG
+//
+// Order, samples, fields and classes are ImageFolder's: the same files have the same ids and labels near and far.
+// Objects with an empty or hidden part in their key ("a//b.jpg", ".x/b.jpg") are left out, as are "folders" (keys that
+// end in '/').
+// Ownership: the names of all objects in one pool: key below the class, ETag and 14 bytes per object.
+// Threads:   as Dataset.
+// Cost:      opening lists every class, several at once, a round trip per 1000 objects; it is not kept. read() is one
+//            request, since the list has told length and ETag; one that is replaced meanwhile is an Error.
+// Failure:   as dataset.h; Error(kIo) of the store.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "unstarve/storage/dataset/dataset.h"
+#include "unstarve/storage/remote/remote.h"
+
+namespace unstarve {
+
+class BucketFolder final : public Dataset {
+ public:
+  // `root`: URL of the folder, without '/' behind; `classes`: the names of its folders, sorted bytewise. Throws
+  // Error(kInput) when there is no image.
+  BucketFolder(std::string root, std::vector<std::string> classes);
+
+  [[nodiscard]] std::string format() const override { return "image folder"; }
+  [[nodiscard]] std::uint64_t size() const override { return begins_.size(); }
+  [[nodiscard]] const std::vector<Field>& fields() const override { return fields_; }
+  [[nodiscard]] const std::vector<std::string>& classes() const override { return classes_; }
+  [[nodiscard]] std::uint64_t stored_bytes() const override { return stored_bytes_; }
+  [[nodiscard]] RecordLocation record_location(std::uint64_t id) const override;
+  void read(std::uint64_t id, RecordBuffer& record) const override;
+  [[nodiscard]] int reads_in_flight() const override;
+  [[nodiscard]] int most_reads_in_flight() const override;
+  [[nodiscard]] std::optional<std::int64_t> known_label(std::uint64_t id) const override {
+    return static_cast<std::int64_t>(class_of(id));
+  }
+
+ private:
+  [[nodiscard]] std::size_t class_of(std::uint64_t id) const;
+  [[nodiscard]] std::string url_of(std::uint64_t id) const;
+  void take(std::size_t number, std::vector<RemoteObject> objects);
+
+  std::string root_;
+  std::vector<Field> fields_{{"image", FieldKind::kEncodedImage}, {"label", FieldKind::kLabel}};
+  std::vector<std::string> classes_;
+  std::vector<std::uint64_t> class_begin_;  // first id of each class, and size() at the end
+  std::vector<char> pool_;                  // of each object its key below the class and its ETag, each ended by NUL
+  std::vector<std::uint64_t> begins_;       // where in the pool each begins
+  std::vector<std::uint32_t> bytes_;        // of each object, at most kTooLarge
+  std::uint64_t stored_bytes_ = 0;
+};
+
+}  // namespace unstarve

@@ -1,0 +1,153 @@
+#include "unstarve/storage/formats/folder/class_files.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "unstarve/storage/source/folder_scan.h"
+
+namespace unstarve {
+namespace {
+
+constexpr std::uint64_t kMostReserved = 1 << 20;  // a folder that was once large stays so
+
+class ClassWalk {
+ public:
+  ClassWalk(int root, const std::string& root_path, const std::string& name, ClassFiles& files)
+      : root_(root), root_path_(root_path), class_(name), files_(files) {}
+
+  // `below` is "" or "sub/folder/".
+  void enter(const std::string& below) {
+    const std::string relative = class_ + "/" + below;
+    const std::string shown = root_path_ + "/" + relative;
+    FileDescriptor folder = open_folder(root_, relative, shown);
+    // Before its entries are read: what changes meanwhile makes the stamp stale.
+    files_.folders.push_back({relative, stamp_of(folder, shown)});
+    const FolderStamp& stamp = files_.folders.back().stamp;
+    if (!entered_.emplace(stamp.device, stamp.inode).second) return;
+    // Most file systems' folders are larger than the names in them.
+    files_.pool.reserve(files_.pool.size() + static_cast<std::size_t>(std::min(stamp.bytes, kMostReserved)));
+    std::vector<std::string> folders;
+    scan_folder(std::move(folder), shown, [&](const FolderEntry& entry) {
+      if (entry.kind == EntryKind::kFolder) {
+        folders.push_back(below + std::string(entry.name) + "/");
+        return;
+      }
+      if (entry.link) files_.links.push_back({relative + std::string(entry.name), entry.kind});
+      if (entry.kind == EntryKind::kFile && has_image_extension(entry.name)) add_file(below, entry.name);
+    });
+    // Sorted, so that which of two links to one folder is entered does not depend on the file system.
+    std::sort(folders.begin(), folders.end());
+    for (const std::string& next : folders) enter(next);
+  }
+
+ private:
+  void add_file(const std::string& below, std::string_view name) {
+    files_.names.push_back(files_.pool.size());
+    files_.pool.insert(files_.pool.end(), below.begin(), below.end());
+    files_.pool.insert(files_.pool.end(), name.begin(), name.end());
+    files_.pool.push_back('\0');
+  }
+
+  const int root_;
+  const std::string& root_path_;
+  const std::string& class_;
+  ClassFiles& files_;
+  std::set<std::pair<std::uint64_t, std::uint64_t>> entered_;  // device and inode: whatever path led there
+};
+
+// Folder first, then file name.
+bool comes_before(const char* a, const char* b) noexcept {
+  const auto split = [](const char* path) {
+    const std::string_view whole(path);
+    const std::size_t slash = whole.rfind('/');
+    return slash == std::string_view::npos ? std::pair(std::string_view(), whole)
+                                           : std::pair(whole.substr(0, slash), whole.substr(slash + 1));
+  };
+  return split(a) < split(b);
+}
+
+// Bytes that all names begin with.
+std::size_t common_prefix(const ClassFiles& files) {
+  const std::string_view first(files.pool.data() + files.names.front());
+  std::size_t length = first.size();
+  for (const std::uint64_t name : files.names) {
+    const char* const other = files.pool.data() + name;
+    std::size_t same = 0;
+    while (same < length && other[same] == first[same]) ++same;
+    length = same;
+  }
+  return length;
+}
+
+// The next eight bytes of a name as a number that compares as they do; zeros behind its end.
+std::uint64_t first_eight(const char* name) {
+  std::uint64_t key = 0;
+  for (int i = 0; i < 8; ++i) {
+    const auto byte = static_cast<unsigned char>(*name);
+    key = key << 8 | byte;
+    if (byte != 0) ++name;
+  }
+  return key;
+}
+
+struct KeyedName {
+  std::uint64_t key;   // first_eight() behind what all have in common
+  std::uint64_t name;  // where in the pool it begins
+};
+
+// By key, stable: a pass of counting per byte that is not the same in all keys, the last byte first (Knuth, The Art of
+// Computer Programming 3, 5.2.5). Names in a folder come in no order and differ in a few digits: a tenth of
+// std::sort()'s time for 5,000 of them.
+void sort_by_key(std::vector<KeyedName>& keyed) {
+  std::uint64_t differing = 0;
+  for (const KeyedName& each : keyed) differing |= each.key ^ keyed.front().key;
+  std::vector<KeyedName> other(keyed.size());
+  for (int shift = 0; shift < 64; shift += 8) {
+    if ((differing >> shift & 255) == 0) continue;
+    std::array<std::size_t, 256> place{};
+    for (const KeyedName& each : keyed) ++place[each.key >> shift & 255];
+    std::size_t before = 0;
+    for (std::size_t& each : place) before += std::exchange(each, before);
+    for (const KeyedName& each : keyed) other[place[each.key >> shift & 255]++] = each;
+    keyed.swap(other);
+  }
+}
+
+// Without folders in them: by the eight bytes behind what all have in common, the rest only among equals.
+void sort_plain(ClassFiles& files) {
+  const std::size_t prefix = common_prefix(files);
+  const char* const pool = files.pool.data();
+  std::vector<KeyedName> keyed;
+  keyed.reserve(files.names.size());
+  for (const std::uint64_t name : files.names) keyed.push_back({first_eight(pool + name + prefix), name});
+  sort_by_key(keyed);
+  for (auto begin = keyed.begin(); begin != keyed.end();) {
+    const auto end = std::find_if(begin, keyed.end(), [&](const KeyedName& each) { return each.key != begin->key; });
+    std::sort(begin, end,
+              [pool](const KeyedName& a, const KeyedName& b) { return std::strcmp(pool + a.name, pool + b.name) < 0; });
+    begin = end;
+  }
+  std::transform(keyed.begin(), keyed.end(), files.names.begin(), [](const KeyedName& each) { return each.name; });
+}
+
+}  // namespace
+
+ClassFiles list_class(int root, const std::string& root_path, const std::string& name) {
+  ClassFiles files;
+  ClassWalk(root, root_path, name, files).enter("");
+  if (files.names.empty()) return files;
+  if (std::find(files.pool.begin(), files.pool.end(), '/') == files.pool.end()) {
+    sort_plain(files);
+  } else {
+    const char* const pool = files.pool.data();
+    std::sort(files.names.begin(), files.names.end(),
+              [pool](std::uint64_t a, std::uint64_t b) { return comes_before(pool + a, pool + b); });
+  }
+  return files;
+}
+
+}  // namespace unstarve

@@ -1,0 +1,67 @@
+#include "unstarve/storage/formats/folder/image_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <string>
+#include <vector>
+
+#include "unstarve/core/error.h"
+#include "unstarve/core/file_transfer.h"
+#include "unstarve/storage/bytes/byte_source.h"
+#include "unstarve/storage/io/batch_reader.h"
+
+namespace unstarve {
+namespace {
+
+Error shrank(const std::string& location, std::size_t bytes, std::size_t now) {
+  return Error(ErrorKind::kIo, "read " + location + ": the file shrank while it was read, from " +
+                                   std::to_string(bytes) + " to " + std::to_string(now) + " bytes");
+}
+
+}  // namespace
+
+ImageFile open_image_file(const ImagePath& path) {
+  const auto location = [&path] { return path.data->location(path.id); };
+  // O_NONBLOCK: what has become a pipe since the folder was listed must not hang the worker.
+  FileDescriptor file(::openat(path.folder, path.path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  if (!file.valid()) throw io_error("open", location(), errno);
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) throw io_error("look at", location(), errno);
+  if (!S_ISREG(status.st_mode)) throw Error(ErrorKind::kInput, "read " + location() + ": not a file");
+  if (status.st_size == 0) throw Error(ErrorKind::kInput, "read " + location() + ": the file is empty (0 bytes)");
+  const auto bytes = static_cast<std::size_t>(status.st_size);
+  if (bytes > kMaxImageBytes) {
+    throw Error(ErrorKind::kInput, "read " + location() + ": " + std::to_string(bytes) +
+                                       " bytes are too many for one image, expected at most " +
+                                       std::to_string(kMaxImageBytes));
+  }
+  return {std::move(file), bytes};
+}
+
+std::span<const std::uint8_t> read_image_file(const ImagePath& path, AlignedBytes& storage) {
+  const ImageFile image = open_image_file(path);
+  storage.reserve_discard(image.bytes + kReadableBehind);
+  const Transfer read = read_at(image.file.get(), 0, {storage.data(), image.bytes});
+  if (read.error != 0) throw io_error("read", path.data->location(path.id), read.error);
+  if (read.bytes < image.bytes) throw shrank(path.data->location(path.id), image.bytes, read.bytes);
+  return {storage.data(), image.bytes};
+}
+
+void read_image_files(std::span<const ImageFile> files, const Dataset& data, std::span<const std::uint64_t> ids,
+                      std::span<RecordBuffer> records) {
+  std::vector<FileRead> reads(files.size());
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    records[i].storage.reserve_discard(files[i].bytes + kReadableBehind);
+    reads[i] = {files[i].file.get(), 0, {records[i].storage.data(), files[i].bytes}, 0};
+  }
+  thread_batch_reader().read(reads);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if (reads[i].result < 0) throw io_error("read", data.location(ids[i]), static_cast<int>(-reads[i].result));
+    const auto got = static_cast<std::size_t>(reads[i].result);
+    if (got < files[i].bytes) throw shrank(data.location(ids[i]), files[i].bytes, got);
+  }
+}
+
+}  // namespace unstarve

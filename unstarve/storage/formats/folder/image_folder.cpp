@@ -1,0 +1,105 @@
+#include "unstarve/storage/formats/folder/image_folder.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <utility>
+
+#include "unstarve/core/error.h"
+#include "unstarve/storage/formats/folder/image_file.h"
+#include "unstarve/storage/source/folder_scan.h"
+
+namespace unstarve {
+namespace {
+
+std::string without_trailing_slashes(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
+}  // namespace
+
+ImageFolder::ImageFolder(std::string root, const ListingOptions& options)
+    : root_(without_trailing_slashes(std::move(root))),
+      folder_(open_folder(AT_FDCWD, root_, root_)),
+      listing_(folder_.get(), root_, options),
+      names_(listing_.view()),
+      fields_{{"image", FieldKind::kEncodedImage}, {"label", FieldKind::kLabel}} {
+  if (names_.files() == 0) {
+    throw Error(ErrorKind::kInput, "open image folder " + root_ + ": no image in its class folders; found " +
+                                       describe(list_folder(root_)) +
+                                       ", expected files *.jpg, *.jpeg, *.png or *.webp in one folder per class");
+  }
+  for (std::uint64_t number = 0; number < names_.classes(); ++number) {
+    classes_.emplace_back(names_.class_name(number));
+    class_begin_.push_back(names_.first_file(number));
+  }
+  class_begin_.push_back(names_.files());
+}
+
+std::size_t ImageFolder::class_of(std::uint64_t id) const {
+  const auto after = std::upper_bound(class_begin_.begin(), class_begin_.end(), id);
+  return static_cast<std::size_t>(after - class_begin_.begin()) - 1;
+}
+
+RecordLocation ImageFolder::record_location(std::uint64_t id) const {
+  return {.file = root_ + "/" + classes_[class_of(id)] + "/" + names_.file(id)};
+}
+
+std::vector<std::string> ImageFolder::notes() const {
+  const std::string note = listing_.note();
+  return note.empty() ? std::vector<std::string>() : std::vector<std::string>{note};
+}
+
+// The path below root_, in `room`, which lies on the caller's stack: reading allocates nothing.
+ImagePath ImageFolder::path_of(std::uint64_t id, std::span<char> room) const {
+  const std::string& folder = classes_[class_of(id)];
+  const char* name = names_.file(id);
+  const std::size_t name_bytes = std::strlen(name) + 1;
+  if (folder.size() + 1 + name_bytes > room.size()) throw io_error("open", location(id), ENAMETOOLONG);
+  std::memcpy(room.data(), folder.data(), folder.size());
+  room[folder.size()] = '/';
+  std::memcpy(room.data() + folder.size() + 1, name, name_bytes);
+  return {folder_.get(), room.data(), this, id};
+}
+
+void ImageFolder::fill(std::uint64_t id, std::span<const std::uint8_t> bytes, RecordBuffer& record) const {
+  record.values.resize(2);
+  record.values[0] = {bytes, {}, 0};
+  record.values[1] = {{}, {}, static_cast<std::int64_t>(class_of(id))};
+}
+
+void ImageFolder::read(std::uint64_t id, RecordBuffer& record) const {
+  std::array<char, PATH_MAX> room;
+  fill(id, read_image_file(path_of(id, room), record.storage), record);
+}
+
+void ImageFolder::read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const {
+  std::array<char, PATH_MAX> room;
+  std::vector<ImageFile> files;
+  files.reserve(ids.size());
+  for (const std::uint64_t id : ids) files.push_back(open_image_file(path_of(id, room)));
+  read_image_files(files, *this, ids, records);
+  for (std::size_t i = 0; i < ids.size(); ++i) fill(ids[i], {records[i].storage.data(), files[i].bytes}, records[i]);
+}
+
+int ImageFolder::reads_in_flight() const {
+  std::array<char, PATH_MAX> room;
+  return rewarding_reads(size(), [&](std::uint64_t id) {
+    const ImageFile image = open_image_file(path_of(id, room));
+    return in_page_cache(image.file.get(), image.bytes / 2);
+  });
+}
+
+std::size_t ImageFolder::memory_bytes() const {
+  std::size_t bytes =
+      listing_.bytes() + class_begin_.capacity() * sizeof(class_begin_[0]) + classes_.capacity() * sizeof(classes_[0]);
+  for (const std::string& name : classes_) bytes += name.capacity();
+  return bytes;
+}
+
+}  // namespace unstarve

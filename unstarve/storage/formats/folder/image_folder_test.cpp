@@ -1,0 +1,184 @@
+#include "unstarve/storage/formats/folder/image_folder.h"
+
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <optional>
+
+#include "unstarve/core/refusal.h"
+#include "unstarve/storage/open.h"
+#include "unstarve/storage/testing/conformance.h"
+#include "unstarve/storage/testing/temporary_folder.h"
+
+namespace unstarve {
+namespace {
+
+using testing::refusal, testing::TemporaryFolder;
+namespace fs = std::filesystem;
+
+// File contents are never decoded here: any bytes do.
+std::string name_of(std::uint64_t i) { return (i % 3 == 0 ? "cat/" : "dog/") + std::to_string(i) + ".jpg"; }
+
+std::string text_of(const Dataset& data, std::uint64_t id) {
+  RecordBuffer record;
+  data.read(id, record);
+  return {reinterpret_cast<const char*>(record.values[0].bytes.data()), record.values[0].bytes.size()};
+}
+
+std::vector<std::string> locations(const Dataset& data, const std::string& root) {
+  std::vector<std::string> all;
+  for (std::uint64_t id = 0; id < data.size(); ++id) all.push_back(data.location(id).substr(root.size() + 1));
+  return all;
+}
+
+TEST_CASE("an image folder keeps the contract of a data set") {
+  std::optional<TemporaryFolder> folder;
+  std::shared_ptr<const Dataset> last;
+  folder.emplace();
+  std::uint64_t written = 0;
+  testing::DatasetUnderTest test;
+  test.make = [&](std::uint64_t samples) {
+    if (samples != written) folder.emplace();
+    written = samples;
+    folder->folder("cat");
+    folder->folder("dog");
+    for (std::uint64_t i = 0; i < samples; ++i)
+      folder->write(name_of(i), "image " + std::string(i * 100, 'x') + name_of(i));
+    last = open_dataset(folder->str());
+    return last;
+  };
+  SECTION("removed file") {
+    test.damage = [&](std::uint64_t id) {
+      fs::remove(last->location(id));
+      return last->location(id) + ": No such file or directory";
+    };
+    testing::check_dataset(test);
+  }
+  SECTION("emptied file") {
+    test.damage = [&](std::uint64_t id) {
+      fs::resize_file(last->location(id), 0);
+      return last->location(id) + ": the file is empty (0 bytes)";
+    };
+    testing::check_dataset(test);
+  }
+  SECTION("file replaced by a pipe") {
+    test.damage = [&](std::uint64_t id) {
+      fs::remove(last->location(id));
+      REQUIRE(::mkfifo(last->location(id).c_str(), 0600) == 0);
+      return last->location(id) + ": not a file";
+    };
+    testing::check_dataset(test);
+  }
+}
+
+TEST_CASE("classes and files are ordered bytewise, folders before the files' names") {
+  TemporaryFolder folder;
+  for (const char* name :
+       {"b/2.jpg", "b/10.jpg", "b/1.PNG", "B/x.Jpeg", "b/sub/0.jpg", "b/1.jpg/in.jpg", "a/z.jpg", "a/y.WebP"}) {
+    folder.write(name, name);
+  }
+  const ImageFolder data(folder.str());
+  CHECK(data.classes() == std::vector<std::string>{"B", "a", "b"});
+  CHECK(locations(data, folder.str()) == std::vector<std::string>{"B/x.Jpeg", "a/y.WebP", "a/z.jpg", "b/1.PNG",
+                                                                  "b/10.jpg", "b/2.jpg", "b/1.jpg/in.jpg",
+                                                                  "b/sub/0.jpg"});
+  for (std::uint64_t id = 0; id < data.size(); ++id) CHECK(text_of(data, id) == locations(data, folder.str())[id]);
+}
+
+TEST_CASE("hidden files, other files and files beside the classes are no samples") {
+  TemporaryFolder folder;
+  for (const char* name : {"a/1.jpg", "a/._1.jpg", "a/.hidden/2.jpg", "a/notes.txt", "a/jpg", "a/.jpg", "a/3.jpg.part",
+                           "top.jpg", "README.md", ".git/x.jpg"}) {
+    folder.write(name, name);
+  }
+  const ImageFolder data(folder.str());
+  CHECK(data.classes() == std::vector<std::string>{"a"});
+  CHECK(locations(data, folder.str()) == std::vector<std::string>{"a/1.jpg"});
+}
+
+TEST_CASE("a class folder without images keeps its number") {
+  TemporaryFolder folder;
+  folder.folder("a");
+  folder.write("b/1.jpg", "x");
+  folder.folder("c");
+  const ImageFolder data(folder.str());
+  CHECK(data.classes() == std::vector<std::string>{"a", "b", "c"});
+  RecordBuffer record;
+  data.read(0, record);
+  CHECK(record.values[1].integer == 1);
+  CHECK(data.location(0) == folder.str("b/1.jpg"));
+}
+
+TEST_CASE("links are followed and loops end") {
+  TemporaryFolder folder;
+  folder.write("elsewhere/deep/1.jpg", "one");
+  folder.write("elsewhere/2.jpg", "two");
+  folder.folder("set/a");
+  fs::create_directory_symlink(folder.str("elsewhere"), folder.str("set/b"));
+  fs::create_symlink(folder.str("elsewhere/2.jpg"), folder.str("set/a/link.jpg"));
+  fs::create_directory_symlink(folder.str("elsewhere"), folder.str("elsewhere/deep/loop"));
+  fs::create_symlink(folder.str("nowhere"), folder.str("set/a/broken.jpg"));
+  const ImageFolder data(folder.str("set"));
+  CHECK(locations(data, folder.str("set")) ==
+        std::vector<std::string>{"a/broken.jpg", "a/link.jpg", "b/2.jpg", "b/deep/1.jpg"});
+  CHECK(text_of(data, 1) == "two");
+  CHECK(text_of(data, 3) == "one");
+  CHECK_THAT(refusal([&] { return text_of(data, 0); }, ErrorKind::kIo),
+             Catch::Contains(folder.str("set/a/broken.jpg")));
+}
+
+TEST_CASE("a large folder is held in little memory") {
+  TemporaryFolder folder;
+  constexpr std::uint64_t kFiles = 5000;
+  for (std::uint64_t i = 0; i < kFiles; ++i) {
+    char name[64];
+    std::snprintf(name, sizeof name, "class%02d/image_%06d.jpg", static_cast<int>(i % 10), static_cast<int>(i));
+    folder.write(name, "x");
+  }
+  const ImageFolder data(folder.str());
+  CHECK(data.size() == kFiles);
+  constexpr std::size_t kName = sizeof "image_000000.jpg";  // with its end
+  CHECK(data.memory_bytes() <= kFiles * (kName + 8) + 4096);
+}
+
+TEST_CASE("folders that are splits must be chosen from") {
+  TemporaryFolder folder;
+  for (const char* name : {"train/a/1.jpg", "train/b/2.jpg", "test/a/3.jpg", "test/b/4.jpg", "README"}) {
+    folder.write(name, name);
+  }
+  CHECK_THAT(refusal([&] { return open_dataset(folder.str()); }),
+             Catch::Contains("holds splits (test, train)") && Catch::Contains(folder.str("train")));
+  CHECK(open_dataset(folder.str(), "test")->location(1) == folder.str("test/b/4.jpg"));
+  CHECK(open_dataset(folder.str("train"))->classes() == std::vector<std::string>{"a", "b"});
+  CHECK_THAT(refusal([&] { return open_dataset(folder.str(), "val"); }, ErrorKind::kArgument),
+             Catch::Contains("no split 'val', it has test, train"));
+  CHECK_THAT(refusal([&] { return open_dataset(folder.str("train"), "train"); }, ErrorKind::kArgument),
+             Catch::Contains("it has no splits, so split 'train' cannot be chosen"));
+}
+
+TEST_CASE("a class that is called train is a class") {
+  TemporaryFolder folder;
+  folder.write("train/1.jpg", "x");
+  CHECK(open_dataset(folder.str())->classes() == std::vector<std::string>{"train"});
+  folder.write("boat/2.jpg", "x");
+  folder.write("train/steam/3.jpg", "x");
+  CHECK(open_dataset(folder.str())->classes() == std::vector<std::string>{"boat", "train"});
+}
+
+TEST_CASE("a name longer than a path may be is an error with the path") {
+  TemporaryFolder folder;
+  const fs::path before = fs::current_path();
+  folder.folder("set/a");
+  fs::current_path(folder.path() / "set/a");
+  const std::string part(250, 'd');
+  for (int depth = 0; depth < 20; ++depth) {
+    fs::create_directory(part);
+    fs::current_path(part);
+  }
+  fs::current_path(before);
+  CHECK_THAT(refusal([&] { ImageFolder data(folder.str("set")); }, ErrorKind::kIo),
+             Catch::Contains("File name too long"));
+}
+
+}  // namespace
+}  // namespace unstarve

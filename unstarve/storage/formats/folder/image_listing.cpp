@@ -1,0 +1,129 @@
+#include "unstarve/storage/formats/folder/image_listing.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "unstarve/core/clock.h"
+#include "unstarve/core/error.h"
+#include "unstarve/core/thread_pool.h"
+#include "unstarve/storage/dataset/notice.h"
+#include "unstarve/storage/formats/folder/class_files.h"
+#include "unstarve/storage/index/index_cache.h"
+#include "unstarve/storage/index/index_places.h"
+
+namespace unstarve {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Listing is bound by the kernel's directory code: more threads than this gain nothing.
+constexpr int kListingThreads = 8;
+// The first batch of a folder in the page cache is there within some 15 ms, of two cores; until then none is left for
+// anything else.
+constexpr std::chrono::milliseconds kKeptAfter(100);
+constexpr const char* kMadeBy = "image folder 1";
+constexpr const char* kPart = "listing";
+
+std::span<const std::uint8_t> as_bytes(std::string_view text) {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
+
+struct RootListing {
+  std::vector<std::string> classes;
+  SeenFolder folder;
+  std::vector<SeenLink> links;
+};
+
+RootListing list_root(int root, const std::string& path) {
+  RootListing listing;
+  FileDescriptor folder = open_folder(root, ".", path);
+  listing.folder.stamp = stamp_of(folder, path);
+  scan_folder(std::move(folder), path, [&](const FolderEntry& entry) {
+    if (entry.kind == EntryKind::kFolder) {
+      listing.classes.emplace_back(entry.name);
+    } else if (entry.link) {
+      listing.links.push_back({std::string(entry.name), entry.kind});
+    }
+  });
+  std::sort(listing.classes.begin(), listing.classes.end());
+  return listing;
+}
+
+std::vector<ClassFiles> list_classes(int root, const std::string& path, const std::vector<std::string>& classes) {
+  std::vector<ClassFiles> lists(classes.size());
+  // What a control group grants is not asked for: that alone takes as long as 500 files.
+  const int processors = static_cast<int>(std::thread::hardware_concurrency());
+  ThreadPool pool(std::max(std::min({kListingThreads, processors, static_cast<int>(classes.size())}), 1));
+  for (std::size_t i = 0; i < classes.size(); ++i)
+    pool.submit([&, i] { lists[i] = list_class(root, path, classes[i]); });
+  pool.wait();
+  return lists;
+}
+
+// Where the listing of the folder at `path` is kept. By the folder's own path, as "." and links name it, too.
+std::vector<fs::path> places_of(const std::string& path, std::string& name) {
+  std::error_code failed;
+  const fs::path own = fs::canonical(path, failed);
+  name = failed ? path : own.string();
+  return failed ? std::vector<fs::path>() : index_places(name);
+}
+
+}  // namespace
+
+ImageListing::ImageListing(int root, const std::string& path, const ListingOptions& options) {
+  std::string name;
+  const std::vector<fs::path> places = places_of(path, name);
+  taken_ = std::any_of(places.begin(), places.end(), [&](const fs::path& place) { return take(place, root); });
+  if (!taken_) make(root, path, options);
+}
+
+// What cannot be taken, for whatever reason, is made again.
+bool ImageListing::take(const std::string& place, int root) {
+  try {
+    auto sidecar = std::make_unique<const IndexSidecar>(place);
+    const auto maker = sidecar->view().part("made-by");
+    const auto part = sidecar->view().unchecked_part(kPart);
+    if (!part || !maker || !std::ranges::equal(*maker, as_bytes(kMadeBy))) return false;
+    auto view = std::make_unique<const ListingView>(*part);
+    if (!unchanged(root, view->folders(), view->links())) return false;
+    bytes_ = part->size();
+    index_is_used(place);
+    mapped_ = std::move(sidecar);
+    view_ = std::move(view);
+    return true;
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kInput && error.kind() != ErrorKind::kIo) throw;
+    return false;
+  }
+}
+
+void ImageListing::make(int root, const std::string& path, const ListingOptions& options) {
+  const std::int64_t began_ns = options.now_ns != 0 ? options.now_ns : wall_clock_ns();
+  const RootListing top = list_root(root, path);
+  const std::vector<ClassFiles> lists = list_classes(root, path, top.classes);
+  made_ = listing_bytes(top.classes, lists, {&top.folder, 1}, top.links);
+  bytes_ = made_.size();
+  view_ = std::make_unique<const ListingView>(as_bytes(made_));
+
+  if (view_->files() < options.keep_from || view_->links().size() > options.most_links) return;
+  keeping_ = std::make_unique<BackgroundTask>([=, this] { keep(root, path, began_ns); }, kKeptAfter);
+}
+
+void ImageListing::keep(int root, const std::string& path, std::int64_t began_ns) {
+  if (!may_be_kept(root, view_->folders(), began_ns)) return;
+  std::string name;
+  const std::vector<fs::path> places = places_of(path, name);
+  const std::vector<IndexPart> parts{{"made-by", kMadeBy}, {kPart, made_}};
+  const IndexKeeping kept = keep_index(name, places, index_bytes({}, {}, {}, parts), Durability::kRenamed);
+  if (!kept.place.empty()) return;
+  note_ = not_kept(path, kept.failed);
+  emit_notice(note_);
+}
+
+std::string ImageListing::note() const { return !keeping_ || keeping_->wait() ? note_ : ""; }
+
+}  // namespace unstarve

@@ -1,0 +1,69 @@
+#pragma once
+// The listing of an image folder as bytes, in memory or mapped: read in place, so that taking a kept one
+// (image_listing.h) costs a checksum over it and no work per name.
+//
+// Layout, version 2 (the first knew no .webp), little-endian; a name is its first byte's offset among the names:
+//
+//   0   classes, files, folders, links, bytes of names     u64 each
+//   40  CRC-32C of all bytes but this number's         u32
+//   44  version                                            u32
+//   48  classes, in order:  its first file u64 | name u64
+//   ..  files, in order:    name u64                       the path below the class folder
+//   ..  folders met:        inode u64 | modified ns i64 | changed ns i64 | bytes u64 | device u64 | path as name u64
+//   ..  links met:          kind of what they led to u64 | path as name u64
+//   ..  names, each ended by NUL
+//
+// Ownership: the view borrows the bytes. Threads: may be used by any number of threads.
+// Failure:   the constructor throws Error(kInput) for any byte that is not as it was written. Nothing throws after it.
+//            No name of a listing begins with '.' or '/', nor does a part of one: none leads out of its folder.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "unstarve/storage/bytes/little_endian.h"
+#include "unstarve/storage/formats/folder/class_files.h"
+#include "unstarve/storage/formats/folder/folder_stamp.h"
+
+namespace unstarve {
+
+inline constexpr std::uint32_t kListingVersion = 2;
+
+// The classes' files, their folders and links, and those of the root itself; `names` and `files` are equally many.
+[[nodiscard]] std::string listing_bytes(std::span<const std::string> names, std::span<const ClassFiles> files,
+                                        std::span<const SeenFolder> root, std::span<const SeenLink> root_links);
+
+class ListingView {
+ public:
+  explicit ListingView(std::span<const std::uint8_t> bytes);
+
+  [[nodiscard]] std::uint64_t classes() const noexcept { return classes_.size() / kClassBytes; }
+  [[nodiscard]] std::uint64_t files() const noexcept { return files_.size() / kNumberBytes; }
+  // Precondition: number < classes().
+  [[nodiscard]] std::string_view class_name(std::uint64_t number) const noexcept {
+    return name_at(classes_.data() + number * kClassBytes + kNumberBytes);
+  }
+  [[nodiscard]] std::uint64_t first_file(std::uint64_t number) const noexcept {
+    return load_little<std::uint64_t>(classes_.data() + number * kClassBytes);
+  }
+  // Path below the class folder, ended by NUL. Precondition: id < files().
+  [[nodiscard]] const char* file(std::uint64_t id) const noexcept { return name_at(files_.data() + id * kNumberBytes); }
+  [[nodiscard]] std::vector<SeenFolder> folders() const;
+  [[nodiscard]] std::vector<SeenLink> links() const;
+
+ private:
+  static constexpr std::size_t kNumberBytes = 8;
+  static constexpr std::size_t kClassBytes = 16;
+
+  [[nodiscard]] const char* name_at(const std::uint8_t* number) const noexcept {
+    return reinterpret_cast<const char*>(names_.data() + load_little<std::uint64_t>(number));
+  }
+  void check_numbers() const;
+  void check_names() const;
+
+  std::span<const std::uint8_t> classes_, files_, folders_, links_, names_;
+};
+
+}  // namespace unstarve

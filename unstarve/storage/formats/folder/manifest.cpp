@@ -1,0 +1,288 @@
+#include "unstarve/storage/formats/folder/manifest.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+#include <unordered_map>
+
+#include "unstarve/core/error.h"
+#include "unstarve/storage/formats/folder/image_file.h"
+#include "unstarve/storage/index/record_format.h"
+#include "unstarve/storage/source/folder_scan.h"
+#include "unstarve/storage/source/safe_path.h"
+
+namespace unstarve {
+namespace {
+
+constexpr auto kNoLabel = static_cast<std::uint32_t>(-1);
+
+// "2", and "2.0", which tables make of it where some rows have none.
+std::optional<std::int64_t> whole_number(std::string_view text) {
+  const std::size_t point = text.find('.');
+  const bool zeros =
+      point != std::string_view::npos && text.find_first_not_of('0', point + 1) == std::string_view::npos;
+  if (zeros) text = text.substr(0, point);
+  std::int64_t number = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (failed != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+// Why the path may not be followed; empty when it may.
+std::string problem_of_path(const std::string& path) {
+  if (path.find('\0') != std::string::npos) return "its path contains a NUL";
+  if (path[0] == '/' || is_url(path) || !leads_out(path)) return "";
+  return "its path '" + path + "' leads out of the folder by '..'; give the folder above by #root=FOLDER, or write " +
+         "absolute paths";
+}
+
+std::string_view text_of(std::span<const std::uint8_t> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::vector<std::uint8_t> read_list(const ByteSource& file) {
+  if (file.size() > kMaxManifestBytes) {
+    throw Error(ErrorKind::kInput, "open " + file.name() + ": " + std::to_string(file.size()) +
+                                       " bytes are too many for a manifest, expected at most " +
+                                       std::to_string(kMaxManifestBytes));
+  }
+  std::vector<std::uint8_t> text(static_cast<std::size_t>(file.size()));
+  file.read(0, text);
+  return text;
+}
+
+// Throws that the column that was asked for as the label is none of those of `text`.
+void refuse_label(const std::string& name, const ManifestColumns& columns, std::string_view text) {
+  std::string known;
+  for (const std::string& column : manifest_columns(text, columns)) known += (known.empty() ? "" : ", ") + column;
+  throw Error(ErrorKind::kArgument, "open " + name + ": no column '" + columns.label + "' for the label, it has " +
+                                        known + "; #label=none takes none");
+}
+
+bool has_column(const ManifestColumns& columns, std::string_view text) {
+  const std::vector<std::string> names = manifest_columns(text, columns);
+  return std::find(names.begin(), names.end(), columns.label) != names.end();
+}
+
+}  // namespace
+
+// Of all rows, once each while it is not yet known whether all of them are numbers.
+struct Manifest::Labels {
+  std::vector<std::string> texts;                         // in the order of their first rows
+  std::vector<std::optional<std::int64_t>> numbers;       // of each, where it is one
+  std::unordered_map<std::string, std::uint32_t> places;  // of each in `texts`
+  std::uint64_t number_rows = 0;
+  std::uint64_t name_rows = 0;
+  std::string first_name;  // "cats.csv line 7: 'cat'", of the first row whose label is no number
+
+  // Returns its place.
+  std::uint32_t take(const ManifestRow& row, const std::string& file) {
+    const auto [known, fresh] = places.try_emplace(row.label, static_cast<std::uint32_t>(texts.size()));
+    if (fresh) {
+      texts.push_back(row.label);
+      numbers.push_back(whole_number(row.label));
+    }
+    const bool number = numbers[known->second].has_value();
+    ++(number ? number_rows : name_rows);
+    if (!number && name_rows == 1) first_name = file + " line " + std::to_string(row.line) + ": '" + row.label + "'";
+    return known->second;
+  }
+};
+
+Manifest::Manifest(const std::string& name, std::span<const ManifestFile> files, const ManifestColumns& columns,
+                   const std::string& split, ManifestClasses classes)
+    : fields_{{"image", FieldKind::kEncodedImage}} {
+  Labels labels;
+  std::vector<std::uint32_t> label_of;
+  std::set<std::string> splits;
+  const bool label_by_name = !columns.label.empty() && columns.label != "none";
+  const auto take = [&](const ManifestRow& row) {
+    if (row.problem.empty() && !row.split.empty()) splits.insert(row.split);
+    const bool labelled = row.problem.empty() && !row.label.empty();
+    const std::uint32_t label = labelled ? labels.take(row, lists_.back().name) : kNoLabel;
+    if (!split.empty() && row.problem.empty() && row.split != split) return;
+    add(row);
+    label_of.push_back(label);
+  };
+  for (const ManifestFile& file : files) {
+    List list{file.bytes->name(), file.root, FileDescriptor(), paths_.size()};
+    const std::string folder = file.root.empty() ? "." : file.root;
+    if (!is_url(file.root)) list.folder = open_folder(AT_FDCWD, folder, folder);
+    lists_.push_back(std::move(list));
+    const std::vector<std::uint8_t> text = read_list(*file.bytes);
+    if (text.empty() && files.size() > 1) continue;
+    const std::optional<ManifestKind> kind = manifest_kind(text_of(text), columns);
+    if (!kind) {
+      throw Error(ErrorKind::kInput,
+                  "open " + name + ": " + file.bytes->name() +
+                      " is no manifest, expected CSV with a header that names a path, or JSON lines " +
+                      "with one, as the other files are");
+    }
+    const bool told = !label_by_name || has_column(columns, text_of(text));
+    if (!told && *kind == ManifestKind::kCsv) refuse_label(lists_.back().name, columns, text_of(text));
+    parse_manifest(*kind, text_of(text), columns, take);
+    // Rows of JSON need not have the same keys.
+    if (!told && &file == &files.back() && labels.texts.empty())
+      refuse_label(lists_.back().name, columns, text_of(text));
+  }
+  if (!split.empty() && splits.count(split) == 0) {
+    std::string known;
+    for (const std::string& one : splits) known += (known.empty() ? "" : ", ") + one;
+    throw Error(ErrorKind::kArgument, "open " + name + ": no row of the split '" + split + "', " +
+                                          (known.empty() ? "it tells none" : "it has " + known));
+  }
+  if (paths_.empty()) throw Error(ErrorKind::kInput, "open " + name + ": it lists no image");
+  if (classes == ManifestClasses::kByLabels && labels.name_rows > 0 && labels.name_rows < labels.number_rows) {
+    throw Error(ErrorKind::kInput, "open " + name + ": " + std::to_string(labels.number_rows) +
+                                       " rows have a class number as label and " + std::to_string(labels.name_rows) +
+                                       " a name, the first " + labels.first_name +
+                                       "; expected the same of all: mend what is misspelt, or take all of them as " +
+                                       "names by #classes=names");
+  }
+  if (classes == ManifestClasses::kNames) labels.numbers.assign(labels.texts.size(), std::nullopt);
+  number_classes(labels, label_of);
+}
+
+void Manifest::add(const ManifestRow& row) {
+  const std::string problem = row.problem.empty() ? problem_of_path(row.path) : row.problem;
+  if (!problem.empty()) problems_.emplace(paths_.size(), "line " + std::to_string(row.line) + ": " + problem);
+  paths_.push_back(pool_.size());
+  if (problem.empty()) pool_.insert(pool_.end(), row.path.begin(), row.path.end());
+  pool_.push_back('\0');
+}
+
+void Manifest::number_classes(const Labels& labels, const std::vector<std::uint32_t>& label_of) {
+  labels_.assign(paths_.size(), -1);
+  if (std::all_of(label_of.begin(), label_of.end(), [](std::uint32_t label) { return label == kNoLabel; })) return;
+  fields_.push_back({"label", FieldKind::kLabel});
+  std::vector<std::int64_t> numbers;
+  if (std::all_of(labels.numbers.begin(), labels.numbers.end(),
+                  [](const auto& number) { return number.has_value(); })) {
+    std::int64_t largest = -1;
+    for (const std::optional<std::int64_t>& number : labels.numbers) {
+      numbers.push_back(*number);
+      largest = *number < kMaxClasses ? std::max(largest, *number) : largest;
+    }
+    for (std::int64_t number = 0; number <= largest; ++number) classes_.push_back(std::to_string(number));
+  } else {
+    classes_ = labels.texts;
+    std::sort(classes_.begin(), classes_.end());
+    for (const std::string& label : labels.texts) {
+      numbers.push_back(std::lower_bound(classes_.begin(), classes_.end(), label) - classes_.begin());
+    }
+  }
+  for (std::uint64_t id = 0; id < labels_.size(); ++id) {
+    if (label_of[id] == kNoLabel) {
+      problems_.try_emplace(id, "it has no label, others have");
+    } else if (numbers[label_of[id]] < 0 || numbers[label_of[id]] >= kMaxClasses) {
+      problems_.try_emplace(id, "its label " + labels.texts[label_of[id]] + " is no class number, expected 0 to " +
+                                    std::to_string(kMaxClasses - 1));
+    } else {
+      labels_[id] = static_cast<std::int32_t>(numbers[label_of[id]]);
+    }
+  }
+}
+
+const Manifest::List& Manifest::list_of(std::uint64_t id) const noexcept {
+  const auto behind = std::upper_bound(lists_.begin(), lists_.end(), id,
+                                       [](std::uint64_t wanted, const List& list) { return wanted < list.first; });
+  return *(behind - 1);
+}
+
+RecordLocation Manifest::record_location(std::uint64_t id) const {
+  const std::string path = pool_.data() + paths_[id];
+  const List& list = list_of(id);
+  const std::uint64_t number = id - list.first;
+  if (path.empty()) return {.file = list.name, .number = number};
+  const bool absolute = path[0] == '/' || is_url(path);
+  return {.file = shown_name(absolute || list.root.empty() ? path : list.root + "/" + path),
+          .number = number,
+          .list = list.name};
+}
+
+bool Manifest::remote(const List& list, const char* path) noexcept {
+  return is_url(path) || (path[0] != '/' && is_url(list.root));
+}
+
+int Manifest::reads_in_flight() const {
+  bool far = false;
+  const int reads = rewarding_reads(size(), [&](std::uint64_t id) {
+    const char* const path = pool_.data() + paths_[id];
+    if (problems_.contains(id)) return true;
+    if (remote(list_of(id), path)) return !(far = true);
+    const ImageFile image = open_image_file({list_of(id).folder.get(), path, this, id});
+    return in_page_cache(image.file.get(), image.bytes / 2);
+  });
+  return far ? kServerReads : reads;
+}
+
+void Manifest::read(std::uint64_t id, RecordBuffer& record) const {
+  if (!problems_.empty()) {
+    const auto problem = problems_.find(id);
+    if (problem != problems_.end()) throw Error(ErrorKind::kInput, "read " + location(id) + ": " + problem->second);
+  }
+  const char* const path = pool_.data() + paths_[id];
+  const List& list = list_of(id);
+  std::span<const std::uint8_t> bytes;
+  if (remote(list, path)) {
+    const auto file = open_bytes(is_url(path) ? path : list.root + "/" + path);
+    if (file->size() == 0 || file->size() > kMaxImageBytes) {
+      throw Error(ErrorKind::kInput, "read " + location(id) + ": " + std::to_string(file->size()) +
+                                         " bytes are no image, expected 1 to " + std::to_string(kMaxImageBytes));
+    }
+    record.storage.reserve_discard(file->size() + kReadableBehind);
+    file->read(0, {record.storage.data(), static_cast<std::size_t>(file->size())});
+    bytes = {record.storage.data(), static_cast<std::size_t>(file->size())};
+  } else {
+    bytes = read_image_file({list.folder.get(), path, this, id}, record.storage);
+  }
+  record.values.resize(fields_.size());
+  record.values[0] = {bytes, {}, 0};
+  if (fields_.size() > 1) record.values[1] = {{}, {}, labels_[id]};
+}
+
+namespace {
+
+ManifestColumns columns_of(SourceOptions& options) {
+  return {options.take_text("path", ""), options.take_text("label", "")};
+}
+
+ManifestClasses classes_of(SourceOptions& options, const std::string& name) {
+  const std::string text = options.take_text("classes", "");
+  if (text.empty()) return ManifestClasses::kByLabels;
+  if (text == "names") return ManifestClasses::kNames;
+  throw Error(ErrorKind::kArgument, "open " + name + ": option classes is '" + text + "', expected names");
+}
+
+// Of a path or URL, without '/' behind.
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/', is_url(path) ? path.find('?') : std::string::npos);
+  return slash == std::string::npos ? "" : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+}  // namespace
+
+bool recognises_manifest(const Source& source) {
+  if (source.files.empty() || source.compression != Compression::kNone) return false;
+  SourceOptions options = source.options;
+  return manifest_kind(text_of(source.head), columns_of(options)).has_value();
+}
+
+std::shared_ptr<const Dataset> open_manifest(const Source& source, const std::string& split) {
+  SourceOptions options = source.options;
+  const ManifestColumns columns = columns_of(options);
+  const std::string root = options.take_text("root", "");
+  const ManifestClasses classes = classes_of(options, shown_name(source.text));
+  options.refuse_rest();
+  std::vector<ManifestFile> files;
+  for (const std::string& path : source.files) {
+    files.push_back(
+        {path == source.first_path ? source.first : open_bytes(path), root.empty() ? folder_of(path) : root});
+  }
+  const std::string name = files.size() == 1 ? source.first->name() : shown_name(source.text);
+  return std::make_shared<Manifest>(name, files, columns, split, classes);
+}
+
+}  // namespace unstarve

@@ -1,0 +1,282 @@
+#include "unstarve/storage/formats/folder/manifest.h"
+
+#include <catch2/catch.hpp>
+
+#include "unstarve/core/refusal.h"
+#include "unstarve/storage/open.h"
+#include "unstarve/storage/testing/byte_text.h"
+#include "unstarve/storage/testing/conformance.h"
+#include "unstarve/storage/testing/temporary_folder.h"
+
+namespace unstarve {
+namespace {
+
+using testing::TemporaryFolder, testing::text_of;
+using Lines = std::vector<std::string>;
+
+// "path|label|split" of each row, "!problem" of one that is none.
+Lines rows(const std::string& text, const ManifestColumns& columns = {}) {
+  const std::optional<ManifestKind> kind = manifest_kind(text, columns);
+  if (!kind) return {"no manifest"};
+  Lines lines;
+  parse_manifest(*kind, text, columns, [&](const ManifestRow& row) {
+    lines.push_back(row.problem.empty() ? row.path + "|" + row.label + "|" + row.split
+                                        : "!" + std::to_string(row.line) + " " + row.problem);
+  });
+  return lines;
+}
+
+TEST_CASE("CSV is read as it is written in the field") {
+  CHECK(rows("path,label,split\na.jpg,1,train\nb.jpg,2,val\n") == Lines{"a.jpg|1|train", "b.jpg|2|val"});
+  CHECK(rows("\xEF\xBB\xBF"
+             "Class;x;File_Name\r\ncat;;a.jpg\r\n\r\n") == Lines{"a.jpg|cat|"});
+  CHECK(rows("img\tcls\na b.jpg\tbig cat\n") == Lines{"a b.jpg|big cat|"});
+  CHECK(rows("path,label\n\"a,\"\"b\"\".jpg\",\"two\nlines\"\nc.jpg,3") ==
+        Lines{"a,\"b\".jpg|two\nlines|", "c.jpg|3|"});
+  CHECK(rows("a.jpg,cat\nb.png,dog\n") == Lines{"a.jpg|cat|", "b.png|dog|"});
+  CHECK(rows("a.JPEG") == Lines{"a.JPEG||"});
+  CHECK(rows("path\na.jpg\n") == Lines{"a.jpg||"});
+  CHECK(rows("id,photo,kind\n7,a.jpg,x\n", {"photo", "kind"}) == Lines{"a.jpg|x|"});
+  CHECK(rows("path,label\na.jpg,1\n", {"", "none"}) == Lines{"a.jpg||"});
+  CHECK(rows("path, label ,split\na.jpg, 2 , val\nb.jpg, \"two, three\",\n") ==
+        Lines{"a.jpg|2|val", "b.jpg|two, three|"});
+  CHECK(rows("path\tlabel\na.jpg\t\n") == Lines{"a.jpg||"});
+  CHECK(rows("path,label\n a.jpg ,1\n") == Lines{" a.jpg |1|"});
+  CHECK(rows(R"({"path": "a.jpg", "label": " 2"})") == Lines{"a.jpg|2|"});
+  CHECK(rows("hello world\n") == Lines{"no manifest"});
+  CHECK(rows("") == Lines{"no manifest"});
+}
+
+TEST_CASE("a row that is none is told by its line and costs only itself") {
+  CHECK(rows("path,label\na.jpg,1\n\"b.jpg,2\nc.jpg,3\n,4\nd.jpg\n") ==
+        Lines{"a.jpg|1|", "!3 a quote in it does not close", "c.jpg|3|", "!5 it has no path (2 fields)", "d.jpg||"});
+  CHECK(rows("{\"path\": \"a.jpg\", \"label\": 1}\n\n{\"path\": 7}\nnothing\n{\"path\": \"b.jpg\", \"label\": [1]}\n"
+             "{\"File\": \"c.jpg\", \"class\": \"cat\", \"split\": \"val\"}") ==
+        Lines{"a.jpg|1|", "!3 it has no path (a text under the key 'path')", "!4 it is no JSON object",
+              "!5 its label is neither a whole number nor a text", "c.jpg|cat|val"});
+}
+
+TEST_CASE("an empty path is none") {
+  CHECK(rows("{\"path\": \"a.jpg\"}\n{\"path\": \"\"}\n")[1] == "!2 it has no path (a text under the key 'path')");
+}
+
+TEST_CASE("any cut of a manifest leaves the rows before it") {
+  const std::string text = "path,label\n\"a,1.jpg\",1\n\"b\n2.jpg\",2\nc.jpg,3\n";
+  const Lines whole = rows(text);
+  REQUIRE(whole.size() == 3);
+  for (std::size_t length = 11; length < text.size(); ++length) {
+    const Lines lines = rows(text.substr(0, length));
+    for (std::size_t i = 0; i + 1 < lines.size() && i < whole.size() && lines[i][0] != '!'; ++i)
+      CHECK(lines[i] == whole[i]);
+  }
+}
+
+TEST_CASE("rows that never close a quote take time in proportion to their number") {
+  std::string text = "path,label\n";
+  for (int i = 0; i < 20000; ++i) text += "a\",\"b\n";  // each quote is closed by a later row's
+  CHECK(rows(text + "\"").size() > 1);
+}
+
+TEST_CASE("a manifest keeps the contract of a data set") {
+  const bool json = GENERATE(false, true);
+  const TemporaryFolder folder;
+  testing::DatasetUnderTest test;
+  test.make = [&](std::uint64_t samples) {
+    std::string text = json ? "" : "path,label\n";
+    for (std::uint64_t i = 0; i < samples; ++i) {
+      const std::string path = "images/" + std::to_string(i) + ".jpg", label = "class " + std::to_string(i % 3);
+      folder.write(path, "image " + std::to_string(i));
+      text += json ? "{\"path\": \"" + path + "\", \"label\": \"" + label + "\"}\n" : path + "," + label + "\n";
+    }
+    folder.write("list", text);
+    return open_dataset(folder.str("list"));
+  };
+  test.damage = [&](std::uint64_t id) {
+    folder.write("images/" + std::to_string(id) + ".jpg", "");
+    return folder.str("images/" + std::to_string(id) + ".jpg") + " (" + folder.str("list") + " row " +
+           std::to_string(id) + "): the file is empty";
+  };
+  testing::check_dataset(test);
+}
+
+std::string why(const Dataset& data, std::uint64_t id) {
+  RecordBuffer record;
+  return testing::refusal([&] {
+    data.read(id, record);
+    return 0;
+  });
+}
+
+TEST_CASE("paths that lead out are refused, absolute ones are taken") {
+  const TemporaryFolder folder;
+  folder.write("outside.jpg", "outside");
+  folder.write("set/a.jpg", "inside");
+  folder.write("set/list.csv",
+               "path,label\na.jpg,0\n../outside.jpg,1\n" + folder.str("outside.jpg") + ",2\nx/../a.jpg,0\n");
+  const auto data = open_dataset(folder.str("set/list.csv"));
+  RecordBuffer record;
+  data->read(0, record);
+  CHECK(text_of(record.values[0].bytes) == "inside");
+  CHECK_THAT(why(*data, 1), Catch::Contains("list.csv record 1: line 3: its path '../outside.jpg' leads out"));
+  data->read(2, record);
+  CHECK(text_of(record.values[0].bytes) == "outside");
+  CHECK_THAT(why(*data, 3), Catch::Contains("leads out"));
+
+  folder.write("set/list.csv", "path\noutside.jpg\n");
+  open_dataset(folder.str("set/list.csv#root=" + folder.str()))->read(0, record);
+  CHECK(text_of(record.values[0].bytes) == "outside");
+}
+
+TEST_CASE("labels are numbers when all of them are, names otherwise") {
+  const TemporaryFolder folder;
+  folder.write("a.jpg", "x");
+  const auto open = [&](const std::string& text, const std::string& options = "") {
+    folder.write("list.csv", text);
+    return open_dataset(folder.str("list.csv") + options);
+  };
+  const auto label = [](const Dataset& data, std::uint64_t id) {
+    RecordBuffer record;
+    data.read(id, record);
+    return record.values.at(1).integer;
+  };
+  const auto numbers = open("path,label\na.jpg,2\na.jpg,0\na.jpg,-1\na.jpg,\n");
+  CHECK(numbers->classes() == Lines{"0", "1", "2"});
+  CHECK(label(*numbers, 0) == 2);
+  CHECK_THAT(why(*numbers, 2), Catch::Contains("its label -1 is no class number"));
+  CHECK_THAT(why(*numbers, 3), Catch::Contains("it has no label, others have"));
+  const auto names = open("path,label\na.jpg,dog\na.jpg,7\na.jpg,cat\n");
+  CHECK(names->classes() == Lines{"7", "cat", "dog"});
+  CHECK(label(*names, 0) == 2);
+  CHECK(open("path\na.jpg\n")->fields().size() == 1);
+  CHECK(open("path,label\na.jpg,1\n", "#label=none")->fields().size() == 1);
+}
+
+TEST_CASE("one label that is no number among numbers is refused by its line, and does not number all anew") {
+  const TemporaryFolder folder;
+  folder.write("a.jpg", "x");
+  std::string text = "path,label,split\n";
+  for (int label = 0; label <= 10; ++label) text += "a.jpg," + std::to_string(label) + ",train\n";
+  folder.write("list.csv", text + "a.jpg,1l,val\n");
+  const std::string list = folder.str("list.csv");
+  for (const char* const split : {"", "train"}) {
+    CHECK_THAT(testing::refusal([&] { return open_dataset(list, split); }),
+               Catch::Contains("open " + list + ": 11 rows have a class number as label and 1 a name, the first " +
+                               list + " line 13: '1l'; expected the same of all"));
+  }
+  CHECK(open_dataset(list + "#classes=names")->classes() ==
+        Lines{"0", "1", "10", "1l", "2", "3", "4", "5", "6", "7", "8", "9"});
+  CHECK_THAT(testing::refusal([&] { return open_dataset(list + "#classes=many"); }, ErrorKind::kArgument),
+             Catch::Contains("option classes is 'many', expected names"));
+
+  // Blanks behind commas, and the points that tables put behind numbers, make no names of them.
+  folder.write("list.csv", "path, label\na.jpg, 2\na.jpg, 10.0\na.jpg, 0.\n");
+  const auto numbers = open_dataset(list);
+  CHECK(numbers->classes().size() == 11);
+  CHECK(numbers->known_label(0) == 2);
+  CHECK(numbers->known_label(1) == 10);
+  CHECK(numbers->known_label(2) == 0);
+}
+
+TEST_CASE("a label that is asked for and is not there is refused with the columns that are") {
+  const TemporaryFolder folder;
+  folder.write("a.jpg", "x");
+  const auto refused = [&](const std::string& text) {
+    return testing::refusal([&] { return open_dataset(folder.str(text)); }, ErrorKind::kArgument);
+  };
+  folder.write("list.csv", "path, kind\na.jpg,1\n");
+  CHECK_THAT(
+      refused("list.csv#label=kin"),
+      Catch::Contains(folder.str("list.csv") + ": no column 'kin' for the label, it has path, kind; #label=none"));
+  CHECK(open_dataset(folder.str("list.csv#label=kind"))->known_label(0) == 1);
+  folder.write("more.csv", "path;label\na.jpg;1\n");
+  CHECK_THAT(refused("{list,more}.csv#label=kind"), Catch::Contains("more.csv: no column 'kind'"));
+  CHECK_THAT(refused("more.csv#label=foo"), Catch::Contains("it has path, label"));
+
+  folder.write("list.jsonl", "{\"path\": \"a.jpg\", \"text\": 3}\n{\"path\": \"a.jpg\", \"kind\": 3}\n");
+  CHECK_THAT(refused("list.jsonl#label=foo"), Catch::Contains("no column 'foo' for the label, it has path, text"));
+  CHECK(open_dataset(folder.str("list.jsonl#label=kind"))->known_label(1) == 3);
+  folder.write("none.csv", "a.jpg,cat\n");
+  CHECK(open_dataset(folder.str("none.csv#label=none"))->fields().size() == 1);
+}
+
+TEST_CASE("the splits of a manifest number their classes alike") {
+  TemporaryFolder folder;
+  folder.write("a.jpg", "x");
+  folder.write("names.csv",
+               "path,label,split\na.jpg,newt,train\na.jpg,cat,train\na.jpg,newt,val\na.jpg,eft,val\na.jpg,,test\n");
+  const auto label_of = [&](const std::string& list, const char* split, std::uint64_t id) {
+    RecordBuffer record;
+    open_dataset(folder.str(list), split)->read(id, record);
+    return record.values.at(1).integer;
+  };
+  const std::vector<std::string> all{"cat", "eft", "newt"};
+  CHECK(open_dataset(folder.str("names.csv"), "train")->classes() == all);
+  CHECK(open_dataset(folder.str("names.csv"), "val")->classes() == all);
+  CHECK(label_of("names.csv", "train", 0) == 2);
+  CHECK(label_of("names.csv", "train", 1) == 0);
+  CHECK(label_of("names.csv", "val", 0) == 2);
+  CHECK(label_of("names.csv", "val", 1) == 1);
+  // A split without labels has none, and its images can be read.
+  const auto unlabelled = open_dataset(folder.str("names.csv"), "test");
+  CHECK(unlabelled->fields().size() == 1);
+  CHECK(unlabelled->classes().empty());
+  RecordBuffer record;
+  unlabelled->read(0, record);
+  // Numbers in one split and names in the other are names in both; numbers reach to the largest of the file.
+  folder.write("mixed.csv", "path,label,split\na.jpg,7,val\na.jpg,cat,train\n");
+  CHECK(open_dataset(folder.str("mixed.csv"), "val")->classes() == std::vector<std::string>{"7", "cat"});
+  folder.write("numbers.csv", "path,label,split\na.jpg,1,val\na.jpg,3,train\n");
+  CHECK(open_dataset(folder.str("numbers.csv"), "val")->classes().size() == 4);
+  CHECK(label_of("numbers.csv", "val", 0) == 1);
+}
+
+TEST_CASE("a split is chosen by its column") {
+  const TemporaryFolder folder;
+  folder.write("a.jpg", "x");
+  folder.write("list.csv", "path,label,split\na.jpg,0,train\na.jpg,1,val\na.jpg,1,val\n");
+  CHECK(open_dataset(folder.str("list.csv"))->size() == 3);
+  CHECK(open_dataset(folder.str("list.csv"), "val")->size() == 2);
+  CHECK_THAT(testing::refusal([&] { return open_dataset(folder.str("list.csv"), "test"); }, ErrorKind::kArgument),
+             Catch::Contains("no row of the split 'test', it has train, val"));
+}
+
+TEST_CASE("manifests of a glob or a range are one list, with splits and classes in common") {
+  const TemporaryFolder folder;
+  for (const char* const image : {"a/1.jpg", "a/2.jpg", "b/1.jpg"}) folder.write(image, std::string("image ") + image);
+  folder.write("a/list.csv", "path,label,split\n1.jpg,dog,train\n2.jpg,cat,val\n");
+  folder.write("b/list.csv", "label,path,split\ncat,1.jpg,train\nant,gone.jpg,test\n");
+  for (const char* const text : {"*/list.csv", "{a,b}/list.csv"}) {
+    const auto data = open_dataset(folder.str(text));
+    CHECK(data->size() == 4);
+    CHECK(data->classes() == Lines{"ant", "cat", "dog"});
+    RecordBuffer record;
+    data->read(2, record);
+    CHECK(text_of(record.values[0].bytes) == "image b/1.jpg");
+    CHECK(record.values[1].integer == 1);
+    CHECK(data->record_location(2).list == folder.str("b/list.csv"));
+    CHECK(data->record_location(2).number == 0);
+    CHECK_THAT(testing::refusal([&] { data->read(3, record); }, ErrorKind::kIo),
+               Catch::Contains(folder.str("b/gone.jpg")));
+  }
+  CHECK(open_dataset(folder.str("*/list.csv"), "train")->size() == 2);
+  CHECK(open_dataset(folder.str("*/list.csv"), "test")->size() == 1);  // of a split that one of them has
+  folder.write("lines-0.jsonl", R"({"path": "a/1.jpg", "label": 4})");
+  folder.write("lines-1.jsonl", "");
+  folder.write("lines-2.jsonl", R"({"path": "b/1.jpg", "label": 0})");
+  const auto lines = open_dataset(folder.str("lines-{0..2}.jsonl"));
+  CHECK(lines->size() == 2);
+  CHECK(lines->classes().size() == 5);
+  CHECK(lines->known_label(1) == 0);
+  CHECK(open_dataset(folder.str("{a/list.csv,lines-0.jsonl}#label=none"))->size() == 3);
+}
+
+TEST_CASE("what stands among manifests and is none is refused by name") {
+  const TemporaryFolder folder;
+  folder.write("a.csv", "path,label\n1.jpg,1\n");
+  folder.write("b.csv", "hello world\n");
+  const std::string why = testing::refusal([&] { return open_dataset(folder.str("{a,b}.csv")); });
+  CHECK_THAT(why, Catch::Contains("open " + folder.str("{a,b}.csv") + ": " + folder.str("b.csv") + " is no manifest"));
+}
+
+}  // namespace
+}  // namespace unstarve

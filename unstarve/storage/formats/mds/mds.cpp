@@ -1,0 +1,218 @@
+#include "unstarve/storage/formats/mds/mds.h"
+
+#include <algorithm>
+
+#include "unstarve/core/error.h"
+#include "unstarve/storage/bytes/little_endian.h"
+#include "unstarve/storage/dataset/class_text.h"
+
+namespace unstarve {
+namespace {
+
+constexpr std::size_t kMaxMdsClassBytes = 100;
+// Offsets are u32 and no sample is empty: more samples than this do not fit a shard of sensible images.
+constexpr std::uint32_t kMaxShardSamples = 1U << 26;
+// What stands between the table and the first sample is a small JSON text.
+constexpr std::uint64_t kMaxConfigBytes = std::uint64_t{1} << 20;
+
+bool is_image_encoding(std::string_view encoding) {
+  return encoding == "jpeg" || encoding == "png" || encoding == "pil" || encoding == "bytes";
+}
+
+std::uint64_t table_bytes(std::uint32_t samples) { return 4 + 4 * (std::uint64_t{samples} + 1); }
+
+class Mds final : public RecordFormat {
+ public:
+  Mds(std::vector<MdsColumn> columns, const MdsFields& fields) : columns_(std::move(columns)), fields_(fields) {}
+
+  [[nodiscard]] std::string name() const override { return "mds"; }
+  [[nodiscard]] int scan_version() const override { return 3; }
+  [[nodiscard]] std::vector<std::string> unread_fields() const override {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < columns_.size(); ++i)
+      if (i != fields_.image && static_cast<int>(i) != fields_.label) names.push_back(columns_[i].name);
+    return names;
+  }
+  [[nodiscard]] FieldKind image_kind() const override {
+    return columns_[fields_.image].encoding == "pil" ? FieldKind::kPixels : FieldKind::kEncodedImage;
+  }
+  // The columns are not in the shard alone: an index of shards that were written anew with others must not stay.
+  [[nodiscard]] std::string variant() const override {
+    std::string text = "image=" + std::to_string(fields_.image) + ",label=" + std::to_string(fields_.label);
+    for (const MdsColumn& column : columns_) {
+      text += "," + column.name + ":" + column.encoding + ":" + std::to_string(column.fixed_bytes);
+    }
+    return text;
+  }
+
+  void scan(ForwardBytes& bytes, RecordSink& sink) const override {
+    const std::vector<std::uint32_t> offsets = read_table(bytes);
+    // What the table says of where samples are must rise; the first that does not is wrong about itself only.
+    std::uint64_t end = table_bytes(static_cast<std::uint32_t>(offsets.size() - 1));
+    for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
+      const std::uint64_t begin = offsets[i], behind = offsets[i + 1];
+      if (begin < end || behind <= begin) {
+        sink.add_damaged(
+            end, 0, "the shard's table has it from offset " + std::to_string(begin) + " to " + std::to_string(behind));
+        continue;
+      }
+      end = behind;
+      add(begin, bytes.at(begin, behind - begin), behind - begin, sink);
+    }
+  }
+
+  [[nodiscard]] bool begins_plain(std::span<const std::uint8_t> front) const override {
+    if (front.size() < 8) return false;
+    const std::uint64_t least = table_bytes(load_little<std::uint32_t>(front.data()));
+    const std::uint64_t first = load_little<std::uint32_t>(front.data() + 4);
+    return first >= least && first - least <= kMaxConfigBytes;
+  }
+
+  void fill(std::span<const std::uint8_t> stored, const IndexRecord&, AlignedBytes&, Value& image) const override {
+    const std::span<const std::uint8_t> value = mds_value(stored, columns_, fields_.image);
+    if (value.empty()) throw Error(ErrorKind::kInput, "the sample's image is empty");
+    if (image_kind() == FieldKind::kEncodedImage) {
+      image.bytes = value;
+      return;
+    }
+    const MdsPixels raw = parse_mds_pil(value);
+    image.pixels.data = raw.pixels.data();
+    image.pixels.width = static_cast<int>(raw.width);
+    image.pixels.height = static_cast<int>(raw.height);
+    image.pixels.row_stride = static_cast<std::ptrdiff_t>(raw.width) * raw.channels;
+    image.pixels.pixel_stride = raw.channels;
+    image.pixels.channel_stride = raw.channels == 1 ? 0 : 1;  // grey: the three channels are the same bytes
+  }
+
+ private:
+  static std::vector<std::uint32_t> read_table(ForwardBytes& bytes) {
+    const std::span<const std::uint8_t> head = bytes.at(0, 4);
+    if (head.empty()) return {0};
+    const std::uint32_t samples = head.size() < 4 ? kMaxShardSamples + 1 : load_little<std::uint32_t>(head.data());
+    if (samples > kMaxShardSamples) throw Error(ErrorKind::kInput, "no MDS shard: it begins with no number of samples");
+    const std::span<const std::uint8_t> table = bytes.at(4, table_bytes(samples) - 4);
+    if (table.size() < table_bytes(samples) - 4) {
+      throw Error(ErrorKind::kInput, "the shard ends inside its table of " + std::to_string(samples) + " samples");
+    }
+    std::vector<std::uint32_t> offsets;
+    offsets.reserve(std::size_t{samples} + 1);
+    for (std::size_t at = 0; at < table.size(); at += 4)
+      offsets.push_back(load_little<std::uint32_t>(table.data() + at));
+    return offsets;
+  }
+
+  void add(std::uint64_t offset, std::span<const std::uint8_t> sample, std::uint64_t length, RecordSink& sink) const {
+    if (sample.size() < length) {
+      sink.add_damaged(offset, sample.size(),
+                       "the shard ends inside the sample, after " + std::to_string(sample.size()) + " of " +
+                           std::to_string(length) + " bytes");
+      return;
+    }
+    try {
+      const std::span<const std::uint8_t> image = mds_value(sample, columns_, fields_.image);
+      if (image.empty()) throw Error(ErrorKind::kInput, "the sample's image is empty");
+      ScannedRecord record{.offset = offset, .length = length};
+      if (image_kind() == FieldKind::kPixels) {
+        const MdsPixels raw = parse_mds_pil(image);
+        record.size = {static_cast<int>(raw.width), static_cast<int>(raw.height)};
+      } else {
+        record.encoded = image;
+      }
+      if (fields_.label >= 0) take_label(mds_value(sample, columns_, static_cast<std::size_t>(fields_.label)), record);
+      sink.add(record);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kInput) throw;
+      sink.add_damaged(offset, length, error.what());
+    }
+  }
+
+  void take_label(std::span<const std::uint8_t> value, ScannedRecord& record) const {
+    const MdsColumn& column = columns_[static_cast<std::size_t>(fields_.label)];
+    if (is_mds_integer(column.encoding)) {
+      record.label = mds_integer(column.encoding, value);
+      return;
+    }
+    const auto told = parse_class({reinterpret_cast<const char*>(value.data()), value.size()}, kMaxMdsClassBytes);
+    if (!told) throw Error(ErrorKind::kInput, "column '" + column.name + "' holds neither a class number nor a name");
+    if (told->name.empty())
+      record.label = told->number;
+    else
+      record.label_name = told->name;
+  }
+
+  std::vector<MdsColumn> columns_;
+  MdsFields fields_;
+};
+
+std::size_t column_named(const std::vector<MdsColumn>& columns, const std::string& name) {
+  const auto found =
+      std::find_if(columns.begin(), columns.end(), [&](const auto& column) { return column.name == name; });
+  return static_cast<std::size_t>(found - columns.begin());
+}
+
+bool is_label(const MdsColumn& column) { return is_mds_integer(column.encoding) || column.encoding == "str"; }
+
+std::size_t find_image(const std::vector<MdsColumn>& columns) {
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    if (is_image_encoding(columns[i].encoding) && columns[i].encoding != "bytes") return i;
+  }
+  for (const char* const name : {"image", "img", "jpg", "jpeg", "png", "webp"}) {
+    const std::size_t i = column_named(columns, name);
+    if (i < columns.size() && columns[i].encoding == "bytes") return i;
+  }
+  return columns.size();
+}
+
+int find_label(const std::vector<MdsColumn>& columns) {
+  for (const char* const name : {"label", "class", "cls", "target", "y"}) {
+    const std::size_t i = column_named(columns, name);
+    if (i < columns.size() && is_label(columns[i])) return static_cast<int>(i);
+  }
+  int only = -1;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    if (!is_mds_integer(columns[i].encoding)) continue;
+    if (only >= 0) return -1;
+    only = static_cast<int>(i);
+  }
+  return only;
+}
+
+}  // namespace
+
+std::string describe_columns(const std::vector<MdsColumn>& columns) {
+  std::string text;
+  for (const MdsColumn& column : columns)
+    text += (text.empty() ? "" : ", ") + column.name + " (" + column.encoding + ")";
+  return text;
+}
+
+MdsFields choose_mds_fields(const std::vector<MdsColumn>& columns, const std::string& image, const std::string& label) {
+  MdsFields fields;
+  fields.image = image.empty() ? find_image(columns) : column_named(columns, image);
+  if (fields.image == columns.size()) {
+    if (image.empty()) {
+      throw Error(ErrorKind::kInput,
+                  "no column is an image, it has " + describe_columns(columns) + "; name one by #image=NAME");
+    }
+    throw Error(ErrorKind::kArgument, "no column '" + image + "', it has " + describe_columns(columns));
+  }
+  if (!is_image_encoding(columns[fields.image].encoding)) {
+    throw Error(ErrorKind::kArgument, "column '" + image + "' is no image but " + columns[fields.image].encoding +
+                                          ", expected jpeg, png, pil or bytes");
+  }
+  if (label == "none") return fields;
+  fields.label = label.empty() ? find_label(columns) : static_cast<int>(column_named(columns, label));
+  if (fields.label == static_cast<int>(columns.size())) {
+    throw Error(ErrorKind::kArgument, "no column '" + label + "', it has " + describe_columns(columns));
+  }
+  if (fields.label >= 0 && !is_label(columns[static_cast<std::size_t>(fields.label)])) {
+    throw Error(ErrorKind::kArgument, "column '" + label + "' is no class, expected whole numbers or str");
+  }
+  return fields;
+}
+
+std::shared_ptr<const RecordFormat> mds_format(std::vector<MdsColumn> columns, const MdsFields& fields) {
+  return std::make_shared<Mds>(std::move(columns), fields);
+}
+
+}  // namespace unstarve

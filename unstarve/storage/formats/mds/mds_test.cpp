@@ -1,0 +1,322 @@
+#include "unstarve/storage/formats/mds/mds.h"
+
+#include <catch2/catch.hpp>
+#include <fstream>
+
+#include "unstarve/core/refusal.h"
+#include "unstarve/storage/bytes/little_endian.h"
+#include "unstarve/storage/open.h"
+#include "unstarve/storage/testing/byte_text.h"
+#include "unstarve/storage/testing/conformance.h"
+#include "unstarve/storage/testing/fixtures_folder.h"
+#include "unstarve/storage/testing/memory_bytes.h"
+#include "unstarve/storage/testing/temporary_folder.h"
+
+namespace unstarve {
+namespace {
+
+using testing::text_of, testing::TemporaryFolder;
+
+// A shard of samples "<jpeg length><jpeg><label>", and its index.json.
+struct Made {
+  std::string shard;
+  std::string index;
+  std::vector<std::size_t> begins;
+};
+
+Made make_mds(const std::vector<std::int64_t>& labels) {
+  const std::uint64_t samples = labels.size();
+  std::string body;
+  Made made;
+  const std::size_t start = 4 + 4 * (samples + 1) + 2;
+  for (std::uint64_t i = 0; i < samples; ++i) {
+    made.begins.push_back(start + body.size());
+    const std::string image = "image " + std::to_string(i);
+    append_little(body, static_cast<std::uint32_t>(image.size()));
+    body += image;
+    append_little(body, labels[i]);
+  }
+  append_little(made.shard, static_cast<std::uint32_t>(samples));
+  for (const std::size_t begin : made.begins) append_little(made.shard, static_cast<std::uint32_t>(begin));
+  append_little(made.shard, static_cast<std::uint32_t>(start + body.size()));
+  made.shard += "{}" + body;
+  made.index = R"({"version": 2, "shards": [{"format": "mds", "column_names": ["image", "label"],
+      "column_encodings": ["jpeg", "int"], "column_sizes": [null, 8], "compression": null, "zip_data": null,
+      "samples": )" +
+               std::to_string(samples) + R"(, "raw_data": {"basename": "shard.00000.mds", "bytes": )" +
+               std::to_string(made.shard.size()) + "}}]}";
+  return made;
+}
+
+Made make_mds(std::uint64_t samples) {
+  std::vector<std::int64_t> labels;
+  for (std::uint64_t i = 0; i < samples; ++i) labels.push_back(static_cast<std::int64_t>(i % 4));
+  return make_mds(labels);
+}
+
+TEST_CASE("MDS keeps the contract of a data set") {
+  const TemporaryFolder folder;
+  const std::string file = folder.str("shard.00000.mds");
+  Made made;
+  testing::DatasetUnderTest test;
+  test.make = [&](std::uint64_t samples) {
+    made = make_mds(samples);
+    std::filesystem::remove(file);  // not truncated: it may still be mapped
+    folder.write("shard.00000.mds", made.shard);
+    folder.write("index.json", made.index);
+    return open_dataset(folder.str());
+  };
+  test.damage = [&](std::uint64_t id) {
+    std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+    stream.seekp(static_cast<std::streamoff>(made.begins[id]));
+    stream.put(static_cast<char>(200));
+    REQUIRE(stream.flush());
+    return file + " record " + std::to_string(id) + " at offset " + std::to_string(made.begins[id]) +
+           ": column 'image' has 200 bytes, but only";
+  };
+  testing::check_dataset(test);
+}
+
+// The fixtures get no index beside them.
+std::string copied(const TemporaryFolder& folder, const std::string& name) {
+  std::filesystem::copy(testing::fixture(name), folder.path() / name, std::filesystem::copy_options::recursive);
+  return folder.str(name);
+}
+
+TEST_CASE("what the streaming package wrote is read") {
+  for (const std::string name : {"mds", "mds-gz", "mds-zstd", "mds-bytes"}) {
+    INFO(name);
+    const TemporaryFolder folder;
+    const std::string path = copied(folder, name);
+    const auto data = open_dataset(name.ends_with("z") || name.ends_with("zstd") ? path + "/index.json" : path);
+    REQUIRE(data->size() == 5);
+    CHECK(data->format() == "mds");
+    for (std::uint64_t id = 0; id < 5; ++id) {
+      RecordBuffer record;
+      data->read(id, record);
+      CHECK(text_of(record.values[0].bytes) == testing::fixture_image(id));
+      const auto expected = static_cast<std::size_t>(testing::kFixtureLabels[id]);
+      CHECK(data->classes().at(static_cast<std::size_t>(record.values[1].integer)) ==
+            (name == "mds-bytes" ? testing::kFixtureNames[expected] : std::to_string(expected)));
+      CHECK((record.storage.capacity() == 0) == (name == "mds" || name == "mds-bytes"));  // plain ones are not copied
+    }
+  }
+}
+
+TEST_CASE(
+    "compressed shards: the plain file is taken where it is, what is not known is refused, damage costs a shard") {
+  const TemporaryFolder folder;
+  const std::string path = copied(folder, "mds-zstd");
+  const auto image = [&](std::uint64_t id) {
+    const auto data = open_dataset(path);
+    RecordBuffer record;
+    data->read(id, record);
+    return text_of(record.values[0].bytes);
+  };
+  CHECK(image(4) == testing::fixture_image(4));
+  const std::string shard = path + "/shard.00001.mds.zstd";
+  std::filesystem::resize_file(shard, std::filesystem::file_size(shard) - 5);
+  CHECK_THAT(testing::refusal([&] { return image(4); }),
+             Catch::Contains("shard.00001.mds.zstd") && Catch::Contains("ends within a frame"));
+  CHECK(image(0) == testing::fixture_image(0));
+  std::filesystem::copy_file(testing::fixture("mds/shard.00001.mds"), path + "/shard.00001.mds");
+  CHECK(image(4) == testing::fixture_image(4));
+  std::filesystem::remove(path + "/shard.00001.mds");
+  const std::string index = testing::fixture_bytes("mds-zstd/index.json");
+  for (const std::string name : {"br", "bz2", "snappy"}) {
+    std::string other = index;
+    for (std::size_t at = other.find("zstd:7"); at != std::string::npos; at = other.find("zstd:7")) {
+      other.replace(at, 6, name + ":4");
+    }
+    folder.write("mds-zstd/index.json", other);
+    CHECK_THAT(testing::refusal([&] { return open_dataset(path); }),
+               Catch::Contains("is compressed by " + name + ", known are gz and zstd; decompress it to shard.0000"));
+  }
+}
+
+TEST_CASE("raw pixels are read where they lie") {
+  const TemporaryFolder folder;
+  const auto data = open_dataset(copied(folder, "mds-pil"));
+  REQUIRE(data->field_index(FieldKind::kPixels) == 0);
+  RecordBuffer record;
+  data->read(3, record);
+  const PixelView& view = record.values[0].pixels;
+  CHECK(view.size() == Size{16, 12});
+  CHECK(view.at(15, 11, 0) == 255);
+  CHECK(view.at(15, 11, 1) == 255);
+  CHECK(view.at(15, 11, 2) == 0);
+  CHECK(record.values[1].integer == 2);
+  CHECK(record.storage.capacity() == 0);
+}
+
+TEST_CASE("columns are chosen by rule or by name") {
+  const std::vector<MdsColumn> columns = {{"id", "int", 8}, {"photo", "png", 0}, {"raw", "bytes", 0}, {"y", "str", 0}};
+  CHECK(mds_format(columns, choose_mds_fields(columns, "", ""))->unread_fields() ==
+        std::vector<std::string>{"id", "raw"});
+  CHECK(choose_mds_fields(columns, "", "").image == 1);
+  CHECK(choose_mds_fields(columns, "", "").label == 3);
+  CHECK(choose_mds_fields(columns, "raw", "id").image == 2);
+  CHECK(choose_mds_fields(columns, "raw", "id").label == 0);
+  CHECK(choose_mds_fields(columns, "", "none").label == -1);
+  CHECK(choose_mds_fields({{"a", "int", 8}, {"b", "jpeg", 0}}, "", "").label == 0);
+  CHECK(choose_mds_fields({{"a", "int", 8}, {"b", "jpeg", 0}, {"c", "int", 8}}, "", "").label == -1);
+  const auto why = [&](const std::string& image, const std::string& label) {
+    try {
+      (void)choose_mds_fields(columns, image, label);
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::kArgument);
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  CHECK_THAT(why("x", ""), Catch::Contains("no column 'x', it has id (int), photo (png), raw (bytes), y (str)"));
+  CHECK_THAT(why("id", ""), Catch::Contains("column 'id' is no image but int"));
+  CHECK_THAT(why("", "x"), Catch::Contains("no column 'x'"));
+  CHECK_THAT(why("", "photo"), Catch::Contains("no class"));
+  CHECK_THAT(testing::refusal([&] {
+               return choose_mds_fields({{"text", "str", 0}}, "", "");
+             }),
+             Catch::Contains("no column is an image"));
+}
+
+TEST_CASE("a shard cut anywhere, or whose table lies, gives the samples that are whole") {
+  const Made made = make_mds(4);
+  const auto format = mds_format({{"image", "jpeg", 0}, {"label", "int", 8}}, {0, 1});
+  const auto readable = [&](const std::string& shard) {
+    std::size_t good = 0;
+    try {
+      const RecordFiles data({{"memory", std::make_shared<testing::MemoryBytes>(shard)}}, format, {false, 1});
+      for (std::uint64_t id = 0; id < data.size(); ++id) {
+        RecordBuffer record;
+        try {
+          data.read(id, record);
+          ++good;
+        } catch (const Error& error) {
+          CHECK(error.kind() == ErrorKind::kInput);
+        }
+      }
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::kInput);
+    }
+    return good;
+  };
+  REQUIRE(readable(made.shard) == 4);
+  for (std::size_t length = 0; length < made.shard.size(); ++length) {
+    std::size_t whole = 0;
+    while (whole < 3 && made.begins[whole + 1] <= length) ++whole;
+    CHECK(readable(made.shard.substr(0, length)) == whole);
+  }
+  for (std::size_t at = 4; at < 24; at += 4) {
+    std::string lies = made.shard;
+    lies.replace(at, 4, "\xff\xff\xff\xff");
+    const std::size_t good = readable(lies);
+    CHECK(good < 4);
+    CHECK((at == 4 || good >= (at - 4) / 4 - 1));  // the samples before the lie
+  }
+  std::string lies = made.shard;
+  lies.replace(0, 4, "\xff\xff\xff\xff");
+  CHECK(readable(lies) == 0);
+}
+
+TEST_CASE("an MDS folder of no sample is refused, shards of none among others are passed by") {
+  const TemporaryFolder folder;
+  const auto why = [&] { return testing::refusal([&] { return open_dataset(folder.str()); }); };
+  folder.write("index.json", R"({"version": 2, "shards": []})");
+  CHECK(why() == "open " + folder.str("index.json") + ": it lists no shard, expected one or more");
+
+  const Made none = make_mds(0), some = make_mds(3);
+  folder.write("shard.00000.mds", none.shard);
+  folder.write("index.json", none.index);
+  CHECK(why() == "open mds " + folder.str("shard.00000.mds") + ": it holds no record");
+
+  // The second shard's entry behind the first's.
+  const auto renamed = [](std::string text, const std::string& to) {
+    text.replace(text.find("shard.00000"), 11, to);
+    return text;
+  };
+  const std::string second = renamed(some.index, "shard.00001");
+  const std::size_t entry = second.find("{\"format\"");
+  folder.write("shard.00001.mds", some.shard);
+  folder.write("index.json", none.index.substr(0, none.index.size() - 2) + "," + second.substr(entry));
+  CHECK(open_dataset(folder.str())->size() == 3);
+  folder.write("shard.00002.mds", none.shard);
+  folder.write("index.json",
+               second.substr(0, second.size() - 2) + "," + renamed(none.index, "shard.00002").substr(entry));
+  const auto dataset = open_dataset(folder.str());
+  CHECK(dataset->size() == 3);
+  RecordBuffer record;
+  dataset->read(2, record);
+  CHECK(text_of(record.values[0].bytes) == "image 2");
+}
+
+TEST_CASE("a whole number of MDS that is no class makes its sample a bad one, whatever the number") {
+  const Made made = make_mds(std::vector<std::int64_t>{0, -1, -7, std::int64_t{1} << 40, 3});
+  const auto format = mds_format({{"image", "jpeg", 0}, {"label", "int", 8}}, {0, 1});
+  const RecordFiles data({{"memory", std::make_shared<testing::MemoryBytes>(made.shard)}}, format, {false, 1});
+  const auto why = [&](std::uint64_t id) {
+    return testing::refusal([&] {
+      RecordBuffer record;
+      data.read(id, record);
+    });
+  };
+  CHECK_THAT(why(1), Catch::Contains("memory") && Catch::Contains("label -1 is no class number, expected 0 to 104857"));
+  CHECK_THAT(why(2), Catch::Contains("label -7 is no class number"));
+  CHECK_THAT(why(3), Catch::Contains("label 1099511627776 is no class number"));
+  CHECK(why(0) == "no error");
+  CHECK(data.classes().size() == 4);
+}
+
+TEST_CASE("several MDS indexes are one set of all their shards") {
+  const TemporaryFolder folder;
+  const std::string first = copied(folder, "mds"), second = copied(folder, "mds-gz");
+  for (const std::string& text : {folder.str("mds{,-gz}/index.json"), folder.str("mds*/index.json")}) {
+    const auto data = open_dataset(text);
+    const std::vector<testing::RecordCopy> records = testing::read_all(*data);
+    REQUIRE(records.size() == 10);
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      CHECK(text_of(records[i].image) == testing::fixture_image(i % 5));
+      CHECK(records[i].label == testing::kFixtureLabels[i % 5]);
+    }
+    const bool braces = text.find('{') != std::string::npos;  // bytewise "mds-gz/" comes before "mds/"
+    CHECK(data->record_location(braces ? 0 : 5).file == first + "/shard.00000.mds");
+    CHECK(data->record_location(braces ? 5 : 0).file == second + "/shard.00000.mds.gz");
+  }
+}
+
+TEST_CASE("what stands among MDS indexes and does not belong to them is refused by name") {
+  const TemporaryFolder folder;
+  const std::string path = copied(folder, "mds"), other = copied(folder, "mds-pil");
+  const auto why = [](const std::string& text) { return testing::refusal([&] { return open_dataset(text); }); };
+  const std::string list = folder.str("mds{,-pil}/index.json");
+  CHECK_THAT(why(list), Catch::Contains("open " + other + "/index.json: its columns are ") &&
+                            Catch::Contains("(pil)") && Catch::Contains("those of " + path + "/index.json are "));
+  folder.write("x.tar", testing::fixture_bytes("webdataset/cls.tar"));
+  for (const char* const files : {"{mds/index.json,x.tar}", "mds/*"})
+    CHECK_THAT(why(folder.str(files)), Catch::Contains(" is no index.json of MDS, ") &&
+                                           Catch::Contains(path + "/index.json is one; of MDS give the folders"));
+  CHECK_THAT(why(folder.str("{mds/index.json,x.tar}")), Catch::Contains(folder.str("x.tar") + " is no index.json"));
+  for (const char* const files : {"mds/shard.*.mds", "mds/shard.00000.mds", "mds/shard.0000{0..1}.mds"})
+    CHECK_THAT(why(folder.str(files)),
+               Catch::Contains(path + "/shard.00000.mds is a shard of MDS") && Catch::Contains("give the folder"));
+}
+
+TEST_CASE("an MDS folder that cannot be opened says why") {
+  const TemporaryFolder folder;
+  const std::string path = copied(folder, "mds");
+  const auto why = [&](const std::string& text, const std::string& split = "") -> std::string {
+    try {
+      (void)open_dataset(text, split);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  CHECK_THAT(why(path, "train"), Catch::Contains("an MDS folder is one split"));
+  CHECK_THAT(why(path + "#image=x"), Catch::Contains("open " + path + "/index.json: no column 'x'"));
+  CHECK_THAT(why(path + "#colour=x"), Catch::Contains("unknown option 'colour'"));
+  std::filesystem::remove(path + "/shard.00001.mds");
+  CHECK_THAT(why(path), Catch::Contains("shard.00001.mds"));
+}
+
+}  // namespace
+}  // namespace unstarve

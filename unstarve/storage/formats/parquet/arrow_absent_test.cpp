@@ -1,0 +1,29 @@
+#include <catch2/catch.hpp>
+
+#include "unstarve/core/error.h"
+#include "unstarve/core/refusal.h"
+#include "unstarve/storage/formats/parquet/parquet.h"
+#include "unstarve/storage/formats/parquet/parquet_writer.h"
+#include "unstarve/storage/open.h"
+#include "unstarve/storage/testing/fixtures_folder.h"
+
+namespace unstarve {
+namespace {
+
+TEST_CASE("without Arrow, opening Parquet says what to install") {
+  CHECK(arrow_version().empty());
+  const std::string plain = testing::fixture("parquet/plain.parquet").string();
+  CHECK_THAT(testing::refusal([&] { return open_dataset(plain); }, ErrorKind::kMissing),
+             Catch::Contains("plain.parquet") && Catch::Contains("pyarrow"));
+}
+
+TEST_CASE("without Arrow, Parquet cannot be written") {
+  struct NoSink final : ByteSink {
+    void write(std::span<const std::uint8_t>) override {}
+    [[nodiscard]] std::uint64_t position() const noexcept override { return 0; }
+  } sink;
+  CHECK_THROWS_AS(make_parquet_writer(sink, {}), Error);
+}
+
+}  // namespace
+}  // namespace unstarve

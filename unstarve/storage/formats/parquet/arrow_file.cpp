@@ -1,0 +1,278 @@
+// ParquetFile over Arrow C++. Arrow's headers are included by the arrow_*.cpp only.
+#include <arrow/config.h>
+#include <arrow/memory_pool.h>
+#include <arrow/util/key_value_metadata.h>
+#include <parquet/exception.h>
+#include <parquet/file_reader.h>
+#include <parquet/metadata.h>
+#include <parquet/properties.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "unstarve/core/error.h"
+#include "unstarve/core/map_guard.h"
+#include "unstarve/storage/bytes/little_endian.h"
+#include "unstarve/storage/formats/parquet/arrow_columns.h"
+#include "unstarve/storage/formats/parquet/arrow_source.h"
+#include "unstarve/storage/formats/parquet/parquet.h"
+#include "unstarve/storage/formats/parquet/parquet_file.h"
+
+namespace unstarve {
+namespace {
+
+constexpr std::uint64_t kTrailerBytes = 8;                          // footer's length u32, magic
+constexpr std::uint64_t kLeastBytes = 4 + kTrailerBytes;            // the magic at the beginning
+constexpr std::uint64_t kFirstTailBytes = std::uint64_t{64} << 10;  // fetched at once: holds the footer of most files
+constexpr std::uint64_t kMaxFooterBytes = std::uint64_t{256} << 20;
+// What a page may decode to. 1032 is the most that deflate can do (zlib's technical details).
+constexpr std::uint64_t kSlackBytes = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMostExpansion = 1032;
+constexpr std::uint64_t kMostGroupBytes = std::uint64_t{1} << 36;
+constexpr std::size_t kDroppedPiece = std::size_t{1} << 20;
+
+std::uint64_t decoded_limit(std::uint64_t stored_bytes) {
+  return std::min(kMostGroupBytes, kSlackBytes + std::min(stored_bytes, kMostGroupBytes) * kMostExpansion);
+}
+
+class ArrowFile final : public ParquetFile {
+ public:
+  ArrowFile(std::shared_ptr<const ByteSource> source, const std::string& image, const std::string& label)
+      : source_(std::move(source)) {
+    try {
+      read_footer();
+      choose(image, label);
+      for (int number = 0; number < metadata_->num_row_groups(); ++number) list_group(number);
+      check_rows();
+    } catch (const Error& error) {
+      throw Error(error.kind(), "open parquet " + name() + ": " + error.what());
+    } catch (const parquet::ParquetException& error) {
+      throw Error(ErrorKind::kInput, "open parquet " + name() + ": the footer is damaged: " + error.what());
+    }
+  }
+
+  [[nodiscard]] const std::string& name() const noexcept override { return source_->name(); }
+  [[nodiscard]] const std::vector<ParquetGroup>& groups() const noexcept override { return groups_; }
+  [[nodiscard]] const ChosenColumns& columns() const noexcept override { return columns_; }
+  [[nodiscard]] RowGroup decode(std::size_t group) const override { return decode(group, true); }
+  [[nodiscard]] RowGroup decode_labels(std::size_t group) const override { return decode(group, false); }
+  [[nodiscard]] std::uint64_t read_others(std::size_t group) const override;
+
+ private:
+  struct Chunks {
+    Chunk image, label;
+  };
+
+  void read_footer();
+  void choose(const std::string& image, const std::string& label);
+  void list_group(int number);
+  void check_rows() const;
+  [[nodiscard]] Chunk chunk_of(const parquet::ColumnChunkMetaData& column, std::uint64_t rows) const;
+  [[nodiscard]] Chunk place_of(const parquet::ColumnChunkMetaData& column) const;
+  [[nodiscard]] RowGroup decode(std::size_t number, bool with_images) const;
+  void check_chunks(std::size_t number) const;
+  void read_columns(std::size_t number, bool with_images, const std::shared_ptr<SourceFile>& file,
+                    arrow::MemoryPool& pool, RowGroup& group) const;
+
+  std::shared_ptr<const ByteSource> source_;
+  std::shared_ptr<parquet::FileMetaData> metadata_;
+  ChosenColumns columns_;
+  std::vector<ParquetGroup> groups_;
+  std::vector<Chunks> chunks_;
+};
+
+// Every length is checked before it is used; what Thrift may allocate for lists and texts is bounded by the footer.
+void ArrowFile::read_footer() {
+  const std::uint64_t size = source_->size();
+  if (size < kLeastBytes) throw Error(ErrorKind::kInput, "a file of " + std::to_string(size) + " bytes is no Parquet");
+  std::vector<std::uint8_t> tail(static_cast<std::size_t>(std::min(size, kFirstTailBytes)));
+  source_->read(size - tail.size(), tail);
+  const std::string_view magic(reinterpret_cast<const char*>(tail.data()) + tail.size() - 4, 4);
+  if (magic == "PARE") throw Error(ErrorKind::kInput, "its footer is encrypted, which is not supported");
+  if (magic != "PAR1") {
+    throw Error(ErrorKind::kInput, "it does not end with PAR1: cut off, or still being written");
+  }
+  const std::uint64_t length = load_little<std::uint32_t>(tail.data() + tail.size() - kTrailerBytes);
+  if (length > size - kLeastBytes || length > kMaxFooterBytes) {
+    throw Error(ErrorKind::kInput, "its last bytes tell of a footer of " + std::to_string(length) +
+                                       " bytes, but the file has " + std::to_string(size));
+  }
+  if (length + kTrailerBytes > tail.size()) {
+    tail.resize(static_cast<std::size_t>(length + kTrailerBytes));
+    source_->read(size - tail.size(), tail);
+  }
+  parquet::ReaderProperties properties;
+  const auto most = static_cast<std::int32_t>(std::max<std::uint64_t>(length, 1));
+  properties.set_thrift_string_size_limit(std::min(most, properties.thrift_string_size_limit()));
+  properties.set_thrift_container_size_limit(std::min(most, properties.thrift_container_size_limit()));
+  metadata_ = parquet::FileMetaData::Make(tail.data() + tail.size() - kTrailerBytes - length,
+                                          static_cast<std::int64_t>(length), properties);
+}
+
+void ArrowFile::choose(const std::string& image, const std::string& label) {
+  std::vector<ParquetLeaf> leaves;
+  leaves.reserve(static_cast<std::size_t>(std::max(0, metadata_->num_columns())));
+  for (int i = 0; i < metadata_->num_columns(); ++i) leaves.push_back(leaf_of(*metadata_->schema()->Column(i)));
+  HuggingFaceFeatures features;
+  if (const auto& pairs = metadata_->key_value_metadata()) {
+    const int at = pairs->FindKey("huggingface");
+    if (at >= 0) features = parse_huggingface(pairs->value(at));
+  }
+  columns_ = choose_columns(leaves, features, image, label);
+}
+
+Chunk ArrowFile::chunk_of(const parquet::ColumnChunkMetaData& column, std::uint64_t rows) const {
+  const std::string which = "the chunk of column " + column.path_in_schema()->ToDotString();
+  if (!column.file_path().empty()) {
+    throw Error(ErrorKind::kInput, which + " lies in another file, " + column.file_path() + ", which is not supported");
+  }
+  if (column.num_values() < 0 || static_cast<std::uint64_t>(column.num_values()) != rows) {
+    throw Error(ErrorKind::kInput,
+                which + " has " + std::to_string(column.num_values()) + " values, expected " + std::to_string(rows));
+  }
+  return place_of(column);
+}
+
+Chunk ArrowFile::place_of(const parquet::ColumnChunkMetaData& column) const {
+  std::int64_t begin = column.data_page_offset();
+  if (column.has_dictionary_page() && column.dictionary_page_offset() > 0) {
+    begin = std::min(begin, column.dictionary_page_offset());
+  }
+  const std::int64_t bytes = column.total_compressed_size();
+  const auto size = static_cast<std::int64_t>(source_->size());
+  if (begin < 0 || bytes < 0 || begin > size || bytes > size - begin) {
+    throw Error(ErrorKind::kInput, "the chunk of column " + column.path_in_schema()->ToDotString() + " is said to be " +
+                                       std::to_string(bytes) + " bytes at offset " + std::to_string(begin) +
+                                       ", but the file has " + std::to_string(size));
+  }
+  return {static_cast<std::uint64_t>(begin), static_cast<std::uint64_t>(bytes)};
+}
+
+void ArrowFile::list_group(int number) {
+  try {
+    const std::unique_ptr<parquet::RowGroupMetaData> row_group = metadata_->RowGroup(number);
+    ParquetGroup group;
+    if (row_group->num_rows() < 0 || static_cast<std::uint64_t>(row_group->num_rows()) > kMaxGroupRows) {
+      throw Error(ErrorKind::kInput, "it is said to have " + std::to_string(row_group->num_rows()) +
+                                         " rows, expected at most " + std::to_string(kMaxGroupRows));
+    }
+    group.rows = static_cast<std::uint64_t>(row_group->num_rows());
+    Chunks chunks;
+    const auto image = row_group->ColumnChunk(columns_.image);
+    chunks.image = chunk_of(*image, group.rows);
+    group.stored_bytes = chunks.image.bytes;
+    const bool in_map = !source_->mapped().empty() && image->compression() == parquet::Compression::UNCOMPRESSED &&
+                        !image->has_dictionary_page();
+    if (!in_map) {
+      group.decoded_bytes =
+          std::min(decoded_limit(chunks.image.bytes),
+                   static_cast<std::uint64_t>(std::max<std::int64_t>(0, image->total_uncompressed_size())));
+    }
+    if (columns_.label >= 0) {
+      const auto label = row_group->ColumnChunk(columns_.label);
+      chunks.label = chunk_of(*label, group.rows);
+      group.stored_bytes += chunks.label.bytes;
+      if (columns_.labels == ParquetLabels::kNumbers) group.largest_label = largest_by_statistics(*label);
+    }
+    groups_.push_back(group);
+    chunks_.push_back(chunks);
+  } catch (const Error& error) {
+    throw Error(error.kind(), "row group " + std::to_string(number) + ": " + error.what());
+  }
+}
+
+void ArrowFile::check_rows() const {
+  std::uint64_t rows = 0;
+  for (const ParquetGroup& group : groups_) rows += group.rows;
+  if (metadata_->num_rows() >= 0 && static_cast<std::uint64_t>(metadata_->num_rows()) == rows) return;
+  throw Error(ErrorKind::kInput, "it is said to have " + std::to_string(metadata_->num_rows()) +
+                                     " rows, but its row groups have " + std::to_string(rows));
+}
+
+RowGroup ArrowFile::decode(std::size_t number, bool with_images) const {
+  const std::string where = "read " + name() + " row group " + std::to_string(number) + ": ";
+  const auto file = std::make_shared<SourceFile>(*source_);
+  arrow::CappedMemoryPool pool(arrow::default_memory_pool(),
+                               static_cast<std::int64_t>(decoded_limit(groups_[number].stored_bytes)));
+  RowGroup group;
+  try {
+    read_columns(number, with_images, file, pool, group);
+    check_chunks(number);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kInput) check_chunks(number);  // zeros of a lost page look like damage
+    throw Error(error.kind(), where + error.what());
+  } catch (const parquet::ParquetException& error) {
+    check_chunks(number);
+    if (file->failure()) {
+      try {
+        std::rethrow_exception(file->failure());
+      } catch (const Error& cause) {
+        throw Error(cause.kind(), where + cause.what());
+      }
+    }
+    throw Error(ErrorKind::kInput, where + "damaged: " + error.what());
+  }
+  return group;
+}
+
+std::uint64_t ArrowFile::read_others(std::size_t number) const {
+  const std::unique_ptr<parquet::RowGroupMetaData> row_group = metadata_->RowGroup(static_cast<int>(number));
+  std::vector<std::uint8_t> piece(kDroppedPiece);
+  std::uint64_t dropped = 0;
+  try {
+    for (int i = 0; i < row_group->num_columns(); ++i) {
+      if (i == columns_.image || i == columns_.label) continue;
+      const auto column = row_group->ColumnChunk(i);
+      if (!column->file_path().empty()) continue;
+      const Chunk chunk = place_of(*column);
+      for (std::uint64_t at = 0; at < chunk.bytes; at += piece.size())
+        source_->read(
+            chunk.offset + at,
+            std::span(piece).first(static_cast<std::size_t>(std::min<std::uint64_t>(piece.size(), chunk.bytes - at))));
+      dropped += chunk.bytes;
+    }
+  } catch (const Error& error) {
+    throw Error(error.kind(), "read " + name() + " row group " + std::to_string(number) + ": " + error.what());
+  } catch (const parquet::ParquetException& error) {
+    throw Error(ErrorKind::kInput, "read " + name() + " row group " + std::to_string(number) + ": " + error.what());
+  }
+  return dropped;
+}
+
+// What was made of pages that the file no longer has is not the file's.
+void ArrowFile::check_chunks(std::size_t number) const {
+  const std::span<const std::uint8_t> mapped = source_->mapped();
+  if (mapped.empty()) return;
+  for (const Chunk& chunk : {chunks_[number].image, chunks_[number].label})
+    check_map(mapped.data() + chunk.offset, static_cast<std::size_t>(chunk.bytes));
+}
+
+// Each call has readers of its own: opening them over a parsed footer costs microseconds.
+void ArrowFile::read_columns(std::size_t number, bool with_images, const std::shared_ptr<SourceFile>& file,
+                             arrow::MemoryPool& pool, RowGroup& group) const {
+  const std::uint64_t rows = groups_[number].rows;
+  parquet::ReaderProperties properties(&pool);
+  properties.set_page_checksum_verification(true);
+  std::vector<Chunk> wanted;
+  if (with_images) wanted.push_back(chunks_[number].image);
+  if (columns_.label >= 0) wanted.push_back(chunks_[number].label);
+  file->fetch(wanted);
+  const auto reader = parquet::ParquetFileReader::Open(file, properties, metadata_);
+  const auto row_group = reader->RowGroup(static_cast<int>(number));
+  if (columns_.label >= 0) read_labels(*row_group->Column(columns_.label), rows, group);
+  if (!with_images) return;
+  ImageRoom room(group, source_->mapped(), groups_[number].decoded_bytes, decoded_limit(chunks_[number].image.bytes));
+  read_images(*row_group->ColumnWithExposeEncoding(columns_.image, parquet::ExposedEncoding::DICTIONARY), rows, group,
+              room);
+}
+
+}  // namespace
+
+std::unique_ptr<const ParquetFile> open_parquet_file(std::shared_ptr<const ByteSource> source, const std::string& image,
+                                                     const std::string& label) {
+  return std::make_unique<ArrowFile>(std::move(source), image, label);
+}
+
+std::string arrow_version() { return arrow::GetBuildInfo().version_string; }
+
+}  // namespace unstarve

@@ -1,0 +1,192 @@
+// ParquetWriter over Arrow C++.
+#include <arrow/buffer.h>
+#include <arrow/io/interfaces.h>
+#include <arrow/util/key_value_metadata.h>
+#include <parquet/column_writer.h>
+#include <parquet/exception.h>
+#include <parquet/file_writer.h>
+#include <parquet/properties.h>
+#include <parquet/schema.h>
+
+#include <nlohmann/json.hpp>
+
+#include "unstarve/core/error.h"
+#include "unstarve/storage/formats/parquet/parquet_writer.h"
+
+namespace unstarve {
+namespace {
+
+// A ByteSink as Arrow wants it. An Error of the sink is kept and told as IOError. Once given up it writes nothing, as
+// Arrow's writer would else put a footer behind a shard that failed.
+class SinkStream final : public arrow::io::OutputStream {
+ public:
+  explicit SinkStream(ByteSink& sink) : sink_(sink) {}
+
+  void give_up() { given_up_ = true; }
+  [[nodiscard]] const std::exception_ptr& failure() const { return failure_; }
+
+  using arrow::io::OutputStream::Write;
+  arrow::Status Write(const void* data, std::int64_t bytes) override {
+    if (given_up_) return arrow::Status::Cancelled("the shard was given up");
+    try {
+      sink_.write({static_cast<const std::uint8_t*>(data), static_cast<std::size_t>(bytes)});
+    } catch (const Error& error) {
+      failure_ = std::current_exception();
+      return arrow::Status::IOError(error.what());
+    }
+    return arrow::Status::OK();
+  }
+  arrow::Result<std::int64_t> Tell() const override { return static_cast<std::int64_t>(sink_.position()); }
+  arrow::Status Close() override {
+    closed_ = true;
+    return arrow::Status::OK();
+  }
+  [[nodiscard]] bool closed() const override { return closed_; }
+
+ private:
+  ByteSink& sink_;
+  std::exception_ptr failure_;
+  bool given_up_ = false;
+  bool closed_ = false;
+};
+
+std::shared_ptr<parquet::schema::GroupNode> make_schema() {
+  using parquet::Repetition;
+  using parquet::schema::GroupNode, parquet::schema::PrimitiveNode;
+  const auto bytes = PrimitiveNode::Make("bytes", Repetition::OPTIONAL, parquet::Type::BYTE_ARRAY);
+  const auto path =
+      PrimitiveNode::Make("path", Repetition::OPTIONAL, parquet::LogicalType::String(), parquet::Type::BYTE_ARRAY);
+  const auto image = GroupNode::Make("image", Repetition::OPTIONAL, {bytes, path});
+  const auto label = PrimitiveNode::Make("label", Repetition::OPTIONAL, parquet::Type::INT64);
+  return std::static_pointer_cast<GroupNode>(GroupNode::Make("schema", Repetition::REQUIRED, {image, label}));
+}
+
+std::shared_ptr<parquet::WriterProperties> make_properties() {
+  parquet::WriterProperties::Builder builder;
+  builder.compression(parquet::Compression::UNCOMPRESSED)->disable_dictionary()->enable_page_checksum();
+  for (const char* column : {"image.bytes", "image.path"}) builder.disable_statistics(column);
+  return builder.created_by("unstarve")->build();
+}
+
+std::shared_ptr<arrow::KeyValueMetadata> make_metadata(const std::vector<std::string>& classes) {
+  const nlohmann::json label = classes.empty() ? nlohmann::json{{"dtype", "int64"}, {"_type", "Value"}}
+                                               : nlohmann::json{{"names", classes}, {"_type", "ClassLabel"}};
+  const nlohmann::json features = {{"image", {{"_type", "Image"}}}, {"label", label}};
+  const nlohmann::json all = {{"info", {{"features", features}}}};
+  // A class name that is no UTF-8 would make the whole text unreadable.
+  return arrow::KeyValueMetadata::Make({"huggingface"},
+                                       {all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)});
+}
+
+parquet::ByteArray as_bytes(std::string_view text) { return parquet::ByteArray(text); }
+
+class ParquetWriter final : public RecordWriter {
+ public:
+  ParquetWriter(ByteSink& sink, const std::vector<std::string>& classes, std::size_t group_rows)
+      : classes_(classes.size()), group_rows_(group_rows), stream_(std::make_shared<SinkStream>(sink)) {
+    guarded([&] {
+      writer_ = parquet::ParquetFileWriter::Open(stream_, make_schema(), make_properties(), make_metadata(classes));
+    });
+  }
+  ~ParquetWriter() override { stream_->give_up(); }
+  ParquetWriter(const ParquetWriter&) = delete;
+  ParquetWriter& operator=(const ParquetWriter&) = delete;
+
+  void append(const OutRecord& record) override {
+    if (classes_ > 0 && record.label >= static_cast<std::int64_t>(classes_)) {
+      throw Error(ErrorKind::kInput, "write Parquet: " + std::string(record.key) + " has the label " +
+                                         std::to_string(record.label) + ", expected one of " +
+                                         std::to_string(classes_) + " classes");
+    }
+    images_.insert(images_.end(), record.image.begin(), record.image.end());
+    rows_.push_back({std::string(record.key), record.image.size(), record.label});
+    if (images_.size() >= kRowGroupBytes || rows_.size() >= group_rows_) write_group();
+  }
+
+  void finish() override {
+    if (!rows_.empty()) write_group();
+    guarded([&] { writer_->Close(); });
+  }
+
+ private:
+  struct Row {
+    std::string key;
+    std::size_t bytes;
+    std::int64_t label;
+  };
+
+  // What Arrow throws as what the sink threw, or else as our Error.
+  template <class Call>
+  void guarded(const Call& call) {
+    try {
+      call();
+    } catch (const parquet::ParquetException& error) {
+      stream_->give_up();
+      if (stream_->failure()) std::rethrow_exception(stream_->failure());
+      throw Error(ErrorKind::kInput, std::string("write Parquet: ") + error.what());
+    }
+  }
+
+  void write_group() {
+    guarded([&] {
+      parquet::RowGroupWriter* const group = writer_->AppendRowGroup();
+      write_images(*group);
+      write_keys(*group);
+      write_labels(*group);
+      group->Close();
+    });
+    images_.clear();
+    rows_.clear();
+  }
+
+  // One value at a time, so that a page ends as soon as it is large enough.
+  void write_images(parquet::RowGroupWriter& group) {
+    auto& column = static_cast<parquet::ByteArrayWriter&>(*group.NextColumn());
+    const std::int16_t present = column.descr()->max_definition_level();
+    std::size_t at = 0;
+    for (const Row& row : rows_) {
+      const parquet::ByteArray value = as_bytes({reinterpret_cast<const char*>(images_.data()) + at, row.bytes});
+      column.WriteBatch(1, &present, nullptr, &value);
+      at += row.bytes;
+    }
+    column.Close();
+  }
+
+  void write_keys(parquet::RowGroupWriter& group) {
+    auto& column = static_cast<parquet::ByteArrayWriter&>(*group.NextColumn());
+    const std::int16_t present = column.descr()->max_definition_level();
+    for (const Row& row : rows_) {
+      const parquet::ByteArray value = as_bytes(row.key);
+      column.WriteBatch(1, &present, nullptr, &value);
+    }
+    column.Close();
+  }
+
+  void write_labels(parquet::RowGroupWriter& group) {
+    auto& column = static_cast<parquet::Int64Writer&>(*group.NextColumn());
+    for (const Row& row : rows_) {
+      const std::int16_t level = row.label < 0 ? 0 : column.descr()->max_definition_level();
+      column.WriteBatch(1, &level, nullptr, &row.label);
+    }
+    column.Close();
+  }
+
+  std::size_t classes_, group_rows_;
+  std::shared_ptr<SinkStream> stream_;
+  std::unique_ptr<parquet::ParquetFileWriter> writer_;
+  std::vector<std::uint8_t> images_;  // of the row group that is being filled, one behind the other
+  std::vector<Row> rows_;
+};
+
+}  // namespace
+
+std::unique_ptr<RecordWriter> make_parquet_writer(ByteSink& sink, const std::vector<std::string>& classes) {
+  return make_parquet_writer(sink, classes, kRowGroupRows);
+}
+
+std::unique_ptr<RecordWriter> make_parquet_writer(ByteSink& sink, const std::vector<std::string>& classes,
+                                                  std::size_t group_rows) {
+  return std::make_unique<ParquetWriter>(sink, classes, group_rows);
+}
+
+}  // namespace unstarve

@@ -1,0 +1,121 @@
+#include "unstarve/storage/formats/parquet/columns.h"
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "unstarve/core/error.h"
+
+namespace unstarve {
+namespace {
+
+// In the order of preference: what published sets call them.
+constexpr std::array<const char*, 7> kImageNames = {"image", "img", "jpg", "jpeg", "png", "webp", "picture"};
+constexpr std::array<const char*, 6> kLabelNames = {"label", "labels", "fine_label", "cls", "class", "target"};
+
+std::string describe(std::span<const ParquetLeaf> leaves) {
+  constexpr std::size_t kShown = 20;
+  std::string text;
+  for (std::size_t i = 0; i < leaves.size() && i < kShown; ++i) {
+    text += (i == 0 ? "" : ", ") + leaves[i].path + " (" + leaves[i].type_name + (leaves[i].repeated ? " list)" : ")");
+  }
+  return leaves.size() > kShown ? text + ", ..." : text;
+}
+
+int leaf_at(std::span<const ParquetLeaf> leaves, const std::string& path) {
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    if (leaves[i].path == path) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+// The column of that name, or the field `bytes` of the struct of that name.
+int image_at(std::span<const ParquetLeaf> leaves, const std::string& name) {
+  const int plain = leaf_at(leaves, name);
+  return plain >= 0 ? plain : leaf_at(leaves, name + ".bytes");
+}
+
+bool is_image(const ParquetLeaf& leaf) { return leaf.type == LeafType::kBytes && !leaf.repeated; }
+bool is_label(const ParquetLeaf& leaf) { return leaf.type != LeafType::kOther && !leaf.repeated; }
+
+[[noreturn]] void refuse_name(std::span<const ParquetLeaf> leaves, const std::string& name, const char* what,
+                              const char* expected) {
+  throw Error(ErrorKind::kArgument,
+              "no column " + name + " for the " + what + " (" + expected + "); it has " + describe(leaves));
+}
+
+int choose_image(std::span<const ParquetLeaf> leaves, const HuggingFaceFeatures& features, const std::string& asked) {
+  if (!asked.empty()) {
+    const int at = image_at(leaves, asked);
+    if (at < 0 || !is_image(leaves[static_cast<std::size_t>(at)])) refuse_name(leaves, asked, "image", "of bytes");
+    return at;
+  }
+  std::vector<std::string> names(kImageNames.begin(), kImageNames.end());
+  names.insert(names.end(), features.images.begin(), features.images.end());
+  for (const std::string& name : names) {
+    const int at = image_at(leaves, name);
+    if (at >= 0 && is_image(leaves[static_cast<std::size_t>(at)])) return at;
+  }
+  throw Error(ErrorKind::kInput,
+              "no column of encoded images (image, img, jpg, jpeg, png, webp or picture, of bytes); "
+              "it has " +
+                  describe(leaves) + " (choose one by #image=NAME)");
+}
+
+int choose_label(std::span<const ParquetLeaf> leaves, const HuggingFaceFeatures& features, const std::string& asked) {
+  if (!asked.empty()) {
+    const int at = leaf_at(leaves, asked);
+    if (at < 0 || !is_label(leaves[static_cast<std::size_t>(at)])) {
+      refuse_name(leaves, asked, "label", "of whole numbers or text");
+    }
+    return at;
+  }
+  std::vector<std::string> names(kLabelNames.begin(), kLabelNames.end());
+  for (const auto& [name, classes] : features.class_labels) names.push_back(name);
+  for (const std::string& name : names) {
+    const int at = leaf_at(leaves, name);
+    if (at >= 0 && is_label(leaves[static_cast<std::size_t>(at)])) return at;
+  }
+  return -1;
+}
+
+}  // namespace
+
+HuggingFaceFeatures parse_huggingface(std::string_view text) {
+  HuggingFaceFeatures found;
+  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+  const auto at = [](const nlohmann::json& object, const char* key) -> const nlohmann::json& {
+    static const nlohmann::json kNothing;
+    const auto member = object.is_object() ? object.find(key) : object.end();
+    return object.is_object() && member != object.end() ? *member : kNothing;
+  };
+  for (const auto& [name, feature] : at(at(json, "info"), "features").items()) {
+    if (at(feature, "_type") == "Image") found.images.push_back(name);
+    if (at(feature, "_type") != "ClassLabel") continue;
+    std::vector<std::string> classes;
+    for (const nlohmann::json& each : at(feature, "names")) {
+      if (each.is_string()) classes.push_back(each.get<std::string>());
+    }
+    if (classes.size() != at(feature, "names").size()) classes.clear();
+    found.class_labels.emplace_back(name, std::move(classes));
+  }
+  return found;
+}
+
+ChosenColumns choose_columns(std::span<const ParquetLeaf> leaves, const HuggingFaceFeatures& features,
+                             const std::string& image, const std::string& label) {
+  ChosenColumns chosen;
+  chosen.image = choose_image(leaves, features, image);
+  if (label != kNoLabel) chosen.label = choose_label(leaves, features, label);
+  for (int i = 0; i < static_cast<int>(leaves.size()); ++i)
+    if (i != chosen.image && i != chosen.label) chosen.others.push_back(leaves[static_cast<std::size_t>(i)].path);
+  if (chosen.label < 0) return chosen;
+  const ParquetLeaf& leaf = leaves[static_cast<std::size_t>(chosen.label)];
+  chosen.labels = leaf.type == LeafType::kWhole ? ParquetLabels::kNumbers : ParquetLabels::kNames;
+  if (chosen.labels == ParquetLabels::kNames) return chosen;
+  for (const auto& [name, classes] : features.class_labels) {
+    if (name == leaf.path) chosen.class_names = classes;
+  }
+  return chosen;
+}
+
+}  // namespace unstarve

@@ -1,0 +1,98 @@
+#include "unstarve/storage/formats/parquet/columns.h"
+
+#include <catch2/catch.hpp>
+
+#include "unstarve/core/error.h"
+#include "unstarve/core/refusal.h"
+
+namespace unstarve {
+namespace {
+
+const ParquetLeaf kStruct{"image.bytes", LeafType::kBytes, false, "BYTE_ARRAY"};
+const ParquetLeaf kPath{"image.path", LeafType::kBytes, false, "BYTE_ARRAY"};
+const ParquetLeaf kLabel{"label", LeafType::kWhole, false, "INT64"};
+
+ParquetLeaf leaf(const std::string& path, LeafType type, bool repeated = false) { return {path, type, repeated, "T"}; }
+
+std::string refusal(const std::vector<ParquetLeaf>& leaves, ErrorKind kind, const std::string& image = "",
+                    const std::string& label = "") {
+  return testing::refusal([&] { return choose_columns(leaves, {}, image, label); }, kind);
+}
+
+TEST_CASE("the bytes of an image struct and the label are found among other columns") {
+  const std::vector<ParquetLeaf> leaves{leaf("id", LeafType::kWhole), kPath, kLabel, kStruct};
+  const ChosenColumns chosen = choose_columns(leaves, {}, "", "");
+  CHECK(chosen.image == 3);
+  CHECK(chosen.label == 2);
+  CHECK(chosen.labels == ParquetLabels::kNumbers);
+  CHECK(chosen.class_names.empty());
+}
+
+TEST_CASE("names are tried in a fixed order, and text labels are names") {
+  const std::vector<ParquetLeaf> leaves{leaf("jpg", LeafType::kBytes), leaf("target", LeafType::kWhole),
+                                        leaf("cls", LeafType::kBytes), leaf("img", LeafType::kBytes)};
+  const ChosenColumns chosen = choose_columns(leaves, {}, "", "");
+  CHECK(chosen.image == 3);
+  CHECK(chosen.label == 2);
+  CHECK(chosen.labels == ParquetLabels::kNames);
+}
+
+TEST_CASE("a column asked for wins, and may be a struct") {
+  const std::vector<ParquetLeaf> leaves{kStruct, kLabel, leaf("photo.bytes", LeafType::kBytes),
+                                        leaf("kind", LeafType::kWhole)};
+  const ChosenColumns chosen = choose_columns(leaves, {}, "photo", "kind");
+  CHECK(chosen.image == 2);
+  CHECK(chosen.label == 3);
+}
+
+TEST_CASE("labels can be left out") {
+  CHECK(choose_columns(std::vector<ParquetLeaf>{kStruct, kLabel}, {}, "", "none").labels == ParquetLabels::kNone);
+}
+
+TEST_CASE("lists and columns of other types are passed by") {
+  const ChosenColumns chosen =
+      choose_columns(std::vector<ParquetLeaf>{leaf("image", LeafType::kBytes, true), leaf("img", LeafType::kBytes),
+                                              leaf("label", LeafType::kOther)},
+                     {}, "", "");
+  CHECK(chosen.image == 1);
+  CHECK(chosen.label == -1);
+  CHECK(chosen.labels == ParquetLabels::kNone);
+}
+
+TEST_CASE("what cannot be is told with the columns that are there") {
+  CHECK_THAT(refusal({leaf("text", LeafType::kBytes), kLabel}, ErrorKind::kInput),
+             Catch::Contains("text (T), label (INT64)") && Catch::Contains("#image=NAME"));
+  CHECK_THAT(refusal({kStruct, kLabel}, ErrorKind::kArgument, "photo"), Catch::Contains("no column photo"));
+  CHECK_THAT(refusal({kStruct, leaf("image", LeafType::kBytes, true)}, ErrorKind::kArgument, "image"),
+             Catch::Contains("image (T list)"));
+  CHECK_THAT(refusal({kStruct, kLabel}, ErrorKind::kArgument, "", "kind"), Catch::Contains("no column kind"));
+}
+
+TEST_CASE("Hugging Face's metadata names images, labels and classes") {
+  const HuggingFaceFeatures features = parse_huggingface(
+      R"({"info": {"features": {"scan": {"_type": "Image"}, "kind": {"names": ["a", "b"], "_type": "ClassLabel"},
+          "n": {"dtype": "int64", "_type": "Value"}}}})");
+  CHECK(features.images == std::vector<std::string>{"scan"});
+  REQUIRE(features.class_labels.size() == 1);
+  const std::vector<ParquetLeaf> leaves{leaf("n", LeafType::kWhole), leaf("kind", LeafType::kWhole),
+                                        leaf("scan.bytes", LeafType::kBytes)};
+  const ChosenColumns chosen = choose_columns(leaves, features, "", "");
+  CHECK(chosen.image == 2);
+  CHECK(chosen.label == 1);
+  CHECK(chosen.class_names == std::vector<std::string>{"a", "b"});
+}
+
+TEST_CASE("metadata that is not as it should be names nothing") {
+  for (const char* text : {"", "{", "[]", "null", "{\"info\": 3}", "{\"info\": {\"features\": [1, {}]}}",
+                           "{\"info\": {\"features\": {\"a\": \"Image\", \"b\": {\"_type\": 1}}}}",
+                           "{\"info\": {\"features\": {\"a\": {\"_type\": \"ClassLabel\"}}}}",
+                           "{\"info\": {\"features\": {\"a\": {\"_type\": \"ClassLabel\", \"names\": [1, \"x\"]}}}}"}) {
+    INFO(text);
+    const HuggingFaceFeatures features = parse_huggingface(text);
+    CHECK(features.images.empty());
+    for (const auto& [name, classes] : features.class_labels) CHECK(classes.empty());
+  }
+}
+
+}  // namespace
+}  // namespace unstarve

@@ -1,0 +1,259 @@
+#include "unstarve/storage/formats/parquet/parquet_dataset.h"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <numeric>
+#include <set>
+#include <thread>
+
+#include "unstarve/core/error.h"
+#include "unstarve/core/thread_pool.h"
+#include "unstarve/storage/index/record_format.h"
+#include "unstarve/storage/index/unfinished_pack.h"
+
+namespace unstarve {
+namespace {
+
+// Decoding is bound by memory: more threads gain little. Far away they mostly wait for replies.
+constexpr int kLocalThreads = 8;
+constexpr int kRemoteThreads = 16;
+constexpr std::uint64_t kRowBytes = sizeof(std::span<const std::uint8_t>) + sizeof(std::int64_t);
+
+int threads_for(const std::vector<Shard>& shards, const ParquetOptions& options) {
+  if (options.threads > 0) return options.threads;
+  if (is_url(shards.front().name)) return kRemoteThreads;
+  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kLocalThreads);
+}
+
+}  // namespace
+
+ParquetDataset::ParquetDataset(std::vector<Shard> shards, const ParquetOptions& options) {
+  if (shards.empty()) throw Error(ErrorKind::kArgument, "open parquet: no shard was given");
+  const int threads = threads_for(shards, options);
+  std::vector<std::string> paths;
+  for (const Shard& shard : shards) paths.push_back(shard.name);
+  open_files(std::move(shards), options);
+  notes_ = note_unfinished_packs(paths);
+  list_groups();
+  number_classes(threads);
+  fields_.push_back({"image", FieldKind::kEncodedImage});
+  if (labels_ != ParquetLabels::kNone) fields_.push_back({"label", FieldKind::kLabel});
+  cache_bytes_ = options.cache_bytes;
+  threads_ = threads;
+  cache_ = make_cache(false);
+}
+
+ParquetDataset::~ParquetDataset() = default;
+
+std::unique_ptr<RowGroupCache> ParquetDataset::make_cache(bool all) const {
+  return std::make_unique<RowGroupCache>(
+      RowGroupCache::Source{
+          groups_.size(), [this, all](std::size_t group) { return decode(group, all); },
+          [this](std::size_t group) { return facts_of(group).decoded_bytes + facts_of(group).rows * kRowBytes; }},
+      cache_bytes_, threads_);
+}
+
+void ParquetDataset::open_files(std::vector<Shard> shards, const ParquetOptions& options) {
+  files_.resize(shards.size());
+  ThreadPool pool(static_cast<int>(std::min<std::size_t>(shards.size(), threads_for(shards, options))));
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    pool.submit([&, i] {
+      std::shared_ptr<const ByteSource> bytes =
+          shards[i].bytes ? std::move(shards[i].bytes) : open_bytes(shards[i].name);
+      files_[i] = open_parquet_file(std::move(bytes), options.image, options.label);
+    });
+  }
+  pool.wait();
+}
+
+void ParquetDataset::list_groups() {
+  begins_.push_back(0);
+  for (std::size_t file = 0; file < files_.size(); ++file) {
+    const std::vector<ParquetGroup>& groups = files_[file]->groups();
+    std::uint64_t row = 0;
+    for (std::size_t number = 0; number < groups.size(); ++number) {
+      if (groups[number].rows == 0) continue;
+      groups_.push_back({static_cast<std::uint32_t>(file), static_cast<std::uint32_t>(number), row});
+      row += groups[number].rows;
+      begins_.push_back(begins_.back() + groups[number].rows);
+      stored_bytes_ += groups[number].stored_bytes;
+    }
+  }
+  if (size() > 0) return;
+  throw Error(ErrorKind::kInput,
+              "open parquet " + files_.front()->name() + (files_.size() > 1 ? ", ..." : "") + ": it holds no row");
+}
+
+// One numbering for all shards, of which none may differ in kind.
+void ParquetDataset::number_classes(int threads) {
+  labels_ = files_.front()->columns().labels;
+  for (const auto& file : files_) {
+    if (file->columns().labels == labels_) continue;
+    const auto kind = [](ParquetLabels labels) {
+      return labels == ParquetLabels::kNone ? "absent" : labels == ParquetLabels::kNames ? "text" : "numbers";
+    };
+    throw Error(ErrorKind::kInput, "open parquet: labels are " + std::string(kind(labels_)) + " in " +
+                                       files_.front()->name() + " and " + kind(file->columns().labels) + " in " +
+                                       file->name() + ", expected the same of all shards");
+  }
+  if (labels_ == ParquetLabels::kNone) return;
+  if (labels_ == ParquetLabels::kNumbers) take_class_names();
+  if (classes_.empty()) read_label_columns(threads);
+  if (classes_.empty()) labels_ = ParquetLabels::kNone;  // every row says that it has none
+}
+
+// Of the first shard that has them; the others have the same or none.
+void ParquetDataset::take_class_names() {
+  const ParquetFile* named = nullptr;
+  for (const auto& file : files_) {
+    const std::vector<std::string>& names = file->columns().class_names;
+    if (names.empty() || names == classes_) continue;
+    if (named != nullptr) {
+      throw Error(ErrorKind::kInput, "open parquet: the classes of " + file->name() + " are not those of " +
+                                         named->name() + ", expected the same of all shards");
+    }
+    named = file.get();
+    classes_ = names;
+  }
+}
+
+// Numbers: classes 0 .. largest, by the statistics where they are there. Text: the sorted names.
+void ParquetDataset::read_label_columns(int threads) {
+  std::mutex mutex;
+  std::set<std::string> names;
+  std::int64_t largest = -1;
+  std::size_t damaged = 0;
+  ThreadPool pool(static_cast<int>(std::min<std::size_t>(groups_.size(), static_cast<std::size_t>(threads))));
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    if (const std::optional<std::int64_t> told = facts_of(group).largest_label) {
+      const std::lock_guard lock(mutex);
+      largest = std::max(largest, *told);
+      continue;
+    }
+    pool.submit([&, group] {
+      RowGroup rows;
+      try {
+        rows = files_[groups_[group].file]->decode_labels(groups_[group].number);
+      } catch (const Error& error) {
+        if (error.kind() != ErrorKind::kInput) throw;
+        const std::lock_guard lock(mutex);
+        if (++damaged == groups_.size()) throw;  // else its rows tell when they are read
+      }
+      const std::set<std::string> distinct(rows.label_names.begin(), rows.label_names.end());
+      const std::lock_guard lock(mutex);
+      names.insert(distinct.begin(), distinct.end());
+      for (const std::int64_t label : rows.labels) largest = std::max(largest, label);
+    });
+  }
+  pool.wait();
+  names.erase("");
+  if (largest >= kMaxClasses || names.size() > static_cast<std::size_t>(kMaxClasses)) {
+    throw Error(
+        ErrorKind::kInput,
+        "open parquet " + files_.front()->name() + ": the label column has " +
+            (names.empty() ? "a number of " + std::to_string(largest) : std::to_string(names.size()) + " names") +
+            ", expected classes below " + std::to_string(kMaxClasses) + " (choose another column by #label=NAME)");
+  }
+  for (std::int64_t number = 0; number <= largest; ++number) classes_.push_back(std::to_string(number));
+  for (const std::string& name : names) {
+    number_of_class_.emplace(name, static_cast<std::int64_t>(classes_.size()));
+    classes_.push_back(name);
+  }
+}
+
+std::size_t ParquetDataset::group_of(std::uint64_t id) const noexcept {
+  return static_cast<std::size_t>(std::upper_bound(begins_.begin(), begins_.end(), id) - begins_.begin()) - 1;
+}
+
+const ParquetGroup& ParquetDataset::facts_of(std::size_t group) const {
+  return files_[groups_[group].file]->groups()[groups_[group].number];
+}
+
+std::vector<DataFile> ParquetDataset::files() const {
+  std::vector<DataFile> files;
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    if (group == 0 || groups_[group].file != groups_[group - 1].file)
+      files.push_back({files_[groups_[group].file]->name(), begins_[group]});
+  }
+  return files;
+}
+
+RecordLocation ParquetDataset::record_location(std::uint64_t id) const {
+  const std::size_t group = group_of(id);
+  return {.file = files_[groups_[group].file]->name(), .number = groups_[group].first_row + id - begins_[group]};
+}
+
+std::shared_ptr<const RowGroup> ParquetDataset::decode(std::size_t group, bool all) const {
+  auto rows = std::make_shared<RowGroup>(files_[groups_[group].file]->decode(groups_[group].number));
+  for (const std::string& name : rows->label_names) {
+    // The file has changed since it was opened when a name is new: such rows have no label.
+    const auto known = number_of_class_.find(name);
+    rows->labels.push_back(known == number_of_class_.end() ? -1 : known->second);
+  }
+  rows->label_names = {};
+  if (all) rows->dropped_bytes = files_[groups_[group].file]->read_others(groups_[group].number);
+  return rows;
+}
+
+void ParquetDataset::fill(std::uint64_t id, std::size_t group, const RowGroup& rows, RecordBuffer& record) const {
+  const auto row = static_cast<std::size_t>(id - begins_[group]);
+  const std::span<const std::uint8_t> image = rows.images[row];
+  if (image.data() == nullptr) {
+    throw Error(ErrorKind::kInput,
+                "read " + location(id) + ": the row has no image bytes (files elsewhere are not read)");
+  }
+  record.values.assign(fields_.size(), {});
+  if (rows.blocks.empty()) {
+    record.values[0].bytes = image;  // in the map
+  } else {
+    // The cache may let the group go while the record is still in use.
+    record.storage.reserve_discard(image.size() + kReadableBehind);
+    if (!image.empty()) std::memcpy(record.storage.data(), image.data(), image.size());
+    record.values[0].bytes = {record.storage.data(), image.size()};
+  }
+  if (labels_ == ParquetLabels::kNone) return;
+  const std::int64_t label = rows.labels[row];
+  if (label < 0 || label >= static_cast<std::int64_t>(classes_.size())) {
+    throw Error(ErrorKind::kInput, "read " + location(id) + ": " +
+                                       (label == -1 ? "the row has no label, others have"
+                                                    : "the label is " + std::to_string(label) + ", expected 0 to " +
+                                                          std::to_string(classes_.size() - 1)));
+  }
+  record.values[1].integer = label;
+}
+
+void ParquetDataset::read(std::uint64_t id, RecordBuffer& record) const {
+  const std::size_t group = group_of(id);
+  fill(id, group, *cache_->get(group), record);
+}
+
+std::uint64_t ParquetDataset::read_all(std::uint64_t id, RecordBuffer& record) const {
+  std::call_once(all_made_, [this] { all_cache_ = make_cache(true); });
+  const std::size_t group = group_of(id);
+  const std::shared_ptr<const RowGroup> rows = all_cache_->get(group);
+  fill(id, group, *rows, record);
+  return rows->dropped_bytes / facts_of(group).rows;
+}
+
+void ParquetDataset::read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const {
+  std::vector<std::pair<std::size_t, std::size_t>> order;  // group, index
+  order.reserve(ids.size());
+  for (std::size_t i = 0; i < ids.size(); ++i) order.emplace_back(group_of(ids[i]), i);
+  std::sort(order.begin(), order.end());
+  for (std::size_t at = 0; at < order.size();) {
+    const std::size_t group = order[at].first;
+    std::size_t end = at;
+    while (end < order.size() && order[end].first == group) ++end;
+    if (end < order.size()) cache_->prefetch(order[end].first);
+    const std::shared_ptr<const RowGroup> rows = cache_->get(group);
+    for (; at < end; ++at) fill(ids[order[at].second], group, *rows, records[order[at].second]);
+  }
+}
+
+std::span<const std::uint8_t> ParquetDataset::prefetch(std::uint64_t id) const noexcept {
+  cache_->prefetch(group_of(id));
+  return {};
+}
+
+}  // namespace unstarve

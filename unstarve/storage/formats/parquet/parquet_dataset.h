@@ -1,0 +1,76 @@
+#pragma once
+// The files of a Parquet data set as one Dataset, over a cache of row groups. parquet.h tells the contract.
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "unstarve/storage/formats/parquet/parquet.h"
+#include "unstarve/storage/formats/parquet/parquet_file.h"
+#include "unstarve/storage/formats/parquet/row_group_cache.h"
+
+namespace unstarve {
+
+class ParquetDataset final : public Dataset {
+ public:
+  ParquetDataset(std::vector<Shard> shards, const ParquetOptions& options);
+  ~ParquetDataset() override;
+
+  [[nodiscard]] std::string format() const override { return "parquet"; }
+  [[nodiscard]] std::uint64_t size() const override { return begins_.back(); }
+  [[nodiscard]] const std::vector<Field>& fields() const override { return fields_; }
+  [[nodiscard]] const std::vector<std::string>& classes() const override { return classes_; }
+  [[nodiscard]] std::uint64_t stored_bytes() const override { return stored_bytes_; }
+  [[nodiscard]] RecordLocation record_location(std::uint64_t id) const override;
+  [[nodiscard]] std::vector<DataFile> files() const override;
+  // That a folder is not packed to its end (unfinished_pack.h).
+  [[nodiscard]] std::vector<std::string> notes() const override { return notes_; }
+  void read(std::uint64_t id, RecordBuffer& record) const override;
+  // Each row group that the ids lie in is looked up once, the next one decoded meanwhile.
+  void read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const override;
+  // Of the other columns the record's share of its row group, which is brought as a whole.
+  std::uint64_t read_all(std::uint64_t id, RecordBuffer& record) const override;
+  std::span<const std::uint8_t> prefetch(std::uint64_t id) const noexcept override;
+  [[nodiscard]] std::vector<std::string> unread_fields() const override { return files_.front()->columns().others; }
+
+  // How often a row group was decoded so far.
+  [[nodiscard]] std::uint64_t decoded_groups() const { return cache_->decoded(); }
+
+ private:
+  struct Group {
+    std::uint32_t file;
+    std::uint32_t number;     // in the file
+    std::uint64_t first_row;  // of the file's rows
+  };
+
+  void open_files(std::vector<Shard> shards, const ParquetOptions& options);
+  void list_groups();
+  void number_classes(int threads);
+  void take_class_names();
+  void read_label_columns(int threads);
+  [[nodiscard]] std::size_t group_of(std::uint64_t id) const noexcept;
+  [[nodiscard]] const ParquetGroup& facts_of(std::size_t group) const;
+  [[nodiscard]] std::shared_ptr<const RowGroup> decode(std::size_t group, bool all) const;
+  [[nodiscard]] std::unique_ptr<RowGroupCache> make_cache(bool all) const;
+  void fill(std::uint64_t id, std::size_t group, const RowGroup& rows, RecordBuffer& record) const;
+
+  std::vector<std::unique_ptr<const ParquetFile>> files_;
+  std::vector<Group> groups_;          // of all files
+  std::vector<std::uint64_t> begins_;  // first id of each group, and size() at the end
+  std::vector<Field> fields_;
+  std::vector<std::string> classes_;
+  std::vector<std::string> notes_;
+  std::unordered_map<std::string, std::int64_t> number_of_class_;  // where labels are names
+  ParquetLabels labels_ = ParquetLabels::kNone;
+  std::uint64_t stored_bytes_ = 0;
+  std::uint64_t cache_bytes_ = 0;
+  int threads_ = 1;
+  // Last: their threads use the rest.
+  std::unique_ptr<RowGroupCache> cache_;
+  mutable std::once_flag all_made_;
+  mutable std::unique_ptr<RowGroupCache> all_cache_;  // of groups read with all columns, once that was asked for
+};
+
+}  // namespace unstarve

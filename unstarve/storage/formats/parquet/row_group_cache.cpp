@@ -1,0 +1,141 @@
+#include "unstarve/storage/formats/parquet/row_group_cache.h"
+
+#include <utility>
+
+#include "unstarve/core/cancel.h"
+#include "unstarve/core/error.h"
+
+namespace unstarve {
+
+RowGroupCache::RowGroupCache(Source source, std::uint64_t budget_bytes, int threads)
+    : source_(std::move(source)), budget_(budget_bytes), pool_(threads) {}
+
+std::shared_ptr<const RowGroup> RowGroupCache::get(std::size_t group) {
+  Lock lock(mutex_);
+  const auto found = entries_.find(group);
+  if (found != entries_.end() && found->second.state == State::kReady && found->second.group) {
+    recent_.splice(recent_.begin(), recent_, found->second.place);
+    if (group == expected_next_) note_order(group);  // it was decoded ahead
+    return found->second.group;
+  }
+  note_order(group);
+  return wait_or_decode(group, lock);
+}
+
+std::shared_ptr<const RowGroup> RowGroupCache::wait_or_decode(std::size_t group, Lock& lock) {
+  for (;;) {
+    const auto found = entries_.find(group);
+    // What is only queued is taken over: the pool may be busy with groups that nobody waits for.
+    if (found == entries_.end() || found->second.state == State::kQueued) return decode(group, lock);
+    if (found->second.state == State::kReady) {
+      recent_.splice(recent_.begin(), recent_, found->second.place);
+      if (found->second.failure) std::rethrow_exception(found->second.failure);
+      return found->second.group;
+    }
+    settled_.wait(lock);
+  }
+}
+
+// Enters and leaves with the lock held, also by an exception.
+std::shared_ptr<const RowGroup> RowGroupCache::decode(std::size_t group, Lock& lock) {
+  std::list<std::size_t> place{group};  // made before others begin to wait: from then on nothing may fail halfway
+  entries_[group].state = State::kDecoding;
+  lock.unlock();
+  std::shared_ptr<const RowGroup> decoded;
+  std::exception_ptr failure, kept_failure;
+  try {
+    decoded = source_.decode(group);
+  } catch (const Error& error) {
+    failure = std::current_exception();
+    if (error.kind() == ErrorKind::kInput) kept_failure = failure;
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  lock.lock();
+  settle(place, decoded, kept_failure);
+  settled_.notify_all();
+  if (failure) std::rethrow_exception(failure);
+  return decoded;
+}
+
+// Files what decoding gave, or forgets the group when that is nothing worth keeping.
+void RowGroupCache::settle(std::list<std::size_t>& place, std::shared_ptr<const RowGroup> decoded,
+                           std::exception_ptr failure) noexcept {
+  const std::size_t group = place.front();
+  ++decoded_;
+  if (!decoded && !failure) {
+    entries_.erase(group);
+    return;
+  }
+  Entry& entry = entries_.find(group)->second;
+  recent_.splice(recent_.begin(), place);
+  entry.place = recent_.begin();
+  entry.state = State::kReady;
+  entry.bytes = decoded ? decoded->memory_bytes() : sizeof(Entry);
+  entry.group = std::move(decoded);
+  entry.failure = std::move(failure);
+  held_ += entry.bytes;
+  evict(group);
+}
+
+void RowGroupCache::evict(std::size_t keep) noexcept {
+  while (held_ > budget_ && recent_.back() != keep) {
+    const auto oldest = entries_.find(recent_.back());
+    held_ -= oldest->second.bytes;
+    entries_.erase(oldest);
+    recent_.pop_back();
+  }
+}
+
+// `group` is asked for, and it may be for the first time: where that goes on from the one before, the next are queued.
+void RowGroupCache::note_order(std::size_t group) {
+  const bool in_order = group == expected_next_;
+  expected_next_ = group + 1;
+  if (!in_order) return;
+  std::uint64_t ahead = source_.expected_bytes(group);
+  for (std::size_t next = group + 1; next < source_.groups && next <= group + static_cast<std::size_t>(pool_.threads());
+       ++next) {
+    ahead += source_.expected_bytes(next);
+    if (ahead > budget_ / 2) return;
+    queue(next);
+  }
+}
+
+void RowGroupCache::queue(std::size_t group) {
+  if (entries_.contains(group) || under_way_ >= 2 * static_cast<std::size_t>(pool_.threads())) return;
+  entries_.emplace(group, Entry());
+  const CancelScope none{std::stop_token()};  // a task that is dropped would stay under way
+  pool_.submit([this, group] { run_queued(group); });
+  ++under_way_;
+}
+
+void RowGroupCache::run_queued(std::size_t group) noexcept {
+  Lock lock(mutex_);
+  try {
+    const auto found = entries_.find(group);
+    // A reader may have taken it over, and may even have finished and lost it again.
+    if (found != entries_.end() && found->second.state == State::kQueued) (void)decode(group, lock);
+  } catch (...) {  // kept with the group, or tried again by the reader that needs it: it is told, not this thread
+  }
+  --under_way_;
+}
+
+void RowGroupCache::prefetch(std::size_t group) noexcept {
+  try {
+    const Lock lock(mutex_);
+    if (group < source_.groups && source_.expected_bytes(group) <= budget_ / 2) queue(group);
+  } catch (...) {  // a hint that cannot be followed for want of memory
+  }
+}
+
+std::uint64_t RowGroupCache::decoded() const {
+  const Lock lock(mutex_);
+  return decoded_;
+}
+
+std::uint64_t RowGroupCache::held_bytes() const {
+  const Lock lock(mutex_);
+  return held_;
+}
+
+}  // namespace unstarve

@@ -1,0 +1,87 @@
+#include "unstarve/storage/formats/recordio/recordio_parts.h"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <string>
+
+#include "unstarve/core/error.h"
+#include "unstarve/storage/bytes/little_endian.h"
+#include "unstarve/storage/index/record_format.h"
+
+namespace unstarve {
+namespace {
+
+constexpr std::size_t kImageHeadBytes = 24;
+
+[[noreturn]] void refuse(const std::string& what) { throw Error(ErrorKind::kInput, what); }
+
+std::int64_t class_number(const std::uint8_t* bytes) {
+  const auto label = std::bit_cast<float>(load_little<std::uint32_t>(bytes));
+  if (!(label >= 0 && label < static_cast<float>(kMaxClasses)) || label != std::floor(label)) {
+    refuse("the label is " + std::to_string(label) + ", expected a class number from 0 to " +
+           std::to_string(kMaxClasses - 1));
+  }
+  return static_cast<std::int64_t>(label);
+}
+
+}  // namespace
+
+bool is_recordio_magic(const std::uint8_t* bytes) noexcept {
+  return load_little<std::uint32_t>(bytes) == kRecordioMagic;
+}
+
+RecordioHead parse_recordio_head(std::span<const std::uint8_t> bytes) {
+  if (!is_recordio_magic(bytes.data())) refuse("no RecordIO record begins here: the magic 0xced7230a is missing");
+  const auto word = load_little<std::uint32_t>(bytes.data() + 4);
+  if (word >> 29 > 3) refuse("the record's flag is " + std::to_string(word >> 29) + ", expected 0 to 3");
+  return {static_cast<RecordioFlag>(word >> 29), word & ((1U << 29) - 1)};
+}
+
+bool is_recordio_in_parts(std::span<const std::uint8_t> stored) noexcept {
+  return stored.size() >= kRecordioHeadBytes && is_recordio_magic(stored.data()) &&
+         load_little<std::uint32_t>(stored.data() + 4) >> 29 == static_cast<std::uint32_t>(RecordioFlag::kFirst);
+}
+
+std::span<const std::uint8_t> join_recordio(std::span<const std::uint8_t> stored, std::uint8_t* room) {
+  std::size_t joined = 0;  // never beyond what was taken of `stored`: a head is longer than the magic it becomes
+  for (bool first = true;; first = false) {
+    if (stored.size() < kRecordioHeadBytes) refuse("the record ends inside the head of a part");
+    const RecordioHead head = parse_recordio_head(stored);
+    if (head.begins() != first) refuse("the parts of the record are out of order");
+    if (head.length > stored.size() - kRecordioHeadBytes) {
+      refuse("a part of " + std::to_string(head.length) + " bytes, but only " +
+             std::to_string(stored.size() - kRecordioHeadBytes) + " are there");
+    }
+    const std::span<const std::uint8_t> part = stored.subspan(kRecordioHeadBytes, head.length);
+    if (head.ends() && head.stored_bytes() < stored.size()) refuse("bytes follow the last part of the record");
+    if (head.flag == RecordioFlag::kWhole) return part;
+    if (!part.empty()) std::memmove(room + joined, part.data(), part.size());
+    joined += part.size();
+    if (head.ends()) return {room, joined};
+    if (head.stored_bytes() > stored.size()) refuse("the record ends after a part that is not its last");
+    stored = stored.subspan(head.stored_bytes());
+    for (int shift = 0; shift < 32; shift += 8) room[joined++] = static_cast<std::uint8_t>(kRecordioMagic >> shift);
+  }
+}
+
+RecordioImage parse_recordio_image(std::span<const std::uint8_t> record) {
+  if (record.size() < kImageHeadBytes) {
+    refuse("a record of " + std::to_string(record.size()) + " bytes, expected the image header of " +
+           std::to_string(kImageHeadBytes) + " and an image");
+  }
+  const auto labels = load_little<std::uint32_t>(record.data());
+  const std::span<const std::uint8_t> rest = record.subspan(kImageHeadBytes);
+  if (labels > rest.size() / 4) {
+    refuse("the image header tells of " + std::to_string(labels) + " labels, but only " + std::to_string(rest.size()) +
+           " bytes follow");
+  }
+  RecordioImage image;
+  image.label = class_number(labels > 0 ? rest.data() : record.data() + 4);
+  image.id = load_little<std::uint64_t>(record.data() + 8);
+  image.encoded = rest.subspan(std::size_t{labels} * 4);
+  if (image.encoded.empty()) refuse("the record has no image behind its header");
+  return image;
+}
+
+}  // namespace unstarve

@@ -1,0 +1,57 @@
+#pragma once
+// A source that sleeps before it gives each record: it shows what a slow store does to a pipeline, and what threads do
+// about it. With sleeps of 5 ms, one reader gets 200 records a second, eight readers 1,600, on any machine.
+//
+// Fields:    image (raw pixels, planar), label = id % 10. Records of one id are equal; they cost next to nothing to
+//            make.
+// Ownership: holds one image; the clock must outlive it.
+// Threads:   as Dataset; every reader sleeps for itself.
+
+#include <memory>
+
+#include "unstarve/core/clock.h"
+#include "unstarve/storage/dataset/dataset.h"
+#include "unstarve/storage/source/source.h"
+
+namespace unstarve {
+
+struct SleepOptions {
+  std::int64_t sleep_ns = 5'000'000;  // per read()
+  std::uint64_t images = 100;
+  int size = 32;  // side in pixels
+  // One record in so many, by a hash of its id, sleeps straggle_ns instead; 0: none does.
+  std::uint64_t straggle_every = 0;
+  std::int64_t straggle_ns = 0;
+};
+
+class SleepSource final : public Dataset {
+ public:
+  // Throws Error(kArgument) without images, for a size below 1 or a negative sleep.
+  explicit SleepSource(SleepOptions options, Clock& clock = steady_clock());
+
+  [[nodiscard]] std::string format() const override { return "sleep"; }
+  [[nodiscard]] std::uint64_t size() const override { return options_.images; }
+  [[nodiscard]] const std::vector<Field>& fields() const override { return fields_; }
+  [[nodiscard]] const std::vector<std::string>& classes() const override { return classes_; }
+  [[nodiscard]] std::uint64_t stored_bytes() const override;
+  [[nodiscard]] RecordLocation record_location(std::uint64_t id) const override {
+    return {.file = "sleep", .number = id};
+  }
+  void read(std::uint64_t id, RecordBuffer& record) const override;
+
+ private:
+  [[nodiscard]] std::size_t plane() const { return static_cast<std::size_t>(options_.size) * options_.size; }
+
+  SleepOptions options_;
+  Clock& clock_;
+  std::vector<Field> fields_;
+  std::vector<std::string> classes_;
+  std::vector<std::uint8_t> pixels_;  // record `id` begins at id % 256: neighbours differ, nothing is made per read
+};
+
+// "sleep:ms=5,images=100,size=32"; "us" for microseconds in place of "ms", "straggle_every=100,straggle_ms=500" for
+// stragglers.
+[[nodiscard]] bool recognises_sleep(const Source& source);
+[[nodiscard]] std::shared_ptr<const Dataset> open_sleep(const Source& source, const std::string& split);
+
+}  // namespace unstarve

@@ -1,0 +1,275 @@
+#include "unstarve/storage/formats/synthetic/synthetic_image.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "unstarve/core/error.h"
+#include "unstarve/core/random.h"
+#include "unstarve/storage/formats/synthetic/synthetic_shapes.h"
+
+namespace unstarve {
+namespace {
+
+// Places in the "chain of operations" that names a random stream; far above those of augmentation.
+constexpr std::uint32_t kSceneStream = 0xF00;
+constexpr std::uint32_t kGrainStream = 0xF01;
+
+constexpr int kSupersampleBelow = 96;  // sides under this are drawn with kSupersample^2 samples per pixel
+constexpr int kSupersample = 2;
+
+struct Colour {
+  float r = 0, g = 0, b = 0;
+};
+
+Colour mix(const Colour& a, const Colour& b, float t) noexcept {
+  return {a.r + (b.r - a.r) * t, a.g + (b.g - a.g) * t, a.b + (b.b - a.b) * t};
+}
+
+float luma(const Colour& c) noexcept { return 0.299f * c.r + 0.587f * c.g + 0.114f * c.b; }
+
+float uniform(Random& random, float low, float high) noexcept { return static_cast<float>(random.uniform(low, high)); }
+
+Colour any_colour(Random& random) noexcept {
+  return {uniform(random, 15, 240), uniform(random, 15, 240), uniform(random, 15, 240)};
+}
+
+// A colour at least `gap` brighter or darker than each of `others`; after some tries the best one met.
+Colour colour_apart(Random& random, std::initializer_list<Colour> others, float gap) noexcept {
+  Colour best;
+  float best_gap = -1;
+  for (int attempt = 0; attempt < 24 && best_gap < gap; ++attempt) {
+    const Colour candidate = any_colour(random);
+    float nearest = 255;
+    for (const Colour& other : others) nearest = std::min(nearest, std::fabs(luma(candidate) - luma(other)));
+    if (nearest > best_gap) {
+      best_gap = nearest;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+// Smooth random values over the image: a coarse grid, interpolated.
+class SmoothNoise {
+ public:
+  SmoothNoise(Random& random, int cells_across, Size size)
+      : columns_(cells_across + 2), rows_(cells_across * size.height / size.width + 3), line_(columns_) {
+    per_pixel_ = static_cast<float>(cells_across) / static_cast<float>(size.width);
+    values_.resize(static_cast<std::size_t>(columns_) * rows_);
+    for (float& value : values_) value = uniform(random, -1, 1);
+  }
+
+  // Prepares row y; then at(x) may be asked.
+  void row(float y) noexcept {
+    const float position = y * per_pixel_;
+    const int above = std::min(static_cast<int>(position), rows_ - 2);
+    const float t = position - static_cast<float>(above);
+    const float* const first = values_.data() + static_cast<std::size_t>(above) * columns_;
+    for (int i = 0; i < columns_; ++i) line_[i] = first[i] + (first[i + columns_] - first[i]) * t;
+  }
+  [[nodiscard]] float at(float x) const noexcept {
+    const float position = x * per_pixel_;
+    const int left = static_cast<int>(position);
+    return line_[left] + (line_[left + 1] - line_[left]) * (position - static_cast<float>(left));
+  }
+
+ private:
+  int columns_;
+  int rows_;
+  float per_pixel_;
+  std::vector<float> values_;
+  std::vector<float> line_;
+};
+
+// A thing placed in the image: its frame, its look, and the rows and columns it may touch.
+struct Thing {
+  float x = 0, y = 0, radius = 1;  // pixels
+  float sine = 0, cosine = 1;
+  int shape = 0;
+  int texture = 0;
+  float cells = 2;
+  float stretch = 1;  // of the u axis: strokes are stretched bars
+  std::uint32_t seed = 0;
+  Colour first, second;
+
+  [[nodiscard]] bool touches_row(float row) const noexcept { return std::fabs(row - y) <= radius * 1.5f * stretch; }
+  // Paints itself over `under` at (px, py).
+  void paint(float px, float py, Colour& under) const noexcept {
+    const float dx = (px - x) / radius;
+    const float dy = (py - y) / radius;
+    const float reach = 1.5f * stretch;
+    if (dx > reach || dx < -reach) return;
+    const float u = (cosine * dx + sine * dy) / stretch;
+    const float v = cosine * dy - sine * dx;
+    const float coverage = 0.5f - shape_distance(shape, u, v) * radius;  // the edge is one pixel wide
+    if (coverage <= 0) return;
+    const Colour own = mix(first, second, texture_value(texture, u, v, cells, seed));
+    under = coverage >= 1 ? own : mix(under, own, coverage);
+  }
+};
+
+void turn(Thing& thing, float angle) noexcept {
+  thing.sine = std::sin(angle);
+  thing.cosine = std::cos(angle);
+}
+
+// Everything about one image that is decided before its pixels.
+struct Scene {
+  Thing ground;  // its texture, colours and frame fill the image
+  std::vector<Thing> things;
+  float light_x = 0, light_y = 0;  // brightness added across the image
+  float cloud = 0, detail = 0;     // strength of the noise layers
+  float grain = 0;
+};
+
+Scene compose(const SyntheticSet& set, std::uint64_t id, Size size, Random& random) {
+  const SyntheticClass kind = synthetic_class(synthetic_label(set, id), set.classes);
+  const auto width = static_cast<float>(size.width);
+  const auto height = static_cast<float>(size.height);
+  const float side = std::min(width, height);
+  Scene scene;
+
+  Thing& ground = scene.ground;
+  ground.radius = side * 0.5f;
+  ground.x = width * 0.5f;
+  ground.y = height * 0.5f;
+  ground.texture = kind.background >= 0 ? kind.background : static_cast<int>(random.below(kTextures));
+  ground.cells = uniform(random, 2.5f, 5);
+  ground.seed = random.bits();
+  turn(ground, uniform(random, 0, 6.2832f));
+  ground.first = any_colour(random);
+  // Background textures are faint: the object's must stand out from them.
+  ground.second = mix(ground.first, any_colour(random), kind.background >= 0 ? 0.35f : uniform(random, 0, 0.3f));
+
+  for (std::uint32_t i = random.below(5); i > 0; --i) {  // clutter: small things of any shape
+    Thing bit;
+    bit.radius = side * uniform(random, 0.04f, 0.1f);
+    bit.x = uniform(random, 0, width);
+    bit.y = uniform(random, 0, height);
+    bit.shape = static_cast<int>(random.below(kShapes));
+    turn(bit, uniform(random, 0, 6.2832f));
+    bit.first = bit.second = any_colour(random);
+    scene.things.push_back(bit);
+  }
+
+  Thing object;
+  object.shape = kind.shape;
+  object.texture = kind.texture;
+  object.radius = side * uniform(random, 0.26f, 0.46f);
+  const float room_x = std::max(0.0f, width * 0.5f - object.radius * 0.85f);
+  const float room_y = std::max(0.0f, height * 0.5f - object.radius * 0.85f);
+  object.x = width * 0.5f + uniform(random, -room_x, room_x);
+  object.y = height * 0.5f + uniform(random, -room_y, room_y);
+  object.cells = uniform(random, 2.2f, 3.2f);
+  object.seed = random.bits();
+  turn(object, uniform(random, -0.6f, 0.6f));
+  object.first = colour_apart(random, {ground.first, ground.second}, 55);
+  object.second = colour_apart(random, {object.first, ground.first, ground.second}, 45);
+  scene.things.push_back(object);
+
+  for (std::uint32_t i = random.below(3); i > 0; --i) {  // strokes across everything
+    Thing stroke;
+    stroke.shape = 2;
+    stroke.radius = std::max(0.7f, side * uniform(random, 0.008f, 0.022f));
+    stroke.stretch = side * uniform(random, 0.2f, 0.6f) / stroke.radius;
+    stroke.x = uniform(random, 0, width);
+    stroke.y = uniform(random, 0, height);
+    turn(stroke, uniform(random, 0, 6.2832f));
+    stroke.first = stroke.second = any_colour(random);
+    scene.things.push_back(stroke);
+  }
+
+  scene.light_x = uniform(random, -35, 35) / width;
+  scene.light_y = uniform(random, -35, 35) / height;
+  scene.cloud = uniform(random, 4, 22);
+  scene.detail = uniform(random, 2, 16);
+  // Photographs scaled down to icons have lost most of their grain.
+  scene.grain = side < kSupersampleBelow ? uniform(random, 2, 10) : uniform(random, 6, 24);
+  return scene;
+}
+
+// Brightness noise of a sensor: triangular, in [-1, 1], one 64-bit state per image.
+class Grain {
+ public:
+  explicit Grain(Random random) : state_((std::uint64_t{random.bits()} << 32 | random.bits()) | 1) {}
+  // Marsaglia's xorshift64* ("Xorshift RNGs", 2003, with Vigna's multiplier): three values from one step.
+  void next(float& r, float& g, float& b) noexcept {
+    state_ ^= state_ >> 12;
+    state_ ^= state_ << 25;
+    state_ ^= state_ >> 27;
+    const std::uint64_t bits = state_ * 0x2545F4914F6CDD1Dull;
+    const float shared = static_cast<float>((bits >> 56) + (bits >> 48 & 255)) / 255.0f - 1.0f;
+    r = shared + (static_cast<float>(bits >> 40 & 255) / 255.0f - 0.5f) * 0.5f;
+    g = shared + (static_cast<float>(bits >> 32 & 255) / 255.0f - 0.5f) * 0.25f;
+    b = shared + (static_cast<float>(bits >> 24 & 255) / 255.0f - 0.5f) * 0.5f;
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+std::uint8_t to_byte(float value) noexcept { return static_cast<std::uint8_t>(std::clamp(value + 0.5f, 0.0f, 255.0f)); }
+
+}  // namespace
+
+void draw_synthetic(const SyntheticSet& set, std::uint64_t id, Size size, Image& out) {
+  if (set.classes < 1 || set.classes > kSyntheticMaxClasses) {
+    throw Error(ErrorKind::kArgument, "draw synthetic image: " + std::to_string(set.classes) +
+                                          " classes, expected 1 to " + std::to_string(kSyntheticMaxClasses));
+  }
+  if (std::min(size.width, size.height) < 8) {
+    throw Error(ErrorKind::kArgument, "draw synthetic image: " + std::to_string(size.width) + " x " +
+                                          std::to_string(size.height) + " pixels, expected at least 8 x 8");
+  }
+  Random random(set.seed, 0, id, kSceneStream);
+  const Scene scene = compose(set, id, size, random);
+  SmoothNoise cloud(random, 5, size);
+  SmoothNoise detail(random, std::max(6, std::min(size.width / 6, 80)), size);
+  Grain grain(Random(set.seed, 0, id, kGrainStream));
+
+  const int samples = std::min(size.width, size.height) < kSupersampleBelow ? kSupersample : 1;
+  const float step = 1.0f / static_cast<float>(samples);
+  const float share = step * step;
+  const Thing& ground = scene.ground;
+  std::vector<const Thing*> here;  // the things that touch this row
+  out.resize(size);
+  for (int y = 0; y < size.height; ++y) {
+    std::uint8_t* pixel = out.row(y);
+    const float centre_y = static_cast<float>(y) + 0.5f;
+    cloud.row(centre_y);
+    detail.row(centre_y);
+    here.clear();
+    for (const Thing& thing : scene.things) {
+      if (thing.touches_row(centre_y)) here.push_back(&thing);
+    }
+    for (int x = 0; x < size.width; ++x, pixel += kChannels) {
+      Colour sum;
+      for (int sub = 0; sub < samples * samples; ++sub) {
+        const float px = static_cast<float>(x) + (static_cast<float>(sub % samples) + 0.5f) * step;
+        const float py = static_cast<float>(y) + (static_cast<float>(sub / samples) + 0.5f) * step;
+        const float dx = (px - ground.x) / ground.radius;
+        const float dy = (py - ground.y) / ground.radius;
+        Colour colour = mix(ground.first, ground.second,
+                            texture_value(ground.texture, ground.cosine * dx + ground.sine * dy,
+                                          ground.cosine * dy - ground.sine * dx, ground.cells, ground.seed));
+        for (const Thing* thing : here) thing->paint(px, py, colour);
+        sum.r += colour.r * share;
+        sum.g += colour.g * share;
+        sum.b += colour.b * share;
+      }
+      const float centre_x = static_cast<float>(x) + 0.5f;
+      const float light = scene.light_x * (centre_x - ground.x) + scene.light_y * (centre_y - ground.y) +
+                          scene.cloud * cloud.at(centre_x) + scene.detail * detail.at(centre_x);
+      float grain_r, grain_g, grain_b;
+      grain.next(grain_r, grain_g, grain_b);
+      pixel[0] = to_byte(sum.r + light + scene.grain * grain_r);
+      pixel[1] = to_byte(sum.g + light + scene.grain * grain_g);
+      pixel[2] = to_byte(sum.b + light + scene.grain * grain_b);
+    }
+  }
+}
+
+}  // namespace unstarve

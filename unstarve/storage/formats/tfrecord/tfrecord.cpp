@@ -1,0 +1,234 @@
+#include "unstarve/storage/formats/tfrecord/tfrecord.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "unstarve/core/error.h"
+#include "unstarve/storage/bytes/crc32c.h"
+#include "unstarve/storage/bytes/little_endian.h"
+#include "unstarve/storage/formats/tfrecord/tf_example.h"
+
+namespace unstarve {
+namespace {
+
+constexpr std::size_t kLengthBytes = 8;
+constexpr std::size_t kCrcBytes = 4;
+constexpr std::size_t kHeaderBytes = kLengthBytes + kCrcBytes;
+constexpr std::size_t kAroundBytes = kHeaderBytes + kCrcBytes;  // of a record, around its data
+constexpr std::size_t kSearchBytes = std::size_t{64} << 10;
+
+// What is looked for, in order of preference.
+constexpr std::array<std::string_view, 3> kImageNames = {"image/encoded", "image", "image_raw"};
+constexpr std::array<std::string_view, 2> kLabelNames = {"image/class/label", "label"};
+constexpr std::string_view kClassName = "image/class/text";
+
+// The length of the record that begins here, nothing when this is no beginning of a record.
+// Precondition: kHeaderBytes are readable.
+std::optional<std::uint64_t> length_at(const std::uint8_t* header) noexcept {
+  const std::uint64_t length = load_little<std::uint64_t>(header);
+  if (length > kMaxRecordBytes - kAroundBytes) return std::nullopt;
+  const std::uint32_t crc = load_little<std::uint32_t>(header + kLengthBytes);
+  if (mask_crc32c(crc32c({header, kLengthBytes})) != crc) return std::nullopt;
+  return length;
+}
+
+bool data_matches(std::span<const std::uint8_t> record) noexcept {
+  const auto data = record.subspan(kHeaderBytes, record.size() - kAroundBytes);
+  return mask_crc32c(crc32c(data)) == load_little<std::uint32_t>(record.data() + record.size() - kCrcBytes);
+}
+
+constexpr const char* kDataDamaged = "the checksum of its data is wrong";
+
+// Where the next record begins at or after `offset`, the end of the shard when there is none.
+std::uint64_t next_beginning(ForwardBytes& bytes, std::uint64_t offset) {
+  while (true) {
+    const auto piece = bytes.at(offset, kSearchBytes);
+    if (piece.size() < kHeaderBytes) return offset + piece.size();
+    const std::size_t places = piece.size() - kHeaderBytes + 1;
+    for (std::size_t i = 0; i < places; ++i) {
+      if (length_at(piece.data() + i)) return offset + i;
+    }
+    offset += places;
+  }
+}
+
+std::string join(std::span<const std::string_view> names) {
+  std::string text;
+  for (const std::string_view name : names) text += (text.empty() ? "" : ", ") + std::string(name);
+  return text;
+}
+
+class TfRecordFormat final : public RecordFormat {
+ public:
+  explicit TfRecordFormat(TfRecordFields fields) : fields_(std::move(fields)) {
+    image_names_.assign(kImageNames.begin(), kImageNames.end());
+    if (!fields_.image.empty()) image_names_ = {fields_.image};
+    names_ = image_names_;
+    if (fields_.label.empty()) {
+      names_.insert(names_.end(), kLabelNames.begin(), kLabelNames.end());
+    } else {
+      names_.push_back(fields_.label);
+    }
+    labels_ = names_.size() - image_names_.size();
+    names_.push_back(fields_.name.empty() ? kClassName : std::string_view(fields_.name));
+  }
+
+  std::string name() const override { return "tfrecord"; }
+  int scan_version() const override { return 2; }
+  std::string variant() const override {
+    if (fields_.image.empty() && fields_.label.empty() && fields_.name.empty()) return "";
+    return "image=" + fields_.image + ",label=" + fields_.label + ",name=" + fields_.name;
+  }
+  bool begins_plain(std::span<const std::uint8_t> front) const override { return begins_as_tfrecord(front); }
+
+  void scan(ForwardBytes& bytes, RecordSink& sink) const override {
+    for (std::uint64_t offset = 0;;) {
+      const auto header = bytes.at(offset, kHeaderBytes);
+      if (header.empty()) return;
+      const std::optional<std::uint64_t> length =
+          header.size() < kHeaderBytes ? std::nullopt : length_at(header.data());
+      if (!length) {
+        const bool cut = header.size() < kHeaderBytes;
+        const std::uint64_t next = cut ? offset + header.size() : next_beginning(bytes, offset + 1);
+        sink.add_damaged(offset, next - offset,
+                         cut ? "the file ends within the length of a record" : "the checksum of its length is wrong");
+        offset = next;
+        continue;
+      }
+      const auto whole = static_cast<std::size_t>(*length + kAroundBytes);
+      const auto record = bytes.at(offset, whole);
+      if (record.size() < whole) {
+        sink.add_damaged(offset, record.size(), "the file ends within a record of " + std::to_string(whole) + " bytes");
+        return;
+      }
+      scan_record(offset, record, sink);
+      offset += whole;
+    }
+  }
+
+  void fill(std::span<const std::uint8_t> stored, const IndexRecord&, AlignedBytes&, Value& image) const override {
+    if (stored.size() < kAroundBytes || length_at(stored.data()) != stored.size() - kAroundBytes) {
+      throw Error(ErrorKind::kInput, "the checksum of its length is wrong");
+    }
+    if (!data_matches(stored)) throw Error(ErrorKind::kInput, kDataDamaged);
+    const auto example = stored.subspan(kHeaderBytes, stored.size() - kAroundBytes);
+    std::array<Feature, kImageNames.size()> features;
+    const auto found = std::span(features).first(image_names_.size());
+    find_features(example, image_names_, found);
+    image.bytes = image_in(found, example);
+  }
+
+ private:
+  void scan_record(std::uint64_t offset, std::span<const std::uint8_t> record, RecordSink& sink) const {
+    if (!data_matches(record)) return sink.add_damaged(offset, record.size(), kDataDamaged);
+    try {
+      const auto example = record.subspan(kHeaderBytes, record.size() - kAroundBytes);
+      std::array<Feature, kImageNames.size() + kLabelNames.size() + 1> features;
+      const auto found = std::span(features).first(names_.size());
+      find_features(example, names_, found);
+      ScannedRecord scanned{
+          .offset = offset, .length = record.size(), .encoded = image_in(found.first(image_names_.size()), example)};
+      take_label(found.subspan(image_names_.size(), labels_), example, scanned);
+      if (scanned.label_name.empty()) {
+        if (const auto text = found.back().bytes()) scanned.label_name = as_text(*text);
+      }
+      sink.add(scanned);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kInput) throw;
+      sink.add_damaged(offset, record.size(), error.what());
+    }
+  }
+
+  static std::string_view as_text(std::span<const std::uint8_t> bytes) {
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  }
+
+  // The first that is there. `features` are those of image_names_.
+  std::span<const std::uint8_t> image_in(std::span<const Feature> features,
+                                         std::span<const std::uint8_t> example) const {
+    for (std::size_t i = 0; i < features.size(); ++i) {
+      if (!features[i].present()) continue;
+      const auto bytes = features[i].bytes();
+      if (bytes && !bytes->empty()) return *bytes;
+      throw Error(ErrorKind::kInput,
+                  "feature " + std::string(image_names_[i]) + " has no bytes, expected an encoded image");
+    }
+    throw Error(ErrorKind::kInput, "no feature " + join(image_names_) + " for the image; the record has " +
+                                       feature_names(example) + "(choose one by #image=NAME)");
+  }
+
+  void take_label(std::span<const Feature> features, std::span<const std::uint8_t> example,
+                  ScannedRecord& scanned) const {
+    const auto present = [](const Feature& feature) { return feature.present(); };
+    const auto found = std::find_if(features.begin(), features.end(), present);
+    if (found == features.end()) {
+      if (fields_.label.empty()) return;
+      throw Error(ErrorKind::kInput, "no feature " + fields_.label + " for the label; the record has " +
+                                         feature_names(example) + "(choose one by #label=NAME)");
+    }
+    if (const auto number = found->integer()) {
+      scanned.label = *number;
+    } else if (const auto text = found->bytes()) {
+      scanned.label_name = as_text(*text);
+    } else if (found->kind == Feature::Kind::kFloats) {
+      throw Error(ErrorKind::kInput, "the label is a list of floats, expected an integer or bytes");
+    }
+  }
+
+  TfRecordFields fields_;
+  std::vector<std::string_view> image_names_;
+  std::vector<std::string_view> names_;  // of the image, the label, the class name
+  std::size_t labels_ = 0;               // how many of names_ are of the label
+};
+
+bool ends_with_count(std::string_view name) noexcept {
+  // -00000-of-00010
+  const std::size_t of = name.rfind("-of-");
+  if (of == std::string_view::npos || of == 0) return false;
+  const auto digits = [](std::string_view text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+  };
+  const std::size_t dash = name.rfind('-', of - 1);
+  return dash != std::string_view::npos && digits(name.substr(dash + 1, of - dash - 1)) && digits(name.substr(of + 4));
+}
+
+}  // namespace
+
+std::shared_ptr<const RecordFormat> make_tfrecord_format(const TfRecordFields& fields) {
+  return std::make_shared<TfRecordFormat>(fields);
+}
+
+bool begins_as_tfrecord(std::span<const std::uint8_t> bytes) noexcept {
+  return bytes.size() >= kHeaderBytes && length_at(bytes.data()).has_value();
+}
+
+bool is_tfrecord_name(std::string_view name) noexcept {
+  for (const std::string_view suffix : {".gz", ".zlib", ".z", ".zst"}) {
+    if (name.ends_with(suffix)) {
+      name.remove_suffix(suffix.size());
+      break;
+    }
+  }
+  return name.ends_with(".tfrecord") || name.ends_with(".tfrecords") || name.ends_with(".tfrec") ||
+         ends_with_count(name);
+}
+
+bool recognises_tfrecord(const Source& source) {
+  const std::vector<std::string>& names = source.folder ? source.listing.files : source.files;
+  if (source.folder) return std::any_of(names.begin(), names.end(), is_tfrecord_name);
+  if (names.empty()) return false;
+  return begins_as_tfrecord(source.head) || begins_as_tfrecord(source.content) || is_tfrecord_name(names.front());
+}
+
+std::shared_ptr<const Dataset> open_tfrecord(const Source& source, const std::string& split) {
+  SourceOptions options = source.options;
+  TfRecordFields fields;
+  fields.image = options.take_text("image", "");
+  fields.label = options.take_text("label", "");
+  fields.name = options.take_text("name", "");
+  options.refuse_rest();
+  return std::make_shared<RecordFiles>(choose_shards(source, split, is_tfrecord_name), make_tfrecord_format(fields));
+}
+
+}  // namespace unstarve

@@ -1,0 +1,131 @@
+#include "unstarve/storage/formats/webdataset/tar_header.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+#include "unstarve/core/error.h"
+
+namespace unstarve {
+namespace {
+
+constexpr std::size_t kNameAt = 0, kNameBytes = 100;
+constexpr std::size_t kSizeAt = 124, kSizeBytes = 12;
+constexpr std::size_t kChecksumAt = 148, kChecksumBytes = 8;
+constexpr std::size_t kTypeAt = 156;
+constexpr std::size_t kMagicAt = 257;
+constexpr std::size_t kPrefixAt = 345, kPrefixBytes = 155;
+
+std::string_view text_at(TarBlock block, std::size_t at, std::size_t bytes) noexcept {
+  const std::string_view field(reinterpret_cast<const char*>(block.data()) + at, bytes);
+  return field.substr(0, std::min(field.find('\0'), bytes));
+}
+
+bool has_magic(TarBlock block) noexcept { return std::memcmp(block.data() + kMagicAt, "ustar", 5) == 0; }
+bool is_posix(TarBlock block) noexcept { return std::memcmp(block.data() + kMagicAt, "ustar\0", 6) == 0; }
+
+// Octal digits with blanks around them; none at all is 0, as old programs leave unused fields empty.
+std::optional<std::uint64_t> parse_octal(std::string_view field) noexcept {
+  while (!field.empty() && field.front() == ' ') field.remove_prefix(1);
+  while (!field.empty() && field.back() == ' ') field.remove_suffix(1);
+  std::uint64_t value = 0;
+  for (const char digit : field) {
+    if (digit < '0' || digit > '7' || value >> 60 != 0) return std::nullopt;
+    value = value << 3 | static_cast<std::uint64_t>(digit - '0');
+  }
+  return value;
+}
+
+// 95 bits behind the marker 0x80; only what fits 63 bits is a length of anything.
+std::optional<std::uint64_t> parse_binary(const std::uint8_t* field, std::size_t bytes) noexcept {
+  std::uint64_t value = field[0] & 0x7F;
+  for (std::size_t i = 1; i < bytes; ++i) {
+    if (value >> 55 != 0) return std::nullopt;
+    value = value << 8 | field[i];
+  }
+  return value;
+}
+
+std::optional<std::uint64_t> parse_size(TarBlock block) noexcept {
+  if ((block[kSizeAt] & 0x80) != 0) return parse_binary(block.data() + kSizeAt, kSizeBytes);
+  return parse_octal(text_at(block, kSizeAt, kSizeBytes));
+}
+
+[[noreturn]] void refuse(const std::string& what) { throw Error(ErrorKind::kInput, what); }
+
+void set_pax_field(std::string_view key, std::string_view value, PaxFields& fields) {
+  if (key == "path") {
+    if (value.empty() || value.find('\0') != std::string_view::npos) refuse("pax path is empty or contains a NUL");
+    fields.path = std::string(value);
+  } else if (key == "size") {
+    std::uint64_t size = 0;
+    const auto [end, failed] = std::from_chars(value.data(), value.data() + value.size(), size);
+    if (failed != std::errc() || end != value.data() + value.size() || size >> 62 != 0) {
+      refuse("pax size is '" + std::string(value.substr(0, 32)) + "', expected a decimal number below 2^62");
+    }
+    fields.size = size;
+  } else if (key.substr(0, 11) == "GNU.sparse.") {
+    fields.sparse = true;
+  }
+}
+
+}  // namespace
+
+bool has_right_checksum(TarBlock block) noexcept {
+  const std::optional<std::uint64_t> stored = parse_octal(text_at(block, kChecksumAt, kChecksumBytes));
+  if (!stored) return false;
+  std::uint32_t sum = 0;
+  std::int32_t high = 0;  // how many bytes have their first bit set: signed sums are 256 less for each
+  for (const std::uint8_t byte : block) {
+    sum += byte;
+    high += byte >> 7;
+  }
+  for (std::size_t i = kChecksumAt; i < kChecksumAt + kChecksumBytes; ++i) {
+    sum = sum - block[i] + ' ';
+    high -= block[i] >> 7;
+  }
+  return *stored == sum || static_cast<std::int64_t>(*stored) == std::int64_t{sum} - 256 * std::int64_t{high};
+}
+
+bool is_zero_block(TarBlock block) noexcept {
+  return std::all_of(block.begin(), block.end(), [](std::uint8_t byte) { return byte == 0; });
+}
+
+bool is_tar_header(TarBlock block) noexcept { return has_magic(block) && has_right_checksum(block); }
+
+bool tar_type_has_body(char type) noexcept { return type < '1' || type > '6'; }
+
+TarHeader parse_tar_header(TarBlock block) {
+  if (!has_right_checksum(block)) {
+    refuse(std::string("the header's checksum is wrong") + (has_magic(block) ? "" : " and there is no 'ustar' in it"));
+  }
+  TarHeader header;
+  header.type = block[kTypeAt] == 0 ? '0' : static_cast<char>(block[kTypeAt]);
+  const std::optional<std::uint64_t> size = parse_size(block);
+  if (!size) refuse("the header's size is no number");
+  header.size = *size;
+  if (is_posix(block)) header.name = text_at(block, kPrefixAt, kPrefixBytes);
+  if (!header.name.empty()) header.name += '/';
+  header.name += text_at(block, kNameAt, kNameBytes);
+  return header;
+}
+
+void parse_pax(std::span<const std::uint8_t> body, PaxFields& fields) {
+  std::string_view rest(reinterpret_cast<const char*>(body.data()), body.size());
+  while (!rest.empty() && rest.front() != '\0') {
+    std::size_t length = 0;
+    const auto [end, failed] = std::from_chars(rest.data(), rest.data() + rest.size(), length);
+    const auto digits = static_cast<std::size_t>(end - rest.data());
+    if (failed != std::errc() || digits == rest.size() || rest[digits] != ' ' || length > rest.size() ||
+        length < digits + 2 || rest[length - 1] != '\n') {
+      refuse("pax record at byte " + std::to_string(body.size() - rest.size()) + " of its block has no right length");
+    }
+    const std::string_view record = rest.substr(digits + 1, length - digits - 2);
+    const std::size_t equals = record.find('=');
+    if (equals == std::string_view::npos) refuse("pax record without '='");
+    set_pax_field(record.substr(0, equals), record.substr(equals + 1), fields);
+    rest.remove_prefix(length);
+  }
+}
+
+}  // namespace unstarve

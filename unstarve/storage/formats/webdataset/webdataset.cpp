@@ -1,0 +1,359 @@
+#include "unstarve/storage/formats/webdataset/webdataset.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "unstarve/core/error.h"
+#include "unstarve/storage/dataset/class_text.h"
+#include "unstarve/storage/formats/webdataset/tar_scanner.h"
+#include "unstarve/storage/source/sniff.h"
+
+namespace unstarve {
+namespace {
+
+// Enough for any header of an image that tells its size; what follows is not kept while the other members are read.
+constexpr std::size_t kFrontBytes = std::size_t{64} << 10;
+constexpr int kUnranked = std::numeric_limits<int>::max();
+
+constexpr std::array<std::string_view, 4> kImageExtensions = {"jpg", "jpeg", "png", "webp"};
+constexpr std::array<std::string_view, 4> kLabelExtensions = {"cls", "class", "json", "txt"};
+constexpr std::array<const char*, 3> kLabelKeys = {"label", "cls", "class"};
+
+template <std::size_t n>
+int rank_in(const std::array<std::string_view, n>& extensions, std::string_view extension) noexcept {
+  const auto found = std::find(extensions.begin(), extensions.end(), extension);
+  return found == extensions.end() ? kUnranked : static_cast<int>(found - extensions.begin());
+}
+
+std::string_view last_part(std::string_view extension) noexcept { return extension.substr(extension.rfind('.') + 1); }
+
+// The lower the rank, the rather a member is taken; kUnranked is not.
+int image_rank(const WebdatasetOptions& options, std::string_view extension) noexcept {
+  if (!options.image.empty()) return extension == options.image ? 0 : kUnranked;
+  const int whole = rank_in(kImageExtensions, extension);
+  if (whole != kUnranked) return whole;
+  return rank_in(kImageExtensions, last_part(extension)) == kUnranked ? kUnranked
+                                                                      : static_cast<int>(kImageExtensions.size());
+}
+
+int label_rank(const WebdatasetOptions& options, std::string_view extension) noexcept {
+  if (options.label.empty()) return rank_in(kLabelExtensions, extension);
+  return extension == options.label ? 0 : kUnranked;
+}
+
+struct Label {
+  std::optional<std::int64_t> number{};
+  std::string name;
+  std::string problem;  // why it is none, although it should be one
+};
+
+void take_number(std::int64_t number, Label& label) {
+  label.number = number;
+  if (number < 0)
+    label.problem = "its label " + std::to_string(number) + " is no class number, expected 0 to " +
+                    std::to_string(kMaxClasses - 1) + "; #label=none takes none";
+}
+
+void take_class(std::string_view text, bool may_be_none, Label& label) {
+  const std::optional<ClassText> told = parse_class(text, kMaxClassNameBytes);
+  if (!told && !may_be_none) label.problem = "it holds neither a class number nor a class name";
+  if (!told) return;
+  if (told->name.empty()) return take_number(told->number, label);
+  label.name = told->name;
+}
+
+void take_json(std::string_view text, const std::string& key, Label& label) {
+  const nlohmann::json root = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (root.is_discarded()) {
+    label.problem = "it is no JSON";
+    return;
+  }
+  const nlohmann::json* value = root.is_object() ? nullptr : &root;
+  if (root.is_object()) {
+    for (const char* const known : kLabelKeys) {
+      const auto found = root.find(key.empty() ? known : key.c_str());
+      if (value == nullptr && found != root.end()) value = &*found;
+    }
+  }
+  if (value != nullptr && value->is_number_integer()) {
+    take_number(value->is_number_unsigned() && value->get<std::uint64_t>() >= static_cast<std::uint64_t>(kMaxClasses)
+                    ? kMaxClasses  // no class number; not wrapped into one
+                    : value->get<std::int64_t>(),
+                label);
+  } else if (value != nullptr && value->is_string()) {
+    take_class(value->get_ref<const std::string&>(), false, label);
+  } else if (!key.empty()) {
+    std::string keys;
+    for (auto item = root.begin(); root.is_object() && item != root.end(); ++item)
+      keys += (keys.empty() ? "" : ", ") + item.key();
+    label.problem = "its key '" + key + "' is missing, or neither a whole number nor a text; it has " +
+                    (keys.empty() ? "no keys" : keys);
+  }
+}
+
+Label parse_label(const WebdatasetOptions& options, std::string_view extension, std::span<const std::uint8_t> body) {
+  const std::string_view text(reinterpret_cast<const char*>(body.data()), body.size());
+  Label label;
+  const std::string_view kind = last_part(extension);
+  if (kind == "json")
+    take_json(text, options.label_key, label);
+  else
+    take_class(text, kind == "txt" && options.label.empty(), label);
+  return label;
+}
+
+// The members of one key as they come, until the next key.
+struct Sample {
+  std::string key;
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  std::vector<std::string> extensions;
+  int image_rank = kUnranked;
+  int label_rank = kUnranked;
+  std::uint64_t image_header = 0;
+  std::uint64_t image_bytes = 0;
+  std::vector<std::uint8_t> image_front;
+  Label label;
+  std::string problem;
+  bool beside_damage = false;
+
+  [[nodiscard]] bool open() const noexcept { return !extensions.empty(); }
+  [[nodiscard]] bool labelled() const noexcept { return label.number || !label.name.empty(); }
+};
+
+class SampleScan {
+ public:
+  SampleScan(const WebdatasetOptions& options, RecordSink& sink) : options_(options), sink_(sink) {}
+
+  void take(const TarEvent& event) {
+    if (event.kind == TarEvent::Kind::kDamage) return take_damage(event);
+    const std::size_t at = tar_extension_at(event.name);
+    if (at == std::string_view::npos || is_tar_metadata(event.name)) return;
+    const std::string_view key = std::string_view(event.name).substr(0, at - 1);
+    if (!sample_.open() || key != sample_.key) begin(key, event.header);
+    sample_.end = event.data + event.bytes;
+    take_member(std::string_view(event.name).substr(at), event);
+  }
+
+  void finish() {
+    close();
+    tell_damage();
+  }
+
+  // Where a compressed stream is damaged: the last sample before it is one unless it lost a member.
+  void end_early() {
+    sample_.beside_damage = true;
+    finish();
+  }
+
+ private:
+  void begin(std::string_view key, std::uint64_t header) {
+    close();
+    const bool beside = !damage_.empty();
+    sample_ = Sample{};
+    sample_.key = key;
+    sample_.begin = header;
+    sample_.beside_damage = beside;
+  }
+
+  void take_member(std::string_view suffix, const TarEvent& event) {
+    std::string extension(suffix);
+    for (char& c : extension) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+    if (std::find(sample_.extensions.begin(), sample_.extensions.end(), extension) != sample_.extensions.end()) {
+      sample_.problem = "it has the member '" + extension + "' twice";
+    }
+    const int image = image_rank(options_, extension);
+    const int label = label_rank(options_, extension);
+    if (image < sample_.image_rank) {
+      sample_.image_rank = image;
+      sample_.image_header = event.header;
+      sample_.image_bytes = event.bytes;
+      const auto front = event.body.first(std::min(event.body.size(), kFrontBytes));
+      sample_.image_front.assign(front.begin(), front.end());
+    }
+    if (label < sample_.label_rank) {
+      sample_.label_rank = label;
+      sample_.label = parse_label(options_, extension, event.body);
+      if (!sample_.label.problem.empty())
+        sample_.label.problem = "its member '" + extension + "': " + sample_.label.problem;
+    }
+    sample_.extensions.push_back(std::move(extension));
+  }
+
+  // Damage may have taken members of the sample before it and of the one behind it. Members that are refused for their
+  // names are samples of their own, by their keys.
+  void take_damage(const TarEvent& event) {
+    sample_.beside_damage = true;
+    close();
+    const std::size_t extension = tar_extension_at(event.name);
+    const std::string_view key =
+        std::string_view(event.name).substr(0, extension == std::string_view::npos ? extension : extension - 1);
+    if (!key.empty() && !refused_key_.empty() && key != refused_key_) tell_damage();
+    if (!key.empty()) refused_key_ = key;
+    if (damage_.empty()) {
+      damage_ = event.reason;
+      damage_begin_ = std::min(event.header, damage_begin_);
+    }
+    damage_end_ = event.header + event.bytes;
+  }
+
+  void tell_damage() {
+    if (damage_.empty()) return;
+    sink_.add_damaged(damage_begin_, damage_end_ - damage_begin_, damage_);
+    damage_.clear();
+    refused_key_.clear();
+    damage_begin_ = std::numeric_limits<std::uint64_t>::max();
+  }
+
+  [[nodiscard]] bool lost_a_member() const noexcept {
+    return sample_.image_rank == kUnranked || (!sample_.labelled() && !unlabelled_);
+  }
+
+  void close() {
+    if (!sample_.open()) return;
+    if (sample_.beside_damage && sample_.problem.empty() && lost_a_member()) {
+      damage_begin_ = std::min(damage_begin_, sample_.begin);
+      damage_end_ = std::max(damage_end_, sample_.end);
+    } else {
+      tell_damage();
+      add();
+    }
+    sample_ = Sample{};
+  }
+
+  void add() {
+    const std::uint64_t begin = sample_.image_rank == kUnranked ? sample_.begin : sample_.image_header;
+    const std::uint64_t length =
+        sample_.image_rank == kUnranked ? sample_.end - begin : kTarBlockBytes + sample_.image_bytes;
+    const std::string problem = problem_of_sample();
+    if (!problem.empty()) return sink_.add_damaged(begin, length, "sample '" + sample_.key + "': " + problem);
+    if (!sample_.labelled()) unlabelled_ = true;
+    sink_.add({begin, length, sample_.label.number, sample_.label.name, sample_.key, sample_.image_front});
+  }
+
+  [[nodiscard]] std::string problem_of_sample() const {
+    if (!sample_.problem.empty()) return sample_.problem;
+    if (sample_.image_rank == kUnranked) {
+      std::string members;
+      for (const std::string& extension : sample_.extensions) members += (members.empty() ? "" : ", ") + extension;
+      return "it has no image (" + (options_.image.empty() ? "jpg, jpeg, png or webp" : options_.image) +
+             "), but the members " + members;
+    }
+    if (sample_.image_bytes == 0) return "its image is empty";
+    if (sample_.image_bytes > kMaxRecordBytes - kTarBlockBytes) return "its image is larger than 1 GiB";
+    return sample_.label.problem;
+  }
+
+  const WebdatasetOptions& options_;
+  RecordSink& sink_;
+  Sample sample_;
+  bool unlabelled_ = false;  // a whole sample had no label, so none is lost where there is none
+  std::string damage_;       // reason of the damage that is not told yet, as the sample behind it may be part of it
+  std::string refused_key_;  // of the refused members in it; empty for none
+  std::uint64_t damage_begin_ = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t damage_end_ = 0;
+};
+
+class Webdataset final : public RecordFormat {
+ public:
+  explicit Webdataset(WebdatasetOptions options) : options_(std::move(options)) {}
+
+  [[nodiscard]] std::string name() const override { return "webdataset"; }
+  [[nodiscard]] int scan_version() const override { return 4; }
+  [[nodiscard]] std::string variant() const override {
+    if (options_.image.empty() && options_.label.empty()) return "";
+    return "image=" + options_.image + ",label=" + options_.label + "/" + options_.label_key;
+  }
+
+  void scan(ForwardBytes& bytes, RecordSink& sink) const override {
+    TarScanner scanner(bytes);
+    SampleScan samples(options_, sink);
+    TarEvent event;
+    try {
+      for (scanner.next(event); event.kind != TarEvent::Kind::kEnd; scanner.next(event)) samples.take(event);
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::kInput) samples.end_early();
+      throw;
+    }
+    samples.finish();
+  }
+
+  [[nodiscard]] bool begins_plain(std::span<const std::uint8_t> front) const override { return begins_as_tar(front); }
+
+  void fill(std::span<const std::uint8_t> stored, const IndexRecord&, AlignedBytes&, Value& image) const override {
+    if (stored.size() <= kTarBlockBytes || !has_right_checksum(TarBlock(stored.data(), kTarBlockBytes))) {
+      throw Error(ErrorKind::kInput, "the header before the image has changed since the shard was indexed");
+    }
+    image.bytes = stored.subspan(kTarBlockBytes);
+  }
+
+ private:
+  WebdatasetOptions options_;
+};
+
+// The extensions of the first sample of a shard, for messages.
+std::string members_of_first(const std::string& shard) {
+  const std::shared_ptr<const ByteSource> stored = open_bytes(shard);
+  std::vector<std::uint8_t> front(static_cast<std::size_t>(std::min<std::uint64_t>(kTarBlockBytes, stored->size())));
+  stored->read(0, front);
+  const std::unique_ptr<ForwardBytes> bytes =
+      begins_as_tar(front) ? read_forward(*stored) : inflate_forward(*stored, detect_compression(front));
+  TarScanner scanner(*bytes);
+  TarEvent event;
+  std::string key, members;
+  for (scanner.next(event); event.kind != TarEvent::Kind::kEnd; scanner.next(event)) {
+    const std::size_t at = event.kind == TarEvent::Kind::kFile ? tar_extension_at(event.name) : std::string::npos;
+    if (at == std::string::npos || is_tar_metadata(event.name)) continue;
+    if (!key.empty() && event.name.substr(0, at) != key) break;
+    key = event.name.substr(0, at);
+    members += (members.empty() ? "" : ", ") + event.name.substr(at);
+  }
+  return members;
+}
+
+bool is_shard_name(std::string_view name) {
+  constexpr std::array<std::string_view, 5> kEndings = {".tar", ".tar.gz", ".tgz", ".tar.zst", ".tzst"};
+  return std::any_of(kEndings.begin(), kEndings.end(), [&](std::string_view ending) { return ends_in(name, ending); });
+}
+
+}  // namespace
+
+bool begins_as_tar(std::span<const std::uint8_t> bytes) noexcept {
+  if (bytes.size() < kTarBlockBytes) return false;
+  const TarBlock block(bytes.data(), kTarBlockBytes);
+  return has_right_checksum(block) && !is_zero_block(block);
+}
+
+std::shared_ptr<const RecordFormat> webdataset_format(WebdatasetOptions options) {
+  return std::make_shared<Webdataset>(std::move(options));
+}
+
+bool recognises_webdataset(const Source& source) {
+  if (source.folder) return folder_begins(source, is_shard_name, begins_as_tar);
+  return begins_as_tar(source.head) || begins_as_tar(source.content);
+}
+
+std::shared_ptr<const Dataset> open_webdataset(const Source& source, const std::string& split) {
+  SourceOptions given = source.options;
+  WebdatasetOptions options{given.take_text("image", ""), given.take_text("label", ""), ""};
+  given.refuse_rest();
+  const std::string label = options.label;
+  const std::size_t slash = options.label.find('/');
+  if (slash != std::string::npos) {
+    options.label_key = options.label.substr(slash + 1);
+    options.label.resize(slash);
+  }
+  std::vector<Shard> shards = choose_shards(source, split, is_shard_name);
+  const std::string first = shards.empty() ? "" : shards.front().name;
+  auto data = std::make_shared<RecordFiles>(std::move(shards), webdataset_format(std::move(options)));
+  if (!label.empty() && label != "none" && data->field_index(FieldKind::kLabel) < 0) {
+    throw Error(ErrorKind::kArgument, "open " + shown_name(source.text) + ": no sample has a label in '" + label +
+                                          "', the first has the members " + members_of_first(first) +
+                                          "; #label=none takes none");
+  }
+  return data;
+}
+
+}  // namespace unstarve

@@ -1,0 +1,49 @@
+#pragma once
+// The entries of one folder, told apart without a stat per file.
+//
+// readdir() already gives the type of an entry on every common file system; only symbolic links cost one fstatat(), and
+// entries of unknown type one or two. Entries whose name begins with a dot are left out: `.`, `..`, hidden files, and
+// the `._name` files that macOS puts beside copies. Order: as the file system gives it; sort what must be stable.
+//
+// Threads: free functions. Failure: Error(kIo) with the folder's path; Error(kCancelled) by the wish of core/cancel.h.
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "unstarve/storage/bytes/file_descriptor.h"
+
+namespace unstarve {
+
+enum class EntryKind { kFile, kFolder, kOther };
+
+struct FolderEntry {
+  std::string_view name;  // without '/'; valid during the visit
+  EntryKind kind;         // of a link: of what it leads to
+  bool link;
+};
+
+// Opens the folder `relative` below the open folder `at` (or AT_FDCWD); `shown` is its path in messages.
+[[nodiscard]] FileDescriptor open_folder(int at, const std::string& relative, const std::string& shown);
+
+// Links are followed to learn what they lead to. A link that leads nowhere counts as a file, so that reading it fails
+// with its path instead of the sample silently missing.
+void scan_folder(FileDescriptor folder, const std::string& shown,
+                 const std::function<void(const FolderEntry& entry)>& visit);
+
+// What the entry `path` below the open folder `at` is or leads to; nothing where it cannot be looked at.
+[[nodiscard]] std::optional<EntryKind> kind_behind(int at, const char* path) noexcept;
+
+// All names of a (small) folder, each list sorted bytewise.
+struct FolderListing {
+  std::vector<std::string> folders;
+  std::vector<std::string> files;
+};
+[[nodiscard]] FolderListing list_folder(const std::string& path);
+
+// Whether `name` ends in .jpg, .jpeg, .png or .webp, in any case.
+[[nodiscard]] bool has_image_extension(std::string_view name) noexcept;
+
+}  // namespace unstarve

@@ -1,0 +1,121 @@
+#include "unstarve/storage/source/object_glob.h"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "unstarve/core/error.h"
+#include "unstarve/storage/source/shard_list.h"
+
+namespace unstarve {
+namespace {
+
+// A backslash takes the meaning of what follows, as in the patterns of files.
+constexpr const char* kSpecial = "*?[\\";
+
+bool matches(const std::string& pattern, const std::string& name) {
+  return ::fnmatch(pattern.c_str(), name.c_str(), FNM_PATHNAME | FNM_PERIOD) == 0;
+}
+
+bool names_folders(const std::string& pattern) { return pattern.ends_with('/'); }
+
+// The folders of as many levels as `pattern` has that hold the objects.
+std::vector<std::string> folders_of(const std::string& pattern, const std::vector<std::string>& urls) {
+  const auto levels = std::count(pattern.begin(), pattern.end(), '/');
+  std::set<std::string> folders;
+  for (const std::string& url : urls) {
+    std::size_t end = 0;
+    for (auto level = levels; level > 0 && end != std::string::npos; --level) {
+      end = url.find('/', end);
+      if (end != std::string::npos) ++end;
+    }
+    if (end != std::string::npos) folders.insert(url.substr(0, end));
+  }
+  return {folders.begin(), folders.end()};
+}
+
+std::vector<std::string> urls_of(std::vector<RemoteObject> objects) {
+  std::vector<std::string> urls;
+  urls.reserve(objects.size());
+  for (RemoteObject& object : objects) urls.push_back(std::move(object.url));
+  return urls;
+}
+
+// What may match, and how to say where nothing does.
+struct Candidates {
+  std::vector<std::string> urls;
+  std::string looked_at;
+};
+
+Candidates list_everything(const std::string& pattern, const ObjectLister& lister) {
+  const std::string prefix = pattern.substr(0, pattern.find_first_of(kSpecial));
+  Candidates found{urls_of(lister.all(prefix)), ""};
+  found.looked_at = std::to_string(found.urls.size()) + " objects that begin with " + prefix;
+  return found;
+}
+
+Candidates list_by_levels(const std::string& given, const ObjectLister& lister) {
+  const bool folders = names_folders(given);
+  const std::string pattern = folders ? given.substr(0, given.size() - 1) : given;
+  std::vector<std::string> begun{""};  // what was found to match the first `at` characters of the pattern
+  std::string looked_at;
+  for (std::size_t at = 0;;) {
+    // Up to `wild` the pattern is what it says, and the level ends with the '/' behind.
+    const std::size_t wild = std::min(pattern.find_first_of(kSpecial, at), pattern.size());
+    const std::size_t slash = pattern.find('/', wild);
+    const bool last = slash == std::string::npos;
+    const bool objects = last && !folders;
+    Candidates found;
+    std::size_t listed = 0;
+    for (const std::string& begin : begun) {
+      RemoteLevel level = lister.level(begin + pattern.substr(at, wild - at));
+      std::vector<std::string> urls = objects ? urls_of(std::move(level.objects)) : std::move(level.folders);
+      listed += urls.size();
+      // A folder may have the very name that the pattern is.
+      const std::string folder = pattern.substr(0, slash);
+      for (std::string& url : urls) {
+        if (objects || url == folder + "/" || matches(folder, url.substr(0, url.size() - 1)))
+          found.urls.push_back(std::move(url));
+      }
+    }
+    looked_at = std::to_string(listed) + (objects ? " objects" : " folders");
+    looked_at += begun.size() == 1 ? " that begin with " + begun.front() + pattern.substr(at, wild - at)
+                                   : " in " + std::to_string(begun.size()) + " folders";
+    if (last || found.urls.empty()) return {std::move(found.urls), std::move(looked_at)};
+    if (found.urls.size() > kMostFolders) return list_everything(given, lister);
+    begun = std::move(found.urls);
+    at = slash + 1;
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> match_objects(const std::string& pattern, std::vector<std::string> urls) {
+  if (names_folders(pattern)) {
+    urls = folders_of(pattern, urls);
+    const std::string folder = pattern.substr(0, pattern.size() - 1);
+    std::erase_if(urls, [&](const std::string& url) {
+      return url != pattern && !matches(folder, url.substr(0, url.size() - 1));
+    });
+    return urls;
+  }
+  if (std::find(urls.begin(), urls.end(), pattern) != urls.end()) return {pattern};
+  std::erase_if(urls, [&](const std::string& url) {
+    return url.ends_with('/') || url.find(kIndexSuffix) != std::string::npos || !matches(pattern, url);
+  });
+  std::sort(urls.begin(), urls.end());
+  return urls;
+}
+
+std::vector<std::string> glob_objects(const std::string& pattern, const ObjectLister& lister) {
+  // A '/' behind a backslash is one all the same, but none where the pattern may be parted.
+  const bool parts = pattern.find("\\/") == std::string::npos;
+  Candidates candidates = parts ? list_by_levels(pattern, lister) : list_everything(pattern, lister);
+  std::vector<std::string> found = match_objects(pattern, std::move(candidates.urls));
+  if (!found.empty()) return found;
+  throw Error(ErrorKind::kInput, "list " + pattern + ": none of the " + candidates.looked_at + " matches");
+}
+
+}  // namespace unstarve

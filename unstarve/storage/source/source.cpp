@@ -1,0 +1,219 @@
+// What lies at a path, looked at once for all formats, and which of its files make up a split.
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "unstarve/core/error.h"
+#include "unstarve/storage/remote/remote.h"
+#include "unstarve/storage/source/shard_list.h"
+#include "unstarve/storage/source/sniff.h"
+#include "unstarve/storage/source/source.h"
+
+namespace unstarve {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<std::string_view, 8> kSplits = {"train", "training", "test",       "testing",
+                                                     "val",   "valid",    "validation", "dev"};
+
+std::string describe_names(const std::vector<std::string>& names, const char* one, const char* many) {
+  constexpr std::size_t kShown = 5;
+  std::string text = std::to_string(names.size()) + " " + (names.size() == 1 ? one : many);
+  for (std::size_t i = 0; i < names.size() && i < kShown; ++i) text += (i == 0 ? " (" : ", ") + names[i];
+  if (names.size() > kShown) text += ", ...";
+  return names.empty() ? text : text + ")";
+}
+
+fs::file_status status_of(const std::string& path) {
+  std::error_code failed;
+  const fs::file_status status = fs::status(path, failed);
+  if (failed && status.type() == fs::file_type::none) throw io_error("open", path, failed.value());
+  return status;
+}
+
+// Parts "path#key=value" unless that is the name of a file.
+void part_options(Source& source) {
+  source.path = source.text;
+  const std::size_t mark = source.text.rfind('#');
+  if (mark == std::string::npos || (!is_url(source.text) && fs::exists(status_of(source.text)))) return;
+  source.path = source.text.substr(0, mark);
+  source.options = SourceOptions(shown_name(source.path) + source.text.substr(mark), '#');
+}
+
+bool is_in_bucket(const std::string& path) { return path.starts_with("s3://") || path.starts_with("gs://"); }
+
+// "s3://bucket", "s3://bucket/" and "s3://bucket/a/" are folders.
+bool is_bucket_folder(const std::string& path) {
+  return is_in_bucket(path) && (path.ends_with('/') || path.find('/', path.find("://") + 3) == std::string::npos);
+}
+
+// Fills in `listing` where the text is that of a bucket's folder. With braces or wildcards in it that is a pattern
+// unless something lies there.
+bool look_at_bucket_folder(Source& source) {
+  if (!is_bucket_folder(source.path)) return false;
+  const std::string path = source.path.substr(0, source.path.size() - (source.path.ends_with('/') ? 1 : 0));
+  source.listing = list_bucket_folder(path);
+  source.exists = !source.listing.folders.empty() || !source.listing.files.empty();
+  if (!source.exists && is_pattern(path)) return false;
+  source.path = path;
+  return true;
+}
+
+// Looks for the folder of a bucket that was written without '/' behind: there is no object of that name, but some below
+// it. Fills in what was found, `first` or `listing`; whether that is a folder.
+bool find_bucket_folder(const std::string& path, Source& source) {
+  source.first = find_remote_bytes(path);
+  source.first_path = path;
+  if (source.first) return false;
+  try {
+    source.listing = list_bucket_folder(path);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kIo) throw;
+    return false;  // opening the object tells why
+  }
+  return !source.listing.folders.empty() || !source.listing.files.empty();
+}
+
+void look_at_file(Source& source, const std::string& file) {
+  if (!source.first || source.first_path != file) source.first = open_bytes(file);
+  source.first_path = file;
+  source.head.resize(static_cast<std::size_t>(std::min<std::uint64_t>(kHeadBytes, source.first->size())));
+  source.first->read(0, source.head);
+  std::optional<std::vector<std::uint8_t>> inflated = inflate_head(*source.first, source.head, kHeadBytes);
+  source.compression = inflated ? detect_compression(source.head) : Compression::kNone;
+  source.content = inflated ? *std::move(inflated) : source.head;
+}
+
+// The first file that tells its format: shards may be empty. Else the first that has a byte.
+void look_at_first(Source& source) {
+  std::string first;
+  for (const std::string& file : source.files) {
+    look_at_file(source, file);
+    if (tells_format(source.content)) return;
+    if (first.empty() && !source.head.empty()) first = file;
+  }
+  if (!first.empty()) look_at_file(source, first);
+}
+
+// Moves what a pattern names to `folders` where it names such.
+void part_folders(Source& source) {
+  // Of a bucket's the first tells: asking for each costs a round trip.
+  const bool bucket = is_in_bucket(source.files.front());
+  const bool first =
+      bucket && (is_bucket_folder(source.files.front()) || find_bucket_folder(source.files.front(), source));
+  source.listing = {};
+  const auto is_folder = [&](const std::string& path) {
+    return bucket ? first : !is_url(path) && fs::is_directory(status_of(path));
+  };
+  const auto file = std::stable_partition(source.files.begin(), source.files.end(), is_folder);
+  if (file == source.files.begin()) return;
+  if (file != source.files.end()) {
+    throw Error(ErrorKind::kInput, "open " + shown_name(source.text) + ": it names folders (" + source.files.front() +
+                                       ") and files (" + shown_name(*file) + "), expected the one or the other");
+  }
+  source.folders = std::exchange(source.files, {});
+}
+
+// The words of a file name, which anything but letters parts: "x-train.tfrecord-00000-of-8" has x, train, tfrecord, of.
+bool has_word(std::string_view name, std::string_view word) {
+  const auto letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
+  for (std::size_t at = name.find(word); at != std::string_view::npos; at = name.find(word, at + 1)) {
+    const bool begins = at == 0 || !letter(name[at - 1]);
+    const bool ends = at + word.size() == name.size() || !letter(name[at + word.size()]);
+    if (begins && ends) return true;
+  }
+  return false;
+}
+
+std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+void keep_split(std::vector<std::string>& files, const Source& source, const std::string& split) {
+  std::set<std::string_view> present;
+  for (const std::string& file : files) {
+    for (const std::string_view known : kSplits) {
+      if (has_word(base_name(file), known)) present.insert(known);
+    }
+  }
+  std::string splits;
+  for (const std::string_view known : present) splits += (splits.empty() ? "" : ", ") + std::string(known);
+  if (split.empty()) {
+    if (!source.folder || present.size() < 2) return;
+    throw Error(ErrorKind::kInput,
+                "open " + shown_name(source.text) + ": it holds the splits " + splits + "; choose one of them");
+  }
+  std::erase_if(files, [&](const std::string& file) { return !has_word(base_name(file), split); });
+  if (!files.empty()) return;
+  throw Error(ErrorKind::kArgument, "open " + shown_name(source.text) + ": no file of the split '" + split + "', " +
+                                        (splits.empty() ? "its file names tell none" : "it has " + splits));
+}
+
+}  // namespace
+
+FolderListing list_bucket_folder(const std::string& path) {
+  FolderListing listing;
+  const auto take = [&](std::vector<std::string>& names, std::string_view url) {
+    url.remove_prefix(path.size() + 1);
+    if (!url.empty() && url.back() == '/') url.remove_suffix(1);
+    if (!url.empty() && url.front() != '.') names.emplace_back(url);
+  };
+  const RemoteLevel level = list_level(path + "/");
+  for (const RemoteObject& object : level.objects) take(listing.files, object.url);
+  for (const std::string& url : level.folders) take(listing.folders, url);
+  std::sort(listing.files.begin(), listing.files.end());
+  std::sort(listing.folders.begin(), listing.folders.end());
+  return listing;
+}
+
+std::string describe(const FolderListing& listing) {
+  return describe_names(listing.folders, "folder", "folders") + ", " + describe_names(listing.files, "file", "files");
+}
+
+Source look_at(const std::string& text) {
+  Source source;
+  source.text = text;
+  part_options(source);
+  if (!is_url(source.path)) {
+    const fs::file_status status = status_of(source.path);
+    source.exists = fs::exists(status);
+    source.folder = fs::is_directory(status);
+  }
+  if (is_url(source.path) && !is_in_bucket(source.path) && source.path.ends_with('/')) {
+    throw Error(ErrorKind::kArgument, "open " + shown_name(text) +
+                                          ": http(s) servers have no list of what lies in a folder; name its shards, "
+                                          "as x-{000..007}.tar");
+  }
+  if (look_at_bucket_folder(source)) {
+    source.folder = true;
+  } else if (is_in_bucket(source.path) && !is_pattern(source.path) && find_bucket_folder(source.path, source)) {
+    source.folder = source.exists = true;
+  } else if (source.folder) {
+    source.listing = list_folder(source.path);
+  } else if (source.exists || is_url(source.path) || is_pattern(source.path)) {
+    source.files = list_shards(source.path);
+    if (is_pattern(source.path)) part_folders(source);
+    look_at_first(source);
+  }
+  return source;
+}
+
+std::vector<Shard> choose_shards(const Source& source, const std::string& split,
+                                 bool (*is_shard)(std::string_view name)) {
+  std::vector<std::string> files = source.files;
+  for (const std::string& name : source.listing.files) {
+    if (is_shard(name)) files.push_back((fs::path(source.path) / name).string());
+  }
+  keep_split(files, source, split);
+  std::vector<Shard> shards;
+  for (std::string& file : files) {
+    const bool first = source.first != nullptr && file == source.first_path;
+    shards.push_back({std::move(file), first ? source.first : nullptr});
+  }
+  return shards;
+}
+
+}  // namespace unstarve

@@ -1,0 +1,66 @@
+#include "unstarve/storage/source/source_options.h"
+
+#include <charconv>
+
+#include "unstarve/core/error.h"
+
+namespace unstarve {
+
+SourceOptions::SourceOptions(const std::string& text, char separator) : text_(text) {
+  const std::size_t colon = text.find(separator);
+  if (colon == std::string::npos) return;
+  std::string rest = text.substr(colon + 1);
+  while (!rest.empty()) {
+    const std::size_t comma = rest.find(',');
+    const std::string option = rest.substr(0, comma);
+    rest = comma == std::string::npos ? std::string() : rest.substr(comma + 1);
+    const std::size_t equals = option.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      throw Error(ErrorKind::kArgument, "open " + text_ + ": found '" + option + "', expected key=value");
+    }
+    if (!values_.emplace(option.substr(0, equals), option.substr(equals + 1)).second) {
+      throw Error(ErrorKind::kArgument, "open " + text_ + ": option '" + option.substr(0, equals) + "' twice");
+    }
+  }
+}
+
+std::uint64_t SourceOptions::take(const std::string& key, std::uint64_t otherwise, std::uint64_t low,
+                                  std::uint64_t high) {
+  known_ += (known_.empty() ? "" : ", ") + key;
+  const auto found = values_.find(key);
+  if (found == values_.end()) return otherwise;
+  std::string value = found->second;
+  values_.erase(found);
+  std::uint64_t number = 0;
+  const auto [end, failed] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (failed != std::errc() || end != value.data() + value.size() || number < low || number > high) {
+    throw Error(ErrorKind::kArgument, "open " + text_ + ": option " + key + " is '" + value +
+                                          "', expected a whole number from " + std::to_string(low) + " to " +
+                                          std::to_string(high));
+  }
+  return number;
+}
+
+std::string SourceOptions::take_text(const std::string& key, const std::string& otherwise) {
+  known_ += (known_.empty() ? "" : ", ") + key;
+  const auto found = values_.find(key);
+  if (found == values_.end()) return otherwise;
+  std::string value = found->second;
+  values_.erase(found);
+  if (value.empty()) {
+    throw Error(ErrorKind::kArgument, "open " + text_ + ": option " + key + " is empty, expected a value");
+  }
+  return value;
+}
+
+void SourceOptions::refuse_rest() const {
+  if (values_.empty()) return;
+  throw Error(ErrorKind::kArgument,
+              "open " + text_ + ": unknown option '" + values_.begin()->first + "', known are " + known_);
+}
+
+bool SourceOptions::names(const std::string& text, const std::string& name) noexcept {
+  return text.compare(0, name.size(), name) == 0 && (text.size() == name.size() || text[name.size()] == ':');
+}
+
+}  // namespace unstarve
