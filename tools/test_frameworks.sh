@@ -29,6 +29,6 @@ for package in $packages; do
   $folder/bin/python -c "import $package" || { echo "test-frameworks: $package cannot be imported" >&2; exit 1; }
 done
 
-files=$(grep -l 'mark\.frameworks' tests/python/test_*.py)
+files=$(grep -rl --include='test_*.py' 'mark\.frameworks' tests/python)
 UNSTARVE=$tree/unstarve PYTHONPATH=$tree/python \
   $folder/bin/python -m pytest -q -rs -p no:cacheprovider -m frameworks $files

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parent / "remote"))  # what the tests of remote reading import
+# Modules that tests import: datasets, functions and processes shared by subjects, and the servers of remote reading.
+sys.path[:0] = [str(Path(__file__).resolve().parent / folder) for folder in ("support", "remote")]
 
 DATA = Path(os.environ.get("UNSTARVE_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
 

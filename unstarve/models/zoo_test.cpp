@@ -186,7 +186,7 @@ TEST_CASE("weights of another shape or with a missing or unknown tensor are refu
   CHECK(torch::equal(network_state(*network)[0].tensor, before + 1));
 }
 
-// Run by tests/python/test_models.py, which made the file with weights.convert().
+// Run by tests/python/interop/test_models.py, which made the file with weights.convert().
 TEST_CASE("weights converted by Python load and give torchvision's logits", "[.python]") {
   const char* path = std::getenv("UNSTARVE_TEST_WEIGHTS");
   const char* name = std::getenv("UNSTARVE_TEST_MODEL");

@@ -129,7 +129,7 @@ TEST_CASE("a writer whose partial file was cleared away publishes nothing, and n
   }
 }
 
-// As a full disk does, writing fails in mid-file; tests/python/test_full_disk.py has a really full one.
+// As a full disk does, writing fails in mid-file; tests/python/errors/test_full_disk.py has a really full one.
 TEST_CASE("a write that the system refuses is one clear error and leaves nothing") {
   TemporaryFolder folder;
   folder.folder("work");

@@ -1,4 +1,4 @@
-// What is written, as our own reader sees it; tests/python/test_parquet.py has it read by pyarrow.
+// What is written, as our own reader sees it; tests/python/formats/test_parquet.py has it read by pyarrow.
 #include <catch2/catch.hpp>
 #include <functional>
 

@@ -13,7 +13,7 @@ from unstarve import _core
 
 jsonschema = pytest.importorskip("jsonschema")
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 SCHEMA = un.schema()
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 SMALL = "synthetic:classes=10,images=60,size=32,seed=1"

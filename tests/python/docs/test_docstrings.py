@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).resolve().parents[2] / "python" / "unstarve"
+PACKAGE = Path(__file__).resolve().parents[3] / "python" / "unstarve"
 # What users call; the others are the package's own.
 MODULES = ("choosing", "converted", "converting", "dataloader", "errors", "facts", "jax", "loader", "opening",
            "operating", "pipeline", "ray", "schedules", "telling", "tensorflow", "torch", "torch_dataset", "weights")

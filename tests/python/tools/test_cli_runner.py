@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-RUNNER = Path(__file__).resolve().parents[1] / "cli" / "run.py"
+RUNNER = Path(__file__).resolve().parents[2] / "cli" / "run.py"
 
 
 def run(tmp_path: Path, script: str, program: str = sys.executable) -> subprocess.CompletedProcess[str]:

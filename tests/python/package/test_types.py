@@ -12,8 +12,8 @@ import pytest
 import unstarve
 from unstarve import _core
 
-ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = ROOT / "tests/python/typed_program.py"
+ROOT = Path(__file__).resolve().parents[3]
+PROGRAM = ROOT / "tests/python/package/typed_program.py"
 MODULES = ("arguments", "choosing", "dataloader", "errors", "facts", "functions", "jax", "loader", "mapped", "notices",
            "opening", "operating", "pipeline", "ray", "sources", "state", "tensorflow", "torch", "torch_dataset",
            "users",

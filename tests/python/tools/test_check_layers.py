@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-CHECKER = Path(__file__).resolve().parents[2] / "tools" / "check_layers.py"
+CHECKER = Path(__file__).resolve().parents[3] / "tools" / "check_layers.py"
 
 
 def check(root: Path, files: dict[str, str]) -> tuple[int, list[str]]:

@@ -4,7 +4,7 @@ The band holds means over windows of ten reported losses. It was recorded from r
 and is as wide as four times the spread over seeds: a run that learns slower, diverges or starts elsewhere leaves it,
 another instruction set or thread count does not. To record it anew after a change that is meant to change learning:
 
-    UNSTARVE=build/unstarve PYTHONPATH=python .venv/bin/python tests/python/test_train_band.py
+    UNSTARVE=build/unstarve PYTHONPATH=python .venv/bin/python tests/python/cli/test_train_band.py
 """
 
 import json
@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-BAND = Path(__file__).resolve().parents[1] / "golden" / "train_band.json"
+BAND = Path(__file__).resolve().parents[2] / "golden" / "train_band.json"
 SEEDS = range(5)
 WINDOW = 10
 

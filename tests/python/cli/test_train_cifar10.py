@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 ARCHIVE = Path(os.environ.get("UNSTARVE_DATA", ROOT.parent / "shared" / "data")) / "cifar10-jpeg.tar.zst"
 
 

@@ -19,12 +19,12 @@ import pytest
 import torch
 from PIL import Image
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "golden"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "golden"))
 import make_policies  # noqa: E402
 
 GOLDEN = json.loads(make_policies.GOLDEN.read_text())
 PROGRAM = os.environ.get("UNSTARVE_APPLY_OP")
-DATA = Path(os.environ.get("UNSTARVE_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
+DATA = Path(os.environ.get("UNSTARVE_DATA", Path(__file__).resolve().parents[4] / "shared" / "data"))
 
 pytestmark = pytest.mark.skipif(not PROGRAM, reason="UNSTARVE_APPLY_OP does not name the program apply_op")
 

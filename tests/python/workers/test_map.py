@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import map_support
 import unstarve as un
 from processes_support import alive, gone
 from map_support import DATA, Faulty, Scale, batches, crop, noisy, nothing, pair_of, same, shifted
@@ -395,7 +396,7 @@ def test_threads_of_a_loader_that_is_open_at_the_end_of_the_program(left):
     # Of eight such programs five to eight aborted: a thread that took the lock of an interpreter that was gone.
     code = f"""
         import sys, unstarve as un
-        sys.path.insert(0, {str(Path(__file__).parent)!r})
+        sys.path.insert(0, {str(Path(map_support.__file__).parent)!r})
         import map_support
         left = {left!r}
         pipeline = un.open("synthetic:images=60,size=400").map(map_support.crop)

@@ -98,7 +98,7 @@ def test_a_shard_that_was_cut_gives_what_is_whole_and_says_where_it_ends(plain, 
     assert len(told["corrupt"]) == 1 and "ends within a frame" in json.dumps(told["corrupt"])
 
 
-FIXTURES = Path(__file__).resolve().parents[1] / "fixtures" / "formats"
+FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "formats"
 
 
 @pytest.mark.parametrize("name", ["webdataset/cls.tar.zst", "webdataset/frames.tar.zst", "mds-zstd"])

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-CHECKER = Path(__file__).resolve().parents[2] / "tools" / "check_columns.py"
+CHECKER = Path(__file__).resolve().parents[3] / "tools" / "check_columns.py"
 WIDE, FULL = "x" * 121, "é" * 120
 
 
