@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "unstarve/jobs/progress.h"
+#include "unstarve/jobs/common/progress.h"
 
 namespace unstarve::cli {
 

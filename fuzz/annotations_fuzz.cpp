@@ -9,7 +9,7 @@
 #include <fstream>
 
 #include "unstarve/core/error.h"
-#include "unstarve/jobs/prepare/prepare_layout.h"
+#include "unstarve/jobs/prepare/layout.h"
 
 namespace {
 

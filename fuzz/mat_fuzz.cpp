@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "unstarve/core/error.h"
-#include "unstarve/jobs/prepare/prepare_mat.h"
+#include "unstarve/jobs/prepare/mat_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {

@@ -1,7 +1,7 @@
 #include "bench/ours/files_side.h"
 
 #include "unstarve/codecs/decoder.h"
-#include "unstarve/jobs/make_scan_index.h"
+#include "unstarve/jobs/common/make_scan_index.h"
 #include "unstarve/storage/open.h"
 
 namespace unstarve::bench {

@@ -1,6 +1,6 @@
+#include "unstarve/jobs/index.h"
 #include "../terminal.h"
 #include "shared.h"
-#include "unstarve/jobs/scan_indexing.h"
 
 namespace unstarve::cli {
 namespace {

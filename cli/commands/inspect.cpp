@@ -6,7 +6,7 @@
 #include "shared.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/topology.h"
-#include "unstarve/jobs/io_probe.h"
+#include "unstarve/jobs/probe/io_probe.h"
 #include "unstarve/jobs/quarantine.h"
 #include "unstarve/pipeline/order/sources.h"
 #include "unstarve/storage/dataset/notice.h"

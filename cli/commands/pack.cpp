@@ -1,4 +1,4 @@
-#include "unstarve/jobs/pack/pack.h"
+#include "unstarve/jobs/pack.h"
 
 #include "../terminal.h"
 #include "packing.h"

@@ -1,4 +1,4 @@
-#include "unstarve/jobs/prepare/prepare.h"
+#include "unstarve/jobs/prepare.h"
 
 #include "../terminal.h"
 #include "packing.h"

@@ -8,8 +8,8 @@
 #include <map>
 
 #include "unstarve/core/error.h"
-#include "unstarve/jobs/rig.h"
-#include "unstarve/jobs/settings_file.h"
+#include "unstarve/jobs/ladder/rig.h"
+#include "unstarve/jobs/settings/settings_file.h"
 #include "unstarve/pipeline/order/sources.h"
 #include "unstarve/pipeline/spec/spec_document.h"
 #include "unstarve/storage/bytes/byte_source.h"

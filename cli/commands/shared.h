@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "../command.h"
-#include "unstarve/jobs/settings.h"
+#include "unstarve/jobs/settings/settings.h"
 
 namespace unstarve::cli {
 

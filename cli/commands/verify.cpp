@@ -1,4 +1,4 @@
-#include "unstarve/jobs/pack/verify.h"
+#include "unstarve/jobs/verify.h"
 
 #include <fmt/format.h>
 

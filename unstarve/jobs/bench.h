@@ -9,8 +9,8 @@
 #include <string>
 
 #include "unstarve/core/profile.h"
-#include "unstarve/jobs/progress.h"
-#include "unstarve/jobs/rig.h"
+#include "unstarve/jobs/common/progress.h"
+#include "unstarve/jobs/ladder/rig.h"
 #include "unstarve/observe/verdict.h"
 
 namespace unstarve {

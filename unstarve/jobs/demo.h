@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "unstarve/jobs/progress.h"
+#include "unstarve/jobs/common/progress.h"
 #include "unstarve/jobs/tune.h"
 
 namespace unstarve {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "unstarve/core/topology.h"
-#include "unstarve/jobs/settings.h"
+#include "unstarve/jobs/settings/settings.h"
 #include "unstarve/pipeline/plan/decode_notes.h"
 #include "unstarve/pipeline/plan/plan.h"
 

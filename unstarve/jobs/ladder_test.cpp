@@ -1,4 +1,4 @@
-#include "unstarve/jobs/ladder.h"
+#include "unstarve/jobs/ladder/ladder.h"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/error.h"
-#include "unstarve/jobs/pack/pack_exclude.h"
+#include "unstarve/jobs/pack/exclude_list.h"
 #include "unstarve/storage/dataset/quarantine_entry.h"
 #include "unstarve/storage/testing/temporary_folder.h"
 

@@ -19,7 +19,7 @@
 #include "unstarve/core/thread_pool.h"
 #include "unstarve/core/topology.h"
 #include "unstarve/core/write_fully.h"
-#include "unstarve/jobs/local_folder.h"
+#include "unstarve/jobs/common/local_folder.h"
 #include "unstarve/storage/bytes/file_descriptor.h"
 #include "unstarve/storage/formats/synthetic/synthetic_image.h"
 #include "unstarve/storage/formats/synthetic/synthetic_shapes.h"

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "unstarve/jobs/progress.h"
-#include "unstarve/jobs/settings.h"
+#include "unstarve/jobs/common/progress.h"
+#include "unstarve/jobs/settings/settings.h"
 #include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/train/loop.h"
 

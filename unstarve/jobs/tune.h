@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "unstarve/jobs/ladder.h"
-#include "unstarve/jobs/progress.h"
+#include "unstarve/jobs/common/progress.h"
+#include "unstarve/jobs/ladder/ladder.h"
 #include "unstarve/observe/report/report.h"
 
 namespace unstarve {

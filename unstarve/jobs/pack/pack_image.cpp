@@ -6,7 +6,7 @@
 
 #include "unstarve/codecs/encode.h"
 #include "unstarve/core/error.h"
-#include "unstarve/jobs/make_scan_index.h"
+#include "unstarve/jobs/common/make_scan_index.h"
 #include "unstarve/ops/resize.h"
 #include "unstarve/ops/resize_rows.h"
 

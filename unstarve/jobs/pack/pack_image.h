@@ -14,8 +14,8 @@
 
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/codecs/jpeg_encode/jpeg_encoder.h"
-#include "unstarve/jobs/pack/pack.h"
-#include "unstarve/jobs/pack/pack_key.h"
+#include "unstarve/jobs/pack.h"
+#include "unstarve/jobs/pack/pack_keys.h"
 #include "unstarve/ops/frame.h"
 #include "unstarve/storage/dataset/dataset.h"
 #include "unstarve/storage/record_writer.h"

@@ -9,10 +9,10 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/jobs/common/ordered_work.h"
 #include "unstarve/jobs/pack/pack_file.h"
 #include "unstarve/jobs/pack/pack_folder.h"
 #include "unstarve/jobs/pack/pack_manifest.h"
-#include "unstarve/jobs/pack/pack_order.h"
 #include "unstarve/storage/testing/temporary_folder.h"
 
 namespace unstarve {

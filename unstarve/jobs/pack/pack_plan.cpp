@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "unstarve/core/error.h"
-#include "unstarve/jobs/pack/pack_exclude.h"
+#include "unstarve/jobs/pack/exclude_list.h"
 
 namespace unstarve {
 namespace {

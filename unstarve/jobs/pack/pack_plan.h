@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "unstarve/jobs/pack/pack.h"
-#include "unstarve/jobs/pack/pack_key.h"
+#include "unstarve/jobs/pack.h"
+#include "unstarve/jobs/pack/pack_keys.h"
 #include "unstarve/pipeline/order/order.h"
 #include "unstarve/storage/dataset/dataset.h"
 

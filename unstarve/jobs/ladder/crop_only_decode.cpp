@@ -1,0 +1,26 @@
+#include "unstarve/jobs/ladder/rung.h"
+
+// Only the part of an image that its crop shows is decoded; the pixels are the same.
+namespace unstarve {
+namespace {
+
+std::string not_applicable(const RungContext& context, const Settings& current) {
+  if (!context.encoded) return "samples are stored as pixels";
+  if (current.pipeline.decode.crop_only) return "already on";
+  if (current.pipeline.operations.empty() || current.pipeline.operations[0].name.find("crop") == std::string::npos ||
+      current.pipeline.operations[0].name == "pad_crop")
+    return "the first operation reads the whole image";
+  return {};
+}
+
+std::vector<Candidate> candidates(const RungContext&, const Settings& current) {
+  Settings settings = current;
+  settings.pipeline.decode.crop_only = true;
+  return {{settings, "whole image -> crop only"}};
+}
+
+}  // namespace
+
+const Rung kCropOnlyDecodeRung{"crop-only decode", false, false, not_applicable, candidates};
+
+}  // namespace unstarve

@@ -1,0 +1,306 @@
+#include "unstarve/jobs/ladder/ladder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "unstarve/core/error.h"
+#include "unstarve/jobs/bench.h"
+#include "unstarve/jobs/probe/memory_probe.h"
+
+namespace unstarve {
+namespace {
+
+constexpr int kBaseBatch = 32;
+// Pairs aimed at; kMinPairs are the least.
+constexpr int kPairs = 10;
+// Shares of a rung's time: scanning candidates, comparing losses; the rest goes to the pairs.
+constexpr double kScanShare = 0.25, kLossShare = 0.12;
+// The last comparison, winner against base, counts as this many rungs.
+constexpr int kFinalWeight = 1;
+// A block shorter than this shows the scheduler more than the settings.
+constexpr double kShortestBlock = 0.1;
+// A loss this many times the one before at equal samples means that learning broke.
+constexpr double kBrokenLoss = 1.5;
+
+double seconds_now() { return static_cast<double>(steady_clock().now_ns()) / 1e9; }
+
+// A rig with what is known of it.
+struct Measured {
+  std::unique_ptr<Rig> rig;
+  std::size_t memory_bytes = 0;
+  double step_s = 0;  // a first estimate
+};
+
+Measured build(const Settings& settings, const std::shared_ptr<const Dataset>& dataset, const Target& target) {
+  const MemoryProbe probe;
+  Measured measured;
+  measured.rig = std::make_unique<Rig>(settings, dataset, target);
+  measured.rig->run(0, 1);  // allocations, primitives' caches, page faults
+  const Block block = measured.rig->run(0, 2);
+  measured.step_s = static_cast<double>(block.wall_ns) / 1e9 / static_cast<double>(block.steps);
+  if (target.cuda())
+    measured.memory_bytes = measured.rig->trainer()->peak_memory_bytes();
+  else if (probe.exact())  // otherwise unknown, and shown as such: the process's whole peak would be another figure
+    measured.memory_bytes = probe.peak_growth_bytes();
+  return measured;
+}
+
+struct Comparison {
+  std::vector<double> a, b;  // samples/s of each pair's blocks
+  double step_ms = 0;        // of b, mean
+  [[nodiscard]] RatioInterval interval() const { return ratio_interval(b, a); }
+  [[nodiscard]] double rate() const {
+    double sum = 0;
+    for (double r : b) sum += r;
+    return b.empty() ? 0 : sum / static_cast<double>(b.size());
+  }
+};
+
+// What a block costs besides its timed part: the batches made ahead, and one.
+double block_cost(const Measured& side, double seconds) {
+  const int untimed = side.rig->settings().pipeline.execution.prefetch + 1;
+  return std::max(seconds, side.step_s) + untimed * side.step_s;
+}
+
+// Pairs of blocks until `budget` is spent, at least kMinPairs.
+Comparison compare(Measured& a, Measured& b, double budget, std::vector<StepParts>* parts_a = nullptr,
+                   std::vector<StepParts>* parts_b = nullptr) {
+  const double overhead = block_cost(a, 0) + block_cost(b, 0);
+  const double block = std::max(kShortestBlock, (budget / kPairs - overhead) / 2);
+  const double end = seconds_now() + budget;
+  Comparison comparison;
+  std::int64_t wall = 0, steps = 0;
+  const auto run_a = [&] { comparison.a.push_back(a.rig->run(block, 1, parts_a).samples_per_s()); };
+  const auto run_b = [&] {
+    const Block result = b.rig->run(block, 1, parts_b);
+    comparison.b.push_back(result.samples_per_s());
+    wall += result.wall_ns;
+    steps += result.steps;
+  };
+  for (int pair = 0; pair < kMinPairs || (pair < kPairs && seconds_now() < end); ++pair) {
+    if (pair % 2 == 0) {
+      run_a();
+      run_b();
+    } else {
+      run_b();
+      run_a();
+    }
+  }
+  comparison.step_ms = static_cast<double>(wall) / 1e6 / static_cast<double>(steps);
+  return comparison;
+}
+
+// Mean loss over the later half of the first `samples` samples, from fresh weights.
+double early_loss(const Settings& settings, const std::shared_ptr<const Dataset>& dataset, const Target& target,
+                  std::int64_t samples) {
+  Rig rig(settings, dataset, target);
+  const std::int64_t steps = std::max<std::int64_t>(2, samples / settings.pipeline.batch.size);
+  double sum = 0;
+  for (std::int64_t step = 0; step < steps; ++step) {
+    rig.step();
+    if (step >= steps / 2) sum += rig.loss();
+  }
+  return sum / static_cast<double>(steps - steps / 2);
+}
+
+class Climb {
+ public:
+  Climb(const LadderOptions& options, std::shared_ptr<const Dataset> dataset, const Progress& progress)
+      : options_(options), dataset_(std::move(dataset)), progress_(progress), start_(seconds_now()) {}
+
+  LadderResult run(std::span<const Rung* const> rungs) {
+    context_.target = options_.target;
+    context_.machine = read_machine_facts();
+    context_.encoded = dataset_->field_index(FieldKind::kEncodedImage) >= 0;
+    context_.samples = dataset_->size();
+
+    tell("base");
+    current_ = build(options_.base, dataset_, options_.target);
+    const double weight = static_cast<double>(rungs.size()) + kFinalWeight;
+    enter_base(std::min(2.0, options_.seconds / weight / 4));
+
+    // Rungs that do not apply must not be given time; which do can change as rungs are kept, so it is asked again.
+    for (std::size_t i = 0; i < rungs.size(); ++i) {
+      int left = kFinalWeight;
+      for (std::size_t j = i; j < rungs.size(); ++j)
+        left += rungs[j]->not_applicable(context_, current_.rig->settings()).empty();
+      step(*rungs[i], (options_.seconds - elapsed()) / left);
+    }
+    finish();
+    return std::move(result_);
+  }
+
+ private:
+  [[nodiscard]] double elapsed() const { return seconds_now() - start_; }
+  void tell(std::string_view what) {
+    if (progress_) progress_(what, std::clamp(elapsed() / options_.seconds, 0.0, 1.0));
+  }
+
+  void enter_base(double seconds) {
+    const Block block = current_.rig->run(seconds, 2);
+    LedgerEntry entry;
+    entry.name = "base";
+    entry.verdict = Verdict::kBase;
+    entry.batch = options_.base.pipeline.batch.size;
+    entry.memory_bytes = current_.memory_bytes;
+    entry.step_ms = static_cast<double>(block.wall_ns) / 1e6 / static_cast<double>(block.steps);
+    entry.samples_per_s = block.samples_per_s();
+    result_.ledger.entries.push_back(entry);
+  }
+
+  // One rung, within about `budget` seconds.
+  void step(const Rung& rung, double budget) {
+    const Settings before = current_.rig->settings();
+    LedgerEntry entry;
+    entry.name = rung.name;
+    entry.affects_learning = rung.affects_learning;
+    entry.approximate = rung.approximate;
+    entry.batch = before.pipeline.batch.size;
+    entry.reason = rung.not_applicable(context_, before);
+    if (!entry.reason.empty()) {
+      entry.verdict = Verdict::kNotApplicable;
+    } else {
+      tell(rung.name);
+      try {
+        measure(rung, budget, before, entry);
+      } catch (const Error& error) {
+        // Out of memory and the like: this rung is not for this machine; the climb goes on from where it stood.
+        entry.verdict = Verdict::kReverted;
+        entry.reason = error.what();
+      }
+    }
+    result_.ledger.entries.push_back(std::move(entry));
+  }
+
+  void measure(const Rung& rung, double budget, const Settings& before, LedgerEntry& entry) {
+    const double begin = seconds_now();
+    const double needed = 2 * kMinPairs * block_cost(current_, kShortestBlock);
+    const double left = options_.seconds - elapsed();
+    if (needed > left) {
+      entry.verdict = Verdict::kUndecided;
+      entry.reason = fmt::format("{} pairs take about {:.0f} s and {:.0f} s are left; give it more --minutes",
+                                 kMinPairs, needed, std::max(0.0, left));
+      return;
+    }
+    Candidate best;
+    Measured other = fastest(rung.candidates(context_, before), budget * kScanShare, best);
+    entry.change = best.change;
+    entry.batch = best.settings.pipeline.batch.size;
+    entry.memory_bytes = other.memory_bytes;
+
+    const double loss_time = rung.affects_learning ? budget * kLossShare : 0;
+    const Comparison comparison = compare(current_, other, budget - (seconds_now() - begin) - loss_time);
+    entry.ratio = comparison.interval();
+    entry.step_ms = comparison.step_ms;
+    entry.samples_per_s = comparison.rate();
+    entry.relative = relative_ * entry.ratio.ratio;
+    entry.verdict = judge(entry.ratio);
+    if (entry.verdict == Verdict::kKept && rung.affects_learning)
+      compare_losses(before, best.settings, entry, loss_time / 2);
+    if (entry.verdict == Verdict::kKept) {
+      current_ = std::move(other);
+      relative_ = entry.relative;
+    }
+  }
+
+  // Builds each candidate, keeps the fastest of a short block each.
+  Measured fastest(const std::vector<Candidate>& candidates, double budget, Candidate& best) {
+    if (candidates.size() == 1) {
+      best = candidates[0];
+      return build(best.settings, dataset_, options_.target);
+    }
+    const double end = seconds_now() + budget;
+    Measured winner;
+    double winner_rate = 0;
+    for (const Candidate& candidate : candidates) {
+      if (winner.rig && seconds_now() >= end) break;
+      Measured measured = build(candidate.settings, dataset_, options_.target);
+      const double block = std::max(kShortestBlock, budget / static_cast<double>(candidates.size()) / 2);
+      const double rate = measured.rig->run(block, 2).samples_per_s();
+      if (rate > winner_rate) {
+        winner = std::move(measured);
+        winner_rate = rate;
+        best = candidate;
+      }
+    }
+    return winner;
+  }
+
+  // Both from fresh weights over the same samples; a loss that broke reverts the rung.
+  void compare_losses(const Settings& before, const Settings& after, LedgerEntry& entry, double seconds_each) {
+    const std::int64_t least = 4 * std::max(before.pipeline.batch.size, after.pipeline.batch.size);
+    const auto affordable = static_cast<std::int64_t>(seconds_each * entry.samples_per_s / entry.ratio.ratio);
+    const std::int64_t samples = std::max(least, affordable);
+    entry.loss_before = early_loss(before, dataset_, options_.target, samples);
+    entry.loss_after = early_loss(after, dataset_, options_.target, samples);
+    if (!std::isfinite(entry.loss_after) || entry.loss_after > kBrokenLoss * entry.loss_before) {
+      entry.verdict = Verdict::kReverted;
+      entry.reason = fmt::format("the loss breaks: {:.3f} instead of {:.3f} after {} samples", entry.loss_after,
+                                 entry.loss_before, samples);
+    }
+  }
+
+  // Winner against base once more, both profiled.
+  void finish() {
+    tell("winner against base");
+    result_.winner = current_.rig->settings();
+    Measured base = build(options_.base, dataset_, options_.target);
+    if (base.rig->trainer()) base.rig->trainer()->enable_timing(true);
+    if (current_.rig->trainer()) current_.rig->trainer()->enable_timing(true);
+    std::vector<StepParts> base_steps, winner_steps;
+    const Comparison comparison =
+        compare(base, current_, std::max(0.0, options_.seconds - elapsed()), &base_steps, &winner_steps);
+    result_.total = comparison.interval();
+    result_.before = profile_of(*base.rig, base_steps);
+    result_.after = profile_of(*current_.rig, winner_steps);
+  }
+
+  [[nodiscard]] Profile profile_of(Rig& rig, const std::vector<StepParts>& steps) const {
+    Profile profile = rig.loader().profile();
+    profile.wall_ns = 0;
+    for (const StepParts& step : steps) profile.wall_ns += step.total_ns();
+    profile.batches = static_cast<std::int64_t>(steps.size());
+    profile.samples = profile.batches * rig.settings().pipeline.batch.size;
+    profile.step = summarise(steps);
+    const std::int64_t nominal =
+        options_.target.emulated()
+            ? EmulatedAccelerator(find_accelerator(options_.target.accelerator()), rig.settings().pipeline.batch.size)
+                  .step_ns()
+            : 0;
+    profile.utilisation = utilisation_over_time(steps, nominal);
+    return profile;
+  }
+
+  const LadderOptions& options_;
+  std::shared_ptr<const Dataset> dataset_;
+  const Progress& progress_;
+  double start_;
+  RungContext context_;
+  Measured current_;
+  double relative_ = 1;
+  LadderResult result_;
+};
+
+}  // namespace
+
+Settings base_of(Settings settings) {
+  set_batch(settings, kBaseBatch);
+  settings.train.precision = Precision::kFloat32;
+  settings.train.channels_last = false;
+  settings.train.fused_optimiser = false;
+  settings.train.operator_threads = 0;
+  settings.pipeline.output.type = ElementType::kFloat32;
+  settings.pipeline.output.layout = Layout::kNchw;
+  settings.pipeline.execution = {1, 0, false};
+  settings.pipeline.decode.crop_only = settings.pipeline.decode.reduced_scale = false;
+  return settings;
+}
+
+LadderResult climb(const LadderOptions& options, std::shared_ptr<const Dataset> dataset,
+                   std::span<const Rung* const> rungs, const Progress& progress) {
+  return Climb(options, std::move(dataset), progress).run(rungs);
+}
+
+}  // namespace unstarve

@@ -1,0 +1,26 @@
+#include "unstarve/jobs/ladder/rung.h"
+
+// JPEG decoded at 1/2, 1/4 or 1/8 where the crop is at least that much larger than the target. Approximate: the inverse
+// transform's own low-pass stands in for part of the antialiasing filter.
+namespace unstarve {
+namespace {
+
+std::string not_applicable(const RungContext& context, const Settings& current) {
+  if (!context.encoded) return "samples are stored as pixels";
+  if (current.pipeline.decode.reduced_scale) return "already on";
+  for (const OpSpec& operation : current.pipeline.operations)
+    if (operation.name == "random_resized_crop" || operation.name == "resize") return {};
+  return "no operation makes images smaller";
+}
+
+std::vector<Candidate> candidates(const RungContext&, const Settings& current) {
+  Settings settings = current;
+  settings.pipeline.decode.reduced_scale = true;
+  return {{settings, "full size -> power-of-two size"}};
+}
+
+}  // namespace
+
+const Rung kReducedScaleRung{"reduced decode scale", false, true, not_applicable, candidates};
+
+}  // namespace unstarve

@@ -1,0 +1,117 @@
+#include "unstarve/jobs/ladder/rig.h"
+
+#include <utility>
+
+#include "unstarve/core/error.h"
+#include "unstarve/pipeline/plan/plan.h"
+
+namespace unstarve {
+
+Target parse_target(const std::string& name) {
+  const Target target{name};
+  if (target.emulated()) {
+    (void)find_accelerator(target.accelerator());
+    return target;
+  }
+  if (is_device_name(name)) return target;
+  std::string known;
+  for (const AcceleratorModel& model : accelerator_models()) known += " emulated:" + std::string(model.name);
+  throw Error(ErrorKind::kArgument, "device \"" + name + "\": expected cpu, cuda, cuda:N or one of" + known);
+}
+
+namespace {
+
+HostBatch host_batch(const Batch& batch, const StoreFormat& format) {
+  return {batch.pixels(), batch.labels(), batch.size(), format, batch.pinned(), batch.targets()};
+}
+
+// A learning rate that moves the weights without ever diverging over the few hundred steps of a measurement.
+constexpr double kProbeRateShare = 0.1;
+
+}  // namespace
+
+Rig::Rig(const Settings& settings, std::shared_ptr<const Dataset> dataset, const Target& target) : settings_(settings) {
+  device_ = open_device(target.cuda() ? target.name : "cpu");
+  if (target.emulated()) {
+    accelerator_ =
+        std::make_unique<EmulatedAccelerator>(find_accelerator(target.accelerator()), settings_.pipeline.batch.size);
+  } else {
+    settings_.train.device = target.name;
+    trainer_ = make_trainer(settings_.train);
+  }
+  Loader::Options options;
+  if (!device_->is_host()) options.consumer = Consumer::kNormalises;
+  loader_ = std::make_unique<Loader>(settings_.pipeline, std::move(dataset), *device_, std::move(options));
+}
+
+void Rig::compute() {
+  if (accelerator_)
+    accelerator_->step();
+  else
+    trainer_->step(settings_.train.learning_rate * kProbeRateShare);
+}
+
+StepParts Rig::step() {
+  StepParts parts;
+  const std::int64_t start = steady_clock().now_ns();
+  std::optional<Batch> batch = loader_->next();
+  if (!batch) throw Error(ErrorKind::kCancelled, "the loader was closed");
+  const std::int64_t got = steady_clock().now_ns();
+  if (trainer_) trainer_->load(host_batch(*batch, loader_->plan().spec.output));
+  const std::int64_t copied = steady_clock().now_ns();
+  compute();
+  parts.wait_ns = got - start;
+  parts.copy_ns = copied - got;
+  parts.compute_ns = steady_clock().now_ns() - copied;
+  if (trainer_) parts.network = trainer_->times();
+  held_ = std::move(batch);
+  return parts;
+}
+
+Block Rig::run(double seconds, int min_steps, std::vector<StepParts>* parts) {
+  for (int i = 0; i <= settings_.pipeline.execution.prefetch; ++i) step();
+  if (trainer_) trainer_->synchronise();
+  Block block;
+  const std::int64_t nominal_before = accelerator_ ? accelerator_->nominal_compute_ns() : 0;
+  const std::int64_t start = steady_clock().now_ns();
+  const auto deadline = start + static_cast<std::int64_t>(seconds * 1e9);
+  while (block.steps < min_steps || steady_clock().now_ns() < deadline) {
+    const StepParts now = step();
+    ++block.steps;
+    block.samples += static_cast<std::int64_t>(held_->samples());
+    block.wait_ns += now.wait_ns;
+    block.nominal_ns += now.compute_ns;
+    if (parts) parts->push_back(now);
+  }
+  if (trainer_) trainer_->synchronise();
+  block.wall_ns = steady_clock().now_ns() - start;
+  if (accelerator_) block.nominal_ns = accelerator_->nominal_compute_ns() - nominal_before;
+  return block;
+}
+
+Block Rig::run_resident(double seconds, int min_steps) {
+  step();
+  if (trainer_) {
+    trainer_->load(host_batch(*held_, loader_->plan().spec.output));
+    trainer_->synchronise();
+  }
+  Block block;
+  const std::int64_t start = steady_clock().now_ns();
+  const auto deadline = start + static_cast<std::int64_t>(seconds * 1e9);
+  while (block.steps < min_steps || steady_clock().now_ns() < deadline) {
+    compute();
+    ++block.steps;
+    block.samples += static_cast<std::int64_t>(held_->samples());
+  }
+  if (trainer_) trainer_->synchronise();
+  block.wall_ns = steady_clock().now_ns() - start;
+  block.nominal_ns = block.wall_ns;
+  return block;
+}
+
+double Rig::loss() {
+  if (!trainer_) throw Error(ErrorKind::kArgument, "an emulated accelerator has no loss");
+  return trainer_->loss();
+}
+
+}  // namespace unstarve

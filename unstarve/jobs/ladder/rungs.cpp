@@ -1,0 +1,19 @@
+#include <array>
+
+#include "unstarve/jobs/ladder/rung.h"
+
+namespace unstarve {
+namespace {
+
+// What the consumer needs first, then what feeds it, then what both share.
+constexpr std::array<const Rung*, 11> kRungs{
+    &kBatchSizeRung,      &kMixedPrecisionRung, &kChannelsLastRung,    &kFusedOptimiserRung,
+    &kUint8BusRung,       &kLoaderThreadsRung,  &kPrefetchRung,        &kPinnedMemoryRung,
+    &kCropOnlyDecodeRung, &kReducedScaleRung,   &kOperatorThreadsRung,
+};
+
+}  // namespace
+
+std::span<const Rung* const> rungs() { return kRungs; }
+
+}  // namespace unstarve

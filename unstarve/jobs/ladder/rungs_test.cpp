@@ -1,0 +1,100 @@
+#include "unstarve/jobs/ladder/rung.h"
+
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "unstarve/core/error.h"
+#include "unstarve/jobs/ladder/ladder.h"
+
+namespace unstarve {
+namespace {
+
+RungContext context(const std::string& device, bool encoded = true) {
+  RungContext context;
+  context.target = parse_target(device);
+  context.machine.topology.affinity = context.machine.topology.online = 8;
+  context.encoded = encoded;
+  context.samples = 50'000;
+  return context;
+}
+
+Settings base() {
+  Settings settings;
+  settings.pipeline.operations = training_operations(224);
+  return base_of(settings);
+}
+
+TEST_CASE("every rung changes the settings, and only once") {
+  for (const Rung* rung : rungs()) {
+    INFO(rung->name);
+    for (const char* device : {"cpu", "cuda", "emulated:h100-resnet50"}) {
+      // Asks what the device can do, so the device must be there.
+      if (rung == &kMixedPrecisionRung && (!trainer_in_build() || std::string(device) == "cuda")) continue;
+      Settings settings = base();
+      for (int times = 0; rung->not_applicable(context(device), settings).empty(); ++times) {
+        REQUIRE(times < 12);
+        const auto candidates = rung->candidates(context(device), settings);
+        REQUIRE_FALSE(candidates.empty());
+        for (const Candidate& candidate : candidates) {
+          CHECK_FALSE(candidate.settings == settings);
+          CHECK_FALSE(candidate.change.empty());
+        }
+        if (rung == &kOperatorThreadsRung) break;  // may go down and up again
+        settings = candidates.back().settings;
+      }
+    }
+  }
+}
+
+TEST_CASE("names are distinct, and what may change learning is marked") {
+  std::set<std::string_view> names;
+  for (const Rung* rung : rungs()) CHECK(names.insert(rung->name).second);
+  CHECK(names.size() == 11);
+  CHECK(kBatchSizeRung.affects_learning);
+  CHECK(kMixedPrecisionRung.affects_learning);
+  CHECK(kReducedScaleRung.approximate);
+  CHECK_FALSE(kCropOnlyDecodeRung.approximate);
+}
+
+TEST_CASE("what does not apply says why") {
+  const auto reason = [](const Rung& rung, const RungContext& where, const Settings& settings) {
+    return rung.not_applicable(where, settings);
+  };
+  const RungContext emulated = context("emulated:h100-resnet50"), cpu = context("cpu"), raw = context("cpu", false);
+  CHECK_THAT(reason(kBatchSizeRung, emulated, base()), Catch::Contains("any batch"));
+  CHECK_THAT(reason(kFusedOptimiserRung, emulated, base()), Catch::Contains("no network"));
+  CHECK_THAT(reason(kPinnedMemoryRung, cpu, base()), Catch::Contains("no bus"));
+  CHECK_THAT(reason(kPinnedMemoryRung, emulated, base()), Catch::Contains("host memory"));
+  CHECK(reason(kPinnedMemoryRung, context("cuda"), base()).empty());
+  CHECK_THAT(reason(kCropOnlyDecodeRung, raw, base()), Catch::Contains("stored as pixels"));
+  CHECK_THAT(reason(kReducedScaleRung, raw, base()), Catch::Contains("stored as pixels"));
+  Settings thumbnails = base();
+  thumbnails.pipeline.operations = training_operations(32);
+  CHECK_THAT(reason(kCropOnlyDecodeRung, cpu, thumbnails), Catch::Contains("whole image"));
+  RungContext one_core = cpu;
+  one_core.machine.topology.affinity = 1;
+  CHECK_THAT(reason(kLoaderThreadsRung, one_core, base()), Catch::Contains("1 core(s) usable"));
+  CHECK_THAT(reason(kOperatorThreadsRung, one_core, base()), Catch::Contains("one core"));
+  RungContext few = cpu;
+  few.samples = 300;
+  CHECK_THAT(reason(kBatchSizeRung, few, base()), Catch::Contains("300 samples"));
+}
+
+TEST_CASE("larger batches keep at least eight to an epoch and scale the rate") {
+  RungContext where = context("cpu");
+  where.samples = 2048;
+  const auto candidates = kBatchSizeRung.candidates(where, base());
+  REQUIRE(candidates.size() == 3);
+  CHECK(candidates.back().settings.pipeline.batch.size == 256);
+  CHECK(candidates.back().settings.train.learning_rate == Approx(base().train.learning_rate * 8));
+}
+
+TEST_CASE("targets are parsed strictly") {
+  CHECK(parse_target("cuda:1").cuda());
+  CHECK(parse_target("emulated:h100-resnet50").accelerator() == "h100-resnet50");
+  for (const char* bad : {"", "gpu", "cuda:", "cuda:x", "emulated:", "emulated:h1"})
+    CHECK_THROWS_AS(parse_target(bad), Error);
+}
+
+}  // namespace
+}  // namespace unstarve

@@ -1,0 +1,70 @@
+#include "unstarve/jobs/pack/pack_keys.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "unstarve/storage/bytes/byte_source.h"
+
+namespace unstarve {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string base_of(std::string text) {
+  text = text.substr(0, text.find('#'));
+  const bool url = is_url(text);
+  std::error_code none;
+  if (!url && fs::is_directory(text, none)) {
+    while (text.size() > 1 && text.back() == '/') text.pop_back();
+    return text == "/" ? text : text + "/";
+  }
+  if (!url && fs::exists(text, none)) return text.substr(0, text.rfind('/') + 1);
+  text = text.substr(0, text.find_first_of("*?[{"));
+  return text.substr(0, text.rfind('/') + 1);
+}
+
+}  // namespace
+
+PackKeys::PackKeys(const std::string& source) : base_(base_of(source)) {
+  if (is_url(source)) return;
+  std::error_code none;
+  absolute_ = fs::absolute(base_.empty() ? "." : base_, none).lexically_normal().string();
+  if (!absolute_.ends_with('/')) absolute_ += '/';
+}
+
+std::string PackKeys::relative(std::string_view path) const {
+  if (!base_.empty() && path.starts_with(base_)) {
+    path.remove_prefix(base_.size());
+    while (path.starts_with('/')) path.remove_prefix(1);
+    return std::string(path);
+  }
+  if (absolute_.empty()) return std::string(path);
+  std::error_code none;
+  const std::string whole = fs::absolute(path, none).lexically_normal().string();
+  return whole.starts_with(absolute_) ? whole.substr(absolute_.size()) : std::string(path);
+}
+
+std::string PackKeys::key(const RecordLocation& place) const {
+  std::string key = relative(place.file);
+  if (!place.list.empty()) return key;
+  if (!place.member.empty()) key += " " + place.member;
+  if (place.number) key += " record " + std::to_string(*place.number);
+  return key;
+}
+
+std::string PackKeys::name(const RecordLocation& place) const {
+  if (!place.member.empty()) return place.member;
+  if (!place.number || !place.list.empty()) return relative(place.file);
+  return fmt::format("{}-{:08}", relative(place.file), *place.number);
+}
+
+std::uint64_t stable_hash(std::string_view text, std::uint64_t before) noexcept {
+  std::uint64_t hash = before;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  hash = (hash ^ (hash >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  hash = (hash ^ (hash >> 27)) * 0x94d049bb133111ebULL;
+  return hash ^ (hash >> 31);
+}
+
+}  // namespace unstarve

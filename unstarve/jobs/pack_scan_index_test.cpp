@@ -1,0 +1,244 @@
+// Packing with scan indexes: the first epoch over the shards has them, and nothing else changes.
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <map>
+
+#include "unstarve/core/file.h"
+#include "unstarve/jobs/pack.h"
+#include "unstarve/jobs/verify.h"
+#include "unstarve/pipeline/executor/loader.h"
+#include "unstarve/pipeline/executor/loader_fixtures.h"
+#include "unstarve/pipeline/plan/plan.h"
+#include "unstarve/storage/dataset/notice.h"
+#include "unstarve/storage/formats/parquet/parquet.h"
+#include "unstarve/storage/index/scan_index_file.h"
+#include "unstarve/storage/open.h"
+#include "unstarve/storage/testing/temporary_folder.h"
+
+namespace unstarve {
+namespace {
+
+namespace fs = std::filesystem;
+using Catch::Matchers::Contains;
+using testing::TemporaryFolder;
+
+constexpr std::uint64_t kImages = 24;
+
+Image noise(std::uint64_t id) {
+  Random random(1, 0, id, 0);
+  Image image({static_cast<int>(150 + random.below(100)), static_cast<int>(150 + random.below(100))});
+  for (std::size_t i = 0; i < image.bytes(); ++i)
+    image.data()[i] = static_cast<std::uint8_t>((i * (id + 3)) / 7 + random.below(9));
+  return image;
+}
+
+// Photographs of two classes.
+void fill(const TemporaryFolder& folder) {
+  for (std::uint64_t id = 0; id < kImages; ++id)
+    folder.write("src/" + std::string(id % 2 ? "a/" : "b/") + std::to_string(id) + ".jpg",
+                 encode_jpeg(noise(id).view(), 85, id % 3 ? ChromaSampling::k420 : ChromaSampling::k444));
+}
+
+PackOptions options_for(const std::string& format) {
+  PackOptions options;
+  options.format = format;
+  options.shard_mb = 0.1;
+  options.threads = 2;
+  options.scan_index = true;
+  return options;
+}
+
+PipelineSpec spec_of(const std::string& path, const std::string& split = "") {
+  PipelineSpec spec = small_spec(6);
+  spec.source = {path, split};
+  return spec;
+}
+
+struct Epoch {
+  std::vector<Seen> batches;
+  ScanIndexCounts counts;
+};
+
+Epoch first_epoch(const PipelineSpec& spec) {
+  const auto device = open_device("cpu");
+  Loader loader(spec, open_dataset(spec.source.path, spec.source.split), *device, {{}, 1});
+  Epoch epoch;
+  while (auto batch = loader.next()) epoch.batches.push_back(see(*batch));
+  if (const auto store = loader.plan().scan_index) epoch.counts = store->counts();
+  return epoch;
+}
+
+std::vector<Seen> without_index(PipelineSpec spec) {
+  spec.passes["scan_index"] = false;
+  return first_epoch(spec).batches;
+}
+
+// The files that the pack made; not what readers put beside them.
+std::map<std::string, std::string> files_of(const fs::path& folder) {
+  std::map<std::string, std::string> files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (name.ends_with(".unstarve-index") && !name.ends_with(".jpeg.unstarve-index")) continue;
+    files[name] = entry.is_directory() ? "folder" : read_text_file(entry.path());
+  }
+  return files;
+}
+
+std::vector<std::string> formats() {
+  std::vector<std::string> names{"tfrecord", "webdataset", "recordio"};
+  if (!arrow_version().empty()) names.emplace_back("parquet");
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("the first epoch over a fresh pack decodes crops by the index that the pack brought") {
+  const TemporaryFolder folder;
+  fill(folder);
+  for (const std::string& format : formats()) {
+    INFO(format);
+    const fs::path dst = folder.path() / format;
+    const PackResult packed = run_pack(folder.str("src"), dst, options_for(format));
+    REQUIRE(packed.manifest.shards.size() > 1);
+    for (const ShardEntry& entry : packed.manifest.shards) CHECK(entry.scan_index.bytes > 0);
+    CHECK(to_text(packed, dst).find("  indexes    of JPEG scans, ") != std::string::npos);
+    // However the shards are named: the indexes are theirs.
+    const std::string extension = fs::path(packed.manifest.shards[0].shard.file).extension().string();
+    for (const std::string& path : {dst.string(), (dst / ("data-*" + extension)).string()}) {
+      const std::vector<Seen> expected = without_index(spec_of(path));
+      const Epoch first = first_epoch(spec_of(path));
+      CHECK(first.batches == expected);
+      CHECK(first.counts.used == kImages);
+      CHECK(first.counts.made == 0);
+      CHECK(first.counts.wrong == 0);
+    }
+    CHECK(run_verify(dst).ok());
+  }
+}
+
+TEST_CASE("shards and indexes are the same for any number of threads, by parts, and when they are made again") {
+  const TemporaryFolder folder;
+  fill(folder);
+  PackOptions options = options_for("webdataset");
+  options.splits = {{"train", 0.7}, {"val", 0.3}};
+  options.resize = 140;
+  (void)run_pack(folder.str("src"), folder.path() / "one", options);
+  const auto expected = files_of(folder.path() / "one");
+  CHECK(std::count_if(expected.begin(), expected.end(),
+                      [](const auto& file) { return file.first.ends_with(".tar.jpeg.unstarve-index"); }) > 1);
+  options.threads = 5;
+  for (std::uint64_t part = 0; part < 3; ++part) {
+    options.part = {part, 3};
+    (void)run_pack(folder.str("src"), folder.path() / "parts", options);
+  }
+  CHECK(files_of(folder.path() / "parts") == expected);
+  // An index that was lost is made again with its shard.
+  options.part = {};
+  fs::remove(folder.path() / "one" / "train-00000.tar.jpeg.unstarve-index");
+  CHECK(run_pack(folder.str("src"), folder.path() / "one", options).shards_made == 1);
+  CHECK(files_of(folder.path() / "one") == expected);
+  const Epoch first = first_epoch(spec_of(folder.str("one"), "train"));
+  CHECK(first.counts.used == first.batches.size() * 6);
+  CHECK(first.counts.made == 0);
+}
+
+TEST_CASE("without the option the files are those of always, with it the shards are") {
+  const TemporaryFolder folder;
+  fill(folder);
+  PackOptions options = options_for("recordio");
+  (void)run_pack(folder.str("src"), folder.path() / "with", options);
+  options.scan_index = false;
+  (void)run_pack(folder.str("src"), folder.path() / "without", options);
+  const auto with = files_of(folder.path() / "with");
+  for (const auto& [name, bytes] : files_of(folder.path() / "without")) {
+    INFO(name);
+    if (name != "manifest.json") CHECK(with.at(name) == bytes);
+    CHECK_FALSE(name.ends_with(".unstarve-index"));
+    if (name == "manifest.json") CHECK(bytes.find("scan_index") == std::string::npos);
+  }
+  CHECK_THROWS_WITH(run_pack(folder.str("src"), folder.path() / "with", options),
+                    Contains("options.scan_index is not asked for"));
+  options.scan_index = true;
+  CHECK_THROWS_WITH(run_pack(folder.str("src"), folder.path() / "without", options),
+                    Contains("options.scan_index is missing"));
+}
+
+TEST_CASE("a damaged index of a shard is found by verify and by the decoder") {
+  const TemporaryFolder folder;
+  fill(folder);
+  const fs::path dst = folder.path() / "dst";
+  const PackResult packed = run_pack(folder.str("src"), dst, options_for("webdataset"));
+  const std::vector<Seen> expected = without_index(spec_of(dst.string()));
+  const std::string name = packed.manifest.shards[0].scan_index.file;
+  const std::string whole = read_text_file(dst / name);
+  std::string damaged = whole;
+  damaged[damaged.size() - 3] = static_cast<char>(damaged[damaged.size() - 3] ^ 1);
+  write_file_atomically(dst / name, damaged);
+  const VerifyResult result = run_verify(dst);
+  REQUIRE(result.wrong.size() == 1);
+  CHECK(result.wrong[0].file == name);
+  CHECK_THAT(result.wrong[0].reason, Contains("checksum"));
+  const Epoch first = first_epoch(spec_of(dst.string()));
+  CHECK(first.batches == expected);
+  CHECK(first.counts.made == 1);
+  CHECK(first.counts.used == kImages - 1);
+
+  // Indexes of other images, right in themselves: the shard's first record is the second's now.
+  ScanIndexBuilder shifted;
+  const ScanIndexView view({reinterpret_cast<const std::uint8_t*>(whole.data()), whole.size()});
+  const ShardEntry& entry = packed.manifest.shards[0];
+  for (std::uint64_t record = 0; record < entry.records; ++record)
+    shifted.add(view.find((record + 1) % entry.records).bytes);
+  write_file_atomically(dst / name, shifted.file(entry.shard.bytes));
+  for (const fs::directory_entry& item : fs::directory_iterator(folder.path()))
+    if (item.path().filename().string().ends_with(".unstarve-index")) fs::remove(item.path());
+  const Epoch wrong = first_epoch(spec_of(dst.string()));
+  CHECK(wrong.batches == expected);
+  CHECK(wrong.counts.wrong == entry.records);
+  CHECK(wrong.counts.made == entry.records);
+}
+
+TEST_CASE("a shard's file of indexes that is not used is told, and its images get others") {
+  const TemporaryFolder folder;
+  fill(folder);
+  const fs::path dst = folder.path() / "dst";
+  const PackResult packed = run_pack(folder.str("src"), dst, options_for("webdataset"));
+  REQUIRE(packed.manifest.shards.size() > 2);
+  const std::vector<Seen> expected = without_index(spec_of(dst.string()));
+  std::uint64_t lost = 0;
+  for (std::size_t shard = 0; shard < 2; ++shard) {
+    const ShardEntry& entry = packed.manifest.shards[shard];
+    std::string file = read_text_file(dst / entry.scan_index.file);
+    file[20] = static_cast<char>(file[20] ^ 1);
+    write_file_atomically(dst / entry.scan_index.file, file);
+    lost += entry.records;
+  }
+  std::vector<std::string> told;
+  set_notice_sink([&](const std::string& text) { told.push_back(text); });
+  const Epoch first = first_epoch(spec_of(dst.string()));
+  set_notice_sink({});
+  CHECK(first.batches == expected);
+  CHECK(first.counts.used == kImages - lost);
+  CHECK(first.counts.made == lost);
+  const std::string why = packed.manifest.shards[0].scan_index.file + ": its head is damaged; it is not used";
+  REQUIRE(told.size() == 2);
+  CHECK_THAT(told[0], Contains(why));
+  // Where nothing is opened, too.
+  const Plan plan = make_plan(spec_of(dst.string()), open_dataset(dst.string()), 2, Caches::kDryRun);
+  CHECK_THAT(explain(plan), Contains(why + ", and 1 more like it"));
+}
+
+TEST_CASE("PNG has no scan index, and a pack of PNG alone no file of them") {
+  const TemporaryFolder folder;
+  for (std::uint64_t id = 0; id < 6; ++id)
+    folder.write("src/a/" + std::to_string(id) + ".png", encode_png(noise(id).view()));
+  const PackResult packed = run_pack(folder.str("src"), folder.path() / "dst", options_for("webdataset"));
+  for (const ShardEntry& entry : packed.manifest.shards) CHECK(entry.scan_index.file.empty());
+  CHECK(files_of(folder.path() / "dst").size() == packed.manifest.shards.size() + 1);
+  folder.write("src/b/1.jpg", encode_jpeg(noise(9).view(), 85));
+  const PackResult mixed = run_pack(folder.str("src"), folder.path() / "mixed", options_for("tfrecord"));
+  CHECK(std::count_if(mixed.manifest.shards.begin(), mixed.manifest.shards.end(),
+                      [](const ShardEntry& entry) { return !entry.scan_index.file.empty(); }) == 1);
+}
+
+}  // namespace unstarve

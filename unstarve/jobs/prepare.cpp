@@ -1,0 +1,351 @@
+#include "unstarve/jobs/prepare.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <nlohmann/json.hpp>
+
+#include "unstarve/core/clock.h"
+#include "unstarve/core/error.h"
+#include "unstarve/core/file.h"
+#include "unstarve/jobs/common/local_folder.h"
+#include "unstarve/jobs/prepare/download.h"
+#include "unstarve/jobs/prepare/find_archive.h"
+#include "unstarve/jobs/prepare/layout.h"
+#include "unstarve/jobs/prepare/unpack.h"
+#include "unstarve/jobs/prepare/work_folder.h"
+#include "unstarve/observe/format.h"
+#include "unstarve/storage/bytes/byte_source.h"
+#include "unstarve/storage/open.h"
+
+namespace unstarve {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kMarker = "unstarve-prepare.json";
+
+std::vector<PublishedArchive> wanted_archives(const CatalogueEntry& entry, const std::string& only) {
+  std::vector<PublishedArchive> archives = entry.archives;
+  std::erase_if(archives, [&](const PublishedArchive& archive) {
+    return !only.empty() && !archive.split.empty() && archive.split != only;
+  });
+  return archives;
+}
+
+// The published ones that were asked for; one without a name for a set without splits.
+std::vector<SplitSize> wanted_splits(const CatalogueEntry& entry, const std::string& only) {
+  if (entry.splits.empty()) {
+    if (only.empty()) return {{"", 0}};
+    throw Error(ErrorKind::kArgument, "prepare " + entry.name + ": it is published without splits, so without " + only);
+  }
+  std::vector<SplitSize> splits = entry.splits;
+  if (only.empty()) return splits;
+  std::erase_if(splits, [&](const SplitSize& split) { return split.name != only; });
+  if (!splits.empty()) return splits;
+  std::string names;
+  for (const SplitSize& split : entry.splits) names += (names.empty() ? "" : ", ") + split.name;
+  throw Error(ErrorKind::kArgument,
+              "prepare " + entry.name + ": found split \"" + only + "\", expected one of " + names);
+}
+
+Json plan_of_pack(const PackOptions& pack) {
+  Json splits = Json::object();
+  for (const SplitShare& split : pack.splits) splits[split.name] = split.share;
+  return {{"format", pack.format},   {"resize", pack.resize},
+          {"quality", pack.quality}, {"shard_mb", pack.shard_mb},
+          {"shuffle", pack.shuffle}, {"seed", pack.seed},
+          {"splits", splits},        {"skip_damaged", pack.skip_damaged}};
+}
+
+// Equal text means that the same is made.
+std::string plan_of(const CatalogueEntry& entry, const PrepareOptions& options) {
+  CatalogueEntry facts = entry;
+  facts.archives = wanted_archives(entry, options.only);
+  Json plan = {{"unstarve_prepare", 1},
+               {"data_set", Json::parse(to_json(std::vector{facts}))["datasets"][0]},
+               {"only", options.only}};
+  if (options.pack) plan["pack"] = plan_of_pack(*options.pack);
+  return plan.dump(1) + "\n";
+}
+
+// Tells `progress` some ten times a second.
+class Meter {
+ public:
+  Meter(const Progress& progress, const std::vector<PublishedArchive>& archives) : progress_(progress) {
+    for (const PublishedArchive& archive : archives) total_ += weight_of(archive);
+  }
+  // One of an archive's three phases begins; it is `bytes` long, 0 when nobody knows.
+  void begin(const PublishedArchive& archive, std::string what, std::uint64_t bytes) {
+    before_ += part_;
+    part_ = static_cast<double>(weight_of(archive)) / 3;
+    what_ = std::move(what);
+    bytes_ = bytes;
+    done_ = 0;
+    tell(0, true);
+  }
+  void pass_over(const PublishedArchive& archive) { before_ += static_cast<double>(weight_of(archive)); }
+  void say(const std::string& what) {
+    if (progress_) progress_(what, 1);
+  }
+  void advance(std::uint64_t count) {
+    done_ += count;
+    tell(bytes_ > 0 ? std::min(1.0, static_cast<double>(done_) / static_cast<double>(bytes_)) : 0, false);
+  }
+
+ private:
+  static std::uint64_t weight_of(const PublishedArchive& archive) {
+    return archive.bytes > 0 ? archive.bytes : 100'000'000;  // a guess, for the bar alone
+  }
+  void tell(double share, bool at_once) {
+    const std::int64_t now = steady_clock().now_ns();
+    if (!progress_ || (!at_once && now - told_ns_ < 100'000'000)) return;
+    told_ns_ = now;
+    progress_(what_, (before_ + part_ * share) / static_cast<double>(total_));
+  }
+
+  const Progress& progress_;
+  std::uint64_t total_ = 0, bytes_ = 0, done_ = 0;
+  double before_ = 0, part_ = 0;
+  std::string what_;
+  std::int64_t told_ns_ = 0;
+};
+
+std::string url_of(const CatalogueEntry& entry, const PublishedArchive& archive, const std::string& from) {
+  if (from.empty()) {
+    if (!archive.url.empty()) return archive.url;
+    throw Error(ErrorKind::kArgument, "prepare " + entry.name + ": " + archive.file + " is to be had at " + entry.home +
+                                          " alone" + (entry.note.empty() ? "" : " (" + entry.note + ")") +
+                                          "; tell where it lies with --from");
+  }
+  if (from.ends_with("/" + archive.file)) return from;
+  return from + (from.ends_with('/') ? "" : "/") + archive.file;
+}
+
+// One call of run_prepare().
+class Preparation {
+ public:
+  Preparation(const CatalogueEntry& entry, const std::string& from, const fs::path& out, const PrepareOptions& options,
+              const Progress& progress, std::stop_token stop)
+      : entry_(entry),
+        from_(from),
+        out_(out),
+        options_(options),
+        progress_(progress),
+        stop_(std::move(stop)),
+        archives_(wanted_archives(entry, options.only)),
+        splits_(wanted_splits(entry, options.only)),
+        meter_(progress, archives_) {
+    if (options.pack && !options.pack->splits.empty() && !entry.splits.empty()) {
+      throw Error(ErrorKind::kArgument, "prepare " + entry.name +
+                                            ": it is published with splits, which are kept; --split "
+                                            "is for sets without");
+    }
+    // Before hours are spent on the rest.
+    if (from.empty()) {
+      for (const PublishedArchive& archive : archives_) (void)url_of(entry, archive, from);
+    }
+  }
+
+  PrepareResult run() {
+    const std::string plan = plan_of(entry_, options_);
+    if (there_already(plan)) return result_;
+    const PrepareFolder work(out_, plan);
+    try {
+      make(work, plan);
+    } catch (...) {
+      work.tidy();
+      throw;
+    }
+    work.remove();
+    return result_;
+  }
+
+ private:
+  void make(const PrepareFolder& work, const std::string& plan) {
+    for (std::size_t i = 0; i < archives_.size(); ++i) take_archive(work, i);
+    finish(work);
+    result_.name = entry_.name;
+    result_.path = out_.string();
+    if (options_.pack) {
+      pack(work);
+      work.write_to(out_, kMarker, marker(plan));
+    } else {
+      for (PreparedSplit& split : result_.splits) split.open = opened_as(out_);
+      work.write_to(work.data(), kMarker, marker(plan));
+      work.publish();
+    }
+  }
+  [[nodiscard]] fs::path kept_archives() const {
+    fs::path folder = prepare_work_folder(out_);
+    return folder.replace_extension(".archives");
+  }
+  [[nodiscard]] std::string opened_as(const fs::path& folder) const {
+    return open_.empty() ? folder.string() : (folder / open_).string();
+  }
+
+  // Fills the result from what an earlier run wrote.
+  bool there_already(const std::string& plan) {
+    const fs::path file = out_ / kMarker;
+    if (!fs::exists(file)) {
+      const bool free = !fs::exists(out_) || (fs::is_directory(out_) && fs::is_empty(out_));
+      if (free || (options_.pack && has_prepare_work(out_, plan))) return false;
+      throw Error(ErrorKind::kArgument, "prepare: " + out_.string() +
+                                            " is there and not of an earlier run; give another "
+                                            "--out or remove it");
+    }
+    Json made;
+    try {
+      made = Json::parse(read_text_file(file));
+      if (made.at("plan").dump(1) + "\n" != plan) {
+        throw Error(ErrorKind::kArgument, "prepare: " + out_.string() +
+                                              " holds another data set or one prepared with "
+                                              "other options; give another --out or remove it");
+      }
+      result_.name = entry_.name;
+      result_.path = out_.string();
+      result_.classes = made.at("classes");
+      for (const Json& split : made.at("splits")) {
+        const std::string below = split.at("open");
+        result_.splits.push_back({split.at("name"), split.at("samples"), split.at("unlabelled"),
+                                  below.empty() ? out_.string() : (out_ / below).string()});
+      }
+    } catch (const nlohmann::json::exception& error) {
+      throw Error(ErrorKind::kInput, file.string() + ": " + error.what());
+    }
+    result_.already_there = true;
+    result_.packed = options_.pack.has_value();
+    // Killed after the last step, or with nothing left but the folder.
+    if (has_prepare_work(out_, plan)) PrepareFolder(out_, plan).remove();
+    std::error_code ignored;  // not there, or not empty: another run's
+    fs::remove(prepare_work_folder(out_), ignored);
+    return true;
+  }
+  [[nodiscard]] std::string marker(const std::string& plan) const {
+    Json splits = Json::array();
+    for (const PreparedSplit& split : result_.splits) {
+      const std::string below = fs::path(split.open).lexically_relative(out_).string();
+      splits.push_back({{"name", split.name},
+                        {"samples", split.samples},
+                        {"unlabelled", split.unlabelled},
+                        {"open", below == "." ? "" : below}});
+    }
+    return Json{{"plan", Json::parse(plan)}, {"classes", result_.classes}, {"splits", splits}}.dump(1) + "\n";
+  }
+
+  void take_archive(const PrepareFolder& work, std::size_t index) {
+    const PublishedArchive& archive = archives_[index];
+    const std::string step = std::to_string(index);
+    ArchiveOutcome outcome{.file = archive.file};
+    if (work.is_done(step)) {
+      outcome.checked = "earlier";
+      meter_.pass_over(archive);
+      result_.archives.push_back(outcome);
+      return;
+    }
+    const bool remote = from_.empty() || is_url(from_);
+    const FoundArchive found = remote ? fetch(work, archive, outcome) : find(archive);
+    outcome.path = found.path.string();
+    outcome.bytes = found.bytes;
+    outcome.checked = found.checked;
+    meter_.begin(archive, "unpacking " + archive.file, found.bytes);
+    const UnpackRules rules{archive.file, archive.member,    archive.inside,
+                            archive.each, archive.leave_out, default_unpack_limit(found.bytes)};
+    work.do_step(step, archive.to, archive.each, [&](const fs::path& folder) {
+      outcome.files = unpack_archive(found.path, rules, folder, advanced(), stop_).files;
+    });
+    if (remote && !options_.keep_archives) fs::remove(found.path);
+    result_.archives.push_back(outcome);
+  }
+  FoundArchive find(const PublishedArchive& archive) {
+    if (!fs::is_directory(from_))
+      throw Error(ErrorKind::kIo, "prepare " + entry_.name + ": " + from_ + ": no such folder");
+    meter_.begin(archive, "looking for " + archive.file, 0);
+    meter_.begin(archive, "checking " + archive.file, archive.bytes);
+    return find_archive(entry_, archive, from_, advanced());
+  }
+  FoundArchive fetch(const PrepareFolder& work, const PublishedArchive& archive, ArchiveOutcome& outcome) {
+    const fs::path folder = options_.keep_archives ? kept_archives() : work.archives();
+    const fs::path file = folder / archive.file;
+    meter_.begin(archive, "fetching " + archive.file, archive.bytes);
+    if (!fs::exists(file)) {
+      fs::create_directories(folder);
+      const DownloadResult came = download(url_of(entry_, archive, from_), file, archive.bytes, advanced(), stop_);
+      outcome.downloaded = true;
+      outcome.resumed_from = came.resumed_from;
+    }
+    meter_.begin(archive, "checking " + archive.file, archive.bytes);
+    try {
+      return check_archive(archive, file, advanced());
+    } catch (const Error& error) {
+      // What came is not what was published: the next run fetches it anew.
+      if (error.kind() == ErrorKind::kInput) fs::remove(file);
+      throw;
+    }
+  }
+  [[nodiscard]] Advanced advanced() {
+    return [this](std::uint64_t bytes) {
+      if (stop_.stop_requested()) throw Error(ErrorKind::kCancelled, "prepare " + entry_.name + ": stopped");
+      meter_.advance(bytes);
+    };
+  }
+
+  // The layout, then what our readers make of it.
+  void finish(const PrepareFolder& work) {
+    meter_.say("arranging");
+    const FinishedLayout layout = finish_layout(entry_.layout, archives_, work.data());
+    open_ = layout.open;
+    for (const SplitSize& split : splits_) {
+      const auto data = open_dataset(opened_as(work.data()), split.name);
+      const auto without = layout.unlabelled.find(split.name);
+      const std::uint64_t unlabelled = without == layout.unlabelled.end() ? 0 : without->second;
+      if (split.samples > 0 && data->size() + unlabelled != split.samples) {
+        throw Error(ErrorKind::kInput, fmt::format("prepare {}: split {} has {} samples, published {}", entry_.name,
+                                                   split.name, data->size() + unlabelled, split.samples));
+      }
+      result_.classes = std::max<std::uint64_t>(result_.classes, data->classes().size());
+      result_.splits.push_back({split.name, data->size(), unlabelled, ""});
+    }
+  }
+  void pack(const PrepareFolder& work) {
+    for (PreparedSplit& split : result_.splits) {
+      PackOptions options = *options_.pack;
+      options.source_split = split.name;
+      const fs::path folder = split.name.empty() ? out_ : out_ / split.name;
+      const PackResult packed = run_pack(opened_as(work.data()), folder, options, progress_, stop_);
+      split.open = folder.string();
+      split.samples = packed.manifest.records();
+    }
+    result_.packed = true;
+  }
+
+  const CatalogueEntry& entry_;
+  const std::string& from_;
+  fs::path out_;
+  const PrepareOptions& options_;
+  const Progress& progress_;
+  std::stop_token stop_;
+  std::vector<PublishedArchive> archives_;
+  std::vector<SplitSize> splits_;
+  Meter meter_;
+  std::string open_;  // below the data: what is opened
+  PrepareResult result_;
+};
+
+}  // namespace
+
+PrepareResult run_prepare(const CatalogueEntry& entry, const std::string& from, const fs::path& out,
+                          const PrepareOptions& options, const Progress& progress, std::stop_token stop) {
+  const fs::path clean = out.has_filename() ? out : out.parent_path();  // "DST/"
+  if (clean.empty()) throw Error(ErrorKind::kArgument, "prepare: --out is empty");
+  refuse_url_as_folder("prepare", out);
+  try {
+    return Preparation(entry, from, clean, options, progress, std::move(stop)).run();
+  } catch (const fs::filesystem_error& error) {
+    throw Error(ErrorKind::kIo, "prepare " + entry.name + ": " + error.what());
+  }
+}
+
+}  // namespace unstarve

@@ -1,0 +1,307 @@
+#include "unstarve/jobs/prepare/unpack.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "unstarve/core/error.h"
+#include "unstarve/core/write_fully.h"
+#include "unstarve/observe/format.h"
+#include "unstarve/storage/bytes/file_descriptor.h"
+#include "unstarve/storage/source/safe_path.h"
+
+namespace unstarve {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+
+[[nodiscard]] Error bad(const std::string& where, const std::string& what) {
+  return Error(ErrorKind::kInput, "unpack " + where + ": " + what);
+}
+
+bool ends_with_any(std::string_view name, std::initializer_list<std::string_view> endings) {
+  return std::any_of(endings.begin(), endings.end(), [&](std::string_view end) { return name.ends_with(end); });
+}
+
+// Told by the name: a damaged tar must not be taken for a single file that happens to be compressed.
+bool is_container(std::string_view name) {
+  return ends_with_any(name, {".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar.zst", ".zip"});
+}
+
+std::string without_compression(std::string name) {
+  for (const std::string_view end : {".gz", ".bz2", ".xz", ".zst"}) {
+    if (name.ends_with(end)) return name.substr(0, name.size() - end.size());
+  }
+  return name;
+}
+
+// Without "./" in front and '/' behind.
+std::string_view tidy(std::string_view name) {
+  while (name.starts_with("./")) name.remove_prefix(2);
+  while (name.ends_with('/')) name.remove_suffix(1);
+  return name;
+}
+
+bool added_by_macos(std::string_view name) {
+  while (true) {
+    const std::size_t slash = name.find('/');
+    const std::string_view part = name.substr(0, slash);
+    if (part == "__MACOSX" || part == ".DS_Store" || part.starts_with("._")) return true;
+    if (slash == std::string_view::npos) return false;
+    name.remove_prefix(slash + 1);
+  }
+}
+
+// What is shared by an archive and those in it.
+struct Allowance {
+  std::uint64_t limit = 0;
+  std::uint64_t bytes = 0, members = 0;
+  std::stop_token stop;
+
+  void take_bytes(std::uint64_t count, const std::string& where) {
+    if (stop.stop_requested()) throw Error(ErrorKind::kCancelled, "unpack " + where + ": stopped");
+    if (count > limit - bytes) {
+      throw bad(where, "it unpacks to more than " + format_bytes(limit) + ", which is taken for a bomb");
+    }
+    bytes += count;
+  }
+  void take_member(const std::string& where) {
+    if (++members > kMaxMembers) throw bad(where, fmt::format("it has more than {} members", kMaxMembers));
+  }
+};
+
+// One archive, read front to back; from a file, or from the current member of another one.
+class ArchiveReader {
+ public:
+  ArchiveReader(const fs::path& path, std::string shown, bool container) : ArchiveReader(std::move(shown), container) {
+    if (archive_read_open_filename(handle_.get(), path.c_str(), kPieceBytes) != ARCHIVE_OK) throw damaged();
+  }
+  ArchiveReader(ArchiveReader& outer, std::string shown) : ArchiveReader(std::move(shown), true) {
+    outer_ = &outer;
+    piece_.resize(kPieceBytes);
+    if (archive_read_open(handle_.get(), this, nullptr, &ArchiveReader::read_outer, nullptr) != ARCHIVE_OK) {
+      throw damaged();
+    }
+  }
+
+  // False at the end. The member's name is tidy and leads nowhere else.
+  bool next(Allowance& allowance) {
+    const int status = archive_read_next_header(handle_.get(), &entry_);
+    if (status == ARCHIVE_EOF) return false;
+    if (status < ARCHIVE_WARN) throw damaged();
+    allowance.take_member(shown_);
+    const char* name = archive_entry_pathname(entry_);
+    if (name == nullptr) name = archive_entry_pathname_utf8(entry_);
+    if (name == nullptr) throw bad(shown_, "it has a member whose name cannot be read");
+    name_ = tidy(name);
+    if (!name_.empty() && name_ != "." && leads_out(name)) {
+      throw bad(where(), "its name leads out of the folder: refused");
+    }
+    if (archive_entry_hardlink(entry_) != nullptr) throw bad(where(), "it is a link: refused");
+    if (!is_file() && !is_folder()) throw bad(where(), "it is neither a file nor a folder: refused");
+    return true;
+  }
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] bool is_file() const { return archive_entry_filetype(entry_) == AE_IFREG; }
+  [[nodiscard]] bool is_folder() const { return archive_entry_filetype(entry_) == AE_IFDIR; }
+  [[nodiscard]] const std::string& shown() const { return shown_; }
+  [[nodiscard]] std::string where() const { return shown_ + ":" + name_; }
+
+  // Bytes of the member to the front of `out`; 0 at its end.
+  std::size_t read(std::span<std::uint8_t> out) {
+    const la_ssize_t count = archive_read_data(handle_.get(), out.data(), out.size());
+    if (count < 0) throw bad(where(), reason());
+    return static_cast<std::size_t>(count);
+  }
+  // Bytes of the file that have been read.
+  [[nodiscard]] std::uint64_t position() const {
+    return static_cast<std::uint64_t>(std::max<la_int64_t>(0, archive_filter_bytes(handle_.get(), -1)));
+  }
+
+ private:
+  ArchiveReader(std::string shown, bool container)
+      : handle_(archive_read_new(), &archive_read_free), shown_(std::move(shown)) {
+    archive* handle = handle_.get();
+    if (handle == nullptr) throw Error(ErrorKind::kMemory, "unpack " + shown_ + ": libarchive has no memory");
+    archive_read_support_filter_gzip(handle);
+    archive_read_support_filter_bzip2(handle);
+    archive_read_support_filter_xz(handle);
+    archive_read_support_filter_zstd(handle);
+    archive_read_support_format_empty(handle);
+    if (container) {
+      archive_read_support_format_tar(handle);
+      archive_read_support_format_zip(handle);
+    } else {
+      archive_read_support_format_raw(handle);
+    }
+  }
+
+  static la_ssize_t read_outer(archive* inner, void* self, const void** buffer) noexcept {
+    auto& reader = *static_cast<ArchiveReader*>(self);
+    try {
+      const std::size_t count = reader.outer_->read(reader.piece_);
+      *buffer = reader.piece_.data();
+      return static_cast<la_ssize_t>(count);
+    } catch (const std::exception& error) {
+      archive_set_error(inner, EIO, "%s", error.what());
+      return -1;
+    }
+  }
+  [[nodiscard]] std::string reason() const {
+    const char* text = archive_error_string(handle_.get());
+    return printable(text != nullptr ? text : "damaged");
+  }
+  [[nodiscard]] Error damaged() const { return bad(shown_, reason()); }
+
+  std::unique_ptr<archive, decltype(&archive_read_free)> handle_;
+  std::string shown_;
+  archive_entry* entry_ = nullptr;
+  std::string name_;
+  ArchiveReader* outer_ = nullptr;
+  std::vector<std::uint8_t> piece_;
+};
+
+// Writes files below one folder.
+class Unpacker {
+ public:
+  Unpacker(Allowance& allowance, std::function<void()> tick) : allowance_(allowance), tick_(std::move(tick)) {
+    piece_.resize(kPieceBytes);
+  }
+
+  void unpack_member(ArchiveReader& archive, const fs::path& path) {
+    if (path.parent_path() != last_folder_) {
+      make_folders(path.parent_path());
+      last_folder_ = path.parent_path();
+    }
+    const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644));
+    if (!file.valid()) throw io_error("write", path.string(), errno);
+    std::uint64_t written = 0;
+    while (const std::size_t count = archive.read(piece_)) {
+      allowance_.take_bytes(count, archive.where());
+      write_fully(file.get(), path.string(), written, {piece_.data(), count});
+      written += count;
+      count_.bytes += count;
+      tick_();
+    }
+    ++count_.files;
+    tick_();
+  }
+  // All members that the rules want.
+  void unpack_all(ArchiveReader& archive, const UnpackRules& rules, const fs::path& folder) {
+    make_folders(folder);
+    while (archive.next(allowance_)) {
+      const std::string wanted = wanted_name(archive.name(), rules);
+      if (wanted.empty()) continue;
+      if (archive.is_folder()) {
+        make_folders(folder / wanted);
+      } else {
+        unpack_member(archive, folder / wanted);
+      }
+    }
+  }
+  // Every archive in `archive` to a folder of its name.
+  void unpack_each(ArchiveReader& archive, const UnpackRules& rules, const fs::path& folder) {
+    make_folders(folder);
+    while (archive.next(allowance_)) {
+      const std::string wanted = wanted_name(archive.name(), rules);
+      if (!archive.is_file() || wanted.empty()) continue;
+      if (!is_container(wanted)) throw bad(archive.where(), "expected archives alone in it");
+      const fs::path target = folder / wanted.substr(0, wanted.find(".tar"));
+      if (!fs::exists(target)) unpack_one(archive, target);
+      tick_();
+    }
+  }
+  [[nodiscard]] UnpackCount count() const { return count_; }
+
+ private:
+  void unpack_one(ArchiveReader& outer, const fs::path& target) {
+    fs::path unfinished = target;
+    unfinished += ".unpacking";
+    fs::remove_all(unfinished);
+    last_folder_.clear();
+    ArchiveReader inner(outer, outer.where());
+    unpack_all(inner, {}, unfinished);
+    if (::rename(unfinished.c_str(), target.c_str()) != 0) throw io_error("rename to", target.string(), errno);
+  }
+  // Below the folder; empty for what is not wanted.
+  static std::string wanted_name(std::string_view name, const UnpackRules& rules) {
+    if (name.empty() || name == "." || added_by_macos(name)) return "";
+    if (!rules.inside.empty()) {
+      if (name.size() <= rules.inside.size() + 1 || !name.starts_with(rules.inside) ||
+          name[rules.inside.size()] != '/') {
+        return "";
+      }
+      name.remove_prefix(rules.inside.size() + 1);
+    }
+    const std::string_view first = name.substr(0, name.find('/'));
+    const bool left_out = std::find(rules.leave_out.begin(), rules.leave_out.end(), first) != rules.leave_out.end();
+    return left_out ? "" : std::string(name);
+  }
+  static void make_folders(const fs::path& folder) {
+    std::error_code failed;
+    fs::create_directories(folder, failed);
+    if (failed) throw io_error("make folder", folder.string(), failed.value());
+  }
+
+  Allowance& allowance_;
+  std::function<void()> tick_;
+  std::vector<std::uint8_t> piece_;
+  fs::path last_folder_;
+  UnpackCount count_;
+};
+
+// The one archive in `outer` that is meant.
+void unpack_inner(ArchiveReader& outer, Allowance& allowance, Unpacker& unpacker, const UnpackRules& rules,
+                  const fs::path& folder) {
+  while (outer.next(allowance)) {
+    if (outer.name() != rules.member) continue;
+    ArchiveReader inner(outer, outer.where());
+    return unpacker.unpack_all(inner, rules, folder);
+  }
+  throw bad(outer.shown(), "expected " + rules.member + " in it, which is not there");
+}
+
+}  // namespace
+
+std::uint64_t default_unpack_limit(std::uint64_t archive_bytes) noexcept {
+  return (std::uint64_t{64} << 20) + 20 * std::min(archive_bytes, std::uint64_t{1} << 50);
+}
+
+UnpackCount unpack_archive(const fs::path& path, const UnpackRules& rules, const fs::path& folder,
+                           const std::function<void(std::uint64_t bytes)>& advanced, std::stop_token stop) {
+  Allowance allowance{.limit = rules.limit_bytes, .stop = stop};
+  const bool container = is_container(rules.name);
+  ArchiveReader archive(path, path.string(), container);
+  std::uint64_t told = 0;
+  Unpacker unpacker(allowance, [&] {
+    const std::uint64_t position = archive.position();
+    if (advanced && position > told) advanced(position - told);
+    told = std::max(told, position);
+  });
+  if (!container) {
+    std::error_code failed;
+    fs::create_directories(folder, failed);
+    if (failed) throw io_error("make folder", folder.string(), failed.value());
+    if (!archive.next(allowance)) throw bad(path.string(), "it is empty");
+    unpacker.unpack_member(archive, folder / without_compression(rules.name));
+  } else if (!rules.member.empty()) {
+    unpack_inner(archive, allowance, unpacker, rules, folder);
+  } else if (rules.each) {
+    unpacker.unpack_each(archive, rules, folder);
+  } else {
+    unpacker.unpack_all(archive, rules, folder);
+  }
+  return unpacker.count();
+}
+
+}  // namespace unstarve

@@ -1,0 +1,187 @@
+#include "unstarve/jobs/settings/settings.h"
+
+#include <fmt/format.h>
+
+#include "unstarve/codecs/decoder.h"
+#include "unstarve/core/error.h"
+#include "unstarve/core/file.h"
+#include "unstarve/device/device.h"
+#include "unstarve/observe/accelerator.h"
+#include "unstarve/pipeline/spec/check_spec.h"
+#include "unstarve/pipeline/spec/spec_document.h"
+#include "unstarve/pipeline/spec/spec_yaml.h"
+#include "unstarve/storage/dataset/notice.h"
+#include "unstarve/train/trainer.h"
+
+namespace unstarve {
+namespace {
+
+// Images up to this side are trained at their own size, as CIFAR is.
+constexpr int kThumbnailSide = 40;
+constexpr int kPhotographSide = 224;
+
+int starting_batch(const std::string& device, int image_size) {
+  if (device.starts_with("emulated:")) return find_accelerator(device.substr(9)).batch;
+  if (device.starts_with("cuda")) return 256;
+  return image_size > kThumbnailSide ? 32 : 256;
+}
+
+TrainSettings read_train(YamlMap map) {
+  TrainSettings train;
+  map.get("model", train.model);
+  map.get("classes", train.classes);
+  map.get("image_size", train.image_size);
+  map.get("device", train.device);
+  std::string precision = to_string(train.precision);
+  map.get("precision", precision);
+  try {
+    train.precision = precision_from_string(precision);
+  } catch (const Error& error) {
+    map.fail("precision", error.what());
+  }
+  map.get("channels_last", train.channels_last);
+  map.get("fused_optimiser", train.fused_optimiser);
+  map.get("operator_threads", train.operator_threads);
+  map.get("learning_rate", train.learning_rate);
+  map.get("momentum", train.momentum);
+  map.get("weight_decay", train.weight_decay);
+  map.get("label_smoothing", train.label_smoothing);
+  map.get("warmup", train.warmup);
+  map.get("seed", train.seed);
+  map.finish();
+  return train;
+}
+
+void write_train(YAML::Emitter& out, const TrainSettings& train) {
+  const auto entry = [&](const char* key, const auto& value) { out << YAML::Key << key << YAML::Value << value; };
+  const auto number = [&](const char* key, double value) { entry(key, fmt::format("{}", value)); };
+  out << YAML::BeginMap;
+  entry("model", train.model);
+  entry("classes", train.classes);
+  entry("image_size", train.image_size);
+  entry("device", train.device);
+  entry("precision", std::string(to_string(train.precision)));
+  entry("channels_last", train.channels_last);
+  entry("fused_optimiser", train.fused_optimiser);
+  entry("operator_threads", train.operator_threads);
+  number("learning_rate", train.learning_rate);
+  number("momentum", train.momentum);
+  number("weight_decay", train.weight_decay);
+  number("label_smoothing", train.label_smoothing);
+  number("warmup", train.warmup);
+  entry("seed", train.seed);
+  out << YAML::EndMap;
+}
+
+}  // namespace
+
+std::string to_yaml(const Settings& settings, const std::string& comment) {
+  YAML::Emitter out;
+  if (!comment.empty()) out << YAML::Comment(comment);
+  out << YAML::BeginMap << YAML::Key << "unstarve" << YAML::Value << kSettingsVersion;
+  out << YAML::Key << "pipeline" << YAML::Value;
+  write_yaml(out, settings.pipeline);
+  out << YAML::Key << "train" << YAML::Value;
+  write_train(out, settings.train);
+  out << YAML::EndMap;
+  return std::string(out.c_str()) + "\n";
+}
+
+Settings settings_from_yaml(const std::string& text, const std::string& name) {
+  YamlMap map = YamlMap::parse(text, name);
+  check_settings_version(map);
+  Settings settings;
+  const YamlMap pipeline = map.map("pipeline");
+  settings.pipeline = read_pipeline_yaml(pipeline);
+  settings.train = read_train(map.map("train"));
+  map.finish();
+  check_node(pipeline, [&] { check_spec(settings.pipeline); });
+  check_node(map, [&] { check_settings(settings.train); });
+  const std::string& asked = settings.pipeline.device.name;
+  if (!asked.empty() && !same_device(asked, settings.train.device))
+    throw Error(ErrorKind::kInput, fmt::format("{}: {}, expected {}, train.device of these settings, or none",
+                                               pipeline.place("device.name"), asked, settings.train.device));
+  return settings;
+}
+
+Settings load_settings(const std::filesystem::path& path) {
+  return settings_from_yaml(read_text_file(path), path.string());
+}
+
+Size first_image_size(const Dataset& dataset, std::int64_t max_pixels) {
+  RecordBuffer record;
+  Decoder decoder;
+  const int encoded = dataset.field_index(FieldKind::kEncodedImage);
+  const int pixels = dataset.field_index(FieldKind::kPixels);
+  std::string reason = "no image field";
+  for (std::uint64_t id = 0; id < std::min<std::uint64_t>(dataset.size(), 100); ++id) {
+    try {
+      dataset.read(id, record);
+      return encoded >= 0 ? decoder.open(record.values[static_cast<std::size_t>(encoded)].bytes, max_pixels).size
+                          : record.values.at(static_cast<std::size_t>(pixels)).pixels.size();
+    } catch (const Error& error) {
+      reason = dataset.location(id) + ": " + error.what();
+    }
+  }
+  throw Error(ErrorKind::kInput, "no sample can be read: " + reason);
+}
+
+std::string default_model(int image_size) { return image_size <= kThumbnailSide ? "cifar_net" : "resnet18"; }
+
+Settings default_settings(const std::string& path, const std::string& split, const Dataset& dataset,
+                          const std::string& model, const std::string& device, int image_size) {
+  const Size size = first_image_size(dataset, kMaxPixels);
+  const int side = std::max(size.width, size.height);
+  const bool thumbnails = side <= kThumbnailSide;
+  Settings settings;
+  TrainSettings& train = settings.train;
+  train.model = !model.empty() ? model : default_model(side);
+  train.classes = std::max(2, static_cast<int>(dataset.classes().size()));
+  train.image_size = image_size > 0 ? image_size : thumbnails ? side : kPhotographSide;
+  train.device = device.starts_with("emulated:") ? "cpu" : device;
+  train.channels_last = true;
+  train.fused_optimiser = true;
+  // Where libtorch is absent nothing trains, and where the device is, making the trainer says so. For the processor
+  // nothing is loaded: this is asked by verbs that train nothing, too.
+  if (trainer_in_build() && (train.device == "cpu" || libtorch_facts().cuda) &&
+      precision_supported(train.device, Precision::kBfloat16).supported)
+    train.precision = Precision::kBfloat16;
+  PipelineSpec& pipeline = settings.pipeline;
+  pipeline.source = {path, split};
+  pipeline.operations = training_operations(train.image_size);
+  pipeline.output = {ElementType::kUint8, Layout::kNhwc, thumbnails ? kCifar10Normalisation : kImagenetNormalisation};
+  pipeline.batch.size = 256;
+  train.learning_rate = 0.1;
+  train.label_smoothing = thumbnails ? 0.1 : 0;
+  set_batch(settings, starting_batch(device, train.image_size));
+  return settings;
+}
+
+void set_device(Settings& settings, const std::string& device) {
+  if (!device.starts_with("emulated:")) settings.train.device = device;
+  DeviceSpec& asked = settings.pipeline.device;
+  if (same_device(asked.name, device)) return;
+  if (asked.operations != OperationsOn::kHost)
+    emit_notice(
+        fmt::format("device.operations: device{}: left out, asked of {} and the device is to be {}",
+                    asked.decode == DecodeOn::kHost ? "" : fmt::format(", device.decode: {}", to_string(asked.decode)),
+                    asked.name, device));
+  asked = {};
+}
+
+void tell_done_on_host(const PipelineSpec& pipeline) {
+  const DeviceSpec& device = pipeline.device;
+  if (device.operations == OperationsOn::kHost) return;
+  emit_notice(
+      fmt::format("device.operations: device{}: done on the host here, {}; to_torch() of the Python package "
+                  "leaves it to the device",
+                  device.decode == DecodeOn::kHost ? "" : fmt::format(", device.decode: {}", to_string(device.decode)),
+                  device.decode == DecodeOn::kHost ? "to the same bits" : "by the host's decoder"));
+}
+
+void set_batch(Settings& settings, int batch) {
+  settings.train.learning_rate *= static_cast<double>(batch) / settings.pipeline.batch.size;
+  settings.pipeline.batch.size = batch;
+}
+
+}  // namespace unstarve

@@ -1,0 +1,118 @@
+#include "unstarve/jobs/settings/settings_file.h"
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+
+#include "unstarve/core/error.h"
+#include "unstarve/core/file.h"
+#include "unstarve/pipeline/executor/loader_fixtures.h"
+#include "unstarve/pipeline/spec/spec_yaml.h"
+#include "unstarve/storage/open.h"
+
+namespace unstarve {
+namespace {
+
+using Catch::Contains;
+
+constexpr const char* kData = "synthetic:classes=7,images=100,size=64,seed=1";
+
+// A file of this text in a folder of its own.
+class File {
+ public:
+  File(const std::string& name, const std::string& text) : path_(folder() / name) {
+    std::filesystem::create_directories(folder());
+    write_file_atomically(path_, text);
+  }
+  ~File() { std::filesystem::remove_all(folder()); }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  [[nodiscard]] std::string path() const { return path_.string(); }
+
+ private:
+  static std::filesystem::path folder() {
+    return std::filesystem::temp_directory_path() / "unstarve-settings-file-test";
+  }
+  std::filesystem::path path_;
+};
+
+TEST_CASE("a spec is told from data by its name and its keys") {
+  CHECK(look_at_spec(File("a.yaml", "unstarve: 1\npipeline: {}\n").path()).kind == SpecKind::kSettings);
+  CHECK(look_at_spec(File("a.yml", "source: {path: x}\n").path()).kind == SpecKind::kPipeline);
+  CHECK(look_at_spec(File("a.csv", "source: {path: x}\n").path()).kind == SpecKind::kNone);
+  CHECK(look_at_spec(File("a.csv", "source: {path: x}\n").path()).reason.empty());
+  CHECK(look_at_spec("no/such.yaml").kind == SpecKind::kNone);
+  CHECK(look_at_spec("no/such.yaml").reason.empty());
+  CHECK(look_at_spec(kData).kind == SpecKind::kNone);
+  CHECK(look_at_spec(std::filesystem::temp_directory_path().string()).kind == SpecKind::kNone);
+  const SpecFile other = look_at_spec(File("a.yaml", "batch: {size: 3}\n").path());
+  CHECK(other.kind == SpecKind::kNone);
+  CHECK_THAT(other.reason, Contains("a.yaml: neither"));
+  for (const char* text : {"a: [1", "- source\n", "source", "", "\x89PNG\r\n\x1a\n\0\1\2"}) {
+    const SpecFile none = look_at_spec(File("a.yaml", text).path());
+    CHECK(none.kind == SpecKind::kNone);
+    CHECK_THAT(none.reason, Contains("a.yaml: "));
+  }
+}
+
+TEST_CASE("both kinds of spec give their pipeline, with the path of a wrong node") {
+  PipelineSpec spec;
+  spec.source = {kData, ""};
+  spec.operations = training_operations(48);
+  CHECK(load_pipeline(File("a.yaml", to_yaml(spec)).path()) == spec);
+  Settings settings;
+  settings.pipeline = spec;
+  CHECK(load_pipeline(File("a.yaml", to_yaml(settings)).path()) == spec);
+
+  const auto wrong = [](const std::string& text) {
+    try {
+      (void)load_pipeline(File("a.yaml", text).path());
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::kInput);
+      return std::string(error.what());
+    }
+    return std::string("taken");
+  };
+  CHECK_THAT(wrong("source: {path: x}\nbatch: {sise: 1}"), Contains("a.yaml.batch.sise: line 2: unknown key"));
+  CHECK_THAT(wrong("source: {path: x}\nbatch: {size: 0}"),
+             Contains("a.yaml.batch.size: line 2: 0, expected 1 or more"));
+  CHECK_THAT(wrong("source: {path: x}\noperations: [swirl]"),
+             Contains("a.yaml.operations[0]: line 2: unknown operation"));
+  CHECK_THAT(wrong("source: {split: x}"), Contains("a.yaml.source.path: line 1: missing"));
+  CHECK_THAT(wrong("unstarve: 1\npipeline: {}"), Contains("a.yaml.pipeline.source.path: missing"));
+  CHECK_THAT(wrong("unstarve: 1\npipeline: {execution: {threads: 5000}}"),
+             Contains("a.yaml.pipeline.execution.threads: line 2: 5000, expected 0 to 1024"));
+  CHECK_THAT(wrong("unstarve: 1\npipeline: {}\ntrain: {image_size: 3}"),
+             Contains("a.yaml.train.image_size: line 3: found 3"));
+}
+
+TEST_CASE("what trains a bare pipeline fits what comes out of it") {
+  const auto data = open_dataset(kData);
+  PipelineSpec spec;
+  spec.source = {kData, ""};
+  spec.operations = {{"resize", {{"size", {40}}}}, {"center_crop", {{"size", {24}}}}};
+  spec.batch.size = 64;
+  Settings settings = settings_for(spec, *data, "", "cpu");
+  CHECK(settings.pipeline == spec);
+  CHECK(settings.train.image_size == 24);
+  CHECK(settings.train.model == "cifar_net");
+  CHECK(settings.train.classes == 7);
+  CHECK(settings.train.learning_rate == Approx(0.1 * 64 / 256));
+  spec.operations.clear();
+  settings = settings_for(spec, *data, "", "cpu");
+  CHECK(settings.train.image_size == 64);
+  CHECK(settings.train.model == "resnet18");
+  CHECK(settings_for(spec, *data, "mobilenet_v2", "cpu").train.model == "mobilenet_v2");
+}
+
+TEST_CASE("what trains a bare pipeline goes by an image that the pipeline takes") {
+  PipelineSpec spec;
+  spec.source = {"photographs", ""};
+  const JpegSet photographs(3);
+  CHECK(settings_for(spec, photographs, "", "cpu").train.image_size >= 40);
+  spec.decode.max_pixels = 40 * 40 - 1;
+  CHECK_THROWS_WITH(settings_for(spec, photographs, "", "cpu"),
+                    Contains("no sample can be read") && Contains("too large"));
+}
+
+}  // namespace
+}  // namespace unstarve
