@@ -11,6 +11,7 @@
 #include "unstarve/pipeline/order/output_sizes.h"
 #include "unstarve/pipeline/order/sample_facts.h"
 #include "unstarve/pipeline/order/sample_set.h"
+#include "unstarve/pipeline/spec/pass_switches.h"
 
 namespace unstarve {
 namespace {
@@ -54,11 +55,6 @@ class Bounds {
   std::vector<std::int64_t> keep_, drop_;  // ascending
 };
 
-bool switched_off(const PipelineSpec& spec, const char* pass) {
-  const auto found = spec.passes.find(pass);
-  return found != spec.passes.end() && !found->second;
-}
-
 // Where headers are enough nothing is decoded, and there is nothing to tell.
 std::string decoded_note(std::uint64_t images) {
   return images > 0 ? fmt::format(" and {} images decoded", images) : std::string();
@@ -81,9 +77,9 @@ class Chooser {
   Chooser(const PipelineSpec& spec, const Dataset& dataset, int threads, const Check& check)
       : spec_(spec),
         dataset_(dataset),
-        fused_(!switched_off(spec, "filter_fusion")),
+        fused_(!is_switched_off(spec, "filter_fusion")),
         facts_(dataset, threads,
-               switched_off(spec, "filter_before_decode") ? FactsFrom::kWholeImages : FactsFrom::kIndexAndHeaders,
+               is_switched_off(spec, "filter_before_decode") ? FactsFrom::kWholeImages : FactsFrom::kIndexAndHeaders,
                check, spec.decode.max_pixels),
         ids_(dataset.size()) {}
 

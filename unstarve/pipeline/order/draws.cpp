@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "unstarve/core/error.h"
-#include "unstarve/pipeline/order/windowed.h"
+#include "unstarve/pipeline/order/permutation.h"
 
 namespace unstarve {
 namespace {

@@ -9,8 +9,8 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/random.h"
 #include "unstarve/pipeline/order/order.h"
+#include "unstarve/pipeline/order/permutation.h"
 #include "unstarve/pipeline/order/run_order.h"
-#include "unstarve/pipeline/order/windowed.h"
 
 namespace unstarve {
 namespace {

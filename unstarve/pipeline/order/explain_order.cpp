@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "unstarve/pipeline/order/mixture.h"
-#include "unstarve/pipeline/order/windowed.h"
+#include "unstarve/pipeline/order/permutation.h"
 
 namespace unstarve {
 namespace {

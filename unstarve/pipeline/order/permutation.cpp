@@ -12,6 +12,9 @@ namespace {
 constexpr std::uint64_t kOrderSample = ~std::uint64_t{0};
 constexpr std::uint32_t kOrderOperation = 0xfff;
 
+// Tweaks of windowed().
+enum Purpose : std::uint64_t { kRuns, kWindows, kRemainder };
+
 int bits_for(std::uint64_t size) { return std::max(2, static_cast<int>(std::bit_width(size - 1))); }
 
 }  // namespace
@@ -47,6 +50,21 @@ Permutation::Permutation(std::uint64_t size, std::uint64_t seed, std::uint32_t e
 
 std::uint64_t Permutation::operator()(std::uint64_t position) const {
   return keys_.walk(size_, low_bits_, high_bits_, position, 0);
+}
+
+std::uint64_t windowed(const PermutationKeys& keys, std::uint64_t size, std::uint64_t window, std::uint64_t position,
+                       std::uint64_t tweak) {
+  // First within the window, ...
+  const std::uint64_t number = position / window, begin = number * window;
+  const std::uint64_t index = begin + keys.permute(std::min(window, size - begin), position - begin,
+                                                   tweak_of(tweak_of(tweak, kWindows), number));
+  // ... then in the permuted sequence of runs, into which the remainder (shorter than a run) is inserted.
+  const std::uint64_t runs = size / kWindowRun, remainder = size % kWindowRun;
+  const std::uint64_t remainder_begin = keys.below(runs + 1, tweak_of(tweak, kRemainder)) * kWindowRun;
+  if (index >= remainder_begin && index < remainder_begin + remainder)
+    return runs * kWindowRun + (index - remainder_begin);
+  const std::uint64_t in_runs = index < remainder_begin ? index : index - remainder;
+  return keys.permute(runs, in_runs / kWindowRun, tweak_of(tweak, kRuns)) * kWindowRun + in_runs % kWindowRun;
 }
 
 }  // namespace unstarve

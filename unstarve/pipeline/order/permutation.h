@@ -56,4 +56,21 @@ class Permutation {
   int low_bits_, high_bits_;
 };
 
+// Shuffling for storage that is fast when read almost sequentially: tar archives, spinning disks, object stores.
+//
+//   stored      run 0 | run 1 | run 2 | ... | remainder       runs of kWindowRun records
+//   runs        run 7 | run 2 | remainder | run 5 | ...       in a keyed order
+//   windows     [ .. any order .. ][ .. any order .. ] ...    of `window` records each, each permuted separately
+//
+// A record moves with its run and then within one window, so that memory or page cache for one window serves each run
+// with one seek. Every record occurs exactly once for any size; the last window may be shorter.
+// Cost: two permutations per number, no state.
+
+// 64 photographs (110 KB each) are 7 MB: the seek before them (10 ms on a disk) takes a sixth of the reading time.
+inline constexpr std::uint64_t kWindowRun = 64;
+
+// The record at `position` of `size` records. Preconditions: position < size, window >= 1.
+[[nodiscard]] std::uint64_t windowed(const PermutationKeys& keys, std::uint64_t size, std::uint64_t window,
+                                     std::uint64_t position, std::uint64_t tweak);
+
 }  // namespace unstarve

@@ -7,14 +7,15 @@
 // how much at most (`error`, which approximate_test.cpp holds them to), and stay out unless the spec asks.
 //
 // Failure: apply() throws Error(kArgument) naming the node of the spec that makes no sense.
-// To add one: a file beside this one with its `const Pass`, declared below, a row in kPasses, a test that batches are
-// equal with it and without.
+// To add one: a file beside this one with its `const Pass`, declared below, a row in kPasses and in
+// spec/pass_switches.cpp, a test that batches are equal with it and without.
 
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "unstarve/pipeline/plan/plan.h"
+#include "unstarve/pipeline/spec/pass_switches.h"
 
 namespace unstarve {
 
@@ -62,12 +63,6 @@ extern const Pass kReadAheadPass;
 
 // All of them, in the order in which they run.
 [[nodiscard]] std::span<const Pass* const> passes();
-
-// Whether the spec says so.
-[[nodiscard]] bool is_switched_off(const PipelineSpec& spec, const Pass& pass);
-
-// Throws Error(kArgument) for a switch of the spec that names no pass.
-void check_passes(const PipelineSpec& spec);
 
 // Runs all that the spec does not switch off and writes plan.passes.
 void run_passes(Plan& plan, const PassInput& input);

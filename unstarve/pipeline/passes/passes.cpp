@@ -1,11 +1,5 @@
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <algorithm>
 #include <array>
-#include <vector>
 
-#include "unstarve/core/error.h"
 #include "unstarve/pipeline/passes/pass.h"
 
 namespace unstarve {
@@ -32,27 +26,11 @@ bool selects_part(const Plan& plan, std::size_t operation, Size input) {
   return false;
 }
 
-bool is_switched_off(const PipelineSpec& spec, const Pass& pass) {
-  const auto found = spec.passes.find(std::string(pass.name));
-  return found != spec.passes.end() && !found->second;
-}
-
-void check_passes(const PipelineSpec& spec) {
-  for (const auto& entry : spec.passes) {
-    const std::string& name = entry.first;
-    if (std::any_of(kPasses.begin(), kPasses.end(), [&](const Pass* pass) { return pass->name == name; })) continue;
-    std::vector<std::string_view> known;
-    for (const Pass* pass : kPasses) known.push_back(pass->name);
-    throw Error(ErrorKind::kArgument,
-                fmt::format("passes.{}: there is no such pass, expected one of {}", name, fmt::join(known, ", ")));
-  }
-}
-
 void run_passes(Plan& plan, const PassInput& input) {
   for (const Pass* pass : kPasses) {
     const auto name = std::string(pass->name);
     Decision decision{false, "switched off by passes." + name};
-    if (!is_switched_off(plan.spec, *pass))
+    if (!is_switched_off(plan.spec, pass->name))
       decision = pass->apply(plan, input);
     else if (pass->leave_out != nullptr)
       pass->leave_out(plan);

@@ -32,9 +32,15 @@ PipelineSpec busy_spec(CacheWhat cache) {
   return spec;
 }
 
-TEST_CASE("names are unique, and each pass tells what it does") {
+TEST_CASE("names are unique, and each pass describes what it does") {
   std::set<std::string_view> names;
-  for (const Pass* pass : passes()) {
+  REQUIRE(passes().size() == pass_switches().size());
+  for (std::size_t i = 0; i < passes().size(); ++i) {
+    const Pass* const pass = passes()[i];
+    const PassSwitch& row = pass_switches()[i];
+    CHECK(row.name == pass->name);
+    CHECK(row.help == pass->help);
+    CHECK(row.error == pass->error);
     CHECK(names.insert(pass->name).second);
     CHECK_FALSE(pass->help.empty());
     CHECK(pass->exact == pass->error.empty());  // what is not exact tells by how much it may be off

@@ -160,7 +160,7 @@ Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int us
             {},
             0,
             {}};
-  if (is_switched_off(plan.spec, kDeadFieldRemovalPass))
+  if (is_switched_off(plan.spec, "dead_field_removal"))
     plan.dataset = plan.all_fields = with_all_fields(std::move(plan.dataset));
   const Dataset& data = *plan.dataset;
   plan.image_field = data.field_index(FieldKind::kEncodedImage);
@@ -191,7 +191,7 @@ Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int us
   plan.tuned = tuned;
   plan.reads_tuned = plan.spec.execution.autotune && plan.spec.execution.read_ahead < 0;
   if (plan.spec.cache.what == CacheWhat::kAuto) {
-    if (is_switched_off(plan.spec, kCachePass)) plan.spec.cache = {};
+    if (is_switched_off(plan.spec, "cache")) plan.spec.cache = {};
   }
   plan.files = on_device.decodes;
   const ExecutionSpec asked = plan.spec.execution;

@@ -11,10 +11,8 @@
 #include "unstarve/ops/operation.h"
 #include "unstarve/ops/schedule.h"
 #include "unstarve/ops/store.h"
-#include "unstarve/pipeline/passes/pass.h"
-#include "unstarve/pipeline/spec/batch_checks.h"
-#include "unstarve/pipeline/spec/device_checks.h"
-#include "unstarve/pipeline/spec/source_checks.h"
+#include "unstarve/pipeline/spec/pass_switches.h"
+#include "unstarve/pipeline/spec/spec_checks.h"
 
 namespace unstarve {
 namespace {
@@ -60,7 +58,7 @@ void check_spec(const PipelineSpec& spec) {
   check_device(spec.device);
   if (spec.order.world < 1) fail("order.world", fmt::format("{}, expected 1 or more", spec.order.world));
   check_sources(spec);
-  check_passes(spec);
+  check_pass_switches(spec);
   if (spec.order.rank < 0 || spec.order.rank >= spec.order.world)
     fail("order.rank",
          fmt::format("rank {} of world {}, expected 0 <= rank < world", spec.order.rank, spec.order.world));

@@ -1,4 +1,4 @@
-#include "unstarve/pipeline/spec/device_checks.h"
+#include "unstarve/pipeline/spec/spec_checks.h"
 
 #include <string>
 

@@ -58,7 +58,7 @@ struct OrderSpec {
   std::uint64_t seed = 0;
   int rank = 0;  // this process among `world`; every rank gets equally many batches
   int world = 1;
-  std::uint64_t window = 0;  // shuffled in windows of so many samples, near as they are stored (windowed.h); 0: all
+  std::uint64_t window = 0;  // shuffle within windows of N samples, nearly in storage order (windowed()); 0: all
   std::uint64_t repeat = 1;  // passes over the samples in one epoch
   std::uint64_t epoch = 0;   // samples of one such pass, where it is not all that take part; 0: all
   // Every class equally often, or by these weights: by class name or number, 1 for classes that are not named.

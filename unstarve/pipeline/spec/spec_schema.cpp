@@ -11,7 +11,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/ops/batch/batch_operation.h"
 #include "unstarve/ops/parameters.h"
-#include "unstarve/pipeline/passes/pass.h"
+#include "unstarve/pipeline/spec/pass_switches.h"
 #include "unstarve/pipeline/spec/spec_fields.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"
 
@@ -162,10 +162,11 @@ Json field_schema(const YamlKey& key, const SpecField& field) {
 
 Json passes_schema(const char* description) {
   Json properties = Json::object();
-  for (const Pass* const pass : passes()) {
-    properties[std::string(pass->name)] = {
+  for (const PassSwitch& pass : pass_switches()) {
+    properties[std::string(pass.name)] = {
         {"type", "boolean"},
-        {"description", std::string(pass->help) + (pass->exact ? "" : "; approximate: " + std::string(pass->error))}};
+        {"description",
+         std::string(pass.help) + (pass.error.empty() ? "" : "; approximate: " + std::string(pass.error))}};
   }
   Json schema = object(std::move(properties));
   schema["description"] = description;

@@ -12,8 +12,8 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/random.h"
 #include "unstarve/ops/batch/batch_operation.h"
-#include "unstarve/pipeline/passes/pass.h"
 #include "unstarve/pipeline/spec/check_spec.h"
+#include "unstarve/pipeline/spec/pass_switches.h"
 #include "unstarve/pipeline/spec/spec_fields.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"
 
@@ -178,7 +178,7 @@ TEST_CASE("the schema has every key that the reader knows, described") {
   }
   // And what is written is all there.
   PipelineSpec spec;
-  for (const Pass* const pass : passes()) spec.passes[std::string(pass->name)] = true;
+  for (const PassSwitch& pass : pass_switches()) spec.passes[std::string(pass.name)] = true;
   for (const auto& node : YAML::Load(to_yaml(spec))) {
     const auto name = node.first.as<std::string>();
     REQUIRE(schema["properties"].contains(name));

@@ -1,0 +1,28 @@
+#pragma once
+// The optimisation passes by name, as a spec switches them: "passes: {crop_into_decode: false}".
+//
+// The table contains no code of a pass, so that a spec can be checked and described without a plan. To add a pass, add
+// its row here; passes_test.cpp compares the rows with the passes.
+
+#include <span>
+#include <string_view>
+
+#include "unstarve/pipeline/spec/spec.h"
+
+namespace unstarve {
+
+struct PassSwitch {
+  std::string_view name;
+  std::string_view help;     // one line: what the pass does
+  std::string_view error{};  // of an approximate pass: the bound of its error; empty: the pass is exact
+};
+
+// All passes, in the order in which they run.
+[[nodiscard]] std::span<const PassSwitch> pass_switches();
+
+[[nodiscard]] bool is_switched_off(const PipelineSpec& spec, std::string_view pass);
+
+// Throws Error(kArgument) if the spec switches an unknown pass.
+void check_pass_switches(const PipelineSpec& spec);
+
+}  // namespace unstarve
