@@ -15,7 +15,7 @@
 #include <jpeglib.h>
 
 #include "unstarve/codecs/decoder.h"
-#include "unstarve/codecs/jpeg/checksum.h"
+#include "unstarve/codecs/jpeg/index/checksum.h"
 
 namespace {
 

@@ -17,7 +17,7 @@
 #include <jpeglib.h>
 
 #include "unstarve/codecs/decoder.h"
-#include "unstarve/codecs/jpeg_encode/jpeg_encoder.h"
+#include "unstarve/codecs/jpeg/encode/jpeg_encoder.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/core/simd_test_support.h"

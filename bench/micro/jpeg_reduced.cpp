@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
+#include "unstarve/codecs/common/encode.h"
 #include "unstarve/codecs/decoder.h"
-#include "unstarve/codecs/encode.h"
 #include "unstarve/codecs/jpeg/jpeg_decoder.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"

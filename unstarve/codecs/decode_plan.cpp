@@ -1,6 +1,6 @@
 #include "unstarve/codecs/decode_plan.h"
 
-#include "unstarve/codecs/orientation.h"
+#include "unstarve/codecs/common/orientation.h"
 
 namespace unstarve {
 namespace {

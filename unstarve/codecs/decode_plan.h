@@ -5,13 +5,13 @@
 // The part is what is selected, if parts may be decoded. The scale is the smallest of 1/1, 1/2, 1/4 and 1/8 at which
 // what is selected still has the target's size, if the format reduces and that is allowed. A selection that reaches
 // beyond the image's edges (an operation of a program's own may make one) needs all there is, at full size.
-// The path is our own decoder for baseline JPEG files (codecs/jpeg/baseline_image.h), the format's library for others.
+// The path is our own decoder for baseline JPEG files (codecs/jpeg/layout/baseline_image.h), the format's library for others.
 // Damage shows only while decoding: what our own decoder takes for damaged goes to libjpeg-turbo after all.
 //
 // Threads: pure functions.
 
 #include "unstarve/codecs/decoder.h"
-#include "unstarve/codecs/jpeg/baseline_plan.h"
+#include "unstarve/codecs/jpeg/layout/baseline_plan.h"
 
 namespace unstarve {
 

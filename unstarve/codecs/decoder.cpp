@@ -5,11 +5,11 @@
 #include <cstring>
 #include <string>
 
+#include "unstarve/codecs/common/orientation.h"
 #include "unstarve/codecs/decode_plan.h"
 #include "unstarve/codecs/jpeg/jpeg_decoder.h"
-#include "unstarve/codecs/orientation.h"
-#include "unstarve/codecs/png.h"
-#include "unstarve/codecs/webp.h"
+#include "unstarve/codecs/png/png_decoder.h"
+#include "unstarve/codecs/webp/webp_decoder.h"
 #include "unstarve/core/aligned.h"
 #include "unstarve/core/error.h"
 

@@ -19,7 +19,7 @@
 #include <memory>
 #include <span>
 
-#include "unstarve/codecs/row_sink.h"
+#include "unstarve/codecs/common/row_sink.h"
 #include "unstarve/core/image.h"
 
 namespace unstarve {
@@ -37,7 +37,7 @@ enum class Encoding { kUnknown, kJpeg, kPng, kWebp };
 inline constexpr int kMaxSide = 65'500;
 inline constexpr std::int64_t kMaxPixels = std::int64_t{1} << 28;
 
-// Whether a JPEG file is our own decoder's (codecs/jpeg/baseline_image.h), or what about it is libjpeg-turbo's.
+// Whether a JPEG file is our own decoder's (codecs/jpeg/layout/baseline_image.h), or what about it is libjpeg-turbo's.
 enum class JpegKind {
   kNone,  // no JPEG file
   kBaseline,

@@ -14,9 +14,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "unstarve/codecs/common/encode.h"
 #include "unstarve/codecs/decoder.h"
-#include "unstarve/codecs/encode.h"
-#include "unstarve/codecs/jpeg_encode/jpeg_encoder.h"
+#include "unstarve/codecs/jpeg/encode/jpeg_encoder.h"
 
 extern "C" {
 void* __libc_malloc(std::size_t);

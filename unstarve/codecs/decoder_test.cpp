@@ -4,8 +4,8 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "unstarve/codecs/encode.h"
-#include "unstarve/codecs/jpeg/jpeg_samples.h"
+#include "unstarve/codecs/common/encode.h"
+#include "unstarve/codecs/testing/jpeg_samples.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/random.h"
 

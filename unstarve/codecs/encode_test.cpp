@@ -1,10 +1,10 @@
-#include "unstarve/codecs/encode.h"
+#include "unstarve/codecs/common/encode.h"
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
 
 #include "unstarve/codecs/decoder.h"
-#include "unstarve/codecs/jpeg/jpeg_samples.h"
+#include "unstarve/codecs/testing/jpeg_samples.h"
 #include "unstarve/core/error.h"
 
 namespace unstarve {

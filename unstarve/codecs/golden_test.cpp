@@ -12,9 +12,9 @@
 #include <zlib.h>
 
 #include "unstarve/codecs/decoder.h"
-#include "unstarve/codecs/jpeg/jpeg_samples.h"
-#include "unstarve/codecs/jpeg_encode/jpeg_encoder.h"
-#include "unstarve/codecs/test_photographs.h"
+#include "unstarve/codecs/jpeg/encode/jpeg_encoder.h"
+#include "unstarve/codecs/testing/jpeg_samples.h"
+#include "unstarve/codecs/testing/test_photographs.h"
 #include "unstarve/core/file.h"
 #include "unstarve/core/random.h"
 

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "unstarve/codecs/encode.h"
-#include "unstarve/codecs/jpeg/jpeg_bomb_test_support.h"
+#include "unstarve/codecs/common/encode.h"
+#include "unstarve/codecs/testing/jpeg_bomb.h"
 #include "unstarve/core/error.h"
 #include "unstarve/storage/formats/synthetic/synthetic_image.h"
 #include "unstarve/storage/open.h"

@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "unstarve/codecs/common/encode.h"
 #include "unstarve/codecs/decoder.h"
-#include "unstarve/codecs/encode.h"
-#include "unstarve/codecs/jpeg/jpeg_bomb_test_support.h"
+#include "unstarve/codecs/testing/jpeg_bomb.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/jobs/pack/pack_keys.h"

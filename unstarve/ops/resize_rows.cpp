@@ -1,6 +1,6 @@
 #include "unstarve/ops/resize_rows.h"
 
-#include "unstarve/codecs/orientation.h"
+#include "unstarve/codecs/common/orientation.h"
 #include "unstarve/core/clock.h"
 #include "unstarve/ops/resize_kernels.h"
 #include "unstarve/ops/resize_tables.h"

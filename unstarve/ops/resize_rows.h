@@ -10,7 +10,7 @@
 #include <functional>
 #include <utility>
 
-#include "unstarve/codecs/row_sink.h"
+#include "unstarve/codecs/common/row_sink.h"
 #include "unstarve/ops/frame.h"
 #include "unstarve/ops/resize_part.h"
 
@@ -19,7 +19,7 @@ namespace unstarve {
 class ResizeRows final : public RowSink {
  public:
   // `target` tells what is made of an upright picture of this size, which is that of read_by(part); `orientation`: of
-  // the rows (codecs/orientation.h); `timed`: clocks tell spent_ns().
+  // the rows (codecs/common/orientation.h); `timed`: clocks tell spent_ns().
   ResizeRows(std::function<ResizePart(Size)> target, int orientation, Scratch& scratch, bool timed = false)
       : target_(std::move(target)), orientation_(orientation), scratch_(scratch), timed_(timed) {}
 

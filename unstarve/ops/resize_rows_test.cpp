@@ -6,7 +6,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "unstarve/codecs/orientation.h"
+#include "unstarve/codecs/common/orientation.h"
 #include "unstarve/ops/resize.h"
 #include "unstarve/ops/test_support.h"
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "unstarve/codecs/orientation.h"
+#include "unstarve/codecs/common/orientation.h"
 #include "unstarve/core/aligned.h"
 #include "unstarve/ops/frame.h"
 #include "unstarve/ops/resize_filter.h"

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "unstarve/codecs/jpeg/colour.h"
-#include "unstarve/codecs/jpeg/idct.h"
-#include "unstarve/codecs/jpeg/idct_reduced.h"
+#include "unstarve/codecs/jpeg/transform/colour.h"
+#include "unstarve/codecs/jpeg/transform/idct.h"
+#include "unstarve/codecs/jpeg/transform/idct_reduced.h"
 
 namespace unstarve {
 namespace {

@@ -22,11 +22,11 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "unstarve/codecs/jpeg/baseline_image.h"
-#include "unstarve/codecs/jpeg/baseline_plan.h"
-#include "unstarve/codecs/jpeg/scan_index.h"
+#include "unstarve/codecs/common/row_sink.h"
+#include "unstarve/codecs/jpeg/index/scan_index.h"
+#include "unstarve/codecs/jpeg/layout/baseline_image.h"
+#include "unstarve/codecs/jpeg/layout/baseline_plan.h"
 #include "unstarve/codecs/jpeg/scan_reader.h"
-#include "unstarve/codecs/row_sink.h"
 #include "unstarve/core/aligned.h"
 #include "unstarve/core/image.h"
 

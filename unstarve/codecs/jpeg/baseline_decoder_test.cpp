@@ -6,7 +6,7 @@
 #include <string>
 
 #include "unstarve/codecs/jpeg/jpeg_decoder.h"
-#include "unstarve/codecs/jpeg/jpeg_samples.h"
+#include "unstarve/codecs/testing/jpeg_samples.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/random.h"
 #include "unstarve/core/simd_test_support.h"

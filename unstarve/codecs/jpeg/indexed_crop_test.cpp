@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "unstarve/codecs/jpeg/index/scan_index.h"
 #include "unstarve/codecs/jpeg/jpeg_decoder.h"
-#include "unstarve/codecs/jpeg/jpeg_samples.h"
-#include "unstarve/codecs/jpeg/scan_index.h"
+#include "unstarve/codecs/testing/jpeg_samples.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/random.h"
 

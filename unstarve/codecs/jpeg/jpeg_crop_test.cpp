@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "unstarve/codecs/decoder.h"
-#include "unstarve/codecs/jpeg/jpeg_samples.h"
+#include "unstarve/codecs/testing/jpeg_samples.h"
 #include "unstarve/core/random.h"
 
 namespace unstarve {

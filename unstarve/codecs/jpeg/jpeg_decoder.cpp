@@ -7,13 +7,13 @@
 
 #include <jerror.h>
 
-#include "unstarve/codecs/guarded_call.h"
-#include "unstarve/codecs/image_arena.h"
+#include "unstarve/codecs/common/exif.h"
+#include "unstarve/codecs/common/guarded_call.h"
+#include "unstarve/codecs/common/image_arena.h"
 #include "unstarve/codecs/jpeg/baseline_decoder.h"
-#include "unstarve/codecs/jpeg/exif.h"
-#include "unstarve/codecs/jpeg/jpeg_errors.h"
-#include "unstarve/codecs/jpeg/jpeg_memory.h"
-#include "unstarve/codecs/jpeg/least_scan.h"
+#include "unstarve/codecs/jpeg/libjpeg/jpeg_errors.h"
+#include "unstarve/codecs/jpeg/libjpeg/jpeg_memory.h"
+#include "unstarve/codecs/jpeg/libjpeg/least_scan.h"
 
 namespace unstarve {
 

@@ -3,8 +3,8 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 
-#include "unstarve/codecs/jpeg/jpeg_bomb_test_support.h"
-#include "unstarve/codecs/jpeg/jpeg_samples.h"
+#include "unstarve/codecs/testing/jpeg_bomb.h"
+#include "unstarve/codecs/testing/jpeg_samples.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/random.h"
 

@@ -21,14 +21,14 @@
 #include <cstdint>
 #include <optional>
 
-#include "unstarve/codecs/jpeg/baseline_image.h"
-#include "unstarve/codecs/jpeg/baseline_plan.h"
-#include "unstarve/codecs/jpeg/coefficients.h"
-#include "unstarve/codecs/jpeg/entropy_bytes.h"
-#include "unstarve/codecs/jpeg/entropy_decoder.h"
-#include "unstarve/codecs/jpeg/huffman_table.h"
-#include "unstarve/codecs/jpeg/mcu_row.h"
-#include "unstarve/codecs/jpeg/scan_index.h"
+#include "unstarve/codecs/jpeg/entropy/entropy_bytes.h"
+#include "unstarve/codecs/jpeg/entropy/entropy_decoder.h"
+#include "unstarve/codecs/jpeg/entropy/huffman_table.h"
+#include "unstarve/codecs/jpeg/entropy/mcu_row.h"
+#include "unstarve/codecs/jpeg/index/scan_index.h"
+#include "unstarve/codecs/jpeg/layout/baseline_image.h"
+#include "unstarve/codecs/jpeg/layout/baseline_plan.h"
+#include "unstarve/codecs/jpeg/layout/coefficients.h"
 
 namespace unstarve {
 

@@ -14,7 +14,7 @@
 
 #include <jpeglib.h>
 
-#include "unstarve/codecs/jpeg/jpeg_samples.h"
+#include "unstarve/codecs/testing/jpeg_samples.h"
 #include "unstarve/core/random.h"
 #include "unstarve/core/sanitizers.h"
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstring>
 
-#include "unstarve/codecs/encode.h"
+#include "unstarve/codecs/common/encode.h"
 #include "unstarve/core/error.h"
 #include "unstarve/jobs/common/make_scan_index.h"
 #include "unstarve/ops/resize.h"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "unstarve/codecs/decoder.h"
-#include "unstarve/codecs/jpeg_encode/jpeg_encoder.h"
+#include "unstarve/codecs/jpeg/encode/jpeg_encoder.h"
 #include "unstarve/jobs/pack.h"
 #include "unstarve/jobs/pack/pack_keys.h"
 #include "unstarve/ops/frame.h"

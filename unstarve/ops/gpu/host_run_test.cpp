@@ -7,7 +7,7 @@
 #include <catch2/catch.hpp>
 
 #include "unstarve/codecs/decoder.h"
-#include "unstarve/codecs/test_photographs.h"
+#include "unstarve/codecs/testing/test_photographs.h"
 #include "unstarve/core/error.h"
 #include "unstarve/ops/gpu/test_chains.h"
 #include "unstarve/ops/test_support.h"

@@ -7,7 +7,7 @@
 
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/codecs/nvjpeg/nvjpeg_decoder.h"
-#include "unstarve/codecs/test_photographs.h"
+#include "unstarve/codecs/testing/test_photographs.h"
 #include "unstarve/core/error.h"
 #include "unstarve/device/device.h"
 

@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "unstarve/codecs/encode.h"
+#include "unstarve/codecs/common/encode.h"
 #include "unstarve/device/device.h"
 #include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/storage/open.h"

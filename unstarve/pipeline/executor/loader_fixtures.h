@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "unstarve/codecs/encode.h"
+#include "unstarve/codecs/common/encode.h"
 #include "unstarve/core/random.h"
 #include "unstarve/device/device.h"
 #include "unstarve/pipeline/executor/loader.h"

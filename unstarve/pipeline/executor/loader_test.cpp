@@ -13,7 +13,7 @@
 
 #include <unistd.h>
 
-#include "unstarve/codecs/encode.h"
+#include "unstarve/codecs/common/encode.h"
 #include "unstarve/core/error.h"
 #include "unstarve/pipeline/executor/loader_fixtures.h"
 #include "unstarve/storage/open.h"

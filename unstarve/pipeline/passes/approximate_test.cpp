@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "unstarve/codecs/decode_plan.h"
-#include "unstarve/codecs/test_photographs.h"
+#include "unstarve/codecs/testing/test_photographs.h"
 #include "unstarve/ops/store.h"
 #include "unstarve/pipeline/executor/loader_fixtures.h"
 #include "unstarve/storage/open.h"

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "unstarve/codecs/orientation.h"
+#include "unstarve/codecs/common/orientation.h"
 #include "unstarve/ops/resize.h"
 
 namespace unstarve {

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "unstarve/codecs/encode.h"
+#include "unstarve/codecs/common/encode.h"
 #include "unstarve/pipeline/executor/loader_fixtures.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/testing/temporary_folder.h"

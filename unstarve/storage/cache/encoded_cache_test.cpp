@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <thread>
 
-#include "unstarve/codecs/encode.h"
+#include "unstarve/codecs/common/encode.h"
 #include "unstarve/core/error.h"
 #include "unstarve/storage/formats/folder/image_folder.h"
 #include "unstarve/storage/open.h"

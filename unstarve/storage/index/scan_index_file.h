@@ -1,5 +1,5 @@
 #pragma once
-// The scan indexes of one shard (codecs/jpeg/scan_index.h), written with it by `unstarve pack --scan-index`:
+// The scan indexes of one shard (codecs/jpeg/index/scan_index.h), written with it by `unstarve pack --scan-index`:
 //
 //   train-00000.tar     train-00000.tar.jpeg.unstarve-index
 //

@@ -1,5 +1,5 @@
 #pragma once
-// One file that keeps the scan index of each JPEG of a data set (codecs/jpeg/scan_index.h): made while the images are
+// One file that keeps the scan index of each JPEG of a data set (codecs/jpeg/index/scan_index.h): made while the images are
 // decoded for the first time, read from then on.
 //
 //   0   magic "UNSTJPX\n"                      8 bytes

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "unstarve/codecs/encode.h"
+#include "unstarve/codecs/common/encode.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/core/refusal.h"

@@ -1,0 +1,111 @@
+#include "unstarve/codecs/common/orientation.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace unstarve {
+namespace {
+
+// Pixels of a tile's side: 32 rows of 96 bytes stay in the first-level cache while they are read or written by columns.
+constexpr int kTile = 32;
+// Rows that are turned at once. Each column of them is a piece of an upright row: short ones mean that every page of
+// the upright image is visited as often again.
+constexpr int kStrip = 64;
+
+// Puts `count` rows of the stored image, the first of which is row `first`, where they belong.
+void turn_rows(const std::uint8_t* rows, std::ptrdiff_t stride, int first, int count, Size stored, int orientation,
+               Image& upright) {
+  if (stored.width == 0 || count == 0) return;
+  // The steps in the upright image, in bytes, of one pixel to the right and one row down in the stored one.
+  std::ptrdiff_t step_x = kChannels;
+  std::ptrdiff_t step_y = static_cast<std::ptrdiff_t>(upright.row_bytes());
+  if (exchanges_axes(orientation)) std::swap(step_x, step_y);
+  std::uint8_t* origin = upright.data();
+  if (reverses_x(orientation)) {
+    origin += step_x * (stored.width - 1);
+    step_x = -step_x;
+  }
+  if (reverses_y(orientation)) {
+    origin += step_y * (stored.height - 1);
+    step_y = -step_y;
+  }
+  origin += step_y * first;
+
+  const auto copy_line = [](const std::uint8_t* from, std::ptrdiff_t from_step, std::uint8_t* to,
+                            std::ptrdiff_t to_step, int pixels) {
+    for (; pixels > 0; --pixels, from += from_step, to += to_step) {
+      to[0] = from[0];
+      to[1] = from[1];
+      to[2] = from[2];
+    }
+  };
+  for (int top = 0; top < count; top += kTile) {
+    const int height = std::min(kTile, count - top);
+    for (int left = 0; left < stored.width; left += kTile) {
+      const int width = std::min(kTile, stored.width - left);
+      const std::uint8_t* from = rows + top * stride + std::ptrdiff_t{left} * kChannels;
+      std::uint8_t* to = origin + top * step_y + left * step_x;
+      // Along a row of the upright image.
+      if (exchanges_axes(orientation)) {
+        for (int x = 0; x < width; ++x) copy_line(from + x * kChannels, stride, to + x * step_x, step_y, height);
+      } else {
+        for (int y = 0; y < height; ++y) copy_line(from + y * stride, kChannels, to + y * step_y, step_x, width);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Size upright_size(Size stored, int orientation) noexcept {
+  if (exchanges_axes(orientation)) std::swap(stored.width, stored.height);
+  return stored;
+}
+
+Rect stored_rect(Rect upright, Size stored, int orientation) noexcept {
+  Rect rect = upright;
+  if (exchanges_axes(orientation)) {
+    std::swap(rect.x, rect.y);
+    std::swap(rect.width, rect.height);
+  }
+  if (reverses_x(orientation)) rect.x = stored.width - rect.x - rect.width;
+  if (reverses_y(orientation)) rect.y = stored.height - rect.y - rect.height;
+  return rect;
+}
+
+void turn_upright(const Image& stored, int orientation, Image& upright) {
+  upright.resize(upright_size(stored.size(), orientation));
+  turn_rows(stored.data(), static_cast<std::ptrdiff_t>(stored.row_bytes()), 0, stored.size().height, stored.size(),
+            orientation, upright);
+}
+
+void TurnedRows::begin(Size stored) {
+  stored_ = stored;
+  upright_.resize(upright_size(stored, orientation_));
+  // What a decoder writes behind a row.
+  constexpr std::ptrdiff_t kSlack = 64;
+  stride_ = std::ptrdiff_t{stored.width} * kChannels + kSlack;
+  turned_ = 0;
+  held_ = 0;
+}
+
+std::uint8_t* TurnedRows::room(int count, std::ptrdiff_t& stride) {
+  if (held_ + count > kStrip) turn();
+  // Rows that are held stay where they are: the strip never has to grow for them.
+  strip_.reserve_discard(static_cast<std::size_t>(std::max(kStrip, count) * stride_));
+  stride = stride_;
+  return strip_.data() + held_ * stride_;
+}
+
+void TurnedRows::take(int count) {
+  held_ += count;
+  if (turned_ + held_ == stored_.height) turn();
+}
+
+void TurnedRows::turn() {
+  turn_rows(strip_.data(), stride_, turned_, held_, stored_, orientation_, upright_);
+  turned_ += held_;
+  held_ = 0;
+}
+
+}  // namespace unstarve

@@ -1,0 +1,56 @@
+#include "unstarve/codecs/jpeg/layout/baseline_plan.h"
+
+#include <algorithm>
+
+namespace unstarve {
+namespace {
+
+constexpr int kBlock = 8;
+
+// The MCUs along one axis that hold pixels [first, end) of `side`, `mcu` pixels each, with `up` pixels to a chroma
+// sample.
+void cover(int first, int end, int side, int mcu, int up, bool smooth, int& first_mcu, int& end_mcu, int& mcus) {
+  mcus = (side + mcu - 1) / mcu;
+  // With two pixels to a sample, the pixels of the sample before and of the sample behind.
+  const int margin = up == 2 && smooth ? 2 : 0;
+  first_mcu = std::max(first / up * up - margin, 0) / mcu;
+  const int last = std::min((end - 1) / up * up + margin, side - 1);
+  end_mcu = last / mcu + 1;
+}
+
+// What the reduction makes of blocks and of chroma.
+BaselinePlan scale_of(const BaselineLayout& image, int reduction) {
+  BaselinePlan plan;
+  plan.block = kBlock / reduction;
+  const bool both_halved = image.horizontal == 2 && image.vertical == 2;
+  plan.chroma_block = both_halved && reduction > 1 ? 2 * plan.block : plan.block;
+  plan.up_x = image.horizontal * plan.block / plan.chroma_block;
+  plan.up_y = image.vertical * plan.block / plan.chroma_block;
+  plan.smooth = plan.block > 1;
+  return plan;
+}
+
+}  // namespace
+
+BaselinePlan plan_baseline(const BaselineLayout& image, int reduction, const Rect& rect) {
+  BaselinePlan plan = scale_of(image, reduction);
+  const auto reduced = [reduction](int side) { return (side + reduction - 1) / reduction; };
+  cover(rect.x, rect.x + rect.width, reduced(image.size.width), plan.block * image.horizontal, plan.up_x, plan.smooth,
+        plan.first_column, plan.end_column, plan.columns);
+  cover(rect.y, rect.y + rect.height, reduced(image.size.height), plan.block * image.vertical, plan.up_y, plan.smooth,
+        plan.first_row, plan.end_row, plan.rows);
+  return plan;
+}
+
+BaselinePlan plan_baseline(const BaselineLayout& image) {
+  return plan_baseline(image, 1, {0, 0, image.size.width, image.size.height});
+}
+
+bool upsamples_alike(const BaselineLayout& image, int reduction) {
+  constexpr int kLeastSmooth = 3;
+  const BaselinePlan scale = scale_of(image, reduction);
+  const bool smooths_rows = image.components == 3 && scale.up_x == 2 && scale.smooth;
+  return !smooths_rows || image.size.width > (kLeastSmooth - 1) * 2 * reduction;
+}
+
+}  // namespace unstarve

@@ -1,0 +1,62 @@
+#include "unstarve/codecs/jpeg/libjpeg/jpeg_errors.h"
+
+#include <jerror.h>
+
+namespace unstarve {
+namespace {
+
+[[noreturn]] void error_exit(j_common_ptr cinfo) {
+  auto* failure = reinterpret_cast<JpegFailure*>(cinfo->err);
+  failure->code = cinfo->err->msg_code;
+  if (failure->code >= 0) cinfo->err->format_message(cinfo, failure->text);
+  std::longjmp(failure->jump, 1);
+}
+
+// Level -1 is a warning, 0 and above are traces.
+void emit_message(j_common_ptr cinfo, int level) {
+  if (level >= 0) return;
+  switch (cinfo->err->msg_code) {
+    case JWRN_EXTRANEOUS_DATA:
+    case JWRN_JFIF_MAJOR:
+    case JWRN_ADOBE_XFORM:
+    case JWRN_NOT_SEQUENTIAL: return;
+    default: error_exit(cinfo);
+  }
+}
+
+void output_message(j_common_ptr) {}
+
+}  // namespace
+
+jpeg_error_mgr* install(JpegFailure& failure) noexcept {
+  jpeg_std_error(&failure.manager);
+  failure.manager.error_exit = error_exit;
+  failure.manager.emit_message = emit_message;
+  failure.manager.output_message = output_message;
+  failure.code = 0;
+  failure.text[0] = '\0';
+  return &failure.manager;
+}
+
+void fail(j_common_ptr cinfo, int code) {
+  cinfo->err->msg_code = code;
+  error_exit(cinfo);
+}
+
+Error jpeg_error(const JpegFailure& failure, const std::string& where) {
+  const std::string behind = where.empty() ? "" : " (" + where + ")";
+  switch (failure.code) {
+    case JERR_OUT_OF_MEMORY: return Error(ErrorKind::kMemory, "JPEG: out of memory" + behind);
+    case JERR_INPUT_EOF: return Error(ErrorKind::kInput, "JPEG: truncated: the file ends too early" + behind);
+    case JWRN_HIT_MARKER:
+    case JWRN_HUFF_BAD_CODE:
+    case JWRN_ARITH_BAD_CODE:
+    case JWRN_MUST_RESYNC:
+      return Error(ErrorKind::kInput, std::string("JPEG: truncated or damaged: ") + failure.text + behind);
+    case kTooManyScans:
+      return Error(ErrorKind::kInput, "JPEG: more than 500 scans, as only files made to waste time have" + behind);
+    default: return Error(ErrorKind::kInput, std::string("JPEG: ") + failure.text + behind);
+  }
+}
+
+}  // namespace unstarve
