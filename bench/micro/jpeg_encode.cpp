@@ -21,7 +21,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/core/simd_test_support.h"
-#include "unstarve/ops/resize.h"
+#include "unstarve/ops/resize/resize.h"
 
 namespace unstarve {
 namespace {

@@ -8,9 +8,9 @@
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/codecs/jpeg/jpeg_decoder.h"
 #include "unstarve/core/error.h"
-#include "unstarve/ops/operation.h"
-#include "unstarve/ops/resize_rows.h"
-#include "unstarve/ops/window.h"
+#include "unstarve/ops/base/operation.h"
+#include "unstarve/ops/base/window.h"
+#include "unstarve/ops/resize/resize_rows.h"
 
 namespace unstarve::bench {
 namespace {

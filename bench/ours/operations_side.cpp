@@ -11,9 +11,9 @@
 #include "bench/ours/sides.h"
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/core/error.h"
-#include "unstarve/ops/operation.h"
-#include "unstarve/ops/resize.h"
-#include "unstarve/ops/store.h"
+#include "unstarve/ops/base/operation.h"
+#include "unstarve/ops/resize/resize.h"
+#include "unstarve/ops/store/store.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"
 #include "unstarve/storage/open.h"
 

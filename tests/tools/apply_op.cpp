@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "unstarve/core/error.h"
-#include "unstarve/ops/operation.h"
-#include "unstarve/ops/store.h"
+#include "unstarve/ops/base/operation.h"
+#include "unstarve/ops/store/store.h"
 
 namespace {
 

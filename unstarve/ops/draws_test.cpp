@@ -14,11 +14,11 @@
 
 #include <catch2/catch.hpp>
 
-#include "unstarve/ops/colour/point_pixel.h"
-#include "unstarve/ops/gpu/recorder.h"
+#include "unstarve/ops/base/point_pixel.h"
+#include "unstarve/ops/base/window.h"
+#include "unstarve/ops/gpu/program_recorder.h"
 #include "unstarve/ops/policy/auto_augment_tables.h"
 #include "unstarve/ops/test_support.h"
-#include "unstarve/ops/window.h"
 
 namespace unstarve {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "unstarve/ops/operation.h"
+#include "unstarve/ops/base/operation.h"
 
 namespace unstarve {
 

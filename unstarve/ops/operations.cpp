@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "unstarve/core/error.h"
-#include "unstarve/ops/operation.h"
+#include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/operation_list.h"
 
 namespace unstarve {

@@ -1,4 +1,4 @@
-#include "unstarve/ops/operation.h"
+#include "unstarve/ops/base/operation.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,9 +9,9 @@
 #include <catch2/catch.hpp>
 
 #include "unstarve/core/error.h"
-#include "unstarve/ops/parameters.h"
+#include "unstarve/ops/base/parameters.h"
+#include "unstarve/ops/base/window.h"
 #include "unstarve/ops/test_support.h"
-#include "unstarve/ops/window.h"
 
 namespace unstarve {
 namespace {

@@ -11,8 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "unstarve/ops/operation.h"
-#include "unstarve/ops/store.h"
+#include "unstarve/ops/base/operation.h"
+#include "unstarve/ops/store/store.h"
 
 extern "C" {
 void* __libc_malloc(std::size_t);

@@ -8,7 +8,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "unstarve/ops/gpu/test_chains.h"
+#include "unstarve/ops/test_chains.h"
 #include "unstarve/ops/test_support.h"
 
 namespace unstarve {

@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 
 #include "unstarve/core/error.h"
-#include "unstarve/ops/operation.h"
-#include "unstarve/ops/parameters.h"
+#include "unstarve/ops/base/operation.h"
+#include "unstarve/ops/base/parameters.h"
 
 namespace unstarve {
 namespace {

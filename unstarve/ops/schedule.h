@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "unstarve/ops/op_value.h"
+#include "unstarve/ops/base/op_value.h"
 
 namespace unstarve {
 

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "unstarve/core/error.h"
-#include "unstarve/ops/operation.h"
+#include "unstarve/ops/base/operation.h"
 
 namespace unstarve {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "unstarve/ops/operation.h"
+#include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/test_support.h"
 
 namespace unstarve {

@@ -8,9 +8,9 @@
 
 #include "unstarve/core/random.h"
 #include "unstarve/core/simd_test_support.h"
-#include "unstarve/ops/frame.h"
-#include "unstarve/ops/operation.h"
-#include "unstarve/ops/parameters.h"
+#include "unstarve/ops/base/frame.h"
+#include "unstarve/ops/base/operation.h"
+#include "unstarve/ops/base/parameters.h"
 
 namespace unstarve::testing {
 

@@ -1,11 +1,11 @@
 #pragma once
 // uint8 pixels to normalised float32, on whichever device they are.
 //
-// value = pixel * scale[c] + bias[c], as the loader's store does it (ops/store.h), to rounding.
+// value = pixel * scale[c] + bias[c], as the loader's store does it (ops/store/store.h), to rounding.
 
 #include <torch/torch.h>
 
-#include "unstarve/ops/store.h"
+#include "unstarve/ops/store/store.h"
 
 namespace unstarve {
 

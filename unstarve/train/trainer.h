@@ -20,7 +20,7 @@
 #include <string>
 
 #include "unstarve/models/catalogue.h"
-#include "unstarve/ops/store.h"
+#include "unstarve/ops/store/store.h"
 #include "unstarve/train/settings.h"
 
 namespace unstarve {

@@ -17,7 +17,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/random.h"
-#include "unstarve/ops/element_bits.h"
+#include "unstarve/ops/store/element_bits.h"
 
 namespace unstarve {
 namespace {

@@ -7,8 +7,8 @@
 #include "unstarve/codecs/common/encode.h"
 #include "unstarve/core/error.h"
 #include "unstarve/jobs/common/make_scan_index.h"
-#include "unstarve/ops/resize.h"
-#include "unstarve/ops/resize_rows.h"
+#include "unstarve/ops/resize/resize.h"
+#include "unstarve/ops/resize/resize_rows.h"
 
 namespace unstarve {
 namespace {

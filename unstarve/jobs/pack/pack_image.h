@@ -16,7 +16,7 @@
 #include "unstarve/codecs/jpeg/encode/jpeg_encoder.h"
 #include "unstarve/jobs/pack.h"
 #include "unstarve/jobs/pack/pack_keys.h"
-#include "unstarve/ops/frame.h"
+#include "unstarve/ops/base/frame.h"
 #include "unstarve/storage/dataset/dataset.h"
 #include "unstarve/storage/record_writer.h"
 

@@ -15,8 +15,8 @@
 #include <string_view>
 
 #include "unstarve/core/random.h"
-#include "unstarve/ops/operation.h"
-#include "unstarve/ops/store.h"
+#include "unstarve/ops/base/operation.h"
+#include "unstarve/ops/store/store.h"
 
 namespace unstarve {
 

@@ -10,7 +10,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/ops/batch/batch_operation.h"
 #include "unstarve/ops/batch/mixing.h"
-#include "unstarve/ops/element_bits.h"
+#include "unstarve/ops/store/element_bits.h"
 #include "unstarve/ops/test_support.h"
 
 namespace unstarve {

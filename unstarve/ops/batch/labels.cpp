@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "unstarve/ops/base/parameters.h"
 #include "unstarve/ops/batch/batch_operation.h"
-#include "unstarve/ops/parameters.h"
 
 namespace unstarve {
 namespace {

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <vector>
 
+#include "unstarve/ops/base/parameters.h"
 #include "unstarve/ops/batch/batch_operation.h"
 #include "unstarve/ops/batch/mixing.h"
-#include "unstarve/ops/parameters.h"
 
 namespace unstarve {
 namespace {

@@ -10,8 +10,8 @@
 #include <hwy/foreach_target.h>  // compiles this file once per instruction set
 #include <hwy/highway.h>
 
-#include "unstarve/ops/element_bits.h"
-#include "unstarve/ops/gamma.h"
+#include "unstarve/ops/base/gamma.h"
+#include "unstarve/ops/store/element_bits.h"
 
 #ifndef UNSTARVE_MIXING_DEFINITION
 #define UNSTARVE_MIXING_DEFINITION

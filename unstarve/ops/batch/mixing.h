@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "unstarve/core/random.h"
-#include "unstarve/ops/store.h"
+#include "unstarve/ops/store/store.h"
 
 namespace unstarve {
 

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <array>
 
+#include "unstarve/ops/base/parameters.h"
 #include "unstarve/ops/colour/colour_operation.h"
 #include "unstarve/ops/colour/colours.h"
 #include "unstarve/ops/operation_list.h"
-#include "unstarve/ops/parameters.h"
 
 namespace unstarve {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "unstarve/ops/operation.h"
+#include "unstarve/ops/base/operation.h"
 
 namespace unstarve {
 

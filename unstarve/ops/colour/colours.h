@@ -7,8 +7,8 @@
 
 #include <array>
 
-#include "unstarve/ops/colour/point_chain.h"
-#include "unstarve/ops/frame.h"
+#include "unstarve/ops/base/frame.h"
+#include "unstarve/ops/base/point_chain.h"
 
 namespace unstarve {
 

@@ -9,8 +9,8 @@
 #include <hwy/foreach_target.h>  // compiles this file once per instruction set
 #include <hwy/highway.h>
 
-#include "unstarve/ops/colour/point_chain.h"
-#include "unstarve/ops/window.h"
+#include "unstarve/ops/base/point_chain.h"
+#include "unstarve/ops/base/window.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace unstarve::HWY_NAMESPACE {

@@ -8,7 +8,7 @@
 #include <array>
 #include <cstdint>
 
-#include "unstarve/ops/frame.h"
+#include "unstarve/ops/base/frame.h"
 
 namespace unstarve {
 

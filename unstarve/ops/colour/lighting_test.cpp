@@ -4,8 +4,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "unstarve/ops/operation.h"
-#include "unstarve/ops/store.h"
+#include "unstarve/ops/base/operation.h"
+#include "unstarve/ops/store/store.h"
 
 namespace unstarve {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "unstarve/ops/host_device.h"
+#include "unstarve/ops/base/host_device.h"
 
 namespace unstarve {
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstdint>
 
-#include "unstarve/ops/colour/point_chain.h"
-#include "unstarve/ops/colour/point_pixel.h"
+#include "unstarve/ops/base/point_chain.h"
+#include "unstarve/ops/base/point_pixel.h"
 
 namespace unstarve {
 

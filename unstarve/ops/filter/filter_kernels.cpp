@@ -10,7 +10,7 @@
 #include <hwy/highway.h>
 
 #include "unstarve/core/image.h"
-#include "unstarve/ops/colour/point_chain.h"
+#include "unstarve/ops/base/point_chain.h"
 #include "unstarve/ops/filter/filter_pixel.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "unstarve/ops/colour/point_pixel.h"
-#include "unstarve/ops/host_device.h"
+#include "unstarve/ops/base/host_device.h"
+#include "unstarve/ops/base/point_pixel.h"
 
 namespace unstarve {
 

@@ -4,7 +4,7 @@
 //
 // Threads: one at a time per scratch. Failure: none. Arithmetic of integers: the same bits on every machine.
 
-#include "unstarve/ops/frame.h"
+#include "unstarve/ops/base/frame.h"
 
 namespace unstarve {
 

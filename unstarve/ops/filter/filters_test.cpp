@@ -5,8 +5,8 @@
 #include <cmath>
 #include <vector>
 
+#include "unstarve/ops/base/window.h"
 #include "unstarve/ops/test_support.h"
-#include "unstarve/ops/window.h"
 
 namespace unstarve {
 namespace {

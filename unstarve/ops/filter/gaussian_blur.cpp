@@ -5,15 +5,15 @@
 #include <cmath>
 #include <span>
 
+#include "unstarve/ops/base/parameters.h"
+#include "unstarve/ops/base/window.h"
 #include "unstarve/ops/colour/colour_operation.h"
 #include "unstarve/ops/filter/blur_rows.h"
 #include "unstarve/ops/filter/filter_kernels.h"
 #include "unstarve/ops/filter/filter_pixel.h"
 #include "unstarve/ops/filter/filters.h"
-#include "unstarve/ops/gpu/recorder.h"
+#include "unstarve/ops/gpu/program_recorder.h"
 #include "unstarve/ops/operation_list.h"
-#include "unstarve/ops/parameters.h"
-#include "unstarve/ops/window.h"
 
 namespace unstarve {
 namespace {

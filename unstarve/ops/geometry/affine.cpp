@@ -2,11 +2,11 @@
 
 #include <cmath>
 
+#include "unstarve/ops/base/paint.h"
+#include "unstarve/ops/base/parameters.h"
 #include "unstarve/ops/geometry/read_interpolation.h"
 #include "unstarve/ops/geometry/warp.h"
 #include "unstarve/ops/operation_list.h"
-#include "unstarve/ops/paint.h"
-#include "unstarve/ops/parameters.h"
 
 namespace unstarve {
 namespace {

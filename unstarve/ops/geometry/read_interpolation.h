@@ -3,8 +3,8 @@
 
 #include <string_view>
 
+#include "unstarve/ops/base/parameters.h"
 #include "unstarve/ops/geometry/sampling.h"
-#include "unstarve/ops/parameters.h"
 
 namespace unstarve {
 

@@ -1,10 +1,10 @@
 // Turned about the middle by a random angle, counter-clockwise; the size stays: torchvision's RandomRotation.
 
+#include "unstarve/ops/base/paint.h"
+#include "unstarve/ops/base/parameters.h"
 #include "unstarve/ops/geometry/read_interpolation.h"
 #include "unstarve/ops/geometry/warp.h"
 #include "unstarve/ops/operation_list.h"
-#include "unstarve/ops/paint.h"
-#include "unstarve/ops/parameters.h"
 
 namespace unstarve {
 namespace {

@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include "unstarve/core/image.h"
+#include "unstarve/ops/base/host_device.h"
 #include "unstarve/ops/geometry/sampling.h"
-#include "unstarve/ops/host_device.h"
 
 namespace unstarve::sampling {
 

@@ -6,7 +6,7 @@
 //
 // Threads: one at a time per scratch. Cost: a pass that gathers; the frame's pixels are made first.
 
-#include "unstarve/ops/frame.h"
+#include "unstarve/ops/base/frame.h"
 #include "unstarve/ops/geometry/sampling.h"
 
 namespace unstarve {

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "unstarve/core/error.h"
-#include "unstarve/ops/geometry/perspective_places.h"
-#include "unstarve/ops/geometry/places.h"
+#include "unstarve/ops/base/window.h"
+#include "unstarve/ops/geometry/perspective_positions.h"
+#include "unstarve/ops/geometry/positions.h"
 #include "unstarve/ops/test_support.h"
-#include "unstarve/ops/window.h"
 
 namespace unstarve {
 namespace {

@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "unstarve/ops/gpu/recorder.h"
-#include "unstarve/ops/operation.h"
+#include "unstarve/ops/base/operation.h"
+#include "unstarve/ops/gpu/program_recorder.h"
 
 namespace unstarve {
 

@@ -21,7 +21,7 @@
 
 #include "unstarve/device/device.h"
 #include "unstarve/ops/gpu/output.h"
-#include "unstarve/ops/gpu/recorder.h"
+#include "unstarve/ops/gpu/program_recorder.h"
 
 namespace unstarve {
 

@@ -9,7 +9,7 @@
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/codecs/testing/test_photographs.h"
 #include "unstarve/core/error.h"
-#include "unstarve/ops/gpu/test_chains.h"
+#include "unstarve/ops/test_chains.h"
 #include "unstarve/ops/test_support.h"
 
 namespace unstarve {

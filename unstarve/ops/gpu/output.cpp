@@ -1,6 +1,6 @@
 #include "unstarve/ops/gpu/output.h"
 
-#include "unstarve/ops/convert.h"
+#include "unstarve/ops/store/convert.h"
 
 namespace unstarve::gpu {
 

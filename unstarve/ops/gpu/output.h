@@ -10,10 +10,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "unstarve/ops/colour/point_pixel.h"
-#include "unstarve/ops/element_bits.h"
-#include "unstarve/ops/host_device.h"
-#include "unstarve/ops/store.h"
+#include "unstarve/ops/base/host_device.h"
+#include "unstarve/ops/base/point_pixel.h"
+#include "unstarve/ops/store/element_bits.h"
+#include "unstarve/ops/store/store.h"
 
 namespace unstarve::gpu {
 

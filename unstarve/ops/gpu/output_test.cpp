@@ -6,8 +6,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "unstarve/ops/convert.h"
 #include "unstarve/ops/gpu/host_run.h"
+#include "unstarve/ops/store/convert.h"
 
 namespace unstarve::gpu {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "unstarve/ops/gpu/program.h"
-#include "unstarve/ops/gpu/recorder.h"
+#include "unstarve/ops/gpu/program_recorder.h"
 
 namespace unstarve::gpu {
 

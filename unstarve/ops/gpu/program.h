@@ -16,9 +16,9 @@
 #include <cstdint>
 
 #include "unstarve/core/image.h"
-#include "unstarve/ops/border.h"
+#include "unstarve/ops/base/border.h"
+#include "unstarve/ops/base/host_device.h"
 #include "unstarve/ops/geometry/warp.h"
-#include "unstarve/ops/host_device.h"
 
 namespace unstarve::gpu {
 

@@ -4,13 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "unstarve/ops/colour/point_pixel.h"
+#include "unstarve/ops/base/host_device.h"
+#include "unstarve/ops/base/noise_pixel.h"
+#include "unstarve/ops/base/point_pixel.h"
 #include "unstarve/ops/filter/filter_pixel.h"
-#include "unstarve/ops/geometry/places.h"
+#include "unstarve/ops/geometry/positions.h"
 #include "unstarve/ops/geometry/sample_pixel.h"
 #include "unstarve/ops/gpu/program.h"
-#include "unstarve/ops/host_device.h"
-#include "unstarve/ops/noise_pixel.h"
 
 namespace unstarve::gpu {
 

@@ -7,13 +7,13 @@
 #include <array>
 #include <cmath>
 
-#include "unstarve/ops/gamma.h"
-#include "unstarve/ops/gpu/recorder.h"
+#include "unstarve/ops/base/gamma.h"
+#include "unstarve/ops/base/parameters.h"
+#include "unstarve/ops/base/window.h"
+#include "unstarve/ops/gpu/program_recorder.h"
 #include "unstarve/ops/operation_list.h"
-#include "unstarve/ops/parameters.h"
 #include "unstarve/ops/policy/magnitudes.h"
 #include "unstarve/ops/policy/mix_images.h"
-#include "unstarve/ops/window.h"
 
 namespace unstarve {
 namespace {

@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "unstarve/ops/gamma.h"
-#include "unstarve/ops/operation.h"
+#include "unstarve/ops/base/gamma.h"
+#include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/policy/magnitudes.h"
 #include "unstarve/ops/policy/mix_images.h"
-#include "unstarve/ops/store.h"
+#include "unstarve/ops/store/store.h"
 #include "unstarve/ops/test_support.h"
 
 namespace unstarve {

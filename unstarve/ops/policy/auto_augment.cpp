@@ -1,7 +1,7 @@
 // One of twenty-five pairs of changes, drawn for each image: AutoAugment, as torchvision has it.
 
+#include "unstarve/ops/base/parameters.h"
 #include "unstarve/ops/operation_list.h"
-#include "unstarve/ops/parameters.h"
 #include "unstarve/ops/policy/auto_augment_tables.h"
 #include "unstarve/ops/policy/magnitudes.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "unstarve/ops/border.h"
+#include "unstarve/ops/base/border.h"
 #include "unstarve/ops/colour/colours.h"
 #include "unstarve/ops/filter/filters.h"
 #include "unstarve/ops/geometry/read_interpolation.h"

@@ -7,10 +7,10 @@
 #include <array>
 #include <string_view>
 
-#include "unstarve/ops/frame.h"
+#include "unstarve/ops/base/frame.h"
+#include "unstarve/ops/base/paint.h"
+#include "unstarve/ops/base/parameters.h"
 #include "unstarve/ops/geometry/sampling.h"
-#include "unstarve/ops/paint.h"
-#include "unstarve/ops/parameters.h"
 
 namespace unstarve {
 

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include "unstarve/core/error.h"
+#include "unstarve/ops/base/parameters.h"
 #include "unstarve/ops/operation_list.h"
-#include "unstarve/ops/parameters.h"
 #include "unstarve/ops/policy/magnitudes.h"
 
 namespace unstarve {

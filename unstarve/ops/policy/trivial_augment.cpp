@@ -1,8 +1,8 @@
 // One change drawn from fourteen, by a random magnitude: TrivialAugment's wide space (Müller and Hutter,
 // "TrivialAugment: tuning-free yet state-of-the-art data augmentation", 2021), as torchvision has it.
 
+#include "unstarve/ops/base/parameters.h"
 #include "unstarve/ops/operation_list.h"
-#include "unstarve/ops/parameters.h"
 #include "unstarve/ops/policy/magnitudes.h"
 
 namespace unstarve {

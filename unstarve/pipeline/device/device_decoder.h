@@ -24,7 +24,7 @@
 #include "unstarve/codecs/nvjpeg/nvjpeg_decoder.h"
 #include "unstarve/codecs/nvjpeg/nvjpeg_library.h"
 #include "unstarve/device/device.h"
-#include "unstarve/ops/gpu/recorder.h"
+#include "unstarve/ops/gpu/program_recorder.h"
 #include "unstarve/pipeline/device/decode_balance.h"
 #include "unstarve/storage/dataset/dataset.h"
 

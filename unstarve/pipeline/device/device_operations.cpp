@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "unstarve/core/error.h"
-#include "unstarve/ops/paint.h"
+#include "unstarve/ops/base/paint.h"
 #include "unstarve/ops/schedule.h"
 
 namespace unstarve {

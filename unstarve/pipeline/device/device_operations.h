@@ -26,10 +26,10 @@
 #include <vector>
 
 #include "unstarve/device/device.h"
+#include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/gpu/batch_recorder.h"
 #include "unstarve/ops/gpu/batch_runner.h"
 #include "unstarve/ops/gpu/output.h"
-#include "unstarve/ops/operation.h"
 #include "unstarve/pipeline/device/device_decoder.h"
 #include "unstarve/pipeline/spec/spec.h"
 

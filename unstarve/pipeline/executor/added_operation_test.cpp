@@ -5,8 +5,8 @@
 #include <string>
 
 #include "unstarve/core/error.h"
-#include "unstarve/ops/parameters.h"
-#include "unstarve/ops/window.h"
+#include "unstarve/ops/base/parameters.h"
+#include "unstarve/ops/base/window.h"
 #include "unstarve/pipeline/executor/loader_fixtures.h"
 #include "unstarve/pipeline/plan/plan.h"
 #include "unstarve/pipeline/spec/check_spec.h"

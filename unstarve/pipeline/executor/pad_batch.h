@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <span>
 
-#include "unstarve/ops/store.h"
+#include "unstarve/ops/store/store.h"
 
 namespace unstarve {
 

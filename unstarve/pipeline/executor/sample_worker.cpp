@@ -10,9 +10,9 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/map_guard.h"
 #include "unstarve/core/thread_time.h"
-#include "unstarve/ops/resize.h"
-#include "unstarve/ops/resize_rows.h"
-#include "unstarve/ops/window.h"
+#include "unstarve/ops/base/window.h"
+#include "unstarve/ops/resize/resize.h"
+#include "unstarve/ops/resize/resize_rows.h"
 #include "unstarve/pipeline/plan/decode_notes.h"
 
 namespace unstarve {

@@ -8,7 +8,7 @@
 
 #include "unstarve/codecs/decode_plan.h"
 #include "unstarve/codecs/testing/test_photographs.h"
-#include "unstarve/ops/store.h"
+#include "unstarve/ops/store/store.h"
 #include "unstarve/pipeline/executor/loader_fixtures.h"
 #include "unstarve/storage/open.h"
 

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "unstarve/core/error.h"
-#include "unstarve/ops/store.h"
+#include "unstarve/ops/store/store.h"
 #include "unstarve/pipeline/executor/loader_fixtures.h"
 #include "unstarve/pipeline/passes/pass.h"
 

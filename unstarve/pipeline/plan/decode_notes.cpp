@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "unstarve/codecs/common/orientation.h"
-#include "unstarve/ops/resize.h"
+#include "unstarve/ops/resize/resize.h"
 
 namespace unstarve {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "unstarve/codecs/decode_plan.h"
 #include "unstarve/core/random.h"
-#include "unstarve/ops/resize_part.h"
+#include "unstarve/ops/resize/resize_part.h"
 #include "unstarve/pipeline/plan/plan.h"
 
 namespace unstarve {

@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "unstarve/core/image.h"
-#include "unstarve/ops/operation.h"
+#include "unstarve/ops/base/operation.h"
 
 namespace unstarve {
 

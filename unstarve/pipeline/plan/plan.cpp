@@ -7,13 +7,13 @@
 
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/core/error.h"
-#include "unstarve/ops/paint.h"
+#include "unstarve/ops/base/paint.h"
 #include "unstarve/ops/schedule.h"
 #include "unstarve/pipeline/device/device_operations.h"
-#include "unstarve/pipeline/plan/limit_memory.h"
-#include "unstarve/pipeline/executor/pad_batch.h"
 #include "unstarve/pipeline/executor/cache_trial.h"
+#include "unstarve/pipeline/executor/pad_batch.h"
 #include "unstarve/pipeline/passes/pass.h"
+#include "unstarve/pipeline/plan/limit_memory.h"
 #include "unstarve/pipeline/spec/check_spec.h"
 
 namespace unstarve {

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "unstarve/codecs/decoder.h"
+#include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/batch/batch_operation.h"
-#include "unstarve/ops/operation.h"
-#include "unstarve/ops/store.h"
+#include "unstarve/ops/store/store.h"
 #include "unstarve/pipeline/order/order.h"
 #include "unstarve/pipeline/plan/consumer.h"
 #include "unstarve/pipeline/plan/memory_plan.h"

@@ -9,7 +9,7 @@
 
 #include <vector>
 
-#include "unstarve/ops/op_value.h"
+#include "unstarve/ops/base/op_value.h"
 #include "unstarve/pipeline/spec/yaml_map.h"
 
 namespace unstarve {

@@ -12,8 +12,8 @@
 
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/core/image.h"
-#include "unstarve/ops/operation.h"
-#include "unstarve/ops/store.h"
+#include "unstarve/ops/base/operation.h"
+#include "unstarve/ops/store/store.h"
 
 namespace unstarve {
 

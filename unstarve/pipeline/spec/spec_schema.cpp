@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/error.h"
+#include "unstarve/ops/base/parameters.h"
 #include "unstarve/ops/batch/batch_operation.h"
-#include "unstarve/ops/parameters.h"
 #include "unstarve/pipeline/spec/pass_switches.h"
 #include "unstarve/pipeline/spec/spec_fields.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"

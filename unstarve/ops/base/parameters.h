@@ -1,0 +1,125 @@
+#pragma once
+// Reads an operation's parameters: checks names, counts and ranges, and says plainly what was expected.
+//
+// What an operation takes can be had of its factory itself: see DescribedParameters.
+//
+// Use: construct with every name the operation knows, then take the values. Failure: Error(kArgument).
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "unstarve/core/image.h"
+#include "unstarve/ops/base/operation.h"
+
+namespace unstarve {
+
+// Sides of images that can come from a decoder reach this; an operation's output must be of the same kind.
+inline constexpr int kMaxSize = 65'500;
+
+// A parameter as a factory asks for it.
+struct ParameterInfo {
+  struct Integer {
+    int fallback, low, high;
+  };
+  struct Number {
+    double fallback, low, high;
+  };
+  struct Range {  // two numbers, the first not above the second
+    std::pair<double, double> fallback;
+    double high;  // both are above 0
+  };
+  struct Interval {  // one number, or two of which the first is not above the second
+    std::pair<double, double> fallback;
+    double low, high;
+  };
+  struct Sides {  // one integer, or height and width
+    int low, high;
+  };
+  struct Integers {             // as many as one of `counts`, or one of some words
+    std::vector<int> fallback;  // none: the first word, which there must be
+    int low, high;
+    std::vector<std::size_t> counts;
+    std::vector<std::string> words;
+  };
+  struct Choice {  // one of some words
+    std::string fallback;
+    std::vector<std::string> words;
+  };
+  struct Flag {  // true or false
+    bool fallback;
+  };
+  std::string name;
+  bool required = false;
+  std::variant<Integer, Number, Range, Interval, Sides, Integers, Choice, Flag> kind;
+};
+
+// Numbers, or a word instead of them.
+struct IntegersOrWord {
+  std::vector<int> numbers;
+  std::string word;
+};
+
+// While it lives, every Parameters of `operation` and of this thread is taken for empty and writes down what it is
+// asked for; the innermost of several. Those of other operations, which an operation may be made of, are read as ever.
+class DescribedParameters {
+ public:
+  explicit DescribedParameters(std::string_view operation);
+  ~DescribedParameters();
+  DescribedParameters(const DescribedParameters&) = delete;
+  DescribedParameters& operator=(const DescribedParameters&) = delete;
+  [[nodiscard]] const std::vector<ParameterInfo>& list() const { return list_; }
+
+ private:
+  friend class Parameters;
+  std::string operation_;
+  DescribedParameters* outer_;
+  std::vector<ParameterInfo> list_;
+};
+
+// What the operation of this name takes; empty where there is none.
+[[nodiscard]] std::vector<ParameterInfo> parameters_of(std::string_view operation);
+
+class Parameters {
+ public:
+  // Throws for a name in `params` that is not among `known`.
+  Parameters(std::string_view operation, const OpParams& params, std::initializer_list<std::string_view> known);
+
+  // An integer in [low, high]; `fallback` when absent.
+  [[nodiscard]] int integer(std::string_view name, int fallback, int low, int high) const;
+  // A number in [low, high].
+  [[nodiscard]] double number(std::string_view name, double fallback, double low, double high) const;
+  // Two numbers a <= b in (0, high].
+  [[nodiscard]] std::pair<double, double> range(std::string_view name, std::pair<double, double> fallback,
+                                                double high) const;
+  // "factor: [0.6, 1.4]", or "factor: 1.2" for always the same: two numbers a <= b in [low, high].
+  [[nodiscard]] std::pair<double, double> interval(std::string_view name, std::pair<double, double> fallback,
+                                                   double low, double high) const;
+  // "fill: 114", "fill: [124, 116, 104]", "value: random".
+  [[nodiscard]] IntegersOrWord integers(std::string_view name, const ParameterInfo::Integers& takes) const;
+  // "size: 224" (a square) or "size: [height, width]" in the order of torchvision; required.
+  [[nodiscard]] Size size(std::string_view name) const;
+  // "interpolation: bicubic": one of `words`, as its place among them; words[fallback] when absent.
+  [[nodiscard]] std::size_t choice(std::string_view name, std::size_t fallback,
+                                   std::initializer_list<std::string_view> words) const;
+  // "antialias: false".
+  [[nodiscard]] bool flag(std::string_view name, bool fallback) const;
+  // Whether `name` is given as two numbers.
+  [[nodiscard]] bool has_two(std::string_view name) const;
+  // Throws unless `name` is given.
+  void require(std::string_view name) const;
+
+ private:
+  // Who wants to know what is asked for; nullptr for nobody.
+  [[nodiscard]] DescribedParameters* describing() const;
+  [[nodiscard]] const OpValue* find(std::string_view name) const;
+  [[noreturn]] void fail(std::string_view name, const OpValue& found, std::string_view expected) const;
+
+  std::string operation_;
+  const OpParams& params_;
+};
+
+}  // namespace unstarve

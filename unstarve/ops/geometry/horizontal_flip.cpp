@@ -1,0 +1,30 @@
+// Mirrors left and right with a given probability, by a flag of the frame that the store obeys.
+
+#include "unstarve/ops/base/parameters.h"
+#include "unstarve/ops/operation_list.h"
+
+namespace unstarve {
+namespace {
+
+class HorizontalFlip final : public Operation {
+ public:
+  explicit HorizontalFlip(double probability) : probability_(probability) {}
+
+  [[nodiscard]] bool random() const override { return true; }
+  Size output_size(Size selected) const override { return selected; }
+  void apply(Frame& frame, Random& random, Scratch&) const override {
+    if (random.uniform() < probability_) frame.mirror();
+  }
+
+ private:
+  double probability_;
+};
+
+}  // namespace
+
+std::unique_ptr<Operation> make_horizontal_flip(const OpParams& params) {
+  const Parameters p("horizontal_flip", params, {"probability"});
+  return std::make_unique<HorizontalFlip>(p.number("probability", 0.5, 0.0, 1.0));
+}
+
+}  // namespace unstarve

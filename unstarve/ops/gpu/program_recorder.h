@@ -1,0 +1,113 @@
+#pragma once
+// Writes down what operations would do to pixels, for a GPU to do it.
+//
+// Operations run as they do on the host, on a Frame, with the same generator: they draw their numbers and edit the
+// window. Only where they would touch pixels they find a recorder in their scratch and tell it instead. So the numbers
+// are the host's by construction, and an operation has one text that draws. The frame's pixels are at an address that
+// nobody reads: only distances from it mean something.
+//
+// Use:       begin() a sample, run its operations with the frame, finish(); again for each sample; clear() for the next
+//            batch. BatchRecorder (batch_recorder.h) does it for a chain.
+// Ownership: owns what it has written; grows to the largest batch, then allocates nothing.
+// Threads:   one at a time. Failure: a sample that begin() follows without finish() leaves nothing.
+// Cost:      host time for the draws and, per resized sample, its two axes' tables (some microseconds).
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "unstarve/ops/base/border.h"
+#include "unstarve/ops/base/frame.h"
+#include "unstarve/ops/geometry/warp.h"
+#include "unstarve/ops/gpu/program.h"
+#include "unstarve/ops/resize/axis_filter.h"
+
+namespace unstarve {
+
+// One 8-bit RGB image among a batch's source pixels: PixelView with an offset for the address.
+struct SourceImage {
+  std::int64_t offset = 0;  // bytes from the first of the batch
+  Size size;
+  std::int64_t row_stride = 0, pixel_stride = kChannels, channel_stride = 1;
+
+  // Interleaved, without gaps.
+  [[nodiscard]] static SourceImage interleaved(std::int64_t offset, Size size) {
+    return {offset, size, std::int64_t{size.width} * kChannels, kChannels, 1};
+  }
+};
+
+// A batch's program in parts.
+struct Recording {
+  std::vector<gpu::SampleProgram> samples;
+  std::vector<gpu::Command> commands;
+  std::vector<gpu::Layer> layers;
+  std::vector<gpu::PointStep> points;
+  std::vector<gpu::Table> tables;
+  std::vector<std::int32_t> starts;
+  std::vector<std::uint32_t> blur_weights;
+  std::vector<std::int16_t> weights;
+  gpu::ScratchLayout scratch;
+  // Every sample is one pass from its source to its place: no scratch, and any thread may make any pixel.
+  bool single_pass = true;
+};
+
+class Recorder {
+ public:
+  void clear();
+  [[nodiscard]] Frame begin(const SourceImage& image);
+  // The frame is the sample.
+  void finish(Frame& frame);
+  [[nodiscard]] const Recording& recording() const { return recording_; }
+
+  // What operations tell; each leaves in `frame` what the host's function of that name would.
+  void make_pixels(Frame& frame);
+  void resize(Frame& frame, const AxisFilter& across, const AxisFilter& down);
+  void warp(Frame& frame, const Mapping& mapping, Interpolation how, const std::array<std::uint8_t, kChannels>& fill);
+  void sharpen(Frame& frame, std::int32_t weight);
+  // weights[i]: of the pixels i away, in 1/65536.
+  void blur(Frame& frame, std::span<const std::uint32_t> weights);
+  void extend(Frame& frame, Rect window, Border border);  // crop_with_border()
+  // `noise`: its key; 0: `colour`.
+  void cover(Frame& frame, Rect rect, const std::array<std::uint8_t, kChannels>& colour, std::uint64_t noise);
+  void adjust_contrast(Frame& frame, std::int32_t weight);
+  void equalize(Frame& frame);
+  void auto_contrast(Frame& frame);
+  // A blend: what the frame shows is kept; frames of it are made to be changed, each in its way, and added with weights
+  // in 1/65536 that are one together; take_sums() makes the frame the blend. No blend within a blend.
+  void keep(Frame& frame);
+  [[nodiscard]] Frame kept();
+  void add_weighted(Frame& frame, std::uint32_t weight, bool first);
+  void take_sums(Frame& frame);
+
+ private:
+  void forget_unfinished();
+  [[nodiscard]] gpu::View view_of(const Frame& frame) const;
+  [[nodiscard]] bool shows_all(const Frame& frame) const;
+  std::int32_t add_layer(gpu::LayerKind kind, Size size);
+  void add_points(const Frame& frame, gpu::Layer& layer);
+  // A layer for the frame's window and colours.
+  void add_view(Frame& frame, Border border = Border::kConstant);
+  // Makes what the frame shows readable in memory, where it is not, but for its window.
+  void need_memory(Frame& frame);
+  void make_slot();
+  // The image that lies in this part of the team's memory, rows without gaps, is what the next layer reads.
+  void read_from(gpu::From from, std::int32_t slot, Size size);
+  // What lies below is a layer from now on, that makes an image of `size`; `reads_several`: of pixels below it.
+  void put_on(Frame& frame, Size size, bool reads_several);
+  void measure(Frame& frame, gpu::CommandKind kind, std::int32_t weight);
+  [[nodiscard]] gpu::Axis add_axis(const AxisFilter& filter);
+
+  Recording recording_;
+  struct Mark {
+    std::size_t commands = 0, layers = 0, points = 0, tables = 0, starts = 0, blur_weights = 0, weights = 0;
+  } finished_;        // as long as the vectors were after the last finish()
+  gpu::Input input_;  // what the next layer reads
+  Size input_size_, kept_size_;
+  bool reads_several_ = false;  // the layers since the last pixels in memory have one that reads several
+  std::int64_t source_ = 0;
+  std::int32_t first_command_ = 0;
+  std::int32_t measured_ = 0;
+  std::vector<gpu::PointStep> waiting_;  // colours that come before those of the frame's chain
+};
+
+}  // namespace unstarve

@@ -1,0 +1,45 @@
+#pragma once
+// The 16-bit floating types' bits, rounded to nearest even, on the host and on GPUs. Threads: pure.
+
+#include <bit>
+#include <cstdint>
+
+#include "unstarve/ops/base/host_device.h"
+
+namespace unstarve {
+
+// Elements in memory, so that functions can be told which of the two they write.
+enum class Bfloat16 : std::uint16_t {};
+enum class Float16 : std::uint16_t {};  // IEEE 754 binary16
+
+// Of finite values.
+UNSTARVE_HD inline std::uint16_t bfloat16_bits(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  return static_cast<std::uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+}
+
+// Of finite values; infinity beyond 65,504.
+UNSTARVE_HD inline std::uint16_t float16_bits(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t sign = bits >> 16 & 0x8000, magnitude = bits & 0x7FFF'FFFF;
+  if (magnitude >= 0x477F'F000) return static_cast<std::uint16_t>(sign | 0x7C00);  // 65,520: half way beyond 65,504
+  if (magnitude < 0x3880'0000) {
+    // Below 2^-14 a unit is 2^-24: adding 0.5, whose unit in float32 is that, rounds.
+    const float rounded = std::bit_cast<float>(magnitude) + 0.5F;
+    return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(rounded) - 0x3F00'0000));
+  }
+  const std::uint32_t rounded = magnitude + 0x0FFF + (magnitude >> 13 & 1) - 0x3800'0000;
+  return static_cast<std::uint16_t>(sign | rounded >> 13);
+}
+
+UNSTARVE_HD inline float from_bfloat16(std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
+
+UNSTARVE_HD inline float from_float16(std::uint16_t bits) {
+  const std::uint32_t sign = (bits & 0x8000U) << 16, magnitude = bits & 0x7FFFU;
+  if (magnitude >= 0x7C00) return std::bit_cast<float>(sign | 0x7F80'0000 | (magnitude & 0x3FF) << 13);
+  // Its exponent is 112 less, and multiplying takes those below 2^-14 along.
+  const float value = std::bit_cast<float>(magnitude << 13) * 0x1p112F;
+  return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(value));
+}
+
+}  // namespace unstarve
