@@ -1,9 +1,9 @@
 #pragma once
-// The command table: every verb, its options and help. The parser, --help, the man page and the shell completion are
-// all made from it, so that they cannot disagree.
+// The command table: every verb with its options and help. The parser, --help, the manual page and the shell completion
+// are generated from it, so that they always agree.
 //
-// Commands are thin: they parse, call a job and print. Threads: one. Failure: Error, turned into the exit code by
-// main().
+// Commands are thin: they parse options, call a job and print the result.
+// Threads: one. Failure: Error, which main() maps to an exit code.
 
 #include <cstdint>
 #include <map>
@@ -14,34 +14,34 @@
 
 namespace unstarve::cli {
 
-// What the exit code says.
+// Exit codes.
 inline constexpr int kDone = 0, kCheckFailed = 1, kWrongUsage = 2, kBadInput = 3, kMissingComponent = 4;
 
-// What may stand where a value is expected; decides what the shell completes.
+// What the shell completes for a value.
 enum class Completes { kNothing, kPath, kDevice, kModel };
 
 struct Option {
   const char* name;      // "--seconds", or "DATA" for a positional argument
   const char* value;     // "S"; empty for a flag and for positional arguments
-  const char* fallback;  // shown as default; empty when there is none
+  const char* fallback;  // shown as the default; empty if there is none
   const char* help;
   bool required = false;
   Completes completes = Completes::kNothing;
-  const char* choices = "";  // all that the value may be, with blanks between; the shell completes them
+  const char* choices = "";  // all accepted values, separated by blanks; the shell completes them
   [[nodiscard]] bool positional() const { return name[0] != '-'; }
   [[nodiscard]] bool flag() const { return !positional() && value[0] == '\0'; }
 };
 
-// The values given, by option name; typed reading with a clear error.
+// The values on the command line, by option name, with typed access.
 class Arguments {
  public:
   explicit Arguments(std::map<std::string, std::string> values) : values_(std::move(values)) {}
   [[nodiscard]] bool has(const std::string& name) const { return values_.contains(name); }
   [[nodiscard]] std::string text(const std::string& name, const std::string& fallback = "") const;
-  // Throws Error(kArgument) when it is not a number, or outside of [low, high].
+  // Throws Error(kArgument) if the value is not a number in [low, high].
   [[nodiscard]] double number(const std::string& name, double fallback, double low, double high) const;
-  // A size with its unit, "500MB", "1.5GiB", in whole units of 10^6 bytes, rounded down. Throws as those for less than
-  // 1, more than 2^40, and for a number without unit.
+  // A size with its unit, such as "500MB" or "1.5GiB", in units of 10^6 bytes, rounded down. Throws Error(kArgument)
+  // for values outside of [1, 2^40] and for a number without unit.
   [[nodiscard]] std::uint64_t megabytes(const std::string& name, std::uint64_t fallback) const;
   [[nodiscard]] long long integer(const std::string& name, long long fallback, long long low, long long high) const;
 
@@ -52,16 +52,16 @@ class Arguments {
 struct Command {
   const char* name;
   const char* summary;      // one line
-  const char* description;  // a paragraph
+  const char* description;  // one paragraph
   const char* example;      // lines that can be pasted
   std::vector<Option> options;
   int (*run)(const Arguments& arguments, const std::string& command_line);
 };
 
-// In the order of the help.
+// All commands, in the order of the help.
 [[nodiscard]] std::span<const Command> commands();
 
-// Each in its own file of commands/.
+// Each is defined in its own file in commands/.
 [[nodiscard]] Command bench_command();
 [[nodiscard]] Command tune_command();
 [[nodiscard]] Command train_command();
@@ -78,7 +78,7 @@ struct Command {
 [[nodiscard]] Command completion_command();
 [[nodiscard]] Command man_command();
 
-// Bash completion and the manual page in roff, from the table.
+// Generated from the table: the completion script for bash, and the manual page in roff.
 [[nodiscard]] std::string bash_completion();
 [[nodiscard]] std::string man_page();
 

@@ -1,4 +1,4 @@
-// Shell completion and manual page, from the command table.
+// Generates the shell completion and the manual page from the command table.
 
 #include <fmt/format.h>
 
@@ -22,7 +22,7 @@ std::string models() {
   return words;
 }
 
-// Roff takes a leading dot or quote as a request, and a backslash as an escape.
+// Escapes text for roff: a leading dot or quote is a request, a backslash begins an escape.
 std::string roff(const std::string& text) {
   std::string out;
   bool line_start = true;
@@ -48,7 +48,7 @@ std::string bash_completion() {
       "# bash completion for unstarve; load it with:  source <(unstarve completion)\n"
       "_unstarve() {\n"
       "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} verb=${COMP_WORDS[1]}\n"
-      "  # bash splits words at colons; put emulated:NAME together again\n"
+      "  # bash splits words at colons; join emulated:NAME again\n"
       "  if [[ $before == : && $COMP_CWORD -ge 2 ]]; then word=${COMP_WORDS[COMP_CWORD-2]}:$word; "
       "before=${COMP_WORDS[COMP_CWORD-3]}; fi\n"
       "  if [[ $word == : ]]; then word=$before:; before=${COMP_WORDS[COMP_CWORD-2]}; fi\n"
@@ -95,10 +95,10 @@ std::string bash_completion() {
 std::string man_page() {
   std::string text = fmt::format(
       ".TH UNSTARVE 1 \"\" \"unstarve {}\" \"User Commands\"\n"
-      ".SH NAME\nunstarve \\- keep the accelerator busy: find what starves it, remove it, prove the gain\n"
+      ".SH NAME\nunstarve \\- keep the accelerator busy: find the bottleneck, remove it, measure the gain\n"
       ".SH SYNOPSIS\n.B unstarve\n.I COMMAND\n[options]\n"
-      ".SH DESCRIPTION\nFinds what training waits for, removes it rung by rung, each measured in interleaved runs and "
-      "kept only if it pays.\n.SH COMMANDS\n",
+      ".SH DESCRIPTION\nFinds the bottleneck of training and tries optimisations one by one. Each is measured in an "
+      "interleaved A/B run and kept only if it helps.\n.SH COMMANDS\n",
       kVersion);
   for (const Command& command : commands()) {
     text += fmt::format(".SS unstarve {}", command.name);

@@ -7,9 +7,9 @@
 namespace unstarve::cli {
 namespace {
 
-constexpr std::size_t kTermColumns = 24;  // of a verb or an option, with the blanks around it
+constexpr std::size_t kTermColumns = 24;  // width of a verb or an option, including blanks
 
-// "  --seconds S           how long to measure [20]", the text in as many lines as it takes.
+// One entry, "  --seconds S           duration of the measurement [20]", wrapped.
 std::string entry(const std::string& term, const std::string& text) {
   return "  " + pad_right(term, kTermColumns - 3) + " " + wrap(text, kHelpColumns, kTermColumns) + "\n";
 }
@@ -38,7 +38,7 @@ std::string entries(const Command& command, const std::string& title, bool posit
   std::string text;
   for (const Option& option : command.options)
     if (option.positional() == positional) text += entry(term_of(option), text_of(option));
-  if (!positional) text += entry("-h, --help", "print this");
+  if (!positional) text += entry("-h, --help", "print this help");
   return text.empty() ? "" : "\n" + title + ":\n" + text;
 }
 
@@ -46,16 +46,16 @@ std::string entries(const Command& command, const std::string& title, bool posit
 
 std::string program_help() {
   std::string text =
-      "Usage: unstarve COMMAND [OPTIONS]\n\nKeeps the accelerator busy: finds what starves it, removes it, proves the "
-      "gain.\n\nCommands:\n";
+      "Usage: unstarve COMMAND [OPTIONS]\n\nKeeps the accelerator busy: finds the bottleneck, removes it and measures "
+      "the gain.\n\nCommands:\n";
   for (const Command& command : commands()) text += entry(command.name, command.summary);
-  return text + "\nOptions:\n" + entry("-h, --help", "print this; unstarve COMMAND --help tells more, with examples") +
+  return text + "\nOptions:\n" + entry("-h, --help", "print this help; unstarve COMMAND --help has examples") +
          entry("--version", "print the version") +
          "\nExample:\n"
-         "  unstarve doctor                          # is the machine all right?\n"
-         "  unstarve inspect photos/                 # are the data?\n"
-         "  unstarve bench photos/                   # what waits for what?\n"
-         "  unstarve tune photos/ --out tuned.yaml   # what helps?\n"
+         "  unstarve doctor                          # is the machine configured well?\n"
+         "  unstarve inspect photos/                 # can all of the data be read?\n"
+         "  unstarve bench photos/                   # what is the bottleneck?\n"
+         "  unstarve tune photos/ --out tuned.yaml   # which optimisations help?\n"
          "  unstarve train photos/ --config tuned.yaml\n\n" +
          wrap("Exit codes: 0 done, 1 a check failed, 2 wrong usage, 3 bad input, 4 missing component.", kHelpColumns) +
          "\n";

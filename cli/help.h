@@ -1,5 +1,6 @@
 #pragma once
-// What --help prints, from the command table: at most kHelpColumns wide, but for an example that cannot be broken.
+// The text of --help, generated from the command table. Lines have at most kHelpColumns columns; examples are not
+// broken.
 //
 // Threads: pure functions.
 
@@ -12,9 +13,9 @@ namespace unstarve::cli {
 
 inline constexpr std::size_t kHelpColumns = 100;
 
-// Of `unstarve --help`: the verbs, and where to begin.
+// Text of `unstarve --help`.
 [[nodiscard]] std::string program_help();
-// Of `unstarve VERB --help`.
+// Text of `unstarve VERB --help`.
 [[nodiscard]] std::string verb_help(const Command& command);
 
 }  // namespace unstarve::cli

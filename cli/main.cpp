@@ -1,4 +1,4 @@
-// The program `unstarve`: reads the command line by the command table, runs the verb, turns errors into exit codes.
+// The program `unstarve`: parses the command line with the command table, runs the verb, maps errors to exit codes.
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -40,8 +40,8 @@ int report(bool json, const char* kind, const std::string& message, int code) {
   return code;
 }
 
-// Ctrl-C ends the process at once: no job leaves a partial file under a final name, and the kernel frees the rest. Only
-// the progress bar's line has to go.
+// Ctrl-C ends the process immediately: no job leaves a partial file under a final name. Only the progress bar is
+// erased.
 extern "C" void interrupted(int signal) {
   constexpr char kClear[] = "\r\x1b[K";
   if (isatty(STDERR_FILENO)) (void)!write(STDERR_FILENO, kClear, sizeof kClear - 1);
@@ -49,7 +49,7 @@ extern "C" void interrupted(int signal) {
   std::raise(signal);
 }
 
-// One command's options, bound to strings; CLI11 holds pointers into it.
+// The options of one command, bound to strings. CLI11 keeps pointers to the members.
 struct Binding {
   const Command* command = nullptr;
   CLI::App* app = nullptr;
@@ -79,7 +79,7 @@ void bind(CLI::App& root, Binding& binding) {
 int main(int argc, char** argv) {
   std::signal(SIGINT, interrupted);
   std::signal(SIGTERM, interrupted);
-  // A file over the size limit and a closed pipe are errors of the write, with a message.
+  // Exceeding a file size limit and writing to a closed pipe become errors of the write.
   std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGPIPE, SIG_IGN);
   CLI::App app;

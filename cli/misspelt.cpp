@@ -11,7 +11,7 @@
 namespace unstarve::cli {
 namespace {
 
-// Those at the least distance from `word`, when that is at most a third of its letters; else none.
+// The names at the least distance from `word`; none if that is more than a third of its letters.
 std::vector<std::string_view> nearest(std::string_view word, const std::vector<std::string_view>& names) {
   std::size_t least = std::max<std::size_t>(word.size() / 3, 1);
   std::vector<std::string_view> found;
@@ -25,7 +25,7 @@ std::vector<std::string_view> nearest(std::string_view word, const std::vector<s
   return found;
 }
 
-std::string told(std::string_view what, std::string_view word, const std::vector<std::string_view>& names) {
+std::string describe(std::string_view what, std::string_view word, const std::vector<std::string_view>& names) {
   const std::vector<std::string_view> meant = nearest(word, names);
   if (!meant.empty()) return fmt::format("{} {}; did you mean {}?", what, word, fmt::join(meant, " or "));
   return fmt::format("{} {}; expected one of {}", what, word, fmt::join(names, ", "));
@@ -39,7 +39,7 @@ std::string misspelt(std::span<const std::string_view> words) {
   if (words.empty()) return fmt::format("expected a command: {}", fmt::join(names, ", "));
   if (words.front().starts_with('-')) return "";
   const auto verb = std::find(names.begin(), names.end(), words.front());
-  if (verb == names.end()) return told("there is no command", words.front(), names);
+  if (verb == names.end()) return describe("unknown command", words.front(), names);
 
   const Command& command = commands()[static_cast<std::size_t>(verb - names.begin())];
   std::vector<std::string_view> options{"--help"};
@@ -47,9 +47,9 @@ std::string misspelt(std::span<const std::string_view> words) {
     if (!option.positional()) options.emplace_back(option.name);
   for (const std::string_view word : words.subspan(1)) {
     const std::string_view name = word.substr(0, word.find('='));
-    if (name == "--") return "";  // what follows are no options
+    if (name == "--") return "";  // no options follow
     if (!name.starts_with("--") || std::find(options.begin(), options.end(), name) != options.end()) continue;
-    return told(fmt::format("{} has no option", command.name), name, options);
+    return describe(fmt::format("{} has no option", command.name), name, options);
   }
   return "";
 }

@@ -1,5 +1,5 @@
 #pragma once
-// What is misspelt on a command line that could not be parsed: which word, and what was most likely meant.
+// Finds the unknown command or option on a command line that could not be parsed, and suggests similar names.
 //
 // Threads: free functions. Failure: none.
 
@@ -9,12 +9,12 @@
 
 namespace unstarve::cli {
 
-// Of the words behind the program's name: the first that should be a command or an option and is none, with the nearest
-// names there are; where there are no words, the commands; empty where all are known.
+// A message about the first unknown command or option in `words` (the command line without the program's name), with
+// the most similar names. Lists the commands if `words` is empty. Returns "" if every name is known.
 [[nodiscard]] std::string misspelt(std::span<const std::string_view> words);
 
-// Letters to insert, delete, replace, or swap with their neighbour, to come from one to the other (optimal string
-// alignment distance; Damerau 1964, each place changed once).
+// Optimal string alignment distance (Damerau 1964): the number of insertions, deletions, replacements and swaps of
+// neighbouring letters that turn `a` into `b`.
 [[nodiscard]] std::size_t spelling_distance(std::string_view a, std::string_view b);
 
 }  // namespace unstarve::cli

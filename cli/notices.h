@@ -1,8 +1,8 @@
 #pragma once
-// The notices of the libraries (notice.h) on standard error: the first at once, in one line, and when the verb
-// is done how many others there were.
+// Prints notices of the libraries (storage/dataset/notice.h) on standard error: the first one immediately, and at destruction
+// the number of the others.
 //
-// Threads: one makes and destroys it; only one at a time.
+// Threads: one thread creates and destroys it. At most one object at a time.
 
 #include <cstddef>
 #include <set>
@@ -18,7 +18,7 @@ class Notices {
   Notices& operator=(const Notices&) = delete;
 
  private:
-  std::set<std::string> told_;  // verbs open the same data more than once
+  std::set<std::string> seen_;  // verbs may open the same data more than once
 };
 
 }  // namespace unstarve::cli

@@ -42,15 +42,15 @@ void ProgressBar::show(std::string_view what, double share) {
   shown_what_ = what;
   const double elapsed = static_cast<double>(now - start_ns_) / 1e9;
   const double done = share - first_share_;
-  std::string behind = fmt::format(" {:3.0f} %", 100 * share);
-  // Too early an estimate is worse than none.
-  if (done > 0.03) behind += fmt::format("  {} left", format_duration(elapsed / done * (1 - share)));
-  behind += "  " + printable(what);
-  // On a narrow terminal the bar gives way to what is told behind it.
+  std::string label = fmt::format(" {:3.0f} %", 100 * share);
+  // An early estimate would be unreliable.
+  if (done > 0.03) label += fmt::format("  {} left", format_duration(elapsed / done * (1 - share)));
+  label += "  " + printable(what);
+  // On a narrow terminal the bar shrinks, not the label.
   const int columns = std::max(1, columns_of(STDERR_FILENO, 80) - 1);
-  const int bar = std::clamp(columns - static_cast<int>(text_width(behind)), kLeastBarColumns, kBarColumns);
+  const int bar = std::clamp(columns - static_cast<int>(text_width(label)), kLeastBarColumns, kBarColumns);
   const int filled = static_cast<int>(share * bar);
-  const std::string line = fmt::format("{:#>{}}{:->{}}{}", "", filled, "", bar - filled, behind);
+  const std::string line = fmt::format("{:#>{}}{:->{}}{}", "", filled, "", bar - filled, label);
   fmt::print(stderr, "\r\x1b[K{}", clip(line, static_cast<std::size_t>(columns)));
   std::fflush(stderr);
 }

@@ -25,14 +25,14 @@ int run(const Arguments& arguments, const std::string&) {
 Command bench_command() {
   return {
       "bench",
-      "What starves whom: loader, copy, network alone, and all together",
-      "Measures storage, the loader, the copy and the network one by one and all together, and says in one sentence "
-      "which of them is the bottleneck. An emulated accelerator holds each batch for as long as the named one "
-      "would compute on it, so that a machine without a GPU learns how well it would feed one.",
+      "Find the bottleneck: storage, loader, copy and network, each alone and all together",
+      "Measures storage, loader, copy and network one by one and together, and names the bottleneck in one sentence. "
+      "An emulated accelerator holds each batch for as long as the real one would compute on it, so that a machine "
+      "without a GPU can measure how well it would feed one.",
       "  unstarve bench photos/ --model resnet18 --device cpu --seconds 20\n"
       "  unstarve bench photos/ --device emulated:h100-resnet50 --json\n"
       "  unstarve bench pipeline.yaml --seconds 5",
-      settings_options({{"--seconds", "S", "20", "how long to measure"}}),
+      settings_options({{"--seconds", "S", "20", "duration of the measurement"}}),
       run};
 }
 

@@ -17,13 +17,14 @@ int run(const Arguments& arguments, const std::string&) {
 Command datasets_command() {
   return {
       "datasets",
-      "List well-known data sets: size, licence, home page, archives and their checksums",
-      "What unstarve prepare knows. The output of --json, changed, is a catalogue of one's own for --catalogue: sets "
-      "with name, title, layout (files, imagenet, coco or open-images) and archives with their file and checksum.",
+      "List well-known data sets: size, licence, home page, archives and checksums",
+      "Lists the data sets that unstarve prepare supports. Edit the output of --json to make a catalogue of your own "
+      "for --catalogue: sets with name, title, layout (files, imagenet, coco or open-images) and archives with file "
+      "and checksum.",
       "  unstarve datasets\n"
       "  unstarve datasets cifar10 --json",
-      {{"NAME", "", "all", "one of them: imagenet, cifar10, ..."},
-       {"--catalogue", "FILE", "", "sets of your own, as JSON", false, Completes::kPath},
+      {{"NAME", "", "all", "one data set: imagenet, cifar10, ..."},
+       {"--catalogue", "FILE", "", "catalogue of your own data sets, as JSON", false, Completes::kPath},
        json_option()},
       run};
 }

@@ -38,18 +38,18 @@ int run(const Arguments& arguments, const std::string& command_line) {
 
 Command demo_command() {
   return {"demo",
-          "Two ladders and a report in three minutes, on data that is made if none is given",
-          "Climbs the ladder of `tune` twice: training a small network here, and feeding an emulated accelerator from "
-          "JPEG photographs. Writes report.html and tuned.yaml.",
+          "Tune twice in three minutes and write a report, on synthetic data unless data is given",
+          "Runs `tune` twice: for training a small network on this machine, and for feeding an emulated accelerator "
+          "from JPEG photographs. Writes report.html and tuned.yaml.",
           "  unstarve demo\n"
           "  unstarve demo --photographs my-photos/ --report report.html",
-          {{"--thumbnails", "DATA", "made", "32-pixel data set to train on", false, Completes::kPath},
-           {"--photographs", "DATA", "made", "photographs to feed from", false, Completes::kPath},
-           {"--device", "NAME", "cpu", "what trains: cpu or cuda", false, Completes::kDevice},
-           {"--accelerator", "NAME", "emulated:h100-resnet50", "what is fed", false, Completes::kDevice},
-           {"--minutes", "M", "3", "for both ladders together"},
-           {"--folder", "DIR", "unstarve-demo", "where data, settings and report go", false, Completes::kPath},
-           {"--report", "FILE", "report.html in the folder", "the report", false, Completes::kPath},
+          {{"--thumbnails", "DATA", "synthetic", "32-pixel data set to train on", false, Completes::kPath},
+           {"--photographs", "DATA", "synthetic", "photographs for the emulated accelerator", false, Completes::kPath},
+           {"--device", "NAME", "cpu", "device that trains: cpu or cuda", false, Completes::kDevice},
+           {"--accelerator", "NAME", "emulated:h100-resnet50", "emulated accelerator", false, Completes::kDevice},
+           {"--minutes", "M", "3", "total duration"},
+           {"--folder", "DIR", "unstarve-demo", "folder for data, settings and report", false, Completes::kPath},
+           {"--report", "FILE", "report.html in the folder", "path of the report", false, Completes::kPath},
            json_option()},
           run};
 }

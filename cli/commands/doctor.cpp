@@ -20,9 +20,9 @@ int run(const Arguments& arguments, const std::string&) {
 
 Command doctor_command() {
   return {"doctor",
-          "The machine's facts that matter, and the command that mends what is amiss",
-          "Instruction sets, usable cores under affinity and cgroup limits, memory, /dev/shm, huge pages, GPU and "
-          "driver, and what this build was made with.",
+          "Report configuration problems and how to fix them",
+          "Prints instruction sets, usable cores under affinity and cgroup limits, memory, /dev/shm, huge pages, GPU, "
+          "driver and build options, and for each problem the command that fixes it.",
           "  unstarve doctor\n"
           "  unstarve doctor --json",
           {json_option()},

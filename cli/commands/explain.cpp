@@ -10,7 +10,8 @@ namespace {
 int run(const Arguments& arguments, const std::string&) {
   if (arguments.has("--schema")) {
     if (arguments.has("DATA") || arguments.has("--config"))
-      throw Error(ErrorKind::kArgument, "--schema: it is the same for all pipelines; give neither DATA nor --config");
+      throw Error(ErrorKind::kArgument, "--schema: found DATA or --config; expected neither, the schema is the same "
+                                        "for all pipelines");
     print_result(spec_schema());
     return kDone;
   }
@@ -24,17 +25,17 @@ int run(const Arguments& arguments, const std::string&) {
 
 Command explain_command() {
   return {"explain",
-          "What would run, and why: settings, plan, every pass, sizes",
-          "Prints the settings that bench and train would use with the same arguments, the plan that follows from them "
-          "and the data, each pass of it with whether it applies, whether the pixels stay exact, and why, how the "
-          "first image is decoded, and what the machine decided. DATA may be a spec: a settings file as unstarve tune "
-          "writes it, or a pipeline as to_yaml() of the Python package does. Nothing is started, no cache is made. "
-          "--schema prints what a pipeline may hold, as a JSON schema for editors.",
+          "Show what would run and why: settings, plan, passes, sizes",
+          "Prints the settings that bench and train would use with the same arguments and the resulting plan; for "
+          "each pass whether it applies, whether it is exact, and why; how the first image is decoded; and which "
+          "values were chosen automatically. DATA may be a spec: a settings file written by unstarve tune, or a "
+          "pipeline written by to_yaml() of the Python package. explain runs nothing and writes no cache. --schema "
+          "prints the JSON schema of a pipeline, for editors.",
           "  unstarve explain photos/\n"
           "  unstarve explain tuned.yaml --threads 4\n"
           "  unstarve explain pipeline.yaml --json\n"
           "  unstarve explain --schema > pipeline.schema.json",
-          settings_options({{"--schema", "", "", "print the JSON schema of a pipeline, and nothing else"}}),
+          settings_options({{"--schema", "", "", "print only the JSON schema of a pipeline"}}),
           run};
 }
 

@@ -5,7 +5,7 @@ namespace unstarve::cli {
 Command completion_command() {
   return {"completion",
           "Print the completion script for bash",
-          "The script completes commands, options, devices and models; zsh takes it after bashcompinit.",
+          "The script completes commands, options, devices and models. zsh accepts it after bashcompinit.",
           "  source <(unstarve completion)",
           {},
           [](const Arguments&, const std::string&) {
@@ -17,7 +17,7 @@ Command completion_command() {
 Command man_command() {
   return {"man",
           "Print the manual page",
-          "In roff, made from the same table as --help.",
+          "Prints the manual page in roff format.",
           "  unstarve man > unstarve.1 && man ./unstarve.1",
           {},
           [](const Arguments&, const std::string&) {

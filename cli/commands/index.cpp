@@ -20,15 +20,16 @@ int run(const Arguments& arguments, const std::string&) {
 
 Command index_command() {
   return {"index",
-          "Note where the rows of each JPEG begin, so that the first epoch is as fast as later ones",
-          "What the first epoch would make on its way, for data that stay as they are: beside them, or in the cache "
-          "folder where they cannot be written. Loaders of the same path and split take it without being told. Goes on "
-          "after a kill; images that have changed are done again. Shards by unstarve pack --scan-index have theirs.",
+          "Build the scan indexes of JPEG files, so that the first epoch is as fast as later ones",
+          "A scan index stores where the rows of each JPEG begin. The first epoch would build it otherwise. The index "
+          "is stored next to the data, or in the cache folder if the data is read-only, and loaders of the same path "
+          "and split use it automatically. A killed run resumes when it is started again; changed images are indexed "
+          "again. Shards of unstarve pack --scan-index already contain it.",
           "  unstarve index photos/train\n"
           "  unstarve index 'shards/train-*.tar' --json",
           {data_option(),
            split_option(),
-           {"--threads", "N", "all usable cores", "reading and decoding threads"},
+           {"--threads", "N", "all usable cores", "threads for reading and decoding"},
            json_option()},
           run};
 }

@@ -18,10 +18,10 @@ int run_io(const Arguments& arguments) {
   const PipelineSpec spec = spec_from(arguments);
   if (!spec.mix.empty())
     throw Error(ErrorKind::kArgument,
-                fmt::format("--io: measures one place, found the {} sources of {}; give the path of one",
-                            spec.mix.size(), arguments.text("DATA")));
+                fmt::format("--io: found {} sources in {}; expected one. Pass the path of one source.", spec.mix.size(),
+                            arguments.text("DATA")));
   if (spec.source.take || spec.source.filter != FilterSpec{})
-    emit_notice("--io measures the place of the data, all files of it: filter and take of the spec do not count");
+    emit_notice("--io measures all files of the source: filter and take of the spec are ignored");
   IoResult result;
   {
     ProgressBar bar;
@@ -33,7 +33,7 @@ int run_io(const Arguments& arguments) {
 
 int run(const Arguments& arguments, const std::string&) {
   if (arguments.has("--io") && arguments.has("--quarantine"))
-    throw Error(ErrorKind::kArgument, "--quarantine: --io looks at no record; give one of them");
+    throw Error(ErrorKind::kArgument, "--quarantine: not supported with --io, which reads no records. Pass one.");
   if (arguments.has("--io")) return run_io(arguments);
   InspectResult result;
   {
@@ -60,9 +60,10 @@ int run(const Arguments& arguments, const std::string&) {
 Command inspect_command() {
   return {
       "inspect",
-      "What a data set is, and whether all of it can be used",
-      "Reads and decodes every record: format, samples, classes, bytes, image sizes, and each corrupt record with "
-      "its place and reason. With --io, instead, how many reads and bytes a second the place of the data delivers.",
+      "Describe a data set and check that every record can be decoded",
+      "Reads and decodes every record. Prints format, samples, classes, bytes and image sizes, and each corrupt record "
+      "with its location and reason. With --io, measures instead how many reads and bytes per second the storage "
+      "delivers.",
       "  unstarve inspect photos/\n"
       "  unstarve inspect photos/ --json --strict || echo damaged\n"
       "  unstarve inspect 'shards/train-{000..007}.tar'\n"
@@ -72,10 +73,11 @@ Command inspect_command() {
       {data_option(),
        split_option(),
        {"--threads", "N", "all usable cores", "decoding threads"},
-       {"--strict", "", "", "exit with 1 when a record is corrupt"},
-       {"--quarantine", "FILE", "", "list corrupt records here, for unstarve pack --exclude", false, Completes::kPath},
-       {"--io", "", "", "measure reads and bytes a second instead"},
-       {"--seconds", "S", "6", "how long --io measures"},
+       {"--strict", "", "", "exit with 1 if a record is corrupt"},
+       {"--quarantine", "FILE", "", "write corrupt records to this file, for unstarve pack --exclude", false,
+        Completes::kPath},
+       {"--io", "", "", "measure reads and bytes per second instead"},
+       {"--seconds", "S", "6", "duration of --io"},
        json_option()},
       run};
 }

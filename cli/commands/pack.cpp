@@ -38,18 +38,19 @@ int run(const Arguments& arguments, const std::string&) {
 
 std::vector<Option> options() {
   std::vector<Option> all{
-      {"SRC", "", "", "any data set that unstarve reads: a folder, shards, a URL", true, Completes::kPath},
-      {"DST", "", "", "folder for the shards: new, empty, or of the same pack", true, Completes::kPath},
+      {"SRC", "", "", "data set in any supported format: a folder, shards, a URL", true, Completes::kPath},
+      {"DST", "", "", "folder for the shards: new, empty, or of an earlier run of the same command", true,
+       Completes::kPath},
       {"--format", "NAME", "", "tfrecord, webdataset, parquet or recordio", true, Completes::kNothing, kPackFormats},
-      {"--from-split", "NAME", "", "part of the source: train, test or val"}};
+      {"--from-split", "NAME", "", "split of the source: train, test or val"}};
   for (const Option& option : packing_options()) all.push_back(option);
   all.insert(all.end(),
-             {{"--part", "I/N", "", "one of N disjoint parts, I from 1 to N or from 0 to N-1"},
-              {"--exclude", "FILE", "", "quarantine list of records to leave out: JSON lines of file, offset, reason",
+             {{"--part", "I/N", "", "write only part I of N; I from 1 to N, or from 0 to N-1"},
+              {"--exclude", "FILE", "", "quarantine file of records to leave out: JSON lines of file, offset, reason",
                false, Completes::kPath},
-              {"--on-error", "POLICY", "fail", "what a damaged record does: fail, or skip (counted and listed)", false,
+              {"--on-error", "POLICY", "fail", "for a damaged record: fail, or skip (counted and listed)", false,
                Completes::kNothing, "fail skip"},
-              {"--check", "", "", "decode also the images that are kept as they are"},
+              {"--check", "", "", "also decode the images that are copied unchanged"},
               json_option()});
   return all;
 }
@@ -59,10 +60,10 @@ std::vector<Option> options() {
 Command pack_command() {
   return {
       "pack",
-      "Pack any data set into shards that are read at the disk's speed",
-      "Shards and manifest are the same bit by bit for any number of threads, after a kill and a second start of the "
-      "same command, and when the parts i/n of a job array make them. Images that need no change keep their bytes. A "
-      "sample's split depends on its name alone: it stays when the set grows.",
+      "Pack a data set into shards, which are read at the speed of the disk",
+      "Shards and manifest are bit-equal for any number of threads, after a killed run was started again, and when "
+      "several machines write parts of them (--part). Images that need no change keep their bytes. The split of a "
+      "sample depends only on its name, so it stays the same when the data set grows.",
       "  unstarve pack photos/ packed/ --format webdataset --resize 256 --split train=0.9,val=0.1 --seed 0\n"
       "  unstarve pack photos/ packed/ --format tfrecord --part 3/8 --json\n"
       "  unstarve pack 'old/*.tar' new/ --format recordio --on-error skip --exclude quarantine.jsonl",

@@ -3,15 +3,15 @@
 namespace unstarve::cli {
 
 std::vector<Option> packing_options() {
-  return {{"--resize", "PX", "", "short side that longer ones are reduced to"},
-          {"--quality", "Q", "90 for resized JPEG", "encode all images as JPEG of this quality, 1 to 100"},
-          {"--shard-mb", "MB", "100", "about so many million bytes a shard"},
-          {"--shuffle", "", "", "in an order that depends on the seed alone"},
-          {"--seed", "N", "0", "of the shuffle; asks for it"},
-          {"--split", "SHARES", "", "train=0.9,val=0.1: by a hash of each sample's name"},
+  return {{"--resize", "PX", "", "reduce images to this short side; smaller images stay as they are"},
+          {"--quality", "Q", "90, for resized images only", "encode all images as JPEG of this quality, 1 to 100"},
+          {"--shard-mb", "MB", "100", "approximate size of a shard in 10^6 bytes"},
+          {"--shuffle", "", "", "shuffle the records, by --seed"},
+          {"--seed", "N", "0", "seed of the shuffle; implies --shuffle"},
+          {"--split", "SHARES", "", "train=0.9,val=0.1: split by a hash of each sample's name"},
           {"--scan-index", "", "",
-           "keep an index of each JPEG's scan beside the shards: the first epoch is as fast as later ones"},
-          {"--threads", "N", "all usable cores, 4 per core without decoding", "reading and encoding threads"}};
+           "write the scan indexes of JPEG files next to the shards: the first epoch is as fast as later ones"},
+          {"--threads", "N", "all usable cores; 4 per core without decoding", "threads for reading and encoding"}};
 }
 
 PackOptions packing_from(const Arguments& arguments) {

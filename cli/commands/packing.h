@@ -1,5 +1,5 @@
 #pragma once
-// Options of packing, which pack and prepare have in common.
+// The packing options of pack and prepare.
 //
 // Threads: one. Failure: Error(kArgument).
 
@@ -10,13 +10,13 @@
 
 namespace unstarve::cli {
 
-// What --format may be; the shell completes them.
+// Values of --format; the shell completes them.
 inline constexpr const char* kPackFormats = "tfrecord webdataset parquet recordio";
 
-// All but --format, which one of them needs and the other does not.
+// All packing options but --format, which pack requires and prepare does not.
 [[nodiscard]] std::vector<Option> packing_options();
 
-// What --format and those say.
+// The values of --format and packing_options(). Throws Error(kArgument).
 [[nodiscard]] PackOptions packing_from(const Arguments& arguments);
 
 }  // namespace unstarve::cli

@@ -9,12 +9,12 @@
 namespace unstarve::cli {
 namespace {
 
-// Nothing without --format; then the other options of packing make no sense.
+// nullopt without --format; other packing options are refused then.
 std::optional<PackOptions> pack_options(const Arguments& arguments) {
   if (!arguments.has("--format")) {
     for (const Option& option : packing_options()) {
       if (arguments.has(option.name))
-        throw Error(ErrorKind::kArgument, std::string(option.name) + ": it is for shards, give --format");
+        throw Error(ErrorKind::kArgument, std::string(option.name) + ": requires --format");
     }
     return std::nullopt;
   }
@@ -40,15 +40,16 @@ int run(const Arguments& arguments, const std::string&) {
 
 std::vector<Option> options() {
   std::vector<Option> all{
-      {"NAME", "", "", "a data set of unstarve datasets", true},
-      {"--from", "DIR|URL", "where it is published", "folder or URL with the archives", false, Completes::kPath},
-      {"--out", "DST", "", "folder to make", true, Completes::kPath},
-      {"--only", "NAME", "", "one published split and the archives that it needs"},
-      {"--catalogue", "FILE", "", "sets of your own, as JSON: see unstarve datasets --help", false, Completes::kPath},
-      {"--keep-archives", "", "", "do not remove what was fetched: it stays in DST.archives"},
+      {"NAME", "", "", "name of a data set, see unstarve datasets", true},
+      {"--from", "DIR|URL", "the published URL", "folder or URL with the archives", false, Completes::kPath},
+      {"--out", "DST", "", "folder to create", true, Completes::kPath},
+      {"--only", "NAME", "", "prepare only this published split"},
+      {"--catalogue", "FILE", "", "catalogue of your own data sets, as JSON: see unstarve datasets --help", false,
+       Completes::kPath},
+      {"--keep-archives", "", "", "keep downloaded archives in DST.archives"},
       {"--format", "NAME", "",
-       "pack into shards, in a folder per split: tfrecord, webdataset, parquet or recordio; the options from here on "
-       "are those of unstarve pack",
+       "pack into shards, one folder per split: tfrecord, webdataset, parquet or recordio; the options below are those "
+       "of unstarve pack",
        false, Completes::kNothing, kPackFormats}};
   for (const Option& option : packing_options()) all.push_back(option);
   all.push_back(json_option());
@@ -59,10 +60,10 @@ std::vector<Option> options() {
 
 Command prepare_command() {
   return {"prepare",
-          "Make a well-known data set ready from its published archives",
-          "Finds the archives in DIR (a file of another name is told by its checksum) or fetches them, checks, unpacks "
-          "and arranges them, splits as published, and packs them with --format. A run that was killed, also within a "
-          "download, goes on when it is started again. unstarve datasets lists the names.",
+          "Download, check and unpack a well-known data set",
+          "Finds the archives in DIR (renamed files are identified by their checksum) or downloads them, verifies and "
+          "unpacks them, keeps the published splits, and packs them with --format. A killed run, also within a "
+          "download, resumes when it is started again. unstarve datasets lists the names.",
           "  unstarve prepare cifar10 --from downloads/ --out cifar10/\n"
           "  unstarve prepare imagenet --from ilsvrc2012/ --out imagenet/ --format webdataset --resize 256\n"
           "  unstarve prepare mine --catalogue sets.json --from https://mirror/mine/ --out mine/",

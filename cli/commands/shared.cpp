@@ -32,7 +32,7 @@ ExecutionOrder order_from_string(const std::string& name) {
   throw Error(ErrorKind::kArgument, "--order: found \"" + name + "\", expected exact or relaxed");
 }
 
-// "name=on,name=off" on top of what there is; whether there is such a pass is the plan's to say.
+// Applies "name=on,name=off" to the switches; the plan checks the names.
 void switch_passes(const std::string& list, std::map<std::string, bool>& passes) {
   const auto fail = [](const std::string& found) {
     throw Error(ErrorKind::kArgument,
@@ -49,10 +49,11 @@ void switch_passes(const std::string& list, std::map<std::string, bool>& passes)
   if (list.empty()) fail(list);
 }
 
-// The settings of a file: `kind` is what stands in DATA's place, kNone with --config.
+// The settings of a file; `kind` is the kind of spec given as DATA, kNone for a file of --config.
 Settings settings_from_file(const std::string& file, SpecKind kind, const Arguments& arguments) {
   if (arguments.has("--image-size"))
-    throw Error(ErrorKind::kArgument, "--image-size: the operations of " + file + " decide it; change it there");
+    throw Error(ErrorKind::kArgument,
+                "--image-size: not applicable, the operations of " + file + " determine the size. Change it there.");
   if (kind == SpecKind::kPipeline) {
     PipelineSpec pipeline = load_pipeline(file);
     pipeline.source.split = arguments.text("--split", pipeline.source.split);
@@ -77,7 +78,7 @@ Settings settings_from_file(const std::string& file, SpecKind kind, const Argume
 
 Settings settings_from_data(const Arguments& arguments) {
   if (!arguments.has("DATA"))
-    throw Error(ErrorKind::kArgument, "which data? Give DATA, or a settings file that names it with --config");
+    throw Error(ErrorKind::kArgument, "DATA: not given; expected a path, or a settings file with --config");
   const SourceSpec source{arguments.text("DATA"), arguments.text("--split")};
   return default_settings(source.path, source.split, *open_source(source), arguments.text("--model"),
                           arguments.text("--device", "cpu"),
@@ -96,7 +97,7 @@ PipelineSpec spec_of(const Arguments& arguments, const std::string& name, const 
   spec.source.split = arguments.text(split, spec.source.split);
   if (!spec.mix.empty() && arguments.has(split))
     throw Error(ErrorKind::kArgument,
-                split + ": " + data + " names several sources; expected the split with each of them there");
+                split + ": " + data + " has several sources; expected the split of each source in the file");
   return spec;
 }
 
@@ -104,11 +105,11 @@ void refuse_spec(const std::string& verb, const std::string& data) {
   if (look_at_spec(data).kind == SpecKind::kNone) return;
   const PipelineSpec spec = load_pipeline(data);
   throw Error(ErrorKind::kArgument,
-              fmt::format("{}: {} is a spec, expected the data themselves: {} takes all records as they are stored, "
-                          "whatever filter and operations say; give {}",
+              fmt::format("{} {}: found a spec; expected data. {} copies all stored records and ignores filters and "
+                          "operations. Pass {}",
                           verb, data, verb,
-                          spec.mix.empty() ? "its source, " + shown_name(spec.source.path)
-                                           : "its sources one by one, " + name_of_sources(spec)));
+                          spec.mix.empty() ? "its source: " + shown_name(spec.source.path)
+                                           : "its sources one by one: " + name_of_sources(spec)));
 }
 
 std::shared_ptr<const Dataset> open_source(const SourceSpec& source) {
@@ -117,7 +118,7 @@ std::shared_ptr<const Dataset> open_source(const SourceSpec& source) {
   } catch (const Error& error) {
     const std::string reason = error.kind() == ErrorKind::kInput ? look_at_spec(source.path).reason : "";
     if (reason.empty()) throw;
-    throw Error(ErrorKind::kInput, reason + ", so that it is no spec; and as data: " + error.what());
+    throw Error(ErrorKind::kInput, reason + ", so it is not a spec; as data: " + error.what());
   }
 }
 
@@ -130,12 +131,12 @@ std::string device_from(const Arguments& arguments, const Settings& settings) {
 }
 
 Settings settings_from(const Arguments& arguments) {
-  if (arguments.has("--device")) (void)parse_target(arguments.text("--device"));  // before the data, which may be large
+  if (arguments.has("--device")) (void)parse_target(arguments.text("--device"));  // before opening the data
   const std::string data = arguments.text("DATA"), config = arguments.text("--config");
   const SpecKind kind = look_at_spec(data).kind;
   if (kind != SpecKind::kNone && arguments.has("--config"))
-    throw Error(ErrorKind::kArgument, "--config " + config + " and the spec " + data +
-                                          " in DATA's place: both say how to run; give one of them");
+    throw Error(ErrorKind::kArgument, "--config " + config + ": DATA is the spec " + data +
+                                          ", which has settings too. Pass one of them.");
   Settings settings = kind != SpecKind::kNone     ? settings_from_file(data, kind, arguments)
                       : arguments.has("--config") ? settings_from_file(config, kind, arguments)
                                                   : settings_from_data(arguments);
@@ -160,9 +161,10 @@ std::vector<Option> settings_options(const std::vector<Option>& more) {
                               device_option(),    image_size_option(), config_option()};
   options.insert(options.end(), more.begin(), more.end());
   for (const Option& option :
-       {Option{"--batch", "N", "256 up to 40 px, 32 above; the emulated accelerator's own", "samples per step"},
-        Option{"--threads", "N", "as the consumer needs, tuned while it runs", "loader threads"},
-        Option{"--prefetch", "N", "2, tuned where threads are", "batches made ahead"}, read_ahead_option(),
+       {Option{"--batch", "N", "256 up to 40 px, else 32; that of an emulated accelerator", "samples per batch"},
+        Option{"--threads", "N", "autotuned", "worker threads of the loader"},
+        Option{"--prefetch", "N", "2 (autotuned unless --threads is set)", "batches ready before they are needed"},
+        read_ahead_option(),
         order_option(), memory_limit_option(), passes_option(), cache_option(), cache_folder_option(),
         cache_limit_option(), json_option()})
     options.push_back(option);

@@ -44,16 +44,16 @@ int run(const Arguments& arguments, const std::string&) {
 
 Command synth_command() {
   return {"synth",
-          "Write a learnable JPEG data set of shapes and textures",
-          "Reproducible byte for byte from the seed. At 32 pixels it resembles CIFAR, at 500 photographs of about "
-          "100 KB. With --test-images the set is split into DIR/train and DIR/test.",
+          "Write a synthetic, learnable JPEG data set of shapes and textures",
+          "Reproducible byte for byte from the seed. At 32 pixels the set resembles CIFAR, at 500 pixels photographs "
+          "of about 100 KB. With --test-images it is split into DIR/train and DIR/test.",
           "  unstarve synth shapes/ --classes 10 --images 2000 --size 500 --seed 1",
-          {{"DIR", "", "", "folder to make", true, Completes::kPath},
-           {"--classes", "N", "10", "how many classes"},
-           {"--images", "N", "2000", "how many images"},
+          {{"DIR", "", "", "folder to create", true, Completes::kPath},
+           {"--classes", "N", "10", "number of classes"},
+           {"--images", "N", "2000", "number of images"},
            {"--size", "PX", "500", "longer side"},
-           {"--seed", "N", "1", "other seeds, other images"},
-           {"--test-images", "N", "0", "how many more for DIR/test"},
+           {"--seed", "N", "1", "seed of the images"},
+           {"--test-images", "N", "0", "number of further images for DIR/test"},
            json_option()},
           run};
 }

@@ -20,7 +20,7 @@ int run(const Arguments& arguments, const std::string&) {
   TrainSettings& train = options.settings.train;
   if (arguments.text("--device").starts_with("emulated:"))
     throw Error(ErrorKind::kArgument,
-                "--device: an emulated accelerator learns nothing; train takes cpu, cuda or cuda:N");
+                "--device: found an emulated accelerator, which cannot train; expected cpu, cuda or cuda:N");
   train.learning_rate = arguments.number("--learning-rate", train.learning_rate, 1e-9, 1e3);
   train.seed =
       static_cast<std::uint64_t>(arguments.integer("--seed", static_cast<long long>(train.seed), 0, 1LL << 62));
@@ -52,46 +52,46 @@ int run(const Arguments& arguments, const std::string&) {
 Command train_command() {
   return {
       "train",
-      "Train a network, by the settings that tune found or by sensible ones",
-      "A straight loop: wait for a batch, bring it over, forward, backward, optimiser; evaluation and a checkpoint "
-      "in safetensors with torchvision's names. The learning rate warms up and falls to zero as the epochs or the "
-      "minutes end.",
+      "Train a network with tuned or default settings",
+      "Trains and evaluates a network. The checkpoint is a safetensors file with torchvision's names. The learning "
+      "rate warms up and decays to zero over the epochs or minutes.",
       "  unstarve train photos/ --val val/ --config tuned.yaml --minutes 10 --json\n"
       "  unstarve train cifar10/train --val cifar10/test --epochs 8 --out model.safetensors",
       {data_option(false),
        split_option(),
-       {"--val", "DATA", "", "data to evaluate on, or a spec of them; each sample once", false, Completes::kPath},
-       {"--val-split", "NAME", "", "part of the data of --val: train, test or val"},
+       {"--val", "DATA", "", "validation data or a spec; each sample is used once", false, Completes::kPath},
+       {"--val-split", "NAME", "", "split of the validation data: train, test or val"},
        config_option(),
        model_option(),
-       {"--device", "NAME", "cpu, or what the settings say", "cpu, cuda or cuda:N", false, Completes::kDevice},
+       {"--device", "NAME", "cpu, or the device of the settings", "cpu, cuda or cuda:N", false, Completes::kDevice},
        image_size_option(),
-       {"--minutes", "M", "", "how long to train; with --epochs, whichever ends first"},
-       {"--epochs", "N", "10 without --minutes", "how many passes over the data"},
-       {"--batch", "N", "256 up to 40 px, 32 above", "samples per step; scales the learning rate"},
-       {"--learning-rate", "R", "0.1 at batch 256", "peak of the learning rate"},
-       {"--precision", "NAME", "bfloat16 where the device has it, else float32", "float32, bfloat16 or float16", false,
+       {"--minutes", "M", "", "duration of the training; with --epochs, whichever ends first"},
+       {"--epochs", "N", "10 without --minutes", "number of epochs"},
+       {"--batch", "N", "256 up to 40 px, else 32", "samples per batch; scales the learning rate"},
+       {"--learning-rate", "R", "0.1 at batch 256", "peak learning rate"},
+       {"--precision", "NAME", "bfloat16 if supported, else float32", "float32, bfloat16 or float16", false,
         Completes::kNothing, "float32 bfloat16 float16"},
-       {"--threads", "N", "as the consumer needs, tuned while it runs", "loader threads"},
-       {"--prefetch", "N", "2, tuned where threads are", "batches made ahead"},
+       {"--threads", "N", "autotuned", "worker threads of the loader"},
+       {"--prefetch", "N", "2 (autotuned unless --threads is set)", "batches ready before they are needed"},
        read_ahead_option(),
        order_option(),
        memory_limit_option(),
        passes_option(),
-       {"--seed", "N", "0", "of weights, order and augmentation"},
-       {"--on-error", "POLICY", "fail", "what a bad sample does: fail, skip or replace", false, Completes::kNothing,
-        "fail skip replace"},
+       {"--seed", "N", "0", "seed of weights, order and augmentation"},
+       {"--on-error", "POLICY", "fail", "for a bad sample: fail, skip it, or replace it by another", false,
+        Completes::kNothing, "fail skip replace"},
        {"--error-rate", "SHARE", "1",
-        "with skip or replace: fail when a greater share of the samples is bad, from the 1000th on; 0.01 is one in a "
+        "with skip or replace: fail if the share of bad samples is larger, from the 1000th sample on; 0.01 is one in a "
         "hundred"},
-       {"--error-limit", "N", "1000", "with skip or replace: fail when more samples than this are bad"},
-       {"--quarantine", "FILE", "", "list bad samples here, for unstarve pack --exclude", false, Completes::kPath},
+       {"--error-limit", "N", "1000", "with skip or replace: fail if the number of bad samples is larger"},
+       {"--quarantine", "FILE", "", "write bad samples to this file, for unstarve pack --exclude", false,
+        Completes::kPath},
        cache_option(),
        cache_folder_option(),
        cache_limit_option(),
-       {"--evaluate-every", "N", "1 epoch; only at the end with --minutes", "epochs between evaluations"},
-       {"--out", "FILE", "", "checkpoint, written at each evaluation", false, Completes::kPath},
-       {"--resume", "FILE", "", "go on from a checkpoint, with what was left of its epoch, or start from weights",
+       {"--evaluate-every", "N", "1; with --minutes only at the end", "epochs between evaluations"},
+       {"--out", "FILE", "", "path of the checkpoint, written at each evaluation", false, Completes::kPath},
+       {"--resume", "FILE", "", "resume from a checkpoint, also in the middle of an epoch, or start from weights",
         false, Completes::kPath},
        json_option()},
       run};

@@ -13,14 +13,14 @@ int run(const Arguments& arguments, const std::string& command_line) {
   TuneOptions options;
   options.settings = settings_from(arguments);
   options.device = device_from(arguments, options.settings);
-  if (arguments.has("--out")) check_utf8(options.settings.pipeline);  // before hours of tuning
+  if (arguments.has("--out")) check_utf8(options.settings.pipeline);  // fail before tuning, which may take hours
   options.minutes = arguments.number("--minutes", 3, 0.01, 10000);
   TuneResult result;
   {
     ProgressBar bar;
     result = run_tune(options, bar.callback());
   }
-  // The table first: should a file not be writable, the measurements are not lost.
+  // Print the table first: if a file cannot be written, the measurements are not lost.
   print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result, terminal_width()));
   if (arguments.has("--out")) write_file_atomically(arguments.text("--out"), winner_yaml(result, command_line));
   if (arguments.has("--report"))
@@ -34,10 +34,10 @@ int run(const Arguments& arguments, const std::string& command_line) {
 Command tune_command() {
   return {
       "tune",
-      "Climb the ladder: try each optimisation, keep what pays, write the winning settings",
-      "Starts from plain settings (batch 32, float32, NCHW, one loader thread; operations, order and cache of a spec "
-      "stay) and tries one optimisation after the other, each measured against the step before in interleaved blocks "
-      "with a 95 % interval of the ratio, and kept only if the whole interval lies above 1.",
+      "Try optimisations one by one and keep those that help",
+      "Starts from plain settings (batch 32, float32, NCHW, one worker thread; operations, order and cache of a spec "
+      "are kept) and tries one optimisation after another. Each is measured against the best settings so far in an "
+      "interleaved A/B run, and kept only if the 95 % confidence interval of the ratio is above 1.",
       "  unstarve tune photos/ --model resnet18 --minutes 3 --out tuned.yaml --report report.html\n"
       "  unstarve train photos/ --config tuned.yaml",
       {data_option(),
@@ -45,9 +45,9 @@ Command tune_command() {
        model_option(),
        device_option(),
        image_size_option(),
-       {"--minutes", "M", "3", "how long to climb; more time, narrower intervals"},
-       {"--out", "FILE", "", "write the winning settings here (YAML)", false, Completes::kPath},
-       {"--report", "FILE", "", "write the report here (HTML, one file)", false, Completes::kPath},
+       {"--minutes", "M", "3", "total duration; more time gives narrower intervals"},
+       {"--out", "FILE", "", "write the best settings to this file (YAML)", false, Completes::kPath},
+       {"--report", "FILE", "", "write the report to this file (HTML)", false, Completes::kPath},
        json_option()},
       run};
 }

@@ -29,11 +29,11 @@ Command verify_command() {
   return {
       "verify",
       "Check a packed folder against its manifest",
-      "Length, checksum and number of records of every shard; a shard that the manifest does not know is wrong, too. "
-      "Exits with 1 and names the first file that is wrong.",
+      "Checks length, checksum and number of records of every shard, and that the manifest lists every shard. If a "
+      "file is wrong, prints its name and exits with 1.",
       "  unstarve verify packed/ --json",
-      {{"DST", "", "", "folder that unstarve pack made", true, Completes::kPath},
-       {"--threads", "N", "all usable cores", "reading threads"},
+      {{"DST", "", "", "folder written by unstarve pack", true, Completes::kPath},
+       {"--threads", "N", "all usable cores", "threads for reading"},
        json_option()},
       run};
 }
