@@ -1,6 +1,6 @@
 #pragma once
-// Prints notices of the libraries (storage/dataset/notice.h) on standard error: the first one immediately, and at destruction
-// the number of the others.
+// Prints notices of the libraries (storage/dataset/notice.h) on standard error: the first one immediately, and at
+// destruction the number of the others.
 //
 // Threads: one thread creates and destroys it. At most one object at a time.
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-CHECKER = Path(__file__).resolve().parents[2] / "tools" / "check_words.py"
+CHECKER = Path(__file__).resolve().parents[3] / "tools" / "check_words.py"
 LIST = ("# a comment\nbeside -> next to\ntells?|told -> reports\nat once -> concurrently\n"
         "allow docs/*: told you -> why\n")
 
