@@ -8,8 +8,8 @@
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/codecs/jpeg/jpeg_decoder.h"
 #include "unstarve/core/error.h"
-#include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/window.h"
+#include "unstarve/ops/operations.h"
 #include "unstarve/ops/resize/resize_rows.h"
 
 namespace unstarve::bench {

@@ -11,7 +11,7 @@
 #include "bench/ours/sides.h"
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/core/error.h"
-#include "unstarve/ops/base/operation.h"
+#include "unstarve/ops/operations.h"
 #include "unstarve/ops/resize/resize.h"
 #include "unstarve/ops/store/store.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "unstarve/core/error.h"
-#include "unstarve/ops/base/operation.h"
+#include "unstarve/ops/operations.h"
 #include "unstarve/ops/store/store.h"
 
 namespace {

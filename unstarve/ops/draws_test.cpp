@@ -17,6 +17,7 @@
 #include "unstarve/ops/base/point_pixel.h"
 #include "unstarve/ops/base/window.h"
 #include "unstarve/ops/gpu/program_recorder.h"
+#include "unstarve/ops/operations.h"
 #include "unstarve/ops/policy/auto_augment_tables.h"
 #include "unstarve/ops/test_support.h"
 
@@ -271,7 +272,7 @@ std::vector<Drawn> all_drawn() {
 TEST_CASE("every amount is drawn evenly from its range and reaches its ends", "[ops]") {
   std::set<std::pair<std::string, std::string>> tested;
   Scratch scratch;
-  Recorder recorder;
+  ProgramRecorder recorder;
   scratch.record_with(&recorder);
   for (const Drawn& drawn : all_drawn()) {
     INFO(drawn.operation << " " << drawn.parameter << " " << drawn.low << " to " << drawn.high);
@@ -316,7 +317,7 @@ TEST_CASE("erasing's rectangle lies at any place equally often", "[ops]") {
   const auto operation =
       make_operation({"erasing", {{"probability", {1}}, {"scale", {0.25, 0.25}}, {"ratio", {1, 1}}}});
   Scratch scratch;
-  Recorder recorder;
+  ProgramRecorder recorder;
   scratch.record_with(&recorder);
   std::map<std::pair<int, int>, std::size_t> places;
   constexpr std::size_t kSamples = 4000;
@@ -341,7 +342,7 @@ TEST_CASE("erasing's rectangle lies at any place equally often", "[ops]") {
 
 TEST_CASE("color_jitter's four come in any order equally often", "[ops]") {
   Scratch scratch;
-  Recorder recorder;
+  ProgramRecorder recorder;
   scratch.record_with(&recorder);
   const auto operation = make_operation(usual("color_jitter"));
   std::map<std::vector<gpu::PointKind>, std::size_t> orders;

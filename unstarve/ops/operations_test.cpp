@@ -1,4 +1,4 @@
-#include "unstarve/ops/base/operation.h"
+#include "unstarve/ops/operations.h"
 
 #include <algorithm>
 #include <cmath>

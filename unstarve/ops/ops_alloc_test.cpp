@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "unstarve/ops/base/operation.h"
+#include "unstarve/ops/operations.h"
 #include "unstarve/ops/store/store.h"
 
 extern "C" {

@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 
 #include "unstarve/core/error.h"
-#include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/parameters.h"
+#include "unstarve/ops/operations.h"
 
 namespace unstarve {
 namespace {

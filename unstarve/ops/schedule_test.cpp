@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "unstarve/core/error.h"
-#include "unstarve/ops/base/operation.h"
+#include "unstarve/ops/operations.h"
 
 namespace unstarve {
 namespace {

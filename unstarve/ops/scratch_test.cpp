@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "unstarve/ops/base/operation.h"
+#include "unstarve/ops/operations.h"
 #include "unstarve/ops/test_support.h"
 
 namespace unstarve {

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/gpu/batch_recorder.h"
 #include "unstarve/ops/gpu/host_run.h"
 #include "unstarve/ops/gpu/packet.h"
+#include "unstarve/ops/operations.h"
 #include "unstarve/ops/store/store.h"
 #include "unstarve/ops/test_support.h"
 

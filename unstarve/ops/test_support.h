@@ -9,8 +9,8 @@
 #include "unstarve/core/random.h"
 #include "unstarve/core/simd_test_support.h"
 #include "unstarve/ops/base/frame.h"
-#include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/parameters.h"
+#include "unstarve/ops/operations.h"
 
 namespace unstarve::testing {
 

@@ -6,6 +6,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/ops/operations.h"
 #include "unstarve/ops/schedule.h"
 #include "unstarve/pipeline/spec/spec_document.h"
 

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "unstarve/ops/base/frame.h"
+#include "unstarve/ops/base/recorder.h"
 #include "unstarve/ops/base/window.h"
-#include "unstarve/ops/gpu/program_recorder.h"
 
 namespace unstarve {
 

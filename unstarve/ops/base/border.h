@@ -9,7 +9,6 @@
 
 #include "unstarve/core/image.h"
 #include "unstarve/ops/base/host_device.h"
-#include "unstarve/ops/filter/filter_pixel.h"
 
 namespace unstarve {
 
@@ -18,6 +17,14 @@ class Scratch;
 
 // torchvision's padding_mode; of pixels abcd: constant ..abcd.., edge aaabcddd, reflect cbabcdcb, symmetric baabcddc.
 enum class Border : std::int32_t { kConstant, kEdge, kReflect, kSymmetric };
+
+// 0 .. side - 1 from an index beyond by any distance: ... 2 1 0 1 2 ... side-1 side-2 ...
+UNSTARVE_HD inline int mirrored_index(int i, int side) {
+  if (side == 1) return 0;
+  const int period = 2 * (side - 1);
+  i = (i < 0 ? -i : i) % period;
+  return i < side ? i : period - i;
+}
 
 // The place within a row or column of `side` pixels that is seen at `at`, which may lie beyond on either side and any
 // number of times, as numpy.pad goes on. Not of kConstant.

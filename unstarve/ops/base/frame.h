@@ -12,14 +12,13 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "unstarve/core/image.h"
 #include "unstarve/core/random.h"
 
 namespace unstarve {
 
-class BlurRows;
-struct MixImages;
 class PointChain;
 class Recorder;
 
@@ -72,6 +71,15 @@ struct Frame {
   }
 };
 
+// Memory that one operation or a family of them keeps in a worker's Scratch between samples.
+struct ScratchPart {
+  ScratchPart() = default;
+  ScratchPart(const ScratchPart&) = delete;
+  ScratchPart& operator=(const ScratchPart&) = delete;
+  virtual ~ScratchPart() = default;
+  [[nodiscard]] virtual std::uint64_t bytes_held() const = 0;
+};
+
 // A worker's memory for intermediate images and filter tables; grows to its largest need, then stops allocating.
 class Scratch {
  public:
@@ -83,14 +91,19 @@ class Scratch {
   // An image not borrowed by `frame`; the other one is left alone (two images alternate along a chain).
   [[nodiscard]] Image& other_than(const Frame& frame);
 
-  struct ResizeTables;  // see resize.cpp
-  [[nodiscard]] ResizeTables& resize_tables() { return *tables_; }
-  [[nodiscard]] BlurRows& blur_rows() { return *blur_rows_; }
-  [[nodiscard]] MixImages& mix_images() { return *mix_images_; }
+  // The part of this type, which derives from ScratchPart; made by the first call.
+  template <class T>
+  [[nodiscard]] T& part() {
+    static const char key{};  // its address stands for the type
+    for (const Part& part : parts_)
+      if (part.key == &key) return static_cast<T&>(*part.memory);
+    parts_.push_back({&key, std::make_unique<T>()});
+    return static_cast<T&>(*parts_.back().memory);
+  }
   // For chain_of() alone.
   [[nodiscard]] PointChain& points() { return *points_; }
 
-  // Bytes that operations took beside the two images (Operation::scratch_bytes()).
+  // Bytes of all parts: memory besides the two images (Operation::scratch_bytes()).
   [[nodiscard]] std::uint64_t other_bytes() const;
 
   // Where there is one, operations write down what they would do to the pixels instead of doing it (gpu/recorder.h).
@@ -99,10 +112,12 @@ class Scratch {
 
  private:
   Image images_[2];
-  std::unique_ptr<ResizeTables> tables_;
+  struct Part {
+    const void* key;
+    std::unique_ptr<ScratchPart> memory;
+  };
   std::unique_ptr<PointChain> points_;
-  std::unique_ptr<BlurRows> blur_rows_;
-  std::unique_ptr<MixImages> mix_images_;
+  std::vector<Part> parts_;
   Recorder* recorder_ = nullptr;
 };
 

@@ -8,9 +8,11 @@
 // the whole image.
 //
 // Threads: const after construction; any number of threads. Failure: Error(kArgument) from the factory; Error(kInput)
-// from output_size() and apply() for a sample that the operation would blow up beyond the decoder's pixel limit.
-// To add one to the library: a file beside this one with class and factory, a row in kOperations (operations.cpp), a
-// test against Pillow or torchvision. A program that uses the library adds its own by add_operation().
+// from output_size() and apply() for a sample that the operation would enlarge beyond the decoder's pixel limit.
+//
+// To add one to the library: a file in the folder of its family with the class and make_NAME(), a row in
+// ops/operation_table.inl, a test against Pillow or torchvision. A program adds its own by add_operation()
+// (ops/operations.h).
 
 #include <cstdint>
 #include <memory>
@@ -22,7 +24,7 @@
 #include "unstarve/core/random.h"
 #include "unstarve/ops/base/frame.h"
 #include "unstarve/ops/base/op_value.h"
-#include "unstarve/ops/resize/resize_part.h"
+#include "unstarve/ops/base/resampling.h"
 
 namespace unstarve {
 
@@ -52,6 +54,9 @@ class Operation {
     (void)input;
     return 0;
   }
+  // True when apply() leaves all work on pixels to scratch.recorder() where there is one: the operation can then run on
+  // a GPU.
+  [[nodiscard]] virtual bool runs_on_gpu() const { return false; }
   // How apply() resizes a selected part of this size, where it does nothing else and draws nothing: then it may be done
   // on rows as they are decoded (resize_rows.h).
   [[nodiscard]] virtual std::optional<ResizeTo> only_resizes(Size selected) const {
@@ -61,23 +66,5 @@ class Operation {
   // Turns the selected part into the output, in place: edits the window, or points it to an image of `scratch`.
   virtual void apply(Frame& frame, Random& random, Scratch& scratch) const = 0;
 };
-
-struct OperationInfo {
-  std::string_view name;
-  std::string_view help;  // one line with its parameters and their defaults
-  std::unique_ptr<Operation> (*make)(const OpParams& params);
-};
-
-// All operations: the library's in the order of the documentation, then those that were added.
-[[nodiscard]] std::vector<OperationInfo> operations();
-// Adds an operation of the program's own for the life of the process: specs and settings files then name it as any
-// other, and the schema, help and messages list it. Any thread; before the first spec with it is read.
-//   name  lower-case letters, digits, underscores, not taken; as help, text that lives as long as the process
-//   make  reads parameters by Parameters (parameters.h), which checks them and tells the schema of them
-// Where pixels are cached in a folder, an operation that changed wants another name: the cache goes by names and
-// parameters. Throws Error(kArgument).
-void add_operation(const OperationInfo& info);
-// Throws Error(kArgument) for an unknown name (the message lists the known ones), an unknown or malformed parameter.
-[[nodiscard]] std::unique_ptr<Operation> make_operation(const OpSpec& spec);
 
 }  // namespace unstarve

@@ -6,14 +6,13 @@
 #include <string>
 
 #include "unstarve/ops/base/noise_pixel.h"
+#include "unstarve/ops/base/recorder.h"
 #include "unstarve/ops/base/window.h"
-#include "unstarve/ops/gpu/program_recorder.h"
 
 namespace unstarve {
 namespace {
 
-constexpr const char* kRandom = "random";
-constexpr const char* kMean = "mean";
+constexpr const char* kRandomWord = "random";
 
 // Of one number, of three; of none, where a word stands, black.
 Rgb colour_of(const std::vector<int>& numbers) {
@@ -26,26 +25,12 @@ Rgb colour_of(const std::vector<int>& numbers) {
 }  // namespace
 
 Rgb read_fill(const Parameters& parameters) {
-  return colour_of(parameters.integers("fill", {{0}, 0, 255, {1, kChannels}, {kMean}}).numbers);
+  return colour_of(parameters.integers("fill", {{0}, 0, 255, {1, kChannels}, {kMeanWord}}).numbers);
 }
 
 Paint read_paint(const Parameters& parameters) {
-  const IntegersOrWord value = parameters.integers("value", {{}, 0, 255, {1, kChannels}, {kMean, kRandom}});
-  return {colour_of(value.numbers), value.word == kRandom};
-}
-
-void write_out_means(std::vector<OpSpec>& operations, const Normalisation& normalisation) {
-  std::vector<double> mean;
-  for (const float part : normalisation.mean) mean.push_back(std::clamp(std::nearbyint(255.0 * part), 0.0, 255.0));
-  for (OpSpec& operation : operations) {
-    for (const ParameterInfo& parameter : parameters_of(operation.name)) {
-      const auto* const integers = std::get_if<ParameterInfo::Integers>(&parameter.kind);
-      if (integers == nullptr || integers->words.empty() || integers->words.front() != kMean) continue;
-      const auto found = operation.params.find(parameter.name);
-      const bool absent = found == operation.params.end();
-      if (absent ? integers->fallback.empty() : found->second.word == kMean) operation.params[parameter.name] = mean;
-    }
-  }
+  const IntegersOrWord value = parameters.integers("value", {{}, 0, 255, {1, kChannels}, {kMeanWord, kRandomWord}});
+  return {colour_of(value.numbers), value.word == kRandomWord};
 }
 
 void cover(Frame& frame, Rect rect, const Paint& paint, Random& random, Scratch& scratch) {

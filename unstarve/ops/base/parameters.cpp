@@ -25,13 +25,6 @@ DescribedParameters::DescribedParameters(std::string_view operation)
     : operation_(operation), outer_(std::exchange(described, this)) {}
 DescribedParameters::~DescribedParameters() { described = outer_; }
 
-std::vector<ParameterInfo> parameters_of(std::string_view operation) {
-  const DescribedParameters described_here(operation);
-  for (const OperationInfo& info : operations())
-    if (info.name == operation) (void)info.make({});
-  return described_here.list();
-}
-
 Parameters::Parameters(std::string_view operation, const OpParams& params,
                        std::initializer_list<std::string_view> known)
     : operation_(operation), params_(params) {

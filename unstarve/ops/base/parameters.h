@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "unstarve/core/image.h"
-#include "unstarve/ops/base/operation.h"
+#include "unstarve/ops/base/op_value.h"
 
 namespace unstarve {
 
@@ -79,9 +79,6 @@ class DescribedParameters {
   DescribedParameters* outer_;
   std::vector<ParameterInfo> list_;
 };
-
-// What the operation of this name takes; empty where there is none.
-[[nodiscard]] std::vector<ParameterInfo> parameters_of(std::string_view operation);
 
 class Parameters {
  public:

@@ -12,8 +12,8 @@
 
 #include "unstarve/ops/base/frame.h"
 #include "unstarve/ops/base/point_pixel.h"
+#include "unstarve/ops/base/recorder.h"
 #include "unstarve/ops/base/window.h"
-#include "unstarve/ops/gpu/program_recorder.h"
 
 #ifndef UNSTARVE_POINT_PIXEL
 #define UNSTARVE_POINT_PIXEL

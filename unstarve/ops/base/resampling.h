@@ -14,6 +14,8 @@
 //
 // Threads: pure.
 
+#include "unstarve/core/image.h"
+
 namespace unstarve {
 
 class Parameters;
@@ -23,6 +25,11 @@ struct Resampling {
   Kind kind = Kind::kBilinear;
   bool antialias = true;  // false: of kBilinear and kBicubic alone
   friend bool operator==(const Resampling&, const Resampling&) = default;
+};
+
+struct ResizeTo {
+  Size size;
+  Resampling resampling;
 };
 
 // `interpolation` (bilinear unless given) and `antialias` (true) of an operation; as in torchvision, the latter says

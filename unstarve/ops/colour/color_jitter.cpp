@@ -1,13 +1,13 @@
 // Brightness, contrast, saturation and hue by random amounts, one after the other in random order: torchvision's
-// ColorJitter. Its parameters are torchvision's: 0.4 means factors of 0.6 to 1.4, hue 0.1 turns of -0.1 to 0.1.
+// ColorJitter. Its parameters are torchvision's: 0.4 means factors of 0.6 to 1.4, hue 0.1 hue shifts of -0.1 to 0.1.
 
 #include <algorithm>
 #include <array>
 
+#include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/parameters.h"
 #include "unstarve/ops/colour/colour_operation.h"
 #include "unstarve/ops/colour/colours.h"
-#include "unstarve/ops/operation_list.h"
 
 namespace unstarve {
 namespace {

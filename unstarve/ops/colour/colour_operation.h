@@ -15,6 +15,7 @@ class ColourOperation : public Operation {
   ColourOperation(double probability, bool draws) : probability_(probability), draws_(draws) {}
 
   Size output_size(Size selected) const final { return selected; }
+  [[nodiscard]] bool runs_on_gpu() const final { return true; }
   [[nodiscard]] bool random() const final { return draws_ || probability_ < 1; }
   void apply(Frame& frame, Random& random, Scratch& scratch) const final {
     if (probability_ < 1 && random.uniform() >= probability_) return;
@@ -22,6 +23,7 @@ class ColourOperation : public Operation {
   }
 
  private:
+  // Uses scratch.recorder() where there is one.
   virtual void change(Frame& frame, Random& random, Scratch& scratch) const = 0;
 
   double probability_;

@@ -1,12 +1,12 @@
 // Away from or towards the mean luma: torchvision's ColorJitter(contrast), Pillow's ImageEnhance.Contrast.
 
+#include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/parameters.h"
+#include "unstarve/ops/base/recorder.h"
 #include "unstarve/ops/colour/colour_operation.h"
 #include "unstarve/ops/colour/colours.h"
 #include "unstarve/ops/colour/counts.h"
 #include "unstarve/ops/colour/tables.h"
-#include "unstarve/ops/gpu/program_recorder.h"
-#include "unstarve/ops/operation_list.h"
 
 namespace unstarve {
 

@@ -2,13 +2,13 @@
 
 #include <cstdint>
 
+#include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/parameters.h"
+#include "unstarve/ops/base/recorder.h"
 #include "unstarve/ops/colour/colour_operation.h"
 #include "unstarve/ops/colour/colours.h"
 #include "unstarve/ops/colour/counts.h"
 #include "unstarve/ops/colour/measured.h"
-#include "unstarve/ops/gpu/program_recorder.h"
-#include "unstarve/ops/operation_list.h"
 
 namespace unstarve {
 

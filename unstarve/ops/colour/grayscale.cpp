@@ -1,9 +1,9 @@
 // Grey, the luma in all three channels: torchvision's RandomGrayscale.
 
+#include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/parameters.h"
 #include "unstarve/ops/colour/colour_operation.h"
 #include "unstarve/ops/colour/colours.h"
-#include "unstarve/ops/operation_list.h"
 
 namespace unstarve {
 

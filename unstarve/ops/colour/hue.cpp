@@ -1,9 +1,9 @@
 // Other colours of the same lightness: torchvision's ColorJitter(hue).
 
+#include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/parameters.h"
 #include "unstarve/ops/colour/colour_operation.h"
 #include "unstarve/ops/colour/colours.h"
-#include "unstarve/ops/operation_list.h"
 
 namespace unstarve {
 

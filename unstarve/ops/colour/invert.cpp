@@ -1,10 +1,10 @@
 // The negative: Pillow's ImageOps.invert, torchvision's RandomInvert.
 
+#include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/parameters.h"
 #include "unstarve/ops/colour/colour_operation.h"
 #include "unstarve/ops/colour/colours.h"
 #include "unstarve/ops/colour/tables.h"
-#include "unstarve/ops/operation_list.h"
 
 namespace unstarve {
 

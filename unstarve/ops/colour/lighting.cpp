@@ -5,10 +5,10 @@
 #include <cmath>
 #include <numbers>
 
+#include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/parameters.h"
 #include "unstarve/ops/colour/colour_operation.h"
 #include "unstarve/ops/colour/colours.h"
-#include "unstarve/ops/operation_list.h"
 
 namespace unstarve {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "unstarve/ops/base/operation.h"
+#include "unstarve/ops/operations.h"
 #include "unstarve/ops/store/store.h"
 
 namespace unstarve {

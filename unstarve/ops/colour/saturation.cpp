@@ -1,9 +1,9 @@
 // Away from or towards grey: torchvision's ColorJitter(saturation), Pillow's ImageEnhance.Color.
 
+#include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/parameters.h"
 #include "unstarve/ops/colour/colour_operation.h"
 #include "unstarve/ops/colour/colours.h"
-#include "unstarve/ops/operation_list.h"
 
 namespace unstarve {
 

@@ -7,10 +7,11 @@
 
 #include "unstarve/core/aligned.h"
 #include "unstarve/core/image.h"
+#include "unstarve/ops/base/frame.h"
 
 namespace unstarve {
 
-class BlurRows {
+class BlurRows final : public ScratchPart {
  public:
   // For rows of so many values, and the neighbours within `radius`.
   void reserve(std::size_t values, int radius) {
@@ -26,7 +27,9 @@ class BlurRows {
     return AlignedBytes::capacity_for(needs.blurred) + AlignedBytes::capacity_for(needs.wide) +
            AlignedBytes::capacity_for(needs.sums);
   }
-  [[nodiscard]] std::uint64_t held() const { return blurred_.capacity() + wide_.capacity() + sums_.capacity(); }
+  [[nodiscard]] std::uint64_t bytes_held() const override {
+    return blurred_.capacity() + wide_.capacity() + sums_.capacity();
+  }
   // Row `i` of 2 * radius + 1.
   [[nodiscard]] std::uint16_t* blurred(int i) {
     return reinterpret_cast<std::uint16_t*>(blurred_.data()) + static_cast<std::size_t>(i) * values_;

@@ -17,12 +17,4 @@ UNSTARVE_HD inline std::uint8_t sharpened(std::int32_t nine, std::int32_t value,
   return point::clipped(((smooth << kPointBits) + kPointSlack + weight * (value - smooth)) >> kPointBits);
 }
 
-// 0 .. side - 1 from an index beyond by any distance: ... 2 1 0 1 2 ... side-1 side-2 ...
-UNSTARVE_HD inline int mirrored_index(int i, int side) {
-  if (side == 1) return 0;
-  const int period = 2 * (side - 1);
-  i = (i < 0 ? -i : i) % period;
-  return i < side ? i : period - i;
-}
-
 }  // namespace unstarve

@@ -5,15 +5,15 @@
 #include <cmath>
 #include <span>
 
+#include "unstarve/ops/base/border.h"
+#include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/parameters.h"
+#include "unstarve/ops/base/recorder.h"
 #include "unstarve/ops/base/window.h"
 #include "unstarve/ops/colour/colour_operation.h"
 #include "unstarve/ops/filter/blur_rows.h"
 #include "unstarve/ops/filter/filter_kernels.h"
-#include "unstarve/ops/filter/filter_pixel.h"
 #include "unstarve/ops/filter/filters.h"
-#include "unstarve/ops/gpu/program_recorder.h"
-#include "unstarve/ops/operation_list.h"
 
 namespace unstarve {
 namespace {
@@ -72,7 +72,7 @@ void gaussian_blur(Frame& frame, double sigma, int radius, Scratch& scratch) {
   const int width = frame.width, height = frame.height;
   const std::size_t bytes = in.row_bytes();
   const auto margin = static_cast<std::size_t>(radius) * kChannels;
-  BlurRows& rows = scratch.blur_rows();
+  BlurRows& rows = scratch.part<BlurRows>();
   rows.reserve(bytes, radius);
 
   // The rows blurred along x, in 1/256, as many as a row of the output needs; each is made once.

@@ -4,14 +4,14 @@
 #include <cmath>
 #include <cstring>
 
+#include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/parameters.h"
 #include "unstarve/ops/base/point_chain.h"
+#include "unstarve/ops/base/recorder.h"
 #include "unstarve/ops/base/window.h"
 #include "unstarve/ops/colour/colour_operation.h"
 #include "unstarve/ops/filter/filter_kernels.h"
 #include "unstarve/ops/filter/filters.h"
-#include "unstarve/ops/gpu/program_recorder.h"
-#include "unstarve/ops/operation_list.h"
 
 namespace unstarve {
 

@@ -2,11 +2,11 @@
 
 #include <cmath>
 
+#include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/paint.h"
 #include "unstarve/ops/base/parameters.h"
 #include "unstarve/ops/geometry/read_interpolation.h"
 #include "unstarve/ops/geometry/warp.h"
-#include "unstarve/ops/operation_list.h"
 
 namespace unstarve {
 namespace {
@@ -27,6 +27,7 @@ class Affine final : public Operation {
            draws(ranges_.shear_x) || draws(ranges_.shear_y) || probability_ < 1;
   }
   [[nodiscard]] bool writes_pixels() const override { return true; }
+  [[nodiscard]] bool runs_on_gpu() const override { return true; }
   Size output_size(Size selected) const override { return selected; }
   void apply(Frame& frame, Random& random, Scratch& scratch) const override {
     if (probability_ < 1 && random.uniform() >= probability_) return;

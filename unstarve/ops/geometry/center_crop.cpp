@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "unstarve/ops/base/border.h"
+#include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/parameters.h"
-#include "unstarve/ops/operation_list.h"
 
 namespace unstarve {
 namespace {
@@ -24,6 +24,7 @@ class CenterCrop final : public Operation {
     const int x = std::max(0, offset(input.width, size_.width)), y = std::max(0, offset(input.height, size_.height));
     return {x, y, std::min(size_.width, input.width), std::min(size_.height, input.height)};
   }
+  [[nodiscard]] bool runs_on_gpu() const override { return true; }
   Size output_size(Size) const override { return size_; }
   bool fixed_output() const override { return true; }
   void apply(Frame& frame, Random&, Scratch& scratch) const override {

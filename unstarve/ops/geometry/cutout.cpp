@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/paint.h"
 #include "unstarve/ops/base/parameters.h"
-#include "unstarve/ops/operation_list.h"
 
 namespace unstarve {
 namespace {
@@ -18,6 +18,7 @@ class Cutout final : public Operation {
 
   [[nodiscard]] bool random() const override { return probability_ > 0; }
   [[nodiscard]] bool writes_pixels() const override { return true; }
+  [[nodiscard]] bool runs_on_gpu() const override { return true; }
   Size output_size(Size selected) const override { return selected; }
   void apply(Frame& frame, Random& random, Scratch& scratch) const override {
     if (random.uniform() >= probability_) return;

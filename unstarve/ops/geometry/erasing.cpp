@@ -3,9 +3,9 @@
 
 #include <cmath>
 
+#include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/paint.h"
 #include "unstarve/ops/base/parameters.h"
-#include "unstarve/ops/operation_list.h"
 
 namespace unstarve {
 namespace {
@@ -19,6 +19,7 @@ class Erasing final : public Operation {
 
   [[nodiscard]] bool random() const override { return probability_ > 0; }
   [[nodiscard]] bool writes_pixels() const override { return true; }
+  [[nodiscard]] bool runs_on_gpu() const override { return true; }
   Size output_size(Size selected) const override { return selected; }
   void apply(Frame& frame, Random& random, Scratch& scratch) const override {
     if (random.uniform() >= probability_) return;

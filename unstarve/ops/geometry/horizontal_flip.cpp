@@ -1,7 +1,7 @@
 // Mirrors left and right with a given probability, by a flag of the frame that the store obeys.
 
+#include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/parameters.h"
-#include "unstarve/ops/operation_list.h"
 
 namespace unstarve {
 namespace {
@@ -11,6 +11,7 @@ class HorizontalFlip final : public Operation {
   explicit HorizontalFlip(double probability) : probability_(probability) {}
 
   [[nodiscard]] bool random() const override { return true; }
+  [[nodiscard]] bool runs_on_gpu() const override { return true; }
   Size output_size(Size selected) const override { return selected; }
   void apply(Frame& frame, Random& random, Scratch&) const override {
     if (random.uniform() < probability_) frame.mirror();

@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "unstarve/ops/base/border.h"
+#include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/paint.h"
 #include "unstarve/ops/base/parameters.h"
-#include "unstarve/ops/operation_list.h"
 
 namespace unstarve {
 namespace {
@@ -27,6 +27,7 @@ class PadCrop final : public Operation {
     return draw(input, random);
   }
   [[nodiscard]] bool random() const override { return true; }
+  [[nodiscard]] bool runs_on_gpu() const override { return true; }
   Size output_size(Size) const override { return size_; }
   bool fixed_output() const override { return true; }
   [[nodiscard]] bool writes_pixels() const override { return border_ != Border::kConstant; }

@@ -1,10 +1,10 @@
 // Seen from a random side: each corner moves inwards by a random part of the distance: torchvision's RandomPerspective.
 
+#include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/paint.h"
 #include "unstarve/ops/base/parameters.h"
 #include "unstarve/ops/geometry/read_interpolation.h"
 #include "unstarve/ops/geometry/warp.h"
-#include "unstarve/ops/operation_list.h"
 
 namespace unstarve {
 namespace {
@@ -16,6 +16,7 @@ class Perspective final : public Operation {
 
   [[nodiscard]] bool random() const override { return probability_ > 0; }
   [[nodiscard]] bool writes_pixels() const override { return true; }
+  [[nodiscard]] bool runs_on_gpu() const override { return true; }
   Size output_size(Size selected) const override { return selected; }
   void apply(Frame& frame, Random& random, Scratch& scratch) const override {
     if (random.uniform() >= probability_) return;

@@ -1,10 +1,10 @@
 // Turned about the middle by a random angle, counter-clockwise; the size stays: torchvision's RandomRotation.
 
+#include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/paint.h"
 #include "unstarve/ops/base/parameters.h"
 #include "unstarve/ops/geometry/read_interpolation.h"
 #include "unstarve/ops/geometry/warp.h"
-#include "unstarve/ops/operation_list.h"
 
 namespace unstarve {
 namespace {
@@ -16,6 +16,7 @@ class Rotation final : public Operation {
 
   [[nodiscard]] bool random() const override { return degrees_.first < degrees_.second || probability_ < 1; }
   [[nodiscard]] bool writes_pixels() const override { return true; }
+  [[nodiscard]] bool runs_on_gpu() const override { return true; }
   Size output_size(Size selected) const override { return selected; }
   void apply(Frame& frame, Random& random, Scratch& scratch) const override {
     if (probability_ < 1 && random.uniform() >= probability_) return;

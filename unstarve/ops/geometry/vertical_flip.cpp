@@ -1,7 +1,7 @@
 // Mirrors top and bottom with a given probability, by reading the rows backwards: torchvision's RandomVerticalFlip.
 
+#include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/parameters.h"
-#include "unstarve/ops/operation_list.h"
 
 namespace unstarve {
 namespace {
@@ -11,6 +11,7 @@ class VerticalFlip final : public Operation {
   explicit VerticalFlip(double probability) : probability_(probability) {}
 
   [[nodiscard]] bool random() const override { return probability_ > 0; }
+  [[nodiscard]] bool runs_on_gpu() const override { return true; }
   Size output_size(Size selected) const override { return selected; }
   void apply(Frame& frame, Random& random, Scratch&) const override {
     if (random.uniform() < probability_) frame.turn_over();

@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "unstarve/core/error.h"
+#include "unstarve/ops/base/recorder.h"
 #include "unstarve/ops/base/window.h"
 #include "unstarve/ops/geometry/perspective_positions.h"
 #include "unstarve/ops/geometry/positions.h"
-#include "unstarve/ops/gpu/program_recorder.h"
 
 namespace unstarve {
 namespace {

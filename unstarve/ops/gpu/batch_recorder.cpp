@@ -1,64 +1,20 @@
 #include "unstarve/ops/gpu/batch_recorder.h"
 
-#include <algorithm>
-#include <array>
-#include <string_view>
-
 #include <fmt/format.h>
 
 #include "unstarve/core/error.h"
 
 namespace unstarve {
-namespace {
-
-// The operations whose every access to pixels goes by a recorder where there is one.
-constexpr std::array<std::string_view, 31> kRecorded = {"random_resized_crop",
-                                                        "resize",
-                                                        "center_crop",
-                                                        "pad_crop",
-                                                        "horizontal_flip",
-                                                        "vertical_flip",
-                                                        "brightness",
-                                                        "contrast",
-                                                        "saturation",
-                                                        "hue",
-                                                        "color_jitter",
-                                                        "grayscale",
-                                                        "posterize",
-                                                        "solarize",
-                                                        "invert",
-                                                        "auto_contrast",
-                                                        "equalize",
-                                                        "lighting",
-                                                        "erasing",
-                                                        "cutout",
-                                                        "rotation",
-                                                        "affine",
-                                                        "perspective",
-                                                        "sharpness",
-                                                        "gaussian_blur",
-                                                        "aug_mix",
-                                                        "rand_augment",
-                                                        "trivial_augment",
-                                                        "auto_augment_imagenet",
-                                                        "auto_augment_cifar10",
-                                                        "auto_augment_svhn"};
-
-}  // namespace
-
-std::string why_not_on_gpu(const OpSpec& operation) {
-  if (std::find(kRecorded.begin(), kRecorded.end(), operation.name) != kRecorded.end()) return {};
-  return fmt::format("operation {} has no kernel for GPUs", operation.name);
-}
 
 BatchRecorder::BatchRecorder(std::span<const OpSpec> specs, std::span<const std::unique_ptr<Operation>> operations,
                              Size output, std::size_t first)
     : operations_(operations), output_(output), first_(first) {
   for (std::size_t i = first; i < specs.size(); ++i) {
-    if (const std::string reason = why_not_on_gpu(specs[i]); !reason.empty()) {
+    if (!operations[i]->runs_on_gpu())
       throw Error(ErrorKind::kArgument,
-                  fmt::format("operations[{}]: {}; run it and the ones before it on the host", i, reason));
-    }
+                  fmt::format("operations[{}]: operation {} has no kernel for GPUs; run it and the ones before it on "
+                              "the host",
+                              i, specs[i].name));
   }
   scratch_.record_with(&recorder_);
 }

@@ -6,6 +6,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "unstarve/ops/operations.h"
 #include "unstarve/ops/test_chains.h"
 #include "unstarve/ops/test_support.h"
 

@@ -1,16 +1,15 @@
 #pragma once
-// What a GPU does to a batch, as plain data: for each sample a few commands over a stack of layers, which one team of
-// threads runs (run_program.h). The recorder writes it (recorder.h), packet.h takes it across the bus in one copy.
+// What a GPU does to a batch, as plain data: for each sample a few commands over a stack of layers, run by one team of
+// threads (run_program.h). program_recorder.h writes the program, packet.h copies it to the device at once.
 //
-//   source pixels ── Layer ── Layer ── ... ── kStore ──▶ the sample's place in the batch
+//   source pixels ── Layer ── Layer ── ... ── kStore ──▶ the sample's slot in the batch
 //                      └─ kMakePixels ──▶ a slot of the team's scratch memory ── Layer ── ...
 //
-// A layer says how each of its pixels is made of the one below it, or of pixels in memory; nothing is computed before a
-// command asks for it. So crops, flips, borders, colours, covered rectangles, and one operation that reads several
-// pixels (a resize, a warp, a filter) are one pass from the source to the batch. Where an operation reads several
-// pixels of what another one has computed, a kMakePixels comes between. Where several images are blended that are made
-// of one, that one is kept in a place of its own, and each adds its pixels to sums. Nothing here owns memory or knows
-// of CUDA.
+// A layer describes how each of its pixels is computed from the layer below or from pixels in memory; nothing is
+// computed before a command needs it. So crops, flips, borders, colours, covered rectangles and one operation that
+// reads several pixels (a resize, a warp, a filter) are one pass from the source to the batch. A second operation that
+// reads several pixels needs a kMakePixels in between. A blend keeps the image that its versions are made from in
+// memory of its own and adds each version to sums. Nothing here owns memory or depends on CUDA.
 
 #include <array>
 #include <cstdint>

@@ -27,7 +27,7 @@ std::int64_t pixels_of(Size size) { return std::int64_t{size.width} * size.heigh
 
 }  // namespace
 
-void Recorder::clear() {
+void ProgramRecorder::clear() {
   recording_.samples.clear();
   recording_.scratch = {};
   recording_.single_pass = true;
@@ -35,7 +35,7 @@ void Recorder::clear() {
   forget_unfinished();
 }
 
-void Recorder::forget_unfinished() {
+void ProgramRecorder::forget_unfinished() {
   recording_.commands.resize(finished_.commands);
   recording_.layers.resize(finished_.layers);
   recording_.points.resize(finished_.points);
@@ -47,7 +47,7 @@ void Recorder::forget_unfinished() {
   measured_ = 0;
 }
 
-Frame Recorder::begin(const SourceImage& image) {
+Frame ProgramRecorder::begin(const SourceImage& image) {
   forget_unfinished();
   source_ = image.offset;
   first_command_ = count_of(recording_.commands);
@@ -57,7 +57,7 @@ Frame Recorder::begin(const SourceImage& image) {
   return frame_of(image.size);
 }
 
-void Recorder::finish(Frame& frame) {
+void ProgramRecorder::finish(Frame& frame) {
   add_view(frame);
   Recording& all = recording_;
   all.commands.push_back({gpu::CommandKind::kStore, count_of(all.layers) - 1, 0, 0});
@@ -69,11 +69,11 @@ void Recorder::finish(Frame& frame) {
                all.starts.size(),   all.blur_weights.size(), all.weights.size()};
 }
 
-void Recorder::make_pixels(Frame& frame) {
+void ProgramRecorder::make_pixels(Frame& frame) {
   if (!shows_all(frame)) add_view(frame);
 }
 
-void Recorder::resize(Frame& frame, const AxisFilter& across, const AxisFilter& down) {
+void ProgramRecorder::resize(Frame& frame, const AxisFilter& across, const AxisFilter& down) {
   // As on the host, the image is resized as it lies and mirrored afterwards.
   const bool mirrored = std::exchange(frame.mirrored, false);
   need_memory(frame);
@@ -87,8 +87,7 @@ void Recorder::resize(Frame& frame, const AxisFilter& across, const AxisFilter& 
   frame.mirrored = mirrored;
 }
 
-void Recorder::warp(Frame& frame, const Mapping& mapping, Interpolation how,
-                    const std::array<std::uint8_t, kChannels>& fill) {
+void ProgramRecorder::warp(Frame& frame, const Mapping& mapping, Interpolation how, const Colour& fill) {
   need_memory(frame);
   gpu::Layer& layer = recording_.layers[static_cast<std::size_t>(add_layer(gpu::LayerKind::kWarp, frame.size()))];
   layer.view = view_of(frame);
@@ -98,7 +97,7 @@ void Recorder::warp(Frame& frame, const Mapping& mapping, Interpolation how,
   put_on(frame, layer.size, true);
 }
 
-void Recorder::sharpen(Frame& frame, std::int32_t weight) {
+void ProgramRecorder::sharpen(Frame& frame, std::int32_t weight) {
   need_memory(frame);
   gpu::Layer& layer = recording_.layers[static_cast<std::size_t>(add_layer(gpu::LayerKind::kSharpen, frame.size()))];
   layer.view = view_of(frame);
@@ -106,7 +105,7 @@ void Recorder::sharpen(Frame& frame, std::int32_t weight) {
   put_on(frame, layer.size, true);
 }
 
-void Recorder::blur(Frame& frame, std::span<const std::uint32_t> weights) {
+void ProgramRecorder::blur(Frame& frame, std::span<const std::uint32_t> weights) {
   need_memory(frame);
   const Size size = frame.size();
   const std::int32_t index = add_layer(gpu::LayerKind::kBlurDown, size);
@@ -120,7 +119,7 @@ void Recorder::blur(Frame& frame, std::span<const std::uint32_t> weights) {
   put_on(frame, size, true);
 }
 
-void Recorder::cover(Frame& frame, Rect rect, const std::array<std::uint8_t, kChannels>& colour, std::uint64_t noise) {
+void ProgramRecorder::cover(Frame& frame, Rect rect, const Colour& colour, std::uint64_t noise) {
   make_pixels(frame);
   gpu::Layer& layer = recording_.layers[static_cast<std::size_t>(add_layer(gpu::LayerKind::kCover, frame.size()))];
   layer.rect = rect;
@@ -129,19 +128,19 @@ void Recorder::cover(Frame& frame, Rect rect, const std::array<std::uint8_t, kCh
   put_on(frame, layer.size, reads_several_);
 }
 
-void Recorder::extend(Frame& frame, Rect window, Border border) {
+void ProgramRecorder::extend(Frame& frame, Rect window, Border border) {
   if (!frame.inside()) make_pixels(frame);
   frame.crop(window);
   add_view(frame, border);
 }
 
-void Recorder::adjust_contrast(Frame& frame, std::int32_t weight) {
+void ProgramRecorder::adjust_contrast(Frame& frame, std::int32_t weight) {
   measure(frame, gpu::CommandKind::kContrast, weight);
 }
-void Recorder::equalize(Frame& frame) { measure(frame, gpu::CommandKind::kEqualize, 0); }
-void Recorder::auto_contrast(Frame& frame) { measure(frame, gpu::CommandKind::kAutoContrast, 0); }
+void ProgramRecorder::equalize(Frame& frame) { measure(frame, gpu::CommandKind::kEqualize, 0); }
+void ProgramRecorder::auto_contrast(Frame& frame) { measure(frame, gpu::CommandKind::kAutoContrast, 0); }
 
-void Recorder::measure(Frame& frame, gpu::CommandKind kind, std::int32_t weight) {
+void ProgramRecorder::measure(Frame& frame, gpu::CommandKind kind, std::int32_t weight) {
   // What is read twice is computed once, where that costs more than reading it.
   if (reads_several_) need_memory(frame);
   add_view(frame);
@@ -149,7 +148,7 @@ void Recorder::measure(Frame& frame, gpu::CommandKind kind, std::int32_t weight)
   waiting_.push_back({gpu::PointKind::kMeasured, measured_++});
 }
 
-gpu::View Recorder::view_of(const Frame& frame) const {
+gpu::View ProgramRecorder::view_of(const Frame& frame) const {
   const PixelView& pixels = frame.pixels;
   // Where the frame's first pixel and its rows lie in the image below.
   const std::ptrdiff_t row_bytes = std::ptrdiff_t{input_size_.width} * kChannels;
@@ -170,13 +169,13 @@ gpu::View Recorder::view_of(const Frame& frame) const {
   return view;
 }
 
-bool Recorder::shows_all(const Frame& frame) const {
+bool ProgramRecorder::shows_all(const Frame& frame) const {
   const gpu::View view = view_of(frame);
   return waiting_.empty() && frame.points == nullptr && frame.size() == input_size_ && view.x == 0 && view.y == 0 &&
          view.step_x == 1 && view.step_y == 1 && frame.pixels.size() == input_size_;
 }
 
-std::int32_t Recorder::add_layer(gpu::LayerKind kind, Size size) {
+std::int32_t ProgramRecorder::add_layer(gpu::LayerKind kind, Size size) {
   gpu::Layer layer;
   layer.kind = kind;
   layer.input = input_;
@@ -185,7 +184,7 @@ std::int32_t Recorder::add_layer(gpu::LayerKind kind, Size size) {
   return count_of(recording_.layers) - 1;
 }
 
-void Recorder::add_points(const Frame& frame, gpu::Layer& layer) {
+void ProgramRecorder::add_points(const Frame& frame, gpu::Layer& layer) {
   layer.first_point = count_of(recording_.points);
   recording_.points.insert(recording_.points.end(), waiting_.begin(), waiting_.end());
   waiting_.clear();
@@ -207,7 +206,7 @@ void Recorder::add_points(const Frame& frame, gpu::Layer& layer) {
   layer.points = count_of(recording_.points) - layer.first_point;
 }
 
-void Recorder::add_view(Frame& frame, Border border) {
+void ProgramRecorder::add_view(Frame& frame, Border border) {
   const gpu::View view = view_of(frame);
   gpu::Layer& layer = recording_.layers[static_cast<std::size_t>(add_layer(gpu::LayerKind::kView, frame.size()))];
   layer.view = view;
@@ -216,7 +215,7 @@ void Recorder::add_view(Frame& frame, Border border) {
   put_on(frame, layer.size, reads_several_);
 }
 
-void Recorder::need_memory(Frame& frame) {
+void ProgramRecorder::need_memory(Frame& frame) {
   const bool colours = !waiting_.empty() || frame.points != nullptr;
   if (!colours && input_.from != gpu::From::kLayer) return;
   if (!shows_all(frame)) add_view(frame);
@@ -224,7 +223,7 @@ void Recorder::need_memory(Frame& frame) {
   // The frame shows all of the layer's pixels, now those of the slot.
 }
 
-void Recorder::make_slot() {
+void ProgramRecorder::make_slot() {
   // The layers end in one of the slots at most: the other one is free.
   std::int32_t taken = 1;
   for (std::size_t i = recording_.layers.size(); i-- > 0;) {
@@ -238,7 +237,7 @@ void Recorder::make_slot() {
   read_from(gpu::From::kSlot, slot, input_size_);
 }
 
-void Recorder::read_from(gpu::From from, std::int32_t slot, Size size) {
+void ProgramRecorder::read_from(gpu::From from, std::int32_t slot, Size size) {
   input_ = {from, slot, std::int64_t{size.width} * kChannels, kChannels, 1};
   input_size_ = size;
   reads_several_ = false;
@@ -246,25 +245,25 @@ void Recorder::read_from(gpu::From from, std::int32_t slot, Size size) {
   most = std::max(most, rounded_up(pixels_of(size) * kChannels));
 }
 
-void Recorder::keep(Frame& frame) {
+void ProgramRecorder::keep(Frame& frame) {
   add_view(frame);
   recording_.commands.push_back({gpu::CommandKind::kKeep, count_of(recording_.layers) - 1, 0, 0});
   kept_size_ = frame.size();
 }
 
-Frame Recorder::kept() {
+Frame ProgramRecorder::kept() {
   waiting_.clear();
   read_from(gpu::From::kKept, 0, kept_size_);
   return frame_of(kept_size_);
 }
 
-void Recorder::add_weighted(Frame& frame, std::uint32_t weight, bool first) {
+void ProgramRecorder::add_weighted(Frame& frame, std::uint32_t weight, bool first) {
   add_view(frame);
   recording_.commands.push_back({gpu::CommandKind::kAddWeighted, count_of(recording_.layers) - 1, first ? 0 : 1,
                                  static_cast<std::int32_t>(weight)});
 }
 
-void Recorder::take_sums(Frame& frame) {
+void ProgramRecorder::take_sums(Frame& frame) {
   recording_.commands.push_back({gpu::CommandKind::kTakeSums, count_of(recording_.layers) - 1, 0, 0});
   recording_.scratch.sum_bytes =
       std::max(recording_.scratch.sum_bytes,
@@ -273,14 +272,14 @@ void Recorder::take_sums(Frame& frame) {
   frame = frame_of(kept_size_);
 }
 
-void Recorder::put_on(Frame& frame, Size size, bool reads_several) {
+void ProgramRecorder::put_on(Frame& frame, Size size, bool reads_several) {
   input_ = {gpu::From::kLayer, 0, 0, 0, 0};
   input_size_ = size;
   reads_several_ = reads_several;
   frame = frame_of(size);
 }
 
-gpu::Axis Recorder::add_axis(const AxisFilter& filter) {
+gpu::Axis ProgramRecorder::add_axis(const AxisFilter& filter) {
   gpu::Axis axis{count_of(recording_.starts), count_of(recording_.weights), filter.taps(), filter.fraction_bits()};
   for (int i = 0; i < filter.output(); ++i) {
     recording_.starts.push_back(filter.first(i));

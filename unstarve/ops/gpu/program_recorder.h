@@ -1,23 +1,18 @@
 #pragma once
-// Writes down what operations would do to pixels, for a GPU to do it.
-//
-// Operations run as they do on the host, on a Frame, with the same generator: they draw their numbers and edit the
-// window. Only where they would touch pixels they find a recorder in their scratch and tell it instead. So the numbers
-// are the host's by construction, and an operation has one text that draws. The frame's pixels are at an address that
-// nobody reads: only distances from it mean something.
+// Records operations as a batch's program (program.h), for a GPU to run.
 //
 // Use:       begin() a sample, run its operations with the frame, finish(); again for each sample; clear() for the next
-//            batch. BatchRecorder (batch_recorder.h) does it for a chain.
-// Ownership: owns what it has written; grows to the largest batch, then allocates nothing.
-// Threads:   one at a time. Failure: a sample that begin() follows without finish() leaves nothing.
-// Cost:      host time for the draws and, per resized sample, its two axes' tables (some microseconds).
+//            batch. BatchRecorder (batch_recorder.h) does so for a chain.
+// Ownership: owns the recording, which grows to the largest batch and then allocates nothing.
+// Threads:   one at a time. Failure: a sample that is not finished before the next begin() leaves nothing.
+// Cost:      host time for the draws and, per resized sample, the tables of its two axes (some microseconds).
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "unstarve/ops/base/border.h"
 #include "unstarve/ops/base/frame.h"
+#include "unstarve/ops/base/recorder.h"
 #include "unstarve/ops/geometry/warp.h"
 #include "unstarve/ops/gpu/program.h"
 #include "unstarve/ops/resize/axis_filter.h"
@@ -51,7 +46,7 @@ struct Recording {
   bool single_pass = true;
 };
 
-class Recorder {
+class ProgramRecorder final : public Recorder {
  public:
   void clear();
   [[nodiscard]] Frame begin(const SourceImage& image);
@@ -59,25 +54,20 @@ class Recorder {
   void finish(Frame& frame);
   [[nodiscard]] const Recording& recording() const { return recording_; }
 
-  // What operations tell; each leaves in `frame` what the host's function of that name would.
-  void make_pixels(Frame& frame);
-  void resize(Frame& frame, const AxisFilter& across, const AxisFilter& down);
-  void warp(Frame& frame, const Mapping& mapping, Interpolation how, const std::array<std::uint8_t, kChannels>& fill);
-  void sharpen(Frame& frame, std::int32_t weight);
-  // weights[i]: of the pixels i away, in 1/65536.
-  void blur(Frame& frame, std::span<const std::uint32_t> weights);
-  void extend(Frame& frame, Rect window, Border border);  // crop_with_border()
-  // `noise`: its key; 0: `colour`.
-  void cover(Frame& frame, Rect rect, const std::array<std::uint8_t, kChannels>& colour, std::uint64_t noise);
-  void adjust_contrast(Frame& frame, std::int32_t weight);
-  void equalize(Frame& frame);
-  void auto_contrast(Frame& frame);
-  // A blend: what the frame shows is kept; frames of it are made to be changed, each in its way, and added with weights
-  // in 1/65536 that are one together; take_sums() makes the frame the blend. No blend within a blend.
-  void keep(Frame& frame);
-  [[nodiscard]] Frame kept();
-  void add_weighted(Frame& frame, std::uint32_t weight, bool first);
-  void take_sums(Frame& frame);
+  void make_pixels(Frame& frame) override;
+  void resize(Frame& frame, const AxisFilter& across, const AxisFilter& down) override;
+  void warp(Frame& frame, const Mapping& mapping, Interpolation how, const Colour& fill) override;
+  void sharpen(Frame& frame, std::int32_t weight) override;
+  void blur(Frame& frame, std::span<const std::uint32_t> weights) override;
+  void extend(Frame& frame, Rect window, Border border) override;
+  void cover(Frame& frame, Rect rect, const Colour& colour, std::uint64_t noise) override;
+  void adjust_contrast(Frame& frame, std::int32_t weight) override;
+  void equalize(Frame& frame) override;
+  void auto_contrast(Frame& frame) override;
+  void keep(Frame& frame) override;
+  [[nodiscard]] Frame kept() override;
+  void add_weighted(Frame& frame, std::uint32_t weight, bool first) override;
+  void take_sums(Frame& frame) override;
 
  private:
   void forget_unfinished();

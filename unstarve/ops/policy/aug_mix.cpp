@@ -8,10 +8,10 @@
 #include <cmath>
 
 #include "unstarve/ops/base/gamma.h"
+#include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/parameters.h"
+#include "unstarve/ops/base/recorder.h"
 #include "unstarve/ops/base/window.h"
-#include "unstarve/ops/gpu/program_recorder.h"
-#include "unstarve/ops/operation_list.h"
 #include "unstarve/ops/policy/magnitudes.h"
 #include "unstarve/ops/policy/mix_images.h"
 
@@ -38,6 +38,7 @@ class AugMix final : public Operation {
 
   [[nodiscard]] bool random() const override { return true; }
   [[nodiscard]] bool writes_pixels() const override { return true; }
+  [[nodiscard]] bool runs_on_gpu() const override { return true; }
   Size output_size(Size selected) const override { return selected; }
   [[nodiscard]] std::uint64_t scratch_bytes(Size input) const override { return MixImages::bytes(input); }
 
@@ -51,7 +52,7 @@ class AugMix final : public Operation {
       recorder->add_weighted(original, rest, false);
       return recorder->take_sums(frame);
     }
-    MixImages& mix = scratch.mix_images();
+    MixImages& mix = scratch.part<MixImages>();
     mix.original.resize(frame.size());
     copy_window(frame, 0, frame.height,
                 {mix.original.data(), static_cast<std::ptrdiff_t>(mix.original.row_bytes()), 1});

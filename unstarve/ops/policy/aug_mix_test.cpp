@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "unstarve/ops/base/gamma.h"
-#include "unstarve/ops/base/operation.h"
+#include "unstarve/ops/operations.h"
 #include "unstarve/ops/policy/magnitudes.h"
 #include "unstarve/ops/policy/mix_images.h"
 #include "unstarve/ops/store/store.h"

@@ -1,7 +1,7 @@
 // One of twenty-five pairs of changes, drawn for each image: AutoAugment, as torchvision has it.
 
+#include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/parameters.h"
-#include "unstarve/ops/operation_list.h"
 #include "unstarve/ops/policy/auto_augment_tables.h"
 #include "unstarve/ops/policy/magnitudes.h"
 
@@ -14,6 +14,7 @@ class AutoAugment final : public Operation {
 
   [[nodiscard]] bool random() const override { return true; }
   [[nodiscard]] bool writes_pixels() const override { return true; }
+  [[nodiscard]] bool runs_on_gpu() const override { return true; }
   Size output_size(Size selected) const override { return selected; }
   void apply(Frame& frame, Random& random, Scratch& scratch) const override {
     for (const AugmentPart& part : policy_[random.below(static_cast<std::uint32_t>(policy_.size()))]) {

@@ -10,12 +10,13 @@
 
 #include "unstarve/core/aligned.h"
 #include "unstarve/core/image.h"
+#include "unstarve/ops/base/frame.h"
 
 namespace unstarve {
 
 inline constexpr int kMixBits = 16;
 
-struct MixImages {
+struct MixImages final : ScratchPart {
   Image original;
   Image row;          // of one of the images
   AlignedBytes sums;  // a std::uint32_t for each of the image's values
@@ -27,7 +28,7 @@ struct MixImages {
     return AlignedBytes::capacity_for(values + 64) + AlignedBytes::capacity_for(row + 64) +
            AlignedBytes::capacity_for(values * sizeof(std::uint32_t));
   }
-  [[nodiscard]] std::uint64_t held() const { return original.bytes() + row.bytes() + sums.capacity(); }
+  [[nodiscard]] std::uint64_t bytes_held() const override { return original.bytes() + row.bytes() + sums.capacity(); }
 };
 
 // sums[i] = (first ? 0 : sums[i]) + weight * values[i].

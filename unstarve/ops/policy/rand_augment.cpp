@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include "unstarve/core/error.h"
+#include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/parameters.h"
-#include "unstarve/ops/operation_list.h"
 #include "unstarve/ops/policy/magnitudes.h"
 
 namespace unstarve {
@@ -18,6 +18,7 @@ class RandAugment final : public Operation {
 
   [[nodiscard]] bool random() const override { return true; }
   [[nodiscard]] bool writes_pixels() const override { return true; }
+  [[nodiscard]] bool runs_on_gpu() const override { return true; }
   Size output_size(Size selected) const override { return selected; }
   void apply(Frame& frame, Random& random, Scratch& scratch) const override {
     for (int i = 0; i < changes_; ++i) {

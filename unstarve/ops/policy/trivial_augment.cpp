@@ -1,8 +1,8 @@
 // One change drawn from fourteen, by a random magnitude: TrivialAugment's wide space (Müller and Hutter,
 // "TrivialAugment: tuning-free yet state-of-the-art data augmentation", 2021), as torchvision has it.
 
+#include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/parameters.h"
-#include "unstarve/ops/operation_list.h"
 #include "unstarve/ops/policy/magnitudes.h"
 
 namespace unstarve {
@@ -14,6 +14,7 @@ class TrivialAugment final : public Operation {
 
   [[nodiscard]] bool random() const override { return true; }
   [[nodiscard]] bool writes_pixels() const override { return true; }
+  [[nodiscard]] bool runs_on_gpu() const override { return true; }
   Size output_size(Size selected) const override { return selected; }
   void apply(Frame& frame, Random& random, Scratch& scratch) const override {
     const auto change = static_cast<Change>(random.below(kUsualChanges));

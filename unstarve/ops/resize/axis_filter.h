@@ -48,7 +48,7 @@ class AxisFilter {
     return weights_.data() + static_cast<std::size_t>(i) * static_cast<std::size_t>(taps_);
   }
 
-  [[nodiscard]] std::uint64_t held() const {
+  [[nodiscard]] std::uint64_t bytes_held() const {
     return first_.capacity() * sizeof(int) + weights_.capacity() * sizeof(std::int16_t) +
            exact_.capacity() * sizeof(double);
   }

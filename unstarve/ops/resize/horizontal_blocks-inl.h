@@ -82,7 +82,7 @@ HWY_INLINE void horizontal_row(const std::uint8_t* HWY_RESTRICT row, const std::
 
 // The horizontal weights as the kernel loads them: per group of pixels, pair of taps and vector j, each block the pair
 // of pixel 4 * block + j, four times over. Pixels past the last repeat it.
-void prepare(Scratch::ResizeTables& t) {
+void prepare(ResizeTables& t) {
   const AxisFilter& filter = t.horizontal;
   const auto pixels = static_cast<std::size_t>(filter.output());
   const std::size_t groups = (pixels + kGroup - 1) / kGroup;
@@ -103,7 +103,7 @@ void prepare(Scratch::ResizeTables& t) {
   }
 }
 
-void run(const std::uint8_t* row, const Scratch::ResizeTables& t, std::uint8_t* out) {
+void run(const std::uint8_t* row, const ResizeTables& t, std::uint8_t* out) {
   const auto* spread = reinterpret_cast<const std::int16_t*>(t.spread.data());
   const std::int32_t* offsets = t.offsets.data();
   const auto pixels = static_cast<std::size_t>(t.horizontal.output());

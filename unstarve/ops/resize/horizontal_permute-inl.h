@@ -148,7 +148,7 @@ struct Permuted {
 
   // Tables of the filter: per vector of sums `offsets` (of its first input byte), `indices` and, per pair of taps,
   // weights in `spread`. False, and nothing useful in them, when the input of a vector lies too far apart.
-  static bool prepare(Scratch::ResizeTables& t) {
+  static bool prepare(ResizeTables& t) {
     const AxisFilter& filter = t.horizontal;
     const std::size_t bytes = static_cast<std::size_t>(filter.output()) * kChannels;
     const std::size_t vectors = (bytes + kStep - 1) / kStep * 4;
@@ -174,7 +174,7 @@ struct Permuted {
   // kRows rows; to each of `out` up to kStep - 1 bytes more are written than the row has.
   // kPairs 0: any number of pairs of taps. kLoads: t.loads.
   template <std::size_t kPairs, std::size_t kRows, int kLoads>
-  static HWY_INLINE void rows(const std::uint8_t* const* source, std::ptrdiff_t ahead, const Scratch::ResizeTables& t,
+  static HWY_INLINE void rows(const std::uint8_t* const* source, std::ptrdiff_t ahead, const ResizeTables& t,
                               std::uint8_t* const* out) {
     const std::size_t pairs = kPairs != 0 ? kPairs : static_cast<std::size_t>(t.horizontal.taps()) / 2;
     const std::size_t bytes = static_cast<std::size_t>(t.horizontal.output()) * kChannels;
@@ -226,7 +226,7 @@ struct Permuted {
   }
 
   template <std::size_t kRows, int kLoads>
-  static void run_rows(const std::uint8_t* const* source, std::ptrdiff_t ahead, const Scratch::ResizeTables& t,
+  static void run_rows(const std::uint8_t* const* source, std::ptrdiff_t ahead, const ResizeTables& t,
                        std::uint8_t* const* out) {
     switch (t.horizontal.taps() / 2) {
       case 1: return rows<1, kRows, kLoads>(source, ahead, t, out);
@@ -238,7 +238,7 @@ struct Permuted {
   }
 
   template <std::size_t kRows>
-  static void run_rows(const std::uint8_t* const* source, std::ptrdiff_t ahead, const Scratch::ResizeTables& t,
+  static void run_rows(const std::uint8_t* const* source, std::ptrdiff_t ahead, const ResizeTables& t,
                        std::uint8_t* const* out) {
     if (t.loads == 1) return run_rows<kRows, 1>(source, ahead, t, out);
     run_rows<kRows, kVector == 64 ? 2 : 0>(source, ahead, t, out);
@@ -246,7 +246,7 @@ struct Permuted {
 
   // `count` rows: 1 or kRowsAtOnce, each of which the one to be taken next follows `ahead` bytes later.
   static void run(const std::uint8_t* const* source, std::size_t count, std::ptrdiff_t ahead,
-                  const Scratch::ResizeTables& t, std::uint8_t* const* out) {
+                  const ResizeTables& t, std::uint8_t* const* out) {
     if (count == 1) return run_rows<1>(source, ahead, t, out);
     run_rows<kRowsAtOnce>(source, ahead, t, out);
   }

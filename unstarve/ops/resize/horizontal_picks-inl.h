@@ -12,7 +12,7 @@ constexpr std::size_t kVector = 16;
 #endif
 
 // `offsets`: per vector, of its first input byte and of its first output byte; `indices`: which bytes it takes.
-void prepare(Scratch::ResizeTables& t) {
+void prepare(ResizeTables& t) {
   const AxisFilter& filter = t.horizontal;
   constexpr int kMostPixels = static_cast<int>(kVector) / kChannels;
   t.offsets.clear();
@@ -42,7 +42,7 @@ HWY_INLINE void pick(const std::uint8_t* from, const std::uint8_t* index, std::u
 #endif
 }
 
-void run(const std::uint8_t* row, const Scratch::ResizeTables& t, std::uint8_t* out) {
+void run(const std::uint8_t* row, const ResizeTables& t, std::uint8_t* out) {
   const std::uint8_t* index = t.indices.data();
   const std::int32_t* const end = t.offsets.data() + t.offsets.size();
   for (const std::int32_t* offset = t.offsets.data(); offset != end; offset += 2, index += kVector)

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/parameters.h"
-#include "unstarve/ops/operation_list.h"
 #include "unstarve/ops/resize/resize.h"
 
 namespace unstarve {
@@ -38,6 +38,7 @@ class RandomResizedCrop final : public Operation {
   }
 
   [[nodiscard]] bool random() const override { return true; }
+  [[nodiscard]] bool runs_on_gpu() const override { return true; }
   Size output_size(Size) const override { return size_; }
   bool fixed_output() const override { return true; }
   bool resamples() const override { return true; }

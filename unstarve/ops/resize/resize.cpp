@@ -5,8 +5,8 @@
 #include <cstring>
 #include <vector>
 
+#include "unstarve/ops/base/recorder.h"
 #include "unstarve/ops/base/window.h"
-#include "unstarve/ops/gpu/program_recorder.h"
 #include "unstarve/ops/resize/axis_filter.h"
 #include "unstarve/ops/resize/resize_kernels.h"
 #include "unstarve/ops/resize/resize_tables.h"
@@ -19,13 +19,13 @@ void resize(Frame& frame, Size size, Resampling resampling, Scratch& scratch) {
 }
 
 Rect read_by(const ResizePart& part, Scratch& scratch) {
-  Scratch::ResizeTables& tables = scratch.resize_tables();
+  ResizeTables& tables = scratch.part<ResizeTables>();
   tables.build(part);
   return {tables.horizontal.begin(), tables.vertical.begin(), tables.horizontal.input(), tables.vertical.input()};
 }
 
 void resize_part(Frame& frame, const ResizePart& part, Scratch& scratch) {
-  Scratch::ResizeTables& tables = scratch.resize_tables();
+  ResizeTables& tables = scratch.part<ResizeTables>();
   tables.build(part);
   if (Recorder* recorder = scratch.recorder()) return recorder->resize(frame, tables.horizontal, tables.vertical);
   const bool readable = frame.points == nullptr && frame.pixels.interleaved() && frame.inside();

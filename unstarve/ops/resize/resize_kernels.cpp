@@ -27,9 +27,9 @@ std::uint8_t clipped(int value) { return static_cast<std::uint8_t>(std::clamp(va
 
 // Machines without SSE4: plain loops.
 
-void prepare_horizontal(Scratch::ResizeTables&) {}
+void prepare_horizontal(ResizeTables&) {}
 
-void run_horizontal(const std::uint8_t* const* rows, std::size_t count, std::ptrdiff_t, const Scratch::ResizeTables& t,
+void run_horizontal(const std::uint8_t* const* rows, std::size_t count, std::ptrdiff_t, const ResizeTables& t,
                     std::uint8_t* const* outs) {
   const AxisFilter& horizontal = t.horizontal;
   for (std::size_t i = 0; i < count; ++i) {
@@ -47,7 +47,7 @@ void run_horizontal(const std::uint8_t* const* rows, std::size_t count, std::ptr
   }
 }
 
-void run_vertical(const Scratch::ResizeTables& t, int y, std::size_t bytes, std::uint8_t* out) {
+void run_vertical(const ResizeTables& t, int y, std::size_t bytes, std::uint8_t* out) {
   const AxisFilter& vertical = t.vertical;
   for (std::size_t x = 0; x < bytes; ++x) {
     int sum = 1 << (vertical.fraction_bits() - 1);
@@ -70,7 +70,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 #include "unstarve/ops/resize/vertical-inl.h"
 
 // The tables of the horizontal filter, for whichever of the kernels takes it.
-void prepare_horizontal(Scratch::ResizeTables& t) {
+void prepare_horizontal(ResizeTables& t) {
   t.permuted = 0;
   if (t.horizontal.picks()) return picks::prepare(t);
 #if HWY_TARGET == HWY_AVX3_DL
@@ -85,7 +85,7 @@ void prepare_horizontal(Scratch::ResizeTables& t) {
 
 // Rows through the horizontal pass: one, or kRowsAtOnce where t.permuted is not 0; the next lie `ahead` bytes later.
 void run_horizontal(const std::uint8_t* const* rows, std::size_t count, [[maybe_unused]] std::ptrdiff_t ahead,
-                    const Scratch::ResizeTables& t, std::uint8_t* const* outs) {
+                    const ResizeTables& t, std::uint8_t* const* outs) {
   if (t.horizontal.picks()) {
     for (std::size_t i = 0; i < count; ++i) picks::run(rows[i], t, outs[i]);
     return;
@@ -97,7 +97,7 @@ void run_horizontal(const std::uint8_t* const* rows, std::size_t count, [[maybe_
   for (std::size_t i = 0; i < count; ++i) blocks::run(rows[i], t, outs[i]);
 }
 
-void run_vertical(const Scratch::ResizeTables& t, int y, std::size_t bytes, std::uint8_t* out) {
+void run_vertical(const ResizeTables& t, int y, std::size_t bytes, std::uint8_t* out) {
 #if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
   if (wide_vectors_pay()) return vertical_pass<64>(t, y, bytes, out);
 #endif
@@ -108,20 +108,20 @@ void run_vertical(const Scratch::ResizeTables& t, int y, std::size_t bytes, std:
 
 // Only as many rows as one output row needs lie between the passes, and those made along with the last of them: line i
 // in place i % ring.
-std::size_t ring_of(const Scratch::ResizeTables& t) {
+std::size_t ring_of(const ResizeTables& t) {
   return static_cast<std::size_t>(t.vertical.taps()) + kRowsAtOnce - 1;
 }
 // Bytes of a row that the vertical pass reads and writes.
-std::size_t vertical_bytes(const Scratch::ResizeTables& t) {
+std::size_t vertical_bytes(const ResizeTables& t) {
   const AxisFilter& horizontal = t.horizontal;
   return static_cast<std::size_t>(t.vertical_first ? horizontal.input() : horizontal.output()) * kChannels;
 }
-std::size_t pitch_of(const Scratch::ResizeTables& t) { return vertical_bytes(t) + kWrittenBehind; }
-std::uint8_t* between(Scratch::ResizeTables& t, int line) {
+std::size_t pitch_of(const ResizeTables& t) { return vertical_bytes(t) + kWrittenBehind; }
+std::uint8_t* between(ResizeTables& t, int line) {
   return t.between.data() + static_cast<std::size_t>(line) % ring_of(t) * pitch_of(t);
 }
 
-void begin(Scratch::ResizeTables& t, std::uint8_t* out) {
+void begin(ResizeTables& t, std::uint8_t* out) {
   t.between.reserve_discard(pitch_of(t) * ring_of(t));
   if (t.vertical_first) t.line.reserve_discard(vertical_bytes(t) + resize_slack(t.horizontal));
   t.rows.resize(static_cast<std::size_t>(t.vertical.taps()));
@@ -133,7 +133,7 @@ void begin(Scratch::ResizeTables& t, std::uint8_t* out) {
 }
 
 // Lines of the input to lines of the output's width, at `outs`.
-void narrow_lines(const std::uint8_t* const* lines, int count, std::ptrdiff_t stride, const Scratch::ResizeTables& t,
+void narrow_lines(const std::uint8_t* const* lines, int count, std::ptrdiff_t stride, const ResizeTables& t,
                   std::uint8_t* const* outs) {
   const auto n = static_cast<std::size_t>(count);
   if (!t.horizontal.identity()) return run_horizontal(lines, n, count * stride, t, outs);
@@ -143,7 +143,7 @@ void narrow_lines(const std::uint8_t* const* lines, int count, std::ptrdiff_t st
 }
 
 // The output's rows that the lines so far are enough for.
-void make_rows(Scratch::ResizeTables& t) {
+void make_rows(ResizeTables& t) {
   const AxisFilter& vertical = t.vertical;
   const int last_line = vertical.input() - 1;
   const std::size_t out_bytes = static_cast<std::size_t>(t.horizontal.output()) * kChannels;
@@ -164,13 +164,13 @@ void make_rows(Scratch::ResizeTables& t) {
 }
 
 // A row that the processor does not fetch by itself, since others before it are left out.
-void fetch(const std::uint8_t* row, const Scratch::ResizeTables& t) {
+void fetch(const std::uint8_t* row, const ResizeTables& t) {
   constexpr int kLine = 64;
   for (int i = 0; i < t.horizontal.input() * kChannels; i += kLine) __builtin_prefetch(row + i);
 }
 
 // As push() where the vertical filter picks lines: each goes where it belongs, once or several times.
-void push_picked(const std::uint8_t* lines, std::ptrdiff_t stride, int count, Scratch::ResizeTables& t) {
+void push_picked(const std::uint8_t* lines, std::ptrdiff_t stride, int count, ResizeTables& t) {
   const AxisFilter& vertical = t.vertical;
   const std::size_t out_bytes = static_cast<std::size_t>(t.horizontal.output()) * kChannels;
   for (; count > 0; --count, lines += stride, ++t.lines) {
@@ -186,7 +186,7 @@ void push_picked(const std::uint8_t* lines, std::ptrdiff_t stride, int count, Sc
   }
 }
 
-void push(const std::uint8_t* lines, std::ptrdiff_t stride, int count, Scratch::ResizeTables& t) {
+void push(const std::uint8_t* lines, std::ptrdiff_t stride, int count, ResizeTables& t) {
   const AxisFilter& vertical = t.vertical;
   if (vertical.picks()) return push_picked(lines, stride, count, t);
   while (count > 0) {
@@ -214,8 +214,8 @@ void push(const std::uint8_t* lines, std::ptrdiff_t stride, int count, Scratch::
 
 }  // namespace
 
-void begin_resize_on_target(Scratch::ResizeTables& tables, std::uint8_t* out) { begin(tables, out); }
-void push_rows_on_target(const std::uint8_t* rows, std::ptrdiff_t stride, int count, Scratch::ResizeTables& tables) {
+void begin_resize_on_target(ResizeTables& tables, std::uint8_t* out) { begin(tables, out); }
+void push_rows_on_target(const std::uint8_t* rows, std::ptrdiff_t stride, int count, ResizeTables& tables) {
   push(rows, stride, count, tables);
 }
 
@@ -228,11 +228,11 @@ namespace unstarve {
 HWY_EXPORT(begin_resize_on_target);
 HWY_EXPORT(push_rows_on_target);
 
-void begin_resize(Scratch::ResizeTables& tables, std::uint8_t* out) {
+void begin_resize(ResizeTables& tables, std::uint8_t* out) {
   HWY_DYNAMIC_DISPATCH(begin_resize_on_target)(tables, out);
 }
 
-void push_rows(const std::uint8_t* rows, std::ptrdiff_t stride, int count, Scratch::ResizeTables& tables) {
+void push_rows(const std::uint8_t* rows, std::ptrdiff_t stride, int count, ResizeTables& tables) {
   HWY_DYNAMIC_DISPATCH(push_rows_on_target)(rows, stride, count, tables);
 }
 

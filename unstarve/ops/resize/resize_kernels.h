@@ -9,12 +9,12 @@
 namespace unstarve {
 
 // By the two filters of `tables`; `out` has 64 writable bytes behind its last row.
-void begin_resize(Scratch::ResizeTables& tables, std::uint8_t* out);
+void begin_resize(ResizeTables& tables, std::uint8_t* out);
 
 // The next `count` rows of interleaved RGB, `stride` bytes apart, as wide as the horizontal filter's input. Behind each
 // of them, also the last, resize_slack() bytes are readable, whatever they hold. With the last row of the input, all of
 // the output is there.
-void push_rows(const std::uint8_t* rows, std::ptrdiff_t stride, int count, Scratch::ResizeTables& tables);
+void push_rows(const std::uint8_t* rows, std::ptrdiff_t stride, int count, ResizeTables& tables);
 
 // What vectors read beyond a row, for taps whose weight is 0.
 [[nodiscard]] inline std::size_t resize_slack(const AxisFilter& horizontal) {

@@ -10,8 +10,8 @@
 
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/core/error.h"
+#include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/parameters.h"
-#include "unstarve/ops/operation_list.h"
 #include "unstarve/ops/resize/resize.h"
 
 namespace unstarve {
@@ -22,6 +22,7 @@ class Resize final : public Operation {
   Resize(int short_side, int max_size, std::optional<Size> exact, Resampling resampling)
       : short_side_(short_side), max_size_(max_size), exact_(exact), resampling_(resampling) {}
 
+  [[nodiscard]] bool runs_on_gpu() const override { return true; }
   Size output_size(Size in) const override {
     if (exact_) return *exact_;
     // Rounded towards zero one behind the other, as torchvision does, whose short side of none is an error.

@@ -14,11 +14,6 @@
 
 namespace unstarve {
 
-struct ResizeTo {
-  Size size;
-  Resampling resampling;
-};
-
 struct ResizePart {
   Size input;   // the whole of it
   ResizeTo to;  // the whole of it

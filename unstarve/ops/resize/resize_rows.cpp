@@ -9,7 +9,7 @@ namespace unstarve {
 
 void ResizeRows::begin(Size stored) {
   const ResizePart part = target_(upright_size(stored, orientation_));
-  Scratch::ResizeTables& tables = scratch_.resize_tables();
+  ResizeTables& tables = scratch_.part<ResizeTables>();
   stored_ = stored;
   spent_ns_ = 0;
   tables.build(part, orientation_);
@@ -22,7 +22,7 @@ void ResizeRows::begin(Size stored) {
 }
 
 std::uint8_t* ResizeRows::room(int count, std::ptrdiff_t& stride) {
-  AlignedBytes& strip = scratch_.resize_tables().strip;
+  AlignedBytes& strip = scratch_.part<ResizeTables>().strip;
   strip.reserve_discard(static_cast<std::size_t>(count) * static_cast<std::size_t>(stride_));
   stride = stride_;
   return strip.data();
@@ -30,7 +30,7 @@ std::uint8_t* ResizeRows::room(int count, std::ptrdiff_t& stride) {
 
 void ResizeRows::take(int count) {
   const std::int64_t start = timed_ ? steady_clock().now_ns() : 0;
-  Scratch::ResizeTables& tables = scratch_.resize_tables();
+  ResizeTables& tables = scratch_.part<ResizeTables>();
   push_rows(tables.strip.data(), stride_, count, tables);
   if (tables.lines == stored_.height && orientation_ != 1) {
     Image& upright = scratch_.other_than(Frame(out_->view()));

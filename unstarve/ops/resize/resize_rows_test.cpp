@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 
 #include "unstarve/codecs/common/orientation.h"
+#include "unstarve/ops/operations.h"
 #include "unstarve/ops/resize/resize.h"
 #include "unstarve/ops/test_support.h"
 

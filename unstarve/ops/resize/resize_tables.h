@@ -13,7 +13,7 @@
 
 namespace unstarve {
 
-struct Scratch::ResizeTables {
+struct ResizeTables final : ScratchPart {
   AxisFilter vertical;
   AxisFilter horizontal;
   // Of a picture that is turned by a right angle, the vertical pass is what its upright rows' would be, so it is first:
@@ -44,8 +44,8 @@ struct Scratch::ResizeTables {
     across.build(part.input.width, part.to.size.width, part.to.resampling, to.x, to.x + to.width, from_right);
   }
 
-  [[nodiscard]] std::uint64_t held() const {
-    return vertical.held() + horizontal.held() + between.capacity() + line.capacity() + strip.capacity() +
+  [[nodiscard]] std::uint64_t bytes_held() const override {
+    return vertical.bytes_held() + horizontal.bytes_held() + between.capacity() + line.capacity() + strip.capacity() +
            spread.capacity() + indices.capacity() + offsets.capacity() * sizeof(std::int32_t) +
            rows.capacity() * sizeof(rows[0]);
   }

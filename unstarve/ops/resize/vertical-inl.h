@@ -44,7 +44,7 @@ HWY_INLINE void vertical_row(const std::uint8_t* const* HWY_RESTRICT rows, const
 
 // Row `y` of the result from t.rows, each of so many bytes, in vectors of kBytes.
 template <std::size_t kBytes>
-void vertical_pass(const Scratch::ResizeTables& t, int y, std::size_t bytes, std::uint8_t* out) {
+void vertical_pass(const ResizeTables& t, int y, std::size_t bytes, std::uint8_t* out) {
   const std::uint8_t* const* rows = t.rows.data();
   const auto pairs = static_cast<std::size_t>(t.vertical.taps()) / 2;
   const std::int16_t* weights = t.vertical.weights(y);

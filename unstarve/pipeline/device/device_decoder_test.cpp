@@ -13,6 +13,7 @@
 
 #include "unstarve/codecs/nvjpeg/host_functions.h"
 #include "unstarve/core/error.h"
+#include "unstarve/ops/operations.h"
 #include "unstarve/pipeline/device/device_operations.h"
 #include "unstarve/pipeline/executor/loader_fixtures.h"
 

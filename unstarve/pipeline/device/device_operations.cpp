@@ -8,7 +8,8 @@
 #include <fmt/format.h>
 
 #include "unstarve/core/error.h"
-#include "unstarve/ops/base/paint.h"
+#include "unstarve/ops/operations.h"
+#include "unstarve/ops/replace_means.h"
 #include "unstarve/ops/schedule.h"
 
 namespace unstarve {
@@ -70,8 +71,9 @@ std::size_t first_on_device(const PipelineSpec& spec) {
   for (const std::uint32_t epoch : epochs_of(spec.operations)) {
     bool fixed = false;
     for (std::size_t i = 0; i < spec.operations.size(); ++i) {
-      if (!fixed || !why_not_on_gpu(spec.operations[i]).empty()) first = std::max(first, i + 1);
-      fixed = fixed || make_operation(at_epoch(spec.operations[i], epoch))->fixed_output();
+      const auto operation = make_operation(at_epoch(spec.operations[i], epoch));
+      if (!fixed || !operation->runs_on_gpu()) first = std::max(first, i + 1);
+      fixed = fixed || operation->fixed_output();
     }
     if (!fixed)
       refuse(fmt::format(
@@ -91,10 +93,13 @@ DeviceOperations::DeviceOperations(const PipelineSpec& spec, gpu::OutputType typ
       output_(gpu::make_output(spec.output)),
       runner_(device) {
   for (std::size_t i = 0; decoder_ != nullptr && i < first_; ++i)
-    if (const std::string reason = why_not_on_gpu(specs_[i]); !reason.empty())
-      refuse(fmt::format("operations[{}]: {}, expected one where a device decodes; decode on the host", i, reason));
+    if (!make_operation(at_epoch(specs_[i], 0))->runs_on_gpu())
+      refuse(fmt::format(
+          "operations[{}]: operation {} has no kernel for GPUs, expected one where a device decodes; decode on the "
+          "host",
+          i, specs_[i].name));
   output_.type = type;
-  write_out_means(specs_, spec.output.normalisation);
+  replace_means(specs_, spec.output.normalisation);
   for (const std::uint32_t epoch : epochs_of(specs_)) {
     const Operations operations = operations_at(specs_, epoch);
     stages_.push_back({epoch, size_after_first(operations, first_), size_after_first(operations, operations.size())});

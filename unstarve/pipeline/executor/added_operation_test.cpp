@@ -7,6 +7,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/ops/base/parameters.h"
 #include "unstarve/ops/base/window.h"
+#include "unstarve/ops/operations.h"
 #include "unstarve/pipeline/executor/loader_fixtures.h"
 #include "unstarve/pipeline/plan/plan.h"
 #include "unstarve/pipeline/spec/check_spec.h"

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "unstarve/core/error.h"
+#include "unstarve/ops/operations.h"
 #include "unstarve/ops/schedule.h"
 #include "unstarve/pipeline/order/sample_facts.h"
 

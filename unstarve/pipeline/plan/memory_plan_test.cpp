@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "unstarve/core/error.h"
+#include "unstarve/ops/operations.h"
 #include "unstarve/pipeline/executor/loader_fixtures.h"
 #include "unstarve/pipeline/plan/plan.h"
 

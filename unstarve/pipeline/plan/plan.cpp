@@ -7,7 +7,8 @@
 
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/core/error.h"
-#include "unstarve/ops/base/paint.h"
+#include "unstarve/ops/operations.h"
+#include "unstarve/ops/replace_means.h"
 #include "unstarve/ops/schedule.h"
 #include "unstarve/pipeline/device/device_operations.h"
 #include "unstarve/pipeline/executor/cache_trial.h"
@@ -131,7 +132,7 @@ Size Plan::size_at(std::uint32_t epoch) const {
 Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int usable_cores, Caches caches,
                OrderBasis basis, Consumer consumer, std::uint32_t epochs, bool grow, OnDevice on_device) {
   check_spec(spec);
-  write_out_means(spec.operations, spec.output.normalisation);
+  replace_means(spec.operations, spec.output.normalisation);
   if (spec.device.operations == OperationsOn::kDevice) (void)first_on_device(spec);
   const bool threads_left_open = spec.execution.threads == 0;
   const bool tuned = threads_left_open && spec.execution.autotune;

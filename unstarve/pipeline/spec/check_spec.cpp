@@ -7,8 +7,8 @@
 
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/core/error.h"
-#include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/batch/batch_operation.h"
+#include "unstarve/ops/operations.h"
 #include "unstarve/ops/schedule.h"
 #include "unstarve/ops/store/store.h"
 #include "unstarve/pipeline/spec/pass_switches.h"

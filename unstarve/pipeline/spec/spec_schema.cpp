@@ -11,6 +11,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/ops/base/parameters.h"
 #include "unstarve/ops/batch/batch_operation.h"
+#include "unstarve/ops/operations.h"
 #include "unstarve/pipeline/spec/pass_switches.h"
 #include "unstarve/pipeline/spec/spec_fields.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"

@@ -12,6 +12,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/random.h"
 #include "unstarve/ops/batch/batch_operation.h"
+#include "unstarve/ops/operations.h"
 #include "unstarve/pipeline/spec/check_spec.h"
 #include "unstarve/pipeline/spec/pass_switches.h"
 #include "unstarve/pipeline/spec/spec_fields.h"

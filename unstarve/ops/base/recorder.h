@@ -1,0 +1,57 @@
+#pragma once
+// The interface by which operations record what they would do to pixels, so that a GPU does it later.
+//
+// An operation whose scratch has a recorder runs as it does on the host: it draws the same random numbers and edits the
+// same Frame. Where it would read or write pixels, it calls the recorder instead. Each function leaves in `frame` what
+// the host's function of the same name would. The frame's pixels have an address that nobody reads; only distances from
+// it have a meaning.
+//
+// Threads: one at a time. Implemented by gpu/program_recorder.h.
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "unstarve/ops/base/border.h"
+#include "unstarve/ops/base/frame.h"
+
+namespace unstarve {
+
+class AxisFilter;
+struct Mapping;
+enum class Interpolation;
+
+class Recorder {
+ public:
+  using Colour = std::array<std::uint8_t, kChannels>;
+
+  virtual ~Recorder() = default;
+
+  virtual void make_pixels(Frame& frame) = 0;
+  virtual void resize(Frame& frame, const AxisFilter& across, const AxisFilter& down) = 0;
+  virtual void warp(Frame& frame, const Mapping& mapping, Interpolation how, const Colour& fill) = 0;
+  virtual void sharpen(Frame& frame, std::int32_t weight) = 0;  // adjust_sharpness(), in 1/65536
+  // weights[i]: of the pixels at distance i, in 1/65536.
+  virtual void blur(Frame& frame, std::span<const std::uint32_t> weights) = 0;
+  virtual void extend(Frame& frame, Rect window, Border border) = 0;  // crop_with_border()
+  // `noise`: the key of the noise; 0: cover with `colour`.
+  virtual void cover(Frame& frame, Rect rect, const Colour& colour, std::uint64_t noise) = 0;
+  virtual void adjust_contrast(Frame& frame, std::int32_t weight) = 0;
+  virtual void equalize(Frame& frame) = 0;
+  virtual void auto_contrast(Frame& frame) = 0;
+
+  // A blend of several versions of one image: keep() stores the image, kept() returns a frame of it to be changed,
+  // add_weighted() adds a changed version by its weight in 1/65536 (all weights add up to one), take_sums() makes
+  // `frame` the blend. Blends do not nest.
+  virtual void keep(Frame& frame) = 0;
+  [[nodiscard]] virtual Frame kept() = 0;
+  virtual void add_weighted(Frame& frame, std::uint32_t weight, bool first) = 0;
+  virtual void take_sums(Frame& frame) = 0;
+
+ protected:
+  Recorder() = default;
+  Recorder(const Recorder&) = default;
+  Recorder& operator=(const Recorder&) = default;
+};
+
+}  // namespace unstarve

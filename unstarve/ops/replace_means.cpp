@@ -1,0 +1,26 @@
+#include "unstarve/ops/replace_means.h"
+
+#include <algorithm>
+#include <cmath>
+#include <variant>
+
+#include "unstarve/ops/base/paint.h"
+#include "unstarve/ops/operations.h"
+
+namespace unstarve {
+
+void replace_means(std::vector<OpSpec>& operations, const Normalisation& normalisation) {
+  std::vector<double> mean;
+  for (const float part : normalisation.mean) mean.push_back(std::clamp(std::nearbyint(255.0 * part), 0.0, 255.0));
+  for (OpSpec& operation : operations) {
+    for (const ParameterInfo& parameter : parameters_of(operation.name)) {
+      const auto* const integers = std::get_if<ParameterInfo::Integers>(&parameter.kind);
+      if (integers == nullptr || integers->words.empty() || integers->words.front() != kMeanWord) continue;
+      const auto found = operation.params.find(parameter.name);
+      const bool absent = found == operation.params.end();
+      if (absent ? integers->fallback.empty() : found->second.word == kMeanWord) operation.params[parameter.name] = mean;
+    }
+  }
+}
+
+}  // namespace unstarve
