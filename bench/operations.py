@@ -79,7 +79,7 @@ OPERATIONS = (
     _jitter("brightness", 0.4, "factor: [0.6, 1.4]"),
     _jitter("contrast", 0.4, "factor: [0.6, 1.4]"),
     _jitter("saturation", 0.4, "factor: [0.6, 1.4]"),
-    _jitter("hue", 0.1, "turn: [-0.1, 0.1]"),
+    _jitter("hue", 0.1, "shift: [-0.1, 0.1]"),
     Operation("color_jitter", "color_jitter: {}", lambda v2: v2.ColorJitter(0.4, 0.4, 0.4, 0.1)),
     Operation("grayscale", "grayscale: {probability: 1}", lambda v2: v2.RandomGrayscale(1)),
     Operation("posterize", "posterize: {bits: 4, probability: 1}", lambda v2: v2.RandomPosterize(4, 1)),

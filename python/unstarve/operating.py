@@ -101,7 +101,7 @@ class Operating(abc.ABC):
         """Brightness, contrast, saturation and hue changed in random order, as by torchvision's ColorJitter, with
         probability `p`.
 
-        brightness, contrast, saturation: 0.4 draws factors of 0.6 to 1.4. hue: up to so much of a turn either way.
+        brightness, contrast, saturation: 0.4 draws factors of 0.6 to 1.4. hue: the largest hue shift, of the circle.
         """
         return self.operation("color_jitter", brightness=brightness, contrast=contrast, saturation=saturation, hue=hue,
                               probability=p)

@@ -133,8 +133,8 @@ double of_point(const Recording& all, gpu::PointKind kind) {
 }
 
 double of_hue(const Recording& all) {
-  const double turn = of_point(all, gpu::PointKind::kHue) / point::kCircle;
-  return turn > 0.5 ? turn - 1 : turn;
+  const double shift = of_point(all, gpu::PointKind::kHue) / point::kCircle;
+  return shift > 0.5 ? shift - 1 : shift;
 }
 
 double of_contrast(const Recording& all) {
@@ -190,7 +190,7 @@ std::vector<Drawn> all_drawn() {
       interval("contrast", "factor", 0.6, 1.4, of_contrast),
       interval("saturation", "factor", 0.6, 1.4, of_saturation),
       interval("sharpness", "factor", 0.6, 1.4, of_sharpness),
-      interval("hue", "turn", -0.1, 0.1, of_hue),
+      interval("hue", "shift", -0.1, 0.1, of_hue),
       interval("gaussian_blur", "sigma", 0.6, 2, of_blur, {{"probability", {1}}}),
       interval("rotation", "degrees", -30, 30, [](const Recording& all) { return -of_clockwise(all); }),
   };
@@ -200,7 +200,7 @@ std::vector<Drawn> all_drawn() {
       interval("contrast", "factor", 0, 3, of_contrast),
       interval("saturation", "factor", 1, 5, of_saturation),
       interval("sharpness", "factor", 2, 3, of_sharpness),
-      interval("hue", "turn", 0.1, 0.4, of_hue),
+      interval("hue", "shift", 0.1, 0.4, of_hue),
       interval("rotation", "degrees", 10, 170, [](const Recording& all) { return -of_clockwise(all); }),
   };
   list.insert(list.end(), others.begin(), others.end());

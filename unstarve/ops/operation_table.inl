@@ -18,7 +18,7 @@ OPERATION(vertical_flip, "mirrors top and bottom, at random: probability 0.5")
 OPERATION(brightness, "lighter or darker: factor [0.6, 1.4], probability 1")
 OPERATION(contrast, "away from or towards the mean: factor [0.6, 1.4], probability 1")
 OPERATION(saturation, "away from or towards grey: factor [0.6, 1.4], probability 1")
-OPERATION(hue, "other colours: turn [-0.1, 0.1] of the colour circle, probability 1")
+OPERATION(hue, "shifts the hue: shift [-0.1, 0.1] of the colour circle, probability 1")
 OPERATION(color_jitter,
           "the four above in random order: brightness 0.4, contrast 0.4, saturation 0.4, hue 0.1, probability 1")
 OPERATION(grayscale, "grey in all three channels: probability 0.1")

@@ -70,14 +70,14 @@ def test_vertical_flip_turns_rows_round() -> None:
         assert np.array_equal(ours, pixels[::-1])
 
 
-def hue_of_tensor(pixels: np.ndarray, turn: float) -> np.ndarray:
-    """The definition in float64: RGB to HSV, the hue turned, and back (torchvision's adjust_hue of float tensors)."""
+def hue_of_tensor(pixels: np.ndarray, shift: float) -> np.ndarray:
+    """The definition in float64: RGB to HSV, the hue shifted, and back (torchvision's adjust_hue of float tensors)."""
     r, g, b = (torch.from_numpy(pixels[..., c].astype(np.float64) / 255) for c in range(3))
     most, least = torch.maximum(r, torch.maximum(g, b)), torch.minimum(r, torch.minimum(g, b))
     chroma = most - least
     safe = torch.where(chroma == 0, torch.ones_like(chroma), chroma)
     sector = torch.where(most == r, (g - b) / safe, torch.where(most == g, 2 + (b - r) / safe, 4 + (r - g) / safe))
-    hue = (sector / 6 + turn) % 1
+    hue = (sector / 6 + shift) % 1
     channels = []
     for n in (5, 3, 1):
         place = (n + 6 * hue) % 6
@@ -85,12 +85,12 @@ def hue_of_tensor(pixels: np.ndarray, turn: float) -> np.ndarray:
     return (255 * torch.stack(channels, dim=2)).numpy()
 
 
-@pytest.mark.parametrize("turn", [-0.5, -0.2, 0, 0.07, 0.3, 0.5])
-def test_hue_is_within_one_step_of_its_definition(turn: float) -> None:
+@pytest.mark.parametrize("shift", [-0.5, -0.2, 0, 0.07, 0.3, 0.5])
+def test_hue_is_within_one_step_of_its_definition(shift: float) -> None:
     for pixels in pictures(4):
-        ours, _ = apply(pixels, f"hue:turn={turn}")
-        assert np.abs(ours - hue_of_tensor(pixels, turn)).max() <= 1
-        if turn == 0:
+        ours, _ = apply(pixels, f"hue:shift={shift}")
+        assert np.abs(ours - hue_of_tensor(pixels, shift)).max() <= 1
+        if shift == 0:
             assert np.array_equal(ours, pixels)
 
 

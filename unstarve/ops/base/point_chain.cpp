@@ -28,7 +28,7 @@ inline Pixel run_step(const PointChain& chain, std::size_t i, Pixel pixel) {
       return pixel;
     }
     case PointChain::Kind::kBlendGrey: return blend_grey(pixel, step.weight);
-    case PointChain::Kind::kHue: return turn_hue(pixel, step.weight);
+    case PointChain::Kind::kHue: return shift_hue(pixel, step.weight);
   }
   return pixel;
 }
@@ -156,11 +156,11 @@ std::size_t run_blend_grey(std::int32_t weight, const Planes& planes, std::size_
   return end;
 }
 
-std::size_t run_hue(std::int32_t turn, const Planes& planes, std::size_t count) {
+std::size_t run_hue(std::int32_t shift, const Planes& planes, std::size_t count) {
   using namespace point;  // NOLINT: its constants
   const V32 zero = hn::Zero(D32()), one = hn::Set(D32(), 1);
   const V32 circle = hn::Set(D32(), kCircle), four = hn::Set(D32(), 4 * kSector), sector = hn::Set(D32(), kSector);
-  const V32 turned = hn::Set(D32(), turn), half = hn::Set(D32(), kSector / 2);
+  const V32 shifted = hn::Set(D32(), shift), half = hn::Set(D32(), kSector / 2);
   const auto scale = hn::Set(DF(), static_cast<float>(kSector));
   const std::size_t end = count - count % kPixels;
   for (std::size_t x = 0; x < end; x += kPixels) {
@@ -173,7 +173,7 @@ std::size_t run_hue(std::int32_t turn, const Planes& planes, std::size_t count) 
         hn::IfThenElse(is_r, zero, hn::IfThenElse(is_g, hn::Set(D32(), 2 * kSector), hn::Set(D32(), 4 * kSector)));
     const V32 difference = hn::IfThenElse(is_r, hn::Sub(g, b), hn::IfThenElse(is_g, hn::Sub(b, r), hn::Sub(r, g)));
     const auto part = hn::Div(hn::ConvertTo(DF(), difference), hn::ConvertTo(DF(), hn::Max(chroma, one)));
-    V32 hue = hn::Add(hn::Add(base, hn::ConvertTo(D32(), hn::Mul(part, scale))), turned);
+    V32 hue = hn::Add(hn::Add(base, hn::ConvertTo(D32(), hn::Mul(part, scale))), shifted);
     hue = hn::IfThenElse(hn::Lt(hue, zero), hn::Add(hue, circle), hue);
     hue = hn::IfThenElse(hn::Lt(hue, circle), hue, hn::Sub(hue, circle));
     for (std::size_t c = 0; c < kChannels; ++c) {
@@ -289,8 +289,8 @@ void PointChain::add_blend_grey(double weight) {
   steps_[count_++] = {Kind::kBlendGrey, static_cast<std::int32_t>(std::lround(weight * (1 << kPointBits)))};
 }
 
-void PointChain::add_hue(double turn) {
-  auto weight = static_cast<std::int32_t>(std::lround(turn * point::kCircle)) % point::kCircle;
+void PointChain::add_hue(double shift) {
+  auto weight = static_cast<std::int32_t>(std::lround(shift * point::kCircle)) % point::kCircle;
   if (weight < 0) weight += point::kCircle;
   steps_[count_++] = {Kind::kHue, weight};
 }

@@ -41,7 +41,7 @@ class PointChain {
   enum class Kind { kTable, kBlendGrey, kHue };
   struct Step {
     Kind kind = Kind::kTable;
-    std::int32_t weight = 0;  // kBlendGrey: of the pixel, in 1/65536; kHue: the turn, see add_hue()
+    std::int32_t weight = 0;  // kBlendGrey: of the pixel, in 1/65536; kHue: the shift, see add_hue()
     bool same = false;        // kTable: for all channels, so that interleaved pixels need not be taken apart
   };
 
@@ -56,9 +56,9 @@ class PointChain {
   // grey + weight * (pixel - grey), the fraction cut off, within 0..255, where grey is the pixel's luma: Pillow's
   // ImageEnhance.Color. `weight`: 0 (grey) .. kMaxBlend.
   void add_blend_grey(double weight);
-  // Turns the hue by `turn` of the colour circle, -1..1, and leaves the largest and the least of the channels as they
-  // are: saturation and value of HSV.
-  void add_hue(double turn);
+  // Shifts the hue by `shift` of the colour circle, -1..1. Saturation and value of HSV stay, and with them the largest
+  // and the least channel.
+  void add_hue(double shift);
 
  private:
   std::array<Step, kMaxSteps> steps_{};

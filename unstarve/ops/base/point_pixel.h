@@ -32,7 +32,7 @@ UNSTARVE_HD inline Pixel blend_grey(Pixel pixel, std::int32_t weight) {
 
 // The hue is a place on the circle of six sectors; each channel is the largest value less as much of the chroma as its
 // distance on the circle says (A. R. Smith, "Color gamut transform pairs", SIGGRAPH 1978).
-UNSTARVE_HD inline Pixel turn_hue(Pixel pixel, std::int32_t turn) {
+UNSTARVE_HD inline Pixel shift_hue(Pixel pixel, std::int32_t shift) {
   const std::int32_t r = pixel[0], g = pixel[1], b = pixel[2];
   const std::int32_t most = std::max({r, g, b});
   const std::int32_t chroma = most - std::min({r, g, b});
@@ -40,7 +40,7 @@ UNSTARVE_HD inline Pixel turn_hue(Pixel pixel, std::int32_t turn) {
   const std::int32_t difference = most == r ? g - b : most == g ? b - r : r - g;
   // A division and a multiplication by a power of two: the same in every floating-point unit.
   const float part = static_cast<float>(difference) / static_cast<float>(std::max(chroma, 1));
-  std::int32_t hue = sector + static_cast<std::int32_t>(part * static_cast<float>(kSector)) + turn;
+  std::int32_t hue = sector + static_cast<std::int32_t>(part * static_cast<float>(kSector)) + shift;
   if (hue < 0) hue += kCircle;
   if (hue >= kCircle) hue -= kCircle;
   for (std::size_t c = 0; c < kChannels; ++c) {

@@ -18,8 +18,8 @@ void adjust_brightness(Frame& frame, double factor, Scratch& scratch);
 void adjust_contrast(Frame& frame, double factor, Scratch& scratch);
 // luma + factor * (pixel - luma), the fraction cut off: ImageEnhance.Color.
 void adjust_saturation(Frame& frame, double factor, Scratch& scratch);
-// By `turn` of the colour circle, -0.5 .. 0.5: torchvision's adjust_hue of tensors.
-void adjust_hue(Frame& frame, double turn, Scratch& scratch);
+// Shifts the hue by `shift` of the colour circle, -0.5 .. 0.5: torchvision's adjust_hue of tensors.
+void adjust_hue(Frame& frame, double shift, Scratch& scratch);
 // The luma in all channels.
 void make_grey(Frame& frame, Scratch& scratch);
 // Keeps the highest `bits` bits of every value, 0 .. 8.

@@ -1,4 +1,4 @@
-// Other colours of the same lightness: torchvision's ColorJitter(hue).
+// Shifts the hue and keeps the lightness: torchvision's ColorJitter(hue).
 
 #include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/parameters.h"
@@ -7,11 +7,11 @@
 
 namespace unstarve {
 
-void adjust_hue(Frame& frame, double turn, Scratch& scratch) { chain_of(frame, scratch).add_hue(turn); }
+void adjust_hue(Frame& frame, double shift, Scratch& scratch) { chain_of(frame, scratch).add_hue(shift); }
 
 std::unique_ptr<Operation> make_hue(const OpParams& params) {
-  const Parameters p("hue", params, {"turn", "probability"});
-  return std::make_unique<DrawnColour>(adjust_hue, p.interval("turn", {-0.1, 0.1}, -0.5, 0.5),
+  const Parameters p("hue", params, {"shift", "probability"});
+  return std::make_unique<DrawnColour>(adjust_hue, p.interval("shift", {-0.1, 0.1}, -0.5, 0.5),
                                        p.number("probability", 1, 0, 1));
 }
 
