@@ -55,7 +55,7 @@ def test_pixels_and_buffers_of_every_kind():
 
 
 def test_the_database_of_the_documentation(photographs, tmp_path, monkeypatch):
-    text = (Path(__file__).resolve().parents[3] / "docs" / "python.md").read_text()
+    text = (Path(__file__).resolve().parents[3] / "docs" / "guide" / "load.md").read_text()
     code, = re.findall(r"```python\n(import sqlite3\n.*?)```", text, re.DOTALL)
     encoded = Encoded(photographs, 40)
     with sqlite3.connect(tmp_path / "photos.db") as database:

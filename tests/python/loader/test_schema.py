@@ -76,7 +76,8 @@ def test_an_unknown_key_is_told_the_keys_that_the_schema_has():
 
 
 def test_the_documentation_lists_every_pass_and_no_other():
-    rows = re.findall(r"^\| `(\w+)` \| (exact|approximate)", (ROOT / "docs" / "passes.md").read_text(), re.MULTILINE)
+    text = (ROOT / "docs" / "reference" / "passes.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| (exact|approximate)", text, re.MULTILINE)
     kinds = {name: "approximate" if "; approximate: " in node["description"] else "exact"
              for name, node in SCHEMA["properties"]["passes"]["properties"].items()}
     assert len(rows) == len(kinds) and dict(rows) == kinds

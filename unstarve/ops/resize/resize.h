@@ -5,7 +5,7 @@
 //
 // Agreement: bilinear gives the same bits as torchvision on 8-bit tensors (torch's own vectorised kernel); at most 1 of
 // 255 away from Pillow, in 0.2 % of a photograph's values when reducing and 1 % when enlarging; the other filters as
-// docs/operations.md says (tests/python/operations/test_ops_golden.py, test_resize_golden.py). The SIMD kernels are bit-equal to
+// docs/reference/operations.md says (tests/python/operations/test_ops_golden.py, test_resize_golden.py). The SIMD kernels are bit-equal to
 // resize_reference().
 // Threads: pure but for `scratch`. Failure: none (sizes are positive by precondition). Cost: only the window is read; a
 // window that reaches outside of its pixels or is not interleaved is copied first.
