@@ -4,7 +4,7 @@
 #include "packing.h"
 #include "shared.h"
 #include "unstarve/core/error.h"
-#include "unstarve/storage/record_writer.h"
+#include "unstarve/storage/writer_formats.h"
 
 namespace unstarve::cli {
 namespace {

@@ -21,6 +21,7 @@
 #include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/index/scan_index_file.h"
 #include "unstarve/storage/open.h"
+#include "unstarve/storage/writer_formats.h"
 
 namespace unstarve {
 namespace {

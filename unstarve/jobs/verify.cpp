@@ -23,7 +23,7 @@
 #include "unstarve/storage/index/record_format.h"
 #include "unstarve/storage/index/unfinished_pack.h"
 #include "unstarve/storage/open.h"
-#include "unstarve/storage/record_writer.h"
+#include "unstarve/storage/writer_formats.h"
 
 namespace unstarve {
 namespace {

@@ -22,6 +22,17 @@
 namespace unstarve {
 namespace {
 
+// A row of the table of formats. A new format is one file with `recognises` and `open`, and one row.
+struct Format {
+  const char* name;     // in messages: "image folder"
+  const char* expects;  // the files that it reads, in a few words
+  // Cheap: checks names, lengths and first bytes. Must not throw. Two formats that recognise a source make it ambiguous.
+  bool (*recognises)(const Source& source);
+  // Throws as open_dataset(). `split` is "" for all samples.
+  std::shared_ptr<const Dataset> (*open)(const Source& source, const std::string& split);
+  bool takes_options = false;  // open() reads source.options and refuses unknown ones; otherwise there must be none
+};
+
 constexpr std::array<Format, 12> kFormats = {{
     {"synthetic", "synthetic:classes=10,images=2000,size=32,seed=1", recognises_synthetic, open_synthetic},
     {"sleep", "sleep:ms=5,images=100,size=32", recognises_sleep, open_sleep},

@@ -21,7 +21,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/jobs/pack/pack_manifest.h"
 #include "unstarve/storage/bytes/file_descriptor.h"
-#include "unstarve/storage/record_writer.h"
+#include "unstarve/storage/dataset/record_writer.h"
 
 namespace unstarve {
 

@@ -18,7 +18,7 @@
 #include "unstarve/jobs/pack/pack_keys.h"
 #include "unstarve/ops/base/frame.h"
 #include "unstarve/storage/dataset/dataset.h"
-#include "unstarve/storage/record_writer.h"
+#include "unstarve/storage/dataset/record_writer.h"
 
 namespace unstarve {
 

@@ -4,8 +4,6 @@
 #include <array>
 
 #include "unstarve/core/error.h"
-#include "unstarve/storage/bytes/local_bytes.h"
-#include "unstarve/storage/remote/remote.h"
 
 namespace unstarve {
 namespace {
@@ -45,11 +43,6 @@ std::string shown_name(const std::string& text) {
   const std::size_t at = text.rfind('@', query);  // behind the path's first '/', too: a password may hold one
   const std::size_t host = at == std::string::npos ? begin : at + 1;
   return text.substr(0, begin) + text.substr(host, query - host) + (query < text.size() ? "?..." : "");
-}
-
-std::shared_ptr<const ByteSource> open_bytes(const std::string& path_or_url) {
-  if (is_url(path_or_url)) return open_remote_bytes(path_or_url);
-  return std::make_shared<LocalBytes>(path_or_url);
 }
 
 }  // namespace unstarve

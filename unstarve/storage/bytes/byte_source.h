@@ -73,7 +73,4 @@ void check_range(const ByteSource& source, std::uint64_t offset, std::size_t len
 // other path as it is.
 [[nodiscard]] std::string shown_name(const std::string& path_or_url);
 
-// Opens a local path, or a URL (http://, https://, s3://, gs://) where the build has libcurl; else Error(kMissing).
-[[nodiscard]] std::shared_ptr<const ByteSource> open_bytes(const std::string& path_or_url);
-
 }  // namespace unstarve

@@ -9,6 +9,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/refusal.h"
 #include "unstarve/storage/bytes/forward_bytes.h"
+#include "unstarve/storage/source/open_bytes.h"
 #include "unstarve/storage/testing/memory_bytes.h"
 #include "unstarve/storage/testing/temporary_folder.h"
 

@@ -22,6 +22,10 @@
 
 namespace unstarve {
 
+// Larger than any image that the decoders accept (kMaxPixels as raw RGB is 805 MB): a stored length beyond this is
+// damaged.
+inline constexpr std::uint64_t kMaxRecordBytes = std::uint64_t{1} << 30;
+
 enum class FieldKind {
   kEncodedImage,  // JPEG, PNG, ...: Value::bytes
   kPixels,        // raw 8-bit RGB: Value::pixels

@@ -10,6 +10,7 @@
 #include "unstarve/core/random.h"
 #include "unstarve/core/refusal.h"
 #include "unstarve/storage/index/record_files.h"
+#include "unstarve/storage/source/open_bytes.h"
 #include "unstarve/storage/testing/temporary_folder.h"
 #include "unstarve/storage/testing/tfrecord_bytes.h"
 

@@ -25,14 +25,9 @@
 #include "unstarve/storage/dataset/dataset.h"
 #include "unstarve/storage/index/record_format.h"
 #include "unstarve/storage/io/residency.h"
+#include "unstarve/storage/source/open_bytes.h"
 
 namespace unstarve {
-
-// What stands for a shard: its name alone is needed to open it again, a source that is already open is used as it is.
-struct Shard {
-  std::string name;
-  std::shared_ptr<const ByteSource> bytes;  // null: open_bytes(name)
-};
 
 struct RecordFilesOptions {
   // Reads and writes index sidecars; without it indexes are made in memory every time (for tests and fuzzing).

@@ -19,8 +19,6 @@
 
 namespace unstarve {
 
-// Larger than any image that the decoders accept (kMaxPixels as raw RGB is 805 MB): a length field beyond it lies.
-inline constexpr std::uint64_t kMaxRecordBytes = std::uint64_t{1} << 30;
 // Class numbers are below this: a larger one is no class number but something else that was taken for a label.
 inline constexpr std::int64_t kMaxClasses = std::int64_t{1} << 20;
 

@@ -11,6 +11,7 @@
 #include "unstarve/storage/bytes/file_descriptor.h"
 #include "unstarve/storage/formats/tfrecord/tfrecord.h"
 #include "unstarve/storage/index/record_index.h"
+#include "unstarve/storage/source/open_bytes.h"
 #include "unstarve/storage/testing/byte_text.h"
 #include "unstarve/storage/testing/temporary_folder.h"
 #include "unstarve/storage/testing/tfrecord_bytes.h"

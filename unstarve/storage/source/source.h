@@ -1,8 +1,7 @@
 #pragma once
-// What a storage format gives to open_dataset(): a row of one constant table (open.cpp). A new format is one file with
-// these two functions and one row.
+// What is stored at the path, pattern or URL that the user gave: read once, then examined by every format.
 //
-// Threads: plain data and pure functions.
+// Threads: plain data and free functions.
 
 #include <cstdint>
 #include <memory>
@@ -12,17 +11,15 @@
 
 #include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/bytes/inflate.h"
-#include "unstarve/storage/dataset/dataset.h"
-#include "unstarve/storage/index/record_files.h"
 #include "unstarve/storage/source/folder_scan.h"
+#include "unstarve/storage/source/open_bytes.h"
 #include "unstarve/storage/source/source_options.h"
 
 namespace unstarve {
 
-// Of the first file that is named, so many bytes are looked at to tell its format.
+// The number of bytes of the first file that formats examine.
 inline constexpr std::size_t kHeadBytes = 4096;
 
-// What lies at the path that was given, looked at once for all formats.
 struct Source {
   std::string text;           // as given: a path, a pattern, a URL, or "name:key=value,..."
   std::string path;           // the same without "#key=value,..."
@@ -40,17 +37,6 @@ struct Source {
   std::vector<std::uint8_t> head;
   Compression compression = Compression::kNone;
   std::vector<std::uint8_t> content;
-};
-
-struct Format {
-  const char* name;     // in messages: "image folder"
-  const char* expects;  // what makes it be recognised, in a few words
-  // Cheap, by names and lengths; must not throw. Two formats that recognise the same source make it ambiguous.
-  bool (*recognises)(const Source& source);
-  // Throws as open_dataset(). `split` is "" for everything.
-  std::shared_ptr<const Dataset> (*open)(const Source& source, const std::string& split);
-  // Whether open() looks at source.options (and refuses those it does not know); else there must be none.
-  bool takes_options = false;
 };
 
 // Looks at `text`. Throws Error(kIo) when what is there cannot be read, Error(kInput) when it is a Zstandard stream

@@ -9,6 +9,7 @@
 #include "unstarve/storage/formats/arrays/array_images.h"
 #include "unstarve/storage/formats/arrays/idx_header.h"
 #include "unstarve/storage/formats/arrays/npy_header.h"
+#include "unstarve/storage/source/first_bytes.h"
 #include "unstarve/storage/source/sniff.h"
 
 namespace unstarve {

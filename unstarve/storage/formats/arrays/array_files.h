@@ -18,6 +18,7 @@
 #include <memory>
 #include <string>
 
+#include "unstarve/storage/dataset/dataset.h"
 #include "unstarve/storage/source/source.h"
 
 namespace unstarve {

@@ -33,14 +33,6 @@ std::uint64_t load_big_u32(const std::uint8_t* bytes) noexcept {
 
 }  // namespace
 
-bool is_idx_images(std::span<const std::uint8_t> head) noexcept {
-  return head.size() >= 4 && head[0] == 0 && head[1] == 0 && head[2] == 0x08 && (head[3] == 3 || head[3] == 4);
-}
-
-bool is_idx_labels(std::span<const std::uint8_t> head) noexcept {
-  return head.size() >= 4 && head[0] == 0 && head[1] == 0 && find_type(head[2]) != nullptr && head[3] == 1;
-}
-
 IdxHeader read_idx_header(std::span<const std::uint8_t> head) {
   if (head.size() < 4 || head[0] != 0 || head[1] != 0) refuse("no idx file: it does not begin with two zero bytes");
   const ElementType* const type = find_type(head[2]);

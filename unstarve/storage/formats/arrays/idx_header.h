@@ -18,6 +18,8 @@
 #include <span>
 #include <vector>
 
+#include "unstarve/storage/source/first_bytes.h"
+
 namespace unstarve {
 
 inline constexpr int kMaxIdxDimensions = 4;
@@ -31,10 +33,6 @@ struct IdxHeader {
   std::size_t header_bytes = 0;
   std::uint64_t data_bytes = 0;  // of all elements
 };
-
-// Whether `head` (the first bytes of a file) may be that of images or labels.
-[[nodiscard]] bool is_idx_images(std::span<const std::uint8_t> head) noexcept;
-[[nodiscard]] bool is_idx_labels(std::span<const std::uint8_t> head) noexcept;
 
 // What the header says, whatever follows. `head`: the first kMaxIdxHeaderBytes, or all when the file is shorter.
 // `data_bytes` of 2^64 and more is 2^64 - 1.

@@ -11,9 +11,6 @@
 namespace unstarve {
 namespace {
 
-constexpr std::string_view kMagic = "\x93NUMPY";
-constexpr std::size_t kMagicBytes = 6;
-
 [[noreturn]] void refuse(const std::string& what) { throw Error(ErrorKind::kInput, what); }
 
 // The little of Python's syntax that these dicts use.
@@ -126,12 +123,6 @@ void parse_dict(std::string_view dict, NpyHeader& header) {
 }
 
 }  // namespace
-
-bool is_npy(std::span<const std::uint8_t> head) noexcept {
-  return head.size() >= kMagicBytes &&
-         std::equal(kMagic.begin(), kMagic.end(), head.begin(),
-                    [](char a, std::uint8_t b) { return static_cast<std::uint8_t>(a) == b; });
-}
 
 NpyHeader read_npy_header(std::span<const std::uint8_t> head) {
   if (!is_npy(head)) refuse("no .npy file: it does not begin with \\x93NUMPY");

@@ -16,6 +16,8 @@
 #include <span>
 #include <vector>
 
+#include "unstarve/storage/source/first_bytes.h"
+
 namespace unstarve {
 
 // NumPy's own are a few hundred bytes; anything near this is no array of images.
@@ -30,9 +32,6 @@ struct NpyHeader {
   std::size_t header_bytes = 0;
   std::uint64_t data_bytes = 0;  // of all elements
 };
-
-// Whether a file that begins with `head` is an .npy file.
-[[nodiscard]] bool is_npy(std::span<const std::uint8_t> head) noexcept;
 
 // What the header says, whatever follows. `head`: the first kMaxNpyHeaderBytes, or all when the file is shorter.
 // `data_bytes` of 2^64 and more is 2^64 - 1.

@@ -17,6 +17,7 @@
 #include <memory>
 #include <string>
 
+#include "unstarve/storage/dataset/dataset.h"
 #include "unstarve/storage/formats/mds/mds_index.h"
 #include "unstarve/storage/index/record_format.h"
 #include "unstarve/storage/source/source.h"

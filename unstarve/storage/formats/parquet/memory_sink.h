@@ -8,7 +8,7 @@
 #include <string>
 
 #include "unstarve/core/error.h"
-#include "unstarve/storage/record_writer.h"
+#include "unstarve/storage/dataset/record_writer.h"
 
 namespace unstarve::testing {
 

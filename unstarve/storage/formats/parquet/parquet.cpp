@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "unstarve/storage/formats/parquet/parquet_dataset.h"
+#include "unstarve/storage/source/first_bytes.h"
 #include "unstarve/storage/source/sniff.h"
 
 namespace unstarve {
@@ -14,12 +15,6 @@ constexpr std::uint64_t kLargestCacheMegabytes = std::uint64_t{1} << 24;  // 16 
 bool is_parquet_name(std::string_view name) { return ends_in(name, ".parquet"); }
 
 }  // namespace
-
-bool begins_as_parquet(std::span<const std::uint8_t> bytes) noexcept {
-  constexpr std::string_view kMagic = "PAR1", kEncrypted = "PARE";
-  return bytes.size() >= kMagic.size() && (std::equal(kMagic.begin(), kMagic.end(), bytes.begin()) ||
-                                           std::equal(kEncrypted.begin(), kEncrypted.end(), bytes.begin()));
-}
 
 bool recognises_parquet(const Source& source) {
   return source.folder ? folder_begins(source, is_parquet_name, begins_as_parquet) : begins_as_parquet(source.head);

@@ -35,6 +35,7 @@
 #include <string>
 #include <vector>
 
+#include "unstarve/storage/dataset/dataset.h"
 #include "unstarve/storage/source/source.h"
 
 namespace unstarve {
@@ -51,9 +52,6 @@ struct ParquetOptions {
 
 // "26.0.1", empty in a build without Arrow.
 [[nodiscard]] std::string arrow_version();
-
-// Whether the first bytes are the magic, PAR1, or PARE of a file whose footer is encrypted.
-[[nodiscard]] bool begins_as_parquet(std::span<const std::uint8_t> bytes) noexcept;
 
 // The row of the format table. Options: image, label, cache_mb. Recognised by the magic at the beginning alone, so that
 // a file whose end is missing is told as such.

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "unstarve/storage/record_writer.h"
+#include "unstarve/storage/dataset/record_writer.h"
 
 namespace unstarve {
 

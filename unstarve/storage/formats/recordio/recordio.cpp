@@ -2,6 +2,8 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/storage/formats/recordio/recordio_scan.h"
+#include "unstarve/storage/index/record_files.h"
+#include "unstarve/storage/source/first_bytes.h"
 #include "unstarve/storage/source/sniff.h"
 
 namespace unstarve {
@@ -24,10 +26,6 @@ class Recordio final : public RecordFormat {
 bool is_shard_name(std::string_view name) { return ends_in(name, ".rec"); }
 
 }  // namespace
-
-bool begins_as_recordio(std::span<const std::uint8_t> bytes) noexcept {
-  return bytes.size() >= kRecordioHeadBytes && is_recordio_magic(bytes.data()) && bytes[7] >> 5 <= 1;
-}
 
 std::shared_ptr<const RecordFormat> recordio_format() { return std::make_shared<Recordio>(); }
 

@@ -17,15 +17,13 @@
 #include <memory>
 #include <string>
 
+#include "unstarve/storage/dataset/dataset.h"
 #include "unstarve/storage/index/record_format.h"
 #include "unstarve/storage/source/source.h"
 
 namespace unstarve {
 
 [[nodiscard]] std::shared_ptr<const RecordFormat> recordio_format();
-
-// Whether the first 8 bytes are the magic, a flag that begins a record and a length.
-[[nodiscard]] bool begins_as_recordio(std::span<const std::uint8_t> bytes) noexcept;
 
 // The row of the format table: told by the magic and flag of the first record.
 [[nodiscard]] bool recognises_recordio(const Source& source);

@@ -21,9 +21,10 @@
 #include <cstdint>
 #include <span>
 
+#include "unstarve/storage/source/first_bytes.h"
+
 namespace unstarve {
 
-inline constexpr std::uint32_t kRecordioMagic = 0xced7230a;
 inline constexpr std::size_t kRecordioHeadBytes = 8;
 
 enum class RecordioFlag : std::uint8_t { kWhole = 0, kFirst = 1, kMiddle = 2, kLast = 3 };

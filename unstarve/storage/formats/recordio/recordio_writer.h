@@ -6,7 +6,7 @@
 //
 // Threads and failure: as RecordWriter; Error(kInput) for a part of 2^29 bytes and more.
 
-#include "unstarve/storage/record_writer.h"
+#include "unstarve/storage/dataset/record_writer.h"
 
 namespace unstarve {
 

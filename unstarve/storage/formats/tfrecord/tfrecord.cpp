@@ -8,14 +8,13 @@
 #include "unstarve/storage/bytes/crc32c.h"
 #include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/formats/tfrecord/tf_example.h"
+#include "unstarve/storage/index/record_files.h"
+#include "unstarve/storage/source/first_bytes.h"
 
 namespace unstarve {
 namespace {
 
-constexpr std::size_t kLengthBytes = 8;
 constexpr std::size_t kCrcBytes = 4;
-constexpr std::size_t kHeaderBytes = kLengthBytes + kCrcBytes;
-constexpr std::size_t kAroundBytes = kHeaderBytes + kCrcBytes;  // of a record, around its data
 constexpr std::size_t kSearchBytes = std::size_t{64} << 10;
 
 // What is looked for, in order of preference.
@@ -23,18 +22,8 @@ constexpr std::array<std::string_view, 3> kImageNames = {"image/encoded", "image
 constexpr std::array<std::string_view, 2> kLabelNames = {"image/class/label", "label"};
 constexpr std::string_view kClassName = "image/class/text";
 
-// The length of the record that begins here, nothing when this is no beginning of a record.
-// Precondition: kHeaderBytes are readable.
-std::optional<std::uint64_t> length_at(const std::uint8_t* header) noexcept {
-  const std::uint64_t length = load_little<std::uint64_t>(header);
-  if (length > kMaxRecordBytes - kAroundBytes) return std::nullopt;
-  const std::uint32_t crc = load_little<std::uint32_t>(header + kLengthBytes);
-  if (mask_crc32c(crc32c({header, kLengthBytes})) != crc) return std::nullopt;
-  return length;
-}
-
 bool data_matches(std::span<const std::uint8_t> record) noexcept {
-  const auto data = record.subspan(kHeaderBytes, record.size() - kAroundBytes);
+  const auto data = record.subspan(kTfrecordHeaderBytes, record.size() - kTfrecordFrameBytes);
   return mask_crc32c(crc32c(data)) == load_little<std::uint32_t>(record.data() + record.size() - kCrcBytes);
 }
 
@@ -44,10 +33,10 @@ constexpr const char* kDataDamaged = "the checksum of its data is wrong";
 std::uint64_t next_beginning(ForwardBytes& bytes, std::uint64_t offset) {
   while (true) {
     const auto piece = bytes.at(offset, kSearchBytes);
-    if (piece.size() < kHeaderBytes) return offset + piece.size();
-    const std::size_t places = piece.size() - kHeaderBytes + 1;
+    if (piece.size() < kTfrecordHeaderBytes) return offset + piece.size();
+    const std::size_t places = piece.size() - kTfrecordHeaderBytes + 1;
     for (std::size_t i = 0; i < places; ++i) {
-      if (length_at(piece.data() + i)) return offset + i;
+      if (tfrecord_length(piece.data() + i)) return offset + i;
     }
     offset += places;
   }
@@ -84,19 +73,19 @@ class TfRecordFormat final : public RecordFormat {
 
   void scan(ForwardBytes& bytes, RecordSink& sink) const override {
     for (std::uint64_t offset = 0;;) {
-      const auto header = bytes.at(offset, kHeaderBytes);
+      const auto header = bytes.at(offset, kTfrecordHeaderBytes);
       if (header.empty()) return;
       const std::optional<std::uint64_t> length =
-          header.size() < kHeaderBytes ? std::nullopt : length_at(header.data());
+          header.size() < kTfrecordHeaderBytes ? std::nullopt : tfrecord_length(header.data());
       if (!length) {
-        const bool cut = header.size() < kHeaderBytes;
+        const bool cut = header.size() < kTfrecordHeaderBytes;
         const std::uint64_t next = cut ? offset + header.size() : next_beginning(bytes, offset + 1);
         sink.add_damaged(offset, next - offset,
                          cut ? "the file ends within the length of a record" : "the checksum of its length is wrong");
         offset = next;
         continue;
       }
-      const auto whole = static_cast<std::size_t>(*length + kAroundBytes);
+      const auto whole = static_cast<std::size_t>(*length + kTfrecordFrameBytes);
       const auto record = bytes.at(offset, whole);
       if (record.size() < whole) {
         sink.add_damaged(offset, record.size(), "the file ends within a record of " + std::to_string(whole) + " bytes");
@@ -108,11 +97,11 @@ class TfRecordFormat final : public RecordFormat {
   }
 
   void fill(std::span<const std::uint8_t> stored, const IndexRecord&, AlignedBytes&, Value& image) const override {
-    if (stored.size() < kAroundBytes || length_at(stored.data()) != stored.size() - kAroundBytes) {
+    if (stored.size() < kTfrecordFrameBytes || tfrecord_length(stored.data()) != stored.size() - kTfrecordFrameBytes) {
       throw Error(ErrorKind::kInput, "the checksum of its length is wrong");
     }
     if (!data_matches(stored)) throw Error(ErrorKind::kInput, kDataDamaged);
-    const auto example = stored.subspan(kHeaderBytes, stored.size() - kAroundBytes);
+    const auto example = stored.subspan(kTfrecordHeaderBytes, stored.size() - kTfrecordFrameBytes);
     std::array<Feature, kImageNames.size()> features;
     const auto found = std::span(features).first(image_names_.size());
     find_features(example, image_names_, found);
@@ -123,7 +112,7 @@ class TfRecordFormat final : public RecordFormat {
   void scan_record(std::uint64_t offset, std::span<const std::uint8_t> record, RecordSink& sink) const {
     if (!data_matches(record)) return sink.add_damaged(offset, record.size(), kDataDamaged);
     try {
-      const auto example = record.subspan(kHeaderBytes, record.size() - kAroundBytes);
+      const auto example = record.subspan(kTfrecordHeaderBytes, record.size() - kTfrecordFrameBytes);
       std::array<Feature, kImageNames.size() + kLabelNames.size() + 1> features;
       const auto found = std::span(features).first(names_.size());
       find_features(example, names_, found);
@@ -197,10 +186,6 @@ bool ends_with_count(std::string_view name) noexcept {
 
 std::shared_ptr<const RecordFormat> make_tfrecord_format(const TfRecordFields& fields) {
   return std::make_shared<TfRecordFormat>(fields);
-}
-
-bool begins_as_tfrecord(std::span<const std::uint8_t> bytes) noexcept {
-  return bytes.size() >= kHeaderBytes && length_at(bytes.data()).has_value();
 }
 
 bool is_tfrecord_name(std::string_view name) noexcept {

@@ -20,6 +20,7 @@
 #include <memory>
 #include <string>
 
+#include "unstarve/storage/dataset/dataset.h"
 #include "unstarve/storage/index/record_format.h"
 #include "unstarve/storage/source/source.h"
 
@@ -33,9 +34,6 @@ struct TfRecordFields {
 };
 
 [[nodiscard]] std::shared_ptr<const RecordFormat> make_tfrecord_format(const TfRecordFields& fields = {});
-
-// Whether the first 12 bytes are a length and its checksum.
-[[nodiscard]] bool begins_as_tfrecord(std::span<const std::uint8_t> bytes) noexcept;
 
 // Whether a file is called like one: *.tfrecord, *.tfrecords, *.tfrec, *-00000-of-00010, with .gz, .zlib, .z or .zst
 // behind.

@@ -7,7 +7,7 @@
 //
 // Threads and failure: as RecordWriter. Cost: both checksums by instruction; the image is not copied.
 
-#include "unstarve/storage/record_writer.h"
+#include "unstarve/storage/dataset/record_writer.h"
 
 namespace unstarve {
 

@@ -11,7 +11,6 @@ namespace {
 
 constexpr std::size_t kNameAt = 0, kNameBytes = 100;
 constexpr std::size_t kSizeAt = 124, kSizeBytes = 12;
-constexpr std::size_t kChecksumAt = 148, kChecksumBytes = 8;
 constexpr std::size_t kTypeAt = 156;
 constexpr std::size_t kMagicAt = 257;
 constexpr std::size_t kPrefixAt = 345, kPrefixBytes = 155;
@@ -70,26 +69,6 @@ void set_pax_field(std::string_view key, std::string_view value, PaxFields& fiel
 }
 
 }  // namespace
-
-bool has_right_checksum(TarBlock block) noexcept {
-  const std::optional<std::uint64_t> stored = parse_octal(text_at(block, kChecksumAt, kChecksumBytes));
-  if (!stored) return false;
-  std::uint32_t sum = 0;
-  std::int32_t high = 0;  // how many bytes have their first bit set: signed sums are 256 less for each
-  for (const std::uint8_t byte : block) {
-    sum += byte;
-    high += byte >> 7;
-  }
-  for (std::size_t i = kChecksumAt; i < kChecksumAt + kChecksumBytes; ++i) {
-    sum = sum - block[i] + ' ';
-    high -= block[i] >> 7;
-  }
-  return *stored == sum || static_cast<std::int64_t>(*stored) == std::int64_t{sum} - 256 * std::int64_t{high};
-}
-
-bool is_zero_block(TarBlock block) noexcept {
-  return std::all_of(block.begin(), block.end(), [](std::uint8_t byte) { return byte == 0; });
-}
 
 bool is_tar_header(TarBlock block) noexcept { return has_magic(block) && has_right_checksum(block); }
 

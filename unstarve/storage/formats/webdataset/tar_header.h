@@ -25,10 +25,9 @@
 #include <string>
 #include <string_view>
 
-namespace unstarve {
+#include "unstarve/storage/source/first_bytes.h"
 
-inline constexpr std::size_t kTarBlockBytes = 512;
-using TarBlock = std::span<const std::uint8_t, kTarBlockBytes>;
+namespace unstarve {
 
 struct TarHeader {
   char type = '0';   // NUL is given as '0'
@@ -36,11 +35,8 @@ struct TarHeader {
   std::uint64_t size = 0;
 };
 
-// Whether the checksum in the block is that of its bytes, whatever it says else.
-[[nodiscard]] bool has_right_checksum(TarBlock block) noexcept;
 // Whether the block says "ustar" and its checksum is right: what is looked for behind damage.
 [[nodiscard]] bool is_tar_header(TarBlock block) noexcept;
-[[nodiscard]] bool is_zero_block(TarBlock block) noexcept;
 
 // Throws for a wrong checksum or size. The magic may be missing (v7).
 [[nodiscard]] TarHeader parse_tar_header(TarBlock block);

@@ -8,6 +8,8 @@
 #include "unstarve/core/error.h"
 #include "unstarve/storage/dataset/class_text.h"
 #include "unstarve/storage/formats/webdataset/tar_scanner.h"
+#include "unstarve/storage/index/record_files.h"
+#include "unstarve/storage/source/first_bytes.h"
 #include "unstarve/storage/source/sniff.h"
 
 namespace unstarve {
@@ -319,12 +321,6 @@ bool is_shard_name(std::string_view name) {
 }
 
 }  // namespace
-
-bool begins_as_tar(std::span<const std::uint8_t> bytes) noexcept {
-  if (bytes.size() < kTarBlockBytes) return false;
-  const TarBlock block(bytes.data(), kTarBlockBytes);
-  return has_right_checksum(block) && !is_zero_block(block);
-}
 
 std::shared_ptr<const RecordFormat> webdataset_format(WebdatasetOptions options) {
   return std::make_shared<Webdataset>(std::move(options));

@@ -26,6 +26,7 @@
 #include <memory>
 #include <string>
 
+#include "unstarve/storage/dataset/dataset.h"
 #include "unstarve/storage/index/record_format.h"
 #include "unstarve/storage/source/source.h"
 
@@ -40,9 +41,6 @@ struct WebdatasetOptions {
 };
 
 [[nodiscard]] std::shared_ptr<const RecordFormat> webdataset_format(WebdatasetOptions options = {});
-
-// Whether the first block is a header by its checksum.
-[[nodiscard]] bool begins_as_tar(std::span<const std::uint8_t> bytes) noexcept;
 
 // The row of the format table: *.tar, *.tar.gz, *.tgz, *.tar.zst, *.tzst, told by "ustar" at byte 257 or by the
 // checksum of the first header.

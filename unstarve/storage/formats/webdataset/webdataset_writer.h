@@ -10,7 +10,7 @@
 //
 // Threads and failure: as RecordWriter.
 
-#include "unstarve/storage/record_writer.h"
+#include "unstarve/storage/dataset/record_writer.h"
 
 namespace unstarve {
 

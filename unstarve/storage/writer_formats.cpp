@@ -1,4 +1,4 @@
-#include "unstarve/storage/record_writer.h"
+#include "unstarve/storage/writer_formats.h"
 
 #include <array>
 

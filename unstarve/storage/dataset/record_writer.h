@@ -63,8 +63,4 @@ struct WriterFormat {
   std::unique_ptr<RecordWriter> (*make)(ByteSink& sink, const std::vector<std::string>& classes);
 };
 
-[[nodiscard]] std::span<const WriterFormat> writer_formats();
-// Throws Error(kArgument) that lists the names for one that is not there.
-[[nodiscard]] const WriterFormat& find_writer_format(std::string_view name);
-
 }  // namespace unstarve

@@ -1,0 +1,17 @@
+#pragma once
+// The formats that `unstarve pack` writes: one constant table. A new one is one file (tfrecord_writer.h, ...) and a row.
+//
+// Threads: constants and free functions.
+
+#include <span>
+#include <string_view>
+
+#include "unstarve/storage/dataset/record_writer.h"
+
+namespace unstarve {
+
+[[nodiscard]] std::span<const WriterFormat> writer_formats();
+// Throws Error(kArgument) that lists the known names if `name` is none of them.
+[[nodiscard]] const WriterFormat& find_writer_format(std::string_view name);
+
+}  // namespace unstarve
