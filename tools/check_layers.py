@@ -2,7 +2,9 @@
 """Checks every #include of the tree against the layers.
 
 - A folder of unstarve/ includes itself and folders of lower rank; equal ranks never include each other.
-- libtorch headers stand only in the folders of TORCH, CUDA headers only in folders named cuda of those of CUDA.
+- A subfolder listed in SUBFOLDERS includes itself and subfolders of lower rank, and no file of its parent folder. Test
+  files (TEST_FILE, folders named testing) are exempt; only they include files of a folder named testing.
+- libtorch headers are included only in the folders of TORCH, CUDA headers only in folders named cuda of those of CUDA.
 - Every #include "unstarve/..." names a file that exists.
 
 Prints FILE:LINE: reason for each violation and exits with 1 when there is one.
@@ -27,11 +29,19 @@ RANK = {
     "jobs": 6,
     "cli": 7, "python": 7, "torch": 7,
 }  # fmt: skip
+# The subfolders of a folder, lowest first. Those of one tuple have equal ranks: they never include each other.
+SUBFOLDERS = {
+    "storage": ["dataset", "bytes", "io", "remote", "source", "index", "cache", "formats"],
+    "storage/formats": [
+        ("arrays", "cifar", "folder", "mds", "parquet", "recordio", "synthetic", "tfrecord", "webdataset"),
+    ],
+}  # fmt: skip
+TEST_FILE = re.compile(r"_test\.cpp$|(^|_)(fixtures?|conformance|test)(_|\.)")
 TORCH = {"models", "torch", "infer", "python"}
 CUDA = {"device", "ops", "codecs", "models", "observe"}
 SUFFIXES = {".h", ".cpp", ".cu", ".cuh", ".inl"}
 
-# Folders beside unstarve/ with sources: those with a rank are checked as such, the others may include everything.
+# Folders with sources next to unstarve/: those with a rank are checked as such, the others may include everything.
 OUTSIDE = {"cli": "cli", "python": "python", "fuzz": None, "tests": None, "bench": None, "examples": None,
            "cmake": None}
 
@@ -52,11 +62,47 @@ def sources(root: Path) -> Iterator[tuple[Path, str | None]]:
                 yield path, path.relative_to(place).parts[0] if layer == "" else layer
 
 
+def ranks(folder: str) -> dict[str, int]:
+    """Rank of each subfolder of a folder in SUBFOLDERS."""
+    groups = [group if isinstance(group, tuple) else (group,) for group in SUBFOLDERS[folder]]
+    return {name: rank for rank, group in enumerate(groups) for name in group}
+
+
+def below(parts: tuple[str, ...], folder: str) -> str | None:
+    """The subfolder of `folder` that a file is in; "" if it is directly in `folder`, None if it is elsewhere."""
+    root = tuple(folder.split("/"))
+    if parts[: len(root)] != root or len(parts) == len(root):
+        return None
+    return parts[len(root)] if len(parts) > len(root) + 1 else ""
+
+
+def check_subfolders(parts: tuple[str, ...], target: tuple[str, ...]) -> Iterator[str]:
+    """Reasons against a file at unstarve/`parts` including unstarve/`target`."""
+    if TEST_FILE.search(parts[-1]) or "testing" in parts:
+        return
+    if "testing" in target:
+        yield "only tests include files of a folder named testing"
+    for folder in SUBFOLDERS:
+        own, other = below(parts, folder), below(target, folder)
+        if not own or other is None or own == other or other == "testing":
+            continue
+        rank = ranks(folder)
+        if other == "":
+            yield f"the subfolder {folder}/{own} includes a file of its parent folder"
+        elif own in rank and (other not in rank or rank[other] >= rank[own]):
+            yield f"{folder}/{own} may include only lower subfolders: see SUBFOLDERS in tools/check_layers.py"
+
+
 def check_file(root: Path, path: Path, layer: str | None) -> Iterator[str]:
     where = path.relative_to(root)
     if layer is not None and layer not in RANK:
         yield f"{where}:1: the folder {layer} has no rank in tools/check_layers.py"
         return
+    parts = where.parts[1:] if where.parts[0] == "unstarve" else ()
+    for folder in SUBFOLDERS if parts else ():
+        own = below(parts, folder)
+        if own and own != "testing" and own not in ranks(folder):
+            yield f"{where}:1: the subfolder {folder}/{own} has no rank in tools/check_layers.py"
     for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
         found = INCLUDE.match(line)
         if not found:
@@ -65,7 +111,7 @@ def check_file(root: Path, path: Path, layer: str | None) -> Iterator[str]:
         here = f"{where}:{number}:"
         if header.startswith("unstarve/"):
             if quote == "<":
-                yield f'{here} <{header}> is ours: write "{header}"'
+                yield f'{here} <{header}> is a header of this project: write "{header}"'
             if not (root / header).is_file():
                 yield f"{here} {header} does not exist"
             target = header.split("/")[1]
@@ -74,17 +120,20 @@ def check_file(root: Path, path: Path, layer: str | None) -> Iterator[str]:
                     yield f"{here} {header}: the folder {target} has no rank"
                 elif RANK[target] >= RANK[layer]:
                     yield f"{here} {layer} (rank {RANK[layer]}) includes {header} (rank {RANK[target]})"
+            if parts:
+                for reason in check_subfolders(parts, tuple(header.split("/")[1:])):
+                    yield f"{here} {header}: {reason}"
         elif quote == '"' and where.parts[0] == "unstarve" and (path.parent / header).is_file():
-            yield f'{here} "{header}": write the path from the root of the tree'
+            yield f'{here} "{header}": write the path from the root of the repository'
         elif TORCH_HEADER.match(header) and layer is not None and layer not in TORCH:
-            yield f"{here} libtorch's {header} in {layer}; it may stand in {', '.join(sorted(TORCH))}"
+            yield f"{here} libtorch's {header} in {layer}; allowed in {', '.join(sorted(TORCH))}"
         elif CUDA_HEADER.match(header) and layer is not None:
             if layer not in CUDA or "cuda" not in path.relative_to(root).parts[:-1]:
-                yield f"{here} CUDA's {header}; it may stand in folders named cuda of {', '.join(sorted(CUDA))}"
+                yield f"{here} CUDA's {header}; allowed in folders named cuda of {', '.join(sorted(CUDA))}"
 
 
 def check(root: Path) -> tuple[int, list[str]]:
-    """How many files were read, and what is wrong with them."""
+    """The number of files read, and a line for each violation."""
     files = list(sources(root))
     return len(files), [problem for path, layer in files for problem in check_file(root, path, layer)]
 
