@@ -32,6 +32,10 @@ def check(root: Path, files: dict[str, str]) -> tuple[int, list[str]]:
         {"unstarve/jobs/a.h": "", "cli/main.cpp": '#include "unstarve/jobs/a.h"\n'},
         {"unstarve/jobs/a.h": "", "fuzz/a_fuzz.cpp": '#include "unstarve/jobs/a.h"\n'},
         {"cmake/torch_pch.h": "#include <torch/torch.h>\n"},
+        {"unstarve/storage/io/a.h": "", "unstarve/storage/index/b.h": '#include "unstarve/storage/io/a.h"\n'},
+        {"unstarve/storage/index/a.h": "", "unstarve/storage/open.cpp": '#include "unstarve/storage/index/a.h"\n'},
+        {"unstarve/storage/open.h": "", "unstarve/storage/index/b_test.cpp": '#include "unstarve/storage/open.h"\n'},
+        {"unstarve/storage/testing/a.h": "", "unstarve/jobs/b_test.cpp": '#include "unstarve/storage/testing/a.h"\n'},
     ],
 )
 def test_accepts(tmp_path: Path, files: dict[str, str]) -> None:
@@ -52,7 +56,7 @@ def test_accepts(tmp_path: Path, files: dict[str, str]) -> None:
         ),
         ({"unstarve/ops/b.cpp": '#include "unstarve/core/none.h"\n'}, "unstarve/ops/b.cpp:1:", "does not exist"),
         ({"tests/b.cpp": '#include "unstarve/core/none.h"\n'}, "tests/b.cpp:1:", "does not exist"),
-        ({"unstarve/ops/b.cpp": "#include <unstarve/core/error.h>\n"}, "unstarve/ops/b.cpp:1:", "is ours"),
+        ({"unstarve/ops/b.cpp": "#include <unstarve/core/error.h>\n"}, "unstarve/ops/b.cpp:1:", "a header of this project"),
         ({"unstarve/core/b.cpp": '#include "error.h"\n'}, "unstarve/core/b.cpp:1:", "path from the root"),
         ({"unstarve/ops/b.cpp": "#include <torch/torch.h>\n"}, "unstarve/ops/b.cpp:1:",
          "libtorch's torch/torch.h in ops"),
@@ -69,6 +73,26 @@ def test_accepts(tmp_path: Path, files: dict[str, str]) -> None:
         ({"unstarve/device/b.cpp": "#include <cuda_runtime.h>\n"}, "unstarve/device/b.cpp:1:", "CUDA's cuda_runtime.h"),
         ({"unstarve/train/cuda/b.cu": "#include <cuda.h>\n"}, "unstarve/train/cuda/b.cu:1:", "CUDA's cuda.h"),
         ({"unstarve/extras/b.cpp": ""}, "unstarve/extras/b.cpp:1:", "has no rank"),
+        ({"unstarve/storage/extras/b.cpp": ""}, "unstarve/storage/extras/b.cpp:1:", "storage/extras has no rank"),
+        (
+            {"unstarve/storage/open.h": "", "unstarve/storage/index/b.h": '#include "unstarve/storage/open.h"\n'},
+            "unstarve/storage/index/b.h:1:", "storage/index includes a file of its parent folder",
+        ),
+        (
+            {"unstarve/storage/index/a.h": "", "unstarve/storage/io/b.h": '#include "unstarve/storage/index/a.h"\n'},
+            "unstarve/storage/io/b.h:1:", "storage/io may include only lower subfolders",
+        ),
+        (
+            {
+                "unstarve/storage/formats/mds/a.h": "",
+                "unstarve/storage/formats/cifar/b.h": '#include "unstarve/storage/formats/mds/a.h"\n',
+            },
+            "unstarve/storage/formats/cifar/b.h:1:", "storage/formats/cifar may include only lower subfolders",
+        ),
+        (
+            {"unstarve/storage/testing/a.h": "", "unstarve/jobs/b.h": '#include "unstarve/storage/testing/a.h"\n'},
+            "unstarve/jobs/b.h:1:", "only tests include files of a folder named testing",
+        ),
     ],
 )  # fmt: skip
 def test_catches(tmp_path: Path, files: dict[str, str], where: str, reason: str) -> None:
@@ -78,6 +102,6 @@ def test_catches(tmp_path: Path, files: dict[str, str], where: str, reason: str)
     assert lines[0].startswith(where) and reason in lines[0], lines
 
 
-def test_an_empty_tree_is_no_pass(tmp_path: Path) -> None:
+def test_an_empty_tree_fails(tmp_path: Path) -> None:
     assert subprocess.run([sys.executable, str(CHECKER), str(tmp_path)], capture_output=True,
                           check=False).returncode == 1
