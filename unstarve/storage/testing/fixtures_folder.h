@@ -19,7 +19,7 @@ inline constexpr std::array<const char*, 3> kFixtureNames = {"zero", "one", "two
 inline std::filesystem::path fixture(const std::string& below) {
   const std::filesystem::path here(__FILE__);
   const std::filesystem::path root =
-      here.is_absolute() ? here.parent_path().parent_path().parent_path() : std::filesystem::current_path();
+      here.is_absolute() ? here.parent_path() / "../../.." : std::filesystem::current_path();
   const std::filesystem::path path = root / "tests/fixtures/formats" / below;
   if (!std::filesystem::exists(path)) throw std::runtime_error("no fixture " + path.string());
   return path;
