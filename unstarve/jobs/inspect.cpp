@@ -131,7 +131,7 @@ Findings examine_all(const Dataset& data, const SampleSet& samples, int threads,
             const std::optional<std::string> reason = examiner.examine(id, findings.of[place]);
             if (!reason) continue;
             const std::lock_guard lock(mutex);
-            findings.corrupt.push_back({id, data.record_location(id), data.location(id), *reason});
+            findings.corrupt.push_back({id, data.record_location(id), *reason});
           }
           const std::lock_guard lock(mutex);
           done += end - first;

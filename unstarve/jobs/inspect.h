@@ -24,7 +24,6 @@ namespace unstarve {
 struct CorruptRecord {
   std::uint64_t id = 0;
   RecordLocation location;
-  std::string location;  // the place as text
   std::string reason;
 };
 

@@ -48,7 +48,7 @@ std::string to_json(const InspectResult& result) {
   json["encodings"] = result.encodings;
   json["corrupt"] = Json::array();
   for (const CorruptRecord& record : result.corrupt) {
-    json["corrupt"].push_back({{"id", record.id}, {"location", record.location}, {"reason", record.reason}});
+    json["corrupt"].push_back({{"id", record.id}, {"location", to_string(record.location)}, {"reason", record.reason}});
   }
   json["notes"] = result.notes;
   // File names need not be UTF-8, JSON must be: what is not becomes U+FFFD.
@@ -79,8 +79,9 @@ std::string to_text(const InspectResult& result, std::size_t corrupt_shown) {
   for (std::size_t i = 0; i < std::min(corrupt_shown, result.corrupt.size()); ++i) {
     const CorruptRecord& record = result.corrupt[i];
     // Messages of reading name the record themselves.
-    const bool named = record.reason.find(record.location) != std::string::npos;
-    text += "    " + printable(named ? record.reason : record.location + ": " + record.reason) + "\n";
+    const std::string location = to_string(record.location);
+    const bool named = record.reason.find(location) != std::string::npos;
+    text += "    " + printable(named ? record.reason : location + ": " + record.reason) + "\n";
   }
   if (result.corrupt.size() > corrupt_shown)
     text += fmt::format("    ... and {} more\n", result.corrupt.size() - corrupt_shown);
