@@ -19,8 +19,8 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kMaxSide = 65535;
 
-// What either header says of the array behind it.
-struct ArrayHead {
+// The facts that an .npy header and an idx header have in common.
+struct ArrayHeader {
   std::vector<std::uint64_t> shape;
   std::size_t element_bytes = 1;
   bool is_signed = false;
@@ -30,22 +30,23 @@ struct ArrayHead {
 };
 
 template <class Header>
-std::uint64_t told_bytes(const Header& head) {
-  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
-  return std::min(head.data_bytes, kMost - head.header_bytes) + head.header_bytes;
+std::uint64_t declared_bytes(const Header& header) {
+  constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();
+  return std::min(header.data_bytes, kMax - header.header_bytes) + header.header_bytes;
 }
-std::uint64_t npy_bytes(std::span<const std::uint8_t> front) { return told_bytes(read_npy_header(front)); }
-std::uint64_t idx_bytes(std::span<const std::uint8_t> front) { return told_bytes(read_idx_header(front)); }
+std::uint64_t npy_bytes(std::span<const std::uint8_t> front) { return declared_bytes(read_npy_header(front)); }
+std::uint64_t idx_bytes(std::span<const std::uint8_t> front) { return declared_bytes(read_idx_header(front)); }
 
-ArrayHead npy_head(std::span<const std::uint8_t> front, std::uint64_t bytes) {
-  NpyHeader head = parse_npy_header(front, bytes);
-  return {std::move(head.shape), head.element_bytes, head.is_signed,
-          head.big_endian,       head.header_bytes,  head.data_bytes};
+ArrayHeader npy_header(std::span<const std::uint8_t> front, std::uint64_t bytes) {
+  NpyHeader header = parse_npy_header(front, bytes);
+  return {std::move(header.shape), header.element_bytes, header.is_signed,
+          header.big_endian,       header.header_bytes,  header.data_bytes};
 }
 
-ArrayHead idx_head(std::span<const std::uint8_t> front, std::uint64_t bytes) {
-  IdxHeader head = parse_idx_header(front, bytes);
-  return {std::move(head.shape), head.element_bytes, head.is_signed, true, head.header_bytes, head.data_bytes};
+ArrayHeader idx_header(std::span<const std::uint8_t> front, std::uint64_t bytes) {
+  IdxHeader header = parse_idx_header(front, bytes);
+  return {std::move(header.shape), header.element_bytes, header.is_signed, true,
+          header.header_bytes,     header.data_bytes};
 }
 
 bool is_npy_name(std::string_view name) { return ends_in(name, ".npy"); }
@@ -53,37 +54,37 @@ bool is_idx_name(std::string_view name) {
   return name.find("images") != std::string_view::npos && name.find("idx") != std::string_view::npos;
 }
 
-// The one format or the other.
+// What differs between the two formats.
 struct Kind {
   const char* name;
   std::size_t max_header_bytes;
-  // The length of the file that the header tells of.
-  std::uint64_t (*told)(std::span<const std::uint8_t> front);
-  ArrayHead (*parse)(std::span<const std::uint8_t> front, std::uint64_t bytes);
+  // The file length that the header declares.
+  std::uint64_t (*declared)(std::span<const std::uint8_t> front);
+  ArrayHeader (*parse)(std::span<const std::uint8_t> front, std::uint64_t bytes);
   bool (*is_name)(std::string_view name);
 };
-constexpr Kind kNpy{"npy", kMaxNpyHeaderBytes, npy_bytes, npy_head, is_npy_name};
-constexpr Kind kIdx{"idx", kMaxIdxHeaderBytes, idx_bytes, idx_head, is_idx_name};
+constexpr Kind kNpy{"npy", kMaxNpyHeaderBytes, npy_bytes, npy_header, is_npy_name};
+constexpr Kind kIdx{"idx", kMaxIdxHeaderBytes, idx_bytes, idx_header, is_idx_name};
 
 [[noreturn]] void refuse(const std::string& file, const std::string& what) {
   throw Error(ErrorKind::kInput, "open " + shown_name(file) + ": " + what);
 }
 
-// The output of a compressed file, in memory: no more of it than its header tells of.
-class HeldBytes final : public ByteSource {
+// A compressed file, decompressed into memory up to the length that its header declares.
+class DecompressedBytes final : public ByteSource {
  public:
-  HeldBytes(const Kind& kind, const ByteSource& stored) : name_(stored.name()), stamp_(stored.stamp()) {
+  DecompressedBytes(const Kind& kind, const ByteSource& stored) : name_(stored.name()), stamp_(stored.stamp()) {
     const auto forward = inflate_forward(stored, Compression::kGzip);
-    const std::uint64_t told = told_by(kind, forward->at(0, kind.max_header_bytes));
-    while (bytes_.size() < told) {
-      const std::uint64_t left = told - bytes_.size();
+    const std::uint64_t declared = declared_by(kind, forward->at(0, kind.max_header_bytes));
+    while (bytes_.size() < declared) {
+      const std::uint64_t left = declared - bytes_.size();
       const auto piece =
           forward->at(bytes_.size(), static_cast<std::size_t>(std::min<std::uint64_t>(left, kForwardPieceBytes)));
       if (piece.empty()) break;
       bytes_.insert(bytes_.end(), piece.begin(), piece.end());
     }
     if (!forward->at(bytes_.size(), 1).empty()) {
-      refuse(name_, "it decompresses to more than the " + std::to_string(told) + " bytes that its header tells of");
+      refuse(name_, "the header declares " + std::to_string(declared) + " bytes, the file decompresses to more");
     }
     size_ = bytes_.size();
     bytes_.resize(size_ + kReadableBehind);
@@ -98,16 +99,16 @@ class HeldBytes final : public ByteSource {
   [[nodiscard]] std::span<const std::uint8_t> mapped() const noexcept override { return {bytes_.data(), size_}; }
 
  private:
-  std::uint64_t told_by(const Kind& kind, std::span<const std::uint8_t> front) const {
-    std::uint64_t told = 0;
+  std::uint64_t declared_by(const Kind& kind, std::span<const std::uint8_t> front) const {
+    std::uint64_t declared = 0;
     try {
-      told = kind.told(front);
+      declared = kind.declared(front);
     } catch (const Error& error) {
       refuse(name_, error.what());
     }
-    if (told <= kMaxHeldBytes) return told;
-    refuse(name_, "its header tells of " + std::to_string(told) + " bytes, expected at most " +
-                      std::to_string(kMaxHeldBytes) + " of a compressed file: decompress it");
+    if (declared <= kMaxDecompressedBytes) return declared;
+    refuse(name_, "the header declares " + std::to_string(declared) + " bytes; expected at most " +
+                      std::to_string(kMaxDecompressedBytes) + " in a compressed file. Decompress the file.");
   }
 
   std::string name_;
@@ -121,10 +122,10 @@ std::shared_ptr<const ByteSource> open_array(const Kind& kind, const std::string
   std::array<std::uint8_t, 3> front{};
   file->read(0, std::span(front).first(std::min<std::size_t>(file->size(), front.size())));
   if (detect_compression(front) != Compression::kGzip) return file;
-  return std::make_shared<HeldBytes>(kind, *file);
+  return std::make_shared<DecompressedBytes>(kind, *file);
 }
 
-ArrayHead head_of(const Kind& kind, const ByteSource& file) {
+ArrayHeader header_of(const Kind& kind, const ByteSource& file) {
   std::vector<std::uint8_t> front(
       static_cast<std::size_t>(std::min<std::uint64_t>(kind.max_header_bytes, file.size())));
   file.read(0, front);
@@ -141,26 +142,25 @@ std::string text_of(const std::vector<std::uint64_t>& shape) {
   return text.empty() ? "()" : text + ")";
 }
 
-ArrayShape image_shape(const ArrayHead& head, const std::string& file) {
-  const std::vector<std::uint64_t>& shape = head.shape;
+ArrayShape image_shape(const ArrayHeader& header, const std::string& file) {
+  const std::vector<std::uint64_t>& shape = header.shape;
   const std::uint64_t channels = shape.size() == 4 ? shape[3] : 1;
   const bool fits = (shape.size() == 3 || shape.size() == 4) && (channels == 1 || channels == 3) &&
                     shape[1] <= kMaxSide && shape[2] <= kMaxSide;
-  if (!fits || head.element_bytes != 1 || head.is_signed) {
-    refuse(file,
-           "an array " + text_of(shape) + " of " + std::to_string(head.element_bytes) +
-               "-byte elements is no array of images, expected uint8 (n, height, width, 1 or 3) or (n, height, width)" +
-               (shape.size() == 1 ? "; where these are labels, give the file of their images" : ""));
+  if (!fits || header.element_bytes != 1 || header.is_signed) {
+    refuse(file, "not an array of images: shape " + text_of(shape) + " with " + std::to_string(header.element_bytes) +
+                     "-byte elements; expected uint8 (n, height, width, 1 or 3) or (n, height, width)" +
+                     (shape.size() == 1 ? ". If these are labels, pass the file of their images." : ""));
   }
   return {static_cast<int>(shape[2]), static_cast<int>(shape[1]), static_cast<int>(channels)};
 }
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  const std::size_t at = text.rfind(from);
-  return at == std::string::npos ? text : text.replace(at, from.size(), to);
+  const std::size_t offset = text.rfind(from);
+  return offset == std::string::npos ? text : text.replace(offset, from.size(), to);
 }
 
-// Names that the labels of `images` may have, the best first.
+// File names that the labels of `images` may have, in order of preference.
 std::vector<std::string> label_names(const std::string& images) {
   const std::size_t dot = images.rfind('.');
   const std::string stem = images.substr(0, dot), ending = dot == std::string::npos ? "" : images.substr(dot);
@@ -168,7 +168,7 @@ std::vector<std::string> label_names(const std::string& images) {
   if (images[0] == 'x' || images[0] == 'X') names.push_back((images[0] == 'x' ? "y" : "Y") + images.substr(1));
   names.push_back(stem + "_labels" + ending);
   names.push_back("labels" + ending);
-  for (std::size_t i = names.size(); i-- > 0;) {  // the other half may be compressed, or not
+  for (std::size_t i = names.size(); i-- > 0;) {  // only one of the two files may be compressed
     const bool packed = ends_in(names[i], ".gz");
     names.push_back(packed ? names[i].substr(0, names[i].size() - 3) : names[i] + ".gz");
   }
@@ -176,17 +176,17 @@ std::vector<std::string> label_names(const std::string& images) {
   return names;
 }
 
-// Path of the labels beside the file of images, which a folder's listing has or the disk; "" for none. Of a URL alone
-// nothing tells what lies beside it: then the first name is taken.
+// Path of the label file next to the file of images, or "" if there is none. Existence is checked in the folder's
+// listing or on disk. For a URL without a listing it cannot be checked: the first name is used.
 std::string find_labels(const std::string& images, const FolderListing* listing) {
   const std::size_t base = images.rfind('/') + 1;
   for (const std::string& name : label_names(images.substr(base))) {
     const std::string path = images.substr(0, base) + name;
     std::error_code failed;
-    const bool there = listing != nullptr
-                           ? std::find(listing->files.begin(), listing->files.end(), name) != listing->files.end()
-                           : is_url(images) || fs::exists(path, failed);
-    if (there) return path;
+    const bool exists = listing != nullptr
+                            ? std::find(listing->files.begin(), listing->files.end(), name) != listing->files.end()
+                            : is_url(images) || fs::exists(path, failed);
+    if (exists) return path;
   }
   return "";
 }
@@ -201,28 +201,28 @@ std::string base_name(const std::string& path) { return path.substr(path.rfind('
 
 ArrayPart open_part(const Kind& kind, const std::string& images, const FolderListing* listing, ArrayShape& shape) {
   ArrayPart part{open_array(kind, images), 0, {}, ""};
-  const ArrayHead head = head_of(kind, *part.bytes);
-  shape = image_shape(head, images);
-  part.offset = head.header_bytes;
+  const ArrayHeader header = header_of(kind, *part.bytes);
+  shape = image_shape(header, images);
+  part.offset = header.header_bytes;
   const std::string labels = find_labels(images, listing);
   part.labels_name = labels;
   if (labels.empty()) {
-    refuse(images, "there are no labels beside it, expected " + label_names(base_name(images)).front());
+    refuse(images, "no label file next to it; expected " + label_names(base_name(images)).front());
   }
   const auto file = open_array(kind, labels);
-  const ArrayHead label_head = head_of(kind, *file);
-  const std::uint64_t count = label_head.shape.empty() ? 0 : label_head.shape[0];
-  if (count != head.shape[0] || label_head.data_bytes != count * label_head.element_bytes) {
-    refuse(labels, "an array " + text_of(label_head.shape) + " is no label for each of the " +
-                       std::to_string(head.shape[0]) + " images of " + images);
+  const ArrayHeader label_header = header_of(kind, *file);
+  const std::uint64_t count = label_header.shape.empty() ? 0 : label_header.shape[0];
+  if (count != header.shape[0] || label_header.data_bytes != count * label_header.element_bytes) {
+    refuse(labels, "labels of shape " + text_of(label_header.shape) + "; expected one label for each of the " +
+                       std::to_string(header.shape[0]) + " images in " + images);
   }
-  std::vector<std::uint8_t> bytes(label_head.data_bytes);
-  file->read(label_head.header_bytes, bytes);
-  part.labels = labels_of(bytes, label_head.element_bytes, label_head.is_signed, label_head.big_endian);
+  std::vector<std::uint8_t> bytes(label_header.data_bytes);
+  file->read(label_header.header_bytes, bytes);
+  part.labels = labels_of(bytes, label_header.element_bytes, label_header.is_signed, label_header.big_endian);
   return part;
 }
 
-// The files of images that the source names, training first; those of a folder are told by having labels beside them.
+// The image files of the source, training first. In a folder, a file is an image file if it has a label file.
 std::vector<std::string> image_files(const Kind& kind, const Source& source, const std::string& split) {
   std::vector<std::string> files = source.files;
   const FolderListing* const listing = source.folder ? &source.listing : nullptr;
@@ -230,13 +230,13 @@ std::vector<std::string> image_files(const Kind& kind, const Source& source, con
     const std::string path = source.path + "/" + name;
     if (kind.is_name(name) && !find_labels(path, listing).empty()) files.push_back(path);
   }
-  // "labels_labels.npy" beside "labels.npy" is nobody's: what is another's labels is no file of images.
+  // A label file may itself have a matching name ("labels_labels.npy"): label files are not image files.
   std::vector<std::string> labels;
   for (const std::string& file : files) labels.push_back(find_labels(file, listing));
   if (source.folder || source.files.size() > 1)
     std::erase_if(files, [&](const auto& file) { return std::count(labels.begin(), labels.end(), file) > 0; });
   if (files.empty())
-    refuse(source.text, "no file of images with labels beside it, such as images.npy and labels.npy; found " +
+    refuse(source.text, "no image file with a label file; expected for example images.npy and labels.npy; found " +
                             describe(source.listing));
   const auto rank = [](const std::string& file) {
     return std::string_view(split_of(base_name(file))) == "train" ? 0 : 1;
@@ -246,7 +246,7 @@ std::vector<std::string> image_files(const Kind& kind, const Source& source, con
   std::erase_if(files, [&](const std::string& file) { return split_of(base_name(file)) != split; });
   if (files.empty()) {
     throw Error(ErrorKind::kArgument,
-                "open " + shown_name(source.text) + ": no file of images of the split '" + split + "'");
+                "open " + shown_name(source.text) + ": no image file of the split '" + split + "'");
   }
   return files;
 }
@@ -258,20 +258,20 @@ std::shared_ptr<const Dataset> open_arrays(const Kind& kind, const Source& sourc
   for (std::size_t i = 0; i < files.size(); ++i) {
     for (std::size_t j = 0; source.folder && j < i; ++j) {
       if (std::string_view(split_of(base_name(files[i]))) == split_of(base_name(files[j]))) {
-        refuse(source.text, "both " + base_name(files[j]) + " and " + base_name(files[i]) +
-                                " may be its images; give the file that is meant");
+        refuse(source.text, "ambiguous: both " + base_name(files[j]) + " and " + base_name(files[i]) +
+                                " can be the image file. Pass one of the two files.");
       }
     }
     ArrayShape own;
     parts.push_back(open_part(kind, files[i], source.folder ? &source.listing : nullptr, own));
-    if (i > 0 && own != shape) refuse(files[i], "its images are of another shape than those of " + files[0]);
+    if (i > 0 && own != shape) refuse(files[i], "the image shape differs from that of " + files[0]);
     shape = own;
   }
   return std::make_shared<ArrayImages>(kind.name, shape, std::move(parts));
 }
 
-// Whether the first of the files that are named holds idx labels: by its length, too, as other formats have no magic
-// number, and bytes that may be those of labels.
+// Whether the first named file holds idx labels. The length is checked too, because the magic number alone also matches
+// files of formats without one.
 bool begins_with_labels(const Source& source) {
   if (source.first == nullptr || !is_idx_labels(source.content)) return false;
   try {

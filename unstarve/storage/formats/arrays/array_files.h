@@ -1,5 +1,5 @@
 #pragma once
-// From a path to the arrays of images and labels that belong together: .npy files and idx files.
+// Opens .npy and idx files: finds the image and label arrays that belong together.
 //
 //   npy   images.npy  labels.npy      train_images.npy  train_labels.npy      x_train.npy  y_train.npy
 //         uint8, (n, height, width, 3), (n, height, width, 1) or (n, height, width); labels of any
@@ -7,13 +7,13 @@
 //   idx   train-images-idx3-ubyte  train-labels-idx1-ubyte      t10k-...      as MNIST, Fashion-MNIST, EMNIST publish
 //         them, also .gz (then the file is decompressed into memory)
 //
-// Labels:    of IMAGES the file with "labels" in the place of "images" (or y for a leading x), else IMAGES_labels, else
-//            labels, with the same ending, beside it.
-// Path:      the file of images, or a folder: the file of images whose name has "train" is the split train, "t10k" or
-//            "test" test, "val" val; without a split all of them, training first.
+// Labels:    in the same folder, with the same extension: the name of the image file with "labels" instead of "images"
+//            (or y instead of a leading x), else IMAGES_labels, else labels.
+// Path:      the image file, or a folder. In a folder the file name gives the split: "train" is train, "t10k" or "test"
+//            is test, "val" is val. Without a split all image files are read, training first.
 // Detection: by the first bytes (\x93NUMPY; 0x00000803 or 0x00000804).
-// Failure:   opening: Error(kInput) with the file for lengths that do not fit, labels that are missing or not as many
-//            as images, two files for one split; Error(kIo).
+// Failure:   opening throws Error(kInput) with the file name if a length does not match, if labels are missing or their
+//            number differs from the number of images, or if two files match one split; Error(kIo).
 
 #include <memory>
 #include <string>
@@ -23,8 +23,8 @@
 
 namespace unstarve {
 
-// Decompressed in memory at most; MNIST has 47 MB, EMNIST 640 MB.
-inline constexpr std::uint64_t kMaxHeldBytes = std::uint64_t{4} << 30;
+// Limit for decompression into memory. MNIST needs 47 MB, EMNIST 640 MB.
+inline constexpr std::uint64_t kMaxDecompressedBytes = std::uint64_t{4} << 30;
 
 [[nodiscard]] bool recognises_npy(const Source& source);
 [[nodiscard]] std::shared_ptr<const Dataset> open_npy(const Source& source, const std::string& split);

@@ -27,7 +27,7 @@ std::string npy(const std::string& type, const std::string& shape, const std::st
 
 std::string gzipped(const std::string& text) { return testing::deflated(text, 31, 1); }
 
-// Of this process, so far.
+// Peak resident set of this process.
 long peak_kb() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -48,7 +48,7 @@ std::string big(std::uint32_t number) {
           static_cast<char>(number)};
 }
 
-TEST_CASE("npy arrays keep the contract of a data set") {
+TEST_CASE("npy arrays pass the conformance suite") {
   const TemporaryFolder folder;
   testing::DatasetUnderTest test;
   test.make = [&](std::uint64_t samples) {
@@ -65,7 +65,7 @@ TEST_CASE("npy arrays keep the contract of a data set") {
   testing::check_dataset(test);
 }
 
-TEST_CASE("idx files keep the contract of a data set") {
+TEST_CASE("idx files pass the conformance suite") {
   const TemporaryFolder folder;
   testing::DatasetUnderTest test;
   test.make = [&](std::uint64_t samples) {
@@ -84,7 +84,7 @@ TEST_CASE("idx files keep the contract of a data set") {
   testing::check_dataset(test);
 }
 
-TEST_CASE("what NumPy wrote is read where it lies") {
+TEST_CASE("files written by NumPy are read without a copy") {
   for (const std::string path : {"npy", "npy/images.npy"}) {
     const auto data = open_dataset(testing::fixture(path).string());
     CHECK(data->format() == "npy");
@@ -104,13 +104,13 @@ TEST_CASE("what NumPy wrote is read where it lies") {
   }
 }
 
-TEST_CASE("a folder of MNIST's files has two splits, also compressed ones") {
+TEST_CASE("a folder of MNIST files has two splits, compressed files included") {
   const std::string path = testing::fixture("idx").string();
   CHECK(open_dataset(path)->size() == 7);
   CHECK(open_dataset(path, "train")->size() == 5);
   CHECK(open_dataset(path, "test")->size() == 2);
   CHECK(open_dataset(path + "/t10k-images-idx3-ubyte.gz")->size() == 2);
-  CHECK_THAT(why(path, "val"), Catch::Contains("no file of images of the split 'val'"));
+  CHECK_THAT(why(path, "val"), Catch::Contains("no image file of the split 'val'"));
   const auto data = open_dataset(path);
   for (std::uint64_t id = 0; id < 7; ++id) {
     RecordBuffer record;
@@ -123,7 +123,7 @@ TEST_CASE("a folder of MNIST's files has two splits, also compressed ones") {
   CHECK_THAT(data->location(6), Catch::Contains("t10k-images-idx3-ubyte.gz record 1 at offset "));
 }
 
-TEST_CASE("a list of idx files may name labels first, and labels alone are told to be none") {
+TEST_CASE("a list of idx files may name labels first; label files alone are an error") {
   const std::string path = testing::fixture("idx").string();
   for (const std::string list : {"/{train-labels-idx1,train-images-idx3}-ubyte", "/{*labels*,*images*}", "/*",
                                  "/t10k-{labels-idx1,images-idx3}*"}) {
@@ -136,11 +136,11 @@ TEST_CASE("a list of idx files may name labels first, and labels alone are told 
     CHECK(record.values[1].integer == testing::kFixtureLabels[1]);
   }
   for (const std::string labels : {"/train-labels-idx1-ubyte", "/*labels*"})
-    CHECK_THAT(why(path + labels), Catch::Contains("is no array of images") &&
-                                       Catch::EndsWith("where these are labels, give the file of their images"));
+    CHECK_THAT(why(path + labels), Catch::Contains("not an array of images") &&
+                                       Catch::EndsWith("If these are labels, pass the file of their images."));
 }
 
-TEST_CASE("a compressed file that holds more than its header tells of is refused without being decompressed") {
+TEST_CASE("a compressed file longer than its header declares is refused before all of it is decompressed") {
   const TemporaryFolder folder;
   const std::string head("\0\0\x08\x03\0\0\0\2\0\0\0\2\0\0\0\2", 16);
   folder.write("train-labels-idx1-ubyte", std::string("\0\0\x08\x01\0\0\0\2\0\1", 10));
@@ -148,16 +148,17 @@ TEST_CASE("a compressed file that holds more than its header tells of is refused
   folder.write(images, gzipped(head + "12345678"));
   CHECK(open_dataset(folder.path() / images)->size() == 2);
   folder.write(images, gzipped(head + "1234567"));
-  CHECK_THAT(why(folder.path() / images), Catch::Contains("the file was cut"));
+  CHECK_THAT(why(folder.path() / images), Catch::Contains("truncated"));
   folder.write(images, gzipped(head + std::string(std::size_t{128} << 20, '\0')));
   const long before_kb = peak_kb();
-  CHECK_THAT(why(folder.path() / images), Catch::Contains("more than the 24 bytes that its header tells of"));
+  CHECK_THAT(why(folder.path() / images),
+             Catch::Contains("the header declares 24 bytes, the file decompresses to more"));
   CHECK(peak_kb() - before_kb < 32 << 10);
   folder.write(images, gzipped(std::string("\0\0\x08\x03\xFF\0\0\0\xFF\0\0\0\xFF\0\0\0", 16) + "1"));
-  CHECK_THAT(why(folder.path() / images), Catch::Contains("expected at most 4294967296 of a compressed file"));
+  CHECK_THAT(why(folder.path() / images), Catch::Contains("expected at most 4294967296 in a compressed file"));
 }
 
-TEST_CASE("a part that is not mapped is read by ranges") {
+TEST_CASE("a part that is not mapped is read by range requests") {
   const auto bytes = std::make_shared<testing::MemoryBytes>("head" + std::string(3, 'a') + std::string(3, 'b'),
                                                             testing::Access::kRanges);
   const ArrayImages data("test", {1, 1, 3}, {{bytes, 4, {0, 1}, "labels"}});
@@ -166,7 +167,7 @@ TEST_CASE("a part that is not mapped is read by ranges") {
   CHECK(record.values[0].pixels.at(0, 0, 2) == 'b');
 }
 
-TEST_CASE("a label that is no class costs its record") {
+TEST_CASE("a label that is not a class number makes only its own record unreadable") {
   const TemporaryFolder folder;
   folder.write("images.npy", npy("|u1", "3, 1, 1", "abc"));
   folder.write("labels.npy", npy("<i2", "3,", "\1\0\xff\xff\2\0"s));
@@ -178,14 +179,14 @@ TEST_CASE("a label that is no class costs its record") {
                data->read(1, record);
                return 0;
              }),
-             Catch::Contains("images.npy record 1 at offset 74: its label in"));
+             Catch::Contains("images.npy record 1 at offset 74: the label in"));
   data->read(2, record);
   CHECK(record.values[1].integer == 2);
   CHECK(labels_of(testing::bytes_of("\0\1\0\2"s), 2, false, true) == std::vector<std::int32_t>{1, 2});
   CHECK(labels_of(testing::bytes_of(std::string(8, '\xff')), 8, false, false) == std::vector<std::int32_t>{-1});
 }
 
-TEST_CASE("names of labels are found by the rules") {
+TEST_CASE("label files are found by name") {
   const TemporaryFolder folder;
   const std::string images = npy("|u1", "1, 1, 1, 3", "abc"), labels = npy("|u1", "1,", "\0"s);
   folder.write("a/x_train.npy", images);
@@ -196,15 +197,15 @@ TEST_CASE("names of labels are found by the rules") {
   folder.write("c/labels.npy", labels);
   for (const char* const name : {"a", "b", "c"}) CHECK(open_dataset(folder.str(name))->size() == 1);
   folder.write("d/images.npy", images);
-  CHECK_THAT(why(folder.str("d/images.npy")), Catch::Contains("no labels beside it, expected labels.npy"));
-  CHECK_THAT(why(folder.str("d")), Catch::Contains("no file of images with labels beside it"));
+  CHECK_THAT(why(folder.str("d/images.npy")), Catch::Contains("no label file next to it; expected labels.npy"));
+  CHECK_THAT(why(folder.str("d")), Catch::Contains("no image file with a label file"));
   folder.write("a/x_test.npy", npy("|u1", "1, 1, 1, 1", "a"));
   folder.write("a/y_test.npy", labels);
-  CHECK_THAT(why(folder.str("a")), Catch::Contains("of another shape"));
+  CHECK_THAT(why(folder.str("a")), Catch::Contains("the image shape differs"));
   CHECK(open_dataset(folder.str("a"), "test")->size() == 1);
 }
 
-TEST_CASE("arrays that are no images, or too few labels, are refused") {
+TEST_CASE("arrays that are not images, and too few labels, are refused") {
   const TemporaryFolder folder;
   const auto with = [&](const std::string& images, const std::string& labels) {
     folder.write("images.npy", images);
@@ -213,10 +214,12 @@ TEST_CASE("arrays that are no images, or too few labels, are refused") {
   };
   const std::string one = npy("|u1", "1,", "\0"s);
   CHECK_THAT(with(npy("|u1", "1, 3, 2, 2", std::string(12, 'x')), one), Catch::Contains("(1, 3, 2, 2)"));
-  CHECK_THAT(with(npy("<i2", "1, 1, 1", "xx"), one), Catch::Contains("of 2-byte elements is no array of images"));
+  CHECK_THAT(with(npy("<i2", "1, 1, 1", "xx"), one),
+             Catch::Contains("not an array of images: shape (1, 1, 1) with 2-byte elements"));
   CHECK_THAT(with(npy("|u1", "2, 1, 1", "xx"), one), Catch::Contains("for each of the 2 images"));
-  CHECK_THAT(with(npy("|u1", "1, 1, 1", "x"), npy("|u1", "1, 2", "ab")), Catch::Contains("is no label for each"));
-  CHECK_THAT(with(npy("|u1", "1, 1, 1", ""), one), Catch::Contains("images.npy: its shape needs more than"));
+  CHECK_THAT(with(npy("|u1", "1, 1, 1", "x"), npy("|u1", "1, 2", "ab")),
+             Catch::Contains("expected one label for each"));
+  CHECK_THAT(with(npy("|u1", "1, 1, 1", ""), one), Catch::Contains("images.npy: truncated: the header declares"));
   CHECK(with(npy("|u1", "1, 1, 1", "x"), npy("|u1", "1, 1", "\0"s)) == "no error");
 }
 

@@ -27,7 +27,7 @@ std::string npy_file(const std::string& dict, std::size_t data_bytes, char versi
   return file + text + std::string(data_bytes, 'x');
 }
 
-TEST_CASE("idx files tell their shape") {
+TEST_CASE("the shape of an idx file is parsed") {
   const std::string images = testing::fixture_bytes("idx/train-images-idx3-ubyte");
   CHECK(is_idx_images(bytes_of(images)));
   CHECK_FALSE(is_idx_labels(bytes_of(images)));
@@ -39,21 +39,21 @@ TEST_CASE("idx files tell their shape") {
   CHECK(idx("\0\0\x0c\1\0\0\0\2"s + std::string(8, 'x')).element_bytes == 4);
 }
 
-TEST_CASE("an idx file that is not as long as it says is refused") {
+TEST_CASE("an idx file whose length differs from its header is refused") {
   const std::string whole = testing::fixture_bytes("idx/train-images-idx3-ubyte");
   for (std::size_t length = 0; length < whole.size(); ++length) {
     CHECK(refusal([&] { return idx(whole.substr(0, length)); }) != "no error");
   }
-  CHECK_THAT(refusal([&] { return idx(whole + "x"); }), Catch::Contains("of 960 bytes of elements, but 961 follow"));
+  CHECK_THAT(refusal([&] { return idx(whole + "x"); }),
+             Catch::Contains("declares 960 bytes of elements, the file contains 961"));
   CHECK_THAT(refusal([&] { return idx("\0\0\x0d\1\0\0\0\1xxxx"s); }), Catch::Contains("element type 13"));
   CHECK_THAT(refusal([&] { return idx("\0\0\x08\5"s + std::string(64, '\1')); }), Catch::Contains("5 dimensions"));
   CHECK_THAT(refusal([&] { return idx("\0\0\x08\1\0\0\0\0"s); }), Catch::Contains("dimension 0 is 0"));
-  CHECK_THAT(refusal([&] { return idx("\0\0\x08\4"s + std::string(64, '\xff')); }),
-             Catch::Contains("the file was cut"));
+  CHECK_THAT(refusal([&] { return idx("\0\0\x08\4"s + std::string(64, '\xff')); }), Catch::Contains("truncated"));
   CHECK_THAT(refusal([&] { return idx("PK\3\4"); }), Catch::Contains("two zero bytes"));
 }
 
-TEST_CASE("npy files tell their shape and type") {
+TEST_CASE("the shape and element type of an npy file are parsed") {
   const std::string images = testing::fixture_bytes("npy/images.npy");
   CHECK(is_npy(bytes_of(images)));
   CHECK(npy(images).shape == Shape{5, 12, 16, 3});
@@ -68,7 +68,7 @@ TEST_CASE("npy files tell their shape and type") {
   CHECK(npy(npy_file("{'descr': '|u1', 'fortran_order': False, 'shape': ()}", 1, 3)).shape.empty());
 }
 
-TEST_CASE("an npy file that is not what it says is refused") {
+TEST_CASE("an npy file that does not match its header is refused") {
   const std::string whole = testing::fixture_bytes("npy/images.npy");
   for (std::size_t length = 0; length < whole.size(); ++length) {
     CHECK(refusal([&] { return npy(whole.substr(0, length)); }) != "no error");
@@ -76,20 +76,21 @@ TEST_CASE("an npy file that is not what it says is refused") {
   const auto dict = [](const std::string& text) { return refusal([&] { return npy(npy_file(text, 3)); }); };
   CHECK(dict("{'descr': '|u1', 'fortran_order': False, 'shape': (3,)}") == "no error");
   CHECK_THAT(dict("{'descr': '|u1', 'fortran_order': True, 'shape': (3,)}"), Catch::Contains("ascontiguousarray"));
-  CHECK_THAT(dict("{'descr': '<f4', 'fortran_order': False, 'shape': (3,)}"),
-             Catch::Contains("its elements are '<f4'"));
+  CHECK_THAT(dict("{'descr': '<f4', 'fortran_order': False, 'shape': (3,)}"), Catch::Contains("element type '<f4'"));
   CHECK_THAT(dict("{'descr': '|O', 'fortran_order': False, 'shape': (3,)}"), Catch::Contains("'|O'"));
   CHECK_THAT(dict("{'descr': [('a', '|u1')], 'fortran_order': False, 'shape': (3,)}"), Catch::Contains("structures"));
-  CHECK_THAT(dict("{'descr': '|u1', 'fortran_order': False, 'shape': (4,)}"), Catch::Contains("the file was cut"));
-  CHECK_THAT(dict("{'descr': '|u1', 'fortran_order': False, 'shape': (2,)}"), Catch::Contains("2 bytes, but 3 follow"));
+  CHECK_THAT(dict("{'descr': '|u1', 'fortran_order': False, 'shape': (4,)}"), Catch::Contains("truncated"));
+  CHECK_THAT(dict("{'descr': '|u1', 'fortran_order': False, 'shape': (2,)}"),
+             Catch::Contains("declares 2 bytes of elements, the file contains 3"));
   CHECK_THAT(dict("{'descr': '|u1', 'fortran_order': False, 'shape': (0,)}"), Catch::Contains("is 0"));
   CHECK_THAT(dict("{'descr': '|u1', 'fortran_order': False, 'shape': (-3,)}"), Catch::Contains("shape"));
   CHECK_THAT(dict("{'descr': '|u1', 'fortran_order': False, 'shape': (99999999999999999999999999,)}"),
-             Catch::Contains("the file was cut"));
-  CHECK_THAT(dict("{'descr': '|u1', 'shape': (3,)}"), Catch::Contains("no dict of descr"));
+             Catch::Contains("truncated"));
+  CHECK_THAT(dict("{'descr': '|u1', 'shape': (3,)}"), Catch::Contains("expected a dict of descr"));
   CHECK_THAT(dict("{'descr': '|u1', 'fortran_order': False, 'shape': (3,), 'x': 1}"), Catch::Contains("key 'x'"));
-  CHECK_THAT(dict("{'descr': '|u1', 'fortran_order': False, 'shape': (3,)} trailing"), Catch::Contains("no dict of"));
-  CHECK_THAT(refusal([&] { return npy(npy_file("{}", 0, 9)); }), Catch::Contains("version 9"));
+  CHECK_THAT(dict("{'descr': '|u1', 'fortran_order': False, 'shape': (3,)} trailing"),
+             Catch::Contains("expected a dict of"));
+  CHECK_THAT(refusal([&] { return npy(npy_file("{}", 0, 9)); }), Catch::Contains("format version 9"));
 }
 
 }  // namespace

@@ -11,10 +11,10 @@ std::vector<std::int32_t> labels_of(std::span<const std::uint8_t> bytes, std::si
                                     bool big_endian) {
   std::vector<std::int32_t> labels;
   labels.reserve(bytes.size() / element_bytes);
-  for (std::size_t at = 0; at + element_bytes <= bytes.size(); at += element_bytes) {
+  for (std::size_t offset = 0; offset + element_bytes <= bytes.size(); offset += element_bytes) {
     std::uint64_t value = 0;
     for (std::size_t i = 0; i < element_bytes; ++i) {
-      value = value << 8 | bytes[at + (big_endian ? i : element_bytes - 1 - i)];
+      value = value << 8 | bytes[offset + (big_endian ? i : element_bytes - 1 - i)];
     }
     const bool negative = is_signed && value >> (8 * element_bytes - 1) != 0;
     const bool is_class = !negative && value < static_cast<std::uint64_t>(kMaxClasses);
@@ -58,8 +58,8 @@ void ArrayImages::read(std::uint64_t id, RecordBuffer& record) const {
   const std::uint64_t number = id - begins_[part_of(id)];
   const std::int32_t label = part.labels[number];
   if (label < 0) {
-    throw Error(ErrorKind::kInput, "read " + location(id) + ": its label in " + part.labels_name +
-                                       " is no class number, expected 0 to " + std::to_string(kMaxClasses - 1));
+    throw Error(ErrorKind::kInput, "read " + location(id) + ": the label in " + part.labels_name +
+                                       " is not a class number; expected 0 to " + std::to_string(kMaxClasses - 1));
   }
   const auto bytes = static_cast<std::size_t>(shape_.bytes());
   const std::uint64_t offset = part.offset + number * bytes;

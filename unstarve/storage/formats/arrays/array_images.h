@@ -1,15 +1,15 @@
 #pragma once
-// Images that lie one after the other without a gap, as 8-bit grey or RGB, with a label each: what .npy arrays and idx
-// files hold.
+// Contiguous 8-bit grey or RGB images, each with a label: the contents of .npy arrays and idx files.
 //
 //   part 0   | header | image 0 | image 1 | ...      labels 0, 1, ...
 //   part 1   | header | ...                          (the files of a split, in order)
 //
-// Fields:    image (pixels; grey ones are read as RGB of three equal channels), label.
-// Ownership: keeps the parts open, and all labels in memory (4 bytes each). Pixels of a mapped part lie in the map.
-// Failure:   a label that is no class number costs its record: Error(kInput) at read(). Of a file that shrinks while it
-//            is mapped pixels read as zeros: who has used them asks check_map() (core/map_guard.h).
-// Cost:      opening looks at no pixel; read() of a mapped part is a few additions, of another one one request.
+// Fields:    image (pixels; grey images are read as RGB with three equal channels), label.
+// Ownership: keeps the parts open and all labels in memory (4 bytes each). Pixels of a mapped part are views of the
+//            map.
+// Failure:   read() of a record whose label is not a class number throws Error(kInput). If a mapped file shrinks, its
+//            pixels read as zeros: call check_map() (core/map_guard.h) after using them.
+// Cost:      opening reads no pixels. read() of a mapped part is a few additions; of any other part it is one request.
 
 #include <cstdint>
 #include <memory>
@@ -35,18 +35,18 @@ struct ArrayShape {
 struct ArrayPart {
   std::shared_ptr<const ByteSource> bytes;
   std::uint64_t offset = 0;          // of the first image
-  std::vector<std::int32_t> labels;  // one per image; negative: no class number
-  std::string labels_name;           // file of the labels, for messages
+  std::vector<std::int32_t> labels;  // one per image; negative: not a class number
+  std::string labels_name;           // file name of the labels, for messages
 };
 
-// Whole numbers of a file as labels: those outside of [0, kMaxClasses) become -1. Precondition: `bytes` holds whole
-// elements of 1, 2, 4 or 8 bytes.
+// Converts integers to labels; values outside [0, kMaxClasses) become -1. Precondition: `bytes` holds whole elements of
+// 1, 2, 4 or 8 bytes.
 [[nodiscard]] std::vector<std::int32_t> labels_of(std::span<const std::uint8_t> bytes, std::size_t element_bytes,
                                                   bool is_signed, bool big_endian);
 
 class ArrayImages final : public Dataset {
  public:
-  // Precondition: parts are not empty and hold as many images as labels.
+  // Precondition: each part is non-empty and holds as many images as labels.
   ArrayImages(std::string format, const ArrayShape& shape, std::vector<ArrayPart> parts);
 
   [[nodiscard]] std::string format() const override { return format_; }
@@ -67,7 +67,7 @@ class ArrayImages final : public Dataset {
   std::string format_;
   ArrayShape shape_;
   std::vector<ArrayPart> parts_;
-  std::vector<std::uint64_t> begins_{0};  // first id of each part, and size() at the end
+  std::vector<std::uint64_t> begins_{0};  // first id of each part, then size()
   std::vector<Field> fields_;
   std::vector<std::string> classes_;
 };

@@ -34,23 +34,23 @@ std::uint64_t load_big_u32(const std::uint8_t* bytes) noexcept {
 }  // namespace
 
 IdxHeader read_idx_header(std::span<const std::uint8_t> head) {
-  if (head.size() < 4 || head[0] != 0 || head[1] != 0) refuse("no idx file: it does not begin with two zero bytes");
+  if (head.size() < 4 || head[0] != 0 || head[1] != 0) refuse("not an idx file: expected two zero bytes at the start");
   const ElementType* const type = find_type(head[2]);
-  if (type == nullptr) refuse("element type " + std::to_string(head[2]) + ", expected 8, 9, 11 or 12 (integers)");
+  if (type == nullptr) refuse("element type " + std::to_string(head[2]) + "; expected 8, 9, 11 or 12 (integers)");
   const int dimensions = head[3];
   if (dimensions < 1 || dimensions > kMaxIdxDimensions) {
-    refuse(std::to_string(dimensions) + " dimensions, expected 1 to " + std::to_string(kMaxIdxDimensions));
+    refuse(std::to_string(dimensions) + " dimensions; expected 1 to " + std::to_string(kMaxIdxDimensions));
   }
   IdxHeader header;
   header.type = type->code;
   header.element_bytes = type->bytes;
   header.is_signed = type->is_signed;
   header.header_bytes = 4 + 4 * static_cast<std::size_t>(dimensions);
-  if (head.size() < header.header_bytes) refuse("the file ends inside its header");
+  if (head.size() < header.header_bytes) refuse("truncated: the file ends inside its header");
   header.data_bytes = type->bytes;
   for (int i = 0; i < dimensions; ++i) {
     header.shape.push_back(load_big_u32(head.data() + 4 + 4 * i));
-    if (header.shape.back() == 0) refuse("dimension " + std::to_string(i) + " is 0: there is no element");
+    if (header.shape.back() == 0) refuse("dimension " + std::to_string(i) + " is 0; expected at least 1");
     header.data_bytes = product(header.data_bytes, header.shape.back());
   }
   return header;
@@ -58,14 +58,10 @@ IdxHeader read_idx_header(std::span<const std::uint8_t> head) {
 
 IdxHeader parse_idx_header(std::span<const std::uint8_t> head, std::uint64_t file_bytes) {
   IdxHeader header = read_idx_header(head);
-  const std::uint64_t there = file_bytes - header.header_bytes;
-  if (header.data_bytes > there) {
-    refuse("its header tells of more elements than the " + std::to_string(there) +
-           " bytes behind it hold: the file was cut");
-  }
-  if (header.data_bytes != there) {
-    refuse("its header tells of " + std::to_string(header.data_bytes) + " bytes of elements, but " +
-           std::to_string(there) + " follow");
+  const std::uint64_t available = file_bytes - header.header_bytes;
+  if (header.data_bytes != available) {
+    refuse((header.data_bytes > available ? "truncated: the header declares " : "the header declares ") +
+           std::to_string(header.data_bytes) + " bytes of elements, the file contains " + std::to_string(available));
   }
   return header;
 }

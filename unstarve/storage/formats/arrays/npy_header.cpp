@@ -13,12 +13,12 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& what) { throw Error(ErrorKind::kInput, what); }
 
-// The little of Python's syntax that these dicts use.
+// Parses the subset of Python syntax that NumPy headers use.
 class DictText {
  public:
   explicit DictText(std::string_view text) : rest_(text) {}
 
-  // Whether `c` comes next, behind blanks; takes it then.
+  // Consumes `c` if it is next after blanks; returns whether it was.
   bool take(char c) {
     skip_blanks();
     if (rest_.empty() || rest_.front() != c) return false;
@@ -26,7 +26,7 @@ class DictText {
     return true;
   }
   void expect(char c) {
-    if (!take(c)) refuse(std::string("its header is no dict of NumPy's: '") + c + "' is missing");
+    if (!take(c)) refuse(std::string("the header is not a NumPy dict: expected '") + c + "'");
   }
   bool take_word(std::string_view word) {
     skip_blanks();
@@ -38,23 +38,23 @@ class DictText {
     skip_blanks();
     const char quote = rest_.empty() ? '\0' : rest_.front();
     const std::size_t end = quote == '\'' || quote == '"' ? rest_.find(quote, 1) : std::string_view::npos;
-    if (end == std::string_view::npos) refuse("its header is no dict of NumPy's: a quoted text is missing");
+    if (end == std::string_view::npos) refuse("the header is not a NumPy dict: expected a quoted string");
     const std::string_view text = rest_.substr(1, end - 1);
     rest_.remove_prefix(end + 1);
     return text;
   }
-  // Precondition: none. Saturates below 2^63, which no file is long enough for.
+  // Saturates below 2^63, which no file length reaches.
   std::uint64_t number() {
     skip_blanks();
     if (rest_.empty() || rest_.front() < '0' || rest_.front() > '9')
-      refuse("its shape holds something else than lengths");
+      refuse("the shape is not a tuple of non-negative integers");
     std::uint64_t value = 0;
     while (!rest_.empty() && rest_.front() >= '0' && rest_.front() <= '9') {
       value =
           std::min<std::uint64_t>(value, std::uint64_t{1} << 59) * 10 + static_cast<std::uint64_t>(rest_.front() - '0');
       rest_.remove_prefix(1);
     }
-    take_word("L");  // Python 2 wrote long integers so
+    take_word("L");  // suffix of long integers in Python 2
     return value;
   }
   bool done() {
@@ -73,7 +73,7 @@ void parse_type(std::string_view descr, NpyHeader& header) {
   const std::string shown(descr.substr(0, 32));
   if (descr.size() != 3 || (descr[0] != '<' && descr[0] != '>' && descr[0] != '|') ||
       (descr[1] != 'u' && descr[1] != 'i') || std::string_view("1248").find(descr[2]) == std::string_view::npos) {
-    refuse("its elements are '" + shown + "', expected integers ('|u1', '<i8', ...)");
+    refuse("element type '" + shown + "'; expected integers ('|u1', '<i8', ...)");
   }
   header.big_endian = descr[0] == '>';
   header.is_signed = descr[1] == 'i';
@@ -83,7 +83,7 @@ void parse_type(std::string_view descr, NpyHeader& header) {
 void parse_shape(DictText& text, NpyHeader& header) {
   text.expect('(');
   while (!text.take(')')) {
-    if (header.shape.size() == kMaxNpyDimensions) refuse("it has more than 8 dimensions");
+    if (header.shape.size() == kMaxNpyDimensions) refuse("more than 8 dimensions");
     header.shape.push_back(text.number());
     if (!text.take(',')) {
       text.expect(')');
@@ -101,46 +101,47 @@ void parse_dict(std::string_view dict, NpyHeader& header) {
     text.expect(':');
     if (key == "descr" && !descr) {
       // A structured type is a list.
-      if (text.take('[')) refuse("its elements are structures, expected integers");
+      if (text.take('[')) refuse("the elements are structures; expected integers");
       parse_type(text.quoted(), header);
       descr = true;
     } else if (key == "fortran_order" && !order) {
-      if (text.take_word("True")) refuse("it is in Fortran order; save numpy.ascontiguousarray(array)");
-      if (!text.take_word("False")) refuse("its fortran_order is neither True nor False");
+      if (text.take_word("True")) refuse("the array is in Fortran order. Save numpy.ascontiguousarray(array).");
+      if (!text.take_word("False")) refuse("fortran_order is neither True nor False");
       order = true;
     } else if (key == "shape" && !shape) {
       parse_shape(text, header);
       shape = true;
     } else {
-      refuse("its header has the key '" + std::string(key.substr(0, 32)) + "' once too often, or not at all expected");
+      refuse("unknown or repeated key '" + std::string(key.substr(0, 32)) + "' in the header");
     }
     if (!text.take(',')) {
       text.expect('}');
       break;
     }
   }
-  if (!descr || !order || !shape || !text.done()) refuse("its header is no dict of descr, fortran_order and shape");
+  if (!descr || !order || !shape || !text.done()) refuse("header: expected a dict of descr, fortran_order and shape");
 }
 
 }  // namespace
 
 NpyHeader read_npy_header(std::span<const std::uint8_t> head) {
-  if (!is_npy(head)) refuse("no .npy file: it does not begin with \\x93NUMPY");
-  if (head.size() < 12) refuse("the file ends inside its header");
+  if (!is_npy(head)) refuse("not an .npy file: it does not begin with \\x93NUMPY");
+  if (head.size() < 12) refuse("truncated: the file ends inside its header");
   const int version = head[6];
-  if (version < 1 || version > 3) refuse("version " + std::to_string(version) + " of the format, expected 1 to 3");
+  if (version < 1 || version > 3) refuse("format version " + std::to_string(version) + "; expected 1 to 3");
   const std::size_t text_at = version == 1 ? 10 : 12;
   const std::size_t text_bytes =
       version == 1 ? load_little<std::uint16_t>(head.data() + 8) : load_little<std::uint32_t>(head.data() + 8);
   if (text_bytes > kMaxNpyHeaderBytes - text_at || text_bytes > head.size() - text_at) {
-    refuse("a header of " + std::to_string(text_bytes) + " bytes, which the file does not hold or no array needs");
+    refuse("a header of " + std::to_string(text_bytes) + " bytes: longer than the file or than " +
+           std::to_string(kMaxNpyHeaderBytes));
   }
   NpyHeader header;
   header.header_bytes = text_at + text_bytes;
   parse_dict({reinterpret_cast<const char*>(head.data()) + text_at, text_bytes}, header);
   header.data_bytes = header.element_bytes;
   for (const std::uint64_t length : header.shape) {
-    if (length == 0) refuse("it has no element: a length in its shape is 0");
+    if (length == 0) refuse("the array is empty: a length in its shape is 0");
     header.data_bytes = product(header.data_bytes, length);
   }
   return header;
@@ -148,12 +149,10 @@ NpyHeader read_npy_header(std::span<const std::uint8_t> head) {
 
 NpyHeader parse_npy_header(std::span<const std::uint8_t> head, std::uint64_t file_bytes) {
   NpyHeader header = read_npy_header(head);
-  const std::uint64_t there = file_bytes - header.header_bytes;
-  if (header.data_bytes > there) {
-    refuse("its shape needs more than the " + std::to_string(there) + " bytes behind the header: the file was cut");
-  }
-  if (header.data_bytes != there) {
-    refuse("its shape needs " + std::to_string(header.data_bytes) + " bytes, but " + std::to_string(there) + " follow");
+  const std::uint64_t available = file_bytes - header.header_bytes;
+  if (header.data_bytes != available) {
+    refuse((header.data_bytes > available ? "truncated: the header declares " : "the header declares ") +
+           std::to_string(header.data_bytes) + " bytes of elements, the file contains " + std::to_string(available));
   }
   return header;
 }

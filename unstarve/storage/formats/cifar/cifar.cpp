@@ -9,15 +9,15 @@
 namespace unstarve {
 namespace {
 
-// Far above what is published: a file of 31 MB, CIFAR-100's of 154.
-constexpr std::uint64_t kMaxHeldBytes = std::uint64_t{2} << 30;
+// The largest published file has 154 MB.
+constexpr std::uint64_t kMaxRemoteBytes = std::uint64_t{2} << 30;
 
-// With room behind it.
+// Followed by kReadableBehind bytes of padding.
 std::vector<std::uint8_t> read_whole(const std::string& url) {
   const std::shared_ptr<const ByteSource> file = open_bytes(url);
-  if (file->size() > kMaxHeldBytes)
+  if (file->size() > kMaxRemoteBytes)
     throw Error(ErrorKind::kInput, "open " + file->name() + ": " + std::to_string(file->size()) +
-                                       " bytes are no CIFAR file, expected at most " + std::to_string(kMaxHeldBytes));
+                                       " bytes; expected a CIFAR file of at most " + std::to_string(kMaxRemoteBytes));
   std::vector<std::uint8_t> bytes(static_cast<std::size_t>(file->size()) + kReadableBehind);
   file->read(0, std::span(bytes).first(static_cast<std::size_t>(file->size())));
   return bytes;
@@ -30,14 +30,14 @@ CifarRecords::CifarRecords(const CifarLayout& layout, std::span<const std::uint8
   const std::size_t record = layout_.record_bytes();
   if (bytes.empty()) {
     throw Error(ErrorKind::kInput,
-                "open " + file_ + ": the file is empty, expected records of " + std::to_string(record) + " bytes");
+                "open " + file_ + ": the file is empty; expected records of " + std::to_string(record) + " bytes");
   }
   if (bytes.size() % record != 0) {
     const std::size_t whole = bytes.size() / record;
     throw Error(ErrorKind::kInput, "open " + file_ + ": " + std::to_string(bytes.size()) +
-                                       " bytes are no multiple of " + layout_.name + "'s record of " +
-                                       std::to_string(record) + " bytes; record " + std::to_string(whole) +
-                                       " at offset " + std::to_string(whole * record) + " has only " +
+                                       " bytes, not a multiple of the " + std::to_string(record) + "-byte records of " +
+                                       layout_.name + ": record " + std::to_string(whole) + " at offset " +
+                                       std::to_string(whole * record) + " has only " +
                                        std::to_string(bytes.size() - whole * record));
   }
 }
@@ -50,7 +50,7 @@ void CifarRecords::read(std::uint64_t index, RecordBuffer& record) const {
     throw Error(ErrorKind::kInput, "read " + file_ + " record " + std::to_string(index) + ": label " +
                                        std::to_string(label) + " at offset " +
                                        std::to_string(offset + static_cast<std::size_t>(layout_.label_bytes) - 1) +
-                                       " is out of range, expected 0 to " + std::to_string(layout_.classes - 1));
+                                       " is out of range; expected 0 to " + std::to_string(layout_.classes - 1));
   }
   record.values.resize(2);
   record.values[0] = {
@@ -70,9 +70,9 @@ CifarBinary::CifarBinary(const CifarLayout& layout, const std::vector<std::strin
       classes_(std::move(names)) {
   for (const std::string& file : files) {
     if (is_url(file)) {
-      held_.push_back(read_whole(file));
-      const std::size_t bytes = held_.back().size() - kReadableBehind;
-      files_.emplace_back(layout, std::span<const std::uint8_t>(held_.back()).first(bytes), shown_name(file));
+      remote_.push_back(read_whole(file));
+      const std::size_t bytes = remote_.back().size() - kReadableBehind;
+      files_.emplace_back(layout, std::span<const std::uint8_t>(remote_.back()).first(bytes), shown_name(file));
     } else {
       maps_.emplace_back(file);
       files_.emplace_back(layout, maps_.back().bytes(), file);
@@ -104,12 +104,12 @@ std::optional<std::int64_t> CifarBinary::known_label(std::uint64_t id) const {
   try {
     check_map(record);
   } catch (const Error&) {
-    return {};  // reading it tells what was lost
+    return {};  // read() reports the loss
   }
   return label < layout_.classes ? std::optional<std::int64_t>(label) : std::nullopt;
 }
 
-// A record's three planes are too short for the hardware's stream detection to run ahead in.
+// The three planes of a record are too short for the hardware prefetcher.
 std::span<const std::uint8_t> CifarBinary::prefetch(std::uint64_t id) const noexcept {
   const std::size_t file = file_of(id);
   return files_[file].record(id - begin_[file]);
@@ -125,7 +125,7 @@ std::vector<std::string> parse_class_names(std::string_view text, int classes, c
     if (!line.empty()) names.emplace_back(line);
   }
   if (names.size() != static_cast<std::size_t>(classes)) {
-    throw Error(ErrorKind::kInput, "read " + file + ": " + std::to_string(names.size()) + " class names, expected " +
+    throw Error(ErrorKind::kInput, "read " + file + ": " + std::to_string(names.size()) + " class names; expected " +
                                        std::to_string(classes));
   }
   return names;

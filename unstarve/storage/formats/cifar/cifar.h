@@ -1,24 +1,24 @@
 #pragma once
-// CIFAR-10 and CIFAR-100 in their published binary form, mapped: pixels are read where they lie, nothing is copied.
+// CIFAR-10 and CIFAR-100 in their published binary form, memory-mapped: pixels are read without a copy.
 //
 // Layout (https://www.cs.toronto.edu/~kriz/cifar.html): records without header or gap,
 //
 //   CIFAR-10   | label | 1024 red | 1024 green | 1024 blue |            3073 bytes; data_batch_{1..5}, test_batch .bin
 //   CIFAR-100  | coarse | fine | 1024 red | 1024 green | 1024 blue |    3074 bytes; train.bin, test.bin
 //
-// each plane 32 rows of 32. The label is `fine` for CIFAR-100. Class names come from batches.meta.txt or
-// fine_label_names.txt beside the files; without them classes are called by their numbers.
+// Each plane has 32 rows of 32 pixels. The label of CIFAR-100 is `fine`. Class names come from batches.meta.txt or
+// fine_label_names.txt in the same folder; without that file, classes are named by their numbers.
 //
-// Order:     of a folder the training files by number, then the test file; within a file as stored.
+// Order:     in a folder the training files by number, then the test file; within a file as stored.
 // Fields:    image (planar pixels in the map), label.
-// Ownership: keeps the files mapped, or held; the values of a record lie there and live as long as the data set.
-// Checked:   at opening the length, a whole number of records, that no batch is missing between two that are there, and
-//            the number of class names; at read() the label's range. The format has no checksum.
-// Failure:   Error(kInput) with file and offset: at opening for a length that is no multiple of the record, at read()
-//            for a label out of range. Of a file that shrinks while it is mapped pixels read as zeros: who has used
-//            them asks check_map() (core/map_guard.h).
-// Cost:      opening looks at no record; read() is a few additions. Of URLs the files are read whole when the set is
-//            opened and held in memory: CIFAR has 184 MB.
+// Ownership: keeps the files mapped or in memory; record values point there and stay valid as long as the dataset.
+// Checked:   at opening: file length, gaps in the batch numbers, the number of class names. At read(): the label range.
+//            The format has no checksum.
+// Failure:   Error(kInput) with file and offset: at opening if the length is not a multiple of the record size, at
+//            read() if a label is out of range. If a mapped file shrinks, its pixels read as zeros: call check_map()
+//            (core/map_guard.h) after using them.
+// Cost:      opening reads no records; read() is a few additions. Files of URLs are read into memory at opening: 184 MB
+//            for CIFAR.
 
 #include <memory>
 #include <span>
@@ -42,17 +42,17 @@ inline constexpr int kCifarSide = 32;
 inline constexpr CifarLayout kCifar10{"cifar-10 binary", 10, 1};
 inline constexpr CifarLayout kCifar100{"cifar-100 binary", 100, 2};
 
-// The records of one file's bytes, which it borrows. `file` is the name in messages.
+// The records of one file. Borrows the bytes; `file` is the name in messages.
 class CifarRecords {
  public:
-  // Throws Error(kInput) unless `bytes` is a whole number of records, at least one.
+  // Throws Error(kInput) unless `bytes` holds a whole number of records, at least one.
   CifarRecords(const CifarLayout& layout, std::span<const std::uint8_t> bytes, std::string file);
 
   [[nodiscard]] std::uint64_t size() const { return bytes_.size() / layout_.record_bytes(); }
   [[nodiscard]] const std::string& file() const { return file_; }
   // Precondition: index < size(). Throws Error(kInput) for a label out of range.
   void read(std::uint64_t index, RecordBuffer& record) const;
-  // The record's bytes; none for an index that is out of range.
+  // The bytes of the record; empty if `index` is out of range.
   [[nodiscard]] std::span<const std::uint8_t> record(std::uint64_t index) const noexcept;
 
  private:
@@ -84,17 +84,17 @@ class CifarBinary final : public Dataset {
   std::vector<Field> fields_;
   std::vector<std::string> classes_;
   std::vector<MappedFile> maps_;
-  std::vector<std::vector<std::uint8_t>> held_;
+  std::vector<std::vector<std::uint8_t>> remote_;
   std::vector<CifarRecords> files_;
   std::vector<std::uint64_t> begin_{0};  // first id of each file, and size() at the end
 };
 
-// Class names, one per line, blank lines left out. Throws Error(kInput) unless there are `classes` of them.
+// Class names, one per line; blank lines are skipped. Throws Error(kInput) unless there are `classes` names.
 [[nodiscard]] std::vector<std::string> parse_class_names(std::string_view text, int classes, const std::string& file);
 
-// The row of the format table: a folder that holds the published file names, or *.bin files, one or by a glob or braces
-// in that order, all of one layout and with equal class names beside them. A file under another name is told by its
-// length, and trains. Splits: "train", "test"; "" is both.
+// Format table entry: a folder with the published file names, or *.bin files (one path, a glob or a brace range) of one
+// layout and with equal class names. A file with another name is identified by its length and belongs to the training
+// split. Splits: "train", "test"; "" is both.
 [[nodiscard]] bool recognises_cifar(const Source& source);
 [[nodiscard]] std::shared_ptr<const Dataset> open_cifar(const Source& source, const std::string& split);
 

@@ -1,4 +1,4 @@
-// How open_dataset() comes to a CifarBinary: which files belong together.
+// Opens a CifarBinary: finds the files that belong together.
 #include <algorithm>
 #include <filesystem>
 #include <functional>
@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 struct CifarFiles {
   const CifarLayout* layout = nullptr;
-  std::vector<std::string> train;  // names that are there, in order
+  std::vector<std::string> train;  // names of existing files, in order
   std::vector<std::string> test;
 };
 
@@ -47,7 +47,7 @@ bool any(const CifarFiles& files) { return !files.train.empty() || !files.test.e
 
 bool is_test(const std::string& name) { return name == "test_batch.bin" || name == "test.bin"; }
 
-// A path or URL, parted at its last '/'; a URL's query is part of neither.
+// A path or URL, split at its last '/'; the query of a URL belongs to neither part.
 struct CifarPath {
   explicit CifarPath(const std::string& path) {
     const std::size_t end = is_url(path) ? std::min(path.find('?'), path.size()) : path.size();
@@ -64,30 +64,31 @@ bool fits(const CifarLayout& layout, std::uint64_t bytes) { return bytes > 0 && 
 
 bool is_published(const std::string& name) { return any(find_10({name})) || any(find_100({name})); }
 
-// Of a file that is given as such: its published name tells the layout, else its length.
+// The layout of a single file, from its published name or else from its length.
 const CifarLayout& layout_of_file(const Source& source, const std::string& path, const std::string& name) {
   if (any(find_10({name}))) return kCifar10;
   if (any(find_100({name}))) return kCifar100;
   const std::uint64_t bytes = (path == source.first_path ? source.first : open_bytes(path))->size();
   const bool fits_10 = fits(kCifar10, bytes);
   if (fits_10 == fits(kCifar100, bytes)) {
-    throw Error(ErrorKind::kInput, "open " + shown_name(path) + ": neither its name nor its " + std::to_string(bytes) +
-                                       " bytes tell CIFAR-10 (records of 3073 bytes) from CIFAR-100 (3074)");
+    throw Error(ErrorKind::kInput, "open " + shown_name(path) + ": neither the file name nor the length of " +
+                                       std::to_string(bytes) +
+                                       " bytes identifies CIFAR-10 (records of 3073 bytes) or " + "CIFAR-100 (3074)");
   }
   return fits_10 ? kCifar10 : kCifar100;
 }
 
-// Of the names beside the files, whose folder ends in '/' or is empty; `there` tells whether such a file is.
+// Reads the class names in `folder`, which ends in '/' or is empty; `exists` checks for a file of a name.
 std::vector<std::string> class_names(const std::string& folder, const CifarLayout& layout,
-                                     const std::function<bool(const std::string& name)>& there) {
+                                     const std::function<bool(const std::string& name)>& exists) {
   const std::string name = &layout == &kCifar10 ? "batches.meta.txt" : "fine_label_names.txt";
-  if (there(name)) {
+  if (exists(name)) {
     const std::shared_ptr<const ByteSource> file = open_bytes(folder + name);
-    constexpr std::uint64_t kMostBytes = 1 << 20;  // far above any list of a hundred names
-    if (file->size() > kMostBytes)
+    constexpr std::uint64_t kMaxNamesBytes = 1 << 20;
+    if (file->size() > kMaxNamesBytes)
       throw Error(ErrorKind::kInput, "read " + file->name() + ": " + std::to_string(file->size()) +
-                                         " bytes, expected a list of class names of at most " +
-                                         std::to_string(kMostBytes));
+                                         " bytes; expected a list of class names of at most " +
+                                         std::to_string(kMaxNamesBytes));
     std::string text(static_cast<std::size_t>(file->size()), '\0');
     file->read(0, {reinterpret_cast<std::uint8_t*>(text.data()), text.size()});
     return parse_class_names(text, layout.classes, file->name());
@@ -97,29 +98,27 @@ std::vector<std::string> class_names(const std::string& folder, const CifarLayou
   return numbers;
 }
 
-bool lies_there(const std::string& path) {
-  return is_url(path) ? find_remote_bytes(path) != nullptr : fs::exists(path);
-}
+bool exists_at(const std::string& path) { return is_url(path) ? find_remote_bytes(path) != nullptr : fs::exists(path); }
 
-// The published training set has batches 1 to 5; a shorter set is fine, a hole in it is a lost file.
-void refuse_hole(const CifarFiles& found, const std::string& folder) {
+// The published training set has batches 1 to 5. A shorter set is accepted; a gap means that a file was lost.
+void refuse_gap(const CifarFiles& found, const std::string& folder) {
   if (found.layout != &kCifar10) return;
   for (std::size_t i = 0; i < found.train.size(); ++i) {
     const std::string expected = "data_batch_" + std::to_string(i + 1) + ".bin";
     if (found.train[i] != expected) {
       throw Error(ErrorKind::kInput,
-                  "open " + folder + ": " + expected + " is missing, although " + found.train[i] + " is there");
+                  "open " + folder + ": " + expected + " is missing although " + found.train[i] + " exists");
     }
   }
 }
 
-// A URL's query may be good for this file alone, so nothing beside it is asked for.
-std::vector<std::string> class_names_beside(const CifarPath& path, const CifarLayout& layout) {
+// The query of a URL may be valid for that file only, so no other file in its folder is requested.
+std::vector<std::string> class_names_next_to(const CifarPath& path, const CifarLayout& layout) {
   return class_names(path.folder, layout,
-                     [&](const std::string& beside) { return !path.has_query && lies_there(path.folder + beside); });
+                     [&](const std::string& name) { return !path.has_query && exists_at(path.folder + name); });
 }
 
-// The files as they were given, in that order.
+// Opens the given files in the given order.
 std::shared_ptr<const Dataset> open_files(const Source& source, const std::string& split) {
   const std::string shown = shown_name(source.text);
   const CifarLayout* layout = nullptr;
@@ -128,32 +127,31 @@ std::shared_ptr<const Dataset> open_files(const Source& source, const std::strin
   for (const std::string& file : source.files) {
     const CifarPath path(file);
     if (!path.name.ends_with(".bin")) {
-      throw Error(ErrorKind::kInput, "open " + shown + ": " + shown_name(file) + " is no *.bin file of CIFAR as " +
-                                         shown_name(source.first_path) + "; give such files alone, or their folder");
+      throw Error(ErrorKind::kInput, "open " + shown + ": " + shown_name(file) + " is not a CIFAR *.bin file like " +
+                                         shown_name(source.first_path) + ". Pass only such files, or their folder.");
     }
     const CifarLayout& own = layout_of_file(source, file, path.name);
     if (layout != nullptr && &own != layout) {
-      throw Error(ErrorKind::kInput, "open " + shown + ": " + shown_name(file) + " is of " + own.name + ", " +
-                                         shown_name(source.files.front()) + " of " + layout->name +
-                                         ", expected the same of all");
+      throw Error(ErrorKind::kInput, "open " + shown + ": " + shown_name(file) + " is " + own.name + ", " +
+                                         shown_name(source.files.front()) + " is " + layout->name +
+                                         "; expected one format");
     }
     layout = &own;
     if (folders.insert(path.folder).second) {
-      std::vector<std::string> names = class_names_beside(path, own);
+      std::vector<std::string> names = class_names_next_to(path, own);
       if (!classes.empty() && names != classes) {
-        throw Error(ErrorKind::kInput, "open " + shown + ": the class names beside " + shown_name(file) +
-                                           " are others than those beside " + shown_name(source.files.front()) +
-                                           ", expected the same");
+        throw Error(ErrorKind::kInput, "open " + shown + ": the class names next to " + shown_name(file) +
+                                           " differ from those next to " + shown_name(source.files.front()));
       }
       classes = std::move(names);
     }
     if (split.empty() || split == (is_test(path.name) ? "test" : "train")) files.push_back(file);
   }
   if (files.empty()) {
-    throw Error(ErrorKind::kArgument,
-                "open " + shown + ": " +
-                    (source.files.size() == 1 ? "one file is one split" : "none of its files is of that split") +
-                    ", '" + split + "' cannot be chosen from it; give its folder");
+    throw Error(ErrorKind::kArgument, "open " + shown + ": split '" + split + "' is not available: " +
+                                          (source.files.size() == 1 ? "the file belongs to another split"
+                                                                    : "none of the files belongs to that split") +
+                                          ". Pass the folder.");
   }
   return std::make_shared<CifarBinary>(*layout, files, std::move(classes));
 }
@@ -176,14 +174,14 @@ std::shared_ptr<const Dataset> open_cifar(const Source& source, const std::strin
   const CifarFiles ten = find_10(source.listing.files);
   const CifarFiles hundred = find_100(source.listing.files);
   if (any(ten) && any(hundred)) {
-    throw Error(ErrorKind::kInput, "open " + shown + ": it holds both CIFAR-10 and CIFAR-100 files; found " +
-                                       describe(source.listing) + "; give one file, or a folder of one of them");
+    throw Error(ErrorKind::kInput, "open " + shown + ": both CIFAR-10 and CIFAR-100 files; found " +
+                                       describe(source.listing) + ". Pass one file, or a folder with one format.");
   }
   const CifarFiles& found = any(ten) ? ten : hundred;
-  refuse_hole(found, shown);
+  refuse_gap(found, shown);
   if (!split.empty() && split != "train" && split != "test") {
     throw Error(ErrorKind::kArgument,
-                "open " + shown + ": no split '" + split + "', " + found.layout->name + " has train and test");
+                "open " + shown + ": no split '" + split + "'; " + found.layout->name + " has train and test");
   }
   std::vector<std::string> files;
   const auto take = [&](const std::vector<std::string>& names) {

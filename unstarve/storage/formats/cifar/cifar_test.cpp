@@ -14,7 +14,7 @@ namespace {
 using testing::TemporaryFolder;
 namespace fs = std::filesystem;
 
-// Records whose pixels name them: plane c of record i is filled with i + 85 c, its first pixel is 255.
+// Records with recognisable pixels: plane c of record i is filled with i + 85 c, its first pixel is 255.
 std::string records(const CifarLayout& layout, std::uint64_t count, std::uint64_t first = 0) {
   std::string bytes;
   for (std::uint64_t i = first; i < first + count; ++i) {
@@ -34,7 +34,7 @@ void check_refused(const std::string& path, const std::string& part, const std::
   CHECK_THAT(testing::refusal([&] { return open_dataset(path, split); }, kind), Catch::Contains(part));
 }
 
-// Makes the label of record `id` 200, in the file that holds it.
+// Sets the label of record `index` to 200 in the file.
 void spoil_label(const std::string& file, std::uint64_t index, const CifarLayout& layout) {
   std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
   stream.seekp(
@@ -43,7 +43,7 @@ void spoil_label(const std::string& file, std::uint64_t index, const CifarLayout
   REQUIRE(stream.flush());
 }
 
-TEST_CASE("CIFAR binaries keep the contract of a data set") {
+TEST_CASE("CIFAR binaries pass the conformance suite") {
   const bool hundred = GENERATE(false, true);
   const CifarLayout& layout = hundred ? kCifar100 : kCifar10;
   const std::string file = hundred ? "train.bin" : "data_batch_1.bin";
@@ -63,7 +63,7 @@ TEST_CASE("CIFAR binaries keep the contract of a data set") {
   testing::check_dataset(test);
 }
 
-TEST_CASE("planes lie in the map as stored and the fine label counts") {
+TEST_CASE("planes are views of the map and the label is the fine label") {
   TemporaryFolder folder;
   folder.write("test.bin", records(kCifar100, 30));
   const auto data = open_dataset(folder.str("test.bin"));
@@ -80,7 +80,7 @@ TEST_CASE("planes lie in the map as stored and the fine label counts") {
   CHECK(record.storage.capacity() == 0);  // nothing was copied
 }
 
-TEST_CASE("splits choose files and training files come in order") {
+TEST_CASE("a split selects files; training files are in order") {
   TemporaryFolder folder;
   for (std::uint64_t batch = 1; batch <= 5; ++batch) {
     folder.write("data_batch_" + std::to_string(batch) + ".bin", records(kCifar10, 3, 3 * (batch - 1)));
@@ -101,11 +101,11 @@ TEST_CASE("splits choose files and training files come in order") {
     all->read(id, record);
     CHECK(record.values[0].pixels.at(5, 5, 0) == id);
   }
-  check_refused(folder.str(), "no split 'val', cifar-10 binary has train and test", "val", ErrorKind::kArgument);
-  check_refused(folder.str("test_batch.bin"), "'train' cannot be chosen", "train", ErrorKind::kArgument);
+  check_refused(folder.str(), "no split 'val'; cifar-10 binary has train and test", "val", ErrorKind::kArgument);
+  check_refused(folder.str("test_batch.bin"), "split 'train' is not available", "train", ErrorKind::kArgument);
 }
 
-TEST_CASE("a file of another name is told by its length") {
+TEST_CASE("a file with another name is identified by its length") {
   TemporaryFolder folder;
   folder.write("ten.bin", records(kCifar10, 4));
   folder.write("hundred.bin", records(kCifar100, 4));
@@ -114,16 +114,16 @@ TEST_CASE("a file of another name is told by its length") {
   CHECK(open_dataset(folder.str("ten.bin"))->format() == "cifar-10 binary");
   CHECK(open_dataset(folder.str("hundred.bin"))->format() == "cifar-100 binary");
   CHECK(open_dataset(folder.str("ten.bin"))->classes().at(3) == "3");
-  check_refused(folder.str("neither.bin"), "its 5000 bytes");
-  check_refused(folder.str("empty.bin"), "its 0 bytes");
+  check_refused(folder.str("neither.bin"), "length of 5000 bytes");
+  check_refused(folder.str("empty.bin"), "length of 0 bytes");
 }
 
-TEST_CASE("damaged CIFAR files are told with file and offset") {
+TEST_CASE("errors of damaged CIFAR files name file and offset") {
   TemporaryFolder folder;
   folder.write("cut/data_batch_1.bin", records(kCifar10, 4).substr(0, 3 * 3073 + 10));
   check_refused(folder.str("cut"),
-                "data_batch_1.bin: 9229 bytes are no multiple of cifar-10 binary's record of 3073 "
-                "bytes; record 3 at offset 9219 has only 10");
+                "data_batch_1.bin: 9229 bytes, not a multiple of the 3073-byte records of cifar-10 binary: "
+                "record 3 at offset 9219 has only 10");
   folder.write("void/test_batch.bin", "");
   check_refused(folder.str("void"), "test_batch.bin: the file is empty");
   folder.write("hole/data_batch_1.bin", records(kCifar10, 1));
@@ -134,12 +134,12 @@ TEST_CASE("damaged CIFAR files are told with file and offset") {
   check_refused(folder.str("both"), "both CIFAR-10 and CIFAR-100");
   folder.write("names/data_batch_1.bin", records(kCifar10, 1));
   folder.write("names/batches.meta.txt", "airplane\nbird\n");
-  check_refused(folder.str("names"), "batches.meta.txt: 2 class names, expected 10");
+  check_refused(folder.str("names"), "batches.meta.txt: 2 class names; expected 10");
   folder.write("half/train.bin", records(kCifar100, 1));
   check_refused(folder.str("half"), "no file of the split 'test'", "test");
 }
 
-TEST_CASE("CIFAR files of a glob or a range are one set in the order given") {
+TEST_CASE("CIFAR files of a glob or a brace range are one dataset in the given order") {
   const TemporaryFolder folder;
   for (std::uint64_t batch = 1; batch <= 3; ++batch)
     folder.write("data_batch_" + std::to_string(batch) + ".bin", records(kCifar10, 3, 3 * (batch - 1)));
@@ -159,24 +159,24 @@ TEST_CASE("CIFAR files of a glob or a range are one set in the order given") {
         folder.str("data_batch_3.bin") + " record 0 at offset 0");
   CHECK(open_dataset(folder.str("*.bin"))->size() == 11);
   CHECK(open_dataset(folder.str("*.bin"), "test")->size() == 2);
-  check_refused(folder.str("data_batch_{1..3}.bin"), "none of its files is of that split", "test",
+  check_refused(folder.str("data_batch_{1..3}.bin"), "none of the files belongs to that split", "test",
                 ErrorKind::kArgument);
   folder.write("x-0.bin", records(kCifar100, 2));
   folder.write("x-1.bin", records(kCifar100, 3));
   CHECK(open_dataset(folder.str("x-*.bin"))->size() == 5);
 }
 
-TEST_CASE("CIFAR files that do not go together are refused by name") {
+TEST_CASE("CIFAR files that do not belong together are refused by name") {
   const TemporaryFolder folder;
   folder.write("data_batch_1.bin", records(kCifar10, 2));
   folder.write("train.bin", records(kCifar100, 2));
   folder.write("x.tar", "x");
-  check_refused(folder.str("{data_batch_1,train}.bin"), "train.bin is of cifar-100 binary, ");
-  check_refused(folder.str("{data_batch_1.bin,x.tar}"), "x.tar is no *.bin file of CIFAR");
+  check_refused(folder.str("{data_batch_1,train}.bin"), "train.bin is cifar-100 binary, ");
+  check_refused(folder.str("{data_batch_1.bin,x.tar}"), "x.tar is not a CIFAR *.bin file");
   folder.write("a/test_batch.bin", records(kCifar10, 2));
   folder.write("a/batches.meta.txt", "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n");
   check_refused(folder.str("{data_batch_1,a/test_batch}.bin"),
-                "the class names beside " + folder.str("a/test_batch.bin"));
+                "the class names next to " + folder.str("a/test_batch.bin"));
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Turns records into CIFAR-10's bytes; one per thread.
+// Encodes records as CIFAR-10 bytes; one encoder per thread.
 class RecordEncoder {
  public:
   explicit RecordEncoder(const Dataset& data)
@@ -27,7 +27,7 @@ class RecordEncoder {
     const PixelView view = image(id);
     if (view.size() != Size{kCifarSide, kCifarSide}) {
       throw Error(ErrorKind::kInput, "write CIFAR-10: " + data_.location(id) + " is " + std::to_string(view.width) +
-                                         " x " + std::to_string(view.height) + " pixels, expected 32 x 32");
+                                         " x " + std::to_string(view.height) + " pixels; expected 32 x 32");
     }
     *out++ = static_cast<char>(record_.values[static_cast<std::size_t>(label_)].integer);
     for (int c = 0; c < kChannels; ++c) {
@@ -58,21 +58,21 @@ class RecordEncoder {
   Image image_;
 };
 
-void check_fits(const Dataset& data, std::uint64_t most, const char* what) {
+void check_fits(const Dataset& data, std::uint64_t max, const char* what) {
   if (data.field_index(FieldKind::kLabel) < 0) {
     throw Error(ErrorKind::kArgument, "write CIFAR-10: the " + data.format() + " has no labels");
   }
   if (data.classes().size() > static_cast<std::size_t>(kCifar10.classes)) {
     throw Error(ErrorKind::kArgument,
-                "write CIFAR-10: " + std::to_string(data.classes().size()) + " classes, the format holds 10");
+                "write CIFAR-10: " + std::to_string(data.classes().size()) + " classes; the format holds at most 10");
   }
-  if (data.size() > most) {
+  if (data.size() > max) {
     throw Error(ErrorKind::kArgument, "write CIFAR-10: " + std::to_string(data.size()) + " " + what +
-                                          " images, the format holds " + std::to_string(most));
+                                          " images; the format holds at most " + std::to_string(max));
   }
 }
 
-// Ten names, as readers expect; numbers stand for classes that the data does not have.
+// Ten names, as readers expect; classes that the data does not have are named by their numbers.
 std::string meta_text(const std::vector<std::string>& classes) {
   std::string text;
   for (std::size_t i = 0; i < static_cast<std::size_t>(kCifar10.classes); ++i) {
@@ -105,16 +105,16 @@ void write_cifar10(const Dataset& train, const Dataset* test, const fs::path& fo
   if (test != nullptr) {
     check_fits(*test, kCifarRecordsPerFile, "test");
     if (test->classes() != train.classes()) {
-      throw Error(ErrorKind::kArgument, "write CIFAR-10: training and test set have different classes");
+      throw Error(ErrorKind::kArgument, "write CIFAR-10: the training and test sets have different classes");
     }
   }
   std::error_code failed;
   fs::create_directories(folder, failed);
-  if (failed) throw io_error("make folder", folder.string(), failed.value());
-  // A batch left from a larger set would be read as part of this one.
+  if (failed) throw io_error("create folder", folder.string(), failed.value());
+  // A leftover batch of a larger set would be read as part of this one.
   for (std::uint64_t batch = 1; batch <= kCifarTrainingFiles; ++batch) {
     const fs::path file = folder / ("data_batch_" + std::to_string(batch) + ".bin");
-    if (fs::exists(file)) throw Error(ErrorKind::kArgument, "write CIFAR-10: " + file.string() + " is there already");
+    if (fs::exists(file)) throw Error(ErrorKind::kArgument, "write CIFAR-10: " + file.string() + " already exists");
   }
   if (test != nullptr)
     write_file_atomically(folder / "test_batch.bin", encode_cifar10(*test, 0, test->size(), threads));

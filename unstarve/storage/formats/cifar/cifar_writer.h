@@ -1,12 +1,12 @@
 #pragma once
-// Writes a data set of 32 x 32 images as CIFAR-10 binaries (layout in cifar.h): what makes the published files' form
-// available to tests, benchmarks and users who hold the images in another form.
+// Writes a dataset of 32 x 32 images as CIFAR-10 binaries (layout in cifar.h), for tests, benchmarks and users whose
+// images are in another format.
 //
-// Order:     records keep the order of the data set; 10,000 to a file as published, the last one may be shorter.
-// Cost:      decodes on `threads` threads, holds one file's bytes (31 MB).
+// Order:     that of the dataset; 10,000 records per file as published, the last file may be shorter.
+// Cost:      decodes on `threads` threads; keeps one file (31 MB) in memory.
 // Failure:   Error(kArgument) for more than 10 classes, more than 50,000 training or 10,000 test images, or data
-//            without labels; Error(kInput) with the record's location for an image of another size or one that cannot
-//            be decoded; Error(kIo) when writing fails. Each file appears whole or not at all.
+//            without labels; Error(kInput) with the record location for an image of another size or one that cannot
+//            be decoded; Error(kIo) if writing fails. Each file is written atomically.
 
 #include <cstdint>
 #include <filesystem>
@@ -23,8 +23,8 @@ inline constexpr std::uint64_t kCifarTrainingFiles = 5;
 // The bytes of records [first, end) of `data`.
 [[nodiscard]] std::string encode_cifar10(const Dataset& data, std::uint64_t first, std::uint64_t end, int threads = 1);
 
-// Writes data_batch_{1..}.bin, test_batch.bin when `test` is given, and batches.meta.txt into `folder` (made if
-// missing; its data_batch files must not exist yet). Both sets must have the same classes.
+// Writes data_batch_{1..}.bin, test_batch.bin if `test` is given, and batches.meta.txt into `folder`, which is created
+// if missing and must not contain data_batch files. Both sets must have the same classes.
 void write_cifar10(const Dataset& train, const Dataset* test, const std::filesystem::path& folder, int threads = 1);
 
 }  // namespace unstarve

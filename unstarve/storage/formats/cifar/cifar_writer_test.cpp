@@ -17,7 +17,7 @@ namespace {
 
 using testing::TemporaryFolder;
 
-TEST_CASE("what was written as CIFAR-10 reads back as it was") {
+TEST_CASE("written CIFAR-10 files read back equal") {
   TemporaryFolder folder;
   const auto train = open_dataset("synthetic:classes=10,images=700,size=32,seed=2");
   const auto test = open_dataset("synthetic:classes=10,images=30,size=32,seed=2", "test");
@@ -28,7 +28,7 @@ TEST_CASE("what was written as CIFAR-10 reads back as it was") {
   CHECK_THROWS_AS(write_cifar10(*train, nullptr, folder.path() / "out"), Error);
 }
 
-TEST_CASE("an image folder is decoded into CIFAR-10 and the number of threads does not show") {
+TEST_CASE("an image folder is decoded into CIFAR-10, equal for any number of threads") {
   TemporaryFolder folder;
   const auto pixels = open_dataset("synthetic:classes=3,images=300,size=32");
   RecordBuffer record;
@@ -53,7 +53,7 @@ TEST_CASE("an image folder is decoded into CIFAR-10 and the number of threads do
   }
 }
 
-TEST_CASE("what does not fit into CIFAR-10 is refused with its place") {
+TEST_CASE("data that does not fit into CIFAR-10 is refused with the record location") {
   TemporaryFolder folder;
   const auto refused = [&](const Dataset& data, const Dataset* test, ErrorKind kind, const std::string& part) {
     CHECK_THAT(testing::refusal([&] { write_cifar10(data, test, folder.path() / "out"); }, kind),
@@ -61,7 +61,7 @@ TEST_CASE("what does not fit into CIFAR-10 is refused with its place") {
   };
   const auto fine = open_dataset("synthetic:images=10,size=32");
   refused(*open_dataset("synthetic:images=10,size=31"), nullptr, ErrorKind::kInput,
-          "synthetic:seed=1 record 0 is 31 x 31 pixels, expected 32 x 32");
+          "synthetic:seed=1 record 0 is 31 x 31 pixels; expected 32 x 32");
   refused(*open_dataset("synthetic:classes=11,images=11,size=8"), nullptr, ErrorKind::kArgument, "11 classes");
   refused(*open_dataset("sleep:ms=0,images=50001,size=32"), nullptr, ErrorKind::kArgument, "50001 training images");
   refused(*fine, open_dataset("synthetic:classes=9,images=9,size=32").get(), ErrorKind::kArgument, "different classes");
