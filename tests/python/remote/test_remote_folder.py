@@ -90,10 +90,11 @@ def test_what_cannot_be_used_is_told(unstarve):
     told = json.loads(unstarve("inspect", "s3://data/damaged", "--json"))
     assert told["samples"] == 2
     assert [record["location"] for record in told["corrupt"]] == ["s3://data/damaged/a/empty.jpg"]
-    assert "0 bytes are no image" in told["corrupt"][0]["reason"]
-    assert "no image in its 1 folders" in unstarve("inspect", "s3://data/imageless", code=3)
-    assert "it holds splits (train, val), not classes" in unstarve("inspect", "s3://data/splits/", code=3)
-    assert "no split 'odd', it has train, val" in unstarve("inspect", "s3://data/splits/", "--split", "odd", code=2)
+    assert "0 bytes; expected an image" in told["corrupt"][0]["reason"]
+    assert "no image in 1 folders" in unstarve("inspect", "s3://data/imageless", code=3)
+    splits = unstarve("inspect", "s3://data/splits/", code=3)
+    assert "the subfolders are splits (train, val); expected classes" in splits
+    assert "no split 'odd'; available: train, val" in unstarve("inspect", "s3://data/splits/", "--split", "odd", code=2)
 
 
 def test_the_loader_reads_ahead_from_an_image_folder_far_away(unstarve):

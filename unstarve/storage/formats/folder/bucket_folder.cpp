@@ -15,21 +15,21 @@
 namespace unstarve {
 namespace {
 
-constexpr int kListers = 16;                                                    // classes listed at once
-constexpr std::uint32_t kTooLarge = std::numeric_limits<std::uint32_t>::max();  // beyond kMaxImageBytes: refused
+constexpr int kListers = 16;                                                    // classes listed concurrently
+constexpr std::uint32_t kTooLarge = std::numeric_limits<std::uint32_t>::max();  // above kMaxImageBytes: refused
 static_assert(kMaxImageBytes < kTooLarge);
 
-// The key below the class's folder of an object that is a sample.
+// `key`: the part of the object key below the class folder.
 bool is_sample(std::string_view key) {
-  for (std::size_t at = 0; at <= key.size();) {
-    const std::size_t end = std::min(key.find('/', at), key.size());
-    if (end == at || key[at] == '.') return false;
-    at = end + 1;
+  for (std::size_t begin = 0; begin <= key.size();) {
+    const std::size_t end = std::min(key.find('/', begin), key.size());
+    if (end == begin || key[begin] == '.') return false;
+    begin = end + 1;
   }
   return has_image_extension(key);
 }
 
-// By the folder's path, then by name, as list_class() has them.
+// Orders by folder path, then by name, like list_class().
 bool before(std::string_view a, std::string_view b) {
   const auto split = [](std::string_view key) {
     const std::size_t slash = key.rfind('/');
@@ -56,9 +56,8 @@ BucketFolder::BucketFolder(std::string root, std::vector<std::string> classes)
   }
   class_begin_.push_back(begins_.size());
   if (size() == 0)
-    throw Error(ErrorKind::kInput, "open image folder " + root_ + ": no image in its " +
-                                       std::to_string(classes_.size()) +
-                                       " folders, expected objects *.jpg, *.jpeg, *.png or *.webp in one folder per "
+    throw Error(ErrorKind::kInput, "open image folder " + root_ + ": no image in " + std::to_string(classes_.size()) +
+                                       " folders; expected objects *.jpg, *.jpeg, *.png or *.webp in one folder per "
                                        "class");
 }
 
@@ -95,8 +94,8 @@ void BucketFolder::read(std::uint64_t id, RecordBuffer& record) const {
   const char* const etag = pool_.data() + begins_[id] + std::strlen(pool_.data() + begins_[id]) + 1;
   if (bytes == 0 || bytes > kMaxImageBytes)
     throw Error(ErrorKind::kInput, "read " + location(id) + ": " +
-                                       (bytes == kTooLarge ? "4 GiB and more" : std::to_string(bytes)) +
-                                       " bytes are no image, expected 1 to " + std::to_string(kMaxImageBytes));
+                                       (bytes == kTooLarge ? "at least 4 GiB" : std::to_string(bytes) + " bytes") +
+                                       "; expected an image of 1 to " + std::to_string(kMaxImageBytes) + " bytes");
   record.storage.reserve_discard(bytes + kReadableBehind);
   const std::span<std::uint8_t> out(record.storage.data(), bytes);
   open_listed_bytes({url_of(id), bytes, etag})->read(0, out);

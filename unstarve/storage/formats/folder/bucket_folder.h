@@ -1,15 +1,16 @@
 #pragma once
-// An image folder in a bucket: what ImageFolder is for local files, by the bucket's list.
+// An image folder in a bucket: the counterpart of ImageFolder, based on the object listing.
 //
 //   s3://bucket/photos/cat/1.jpg   s3://bucket/photos/cat/outdoors/2.jpeg   s3://bucket/photos/dog/7.PNG
 //
-// Order, samples, fields and classes are ImageFolder's: the same files have the same ids and labels near and far.
-// Objects with an empty or hidden part in their key ("a//b.jpg", ".x/b.jpg") are left out, as are "folders" (keys that
-// end in '/').
-// Ownership: the names of all objects in one pool: key below the class, ETag and 14 bytes per object.
+// Order, samples, fields and classes are those of ImageFolder: the same files have the same ids and labels. Objects
+// with an empty or hidden component in their key ("a//b.jpg", ".x/b.jpg") and "folders" (keys that end in '/') are
+// skipped.
+// Ownership: owns the names of all objects in one pool: key below the class, ETag and 14 bytes per object.
 // Threads:   as Dataset.
-// Cost:      opening lists every class, several at once, a round trip per 1000 objects; it is not kept. read() is one
-//            request, since the list has told length and ETag; one that is replaced meanwhile is an Error.
+// Cost:      opening lists the classes concurrently, one round trip per 1000 objects; the listing is not cached on
+//            disk. read() is one request, because the listing contains length and ETag. An object that was replaced
+//            after the listing is an Error.
 // Failure:   as dataset.h; Error(kIo) of the store.
 
 #include <cstdint>
@@ -24,8 +25,8 @@ namespace unstarve {
 
 class BucketFolder final : public Dataset {
  public:
-  // `root`: URL of the folder, without '/' behind; `classes`: the names of its folders, sorted bytewise. Throws
-  // Error(kInput) when there is no image.
+  // `root`: URL of the folder without a trailing '/'; `classes`: the names of its subfolders, sorted bytewise. Throws
+  // Error(kInput) if there is no image.
   BucketFolder(std::string root, std::vector<std::string> classes);
 
   [[nodiscard]] std::string format() const override { return "image folder"; }
@@ -49,10 +50,10 @@ class BucketFolder final : public Dataset {
   std::string root_;
   std::vector<Field> fields_{{"image", FieldKind::kEncodedImage}, {"label", FieldKind::kLabel}};
   std::vector<std::string> classes_;
-  std::vector<std::uint64_t> class_begin_;  // first id of each class, and size() at the end
-  std::vector<char> pool_;                  // of each object its key below the class and its ETag, each ended by NUL
-  std::vector<std::uint64_t> begins_;       // where in the pool each begins
-  std::vector<std::uint32_t> bytes_;        // of each object, at most kTooLarge
+  std::vector<std::uint64_t> class_begin_;  // first id of each class, then size()
+  std::vector<char> pool_;                  // per object: key below the class and ETag, each NUL-terminated
+  std::vector<std::uint64_t> begins_;       // offset of each object in the pool
+  std::vector<std::uint32_t> bytes_;        // size of each object, at most kTooLarge
   std::uint64_t stored_bytes_ = 0;
 };
 

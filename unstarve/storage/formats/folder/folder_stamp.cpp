@@ -22,12 +22,12 @@ namespace unstarve {
 namespace {
 
 constexpr std::int64_t kCoarsestClockNs = 2'000'000'000;  // FAT: see the header
-constexpr int kMostThreads = 8;
-constexpr std::size_t kStatsPerTask = 128;  // some 100 us of work where all is in memory
+constexpr int kMaxThreads = 8;
+constexpr std::size_t kStatsPerTask = 128;  // about 100 us of work if all inodes are cached
 
-// File systems that change a folder's times with its entries, whoever changes them. Those of Lustre, GPFS and ZFS are
-// not in <linux/magic.h>.
-constexpr std::array<std::uint32_t, 19> kTimesTell = {
+// File systems that update the times of a folder on every change of its entries, from any client. The numbers of
+// Lustre, GPFS and ZFS are not in <linux/magic.h>.
+constexpr std::array<std::uint32_t, 19> kReliableTimes = {
     EXT4_SUPER_MAGIC,     XFS_SUPER_MAGIC,  BTRFS_SUPER_MAGIC, F2FS_SUPER_MAGIC,
     NILFS_SUPER_MAGIC,    TMPFS_MAGIC,      RAMFS_MAGIC,       OVERLAYFS_SUPER_MAGIC,
     ECRYPTFS_SUPER_MAGIC, SQUASHFS_MAGIC,   ISOFS_SUPER_MAGIC, MSDOS_SUPER_MAGIC,
@@ -50,15 +50,15 @@ std::optional<FolderStamp> stamp_at(int root, const std::string& path) noexcept 
   return stamp_from(status);
 }
 
-bool times_tell(int root, const std::string& path) {
+bool has_reliable_times(int root, const std::string& path) {
   const FileDescriptor folder(::openat(root, path.empty() ? "." : path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   struct statfs system {};
   if (!folder.valid() || ::fstatfs(folder.get(), &system) != 0) return false;
   const auto magic = static_cast<std::uint32_t>(system.f_type);
-  return std::find(kTimesTell.begin(), kTimesTell.end(), magic) != kTimesTell.end();
+  return std::find(kReliableTimes.begin(), kReliableTimes.end(), magic) != kReliableTimes.end();
 }
 
-// Calls holds(i) for i in [0, count), until one is false.
+// Whether holds(i) is true for all i in [0, count); stops at the first false.
 bool all_hold(std::size_t count, const std::function<bool(std::size_t)>& holds) {
   std::atomic<bool> good = true;
   const auto task = [&](std::size_t begin) {
@@ -68,8 +68,8 @@ bool all_hold(std::size_t count, const std::function<bool(std::size_t)>& holds) 
     }
   };
   const std::size_t tasks = (count + kStatsPerTask - 1) / kStatsPerTask;
-  const int processors = static_cast<int>(std::thread::hardware_concurrency());
-  const int threads = std::min({kMostThreads, processors, static_cast<int>(tasks)});
+  const int cpus = static_cast<int>(std::thread::hardware_concurrency());
+  const int threads = std::min({kMaxThreads, cpus, static_cast<int>(tasks)});
   if (threads < 2) {
     for (std::size_t begin = 0; begin < count; begin += kStatsPerTask) task(begin);
   } else {
@@ -84,19 +84,19 @@ bool all_hold(std::size_t count, const std::function<bool(std::size_t)>& holds) 
 
 FolderStamp stamp_of(const FileDescriptor& folder, const std::string& shown) {
   struct stat status {};
-  if (::fstat(folder.get(), &status) != 0) throw io_error("look at folder", shown, errno);
+  if (::fstat(folder.get(), &status) != 0) throw io_error("stat folder", shown, errno);
   return stamp_from(status);
 }
 
-bool may_be_kept(int root, std::span<const SeenFolder> folders, std::int64_t began_ns) {
-  std::map<std::uint64_t, bool> devices;  // whether their times tell
+bool can_be_cached(int root, std::span<const SeenFolder> folders, std::int64_t began_ns) {
+  std::map<std::uint64_t, bool> devices;  // device to has_reliable_times()
   return std::all_of(folders.begin(), folders.end(), [&](const SeenFolder& folder) {
     const std::int64_t last = std::max(folder.stamp.modified_ns, folder.stamp.changed_ns);
     if (folder.stamp.modified_ns <= 0 || folder.stamp.changed_ns <= 0 || last >= began_ns - kCoarsestClockNs)
       return false;
     const auto known = devices.find(folder.stamp.device);
     if (known != devices.end()) return known->second;
-    return devices[folder.stamp.device] = times_tell(root, folder.path);
+    return devices[folder.stamp.device] = has_reliable_times(root, folder.path);
   });
 }
 
@@ -111,7 +111,7 @@ bool unchanged(int root, std::span<const SeenFolder> folders, std::span<const Se
     return *now == expected;
   });
   if (!same) return false;
-  std::map<std::uint64_t, std::uint64_t> then_of, now_of;  // one device then for one now, and the other way round
+  std::map<std::uint64_t, std::uint64_t> then_of, now_of;  // old and new device numbers must map one to one
   for (std::size_t i = 0; i < folders.size(); ++i) {
     if (then_of.emplace(devices[i], folders[i].stamp.device).first->second != folders[i].stamp.device) return false;
     if (now_of.emplace(folders[i].stamp.device, devices[i]).first->second != devices[i]) return false;

@@ -1,21 +1,20 @@
 #pragma once
-// What tells, without listing it again, that a folder still holds the names it held.
+// Detects, without listing a folder again, whether its names are unchanged.
 //
-// A file system changes a folder's times whenever an entry is added, removed or renamed in it. A folder that has the
-// same inode, times and size as before therefore has the same names, under two conditions that may_be_kept() checks:
+// A file system updates the times of a folder whenever an entry is added, removed or renamed. A folder with the same
+// inode, times and size as before therefore has the same names, under two conditions that can_be_cached() checks:
 //
-//   times tell      The file system is one that keeps this promise. Mounts of object stores through FUSE do not (what
-//                   another machine adds changes no time), nor does a folder without a time (0, as FAT's root).
-//   not racy        The times were older than any file system's clock is coarse when the listing began. Else a change
-//                   right behind the listing could leave the same time, since the clock had not moved on. Version
-//                   control systems treat their index of files so: git's Documentation/technical/racy-git.txt,
-//                   Mercurial's dirstate-v2. The coarsest clock is FAT's, whose times step by 2 s.
+//   reliable times  The file system guarantees this. FUSE mounts of object stores do not (an addition by another
+//                   machine changes no time), nor does a folder without a time (0, like the root of FAT).
+//   not racy        When the listing began, the times were older than the coarsest clock step of any file system.
+//                   Otherwise a change right after the listing could leave the same time. Version control systems have
+//                   the same rule: git's Documentation/technical/racy-git.txt, Mercurial's dirstate-v2. The coarsest
+//                   clock is that of FAT, which steps by 2 s.
 //
-// The times are those of data (mtime) and of status (ctime): the first can be set back by unpackers and copiers, the
-// second by no one.
+// Both mtime and ctime are compared: archivers and copiers can set back mtime, but not ctime.
 //
-// What a symbolic link leads to may change while the folder of the link does not: folders behind links are looked at by
-// their path, links to anything else are remembered with what they led to.
+// The target of a symbolic link can change while the folder of the link does not. Folders reached through links are
+// therefore checked by path; links to anything else are recorded with the kind of their target.
 //
 // Threads: free functions, plain data.
 
@@ -33,11 +32,11 @@ struct FolderStamp {
   std::uint64_t inode = 0;
   std::int64_t modified_ns = 0;  // both since 1970
   std::int64_t changed_ns = 0;
-  std::uint64_t bytes = 0;  // of the folder itself, as the file system counts them
+  std::uint64_t bytes = 0;  // st_size of the folder itself
   friend bool operator==(const FolderStamp&, const FolderStamp&) = default;
 };
 
-// A folder, or a link to anything else, that was met in listing; paths are relative to the root, "" the root itself.
+// A folder, or a link to anything else, found while listing. Paths are relative to the root; "" is the root itself.
 struct SeenFolder {
   std::string path;
   FolderStamp stamp;
@@ -49,14 +48,14 @@ struct SeenLink {
   friend bool operator==(const SeenLink&, const SeenLink&) = default;
 };
 
-// Throws Error(kIo) with `shown`.
+// Throws Error(kIo); `shown` is the path in the message.
 [[nodiscard]] FolderStamp stamp_of(const FileDescriptor& folder, const std::string& shown);
 
-// Whether a listing begun at `began_ns` that met `folders` below the open folder `root` may be kept, as above.
-[[nodiscard]] bool may_be_kept(int root, std::span<const SeenFolder> folders, std::int64_t began_ns);
+// Whether a listing of `folders` below the open folder `root` that began at `began_ns` can be cached (see above).
+[[nodiscard]] bool can_be_cached(int root, std::span<const SeenFolder> folders, std::int64_t began_ns);
 
-// Whether all is as it was. Of `device` only which folders share one counts: numbers of devices change with every
-// mount. Cost: a stat per folder and link, in several threads where they are many.
+// Whether all folders and links are unchanged. Device numbers change with every mount: they are compared only for which
+// folders share a device. Cost: one stat per folder and link, on several threads if there are many.
 [[nodiscard]] bool unchanged(int root, std::span<const SeenFolder> folders, std::span<const SeenLink> links);
 
 }  // namespace unstarve

@@ -16,26 +16,25 @@ namespace unstarve {
 namespace {
 
 Error shrank(const std::string& location, std::size_t bytes, std::size_t now) {
-  return Error(ErrorKind::kIo, "read " + location + ": the file shrank while it was read, from " +
-                                   std::to_string(bytes) + " to " + std::to_string(now) + " bytes");
+  return Error(ErrorKind::kIo, "read " + location + ": the file shrank from " + std::to_string(bytes) + " to " +
+                                   std::to_string(now) + " bytes during the read");
 }
 
 }  // namespace
 
 ImageFile open_image_file(const ImagePath& path) {
   const auto location = [&path] { return path.data->location(path.id); };
-  // O_NONBLOCK: what has become a pipe since the folder was listed must not hang the worker.
+  // O_NONBLOCK: a file replaced by a pipe since the listing must not block the worker.
   FileDescriptor file(::openat(path.folder, path.path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   if (!file.valid()) throw io_error("open", location(), errno);
   struct stat status {};
-  if (::fstat(file.get(), &status) != 0) throw io_error("look at", location(), errno);
-  if (!S_ISREG(status.st_mode)) throw Error(ErrorKind::kInput, "read " + location() + ": not a file");
+  if (::fstat(file.get(), &status) != 0) throw io_error("stat", location(), errno);
+  if (!S_ISREG(status.st_mode)) throw Error(ErrorKind::kInput, "read " + location() + ": not a regular file");
   if (status.st_size == 0) throw Error(ErrorKind::kInput, "read " + location() + ": the file is empty (0 bytes)");
   const auto bytes = static_cast<std::size_t>(status.st_size);
   if (bytes > kMaxImageBytes) {
     throw Error(ErrorKind::kInput, "read " + location() + ": " + std::to_string(bytes) +
-                                       " bytes are too many for one image, expected at most " +
-                                       std::to_string(kMaxImageBytes));
+                                       " bytes; expected an image of at most " + std::to_string(kMaxImageBytes));
   }
   return {std::move(file), bytes};
 }

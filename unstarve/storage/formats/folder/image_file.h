@@ -1,8 +1,8 @@
 #pragma once
-// Image files, read whole: one, or several at once. Threads: free functions.
+// Reads whole image files, one or several concurrently. Threads: free functions.
 //
-// Failure: Error(kIo), and Error(kInput) for an empty file, one larger than kMaxImageBytes and what is no file; the
-// message has data.location(id).
+// Failure: Error(kIo); Error(kInput) for a file that is empty, larger than kMaxImageBytes or not regular. The message
+// contains data.location(id).
 
 #include <cstdint>
 #include <span>
@@ -13,10 +13,10 @@
 
 namespace unstarve {
 
-// Larger than any image that the decoders accept (kMaxPixels as raw RGB is 805 MB): guards the caller's memory.
+// Protects the caller's memory. Larger than any image that the decoders accept (kMaxPixels as raw RGB is 805 MB).
 inline constexpr std::uint64_t kMaxImageBytes = std::uint64_t{1} << 30;
 
-// Where record `id` of `data` lies: `path` below the open folder `folder`, which an absolute path does not need.
+// The file of record `id` of `data`: `path` relative to the open folder `folder`, or absolute.
 struct ImagePath {
   int folder;
   const char* path;
@@ -31,10 +31,11 @@ struct ImageFile {
 };
 [[nodiscard]] ImageFile open_image_file(const ImagePath& path);
 
-// Into `storage`, with room behind it for the vector code of the decoders.
+// Reads into `storage`, followed by the padding that the vector code of the decoders needs.
 [[nodiscard]] std::span<const std::uint8_t> read_image_file(const ImagePath& path, AlignedBytes& storage);
 
-// Into records[i].storage, many reads in flight; the files, ids and records are equally many. For messages: `data`.
+// Reads files[i] into records[i].storage, with many reads in flight. `data` and `ids` are used in messages.
+// Precondition: the spans have equal sizes.
 void read_image_files(std::span<const ImageFile> files, const Dataset& data, std::span<const std::uint64_t> ids,
                       std::span<RecordBuffer> records);
 

@@ -30,9 +30,9 @@ ImageFolder::ImageFolder(std::string root, const ListingOptions& options)
       names_(listing_.view()),
       fields_{{"image", FieldKind::kEncodedImage}, {"label", FieldKind::kLabel}} {
   if (names_.files() == 0) {
-    throw Error(ErrorKind::kInput, "open image folder " + root_ + ": no image in its class folders; found " +
+    throw Error(ErrorKind::kInput, "open image folder " + root_ + ": no image in the class folders; found " +
                                        describe(list_folder(root_)) +
-                                       ", expected files *.jpg, *.jpeg, *.png or *.webp in one folder per class");
+                                       "; expected files *.jpg, *.jpeg, *.png or *.webp in one folder per class");
   }
   for (std::uint64_t number = 0; number < names_.classes(); ++number) {
     classes_.emplace_back(names_.class_name(number));
@@ -55,16 +55,16 @@ std::vector<std::string> ImageFolder::notes() const {
   return note.empty() ? std::vector<std::string>() : std::vector<std::string>{note};
 }
 
-// The path below root_, in `room`, which lies on the caller's stack: reading allocates nothing.
-ImagePath ImageFolder::path_of(std::uint64_t id, std::span<char> room) const {
+// Writes the path below root_ to `buffer`, which is on the stack of the caller: reading does not allocate.
+ImagePath ImageFolder::path_of(std::uint64_t id, std::span<char> buffer) const {
   const std::string& folder = classes_[class_of(id)];
   const char* name = names_.file(id);
   const std::size_t name_bytes = std::strlen(name) + 1;
-  if (folder.size() + 1 + name_bytes > room.size()) throw io_error("open", location(id), ENAMETOOLONG);
-  std::memcpy(room.data(), folder.data(), folder.size());
-  room[folder.size()] = '/';
-  std::memcpy(room.data() + folder.size() + 1, name, name_bytes);
-  return {folder_.get(), room.data(), this, id};
+  if (folder.size() + 1 + name_bytes > buffer.size()) throw io_error("open", location(id), ENAMETOOLONG);
+  std::memcpy(buffer.data(), folder.data(), folder.size());
+  buffer[folder.size()] = '/';
+  std::memcpy(buffer.data() + folder.size() + 1, name, name_bytes);
+  return {folder_.get(), buffer.data(), this, id};
 }
 
 void ImageFolder::fill(std::uint64_t id, std::span<const std::uint8_t> bytes, RecordBuffer& record) const {
@@ -74,23 +74,23 @@ void ImageFolder::fill(std::uint64_t id, std::span<const std::uint8_t> bytes, Re
 }
 
 void ImageFolder::read(std::uint64_t id, RecordBuffer& record) const {
-  std::array<char, PATH_MAX> room;
-  fill(id, read_image_file(path_of(id, room), record.storage), record);
+  std::array<char, PATH_MAX> buffer;
+  fill(id, read_image_file(path_of(id, buffer), record.storage), record);
 }
 
 void ImageFolder::read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const {
-  std::array<char, PATH_MAX> room;
+  std::array<char, PATH_MAX> buffer;
   std::vector<ImageFile> files;
   files.reserve(ids.size());
-  for (const std::uint64_t id : ids) files.push_back(open_image_file(path_of(id, room)));
+  for (const std::uint64_t id : ids) files.push_back(open_image_file(path_of(id, buffer)));
   read_image_files(files, *this, ids, records);
   for (std::size_t i = 0; i < ids.size(); ++i) fill(ids[i], {records[i].storage.data(), files[i].bytes}, records[i]);
 }
 
 int ImageFolder::reads_in_flight() const {
-  std::array<char, PATH_MAX> room;
+  std::array<char, PATH_MAX> buffer;
   return rewarding_reads(size(), [&](std::uint64_t id) {
-    const ImageFile image = open_image_file(path_of(id, room));
+    const ImageFile image = open_image_file(path_of(id, buffer));
     return in_page_cache(image.file.get(), image.bytes / 2);
   });
 }

@@ -1,4 +1,4 @@
-// How open_dataset() comes to an ImageFolder: recognition and the choice of a split.
+// Recognises image folders and selects the split.
 #include <algorithm>
 #include <array>
 
@@ -23,7 +23,7 @@ std::shared_ptr<const Dataset> open_folder_of(const std::string& path, const std
   return std::make_shared<ImageFolder>(path);
 }
 
-// Splits hold class folders and no image of their own; a class that happens to be called "train" holds images.
+// A split contains class folders and no images directly; a class that happens to be named "train" contains images.
 bool holds_splits(const Source& source) {
   const std::vector<std::string>& folders = source.listing.folders;
   return !folders.empty() && std::all_of(folders.begin(), folders.end(), [&](const std::string& name) {
@@ -47,19 +47,21 @@ std::shared_ptr<const Dataset> open_image_folder(const Source& source, const std
   const std::vector<std::string>& folders = source.listing.folders;
   if (!holds_splits(source)) {
     if (!split.empty()) {
-      throw Error(ErrorKind::kArgument, "open image folder " + source.text + ": it has no splits, so split '" + split +
-                                            "' cannot be chosen; its folders are classes: " + describe(source.listing));
+      throw Error(ErrorKind::kArgument,
+                  "open image folder " + source.text + ": split '" + split +
+                      "' is not available: the subfolders are classes: " + describe(source.listing));
     }
     return open_folder_of(source.path, folders);
   }
   if (split.empty()) {
-    throw Error(ErrorKind::kInput, "open image folder " + source.text + ": it holds splits (" + join(folders) +
-                                       "), not classes; choose one, for example " + source.text + "/" +
+    throw Error(ErrorKind::kInput, "open image folder " + source.text + ": the subfolders are splits (" +
+                                       join(folders) + "); expected classes. Choose a split, for example " +
+                                       source.text + "/" +
                                        (std::count(folders.begin(), folders.end(), "train") ? "train" : folders[0]));
   }
   if (std::find(folders.begin(), folders.end(), split) == folders.end()) {
     throw Error(ErrorKind::kArgument,
-                "open image folder " + source.text + ": no split '" + split + "', it has " + join(folders));
+                "open image folder " + source.text + ": no split '" + split + "'; available: " + join(folders));
   }
   return open_folder_of(source.path + "/" + split, list_inside(source, split).folders);
 }

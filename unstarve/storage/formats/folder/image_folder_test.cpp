@@ -16,7 +16,7 @@ namespace {
 using testing::refusal, testing::TemporaryFolder;
 namespace fs = std::filesystem;
 
-// File contents are never decoded here: any bytes do.
+// File contents are not decoded here: any bytes do.
 std::string name_of(std::uint64_t i) { return (i % 3 == 0 ? "cat/" : "dog/") + std::to_string(i) + ".jpg"; }
 
 std::string text_of(const Dataset& data, std::uint64_t id) {
@@ -31,7 +31,7 @@ std::vector<std::string> locations(const Dataset& data, const std::string& root)
   return all;
 }
 
-TEST_CASE("an image folder keeps the contract of a data set") {
+TEST_CASE("an image folder passes the conformance suite") {
   std::optional<TemporaryFolder> folder;
   std::shared_ptr<const Dataset> last;
   folder.emplace();
@@ -65,13 +65,13 @@ TEST_CASE("an image folder keeps the contract of a data set") {
     test.damage = [&](std::uint64_t id) {
       fs::remove(last->location(id));
       REQUIRE(::mkfifo(last->location(id).c_str(), 0600) == 0);
-      return last->location(id) + ": not a file";
+      return last->location(id) + ": not a regular file";
     };
     testing::check_dataset(test);
   }
 }
 
-TEST_CASE("classes and files are ordered bytewise, folders before the files' names") {
+TEST_CASE("classes and files are ordered bytewise, by folder path and then by file name") {
   TemporaryFolder folder;
   for (const char* name :
        {"b/2.jpg", "b/10.jpg", "b/1.PNG", "B/x.Jpeg", "b/sub/0.jpg", "b/1.jpg/in.jpg", "a/z.jpg", "a/y.WebP"}) {
@@ -85,7 +85,7 @@ TEST_CASE("classes and files are ordered bytewise, folders before the files' nam
   for (std::uint64_t id = 0; id < data.size(); ++id) CHECK(text_of(data, id) == locations(data, folder.str())[id]);
 }
 
-TEST_CASE("hidden files, other files and files beside the classes are no samples") {
+TEST_CASE("hidden files, other files and files outside class folders are skipped") {
   TemporaryFolder folder;
   for (const char* name : {"a/1.jpg", "a/._1.jpg", "a/.hidden/2.jpg", "a/notes.txt", "a/jpg", "a/.jpg", "a/3.jpg.part",
                            "top.jpg", "README.md", ".git/x.jpg"}) {
@@ -127,7 +127,7 @@ TEST_CASE("links are followed and loops end") {
              Catch::Contains(folder.str("set/a/broken.jpg")));
 }
 
-TEST_CASE("a large folder is held in little memory") {
+TEST_CASE("the names of a large folder use little memory") {
   TemporaryFolder folder;
   constexpr std::uint64_t kFiles = 5000;
   for (std::uint64_t i = 0; i < kFiles; ++i) {
@@ -137,26 +137,26 @@ TEST_CASE("a large folder is held in little memory") {
   }
   const ImageFolder data(folder.str());
   CHECK(data.size() == kFiles);
-  constexpr std::size_t kName = sizeof "image_000000.jpg";  // with its end
+  constexpr std::size_t kName = sizeof "image_000000.jpg";  // with NUL
   CHECK(data.memory_bytes() <= kFiles * (kName + 8) + 4096);
 }
 
-TEST_CASE("folders that are splits must be chosen from") {
+TEST_CASE("a folder of splits requires a split") {
   TemporaryFolder folder;
   for (const char* name : {"train/a/1.jpg", "train/b/2.jpg", "test/a/3.jpg", "test/b/4.jpg", "README"}) {
     folder.write(name, name);
   }
   CHECK_THAT(refusal([&] { return open_dataset(folder.str()); }),
-             Catch::Contains("holds splits (test, train)") && Catch::Contains(folder.str("train")));
+             Catch::Contains("the subfolders are splits (test, train)") && Catch::Contains(folder.str("train")));
   CHECK(open_dataset(folder.str(), "test")->location(1) == folder.str("test/b/4.jpg"));
   CHECK(open_dataset(folder.str("train"))->classes() == std::vector<std::string>{"a", "b"});
   CHECK_THAT(refusal([&] { return open_dataset(folder.str(), "val"); }, ErrorKind::kArgument),
-             Catch::Contains("no split 'val', it has test, train"));
+             Catch::Contains("no split 'val'; available: test, train"));
   CHECK_THAT(refusal([&] { return open_dataset(folder.str("train"), "train"); }, ErrorKind::kArgument),
-             Catch::Contains("it has no splits, so split 'train' cannot be chosen"));
+             Catch::Contains("split 'train' is not available: the subfolders are classes"));
 }
 
-TEST_CASE("a class that is called train is a class") {
+TEST_CASE("a class may be named train") {
   TemporaryFolder folder;
   folder.write("train/1.jpg", "x");
   CHECK(open_dataset(folder.str())->classes() == std::vector<std::string>{"train"});
@@ -165,7 +165,7 @@ TEST_CASE("a class that is called train is a class") {
   CHECK(open_dataset(folder.str())->classes() == std::vector<std::string>{"boat", "train"});
 }
 
-TEST_CASE("a name longer than a path may be is an error with the path") {
+TEST_CASE("a path that is too long is an error that names the path") {
   TemporaryFolder folder;
   const fs::path before = fs::current_path();
   folder.folder("set/a");

@@ -20,11 +20,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Listing is bound by the kernel's directory code: more threads than this gain nothing.
+// Listing is limited by the directory code of the kernel: more threads do not help.
 constexpr int kListingThreads = 8;
-// The first batch of a folder in the page cache is there within some 15 ms, of two cores; until then none is left for
-// anything else.
-constexpr std::chrono::milliseconds kKeptAfter(100);
+// The first batch takes about 15 ms (files in the page cache, two cores); writing the cache must not delay it.
+constexpr std::chrono::milliseconds kWriteDelay(100);
 constexpr const char* kMadeBy = "image folder 1";
 constexpr const char* kPart = "listing";
 
@@ -55,17 +54,17 @@ RootListing list_root(int root, const std::string& path) {
 
 std::vector<ClassFiles> list_classes(int root, const std::string& path, const std::vector<std::string>& classes) {
   std::vector<ClassFiles> lists(classes.size());
-  // What a control group grants is not asked for: that alone takes as long as 500 files.
-  const int processors = static_cast<int>(std::thread::hardware_concurrency());
-  ThreadPool pool(std::max(std::min({kListingThreads, processors, static_cast<int>(classes.size())}), 1));
+  // Not the CPU quota of the control group: reading it takes as long as listing 500 files.
+  const int cpus = static_cast<int>(std::thread::hardware_concurrency());
+  ThreadPool pool(std::max(std::min({kListingThreads, cpus, static_cast<int>(classes.size())}), 1));
   for (std::size_t i = 0; i < classes.size(); ++i)
     pool.submit([&, i] { lists[i] = list_class(root, path, classes[i]); });
   pool.wait();
   return lists;
 }
 
-// Where the listing of the folder at `path` is kept. By the folder's own path, as "." and links name it, too.
-std::vector<fs::path> places_of(const std::string& path, std::string& name) {
+// Possible cache files for the listing of the folder at `path`, derived from its canonical path (`name`).
+std::vector<fs::path> cache_paths(const std::string& path, std::string& name) {
   std::error_code failed;
   const fs::path own = fs::canonical(path, failed);
   name = failed ? path : own.string();
@@ -76,22 +75,22 @@ std::vector<fs::path> places_of(const std::string& path, std::string& name) {
 
 ImageListing::ImageListing(int root, const std::string& path, const ListingOptions& options) {
   std::string name;
-  const std::vector<fs::path> places = places_of(path, name);
-  taken_ = std::any_of(places.begin(), places.end(), [&](const fs::path& place) { return take(place, root); });
-  if (!taken_) make(root, path, options);
+  const std::vector<fs::path> paths = cache_paths(path, name);
+  cached_ = std::any_of(paths.begin(), paths.end(), [&](const fs::path& file) { return load(file, root); });
+  if (!cached_) scan(root, path, options);
 }
 
-// What cannot be taken, for whatever reason, is made again.
-bool ImageListing::take(const std::string& place, int root) {
+// Returns false if the cached listing cannot be used, for whatever reason; the folder is then listed again.
+bool ImageListing::load(const std::string& file, int root) {
   try {
-    auto sidecar = std::make_unique<const IndexSidecar>(place);
+    auto sidecar = std::make_unique<const IndexSidecar>(file);
     const auto maker = sidecar->view().part("made-by");
     const auto part = sidecar->view().unchecked_part(kPart);
     if (!part || !maker || !std::ranges::equal(*maker, as_bytes(kMadeBy))) return false;
     auto view = std::make_unique<const ListingView>(*part);
     if (!unchanged(root, view->folders(), view->links())) return false;
     bytes_ = part->size();
-    index_is_used(place);
+    index_is_used(file);
     mapped_ = std::move(sidecar);
     view_ = std::move(view);
     return true;
@@ -101,29 +100,29 @@ bool ImageListing::take(const std::string& place, int root) {
   }
 }
 
-void ImageListing::make(int root, const std::string& path, const ListingOptions& options) {
+void ImageListing::scan(int root, const std::string& path, const ListingOptions& options) {
   const std::int64_t began_ns = options.now_ns != 0 ? options.now_ns : wall_clock_ns();
   const RootListing top = list_root(root, path);
   const std::vector<ClassFiles> lists = list_classes(root, path, top.classes);
-  made_ = listing_bytes(top.classes, lists, {&top.folder, 1}, top.links);
-  bytes_ = made_.size();
-  view_ = std::make_unique<const ListingView>(as_bytes(made_));
+  listing_ = listing_bytes(top.classes, lists, {&top.folder, 1}, top.links);
+  bytes_ = listing_.size();
+  view_ = std::make_unique<const ListingView>(as_bytes(listing_));
 
-  if (view_->files() < options.keep_from || view_->links().size() > options.most_links) return;
-  keeping_ = std::make_unique<BackgroundTask>([=, this] { keep(root, path, began_ns); }, kKeptAfter);
+  if (view_->files() < options.cache_from || view_->links().size() > options.max_links) return;
+  writing_ = std::make_unique<BackgroundTask>([=, this] { store(root, path, began_ns); }, kWriteDelay);
 }
 
-void ImageListing::keep(int root, const std::string& path, std::int64_t began_ns) {
-  if (!may_be_kept(root, view_->folders(), began_ns)) return;
+void ImageListing::store(int root, const std::string& path, std::int64_t began_ns) {
+  if (!can_be_cached(root, view_->folders(), began_ns)) return;
   std::string name;
-  const std::vector<fs::path> places = places_of(path, name);
-  const std::vector<IndexPart> parts{{"made-by", kMadeBy}, {kPart, made_}};
-  const IndexKeeping kept = keep_index(name, places, index_bytes({}, {}, {}, parts), Durability::kRenamed);
+  const std::vector<fs::path> paths = cache_paths(path, name);
+  const std::vector<IndexPart> parts{{"made-by", kMadeBy}, {kPart, listing_}};
+  const IndexKeeping kept = keep_index(name, paths, index_bytes({}, {}, {}, parts), Durability::kRenamed);
   if (!kept.place.empty()) return;
   note_ = not_kept(path, kept.failed);
   emit_notice(note_);
 }
 
-std::string ImageListing::note() const { return !keeping_ || keeping_->wait() ? note_ : ""; }
+std::string ImageListing::note() const { return !writing_ || writing_->wait() ? note_ : ""; }
 
 }  // namespace unstarve

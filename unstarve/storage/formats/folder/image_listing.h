@@ -1,21 +1,19 @@
 #pragma once
-// The listing of an image folder, made by a pass over its folders or taken from the run before.
+// The listing of an image folder: scanned from the folders, or loaded from the cache of an earlier run.
 //
-// A folder of many files is listed once: its listing is kept beside the indexes of shards (index_places.h; beside the
-// folder or in the cache folder, in the layout of index_sidecar.h with the part "listing" of listing_view.h). It is
-// taken as long as every folder is as it was, and made again else; damage anywhere makes it be made again, too. What
-// may be kept, and why that is safe, stands in folder_stamp.h. It is written behind the back of whoever opened the
-// folder, when the first batch should be there.
+// The listing of a large folder is cached on disk where shard indexes are stored (index_places.h): next to the folder
+// or in the cache folder, in the layout of index_sidecar.h with the part "listing" of listing_view.h. A cached listing
+// is used if no folder has changed (folder_stamp.h); a changed or damaged listing is scanned again. A background task
+// writes the cache, after the first batch.
 //
-// Listed anew every time: fewer than kKeptFiles images, where that is as quick; more than kKeptLinks links to files,
-// since each would be looked at again; folders changed within the last seconds, or of file systems whose times tell
-// nothing.
+// Not cached: fewer than kCachedFiles images (scanning is as fast); more than kMaxCachedLinks links to files (each
+// needs a stat); folders changed within the last seconds, or on file systems without reliable times.
 //
-// Ownership: owns the listing or its map. The destructor waits until the listing is written; not in a fork.
-// Threads:   read-only once made.
-// Failure:   Error(kIo) for a folder that cannot be read. That a listing could not be kept is a note and no failure.
-// Cost:      made: readdir() and sort, about 0.3 us a file, several classes at once; taken: a stat per folder and a
-//            checksum over the names.
+// Ownership: owns the listing or its map. The destructor waits until the cache is written, except in a forked child.
+// Threads:   read-only after construction.
+// Failure:   Error(kIo) for a folder that cannot be read. Failure to write the cache is a note, not an error.
+// Cost:      scanned: readdir() and sort, about 0.3 us per file, classes concurrently. Cached: one stat per folder and
+//            a checksum over the names.
 
 #include <cstdint>
 #include <memory>
@@ -27,44 +25,44 @@
 
 namespace unstarve {
 
-inline constexpr std::uint64_t kKeptFiles = 5000;
-inline constexpr std::uint64_t kKeptLinks = 1000;
+inline constexpr std::uint64_t kCachedFiles = 5000;
+inline constexpr std::uint64_t kMaxCachedLinks = 1000;
 
 struct ListingOptions {
-  std::uint64_t keep_from = kKeptFiles;   // images
-  std::uint64_t most_links = kKeptLinks;  // to anything but folders
-  std::int64_t now_ns = 0;                // since 1970, for tests; 0: the clock's
+  std::uint64_t cache_from = kCachedFiles;    // number of images
+  std::uint64_t max_links = kMaxCachedLinks;  // links to anything but folders
+  std::int64_t now_ns = 0;                    // since 1970, for tests; 0: read the clock
 };
 
 class ImageListing {
  public:
-  // Of the open folder `root`; `path` is its path.
+  // Lists the open folder `root`, whose path is `path`.
   ImageListing(int root, const std::string& path, const ListingOptions& options = {});
 
   ImageListing(const ImageListing&) = delete;
   ImageListing& operator=(const ImageListing&) = delete;
 
   [[nodiscard]] const ListingView& view() const noexcept { return *view_; }
-  // Whether it was made by a run before.
-  [[nodiscard]] bool taken() const noexcept { return taken_; }
-  // Why it could not be kept, told as a notice, too (notice.h); empty when it was, or was not meant to be. Waits until
-  // that is known; in a process that was forked before, it is not.
+  // Whether the listing was loaded from the cache.
+  [[nodiscard]] bool cached() const noexcept { return cached_; }
+  // Why the cache could not be written, also emitted as a notice (notice.h); empty on success or if no cache is needed.
+  // Waits for the background task; always empty in a child forked before the task finished.
   [[nodiscard]] std::string note() const;
-  // Bytes held, in memory or mapped.
+  // Size of the listing, in memory or mapped.
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
  private:
-  bool take(const std::string& place, int root);
-  void make(int root, const std::string& path, const ListingOptions& options);
-  void keep(int root, const std::string& path, std::int64_t began_ns);
+  bool load(const std::string& file, int root);
+  void scan(int root, const std::string& path, const ListingOptions& options);
+  void store(int root, const std::string& path, std::int64_t began_ns);
 
-  std::string made_;
+  std::string listing_;
   std::unique_ptr<const IndexSidecar> mapped_;
   std::unique_ptr<const ListingView> view_;
   std::size_t bytes_ = 0;
-  bool taken_ = false;
+  bool cached_ = false;
   std::string note_;
-  std::unique_ptr<BackgroundTask> keeping_;  // last: it uses what stands before
+  std::unique_ptr<BackgroundTask> writing_;  // last: it uses the members above
 };
 
 }  // namespace unstarve

@@ -25,31 +25,31 @@ namespace {
 using testing::TemporaryFolder;
 namespace fs = std::filesystem;
 
-// Everything is old an hour from now, and kept however few files there are.
-ListingOptions an_hour_later() { return {0, kKeptLinks, wall_clock_ns() + 3'600'000'000'000}; }
+// All times are old an hour from now; listings of any size are cached.
+ListingOptions an_hour_later() { return {0, kMaxCachedLinks, wall_clock_ns() + 3'600'000'000'000}; }
 
 struct Found {
   std::vector<std::string> names;  // "class/file"
-  bool taken;
+  bool cached;
 };
 
 Found open_listing(const std::string& root, const ListingOptions& options = an_hour_later()) {
   const ImageFolder data(root, options);
-  Found found{{}, data.listing().taken()};
+  Found found{{}, data.listing().cached()};
   for (std::uint64_t id = 0; id < data.size(); ++id) found.names.push_back(data.location(id).substr(root.size() + 1));
   return found;
 }
 
 void put(const fs::path& file) { write_file_atomically(file, "x", Durability::kRenamed); }
 
-// What a listing that is made now holds, whatever was kept.
-std::vector<std::string> listed_anew(const TemporaryFolder& folder) {
-  const std::string elsewhere = folder.str("anew");
+// The names found by a fresh scan, without the cache.
+std::vector<std::string> scanned_again(const TemporaryFolder& folder) {
+  const std::string elsewhere = folder.str("again");
   fs::remove(elsewhere);
   fs::create_directory_symlink(folder.path() / "set", elsewhere);
   fs::remove(folder.path() / "set.unstarve-index");
   const Found found = open_listing(elsewhere, {~std::uint64_t{0}, 0, 0});
-  REQUIRE(!found.taken);
+  REQUIRE(!found.cached);
   return found.names;
 }
 
@@ -63,19 +63,19 @@ void make_set(const TemporaryFolder& folder) {
   fs::create_symlink(folder.path() / "nowhere", folder.path() / "set/broken");
 }
 
-TEST_CASE("a kept listing is taken and says the same") {
+TEST_CASE("a cached listing is used and has the same names") {
   TemporaryFolder folder;
   make_set(folder);
   const std::string root = folder.str("set");
   const Found first = open_listing(root);
-  CHECK(!first.taken);
+  CHECK(!first.cached);
   CHECK(first.names == std::vector<std::string>{"cat/1.jpg", "cat/2.jpg", "cat/link.jpg", "cat/deep/3.jpg", "dog/4.png",
                                                 "linked/5.jpg", "linked/sub/6.jpg"});
   CHECK(fs::exists(root + ".unstarve-index"));
   const Found second = open_listing(root);
-  CHECK(second.taken);
+  CHECK(second.cached);
   CHECK(second.names == first.names);
-  CHECK(open_listing(root + "/../set").taken);
+  CHECK(open_listing(root + "/../set").cached);
   const ImageFolder data(root, an_hour_later());
   CHECK(data.classes() == std::vector<std::string>{"cat", "dog", "linked"});
   RecordBuffer record;
@@ -84,13 +84,12 @@ TEST_CASE("a kept listing is taken and says the same") {
   CHECK(std::string(record.values[0].bytes.begin(), record.values[0].bytes.end()) == "set/dog/4.png");
 }
 
-// The clock of the file system need not have moved on between the listing and the change: that the times differ is what
-// is tested, so nothing is slept over and every change comes as soon as it can.
-TEST_CASE("whatever changes in the folders makes the listing stale at once") {
+// The test does not sleep: each change follows the listing within one clock step of the file system where possible.
+TEST_CASE("any change in the folders makes the cached listing stale immediately") {
   const std::vector<std::pair<const char*, std::function<void(const fs::path&)>>> changes = {
       {"file added", [](const fs::path& at) { put(at / "set/cat/0.jpg"); }},
       {"file added deeper", [](const fs::path& at) { put(at / "set/cat/deep/0.jpg"); }},
-      {"file added behind a link", [](const fs::path& at) { put(at / "elsewhere/sub/0.jpg"); }},
+      {"file added in a linked folder", [](const fs::path& at) { put(at / "elsewhere/sub/0.jpg"); }},
       {"file removed", [](const fs::path& at) { fs::remove(at / "set/cat/1.jpg"); }},
       {"file renamed", [](const fs::path& at) { fs::rename(at / "set/cat/1.jpg", at / "set/cat/9.jpg"); }},
       {"file moved", [](const fs::path& at) { fs::rename(at / "set/cat/1.jpg", at / "set/dog/1.jpg"); }},
@@ -121,24 +120,24 @@ TEST_CASE("whatever changes in the folders makes the listing stale at once") {
          fs::create_directories(at / "set/cat");
          put(at / "set/cat/7.jpg");
        }},
-      {"link to a folder leads elsewhere",
+      {"link to a folder retargeted",
        [](const fs::path& at) {
          fs::rename(at / "elsewhere", at / "old");
          fs::create_directory(at / "elsewhere");
          put(at / "elsewhere/8.jpg");
        }},
-      {"link to a file leads to a folder",
+      {"target of a link became a folder",
        [](const fs::path& at) {
          fs::remove(at / "far/7.jpg");
          fs::create_directory(at / "far/7.jpg");
          put(at / "far/7.jpg/in.jpg");
        }},
-      {"broken link leads to a folder",
+      {"target of a broken link created, with a file",
        [](const fs::path& at) {
          fs::create_directory(at / "nowhere");
          put(at / "nowhere/8.jpg");
        }},
-      {"broken link leads to a class", [](const fs::path& at) { fs::create_directory(at / "nowhere"); }},
+      {"target of a broken link created, as a class", [](const fs::path& at) { fs::create_directory(at / "nowhere"); }},
   };
   for (const auto& [name, change] : changes) {
     INFO(name);
@@ -146,25 +145,25 @@ TEST_CASE("whatever changes in the folders makes the listing stale at once") {
     make_set(folder);
     const std::string root = folder.str("set");
     (void)open_listing(root);
-    REQUIRE(open_listing(root).taken);
+    REQUIRE(open_listing(root).cached);
     change(folder.path());
     const Found found = open_listing(root);
-    CHECK(!found.taken);
-    CHECK(open_listing(root).taken);  // made again
-    CHECK(found.names == listed_anew(folder));
+    CHECK(!found.cached);
+    CHECK(open_listing(root).cached);  // cached again
+    CHECK(found.names == scanned_again(folder));
   }
 }
 
-TEST_CASE("what says nothing about names keeps a listing good") {
+TEST_CASE("changes that do not affect names keep the cached listing valid") {
   TemporaryFolder folder;
   make_set(folder);
   (void)open_listing(folder.str("set"));
-  folder.write("set/cat/1.jpg", "other content, as long as it likes");
-  folder.write("beside/1.jpg", "x");
-  CHECK(open_listing(folder.str("set")).taken);
+  folder.write("set/cat/1.jpg", "other content, of another length");
+  folder.write("other/1.jpg", "x");
+  CHECK(open_listing(folder.str("set")).cached);
 }
 
-TEST_CASE("a listing of times that the clock may still stand at is not kept") {
+TEST_CASE("a listing with times within one clock step is not cached") {
   TemporaryFolder folder;
   make_set(folder);
   struct stat status {};
@@ -172,11 +171,11 @@ TEST_CASE("a listing of times that the clock may still stand at is not kept") {
   const std::int64_t changed =
       static_cast<std::int64_t>(status.st_ctim.tv_sec) * 1'000'000'000 + status.st_ctim.tv_nsec;
   const std::int64_t now = GENERATE_COPY(changed - 3'600'000'000'000, changed, changed + 1'999'999'999);
-  CHECK(!open_listing(folder.str("set"), {0, kKeptLinks, now}).taken);
+  CHECK(!open_listing(folder.str("set"), {0, kMaxCachedLinks, now}).cached);
   CHECK(!fs::exists(folder.str("set.unstarve-index")));
 }
 
-TEST_CASE("a folder whose time was set back is listed again") {
+TEST_CASE("a folder whose mtime was set back is scanned again") {
   TemporaryFolder folder;
   make_set(folder);
   const fs::path cat = folder.path() / "set/cat";
@@ -185,11 +184,11 @@ TEST_CASE("a folder whose time was set back is listed again") {
   fs::rename(cat / "1.jpg", cat / "9.jpg");
   fs::last_write_time(cat, before);
   const Found found = open_listing(folder.str("set"));
-  CHECK(!found.taken);
-  CHECK(found.names == listed_anew(folder));
+  CHECK(!found.cached);
+  CHECK(found.names == scanned_again(folder));
 }
 
-TEST_CASE("folders without a time are not kept") {
+TEST_CASE("folders without a time are not cached") {
   TemporaryFolder folder;
   make_set(folder);
   fs::last_write_time(folder.path() / "set/dog",
@@ -198,22 +197,22 @@ TEST_CASE("folders without a time are not kept") {
   CHECK(!fs::exists(folder.str("set.unstarve-index")));
 }
 
-TEST_CASE("small folders, and those of many links to files, are listed every time") {
+TEST_CASE("small folders and folders with many links to files are not cached") {
   TemporaryFolder folder;
   make_set(folder);
-  const ListingOptions usual{kKeptFiles, kKeptLinks, an_hour_later().now_ns};
-  (void)open_listing(folder.str("set"), usual);
+  const ListingOptions defaults{kCachedFiles, kMaxCachedLinks, an_hour_later().now_ns};
+  (void)open_listing(folder.str("set"), defaults);
   CHECK(!fs::exists(folder.str("set.unstarve-index")));
   ListingOptions few_links = an_hour_later();
-  few_links.most_links = 1;  // there are two
+  few_links.max_links = 1;  // the set has two
   (void)open_listing(folder.str("set"), few_links);
   CHECK(!fs::exists(folder.str("set.unstarve-index")));
-  few_links.most_links = 2;
+  few_links.max_links = 2;
   (void)open_listing(folder.str("set"), few_links);
   CHECK(fs::exists(folder.str("set.unstarve-index")));
 }
 
-TEST_CASE("a damaged or cut file of a kept listing is made again") {
+TEST_CASE("a damaged or truncated cached listing is scanned again") {
   TemporaryFolder folder;
   make_set(folder);
   const std::string root = folder.str("set");
@@ -227,8 +226,8 @@ TEST_CASE("a damaged or cut file of a kept listing is made again") {
       const Found found = open_listing(root);
       INFO("offset " << at);
       CHECK(found.names == expected);
-      if (found.taken) {
-        CHECK(whole[at] == 0);  // filling, or the fingerprint that a folder does not have
+      if (found.cached) {
+        CHECK(whole[at] == 0);  // padding, or the fingerprint, which is unused for folders
       } else {
         CHECK(read_text_file(root + ".unstarve-index") == whole);
       }
@@ -260,34 +259,34 @@ TEST_CASE("a process killed while it writes leaves the old listing, the new one 
     ::close(pipe[0]);
     ::close(pipe[1]);
     const std::vector<std::string> names = open_listing(root).names;
-    CHECK(open_listing(root).taken);
-    CHECK(names == listed_anew(folder));
+    CHECK(open_listing(root).cached);
+    CHECK(names == scanned_again(folder));
   }
 }
 
-TEST_CASE("a listing that cannot be kept anywhere is a note and a notice") {
+TEST_CASE("a listing that cannot be cached anywhere is a note and a notice") {
   TemporaryFolder folder;
   make_set(folder);
-  // Folders stand where the files would have to: root's permissions do not matter then.
+  // Folders block the paths of the cache files: this works even if the test runs as root.
   fs::create_directories(folder.path() / "set.unstarve-index/x");
   const char* const cache = std::getenv("XDG_CACHE_HOME");
   const std::string before = cache == nullptr ? "" : cache;
   folder.write("file", "");
   ::setenv("XDG_CACHE_HOME", folder.str("file").c_str(), 1);
-  std::string told;
-  set_notice_sink([&](const std::string& text) { told += text; });
+  std::string notice;
+  set_notice_sink([&](const std::string& text) { notice += text; });
   const ImageFolder data(folder.str("set"), an_hour_later());
-  REQUIRE(data.notes().size() == 1);  // waits until it is known
+  REQUIRE(data.notes().size() == 1);  // waits for the background task
   set_notice_sink({});
   CHECK_THAT(data.notes()[0], Catch::Contains("the index of " + folder.str("set") + " cannot be kept"));
-  CHECK(told == data.notes()[0]);
+  CHECK(notice == data.notes()[0]);
   CHECK(data.size() == 7);
 
-  // A cache folder that can be written takes what cannot lie beside the folder.
+  // A writable cache folder is used if the path next to the folder is not writable.
   folder.folder("cache");
   ::setenv("XDG_CACHE_HOME", folder.str("cache").c_str(), 1);
   CHECK(ImageFolder(folder.str("set"), an_hour_later()).notes().empty());
-  CHECK(open_listing(folder.str("set")).taken);
+  CHECK(open_listing(folder.str("set")).cached);
   if (cache == nullptr) {
     ::unsetenv("XDG_CACHE_HOME");
   } else {
@@ -296,20 +295,20 @@ TEST_CASE("a listing that cannot be kept anywhere is a note and a notice") {
 }
 
 #if !defined(__SANITIZE_THREAD__)
-TEST_CASE("a fork made while a listing is being kept ends without it, and the opener goes on meanwhile") {
+TEST_CASE("a child forked while a listing is being cached exits without waiting, and the parent continues") {
   TemporaryFolder folder;
   make_set(folder);
   const char* const cache = std::getenv("XDG_CACHE_HOME");
   const std::string before = cache == nullptr ? "" : cache;
-  ::setenv("XDG_CACHE_HOME", folder.str("far/7.jpg").c_str(), 1);  // a file: nothing can be kept, which is told ...
+  ::setenv("XDG_CACHE_HOME", folder.str("far/7.jpg").c_str(), 1);  // a file: caching fails with a notice ...
   fs::create_directories(folder.path() / "set.unstarve-index/x");
-  std::latch told(1), forked(1);
+  std::latch noticed(1), forked(1);
   set_notice_sink([&](const std::string&) {
-    told.count_down();
-    forked.wait();  // ... and held here
+    noticed.count_down();
+    forked.wait();  // ... that blocks here
   });
   auto data = std::make_unique<const ImageFolder>(folder.str("set"), an_hour_later());
-  told.wait();
+  noticed.wait();
   CHECK(data->size() == 7);
   const pid_t child = ::fork();
   if (child == 0) {

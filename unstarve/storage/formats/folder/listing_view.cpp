@@ -17,7 +17,7 @@ constexpr std::size_t kFolderBytes = 48;
 constexpr std::size_t kLinkBytes = 16;
 
 [[noreturn]] void damaged(const std::string& what) {
-  throw Error(ErrorKind::kInput, "read the listing of a folder: damaged: " + what);
+  throw Error(ErrorKind::kInput, "read folder listing: damaged: " + what);
 }
 
 std::uint32_t checksum(std::span<const std::uint8_t> bytes) {
@@ -32,7 +32,7 @@ enum Section { kClasses, kFiles, kFolders, kLinks, kNames };
 constexpr std::array<std::size_t, 5> kEach = {16, 8, kFolderBytes, kLinkBytes, 1};  // bytes of an element
 using Counts = std::array<std::size_t, kEach.size()>;
 
-// A listing whose size is known, filled in place: each section from its own beginning on.
+// Writes a listing of known size in place: each section is filled independently.
 class Writer {
  public:
   explicit Writer(const Counts& counts) {
@@ -45,17 +45,17 @@ class Writer {
     bytes_.resize(total);
     std::size_t header = 0;
     for (const std::size_t count : counts) store(header, count);
-    static_assert(kListingVersion < 256, "the version's other three bytes are left at 0");
+    static_assert(kListingVersion < 256, "only one byte of the version is written");
     bytes_[kCrcAt + 4] = static_cast<char>(kListingVersion);
   }
 
-  void add_class(const std::string& name, const ClassFiles& of) {
+  void add_class(const std::string& name, const ClassFiles& listed) {
     put(kClasses, files_);
     add_name(kClasses, name);
-    const std::size_t behind = next_[kNames] - names_;
-    for (const std::uint64_t at : of.names) put(kFiles, behind + at);
-    files_ += of.names.size();
-    add_bytes({of.pool.data(), of.pool.size()});
+    const std::size_t begin = next_[kNames] - names_;
+    for (const std::uint64_t offset : listed.names) put(kFiles, begin + offset);
+    files_ += listed.names.size();
+    add_bytes({listed.pool.data(), listed.pool.size()});
   }
   void add(std::span<const SeenFolder> seen) {
     for (const SeenFolder& folder : seen) {
@@ -82,25 +82,25 @@ class Writer {
   }
 
  private:
-  void store(std::size_t& at, std::uint64_t number) {
+  void store(std::size_t& offset, std::uint64_t number) {
     std::array<char, 8> little{};
     for (std::size_t i = 0; i < little.size(); ++i) little[i] = static_cast<char>(number >> 8 * i & 255);
-    std::memcpy(bytes_.data() + at, little.data(), little.size());
-    at += little.size();
+    std::memcpy(bytes_.data() + offset, little.data(), little.size());
+    offset += little.size();
   }
   void put(Section section, std::uint64_t number) { store(next_[section], number); }
   void add_bytes(std::string_view bytes) {
     std::copy(bytes.begin(), bytes.end(), bytes_.begin() + static_cast<std::ptrdiff_t>(next_[kNames]));
     next_[kNames] += bytes.size();
   }
-  void add_name(Section section, std::string_view name) {  // the NUL behind it is there
+  void add_name(Section section, std::string_view name) {  // the buffer is zeroed: NUL follows
     put(section, next_[kNames] - names_);
     add_bytes(name);
     ++next_[kNames];
   }
 
   std::string bytes_;
-  Counts next_{};  // where in bytes_ each section goes on
+  Counts next_{};  // offset of the next element of each section in bytes_
   std::size_t names_ = 0;
   std::uint64_t files_ = 0;
 };
@@ -137,16 +137,16 @@ std::string listing_bytes(std::span<const std::string> names, std::span<const Cl
 }
 
 ListingView::ListingView(std::span<const std::uint8_t> bytes) {
-  if (bytes.size() < kHeaderBytes) damaged("it ends within its header");
+  if (bytes.size() < kHeaderBytes) damaged("truncated inside the header");
   if (checksum(bytes) != load_little<std::uint32_t>(bytes.data() + kCrcAt)) damaged("checksum");
   const std::uint32_t version = load_little<std::uint32_t>(bytes.data() + kCrcAt + 4);
   if (version != kListingVersion) damaged("version " + std::to_string(version));
-  std::size_t at = kHeaderBytes;
+  std::size_t offset = kHeaderBytes;
   const auto section = [&](std::size_t number, std::size_t each) {
     const std::uint64_t count = load_little<std::uint64_t>(bytes.data() + number * 8);
-    if (count > (bytes.size() - at) / each) damaged("a section lies outside of it");
-    const auto found = bytes.subspan(at, static_cast<std::size_t>(count) * each);
-    at += found.size();
+    if (count > (bytes.size() - offset) / each) damaged("a section exceeds the listing");
+    const auto found = bytes.subspan(offset, static_cast<std::size_t>(count) * each);
+    offset += found.size();
     return found;
   };
   classes_ = section(0, kClassBytes);
@@ -154,41 +154,41 @@ ListingView::ListingView(std::span<const std::uint8_t> bytes) {
   folders_ = section(2, kFolderBytes);
   links_ = section(3, kLinkBytes);
   names_ = section(4, 1);
-  if (at != bytes.size()) damaged("bytes behind its end");
+  if (offset != bytes.size()) damaged("trailing bytes");
   check_numbers();
   check_names();
 }
 
 void ListingView::check_numbers() const {
-  std::uint64_t begin = 0, most = 0;
+  std::uint64_t begin = 0, largest = 0;
   const auto number = [](std::span<const std::uint8_t> section, std::size_t offset) {
     return load_little<std::uint64_t>(section.data() + offset);
   };
   for (std::uint64_t i = 0; i < classes(); ++i) {
     if (first_file(i) < begin || first_file(i) > files() || (i == 0 && first_file(0) != 0)) damaged("order of classes");
     begin = first_file(i);
-    most = std::max(most, number(classes_, i * kClassBytes + kNumberBytes));
+    largest = std::max(largest, number(classes_, i * kClassBytes + kNumberBytes));
   }
-  if (classes() == 0 && files() > 0) damaged("files of no class");
-  for (std::uint64_t id = 0; id < files(); ++id) most = std::max(most, number(files_, id * kNumberBytes));
-  for (std::size_t i = 0; i < folders_.size(); i += kFolderBytes) most = std::max(most, number(folders_, i + 40));
+  if (classes() == 0 && files() > 0) damaged("files without a class");
+  for (std::uint64_t id = 0; id < files(); ++id) largest = std::max(largest, number(files_, id * kNumberBytes));
+  for (std::size_t i = 0; i < folders_.size(); i += kFolderBytes) largest = std::max(largest, number(folders_, i + 40));
   for (std::size_t i = 0; i < links_.size(); i += kLinkBytes) {
     if (number(links_, i) > static_cast<std::uint64_t>(EntryKind::kOther)) damaged("kind of a link");
-    most = std::max(most, number(links_, i + 8));
+    largest = std::max(largest, number(links_, i + 8));
   }
-  if (names_.empty() || names_.back() != 0 || most >= names_.size()) damaged("a name lies outside of it");
+  if (names_.empty() || names_.back() != 0 || largest >= names_.size()) damaged("a name exceeds the listing");
 }
 
 void ListingView::check_names() const {
   const std::uint8_t* const p = names_.data();
-  // In numbers of a byte and without a branch, which compilers make vectors of.
+  // One-byte arithmetic without branches, so that compilers vectorise the loop.
   const auto is = [](std::uint8_t byte, char c) { return static_cast<std::uint8_t>(byte == c ? 1 : 0); };
   std::uint8_t bad = is(p[0], '.') | is(p[0], '/');
   for (std::size_t i = 1; i < names_.size(); ++i) {
     const std::uint8_t begins = is(p[i - 1], 0) | is(p[i - 1], '/');
     bad = static_cast<std::uint8_t>(bad | (begins & (is(p[i], '.') | is(p[i], '/'))));
   }
-  if (bad != 0) damaged("a name that leads out of its folder");
+  if (bad != 0) damaged("a name outside of its folder");
 }
 
 std::vector<SeenFolder> ListingView::folders() const {

@@ -1,21 +1,21 @@
 #pragma once
-// The listing of an image folder as bytes, in memory or mapped: read in place, so that taking a kept one
-// (image_listing.h) costs a checksum over it and no work per name.
+// The serialised listing of an image folder, in memory or mapped. It is read in place: loading a cached listing
+// (image_listing.h) costs one checksum and no work per name.
 //
-// Layout, version 2 (the first knew no .webp), little-endian; a name is its first byte's offset among the names:
+// Layout, version 2 (version 1 lacked .webp), little-endian; a name is stored as its offset in the names section:
 //
 //   0   classes, files, folders, links, bytes of names     u64 each
-//   40  CRC-32C of all bytes but this number's         u32
+//   40  CRC-32C of all other bytes                         u32
 //   44  version                                            u32
-//   48  classes, in order:  its first file u64 | name u64
+//   48  classes, in order:  first file u64 | name u64
 //   ..  files, in order:    name u64                       the path below the class folder
-//   ..  folders met:        inode u64 | modified ns i64 | changed ns i64 | bytes u64 | device u64 | path as name u64
-//   ..  links met:          kind of what they led to u64 | path as name u64
-//   ..  names, each ended by NUL
+//   ..  folders found:      inode u64 | modified ns i64 | changed ns i64 | bytes u64 | device u64 | path as name u64
+//   ..  links found:        kind of the target u64 | path as name u64
+//   ..  names, each NUL-terminated
 //
-// Ownership: the view borrows the bytes. Threads: may be used by any number of threads.
-// Failure:   the constructor throws Error(kInput) for any byte that is not as it was written. Nothing throws after it.
-//            No name of a listing begins with '.' or '/', nor does a part of one: none leads out of its folder.
+// Ownership: the view borrows the bytes. Threads: any number.
+// Failure:   the constructor throws Error(kInput) for any damage; nothing throws later. No component of a name begins
+//            with '.' or '/', so no name refers to a file outside of its folder.
 
 #include <cstdint>
 #include <span>
@@ -31,7 +31,8 @@ namespace unstarve {
 
 inline constexpr std::uint32_t kListingVersion = 2;
 
-// The classes' files, their folders and links, and those of the root itself; `names` and `files` are equally many.
+// Serialises the class names, the files, folders and links of each class, and those of the root. Precondition: `names`
+// and `files` have equal sizes.
 [[nodiscard]] std::string listing_bytes(std::span<const std::string> names, std::span<const ClassFiles> files,
                                         std::span<const SeenFolder> root, std::span<const SeenLink> root_links);
 
@@ -48,7 +49,7 @@ class ListingView {
   [[nodiscard]] std::uint64_t first_file(std::uint64_t number) const noexcept {
     return load_little<std::uint64_t>(classes_.data() + number * kClassBytes);
   }
-  // Path below the class folder, ended by NUL. Precondition: id < files().
+  // Path below the class folder, NUL-terminated. Precondition: id < files().
   [[nodiscard]] const char* file(std::uint64_t id) const noexcept { return name_at(files_.data() + id * kNumberBytes); }
   [[nodiscard]] std::vector<SeenFolder> folders() const;
   [[nodiscard]] std::vector<SeenLink> links() const;

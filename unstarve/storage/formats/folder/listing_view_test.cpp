@@ -44,7 +44,7 @@ std::string refused(const std::string& bytes) {
   return "";
 }
 
-// With the checksum put right, so that what lies behind it is looked at.
+// Corrects the checksum, so that the checks after it are reached.
 std::string with_checksum(std::string bytes) {
   const std::uint32_t crc = crc32c(as_bytes(bytes).subspan(44), crc32c(as_bytes(bytes).first(40)));
   for (std::size_t i = 0; i < 4; ++i) bytes[40 + i] = static_cast<char>(crc >> (8 * i) & 255);
@@ -56,7 +56,7 @@ std::string with_number(std::string bytes, std::size_t at, std::uint64_t value) 
   return with_checksum(std::move(bytes));
 }
 
-TEST_CASE("a listing reads back as it was written") {
+TEST_CASE("a written listing reads back equal") {
   const Sample sample;
   const std::string bytes = sample.bytes();
   const ListingView view(as_bytes(bytes));
@@ -74,7 +74,7 @@ TEST_CASE("a listing reads back as it was written") {
   CHECK(view.links() == std::vector<SeenLink>{sample.root_links[0], sample.files[2].links[0]});
 }
 
-TEST_CASE("a listing of nothing reads back") {
+TEST_CASE("an empty listing reads back") {
   const std::string bytes = listing_bytes({}, {}, std::vector<SeenFolder>{{"", {}}}, {});
   const ListingView view(as_bytes(bytes));
   CHECK(view.classes() == 0);
@@ -82,7 +82,7 @@ TEST_CASE("a listing of nothing reads back") {
   CHECK(view.folders().size() == 1);
 }
 
-TEST_CASE("every flipped byte and every length of a listing is refused") {
+TEST_CASE("a listing with any flipped byte or any truncation is refused") {
   const std::string whole = Sample().bytes();
   for (std::size_t at = 0; at < whole.size(); ++at) {
     INFO("offset " << at);
@@ -95,14 +95,14 @@ TEST_CASE("every flipped byte and every length of a listing is refused") {
   CHECK(refused(with_checksum(whole)).empty());
 }
 
-TEST_CASE("numbers that lie are refused behind a right checksum") {
+TEST_CASE("wrong numbers are refused even if the checksum is right") {
   const std::string whole = Sample().bytes();
   constexpr std::uint64_t kHuge = ~std::uint64_t{0};
   for (std::size_t count = 0; count < 5; ++count) {
     for (const std::uint64_t value : {kHuge, kHuge / 16, std::uint64_t{1000}, std::uint64_t{0}})
       CHECK(!refused(with_number(whole, 8 * count, value)).empty());
   }
-  const auto outside = Catch::Contains("a name lies outside");
+  const auto outside = Catch::Contains("a name exceeds");
   CHECK_THAT(refused(with_number(whole, 48, 1)), Catch::Contains("order of classes"));
   CHECK_THAT(refused(with_number(whole, 48 + 16, 3)), Catch::Contains("order of classes"));
   CHECK_THAT(refused(with_number(whole, 48 + 32, 4)), Catch::Contains("order of classes"));
@@ -113,11 +113,11 @@ TEST_CASE("numbers that lie are refused behind a right checksum") {
   CHECK_THAT(refused(with_number(whole, 120 + 3 * 48, 3)), Catch::Contains("kind of a link"));
 }
 
-TEST_CASE("names that lead out of their folder are refused") {
+TEST_CASE("names outside of their folder are refused") {
   for (const char* const name : {"../x.jpg", "sub/../../x.jpg", "/etc/x.jpg", ".hidden.jpg", "sub//x.jpg", "."}) {
     Sample sample;
     sample.add(1, name);
-    CHECK_THAT(refused(sample.bytes()), Catch::Contains("leads out"));
+    CHECK_THAT(refused(sample.bytes()), Catch::Contains("outside of its folder"));
   }
 }
 

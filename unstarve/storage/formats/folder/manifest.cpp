@@ -18,7 +18,7 @@ namespace {
 
 constexpr auto kNoLabel = static_cast<std::uint32_t>(-1);
 
-// "2", and "2.0", which tables make of it where some rows have none.
+// Accepts "2" and also "2.0", which spreadsheets write for columns with empty cells.
 std::optional<std::int64_t> whole_number(std::string_view text) {
   const std::size_t point = text.find('.');
   const bool zeros =
@@ -30,12 +30,12 @@ std::optional<std::int64_t> whole_number(std::string_view text) {
   return number;
 }
 
-// Why the path may not be followed; empty when it may.
+// Why the path is refused; empty if it is accepted.
 std::string problem_of_path(const std::string& path) {
-  if (path.find('\0') != std::string::npos) return "its path contains a NUL";
+  if (path.find('\0') != std::string::npos) return "the path contains a NUL";
   if (path[0] == '/' || is_url(path) || !leads_out(path)) return "";
-  return "its path '" + path + "' leads out of the folder by '..'; give the folder above by #root=FOLDER, or write " +
-         "absolute paths";
+  return "the path '" + path + "' leaves the folder through '..'. Pass the parent folder as #root=FOLDER, or write " +
+         "absolute paths.";
 }
 
 std::string_view text_of(std::span<const std::uint8_t> bytes) {
@@ -45,20 +45,19 @@ std::string_view text_of(std::span<const std::uint8_t> bytes) {
 std::vector<std::uint8_t> read_list(const ByteSource& file) {
   if (file.size() > kMaxManifestBytes) {
     throw Error(ErrorKind::kInput, "open " + file.name() + ": " + std::to_string(file.size()) +
-                                       " bytes are too many for a manifest, expected at most " +
-                                       std::to_string(kMaxManifestBytes));
+                                       " bytes; expected a manifest of at most " + std::to_string(kMaxManifestBytes));
   }
   std::vector<std::uint8_t> text(static_cast<std::size_t>(file.size()));
   file.read(0, text);
   return text;
 }
 
-// Throws that the column that was asked for as the label is none of those of `text`.
-void refuse_label(const std::string& name, const ManifestColumns& columns, std::string_view text) {
+// Throws because the requested label column does not exist in `text`.
+[[noreturn]] void refuse_label(const std::string& name, const ManifestColumns& columns, std::string_view text) {
   std::string known;
   for (const std::string& column : manifest_columns(text, columns)) known += (known.empty() ? "" : ", ") + column;
-  throw Error(ErrorKind::kArgument, "open " + name + ": no column '" + columns.label + "' for the label, it has " +
-                                        known + "; #label=none takes none");
+  throw Error(ErrorKind::kArgument, "open " + name + ": no column '" + columns.label + "' for the label; available: " +
+                                        known + ". Use #label=none to read no labels.");
 }
 
 bool has_column(const ManifestColumns& columns, std::string_view text) {
@@ -68,19 +67,19 @@ bool has_column(const ManifestColumns& columns, std::string_view text) {
 
 }  // namespace
 
-// Of all rows, once each while it is not yet known whether all of them are numbers.
+// The distinct labels of all rows, collected to find out whether all of them are numbers.
 struct Manifest::Labels {
-  std::vector<std::string> texts;                         // in the order of their first rows
-  std::vector<std::optional<std::int64_t>> numbers;       // of each, where it is one
-  std::unordered_map<std::string, std::uint32_t> places;  // of each in `texts`
+  std::vector<std::string> texts;                          // in the order of their first rows
+  std::vector<std::optional<std::int64_t>> numbers;        // the value of each text that is a number
+  std::unordered_map<std::string, std::uint32_t> indexes;  // of each text in `texts`
   std::uint64_t number_rows = 0;
   std::uint64_t name_rows = 0;
-  std::string first_name;  // "cats.csv line 7: 'cat'", of the first row whose label is no number
+  std::string first_name;  // "cats.csv line 7: 'cat'": the first row whose label is not a number
 
-  // Returns its place.
+  // Returns the index of the label in `texts`.
   std::uint32_t take(const ManifestRow& row, const std::string& file) {
-    const auto [known, fresh] = places.try_emplace(row.label, static_cast<std::uint32_t>(texts.size()));
-    if (fresh) {
+    const auto [known, added] = indexes.try_emplace(row.label, static_cast<std::uint32_t>(texts.size()));
+    if (added) {
       texts.push_back(row.label);
       numbers.push_back(whole_number(row.label));
     }
@@ -117,29 +116,29 @@ Manifest::Manifest(const std::string& name, std::span<const ManifestFile> files,
     if (!kind) {
       throw Error(ErrorKind::kInput,
                   "open " + name + ": " + file.bytes->name() +
-                      " is no manifest, expected CSV with a header that names a path, or JSON lines " +
-                      "with one, as the other files are");
+                      " is not a manifest like the other files; expected CSV with a path column or JSON lines with a " +
+                      "path key");
     }
-    const bool told = !label_by_name || has_column(columns, text_of(text));
-    if (!told && *kind == ManifestKind::kCsv) refuse_label(lists_.back().name, columns, text_of(text));
+    const bool has_label = !label_by_name || has_column(columns, text_of(text));
+    if (!has_label && *kind == ManifestKind::kCsv) refuse_label(lists_.back().name, columns, text_of(text));
     parse_manifest(*kind, text_of(text), columns, take);
-    // Rows of JSON need not have the same keys.
-    if (!told && &file == &files.back() && labels.texts.empty())
+    // JSON rows may have different keys: all rows must be read before the label is known to be missing.
+    if (!has_label && &file == &files.back() && labels.texts.empty())
       refuse_label(lists_.back().name, columns, text_of(text));
   }
   if (!split.empty() && splits.count(split) == 0) {
     std::string known;
     for (const std::string& one : splits) known += (known.empty() ? "" : ", ") + one;
-    throw Error(ErrorKind::kArgument, "open " + name + ": no row of the split '" + split + "', " +
-                                          (known.empty() ? "it tells none" : "it has " + known));
+    throw Error(ErrorKind::kArgument, "open " + name + ": no row of the split '" + split + "'; " +
+                                          (known.empty() ? "there is no split column" : "available: " + known));
   }
-  if (paths_.empty()) throw Error(ErrorKind::kInput, "open " + name + ": it lists no image");
+  if (paths_.empty()) throw Error(ErrorKind::kInput, "open " + name + ": no image listed");
   if (classes == ManifestClasses::kByLabels && labels.name_rows > 0 && labels.name_rows < labels.number_rows) {
-    throw Error(ErrorKind::kInput, "open " + name + ": " + std::to_string(labels.number_rows) +
-                                       " rows have a class number as label and " + std::to_string(labels.name_rows) +
-                                       " a name, the first " + labels.first_name +
-                                       "; expected the same of all: mend what is misspelt, or take all of them as " +
-                                       "names by #classes=names");
+    throw Error(ErrorKind::kInput, "open " + name + ": the label is a class number in " +
+                                       std::to_string(labels.number_rows) + " rows and a name in " +
+                                       std::to_string(labels.name_rows) + " (first: " + labels.first_name +
+                                       "); expected numbers only or names only. Correct the manifest, or use " +
+                                       "#classes=names to read all labels as names.");
   }
   if (classes == ManifestClasses::kNames) labels.numbers.assign(labels.texts.size(), std::nullopt);
   number_classes(labels, label_of);
@@ -175,9 +174,9 @@ void Manifest::number_classes(const Labels& labels, const std::vector<std::uint3
   }
   for (std::uint64_t id = 0; id < labels_.size(); ++id) {
     if (label_of[id] == kNoLabel) {
-      problems_.try_emplace(id, "it has no label, others have");
+      problems_.try_emplace(id, "no label, although other rows have one");
     } else if (numbers[label_of[id]] < 0 || numbers[label_of[id]] >= kMaxClasses) {
-      problems_.try_emplace(id, "its label " + labels.texts[label_of[id]] + " is no class number, expected 0 to " +
+      problems_.try_emplace(id, "label " + labels.texts[label_of[id]] + " is not a class number; expected 0 to " +
                                     std::to_string(kMaxClasses - 1));
     } else {
       labels_[id] = static_cast<std::int32_t>(numbers[label_of[id]]);
@@ -186,9 +185,9 @@ void Manifest::number_classes(const Labels& labels, const std::vector<std::uint3
 }
 
 const Manifest::List& Manifest::list_of(std::uint64_t id) const noexcept {
-  const auto behind = std::upper_bound(lists_.begin(), lists_.end(), id,
-                                       [](std::uint64_t wanted, const List& list) { return wanted < list.first; });
-  return *(behind - 1);
+  const auto after = std::upper_bound(lists_.begin(), lists_.end(), id,
+                                      [](std::uint64_t wanted, const List& list) { return wanted < list.first; });
+  return *(after - 1);
 }
 
 RecordLocation Manifest::record_location(std::uint64_t id) const {
@@ -207,15 +206,15 @@ bool Manifest::remote(const List& list, const char* path) noexcept {
 }
 
 int Manifest::reads_in_flight() const {
-  bool far = false;
+  bool any_remote = false;
   const int reads = rewarding_reads(size(), [&](std::uint64_t id) {
     const char* const path = pool_.data() + paths_[id];
     if (problems_.contains(id)) return true;
-    if (remote(list_of(id), path)) return !(far = true);
+    if (remote(list_of(id), path)) return !(any_remote = true);
     const ImageFile image = open_image_file({list_of(id).folder.get(), path, this, id});
     return in_page_cache(image.file.get(), image.bytes / 2);
   });
-  return far ? kServerReads : reads;
+  return any_remote ? kServerReads : reads;
 }
 
 void Manifest::read(std::uint64_t id, RecordBuffer& record) const {
@@ -230,7 +229,8 @@ void Manifest::read(std::uint64_t id, RecordBuffer& record) const {
     const auto file = open_bytes(is_url(path) ? path : list.root + "/" + path);
     if (file->size() == 0 || file->size() > kMaxImageBytes) {
       throw Error(ErrorKind::kInput, "read " + location(id) + ": " + std::to_string(file->size()) +
-                                         " bytes are no image, expected 1 to " + std::to_string(kMaxImageBytes));
+                                         " bytes; expected an image of 1 to " + std::to_string(kMaxImageBytes) +
+                                         " bytes");
     }
     record.storage.reserve_discard(file->size() + kReadableBehind);
     file->read(0, {record.storage.data(), static_cast<std::size_t>(file->size())});
@@ -253,10 +253,10 @@ ManifestClasses classes_of(SourceOptions& options, const std::string& name) {
   const std::string text = options.take_text("classes", "");
   if (text.empty()) return ManifestClasses::kByLabels;
   if (text == "names") return ManifestClasses::kNames;
-  throw Error(ErrorKind::kArgument, "open " + name + ": option classes is '" + text + "', expected names");
+  throw Error(ErrorKind::kArgument, "open " + name + ": option classes is '" + text + "'; expected names");
 }
 
-// Of a path or URL, without '/' behind.
+// The folder of a path or URL, without a trailing '/'.
 std::string folder_of(const std::string& path) {
   const std::size_t slash = path.rfind('/', is_url(path) ? path.find('?') : std::string::npos);
   return slash == std::string::npos ? "" : slash == 0 ? "/" : path.substr(0, slash);

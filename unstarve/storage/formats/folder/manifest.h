@@ -1,21 +1,21 @@
 #pragma once
-// A manifest: a CSV or JSON-lines file that lists images and their labels; manifest_rows.h tells how it is written.
+// A manifest: a CSV or JSON-lines file that lists images and their labels; manifest_rows.h documents the syntax.
 //
-// Files:     one, or several by a glob or braces: the rows of each in that order, with splits and classes in common. A
-//            CSV file has the header that its columns need; one without a header names an image in its first column.
-// Paths:     relative ones are below the manifest's own folder, or below "#root=FOLDER"; one that leads out of it by
-//            ".." is refused (costs its record): the list may be somebody else's. Absolute paths and URLs are taken as
-//            they stand, since whoever wrote them meant just that file. Links are followed.
-// Labels:    class numbers when every label is a whole number (2, or 2.0 as tables write it), else names, numbered in
-//            their sorted order: of all splits, so that a class has one number. Numbers for most rows and names for
-//            some are refused, as one misspelt number would number all anew; "#classes=names" takes all as names.
-//            "#label=COLUMN", "#label=none", "#path=COLUMN".
+// Files:     one, or several given by a glob or braces: their rows in that order, with common splits and classes. A CSV
+//            file either has a header with a path column, or no header and an image path in its first column.
+// Paths:     relative paths are below the folder of the manifest, or below "#root=FOLDER". A relative path that leaves
+//            that folder through ".." is refused (an error of its record), because manifests may come from others.
+//            Absolute paths and URLs are used as written. Links are followed.
+// Labels:    class numbers if every label is an integer (2, or 2.0 as spreadsheets write it), otherwise names, numbered
+//            in sorted order over all splits. Numbers in most rows and names in some are refused: one misspelt number
+//            would renumber all classes. "#classes=names" reads all labels as names. Other options: "#label=COLUMN",
+//            "#label=none", "#path=COLUMN".
 // Splits:    the column split, subset or partition.
-// Order:     of the rows. Ownership: the paths in one pool: path + 13 bytes per row.
-// Cost:      opening reads the list alone; read() is openat, fstat, pread, close, of a URL two requests.
-// Checked:   at opening that each file is a manifest, that a row has a path and its quotes close, that the path does
-//            not lead out, that a label is a class number or a name; not that the images are there, which read() tells.
-// Failure:   as dataset.h; a row that is none is a record that cannot be read, with file and line.
+// Order:     that of the rows. Ownership: owns the paths in one pool: path + 13 bytes per row.
+// Cost:      opening reads the manifest only; read() is openat, fstat, pread, close, or two requests for a URL.
+// Checked:   at opening: each file is a manifest, each row has a path and closed quotes, the path stays in its folder,
+//            the label is a class number or a name. The existence of the images is checked by read().
+// Failure:   as dataset.h; an invalid row is a record whose read() throws, with file and line.
 
 #include <map>
 #include <memory>
@@ -33,19 +33,19 @@ namespace unstarve {
 
 inline constexpr std::uint64_t kMaxManifestBytes = std::uint64_t{4} << 30;
 
-// How labels are told to be class numbers or names.
+// kByLabels: numbers or names, depending on the labels. kNames: always names.
 enum class ManifestClasses { kByLabels, kNames };
 
 struct ManifestFile {
   std::shared_ptr<const ByteSource> bytes;
-  std::string root;  // a folder or URL that relative paths are below; "" is the working folder
+  std::string root;  // folder or URL that relative paths refer to; "" is the working directory
 };
 
 class Manifest final : public Dataset {
  public:
-  // `name` is what they are called together. Throws Error(kInput) without a row, for labels that are numbers and names
-  // (above), and for a file that is no manifest or holds more than kMaxManifestBytes; Error(kArgument) for a split that
-  // no row has and for a label that is asked for by name and is no column of a CSV file, or no key of any JSON row.
+  // `name` names the dataset in messages. Throws Error(kInput) if there is no row, if labels mix numbers and names, and
+  // for a file that is not a manifest or exceeds kMaxManifestBytes; Error(kArgument) for a split without rows and for a
+  // requested label that is not a column of a CSV file or a key of any JSON row.
   Manifest(const std::string& name, std::span<const ManifestFile> files, const ManifestColumns& columns,
            const std::string& split, ManifestClasses classes = ManifestClasses::kByLabels);
 
@@ -66,8 +66,8 @@ class Manifest final : public Dataset {
   struct List {
     std::string name;
     std::string root;
-    FileDescriptor folder;    // root, where it is local
-    std::uint64_t first = 0;  // id of its first record
+    FileDescriptor folder;    // the root, if it is local
+    std::uint64_t first = 0;  // id of the first record
   };
 
   void add(const ManifestRow& row);
@@ -79,14 +79,14 @@ class Manifest final : public Dataset {
   std::vector<List> lists_;
   std::vector<Field> fields_;
   std::vector<std::string> classes_;
-  std::vector<char> pool_;                         // paths, each ended by NUL
-  std::vector<std::uint64_t> paths_;               // where in pool_ the path of record `id` begins
+  std::vector<char> pool_;                         // paths, each NUL-terminated
+  std::vector<std::uint64_t> paths_;               // offset in pool_ of the path of each record
   std::vector<std::int32_t> labels_;               // -1: none
-  std::map<std::uint64_t, std::string> problems_;  // of records that cannot be read
+  std::map<std::uint64_t, std::string> problems_;  // by id: why a record cannot be read
 };
 
-// The row of the format table: text files, of which the one that was looked at has a first line that is a header with a
-// path, a JSON object with one, or names an image.
+// Format table entry: text files whose first line is a header with a path column, a JSON object with a path key, or
+// begins with the path of an image.
 [[nodiscard]] bool recognises_manifest(const Source& source);
 [[nodiscard]] std::shared_ptr<const Dataset> open_manifest(const Source& source, const std::string& split);
 

@@ -17,33 +17,34 @@ constexpr std::array<std::string_view, 7> kLabelNames = {"label",    "class",  "
                                                          "category", "target", "y"};
 constexpr std::array<std::string_view, 3> kSplitNames = {"split", "subset", "partition"};
 constexpr std::array<std::string_view, 4> kImageEndings = {".jpg", ".jpeg", ".png", ".webp"};
-// A row of more bytes has a quote that does not close; keeps a file of such rows from being read again from each of
-// them.
+// A longer row is taken to have an unclosed quote. Bounds the work for a file of such rows.
 constexpr std::size_t kMaxQuotedRowBytes = std::size_t{16} << 10;
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
-std::string_view without_mark(std::string_view text) {
-  constexpr std::string_view kMark = "\xEF\xBB\xBF";  // of UTF-8, as spreadsheets write it
+std::string_view without_byte_order_mark(std::string_view text) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";  // UTF-8 byte order mark
   if (text.substr(0, kMark.size()) == kMark) text.remove_prefix(kMark.size());
   return text;
 }
 
 bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r") == std::string_view::npos; }
 
-// Without the blanks around it, which people write behind commas and do not mean.
+// Removes surrounding blanks.
 std::string trimmed(const std::string& text) {
   const std::size_t begin = text.find_first_not_of(" \t");
   return begin == std::string::npos ? "" : text.substr(begin, text.find_last_not_of(" \t") + 1 - begin);
 }
 
-bool same(std::string_view name, std::string_view lower) { return name.size() == lower.size() && ends_in(name, lower); }
+bool equals_ignoring_case(std::string_view name, std::string_view lower) {
+  return name.size() == lower.size() && ends_in(name, lower);
+}
 
-// Takes the records of a CSV text one after the other.
+// Reads the records of a CSV text in order.
 class CsvReader {
  public:
   CsvReader(std::string_view text, char separator) : rest_(text), separator_(separator) {}
 
-  // False at the end. `closed` tells that no quote was left open; one that was costs its line only.
+  // Returns false at the end. `closed` is false if a quote is not closed; only its line is skipped then.
   bool next(std::vector<std::string>& fields, bool& closed) {
     if (rest_.empty()) return false;
     line_ = next_line_;
@@ -73,7 +74,7 @@ class CsvReader {
     }
   }
 
-  // Up to the separator or the line's end. False for a quote that does not close.
+  // Reads up to the separator or the end of the line. Returns false if a quote is not closed.
   bool take_field(std::string& field) {
     const std::size_t text = rest_.find_first_not_of(separator_ == '\t' ? " " : " \t");
     if (text != std::string_view::npos && rest_[text] == '"') rest_.remove_prefix(text);
@@ -100,13 +101,12 @@ class CsvReader {
 
   std::string_view rest_;
   char separator_;
-  std::size_t least_left_ = 0;  // of rest_, while a quoted row is within kMaxQuotedRowBytes
+  std::size_t least_left_ = 0;  // smallest size of rest_ at which a quoted row is within kMaxQuotedRowBytes
   std::uint64_t line_ = 1;
   std::uint64_t next_line_ = 1;
 };
 
-// How a CSV text is to be read.
-struct CsvPlan {
+struct CsvLayout {
   char separator = ',';
   bool header = true;
   std::size_t path = 0;
@@ -119,7 +119,7 @@ std::size_t find_column(const std::vector<std::string>& fields, const std::strin
                         const std::array<std::string_view, n>& names) {
   for (const std::string_view name : names) {
     for (std::size_t i = 0; i < fields.size(); ++i) {
-      if (wanted.empty() ? same(fields[i], name) : fields[i] == wanted) return i;
+      if (wanted.empty() ? equals_ignoring_case(fields[i], name) : fields[i] == wanted) return i;
     }
   }
   return kNone;
@@ -129,23 +129,23 @@ bool looks_like_image(const std::string& field) {
   return std::any_of(kImageEndings.begin(), kImageEndings.end(), [&](auto ending) { return ends_in(field, ending); });
 }
 
-std::optional<CsvPlan> csv_plan(std::string_view text, const ManifestColumns& columns) {
+std::optional<CsvLayout> csv_layout(std::string_view text, const ManifestColumns& columns) {
   for (const char separator : {',', '\t', ';'}) {
     std::vector<std::string> fields;
     bool closed = false;
     if (!CsvReader(text, separator).next(fields, closed) || !closed) continue;
     std::transform(fields.begin(), fields.end(), fields.begin(), trimmed);
-    CsvPlan plan{separator, true, find_column(fields, columns.path, kPathNames), kNone, kNone};
-    if (plan.path != kNone) {
-      if (columns.label != "none") plan.label = find_column(fields, columns.label, kLabelNames);
-      plan.split = find_column(fields, "", kSplitNames);
-      if (fields.size() == 1 && separator != ';') continue;  // another separator may part it
-      return plan;
+    CsvLayout layout{separator, true, find_column(fields, columns.path, kPathNames), kNone, kNone};
+    if (layout.path != kNone) {
+      if (columns.label != "none") layout.label = find_column(fields, columns.label, kLabelNames);
+      layout.split = find_column(fields, "", kSplitNames);
+      if (fields.size() == 1 && separator != ';') continue;  // another separator may split it
+      return layout;
     }
-    const bool by_place = columns.path.empty() && (columns.label.empty() || columns.label == "none");
-    if (by_place && looks_like_image(fields[0])) {
+    const bool by_position = columns.path.empty() && (columns.label.empty() || columns.label == "none");
+    if (by_position && looks_like_image(fields[0])) {
       const bool label = fields.size() > 1 && columns.label.empty();
-      return CsvPlan{separator, false, 0, label ? std::size_t{1} : kNone, kNone};
+      return CsvLayout{separator, false, 0, label ? std::size_t{1} : kNone, kNone};
     }
   }
   return std::nullopt;
@@ -159,7 +159,7 @@ const json* find_key(const json& object, const std::string& wanted, const std::a
   }
   for (const std::string_view name : names) {
     for (auto item = object.begin(); item != object.end(); ++item) {
-      if (same(item.key(), name)) return &*item;
+      if (equals_ignoring_case(item.key(), name)) return &*item;
     }
   }
   return nullptr;
@@ -168,12 +168,12 @@ const json* find_key(const json& object, const std::string& wanted, const std::a
 void take_json(std::string_view line, const ManifestColumns& columns, ManifestRow& row) {
   const json object = json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!object.is_object()) {
-    row.problem = "it is no JSON object";
+    row.problem = "not a JSON object";
     return;
   }
   const json* const path = find_key(object, columns.path, kPathNames);
   if (path == nullptr || !path->is_string() || path->get_ref<const std::string&>().empty()) {
-    row.problem = "it has no path (a text under the key '" + (columns.path.empty() ? "path" : columns.path) + "')";
+    row.problem = "no path (a string under the key '" + (columns.path.empty() ? "path" : columns.path) + "')";
     return;
   }
   row.path = path->get<std::string>();
@@ -183,7 +183,7 @@ void take_json(std::string_view line, const ManifestColumns& columns, ManifestRo
   else if (label != nullptr && label->is_number_integer())
     row.label = label->dump();
   else if (label != nullptr && !label->is_null())
-    row.problem = "its label is neither a whole number nor a text";
+    row.problem = "the label is neither an integer nor a string";
   const json* const split = find_key(object, "", kSplitNames);
   if (split != nullptr && split->is_string()) row.split = trimmed(split->get_ref<const std::string&>());
 }
@@ -204,25 +204,25 @@ void parse_json_lines(std::string_view text, const ManifestColumns& columns,
 
 void parse_csv(std::string_view text, const ManifestColumns& columns,
                const std::function<void(const ManifestRow&)>& visit) {
-  const std::optional<CsvPlan> plan = csv_plan(text, columns);
-  if (!plan) return;
-  CsvReader reader(text, plan->separator);
+  const std::optional<CsvLayout> layout = csv_layout(text, columns);
+  if (!layout) return;
+  CsvReader reader(text, layout->separator);
   std::vector<std::string> fields;
   bool closed = false;
-  if (plan->header) (void)reader.next(fields, closed);
+  if (layout->header) (void)reader.next(fields, closed);
   while (reader.next(fields, closed)) {
     if (closed && fields.size() == 1 && is_blank(fields[0])) continue;
     ManifestRow row;
     row.line = reader.line();
     const auto field = [&](std::size_t column) { return column < fields.size() ? fields[column] : std::string(); };
     if (!closed) {
-      row.problem = "a quote in it does not close";
-    } else if (field(plan->path).empty()) {
-      row.problem = "it has no path (" + std::to_string(fields.size()) + " fields)";
+      row.problem = "a quote is not closed";
+    } else if (field(layout->path).empty()) {
+      row.problem = "no path (" + std::to_string(fields.size()) + " fields)";
     } else {
-      row.path = field(plan->path);
-      row.label = trimmed(field(plan->label));
-      row.split = trimmed(field(plan->split));
+      row.path = field(layout->path);
+      row.label = trimmed(field(layout->label));
+      row.split = trimmed(field(layout->split));
     }
     visit(row);
   }
@@ -231,7 +231,7 @@ void parse_csv(std::string_view text, const ManifestColumns& columns,
 }  // namespace
 
 std::optional<ManifestKind> manifest_kind(std::string_view text, const ManifestColumns& columns) {
-  text = without_mark(text);
+  text = without_byte_order_mark(text);
   const std::string_view line = text.substr(0, std::min(text.find('\n'), text.size()));
   if (line.empty() || line.find('\0') != std::string_view::npos) return std::nullopt;
   if (line.front() == '{') {
@@ -239,11 +239,11 @@ std::optional<ManifestKind> manifest_kind(std::string_view text, const ManifestC
     const bool path = object.is_object() && find_key(object, columns.path, kPathNames) != nullptr;
     return path ? std::optional(ManifestKind::kJsonLines) : std::nullopt;
   }
-  return csv_plan(text, columns) ? std::optional(ManifestKind::kCsv) : std::nullopt;
+  return csv_layout(text, columns) ? std::optional(ManifestKind::kCsv) : std::nullopt;
 }
 
 std::vector<std::string> manifest_columns(std::string_view text, const ManifestColumns& columns) {
-  text = without_mark(text);
+  text = without_byte_order_mark(text);
   const std::string_view line = text.substr(0, std::min(text.find('\n'), text.size()));
   std::vector<std::string> names;
   if (line.empty() || line.find('\0') != std::string_view::npos) return names;
@@ -253,11 +253,11 @@ std::vector<std::string> manifest_columns(std::string_view text, const ManifestC
     for (const auto& item : object.items()) names.push_back(item.key());
     return names;
   }
-  const std::optional<CsvPlan> plan = csv_plan(text, columns);
+  const std::optional<CsvLayout> layout = csv_layout(text, columns);
   for (const char separator : {',', '\t', ';'}) {
     std::vector<std::string> fields;
     bool closed = false;
-    if (plan && separator != plan->separator) continue;
+    if (layout && separator != layout->separator) continue;
     if (!CsvReader(text, separator).next(fields, closed) || !closed || fields.size() <= names.size()) continue;
     names = std::move(fields);
   }
@@ -267,7 +267,7 @@ std::vector<std::string> manifest_columns(std::string_view text, const ManifestC
 
 void parse_manifest(ManifestKind kind, std::string_view text, const ManifestColumns& columns,
                     const std::function<void(const ManifestRow& row)>& visit) {
-  text = without_mark(text);
+  text = without_byte_order_mark(text);
   if (kind == ManifestKind::kJsonLines)
     parse_json_lines(text, columns, visit);
   else

@@ -1,7 +1,7 @@
 #pragma once
-// The rows of a manifest, a text file that lists images with their labels: a pure parser of CSV and JSON lines.
+// Parses the rows of a manifest, a text file (CSV or JSON lines) that lists images with their labels.
 //
-//   path,label,split                   CSV as RFC 4180 has it: commas (or tabs, or semicolons), quotes, a header
+//   path,label,split                   CSV as in RFC 4180: commas (or tabs, or semicolons), quotes, a header
 //   cats/1.jpg,cat,train
 //
 //   cats/1.jpg,cat                     CSV without a header: path, then label
@@ -9,11 +9,11 @@
 //   {"path": "cats/1.jpg", "label": 0, "split": "train"}                    JSON lines
 //
 // Columns:   path: path, file, filename, file_name, filepath, image, image_path, img, img_path; label: label, class,
-//            class_name, cls, category, target, y; split: split, subset, partition; in any case, the first that is
-//            there. A header is told by a column for the path, none by a first field that ends as an image file does.
-// Blanks:    around a label, a split or a column's name, and before a quote, are none of it; a path stands as it is.
-// Damage:    a row that is none (a quote that does not close, too few fields, no JSON object, no path) has its number
-//            and what is wrong with it; the rows behind it are read on.
+//            class_name, cls, category, target, y; split: split, subset, partition. Case is ignored; the first match is
+//            used. A first line with a path column is a header; a first field with an image extension means none.
+// Blanks:    removed around labels, splits and column names, and before quotes; kept in paths.
+// Damage:    an invalid row (unclosed quote, too few fields, not a JSON object, no path) is passed on with its line and
+//            the problem; parsing continues with the next row.
 // Threads:   pure functions.
 
 #include <cstdint>
@@ -26,28 +26,28 @@
 namespace unstarve {
 
 struct ManifestColumns {
-  std::string path;   // a name; "" by the rule above
-  std::string label;  // the same; "none" for no label
+  std::string path;   // a column name; "": choose by the rule above
+  std::string label;  // the same; "none": no label
 };
 
 struct ManifestRow {
-  std::uint64_t line = 1;  // where it begins, from 1
+  std::uint64_t line = 1;  // first line of the row, counted from 1
   std::string path;
   std::string label;  // empty for none
   std::string split;
-  std::string problem;  // why it cannot be read; then the other fields say nothing
+  std::string problem;  // why the row is invalid; the other fields are then unspecified
 };
 
 enum class ManifestKind { kCsv, kJsonLines };
 
-// Whether `text` (the beginning of a file) is a manifest, and of which kind.
+// The kind of the manifest that begins with `text`; nullopt if it is not a manifest.
 [[nodiscard]] std::optional<ManifestKind> manifest_kind(std::string_view text, const ManifestColumns& columns);
 
-// The columns of `text`, for messages: the fields of its first line as CSV, or the keys of the JSON object there. Empty
-// where that is neither.
+// The columns of `text`, for messages: the fields of the CSV header, or the keys of the first JSON object. Empty if the
+// first line is neither.
 [[nodiscard]] std::vector<std::string> manifest_columns(std::string_view text, const ManifestColumns& columns);
 
-// Calls `visit` for every row that is not empty, in order; the row is reused.
+// Calls `visit` for every non-empty row, in order; the row is reused.
 void parse_manifest(ManifestKind kind, std::string_view text, const ManifestColumns& columns,
                     const std::function<void(const ManifestRow& row)>& visit);
 

@@ -14,7 +14,7 @@ namespace {
 using testing::TemporaryFolder, testing::text_of;
 using Lines = std::vector<std::string>;
 
-// "path|label|split" of each row, "!problem" of one that is none.
+// "path|label|split" for each row, "!line problem" for an invalid row.
 Lines rows(const std::string& text, const ManifestColumns& columns = {}) {
   const std::optional<ManifestKind> kind = manifest_kind(text, columns);
   if (!kind) return {"no manifest"};
@@ -26,7 +26,7 @@ Lines rows(const std::string& text, const ManifestColumns& columns = {}) {
   return lines;
 }
 
-TEST_CASE("CSV is read as it is written in the field") {
+TEST_CASE("common variants of CSV are read") {
   CHECK(rows("path,label,split\na.jpg,1,train\nb.jpg,2,val\n") == Lines{"a.jpg|1|train", "b.jpg|2|val"});
   CHECK(rows("\xEF\xBB\xBF"
              "Class;x;File_Name\r\ncat;;a.jpg\r\n\r\n") == Lines{"a.jpg|cat|"});
@@ -47,20 +47,20 @@ TEST_CASE("CSV is read as it is written in the field") {
   CHECK(rows("") == Lines{"no manifest"});
 }
 
-TEST_CASE("a row that is none is told by its line and costs only itself") {
+TEST_CASE("an invalid row is reported with its line; the other rows are read") {
   CHECK(rows("path,label\na.jpg,1\n\"b.jpg,2\nc.jpg,3\n,4\nd.jpg\n") ==
-        Lines{"a.jpg|1|", "!3 a quote in it does not close", "c.jpg|3|", "!5 it has no path (2 fields)", "d.jpg||"});
+        Lines{"a.jpg|1|", "!3 a quote is not closed", "c.jpg|3|", "!5 no path (2 fields)", "d.jpg||"});
   CHECK(rows("{\"path\": \"a.jpg\", \"label\": 1}\n\n{\"path\": 7}\nnothing\n{\"path\": \"b.jpg\", \"label\": [1]}\n"
              "{\"File\": \"c.jpg\", \"class\": \"cat\", \"split\": \"val\"}") ==
-        Lines{"a.jpg|1|", "!3 it has no path (a text under the key 'path')", "!4 it is no JSON object",
-              "!5 its label is neither a whole number nor a text", "c.jpg|cat|val"});
+        Lines{"a.jpg|1|", "!3 no path (a string under the key 'path')", "!4 not a JSON object",
+              "!5 the label is neither an integer nor a string", "c.jpg|cat|val"});
 }
 
-TEST_CASE("an empty path is none") {
-  CHECK(rows("{\"path\": \"a.jpg\"}\n{\"path\": \"\"}\n")[1] == "!2 it has no path (a text under the key 'path')");
+TEST_CASE("an empty path is a missing path") {
+  CHECK(rows("{\"path\": \"a.jpg\"}\n{\"path\": \"\"}\n")[1] == "!2 no path (a string under the key 'path')");
 }
 
-TEST_CASE("any cut of a manifest leaves the rows before it") {
+TEST_CASE("a truncated manifest keeps the rows before the cut") {
   const std::string text = "path,label\n\"a,1.jpg\",1\n\"b\n2.jpg\",2\nc.jpg,3\n";
   const Lines whole = rows(text);
   REQUIRE(whole.size() == 3);
@@ -71,13 +71,13 @@ TEST_CASE("any cut of a manifest leaves the rows before it") {
   }
 }
 
-TEST_CASE("rows that never close a quote take time in proportion to their number") {
+TEST_CASE("rows with unclosed quotes are parsed in linear time") {
   std::string text = "path,label\n";
-  for (int i = 0; i < 20000; ++i) text += "a\",\"b\n";  // each quote is closed by a later row's
+  for (int i = 0; i < 20000; ++i) text += "a\",\"b\n";  // each quote is closed by one in a later row
   CHECK(rows(text + "\"").size() > 1);
 }
 
-TEST_CASE("a manifest keeps the contract of a data set") {
+TEST_CASE("a manifest passes the conformance suite") {
   const bool json = GENERATE(false, true);
   const TemporaryFolder folder;
   testing::DatasetUnderTest test;
@@ -107,7 +107,7 @@ std::string why(const Dataset& data, std::uint64_t id) {
   });
 }
 
-TEST_CASE("paths that lead out are refused, absolute ones are taken") {
+TEST_CASE("relative paths that leave the folder are refused; absolute paths are accepted") {
   const TemporaryFolder folder;
   folder.write("outside.jpg", "outside");
   folder.write("set/a.jpg", "inside");
@@ -117,17 +117,17 @@ TEST_CASE("paths that lead out are refused, absolute ones are taken") {
   RecordBuffer record;
   data->read(0, record);
   CHECK(text_of(record.values[0].bytes) == "inside");
-  CHECK_THAT(why(*data, 1), Catch::Contains("list.csv record 1: line 3: its path '../outside.jpg' leads out"));
+  CHECK_THAT(why(*data, 1), Catch::Contains("list.csv record 1: line 3: the path '../outside.jpg' leaves the folder"));
   data->read(2, record);
   CHECK(text_of(record.values[0].bytes) == "outside");
-  CHECK_THAT(why(*data, 3), Catch::Contains("leads out"));
+  CHECK_THAT(why(*data, 3), Catch::Contains("leaves the folder"));
 
   folder.write("set/list.csv", "path\noutside.jpg\n");
   open_dataset(folder.str("set/list.csv#root=" + folder.str()))->read(0, record);
   CHECK(text_of(record.values[0].bytes) == "outside");
 }
 
-TEST_CASE("labels are numbers when all of them are, names otherwise") {
+TEST_CASE("labels are class numbers if all of them are integers, otherwise names") {
   const TemporaryFolder folder;
   folder.write("a.jpg", "x");
   const auto open = [&](const std::string& text, const std::string& options = "") {
@@ -142,8 +142,8 @@ TEST_CASE("labels are numbers when all of them are, names otherwise") {
   const auto numbers = open("path,label\na.jpg,2\na.jpg,0\na.jpg,-1\na.jpg,\n");
   CHECK(numbers->classes() == Lines{"0", "1", "2"});
   CHECK(label(*numbers, 0) == 2);
-  CHECK_THAT(why(*numbers, 2), Catch::Contains("its label -1 is no class number"));
-  CHECK_THAT(why(*numbers, 3), Catch::Contains("it has no label, others have"));
+  CHECK_THAT(why(*numbers, 2), Catch::Contains("label -1 is not a class number"));
+  CHECK_THAT(why(*numbers, 3), Catch::Contains("no label, although other rows have one"));
   const auto names = open("path,label\na.jpg,dog\na.jpg,7\na.jpg,cat\n");
   CHECK(names->classes() == Lines{"7", "cat", "dog"});
   CHECK(label(*names, 0) == 2);
@@ -151,7 +151,7 @@ TEST_CASE("labels are numbers when all of them are, names otherwise") {
   CHECK(open("path,label\na.jpg,1\n", "#label=none")->fields().size() == 1);
 }
 
-TEST_CASE("one label that is no number among numbers is refused by its line, and does not number all anew") {
+TEST_CASE("one name among numeric labels is refused with its line instead of renumbering the classes") {
   const TemporaryFolder folder;
   folder.write("a.jpg", "x");
   std::string text = "path,label,split\n";
@@ -160,15 +160,15 @@ TEST_CASE("one label that is no number among numbers is refused by its line, and
   const std::string list = folder.str("list.csv");
   for (const char* const split : {"", "train"}) {
     CHECK_THAT(testing::refusal([&] { return open_dataset(list, split); }),
-               Catch::Contains("open " + list + ": 11 rows have a class number as label and 1 a name, the first " +
-                               list + " line 13: '1l'; expected the same of all"));
+               Catch::Contains("open " + list + ": the label is a class number in 11 rows and a name in 1 (first: " +
+                               list + " line 13: '1l'); expected numbers only or names only"));
   }
   CHECK(open_dataset(list + "#classes=names")->classes() ==
         Lines{"0", "1", "10", "1l", "2", "3", "4", "5", "6", "7", "8", "9"});
   CHECK_THAT(testing::refusal([&] { return open_dataset(list + "#classes=many"); }, ErrorKind::kArgument),
-             Catch::Contains("option classes is 'many', expected names"));
+             Catch::Contains("option classes is 'many'; expected names"));
 
-  // Blanks behind commas, and the points that tables put behind numbers, make no names of them.
+  // Blanks after commas and trailing decimal points do not turn numbers into names.
   folder.write("list.csv", "path, label\na.jpg, 2\na.jpg, 10.0\na.jpg, 0.\n");
   const auto numbers = open_dataset(list);
   CHECK(numbers->classes().size() == 11);
@@ -177,29 +177,29 @@ TEST_CASE("one label that is no number among numbers is refused by its line, and
   CHECK(numbers->known_label(2) == 0);
 }
 
-TEST_CASE("a label that is asked for and is not there is refused with the columns that are") {
+TEST_CASE("a requested label column that does not exist is refused with the list of columns") {
   const TemporaryFolder folder;
   folder.write("a.jpg", "x");
   const auto refused = [&](const std::string& text) {
     return testing::refusal([&] { return open_dataset(folder.str(text)); }, ErrorKind::kArgument);
   };
   folder.write("list.csv", "path, kind\na.jpg,1\n");
-  CHECK_THAT(
-      refused("list.csv#label=kin"),
-      Catch::Contains(folder.str("list.csv") + ": no column 'kin' for the label, it has path, kind; #label=none"));
+  CHECK_THAT(refused("list.csv#label=kin"),
+             Catch::Contains(folder.str("list.csv") +
+                             ": no column 'kin' for the label; available: path, kind. Use #label=none"));
   CHECK(open_dataset(folder.str("list.csv#label=kind"))->known_label(0) == 1);
   folder.write("more.csv", "path;label\na.jpg;1\n");
   CHECK_THAT(refused("{list,more}.csv#label=kind"), Catch::Contains("more.csv: no column 'kind'"));
-  CHECK_THAT(refused("more.csv#label=foo"), Catch::Contains("it has path, label"));
+  CHECK_THAT(refused("more.csv#label=foo"), Catch::Contains("available: path, label"));
 
   folder.write("list.jsonl", "{\"path\": \"a.jpg\", \"text\": 3}\n{\"path\": \"a.jpg\", \"kind\": 3}\n");
-  CHECK_THAT(refused("list.jsonl#label=foo"), Catch::Contains("no column 'foo' for the label, it has path, text"));
+  CHECK_THAT(refused("list.jsonl#label=foo"), Catch::Contains("no column 'foo' for the label; available: path, text"));
   CHECK(open_dataset(folder.str("list.jsonl#label=kind"))->known_label(1) == 3);
   folder.write("none.csv", "a.jpg,cat\n");
   CHECK(open_dataset(folder.str("none.csv#label=none"))->fields().size() == 1);
 }
 
-TEST_CASE("the splits of a manifest number their classes alike") {
+TEST_CASE("all splits of a manifest have the same class numbers") {
   TemporaryFolder folder;
   folder.write("a.jpg", "x");
   folder.write("names.csv",
@@ -216,13 +216,13 @@ TEST_CASE("the splits of a manifest number their classes alike") {
   CHECK(label_of("names.csv", "train", 1) == 0);
   CHECK(label_of("names.csv", "val", 0) == 2);
   CHECK(label_of("names.csv", "val", 1) == 1);
-  // A split without labels has none, and its images can be read.
+  // The images of a split without labels can be read.
   const auto unlabelled = open_dataset(folder.str("names.csv"), "test");
   CHECK(unlabelled->fields().size() == 1);
   CHECK(unlabelled->classes().empty());
   RecordBuffer record;
   unlabelled->read(0, record);
-  // Numbers in one split and names in the other are names in both; numbers reach to the largest of the file.
+  // Numbers in one split and names in another are names in both; numbers reach the largest of the file.
   folder.write("mixed.csv", "path,label,split\na.jpg,7,val\na.jpg,cat,train\n");
   CHECK(open_dataset(folder.str("mixed.csv"), "val")->classes() == std::vector<std::string>{"7", "cat"});
   folder.write("numbers.csv", "path,label,split\na.jpg,1,val\na.jpg,3,train\n");
@@ -230,17 +230,17 @@ TEST_CASE("the splits of a manifest number their classes alike") {
   CHECK(label_of("numbers.csv", "val", 0) == 1);
 }
 
-TEST_CASE("a split is chosen by its column") {
+TEST_CASE("rows are selected by the split column") {
   const TemporaryFolder folder;
   folder.write("a.jpg", "x");
   folder.write("list.csv", "path,label,split\na.jpg,0,train\na.jpg,1,val\na.jpg,1,val\n");
   CHECK(open_dataset(folder.str("list.csv"))->size() == 3);
   CHECK(open_dataset(folder.str("list.csv"), "val")->size() == 2);
   CHECK_THAT(testing::refusal([&] { return open_dataset(folder.str("list.csv"), "test"); }, ErrorKind::kArgument),
-             Catch::Contains("no row of the split 'test', it has train, val"));
+             Catch::Contains("no row of the split 'test'; available: train, val"));
 }
 
-TEST_CASE("manifests of a glob or a range are one list, with splits and classes in common") {
+TEST_CASE("manifests of a glob or a brace range are one dataset with common splits and classes") {
   const TemporaryFolder folder;
   for (const char* const image : {"a/1.jpg", "a/2.jpg", "b/1.jpg"}) folder.write(image, std::string("image ") + image);
   folder.write("a/list.csv", "path,label,split\n1.jpg,dog,train\n2.jpg,cat,val\n");
@@ -259,7 +259,7 @@ TEST_CASE("manifests of a glob or a range are one list, with splits and classes 
                Catch::Contains(folder.str("b/gone.jpg")));
   }
   CHECK(open_dataset(folder.str("*/list.csv"), "train")->size() == 2);
-  CHECK(open_dataset(folder.str("*/list.csv"), "test")->size() == 1);  // of a split that one of them has
+  CHECK(open_dataset(folder.str("*/list.csv"), "test")->size() == 1);  // a split of only one of the files
   folder.write("lines-0.jsonl", R"({"path": "a/1.jpg", "label": 4})");
   folder.write("lines-1.jsonl", "");
   folder.write("lines-2.jsonl", R"({"path": "b/1.jpg", "label": 0})");
@@ -270,12 +270,13 @@ TEST_CASE("manifests of a glob or a range are one list, with splits and classes 
   CHECK(open_dataset(folder.str("{a/list.csv,lines-0.jsonl}#label=none"))->size() == 3);
 }
 
-TEST_CASE("what stands among manifests and is none is refused by name") {
+TEST_CASE("a file among manifests that is not a manifest is refused by name") {
   const TemporaryFolder folder;
   folder.write("a.csv", "path,label\n1.jpg,1\n");
   folder.write("b.csv", "hello world\n");
   const std::string why = testing::refusal([&] { return open_dataset(folder.str("{a,b}.csv")); });
-  CHECK_THAT(why, Catch::Contains("open " + folder.str("{a,b}.csv") + ": " + folder.str("b.csv") + " is no manifest"));
+  CHECK_THAT(why,
+             Catch::Contains("open " + folder.str("{a,b}.csv") + ": " + folder.str("b.csv") + " is not a manifest"));
 }
 
 }  // namespace
