@@ -32,7 +32,7 @@ TEST_CASE("what cannot be opened is told with its path, what was found and what 
   check_refused(folder.str("flat"), ErrorKind::kInput, "found 0 folders, 1 file (1.jpg); known: ");
 
   folder.write("imageless/a/notes.txt", "x");
-  check_refused(folder.str("imageless"), ErrorKind::kInput, "no image in its class folders; found 1 folder (a)");
+  check_refused(folder.str("imageless"), ErrorKind::kInput, "no image in the class folders; found 1 folder (a)");
 
   folder.write("file.txt", "x");
   check_refused(folder.str("file.txt"), ErrorKind::kInput, "a file of no known format; known: ");
@@ -104,19 +104,19 @@ TEST_CASE("folders that may not be read are told") {
 
 TEST_CASE("options of made data sets are checked") {
   check_refused("synthetic:classes=0", ErrorKind::kArgument,
-                "option classes is '0', expected a whole number from 1 to 1000");
+                "option classes is '0'; expected an integer from 1 to 1000");
   check_refused("synthetic:images=many", ErrorKind::kArgument, "option images is 'many'");
   check_refused("synthetic:size=32x", ErrorKind::kArgument, "option size is '32x'");
   check_refused("synthetic:size=-8", ErrorKind::kArgument, "option size is '-8'");
   check_refused("synthetic:seed=", ErrorKind::kArgument, "option seed is ''");
   check_refused("synthetic:colour=1", ErrorKind::kArgument,
-                "unknown option 'colour', known are classes, images, size, seed");
-  check_refused("synthetic:size", ErrorKind::kArgument, "found 'size', expected key=value");
-  check_refused("synthetic:size=16,size=8", ErrorKind::kArgument, "option 'size' twice");
+                "unknown option 'colour'; expected one of classes, images, size, seed");
+  check_refused("synthetic:size", ErrorKind::kArgument, "found 'size'; expected key=value");
+  check_refused("synthetic:size=16,size=8", ErrorKind::kArgument, "option 'size' is given twice");
   check_refused("synthetic:images=100000000,size=500", ErrorKind::kMemory, "unstarve synth");
   check_refused("synthetic:images=10", ErrorKind::kArgument, "no split 'half'", "half");
   check_refused("sleep:ms=-1", ErrorKind::kArgument, "option ms is '-1'");
-  check_refused("sleep", ErrorKind::kArgument, "has no split 'train'", "train");
+  check_refused("sleep", ErrorKind::kArgument, "no split 'train'", "train");
   check_refused("sleepy", ErrorKind::kIo, "No such file or directory");
 }
 

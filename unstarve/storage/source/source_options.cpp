@@ -16,10 +16,10 @@ SourceOptions::SourceOptions(const std::string& text, char separator) : text_(te
     rest = comma == std::string::npos ? std::string() : rest.substr(comma + 1);
     const std::size_t equals = option.find('=');
     if (equals == std::string::npos || equals == 0) {
-      throw Error(ErrorKind::kArgument, "open " + text_ + ": found '" + option + "', expected key=value");
+      throw Error(ErrorKind::kArgument, "open " + text_ + ": found '" + option + "'; expected key=value");
     }
     if (!values_.emplace(option.substr(0, equals), option.substr(equals + 1)).second) {
-      throw Error(ErrorKind::kArgument, "open " + text_ + ": option '" + option.substr(0, equals) + "' twice");
+      throw Error(ErrorKind::kArgument, "open " + text_ + ": option '" + option.substr(0, equals) + "' is given twice");
     }
   }
 }
@@ -35,7 +35,7 @@ std::uint64_t SourceOptions::take(const std::string& key, std::uint64_t otherwis
   const auto [end, failed] = std::from_chars(value.data(), value.data() + value.size(), number);
   if (failed != std::errc() || end != value.data() + value.size() || number < low || number > high) {
     throw Error(ErrorKind::kArgument, "open " + text_ + ": option " + key + " is '" + value +
-                                          "', expected a whole number from " + std::to_string(low) + " to " +
+                                          "'; expected an integer from " + std::to_string(low) + " to " +
                                           std::to_string(high));
   }
   return number;
@@ -48,7 +48,7 @@ std::string SourceOptions::take_text(const std::string& key, const std::string& 
   std::string value = found->second;
   values_.erase(found);
   if (value.empty()) {
-    throw Error(ErrorKind::kArgument, "open " + text_ + ": option " + key + " is empty, expected a value");
+    throw Error(ErrorKind::kArgument, "open " + text_ + ": option " + key + " is empty; expected a value");
   }
   return value;
 }
@@ -56,7 +56,7 @@ std::string SourceOptions::take_text(const std::string& key, const std::string& 
 void SourceOptions::refuse_rest() const {
   if (values_.empty()) return;
   throw Error(ErrorKind::kArgument,
-              "open " + text_ + ": unknown option '" + values_.begin()->first + "', known are " + known_);
+              "open " + text_ + ": unknown option '" + values_.begin()->first + "'; expected one of " + known_);
 }
 
 bool SourceOptions::names(const std::string& text, const std::string& name) noexcept {

@@ -1,5 +1,5 @@
 #pragma once
-// For tests: RecordIO written by hand.
+// For tests: builds RecordIO records.
 
 #include <bit>
 #include <cstdint>
@@ -23,7 +23,7 @@ inline std::string recordio_part(std::uint32_t flag, const std::string& data) {
   return text + data + std::string((4 - data.size() % 4) % 4, '\0');
 }
 
-// Split where aligned bytes look like the magic.
+// Splits the record where aligned bytes equal the magic.
 inline std::string recordio_record(const std::string& data) {
   const std::string magic = recordio_magic();
   std::string text;

@@ -1,5 +1,5 @@
 #pragma once
-// For tests: tar archives of every dialect, written by hand so that each field can be wrong.
+// For tests: builds tar archives of every dialect; any field can be wrong.
 
 #include <array>
 #include <cstdint>
@@ -14,40 +14,40 @@ namespace unstarve::testing {
 class TarText {
  public:
   using Fields = std::vector<std::pair<std::string, std::string>>;
-  static constexpr std::uint64_t kTrue = ~std::uint64_t{0};  // the size that the body has
+  static constexpr std::uint64_t kRightSize = ~std::uint64_t{0};  // the size of the body
 
-  TarText& file(const std::string& name, const std::string& body, char type = '0', std::uint64_t size = kTrue) {
-    return add(block(name, type, size == kTrue ? body.size() : size), body);
+  TarText& file(const std::string& name, const std::string& body, char type = '0', std::uint64_t size = kRightSize) {
+    return add(block(name, type, size == kRightSize ? body.size() : size), body);
   }
   TarText& posix(const std::string& prefix, const std::string& name, const std::string& body) {
-    Block made = block(name, '0', body.size());
-    std::memcpy(made.data() + 345, prefix.data(), prefix.size());
-    return add(made, body);
+    Block header = block(name, '0', body.size());
+    std::memcpy(header.data() + 345, prefix.data(), prefix.size());
+    return add(header, body);
   }
   TarText& gnu(const std::string& at_prefix, const std::string& name, const std::string& body) {
-    Block made = block(name, '0', body.size());
-    std::memcpy(made.data() + 257, "ustar  ", 8);
-    std::memcpy(made.data() + 345, at_prefix.data(), at_prefix.size());
-    return add(made, body);
+    Block header = block(name, '0', body.size());
+    std::memcpy(header.data() + 257, "ustar  ", 8);
+    std::memcpy(header.data() + 345, at_prefix.data(), at_prefix.size());
+    return add(header, body);
   }
   TarText& v7(const std::string& name, const std::string& body) {
-    Block made = block(name, '\0', body.size());
-    std::memset(made.data() + 257, 0, 8);
-    return add(made, body);
+    Block header = block(name, '\0', body.size());
+    std::memset(header.data() + 257, 0, 8);
+    return add(header, body);
   }
   TarText& binary_size(const std::string& name, const std::string& body) {
-    Block made = block(name, '0', 0);
-    std::memset(made.data() + 124, 0, 12);
-    made[124] = static_cast<char>(0x80);
-    for (int i = 0; i < 8; ++i) made[135 - i] = static_cast<char>(body.size() >> 8 * i);
-    return add(made, body);
+    Block header = block(name, '0', 0);
+    std::memset(header.data() + 124, 0, 12);
+    header[124] = static_cast<char>(0x80);
+    for (int i = 0; i < 8; ++i) header[135 - i] = static_cast<char>(body.size() >> 8 * i);
+    return add(header, body);
   }
-  // Old GNU sparse with two blocks of map behind the header.
+  // Old GNU sparse member with two map blocks after the header.
   TarText& sparse_with_map(const std::string& name, const std::string& body) {
-    Block made = block(name, 'S', body.size());
-    made[482] = 1;
-    seal(made);
-    text_.append(made.data(), made.size());
+    Block header = block(name, 'S', body.size());
+    header[482] = 1;
+    seal(header);
+    text_.append(header.data(), header.size());
     Block map{};
     map[504] = 1;
     text_.append(map.data(), map.size());
@@ -68,27 +68,27 @@ class TarText {
   using Block = std::array<char, 512>;
 
   static Block block(const std::string& name, char type, std::uint64_t size) {
-    Block made{};
-    std::memcpy(made.data(), name.data(), name.size() < 100 ? name.size() : 100);
-    std::memcpy(made.data() + 100, "0000644", 7);
-    std::snprintf(made.data() + 124, 13, "%012llo", static_cast<unsigned long long>(size));
-    std::memcpy(made.data() + 136, "00000000000", 11);
-    made[156] = type;
-    std::memcpy(made.data() + 257,
+    Block header{};
+    std::memcpy(header.data(), name.data(), name.size() < 100 ? name.size() : 100);
+    std::memcpy(header.data() + 100, "0000644", 7);
+    std::snprintf(header.data() + 124, 13, "%012llo", static_cast<unsigned long long>(size));
+    std::memcpy(header.data() + 136, "00000000000", 11);
+    header[156] = type;
+    std::memcpy(header.data() + 257,
                 "ustar\0"
                 "00",
                 8);
-    return made;
+    return header;
   }
-  static void seal(Block& made) {
-    std::memset(made.data() + 148, ' ', 8);
+  static void seal(Block& header) {
+    std::memset(header.data() + 148, ' ', 8);
     unsigned sum = 0;
-    for (const char c : made) sum += static_cast<unsigned char>(c);
-    std::snprintf(made.data() + 148, 8, "%06o", sum);
+    for (const char c : header) sum += static_cast<unsigned char>(c);
+    std::snprintf(header.data() + 148, 8, "%06o", sum);
   }
-  TarText& add(Block made, const std::string& body) {
-    seal(made);
-    text_.append(made.data(), made.size());
+  TarText& add(Block header, const std::string& body) {
+    seal(header);
+    text_.append(header.data(), header.size());
     return fill(body);
   }
   TarText& fill(const std::string& body) {

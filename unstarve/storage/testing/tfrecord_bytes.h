@@ -1,5 +1,5 @@
 #pragma once
-// For tests and fuzz targets: TFRecord files and Examples as bytes, written plainly after the formats' description.
+// For tests and fuzz targets: builds TFRecord files and Examples, written directly from the format descriptions.
 
 #include <zlib.h>
 
@@ -35,7 +35,7 @@ inline std::string integer_feature(std::string_view name, std::int64_t value) {
   return field(1, field(1, name) + field(2, field(3, field(1, varint(static_cast<std::uint64_t>(value))))));
 }
 
-// Of features, one after the other.
+// `features`: concatenated entries.
 inline std::string example(std::string_view features) { return field(1, features); }
 
 inline std::string tfrecord(std::string_view data) {
@@ -47,7 +47,7 @@ inline std::string tfrecord(std::string_view data) {
   return record;
 }
 
-// zlib's windowBits: 15 zlib, 31 gzip.
+// window_bits as in zlib: 15 for zlib, 31 for gzip.
 inline std::string deflated(std::string_view bytes, int window_bits, int level = 6) {
   z_stream stream{};
   if (::deflateInit2(&stream, level, Z_DEFLATED, window_bits, 8, Z_DEFAULT_STRATEGY) != Z_OK) {

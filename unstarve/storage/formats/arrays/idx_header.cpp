@@ -42,7 +42,6 @@ IdxHeader read_idx_header(std::span<const std::uint8_t> head) {
     refuse(std::to_string(dimensions) + " dimensions; expected 1 to " + std::to_string(kMaxIdxDimensions));
   }
   IdxHeader header;
-  header.type = type->code;
   header.element_bytes = type->bytes;
   header.is_signed = type->is_signed;
   header.header_bytes = 4 + 4 * static_cast<std::size_t>(dimensions);

@@ -26,7 +26,6 @@ inline constexpr int kMaxIdxDimensions = 4;
 inline constexpr std::size_t kMaxIdxHeaderBytes = 4 + 4 * kMaxIdxDimensions;
 
 struct IdxHeader {
-  std::uint8_t type = 0x08;
   std::vector<std::uint64_t> shape;
   std::size_t element_bytes = 1;
   bool is_signed = false;

@@ -7,7 +7,7 @@
 //            that folder through ".." is refused (an error of its record), because manifests may come from others.
 //            Absolute paths and URLs are used as written. Links are followed.
 // Labels:    class numbers if every label is an integer (2, or 2.0 as spreadsheets write it), otherwise names, numbered
-//            in sorted order over all splits. Numbers in most rows and names in some are refused: one misspelt number
+//            in sorted order over all splits. Numbers in most rows and names in some are refused: a typo in one number
 //            would renumber all classes. "#classes=names" reads all labels as names. Other options: "#label=COLUMN",
 //            "#label=none", "#path=COLUMN".
 // Splits:    the column split, subset or partition.

@@ -10,9 +10,9 @@ namespace unstarve {
 namespace {
 
 constexpr std::size_t kMaxMdsClassBytes = 100;
-// Offsets are u32 and no sample is empty: more samples than this do not fit a shard of sensible images.
+// Offsets are u32 and no sample is empty: a shard of images cannot hold more.
 constexpr std::uint32_t kMaxShardSamples = 1U << 26;
-// What stands between the table and the first sample is a small JSON text.
+// Limit for the JSON text between the table and the first sample.
 constexpr std::uint64_t kMaxConfigBytes = std::uint64_t{1} << 20;
 
 bool is_image_encoding(std::string_view encoding) {
@@ -36,7 +36,7 @@ class Mds final : public RecordFormat {
   [[nodiscard]] FieldKind image_kind() const override {
     return columns_[fields_.image].encoding == "pil" ? FieldKind::kPixels : FieldKind::kEncodedImage;
   }
-  // The columns are not in the shard alone: an index of shards that were written anew with others must not stay.
+  // The columns are stored outside of the shard: an index must not survive a change of columns.
   [[nodiscard]] std::string variant() const override {
     std::string text = "image=" + std::to_string(fields_.image) + ",label=" + std::to_string(fields_.label);
     for (const MdsColumn& column : columns_) {
@@ -47,17 +47,17 @@ class Mds final : public RecordFormat {
 
   void scan(ForwardBytes& bytes, RecordSink& sink) const override {
     const std::vector<std::uint32_t> offsets = read_table(bytes);
-    // What the table says of where samples are must rise; the first that does not is wrong about itself only.
+    // Offsets must increase; an offset that does not is an error of its own sample only.
     std::uint64_t end = table_bytes(static_cast<std::uint32_t>(offsets.size() - 1));
     for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
-      const std::uint64_t begin = offsets[i], behind = offsets[i + 1];
-      if (begin < end || behind <= begin) {
-        sink.add_damaged(
-            end, 0, "the shard's table has it from offset " + std::to_string(begin) + " to " + std::to_string(behind));
+      const std::uint64_t begin = offsets[i], after = offsets[i + 1];
+      if (begin < end || after <= begin) {
+        sink.add_damaged(end, 0,
+                         "invalid table entry: offsets " + std::to_string(begin) + " to " + std::to_string(after));
         continue;
       }
-      end = behind;
-      add(begin, bytes.at(begin, behind - begin), behind - begin, sink);
+      end = after;
+      add(begin, bytes.at(begin, after - begin), after - begin, sink);
     }
   }
 
@@ -70,7 +70,7 @@ class Mds final : public RecordFormat {
 
   void fill(std::span<const std::uint8_t> stored, const IndexRecord&, AlignedBytes&, Value& image) const override {
     const std::span<const std::uint8_t> value = mds_value(stored, columns_, fields_.image);
-    if (value.empty()) throw Error(ErrorKind::kInput, "the sample's image is empty");
+    if (value.empty()) throw Error(ErrorKind::kInput, "the image is empty");
     if (image_kind() == FieldKind::kEncodedImage) {
       image.bytes = value;
       return;
@@ -81,7 +81,7 @@ class Mds final : public RecordFormat {
     image.pixels.height = static_cast<int>(raw.height);
     image.pixels.row_stride = static_cast<std::ptrdiff_t>(raw.width) * raw.channels;
     image.pixels.pixel_stride = raw.channels;
-    image.pixels.channel_stride = raw.channels == 1 ? 0 : 1;  // grey: the three channels are the same bytes
+    image.pixels.channel_stride = raw.channels == 1 ? 0 : 1;  // grey: three channels of the same bytes
   }
 
  private:
@@ -89,10 +89,11 @@ class Mds final : public RecordFormat {
     const std::span<const std::uint8_t> head = bytes.at(0, 4);
     if (head.empty()) return {0};
     const std::uint32_t samples = head.size() < 4 ? kMaxShardSamples + 1 : load_little<std::uint32_t>(head.data());
-    if (samples > kMaxShardSamples) throw Error(ErrorKind::kInput, "no MDS shard: it begins with no number of samples");
+    if (samples > kMaxShardSamples) throw Error(ErrorKind::kInput, "not an MDS shard: invalid number of samples");
     const std::span<const std::uint8_t> table = bytes.at(4, table_bytes(samples) - 4);
     if (table.size() < table_bytes(samples) - 4) {
-      throw Error(ErrorKind::kInput, "the shard ends inside its table of " + std::to_string(samples) + " samples");
+      throw Error(ErrorKind::kInput,
+                  "truncated: the shard ends inside the table of " + std::to_string(samples) + " samples");
     }
     std::vector<std::uint32_t> offsets;
     offsets.reserve(std::size_t{samples} + 1);
@@ -104,13 +105,13 @@ class Mds final : public RecordFormat {
   void add(std::uint64_t offset, std::span<const std::uint8_t> sample, std::uint64_t length, RecordSink& sink) const {
     if (sample.size() < length) {
       sink.add_damaged(offset, sample.size(),
-                       "the shard ends inside the sample, after " + std::to_string(sample.size()) + " of " +
-                           std::to_string(length) + " bytes");
+                       "truncated: the shard ends after " + std::to_string(sample.size()) + " of the " +
+                           std::to_string(length) + " bytes of the sample");
       return;
     }
     try {
       const std::span<const std::uint8_t> image = mds_value(sample, columns_, fields_.image);
-      if (image.empty()) throw Error(ErrorKind::kInput, "the sample's image is empty");
+      if (image.empty()) throw Error(ErrorKind::kInput, "the image is empty");
       ScannedRecord record{.offset = offset, .length = length};
       if (image_kind() == FieldKind::kPixels) {
         const MdsPixels raw = parse_mds_pil(image);
@@ -132,12 +133,12 @@ class Mds final : public RecordFormat {
       record.label = mds_integer(column.encoding, value);
       return;
     }
-    const auto told = parse_class({reinterpret_cast<const char*>(value.data()), value.size()}, kMaxMdsClassBytes);
-    if (!told) throw Error(ErrorKind::kInput, "column '" + column.name + "' holds neither a class number nor a name");
-    if (told->name.empty())
-      record.label = told->number;
+    const auto parsed = parse_class({reinterpret_cast<const char*>(value.data()), value.size()}, kMaxMdsClassBytes);
+    if (!parsed) throw Error(ErrorKind::kInput, "column '" + column.name + "' is neither a class number nor a name");
+    if (parsed->name.empty())
+      record.label = parsed->number;
     else
-      record.label_name = told->name;
+      record.label_name = parsed->name;
   }
 
   std::vector<MdsColumn> columns_;
@@ -192,21 +193,21 @@ MdsFields choose_mds_fields(const std::vector<MdsColumn>& columns, const std::st
   if (fields.image == columns.size()) {
     if (image.empty()) {
       throw Error(ErrorKind::kInput,
-                  "no column is an image, it has " + describe_columns(columns) + "; name one by #image=NAME");
+                  "no image column; available: " + describe_columns(columns) + ". Choose one with #image=NAME.");
     }
-    throw Error(ErrorKind::kArgument, "no column '" + image + "', it has " + describe_columns(columns));
+    throw Error(ErrorKind::kArgument, "no column '" + image + "'; available: " + describe_columns(columns));
   }
   if (!is_image_encoding(columns[fields.image].encoding)) {
-    throw Error(ErrorKind::kArgument, "column '" + image + "' is no image but " + columns[fields.image].encoding +
-                                          ", expected jpeg, png, pil or bytes");
+    throw Error(ErrorKind::kArgument, "column '" + image + "' has the encoding " + columns[fields.image].encoding +
+                                          "; expected an image: jpeg, png, pil or bytes");
   }
   if (label == "none") return fields;
   fields.label = label.empty() ? find_label(columns) : static_cast<int>(column_named(columns, label));
   if (fields.label == static_cast<int>(columns.size())) {
-    throw Error(ErrorKind::kArgument, "no column '" + label + "', it has " + describe_columns(columns));
+    throw Error(ErrorKind::kArgument, "no column '" + label + "'; available: " + describe_columns(columns));
   }
   if (fields.label >= 0 && !is_label(columns[static_cast<std::size_t>(fields.label)])) {
-    throw Error(ErrorKind::kArgument, "column '" + label + "' is no class, expected whole numbers or str");
+    throw Error(ErrorKind::kArgument, "column '" + label + "' is not a label; expected integers or str");
   }
   return fields;
 }

@@ -1,18 +1,17 @@
 #pragma once
-// MosaicML streaming's MDS as a data set of images; mds_index.h draws the layout.
+// Reads MDS, the format of MosaicML streaming, as a dataset of images; mds_index.h shows the layout.
 //
-// Path:      the folder that holds index.json, local or of a bucket, or index.json itself (the only way for http(s));
-//            of several index.json files, by a glob or braces, the shards of all, in that order. All have the same
-//            columns.
-// Image:     the column of encoding jpeg, png or pil (raw RGB or L pixels, read where they lie), else the column of
-//            bytes named image, img, jpg, jpeg, png or webp; "#image=NAME" names another.
-// Label:     the column named label, class, cls, target or y, else the only one of whole numbers; of whole numbers or
-//            str; "#label=NAME" names another, "#label=none" takes none.
-// Shards:    plain, or compressed by gz or zstd at the costs that inflate.h tells (one by zstd is one frame); where the
-//            plain file of a compressed shard is there it is read. Others (br, bz2, snappy) are refused without it.
-// Damage:    costs the sample it is in. A table of offsets that makes no sense costs the samples it is wrong about, one
-//            that does not fit its file the shard. Hashes are not looked at.
-// Threads:   as RecordFormat. Failure: as RecordFormat; a column that is not there is Error(kArgument).
+// Path:      the folder with index.json, local or in a bucket, or index.json itself (required for http(s)). Several
+//            index.json files (a glob or braces) give the shards of all, in that order; their columns must be equal.
+// Image:     the column with encoding jpeg, png or pil (raw RGB or L pixels, read without a copy), else the bytes
+//            column named image, img, jpg, jpeg, png or webp; "#image=NAME" selects another.
+// Label:     the column named label, class, cls, target or y, else the only integer column; integers or str.
+//            "#label=NAME" selects another, "#label=none" reads no labels.
+// Shards:    plain, or compressed by gz or zstd (costs: inflate.h; a zstd shard is one frame). If the plain file of a
+//            compressed shard exists, it is read. Other compressions (br, bz2, snappy) require the plain file.
+// Damage:    makes one sample unreadable. An invalid table entry makes its samples unreadable, a table longer than the
+//            file the whole shard. Hashes are not checked.
+// Threads:   as RecordFormat. Failure: as RecordFormat; a missing column is Error(kArgument).
 
 #include <memory>
 #include <string>
@@ -32,15 +31,15 @@ struct MdsFields {
 // "image (jpeg), label (int)"
 [[nodiscard]] std::string describe_columns(const std::vector<MdsColumn>& columns);
 
-// The columns that the options (or the rules above) choose; `image` and `label` are "" when they were not given.
-// Throws Error(kArgument) for a name that no column has, Error(kInput) when no column can be the image.
+// Selects the columns; "" for `image` or `label` applies the rules above. Throws Error(kArgument) for an unknown column
+// name, Error(kInput) if there is no image column.
 [[nodiscard]] MdsFields choose_mds_fields(const std::vector<MdsColumn>& columns, const std::string& image,
                                           const std::string& label);
 
 [[nodiscard]] std::shared_ptr<const RecordFormat> mds_format(std::vector<MdsColumn> columns, const MdsFields& fields);
 
-// The row of the format table: an index.json that lists shards of format mds. A list that holds one is refused where it
-// names any other file; a shard (*.mds, *.mds.gz, ...) is recognised to be refused with a hint at its folder.
+// Format table entry: an index.json that lists shards of format mds. A list of files may contain only such files. A
+// shard (*.mds, *.mds.gz, ...) is recognised in order to be refused with a hint to pass its folder.
 [[nodiscard]] bool recognises_mds(const Source& source);
 [[nodiscard]] std::shared_ptr<const Dataset> open_mds(const Source& source, const std::string& split);
 

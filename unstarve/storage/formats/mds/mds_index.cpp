@@ -19,25 +19,25 @@ using nlohmann::json;
 
 const json& member(const json& object, const char* key) {
   const auto found = object.is_object() ? object.find(key) : object.end();
-  if (!object.is_object() || found == object.end()) refuse(std::string("'") + key + "' is missing in it");
+  if (!object.is_object() || found == object.end()) refuse(std::string("'") + key + "' is missing");
   return *found;
 }
 
 std::string text_of(const json& object, const char* key) {
   const json& value = member(object, key);
-  if (!value.is_string()) refuse(std::string("'") + key + "' in it is no text");
+  if (!value.is_string()) refuse(std::string("'") + key + "' is not a string");
   return value.get<std::string>();
 }
 
 std::uint64_t number_of(const json& object, const char* key) {
   const json& value = member(object, key);
-  if (!value.is_number_unsigned()) refuse(std::string("'") + key + "' in it is no whole number");
+  if (!value.is_number_unsigned()) refuse(std::string("'") + key + "' is not a non-negative integer");
   return value.get<std::uint64_t>();
 }
 
 MdsFile file_of(const json& object) {
   MdsFile file{text_of(object, "basename"), number_of(object, "bytes")};
-  if (leads_out(file.name)) refuse("the shard's name '" + file.name + "' is absolute or leads out by '..'");
+  if (leads_out(file.name)) refuse("shard name '" + file.name + "': absolute, or leaves the folder through '..'");
   return file;
 }
 
@@ -47,13 +47,13 @@ std::vector<MdsColumn> columns_of(const json& shard) {
   const json& sizes = member(shard, "column_sizes");
   if (!names.is_array() || !encodings.is_array() || !sizes.is_array() || names.empty() ||
       names.size() != encodings.size() || names.size() != sizes.size()) {
-    refuse("column_names, column_encodings and column_sizes are no lists of one length");
+    refuse("column_names, column_encodings and column_sizes are not lists of equal length");
   }
   std::vector<MdsColumn> columns;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const bool sized = sizes[i].is_number_unsigned();
     if (!names[i].is_string() || !encodings[i].is_string() || (!sized && !sizes[i].is_null())) {
-      refuse("column " + std::to_string(i) + " has no name, encoding and size");
+      refuse("column " + std::to_string(i) + ": name, encoding or size is invalid");
     }
     const std::uint64_t bytes = sized ? sizes[i].get<std::uint64_t>() : 0;
     if (bytes > std::numeric_limits<std::uint32_t>::max()) refuse("column " + std::to_string(i) + " is too large");
@@ -65,7 +65,7 @@ std::vector<MdsColumn> columns_of(const json& shard) {
 
 MdsShard shard_of(const json& object) {
   const std::string format = text_of(object, "format");
-  if (format != "mds") refuse("a shard's format is '" + format.substr(0, 32) + "', expected 'mds'");
+  if (format != "mds") refuse("shard format '" + format.substr(0, 32) + "'; expected 'mds'");
   const json& compression = member(object, "compression");
   MdsShard shard;
   shard.raw = file_of(member(object, "raw_data"));
@@ -80,7 +80,7 @@ MdsShard shard_of(const json& object) {
 template <class T>
 std::int64_t fixed_integer(std::span<const std::uint8_t> value) {
   if (value.size() != sizeof(T)) {
-    refuse("an integer of " + std::to_string(value.size()) + " bytes, expected " + std::to_string(sizeof(T)));
+    refuse("an integer of " + std::to_string(value.size()) + " bytes; expected " + std::to_string(sizeof(T)));
   }
   const T number = load_little<T>(value.data());
   if (!std::in_range<std::int64_t>(number)) refuse("the number " + std::to_string(number) + " is too large");
@@ -96,7 +96,7 @@ std::int64_t text_integer(std::span<const std::uint8_t> value) {
   const char* const begin = reinterpret_cast<const char*>(value.data());
   std::int64_t number = 0;
   const auto [end, failed] = std::from_chars(begin, begin + value.size(), number);
-  if (failed != std::errc() || end != begin + value.size()) refuse("a text that is no whole number");
+  if (failed != std::errc() || end != begin + value.size()) refuse("the string is not an integer");
   return number;
 }
 
@@ -118,12 +118,12 @@ const IntegerEncoding* find_integer(std::string_view encoding) noexcept {
 
 MdsIndex parse_mds_index(std::string_view text) {
   const json root = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (root.is_discarded()) refuse("it is no JSON");
+  if (root.is_discarded()) refuse("not JSON");
   if (number_of(root, "version") != 2) {
-    refuse("version " + std::to_string(number_of(root, "version")) + " of the format, expected 2");
+    refuse("format version " + std::to_string(number_of(root, "version")) + "; expected 2");
   }
   const json& shards = member(root, "shards");
-  if (!shards.is_array() || shards.empty()) refuse("it lists no shard, expected one or more");
+  if (!shards.is_array() || shards.empty()) refuse("no shard listed; expected at least one");
   MdsIndex index;
   for (const json& shard : shards) {
     index.shards.push_back(shard_of(shard));
@@ -131,7 +131,7 @@ MdsIndex parse_mds_index(std::string_view text) {
     if (index.columns.empty())
       index.columns = std::move(columns);
     else if (columns != index.columns)
-      refuse("shard '" + index.shards.back().raw.name + "' has other columns than the first");
+      refuse("shard '" + index.shards.back().raw.name + "' has other columns than the first shard");
   }
   return index;
 }
@@ -141,9 +141,9 @@ std::span<const std::uint8_t> mds_value(std::span<const std::uint8_t> sample, st
   std::uint64_t lengths_bytes = 0;
   for (const MdsColumn& column : columns) lengths_bytes += column.fixed_bytes == 0 ? 4 : 0;
   if (lengths_bytes > sample.size()) {
-    refuse("a sample of " + std::to_string(sample.size()) + " bytes, too few for the lengths of its columns");
+    refuse("a sample of " + std::to_string(sample.size()) + " bytes is too short for its column lengths");
   }
-  std::uint64_t at = lengths_bytes, begin = 0, length = 0;
+  std::uint64_t offset = lengths_bytes, begin = 0, length = 0;
   const std::uint8_t* next_length = sample.data();
   for (std::size_t i = 0; i < columns.size(); ++i) {
     std::uint64_t bytes = columns[i].fixed_bytes;
@@ -151,18 +151,18 @@ std::span<const std::uint8_t> mds_value(std::span<const std::uint8_t> sample, st
       bytes = load_little<std::uint32_t>(next_length);
       next_length += 4;
     }
-    if (bytes > sample.size() - at) {
-      refuse("column '" + columns[i].name + "' has " + std::to_string(bytes) + " bytes, but only " +
-             std::to_string(sample.size() - at) + " are left of the sample");
+    if (bytes > sample.size() - offset) {
+      refuse("column '" + columns[i].name + "' declares " + std::to_string(bytes) + " bytes, the sample contains " +
+             std::to_string(sample.size() - offset) + " more");
     }
     if (i == which) {
-      begin = at;
+      begin = offset;
       length = bytes;
     }
-    at += bytes;
+    offset += bytes;
   }
-  if (at != sample.size()) {
-    refuse(std::to_string(sample.size() - at) + " bytes are left behind the last column of the sample");
+  if (offset != sample.size()) {
+    refuse(std::to_string(sample.size() - offset) + " bytes follow the last column of the sample");
   }
   return sample.subspan(begin, length);
 }
@@ -175,14 +175,14 @@ std::int64_t mds_integer(std::string_view encoding, std::span<const std::uint8_t
 
 MdsPixels parse_mds_pil(std::span<const std::uint8_t> value) {
   constexpr std::size_t kHead = 12;
-  if (value.size() < kHead) refuse("a raw image of " + std::to_string(value.size()) + " bytes, its head alone has 12");
+  if (value.size() < kHead) refuse("a raw image of " + std::to_string(value.size()) + " bytes; the header has 12");
   MdsPixels image;
   image.width = load_little<std::uint32_t>(value.data());
   image.height = load_little<std::uint32_t>(value.data() + 4);
   const std::uint64_t mode_bytes = load_little<std::uint32_t>(value.data() + 8);
-  if (mode_bytes > value.size() - kHead) refuse("a raw image whose mode's name is longer than the image");
+  if (mode_bytes > value.size() - kHead) refuse("raw image: the mode name is longer than the image");
   const std::string mode(reinterpret_cast<const char*>(value.data()) + kHead, std::min<std::size_t>(mode_bytes, 16));
-  if (mode != "RGB" && mode != "L") refuse("a raw image of mode '" + mode + "', expected RGB or L");
+  if (mode != "RGB" && mode != "L") refuse("raw image of mode '" + mode + "'; expected RGB or L");
   image.channels = mode == "L" ? 1 : 3;
   image.pixels = value.subspan(kHead + mode_bytes);
   constexpr std::uint32_t kMaxSide = 1 << 20;

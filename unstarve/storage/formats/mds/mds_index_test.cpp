@@ -21,7 +21,7 @@ std::string shard_text(const std::string& columns = R"("column_names": ["a"], "c
          basename + R"(", "bytes": 9}, )" + columns + "}";
 }
 
-TEST_CASE("the index that the streaming package wrote is read") {
+TEST_CASE("an index written by the streaming package is read") {
   const MdsIndex plain = parse_mds_index(testing::fixture_bytes("mds/index.json"));
   CHECK(plain.columns == std::vector<MdsColumn>{{"image", "jpeg", 0}, {"label", "int", 8}});
   REQUIRE(plain.shards.size() == 2);
@@ -34,17 +34,17 @@ TEST_CASE("the index that the streaming package wrote is read") {
   CHECK(packed.shards[0].zip.name == "shard.00000.mds.zstd");
 }
 
-TEST_CASE("an index of another shape is refused") {
+TEST_CASE("an index with another structure is refused") {
   const auto why = [](const std::string& text) { return refusal([&] { return parse_mds_index(text); }); };
   CHECK(why(index_text(shard_text())) == "no error");
-  CHECK(why("") == "it is no JSON");
+  CHECK(why("") == "not JSON");
   CHECK_THAT(why("[]"), Catch::Contains("'version' is missing"));
-  CHECK_THAT(why(R"({"version": 1})"), Catch::Contains("version 1 of the format"));
-  CHECK_THAT(why(R"({"version": -2})"), Catch::Contains("no whole number"));
+  CHECK_THAT(why(R"({"version": 1})"), Catch::Contains("format version 1"));
+  CHECK_THAT(why(R"({"version": -2})"), Catch::Contains("not a non-negative integer"));
   CHECK_THAT(why(index_text("")), Catch::Contains("no shard"));
   CHECK_THAT(why(index_text("7")), Catch::Contains("missing"));
   CHECK_THAT(why(index_text(shard_text(R"("column_names": [], "column_encodings": [], "column_sizes": [])"))),
-             Catch::Contains("no lists of one length"));
+             Catch::Contains("not lists of equal length"));
   CHECK_THAT(why(index_text(shard_text(R"("column_names": ["a"], "column_encodings": [1], "column_sizes": [1])"))),
              Catch::Contains("column 0"));
   CHECK_THAT(why(index_text(shard_text(R"("column_names": ["a"], "column_encodings": ["b"],
@@ -53,7 +53,7 @@ TEST_CASE("an index of another shape is refused") {
   CHECK_THAT(why(index_text(shard_text(R"("column_names": ["a"], "column_encodings": ["str"],
                                           "column_sizes": [null])",
                                        "../x"))),
-             Catch::Contains("leads out"));
+             Catch::Contains("leaves the folder"));
   CHECK_THAT(why(index_text(shard_text() + "," + shard_text(R"("column_names": ["b"], "column_encodings": ["str"],
                                                                "column_sizes": [null])"))),
              Catch::Contains("other columns"));
@@ -61,7 +61,7 @@ TEST_CASE("an index of another shape is refused") {
   for (std::size_t length = 0; length < whole.size(); ++length) CHECK(why(whole.substr(0, length)) != "no error");
 }
 
-TEST_CASE("a sample's columns are found, whatever is cut") {
+TEST_CASE("the columns of a sample are found, and any truncation is refused") {
   const std::vector<MdsColumn> columns = {{"a", "str", 0}, {"b", "uint16", 2}, {"c", "bytes", 0}};
   std::string sample;
   append_little<std::uint32_t>(sample, 3);
@@ -76,13 +76,13 @@ TEST_CASE("a sample's columns are found, whatever is cut") {
   for (std::size_t length = 0; length < sample.size(); ++length) {
     CHECK(refusal([&] { return value(sample.substr(0, length), 0); }) != "no error");
   }
-  CHECK_THAT(refusal([&] { return value(sample + "x", 0); }), Catch::Contains("1 bytes are left"));
-  std::string lies = sample;
-  lies.replace(0, 4, "\xff\xff\xff\xff");
-  CHECK_THAT(refusal([&] { return value(lies, 2); }), Catch::Contains("column 'a' has 4294967295 bytes"));
+  CHECK_THAT(refusal([&] { return value(sample + "x", 0); }), Catch::Contains("1 bytes follow the last column"));
+  std::string wrong = sample;
+  wrong.replace(0, 4, "\xff\xff\xff\xff");
+  CHECK_THAT(refusal([&] { return value(wrong, 2); }), Catch::Contains("column 'a' declares 4294967295 bytes"));
 }
 
-TEST_CASE("whole numbers of every encoding are read") {
+TEST_CASE("integers of every encoding are read") {
   const auto number = [](const char* encoding, std::string_view bytes) {
     return mds_integer(encoding, bytes_of(bytes));
   };
@@ -93,13 +93,13 @@ TEST_CASE("whole numbers of every encoding are read") {
   CHECK(number("int32", std::string_view("\1\0\0\0", 4)) == 1);
   CHECK(number("str_int", "-17") == -17);
   CHECK_FALSE(is_mds_integer("float32"));
-  CHECK_THAT(refusal([&] { return number("int", "abc"); }), Catch::Contains("of 3 bytes, expected 8"));
-  CHECK_THAT(refusal([&] { return number("str_int", "1x"); }), Catch::Contains("no whole number"));
+  CHECK_THAT(refusal([&] { return number("int", "abc"); }), Catch::Contains("of 3 bytes; expected 8"));
+  CHECK_THAT(refusal([&] { return number("str_int", "1x"); }), Catch::Contains("not an integer"));
   CHECK_THAT(refusal([&] { return number("uint64", "\xff\xff\xff\xff\xff\xff\xff\xff"); }),
              Catch::Contains("too large"));
 }
 
-TEST_CASE("raw images are checked against their head") {
+TEST_CASE("raw images are checked against their header") {
   std::string value;
   for (const std::uint32_t number : {2U, 1U, 3U}) append_little(value, number);
   value += "RGB123456";

@@ -1,4 +1,4 @@
-// How open_dataset() comes to MDS: from one index.json or several to the shards that they list.
+// Opens MDS: reads one or several index.json files and finds their shards.
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -15,7 +15,7 @@ bool is_index(std::string_view front) {
   const auto names = [&](std::string_view word) { return front.find(word) != std::string_view::npos; };
   if (!names("\"shards\"")) return false;
   if (names("\"mds\"") && names("\"column_encodings\"")) return true;
-  // One of no shard, which opening it tells.
+  // An index without shards; opening it reports the error.
   const auto root = nlohmann::json::parse(front, nullptr, /*allow_exceptions=*/false);
   return root.is_object() && root.contains("version") && root["shards"].is_array() && root["shards"].empty();
 }
@@ -36,7 +36,7 @@ bool is_mds_name(std::string_view name) {
   return ends_in(name, ".mds") || name.find(".mds.") != std::string_view::npos;
 }
 
-// Of the file that was looked at, without a URL's query.
+// The path of the first file, without the query of a URL.
 std::string_view name_of(const Source& source) {
   const std::string_view path = source.first_path;
   return is_url(source.path) ? path.substr(0, path.find('?')) : path;
@@ -44,7 +44,7 @@ std::string_view name_of(const Source& source) {
 
 std::string read_index(const ByteSource& file) {
   if (file.size() > kMaxMdsIndexBytes) {
-    throw Error(ErrorKind::kInput, std::to_string(file.size()) + " bytes are too many for an index, expected at most " +
+    throw Error(ErrorKind::kInput, std::to_string(file.size()) + " bytes; expected an index of at most " +
                                        std::to_string(kMaxMdsIndexBytes));
   }
   std::string text(file.size(), '\0');
@@ -52,7 +52,7 @@ std::string read_index(const ByteSource& file) {
   return text;
 }
 
-// The plain file where it is there; the layer above undoes gzip and Zstandard, which it tells from the bytes.
+// Selects the plain file if it exists. The layer above detects and decompresses gzip and Zstandard.
 Shard open_mds_shard(const std::string& folder, const MdsShard& shard) {
   if (shard.compression.empty()) return {folder + shard.raw.name, nullptr};
   std::error_code failed;
@@ -60,15 +60,16 @@ Shard open_mds_shard(const std::string& folder, const MdsShard& shard) {
     return {folder + shard.raw.name, nullptr};
   if (shard.compression == "gz" || shard.compression == "zstd") return {folder + shard.zip.name, nullptr};
   throw Error(ErrorKind::kInput, "shard " + shard.zip.name + " is compressed by " + shard.compression +
-                                     ", known are gz and zstd; decompress it to " + shard.raw.name + " beside it");
+                                     "; expected gz or zstd. Decompress it to " + shard.raw.name +
+                                     " in the same folder.");
 }
 
-// Several indexes as one set: their shards in their order.
+// Combines the shards of several indexes, in order.
 class Indexes {
  public:
   Indexes(std::string image, std::string label) : image_(std::move(image)), label_(std::move(label)) {}
 
-  // `path` as open_bytes() takes it.
+  // `path`: a path or URL as for open_bytes().
   void add(const ByteSource& file, const std::string& path) {
     try {
       MdsIndex index = parse_mds_index(read_index(file));
@@ -79,8 +80,8 @@ class Indexes {
         fields_ = choose_mds_fields(index.columns, image_, label_);
         columns_ = std::move(index.columns);
       } else if (index.columns != columns_) {
-        throw Error(ErrorKind::kInput, "its columns are " + describe_columns(index.columns) + ", those of " + first_ +
-                                           " are " + describe_columns(columns_) + "; expected the same of all");
+        throw Error(ErrorKind::kInput, "the columns are " + describe_columns(index.columns) + "; expected " +
+                                           describe_columns(columns_) + " as in " + first_);
       }
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::kIo || error.kind() == ErrorKind::kCancelled) throw;
@@ -93,21 +94,21 @@ class Indexes {
   }
 
  private:
-  std::string image_, label_;  // as chosen by options
-  std::string first_;          // whose columns these are
+  std::string image_, label_;  // options
+  std::string first_;          // name of the first index, which has these columns
   std::vector<MdsColumn> columns_;
   MdsFields fields_;
   std::vector<Shard> shards_;
 };
 
-// Every one of the files must be an index: what else stands between them would be lost without a word.
+// Every file must be an index: any other file would be ignored silently.
 void add_all(const Source& source, Indexes& indexes) {
   for (const std::string& path : source.files) {
     const auto file = path == source.first_path ? source.first : open_bytes(path);
     if (!is_index(*file)) {
       throw Error(ErrorKind::kInput, "open " + shown_name(source.text) + ": " + file->name() +
-                                         " is no index.json of MDS, " + source.first->name() +
-                                         " is one; of MDS give the folders, or their index.json files alone");
+                                         " is not an MDS index.json like " + source.first->name() +
+                                         ". Pass MDS folders, or only their index.json files.");
     }
     indexes.add(*file, path);
   }
@@ -125,7 +126,7 @@ bool recognises_mds(const Source& source) {
     return is_index(*open_bytes(source.path + "/index.json"));
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::kCancelled) throw;
-    return true;  // opening it says why it cannot be read
+    return true;  // opening it reports why it cannot be read
   }
 }
 
@@ -134,13 +135,13 @@ std::shared_ptr<const Dataset> open_mds(const Source& source, const std::string&
   std::string image = options.take_text("image", ""), label = options.take_text("label", "");
   options.refuse_rest();
   if (!split.empty()) {
-    throw Error(ErrorKind::kArgument, "open " + shown_name(source.text) + ": an MDS folder is one split, '" + split +
-                                          "' cannot be chosen from it; give the split's own folder");
+    throw Error(ErrorKind::kArgument, "open " + shown_name(source.text) + ": split '" + split +
+                                          "' is not available: an MDS folder is one split. Pass the folder of the "
+                                          "split.");
   }
   if (!source.folder && !is_index(*source.first)) {
     throw Error(ErrorKind::kInput, "open " + shown_name(source.text) + ": " + source.first->name() +
-                                       " is a shard of MDS, whose columns only the index.json beside it tells; give " +
-                                       "the folder");
+                                       " is an MDS shard, whose columns are stored in index.json. Pass the folder.");
   }
   Indexes indexes(std::move(image), std::move(label));
   if (source.folder) {

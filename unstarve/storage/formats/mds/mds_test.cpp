@@ -18,72 +18,72 @@ namespace {
 using testing::text_of, testing::TemporaryFolder;
 
 // A shard of samples "<jpeg length><jpeg><label>", and its index.json.
-struct Made {
+struct MdsText {
   std::string shard;
   std::string index;
   std::vector<std::size_t> begins;
 };
 
-Made make_mds(const std::vector<std::int64_t>& labels) {
+MdsText make_mds(const std::vector<std::int64_t>& labels) {
   const std::uint64_t samples = labels.size();
   std::string body;
-  Made made;
+  MdsText text;
   const std::size_t start = 4 + 4 * (samples + 1) + 2;
   for (std::uint64_t i = 0; i < samples; ++i) {
-    made.begins.push_back(start + body.size());
+    text.begins.push_back(start + body.size());
     const std::string image = "image " + std::to_string(i);
     append_little(body, static_cast<std::uint32_t>(image.size()));
     body += image;
     append_little(body, labels[i]);
   }
-  append_little(made.shard, static_cast<std::uint32_t>(samples));
-  for (const std::size_t begin : made.begins) append_little(made.shard, static_cast<std::uint32_t>(begin));
-  append_little(made.shard, static_cast<std::uint32_t>(start + body.size()));
-  made.shard += "{}" + body;
-  made.index = R"({"version": 2, "shards": [{"format": "mds", "column_names": ["image", "label"],
+  append_little(text.shard, static_cast<std::uint32_t>(samples));
+  for (const std::size_t begin : text.begins) append_little(text.shard, static_cast<std::uint32_t>(begin));
+  append_little(text.shard, static_cast<std::uint32_t>(start + body.size()));
+  text.shard += "{}" + body;
+  text.index = R"({"version": 2, "shards": [{"format": "mds", "column_names": ["image", "label"],
       "column_encodings": ["jpeg", "int"], "column_sizes": [null, 8], "compression": null, "zip_data": null,
       "samples": )" +
                std::to_string(samples) + R"(, "raw_data": {"basename": "shard.00000.mds", "bytes": )" +
-               std::to_string(made.shard.size()) + "}}]}";
-  return made;
+               std::to_string(text.shard.size()) + "}}]}";
+  return text;
 }
 
-Made make_mds(std::uint64_t samples) {
+MdsText make_mds(std::uint64_t samples) {
   std::vector<std::int64_t> labels;
   for (std::uint64_t i = 0; i < samples; ++i) labels.push_back(static_cast<std::int64_t>(i % 4));
   return make_mds(labels);
 }
 
-TEST_CASE("MDS keeps the contract of a data set") {
+TEST_CASE("MDS passes the conformance suite") {
   const TemporaryFolder folder;
   const std::string file = folder.str("shard.00000.mds");
-  Made made;
+  MdsText text;
   testing::DatasetUnderTest test;
   test.make = [&](std::uint64_t samples) {
-    made = make_mds(samples);
+    text = make_mds(samples);
     std::filesystem::remove(file);  // not truncated: it may still be mapped
-    folder.write("shard.00000.mds", made.shard);
-    folder.write("index.json", made.index);
+    folder.write("shard.00000.mds", text.shard);
+    folder.write("index.json", text.index);
     return open_dataset(folder.str());
   };
   test.damage = [&](std::uint64_t id) {
     std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
-    stream.seekp(static_cast<std::streamoff>(made.begins[id]));
+    stream.seekp(static_cast<std::streamoff>(text.begins[id]));
     stream.put(static_cast<char>(200));
     REQUIRE(stream.flush());
-    return file + " record " + std::to_string(id) + " at offset " + std::to_string(made.begins[id]) +
-           ": column 'image' has 200 bytes, but only";
+    return file + " record " + std::to_string(id) + " at offset " + std::to_string(text.begins[id]) +
+           ": column 'image' declares 200 bytes, the sample contains";
   };
   testing::check_dataset(test);
 }
 
-// The fixtures get no index beside them.
+// A copy, so that no index is written next to the fixtures.
 std::string copied(const TemporaryFolder& folder, const std::string& name) {
   std::filesystem::copy(testing::fixture(name), folder.path() / name, std::filesystem::copy_options::recursive);
   return folder.str(name);
 }
 
-TEST_CASE("what the streaming package wrote is read") {
+TEST_CASE("files written by the streaming package are read") {
   for (const std::string name : {"mds", "mds-gz", "mds-zstd", "mds-bytes"}) {
     INFO(name);
     const TemporaryFolder folder;
@@ -98,13 +98,13 @@ TEST_CASE("what the streaming package wrote is read") {
       const auto expected = static_cast<std::size_t>(testing::kFixtureLabels[id]);
       CHECK(data->classes().at(static_cast<std::size_t>(record.values[1].integer)) ==
             (name == "mds-bytes" ? testing::kFixtureNames[expected] : std::to_string(expected)));
-      CHECK((record.storage.capacity() == 0) == (name == "mds" || name == "mds-bytes"));  // plain ones are not copied
+      CHECK((record.storage.capacity() == 0) == (name == "mds" || name == "mds-bytes"));  // plain shards are not copied
     }
   }
 }
 
 TEST_CASE(
-    "compressed shards: the plain file is taken where it is, what is not known is refused, damage costs a shard") {
+    "compressed shards: the plain file is preferred, unknown compressions are refused, damage affects one shard") {
   const TemporaryFolder folder;
   const std::string path = copied(folder, "mds-zstd");
   const auto image = [&](std::uint64_t id) {
@@ -130,11 +130,11 @@ TEST_CASE(
     }
     folder.write("mds-zstd/index.json", other);
     CHECK_THAT(testing::refusal([&] { return open_dataset(path); }),
-               Catch::Contains("is compressed by " + name + ", known are gz and zstd; decompress it to shard.0000"));
+               Catch::Contains("is compressed by " + name + "; expected gz or zstd. Decompress it to shard.0000"));
   }
 }
 
-TEST_CASE("raw pixels are read where they lie") {
+TEST_CASE("raw pixels are read without a copy") {
   const TemporaryFolder folder;
   const auto data = open_dataset(copied(folder, "mds-pil"));
   REQUIRE(data->field_index(FieldKind::kPixels) == 0);
@@ -149,7 +149,7 @@ TEST_CASE("raw pixels are read where they lie") {
   CHECK(record.storage.capacity() == 0);
 }
 
-TEST_CASE("columns are chosen by rule or by name") {
+TEST_CASE("columns are selected by rule or by name") {
   const std::vector<MdsColumn> columns = {{"id", "int", 8}, {"photo", "png", 0}, {"raw", "bytes", 0}, {"y", "str", 0}};
   CHECK(mds_format(columns, choose_mds_fields(columns, "", ""))->unread_fields() ==
         std::vector<std::string>{"id", "raw"});
@@ -169,18 +169,18 @@ TEST_CASE("columns are chosen by rule or by name") {
     }
     return std::string("no error");
   };
-  CHECK_THAT(why("x", ""), Catch::Contains("no column 'x', it has id (int), photo (png), raw (bytes), y (str)"));
-  CHECK_THAT(why("id", ""), Catch::Contains("column 'id' is no image but int"));
+  CHECK_THAT(why("x", ""), Catch::Contains("no column 'x'; available: id (int), photo (png), raw (bytes), y (str)"));
+  CHECK_THAT(why("id", ""), Catch::Contains("column 'id' has the encoding int"));
   CHECK_THAT(why("", "x"), Catch::Contains("no column 'x'"));
-  CHECK_THAT(why("", "photo"), Catch::Contains("no class"));
+  CHECK_THAT(why("", "photo"), Catch::Contains("is not a label"));
   CHECK_THAT(testing::refusal([&] {
                return choose_mds_fields({{"text", "str", 0}}, "", "");
              }),
-             Catch::Contains("no column is an image"));
+             Catch::Contains("no image column"));
 }
 
-TEST_CASE("a shard cut anywhere, or whose table lies, gives the samples that are whole") {
-  const Made made = make_mds(4);
+TEST_CASE("a truncated shard, or one with a wrong table, gives its intact samples") {
+  const MdsText text = make_mds(4);
   const auto format = mds_format({{"image", "jpeg", 0}, {"label", "int", 8}}, {0, 1});
   const auto readable = [&](const std::string& shard) {
     std::size_t good = 0;
@@ -200,36 +200,36 @@ TEST_CASE("a shard cut anywhere, or whose table lies, gives the samples that are
     }
     return good;
   };
-  REQUIRE(readable(made.shard) == 4);
-  for (std::size_t length = 0; length < made.shard.size(); ++length) {
+  REQUIRE(readable(text.shard) == 4);
+  for (std::size_t length = 0; length < text.shard.size(); ++length) {
     std::size_t whole = 0;
-    while (whole < 3 && made.begins[whole + 1] <= length) ++whole;
-    CHECK(readable(made.shard.substr(0, length)) == whole);
+    while (whole < 3 && text.begins[whole + 1] <= length) ++whole;
+    CHECK(readable(text.shard.substr(0, length)) == whole);
   }
   for (std::size_t at = 4; at < 24; at += 4) {
-    std::string lies = made.shard;
-    lies.replace(at, 4, "\xff\xff\xff\xff");
-    const std::size_t good = readable(lies);
+    std::string wrong = text.shard;
+    wrong.replace(at, 4, "\xff\xff\xff\xff");
+    const std::size_t good = readable(wrong);
     CHECK(good < 4);
-    CHECK((at == 4 || good >= (at - 4) / 4 - 1));  // the samples before the lie
+    CHECK((at == 4 || good >= (at - 4) / 4 - 1));  // the samples before the wrong entry
   }
-  std::string lies = made.shard;
-  lies.replace(0, 4, "\xff\xff\xff\xff");
-  CHECK(readable(lies) == 0);
+  std::string wrong = text.shard;
+  wrong.replace(0, 4, "\xff\xff\xff\xff");
+  CHECK(readable(wrong) == 0);
 }
 
-TEST_CASE("an MDS folder of no sample is refused, shards of none among others are passed by") {
+TEST_CASE("an MDS folder without samples is refused; empty shards among others are skipped") {
   const TemporaryFolder folder;
   const auto why = [&] { return testing::refusal([&] { return open_dataset(folder.str()); }); };
   folder.write("index.json", R"({"version": 2, "shards": []})");
-  CHECK(why() == "open " + folder.str("index.json") + ": it lists no shard, expected one or more");
+  CHECK(why() == "open " + folder.str("index.json") + ": no shard listed; expected at least one");
 
-  const Made none = make_mds(0), some = make_mds(3);
+  const MdsText none = make_mds(0), some = make_mds(3);
   folder.write("shard.00000.mds", none.shard);
   folder.write("index.json", none.index);
   CHECK(why() == "open mds " + folder.str("shard.00000.mds") + ": it holds no record");
 
-  // The second shard's entry behind the first's.
+  // The entry of the second shard after that of the first.
   const auto renamed = [](std::string text, const std::string& to) {
     text.replace(text.find("shard.00000"), 11, to);
     return text;
@@ -249,10 +249,10 @@ TEST_CASE("an MDS folder of no sample is refused, shards of none among others ar
   CHECK(text_of(record.values[0].bytes) == "image 2");
 }
 
-TEST_CASE("a whole number of MDS that is no class makes its sample a bad one, whatever the number") {
-  const Made made = make_mds(std::vector<std::int64_t>{0, -1, -7, std::int64_t{1} << 40, 3});
+TEST_CASE("an integer that is not a class number makes its sample a bad sample") {
+  const MdsText text = make_mds(std::vector<std::int64_t>{0, -1, -7, std::int64_t{1} << 40, 3});
   const auto format = mds_format({{"image", "jpeg", 0}, {"label", "int", 8}}, {0, 1});
-  const RecordFiles data({{"memory", std::make_shared<testing::MemoryBytes>(made.shard)}}, format, {false, 1});
+  const RecordFiles data({{"memory", std::make_shared<testing::MemoryBytes>(text.shard)}}, format, {false, 1});
   const auto why = [&](std::uint64_t id) {
     return testing::refusal([&] {
       RecordBuffer record;
@@ -266,7 +266,7 @@ TEST_CASE("a whole number of MDS that is no class makes its sample a bad one, wh
   CHECK(data.classes().size() == 4);
 }
 
-TEST_CASE("several MDS indexes are one set of all their shards") {
+TEST_CASE("several MDS indexes are one dataset of all their shards") {
   const TemporaryFolder folder;
   const std::string first = copied(folder, "mds"), second = copied(folder, "mds-gz");
   for (const std::string& text : {folder.str("mds{,-gz}/index.json"), folder.str("mds*/index.json")}) {
@@ -283,24 +283,25 @@ TEST_CASE("several MDS indexes are one set of all their shards") {
   }
 }
 
-TEST_CASE("what stands among MDS indexes and does not belong to them is refused by name") {
+TEST_CASE("files that do not belong to the MDS indexes are refused by name") {
   const TemporaryFolder folder;
   const std::string path = copied(folder, "mds"), other = copied(folder, "mds-pil");
   const auto why = [](const std::string& text) { return testing::refusal([&] { return open_dataset(text); }); };
   const std::string list = folder.str("mds{,-pil}/index.json");
-  CHECK_THAT(why(list), Catch::Contains("open " + other + "/index.json: its columns are ") &&
-                            Catch::Contains("(pil)") && Catch::Contains("those of " + path + "/index.json are "));
+  CHECK_THAT(why(list), Catch::Contains("open " + other + "/index.json: the columns are ") &&
+                            Catch::Contains("(pil)") && Catch::EndsWith("as in " + path + "/index.json"));
   folder.write("x.tar", testing::fixture_bytes("webdataset/cls.tar"));
   for (const char* const files : {"{mds/index.json,x.tar}", "mds/*"})
-    CHECK_THAT(why(folder.str(files)), Catch::Contains(" is no index.json of MDS, ") &&
-                                           Catch::Contains(path + "/index.json is one; of MDS give the folders"));
-  CHECK_THAT(why(folder.str("{mds/index.json,x.tar}")), Catch::Contains(folder.str("x.tar") + " is no index.json"));
+    CHECK_THAT(why(folder.str(files)), Catch::Contains(" is not an MDS index.json like ") &&
+                                           Catch::Contains(path + "/index.json. Pass MDS folders"));
+  CHECK_THAT(why(folder.str("{mds/index.json,x.tar}")),
+             Catch::Contains(folder.str("x.tar") + " is not an MDS index.json"));
   for (const char* const files : {"mds/shard.*.mds", "mds/shard.00000.mds", "mds/shard.0000{0..1}.mds"})
     CHECK_THAT(why(folder.str(files)),
-               Catch::Contains(path + "/shard.00000.mds is a shard of MDS") && Catch::Contains("give the folder"));
+               Catch::Contains(path + "/shard.00000.mds is an MDS shard") && Catch::Contains("Pass the folder"));
 }
 
-TEST_CASE("an MDS folder that cannot be opened says why") {
+TEST_CASE("an MDS folder that cannot be opened gives the reason") {
   const TemporaryFolder folder;
   const std::string path = copied(folder, "mds");
   const auto why = [&](const std::string& text, const std::string& split = "") -> std::string {

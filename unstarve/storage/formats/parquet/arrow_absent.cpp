@@ -1,4 +1,4 @@
-// A build without Arrow: the one place that says so.
+// Parquet in a build without Arrow: every function throws.
 #include "unstarve/core/error.h"
 #include "unstarve/storage/formats/parquet/parquet.h"
 #include "unstarve/storage/formats/parquet/parquet_file.h"
@@ -8,25 +8,25 @@ namespace unstarve {
 namespace {
 
 Error missing(const std::string& operation, const char* what) {
-  return Error(ErrorKind::kMissing, operation + ": this build " + what +
-                                        " no Parquet (that of the tree does: `make setup` installs pyarrow and with it "
-                                        "Arrow C++, then configure with -DUNSTARVE_PARQUET=ON; the Python package that "
-                                        "pip builds does not)");
+  return Error(ErrorKind::kMissing, operation + ": this build cannot " + what +
+                                        " Parquet. Build from source: `make setup` installs pyarrow with Arrow C++, "
+                                        "then configure with -DUNSTARVE_PARQUET=ON. The Python package built by pip "
+                                        "has no Parquet support.");
 }
 
 }  // namespace
 
 std::unique_ptr<const ParquetFile> open_parquet_file(std::shared_ptr<const ByteSource> source, const std::string&,
                                                      const std::string&) {
-  throw missing("open parquet " + source->name(), "reads");
+  throw missing("open parquet " + source->name(), "read");
 }
 
 std::unique_ptr<RecordWriter> make_parquet_writer(ByteSink&, const std::vector<std::string>&) {
-  throw missing("write Parquet", "writes");
+  throw missing("write Parquet", "write");
 }
 
 std::unique_ptr<RecordWriter> make_parquet_writer(ByteSink&, const std::vector<std::string>&, std::size_t) {
-  throw missing("write Parquet", "writes");
+  throw missing("write Parquet", "write");
 }
 
 std::string arrow_version() { return ""; }

@@ -10,7 +10,7 @@
 namespace unstarve {
 namespace {
 
-TEST_CASE("without Arrow, opening Parquet says what to install") {
+TEST_CASE("without Arrow, opening Parquet names the package to install") {
   CHECK(arrow_version().empty());
   const std::string plain = testing::fixture("parquet/plain.parquet").string();
   CHECK_THAT(testing::refusal([&] { return open_dataset(plain); }, ErrorKind::kMissing),

@@ -19,11 +19,10 @@ constexpr std::int64_t kBatchRows = 4096;
 constexpr std::size_t kMaxClassNameBytes = 4096;
 constexpr std::size_t kBlockBytes = std::size_t{16} << 20;
 
-// A value of no bytes points here, as null means that there is none.
+// Address of empty values; nullptr means that the row has no value.
 constexpr std::uint8_t kNoByte = 0;
 
-// Reads the values of one column of one row group: row(i, value) for each row that has a value. `Value` is the physical
-// type's.
+// Reads one column of one row group: calls row(i, value) for each row; value is nullptr if the row has none.
 template <class Type, class Row>
 void for_each_row(parquet::ColumnReader& column, std::uint64_t rows, const Row& row) {
   using Value = typename Type::c_type;
@@ -35,23 +34,23 @@ void for_each_row(parquet::ColumnReader& column, std::uint64_t rows, const Row& 
   std::uint64_t done = 0;
   while (done < rows && reader.HasNext()) {
     std::int64_t read = 0;
-    const std::int64_t want = static_cast<std::int64_t>(std::min<std::uint64_t>(rows - done, batch));
-    std::int64_t found = reader.ReadBatch(want, present > 0 ? levels.data() : nullptr, nullptr, values.get(), &read);
+    const std::int64_t wanted = static_cast<std::int64_t>(std::min<std::uint64_t>(rows - done, batch));
+    std::int64_t found = reader.ReadBatch(wanted, present > 0 ? levels.data() : nullptr, nullptr, values.get(), &read);
     if (present == 0) found = read;
     if (found <= 0) break;
     std::int64_t next = 0;
     for (std::int64_t i = 0; i < found; ++i) {
-      const bool there = levels[static_cast<std::size_t>(i)] == present && next < read;
-      row(done + static_cast<std::uint64_t>(i), there ? &values[static_cast<std::size_t>(next++)] : nullptr);
+      const bool has_value = levels[static_cast<std::size_t>(i)] == present && next < read;
+      row(done + static_cast<std::uint64_t>(i), has_value ? &values[static_cast<std::size_t>(next++)] : nullptr);
     }
     done += static_cast<std::uint64_t>(found);
   }
   if (done == rows) return;
   throw Error(ErrorKind::kInput, "column " + column.descr()->path()->ToDotString() + " has " + std::to_string(done) +
-                                     " values, expected " + std::to_string(rows));
+                                     " values; expected " + std::to_string(rows));
 }
 
-void read_dictionary_images(parquet::ByteArrayReader& reader, std::uint64_t rows, RowGroup& group, ImageRoom& room) {
+void read_dictionary_images(parquet::ByteArrayReader& reader, std::uint64_t rows, RowGroup& group, ImageStore& store) {
   const std::int16_t present = reader.descr()->max_definition_level();
   const auto batch = static_cast<std::size_t>(std::min<std::uint64_t>(rows, kBatchRows));
   std::vector<std::int16_t> levels(batch, present);
@@ -61,8 +60,8 @@ void read_dictionary_images(parquet::ByteArrayReader& reader, std::uint64_t rows
     const parquet::ByteArray* dictionary = nullptr;
     std::int32_t length = 0;
     std::int64_t read = 0;
-    const auto want = static_cast<std::int64_t>(std::min<std::uint64_t>(rows - group.images.size(), batch));
-    std::int64_t found = reader.ReadBatchWithDictionary(want, present > 0 ? levels.data() : nullptr, nullptr,
+    const auto wanted = static_cast<std::int64_t>(std::min<std::uint64_t>(rows - group.images.size(), batch));
+    std::int64_t found = reader.ReadBatchWithDictionary(wanted, present > 0 ? levels.data() : nullptr, nullptr,
                                                         indices.data(), &read, &dictionary, &length);
     if (present == 0) found = read;
     if (found <= 0) break;
@@ -73,17 +72,17 @@ void read_dictionary_images(parquet::ByteArrayReader& reader, std::uint64_t rows
       if (levels[i] != present || next >= static_cast<std::size_t>(read)) continue;
       const std::int32_t index = indices[next++];
       if (dictionary == nullptr || index < 0 || index >= length) {
-        throw Error(ErrorKind::kInput, "an index of " + std::to_string(index) + " into a dictionary of " +
-                                           std::to_string(length) + " entries");
+        throw Error(ErrorKind::kInput, "dictionary index " + std::to_string(index) +
+                                           " is out of range: " + std::to_string(length) + " entries");
       }
       std::span<const std::uint8_t>& entry = entries[static_cast<std::size_t>(index)];
-      if (entry.data() == nullptr) entry = room.keep(dictionary[index]);
+      if (entry.data() == nullptr) entry = store.add(dictionary[index]);
       group.images.back() = entry;
     }
   }
   if (group.images.size() == rows) return;
   throw Error(ErrorKind::kInput, "column " + reader.descr()->path()->ToDotString() + " has " +
-                                     std::to_string(group.images.size()) + " values, expected " + std::to_string(rows));
+                                     std::to_string(group.images.size()) + " values; expected " + std::to_string(rows));
 }
 
 template <class Type>
@@ -96,8 +95,9 @@ void read_numbers(parquet::ColumnReader& column, std::uint64_t rows, RowGroup& g
 void read_names(parquet::ColumnReader& column, std::uint64_t rows, RowGroup& group) {
   for_each_row<parquet::ByteArrayType>(column, rows, [&](std::uint64_t, const parquet::ByteArray* value) {
     if (value != nullptr && value->len > kMaxClassNameBytes) {
-      throw Error(ErrorKind::kInput, "column " + column.descr()->path()->ToDotString() + " has a text of " +
-                                         std::to_string(value->len) + " bytes, which is no class name");
+      throw Error(ErrorKind::kInput, "column " + column.descr()->path()->ToDotString() + " has a string of " +
+                                         std::to_string(value->len) + " bytes; expected a class name of at most " +
+                                         std::to_string(kMaxClassNameBytes));
     }
     group.label_names.emplace_back(
         value == nullptr ? "" : std::string(reinterpret_cast<const char*>(value->ptr), value->len));
@@ -106,33 +106,33 @@ void read_names(parquet::ColumnReader& column, std::uint64_t rows, RowGroup& gro
 
 }  // namespace
 
-std::span<const std::uint8_t> ImageRoom::keep(const parquet::ByteArray& value) {
+std::span<const std::uint8_t> ImageStore::add(const parquet::ByteArray& value) {
   const std::less_equal<> before;
   if (value.len == 0) return {&kNoByte, 0};
   if (!mapped_.empty() && before(mapped_.data(), value.ptr) &&
       before(value.ptr + value.len, mapped_.data() + mapped_.size())) {
     return {value.ptr, value.len};
   }
-  std::uint8_t* const room = take(value.len);
-  std::memcpy(room, value.ptr, value.len);
-  return {room, value.len};
+  std::uint8_t* const copy = allocate(value.len);
+  std::memcpy(copy, value.ptr, value.len);
+  return {copy, value.len};
 }
 
-std::uint8_t* ImageRoom::take(std::size_t bytes) {
+std::uint8_t* ImageStore::allocate(std::size_t bytes) {
   if (bytes > left_) {
     const auto rest = static_cast<std::size_t>(expected_ > used_ ? expected_ - used_ : 0);
     const std::size_t block = std::max(bytes, std::min(kBlockBytes, rest));
     if (block > limit_ - std::min(limit_, group_.block_bytes)) {
-      throw Error(ErrorKind::kInput, "its images take more than " + std::to_string(limit_) + " bytes");
+      throw Error(ErrorKind::kInput, "the images take more than " + std::to_string(limit_) + " bytes");
     }
     group_.blocks.emplace_back(block);
     group_.block_bytes += group_.blocks.back().capacity();
-    at_ = group_.blocks.back().data();
+    next_ = group_.blocks.back().data();
     left_ = block;
   }
   left_ -= bytes;
   used_ += bytes;
-  return std::exchange(at_, at_ + bytes);
+  return std::exchange(next_, next_ + bytes);
 }
 
 ParquetLeaf leaf_of(const parquet::ColumnDescriptor& column) {
@@ -158,14 +158,14 @@ std::optional<std::int64_t> largest_by_statistics(const parquet::ColumnChunkMeta
   }
 }
 
-void read_images(parquet::ColumnReader& column, std::uint64_t rows, RowGroup& group, ImageRoom& room) {
+void read_images(parquet::ColumnReader& column, std::uint64_t rows, RowGroup& group, ImageStore& store) {
   group.images.reserve(static_cast<std::size_t>(rows));
   auto& reader = static_cast<parquet::ByteArrayReader&>(column);
   if (reader.GetExposedEncoding() == parquet::ExposedEncoding::DICTIONARY) {
-    return read_dictionary_images(reader, rows, group, room);
+    return read_dictionary_images(reader, rows, group, store);
   }
   for_each_row<parquet::ByteArrayType>(column, rows, [&](std::uint64_t, const parquet::ByteArray* value) {
-    group.images.push_back(value == nullptr ? std::span<const std::uint8_t>() : room.keep(*value));
+    group.images.push_back(value == nullptr ? std::span<const std::uint8_t>() : store.add(*value));
   });
 }
 

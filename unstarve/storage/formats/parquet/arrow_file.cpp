@@ -1,4 +1,4 @@
-// ParquetFile over Arrow C++. Arrow's headers are included by the arrow_*.cpp only.
+// ParquetFile based on Arrow C++. Only arrow_*.cpp include Arrow headers.
 #include <arrow/config.h>
 #include <arrow/memory_pool.h>
 #include <arrow/util/key_value_metadata.h>
@@ -21,18 +21,18 @@
 namespace unstarve {
 namespace {
 
-constexpr std::uint64_t kTrailerBytes = 8;                          // footer's length u32, magic
-constexpr std::uint64_t kLeastBytes = 4 + kTrailerBytes;            // the magic at the beginning
-constexpr std::uint64_t kFirstTailBytes = std::uint64_t{64} << 10;  // fetched at once: holds the footer of most files
+constexpr std::uint64_t kTrailerBytes = 8;                          // length of the footer u32, magic
+constexpr std::uint64_t kMinFileBytes = 4 + kTrailerBytes;          // magic at the beginning, trailer
+constexpr std::uint64_t kFirstTailBytes = std::uint64_t{64} << 10;  // contains the footer of most files
 constexpr std::uint64_t kMaxFooterBytes = std::uint64_t{256} << 20;
-// What a page may decode to. 1032 is the most that deflate can do (zlib's technical details).
+// Limits for decoded pages. 1032 is the maximum expansion of deflate (zlib's technical details).
 constexpr std::uint64_t kSlackBytes = std::uint64_t{64} << 20;
-constexpr std::uint64_t kMostExpansion = 1032;
-constexpr std::uint64_t kMostGroupBytes = std::uint64_t{1} << 36;
-constexpr std::size_t kDroppedPiece = std::size_t{1} << 20;
+constexpr std::uint64_t kMaxExpansion = 1032;
+constexpr std::uint64_t kMaxGroupBytes = std::uint64_t{1} << 36;
+constexpr std::size_t kSkippedPieceBytes = std::size_t{1} << 20;
 
 std::uint64_t decoded_limit(std::uint64_t stored_bytes) {
-  return std::min(kMostGroupBytes, kSlackBytes + std::min(stored_bytes, kMostGroupBytes) * kMostExpansion);
+  return std::min(kMaxGroupBytes, kSlackBytes + std::min(stored_bytes, kMaxGroupBytes) * kMaxExpansion);
 }
 
 class ArrowFile final : public ParquetFile {
@@ -68,7 +68,7 @@ class ArrowFile final : public ParquetFile {
   void list_group(int number);
   void check_rows() const;
   [[nodiscard]] Chunk chunk_of(const parquet::ColumnChunkMetaData& column, std::uint64_t rows) const;
-  [[nodiscard]] Chunk place_of(const parquet::ColumnChunkMetaData& column) const;
+  [[nodiscard]] Chunk range_of(const parquet::ColumnChunkMetaData& column) const;
   [[nodiscard]] RowGroup decode(std::size_t number, bool with_images) const;
   void check_chunks(std::size_t number) const;
   void read_columns(std::size_t number, bool with_images, const std::shared_ptr<SourceFile>& file,
@@ -81,30 +81,32 @@ class ArrowFile final : public ParquetFile {
   std::vector<Chunks> chunks_;
 };
 
-// Every length is checked before it is used; what Thrift may allocate for lists and texts is bounded by the footer.
+// Checks every length before it is used. Allocations of Thrift for lists and strings are limited to the footer length.
 void ArrowFile::read_footer() {
   const std::uint64_t size = source_->size();
-  if (size < kLeastBytes) throw Error(ErrorKind::kInput, "a file of " + std::to_string(size) + " bytes is no Parquet");
+  if (size < kMinFileBytes) {
+    throw Error(ErrorKind::kInput, "not Parquet: the file has " + std::to_string(size) + " bytes");
+  }
   std::vector<std::uint8_t> tail(static_cast<std::size_t>(std::min(size, kFirstTailBytes)));
   source_->read(size - tail.size(), tail);
   const std::string_view magic(reinterpret_cast<const char*>(tail.data()) + tail.size() - 4, 4);
-  if (magic == "PARE") throw Error(ErrorKind::kInput, "its footer is encrypted, which is not supported");
+  if (magic == "PARE") throw Error(ErrorKind::kInput, "the footer is encrypted, which is not supported");
   if (magic != "PAR1") {
-    throw Error(ErrorKind::kInput, "it does not end with PAR1: cut off, or still being written");
+    throw Error(ErrorKind::kInput, "the file does not end with PAR1: truncated, or still being written");
   }
   const std::uint64_t length = load_little<std::uint32_t>(tail.data() + tail.size() - kTrailerBytes);
-  if (length > size - kLeastBytes || length > kMaxFooterBytes) {
-    throw Error(ErrorKind::kInput, "its last bytes tell of a footer of " + std::to_string(length) +
-                                       " bytes, but the file has " + std::to_string(size));
+  if (length > size - kMinFileBytes || length > kMaxFooterBytes) {
+    throw Error(ErrorKind::kInput, "the trailer declares a footer of " + std::to_string(length) +
+                                       " bytes, the file has " + std::to_string(size));
   }
   if (length + kTrailerBytes > tail.size()) {
     tail.resize(static_cast<std::size_t>(length + kTrailerBytes));
     source_->read(size - tail.size(), tail);
   }
   parquet::ReaderProperties properties;
-  const auto most = static_cast<std::int32_t>(std::max<std::uint64_t>(length, 1));
-  properties.set_thrift_string_size_limit(std::min(most, properties.thrift_string_size_limit()));
-  properties.set_thrift_container_size_limit(std::min(most, properties.thrift_container_size_limit()));
+  const auto limit = static_cast<std::int32_t>(std::max<std::uint64_t>(length, 1));
+  properties.set_thrift_string_size_limit(std::min(limit, properties.thrift_string_size_limit()));
+  properties.set_thrift_container_size_limit(std::min(limit, properties.thrift_container_size_limit()));
   metadata_ = parquet::FileMetaData::Make(tail.data() + tail.size() - kTrailerBytes - length,
                                           static_cast<std::int64_t>(length), properties);
 }
@@ -115,8 +117,8 @@ void ArrowFile::choose(const std::string& image, const std::string& label) {
   for (int i = 0; i < metadata_->num_columns(); ++i) leaves.push_back(leaf_of(*metadata_->schema()->Column(i)));
   HuggingFaceFeatures features;
   if (const auto& pairs = metadata_->key_value_metadata()) {
-    const int at = pairs->FindKey("huggingface");
-    if (at >= 0) features = parse_huggingface(pairs->value(at));
+    const int index = pairs->FindKey("huggingface");
+    if (index >= 0) features = parse_huggingface(pairs->value(index));
   }
   columns_ = choose_columns(leaves, features, image, label);
 }
@@ -124,16 +126,17 @@ void ArrowFile::choose(const std::string& image, const std::string& label) {
 Chunk ArrowFile::chunk_of(const parquet::ColumnChunkMetaData& column, std::uint64_t rows) const {
   const std::string which = "the chunk of column " + column.path_in_schema()->ToDotString();
   if (!column.file_path().empty()) {
-    throw Error(ErrorKind::kInput, which + " lies in another file, " + column.file_path() + ", which is not supported");
+    throw Error(ErrorKind::kInput,
+                which + " is stored in another file, " + column.file_path() + ", which is not supported");
   }
   if (column.num_values() < 0 || static_cast<std::uint64_t>(column.num_values()) != rows) {
     throw Error(ErrorKind::kInput,
-                which + " has " + std::to_string(column.num_values()) + " values, expected " + std::to_string(rows));
+                which + " has " + std::to_string(column.num_values()) + " values; expected " + std::to_string(rows));
   }
-  return place_of(column);
+  return range_of(column);
 }
 
-Chunk ArrowFile::place_of(const parquet::ColumnChunkMetaData& column) const {
+Chunk ArrowFile::range_of(const parquet::ColumnChunkMetaData& column) const {
   std::int64_t begin = column.data_page_offset();
   if (column.has_dictionary_page() && column.dictionary_page_offset() > 0) {
     begin = std::min(begin, column.dictionary_page_offset());
@@ -141,9 +144,10 @@ Chunk ArrowFile::place_of(const parquet::ColumnChunkMetaData& column) const {
   const std::int64_t bytes = column.total_compressed_size();
   const auto size = static_cast<std::int64_t>(source_->size());
   if (begin < 0 || bytes < 0 || begin > size || bytes > size - begin) {
-    throw Error(ErrorKind::kInput, "the chunk of column " + column.path_in_schema()->ToDotString() + " is said to be " +
-                                       std::to_string(bytes) + " bytes at offset " + std::to_string(begin) +
-                                       ", but the file has " + std::to_string(size));
+    throw Error(ErrorKind::kInput, "the footer declares " + std::to_string(bytes) + " bytes at offset " +
+                                       std::to_string(begin) + " for the chunk of column " +
+                                       column.path_in_schema()->ToDotString() + ", the file has " +
+                                       std::to_string(size));
   }
   return {static_cast<std::uint64_t>(begin), static_cast<std::uint64_t>(bytes)};
 }
@@ -153,8 +157,8 @@ void ArrowFile::list_group(int number) {
     const std::unique_ptr<parquet::RowGroupMetaData> row_group = metadata_->RowGroup(number);
     ParquetGroup group;
     if (row_group->num_rows() < 0 || static_cast<std::uint64_t>(row_group->num_rows()) > kMaxGroupRows) {
-      throw Error(ErrorKind::kInput, "it is said to have " + std::to_string(row_group->num_rows()) +
-                                         " rows, expected at most " + std::to_string(kMaxGroupRows));
+      throw Error(ErrorKind::kInput, "the footer declares " + std::to_string(row_group->num_rows()) +
+                                         " rows; expected at most " + std::to_string(kMaxGroupRows));
     }
     group.rows = static_cast<std::uint64_t>(row_group->num_rows());
     Chunks chunks;
@@ -185,8 +189,8 @@ void ArrowFile::check_rows() const {
   std::uint64_t rows = 0;
   for (const ParquetGroup& group : groups_) rows += group.rows;
   if (metadata_->num_rows() >= 0 && static_cast<std::uint64_t>(metadata_->num_rows()) == rows) return;
-  throw Error(ErrorKind::kInput, "it is said to have " + std::to_string(metadata_->num_rows()) +
-                                     " rows, but its row groups have " + std::to_string(rows));
+  throw Error(ErrorKind::kInput, "the footer declares " + std::to_string(metadata_->num_rows()) +
+                                     " rows, the row groups contain " + std::to_string(rows));
 }
 
 RowGroup ArrowFile::decode(std::size_t number, bool with_images) const {
@@ -199,7 +203,7 @@ RowGroup ArrowFile::decode(std::size_t number, bool with_images) const {
     read_columns(number, with_images, file, pool, group);
     check_chunks(number);
   } catch (const Error& error) {
-    if (error.kind() == ErrorKind::kInput) check_chunks(number);  // zeros of a lost page look like damage
+    if (error.kind() == ErrorKind::kInput) check_chunks(number);  // zeros of a truncated map look like damage
     throw Error(error.kind(), where + error.what());
   } catch (const parquet::ParquetException& error) {
     check_chunks(number);
@@ -217,29 +221,29 @@ RowGroup ArrowFile::decode(std::size_t number, bool with_images) const {
 
 std::uint64_t ArrowFile::read_others(std::size_t number) const {
   const std::unique_ptr<parquet::RowGroupMetaData> row_group = metadata_->RowGroup(static_cast<int>(number));
-  std::vector<std::uint8_t> piece(kDroppedPiece);
-  std::uint64_t dropped = 0;
+  std::vector<std::uint8_t> piece(kSkippedPieceBytes);
+  std::uint64_t skipped = 0;
   try {
     for (int i = 0; i < row_group->num_columns(); ++i) {
       if (i == columns_.image || i == columns_.label) continue;
       const auto column = row_group->ColumnChunk(i);
       if (!column->file_path().empty()) continue;
-      const Chunk chunk = place_of(*column);
+      const Chunk chunk = range_of(*column);
       for (std::uint64_t at = 0; at < chunk.bytes; at += piece.size())
         source_->read(
             chunk.offset + at,
             std::span(piece).first(static_cast<std::size_t>(std::min<std::uint64_t>(piece.size(), chunk.bytes - at))));
-      dropped += chunk.bytes;
+      skipped += chunk.bytes;
     }
   } catch (const Error& error) {
     throw Error(error.kind(), "read " + name() + " row group " + std::to_string(number) + ": " + error.what());
   } catch (const parquet::ParquetException& error) {
     throw Error(ErrorKind::kInput, "read " + name() + " row group " + std::to_string(number) + ": " + error.what());
   }
-  return dropped;
+  return skipped;
 }
 
-// What was made of pages that the file no longer has is not the file's.
+// Rejects data decoded from mapped pages that the file no longer contains.
 void ArrowFile::check_chunks(std::size_t number) const {
   const std::span<const std::uint8_t> mapped = source_->mapped();
   if (mapped.empty()) return;
@@ -247,7 +251,7 @@ void ArrowFile::check_chunks(std::size_t number) const {
     check_map(mapped.data() + chunk.offset, static_cast<std::size_t>(chunk.bytes));
 }
 
-// Each call has readers of its own: opening them over a parsed footer costs microseconds.
+// Each call creates its own readers: with a parsed footer this costs microseconds.
 void ArrowFile::read_columns(std::size_t number, bool with_images, const std::shared_ptr<SourceFile>& file,
                              arrow::MemoryPool& pool, RowGroup& group) const {
   const std::uint64_t rows = groups_[number].rows;
@@ -261,9 +265,9 @@ void ArrowFile::read_columns(std::size_t number, bool with_images, const std::sh
   const auto row_group = reader->RowGroup(static_cast<int>(number));
   if (columns_.label >= 0) read_labels(*row_group->Column(columns_.label), rows, group);
   if (!with_images) return;
-  ImageRoom room(group, source_->mapped(), groups_[number].decoded_bytes, decoded_limit(chunks_[number].image.bytes));
+  ImageStore store(group, source_->mapped(), groups_[number].decoded_bytes, decoded_limit(chunks_[number].image.bytes));
   read_images(*row_group->ColumnWithExposeEncoding(columns_.image, parquet::ExposedEncoding::DICTIONARY), rows, group,
-              room);
+              store);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Parquet through Arrow: files of other writers, the conformance suite, damage, and what reading costs.
+// Reading Parquet with Arrow: files of other writers, the conformance suite, damage, and the number of reads.
 #include <algorithm>
 #include <filesystem>
 #include <numeric>
@@ -23,7 +23,7 @@ using namespace unstarve::testing;
 
 std::string image_of(std::uint64_t id) { return "image " + std::to_string(id) + std::string(id * 37 % 300, 'x'); }
 
-// Rows [first, end), so many in a row group.
+// Rows [first, end), `group_rows` per row group.
 std::string file_of(std::uint64_t first, std::uint64_t end, std::size_t group_rows = 4) {
   MemorySink sink;
   const auto writer = make_parquet_writer(sink, {"a", "b", "c", "d", "e"}, group_rows);
@@ -61,7 +61,7 @@ std::int64_t label_of(const Dataset& data, std::uint64_t id) {
 
 std::string parquet_fixture(const std::string& name) { return (fixture("parquet") / name).string(); }
 
-TEST_CASE("files that datasets and pyarrow wrote read back equal") {
+TEST_CASE("files written by datasets and pyarrow read back equal") {
   const std::string name =
       GENERATE(as<std::string>(), "datasets.parquet", "plain.parquet", "zstd.parquet", "v2.parquet", "delta.parquet");
   const Access access = GENERATE(Access::kMapped, Access::kRanges);
@@ -73,7 +73,7 @@ TEST_CASE("files that datasets and pyarrow wrote read back equal") {
     CHECK(text_of(*data, id) == fixture_image(id));
     const std::string& shown = data->classes().at(static_cast<std::size_t>(label_of(*data, id)));
     const std::int64_t label = kFixtureLabels.at(id);
-    // Numbers without names are named by themselves.
+    // Classes without names are named by their numbers.
     CHECK((shown == kFixtureNames.at(static_cast<std::size_t>(label)) || shown == std::to_string(label)));
   }
   const std::vector<std::string> named{"zero", "one", "two"}, sorted{"one", "two", "zero"}, numbers{"0", "1", "2"};
@@ -82,7 +82,7 @@ TEST_CASE("files that datasets and pyarrow wrote read back equal") {
                                                                                 : numbers));
 }
 
-TEST_CASE("Parquet is opened by content, from shards and splits") {
+TEST_CASE("Parquet is recognised by content; shards and splits are opened") {
   const auto shards = open_dataset(parquet_fixture("train-{00000..00001}-of-00002.parquet"));
   REQUIRE(shards->size() == 5);
   CHECK(shards->format() == "parquet");
@@ -104,7 +104,7 @@ TEST_CASE("Parquet is opened by content, from shards and splits") {
   CHECK_THROWS_AS(open_dataset(folder.str("set")), Error);
 }
 
-TEST_CASE("what cannot be opened is refused with the reason") {
+TEST_CASE("files that cannot be opened are refused with the reason") {
   const auto opening = [](const std::string& text) { return [text] { (void)open_dataset(text); }; };
   CHECK_THAT(refusal(opening(parquet_fixture("lists.parquet"))),
              Catch::Contains("lists.parquet") && Catch::Contains("list)"));
@@ -113,25 +113,25 @@ TEST_CASE("what cannot be opened is refused with the reason") {
   CHECK_THAT(refusal(opening(parquet_fixture("plain.parquet") + "#colour=red"), ErrorKind::kArgument),
              Catch::Contains("colour"));
   CHECK_THAT(refusal(opening(parquet_fixture("{plain,zstd}.parquet"))),
-             Catch::Contains("labels are numbers in") && Catch::Contains("text in"));
+             Catch::Contains("labels are numbers in") && Catch::Contains("strings in"));
   CHECK_THAT(refusal([] { (void)open_memory("PAR1"); }), Catch::Contains("memory") && Catch::Contains("4 bytes"));
 }
 
-TEST_CASE("files without a row are refused alone, and passed by among others") {
+TEST_CASE("a file without rows is refused alone and skipped among others") {
   const TemporaryFolder folder;
   folder.write("a.parquet", file_of(0, 0));
   const auto opening = [](const std::string& text) { return [text] { (void)open_dataset(text); }; };
-  CHECK(refusal(opening(folder.str("a.parquet"))) == "open parquet " + folder.str("a.parquet") + ": it holds no row");
-  CHECK(refusal(opening(folder.str())) == "open parquet " + folder.str("a.parquet") + ": it holds no row");
+  CHECK(refusal(opening(folder.str("a.parquet"))) == "open parquet " + folder.str("a.parquet") + ": no rows");
+  CHECK(refusal(opening(folder.str())) == "open parquet " + folder.str("a.parquet") + ": no rows");
   folder.write("c.parquet", file_of(0, 0));
-  CHECK(refusal(opening(folder.str())) == "open parquet " + folder.str("a.parquet") + ", ...: it holds no row");
+  CHECK(refusal(opening(folder.str())) == "open parquet " + folder.str("a.parquet") + ", ...: no rows");
   folder.write("b.parquet", file_of(3, 7));
   const auto data = open_dataset(folder.str());
   REQUIRE(data->size() == 4);
   CHECK(text_of(*data, 3) == image_of(6));
 }
 
-TEST_CASE("rows without bytes or label cost themselves only") {
+TEST_CASE("rows without image bytes or label are errors of their own records only") {
   const auto data = open_dataset(parquet_fixture("gaps.parquet"));
   REQUIRE(data->size() == 5);
   CHECK(text_of(*data, 0) == fixture_image(0));
@@ -143,7 +143,7 @@ TEST_CASE("rows without bytes or label cost themselves only") {
   CHECK_THAT(refusal([&] { (void)text_of(*data, 4); }), Catch::Contains("no label"));
 }
 
-TEST_CASE("Parquet in place passes the conformance suite") {
+TEST_CASE("mapped Parquet passes the conformance suite") {
   TemporaryFolder folder;
   check_dataset({[&](std::uint64_t samples) {
                    folder.write("a.parquet", file_of(0, samples / 3));
@@ -160,8 +160,8 @@ TEST_CASE("Parquet that is not mapped passes the conformance suite") {
   check_dataset({[&](std::uint64_t samples) { return open_memory(file_of(0, samples), options); }, {}});
 }
 
-// The least that can be damaged is a row group, so the one of the damaged record holds no other here.
-TEST_CASE("a damaged page costs its row group, in the conformance suite's terms") {
+// Damage always affects a whole row group, so each row group holds one record here.
+TEST_CASE("a damaged page makes its row group unreadable and passes the conformance suite") {
   TemporaryFolder folder;
   const DatasetUnderTest test{
       [&](std::uint64_t samples) {
@@ -188,11 +188,11 @@ TEST_CASE("a damaged row group leaves the others readable") {
   for (const std::uint64_t id : {4, 5, 6, 7}) {
     CHECK_THAT(refusal([&] { (void)text_of(*data, id); }), Catch::Contains("memory row group 1: damaged"));
   }
-  CHECK(data->decoded_groups() == 3);  // the damage was found once, not for each row
+  CHECK(data->decoded_groups() == 3);  // the damage was found once, not once per row
 }
 
-// Reads all that can be read of a file that may be anything.
-void use(const std::string& bytes, Access access) {
+// Reads all readable records of arbitrary bytes.
+void read_readable(const std::string& bytes, Access access) {
   try {
     const auto data = open_memory(bytes, {}, access);
     RecordBuffer record;
@@ -210,7 +210,7 @@ void use(const std::string& bytes, Access access) {
   }
 }
 
-TEST_CASE("a file that is cut off anywhere is refused") {
+TEST_CASE("a file truncated at any byte is refused") {
   for (const std::string& bytes : {file_of(0, 5), fixture_bytes("parquet/v2.parquet")}) {
     for (std::size_t length = 0; length < bytes.size(); ++length) {
       INFO(length);
@@ -219,7 +219,7 @@ TEST_CASE("a file that is cut off anywhere is refused") {
   }
 }
 
-TEST_CASE("a file that is cut while it is open is an error with file and offset, whatever its pages held") {
+TEST_CASE("a file truncated while it is open is an error with file and offset") {
   const TemporaryFolder folder;
   folder.write("mapped.parquet", file_of(0, 12));
   for (const char* name : {"zstd.parquet", "plain.parquet", "delta.parquet"})
@@ -233,7 +233,7 @@ TEST_CASE("a file that is cut while it is open is an error with file and offset,
   }
 }
 
-TEST_CASE("no byte that is changed does more harm than an Error") {
+TEST_CASE("any changed byte leads to an Error at most") {
   for (const char* name : {"v2.parquet", "zstd.parquet", "plain.parquet", "datasets.parquet"}) {
     const std::string good = fixture_bytes("parquet/" + std::string(name));
     std::mt19937 random(1);
@@ -241,12 +241,12 @@ TEST_CASE("no byte that is changed does more harm than an Error") {
       std::string bad = good;
       bad[at] = static_cast<char>(at % 3 == 0 ? bad[at] ^ (1 << random() % 8) : static_cast<char>(random()));
       INFO(name << " offset " << at);
-      use(bad, at % 2 == 0 ? Access::kMapped : Access::kRanges);
+      read_readable(bad, at % 2 == 0 ? Access::kMapped : Access::kRanges);
     }
   }
 }
 
-TEST_CASE("a footer's length that lies is refused before anything is allocated for it") {
+TEST_CASE("a wrong footer length is refused before memory is allocated for it") {
   std::string bytes = file_of(0, 5);
   for (const std::uint32_t length : {0U, 1U, 0x7FFFFFFFU, 0xFFFFFFFFU, static_cast<std::uint32_t>(bytes.size())}) {
     std::string bad = bytes;
@@ -259,7 +259,7 @@ TEST_CASE("a footer's length that lies is refused before anything is allocated f
   CHECK_THAT(refusal([&] { (void)open_memory(bytes); }), Catch::Contains("does not end with PAR1"));
 }
 
-TEST_CASE("reading in order, and in any order within the cache, decodes each row group once") {
+TEST_CASE("each row group is decoded once, in order or in any order that fits the cache") {
   const std::string bytes = file_of(0, 400, 10);
   const auto in_order = open_memory(bytes);
   for (std::uint64_t id = 0; id < 400; ++id) CHECK(text_of(*in_order, id) == image_of(id));
@@ -275,7 +275,7 @@ TEST_CASE("reading in order, and in any order within the cache, decodes each row
   }
   CHECK(shuffled->decoded_groups() == 40);
 
-  // Several at once: each group once, whatever the cache holds.
+  // read_many() decodes each group once, for any cache size.
   ParquetOptions tiny;
   tiny.cache_bytes = 1;
   const auto together = open_memory(bytes, tiny);
@@ -284,7 +284,7 @@ TEST_CASE("reading in order, and in any order within the cache, decodes each row
   CHECK(together->decoded_groups() == 40);
 }
 
-TEST_CASE("images of an uncompressed mapped file are handed out where they lie") {
+TEST_CASE("images of an uncompressed mapped file are zero-copy views") {
   const std::string bytes = file_of(0, 50, 10);
   const auto source = std::make_shared<MemoryBytes>(bytes, Access::kMapped);
   const ParquetDataset data({{"memory", source}}, {});
@@ -297,7 +297,7 @@ TEST_CASE("images of an uncompressed mapped file are handed out where they lie")
   CHECK(record.storage.capacity() == 0);
 }
 
-// Counts what is read.
+// Counts the bytes that are read.
 class CountingBytes final : public ByteSource {
  public:
   explicit CountingBytes(const std::string& bytes) : inner_(bytes, Access::kRanges) {}
@@ -316,7 +316,7 @@ class CountingBytes final : public ByteSource {
   MemoryBytes inner_;
 };
 
-TEST_CASE("of a file that is far away, the columns that are not asked for are not read") {
+TEST_CASE("columns that are not requested are not read from a remote file") {
   const std::string bytes = fixture_bytes("parquet/plain.parquet");
   const auto source = std::make_shared<CountingBytes>(bytes);
   const ParquetDataset data({{"memory", source}}, {});
@@ -325,7 +325,7 @@ TEST_CASE("of a file that is far away, the columns that are not asked for are no
   CHECK(source->count == data.stored_bytes());
 }
 
-TEST_CASE("with all fields the other columns' bytes are brought, too, once for each row group that is decoded") {
+TEST_CASE("with all fields the other columns are read too, once per decoded row group") {
   for (const char* const file : {"parquet/plain.parquet", "parquet/datasets.parquet", "parquet/zstd.parquet"}) {
     const auto source = std::make_shared<CountingBytes>(fixture_bytes(file));
     const auto data = std::make_shared<ParquetDataset>(std::vector<Shard>{{"memory", source}}, ParquetOptions{});
@@ -351,7 +351,7 @@ TEST_CASE("with all fields the other columns' bytes are brought, too, once for e
   }
 }
 
-TEST_CASE("a connection that is lost is told as such, and the group is read again") {
+TEST_CASE("a lost connection is an I/O error, and the group is read again") {
   const auto source = std::make_shared<CountingBytes>(file_of(0, 5));
   const ParquetDataset data({{"memory", source}}, {});
   source->failing = true;
@@ -361,7 +361,7 @@ TEST_CASE("a connection that is lost is told as such, and the group is read agai
   CHECK(text_of(data, 1) == image_of(1));
 }
 
-TEST_CASE("Arrow tells its version") { CHECK_FALSE(arrow_version().empty()); }
+TEST_CASE("the version of Arrow is known") { CHECK_FALSE(arrow_version().empty()); }
 
 }  // namespace
 }  // namespace unstarve

@@ -20,7 +20,7 @@ void SourceFile::fetch(std::span<const Chunk> chunks) {
 }
 
 arrow::Result<std::shared_ptr<arrow::Buffer>> SourceFile::ReadAt(std::int64_t position, std::int64_t length) {
-  if (!within(position, length)) return arrow::Status::Invalid("a chunk reaches beyond the end of the file");
+  if (!within(position, length)) return arrow::Status::Invalid("a chunk exceeds the end of the file");
   const auto offset = static_cast<std::uint64_t>(position), bytes = static_cast<std::uint64_t>(length);
   if (!mapped_.empty()) return std::make_shared<arrow::Buffer>(mapped_.data() + offset, length);
   for (const auto& [chunk, buffer] : fetched_) {
@@ -36,7 +36,7 @@ arrow::Result<std::shared_ptr<arrow::Buffer>> SourceFile::ReadAt(std::int64_t po
 }
 
 arrow::Result<std::int64_t> SourceFile::ReadAt(std::int64_t position, std::int64_t length, void* out) {
-  if (!within(position, length)) return arrow::Status::Invalid("a chunk reaches beyond the end of the file");
+  if (!within(position, length)) return arrow::Status::Invalid("a chunk exceeds the end of the file");
   try {
     source_.read(static_cast<std::uint64_t>(position),
                  {static_cast<std::uint8_t*>(out), static_cast<std::size_t>(length)});

@@ -1,10 +1,10 @@
 #pragma once
-// A ByteSource as Arrow wants it. Included only by the arrow_*.cpp, as it includes Arrow's headers.
+// Adapts a ByteSource to Arrow's RandomAccessFile. Includes Arrow headers, so only arrow_*.cpp include it.
 //
-// Reads give a slice of the map where there is one, else exactly the bytes asked for; chunks given to fetch() are read
-// together and then served from memory.
-// Ownership: borrows the source. Threads: one at a time. Failure: an Error of the source is kept and told to Arrow as
-// IOError.
+// Reads return a slice of the map if there is one, otherwise exactly the requested bytes. Chunks passed to fetch() are
+// read together and then served from memory.
+// Ownership: borrows the source. Threads: one at a time.
+// Failure:   an Error of the source is stored in failure() and returned to Arrow as IOError.
 
 #include <arrow/buffer.h>
 #include <arrow/io/interfaces.h>
@@ -31,14 +31,14 @@ class SourceFile final : public arrow::io::RandomAccessFile {
 
   // Throws Error(kMemory), or the source's Error.
   void fetch(std::span<const Chunk> chunks);
-  // What a read by Arrow met, null where none failed.
+  // The exception of a failed read; null if none failed.
   [[nodiscard]] const std::exception_ptr& failure() const { return failure_; }
 
   arrow::Result<std::shared_ptr<arrow::Buffer>> ReadAt(std::int64_t position, std::int64_t length) override;
   arrow::Result<std::int64_t> ReadAt(std::int64_t position, std::int64_t length, void* out) override;
   arrow::Result<std::int64_t> GetSize() override { return static_cast<std::int64_t>(source_.size()); }
 
-  // A file has no position for ReadAt(), but the interface asks for one.
+  // The interface requires a file position, which ReadAt() does not use.
   arrow::Result<std::int64_t> Read(std::int64_t length, void* out) override;
   arrow::Result<std::shared_ptr<arrow::Buffer>> Read(std::int64_t length) override;
   arrow::Status Seek(std::int64_t position) override {

@@ -1,4 +1,4 @@
-// ParquetWriter over Arrow C++.
+// ParquetWriter based on Arrow C++.
 #include <arrow/buffer.h>
 #include <arrow/io/interfaces.h>
 #include <arrow/util/key_value_metadata.h>
@@ -16,18 +16,18 @@
 namespace unstarve {
 namespace {
 
-// A ByteSink as Arrow wants it. An Error of the sink is kept and told as IOError. Once given up it writes nothing, as
-// Arrow's writer would else put a footer behind a shard that failed.
+// Adapts a ByteSink to Arrow's OutputStream. An Error of the sink is stored in failure() and returned as IOError. After
+// abandon() nothing is written: Arrow's writer would otherwise append a footer to a failed shard.
 class SinkStream final : public arrow::io::OutputStream {
  public:
   explicit SinkStream(ByteSink& sink) : sink_(sink) {}
 
-  void give_up() { given_up_ = true; }
+  void abandon() { abandoned_ = true; }
   [[nodiscard]] const std::exception_ptr& failure() const { return failure_; }
 
   using arrow::io::OutputStream::Write;
   arrow::Status Write(const void* data, std::int64_t bytes) override {
-    if (given_up_) return arrow::Status::Cancelled("the shard was given up");
+    if (abandoned_) return arrow::Status::Cancelled("the shard was abandoned");
     try {
       sink_.write({static_cast<const std::uint8_t*>(data), static_cast<std::size_t>(bytes)});
     } catch (const Error& error) {
@@ -46,7 +46,7 @@ class SinkStream final : public arrow::io::OutputStream {
  private:
   ByteSink& sink_;
   std::exception_ptr failure_;
-  bool given_up_ = false;
+  bool abandoned_ = false;
   bool closed_ = false;
 };
 
@@ -73,7 +73,7 @@ std::shared_ptr<arrow::KeyValueMetadata> make_metadata(const std::vector<std::st
                                                : nlohmann::json{{"names", classes}, {"_type", "ClassLabel"}};
   const nlohmann::json features = {{"image", {{"_type", "Image"}}}, {"label", label}};
   const nlohmann::json all = {{"info", {{"features", features}}}};
-  // A class name that is no UTF-8 would make the whole text unreadable.
+  // Invalid UTF-8 in a class name would make the whole JSON text invalid.
   return arrow::KeyValueMetadata::Make({"huggingface"},
                                        {all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)});
 }
@@ -88,14 +88,14 @@ class ParquetWriter final : public RecordWriter {
       writer_ = parquet::ParquetFileWriter::Open(stream_, make_schema(), make_properties(), make_metadata(classes));
     });
   }
-  ~ParquetWriter() override { stream_->give_up(); }
+  ~ParquetWriter() override { stream_->abandon(); }
   ParquetWriter(const ParquetWriter&) = delete;
   ParquetWriter& operator=(const ParquetWriter&) = delete;
 
   void append(const OutRecord& record) override {
     if (classes_ > 0 && record.label >= static_cast<std::int64_t>(classes_)) {
-      throw Error(ErrorKind::kInput, "write Parquet: " + std::string(record.key) + " has the label " +
-                                         std::to_string(record.label) + ", expected one of " +
+      throw Error(ErrorKind::kInput, "write Parquet: " + std::string(record.key) + " has label " +
+                                         std::to_string(record.label) + "; expected one of " +
                                          std::to_string(classes_) + " classes");
     }
     images_.insert(images_.end(), record.image.begin(), record.image.end());
@@ -115,13 +115,13 @@ class ParquetWriter final : public RecordWriter {
     std::int64_t label;
   };
 
-  // What Arrow throws as what the sink threw, or else as our Error.
+  // Translates exceptions of Arrow to the exception of the sink, if any, or to an Error.
   template <class Call>
   void guarded(const Call& call) {
     try {
       call();
     } catch (const parquet::ParquetException& error) {
-      stream_->give_up();
+      stream_->abandon();
       if (stream_->failure()) std::rethrow_exception(stream_->failure());
       throw Error(ErrorKind::kInput, std::string("write Parquet: ") + error.what());
     }
@@ -139,15 +139,15 @@ class ParquetWriter final : public RecordWriter {
     rows_.clear();
   }
 
-  // One value at a time, so that a page ends as soon as it is large enough.
+  // Writes one value at a time, so that a page ends as soon as it is large enough.
   void write_images(parquet::RowGroupWriter& group) {
     auto& column = static_cast<parquet::ByteArrayWriter&>(*group.NextColumn());
     const std::int16_t present = column.descr()->max_definition_level();
-    std::size_t at = 0;
+    std::size_t offset = 0;
     for (const Row& row : rows_) {
-      const parquet::ByteArray value = as_bytes({reinterpret_cast<const char*>(images_.data()) + at, row.bytes});
+      const parquet::ByteArray value = as_bytes({reinterpret_cast<const char*>(images_.data()) + offset, row.bytes});
       column.WriteBatch(1, &present, nullptr, &value);
-      at += row.bytes;
+      offset += row.bytes;
     }
     column.Close();
   }
@@ -174,7 +174,7 @@ class ParquetWriter final : public RecordWriter {
   std::size_t classes_, group_rows_;
   std::shared_ptr<SinkStream> stream_;
   std::unique_ptr<parquet::ParquetFileWriter> writer_;
-  std::vector<std::uint8_t> images_;  // of the row group that is being filled, one behind the other
+  std::vector<std::uint8_t> images_;  // of the current row group, concatenated
   std::vector<Row> rows_;
 };
 

@@ -1,4 +1,4 @@
-// What is written, as our own reader sees it; tests/python/formats/test_parquet.py has it read by pyarrow.
+// Reads written files back; tests/python/formats/test_parquet.py reads them with pyarrow.
 #include <catch2/catch.hpp>
 #include <functional>
 
@@ -37,7 +37,7 @@ std::shared_ptr<const ParquetDataset> open(const std::string& bytes) {
                                           ParquetOptions{});
 }
 
-TEST_CASE("what is written reads back equal, with the classes' names") {
+TEST_CASE("written records and class names read back equal") {
   const auto data = open(write({{"abc", 1}, {"d", 0}, {"efgh", 1}}, {"cat", "dog", "newt"}));
   REQUIRE(data->size() == 3);
   CHECK(data->classes() == std::vector<std::string>{"cat", "dog", "newt"});
@@ -47,7 +47,7 @@ TEST_CASE("what is written reads back equal, with the classes' names") {
   CHECK(record.values[1].integer == 1);
 }
 
-TEST_CASE("shards in a folder that is not packed to its end are noted") {
+TEST_CASE("shards in an incompletely packed folder cause a note") {
   const TemporaryFolder folder;
   folder.write("a.parquet", write({{"abc", 1}}, {"cat", "dog"}));
   const std::vector<Shard> shards{{folder.str("a.parquet"), nullptr}};
@@ -56,7 +56,7 @@ TEST_CASE("shards in a folder that is not packed to its end are noted") {
   REQUIRE(ParquetDataset(shards, {}).notes().size() == 1);
 }
 
-TEST_CASE("records without a label are written as such") {
+TEST_CASE("records without a label are written without a label") {
   CHECK(open(write({{"abc", -1}}, {}))->field_index(FieldKind::kLabel) == -1);
   const auto data = open(write({{"abc", -1}, {"d", 1}}, {"cat", "dog"}));
   RecordBuffer record;
@@ -65,7 +65,7 @@ TEST_CASE("records without a label are written as such") {
   CHECK(record.values[1].integer == 1);
 }
 
-TEST_CASE("images larger than a row group's limit get groups of their own, and small ones share") {
+TEST_CASE("images larger than the limit get their own row groups; small images share one") {
   std::vector<std::pair<std::string, std::int64_t>> rows;
   for (int i = 0; i < 6; ++i) rows.emplace_back(std::string(3'000'000, static_cast<char>('a' + i)), i);
   const auto data = open(write(rows, {}));
@@ -81,11 +81,11 @@ TEST_CASE("the same records make the same bytes") {
   CHECK(write({{"abc", 1}, {"d", 0}}, {"x", "y"}) == write({{"abc", 1}, {"d", 0}}, {"x", "y"}));
 }
 
-TEST_CASE("a label beyond the classes is refused") {
+TEST_CASE("a label that is not a class is refused") {
   CHECK_THROWS_WITH(write({{"abc", 2}}, {"x", "y"}), Catch::Contains("label 2") && Catch::Contains("2 classes"));
 }
 
-TEST_CASE("a sink that fails is told as it failed, and gets nothing more") {
+TEST_CASE("the error of a failing sink is thrown, and nothing more is written") {
   for (std::size_t limit = 0; limit < 700; limit += 13) {
     MemorySink sink;
     sink.limit(limit);
@@ -104,7 +104,7 @@ TEST_CASE("a sink that fails is told as it failed, and gets nothing more") {
   }
 }
 
-TEST_CASE("a writer that is given up writes no footer") {
+TEST_CASE("an abandoned writer writes no footer") {
   MemorySink sink;
   {
     const auto writer = make_parquet_writer(sink, {}, 1);

@@ -8,7 +8,7 @@
 namespace unstarve {
 namespace {
 
-// In the order of preference: what published sets call them.
+// Column names of published datasets, in order of preference.
 constexpr std::array<const char*, 7> kImageNames = {"image", "img", "jpg", "jpeg", "png", "webp", "picture"};
 constexpr std::array<const char*, 6> kLabelNames = {"label", "labels", "fine_label", "cls", "class", "target"};
 
@@ -40,13 +40,14 @@ bool is_label(const ParquetLeaf& leaf) { return leaf.type != LeafType::kOther &&
 [[noreturn]] void refuse_name(std::span<const ParquetLeaf> leaves, const std::string& name, const char* what,
                               const char* expected) {
   throw Error(ErrorKind::kArgument,
-              "no column " + name + " for the " + what + " (" + expected + "); it has " + describe(leaves));
+              "no column " + name + " for the " + what + " (" + expected + "); available: " + describe(leaves));
 }
 
-int choose_image(std::span<const ParquetLeaf> leaves, const HuggingFaceFeatures& features, const std::string& asked) {
-  if (!asked.empty()) {
-    const int at = image_at(leaves, asked);
-    if (at < 0 || !is_image(leaves[static_cast<std::size_t>(at)])) refuse_name(leaves, asked, "image", "of bytes");
+int choose_image(std::span<const ParquetLeaf> leaves, const HuggingFaceFeatures& features,
+                 const std::string& requested) {
+  if (!requested.empty()) {
+    const int at = image_at(leaves, requested);
+    if (at < 0 || !is_image(leaves[static_cast<std::size_t>(at)])) refuse_name(leaves, requested, "image", "binary");
     return at;
   }
   std::vector<std::string> names(kImageNames.begin(), kImageNames.end());
@@ -56,16 +57,16 @@ int choose_image(std::span<const ParquetLeaf> leaves, const HuggingFaceFeatures&
     if (at >= 0 && is_image(leaves[static_cast<std::size_t>(at)])) return at;
   }
   throw Error(ErrorKind::kInput,
-              "no column of encoded images (image, img, jpg, jpeg, png, webp or picture, of bytes); "
-              "it has " +
-                  describe(leaves) + " (choose one by #image=NAME)");
+              "no column of encoded images (binary; named image, img, jpg, jpeg, png, webp or picture); available: " +
+                  describe(leaves) + ". Choose one with #image=NAME.");
 }
 
-int choose_label(std::span<const ParquetLeaf> leaves, const HuggingFaceFeatures& features, const std::string& asked) {
-  if (!asked.empty()) {
-    const int at = leaf_at(leaves, asked);
+int choose_label(std::span<const ParquetLeaf> leaves, const HuggingFaceFeatures& features,
+                 const std::string& requested) {
+  if (!requested.empty()) {
+    const int at = leaf_at(leaves, requested);
     if (at < 0 || !is_label(leaves[static_cast<std::size_t>(at)])) {
-      refuse_name(leaves, asked, "label", "of whole numbers or text");
+      refuse_name(leaves, requested, "label", "integers or strings");
     }
     return at;
   }

@@ -1,9 +1,9 @@
 #pragma once
-// Which columns of a Parquet file are the image and the label, and what Hugging Face's metadata says of them: pure
-// functions, without Arrow.
+// Selects the image and label columns of a Parquet file and parses the metadata of Hugging Face. Does not use Arrow.
 //
-// Threads: pure. Failure: Error without the file's name (the caller adds it): kArgument for a name asked for that is
-//          not there, kInput when no column is an image or a column has a type that cannot be one.
+// Threads: pure functions.
+// Failure: Error without the file name (the caller adds it): kArgument for a requested column that is missing or has an
+//          unsuitable type, kInput if there is no image column.
 
 #include <span>
 #include <string>
@@ -15,16 +15,16 @@ namespace unstarve {
 
 enum class LeafType { kWhole, kBytes, kOther };  // kWhole: booleans, 32 and 64 bit integers
 
-// A column that holds values, as the footer lists them.
+// A leaf column of the schema.
 struct ParquetLeaf {
   std::string path;  // "image.bytes", "label"
   LeafType type = LeafType::kOther;
-  bool repeated = false;  // a list, or in one
+  bool repeated = false;  // a list, or inside of one
   std::string type_name;  // for messages
 };
 
 // {"info": {"features": {NAME: {"_type": "Image"}, NAME: {"_type": "ClassLabel", "names": [...]}}}}, the value of the
-// footer's key "huggingface". What is not so is left out: the names only embellish.
+// footer key "huggingface". Entries of any other form are ignored.
 struct HuggingFaceFeatures {
   std::vector<std::string> images;
   std::vector<std::pair<std::string, std::vector<std::string>>> class_labels;
@@ -37,14 +37,14 @@ struct ChosenColumns {
   int image = -1;  // index of the leaf
   int label = -1;
   ParquetLabels labels = ParquetLabels::kNone;
-  std::vector<std::string> class_names;  // of the label's ClassLabel
-  std::vector<std::string> others;       // paths of the leaves that are neither
+  std::vector<std::string> class_names;  // of the ClassLabel of the label column
+  std::vector<std::string> others;       // paths of all other leaves
 };
 
-// As the name of the label: there is to be none (sets of captions).
+// As the name of the label column: read no labels (datasets of captions).
 inline constexpr std::string_view kNoLabel = "none";
 
-// `image` and `label`: names asked for, "" to look for them.
+// `image` and `label`: requested column names; "" selects by default names and metadata.
 [[nodiscard]] ChosenColumns choose_columns(std::span<const ParquetLeaf> leaves, const HuggingFaceFeatures& features,
                                            const std::string& image, const std::string& label);
 

@@ -28,7 +28,7 @@ TEST_CASE("the bytes of an image struct and the label are found among other colu
   CHECK(chosen.class_names.empty());
 }
 
-TEST_CASE("names are tried in a fixed order, and text labels are names") {
+TEST_CASE("names are tried in a fixed order; string labels are names") {
   const std::vector<ParquetLeaf> leaves{leaf("jpg", LeafType::kBytes), leaf("target", LeafType::kWhole),
                                         leaf("cls", LeafType::kBytes), leaf("img", LeafType::kBytes)};
   const ChosenColumns chosen = choose_columns(leaves, {}, "", "");
@@ -37,7 +37,7 @@ TEST_CASE("names are tried in a fixed order, and text labels are names") {
   CHECK(chosen.labels == ParquetLabels::kNames);
 }
 
-TEST_CASE("a column asked for wins, and may be a struct") {
+TEST_CASE("a requested column is preferred and may be a struct") {
   const std::vector<ParquetLeaf> leaves{kStruct, kLabel, leaf("photo.bytes", LeafType::kBytes),
                                         leaf("kind", LeafType::kWhole)};
   const ChosenColumns chosen = choose_columns(leaves, {}, "photo", "kind");
@@ -45,11 +45,11 @@ TEST_CASE("a column asked for wins, and may be a struct") {
   CHECK(chosen.label == 3);
 }
 
-TEST_CASE("labels can be left out") {
+TEST_CASE("labels can be disabled") {
   CHECK(choose_columns(std::vector<ParquetLeaf>{kStruct, kLabel}, {}, "", "none").labels == ParquetLabels::kNone);
 }
 
-TEST_CASE("lists and columns of other types are passed by") {
+TEST_CASE("lists and columns of other types are skipped") {
   const ChosenColumns chosen =
       choose_columns(std::vector<ParquetLeaf>{leaf("image", LeafType::kBytes, true), leaf("img", LeafType::kBytes),
                                               leaf("label", LeafType::kOther)},
@@ -59,7 +59,7 @@ TEST_CASE("lists and columns of other types are passed by") {
   CHECK(chosen.labels == ParquetLabels::kNone);
 }
 
-TEST_CASE("what cannot be is told with the columns that are there") {
+TEST_CASE("a missing column is an error that lists the columns") {
   CHECK_THAT(refusal({leaf("text", LeafType::kBytes), kLabel}, ErrorKind::kInput),
              Catch::Contains("text (T), label (INT64)") && Catch::Contains("#image=NAME"));
   CHECK_THAT(refusal({kStruct, kLabel}, ErrorKind::kArgument, "photo"), Catch::Contains("no column photo"));
@@ -68,7 +68,7 @@ TEST_CASE("what cannot be is told with the columns that are there") {
   CHECK_THAT(refusal({kStruct, kLabel}, ErrorKind::kArgument, "", "kind"), Catch::Contains("no column kind"));
 }
 
-TEST_CASE("Hugging Face's metadata names images, labels and classes") {
+TEST_CASE("Hugging Face metadata names images, labels and classes") {
   const HuggingFaceFeatures features = parse_huggingface(
       R"({"info": {"features": {"scan": {"_type": "Image"}, "kind": {"names": ["a", "b"], "_type": "ClassLabel"},
           "n": {"dtype": "int64", "_type": "Value"}}}})");
@@ -82,7 +82,7 @@ TEST_CASE("Hugging Face's metadata names images, labels and classes") {
   CHECK(chosen.class_names == std::vector<std::string>{"a", "b"});
 }
 
-TEST_CASE("metadata that is not as it should be names nothing") {
+TEST_CASE("invalid metadata is ignored") {
   for (const char* text : {"", "{", "[]", "null", "{\"info\": 3}", "{\"info\": {\"features\": [1, {}]}}",
                            "{\"info\": {\"features\": {\"a\": \"Image\", \"b\": {\"_type\": 1}}}}",
                            "{\"info\": {\"features\": {\"a\": {\"_type\": \"ClassLabel\"}}}}",

@@ -1,7 +1,5 @@
 #pragma once
-// For tests: a ByteSink that keeps what it is given, and may fail.
-//
-// Threads: one.
+// For tests: a ByteSink that stores the bytes in memory and can fail at a limit. Threads: one.
 
 #include <cstdint>
 #include <span>

@@ -15,7 +15,7 @@
 namespace unstarve {
 namespace {
 
-// Decoding is bound by memory: more threads gain little. Far away they mostly wait for replies.
+// Decoding is memory-bound: more threads help little. Threads for remote files mostly wait for responses.
 constexpr int kLocalThreads = 8;
 constexpr int kRemoteThreads = 16;
 constexpr std::uint64_t kRowBytes = sizeof(std::span<const std::uint8_t>) + sizeof(std::int64_t);
@@ -46,11 +46,11 @@ ParquetDataset::ParquetDataset(std::vector<Shard> shards, const ParquetOptions& 
 
 ParquetDataset::~ParquetDataset() = default;
 
-std::unique_ptr<RowGroupCache> ParquetDataset::make_cache(bool all) const {
+std::unique_ptr<RowGroupCache> ParquetDataset::make_cache(bool all_columns) const {
   return std::make_unique<RowGroupCache>(
       RowGroupCache::Source{
-          groups_.size(), [this, all](std::size_t group) { return decode(group, all); },
-          [this](std::size_t group) { return facts_of(group).decoded_bytes + facts_of(group).rows * kRowBytes; }},
+          groups_.size(), [this, all_columns](std::size_t group) { return decode(group, all_columns); },
+          [this](std::size_t group) { return info_of(group).decoded_bytes + info_of(group).rows * kRowBytes; }},
       cache_bytes_, threads_);
 }
 
@@ -82,43 +82,43 @@ void ParquetDataset::list_groups() {
   }
   if (size() > 0) return;
   throw Error(ErrorKind::kInput,
-              "open parquet " + files_.front()->name() + (files_.size() > 1 ? ", ..." : "") + ": it holds no row");
+              "open parquet " + files_.front()->name() + (files_.size() > 1 ? ", ..." : "") + ": no rows");
 }
 
-// One numbering for all shards, of which none may differ in kind.
+// Numbers the classes over all shards, which must agree in the kind of their labels.
 void ParquetDataset::number_classes(int threads) {
   labels_ = files_.front()->columns().labels;
   for (const auto& file : files_) {
     if (file->columns().labels == labels_) continue;
     const auto kind = [](ParquetLabels labels) {
-      return labels == ParquetLabels::kNone ? "absent" : labels == ParquetLabels::kNames ? "text" : "numbers";
+      return labels == ParquetLabels::kNone ? "absent" : labels == ParquetLabels::kNames ? "strings" : "numbers";
     };
     throw Error(ErrorKind::kInput, "open parquet: labels are " + std::string(kind(labels_)) + " in " +
                                        files_.front()->name() + " and " + kind(file->columns().labels) + " in " +
-                                       file->name() + ", expected the same of all shards");
+                                       file->name() + "; expected one kind of labels");
   }
   if (labels_ == ParquetLabels::kNone) return;
   if (labels_ == ParquetLabels::kNumbers) take_class_names();
   if (classes_.empty()) read_label_columns(threads);
-  if (classes_.empty()) labels_ = ParquetLabels::kNone;  // every row says that it has none
+  if (classes_.empty()) labels_ = ParquetLabels::kNone;  // all labels are -1 or null
 }
 
-// Of the first shard that has them; the others have the same or none.
+// Uses the class names of the first shard that has them; the other shards must have the same names or none.
 void ParquetDataset::take_class_names() {
   const ParquetFile* named = nullptr;
   for (const auto& file : files_) {
     const std::vector<std::string>& names = file->columns().class_names;
     if (names.empty() || names == classes_) continue;
     if (named != nullptr) {
-      throw Error(ErrorKind::kInput, "open parquet: the classes of " + file->name() + " are not those of " +
-                                         named->name() + ", expected the same of all shards");
+      throw Error(ErrorKind::kInput,
+                  "open parquet: the class names of " + file->name() + " differ from those of " + named->name());
     }
     named = file.get();
     classes_ = names;
   }
 }
 
-// Numbers: classes 0 .. largest, by the statistics where they are there. Text: the sorted names.
+// Numbers: the classes are 0 to the largest label, from the statistics if available. Strings: the sorted names.
 void ParquetDataset::read_label_columns(int threads) {
   std::mutex mutex;
   std::set<std::string> names;
@@ -126,9 +126,9 @@ void ParquetDataset::read_label_columns(int threads) {
   std::size_t damaged = 0;
   ThreadPool pool(static_cast<int>(std::min<std::size_t>(groups_.size(), static_cast<std::size_t>(threads))));
   for (std::size_t group = 0; group < groups_.size(); ++group) {
-    if (const std::optional<std::int64_t> told = facts_of(group).largest_label) {
+    if (const std::optional<std::int64_t> known = info_of(group).largest_label) {
       const std::lock_guard lock(mutex);
-      largest = std::max(largest, *told);
+      largest = std::max(largest, *known);
       continue;
     }
     pool.submit([&, group] {
@@ -138,7 +138,7 @@ void ParquetDataset::read_label_columns(int threads) {
       } catch (const Error& error) {
         if (error.kind() != ErrorKind::kInput) throw;
         const std::lock_guard lock(mutex);
-        if (++damaged == groups_.size()) throw;  // else its rows tell when they are read
+        if (++damaged == groups_.size()) throw;  // otherwise read() of its rows throws
       }
       const std::set<std::string> distinct(rows.label_names.begin(), rows.label_names.end());
       const std::lock_guard lock(mutex);
@@ -149,11 +149,11 @@ void ParquetDataset::read_label_columns(int threads) {
   pool.wait();
   names.erase("");
   if (largest >= kMaxClasses || names.size() > static_cast<std::size_t>(kMaxClasses)) {
-    throw Error(
-        ErrorKind::kInput,
-        "open parquet " + files_.front()->name() + ": the label column has " +
-            (names.empty() ? "a number of " + std::to_string(largest) : std::to_string(names.size()) + " names") +
-            ", expected classes below " + std::to_string(kMaxClasses) + " (choose another column by #label=NAME)");
+    throw Error(ErrorKind::kInput,
+                "open parquet " + files_.front()->name() + ": the label column has " +
+                    (names.empty() ? "the label " + std::to_string(largest) : std::to_string(names.size()) + " names") +
+                    "; expected fewer than " + std::to_string(kMaxClasses) +
+                    " classes. Choose another column with #label=NAME.");
   }
   for (std::int64_t number = 0; number <= largest; ++number) classes_.push_back(std::to_string(number));
   for (const std::string& name : names) {
@@ -166,7 +166,7 @@ std::size_t ParquetDataset::group_of(std::uint64_t id) const noexcept {
   return static_cast<std::size_t>(std::upper_bound(begins_.begin(), begins_.end(), id) - begins_.begin()) - 1;
 }
 
-const ParquetGroup& ParquetDataset::facts_of(std::size_t group) const {
+const ParquetGroup& ParquetDataset::info_of(std::size_t group) const {
   return files_[groups_[group].file]->groups()[groups_[group].number];
 }
 
@@ -184,15 +184,15 @@ RecordLocation ParquetDataset::record_location(std::uint64_t id) const {
   return {.file = files_[groups_[group].file]->name(), .number = groups_[group].first_row + id - begins_[group]};
 }
 
-std::shared_ptr<const RowGroup> ParquetDataset::decode(std::size_t group, bool all) const {
+std::shared_ptr<const RowGroup> ParquetDataset::decode(std::size_t group, bool all_columns) const {
   auto rows = std::make_shared<RowGroup>(files_[groups_[group].file]->decode(groups_[group].number));
   for (const std::string& name : rows->label_names) {
-    // The file has changed since it was opened when a name is new: such rows have no label.
+    // A new name means that the file has changed since it was opened: such rows have no label.
     const auto known = number_of_class_.find(name);
     rows->labels.push_back(known == number_of_class_.end() ? -1 : known->second);
   }
   rows->label_names = {};
-  if (all) rows->dropped_bytes = files_[groups_[group].file]->read_others(groups_[group].number);
+  if (all_columns) rows->skipped_bytes = files_[groups_[group].file]->read_others(groups_[group].number);
   return rows;
 }
 
@@ -201,13 +201,13 @@ void ParquetDataset::fill(std::uint64_t id, std::size_t group, const RowGroup& r
   const std::span<const std::uint8_t> image = rows.images[row];
   if (image.data() == nullptr) {
     throw Error(ErrorKind::kInput,
-                "read " + location(id) + ": the row has no image bytes (files elsewhere are not read)");
+                "read " + location(id) + ": the row has no image bytes (external files are not read)");
   }
   record.values.assign(fields_.size(), {});
   if (rows.blocks.empty()) {
     record.values[0].bytes = image;  // in the map
   } else {
-    // The cache may let the group go while the record is still in use.
+    // The cache may evict the group while the record is in use.
     record.storage.reserve_discard(image.size() + kReadableBehind);
     if (!image.empty()) std::memcpy(record.storage.data(), image.data(), image.size());
     record.values[0].bytes = {record.storage.data(), image.size()};
@@ -216,8 +216,8 @@ void ParquetDataset::fill(std::uint64_t id, std::size_t group, const RowGroup& r
   const std::int64_t label = rows.labels[row];
   if (label < 0 || label >= static_cast<std::int64_t>(classes_.size())) {
     throw Error(ErrorKind::kInput, "read " + location(id) + ": " +
-                                       (label == -1 ? "the row has no label, others have"
-                                                    : "the label is " + std::to_string(label) + ", expected 0 to " +
+                                       (label == -1 ? "no label, although other rows have one"
+                                                    : "label " + std::to_string(label) + "; expected 0 to " +
                                                           std::to_string(classes_.size() - 1)));
   }
   record.values[1].integer = label;
@@ -229,11 +229,11 @@ void ParquetDataset::read(std::uint64_t id, RecordBuffer& record) const {
 }
 
 std::uint64_t ParquetDataset::read_all(std::uint64_t id, RecordBuffer& record) const {
-  std::call_once(all_made_, [this] { all_cache_ = make_cache(true); });
+  std::call_once(all_cache_once_, [this] { all_cache_ = make_cache(true); });
   const std::size_t group = group_of(id);
   const std::shared_ptr<const RowGroup> rows = all_cache_->get(group);
   fill(id, group, *rows, record);
-  return rows->dropped_bytes / facts_of(group).rows;
+  return rows->skipped_bytes / info_of(group).rows;
 }
 
 void ParquetDataset::read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const {
@@ -241,13 +241,13 @@ void ParquetDataset::read_many(std::span<const std::uint64_t> ids, std::span<Rec
   order.reserve(ids.size());
   for (std::size_t i = 0; i < ids.size(); ++i) order.emplace_back(group_of(ids[i]), i);
   std::sort(order.begin(), order.end());
-  for (std::size_t at = 0; at < order.size();) {
-    const std::size_t group = order[at].first;
-    std::size_t end = at;
+  for (std::size_t next = 0; next < order.size();) {
+    const std::size_t group = order[next].first;
+    std::size_t end = next;
     while (end < order.size() && order[end].first == group) ++end;
     if (end < order.size()) cache_->prefetch(order[end].first);
     const std::shared_ptr<const RowGroup> rows = cache_->get(group);
-    for (; at < end; ++at) fill(ids[order[at].second], group, *rows, records[order[at].second]);
+    for (; next < end; ++next) fill(ids[order[next].second], group, *rows, records[order[next].second]);
   }
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// The files of a Parquet data set as one Dataset, over a cache of row groups. parquet.h tells the contract.
+// A Dataset of several Parquet files with a cache of row groups. parquet.h documents the contract.
 
 #include <memory>
 #include <mutex>
@@ -25,17 +25,17 @@ class ParquetDataset final : public Dataset {
   [[nodiscard]] std::uint64_t stored_bytes() const override { return stored_bytes_; }
   [[nodiscard]] RecordLocation record_location(std::uint64_t id) const override;
   [[nodiscard]] std::vector<DataFile> files() const override;
-  // That a folder is not packed to its end (unfinished_pack.h).
+  // Notes about folders that are not completely packed (unfinished_pack.h).
   [[nodiscard]] std::vector<std::string> notes() const override { return notes_; }
   void read(std::uint64_t id, RecordBuffer& record) const override;
-  // Each row group that the ids lie in is looked up once, the next one decoded meanwhile.
+  // Looks up each row group once; the next one is decoded concurrently.
   void read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const override;
-  // Of the other columns the record's share of its row group, which is brought as a whole.
+  // Returns the record's share of the bytes of the other columns, which are read once per row group.
   std::uint64_t read_all(std::uint64_t id, RecordBuffer& record) const override;
   std::span<const std::uint8_t> prefetch(std::uint64_t id) const noexcept override;
   [[nodiscard]] std::vector<std::string> unread_fields() const override { return files_.front()->columns().others; }
 
-  // How often a row group was decoded so far.
+  // Number of row groups decoded so far.
   [[nodiscard]] std::uint64_t decoded_groups() const { return cache_->decoded(); }
 
  private:
@@ -51,26 +51,26 @@ class ParquetDataset final : public Dataset {
   void take_class_names();
   void read_label_columns(int threads);
   [[nodiscard]] std::size_t group_of(std::uint64_t id) const noexcept;
-  [[nodiscard]] const ParquetGroup& facts_of(std::size_t group) const;
-  [[nodiscard]] std::shared_ptr<const RowGroup> decode(std::size_t group, bool all) const;
-  [[nodiscard]] std::unique_ptr<RowGroupCache> make_cache(bool all) const;
+  [[nodiscard]] const ParquetGroup& info_of(std::size_t group) const;
+  [[nodiscard]] std::shared_ptr<const RowGroup> decode(std::size_t group, bool all_columns) const;
+  [[nodiscard]] std::unique_ptr<RowGroupCache> make_cache(bool all_columns) const;
   void fill(std::uint64_t id, std::size_t group, const RowGroup& rows, RecordBuffer& record) const;
 
   std::vector<std::unique_ptr<const ParquetFile>> files_;
   std::vector<Group> groups_;          // of all files
-  std::vector<std::uint64_t> begins_;  // first id of each group, and size() at the end
+  std::vector<std::uint64_t> begins_;  // first id of each group, then size()
   std::vector<Field> fields_;
   std::vector<std::string> classes_;
   std::vector<std::string> notes_;
-  std::unordered_map<std::string, std::int64_t> number_of_class_;  // where labels are names
+  std::unordered_map<std::string, std::int64_t> number_of_class_;  // if labels are names
   ParquetLabels labels_ = ParquetLabels::kNone;
   std::uint64_t stored_bytes_ = 0;
   std::uint64_t cache_bytes_ = 0;
   int threads_ = 1;
-  // Last: their threads use the rest.
+  // Last: the threads of the caches use the members above.
   std::unique_ptr<RowGroupCache> cache_;
-  mutable std::once_flag all_made_;
-  mutable std::unique_ptr<RowGroupCache> all_cache_;  // of groups read with all columns, once that was asked for
+  mutable std::once_flag all_cache_once_;
+  mutable std::unique_ptr<RowGroupCache> all_cache_;  // for read_all(), created on first use
 };
 
 }  // namespace unstarve

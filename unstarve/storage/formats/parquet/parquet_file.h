@@ -1,12 +1,11 @@
 #pragma once
-// One Parquet file, its footer read: the row groups and how to decode one. The narrow door to Arrow: what is behind it
-// is in the arrow_*.cpp alone.
+// One Parquet file: its row groups and how to decode them. Hides Arrow, which only arrow_*.cpp include.
 //
-// Memory:    decoding a group may take the cap below for the pages, and as much for the result; lengths that lie end
-//            there in an Error(kInput).
-// Ownership: holds the source. A RowGroup may point into its map and must not outlive it.
-// Threads:   const, any number of them; every decode() has readers of its own.
-// Failure:   Error(kInput) naming file and row group; Error(kIo) of the source; Error(kMissing) without Arrow.
+// Memory:    decoding is limited to 64 MB plus 1032 times the stored bytes for the pages, and as much for the result;
+//            wrong lengths end in an Error(kInput).
+// Ownership: shares the source. A RowGroup may point into its map and must not outlive it.
+// Threads:   const; decode() may be called concurrently.
+// Failure:   Error(kInput) with file and row group; Error(kIo) of the source; Error(kMissing) without Arrow.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,15 +20,15 @@
 
 namespace unstarve {
 
-// Sixteen times what pyarrow writes by default: a group that says it has more rows lies.
+// Sixteen times the default of pyarrow; a group that declares more rows is damaged.
 inline constexpr std::uint64_t kMaxGroupRows = std::uint64_t{1} << 24;
 
 struct ParquetGroup {
   std::uint64_t rows = 0;
   std::uint64_t stored_bytes = 0;  // of the two columns
-  // What the images will take when decoded, as the footer says; 0 where they are handed out from the map.
+  // Size of the decoded images according to the footer; 0 if they are views of the map.
   std::uint64_t decoded_bytes = 0;
-  std::optional<std::int64_t> largest_label;  // by the statistics, for numbers
+  std::optional<std::int64_t> largest_label;  // from the statistics, for numbers
 };
 
 class ParquetFile {
@@ -41,7 +40,7 @@ class ParquetFile {
   // Precondition: group < groups().size().
   [[nodiscard]] virtual RowGroup decode(std::size_t group) const = 0;
   [[nodiscard]] virtual RowGroup decode_labels(std::size_t group) const = 0;
-  // Brings the stored bytes of the other columns and drops them; how many. Theirs in other files are left alone.
+  // Reads the stored bytes of the other columns, discards them and returns their number. Skips chunks in other files.
   [[nodiscard]] virtual std::uint64_t read_others(std::size_t group) const = 0;
 };
 

@@ -14,8 +14,8 @@ std::shared_ptr<const RowGroup> RowGroupCache::get(std::size_t group) {
   Lock lock(mutex_);
   const auto found = entries_.find(group);
   if (found != entries_.end() && found->second.state == State::kReady && found->second.group) {
-    recent_.splice(recent_.begin(), recent_, found->second.place);
-    if (group == expected_next_) note_order(group);  // it was decoded ahead
+    recent_.splice(recent_.begin(), recent_, found->second.recent);
+    if (group == expected_next_) note_order(group);  // it was decoded in advance
     return found->second.group;
   }
   note_order(group);
@@ -25,10 +25,10 @@ std::shared_ptr<const RowGroup> RowGroupCache::get(std::size_t group) {
 std::shared_ptr<const RowGroup> RowGroupCache::wait_or_decode(std::size_t group, Lock& lock) {
   for (;;) {
     const auto found = entries_.find(group);
-    // What is only queued is taken over: the pool may be busy with groups that nobody waits for.
+    // A queued group is decoded here: the pool may be busy with groups that no thread waits for.
     if (found == entries_.end() || found->second.state == State::kQueued) return decode(group, lock);
     if (found->second.state == State::kReady) {
-      recent_.splice(recent_.begin(), recent_, found->second.place);
+      recent_.splice(recent_.begin(), recent_, found->second.recent);
       if (found->second.failure) std::rethrow_exception(found->second.failure);
       return found->second.group;
     }
@@ -36,40 +36,40 @@ std::shared_ptr<const RowGroup> RowGroupCache::wait_or_decode(std::size_t group,
   }
 }
 
-// Enters and leaves with the lock held, also by an exception.
+// The lock is held on entry and on exit, also if an exception is thrown.
 std::shared_ptr<const RowGroup> RowGroupCache::decode(std::size_t group, Lock& lock) {
-  std::list<std::size_t> place{group};  // made before others begin to wait: from then on nothing may fail halfway
+  std::list<std::size_t> node{group};  // allocated before other threads wait: nothing may fail between the two locks
   entries_[group].state = State::kDecoding;
   lock.unlock();
   std::shared_ptr<const RowGroup> decoded;
-  std::exception_ptr failure, kept_failure;
+  std::exception_ptr failure, cached_failure;
   try {
     decoded = source_.decode(group);
   } catch (const Error& error) {
     failure = std::current_exception();
-    if (error.kind() == ErrorKind::kInput) kept_failure = failure;
+    if (error.kind() == ErrorKind::kInput) cached_failure = failure;
   } catch (...) {
     failure = std::current_exception();
   }
   lock.lock();
-  settle(place, decoded, kept_failure);
+  settle(node, decoded, cached_failure);
   settled_.notify_all();
   if (failure) std::rethrow_exception(failure);
   return decoded;
 }
 
-// Files what decoding gave, or forgets the group when that is nothing worth keeping.
-void RowGroupCache::settle(std::list<std::size_t>& place, std::shared_ptr<const RowGroup> decoded,
+// Caches the result of decoding, or removes the entry if there is nothing to cache.
+void RowGroupCache::settle(std::list<std::size_t>& node, std::shared_ptr<const RowGroup> decoded,
                            std::exception_ptr failure) noexcept {
-  const std::size_t group = place.front();
+  const std::size_t group = node.front();
   ++decoded_;
   if (!decoded && !failure) {
     entries_.erase(group);
     return;
   }
   Entry& entry = entries_.find(group)->second;
-  recent_.splice(recent_.begin(), place);
-  entry.place = recent_.begin();
+  recent_.splice(recent_.begin(), node);
+  entry.recent = recent_.begin();
   entry.state = State::kReady;
   entry.bytes = decoded ? decoded->memory_bytes() : sizeof(Entry);
   entry.group = std::move(decoded);
@@ -87,44 +87,44 @@ void RowGroupCache::evict(std::size_t keep) noexcept {
   }
 }
 
-// `group` is asked for, and it may be for the first time: where that goes on from the one before, the next are queued.
+// Records a request for `group`. If it continues sequential reading, queues the next groups.
 void RowGroupCache::note_order(std::size_t group) {
   const bool in_order = group == expected_next_;
   expected_next_ = group + 1;
   if (!in_order) return;
-  std::uint64_t ahead = source_.expected_bytes(group);
+  std::uint64_t bytes = source_.expected_bytes(group);
   for (std::size_t next = group + 1; next < source_.groups && next <= group + static_cast<std::size_t>(pool_.threads());
        ++next) {
-    ahead += source_.expected_bytes(next);
-    if (ahead > budget_ / 2) return;
+    bytes += source_.expected_bytes(next);
+    if (bytes > budget_ / 2) return;
     queue(next);
   }
 }
 
 void RowGroupCache::queue(std::size_t group) {
-  if (entries_.contains(group) || under_way_ >= 2 * static_cast<std::size_t>(pool_.threads())) return;
+  if (entries_.contains(group) || in_flight_ >= 2 * static_cast<std::size_t>(pool_.threads())) return;
   entries_.emplace(group, Entry());
-  const CancelScope none{std::stop_token()};  // a task that is dropped would stay under way
+  const CancelScope none{std::stop_token()};  // a cancelled task would never leave in_flight_
   pool_.submit([this, group] { run_queued(group); });
-  ++under_way_;
+  ++in_flight_;
 }
 
 void RowGroupCache::run_queued(std::size_t group) noexcept {
   Lock lock(mutex_);
   try {
     const auto found = entries_.find(group);
-    // A reader may have taken it over, and may even have finished and lost it again.
+    // A reader may have taken the group over, and it may even have been evicted since.
     if (found != entries_.end() && found->second.state == State::kQueued) (void)decode(group, lock);
-  } catch (...) {  // kept with the group, or tried again by the reader that needs it: it is told, not this thread
+  } catch (...) {  // cached, or thrown again when a reader retries
   }
-  --under_way_;
+  --in_flight_;
 }
 
 void RowGroupCache::prefetch(std::size_t group) noexcept {
   try {
     const Lock lock(mutex_);
     if (group < source_.groups && source_.expected_bytes(group) <= budget_ / 2) queue(group);
-  } catch (...) {  // a hint that cannot be followed for want of memory
+  } catch (...) {  // out of memory: prefetch is only a hint
   }
 }
 

@@ -1,16 +1,15 @@
 #pragma once
-// Decoded row groups within a budget of bytes, and threads that decode the next ones before they are asked for.
+// A least-recently-used cache of decoded row groups, with a thread pool that decodes groups in advance.
 //
-// get() decodes in the calling thread what is not there; threads that want the same group wait for the one that decodes
-// it. The group used least recently goes first; one that is larger than the budget stays until another comes. Groups
-// first asked for in rising order are taken for sequential reading: the next ones are decoded ahead, as many as the
-// pool has threads and half the budget holds.
+// get() decodes a missing group in the calling thread; other threads that request the same group wait for it. A group
+// larger than the budget stays until the next one is decoded. Requests in increasing order are treated as sequential
+// reading: the next groups are decoded in advance, at most one per pool thread and within half of the budget.
 //
-// Ownership: shares each group with those that use it: it goes when the last of them lets go.
+// Ownership: groups are shared with their users and freed after the last use.
 // Threads:   get() and prefetch() from any thread.
-// Failure:   what decode() throws. An Error(kInput) is kept as a group is, so that a damaged group is decoded once and
-//            not for each of its rows; other failures are tried again.
-// Cost:      a mutex and a hash per get(). At most the budget, and one group for each thread that is decoding.
+// Failure:   get() throws what decode() throws. An Error(kInput) is cached like a group, so a damaged group is decoded
+//            once and not once per row; other failures are retried.
+// Cost:      a mutex and a hash lookup per get(). Memory: the budget, and one group per thread that decodes.
 
 #include <condition_variable>
 #include <cstddef>
@@ -31,9 +30,9 @@ class RowGroupCache {
  public:
   struct Source {
     std::size_t groups = 0;
-    // Called by several threads at once, for different groups.
+    // Called concurrently, for different groups.
     std::function<std::shared_ptr<const RowGroup>(std::size_t group)> decode;
-    // About what the group will cost to keep, known before it is decoded.
+    // Approximate memory of the group, known before it is decoded.
     std::function<std::uint64_t(std::size_t group)> expected_bytes;
   };
 
@@ -41,10 +40,10 @@ class RowGroupCache {
 
   // Precondition: group < groups.
   [[nodiscard]] std::shared_ptr<const RowGroup> get(std::size_t group);
-  // Begins to decode it in the background unless it is there, too large, or enough is under way.
+  // Starts decoding in the background, unless the group is cached, too large, or too many are in flight.
   void prefetch(std::size_t group) noexcept;
 
-  // Counted since the cache was made.
+  // Number of decoded groups since construction.
   [[nodiscard]] std::uint64_t decoded() const;
   [[nodiscard]] std::uint64_t held_bytes() const;
 
@@ -52,16 +51,16 @@ class RowGroupCache {
   enum class State { kQueued, kDecoding, kReady };
   struct Entry {
     State state = State::kQueued;
-    std::shared_ptr<const RowGroup> group;  // when ready
+    std::shared_ptr<const RowGroup> group;  // if ready
     std::exception_ptr failure;             // or this
     std::uint64_t bytes = 0;
-    std::list<std::size_t>::iterator place;  // in recent_, when ready
+    std::list<std::size_t>::iterator recent;  // in recent_, if ready
   };
   using Lock = std::unique_lock<std::mutex>;
 
   [[nodiscard]] std::shared_ptr<const RowGroup> wait_or_decode(std::size_t group, Lock& lock);
   [[nodiscard]] std::shared_ptr<const RowGroup> decode(std::size_t group, Lock& lock);
-  void settle(std::list<std::size_t>& place, std::shared_ptr<const RowGroup> decoded,
+  void settle(std::list<std::size_t>& node, std::shared_ptr<const RowGroup> decoded,
               std::exception_ptr failure) noexcept;
   void evict(std::size_t keep) noexcept;
   void note_order(std::size_t group);
@@ -73,12 +72,12 @@ class RowGroupCache {
   mutable std::mutex mutex_;
   std::condition_variable settled_;
   std::unordered_map<std::size_t, Entry> entries_;
-  std::list<std::size_t> recent_;  // ready ones, the most recent first
-  std::uint64_t held_ = 0;         // bytes of the ready ones
+  std::list<std::size_t> recent_;  // ready groups, most recently used first
+  std::uint64_t held_ = 0;         // bytes of the ready groups
   std::uint64_t decoded_ = 0;
-  std::size_t under_way_ = 0;      // queued or decoding in the pool
-  std::size_t expected_next_ = 0;  // the group that sequential reading would ask for first
-  ThreadPool pool_;                // last: its threads use the rest
+  std::size_t in_flight_ = 0;      // groups queued or being decoded in the pool
+  std::size_t expected_next_ = 0;  // the next group of sequential reading
+  ThreadPool pool_;                // last: its threads use the members above
 };
 
 }  // namespace unstarve

@@ -40,7 +40,7 @@ struct Counted {
   }
 };
 
-// Waits for what the pool does; fails the test when it does not come about.
+// Waits until the pool has made the condition true; fails the test after a timeout.
 template <class Condition>
 void eventually(const Condition& condition) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
@@ -57,13 +57,13 @@ TEST_CASE("a group that fits is decoded once") {
   for (const std::size_t group : {20, 3, 11}) CHECK(counted.times[group] == 1);
 }
 
-TEST_CASE("the group used least recently goes, and the budget holds") {
+TEST_CASE("the least recently used group is evicted, and the budget is kept") {
   Counted counted;
   RowGroupCache cache(counted.source(), 2 * kGroupBytes + kGroupBytes / 2, 1);
   (void)cache.get(10);
   (void)cache.get(20);
   (void)cache.get(10);
-  (void)cache.get(30);  // 20 goes
+  (void)cache.get(30);  // evicts 20
   CHECK(cache.held_bytes() <= 2 * kGroupBytes + kGroupBytes / 2);
   (void)cache.get(10);
   CHECK(counted.times[10] == 1);
@@ -71,7 +71,7 @@ TEST_CASE("the group used least recently goes, and the budget holds") {
   CHECK(counted.times[20] == 2);
 }
 
-TEST_CASE("a group larger than the budget stays until another comes, and those who hold it keep it") {
+TEST_CASE("a group larger than the budget stays until the next one, and its users keep it") {
   Counted counted;
   RowGroupCache cache(counted.source(), 1, 1);
   const auto held = cache.get(5);
@@ -81,11 +81,11 @@ TEST_CASE("a group larger than the budget stays until another comes, and those w
   CHECK(held->labels[0] == 5);
   (void)cache.get(5);
   CHECK(counted.times[5] == 2);
-  cache.prefetch(7);  // too large to be decoded on a guess
+  cache.prefetch(7);  // too large to be decoded in advance
   CHECK(counted.times[7] == 0);
 }
 
-TEST_CASE("reading in order decodes ahead, each group once") {
+TEST_CASE("sequential reading decodes in advance, each group once") {
   Counted counted;
   RowGroupCache cache(counted.source(), 12 * kGroupBytes, 2);
   (void)cache.get(0);
@@ -96,7 +96,7 @@ TEST_CASE("reading in order decodes ahead, each group once") {
   CHECK(counted.total() == static_cast<int>(counted.times.size()));
 }
 
-TEST_CASE("reading in no order decodes nothing that was not asked for") {
+TEST_CASE("random reading decodes only requested groups") {
   Counted counted;
   {
     RowGroupCache cache(counted.source(), 100 * kGroupBytes, 2);
@@ -105,7 +105,7 @@ TEST_CASE("reading in no order decodes nothing that was not asked for") {
   CHECK(counted.total() == 6);
 }
 
-TEST_CASE("threads that want the same group share one decoding of it") {
+TEST_CASE("concurrent requests for a group decode it once") {
   Counted counted;
   RowGroupCache cache(counted.source(), 100 * kGroupBytes, 2);
   std::atomic<int> wrong{0};
@@ -125,7 +125,7 @@ TEST_CASE("threads that want the same group share one decoding of it") {
   CHECK(counted.total() == static_cast<int>(counted.times.size()));
 }
 
-TEST_CASE("under a budget that holds few, many threads still get what they ask for") {
+TEST_CASE("with a small budget many threads get the requested groups") {
   Counted counted;
   RowGroupCache cache(counted.source(), 3 * kGroupBytes, 2);
   std::atomic<int> wrong{0};
@@ -144,7 +144,7 @@ TEST_CASE("under a budget that holds few, many threads still get what they ask f
   CHECK(cache.held_bytes() <= 3 * kGroupBytes);
 }
 
-TEST_CASE("damage is remembered, other failures are tried again") {
+TEST_CASE("damage is cached, other failures are retried") {
   int tried_damaged = 0, tried_lost = 0;
   RowGroupCache cache({4,
                        [&](std::size_t group) -> std::shared_ptr<const RowGroup> {
@@ -152,7 +152,7 @@ TEST_CASE("damage is remembered, other failures are tried again") {
                          if (group == 2 && ++tried_lost < 3) throw Error(ErrorKind::kIo, "lost");
                          return group_of(group);
                        },
-                       [](std::size_t) { return kGroupBytes * 1000; }},  // nothing is decoded ahead
+                       [](std::size_t) { return kGroupBytes * 1000; }},  // nothing is decoded in advance
                       100 * kGroupBytes, 1);
   for (int i = 0; i < 3; ++i) CHECK_THROWS_WITH(cache.get(1), "damaged");
   CHECK(tried_damaged == 1);
@@ -162,7 +162,7 @@ TEST_CASE("damage is remembered, other failures are tried again") {
   CHECK(tried_lost == 3);
 }
 
-TEST_CASE("a failure in the background is told to the one who asks") {
+TEST_CASE("a failure in the background is thrown by get()") {
   std::atomic<int> tried{0};
   RowGroupCache cache({2,
                        [&](std::size_t) -> std::shared_ptr<const RowGroup> {
@@ -177,7 +177,7 @@ TEST_CASE("a failure in the background is told to the one who asks") {
   CHECK(tried == 1);
 }
 
-TEST_CASE("closing drops what is queued") {
+TEST_CASE("destruction drops queued groups") {
   Counted counted;
   for (int i = 0; i < 50; ++i) {
     RowGroupCache cache(counted.source(), 100 * kGroupBytes, 2);

@@ -15,11 +15,12 @@ class Recordio final : public RecordFormat {
   [[nodiscard]] int scan_version() const override { return 1; }
   void scan(ForwardBytes& bytes, RecordSink& sink) const override { RecordioScan(bytes, sink).run(); }
 
-  void fill(std::span<const std::uint8_t> stored, const IndexRecord&, AlignedBytes& room, Value& image) const override {
-    if (is_recordio_in_parts(stored) && stored.data() != room.data()) {
-      room.reserve_discard(stored.size() + kReadableBehind);
+  void fill(std::span<const std::uint8_t> stored, const IndexRecord&, AlignedBytes& buffer,
+            Value& image) const override {
+    if (is_recordio_in_parts(stored) && stored.data() != buffer.data()) {
+      buffer.reserve_discard(stored.size() + kReadableBehind);
     }
-    image.bytes = parse_recordio_image(join_recordio(stored, room.data())).encoded;
+    image.bytes = parse_recordio_image(join_recordio(stored, buffer.data())).encoded;
   }
 };
 

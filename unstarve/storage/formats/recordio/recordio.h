@@ -1,17 +1,16 @@
 #pragma once
-// MXNet's RecordIO (.rec) as a data set of images; recordio_parts.h draws the layout.
+// Reads RecordIO (.rec), the format of MXNet, as a dataset of images; recordio_parts.h shows the layout.
 //
-// Shards:    *.rec. The .idx beside a file is not needed and not looked at: what it holds (where records begin) is in
-//            our own index, too. Records are in the order of the file. A glob that matches both leaves the .idx out.
-// Label:     the image header's, the first of them where there are several (as face sets and `im2rec --pack-label`
-//            write them).
-// Checked:   magic, flag and length of every part, that the parts of a record follow each other, the image header and
-//            that the label is a class number, when a shard is indexed; heads and header again each time a record is
-//            read. The format has no checksum: damage within an image is for the decoder to find.
-// Damage:    costs the record it touches: the magic stands at multiples of 4 only where a part begins, so the scan goes
-//            on there. Reading a record checks its heads again.
-// Cost:      a record in one part is handed out where it lies; one in several parts (an image holds the magic by
-//            chance, about one in 150,000) is joined in the caller's buffer.
+// Shards:    *.rec. The .idx file of a shard is not needed: the index of this library also has the record offsets. A
+//            glob that matches both skips the .idx. Records are in file order.
+// Label:     that of the image header; the first label if there are several (face datasets, `im2rec --pack-label`).
+// Checked:   when a shard is indexed: magic, flag, length and order of the parts, the image header, and that the label
+//            is a class number. read() checks part heads and image header again. The format has no checksum: damage
+//            inside of an image is found by the decoder.
+// Damage:    makes one record unreadable: the magic occurs at multiples of 4 only at the beginning of a part, so the
+//            scan continues there.
+// Cost:      a record in one part is a zero-copy view. A record in several parts (one image in about 150,000 contains
+//            the magic by chance) is joined in the buffer of the caller.
 // Threads:   as RecordFormat. Failure: as RecordFormat.
 
 #include <memory>
@@ -25,7 +24,7 @@ namespace unstarve {
 
 [[nodiscard]] std::shared_ptr<const RecordFormat> recordio_format();
 
-// The row of the format table: told by the magic and flag of the first record.
+// Format table entry; recognised by the magic and flag of the first record.
 [[nodiscard]] bool recognises_recordio(const Source& source);
 [[nodiscard]] std::shared_ptr<const Dataset> open_recordio(const Source& source, const std::string& split);
 

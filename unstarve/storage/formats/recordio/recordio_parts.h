@@ -1,22 +1,21 @@
 #pragma once
-// One record of MXNet's RecordIO, as dmlc-core writes it, and the image header in it: pure parsers.
+// Parses one record of RecordIO, as dmlc-core writes it for MXNet, and its image header.
 //
-// Layout (dmlc-core recordio.h; mxnet recordio.py), all numbers little-endian, all parts filled with 0 to a multiple of
+// Layout (dmlc-core recordio.h; mxnet recordio.py); numbers are little-endian, parts are zero-padded to a multiple of
 // 4:
 //
 //   | magic 0xced7230a | flag 3 bits, length 29 bits | bytes ... fill |                    a record in one part: flag 0
 //   | magic | 1, length | bytes | magic | 2, length | bytes | ... | magic | 3, length | bytes fill |        in several
 //
-// A record is split where four aligned bytes of it look like the magic: those bytes are left out and belong between the
-// parts. So the magic at a multiple of 4 is always the beginning of a part, which is what makes damage recoverable.
+// A record is split where four aligned bytes equal the magic: these bytes are omitted and belong between the parts. A
+// magic at a multiple of 4 is therefore always the beginning of a part, which makes damage recoverable.
 //
 // The bytes of an image record:
 //
 //   | flag u32 | label f32 | id u64 | id2 u64 | flag > 0: flag labels f32 | encoded image |
 //
-// Label:     `label`, or the first of the labels when flag > 0. A class number: whole and not negative.
-// Threads:   pure functions. Failure: Error(kInput) with what was found, without file and offset (the caller adds
-//            them).
+// Label:     `label`, or the first of the labels if flag > 0. It must be a class number: a non-negative integer.
+// Threads:   pure functions. Failure: Error(kInput) without file and offset (the caller adds them).
 
 #include <cstdint>
 #include <span>
@@ -38,7 +37,7 @@ struct RecordioHead {
   [[nodiscard]] constexpr bool ends() const noexcept {
     return flag == RecordioFlag::kWhole || flag == RecordioFlag::kLast;
   }
-  // Of the part with head and fill.
+  // Size of the part with head and padding.
   [[nodiscard]] constexpr std::uint64_t stored_bytes() const noexcept {
     return kRecordioHeadBytes + (std::uint64_t{length} + 3) / 4 * 4;
   }
@@ -47,15 +46,15 @@ struct RecordioHead {
 // Whether four bytes are the magic. Precondition: they are readable.
 [[nodiscard]] bool is_recordio_magic(const std::uint8_t* bytes) noexcept;
 
-// Throws for a wrong magic or a flag that is none. Precondition: kRecordioHeadBytes bytes.
+// Throws for a wrong magic or an invalid flag. Precondition: kRecordioHeadBytes bytes.
 [[nodiscard]] RecordioHead parse_recordio_head(std::span<const std::uint8_t> bytes);
 
-// Whether the record that begins `stored` is in several parts. False for what is no record.
+// Whether `stored` begins with a record in several parts.
 [[nodiscard]] bool is_recordio_in_parts(std::span<const std::uint8_t> stored) noexcept;
 
-// The record that `stored` is, all its parts: where it lies when there is one part, else joined in `room`, which has
-// stored.size() bytes and may be where `stored` lies.
-[[nodiscard]] std::span<const std::uint8_t> join_recordio(std::span<const std::uint8_t> stored, std::uint8_t* room);
+// The data of the stored record: a view of `stored` if there is one part, otherwise the parts joined in `buffer`, which
+// has stored.size() bytes and may be `stored` itself.
+[[nodiscard]] std::span<const std::uint8_t> join_recordio(std::span<const std::uint8_t> stored, std::uint8_t* buffer);
 
 struct RecordioImage {
   std::int64_t label = -1;

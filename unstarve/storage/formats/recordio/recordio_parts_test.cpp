@@ -14,16 +14,16 @@ namespace {
 using testing::bytes_of, testing::refusal, testing::text_of;
 using testing::recordio_image, testing::recordio_part, testing::recordio_record;
 
-// In a room of its own, and in place.
+// Joins into a separate buffer and in place, and compares the two.
 std::string joined(const std::string& stored) {
-  std::vector<std::uint8_t> room(stored.size());
-  std::string apart = text_of(join_recordio(bytes_of(stored), room.data()));
+  std::vector<std::uint8_t> buffer(stored.size());
+  std::string separate = text_of(join_recordio(bytes_of(stored), buffer.data()));
   std::vector<std::uint8_t> copy(stored.begin(), stored.end());
-  CHECK(text_of(join_recordio(copy, copy.data())) == apart);
-  return apart;
+  CHECK(text_of(join_recordio(copy, copy.data())) == separate);
+  return separate;
 }
 
-TEST_CASE("a record in one part is handed out where it lies") {
+TEST_CASE("a record in one part is a zero-copy view") {
   const std::string stored = recordio_record("hello");
   CHECK_FALSE(is_recordio_in_parts(bytes_of(stored)));
   const auto bytes = join_recordio(bytes_of(stored), nullptr);
@@ -32,7 +32,7 @@ TEST_CASE("a record in one part is handed out where it lies") {
   CHECK(joined(recordio_record("")).empty());
 }
 
-TEST_CASE("parts are joined by the magic they were split at") {
+TEST_CASE("parts are joined with the magic between them") {
   const std::string magic = testing::recordio_magic();
   const std::string data = "abcd" + magic + magic + "ef" + magic + "x";  // the last one is not aligned
   const std::string stored = recordio_record(data);
@@ -42,7 +42,7 @@ TEST_CASE("parts are joined by the magic they were split at") {
   CHECK(joined(recordio_record(magic)) == magic);
 }
 
-TEST_CASE("every cut and every wrong order of parts is refused") {
+TEST_CASE("any truncation and any wrong order of parts is refused") {
   const std::string magic = testing::recordio_magic();
   const std::string whole = recordio_record("abcd" + magic + "efgh");
   for (std::size_t length = 0; length < whole.size(); ++length) {
@@ -52,13 +52,13 @@ TEST_CASE("every cut and every wrong order of parts is refused") {
   CHECK_THAT(refusal([&] { return joined(recordio_part(3, "abcd")); }), Catch::Contains("out of order"));
   CHECK_THAT(refusal([&] { return joined(recordio_part(1, "abcd") + recordio_part(0, "abcd")); }),
              Catch::Contains("out of order"));
-  CHECK_THAT(refusal([&] { return joined(recordio_part(7, "abcd")); }), Catch::Contains("flag is 7"));
+  CHECK_THAT(refusal([&] { return joined(recordio_part(7, "abcd")); }), Catch::Contains("record flag 7"));
   CHECK_THAT(refusal([&] { return joined(recordio_record("a") + recordio_record("b")); }),
              Catch::Contains("bytes follow the last part"));
   CHECK_THAT(refusal([&] { return joined("nothing like it"); }), Catch::Contains("the magic 0xced7230a is missing"));
 }
 
-TEST_CASE("the image header tells label and image") {
+TEST_CASE("label and image are read from the image header") {
   const auto parse = [](const std::string& record) { return parse_recordio_image(bytes_of(record)); };
   CHECK(parse(recordio_image({7}, "jpeg")).label == 7);
   CHECK(parse(recordio_image({3, 0.5F, 9}, "jpeg")).label == 3);
@@ -69,15 +69,15 @@ TEST_CASE("the image header tells label and image") {
   for (std::size_t length = 0; length < whole.size(); ++length) {
     CHECK(refusal([&] { return parse(whole.substr(0, length)); }) != "no error");
   }
-  CHECK_THAT(refusal([&] { return parse(recordio_image({0.5F}, "jpeg")); }), Catch::Contains("the label is 0.5"));
+  CHECK_THAT(refusal([&] { return parse(recordio_image({0.5F}, "jpeg")); }), Catch::Contains("label 0.5"));
   CHECK_THAT(refusal([&] { return parse(recordio_image({-1}, "jpeg")); }), Catch::Contains("expected a class number"));
   CHECK_THAT(refusal([&] { return parse(recordio_image({1e30F}, "jpeg")); }), Catch::Contains("class number"));
-  std::string lies = recordio_image({1}, "jpeg");
-  lies.replace(0, 4, "\xff\xff\xff\xff");
-  CHECK_THAT(refusal([&] { return parse(lies); }), Catch::Contains("4294967295 labels, but only 4 bytes"));
+  std::string wrong = recordio_image({1}, "jpeg");
+  wrong.replace(0, 4, "\xff\xff\xff\xff");
+  CHECK_THAT(refusal([&] { return parse(wrong); }), Catch::Contains("4294967295 labels, 4 bytes follow"));
 }
 
-TEST_CASE("what mxnet wrote is read") {
+TEST_CASE("records written by mxnet are read") {
   std::string rest = testing::fixture_bytes("recordio/plain.rec");
   for (std::size_t i = 0; i < 5; ++i) {
     const std::uint64_t bytes = parse_recordio_head(bytes_of(rest)).stored_bytes();

@@ -27,68 +27,70 @@ void RecordioScan::run() {
   }
 }
 
-// One record or one damage; false at the end.
+// Reads one record or one damaged range; returns false at the end.
 bool RecordioScan::step() {
-  const std::span<const std::uint8_t> begin = bytes_.at(at_, kRecordioHeadBytes);
+  const std::span<const std::uint8_t> begin = bytes_.at(offset_, kRecordioHeadBytes);
   if (begin.empty()) return false;
   if (!begins_record(begin)) {
-    skip_damage(at_, "no RecordIO record begins here");
+    skip_damage(offset_, "not a RecordIO record");
     return true;
   }
   RecordioHead head = parse_recordio_head(begin);
   parts_.clear();
-  for (std::uint64_t part_at = at_;;) {
-    const std::span<const std::uint8_t> chunk = bytes_.at(part_at, head.stored_bytes() + kRecordioHeadBytes);
-    std::uint64_t good = 0;
-    const Part part = look_at_part(chunk, head, good);
+  for (std::uint64_t part_offset = offset_;;) {
+    const std::span<const std::uint8_t> chunk = bytes_.at(part_offset, head.stored_bytes() + kRecordioHeadBytes);
+    std::uint64_t resume = 0;
+    const Part part = check_part(chunk, head, resume);
     if (part != Part::kGood) {
-      const std::uint64_t from = std::exchange(at_, part_at + good);
-      sink_.add_damaged(from, at_ - from,
-                        part == Part::kCut ? "the file ends inside the record" : "the record's length is wrong");
+      const std::uint64_t from = std::exchange(offset_, part_offset + resume);
+      sink_.add_damaged(from, offset_ - from,
+                        part == Part::kTruncated ? "truncated: the file ends inside the record"
+                                                 : "the length of the record is wrong");
       return true;
     }
     const std::span<const std::uint8_t> stored = chunk.first(head.stored_bytes());
     if (head.flag == RecordioFlag::kWhole) {
-      add(part_at + stored.size(), stored);
+      add(part_offset + stored.size(), stored);
       return true;
     }
     parts_.insert(parts_.end(), stored.begin(), stored.end());
-    part_at += stored.size();
+    part_offset += stored.size();
     if (head.ends()) {
-      add(part_at, parts_);
+      add(part_offset, parts_);
       return true;
     }
     const std::span<const std::uint8_t> next = chunk.subspan(stored.size());
     if (!is_head(next) || parse_recordio_head(next).begins() || parts_.size() > kMaxRecordBytes) {
-      const std::uint64_t from = std::exchange(at_, part_at);
-      sink_.add_damaged(from, at_ - from, "the record's last part is missing");
+      const std::uint64_t from = std::exchange(offset_, part_offset);
+      sink_.add_damaged(from, offset_ - from, "the last part of the record is missing");
       return true;
     }
     head = parse_recordio_head(next);
   }
 }
 
-// `chunk` is the part and the head behind it, as far as they are there. `bytes` is set to where to go on when the part
-// is not good. A magic within the part tells that the length is wrong: the writer leaves none there.
-RecordioScan::Part RecordioScan::look_at_part(std::span<const std::uint8_t> chunk, const RecordioHead& head,
-                                              std::uint64_t& bytes) const {
+// `chunk` is the part and the following head, or less at the end of the file. If the part is not good, `resume` is set
+// to the offset in `chunk` where the scan continues. A magic inside of the part means that the length is wrong, because
+// a writer never leaves one there.
+RecordioScan::Part RecordioScan::check_part(std::span<const std::uint8_t> chunk, const RecordioHead& head,
+                                            std::uint64_t& resume) const {
   const std::uint64_t stored = head.stored_bytes();
   if (chunk.size() == stored || (chunk.size() > stored && is_head(chunk.subspan(stored)))) return Part::kGood;
-  const std::uint64_t there = std::min<std::uint64_t>(chunk.size(), stored);
-  for (std::size_t at = kRecordioHeadBytes; at + kRecordioHeadBytes <= there; at += 4) {
-    if (!is_head(chunk.subspan(at))) continue;
-    bytes = at;
-    return Part::kLies;
+  const std::uint64_t available = std::min<std::uint64_t>(chunk.size(), stored);
+  for (std::size_t offset = kRecordioHeadBytes; offset + kRecordioHeadBytes <= available; offset += 4) {
+    if (!is_head(chunk.subspan(offset))) continue;
+    resume = offset;
+    return Part::kWrongLength;
   }
-  bytes = there;
-  return there < stored ? Part::kCut : Part::kGood;  // good: it is the next one that is damaged
+  resume = available;
+  return available < stored ? Part::kTruncated : Part::kGood;  // kGood: the next part is damaged, not this one
 }
 
 void RecordioScan::add(std::uint64_t end, std::span<const std::uint8_t> stored) {
-  const std::uint64_t begin = std::exchange(at_, end);
+  const std::uint64_t begin = std::exchange(offset_, end);
   try {
-    std::vector<std::uint8_t> room(is_recordio_in_parts(stored) ? stored.size() : 0);
-    const RecordioImage image = parse_recordio_image(join_recordio(stored, room.data()));
+    std::vector<std::uint8_t> buffer(is_recordio_in_parts(stored) ? stored.size() : 0);
+    const RecordioImage image = parse_recordio_image(join_recordio(stored, buffer.data()));
     sink_.add({begin, end - begin, image.label, {}, {}, image.encoded});
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kInput) throw;
@@ -96,17 +98,17 @@ void RecordioScan::add(std::uint64_t end, std::span<const std::uint8_t> stored) 
   }
 }
 
-// Goes on at the next record.
+// Reports the damaged range and continues at the next record.
 void RecordioScan::skip_damage(std::uint64_t from, std::string_view reason) {
-  for (at_ += bytes_.at(at_, 4).size();;) {
-    const std::span<const std::uint8_t> window = bytes_.at(at_, kWindowBytes);
-    std::size_t at = 0;
-    while (at + kRecordioHeadBytes <= window.size() && !begins_record(window.subspan(at))) at += 4;
-    const bool found = at + kRecordioHeadBytes <= window.size();
-    at_ += found || window.size() == kWindowBytes ? at : window.size();
+  for (offset_ += bytes_.at(offset_, 4).size();;) {
+    const std::span<const std::uint8_t> window = bytes_.at(offset_, kWindowBytes);
+    std::size_t skipped = 0;
+    while (skipped + kRecordioHeadBytes <= window.size() && !begins_record(window.subspan(skipped))) skipped += 4;
+    const bool found = skipped + kRecordioHeadBytes <= window.size();
+    offset_ += found || window.size() == kWindowBytes ? skipped : window.size();
     if (found || window.size() < kWindowBytes) break;
   }
-  sink_.add_damaged(from, at_ - from, reason);
+  sink_.add_damaged(from, offset_ - from, reason);
 }
 
 }  // namespace unstarve

@@ -1,5 +1,5 @@
 #pragma once
-// One pass over the records of a RecordIO file, through damage. Threads: one at a time.
+// Scans the records of a RecordIO file and continues after damage. Threads: one at a time.
 
 #include <cstdint>
 #include <string_view>
@@ -15,22 +15,22 @@ class RecordioScan {
   // Borrows both.
   RecordioScan(ForwardBytes& bytes, RecordSink& sink) : bytes_(bytes), sink_(sink) {}
 
-  // To the end; throws what the bytes and the sink throw.
+  // Scans to the end. Throws what the bytes and the sink throw.
   void run();
 
  private:
-  // What follows a part: enough to tell whether its length was right.
-  enum class Part { kGood, kCut, kLies };
+  // Whether the length of a part is right, judged by what follows it.
+  enum class Part { kGood, kTruncated, kWrongLength };
 
   bool step();
-  [[nodiscard]] Part look_at_part(std::span<const std::uint8_t> chunk, const RecordioHead& head,
-                                  std::uint64_t& bytes) const;
+  [[nodiscard]] Part check_part(std::span<const std::uint8_t> chunk, const RecordioHead& head,
+                                std::uint64_t& resume) const;
   void add(std::uint64_t end, std::span<const std::uint8_t> record);
   void skip_damage(std::uint64_t from, std::string_view reason);
 
   ForwardBytes& bytes_;
   RecordSink& sink_;
-  std::uint64_t at_ = 0;  // of the record
+  std::uint64_t offset_ = 0;  // of the current record
   std::vector<std::uint8_t> parts_;
 };
 

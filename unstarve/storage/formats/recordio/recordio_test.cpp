@@ -22,8 +22,8 @@ std::shared_ptr<const Dataset> open_rec(const std::string& path, const std::stri
   return open_recordio(source, split);
 }
 
-TEST_CASE("RecordIO keeps the contract of a data set") {
-  // Long enough that the magic in every third image makes parts.
+TEST_CASE("RecordIO passes the conformance suite") {
+  // Every third image contains the magic, aligned so that its record is split into parts.
   const TemporaryFolder folder;
   const std::string file = folder.str("a.rec");
   std::vector<std::size_t> begins;
@@ -46,12 +46,12 @@ TEST_CASE("RecordIO keeps the contract of a data set") {
     stream.put('!');
     REQUIRE(stream.flush());
     return file + " record " + std::to_string(id) + " at offset " + std::to_string(begins[id]) +
-           ": no RecordIO record begins here: the magic";
+           ": not a RecordIO record: the magic";
   };
   testing::check_dataset(test);
 }
 
-TEST_CASE("what mxnet wrote is read, with and without its .idx, in one part and in several") {
+TEST_CASE("files written by mxnet are read, with and without .idx, in one part and in several") {
   const std::string magic = testing::recordio_magic();
   for (const std::string name : {"plain", "indexed"}) {
     INFO(name);
@@ -67,14 +67,14 @@ TEST_CASE("what mxnet wrote is read, with and without its .idx, in one part and 
       data->read(id, record);
       const std::string tail = name == "indexed" && id == 3 ? magic + "abcd" + magic : "";
       CHECK(text_of(record.values[0].bytes) == testing::fixture_image(id) + tail);
-      CHECK((record.storage.capacity() == 0) == tail.empty());  // only what was in parts is copied
+      CHECK((record.storage.capacity() == 0) == tail.empty());  // only records in several parts are copied
       CHECK(record.values[1].integer == testing::kFixtureLabels[id]);
     }
   }
 }
 
-// What a scan tells, as text.
-class Told final : public RecordSink {
+// Collects the results of a scan as text.
+class TextSink final : public RecordSink {
  public:
   void add(const ScannedRecord& record) override {
     lines.push_back(std::to_string(record.offset) + "+" + std::to_string(record.length) + ":" +
@@ -93,13 +93,13 @@ class Told final : public RecordSink {
 
 std::vector<std::string> scan(const std::string& text) {
   testing::ForwardMemory bytes(bytes_of(text));
-  Told sink;
+  TextSink sink;
   recordio_format()->scan(bytes, sink);
   CHECK(sink.end == text.size());
   return sink.lines;
 }
 
-// Four records, the third in parts.
+// Four records, the third in several parts.
 std::vector<std::string> some_records() {
   const std::string magic = testing::recordio_magic();
   return {recordio_record(recordio_image({0}, "one")), recordio_record(recordio_image({1}, "twotwo")),
@@ -107,7 +107,7 @@ std::vector<std::string> some_records() {
           recordio_record(recordio_image({3}, "4"))};
 }
 
-TEST_CASE("a changed byte costs at most the record it is in") {
+TEST_CASE("a changed byte affects at most its own record") {
   const std::vector<std::string> records = some_records();
   const std::string whole = records[0] + records[1] + records[2] + records[3];
   const std::vector<std::string> good = scan(whole);
@@ -128,33 +128,33 @@ TEST_CASE("a changed byte costs at most the record it is in") {
   }
 }
 
-TEST_CASE("a file cut anywhere keeps its whole records") {
+TEST_CASE("a truncated file keeps its complete records") {
   const std::vector<std::string> records = some_records();
   const std::string whole = records[0] + records[1] + records[2] + records[3];
   const std::vector<std::string> good = scan(whole);
-  std::size_t kept = 0, end = records[0].size();
+  std::size_t complete = 0, end = records[0].size();
   for (std::size_t length = 0; length < whole.size(); ++length) {
-    if (length == end) end += records[++kept].size();
+    if (length == end) end += records[++complete].size();
     const std::vector<std::string> lines = scan(whole.substr(0, length));
-    REQUIRE(lines.size() >= kept);
-    CHECK(std::equal(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(kept), lines.begin()));
-    for (std::size_t i = kept; i < lines.size(); ++i) CHECK(lines[i][0] == '!');
+    REQUIRE(lines.size() >= complete);
+    CHECK(std::equal(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(complete), lines.begin()));
+    for (std::size_t i = complete; i < lines.size(); ++i) CHECK(lines[i][0] == '!');
   }
 }
 
-TEST_CASE("records that are no images are told, and a length that lies stays within bounds") {
-  CHECK_THAT(scan(recordio_record("short"))[0], Catch::Contains("expected the image header"));
-  CHECK_THAT(scan(recordio_record(recordio_image({0.5F}, "x")))[0], Catch::Contains("the label is 0.5"));
+TEST_CASE("records that are not images are reported, and a wrong length stays within bounds") {
+  CHECK_THAT(scan(recordio_record("short"))[0], Catch::Contains("expected an image header"));
+  CHECK_THAT(scan(recordio_record(recordio_image({0.5F}, "x")))[0], Catch::Contains("label 0.5"));
   CHECK_THAT(scan(recordio_record(recordio_image({-1}, "x")))[0],
-             Catch::Contains("the label is -1.0") && Catch::Contains("expected a class number from 0 to 1048575"));
-  CHECK_THAT(scan(recordio_record(recordio_image({-1, 3}, "x")))[0], Catch::Contains("the label is -1.0"));
-  CHECK_THAT(scan(recordio_record(recordio_image({5e9F}, "x")))[0], Catch::Contains("the label is 5000000"));
-  CHECK_THAT(scan(recordio_record(recordio_image({0}, "")))[0], Catch::Contains("no image behind its header"));
-  std::string lies = recordio_record(recordio_image({0}, "x")) + recordio_record(recordio_image({1}, "y"));
-  lies.replace(4, 4, std::string("\xff\xff\xff\x1f", 4));
-  const std::vector<std::string> lines = scan(lies);
+             Catch::Contains("label -1.0") && Catch::Contains("expected a class number from 0 to 1048575"));
+  CHECK_THAT(scan(recordio_record(recordio_image({-1, 3}, "x")))[0], Catch::Contains("label -1.0"));
+  CHECK_THAT(scan(recordio_record(recordio_image({5e9F}, "x")))[0], Catch::Contains("label 5000000"));
+  CHECK_THAT(scan(recordio_record(recordio_image({0}, "")))[0], Catch::Contains("no image after the header"));
+  std::string wrong = recordio_record(recordio_image({0}, "x")) + recordio_record(recordio_image({1}, "y"));
+  wrong.replace(4, 4, std::string("\xff\xff\xff\x1f", 4));
+  const std::vector<std::string> lines = scan(wrong);
   REQUIRE(lines.size() == 2);
-  CHECK(lines[0] == "!the record's length is wrong");
+  CHECK(lines[0] == "!the length of the record is wrong");
   CHECK_THAT(lines[1], Catch::Contains(":y"));
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMaxPartBytes = (std::size_t{1} << 29) - 1;
 
-// As it lies in memory when it is loaded in this machine's byte order.
+// The magic as loaded in the byte order of this machine.
 constexpr std::uint32_t kMagicInMemory =
     std::endian::native == std::endian::little ? kRecordioMagic : __builtin_bswap32(kRecordioMagic);
 
@@ -26,7 +26,7 @@ class RecordioWriter final : public RecordWriter {
   void append(const OutRecord& record) override {
     index_ += fmt::format("{}\t{}\n", record.number, sink_.position());
     std::string head;
-    append_little<std::uint32_t>(head, 0);  // flag: the label stands in the head
+    append_little<std::uint32_t>(head, 0);  // flag 0: the label is in the header
     const auto label = static_cast<float>(std::max<std::int64_t>(record.label, 0));
     append_little<std::uint32_t>(head, std::bit_cast<std::uint32_t>(label));
     append_little<std::uint64_t>(head, record.number);
@@ -39,7 +39,7 @@ class RecordioWriter final : public RecordWriter {
   [[nodiscard]] std::string index() const override { return index_; }
 
  private:
-  // In several parts where four aligned bytes are the magic; those bytes are left out.
+  // Splits the record where four aligned bytes equal the magic; these bytes are omitted.
   void write_parts(std::string_view key) {
     std::size_t begin = 0;
     bool first = true;
@@ -57,7 +57,7 @@ class RecordioWriter final : public RecordWriter {
   void part(RecordioFlag flag, std::size_t begin, std::size_t end, std::string_view key) {
     const std::size_t length = end - begin;
     if (length > kMaxPartBytes) {
-      throw Error(ErrorKind::kInput, fmt::format("write RecordIO: {} has {} bytes in one part, the format holds {}",
+      throw Error(ErrorKind::kInput, fmt::format("write RecordIO: {} has {} bytes in one part; expected at most {}",
                                                  key, length, kMaxPartBytes));
     }
     std::string head;
@@ -69,7 +69,7 @@ class RecordioWriter final : public RecordWriter {
   }
 
   ByteSink& sink_;
-  std::vector<std::uint8_t> bytes_;  // of one record
+  std::vector<std::uint8_t> bytes_;  // of the current record
   std::string index_;
 };
 

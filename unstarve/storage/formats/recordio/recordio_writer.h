@@ -1,8 +1,8 @@
 #pragma once
-// MXNet's RecordIO of images, as im2rec writes it; recordio_parts.h draws the layout.
+// Writes RecordIO shards of images, as im2rec of MXNet does; recordio_parts.h shows the layout.
 //
-// A record holds one label (0 where there is none: the format cannot leave it out) and as id its place in the split.
-// The index beside a shard, "<id>\t<offset>\n" per record, is what mxnet's MXIndexedRecordIO and ImageRecordIter take.
+// A record has one label (0 if there is none: the format requires one), and its position in the split as id. The index
+// of a shard, "<id>\t<offset>\n" per record, is the one that MXIndexedRecordIO and ImageRecordIter of mxnet read.
 //
 // Threads and failure: as RecordWriter; Error(kInput) for a part of 2^29 bytes and more.
 

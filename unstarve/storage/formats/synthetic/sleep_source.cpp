@@ -14,12 +14,12 @@ constexpr std::uint64_t kVariants = 256;
 
 SleepSource::SleepSource(SleepOptions options, Clock& clock)
     : options_(options), clock_(clock), fields_{{"image", FieldKind::kPixels}, {"label", FieldKind::kLabel}} {
-  if (options.images == 0) throw Error(ErrorKind::kArgument, "sleep source: 0 images, expected at least 1");
+  if (options.images == 0) throw Error(ErrorKind::kArgument, "sleep source: 0 images; expected at least 1");
   if (options.size < 1) {
-    throw Error(ErrorKind::kArgument, "sleep source: size " + std::to_string(options.size) + ", expected at least 1");
+    throw Error(ErrorKind::kArgument, "sleep source: size " + std::to_string(options.size) + "; expected at least 1");
   }
   if (options.sleep_ns < 0 || options.straggle_ns < 0)
-    throw Error(ErrorKind::kArgument, "sleep source: a negative sleep");
+    throw Error(ErrorKind::kArgument, "sleep source: negative sleep time");
   for (int label = 0; label < kClasses; ++label) classes_.push_back(std::to_string(label));
   pixels_.resize(plane() * kChannels + kVariants);
   Random random(0, 0, 0, 0);
@@ -44,7 +44,7 @@ bool recognises_sleep(const Source& source) { return SourceOptions::names(source
 
 std::shared_ptr<const Dataset> open_sleep(const Source& source, const std::string& split) {
   if (!split.empty()) {
-    throw Error(ErrorKind::kArgument, "open " + source.text + ": a sleep source has no split '" + split + "'");
+    throw Error(ErrorKind::kArgument, "open " + source.text + ": no split '" + split + "'; a sleep source has none");
   }
   SourceOptions given(source.text);
   SleepOptions options;

@@ -1,11 +1,10 @@
 #pragma once
-// A source that sleeps before it gives each record: it shows what a slow store does to a pipeline, and what threads do
-// about it. With sleeps of 5 ms, one reader gets 200 records a second, eight readers 1,600, on any machine.
+// A dataset that sleeps before each record, to simulate slow storage. With sleeps of 5 ms one reader gets 200 records
+// per second and eight readers get 1,600, on any machine.
 //
-// Fields:    image (raw pixels, planar), label = id % 10. Records of one id are equal; they cost next to nothing to
-//            make.
-// Ownership: holds one image; the clock must outlive it.
-// Threads:   as Dataset; every reader sleeps for itself.
+// Fields:    image (raw pixels, planar), label = id % 10. Records of one id are equal.
+// Ownership: owns one image; the clock must outlive it.
+// Threads:   as Dataset; readers sleep concurrently.
 
 #include <memory>
 
@@ -19,14 +18,14 @@ struct SleepOptions {
   std::int64_t sleep_ns = 5'000'000;  // per read()
   std::uint64_t images = 100;
   int size = 32;  // side in pixels
-  // One record in so many, by a hash of its id, sleeps straggle_ns instead; 0: none does.
+  // On average one of `straggle_every` records, selected by a hash of its id, sleeps straggle_ns instead; 0: none.
   std::uint64_t straggle_every = 0;
   std::int64_t straggle_ns = 0;
 };
 
 class SleepSource final : public Dataset {
  public:
-  // Throws Error(kArgument) without images, for a size below 1 or a negative sleep.
+  // Throws Error(kArgument) for 0 images, a size below 1 or a negative sleep time.
   explicit SleepSource(SleepOptions options, Clock& clock = steady_clock());
 
   [[nodiscard]] std::string format() const override { return "sleep"; }
@@ -46,10 +45,10 @@ class SleepSource final : public Dataset {
   Clock& clock_;
   std::vector<Field> fields_;
   std::vector<std::string> classes_;
-  std::vector<std::uint8_t> pixels_;  // record `id` begins at id % 256: neighbours differ, nothing is made per read
+  std::vector<std::uint8_t> pixels_;  // record `id` begins at id % 256: neighbours differ
 };
 
-// "sleep:ms=5,images=100,size=32"; "us" for microseconds in place of "ms", "straggle_every=100,straggle_ms=500" for
+// "sleep:ms=5,images=100,size=32"; "us" for microseconds instead of "ms"; "straggle_every=100,straggle_ms=500" adds
 // stragglers.
 [[nodiscard]] bool recognises_sleep(const Source& source);
 [[nodiscard]] std::shared_ptr<const Dataset> open_sleep(const Source& source, const std::string& split);

@@ -10,13 +10,13 @@
 namespace unstarve {
 namespace {
 
-TEST_CASE("a sleep source keeps the contract of a data set") {
+TEST_CASE("a sleep source passes the conformance suite") {
   testing::DatasetUnderTest test;
   test.make = [](std::uint64_t samples) { return std::make_shared<SleepSource>(SleepOptions{0, samples, 8}); };
   testing::check_dataset(test);
 }
 
-// A clock that stands still and counts who asks it to sleep until when.
+// A clock that advances only by sleeps, and counts them.
 class RecordingClock final : public Clock {
  public:
   [[nodiscard]] std::int64_t now_ns() const override { return now_; }
@@ -42,7 +42,7 @@ TEST_CASE("every read sleeps once for the given time") {
   CHECK(record.values[1].integer == 9);
 }
 
-TEST_CASE("stragglers are the same records every time, about as many as asked for") {
+TEST_CASE("stragglers are the same records every time, in about the requested number") {
   RecordingClock clock;
   SleepOptions options{1000, 2000, 8};
   options.straggle_every = 10;
@@ -65,10 +65,10 @@ TEST_CASE("stragglers are the same records every time, about as many as asked fo
   CHECK(open_dataset("sleep:us=50,straggle_every=9,straggle_ms=2")->format() == "sleep");
 }
 
-// A clock whose sleepers wake only when all of them sleep.
-class MeetingClock final : public Clock {
+// A clock whose sleepers wake only after all of them have called it.
+class BarrierClock final : public Clock {
  public:
-  explicit MeetingClock(std::ptrdiff_t sleepers) : all_here_(sleepers) {}
+  explicit BarrierClock(std::ptrdiff_t sleepers) : all_here_(sleepers) {}
   [[nodiscard]] std::int64_t now_ns() const override { return 0; }
   void sleep_until(std::int64_t) override { all_here_.arrive_and_wait(); }
 
@@ -76,8 +76,8 @@ class MeetingClock final : public Clock {
   std::barrier<> all_here_;
 };
 
-TEST_CASE("readers sleep at the same time, not one after the other") {
-  MeetingClock clock(8);
+TEST_CASE("readers sleep concurrently") {
+  BarrierClock clock(8);
   const SleepSource source({5'000'000, 8, 8}, clock);
   std::atomic<int> done{0};
   std::vector<std::jthread> readers;
@@ -92,7 +92,7 @@ TEST_CASE("readers sleep at the same time, not one after the other") {
   CHECK(done == 8);
 }
 
-TEST_CASE("the options of a sleep source are read from its name") {
+TEST_CASE("the options of a sleep source are parsed from its name") {
   const auto data = open_dataset("sleep:images=7,size=16,ms=0");
   CHECK(data->size() == 7);
   CHECK(data->stored_bytes() == 7 * 16 * 16 * 3);

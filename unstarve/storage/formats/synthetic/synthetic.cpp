@@ -17,20 +17,20 @@ std::uint64_t SyntheticDataset::image_bytes() const {
 
 SyntheticDataset::SyntheticDataset(SyntheticOptions options, int threads)
     : options_(options), fields_{{"image", FieldKind::kPixels}, {"label", FieldKind::kLabel}} {
-  if (options.images == 0) throw Error(ErrorKind::kArgument, "make synthetic set: 0 images, expected at least 1");
+  if (options.images == 0) throw Error(ErrorKind::kArgument, "create synthetic dataset: 0 images; expected at least 1");
   if (options.size < 8 || options.size > 8192) {
     throw Error(ErrorKind::kArgument,
-                "make synthetic set: size " + std::to_string(options.size) + ", expected 8 to 8192 pixels");
+                "create synthetic dataset: size " + std::to_string(options.size) + "; expected 8 to 8192 pixels");
   }
   if (options.set.classes < 1 || options.set.classes > kSyntheticMaxClasses) {
-    throw Error(ErrorKind::kArgument, "make synthetic set: " + std::to_string(options.set.classes) +
-                                          " classes, expected 1 to " + std::to_string(kSyntheticMaxClasses));
+    throw Error(ErrorKind::kArgument, "create synthetic dataset: " + std::to_string(options.set.classes) +
+                                          " classes; expected 1 to " + std::to_string(kSyntheticMaxClasses));
   }
   if (options.images > kSyntheticMaxBytes / image_bytes()) {
-    throw Error(ErrorKind::kMemory, "make synthetic set: " + std::to_string(options.images) + " images of " +
+    throw Error(ErrorKind::kMemory, "create synthetic dataset: " + std::to_string(options.images) + " images of " +
                                         std::to_string(options.size) + " x " + std::to_string(options.size) +
-                                        " pixels are more than the " + std::to_string(kSyntheticMaxBytes) +
-                                        " bytes it may hold in memory; write them as files with `unstarve synth`");
+                                        " pixels exceed the limit of " + std::to_string(kSyntheticMaxBytes) +
+                                        " bytes in memory. Write them to files with `unstarve synth`.");
   }
   for (int label = 0; label < options.set.classes; ++label) {
     classes_.push_back(synthetic_class_name(label, options.set.classes));
@@ -48,7 +48,7 @@ SyntheticDataset::SyntheticDataset(SyntheticOptions options, int threads)
     return;
   }
   ThreadPool pool(threads);
-  constexpr std::uint64_t kChunk = 64;  // some milliseconds of drawing
+  constexpr std::uint64_t kChunk = 64;  // a few milliseconds of work
   for (std::uint64_t first = 0; first < options.images; first += kChunk) {
     pool.submit([&draw, first, end = std::min(first + kChunk, options.images)] { draw(first, end); });
   }
@@ -67,7 +67,7 @@ bool recognises_synthetic(const Source& source) { return SourceOptions::names(so
 std::shared_ptr<const Dataset> open_synthetic(const Source& source, const std::string& split) {
   if (!split.empty() && split != "train" && split != "test") {
     throw Error(ErrorKind::kArgument,
-                "open " + source.text + ": no split '" + split + "', a synthetic set has train and test");
+                "open " + source.text + ": no split '" + split + "'; a synthetic dataset has train and test");
   }
   SourceOptions given(source.text);
   SyntheticOptions options;
@@ -77,7 +77,7 @@ std::shared_ptr<const Dataset> open_synthetic(const Source& source, const std::s
   options.set.seed = given.take("seed", 1, 0, ~std::uint64_t{0});
   given.refuse_rest();
   if (split == "test") {
-    // Rounded up to a whole round of the classes, so that labels still go 0, 1, 2, ...
+    // A multiple of the number of classes, so that labels begin with 0, 1, 2, ...
     const auto classes = static_cast<std::uint64_t>(options.set.classes);
     options.begin = (kSyntheticTestBegin + classes - 1) / classes * classes;
   }

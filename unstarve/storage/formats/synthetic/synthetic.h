@@ -1,10 +1,10 @@
 #pragma once
-// The synthetic set in memory: raw pixels, drawn once at construction (see synthetic_image.h for what they show).
+// The synthetic dataset in memory: raw pixels, drawn at construction (synthetic_image.h describes the images).
 //
 // Fields:    image (interleaved pixels), label.
-// Ownership: owns all pixels; the values of a record lie there and live as long as the data set.
-// Failure:   Error(kArgument) for options out of range; Error(kMemory) for a set over kSyntheticMaxBytes.
-// Cost:      construction draws every image, on `threads` threads: 7,000 images/s per core at 32 pixels.
+// Ownership: owns all pixels; record values point there and stay valid as long as the dataset.
+// Failure:   Error(kArgument) for options out of range; Error(kMemory) for more than kSyntheticMaxBytes.
+// Cost:      construction draws every image on `threads` threads: 7,000 images/s per core at 32 pixels.
 
 #include <memory>
 
@@ -15,14 +15,14 @@
 
 namespace unstarve {
 
-// A set for tests and demonstrations; larger ones are written as files (`unstarve synth`).
+// Limit for datasets in memory; write larger ones to files (`unstarve synth`).
 inline constexpr std::uint64_t kSyntheticMaxBytes = std::uint64_t{4} << 30;
 
 struct SyntheticOptions {
   SyntheticSet set;
   std::uint64_t images = 2000;
   int size = 32;            // side in pixels
-  std::uint64_t begin = 0;  // id of the first sample in the set; kSyntheticTestBegin for test images
+  std::uint64_t begin = 0;  // id of the first sample; kSyntheticTestBegin for test images
 };
 
 class SyntheticDataset final : public Dataset {
@@ -51,8 +51,8 @@ class SyntheticDataset final : public Dataset {
   AlignedBytes pixels_;
 };
 
-// "synthetic:classes=10,images=2000,size=32,seed=1". Splits: "train" and "" are the same, "test" has as many other
-// images.
+// "synthetic:classes=10,images=2000,size=32,seed=1". Splits: "train" and "" are the same; "test" has the same number of
+// different images.
 [[nodiscard]] bool recognises_synthetic(const Source& source);
 [[nodiscard]] std::shared_ptr<const Dataset> open_synthetic(const Source& source, const std::string& split);
 

@@ -13,7 +13,7 @@
 namespace unstarve {
 namespace {
 
-// Places in the "chain of operations" that names a random stream; far above those of augmentation.
+// Operation numbers of the random streams; far above those of augmentations.
 constexpr std::uint32_t kSceneStream = 0xF00;
 constexpr std::uint32_t kGrainStream = 0xF01;
 
@@ -36,7 +36,7 @@ Colour any_colour(Random& random) noexcept {
   return {uniform(random, 15, 240), uniform(random, 15, 240), uniform(random, 15, 240)};
 }
 
-// A colour at least `gap` brighter or darker than each of `others`; after some tries the best one met.
+// A colour at least `gap` brighter or darker than each of `others`; after 24 attempts the best candidate.
 Colour colour_apart(Random& random, std::initializer_list<Colour> others, float gap) noexcept {
   Colour best;
   float best_gap = -1;
@@ -62,7 +62,7 @@ class SmoothNoise {
     for (float& value : values_) value = uniform(random, -1, 1);
   }
 
-  // Prepares row y; then at(x) may be asked.
+  // Prepares row y. Must be called before at(x).
   void row(float y) noexcept {
     const float position = y * per_pixel_;
     const int above = std::min(static_cast<int>(position), rows_ - 2);
@@ -84,19 +84,19 @@ class SmoothNoise {
   std::vector<float> line_;
 };
 
-// A thing placed in the image: its frame, its look, and the rows and columns it may touch.
+// A shape in the image: position, rotation, texture and colours.
 struct Thing {
   float x = 0, y = 0, radius = 1;  // pixels
   float sine = 0, cosine = 1;
   int shape = 0;
   int texture = 0;
   float cells = 2;
-  float stretch = 1;  // of the u axis: strokes are stretched bars
+  float stretch = 1;  // along the u axis: strokes are stretched squares
   std::uint32_t seed = 0;
   Colour first, second;
 
   [[nodiscard]] bool touches_row(float row) const noexcept { return std::fabs(row - y) <= radius * 1.5f * stretch; }
-  // Paints itself over `under` at (px, py).
+  // Blends the shape over the colour `under` at (px, py).
   void paint(float px, float py, Colour& under) const noexcept {
     const float dx = (px - x) / radius;
     const float dy = (py - y) / radius;
@@ -111,12 +111,12 @@ struct Thing {
   }
 };
 
-void turn(Thing& thing, float angle) noexcept {
+void rotate(Thing& thing, float angle) noexcept {
   thing.sine = std::sin(angle);
   thing.cosine = std::cos(angle);
 }
 
-// Everything about one image that is decided before its pixels.
+// All properties of one image that do not depend on the pixel.
 struct Scene {
   Thing ground;  // its texture, colours and frame fill the image
   std::vector<Thing> things;
@@ -139,18 +139,18 @@ Scene compose(const SyntheticSet& set, std::uint64_t id, Size size, Random& rand
   ground.texture = kind.background >= 0 ? kind.background : static_cast<int>(random.below(kTextures));
   ground.cells = uniform(random, 2.5f, 5);
   ground.seed = random.bits();
-  turn(ground, uniform(random, 0, 6.2832f));
+  rotate(ground, uniform(random, 0, 6.2832f));
   ground.first = any_colour(random);
-  // Background textures are faint: the object's must stand out from them.
+  // Background textures are faint, so that the texture of the object is visible.
   ground.second = mix(ground.first, any_colour(random), kind.background >= 0 ? 0.35f : uniform(random, 0, 0.3f));
 
-  for (std::uint32_t i = random.below(5); i > 0; --i) {  // clutter: small things of any shape
+  for (std::uint32_t i = random.below(5); i > 0; --i) {  // clutter: small shapes of any kind
     Thing bit;
     bit.radius = side * uniform(random, 0.04f, 0.1f);
     bit.x = uniform(random, 0, width);
     bit.y = uniform(random, 0, height);
     bit.shape = static_cast<int>(random.below(kShapes));
-    turn(bit, uniform(random, 0, 6.2832f));
+    rotate(bit, uniform(random, 0, 6.2832f));
     bit.first = bit.second = any_colour(random);
     scene.things.push_back(bit);
   }
@@ -165,19 +165,19 @@ Scene compose(const SyntheticSet& set, std::uint64_t id, Size size, Random& rand
   object.y = height * 0.5f + uniform(random, -room_y, room_y);
   object.cells = uniform(random, 2.2f, 3.2f);
   object.seed = random.bits();
-  turn(object, uniform(random, -0.6f, 0.6f));
+  rotate(object, uniform(random, -0.6f, 0.6f));
   object.first = colour_apart(random, {ground.first, ground.second}, 55);
   object.second = colour_apart(random, {object.first, ground.first, ground.second}, 45);
   scene.things.push_back(object);
 
-  for (std::uint32_t i = random.below(3); i > 0; --i) {  // strokes across everything
+  for (std::uint32_t i = random.below(3); i > 0; --i) {  // occluding strokes
     Thing stroke;
     stroke.shape = 2;
     stroke.radius = std::max(0.7f, side * uniform(random, 0.008f, 0.022f));
     stroke.stretch = side * uniform(random, 0.2f, 0.6f) / stroke.radius;
     stroke.x = uniform(random, 0, width);
     stroke.y = uniform(random, 0, height);
-    turn(stroke, uniform(random, 0, 6.2832f));
+    rotate(stroke, uniform(random, 0, 6.2832f));
     stroke.first = stroke.second = any_colour(random);
     scene.things.push_back(stroke);
   }
@@ -186,12 +186,12 @@ Scene compose(const SyntheticSet& set, std::uint64_t id, Size size, Random& rand
   scene.light_y = uniform(random, -35, 35) / height;
   scene.cloud = uniform(random, 4, 22);
   scene.detail = uniform(random, 2, 16);
-  // Photographs scaled down to icons have lost most of their grain.
+  // Downscaled photographs have little grain.
   scene.grain = side < kSupersampleBelow ? uniform(random, 2, 10) : uniform(random, 6, 24);
   return scene;
 }
 
-// Brightness noise of a sensor: triangular, in [-1, 1], one 64-bit state per image.
+// Sensor noise: triangular distribution in [-1, 1], one 64-bit state per image.
 class Grain {
  public:
   explicit Grain(Random random) : state_((std::uint64_t{random.bits()} << 32 | random.bits()) | 1) {}
@@ -218,11 +218,11 @@ std::uint8_t to_byte(float value) noexcept { return static_cast<std::uint8_t>(st
 void draw_synthetic(const SyntheticSet& set, std::uint64_t id, Size size, Image& out) {
   if (set.classes < 1 || set.classes > kSyntheticMaxClasses) {
     throw Error(ErrorKind::kArgument, "draw synthetic image: " + std::to_string(set.classes) +
-                                          " classes, expected 1 to " + std::to_string(kSyntheticMaxClasses));
+                                          " classes; expected 1 to " + std::to_string(kSyntheticMaxClasses));
   }
   if (std::min(size.width, size.height) < 8) {
     throw Error(ErrorKind::kArgument, "draw synthetic image: " + std::to_string(size.width) + " x " +
-                                          std::to_string(size.height) + " pixels, expected at least 8 x 8");
+                                          std::to_string(size.height) + " pixels; expected at least 8 x 8");
   }
   Random random(set.seed, 0, id, kSceneStream);
   const Scene scene = compose(set, id, size, random);
@@ -234,7 +234,7 @@ void draw_synthetic(const SyntheticSet& set, std::uint64_t id, Size size, Image&
   const float step = 1.0f / static_cast<float>(samples);
   const float share = step * step;
   const Thing& ground = scene.ground;
-  std::vector<const Thing*> here;  // the things that touch this row
+  std::vector<const Thing*> here;  // shapes that intersect this row
   out.resize(size);
   for (int y = 0; y < size.height; ++y) {
     std::uint8_t* pixel = out.row(y);

@@ -16,16 +16,16 @@ float box(float u, float v, float half_width, float half_height) noexcept {
   return std::max(std::fabs(u) - half_width, std::fabs(v) - half_height);
 }
 
-// Of a number of cells: which one, and where in it (0..1).
-// By conversion, because std::floor is a call on processors without SSE4.1.
+// The cell index of a coordinate and the position in the cell (0..1). By conversion, because std::floor is a function
+// call on CPUs without SSE4.1.
 int cell_of(float x) noexcept {
   const int whole = static_cast<int>(x);
   return whole - (static_cast<float>(whole) > x ? 1 : 0);
 }
-float place_in(float x) noexcept { return x - static_cast<float>(cell_of(x)); }
+float position_in_cell(float x) noexcept { return x - static_cast<float>(cell_of(x)); }
 
 std::uint32_t hash(std::uint32_t a, std::uint32_t b, std::uint32_t c) noexcept {
-  // Multiply and fold: the constants are odd numbers near 2^32 / golden ratio; only the top bits are used.
+  // Multiply and fold; the constants are odd numbers near 2^32 / golden ratio. Only the top bits are used.
   std::uint32_t h = a * 0x9E3779B1u ^ b * 0x85EBCA77u ^ c * 0xC2B2AE3Du;
   h ^= h >> 15;
   h *= 0x2C1B3C6Du;
@@ -71,17 +71,18 @@ float texture_value(int texture, float u, float v, float cells, std::uint32_t se
   const float y = v * cells;
   switch (texture) {
     case 0: return 0.0f;
-    case 1: return place_in(x * 0.5f) < 0.5f ? 0.0f : 1.0f;
+    case 1: return position_in_cell(x * 0.5f) < 0.5f ? 0.0f : 1.0f;
     case 2: return static_cast<float>((cell_of(x) + cell_of(y)) & 1);
     case 3: {
-      const float dx = place_in(x * 0.7f) - 0.5f;
-      const float dy = place_in(y * 0.7f) - 0.5f;
+      const float dx = position_in_cell(x * 0.7f) - 0.5f;
+      const float dy = position_in_cell(y * 0.7f) - 0.5f;
       return dx * dx + dy * dy < 0.1f ? 1.0f : 0.0f;
     }
-    case 4: return place_in(std::sqrt(x * x + y * y) * 0.6f) < 0.5f ? 0.0f : 1.0f;
+    case 4: return position_in_cell(std::sqrt(x * x + y * y) * 0.6f) < 0.5f ? 0.0f : 1.0f;
     case 5: return std::clamp(0.5f + 0.55f * u, 0.0f, 1.0f);
-    case 6: return std::min(place_in(x * 0.6f), place_in(y * 0.6f)) < 0.28f ? 1.0f : 0.0f;
-    case 7: return place_in(0.5f * y + std::fabs(place_in(x * 0.4f) - 0.5f) * 1.6f) < 0.5f ? 0.0f : 1.0f;
+    case 6: return std::min(position_in_cell(x * 0.6f), position_in_cell(y * 0.6f)) < 0.28f ? 1.0f : 0.0f;
+    case 7:
+      return position_in_cell(0.5f * y + std::fabs(position_in_cell(x * 0.4f) - 0.5f) * 1.6f) < 0.5f ? 0.0f : 1.0f;
     case 8:
       return static_cast<float>(
           hash(static_cast<std::uint32_t>(cell_of(x * 1.7f)), static_cast<std::uint32_t>(cell_of(y * 1.7f)), seed) >>

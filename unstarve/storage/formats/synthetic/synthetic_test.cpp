@@ -19,7 +19,7 @@ std::vector<std::uint8_t> drawn(const SyntheticSet& set, std::uint64_t id, Size 
   return {image.data(), image.data() + image.bytes()};
 }
 
-TEST_CASE("a synthetic set keeps the contract of a data set") {
+TEST_CASE("a synthetic dataset passes the conformance suite") {
   testing::DatasetUnderTest test;
   test.make = [](std::uint64_t samples) { return std::make_shared<SyntheticDataset>(small(samples)); };
   testing::check_dataset(test);
@@ -35,7 +35,7 @@ TEST_CASE("an image depends on seed, id, classes and size only") {
   CHECK(testing::read_all(one) == testing::read_all(three));
 }
 
-TEST_CASE("labels go round the classes and the test split has other images of the same classes") {
+TEST_CASE("labels cycle through the classes; the test split has other images of the same classes") {
   const auto train = open_dataset("synthetic:classes=7,images=20,size=16,seed=3");
   const auto test = open_dataset("synthetic:classes=7,images=20,size=16,seed=3", "test");
   CHECK(train->classes() == test->classes());
@@ -48,7 +48,7 @@ TEST_CASE("labels go round the classes and the test split has other images of th
   }
 }
 
-TEST_CASE("class names are different and sort in the order of their labels") {
+TEST_CASE("class names are distinct and sort in label order") {
   for (const int classes : {1, 10, 100, kSyntheticMaxClasses}) {
     std::set<std::string> looks;
     std::string before;
@@ -62,7 +62,7 @@ TEST_CASE("class names are different and sort in the order of their labels") {
   }
 }
 
-TEST_CASE("every shape covers a fair part of its square and no two are alike") {
+TEST_CASE("every shape covers 10 to 75 % of its square and differs from the others") {
   std::vector<std::vector<bool>> masks;
   for (int shape = 0; shape < kShapes; ++shape) {
     std::vector<bool> mask;
@@ -87,8 +87,8 @@ TEST_CASE("every shape covers a fair part of its square and no two are alike") {
   }
 }
 
-TEST_CASE("the mean colour does not give the class away") {
-  // Nearest mean colour of its class, learnt on 2,000 images, tested on 1,000 others: near one in ten.
+TEST_CASE("the mean colour does not reveal the class") {
+  // A nearest-mean-colour classifier, fitted on 2,000 images and tested on 1,000 others, is near chance (one in ten).
   const SyntheticDataset train({{1, 10}, 2000, 16, 0});
   const SyntheticDataset test({{1, 10}, 1000, 16, kSyntheticTestBegin / 10 * 10 + 10});
   const auto mean_of = [](const testing::RecordCopy& record) {
@@ -120,7 +120,7 @@ TEST_CASE("the mean colour does not give the class away") {
   CHECK(right < 200);
 }
 
-TEST_CASE("images that cannot be drawn are refused") {
+TEST_CASE("invalid sizes and class counts are refused") {
   Image image;
   CHECK_THROWS_AS(draw_synthetic({1, 10}, 0, {7, 32}, image), Error);
   CHECK_THROWS_AS(draw_synthetic({1, 0}, 0, {32, 32}, image), Error);

@@ -7,7 +7,7 @@
 namespace unstarve {
 namespace {
 
-// Wire types of protobuf; 3 and 4 are groups, which neither message has and proto3 does not write.
+// Wire types of protobuf. Groups (3 and 4) do not occur in these messages and are not written by proto3.
 enum WireType : std::uint32_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
 
 struct WireField {
@@ -17,13 +17,13 @@ struct WireField {
   std::span<const std::uint8_t> bytes;  // of kBytes
 };
 
-// Walks the fields of one message. `whole` is the record, for places in messages.
+// Iterates over the fields of one message. `whole` is the beginning of the record, for offsets in error messages.
 class WireReader {
  public:
   WireReader(std::span<const std::uint8_t> message, const std::uint8_t* whole)
       : at_(message.data()), end_(message.data() + message.size()), whole_(whole) {}
 
-  // False at the end.
+  // Returns false at the end.
   bool next(WireField& field) {
     if (at_ == end_) return false;
     const std::uint64_t tag = varint();
@@ -45,7 +45,7 @@ class WireReader {
   std::uint64_t varint() {
     std::uint64_t value = 0;
     for (int shift = 0; shift < 64; shift += 7) {
-      if (at_ == end_) damaged("a number is cut short");
+      if (at_ == end_) damaged("truncated inside a number");
       const std::uint64_t byte = *at_++;
       value |= (byte & 127) << shift;
       if (byte < 128) return value;
@@ -57,7 +57,7 @@ class WireReader {
   std::span<const std::uint8_t> take(std::uint64_t count) {
     const auto left = static_cast<std::uint64_t>(end_ - at_);
     if (count > left) {
-      damaged("a field of " + std::to_string(count) + " bytes, " + std::to_string(left) + " are left");
+      damaged("a field declares " + std::to_string(count) + " bytes, the record contains " + std::to_string(left));
     }
     const std::span<const std::uint8_t> taken(at_, static_cast<std::size_t>(count));
     at_ += count;
@@ -66,7 +66,7 @@ class WireReader {
 
   [[noreturn]] void damaged(const std::string& what) const {
     throw Error(ErrorKind::kInput,
-                "no valid tf.train.Example: " + what + " (at byte " + std::to_string(at_ - whole_) + ")");
+                "invalid tf.train.Example: " + what + " (at offset " + std::to_string(at_ - whole_) + ")");
   }
 
   const std::uint8_t* at_;
@@ -84,12 +84,12 @@ Feature read_feature(std::span<const std::uint8_t> message, const std::uint8_t* 
   for (WireField field; reader.next(field);) {
     if (field.type != kBytes || field.number > 3) continue;
     constexpr Feature::Kind kKinds[] = {Feature::Kind::kBytes, Feature::Kind::kFloats, Feature::Kind::kIntegers};
-    feature = {kKinds[field.number - 1], field.bytes};  // of a oneof the last one counts
+    feature = {kKinds[field.number - 1], field.bytes};  // the last field of a oneof counts
   }
   return feature;
 }
 
-// Calls visit(key, the Feature's bytes) for every entry of the map.
+// Calls visit(key, bytes of the Feature) for every entry of the map.
 template <class Visit>
 void for_each_entry(std::span<const std::uint8_t> example, const Visit& visit) {
   WireReader top(example, example.data());
@@ -146,8 +146,9 @@ std::optional<std::int64_t> Feature::integer() const {
 
 std::string feature_names(std::span<const std::uint8_t> example) {
   std::string names;
-  for_each_entry(example,
-                 [&](std::string_view key, std::span<const std::uint8_t>) { names += std::string(key) + " "; });
+  for_each_entry(example, [&](std::string_view key, std::span<const std::uint8_t>) {
+    names += (names.empty() ? "" : ", ") + std::string(key);
+  });
   return names;
 }
 

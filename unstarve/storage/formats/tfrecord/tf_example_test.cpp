@@ -21,7 +21,7 @@ std::string text(std::optional<std::span<const std::uint8_t>> bytes) {
   return bytes ? std::string(bytes->begin(), bytes->end()) : "nothing";
 }
 
-// A Feature with these bytes as its value.
+// A map entry whose Feature has these bytes.
 std::string entry(std::string_view name, std::string_view feature) {
   return field(1, field(1, name) + field(2, feature));
 }
@@ -37,10 +37,10 @@ TEST_CASE("features are found by name") {
   CHECK(find(bytes, "e").kind == Feature::Kind::kFloats);
   CHECK_FALSE(find(bytes, "f").present());
   CHECK_FALSE(find("", "a").present());
-  CHECK(feature_names(bytes_of(bytes)) == "a b c d e ");
+  CHECK(feature_names(bytes_of(bytes)) == "a, b, c, d, e");
 }
 
-TEST_CASE("integers are read packed and one by one, and lists may be empty") {
+TEST_CASE("packed and unpacked integers are read; lists may be empty") {
   const std::string one_by_one =
       example(entry("n", field(3, varint(1 << 3) + varint(300) + varint(1 << 3) + varint(7))));
   CHECK(find(one_by_one, "n").integer() == 300);
@@ -54,7 +54,7 @@ TEST_CASE("integers are read packed and one by one, and lists may be empty") {
   CHECK(find(empty, "n").kind == Feature::Kind::kIntegers);
 }
 
-TEST_CASE("of a key that comes twice the last counts, and unknown fields are passed over") {
+TEST_CASE("the last of two equal keys counts; unknown fields are skipped") {
   CHECK(find(example(integer_feature("n", 1) + integer_feature("n", 2)), "n").integer() == 2);
   CHECK(find(example(integer_feature("n", 1)) + example(integer_feature("m", 3)), "n").integer() == 1);
   const std::string unknown = field(9, "x") + varint(8 << 3) + varint(1) + varint(7 << 3 | 1) + "12345678" +
@@ -62,11 +62,11 @@ TEST_CASE("of a key that comes twice the last counts, and unknown fields are pas
   CHECK(find(unknown, "n").integer() == 4);
 }
 
-TEST_CASE("an Example cut or changed at any byte is an error or another Example, never a read beyond it") {
+TEST_CASE("an Example truncated or changed at any byte is never read beyond its end") {
   const std::string good = example(bytes_feature("image", "pixels") + integer_feature("label", 300));
   int refused = 0;
   const auto read = [&](const std::string& bytes) {
-    // Memory of exactly this size, so that a sanitizer sees a read beyond it.
+    // Memory of exactly this size, so that a sanitizer detects a read beyond the end.
     const std::vector<char> exact(bytes.begin(), bytes.end());
     const std::string_view view(exact.data(), exact.size());
     try {
@@ -79,7 +79,7 @@ TEST_CASE("an Example cut or changed at any byte is an error or another Example,
       }
     } catch (const Error& error) {
       CHECK(error.kind() == ErrorKind::kInput);
-      CHECK_THAT(error.what(), Catch::Contains("no valid tf.train.Example"));
+      CHECK_THAT(error.what(), Catch::Contains("invalid tf.train.Example"));
       ++refused;
     }
   };
@@ -95,7 +95,7 @@ TEST_CASE("an Example cut or changed at any byte is an error or another Example,
   read(std::string(20, '\xff'));
 }
 
-TEST_CASE("damage of the wire format says what and where") {
+TEST_CASE("errors of the wire format name problem and offset") {
   const auto message = [](const std::string& bytes) -> std::string {
     try {
       (void)find(bytes, "a");
@@ -104,8 +104,9 @@ TEST_CASE("damage of the wire format says what and where") {
     }
     return "";
   };
-  CHECK_THAT(message(varint(1 << 3 | 2) + varint(100) + "short"), Catch::Contains("a field of 100 bytes, 5 are left"));
-  CHECK_THAT(message(varint(1 << 3 | 3)), Catch::Contains("wire type 3 is unknown (at byte 1)"));
+  CHECK_THAT(message(varint(1 << 3 | 2) + varint(100) + "short"),
+             Catch::Contains("a field declares 100 bytes, the record contains 5"));
+  CHECK_THAT(message(varint(1 << 3 | 3)), Catch::Contains("wire type 3 is unknown (at offset 1)"));
   CHECK_THAT(message(varint(2)), Catch::Contains("a field has no valid number"));
   CHECK_THAT(message(varint(8) + std::string(11, '\x80')), Catch::Contains("a number has more than 10 bytes"));
 }

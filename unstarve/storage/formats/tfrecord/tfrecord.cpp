@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kCrcBytes = 4;
 constexpr std::size_t kSearchBytes = std::size_t{64} << 10;
 
-// What is looked for, in order of preference.
+// Default feature names, in order of preference.
 constexpr std::array<std::string_view, 3> kImageNames = {"image/encoded", "image", "image_raw"};
 constexpr std::array<std::string_view, 2> kLabelNames = {"image/class/label", "label"};
 constexpr std::string_view kClassName = "image/class/text";
@@ -27,18 +27,18 @@ bool data_matches(std::span<const std::uint8_t> record) noexcept {
   return mask_crc32c(crc32c(data)) == load_little<std::uint32_t>(record.data() + record.size() - kCrcBytes);
 }
 
-constexpr const char* kDataDamaged = "the checksum of its data is wrong";
+constexpr const char* kDataDamaged = "the checksum of the data is wrong";
 
-// Where the next record begins at or after `offset`, the end of the shard when there is none.
+// The offset of the next record at or after `offset`; the end of the shard if there is none.
 std::uint64_t next_beginning(ForwardBytes& bytes, std::uint64_t offset) {
   while (true) {
     const auto piece = bytes.at(offset, kSearchBytes);
     if (piece.size() < kTfrecordHeaderBytes) return offset + piece.size();
-    const std::size_t places = piece.size() - kTfrecordHeaderBytes + 1;
-    for (std::size_t i = 0; i < places; ++i) {
+    const std::size_t candidates = piece.size() - kTfrecordHeaderBytes + 1;
+    for (std::size_t i = 0; i < candidates; ++i) {
       if (tfrecord_length(piece.data() + i)) return offset + i;
     }
-    offset += places;
+    offset += candidates;
   }
 }
 
@@ -78,17 +78,20 @@ class TfRecordFormat final : public RecordFormat {
       const std::optional<std::uint64_t> length =
           header.size() < kTfrecordHeaderBytes ? std::nullopt : tfrecord_length(header.data());
       if (!length) {
-        const bool cut = header.size() < kTfrecordHeaderBytes;
-        const std::uint64_t next = cut ? offset + header.size() : next_beginning(bytes, offset + 1);
-        sink.add_damaged(offset, next - offset,
-                         cut ? "the file ends within the length of a record" : "the checksum of its length is wrong");
+        const bool truncated = header.size() < kTfrecordHeaderBytes;
+        const std::uint64_t next = truncated ? offset + header.size() : next_beginning(bytes, offset + 1);
+        sink.add_damaged(
+            offset, next - offset,
+            truncated ? "truncated: the file ends inside a record header" : "the checksum of the length is wrong");
         offset = next;
         continue;
       }
       const auto whole = static_cast<std::size_t>(*length + kTfrecordFrameBytes);
       const auto record = bytes.at(offset, whole);
       if (record.size() < whole) {
-        sink.add_damaged(offset, record.size(), "the file ends within a record of " + std::to_string(whole) + " bytes");
+        sink.add_damaged(offset, record.size(),
+                         "truncated: the header declares a record of " + std::to_string(whole) +
+                             " bytes, the file contains " + std::to_string(record.size()));
         return;
       }
       scan_record(offset, record, sink);
@@ -98,7 +101,7 @@ class TfRecordFormat final : public RecordFormat {
 
   void fill(std::span<const std::uint8_t> stored, const IndexRecord&, AlignedBytes&, Value& image) const override {
     if (stored.size() < kTfrecordFrameBytes || tfrecord_length(stored.data()) != stored.size() - kTfrecordFrameBytes) {
-      throw Error(ErrorKind::kInput, "the checksum of its length is wrong");
+      throw Error(ErrorKind::kInput, "the checksum of the length is wrong");
     }
     if (!data_matches(stored)) throw Error(ErrorKind::kInput, kDataDamaged);
     const auto example = stored.subspan(kTfrecordHeaderBytes, stored.size() - kTfrecordFrameBytes);
@@ -133,7 +136,7 @@ class TfRecordFormat final : public RecordFormat {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
 
-  // The first that is there. `features` are those of image_names_.
+  // The first feature that is present. `features` correspond to image_names_.
   std::span<const std::uint8_t> image_in(std::span<const Feature> features,
                                          std::span<const std::uint8_t> example) const {
     for (std::size_t i = 0; i < features.size(); ++i) {
@@ -141,10 +144,10 @@ class TfRecordFormat final : public RecordFormat {
       const auto bytes = features[i].bytes();
       if (bytes && !bytes->empty()) return *bytes;
       throw Error(ErrorKind::kInput,
-                  "feature " + std::string(image_names_[i]) + " has no bytes, expected an encoded image");
+                  "feature " + std::string(image_names_[i]) + " has no bytes; expected an encoded image");
     }
-    throw Error(ErrorKind::kInput, "no feature " + join(image_names_) + " for the image; the record has " +
-                                       feature_names(example) + "(choose one by #image=NAME)");
+    throw Error(ErrorKind::kInput, "no feature " + join(image_names_) + " for the image; available: " +
+                                       feature_names(example) + ". Choose one with #image=NAME.");
   }
 
   void take_label(std::span<const Feature> features, std::span<const std::uint8_t> example,
@@ -153,22 +156,22 @@ class TfRecordFormat final : public RecordFormat {
     const auto found = std::find_if(features.begin(), features.end(), present);
     if (found == features.end()) {
       if (fields_.label.empty()) return;
-      throw Error(ErrorKind::kInput, "no feature " + fields_.label + " for the label; the record has " +
-                                         feature_names(example) + "(choose one by #label=NAME)");
+      throw Error(ErrorKind::kInput, "no feature " + fields_.label + " for the label; available: " +
+                                         feature_names(example) + ". Choose one with #label=NAME.");
     }
     if (const auto number = found->integer()) {
       scanned.label = *number;
     } else if (const auto text = found->bytes()) {
       scanned.label_name = as_text(*text);
     } else if (found->kind == Feature::Kind::kFloats) {
-      throw Error(ErrorKind::kInput, "the label is a list of floats, expected an integer or bytes");
+      throw Error(ErrorKind::kInput, "the label is a list of floats; expected an integer or bytes");
     }
   }
 
   TfRecordFields fields_;
   std::vector<std::string_view> image_names_;
-  std::vector<std::string_view> names_;  // of the image, the label, the class name
-  std::size_t labels_ = 0;               // how many of names_ are of the label
+  std::vector<std::string_view> names_;  // candidates for image, label and class name
+  std::size_t labels_ = 0;               // number of label candidates in names_
 };
 
 bool ends_with_count(std::string_view name) noexcept {

@@ -1,19 +1,18 @@
 #pragma once
-// TFRecord files of tf.train.Example.
+// Reads TFRecord files of tf.train.Example.
 //
-//   | length u64 | masked CRC-32C of the length u32 | data | masked CRC-32C of the data u32 |  record after record
+//   | length u64 | masked CRC-32C of the length u32 | data | masked CRC-32C of the data u32 |  repeated
 //
-// The whole file may be a gzip or a zlib stream of that (tf.io.TFRecordOptions), or a Zstandard one.
+// The whole file may be compressed by gzip or zlib (tf.io.TFRecordOptions) or Zstandard.
 //
-// Fields:    by name in the Example. Image: the option `image`, else the first there is of image/encoded, image,
-//            image_raw; its first value is taken. Label: the option `label`, else image/class/label or label; a number
-//            is the class number, bytes are the class name. Names of numbered classes: the option `name`, else
-//            image/class/text.
-// Checked:   both checksums of a record when it is indexed and each time it is read.
-// Damage:    a record whose data is damaged costs that record. Where a length is damaged the scan goes on at the next
-//            place where 12 bytes are a length below kMaxRecordBytes and its checksum: what lies between is one damaged
-//            record. In a compressed file damage of the stream costs the rest of the file.
-// Copies:    none where the file is mapped and not compressed: the image lies in the map.
+// Fields:    by name in the Example. Image: the option `image`, else the first of image/encoded, image, image_raw; its
+//            first value is used. Label: the option `label`, else image/class/label or label; an integer is the class
+//            number, bytes are the class name. Names of numbered classes: the option `name`, else image/class/text.
+// Checked:   both checksums of a record, when it is indexed and each time it is read.
+// Damage:    damaged data makes one record unreadable. After a damaged length the scan continues at the next 12 bytes
+//            that are a length below kMaxRecordBytes and its checksum; the bytes skipped are one damaged record. Damage
+//            of a compressed stream makes the rest of the file unreadable.
+// Copies:    none if the file is mapped and not compressed: the image is a view of the map.
 //
 // Threads and failure: as RecordFormat.
 
@@ -26,7 +25,7 @@
 
 namespace unstarve {
 
-// Names of features; "" for the ones that are looked for by default.
+// Names of features; "" selects the default names.
 struct TfRecordFields {
   std::string image;
   std::string label;
@@ -35,11 +34,11 @@ struct TfRecordFields {
 
 [[nodiscard]] std::shared_ptr<const RecordFormat> make_tfrecord_format(const TfRecordFields& fields = {});
 
-// Whether a file is called like one: *.tfrecord, *.tfrecords, *.tfrec, *-00000-of-00010, with .gz, .zlib, .z or .zst
-// behind.
+// Whether the name is that of a TFRecord file: *.tfrecord, *.tfrecords, *.tfrec, *-00000-of-00010, each optionally
+// followed by .gz, .zlib, .z or .zst.
 [[nodiscard]] bool is_tfrecord_name(std::string_view name) noexcept;
 
-// The row of the format table. Options: image, label, name.
+// Format table entry. Options: image, label, name.
 [[nodiscard]] bool recognises_tfrecord(const Source& source);
 [[nodiscard]] std::shared_ptr<const Dataset> open_tfrecord(const Source& source, const std::string& split);
 

@@ -32,7 +32,7 @@ std::string records(std::uint64_t first, std::uint64_t end) {
   return bytes;
 }
 
-// A data set of these bytes, without a file and without an index that is kept.
+// A dataset of these bytes, without a file and without a stored index.
 std::shared_ptr<const RecordFiles> open_memory(const std::string& bytes, Access access = Access::kMapped,
                                                const TfRecordFields& fields = {}) {
   auto source = std::make_shared<MemoryBytes>(bytes, access);
@@ -66,7 +66,7 @@ TEST_CASE("plain TFRecord passes the conformance suite") {
                                 return open_dataset(folder.str("*.tfrecord"));
                               },
                               [&](std::uint64_t id) {
-                                // In the middle of its data; the id lies in the third shard of make(23).
+                                // In the middle of the data; the record is in the third shard of make(23).
                                 const std::uint64_t offset = records(7, id).size() + record_of(id).size() / 2;
                                 overwrite(folder.path() / "c.tfrecord", offset, 4);
                                 return "c.tfrecord record " + std::to_string(id - 7) + " at offset " +
@@ -93,10 +93,10 @@ TEST_CASE("TFRecord that is not mapped passes the conformance suite") {
   check_dataset({[](std::uint64_t samples) { return open_memory(records(0, samples), Access::kRanges); }, {}});
 }
 
-TEST_CASE("files that TensorFlow wrote read back equal") {
+TEST_CASE("files written by TensorFlow read back equal") {
   const fs::path fixtures = "tests/fixtures/tfrecord";
   const nlohmann::json expected = nlohmann::json::parse(read_text_file(fixtures / "expected.json"));
-  TemporaryFolder folder;  // indexes are written beside the files
+  TemporaryFolder folder;  // indexes are written next to the files
   for (const auto& [name, described] : expected.items()) {
     INFO(name);
     fs::copy(fixtures / name, folder.path() / name);
@@ -121,10 +121,10 @@ TEST_CASE("files that TensorFlow wrote read back equal") {
   const auto both = open_dataset(folder.str("datasets.tfrecord-{00000..00001}-of-00002"));
   CHECK(both->size() == 10);
   CHECK(both->classes().size() == 4);
-  CHECK(open_dataset(folder.str("datasets.*"))->size() == 10);  // not the indexes beside them
+  CHECK(open_dataset(folder.str("datasets.*"))->size() == 10);  // without the indexes in the same folder
 }
 
-TEST_CASE("a damaged TFRecord costs that record only") {
+TEST_CASE("damage makes only its own TFRecord unreadable") {
   const std::string good = records(0, 6);
   const std::size_t begin = records(0, 2).size();
   const std::size_t length = record_of(2).size();
@@ -137,7 +137,7 @@ TEST_CASE("a damaged TFRecord costs that record only") {
     for (const std::uint64_t id : {0, 1, 3, 4, 5}) CHECK(text_of(*data, id) == image_of(id));
     const std::string message = refusal([&] { (void)text_of(*data, 2); });
     CHECK_THAT(message,
-               Catch::Contains("memory record 2 at offset " + std::to_string(begin) + ": the checksum of its"));
+               Catch::Contains("memory record 2 at offset " + std::to_string(begin) + ": the checksum of the"));
   }
 }
 
@@ -152,7 +152,7 @@ TEST_CASE("garbage between TFRecords is skipped") {
   CHECK_THROWS_AS(text_of(*data, 3), Error);
 }
 
-// Every whole record before the cut reads, and what was cut has an id that says so.
+// Checks that every complete record before the cut is read and that the truncated record is an error.
 void check_cut(const std::string& whole, const std::function<std::string(const std::string&)>& packed,
                std::size_t shortest_step) {
   const std::string stored = packed(whole);
@@ -181,7 +181,7 @@ void check_cut(const std::string& whole, const std::function<std::string(const s
   }
 }
 
-TEST_CASE("TFRecord cut at any byte gives its whole records and an error") {
+TEST_CASE("a TFRecord file truncated at any byte gives its complete records and an error") {
   check_cut(
       records(0, 4), [](const std::string& bytes) { return bytes; }, 1);
   check_cut(
@@ -191,10 +191,10 @@ TEST_CASE("TFRecord cut at any byte gives its whole records and an error") {
   const std::string whole = records(0, 4);
   const auto data = open_memory(whole.substr(0, whole.size() - 1));
   CHECK(data->size() == 4);
-  CHECK_THAT(refusal([&] { (void)text_of(*data, 3); }), Catch::Contains("the file ends within a record of"));
+  CHECK_THAT(refusal([&] { (void)text_of(*data, 3); }), Catch::Contains("truncated: the header declares a record of"));
 }
 
-TEST_CASE("lengths that lie in TFRecord are errors and take no memory") {
+TEST_CASE("wrong lengths in TFRecord are errors and allocate no memory") {
   for (const std::uint64_t length : {std::uint64_t{1} << 20, (std::uint64_t{1} << 30) - 17, std::uint64_t{1} << 30,
                                      std::uint64_t{1} << 63, ~std::uint64_t{0}, ~std::uint64_t{0} - 15}) {
     std::string header;
@@ -211,7 +211,7 @@ TEST_CASE("lengths that lie in TFRecord are errors and take no memory") {
   }
 }
 
-TEST_CASE("fields of the Example are chosen by name") {
+TEST_CASE("fields of the Example are selected by name") {
   const std::string bytes =
       tfrecord(example(bytes_feature("image", "first") + bytes_feature("photo", "second") +
                        integer_feature("label", 3) + integer_feature("y", 1) + bytes_feature("text", "newt")));
@@ -225,7 +225,7 @@ TEST_CASE("fields of the Example are chosen by name") {
   CHECK_THAT(refusal([&] {
                (void)open_memory(bytes, access, {"pixels", "", ""});
              }),
-             Catch::Contains("no feature pixels for the image; the record has image photo label y text (choose one"));
+             Catch::Contains("no feature pixels for the image; available: image, photo, label, y, text. Choose one"));
   CHECK_THAT(refusal([&] {
                (void)open_memory(bytes, access, {"", "z", ""});
              }),
@@ -236,7 +236,7 @@ TEST_CASE("fields of the Example are chosen by name") {
              Catch::Contains("feature label has no bytes"));
 }
 
-TEST_CASE("records without a label, with one out of range and with none of an image are told") {
+TEST_CASE("records without an image, without a label or with a label out of range are errors") {
   const auto with = [](const std::string& more) { return tfrecord(example(bytes_feature("image", "i") + more)); };
   const auto unlabelled = open_memory(with("") + with(""));
   CHECK(unlabelled->fields().size() == 1);
@@ -255,7 +255,7 @@ TEST_CASE("records without a label, with one out of range and with none of an im
       Catch::Contains("some records have a class number and others only a name ('cat')"));
 }
 
-TEST_CASE("TFRecord is told from its content and its name") {
+TEST_CASE("TFRecord is recognised by content and by name") {
   TemporaryFolder folder;
   folder.write("data.bin.x", records(0, 3));
   CHECK(open_dataset(folder.str("data.bin.x"))->size() == 3);
@@ -267,7 +267,7 @@ TEST_CASE("TFRecord is told from its content and its name") {
   CHECK_THAT(refusal([&] { (void)open_dataset(folder.str("other.gz")); }),
              Catch::Contains("a file of no known format"));
   CHECK_THAT(refusal([&] { (void)open_dataset(folder.str("data.bin.x#imag=a")); }, ErrorKind::kArgument),
-             Catch::Contains("unknown option 'imag', known are image, label, name"));
+             Catch::Contains("unknown option 'imag'; expected one of image, label, name"));
   for (const char* name :
        {"a.tfrecord", "a.tfrecords", "a.tfrec", "train-00001-of-00128", "a.tfrecord-0-of-1.gz", "a.tfrecord.zst"}) {
     CHECK(is_tfrecord_name(name));
@@ -278,7 +278,7 @@ TEST_CASE("TFRecord is told from its content and its name") {
   }
 }
 
-TEST_CASE("splits are told by file names") {
+TEST_CASE("splits are recognised by file name") {
   TemporaryFolder folder;
   folder.write("set-train.tfrecord-00000-of-00002", records(0, 3));
   folder.write("set-train.tfrecord-00001-of-00002", records(3, 5));

@@ -6,7 +6,7 @@
 namespace unstarve {
 namespace {
 
-// Protocol buffers: a field is a varint (number << 3 | wire type), then for wire type 2 a length and so many bytes.
+// Protocol buffers: a field is a varint (number << 3 | wire type); for wire type 2 a length and the bytes follow.
 constexpr char kBytesOne = 1 << 3 | 2;    // field 1: Example.features, Features.feature, key, BytesList.value, ...
 constexpr char kBytesTwo = 2 << 3 | 2;    // field 2: the value of a map entry
 constexpr char kBytesThree = 3 << 3 | 2;  // field 3: Feature.int64_list
@@ -29,7 +29,7 @@ void append_head(std::string& out, char tag, std::size_t payload) {
   append_varint(out, payload);
 }
 
-// An entry of the map of features, up to the bytes of its value.
+// Appends an entry of the feature map up to the bytes of its value.
 void append_entry(std::string& out, std::string_view name, char list, std::size_t value_bytes) {
   const std::size_t list_bytes = field_bytes(value_bytes);
   const std::size_t feature_bytes = field_bytes(list_bytes);
@@ -65,19 +65,19 @@ class TfRecordWriter final : public RecordWriter {
     if (record.label >= 0) append_number(before_, "image/class/label", record.label);
     if (record.label >= 0 && !record.class_name.empty()) append_text(before_, "image/class/text", record.class_name);
     append_entry(before_, "image/encoded", kBytesOne, record.image.size());
-    behind_.clear();
-    append_text(behind_, "image/filename", record.key);
-    append_text(behind_, "image/format", record.encoding);
-    append_number(behind_, "image/height", record.size.height);
-    append_number(behind_, "image/width", record.size.width);
-    write(before_, record.image, behind_);
+    after_.clear();
+    append_text(after_, "image/filename", record.key);
+    append_text(after_, "image/format", record.encoding);
+    append_number(after_, "image/height", record.size.height);
+    append_number(after_, "image/width", record.size.width);
+    write(before_, record.image, after_);
   }
   void finish() override {}
 
  private:
-  // | length | its checksum | the Example: its head, before, image, behind | checksum of the Example |
-  void write(const std::string& before, std::span<const std::uint8_t> image, const std::string& behind) {
-    const std::size_t features = before.size() + image.size() + behind.size();
+  // | length | checksum of the length | Example: head, before, image, after | checksum of the Example |
+  void write(const std::string& before, std::span<const std::uint8_t> image, const std::string& after) {
+    const std::size_t features = before.size() + image.size() + after.size();
     example_.clear();
     append_head(example_, kBytesOne, features);
     head_.clear();
@@ -86,19 +86,19 @@ class TfRecordWriter final : public RecordWriter {
     std::uint32_t crc = crc32c(bytes_of(example_));
     crc = crc32c(bytes_of(before), crc);
     crc = crc32c(image, crc);
-    crc = crc32c(bytes_of(behind), crc);
+    crc = crc32c(bytes_of(after), crc);
     sink_.write(head_);
     sink_.write(example_);
     sink_.write(before);
     sink_.write(image);
-    sink_.write(behind);
+    sink_.write(after);
     head_.clear();
     append_little<std::uint32_t>(head_, mask_crc32c(crc));
     sink_.write(head_);
   }
 
   ByteSink& sink_;
-  std::string head_, example_, before_, behind_;  // kept for their memory
+  std::string head_, example_, before_, after_;  // members to reuse their memory
 };
 
 }  // namespace

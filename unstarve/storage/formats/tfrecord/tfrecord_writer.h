@@ -1,11 +1,11 @@
 #pragma once
-// TFRecord shards of tf.train.Example, uncompressed; tfrecord.h draws the layout.
+// Writes uncompressed TFRecord shards of tf.train.Example; tfrecord.h shows the layout.
 //
-// Features, in this order:  image/class/label int64 and image/class/text (where there are labels, names) |
+// Features, in this order:  image/class/label int64 and image/class/text (if there are labels, names) |
 //   image/encoded | image/filename (the key) | image/format "jpeg", "png", "webp" | image/height, image/width int64
-// They are named as in the published ImageNet shards; class numbers begin at 0 as everywhere here (there: at 1).
+// The names are those of the published ImageNet shards. Class numbers begin at 0, in ImageNet shards at 1.
 //
-// Threads and failure: as RecordWriter. Cost: both checksums by instruction; the image is not copied.
+// Threads and failure: as RecordWriter. Cost: two hardware CRC-32C checksums; the image is not copied.
 
 #include "unstarve/storage/dataset/record_writer.h"
 

@@ -23,7 +23,7 @@ std::string_view text_at(TarBlock block, std::size_t at, std::size_t bytes) noex
 bool has_magic(TarBlock block) noexcept { return std::memcmp(block.data() + kMagicAt, "ustar", 5) == 0; }
 bool is_posix(TarBlock block) noexcept { return std::memcmp(block.data() + kMagicAt, "ustar\0", 6) == 0; }
 
-// Octal digits with blanks around them; none at all is 0, as old programs leave unused fields empty.
+// Octal digits surrounded by blanks. An empty field is 0: old programs leave unused fields empty.
 std::optional<std::uint64_t> parse_octal(std::string_view field) noexcept {
   while (!field.empty() && field.front() == ' ') field.remove_prefix(1);
   while (!field.empty() && field.back() == ' ') field.remove_suffix(1);
@@ -35,7 +35,7 @@ std::optional<std::uint64_t> parse_octal(std::string_view field) noexcept {
   return value;
 }
 
-// 95 bits behind the marker 0x80; only what fits 63 bits is a length of anything.
+// 95 bits after the marker 0x80; nullopt if the value exceeds 63 bits.
 std::optional<std::uint64_t> parse_binary(const std::uint8_t* field, std::size_t bytes) noexcept {
   std::uint64_t value = field[0] & 0x7F;
   for (std::size_t i = 1; i < bytes; ++i) {
@@ -54,13 +54,13 @@ std::optional<std::uint64_t> parse_size(TarBlock block) noexcept {
 
 void set_pax_field(std::string_view key, std::string_view value, PaxFields& fields) {
   if (key == "path") {
-    if (value.empty() || value.find('\0') != std::string_view::npos) refuse("pax path is empty or contains a NUL");
+    if (value.empty() || value.find('\0') != std::string_view::npos) refuse("the pax path is empty or contains a NUL");
     fields.path = std::string(value);
   } else if (key == "size") {
     std::uint64_t size = 0;
     const auto [end, failed] = std::from_chars(value.data(), value.data() + value.size(), size);
     if (failed != std::errc() || end != value.data() + value.size() || size >> 62 != 0) {
-      refuse("pax size is '" + std::string(value.substr(0, 32)) + "', expected a decimal number below 2^62");
+      refuse("pax size '" + std::string(value.substr(0, 32)) + "'; expected a decimal number below 2^62");
     }
     fields.size = size;
   } else if (key.substr(0, 11) == "GNU.sparse.") {
@@ -76,12 +76,12 @@ bool tar_type_has_body(char type) noexcept { return type < '1' || type > '6'; }
 
 TarHeader parse_tar_header(TarBlock block) {
   if (!has_right_checksum(block)) {
-    refuse(std::string("the header's checksum is wrong") + (has_magic(block) ? "" : " and there is no 'ustar' in it"));
+    refuse(std::string("the header checksum is wrong") + (has_magic(block) ? "" : " and the magic 'ustar' is missing"));
   }
   TarHeader header;
   header.type = block[kTypeAt] == 0 ? '0' : static_cast<char>(block[kTypeAt]);
   const std::optional<std::uint64_t> size = parse_size(block);
-  if (!size) refuse("the header's size is no number");
+  if (!size) refuse("the size in the header is not a number");
   header.size = *size;
   if (is_posix(block)) header.name = text_at(block, kPrefixAt, kPrefixBytes);
   if (!header.name.empty()) header.name += '/';
@@ -97,7 +97,7 @@ void parse_pax(std::span<const std::uint8_t> body, PaxFields& fields) {
     const auto digits = static_cast<std::size_t>(end - rest.data());
     if (failed != std::errc() || digits == rest.size() || rest[digits] != ' ' || length > rest.size() ||
         length < digits + 2 || rest[length - 1] != '\n') {
-      refuse("pax record at byte " + std::to_string(body.size() - rest.size()) + " of its block has no right length");
+      refuse("pax record at offset " + std::to_string(body.size() - rest.size()) + ": the length is wrong");
     }
     const std::string_view record = rest.substr(digits + 1, length - digits - 2);
     const std::size_t equals = record.find('=');

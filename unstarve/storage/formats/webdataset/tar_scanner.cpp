@@ -14,7 +14,7 @@ constexpr std::size_t kMoreSparseBlockAt = 504;  // in each block of the sparse 
 
 bool is_extended(char type) noexcept { return type == 'x' || type == 'g' || type == 'L' || type == 'K'; }
 
-std::uint64_t filled(std::uint64_t size) noexcept {
+std::uint64_t padded(std::uint64_t size) noexcept {
   return (size + kTarBlockBytes - 1) / kTarBlockBytes * kTarBlockBytes;
 }
 
@@ -28,18 +28,18 @@ void TarScanner::next(TarEvent& event) {
 std::span<const std::uint8_t> TarScanner::block_at(std::uint64_t offset) { return bytes_.at(offset, kTarBlockBytes); }
 
 bool TarScanner::step(TarEvent& event) {
-  const std::span<const std::uint8_t> bytes = block_at(at_);
-  const std::uint64_t begin = pending_.any ? pending_.begin : at_;
+  const std::span<const std::uint8_t> bytes = block_at(offset_);
+  const std::uint64_t begin = pending_.any ? pending_.begin : offset_;
   if (bytes.size() < kTarBlockBytes) {
-    at_ += bytes.size();
-    if (begin != at_) return damaged(begin, at_, "the archive ends inside a header", event);
+    offset_ += bytes.size();
+    if (begin != offset_) return damaged(begin, offset_, "truncated: the archive ends inside a header", event);
     event = {};
     return true;
   }
   const TarBlock block(bytes.data(), kTarBlockBytes);
   if (is_zero_block(block)) {
-    at_ += kTarBlockBytes;
-    return pending_.any && damaged(begin, at_, "an extended header without the member it describes", event);
+    offset_ += kTarBlockBytes;
+    return pending_.any && damaged(begin, offset_, "an extended header without the member it describes", event);
   }
   TarHeader header;
   bool more_sparse = false;
@@ -47,36 +47,38 @@ bool TarScanner::step(TarEvent& event) {
     header = parse_tar_header(block);
     more_sparse = header.type == 'S' && block[kMoreSparseAt] != 0;
   } catch (const Error& error) {
-    at_ += kTarBlockBytes;
+    offset_ += kTarBlockBytes;
     skip_to_header();
-    return damaged(begin, at_, error.what(), event);
+    return damaged(begin, offset_, error.what(), event);
   }
   if (is_extended(header.type)) return take_extended(header, event);
-  event.header = at_;
-  at_ += kTarBlockBytes;
+  event.header = offset_;
+  offset_ += kTarBlockBytes;
   if (more_sparse) skip_sparse_map();
   return take_member(header, event);
 }
 
-// Notes what the header says of the member that follows; true when it is damaged.
+// Stores the fields of an extended header for the next member; returns true if it is damaged.
 bool TarScanner::take_extended(const TarHeader& header, TarEvent& event) {
-  const std::uint64_t begin = pending_.any ? pending_.begin : at_;
+  const std::uint64_t begin = pending_.any ? pending_.begin : offset_;
   if (header.type != 'g') {
     pending_.any = true;
     pending_.begin = begin;
   }
-  at_ += kTarBlockBytes;
+  offset_ += kTarBlockBytes;
   try {
     if (header.size > kMaxTarExtendedBytes) {
-      throw Error(ErrorKind::kInput, std::string("an extended header '") + header.type + "' of " +
-                                         std::to_string(header.size) + " bytes, expected at most " +
+      throw Error(ErrorKind::kInput, std::string("extended header '") + header.type + "' of " +
+                                         std::to_string(header.size) + " bytes; expected at most " +
                                          std::to_string(kMaxTarExtendedBytes));
     }
-    // With what fills the last block, which a cut archive may lack.
-    const std::span<const std::uint8_t> there = bytes_.at(at_, filled(header.size));
-    at_ += there.size();
-    if (there.size() < header.size) throw Error(ErrorKind::kInput, "the archive ends inside an extended header");
-    const std::span<const std::uint8_t> body = there.first(header.size);
+    // Includes the padding of the last block, which a truncated archive may lack.
+    const std::span<const std::uint8_t> stored = bytes_.at(offset_, padded(header.size));
+    offset_ += stored.size();
+    if (stored.size() < header.size) {
+      throw Error(ErrorKind::kInput, "truncated: the archive ends inside an extended header");
+    }
+    const std::span<const std::uint8_t> body = stored.first(header.size);
     if (header.type == 'L') {
       pending_.long_name.assign(body.begin(), std::find(body.begin(), body.end(), 0));
     } else if (header.type != 'K') {
@@ -86,51 +88,51 @@ bool TarScanner::take_extended(const TarHeader& header, TarEvent& event) {
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kInput) throw;
     skip_to_header();
-    return damaged(begin, at_, error.what(), event);
+    return damaged(begin, offset_, error.what(), event);
   }
 }
 
 void TarScanner::skip_sparse_map() {
-  for (bool more = true; more; at_ += kTarBlockBytes) {
-    const std::span<const std::uint8_t> map = block_at(at_);
+  for (bool more = true; more; offset_ += kTarBlockBytes) {
+    const std::span<const std::uint8_t> map = block_at(offset_);
     if (map.size() < kTarBlockBytes) return;
     more = map[kMoreSparseBlockAt] != 0;
   }
 }
 
-// The name that counts: extended headers come before the header's own.
-std::string TarScanner::name_of(const TarHeader& header, const Pending& told) const {
-  if (told.pax.path) return *told.pax.path;
-  if (!told.long_name.empty()) return told.long_name;
+// The name of the member: names of extended headers take precedence.
+std::string TarScanner::name_of(const TarHeader& header, const Pending& extended) const {
+  if (extended.pax.path) return *extended.pax.path;
+  if (!extended.long_name.empty()) return extended.long_name;
   return global_.path ? *global_.path : header.name;
 }
 
-// at_ is at the member's bytes, and then behind them. False for a member that is passed over.
+// offset_ is at the body on entry and after it on exit. Returns false if the member is skipped.
 bool TarScanner::take_member(const TarHeader& header, TarEvent& event) {
   const std::uint64_t begin = pending_.any ? pending_.begin : event.header;
-  const Pending told = std::exchange(pending_, {});
+  const Pending extended = std::exchange(pending_, {});
   if (!tar_type_has_body(header.type)) return false;
-  const std::uint64_t size = told.pax.size.value_or(global_.size.value_or(header.size));
-  const std::uint64_t there = look_at_body(size, event);
-  if (there < size) {
-    at_ += there;
-    return damaged(begin, at_,
-                   "a member of " + std::to_string(size) +
-                       " bytes reaches beyond the end: the archive was cut, or the size is wrong",
+  const std::uint64_t size = extended.pax.size.value_or(global_.size.value_or(header.size));
+  const std::uint64_t available = touch_body(size, event);
+  if (available < size) {
+    offset_ += available;
+    return damaged(begin, offset_,
+                   "truncated, or the size is wrong: the header declares " + std::to_string(size) +
+                       " bytes, the archive contains " + std::to_string(available),
                    event);
   }
-  event.data = at_;
-  const std::uint64_t end = at_ + size;
-  at_ += filled(size);  // beyond the end of an archive that was cut there
-  if (header.type == 'S' || told.pax.sparse) {
-    return damaged(begin, end, "a sparse member, which is not stored as it is; pack it without --sparse", event);
+  event.data = offset_;
+  const std::uint64_t end = offset_ + size;
+  offset_ += padded(size);  // beyond the end of an archive truncated in the padding
+  if (header.type == 'S' || extended.pax.sparse) {
+    return damaged(begin, end, "a sparse member, which is not supported. Create the archive without --sparse.", event);
   }
   if (header.type != '0' && header.type != '7') return false;
-  event.name = name_of(header, told);
-  if (!event.name.empty() && event.name.back() == '/') return false;  // how v7 told folders
+  event.name = name_of(header, extended);
+  if (!event.name.empty() && event.name.back() == '/') return false;  // a folder in v7
   if (leads_out(event.name)) {
     std::string name = std::move(event.name);
-    (void)damaged(begin, end, "the member's name '" + name + "' is absolute or leads out by '..'", event);
+    (void)damaged(begin, end, "member name '" + name + "': absolute, or leaves the folder through '..'", event);
     event.name = std::move(name);
     return true;
   }
@@ -139,21 +141,21 @@ bool TarScanner::take_member(const TarHeader& header, TarEvent& event) {
   return true;
 }
 
-// How many of the body's bytes are there; sets event.body.
-std::uint64_t TarScanner::look_at_body(std::uint64_t size, TarEvent& event) {
+// Returns how many bytes of the body exist; sets event.body.
+std::uint64_t TarScanner::touch_body(std::uint64_t size, TarEvent& event) {
   if (size <= kForwardPieceBytes) {
-    event.body = bytes_.at(at_, size);
+    event.body = bytes_.at(offset_, size);
     return event.body.size();
   }
   event.body = {};
-  std::uint64_t there = 0;
-  while (there < size) {
-    const std::size_t piece = std::min<std::uint64_t>(size - there, kForwardPieceBytes);
-    const std::size_t got = bytes_.at(at_ + there, piece).size();
-    there += got;
+  std::uint64_t available = 0;
+  while (available < size) {
+    const std::size_t piece = std::min<std::uint64_t>(size - available, kForwardPieceBytes);
+    const std::size_t got = bytes_.at(offset_ + available, piece).size();
+    available += got;
     if (got < piece) break;
   }
-  return there;
+  return available;
 }
 
 bool TarScanner::damaged(std::uint64_t begin, std::uint64_t end, std::string reason, TarEvent& event) {
@@ -167,12 +169,12 @@ bool TarScanner::damaged(std::uint64_t begin, std::uint64_t end, std::string rea
   return true;
 }
 
-// To the next block that is a header beyond doubt, or the end. Blocks keep their distance of 512 bytes behind damage.
+// Skips to the next block with magic and right checksum, or to the end. Blocks stay aligned to 512 bytes after damage.
 void TarScanner::skip_to_header() {
-  for (;; at_ += kTarBlockBytes) {
-    const std::span<const std::uint8_t> bytes = block_at(at_);
+  for (;; offset_ += kTarBlockBytes) {
+    const std::span<const std::uint8_t> bytes = block_at(offset_);
     if (bytes.size() < kTarBlockBytes) {
-      at_ += bytes.size();
+      offset_ += bytes.size();
       return;
     }
     if (is_tar_header(TarBlock(bytes.data(), kTarBlockBytes))) return;

@@ -21,8 +21,8 @@ std::vector<TarEvent> scan(const std::string& archive) {
     scanner.next(event);
     if (event.kind == TarEvent::Kind::kEnd) return events;
     if (event.kind == TarEvent::Kind::kFile) {
-      const std::string_view told(reinterpret_cast<const char*>(event.body.data()), event.body.size());
-      REQUIRE(told == std::string_view(archive).substr(event.data, event.bytes));
+      const std::string_view body(reinterpret_cast<const char*>(event.body.data()), event.body.size());
+      REQUIRE(body == std::string_view(archive).substr(event.data, event.bytes));
     }
     event.body = {};
     events.push_back(event);
@@ -30,7 +30,7 @@ std::vector<TarEvent> scan(const std::string& archive) {
 }
 
 // "name:body" for files, "!reason" for damage.
-std::vector<std::string> told(const std::string& archive) {
+std::vector<std::string> lines_of(const std::string& archive) {
   std::vector<std::string> lines;
   for (const TarEvent& event : scan(archive)) {
     lines.push_back(event.kind == TarEvent::Kind::kFile ? event.name + ":" + archive.substr(event.data, event.bytes)
@@ -41,46 +41,48 @@ std::vector<std::string> told(const std::string& archive) {
 
 using Lines = std::vector<std::string>;
 
-TEST_CASE("tar members of every format are found where they lie") {
+TEST_CASE("members of every tar format are found at their offsets") {
   TarText tar;
   tar.file("a.jpg", "one").file("b.jpg", std::string(512, 'b')).file("empty", "").file("c.jpg", std::string(513, 'c'));
-  CHECK(told(tar.text()) ==
+  CHECK(lines_of(tar.text()) ==
         Lines{"a.jpg:one", "b.jpg:" + std::string(512, 'b'), "empty:", "c.jpg:" + std::string(513, 'c')});
   CHECK(scan(tar.text())[1].header == 1024);
   CHECK(scan(tar.text())[1].data == 1536);
 
   const std::string prefix(150, 'p');
-  CHECK(told(TarText().posix(prefix, "x.jpg", "1").end()) == Lines{prefix + "/x.jpg:1"});
-  // In GNU's format other fields lie where the prefix is.
-  CHECK(told(TarText().gnu(prefix, "x.jpg", "1").end()) == Lines{"x.jpg:1"});
-  CHECK(told(TarText().v7("old.jpg", "1").v7("folder/", "").end()) == Lines{"old.jpg:1"});
+  CHECK(lines_of(TarText().posix(prefix, "x.jpg", "1").end()) == Lines{prefix + "/x.jpg:1"});
+  // The GNU format has other fields in the bytes of the prefix.
+  CHECK(lines_of(TarText().gnu(prefix, "x.jpg", "1").end()) == Lines{"x.jpg:1"});
+  CHECK(lines_of(TarText().v7("old.jpg", "1").v7("folder/", "").end()) == Lines{"old.jpg:1"});
 
   const std::string long_name = std::string(300, 'n') + ".jpg";
-  CHECK(told(TarText().long_name(long_name).file("cut", "1").file("b", "2").end()) == Lines{long_name + ":1", "b:2"});
-  CHECK(told(TarText().pax({{"path", long_name}, {"mtime", "1.5"}}).file("cut", "1").file("b", "2").end()) ==
+  CHECK(lines_of(TarText().long_name(long_name).file("cut", "1").file("b", "2").end()) ==
         Lines{long_name + ":1", "b:2"});
-  CHECK(told(TarText().pax({{"size", "3"}}).file("a", "123", '0', 0).file("b", "2").end()) == Lines{"a:123", "b:2"});
-  CHECK(told(TarText().global({{"comment", "0123"}}).file("a", "1").end()) == Lines{"a:1"});
-  CHECK(told(TarText().binary_size("a", "123").end()) == Lines{"a:123"});
+  CHECK(lines_of(TarText().pax({{"path", long_name}, {"mtime", "1.5"}}).file("cut", "1").file("b", "2").end()) ==
+        Lines{long_name + ":1", "b:2"});
+  CHECK(lines_of(TarText().pax({{"size", "3"}}).file("a", "123", '0', 0).file("b", "2").end()) ==
+        Lines{"a:123", "b:2"});
+  CHECK(lines_of(TarText().global({{"comment", "0123"}}).file("a", "1").end()) == Lines{"a:1"});
+  CHECK(lines_of(TarText().binary_size("a", "123").end()) == Lines{"a:123"});
 }
 
-TEST_CASE("what is no regular file is passed over") {
+TEST_CASE("members that are not regular files are skipped") {
   TarText tar;
   tar.file("folder", "", '5').file("link", "", '2', 77).file("hard", "", '1', 77).file("pipe", "", '6');
   tar.file("unknown", "body", 'Z').file("a", "1", '7').file("b", "2", '\0');
-  CHECK(told(tar.end()) == Lines{"a:1", "b:2"});
+  CHECK(lines_of(tar.end()) == Lines{"a:1", "b:2"});
 }
 
-TEST_CASE("archives joined with cat, and those without an end, are read whole") {
+TEST_CASE("concatenated archives and archives without closing blocks are read completely") {
   const std::string a = TarText().file("a", "1").end();
   const std::string b = TarText().file("b", "2").end();
-  CHECK(told(a + b) == Lines{"a:1", "b:2"});
-  CHECK(told(TarText().file("a", "1").text()) == Lines{"a:1"});
-  CHECK(told(std::string(10240, '\0')).empty());
-  CHECK(told("").empty());
+  CHECK(lines_of(a + b) == Lines{"a:1", "b:2"});
+  CHECK(lines_of(TarText().file("a", "1").text()) == Lines{"a:1"});
+  CHECK(lines_of(std::string(10240, '\0')).empty());
+  CHECK(lines_of("").empty());
 }
 
-TEST_CASE("damage costs the member it touches") {
+TEST_CASE("damage affects only its own member") {
   const std::string whole = TarText().file("a", "1").file("b", "2").file("c", "3").end();
   std::string bad = whole;
   bad[1024 + 20] ^= 1;  // in b's header
@@ -89,44 +91,45 @@ TEST_CASE("damage costs the member it touches") {
   CHECK(events[1].kind == TarEvent::Kind::kDamage);
   CHECK(events[1].header == 1024);
   CHECK(events[1].bytes == 1024);
-  CHECK(events[1].reason == "the header's checksum is wrong");
+  CHECK(events[1].reason == "the header checksum is wrong");
   CHECK(events[2].name == "c");
 
   bad = whole;
   std::fill_n(bad.begin() + 1024, 512, 'x');
-  CHECK(told(bad) == Lines{"a:1", "!the header's checksum is wrong and there is no 'ustar' in it", "c:3"});
+  CHECK(lines_of(bad) == Lines{"a:1", "!the header checksum is wrong and the magic 'ustar' is missing", "c:3"});
 }
 
-TEST_CASE("members that cannot be taken are told with their reason") {
+TEST_CASE("members that cannot be read are reported with the reason") {
   const auto only = [](const std::string& archive) {
-    const Lines lines = told(archive);
+    const Lines lines = lines_of(archive);
     REQUIRE(lines.size() == 2);
     CHECK(lines[1] == "good:1");
     return lines[0];
   };
   CHECK(only(TarText().file("../up.jpg", "x").file("good", "1").end()) ==
-        "!the member's name '../up.jpg' is absolute or leads out by '..'");
-  CHECK_THAT(only(TarText().file("/etc/passwd", "x").file("good", "1").end()), Catch::Contains("is absolute"));
-  CHECK_THAT(only(TarText().file("a/../../b", "x").file("good", "1").end()), Catch::Contains("leads out"));
+        "!member name '../up.jpg': absolute, or leaves the folder through '..'");
+  CHECK_THAT(only(TarText().file("/etc/passwd", "x").file("good", "1").end()), Catch::Contains("absolute, or leaves"));
+  CHECK_THAT(only(TarText().file("a/../../b", "x").file("good", "1").end()), Catch::Contains("leaves the folder"));
   CHECK_THAT(only(TarText().file("s", "x", 'S').file("good", "1").end()), Catch::Contains("sparse"));
   CHECK_THAT(only(TarText().sparse_with_map("s", "x").file("good", "1").end()), Catch::Contains("sparse"));
   CHECK_THAT(only(TarText().pax({{"GNU.sparse.major", "1"}}).file("s", "x").file("good", "1").end()),
              Catch::Contains("sparse"));
   CHECK_THAT(only(TarText().raw('x', "99 path=a\n").file("good", "1").end()), Catch::Contains("pax record"));
-  CHECK_THAT(only(TarText().raw('x', "9 size=x\n").file("good", "1").end()), Catch::Contains("pax size is 'x'"));
+  CHECK_THAT(only(TarText().raw('x', "9 size=x\n").file("good", "1").end()), Catch::Contains("pax size 'x'"));
   CHECK_THAT(only(TarText().pax({{"path", std::string("a\0b", 3)}}).file("good", "1").end()), Catch::Contains("NUL"));
-  // A right checksum over a size that lies: all that follows is taken for the member.
-  const Lines lies = told(TarText().file("a", "1").file("big", "x", '0', std::uint64_t{1} << 32).file("b", "2").end());
-  REQUIRE(lies.size() == 2);
-  CHECK_THAT(lies[1], Catch::Contains("a member of 4294967296 bytes reaches beyond the end"));
+  // A right checksum with a wrong size: all following bytes count as the body of the member.
+  const Lines wrong =
+      lines_of(TarText().file("a", "1").file("big", "x", '0', std::uint64_t{1} << 32).file("b", "2").end());
+  REQUIRE(wrong.size() == 2);
+  CHECK_THAT(wrong[1], Catch::Contains("the header declares 4294967296 bytes"));
 }
 
-TEST_CASE("names that look odd but lead nowhere are taken") {
-  CHECK(told(TarText().file("./a", "1").file("a..b/c..", "2").file("...", "3").end()) ==
+TEST_CASE("unusual names that stay in their folder are accepted") {
+  CHECK(lines_of(TarText().file("./a", "1").file("a..b/c..", "2").file("...", "3").end()) ==
         Lines{"./a:1", "a..b/c..:2", "...:3"});
 }
 
-TEST_CASE("an archive cut anywhere keeps its whole members and tells of the rest") {
+TEST_CASE("a truncated archive keeps its complete members and reports the rest") {
   const std::string whole = TarText()
                                 .file("a", "1")
                                 .pax({{"path", "long/b"}})
@@ -135,9 +138,9 @@ TEST_CASE("an archive cut anywhere keeps its whole members and tells of the rest
                                 .file("c", "3")
                                 .end();
   const Lines expected = {"a:1", "long/b:" + std::string(700, 'b'), "long/c:3"};
-  REQUIRE(told(whole) == expected);
+  REQUIRE(lines_of(whole) == expected);
   for (std::size_t length = 0; length < whole.size(); ++length) {
-    const Lines lines = told(whole.substr(0, length));
+    const Lines lines = lines_of(whole.substr(0, length));
     for (const TarEvent& event : scan(whole.substr(0, length))) CHECK(event.header + event.bytes <= length);
     for (std::size_t i = 0; i < lines.size(); ++i) {
       if (lines[i][0] == '!')
@@ -148,13 +151,13 @@ TEST_CASE("an archive cut anywhere keeps its whole members and tells of the rest
   }
 }
 
-TEST_CASE("any single changed byte of a header costs at most one member") {
+TEST_CASE("any changed byte of a header affects at most one member") {
   const std::string whole = TarText().file("a", "1").file("b", "2").file("c", "3").end();
   for (std::size_t at = 1024; at < 1024 + 512; ++at) {
-    if (at == 1024 + 155) continue;  // behind the NUL that ends the checksum: says nothing
+    if (at == 1024 + 155) continue;  // after the NUL that ends the checksum: has no meaning
     std::string bad = whole;
     bad[at] = static_cast<char>(bad[at] + 1);
-    const Lines lines = told(bad);
+    const Lines lines = lines_of(bad);
     REQUIRE(lines.size() == 3);
     CHECK(lines[0] == "a:1");
     CHECK(lines[2] == "c:3");

@@ -15,7 +15,7 @@
 namespace unstarve {
 namespace {
 
-// Enough for any header of an image that tells its size; what follows is not kept while the other members are read.
+// Enough to parse the size of an image; the rest of an image is not stored while the other members are read.
 constexpr std::size_t kFrontBytes = std::size_t{64} << 10;
 constexpr int kUnranked = std::numeric_limits<int>::max();
 
@@ -31,7 +31,7 @@ int rank_in(const std::array<std::string_view, n>& extensions, std::string_view 
 
 std::string_view last_part(std::string_view extension) noexcept { return extension.substr(extension.rfind('.') + 1); }
 
-// The lower the rank, the rather a member is taken; kUnranked is not.
+// The member with the lowest rank is used; kUnranked members are not candidates.
 int image_rank(const WebdatasetOptions& options, std::string_view extension) noexcept {
   if (!options.image.empty()) return extension == options.image ? 0 : kUnranked;
   const int whole = rank_in(kImageExtensions, extension);
@@ -48,28 +48,28 @@ int label_rank(const WebdatasetOptions& options, std::string_view extension) noe
 struct Label {
   std::optional<std::int64_t> number{};
   std::string name;
-  std::string problem;  // why it is none, although it should be one
+  std::string problem;  // why the label is invalid
 };
 
 void take_number(std::int64_t number, Label& label) {
   label.number = number;
   if (number < 0)
-    label.problem = "its label " + std::to_string(number) + " is no class number, expected 0 to " +
-                    std::to_string(kMaxClasses - 1) + "; #label=none takes none";
+    label.problem = "label " + std::to_string(number) + " is not a class number; expected 0 to " +
+                    std::to_string(kMaxClasses - 1) + ". Use #label=none to read no labels.";
 }
 
 void take_class(std::string_view text, bool may_be_none, Label& label) {
-  const std::optional<ClassText> told = parse_class(text, kMaxClassNameBytes);
-  if (!told && !may_be_none) label.problem = "it holds neither a class number nor a class name";
-  if (!told) return;
-  if (told->name.empty()) return take_number(told->number, label);
-  label.name = told->name;
+  const std::optional<ClassText> parsed = parse_class(text, kMaxClassNameBytes);
+  if (!parsed && !may_be_none) label.problem = "neither a class number nor a class name";
+  if (!parsed) return;
+  if (parsed->name.empty()) return take_number(parsed->number, label);
+  label.name = parsed->name;
 }
 
 void take_json(std::string_view text, const std::string& key, Label& label) {
   const nlohmann::json root = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (root.is_discarded()) {
-    label.problem = "it is no JSON";
+    label.problem = "not JSON";
     return;
   }
   const nlohmann::json* value = root.is_object() ? nullptr : &root;
@@ -81,7 +81,7 @@ void take_json(std::string_view text, const std::string& key, Label& label) {
   }
   if (value != nullptr && value->is_number_integer()) {
     take_number(value->is_number_unsigned() && value->get<std::uint64_t>() >= static_cast<std::uint64_t>(kMaxClasses)
-                    ? kMaxClasses  // no class number; not wrapped into one
+                    ? kMaxClasses  // not a class number, and not wrapped into one
                     : value->get<std::int64_t>(),
                 label);
   } else if (value != nullptr && value->is_string()) {
@@ -90,8 +90,8 @@ void take_json(std::string_view text, const std::string& key, Label& label) {
     std::string keys;
     for (auto item = root.begin(); root.is_object() && item != root.end(); ++item)
       keys += (keys.empty() ? "" : ", ") + item.key();
-    label.problem = "its key '" + key + "' is missing, or neither a whole number nor a text; it has " +
-                    (keys.empty() ? "no keys" : keys);
+    label.problem = "key '" + key +
+                    "' is missing, or neither an integer nor a string; available: " + (keys.empty() ? "none" : keys);
   }
 }
 
@@ -106,7 +106,7 @@ Label parse_label(const WebdatasetOptions& options, std::string_view extension, 
   return label;
 }
 
-// The members of one key as they come, until the next key.
+// The members of one key, collected until the next key.
 struct Sample {
   std::string key;
   std::uint64_t begin = 0;
@@ -119,7 +119,7 @@ struct Sample {
   std::vector<std::uint8_t> image_front;
   Label label;
   std::string problem;
-  bool beside_damage = false;
+  bool near_damage = false;
 
   [[nodiscard]] bool open() const noexcept { return !extensions.empty(); }
   [[nodiscard]] bool labelled() const noexcept { return label.number || !label.name.empty(); }
@@ -141,30 +141,30 @@ class SampleScan {
 
   void finish() {
     close();
-    tell_damage();
+    report_damage();
   }
 
-  // Where a compressed stream is damaged: the last sample before it is one unless it lost a member.
+  // Called if a compressed stream is damaged: the last sample before the damage is valid unless it lost a member.
   void end_early() {
-    sample_.beside_damage = true;
+    sample_.near_damage = true;
     finish();
   }
 
  private:
   void begin(std::string_view key, std::uint64_t header) {
     close();
-    const bool beside = !damage_.empty();
+    const bool near_damage = !damage_.empty();
     sample_ = Sample{};
     sample_.key = key;
     sample_.begin = header;
-    sample_.beside_damage = beside;
+    sample_.near_damage = near_damage;
   }
 
   void take_member(std::string_view suffix, const TarEvent& event) {
     std::string extension(suffix);
     for (char& c : extension) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
     if (std::find(sample_.extensions.begin(), sample_.extensions.end(), extension) != sample_.extensions.end()) {
-      sample_.problem = "it has the member '" + extension + "' twice";
+      sample_.problem = "duplicate member '" + extension + "'";
     }
     const int image = image_rank(options_, extension);
     const int label = label_rank(options_, extension);
@@ -179,20 +179,20 @@ class SampleScan {
       sample_.label_rank = label;
       sample_.label = parse_label(options_, extension, event.body);
       if (!sample_.label.problem.empty())
-        sample_.label.problem = "its member '" + extension + "': " + sample_.label.problem;
+        sample_.label.problem = "member '" + extension + "': " + sample_.label.problem;
     }
     sample_.extensions.push_back(std::move(extension));
   }
 
-  // Damage may have taken members of the sample before it and of the one behind it. Members that are refused for their
-  // names are samples of their own, by their keys.
+  // Damage may have removed members of the sample before it and of the sample after it. Members refused for their names
+  // are samples of their own, grouped by key.
   void take_damage(const TarEvent& event) {
-    sample_.beside_damage = true;
+    sample_.near_damage = true;
     close();
     const std::size_t extension = tar_extension_at(event.name);
     const std::string_view key =
         std::string_view(event.name).substr(0, extension == std::string_view::npos ? extension : extension - 1);
-    if (!key.empty() && !refused_key_.empty() && key != refused_key_) tell_damage();
+    if (!key.empty() && !refused_key_.empty() && key != refused_key_) report_damage();
     if (!key.empty()) refused_key_ = key;
     if (damage_.empty()) {
       damage_ = event.reason;
@@ -201,7 +201,7 @@ class SampleScan {
     damage_end_ = event.header + event.bytes;
   }
 
-  void tell_damage() {
+  void report_damage() {
     if (damage_.empty()) return;
     sink_.add_damaged(damage_begin_, damage_end_ - damage_begin_, damage_);
     damage_.clear();
@@ -215,11 +215,11 @@ class SampleScan {
 
   void close() {
     if (!sample_.open()) return;
-    if (sample_.beside_damage && sample_.problem.empty() && lost_a_member()) {
+    if (sample_.near_damage && sample_.problem.empty() && lost_a_member()) {
       damage_begin_ = std::min(damage_begin_, sample_.begin);
       damage_end_ = std::max(damage_end_, sample_.end);
     } else {
-      tell_damage();
+      report_damage();
       add();
     }
     sample_ = Sample{};
@@ -240,20 +240,20 @@ class SampleScan {
     if (sample_.image_rank == kUnranked) {
       std::string members;
       for (const std::string& extension : sample_.extensions) members += (members.empty() ? "" : ", ") + extension;
-      return "it has no image (" + (options_.image.empty() ? "jpg, jpeg, png or webp" : options_.image) +
-             "), but the members " + members;
+      return "no image (" + (options_.image.empty() ? "jpg, jpeg, png or webp" : options_.image) +
+             "); available: " + members;
     }
-    if (sample_.image_bytes == 0) return "its image is empty";
-    if (sample_.image_bytes > kMaxRecordBytes - kTarBlockBytes) return "its image is larger than 1 GiB";
+    if (sample_.image_bytes == 0) return "the image is empty";
+    if (sample_.image_bytes > kMaxRecordBytes - kTarBlockBytes) return "the image is larger than 1 GiB";
     return sample_.label.problem;
   }
 
   const WebdatasetOptions& options_;
   RecordSink& sink_;
   Sample sample_;
-  bool unlabelled_ = false;  // a whole sample had no label, so none is lost where there is none
-  std::string damage_;       // reason of the damage that is not told yet, as the sample behind it may be part of it
-  std::string refused_key_;  // of the refused members in it; empty for none
+  bool unlabelled_ = false;  // a complete sample had no label, so a missing label does not mean a lost member
+  std::string damage_;       // reason of damage not reported yet, because the next sample may be part of it
+  std::string refused_key_;  // key of the refused members in the damage; "": none
   std::uint64_t damage_begin_ = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t damage_end_ = 0;
 };
@@ -286,7 +286,7 @@ class Webdataset final : public RecordFormat {
 
   void fill(std::span<const std::uint8_t> stored, const IndexRecord&, AlignedBytes&, Value& image) const override {
     if (stored.size() <= kTarBlockBytes || !has_right_checksum(TarBlock(stored.data(), kTarBlockBytes))) {
-      throw Error(ErrorKind::kInput, "the header before the image has changed since the shard was indexed");
+      throw Error(ErrorKind::kInput, "the header of the image has changed since the shard was indexed");
     }
     image.bytes = stored.subspan(kTarBlockBytes);
   }
@@ -295,7 +295,7 @@ class Webdataset final : public RecordFormat {
   WebdatasetOptions options_;
 };
 
-// The extensions of the first sample of a shard, for messages.
+// The extensions of the members of the first sample of a shard, for messages.
 std::string members_of_first(const std::string& shard) {
   const std::shared_ptr<const ByteSource> stored = open_bytes(shard);
   std::vector<std::uint8_t> front(static_cast<std::size_t>(std::min<std::uint64_t>(kTarBlockBytes, stored->size())));
@@ -306,11 +306,12 @@ std::string members_of_first(const std::string& shard) {
   TarEvent event;
   std::string key, members;
   for (scanner.next(event); event.kind != TarEvent::Kind::kEnd; scanner.next(event)) {
-    const std::size_t at = event.kind == TarEvent::Kind::kFile ? tar_extension_at(event.name) : std::string::npos;
-    if (at == std::string::npos || is_tar_metadata(event.name)) continue;
-    if (!key.empty() && event.name.substr(0, at) != key) break;
-    key = event.name.substr(0, at);
-    members += (members.empty() ? "" : ", ") + event.name.substr(at);
+    const std::size_t extension =
+        event.kind == TarEvent::Kind::kFile ? tar_extension_at(event.name) : std::string::npos;
+    if (extension == std::string::npos || is_tar_metadata(event.name)) continue;
+    if (!key.empty() && event.name.substr(0, extension) != key) break;
+    key = event.name.substr(0, extension);
+    members += (members.empty() ? "" : ", ") + event.name.substr(extension);
   }
   return members;
 }
@@ -346,8 +347,8 @@ std::shared_ptr<const Dataset> open_webdataset(const Source& source, const std::
   auto data = std::make_shared<RecordFiles>(std::move(shards), webdataset_format(std::move(options)));
   if (!label.empty() && label != "none" && data->field_index(FieldKind::kLabel) < 0) {
     throw Error(ErrorKind::kArgument, "open " + shown_name(source.text) + ": no sample has a label in '" + label +
-                                          "', the first has the members " + members_of_first(first) +
-                                          "; #label=none takes none");
+                                          "'; members of the first sample: " + members_of_first(first) +
+                                          ". Use #label=none to read no labels.");
   }
   return data;
 }

@@ -23,8 +23,8 @@ std::shared_ptr<const Dataset> open_tar(const std::string& path, const std::stri
   return open_webdataset(source, split);
 }
 
-// "image:label" for each record, "!" and the end of its message for one that cannot be read.
-std::vector<std::string> told(const Dataset& data) {
+// "image:label" for each record, "!" and the reason for a record that cannot be read.
+std::vector<std::string> lines_of(const Dataset& data) {
   std::vector<std::string> lines;
   for (std::uint64_t id = 0; id < data.size(); ++id) {
     RecordBuffer record;
@@ -43,15 +43,15 @@ std::vector<std::string> told(const Dataset& data) {
 
 using Lines = std::vector<std::string>;
 
-Lines told_of(const TarText& tar, const std::string& options = "") {
+Lines lines_of(const TarText& tar, const std::string& options = "") {
   const TemporaryFolder folder;
   folder.write("x.tar", tar.end());
-  return told(*open_tar(folder.str("x.tar") + options));
+  return lines_of(*open_tar(folder.str("x.tar") + options));
 }
 
-TEST_CASE("webdataset shards keep the contract of a data set") {
+TEST_CASE("WebDataset shards pass the conformance suite") {
   const TemporaryFolder folder;
-  int made = 0;
+  int shards = 0;
   std::string file;
   testing::DatasetUnderTest test;
   test.make = [&](std::uint64_t samples) {
@@ -60,7 +60,7 @@ TEST_CASE("webdataset shards keep the contract of a data set") {
       const std::string key = "s/" + std::to_string(i);
       tar.file(key + ".jpg", "image " + std::to_string(i)).file(key + ".cls", std::to_string(i % 5));
     }
-    file = folder.str(std::to_string(made++) + ".tar");
+    file = folder.str(std::to_string(shards++) + ".tar");
     folder.write(std::filesystem::path(file).filename().string(), tar.end());
     const Source source = look_at(file);
     return open_webdataset(source, "");
@@ -71,24 +71,24 @@ TEST_CASE("webdataset shards keep the contract of a data set") {
     stream.put('!');
     REQUIRE(stream.flush());
     return file + " s/" + std::to_string(id) + " record " + std::to_string(id) + " at offset " +
-           std::to_string(id * 2048) + ": the header before the image has changed";
+           std::to_string(id * 2048) + ": the header of the image has changed";
   };
-  // Opened again the file has another name: compare within one name.
+  // make() uses a new file name each time; `fixed` reuses one name, so that locations can be compared.
   testing::check_records(*test.make(1), 1);
   CHECK_THROWS_AS(test.make(0), Error);
   const auto fixed = [&](std::uint64_t samples) {
-    made = static_cast<int>(samples);
-    std::filesystem::remove(folder.str(std::to_string(made) + ".tar"));  // not truncated: it may still be mapped
+    shards = static_cast<int>(samples);
+    std::filesystem::remove(folder.str(std::to_string(shards) + ".tar"));  // not truncated: it may still be mapped
     return test.make(samples);
   };
   testing::check_dataset({fixed, test.damage});
 }
 
-TEST_CASE("what the webdataset package wrote is read, labels in every form") {
+TEST_CASE("shards written by the webdataset package are read, with labels in every form") {
   for (const char* const name : {"cls.tar", "json.tar", "txt.tar", "cls.tar.gz", "cls.tar.zst", "frames.tar.zst",
                                  "ustar.tar", "gnu.tar", "pax.tar"}) {
     INFO(name);
-    const TemporaryFolder folder;  // the fixtures get no index beside them
+    const TemporaryFolder folder;  // a copy, so that no index is written next to the fixtures
     folder.write(name, testing::fixture_bytes("webdataset/" + std::string(name)));
     const auto data = open_tar(folder.str(name));
     REQUIRE(data->size() == 5);
@@ -108,7 +108,7 @@ TEST_CASE("what the webdataset package wrote is read, labels in every form") {
   }
 }
 
-TEST_CASE("the image of a plain shard lies in the map") {
+TEST_CASE("the image of a plain shard is a zero-copy view") {
   const TemporaryFolder folder;
   folder.write("a.tar", TarText().file("0.jpg", "x").file("0.cls", "0").end());
   const auto data = open_tar(folder.str("a.tar"));
@@ -117,20 +117,20 @@ TEST_CASE("the image of a plain shard lies in the map") {
   CHECK(record.storage.capacity() == 0);
 }
 
-TEST_CASE("members are grouped and chosen as documented") {
+TEST_CASE("members are grouped and selected as documented") {
   TarText tar;
   tar.file("__meta__", "{}").file("README", "x").file(".hidden.jpg", "x");
   tar.file("a/0.seg.PNG", "mask").file("a/0.JPG", "zero").file("a/0.cls", " 3\n").file("a/0.json", "{\"label\": 9}");
   tar.file("b/0.left.jpg", "left").file("b/0.right.jpg", "right").file("b/0.json", R"({"cls": 1, "x": {"y": 2}})");
-  CHECK(told_of(tar) == Lines{"zero:3", "left:1"});
-  CHECK(told_of(tar, "#image=right.jpg,label=json/cls")[1] == "right:1");
-  CHECK_THAT(told_of(tar, "#image=right.jpg,label=json/cls")[0],
-             Catch::Contains("sample 'a/0': it has no image (right.jpg), but the members seg.png, jpg, cls, json"));
-  CHECK(told_of(tar, "#label=none") == Lines{"zero", "left"});
-  CHECK_THAT(told_of(tar, "#label=json/label")[1], Catch::Contains("its member 'json': its key 'label' is missing"));
+  CHECK(lines_of(tar) == Lines{"zero:3", "left:1"});
+  CHECK(lines_of(tar, "#image=right.jpg,label=json/cls")[1] == "right:1");
+  CHECK_THAT(lines_of(tar, "#image=right.jpg,label=json/cls")[0],
+             Catch::Contains("sample 'a/0': no image (right.jpg); available: seg.png, jpg, cls, json"));
+  CHECK(lines_of(tar, "#label=none") == Lines{"zero", "left"});
+  CHECK_THAT(lines_of(tar, "#label=json/label")[1], Catch::Contains("member 'json': key 'label' is missing"));
 }
 
-TEST_CASE("a label that is asked for and that no sample has is refused with the members there are") {
+TEST_CASE("a requested label that no sample has is refused with the list of members") {
   const auto refused = [](const TarText& tar, const std::string& options) {
     const TemporaryFolder folder;
     folder.write("x.tar", tar.end());
@@ -141,56 +141,57 @@ TEST_CASE("a label that is asked for and that no sample has is refused with the 
   for (const char* const label : {"foo", "json/foo"}) {
     CHECK_THAT(refused(tar, std::string("#label=") + label),
                Catch::Contains("x.tar#label=" + std::string(label) + ": no sample has a label in '" + label +
-                               "', the first has the members jpg, cls, Seg.png; #label=none takes none"));
+                               "'; members of the first sample: jpg, cls, Seg.png. Use #label=none"));
   }
-  // One sample that has it is enough: the others are told as damaged.
-  CHECK(told_of(tar, "#label=cls")[0] == "a:3");
+  // One sample with the label is enough: the others are damaged records.
+  CHECK(lines_of(tar, "#label=cls")[0] == "a:3");
   const TarText json = TarText().file("0.jpg", "a").file("0.json", R"({"kind": 1, "x": 2})");
-  const std::string why = refusal([&] { return told_of(json, "#label=json/foo"); });
-  CHECK_THAT(why, Catch::Contains("its key 'foo' is missing, or neither a whole number nor a text; it has kind, x"));
+  const std::string why = refusal([&] { return lines_of(json, "#label=json/foo"); });
+  CHECK_THAT(why, Catch::Contains("key 'foo' is missing, or neither an integer nor a string; available: kind, x"));
   const TemporaryFolder folder;
   folder.write("cls.tar.gz", testing::fixture_bytes("webdataset/cls.tar.gz"));
   CHECK_THAT(refusal([&] { return open_tar(folder.str("cls.tar.gz#label=foo")); }, ErrorKind::kArgument),
-             Catch::Contains("the first has the members "));
+             Catch::Contains("members of the first sample: "));
 }
 
-TEST_CASE("texts are classes, captions are not") {
-  CHECK(told_of(TarText().file("0.jpg", "a").file("0.txt", "cat\n").file("1.jpg", "b").file("1.txt", "ant")) ==
+TEST_CASE("short texts are classes, captions are not") {
+  CHECK(lines_of(TarText().file("0.jpg", "a").file("0.txt", "cat\n").file("1.jpg", "b").file("1.txt", "ant")) ==
         Lines{"a:1", "b:0"});
-  CHECK(told_of(TarText().file("0.jpg", "a").file("0.txt", "7").file("1.jpg", "b").file("1.txt", "0")) ==
+  CHECK(lines_of(TarText().file("0.jpg", "a").file("0.txt", "7").file("1.jpg", "b").file("1.txt", "0")) ==
         Lines{"a:7", "b:0"});
-  CHECK(told_of(TarText().file("0.jpg", "a").file("0.txt", std::string(200, 'c'))) == Lines{"a"});
-  CHECK(told_of(TarText().file("0.jpg", "a").file("1.jpg", "b")) == Lines{"a", "b"});
+  CHECK(lines_of(TarText().file("0.jpg", "a").file("0.txt", std::string(200, 'c'))) == Lines{"a"});
+  CHECK(lines_of(TarText().file("0.jpg", "a").file("1.jpg", "b")) == Lines{"a", "b"});
 }
 
-TEST_CASE("a broken sample is told and its neighbours read on") {
+TEST_CASE("an invalid sample is reported and its neighbours are read") {
   const auto middle = [](const TarText& broken) {
     const TemporaryFolder folder;
     folder.write("x.tar", TarText().file("0.jpg", "a").file("0.cls", "0").text() + broken.text() +
                               TarText().file("9.jpg", "z").file("9.cls", "1").end());
-    const Lines lines = told(*open_tar(folder.str("x.tar")));
+    const Lines lines = lines_of(*open_tar(folder.str("x.tar")));
     REQUIRE(lines.size() == 3);
     CHECK(lines[0] == "a:0");
     CHECK(lines[2] == "z:1");
     return lines[1];
   };
-  CHECK_THAT(middle(TarText().file("5.cls", "1")), Catch::Contains("sample '5': it has no image"));
-  CHECK_THAT(middle(TarText().file("5.jpg", "").file("5.cls", "1")), Catch::Contains("its image is empty"));
+  CHECK_THAT(middle(TarText().file("5.cls", "1")), Catch::Contains("sample '5': no image"));
+  CHECK_THAT(middle(TarText().file("5.jpg", "").file("5.cls", "1")), Catch::Contains("the image is empty"));
   CHECK_THAT(middle(TarText().file("5.jpg", "x").file("5.cls", "")),
-             Catch::Contains("its member 'cls': it holds neither"));
-  CHECK_THAT(middle(TarText().file("5.jpg", "x").file("5.json", "{")), Catch::Contains("it is no JSON"));
-  CHECK_THAT(middle(TarText().file("5.jpg", "x").file("5.JPG", "y")), Catch::Contains("the member 'jpg' twice"));
+             Catch::Contains("member 'cls': neither a class number"));
+  CHECK_THAT(middle(TarText().file("5.jpg", "x").file("5.json", "{")), Catch::Contains("not JSON"));
+  CHECK_THAT(middle(TarText().file("5.jpg", "x").file("5.JPG", "y")), Catch::Contains("duplicate member 'jpg'"));
   CHECK_THAT(middle(TarText().file("5.jpg", "x").file("5.cls", "99999999")), Catch::Contains("no class number"));
   CHECK_THAT(middle(TarText().file("5.jpg", "x").file("5.json", R"({"label": 18446744073709551615})")),
              Catch::Contains("no class number"));
   for (const char* const member : {"5.cls", "5.json", "5.txt"})
     CHECK_THAT(middle(TarText().file("5.jpg", "x").file(member, "-1")),
-               Catch::Contains("its label -1 is no class number, expected 0 to 1048575"));
+               Catch::Contains("label -1 is not a class number; expected 0 to 1048575"));
   CHECK_THAT(middle(TarText().file("5.jpg", "x")), Catch::Contains("the record has no label, others have"));
-  CHECK_THAT(middle(TarText().file("../5.jpg", "x").file("../5.cls", "0")), Catch::Contains("leads out by '..'"));
+  CHECK_THAT(middle(TarText().file("../5.jpg", "x").file("../5.cls", "0")),
+             Catch::Contains("leaves the folder through '..'"));
 }
 
-TEST_CASE("a damaged header costs its sample, whichever member it is of") {
+TEST_CASE("a damaged header of any member affects only its own sample") {
   TarText tar;
   for (const char* const key : {"0", "1", "2", "3"})
     tar.file(key + std::string(".cls"), "1").file(key + std::string(".jpg"), key);
@@ -202,35 +203,35 @@ TEST_CASE("a damaged header costs its sample, whichever member it is of") {
     const TemporaryFolder folder;
     folder.write("x.tar", bad);
     const Source source = look_at(folder.str("x.tar"));
-    const Lines lines = told(*open_webdataset(source, ""));
+    const Lines lines = lines_of(*open_webdataset(source, ""));
     REQUIRE(lines.size() == 4);
     for (std::size_t i = 0; i < 4; ++i) {
       if (i == member / 2)
-        CHECK(lines[i] == "!the header's checksum is wrong");
+        CHECK(lines[i] == "!the header checksum is wrong");
       else
         CHECK(lines[i] == whole[i]);
     }
   }
 }
 
-TEST_CASE("shards of a folder belong together and splits are told by name") {
+TEST_CASE("shards of a folder are one dataset; splits are recognised by name") {
   const TemporaryFolder folder;
   for (const char* const name : {"train-0", "train-1", "val-0"}) {
     folder.write(std::string(name) + ".tar",
                  TarText().file(name + std::string(".jpg"), name).file(name + std::string(".cls"), "0").end());
   }
   folder.write("index.json", "{}");
-  CHECK(told(*open_tar(folder.str(), "train")) == Lines{"train-0:0", "train-1:0"});
-  CHECK(told(*open_tar(folder.str("train-{1..0}.tar"))) == Lines{"train-1:0", "train-0:0"});
+  CHECK(lines_of(*open_tar(folder.str(), "train")) == Lines{"train-0:0", "train-1:0"});
+  CHECK(lines_of(*open_tar(folder.str("train-{1..0}.tar"))) == Lines{"train-1:0", "train-0:0"});
   CHECK_THAT(refusal([&] { return open_tar(folder.str()); }), Catch::Contains("splits train, val"));
   folder.write("fake/x.tar", std::string(2000, 'x'));
   CHECK_FALSE(recognises_webdataset(look_at(folder.str("fake"))));
   CHECK_FALSE(recognises_webdataset(look_at(folder.str("fake/x.tar"))));
   folder.write("named_otherwise", TarText().file("x^2.jpg", "x").end());  // its first bytes look like zlib
-  CHECK(told(*open_tar(folder.str("named_otherwise"))) == Lines{"x"});
+  CHECK(lines_of(*open_tar(folder.str("named_otherwise"))) == Lines{"x"});
 }
 
-TEST_CASE("shards of Zstandard belong together and one that is cut gives the samples before the cut") {
+TEST_CASE("Zstandard shards are one dataset; a truncated shard gives the samples before the cut") {
   const auto shard = [](const std::string& key) {
     return TarText().file(key + "0.jpg", key + "a").file(key + "0.cls", "0").text();
   };
@@ -240,14 +241,14 @@ TEST_CASE("shards of Zstandard belong together and one that is cut gives the sam
                                            testing::zstandard(TarText().end())};
   folder.write("0.tar.zst", frames[0] + frames[1] + frames[2]);
   folder.write("1.tzst", testing::zstandard(shard("z") + TarText().end()));
-  CHECK(told(*open_tar(folder.str())) == Lines{"xa:0", "ya:0", "za:0"});
-  constexpr std::size_t kMagic = 4;  // less is no stream
+  CHECK(lines_of(*open_tar(folder.str())) == Lines{"xa:0", "ya:0", "za:0"});
+  constexpr std::size_t kMagic = 4;  // fewer bytes are not a stream
   for (std::size_t length = kMagic; length < frames[0].size() + frames[1].size(); ++length) {
     INFO(length);
     const std::string name = "cut" + std::to_string(length);
     folder.write(name + "/1.tar.zst", (frames[0] + frames[1]).substr(0, length));
     folder.write(name + "/0.tar.zst", frames[1] + frames[2]);
-    const Lines lines = told(*open_tar(folder.str(name)));  // a damaged shard costs itself only
+    const Lines lines = lines_of(*open_tar(folder.str(name)));  // damage affects only its own shard
     REQUIRE(lines.size() >= 2);
     CHECK(lines[0] == "ya:0");
     CHECK((lines[1] == "xa:0") == (length >= frames[0].size()));
@@ -264,34 +265,34 @@ TEST_CASE("shards of Zstandard belong together and one that is cut gives the sam
   CHECK_THAT(why(frames[0].substr(0, 30)), Catch::Contains("bad/x.tar.zst") && Catch::Contains("ends within a frame"));
 }
 
-TEST_CASE("a shard cut anywhere gives the samples before the cut") {
+TEST_CASE("a truncated shard gives the samples before the cut") {
   const TemporaryFolder folder;
   const std::string whole = TarText().file("0.jpg", "a").file("0.cls", "0").file("1.jpg", "b").file("1.cls", "1").end();
   for (std::size_t length = 1024 + 513; length < 4096; length += 101) {
     INFO(length);
     const std::string file = std::to_string(length) + ".tar";
     folder.write(file, whole.substr(0, length));
-    const Lines lines = told(*open_tar(folder.str(file)));
+    const Lines lines = lines_of(*open_tar(folder.str(file)));
     REQUIRE(!lines.empty());
     CHECK(lines[0] == "a:0");
   }
 }
 
-TEST_CASE("refused members are one damaged record for each of their keys") {
+TEST_CASE("refused members are one damaged record per key") {
   TarText tar;
   tar.file("0.jpg", "a").file("0.cls", "0");
   for (const char* const key : {"../1", "/2", "x/../../3"})
     tar.file(key + std::string(".jpg"), "x").file(key + std::string(".cls"), "0");
   tar.file("4.jpg", "e").file("4.cls", "1");
-  const Lines lines = told_of(tar);
+  const Lines lines = lines_of(tar);
   REQUIRE(lines.size() == 5);
   CHECK(lines[0] == "a:0");
   CHECK_THAT(lines[1], Catch::Contains("'../1.jpg'"));
   CHECK_THAT(lines[2], Catch::Contains("'/2.jpg'"));
   CHECK_THAT(lines[3], Catch::Contains("'x/../../3.jpg'"));
   CHECK(lines[4] == "e:1");
-  // A sample that lost a member to one is part of it, and no record of its own.
-  CHECK(told_of(TarText().file("0.jpg", "a").file("0.cls", "0").file("1.jpg", "b").file("/1.cls", "1")).size() == 2);
+  // A sample that lost a refused member is part of the damaged record.
+  CHECK(lines_of(TarText().file("0.jpg", "a").file("0.cls", "0").file("1.jpg", "b").file("/1.cls", "1")).size() == 2);
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ constexpr std::uint64_t kMaxUstarBytes = (std::uint64_t{1} << 33) - 1;  // eleve
 
 using Block = std::array<char, kTarBlockBytes>;
 
-// "a/b/c" as prefix "a/b" and name "c"; false when it does not fit.
+// Splits "a/b/c" into prefix "a/b" and name "c"; returns false if the path does not fit.
 bool split_name(std::string_view path, std::string_view& prefix, std::string_view& name) {
   prefix = {};
   name = path;
@@ -71,9 +71,9 @@ class WebdatasetWriter final : public RecordWriter {
   explicit WebdatasetWriter(ByteSink& sink) : sink_(sink) {}
 
   void append(const OutRecord& record) override {
-    const std::string name = unused(webdataset_name(record.key));
+    const std::string name = unique_name(webdataset_name(record.key));
     if (record.image.size() > kMaxUstarBytes) {
-      throw Error(ErrorKind::kInput, fmt::format("write tar: {} has {} bytes, a member holds {}", record.key,
+      throw Error(ErrorKind::kInput, fmt::format("write tar: {} has {} bytes; expected at most {}", record.key,
                                                  record.image.size(), kMaxUstarBytes));
     }
     member(name + (record.encoding == "jpeg" ? ".jpg" : "." + std::string(record.encoding)), record.image);
@@ -85,7 +85,7 @@ class WebdatasetWriter final : public RecordWriter {
   void finish() override { sink_.write(std::string(2 * kTarBlockBytes, '\0')); }
 
  private:
-  std::string unused(std::string name) {
+  std::string unique_name(std::string name) {
     const unsigned before = used_[name]++;
     if (before == 0) return name;
     std::string other;
@@ -145,7 +145,7 @@ std::string webdataset_name(std::string_view key) {
     if (part == "..") part = "__";
     name += (name.empty() ? "" : "/") + part;
   }
-  // Readers pass over "__name__" and below it.
+  // Readers skip "__name__" and everything below it.
   if (name.empty() || name.starts_with("__")) name = "x" + name;
   return name;
 }

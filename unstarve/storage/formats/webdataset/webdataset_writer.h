@@ -1,10 +1,10 @@
 #pragma once
-// WebDataset tar shards; tar_header.h draws the layout, webdataset.h tells how members make samples.
+// Writes WebDataset tar shards; tar_header.h shows the layout, webdataset.h how members are grouped into samples.
 //
-//   cat/1.jpg  cat/1.cls  |  dog/7.png  dog/7.cls  | ...  two zero blocks    .cls: the class number, where there is one
+//   cat/1.jpg  cat/1.cls  |  dog/7.png  dog/7.cls  | ...  two zero blocks    .cls: the class number, if there is one
 //
-// Names:     the key without its extension; dots in the base name (which would end the key there), control characters
-//            and names that readers pass over are changed; a name that comes again in a shard gets "_2", "_3", ...
+// Names:     the key without its extension. Dots in the base name (which would end the key), control characters and
+//            names that readers skip are replaced; a repeated name in a shard gets "_2", "_3", ...
 // Dialect:   ustar; a name that does not fit gets a pax header. Owner 0, mode 0644, time 0.
 // Memory:    the names of one shard.
 //
@@ -17,7 +17,7 @@ namespace unstarve {
 [[nodiscard]] std::unique_ptr<RecordWriter> make_webdataset_writer(ByteSink& sink,
                                                                    const std::vector<std::string>& classes);
 
-// The name of a sample whose key is `key`: without extension, fit for a tar member. Pure.
+// The member name, without extension, of the sample with this key. Pure function.
 [[nodiscard]] std::string webdataset_name(std::string_view key);
 
 }  // namespace unstarve
