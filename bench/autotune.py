@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""autotune/<pipeline>: the loader tuned by itself against the best of an exhaustive search of hand-set configurations.
+"""autotune/<pipeline>: the autotuned loader compared with the best hand-set configuration of an exhaustive search.
 
-Every configuration of the pipeline's grid (threads x batches ahead x reads in flight) runs for itself; the five fastest
-run again, and the fastest of those is the peer, the cheaper one where two are within 1 %. Ours leaves all three open
-and runs for at most ten seconds from a cold start, then both take turns as in every other comparison. The line that is
-appended to build/bench.jsonl also has the CPU seconds per sample of both, the whole grid with its rates, and what our
-side decided, when and why. A consumer with work of its own (`consumer_ms`) bounds the rate; there the CPU tells.
+The search measures every configuration of the pipeline's grid (threads x prefetch x reads in flight) once and the five
+fastest again. The peer is the fastest of these five, or the one with the least CPU time if several are within 1 %. Our
+side sets none of the three, and runs for at most ten seconds from a cold start. Then both sides are interleaved as in
+every other comparison. The line appended to build/bench.jsonl also contains the CPU time per sample of both sides, the
+grid with its rates, and the decisions of the autotuner with time and reason. With `consumer_ms` the consumer limits the
+rate; compare the CPU time then.
 """
 
 import argparse
@@ -13,27 +14,25 @@ import contextlib
 import itertools
 import json
 import os
-import platform
 import sys
 import tempfile
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "python" / "remote")]
 
-from bench import compare, data  # noqa: E402
+from bench import compare, data, record  # noqa: E402
 from bench.child import Child  # noqa: E402
 
 CORES = len(os.sched_getaffinity(0))
-# Where samples compute: about the cores. Where they sleep: up to 64.
+# Thread counts for pipelines that compute (about one per core) and for pipelines that sleep (up to 64).
 COMPUTES = sorted({1, max(1, CORES // 2), CORES, CORES + 1, 2 * CORES})
 SLEEPS = [1, 2, 4, 8, 16, 32, 64]
 COLD_START_SECONDS = 9.0
 PHOTOGRAPHS = [{"random_resized_crop": {"size": 224}}, {"horizontal_flip": {}}]
 SMALL = [{"pad_crop": {"size": 32}}, {"horizontal_flip": {}}]
-# Every operation there is, some of them twice.
+# Expensive: many operations, some of them twice.
 MANY = [{"resize": {"size": 256}}, {"center_crop": {"size": 240}}, {"horizontal_flip": {}},
         {"random_resized_crop": {"size": 192}}, {"pad_crop": {"size": 192, "padding": 8}}, {"resize": {"size": 224}},
         {"horizontal_flip": {}}]
@@ -41,14 +40,14 @@ MANY = [{"resize": {"size": 256}}, {"center_crop": {"size": 240}}, {"horizontal_
 
 @dataclass(frozen=True)
 class Pipeline:
-    data: str  # a path, or "@" and what bench/data.py makes
+    data: str  # a path, or "@" and a dataset of bench/data.py
     operations: list
     batch: int
     threads: list
     prefetch: tuple = (1, 2, 4, 8)
     read_ahead: tuple = (0,)
     consumer_ms: float = 0
-    filter: dict = field(default_factory=dict)  # of the source
+    filter: dict = field(default_factory=dict)  # source filter
     remote: bool = False
 
 
@@ -56,7 +55,7 @@ PIPELINES = {
     "cheap": Pipeline("@cifar", SMALL, 512, COMPUTES),
     "decode-bound": Pipeline("@photographs", PHOTOGRAPHS, 64, COMPUTES),
     "operation-heavy": Pipeline("@photographs", MANY, 64, COMPUTES),
-    # One photograph in six takes part.
+    # The filter accepts one photograph in six.
     "filter-heavy": Pipeline("@photographs", PHOTOGRAPHS, 64, COMPUTES, filter={"min_side": 64, "max_aspect": 1.3}),
     "io-bound": Pipeline("sleep:us=2000,images=100000,size=64", [{"random_resized_crop": {"size": 64}}], 64, SLEEPS),
     "remote": Pipeline("@webdataset", PHOTOGRAPHS, 64, COMPUTES, (2, 8), (0, 4, 16, 64), remote=True),
@@ -70,7 +69,7 @@ REMOTE_BYTES_PER_SECOND, REMOTE_ROUND_TRIP_S = 50e6, 0.02
 
 @contextlib.contextmanager
 def source(pipeline, build):
-    """The path of the pipeline's data, on a server over a link where it is remote."""
+    """The path of the pipeline's data; a URL over a shaped link for remote data."""
     if not pipeline.data.startswith("@"):
         yield pipeline.data
         return
@@ -92,7 +91,7 @@ def source(pipeline, build):
 
 
 class Measured:
-    """A child that runs a pipeline; keeps what CPU its blocks took."""
+    """A child that runs a pipeline; sums the CPU time of its blocks."""
 
     def __init__(self, child):
         self.child = child
@@ -121,7 +120,7 @@ def start(build, pipeline, path, execution, warm_seconds):
 
 
 def search(build, pipeline, path, seconds):
-    """(the best configuration, all that were tried with their rates and CPU seconds per sample)."""
+    """Returns the best configuration, and all configurations with their rates and CPU seconds per sample."""
     def measure(execution, blocks):
         with start(build, pipeline, path, execution, min(0.5, seconds)) as child:
             side = Measured(child)
@@ -133,14 +132,14 @@ def search(build, pipeline, path, seconds):
         tried.append(measure({"threads": threads, "prefetch": prefetch, "read_ahead": reads}, 1))
     fastest = sorted(tried, key=lambda one: -one["rate"])[:5]
     again = [measure(one["execution"], 3) for one in fastest]
-    most = max(one["rate"] for one in again)
-    best = min((one for one in again if one["rate"] >= 0.99 * most), key=lambda one: one["cpu_s"])
+    fastest_rate = max(one["rate"] for one in again)
+    best = min((one for one in again if one["rate"] >= 0.99 * fastest_rate), key=lambda one: one["cpu_s"])
     return best["execution"], tried
 
 
 def run(name, options):
     pipeline = PIPELINES[name]
-    load = os.getloadavg()[0]
+    machine = record.machine(CORES)
     with source(pipeline, options.build) as path:
         best, tried = search(options.build, pipeline, path, options.grid_seconds)
         warm = COLD_START_SECONDS if options.seconds >= 2 else 3.0
@@ -159,25 +158,23 @@ def run(name, options):
                     "batch": pipeline.batch,
                     "consumer_ms": pipeline.consumer_ms},
             "command": f"make bench ONLY='^autotune/{name}$'",
-            "machine": {"processor": platform.machine(), "cores": CORES, "load_before": round(load, 2)},
-            "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
+            "machine": machine}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("pipeline", choices=PIPELINES)
     parser.add_argument("--pairs", type=int, default=8)
-    parser.add_argument("--seconds", type=float, default=2.0, help="least length of a block")
-    parser.add_argument("--grid-seconds", type=float, default=1.0, help="of each configuration of the search")
+    parser.add_argument("--seconds", type=float, default=2.0, help="minimum length of a block")
+    parser.add_argument("--grid-seconds", type=float, default=1.0, help="length of the block of each configuration")
     parser.add_argument("--build", type=Path, default=ROOT / "build")
     options = parser.parse_args()
     line = run(options.pipeline, options)
-    with open(options.build / "bench.jsonl", "a", encoding="utf-8") as file:
-        file.write(json.dumps(line) + "\n")
-    print(f"{line['name']:<28} ours {line['ours']:>12,.1f}  best by hand {line['peer']:>12,.1f} images/s"
+    record.append(options.build, line)
+    print(f"{line['name']:<28} ours {line['ours']:>12,.1f}  best grid point {line['peer']:>12,.1f} images/s"
           f"  ratio {line['ratio']:.3f} [{line['low']:.3f}, {line['high']:.3f}]"
           f"  CPU {line['ours_cpu_us']:.1f} us, {line['peer_cpu_us']:.1f} us per image"
-          f"  (ours {line['decided']['threads']} threads, {line['decided']['prefetch']} ahead; "
+          f"  (ours {line['decided']['threads']} threads, prefetch {line['decided']['prefetch']}; "
           f"best {line['settings']})")
 
 

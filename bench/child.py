@@ -1,7 +1,7 @@
-"""One side of a comparison as a child process that speaks the protocol of bench/peers/serve.py.
+"""One side of a comparison as a child process that implements the protocol of bench/peers/serve.py.
 
-Between its blocks the child's whole process group is stopped (SIGSTOP): its threads and workers keep their state, but
-neither take time from the other side nor read ahead. The first block after a start is a warm-up and not counted.
+Between its blocks the whole process group of the child is stopped (SIGSTOP): its threads and workers keep their state
+but neither take time from the other side nor prefetch. The first block after the start is a warm-up.
 """
 
 import ctypes
@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 
 class Failed(Exception):
-    """The child could not start or broke; the text is its own reason."""
+    """The child could not start or failed; the text is the reason it gave."""
 
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -68,7 +68,7 @@ class Child:
             self.process.stdin.write(json.dumps(command) + "\n")
             self.process.stdin.flush()
         except BrokenPipeError:
-            raise Failed(self._last_words()) from None
+            raise Failed(self._exit_message()) from None
         answer = self._answer()
         self._stop()
         return answer
@@ -76,7 +76,7 @@ class Child:
     def _answer(self):
         line = self.process.stdout.readline()
         if not line:
-            raise Failed(self._last_words())
+            raise Failed(self._exit_message())
         answer = json.loads(line)
         if "error" in answer:
             raise Failed(answer["error"])
@@ -84,21 +84,21 @@ class Child:
 
     def _stop(self):
         os.killpg(self.process.pid, signal.SIGSTOP)
-        # Returns once all threads of the leader stand still; WNOWAIT leaves an exit for poll() to see.
+        # Returns once all threads of the leader are stopped; WNOWAIT leaves an exit status for poll().
         os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
-    def _last_words(self):
+    def _exit_message(self):
         self.process.wait()
         self.stderr.seek(0)
         lines = [line.strip() for line in self.stderr.read().splitlines() if line.strip()]
-        return f"ended with status {self.process.returncode}: {lines[-1] if lines else 'no message'}"
+        return f"exited with status {self.process.returncode}: {lines[-1] if lines else 'no message'}"
 
 
-class Together:
-    """Children that run at the same time as one side: its rate is the sum of theirs."""
+class ChildGroup:
+    """Children that run concurrently as one side; its rate is the sum of their rates."""
 
     def __init__(self, starts):
-        """starts: one callable per child, each of which starts it."""
+        """starts: one callable per child that starts it."""
         self.children = []
         try:
             for start in starts:

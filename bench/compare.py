@@ -1,18 +1,18 @@
-"""Interleaved measurement of two sides, and the ratio of their rates with its 95 % interval.
+"""Interleaved measurement of two sides, and the ratio of their rates with its 95 % confidence interval.
 
-Runs on shared machines drift by a quarter and more, so the sides take turns in short blocks, A B B A A B ..., and are
-compared pair by pair: the ratio is the geometric mean of the pairs' ratios, its interval Student's t over their
-logarithms (the same as unstarve/core/statistics.h).
+The speed of shared machines drifts by 25 % and more. The sides therefore run alternately in short blocks, A B B A A B
+..., and are compared pair by pair: the ratio is the geometric mean of the ratios of the pairs, with a Student's t
+interval over their logarithms (as in unstarve/core/statistics.h).
 """
 
 import math
 
-# Two-sided 95 % points of Student's t for 1 to 6 degrees of freedom, where the expansion below is not good enough.
+# Two-sided 95 % quantiles of Student's t for 1 to 6 degrees of freedom; the expansion below is not accurate there.
 SMALL_T = (12.706205, 4.302653, 3.182446, 2.776445, 2.570582, 2.446912)
 
 
 def student_t_975(degrees):
-    """By table up to 6 degrees of freedom, else by the Cornish-Fisher expansion (Abramowitz and Stegun 26.7.5)."""
+    """Table up to 6 degrees of freedom, then the Cornish-Fisher expansion (Abramowitz and Stegun 26.7.5)."""
     if degrees < 1:
         raise ValueError(f"Student's t needs at least 1 degree of freedom, got {degrees}")
     if degrees <= len(SMALL_T):
@@ -29,7 +29,7 @@ def student_t_975(degrees):
 
 
 def ratio_interval(ours, peer):
-    """(ratio, low, high) of paired rates; at least two pairs."""
+    """Returns (ratio, low, high) of paired rates. Requires at least two pairs."""
     logs = [math.log(a / b) for a, b in zip(ours, peer, strict=True)]
     mean = sum(logs) / len(logs)
     deviation = math.sqrt(sum((value - mean) ** 2 for value in logs) / (len(logs) - 1))
@@ -38,7 +38,7 @@ def ratio_interval(ours, peer):
 
 
 def interleave(ours, peer, pairs, seconds, progress=lambda pair: None):
-    """Rates of both sides, one per pair of blocks; the order within pairs alternates."""
+    """Returns the rates of both sides, one per pair of blocks. The order within pairs alternates."""
     rates = ([], [])
     sides = (ours, peer)
     for side in sides:

@@ -1,8 +1,8 @@
-"""The comparisons by name: what both sides do, and who the other side is.
+"""The table of comparisons: name, job, both sides.
 
-A side is ("python", peer module) or ("ours", mode of bench/ours); a peer also ("ours-per-core", mode): a process of one
-thread on each core, all at the same time. Jobs are plain data, the same for both sides but for the `data` folder that
-run.py fills in.
+A side is ("python", peer module) or ("ours", mode of bench/ours). A peer can also be ("ours-per-core", mode): one
+process with one thread on each core, all concurrent. Jobs are plain data and equal for both sides, except for options
+of the peer. run.py adds the `data` folder.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ DECODE = {"job": "decode", "index": False, "seed": 0}
 DECODE_INDEXED = DECODE | {"index": True}
 AVX2 = {"instructions": "avx2"}
 PACK = {"job": "pack", "resize": 256}
-# A million samples that cost next to nothing; tiny batches show what a batch costs, large ones what a sample does.
+# A million samples of almost no cost: small batches measure the cost per batch, large batches the cost per sample.
 TINY_BATCHES = {"job": "trivial", "source": "sleep:ms=0,images=1000000,size=8", "batch": 16, "seed": 0}
 SCHEDULING = {"job": "trivial", "source": "sleep:ms=0,images=1000000,size=1", "batch": 1024, "seed": 0}
 STRAGGLERS = {"job": "stragglers", "batch": 128, "threads": 32, "order": "relaxed", "seed": 0}
@@ -42,8 +42,8 @@ class Comparison:
     name: str
     job: dict
     peer: tuple
-    ours: str | tuple = "loader"  # a mode of bench/ours, or a side as the peer is, and its settings
-    data: str = ""  # what Bench.folder() in run.py prepares, or none
+    ours: str | tuple = "loader"  # a mode of bench/ours, or a Python side and its settings
+    data: str = ""  # a dataset of Bench.folder() in run.py; "": none
     peer_options: tuple = ()  # more (key, value) pairs for the peer's job
     unit: str = "images/s"
 
@@ -52,14 +52,14 @@ def _python(module):
     return ("python", module)
 
 
-# by name, and their modules
+# (name, module)
 IMAGENET_PEERS = (("torchvision", "torchvision"), ("pillow", "pillow"), ("simplejpeg", "simplejpeg"),
                   ("tf.data", "tf_data"),
                   ("dali", "dali"), ("ffcv", "ffcv"), ("spdl", "spdl"))
 
 
 def _operation(row):
-    """The peer of an operation that torchvision has not is the image's copy."""
+    """If torchvision has no such operation, the peer is a copy of the image."""
     peer = _python("torchvision_operation") if row.theirs else ("ours", "operations")
     return Comparison(f"operation/{row.name}", row.job(), peer, ours="batch-operations" if row.batch else "operations",
                       data="" if row.batch else "photographs",
@@ -112,7 +112,7 @@ COMPARISONS = (
     Comparison("parquet-read/petastorm", PARQUET, _python("petastorm"), ours="records", data="parquet-flat"),
     Comparison("folder-first-batch/torch", FIRST_BATCH, _python("torch_folder"), ours="first-batch",
                data="cifar-folder", unit="first batches/s"),
-    Comparison("folder-first-batch-anew/torch", FIRST_BATCH | {"anew": True}, _python("torch_folder"),
+    Comparison("folder-first-batch-uncached/torch", FIRST_BATCH | {"uncached": True}, _python("torch_folder"),
                ours="first-batch",
                data="cifar-folder", unit="first batches/s"),
     Comparison("folder-first-batch/torch-workers", FIRST_BATCH, _python("torch_folder"), ours="first-batch",

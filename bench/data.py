@@ -1,7 +1,7 @@
-"""The input of the comparisons, unpacked or made once under build/bench-data.
+"""The datasets of the comparisons, unpacked or generated once under build/bench-data.
 
-Looked for in the folder UNSTARVE_DATA names, else in ../shared/data: imagenet160.tar and cifar10-jpeg.tar.zst. Where
-they are absent `unstarve synth` makes a set of the same kind, and the results say so.
+The archives imagenet160.tar and cifar10-jpeg.tar.zst are read from the folder in UNSTARVE_DATA, or from ../shared/data.
+If an archive is missing, `unstarve synth` generates a similar dataset, and the results name it.
 """
 
 import os
@@ -10,8 +10,8 @@ import subprocess
 import tarfile
 from pathlib import Path
 
-# Copies of each photograph: 1,280 files make five whole batches, and 140 MB do not fit into a last-level cache as the
-# 18 MB of the 160 photographs might.
+# Copies of each photograph: 1,280 files are five whole batches, and 140 MB do not fit into a last-level cache, unlike
+# the 18 MB of the 160 photographs.
 COPIES = 8
 CIFAR_CLASSES = "airplane automobile bird cat deer dog frog horse ship truck".split()
 
@@ -28,7 +28,7 @@ def _finished(part, folder):
 
 
 def photographs(root, program):
-    """A class-per-folder tree of at least 1,280 photographs, and what it is."""
+    """Returns a class-per-folder tree of at least 1,280 photographs, and its description."""
     archive = _archive("imagenet160.tar")
     if archive is None:
         folder = Path(root) / "photographs-synthetic"
@@ -54,7 +54,7 @@ def photographs(root, program):
 
 
 def photographs_linked(root, program):
-    """Every photograph under five names: beginning and end of a run weigh as little as they do with real sets."""
+    """Every photograph under five names, so that start and end of a run matter as little as for real datasets."""
     photos, what = photographs(root, program)
     folder = Path(root) / f"{photos.name}-linked"
     if not folder.exists():
@@ -69,7 +69,7 @@ def photographs_linked(root, program):
 
 
 def cifar(root, program):
-    """CIFAR-10 in its binary form (five training files, one test file), and what it is."""
+    """Returns CIFAR-10 in its binary form (five training files, one test file), and its description."""
     archive = _archive("cifar10-jpeg.tar.zst")
     folder = Path(root) / ("cifar10" if archive else "cifar10-synthetic")
     if not folder.exists():
@@ -89,7 +89,7 @@ def cifar(root, program):
 
 
 def cifar_folder(root, program):
-    """CIFAR-10's 50,000 training images as JPEG files, a folder per class, all of them in the page cache."""
+    """The 50,000 training images of CIFAR-10 as JPEG files, one folder per class, all in the page cache."""
     archive = _archive("cifar10-jpeg.tar.zst")
     folder = Path(root) / ("cifar10-folder" if archive else "cifar10-folder-synthetic")
     if not folder.exists():
@@ -101,13 +101,13 @@ def cifar_folder(root, program):
             each.rename(part / each.name)
         shutil.rmtree(unpacked)
         _finished(part, folder)
-    for path in folder.glob("*/*"):  # a first batch has random files, so a warm-up would leave most of them unread
+    for path in folder.glob("*/*"):  # a warm-up block would read only some of the files
         path.read_bytes()
     return folder, "CIFAR-10, 50,000 JPEG files" if archive else "synthetic images, 32 px, 50,000 files"
 
 
 def _cifar_files(into, archive, program):
-    """The training and the test tree, unpacked or made in the folder `into`."""
+    """Returns the training and the test tree, unpacked or generated in the folder `into`."""
     if archive:
         _run(["tar", "--zstd", "-xf", str(archive), "-C", str(into)])
         return into / "cifar10" / "train", into / "cifar10" / "test"
@@ -118,14 +118,14 @@ def _cifar_files(into, archive, program):
 
 
 def tfrecord(root, program):
-    """The photographs as eight TFRecord files of tf.train.Example, twice each so that 280 MB fit into no cache."""
+    """The photographs as eight TFRecord files of tf.train.Example, each twice: 280 MB exceed any cache."""
     photos, what = photographs(root, program)
     folder = Path(root) / (photos.name + "-tfrecord")
     if not folder.exists():
         from bench.peers.inputs import image_files
 
         part = _fresh(folder)
-        records = {}  # of each different photograph: copies need no second checksum
+        records = {}  # by content: copies reuse the record and its checksum
         shards = [open(part / f"train.tfrecord-{number:05d}-of-00008", "wb") for number in range(8)]
         for index, (path, label) in enumerate(image_files(photos) * 2):
             key = (Path(path).read_bytes(), label)
@@ -139,13 +139,13 @@ def tfrecord(root, program):
 
 
 def webdataset(root, program):
-    """The photographs as eight WebDataset shards, twice each."""
+    """The photographs as eight WebDataset shards, each twice."""
     photos, what = photographs(root, program)
     return _webdataset(photos, 2), what + ", as WebDataset shards, twice"
 
 
 def webdataset_small(root, program):
-    """CIFAR-10's 50,000 training JPEGs as eight WebDataset shards: records of 1 KB, not 100."""
+    """The 50,000 training images of CIFAR-10 as eight WebDataset shards: records of 1 kB instead of 100 kB."""
     files, what = cifar_folder(root, program)
     return _webdataset(files, 1), what + ", as WebDataset shards"
 
@@ -173,7 +173,7 @@ def raw_256(root, program):
 
 
 def _webdataset(images, times):
-    """Eight shards of a class-per-folder tree, beside it; each image goes in so many times."""
+    """Eight shards of a class-per-folder tree, next to it; each image is stored `times` times."""
     folder = images.with_name(images.name + "-webdataset")
     if not folder.exists():
         import io
@@ -240,9 +240,9 @@ def _masked_crc32c(data):
 
 
 def parquet(root, program):
-    """The photographs, twice, as `datasets` writes them by default: compressed by Snappy, a hundred rows a row group.
+    """The photographs, twice, as `datasets` writes them by default: Snappy, 100 rows per row group.
 
-    Behind the folder's name stands a limit for our cache, so that it cannot hold what the scanner has to decode anew.
+    The path limits our cache, so that our side decodes row groups repeatedly like the scanner.
     """
     import pyarrow
 
@@ -256,7 +256,7 @@ def parquet(root, program):
 
 
 def parquet_flat(root, program):
-    """The same, the image a plain column of bytes, as Spark writes it: not every reader takes a struct."""
+    """The same with the image as a plain binary column, as Spark writes it; some readers do not support structs."""
     import pyarrow
 
     def column(paths):
@@ -266,7 +266,7 @@ def parquet_flat(root, program):
 
 
 def _parquet(root, program, name, column):
-    """Eight files; `column` makes the Arrow array of the images at these paths."""
+    """Writes eight files; `column` returns the Arrow array of the images at the given paths."""
     photos, what = photographs(root, program)
     folder = Path(root) / f"{photos.name}-{name}"
     if not folder.exists():
@@ -287,7 +287,7 @@ def _parquet(root, program, name, column):
 
 
 def _records(root):
-    """CIFAR's binary records of a class-per-folder tree, the classes mixed as in the original."""
+    """CIFAR binary records of a class-per-folder tree, in random order like the original."""
     import numpy
     from PIL import Image
 

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""memory/torch: resident memory of our loader and of torch's DataLoader with equal workers, while they make batches.
+"""memory/torch: resident memory of our loader and of torch's DataLoader with the same number of workers.
 
-Both sides do the job imagenet-train from Python, ours on as many threads as the other has worker processes. What is
-read is PSS, the sum over the side's processes of their private memory and their part of what they share: a page that
-ten processes map counts once. Mapped data files are in it on both sides. Each block's peak is compared; both sides'
-interpreters are part of it, the peer's with torch, as a user has them. Appends a line to build/bench.jsonl like
-bench/run.py.
+Both sides run the job imagenet-train from Python; ours has as many threads as the peer has worker processes. Memory is
+measured as PSS, summed over all processes of a side: private memory plus the proportional share of shared pages. Mapped
+data files and the Python interpreters (with torch for the peer) are included. The peaks of the blocks are compared.
+Appends a line to build/bench.jsonl like bench/run.py.
 """
 
 import argparse
@@ -13,13 +12,12 @@ import json
 import os
 import sys
 import threading
-import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from bench import compare, data, setup  # noqa: E402
+from bench import compare, data, record, setup  # noqa: E402
 from bench.child import Child  # noqa: E402
 from bench.comparisons import IMAGENET  # noqa: E402
 
@@ -27,19 +25,19 @@ SAMPLED_EVERY_S = 0.1
 
 
 def processes(group):
-    """Ids of the processes of a session."""
+    """Yields the process ids of a session."""
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
                 fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
             except OSError:
-                continue  # it ended
+                continue  # the process has exited
             if int(fields[3]) == group:
                 yield int(entry.name)
 
 
 def pss(group):
-    """Megabytes of a session's processes."""
+    """Returns the PSS of the processes of a session in megabytes."""
     total = 0
     for process in processes(group):
         try:
@@ -58,7 +56,7 @@ class Side:
                            {"PYTHONDONTWRITEBYTECODE": "1"} | environment)
 
     def rate(self, seconds):
-        """Runs a block and watches the memory meanwhile; megabytes at the peak of this block."""
+        """Runs a block and returns its peak memory in megabytes."""
         peak, done = [0.0], threading.Event()
 
         def watch():
@@ -79,7 +77,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pairs", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=2.0)
-    parser.add_argument("--workers", type=int, default=8, help="threads of ours, processes of torch's (default 8)")
+    parser.add_argument("--workers", type=int, default=8, help="our threads and torch's worker processes (default 8)")
     parser.add_argument("--build", type=Path, default=ROOT / "build")
     options = parser.parse_args()
     folder = options.build / "bench-data"
@@ -88,7 +86,7 @@ def main():
     job = IMAGENET | {"cores": options.workers, "data": str(photographs)}
     settings = {"workers": options.workers, "prefetch": 2, "normalise": "sample"}
     cores = os.sched_getaffinity(0)
-    load = os.getloadavg()[0]
+    machine = record.machine(len(cores))
     try:
         torch = setup.interpreter("torchvision", options.build / "peers", True,
                                   lambda text: print(text, file=sys.stderr, flush=True))
@@ -107,10 +105,8 @@ def main():
                 "high": round(high, 4), "pairs": options.pairs, "seconds": options.seconds, "settings": settings,
                 "job": IMAGENET,
                 "data": what, "command": f"bench/memory.py --workers {options.workers}",
-                "machine": {"cores": os.cpu_count(), "load_before": round(load, 2)}}
-    line["at"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    with open(options.build / "bench.jsonl", "a", encoding="utf-8") as file:
-        file.write(json.dumps(line) + "\n")
+                "machine": machine}
+    record.append(options.build, line)
     if line["status"] == "measured":
         print(f"{line['name']}  ours {line['ours']} MB  peer {line['peer']} MB of PSS, {options.workers} workers each"
               f"  ratio {ratio:.3f} [{low:.3f}, {high:.3f}]")

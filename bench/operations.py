@@ -1,10 +1,10 @@
-"""The comparisons `operation/<name>`: every operation by itself, beside torchvision's of the same meaning.
+"""The comparisons `operation/<name>`: each operation alone, compared with the equivalent operation of torchvision.
 
-One row per operation: our chain, and what makes torchvision's transform of `torchvision.transforms.v2`; none where
-torchvision has no such thing: then the peer is our own copy of the image, which is what an operation costs that does
-nothing. Operations that happen at random are made to happen always, so that their work is measured.
+One row per operation: our pipeline, and a function that creates the transform from `torchvision.transforms.v2`. If
+torchvision has no equivalent, the peer is a plain copy of the image by our side. Random operations are applied with
+probability 1, so that their cost is measured.
 
-Where `side` is 0, photographs come in as they are (about 500 x 375), else as squares of `side`.
+With `side` 0 the input is the photographs (about 500 x 375 pixels), otherwise squares of `side`.
 """
 
 from dataclasses import dataclass
@@ -22,11 +22,11 @@ UINT8 = "output: {type: uint8, layout: NHWC}"
 class Operation:
     name: str
     ours: str  # YAML of one operation
-    theirs: Callable[[Any], Any] | None  # of the module torchvision.transforms.v2
+    theirs: Callable[[Any], Any] | None  # called with torchvision.transforms.v2
     side: int = 224
-    images: tuple[str, ...] = ALL_IMAGES  # what theirs works on
+    images: tuple[str, ...] = ALL_IMAGES  # input types to try for torchvision
     output: str = UINT8
-    batch: bool = False  # on whole batches, float32 in planes
+    batch: bool = False  # a batch operation: float32, NCHW
 
     def job(self) -> dict[str, Any]:
         if self.batch:
@@ -71,7 +71,7 @@ OPERATIONS = (
     _resized("resize-bicubic", "bicubic"),
     _resized("resize-lanczos", "lanczos", ("pillow",)),
     _resized("resize-box", "box", ("pillow",)),
-    _resized("resize-area", "area", ("pillow",)),  # beside its box filter; resize/opencv-area is the same rule
+    _resized("resize-area", "area", ("pillow",)),  # compared with BOX; resize/opencv-area has the same definition
     Operation("center_crop", "center_crop: {size: 192}", lambda v2: v2.CenterCrop(192)),
     Operation("pad_crop", "pad_crop: {size: 224, padding: 4}", lambda v2: v2.RandomCrop(224, padding=4)),
     Operation("horizontal_flip", "horizontal_flip: {probability: 1}", lambda v2: v2.RandomHorizontalFlip(1)),

@@ -1,16 +1,14 @@
 #!/usr/bin/env python3
-"""remote-50ms/link: remote reading over a link of 100 MB/s and 50 ms round trip, against plain sockets over the same.
+"""remote-50ms/link: remote reading over a link of 100 MB/s and 50 ms round trip, compared with plain sockets.
 
-nginx serves a file of 256 MiB behind a shaping proxy (tests/python/remote/fault_proxy.py); both sides take turns. Ours
-reads random ranges of 110 kB, 64 in flight, from one call; the other side fetches the file in 8 long ranges, as fast as
-sockets can. Appends a line to build/bench.jsonl like bench/run.py, with `of_link`, the share of 100 MB/s that ours got.
-The proxy is Python and takes most of a core: on a busy machine it, not the link, is what is measured.
+nginx serves a file of 256 MiB through a shaping proxy (tests/python/remote/fault_proxy.py); the sides are interleaved.
+Our side reads random ranges of 110 kB, 64 in flight, with one call. The peer fetches the file in 8 long ranges. Appends
+a line to build/bench.jsonl like bench/run.py, with `of_link`: our share of the 100 MB/s. The proxy is written in Python
+and uses most of a core: on a busy machine the comparison measures the proxy instead of the link.
 """
 
 import argparse
-import json
 import os
-import platform
 import random
 import socket
 import sys
@@ -22,7 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "python" / "remote")]
 
-from bench import compare  # noqa: E402
+from bench import compare, record  # noqa: E402
 from fault_proxy import ShapedLink  # noqa: E402
 from servers import Nginx, Probe  # noqa: E402
 
@@ -45,7 +43,7 @@ class Ours:
 
 
 class Sockets:
-    """Eight connections that each fetch a long range; new ones for every block, whose handshake is not counted."""
+    """Eight connections that each fetch a long range. Each block opens new connections; the handshake is not timed."""
 
     def __init__(self, port):
         self.port = port
@@ -80,11 +78,11 @@ class Sockets:
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pairs", type=int, default=8)
-    parser.add_argument("--seconds", type=float, default=2.0, help="about the length of a block (at most 2.6)")
+    parser.add_argument("--seconds", type=float, default=2.0, help="approximate length of a block (at most 2.6)")
     parser.add_argument("--build", type=Path, default=ROOT / "build")
     options = parser.parse_args()
     os.environ["UNSTARVE_REMOTE_PROBE"] = str(options.build / "tests" / "tools" / "remote_probe")
-    load = os.getloadavg()[0]
+    machine = record.machine(os.cpu_count())
     with tempfile.TemporaryDirectory() as folder, Nginx(folder) as nginx:
         with open(nginx.www / "data.bin", "wb") as file:
             for block in range(FILE_BYTES >> 20):
@@ -100,12 +98,8 @@ def main():
             "low": round(low, 4),
             "high": round(high, 4), "of_link": round(compare.median(ours_rates) * 1e6 / LINK_BYTES_PER_SECOND, 4),
             "ours_blocks": [round(rate, 1) for rate in ours_rates], "pairs": options.pairs,
-            "command": "bench/remote_link.py", "statistics": statistics,
-            "machine": {"processor": platform.machine(), "cores": os.cpu_count(), "load_before": round(load, 2)},
-            "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
-    options.build.mkdir(exist_ok=True)
-    with open(options.build / "bench.jsonl", "a", encoding="utf-8") as file:
-        file.write(json.dumps(line) + "\n")
+            "seconds": options.seconds, "command": "bench/remote_link.py", "statistics": statistics, "machine": machine}
+    record.append(options.build, line)
     print(f"{line['name']}  ours {line['ours']} MB/s ({line['of_link']:.1%} of the link)  sockets {line['peer']} MB/s"
           f"  ratio {ratio:.3f} [{low:.3f}, {high:.3f}]")
 

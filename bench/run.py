@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Side-by-side measurements of unstarve and its peers; `make bench ONLY=imagenet-train` runs those whose name matches.
+"""Interleaved comparisons of unstarve with its peers; `make bench ONLY=imagenet-train` runs those whose name matches.
 
-Each comparison starts both sides as child processes, lets them take turns in short blocks, and appends one JSON line to
-build/bench.jsonl: name, ours, peer (medians over blocks), unit, ratio (above 1: we are better) with its 95 % interval
-low .. high, command, pairs, machine, settings, data, status. A peer that cannot run here gets a line with status
-"unavailable" and the reason. docs/benchmarks.md tells the rest.
+Each comparison starts both sides as child processes, runs them alternately in short blocks, and appends one JSON line
+to build/bench.jsonl: name, ours, peer (medians over blocks), unit, ratio (above 1: ours is faster) with its 95 %
+interval low .. high, command, pairs, machine, settings, data, status, at (UTC). A peer that cannot run here gets a line
+with status "unavailable" and the reason. tools/benchmarks_table.py updates docs/benchmarks.md from these lines.
 """
 
 import argparse
@@ -12,24 +12,21 @@ import functools
 import importlib
 import json
 import os
-import platform
 import re
 import shlex
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from bench import autotune, compare, data, setup  # noqa: E402
-from bench.child import Child, Failed, Together  # noqa: E402
+from bench import autotune, compare, data, record, setup  # noqa: E402
+from bench.child import Child, ChildGroup, Failed  # noqa: E402
 from bench.comparisons import COMPARISONS  # noqa: E402
 
 
-# Comparisons that need servers, a search or processes of their own, each a script that takes --pairs, --seconds and
-# --build.
+# Comparisons with their own servers, search or processes: scripts that accept --pairs, --seconds and --build.
 STANDALONE = {"remote-50ms/link": [ROOT / "bench" / "remote_link.py"],
               "memory/torch": [ROOT / "bench" / "memory.py"]} | {
     f"autotune/{name}": [ROOT / "bench" / "autotune.py", name] for name in autotune.PIPELINES}
@@ -43,28 +40,19 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", metavar="REGEX", help="comparisons whose name matches; all by default")
     parser.add_argument("--pairs", type=int, default=8, help="pairs of blocks (default 8; at least 2)")
-    parser.add_argument("--seconds", type=float, default=4.0, help="least length of a block (default 4)")
-    parser.add_argument("--cores", type=int, default=0, help="processors for either side (default: all usable)")
+    parser.add_argument("--seconds", type=float, default=4.0, help="minimum length of a block (default 4)")
+    parser.add_argument("--cores", type=int, default=0, help="CPU cores for each side (default: all usable)")
     parser.add_argument("--build", type=Path, default=ROOT / "build", help="build folder (default build)")
-    parser.add_argument("--retune", action="store_true", help="choose the peers' settings anew")
-    parser.add_argument("--no-install", action="store_true", help="do not make missing environments")
+    parser.add_argument("--retune", action="store_true", help="measure the peers' settings again")
+    parser.add_argument("--no-install", action="store_true", help="do not install missing environments")
     parser.add_argument("--check", action="store_true",
-                        help="instead of timing, look at every side's batches (and write a sheet of crops)")
-    parser.add_argument("--list", action="store_true", help="name the comparisons and stop")
+                        help="instead of timing, print statistics of each side's batches and write a sheet of crops")
+    parser.add_argument("--list", action="store_true", help="print the names of the comparisons and exit")
     options = parser.parse_args()
     if options.pairs < 2 or options.seconds <= 0:
         parser.error("--pairs must be at least 2 and --seconds positive")
     return options
 
-
-def machine(cores):
-    model = platform.machine()
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            model = line.split(":", 1)[1].strip()
-            break
-    return {"processor": model, "cores": len(cores), "kernel": platform.release(),
-            "load_before": round(os.getloadavg()[0], 2)}
 
 
 def bfloat16_is_native():
@@ -107,8 +95,8 @@ class Bench:
                              f"cmake --build {self.options.build} --target unstarve_peer_bench")
         return Child([self.program, mode, json.dumps(job)], cores or self.cores, ROOT)
 
-    def a_process_per_core(self, mode, job):
-        return Together([functools.partial(self.ours, mode, job | {"cores": 1}, {core})
+    def process_per_core(self, mode, job):
+        return ChildGroup([functools.partial(self.ours, mode, job | {"cores": 1}, {core})
                          for core in sorted(self.cores)])
 
     def python(self, module, job, settings):
@@ -121,7 +109,7 @@ class Bench:
                      ROOT, {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(self.options.build.resolve() / "python")})
 
     def choose(self, module, job):
-        """The fastest of the peer's candidate settings, measured here once and remembered."""
+        """Returns the fastest of the peer's candidate settings, measured once and stored in bench-settings.json."""
         candidates = importlib.import_module("bench.peers." + module).candidates(job)
         key = f"{module} {json.dumps(job, sort_keys=True)}"
         known = json.loads(self.settings_file.read_text()) if self.settings_file.exists() else {}
@@ -142,7 +130,7 @@ class Bench:
         tried.sort(key=lambda item: -item[0])
         chosen = tried[0][1] if tried else candidates[0]
         if len(tried) > 1:
-            # The two best again, side by side: one after the other they may have met different hours.
+            # Compare the two best again, interleaved: the speed of the machine may have changed between their blocks.
             with self.python(module, job, tried[0][1]) as first, self.python(module, job, tried[1][1]) as second:
                 ratio, _, _ = compare.ratio_interval(*compare.interleave(first, second, 4, block))
                 chosen = tried[0 if ratio >= 1 else 1][1]
@@ -154,7 +142,7 @@ class Bench:
         return chosen
 
     def sides(self, comparison):
-        """(start ours, start peer, the peer's settings)."""
+        """Returns (start ours, start peer, settings of the peer)."""
         job = self.job(comparison)
         kind, what = comparison.peer
         peer_job = job | dict(comparison.peer_options)
@@ -166,7 +154,7 @@ class Bench:
         if kind == "ours":
             return start_ours, lambda: self.ours(what, peer_job), {}
         if kind == "ours-per-core":
-            return start_ours, lambda: self.a_process_per_core(what, peer_job), {}
+            return start_ours, lambda: self.process_per_core(what, peer_job), {}
         settings = self.choose(what, peer_job)
         return start_ours, lambda: self.python(what, peer_job, settings), settings
 
@@ -174,7 +162,8 @@ class Bench:
         line = {"name": comparison.name, "status": "measured", "ours": None, "peer": None, "unit": comparison.unit,
                 "ratio": None, "low": None, "high": None,
                 "command": "make bench ONLY=" + shlex.quote(f"^{re.escape(comparison.name)}$".replace("\\-", "-")),
-                "pairs": 0, "seconds": self.options.seconds, "job": comparison.job, "machine": machine(self.cores)}
+                "pairs": 0, "seconds": self.options.seconds, "job": comparison.job,
+                "machine": record.machine(len(self.cores))}
         try:
             start_ours, start_peer, line["settings"] = self.sides(comparison)
             line["data"] = self.folder(comparison.data)[1]
@@ -189,9 +178,9 @@ class Bench:
                  "ratio": round(ratio, 4), "low": round(low, 4), "high": round(high, 4), "pairs": len(ours_rates)}
         if comparison.name == "loader-overhead":
             line["overhead"] = round(1 - ratio, 4)  # 1 - bare time / pipeline time
-        if comparison.name.startswith("operation/"):  # of one image
+        if comparison.name.startswith("operation/"):  # per image
             line |= {side + "_us": round(1e6 / line[side], 2) for side in ("ours", "peer")}
-        if comparison.name == "python-iteration":  # what a batch takes longer than in C++
+        if comparison.name == "python-iteration":  # additional time per batch compared with C++
             batch = comparison.job["batch"]
             line["microseconds_per_batch"] = round(1e6 * (batch / line["ours"] - batch / line["peer"]), 2)
         if comparison.name == "scheduling":
@@ -211,7 +200,7 @@ def report(line):
     if line["status"] != "measured":
         return f"{line['name']:<28} unavailable: {line['reason']}"
     if "ours_us" in line:
-        return (f"{line['name']:<36} ours {line['ours_us']:>9,.1f}  peer {line['peer_us']:>9,.1f} us an image"
+        return (f"{line['name']:<36} ours {line['ours_us']:>9,.1f}  peer {line['peer_us']:>9,.1f} us/image"
                 f"  ratio {line['ratio']:.2f} [{line['low']:.2f}, {line['high']:.2f}]")
     digits = 1 if line["peer"] >= 100 else 2
     return (f"{line['name']:<28} ours {line['ours']:>12,.{digits}f}  peer {line['peer']:>12,.{digits}f} {line['unit']}"
@@ -228,11 +217,10 @@ def main():
         return 2
     if options.list or not (chosen or alone):
         if not (chosen or alone):
-            say(f"bench: no comparison matches {options.only!r}; there are:")
+            say(f"bench: no comparison matches {options.only!r}; available:")
         print("\n".join([comparison.name for comparison in COMPARISONS] + list(STANDALONE)))
         return 0 if options.list else 2
     bench = Bench(options)
-    results = options.build / "bench.jsonl"
     for comparison in chosen:
         say(f"{comparison.name} ...")
         if options.check:
@@ -241,11 +229,8 @@ def main():
             except (setup.Unavailable, Failed) as failure:
                 print(comparison.name, "unavailable:", failure, flush=True)
             continue
-        started = time.time()
         line = bench.run(comparison)
-        line["at"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started))
-        with open(results, "a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+        record.append(options.build, line)
         print(report(line), flush=True)
     for name in alone if not options.check else []:
         say(f"{name} ...")

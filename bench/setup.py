@@ -1,9 +1,8 @@
-"""Virtual environments of the peers, made under build/peers when a comparison first needs them.
+"""Virtual environments of the peers, created under build/peers when a comparison first needs them.
 
-An environment counts as there when its `ready` file holds the same text as its recipe here; else it is made anew. Those
-marked `base` see the packages of the interpreter that runs the harness (torch, NumPy, Pillow), so that torch is not
-installed again. Debian packages are only checked for: a missing one makes the peer unavailable, with its name as
-reason.
+An environment is installed if its `ready` file equals its recipe here; otherwise it is created again. Environments with
+`base` can import the packages of the interpreter that runs the harness (torch, NumPy, Pillow), so torch is not
+installed twice. Debian packages are not installed: if one is missing, the peer is unavailable, and the reason names it.
 """
 
 import importlib.metadata
@@ -17,40 +16,40 @@ from pathlib import Path
 
 
 class Unavailable(Exception):
-    """A peer cannot take part here; the text is the reason shown."""
+    """The peer cannot run here; the text is the reason."""
 
 
 @dataclass(frozen=True)
 class Environment:
     requirements: tuple
-    megabytes: int  # to download, about
+    megabytes: int  # approximate download
     base: bool = False
     dependencies: bool = True  # False: install exactly what is listed
     debian: tuple = ()
     build: tuple = field(default=())  # installed first, for packages that are built from source
 
 
-TORCHVISION_BESIDE_BASE = Environment(("torchvision==0.28.0",), 10, base=True, dependencies=False)
+TORCHVISION_WITH_BASE = Environment(("torchvision==0.28.0",), 10, base=True, dependencies=False)
 ENVIRONMENTS = {
-    # FFmpeg's libraries are Debian's; SPDL loads them by name.
+    # SPDL loads the FFmpeg libraries of Debian by name.
     "torch": Environment(
         ("simplejpeg==1.9.0", "spdl==0.8.0", "spdl-core==0.8.0", "spdl-io==0.8.0"), 30, base=True, dependencies=False,
         debian=("libavcodec59", "libavdevice59", "libavfilter8", "libavformat59"),
     ),
-    # PyPI's torchvision is linked to PyPI's CUDA build of torch and does not load beside a CPU build; "===" keeps pip
-    # from taking a local CPU build.
+    # torchvision of PyPI requires the CUDA build of torch of PyPI and does not load with a CPU build. "===" prevents
+    # pip from using a local CPU build.
     "torchvision": Environment(
         ("torch===2.13.0", "torchvision==0.28.0", "pillow==13.0.0", "numpy==2.4.6"), 2700,
     ),
     "opencv": Environment(("opencv-python-headless==4.10.0.84", "numpy==1.26.4"), 70),
-    # Built from source; PyPI has no wheels of it.
+    # Built from source: there are no wheels on PyPI.
     "pillow-simd": Environment(("pillow-simd==9.5.0.post2", "numpy==1.26.4"), 20,
                                debian=("gcc", "libjpeg62-turbo-dev", "zlib1g-dev")),
     "tensorflow": Environment(("tensorflow-cpu==2.21.0",), 300),
     "webdataset": Environment(("webdataset==1.0.2", "braceexpand==0.1.7", "pyyaml==6.0.3", "numpy==2.4.6"), 20),
-    # Exactly what its tar iterator needs: the "torch" environment's asks for FFmpeg besides.
+    # Only what the tar iterator needs; the environment "torch" also requires FFmpeg.
     "spdl-tar": Environment(("spdl-core==0.8.0", "spdl-io==0.8.0", "numpy==2.4.6"), 30, dependencies=False),
-    # The newest pyarrow that Petastorm opens a store with is 14, which wants NumPy 1.
+    # Petastorm works with pyarrow up to 14, which requires NumPy 1.
     "petastorm": Environment(
         ("petastorm==0.13.1", "pyarrow==14.0.2", "numpy==1.26.4", "pandas==2.2.3", "python-dateutil==2.8.2",
          "pytz==2026.6", "tzdata==2026.6", "dill==0.4.1", "diskcache==5.6.3", "fsspec==2026.9.0", "future==1.0.0",
@@ -58,7 +57,7 @@ ENVIRONMENTS = {
         80, dependencies=False,
     ),
     "dali": Environment(("nvidia-dali-cuda120==2.4.0", "numpy==2.4.6"), 600),
-    # NumPy 1.26 and numba 0.60 are contemporaries of FFCV 1.0.2; newer ones break its generated code.
+    # FFCV 1.0.2 generates code that does not work with newer versions of NumPy and numba.
     "ffcv": Environment(
         ("numpy==1.26.4", "numba==0.60.0", "llvmlite==0.43.0", "opencv-python-headless==4.10.0.84", "tqdm==4.67.1",
          "ffcv==1.0.2"), 110, base=True, dependencies=False,
@@ -67,7 +66,7 @@ ENVIRONMENTS = {
     ),
 }
 
-# What FFCV's build asks for is all of OpenCV (190 Debian packages); its source uses core and imgproc.
+# The build of FFCV requests all of OpenCV (190 Debian packages); its source uses only core and imgproc.
 OPENCV_PC = """Name: OpenCV
 Description: the modules that FFCV uses
 Version: 4.6.0
@@ -83,7 +82,7 @@ OPENCV_HEADER = """#pragma once
 def _recipe(name):
     environment = ENVIRONMENTS[name]
     if name == "torchvision" and "+cpu" not in _base_torch():
-        environment = TORCHVISION_BESIDE_BASE
+        environment = TORCHVISION_WITH_BASE
     return environment
 
 
@@ -91,7 +90,7 @@ def _base_torch():
     try:
         return importlib.metadata.version("torch")
     except importlib.metadata.PackageNotFoundError:
-        raise Unavailable(f"{sys.executable} has no torch: run make build first") from None
+        raise Unavailable(f"{sys.executable} has no torch. Run `make build` first.") from None
 
 
 def _missing_debian(packages):
@@ -112,7 +111,7 @@ def _opencv_shim(folder):
 
 
 def interpreter(name, root, install=True, say=print):
-    """Path of the environment's Python, made if need be. Raises Unavailable with the reason."""
+    """Returns the path of the environment's Python; installs it if necessary. Raises Unavailable with the reason."""
     environment = _recipe(name)
     folder = Path(root) / name
     python = folder / "bin" / "python"
@@ -124,7 +123,7 @@ def interpreter(name, root, install=True, say=print):
     if ready.exists() and ready.read_text() == recipe:
         return python
     if not install:
-        raise Unavailable(f"its environment {folder} is not installed (and --no-install was given)")
+        raise Unavailable(f"environment {folder} is not installed, and --no-install was given")
     say(f"installing {name}: {', '.join(environment.requirements)} (about {environment.megabytes} MB to download)")
     shutil.rmtree(folder, ignore_errors=True)
     _run([sys.executable, "-m", "venv", str(folder)])
@@ -140,7 +139,7 @@ def interpreter(name, root, install=True, say=print):
         extra = {"PKG_CONFIG_PATH": str((folder / "opencv").resolve())}
         pip.append("--no-build-isolation")
     if name == "pillow-simd" and "avx2" in Path("/proc/cpuinfo").read_text():
-        # As its documentation asks for; a wheel that pip has kept may be without.
+        # As documented by Pillow-SIMD; a wheel cached by pip may have been built without it.
         extra = {"CC": "cc -mavx2"}
         pip.append("--no-cache-dir")
     if not environment.dependencies:

@@ -1,10 +1,10 @@
-"""NVIDIA DALI on the CPU alone (no device is opened).
+"""NVIDIA DALI on the CPU (no device is opened).
 
-File reader with a shuffle buffer over the whole set, image_random_crop decoder (decodes only the crop), antialiased
-linear resize, crop_mirror_normalize to float32. One thread per core. Evaluation: image decoder, resize of the short
-side, the middle taken by crop_mirror_normalize, as in DALI's own ImageNet examples; or the middle alone decoded by
-image_slice and resized.
-Tried: both executors, queue depth 1 and 2, output NCHW and NHWC. Accurate DCT is DALI's default and kept.
+File reader with a shuffle buffer over the whole dataset, image_random_crop decoder (decodes only the crop), antialiased
+linear resize, crop_mirror_normalize to float32, one thread per core. Evaluation: image decoder, resize of the short
+side, centre crop by crop_mirror_normalize, as in the ImageNet examples of DALI; or image_slice decodes only the centre
+crop, which is then resized.
+Candidates: both executors, queue depth 1 and 2, output NCHW and NHWC. The DCT is accurate, as by default.
 """
 
 from bench.peers.inputs import CROP, EVAL_RESIZE, IMAGENET_MEAN, IMAGENET_STD

@@ -1,8 +1,8 @@
-"""The training step in Python PyTorch: the same networks, settings and resident batch as our trainer has.
+"""The training step in Python with PyTorch: the same networks, settings and resident batch as our trainer.
 
-Channels-last, autocast to the job's precision, fused SGD with Nesterov momentum, one thread per core, gradients set to
-None; eager, or by torch.compile when the job says "compile". ResNet-18 is torchvision's, written out here because
-torchvision does not load beside a CPU build of torch; the CIFAR network is that of unstarve/models/cifar_net.h.
+Channels-last, autocast to the precision of the job, fused SGD with Nesterov momentum, one thread per core, gradients
+set to None; eager, or with torch.compile if the job has "compile". ResNet-18 equals that of torchvision, which does not
+load with a CPU build of torch; the CIFAR network equals that of unstarve/models/cifar_net.h.
 """
 
 ENVIRONMENT = ""  # the interpreter that runs the harness

@@ -1,13 +1,13 @@
 """FFCV, built from its source distribution.
 
-Photographs: its .beton file holds the original JPEG bytes (a field that stores them unchanged: re-encoding would give
-FFCV other work than the rest), memory-mapped through the page cache; RandomResizedCropRGBImageDecoder, flip,
-NormalizeImage to float32. It decodes with TurboJPEG's fast DCT and resizes by area averaging: both are fixed in its C++
-part. With `write: raw` in the job the file holds their decoded pixels, some seven times the bytes. Evaluation:
-CenterCropRGBImageDecoder, which resizes the middle alone.
-CIFAR-10: raw pixels in the .beton; SimpleRGBImageDecoder, flip, RandomTranslate(padding=4), NormalizeImage, as its own
-CIFAR script does, but float32 on the CPU.
-Indices are repeated, so that an epoch is long enough for its per-epoch start-up not to count.
+Photographs: the .beton file contains the original JPEG bytes (written by a field that does not re-encode, so that all
+peers decode the same files), memory-mapped; RandomResizedCropRGBImageDecoder, flip, NormalizeImage to float32. FFCV
+decodes with the fast DCT of TurboJPEG and resizes by area averaging; its C++ code has no other options. With
+`write: raw` in the job the file contains decoded pixels, about seven times the size. Evaluation:
+CenterCropRGBImageDecoder, which resizes only the centre crop.
+CIFAR-10: raw pixels in the .beton file; SimpleRGBImageDecoder, flip, RandomTranslate(padding=4), NormalizeImage, as in
+the CIFAR script of FFCV, but float32 on the CPU.
+Indices are repeated, so that the start-up at each epoch does not matter.
 """
 
 from bench.peers.inputs import (CIFAR_MEAN, CIFAR_PAD, CIFAR_STD, CROP, EVAL_RESIZE, IMAGENET_MEAN, IMAGENET_STD,
@@ -27,7 +27,7 @@ def _original_jpeg_field():
     from ffcv.fields.rgb_image import IMAGE_MODES
 
     class OriginalJpegField(RGBImageField):
-        """Stores the bytes of a JPEG file as they are."""
+        """Stores the bytes of a JPEG file unchanged."""
 
         def encode(self, destination, sample, malloc):
             data, width, height = sample
@@ -123,7 +123,7 @@ def batches(job, settings):
         indices=numpy.tile(numpy.arange(len(samples)), repeats),
         drop_last=True,
         batches_ahead=settings["ahead"],
-        custom_fields={"image": RGBImageField},  # how to read back what OriginalJpegField wrote
+        custom_fields={"image": RGBImageField},  # reads what OriginalJpegField wrote
         pipelines={
             "image": decoders + [normalise, ToTensor(), ToTorchImage()],
             "label": [IntDecoder(), ToTensor(), Squeeze()],

@@ -1,20 +1,20 @@
-"""What the peers of the operations' comparisons share: photographs that lie decoded in memory, and batches of one.
+"""Shared by the peers of operation comparisons: decoded photographs in memory, and batches of one image.
 
-Not a peer of its own. The interpreter is single-threaded, and so is the library it calls: rates are per core.
+Not a peer. Interpreter and library are single-threaded: rates are per core.
 """
 
 from bench.peers.inputs import image_files
 
 
 def paths(job):
-    """The job's photographs: as many as it says, spread over all of them."""
+    """Paths of job["images"] photographs, evenly spaced in the dataset."""
     files = image_files(job["data"])
     count = min(job["images"], len(files))
     return [files[index * len(files) // count][0] for index in range(count)]
 
 
 def endless(images, operate):
-    """operate(image) of one after the other, without end, as batches of one."""
+    """Endless iterator over operate(image), as batches of one image."""
     while True:
         for image in images:
             yield [operate(image)], [0]

@@ -1,6 +1,6 @@
-"""What every Python peer reads, and the random numbers of the job, in plain Python.
+"""Inputs of the Python peers and random crops, in plain Python.
 
-Photographs: a folder with one folder per class; class numbers follow the sorted folder names.
+Photographs: one folder per class; classes are numbered in sorted order of the folder names.
 CIFAR-10: the binary files (1 label byte, then 3072 bytes of R, G, B planes per record).
 """
 
@@ -13,29 +13,28 @@ IMAGENET_STD = (0.229, 0.224, 0.225)
 CIFAR_MEAN = (0.4914, 0.4822, 0.4465)
 CIFAR_STD = (0.2470, 0.2435, 0.2616)
 
-CROP = 224  # output side of the photograph job
-EVAL_RESIZE = 256  # short side, of which evaluation takes the middle
+CROP = 224  # output side of the photograph jobs
+EVAL_RESIZE = 256  # short side before the centre crop of evaluation
 CIFAR_PAD = 4
 
 
 def image_files(root):
-    """All (path, label) of a class-per-folder tree, sorted."""
+    """Returns all (path, label) of a class-per-folder tree, sorted."""
     classes = sorted(entry for entry in Path(root).iterdir() if entry.is_dir())
     return [(str(path), label) for label, folder in enumerate(classes) for path in sorted(folder.iterdir())]
 
 
 def middle_box(width, height):
-    """What evaluation keeps of an image, in its own pixels: (left, top, width, height), a square.
+    """Returns the centre crop of evaluation in pixels of the original image: (left, top, width, height), a square.
 
-    The crop of CROP from the image whose short side was resized to EVAL_RESIZE, looked up before resizing, for peers
-    that can resize the middle alone.
+    Equal to the crop of CROP after resizing the short side to EVAL_RESIZE, for peers that resize only the crop.
     """
     side = round(min(width, height) * CROP / EVAL_RESIZE)
     return (width - side) // 2, (height - side) // 2, side, side
 
 
 def load_cifar(root):
-    """Training images as uint8 [N, 3, 32, 32] and int64 labels [N] (NumPy)."""
+    """Returns the training images as uint8 [N, 3, 32, 32] and int64 labels [N] (NumPy)."""
     import numpy
 
     records = numpy.concatenate(
@@ -45,10 +44,10 @@ def load_cifar(root):
 
 
 def crop_box(width, height, draw=random):
-    """Random resized crop as the field defines it: (left, top, width, height).
+    """Draws a random resized crop with the common definition: (left, top, width, height).
 
-    Area uniform in 0.08..1 of the image, log of the aspect ratio uniform in 3/4..4/3, ten tries, else the largest
-    central crop within those ratios.
+    The area is uniform in 0.08..1 of the image, the logarithm of the aspect ratio uniform in 3/4..4/3. After ten failed
+    attempts, the largest central crop within these ratios is used.
     """
     low, high = math.log(3 / 4), math.log(4 / 3)
     for _ in range(10):

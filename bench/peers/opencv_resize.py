@@ -1,4 +1,4 @@
-"""OpenCV's resize, INTER_AREA, on photographs decoded in memory; one thread, into memory that is kept."""
+"""OpenCV's resize with INTER_AREA on decoded photographs in memory; one thread, reused output buffer."""
 
 from bench.peers import image_operations
 from bench.peers.image_operations import check

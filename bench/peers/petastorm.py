@@ -1,11 +1,11 @@
 """Petastorm's batch reader over a plain Parquet store: row groups as NumPy arrays of `bytes` objects and labels.
 
-make_batch_reader is its published way to read a store that Spark or pyarrow wrote (make_reader wants one that Petastorm
-itself wrote, and is slower: it makes a Python object per row).
-Petastorm 0.13.1 uses pyarrow's legacy ParquetDataset: with pyarrow 16 and later it fails on import ("No module named
-'pyarrow.filesystem'"), with 15 on opening ("unexpected keyword argument 'validate_schema'"), so pyarrow 14 it is. It
-drops columns that are structs without an error, so both sides read the image as a plain column of bytes.
-PySpark, which only writing stores needs, is left out of the environment.
+make_batch_reader is the documented way to read a store written by Spark or pyarrow. (make_reader requires a store
+written by Petastorm and is slower: it creates a Python object per row.)
+Petastorm 0.13.1 uses the legacy ParquetDataset of pyarrow. With pyarrow 16 it fails on import ("No module named
+'pyarrow.filesystem'"), with 15 on opening ("unexpected keyword argument 'validate_schema'"); the environment has 14. It
+silently drops struct columns, so both sides read the image as a plain binary column.
+PySpark is needed only for writing stores and is not installed.
 """
 
 ENVIRONMENT = "petastorm"
@@ -17,9 +17,9 @@ def candidates(job):
     return [
         {"pool": "thread", "workers": cores, "early": True},
         {"pool": "thread", "workers": 2 * cores, "early": True},
-        {"pool": "thread", "workers": 10, "early": True},  # ten is its default
+        {"pool": "thread", "workers": 10, "early": True},  # the default of Petastorm
         {"pool": "thread", "workers": 10, "early": False},
-        {"pool": "process", "workers": cores, "early": False},  # sends tables only
+        {"pool": "process", "workers": cores, "early": False},  # supports tables only
         {"pool": "dummy", "workers": 1, "early": False},
     ]
 
@@ -27,7 +27,7 @@ def candidates(job):
 def batches(job, settings):
     import warnings
 
-    warnings.simplefilter("ignore")  # pyarrow 14 tells of the deprecation at every row group
+    warnings.simplefilter("ignore")  # pyarrow 14 emits a deprecation warning per row group
     from pathlib import Path
 
     from petastorm import make_batch_reader
@@ -40,6 +40,6 @@ def batches(job, settings):
 
 
 def check(source):
-    """What a person wants to see: how many records, of how many bytes, which labels."""
+    """Returns the number of records, bytes and distinct labels of one batch."""
     images, labels = next(source)
     return {"records": len(images), "bytes": sum(len(image) for image in images), "labels": len(set(labels.tolist()))}

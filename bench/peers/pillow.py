@@ -1,7 +1,7 @@
-"""Pillow in PyTorch's DataLoader, as most training scripts read photographs.
+"""Pillow in PyTorch's DataLoader, as in most training scripts.
 
-Image.open, RGB, then crop and antialiased bilinear resize in one call (resize with a box: the crop is never copied),
-flip on the small image. Not used because it changes the pixels: draft mode (decoding at reduced scale).
+Image.open, RGB, crop and antialiased bilinear resize in one call (resize with a box does not copy the crop), flip of
+the resized image. Draft mode (decoding at reduced scale) is not used, because it changes the pixels.
 """
 
 from bench.peers import torch_loader
@@ -22,7 +22,7 @@ def batches(job, settings):
     files = image_files(job["data"])
 
     def middle(image):
-        """Of the image resized to a short side of EVAL_RESIZE: the crop is resized alone."""
+        """Resizes only the centre crop, as if the short side were resized to EVAL_RESIZE."""
         scale = EVAL_RESIZE / min(image.size)
         width, height = CROP / scale, CROP / scale
         left, top = (image.width - width) / 2, (image.height - height) / 2

@@ -1,8 +1,8 @@
-"""A script that packs photographs by Pillow, as people write it: a pool of workers resizes, one writer fills a tar.
+"""A typical script that packs photographs with Pillow: a pool of workers resizes, one writer fills a tar archive.
 
-Image.open, RGB, antialiased bilinear resize of the short side, JPEG of quality 90; smaller images keep their bytes.
-Not used because it changes the pixels: draft mode (decoding at reduced scale). Each pass makes one tar, synced and
-renamed as unstarve's shards are.
+Image.open, RGB, antialiased bilinear resize of the short side, JPEG of quality 90; smaller images are not re-encoded.
+Draft mode (decoding at reduced scale) is not used, because it changes the pixels. Each pass writes one archive, synced
+and renamed like the shards of unstarve.
 """
 
 import io
@@ -10,7 +10,7 @@ import os
 import tarfile
 from pathlib import Path
 
-ENVIRONMENT = ""  # Pillow is the tests', too
+ENVIRONMENT = ""  # the tests need Pillow, too
 JOBS = ["pack"]
 
 
@@ -74,7 +74,7 @@ def batches(job, settings):
 
 
 def check(source):
-    """What a person wants to see: how many bytes, which labels."""
+    """Returns the number of records, bytes and distinct labels of 160 samples."""
     seen = [next(source) for _ in range(160)]
     return {"records": len(seen), "bytes": sum(len(bodies[0]) for bodies, _ in seen),
             "labels": len({labels[0] for _, labels in seen})}

@@ -1,4 +1,4 @@
-"""Pillow-SIMD's resize, BILINEAR (antialiased), on photographs decoded in memory; one thread."""
+"""Pillow-SIMD's resize with BILINEAR (antialiased) on decoded photographs in memory; one thread."""
 
 from bench.peers import image_operations
 from bench.peers.image_operations import check

@@ -1,6 +1,6 @@
-"""The disk itself: the same photographs, their bytes written one behind the other into one file, synced and renamed.
+"""An upper bound for packing without resize: the files are concatenated into one file, synced and renamed.
 
-Files are read as a whole from the page cache; nothing is looked at. What packing without a resize could reach at most.
+Files are read whole from the page cache and not inspected.
 """
 
 import os

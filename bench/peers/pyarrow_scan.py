@@ -1,16 +1,16 @@
-"""pyarrow's own scanner over Parquet files: the columns of the image and the label, as record batches.
+"""pyarrow's scanner over Parquet files: the image and label columns as record batches.
 
-The values stay in Arrow's arrays: what is compared is reading. Its dataset scanner decodes row groups in parallel and
-reads ahead; the other way is a ParquetFile's iter_batches, file after file.
+The comparison measures reading only: values stay in Arrow arrays. The dataset scanner decodes row groups in parallel
+and prefetches; the alternative is ParquetFile.iter_batches on one file after another.
 """
 
-ENVIRONMENT = ""  # pyarrow is among what the project itself installs
+ENVIRONMENT = ""  # the project requires pyarrow, too
 JOBS = ["parquet-read"]
 
 
 def candidates(job):
-    dataset = [{"way": "dataset", "columns": columns, "batch_readahead": ahead}
-               for columns in ("struct", "bytes") for ahead in (2, 16)]
+    dataset = [{"way": "dataset", "columns": columns, "batch_readahead": readahead}
+               for columns in ("struct", "bytes") for readahead in (2, 16)]
     return dataset + [{"way": "file", "columns": "struct"}]
 
 
@@ -48,7 +48,7 @@ def file_batches(folder, job, settings):
 
 
 def check(source):
-    """What a person wants to see: how many records, of how many bytes, which labels."""
+    """Returns the number of records, bytes and distinct labels of one batch."""
     images, labels = next(source)
     if images.type.num_fields:
         images = images.field(0)

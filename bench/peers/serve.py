@@ -1,12 +1,12 @@
-"""One peer as a long-lived child process: `python -m bench.peers.serve PEER JOB SETTINGS` (both JSON).
+"""Runs one peer as a long-lived child process: `python -m bench.peers.serve PEER JOB SETTINGS` (the last two are JSON).
 
-Commands arrive on stdin, one JSON array a line; each is answered by one JSON object on the original stdout:
+Commands are read from stdin, one JSON array per line; each is answered by one JSON object on the original stdout:
 ["run", S]    consume whole batches for at least S seconds: {"samples": n, "seconds": s}
-["check", P]  look at a few batches, write a sheet of crops to P if not null: shape, mean, deviation, labels, ...
+["check", P]  inspect a few batches, write a sheet of crops to P if not null: shape, mean, deviation, labels, ...
 ["quit"]
-The first line it writes is {"ready": true}, or {"error": text} when the peer cannot work here. A block starts and ends
-at the arrival of a batch, and the harness stops the whole process group between blocks, so that read-ahead neither
-steals time from the other side nor arrives free of charge.
+The first line written is {"ready": true}, or {"error": text} if the peer cannot run here. A block starts and ends at
+the arrival of a batch, and the harness stops the whole process group between blocks: prefetching neither takes time
+from the other side nor provides batches that were not timed.
 """
 
 import importlib
@@ -18,7 +18,7 @@ import traceback
 
 
 def consume(source, seconds):
-    """Whole batches. A source that has `seconds` times itself: what its last batch took, which counts as one."""
+    """Consumes whole batches. A source with an attribute `seconds` times itself: the time of its last item."""
     if hasattr(source, "seconds"):
         done = {"samples": 0, "seconds": 0.0}
         while done["seconds"] < seconds:
@@ -45,8 +45,8 @@ def check(source, path):
         images = numpy.asarray(images)
         if images.shape[1] == 3:
             images = images.transpose(0, 2, 3, 1)
-        assert images.dtype == numpy.float32, f"batches are {images.dtype}, expected float32"
-        assert numpy.isfinite(images).all(), "batch holds values that are not finite"
+        assert images.dtype == numpy.float32, f"batches are {images.dtype}; expected float32"
+        assert numpy.isfinite(images).all(), "the batch contains values that are not finite"
         count += len(images)
         total += images.astype(numpy.float64).mean(axis=(1, 2)).sum(axis=0)
         squares += (images.astype(numpy.float64) ** 2).mean(axis=(1, 2)).sum(axis=0)
@@ -68,7 +68,7 @@ def check(source, path):
 
 
 def write_sheet(images, path):
-    """4 x 4 crops as a PPM picture, brought back to 0..255 by ImageNet's statistics (near enough for CIFAR's)."""
+    """Writes 4 x 4 crops as a PPM image, denormalised with the ImageNet statistics (close enough for CIFAR)."""
     import numpy
 
     from bench.peers.inputs import IMAGENET_MEAN, IMAGENET_STD
@@ -82,7 +82,7 @@ def write_sheet(images, path):
 
 def main():
     peer, job, settings = sys.argv[1], json.loads(sys.argv[2]), json.loads(sys.argv[3])
-    # Libraries print to stdout: keep the protocol's channel for ourselves.
+    # Libraries print to stdout: reserve the original stdout for the protocol.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
 
@@ -94,7 +94,7 @@ def main():
         module = importlib.import_module("bench.peers." + peer)
         source = module.batches(job, settings)
         next(source)
-    except Exception as error:  # whatever a peer raises is its reason for not taking part
+    except Exception as error:  # any exception is the reason why the peer is unavailable
         traceback.print_exc()
         answer({"error": f"{type(error).__name__}: {error}"})
         return 1
@@ -106,13 +106,13 @@ def main():
         try:
             if command[0] == "run":
                 answer(consume(source, command[1]))
-            else:  # a peer whose batches are no pictures looks at them itself
+            else:  # peers whose batches are not images define check()
                 answer(module.check(source) if hasattr(module, "check") else check(source, command[1]))
         except Exception as error:
             traceback.print_exc()
             answer({"error": f"{type(error).__name__}: {error}"})
             return 1
-    # Peers' own shutdown may hang on their threads; nothing of theirs is worth keeping.
+    # The shutdown of a peer may hang in its threads; no state needs to be saved.
     answers.flush()
     os._exit(0)
 

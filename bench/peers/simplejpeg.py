@@ -1,7 +1,7 @@
 """simplejpeg (libjpeg-turbo through its TurboJPEG interface) in PyTorch's DataLoader.
 
-Decoded into one buffer that each worker keeps; torch's own antialiased bilinear resize on uint8 in channels-last layout
-(its vectorised path). Accurate DCT and smooth upsampling, as all peers that have the choice.
+Each worker decodes into one reused buffer; antialiased bilinear resize of torch on uint8 in channels-last layout (the
+vectorised path). Accurate DCT and smooth upsampling, as for all peers that support them.
 """
 
 from bench.peers import torch_loader

@@ -1,10 +1,10 @@
 """SPDL's thread pipeline with FFmpeg's MJPEG decoder.
 
-Each task demultiplexes a file, learns its size from the packet, and lets one FFmpeg filter graph crop, scale
-(bilinear), flip and convert to RGB; frames of a batch are joined by one copy, then normalised by torch. One worker
-thread per core.
-Tried: one image per task or several (fewer hand-overs through its event loop), one or two batches of read-ahead.
-FFmpeg itself is a set of Debian packages here.
+Each task demultiplexes a file, gets the image size from the packet, and uses one FFmpeg filter graph to crop, scale
+(bilinear), flip and convert to RGB. The frames of a batch are combined with one copy and normalised by torch. One
+worker thread per core.
+Candidates: one or several images per task (fewer transfers through the event loop), prefetch of one or two batches.
+FFmpeg is installed from Debian packages.
 """
 
 from bench.peers.inputs import CROP, IMAGENET_MEAN, IMAGENET_STD, crop_box, image_files, middle_box

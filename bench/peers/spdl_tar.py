@@ -1,19 +1,18 @@
-"""SPDL's tar iterator, `spdl.io.iter_tarfile`, over the shards: members grouped into samples, nothing decoded.
+"""SPDL's tar iterator, `spdl.io.iter_tarfile`, over the shards: members are grouped into samples, nothing is decoded.
 
-The iterator is C++. It is given a file object, as its documentation shows for a file: each member comes as bytes of its
-own. With `mapped` in the job it is given the shard as one run of bytes, which its documentation reads into memory: here
-a map, which stays from pass to pass as ours do. A member is then a view and has read nothing by itself, so its bytes
-are touched, one per cache line by NumPy or all of them by a copy. The label is parsed either way. As many workers as
-cores, each with its own shards; they tell how long the images are and hand no bytes over, which would be charged to
-them besides. Tried: one worker, processes and threads; file objects with and without Python's buffer.
-Its Debian libraries of FFmpeg are not needed for this.
+The iterator is written in C++. By default it reads a file object, as in its documentation, and copies each member. With
+`mapped` in the job it reads the shard as one buffer: a memory map that is reused in every pass, as on our side. Members
+are then views, so their bytes are touched explicitly: one byte per cache line with NumPy, or all bytes with a copy. The
+label is always parsed. There are as many workers as cores, each with its own shards. They send image sizes instead of
+image bytes, so that the transfer between processes is not measured. Candidates: one worker, processes and threads; file
+objects with and without Python's buffer. FFmpeg is not needed.
 """
 
 from bench.peers.web_dataset import check  # noqa: F401
 
 ENVIRONMENT = "spdl-tar"
 JOBS = ["tar-read"]
-HAND_OVER = 4096  # samples at a time: through a queue of processes one of 256 would cost 100 us
+CHUNK = 4096  # samples per queue item; a transfer between processes takes 100 us
 
 
 def candidates(job):
@@ -34,7 +33,7 @@ def candidates(job):
 
 
 def _touches():
-    """By name: what reads the bytes of a view. A member from a file object was copied already."""
+    """Functions by name that read the bytes of a view; members of a file object were already copied."""
     import numpy
 
     def lines(view):
@@ -51,7 +50,7 @@ def _map(path):
 
 
 def samples_of(files, source, touch):
-    """(bytes of the image, label) of every sample, endlessly."""
+    """Endless iterator of (image size in bytes, label)."""
     from spdl.io import iter_tarfile
 
     maps = [_map(path) for path in files] if source == "map" else []
@@ -67,7 +66,7 @@ def samples_of(files, source, touch):
         for number in range(len(files)):
             pairs = members(number)
             for (name, image), (_, label) in zip(pairs, pairs, strict=True):
-                assert name.endswith(".jpg"), f"{files[number]}: {name} where an image was expected"
+                assert name.endswith(".jpg"), f"{files[number]}: {name} found; expected an image"
                 touch(image)
                 yield len(image), int(bytes(label))
 
@@ -77,7 +76,7 @@ def read_shards(files, settings, queue):
 
     samples = samples_of(files, settings["source"], _touches()[settings["touch"]])
     while True:
-        queue.put(list(itertools.islice(samples, HAND_OVER)))
+        queue.put(list(itertools.islice(samples, CHUNK)))
 
 
 def batches(job, settings):

@@ -1,9 +1,9 @@
-"""tf.data on the CPU, as TensorFlow's own ImageNet scripts use it.
+"""tf.data on the CPU, as in TensorFlow's ImageNet scripts.
 
-tf.io.decode_and_crop_jpeg decodes only the crop; sample_distorted_bounding_box draws it; bilinear resize without
-antialiasing (their default: faster than the antialiased one the other peers use); flip; normalise. Parallelism and
-prefetch by AUTOTUNE, order not kept (deterministic=False), a private pool of one thread per core.
-Tried: normalising per image or per batch; map and batch fused by the graph optimiser.
+sample_distorted_bounding_box draws the crop, tf.io.decode_and_crop_jpeg decodes only the crop, bilinear resize without
+antialiasing (the default; faster than the antialiased resize of the other peers), flip, normalise. Parallelism and
+prefetch by AUTOTUNE, deterministic=False, a private thread pool of one thread per core.
+Candidates: normalisation per image or per batch; map and batch fused by the graph optimiser.
 """
 
 from bench.peers.inputs import CROP, EVAL_RESIZE, IMAGENET_MEAN, IMAGENET_STD, image_files
@@ -41,7 +41,7 @@ def batches(job, settings):
     def load_middle(path, label):
         data = tf.io.read_file(path)
         shape = tf.io.extract_jpeg_shape(data)
-        # The middle that is left of the image when its short side is EVAL_RESIZE: decoded and resized alone.
+        # Decodes and resizes only the centre crop, as if the short side were resized to EVAL_RESIZE.
         side = tf.cast(tf.cast(tf.minimum(shape[0], shape[1]), tf.float32) * (CROP / EVAL_RESIZE), tf.int32)
         window = tf.stack([(shape[0] - side) // 2, (shape[1] - side) // 2, side, side])
         image = tf.io.decode_and_crop_jpeg(data, window, channels=3, dct_method="INTEGER_ACCURATE")

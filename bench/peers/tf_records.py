@@ -1,7 +1,7 @@
-"""tf.data reading TFRecord files: records and their checksums, the Examples parsed a batch at a time.
+"""tf.data reading TFRecord files: records are read with checksums, Examples are parsed per batch.
 
-The image stays encoded: what is compared is reading. Parsing whole batches (tf.io.parse_example) is the way
-TensorFlow's own performance guide recommends; record order is not kept (deterministic=False).
+The comparison measures reading only: images stay encoded. TensorFlow's performance guide recommends parsing whole
+batches (tf.io.parse_example). deterministic=False: the order of records may change.
 """
 
 ENVIRONMENT = "tensorflow"
@@ -42,7 +42,7 @@ def batches(job, settings):
 
 
 def check(source):
-    """What a person wants to see: how many records, of how many bytes, which labels."""
+    """Returns the number of records, bytes and distinct labels of one batch."""
     images, labels = next(source)
     lengths = [len(image) for image in images.numpy()]
     return {"records": len(lengths), "bytes": sum(lengths), "labels": len(set(labels.numpy().tolist()))}

@@ -1,13 +1,13 @@
-"""Vectorised torch on whole batches: what remains of DataLoader's cost when it is left out altogether.
+"""Vectorised torch operations on whole batches, without DataLoader.
 
-Pad crop and flip of a batch, from uint8 images in memory to normalised float32, one tensor operation at a time on all
-cores, into a ring of batches that is allocated once. Ways to crop, all in candidates():
-rows     every output row is a stretch of 32 bytes of the padded set, or of a mirrored copy of it that is made once: one
-         index_select over an overlapping strided view moves all rows of a batch (the fastest found, by far)
-gather   one index tensor picks every output pixel; flips are part of the index
-shifts   the images of a batch grouped by vertical and horizontal shift, copied group by group with masks
-Tried and left out: indexing a strided view of all windows, and stacking one slice per image (both 60 times slower than
-rows); scaling by addcmul (slower than a copy that casts and two in-place operations).
+Pad crop and flip of a batch, from uint8 images in memory to normalised float32, one tensor operation after another on
+all cores, into a ring of preallocated batches. Crop implementations, all in candidates():
+rows     every output row is a run of 32 bytes of the padded dataset or of its mirrored copy: one index_select over an
+         overlapping strided view copies all rows of a batch (by far the fastest)
+gather   one index tensor selects every output pixel; flips are part of the index
+shifts   images are grouped by vertical and horizontal shift and copied per group with masks
+Not included because they are slower: indexing a strided view of all windows and stacking one slice per image (both 60
+times slower than rows); scaling with addcmul (slower than a casting copy and two in-place operations).
 """
 
 from bench.peers.inputs import CIFAR_MEAN, CIFAR_PAD, CIFAR_STD, load_cifar
@@ -15,11 +15,11 @@ from bench.peers.inputs import CIFAR_MEAN, CIFAR_PAD, CIFAR_STD, load_cifar
 ENVIRONMENT = "torch"
 JOBS = ["cifar-train"]
 
-RING = 4  # batches in memory: those of our loader at its default prefetch
+RING = 4  # batches in memory, as in our loader with default prefetch
 
 
 def candidates(job):
-    # One thread too: a batch is so little work that waking others may cost more than they bring.
+    # Also one thread: a batch is so little work that waking other threads may not pay off.
     return [{"way": way, "threads": job["cores"]} for way in ("rows", "gather", "shifts")] + [
         {"way": "rows", "threads": 1}
     ]
@@ -31,14 +31,14 @@ def batches(job, settings):
     torch.set_num_threads(settings["threads"])
     pixels, labels = load_cifar(job["data"])
     labels = torch.from_numpy(labels)
-    padded = torch.nn.functional.pad(torch.from_numpy(pixels), (CIFAR_PAD,) * 4)  # once, zeros as the others pad
+    padded = torch.nn.functional.pad(torch.from_numpy(pixels), (CIFAR_PAD,) * 4)  # once, with zeros
     count, batch, side, wide = len(labels), job["batch"], 32, 32 + 2 * CIFAR_PAD
     image, plane = 3 * wide * wide, wide * wide
     scale = torch.tensor([1 / (255 * s) for s in CIFAR_STD]).view(3, 1, 1)
     bias = torch.tensor([-m / s for m, s in zip(CIFAR_MEAN, CIFAR_STD)]).view(3, 1, 1)
     ring = [torch.empty(batch, 3, side, side) for _ in range(RING)]
     line = torch.arange(side)
-    # Where the rows of a cropped image begin, from the crop's top left.
+    # Offsets of the rows of a crop, relative to its top left corner.
     starts = (torch.arange(3).view(3, 1) * plane + line * wide).view(1, -1)
 
     if settings["way"] == "rows":

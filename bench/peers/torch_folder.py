@@ -1,12 +1,11 @@
-"""torchvision's ImageFolder and PyTorch's DataLoader from nothing opened to the first batch, again and again.
+"""torchvision's ImageFolder and PyTorch's DataLoader from opening to the first batch, repeatedly.
 
 Timed: ImageFolder lists the tree, the DataLoader starts and shuffles, 256 images are read, decoded, augmented and
-normalised. Not timed: the interpreter's start, imports, and the end of the workers after the batch. Every time the
-order is another one.
-Tried: no workers, and workers = cores with one batch ahead each and with DataLoader's default of two; Pillow, the
-default of ImageFolder, and torchvision's own decoder. The augmentation works on uint8 and the batch is normalised at
-once in the main process. The first batch is one worker's work, so workers bring only their start and doing without is
-the faster; a job with "workers" true asks for them, as a training does that wants the batches after the first too.
+normalised. Not timed: start of the interpreter, imports, and shutdown of the workers. The order differs every time.
+Candidates: no workers, and one worker per core with prefetch_factor 1 or 2 (the default); Pillow, the default of
+ImageFolder, or the decoder of torchvision. The augmentation works on uint8, and the main process normalises the batch.
+One worker produces the first batch, so workers only add their start-up time and no workers is faster. "workers": true
+in the job requires workers, as in real training.
 """
 
 from bench.peers.inputs import CIFAR_MEAN, CIFAR_PAD, CIFAR_STD
@@ -24,7 +23,7 @@ def candidates(job):
 
 
 class FirstBatches:
-    """Iterator of first batches; `seconds` is how long the last one took."""
+    """Iterator of first batches; `seconds` is the time of the last one."""
 
     def __init__(self, job, settings):
         import torch

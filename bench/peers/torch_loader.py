@@ -1,14 +1,13 @@
-"""PyTorch's DataLoader as the DataLoader peers (torchvision, pillow, simplejpeg) share it, without a peer of its own.
+"""PyTorch's DataLoader, shared by the peers torchvision, pillow and simplejpeg. Not a peer.
 
 Settings:
 workers    worker processes (persistent); 0: in the main process
-prefetch   batches each worker makes ahead
-normalise  where uint8 becomes normalised float32: "sample" (in the worker, while the image is in the cache), "batch"
-           (in the worker, on the stacked batch), "main" (the worker sends uint8; the main process writes float32 into
-           a batch that is kept, as a training loop that normalises late does) or "transform" (the samples come as
-           normalised float32 already)
-The sampler is endless (one permutation after another), so that short epochs do not drain the workers, as they would
-not with a real training set's thousands of batches.
+prefetch   prefetch_factor: batches that each worker prefetches
+normalise  where uint8 is converted to normalised float32: "sample" (in the worker, per image), "batch" (in the worker,
+           on the stacked batch), "main" (the worker sends uint8; the main process writes float32 into a reused batch)
+           or "transform" (the samples are normalised float32 already)
+The sampler is endless (one permutation after another), so that short epochs do not drain the workers; real datasets
+have thousands of batches per epoch.
 """
 
 from bench.peers.inputs import CIFAR_MEAN, CIFAR_STD, IMAGENET_MEAN, IMAGENET_STD
@@ -32,7 +31,7 @@ def _endless(count):
 
 
 class _Samples:
-    """Map-style data set over `count` samples; `load` gives (uint8 [3, H, W] tensor, label)."""
+    """Map-style dataset of `count` samples; `load` returns (uint8 [3, H, W] tensor, label)."""
 
     def __init__(self, count, load, finish):
         self.count, self.load, self.finish = count, load, finish
@@ -73,7 +72,7 @@ class _CollateNormalised:
 
 
 def batches(count, load, job, settings):
-    """Endless batches of the samples that load(index) gives, 0 <= index < count."""
+    """Endless iterator over batches of load(index), 0 <= index < count."""
     import torch
     from torch.utils.data import DataLoader
 
@@ -81,7 +80,7 @@ def batches(count, load, job, settings):
     normalise = Normalise(CIFAR_MEAN, CIFAR_STD) if cifar else Normalise(IMAGENET_MEAN, IMAGENET_STD)
     where = settings["normalise"]
     workers = settings["workers"]
-    # Workers run single-threaded (torch sets that); the main process may use all cores for its part.
+    # Workers are single-threaded (set by torch); the main process may use all cores.
     torch.set_num_threads(job["cores"])
 
     class Sampler(torch.utils.data.Sampler):

@@ -1,11 +1,10 @@
 """torchvision in PyTorch's DataLoader.
 
-Photographs: torchvision.io decodes (libjpeg-turbo, RGB, channels-last in memory), v2's functional resized_crop with
-antialias on uint8 (its fast vectorised path wants just that layout), flip, normalise.
-CIFAR-10: the usual transforms on tensors in memory, RandomCrop(32, padding=4), RandomHorizontalFlip, normalise.
-Tried for CIFAR: v2 transforms on tensors, on PIL images (the commonest recipe), 0, 1, 2 and 4 workers; all stand in
-candidates(), so that each machine settles for itself.
-The environment has PyPI's own torch, because PyPI's torchvision is built for it and does not load beside a CPU build.
+Photographs: decoded by torchvision.io (libjpeg-turbo, RGB, channels-last in memory); functional resized_crop of v2 with
+antialias on uint8 (the fast vectorised path requires this layout), flip, normalise.
+CIFAR-10: the standard transforms on tensors in memory: RandomCrop(32, padding=4), RandomHorizontalFlip, normalise.
+Candidates for CIFAR: v2 transforms on tensors or on PIL images (the most common recipe), different numbers of workers.
+The environment contains torch of PyPI: torchvision of PyPI is built for it and does not load with a CPU build.
 """
 
 from bench.peers import torch_loader

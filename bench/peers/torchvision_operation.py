@@ -1,6 +1,6 @@
-"""One operation of torchvision's v2 on images decoded in memory; one thread.
+"""One operation of torchvision v2 on decoded images in memory; one thread.
 
-Tried: Pillow's images, tensors that lie in planes, tensors that are channels-last, as far as the operation takes them.
+Candidates: Pillow images, planar tensors and channels-last tensors, as supported by the operation.
 """
 
 from bench.operations import CLASSES, OPERATIONS

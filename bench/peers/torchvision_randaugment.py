@@ -1,6 +1,6 @@
-"""torchvision's v2.RandAugment on uint8 tensors decoded in memory; one thread.
+"""torchvision's v2.RandAugment on decoded uint8 tensors in memory; one thread.
 
-Tried: tensors that lie in planes, and in channels-last.
+Candidates: planar and channels-last tensors.
 """
 
 from bench.peers import image_operations

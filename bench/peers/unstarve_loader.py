@@ -1,8 +1,8 @@
-"""unstarve's own Python package, as the side that others are compared with, or beside its C++ (python-iteration).
+"""The Python package of unstarve, compared with peers or with its own C++ loader (python-iteration).
 
-Jobs: "trivial", samples that cost next to nothing; "folder-first-batch", timed as torch_folder.py times it: from
-nothing opened to the first batch, again and again, imports and the end of the threads left out; "imagenet-train", as
-tensors of torch where the settings say so (imagenet-train-python).
+Jobs: "trivial": samples of almost no cost; "folder-first-batch": from opening to the first batch, repeatedly, timed
+like torch_folder.py without imports and shutdown; "imagenet-train": as torch tensors if the settings have "tensors"
+(imagenet-train-python).
 """
 
 import time
@@ -21,16 +21,16 @@ def pipeline(job, seed):
     import unstarve as un
 
     if job["job"] == "trivial":
-        made = un.open(job["source"]).shuffle(seed).output("uint8", "NHWC")
+        built = un.open(job["source"]).shuffle(seed).output("uint8", "NHWC")
     elif job["job"] == "folder-first-batch":
-        made = un.open(job["data"]).shuffle(seed).pad_crop(32, CIFAR_PAD).flip().normalize(CIFAR_MEAN, CIFAR_STD)
+        built = un.open(job["data"]).shuffle(seed).pad_crop(32, CIFAR_PAD).flip().normalize(CIFAR_MEAN, CIFAR_STD)
     else:
-        made = un.open(job["data"]).shuffle(seed).random_resized_crop(224).flip().normalize(*un.IMAGENET)
-    return made.options(threads=job["cores"]).batch(job["batch"])
+        built = un.open(job["data"]).shuffle(seed).random_resized_crop(224).flip().normalize(*un.IMAGENET)
+    return built.options(threads=job["cores"]).batch(job["batch"])
 
 
 class FirstBatches:
-    """Iterator of first batches; `seconds` is how long the last one took."""
+    """Iterator of first batches; `seconds` is the time of the last one."""
 
     def __init__(self, job):
         self.job, self.seed, self.seconds = job, job["seed"], 0.0

@@ -1,7 +1,7 @@
-"""The webdataset package reading its shards: members grouped into samples, nothing decoded.
+"""The webdataset package reading shards: members are grouped into samples, nothing is decoded.
 
-One process, as many as the job has cores (each with its own shards, as DataLoader workers would have), or threads are
-not tried: the package is pure Python, so processes are its best. Samples come as (image bytes, label).
+Candidates: one process, and one process per core with its own shards (like DataLoader workers). Threads are not tried:
+the package is pure Python. Samples are (image bytes, label).
 """
 
 ENVIRONMENT = "webdataset"
@@ -13,7 +13,7 @@ def candidates(job):
 
 
 def samples_of(files):
-    """Endlessly, from these shards."""
+    """Endless iterator over the samples of the shards."""
     import webdataset
 
     source = webdataset.WebDataset(files, shardshuffle=False, empty_check=False).to_tuple("jpg", "cls").repeat()
@@ -22,7 +22,7 @@ def samples_of(files):
 
 
 def read_shards(files, batch, queue):
-    """A worker: tells how many samples it has grouped; handing the bytes over would be charged to it besides."""
+    """A worker. Sends image sizes instead of bytes, so that the transfer is not measured."""
     some = samples_of(files)
     while True:
         queue.put([(len(image), label) for image, label in (next(some) for _ in range(batch))])
@@ -50,7 +50,7 @@ def batches(job, settings):
 
 
 def check(source):
-    """What a person wants to see: how many records, of how many bytes, which labels."""
+    """Returns the number of records, bytes and distinct labels of one batch."""
     images, labels = next(source)
     lengths = [image if isinstance(image, int) else len(image) for image in images]
     return {"records": len(lengths), "bytes": sum(lengths), "labels": len(set(labels))}

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT))
 
 from bench import compare  # noqa: E402
-from bench.child import Child, Failed, Together  # noqa: E402
+from bench.child import Child, ChildGroup, Failed  # noqa: E402
 from bench.comparisons import COMPARISONS  # noqa: E402
 from bench.operations import OPERATIONS  # noqa: E402
 from bench.peers import inputs  # noqa: E402
@@ -60,7 +60,7 @@ def test_children_together_run_at_the_same_time_and_their_rates_add_up(tmp_path)
         files = [str(tmp_path / here), str(tmp_path / other)]
         return lambda: child(MEETING_PEER.replace("FILES", repr(files)))
 
-    with Together([start("a", "b"), start("b", "a")]) as both:
+    with ChildGroup([start("a", "b"), start("b", "a")]) as both:
         assert both.rate(2) == pytest.approx(2 * 30 / 2)
 
 
@@ -72,7 +72,7 @@ def test_where_one_of_several_children_cannot_start_the_others_end():
         return started[0]
 
     with pytest.raises(Failed, match="no camera"):
-        Together([start, lambda: child("import sys; sys.exit('no camera')")])
+        ChildGroup([start, lambda: child("import sys; sys.exit('no camera')")])
     assert started[0].process.poll() is not None
 
 
@@ -126,7 +126,7 @@ def test_a_childs_own_reason_is_reported():
         peer.check()
 
 
-def test_the_last_words_of_a_dead_child_are_reported():
+def test_the_last_message_of_an_exited_child_is_reported():
     with pytest.raises(Failed, match="status 3: no such library"):
         child("import sys; print('no such library', file=sys.stderr); sys.exit(3)")
 
@@ -158,7 +158,7 @@ def test_every_promised_comparison_is_there_and_its_peer_can_be_looked_up():
                  "random-over-sequential-tar", "parquet-read/pyarrow",
                  "parquet-read/petastorm", "tar-read/webdataset"}
     promised |= {f"tar-read{kind}/spdl" for kind in ("", "-mapped", "-small", "-small-mapped")}
-    promised |= {"folder-first-batch/torch", "folder-first-batch/torch-workers", "folder-first-batch-anew/torch"}
+    promised |= {"folder-first-batch/torch", "folder-first-batch/torch-workers", "folder-first-batch-uncached/torch"}
     promised |= {f"cold-{data}/no-read-ahead" for data in ("folder", "small-files", "shards")}
     promised |= {"warm-folder/read-ahead"}
     promised |= {"pack-resize/pillow", "pack-copy/plain-write", "loader-overhead", "train-resnet18-224/eager",
