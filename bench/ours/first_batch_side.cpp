@@ -17,7 +17,7 @@ namespace {
 
 class FirstBatchSide final : public Side {
  public:
-  explicit FirstBatchSide(const Job& job) : job_(job), spec_(pipeline_of(job)), anew_(job.value("anew", false)) {}
+  explicit FirstBatchSide(const Job& job) : job_(job), spec_(pipeline_of(job)), anew_(job.value("uncached", false)) {}
 
   Block run(double seconds) override {
     Block block;
