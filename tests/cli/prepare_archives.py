@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Small archives in just the layouts that data sets are published in, a catalogue with their checksums, and a server.
+"""Makes small archives in the published layouts of data sets, with a catalogue of their checksums, and serves them.
 
-    prepare_archives.py make DIR            DIR/published/NAME/... of every known set, DIR/catalogue.json: the program's
-                                            own ($UNSTARVE) with the samples and checksums of the small archives
-    prepare_archives.py bad DIR             DIR/bad/*.tar|zip: archives that must be refused, DIR/bad.json
-    prepare_archives.py serve DIR [OPTIONS] an HTTP server of DIR on loopback with ranges; its URL in DIR/url
-        --break-every N     ends a body after N bytes, whatever was asked for
-        --seconds S         between pieces of 64 KiB
-        --log FILE          a line for each request: path and Range
+    prepare_archives.py make DIR            writes DIR/published/NAME/... for every known set and DIR/catalogue.json,
+                                            the catalogue of $UNSTARVE with the samples of the small archives
+    prepare_archives.py bad DIR             writes archives that must be refused to DIR/bad, and DIR/bad.json
+    prepare_archives.py serve DIR [OPTIONS] serves DIR over HTTP on loopback with ranges; writes its URL to DIR/url
+        --break-every N     end a response after N bytes
+        --seconds S         delay between pieces of 64 KiB
+        --log FILE          write path and Range of each request
 
-Images are real PNG files made here; everything is a function of its name, so checksums do not change.
+Images are real PNG files. All contents depend only on their names, so checksums do not change.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def meta_mat(classes: list[tuple[int, str, int]], compressed: bool = True) -> by
 
 
 def published() -> dict[str, tuple[dict[str, int], Members]]:
-    """Per known data set the samples of its splits and its archives; all else is as the program's catalogue has it."""
+    """Returns, for each known data set, the samples per split and its archives."""
     sets: dict[str, tuple[dict[str, int], Members]] = {}
 
     batches = {f"cifar-10-batches-bin/data_batch_{i}.bin": cifar_records(10, 10, 1, f"a{i}") for i in range(1, 6)}
@@ -226,13 +226,13 @@ def published() -> dict[str, tuple[dict[str, int], Members]]:
 
 
 def known_sets() -> list[dict]:
-    """The program's own catalogue."""
-    told = subprocess.run([os.environ["UNSTARVE"], "datasets", "--json"], check=True, capture_output=True)
-    return json.loads(told.stdout)["datasets"]
+    """Returns the built-in catalogue of the program."""
+    listed = subprocess.run([os.environ["UNSTARVE"], "datasets", "--json"], check=True, capture_output=True)
+    return json.loads(listed.stdout)["datasets"]
 
 
 def small_entry(known: dict, splits: dict[str, int], archives: Members) -> dict:
-    """The known set with those archives, and samples and checksums of what they hold: names, places, layout stay."""
+    """Returns a catalogue entry with these archives, their samples and checksums; names, paths and layout stay."""
     unknown = set(archives) - {archive["file"] for archive in known["archives"]}
     if unknown:
         raise SystemExit(f"{known['name']} is published without {', '.join(sorted(unknown))}")
@@ -243,7 +243,7 @@ def small_entry(known: dict, splits: dict[str, int], archives: Members) -> dict:
         body = archives[archive["file"]]
         facts: dict[str, str | int] = {"bytes": len(body)}
         facts |= {kind: hashlib.new(kind, body).hexdigest() for kind in ("md5", "sha256")}
-        # Nothing of it is fetched from where the real one is.
+        # No URL: nothing is downloaded from the published location.
         entry["archives"].append({key: facts.get(key, value) for key, value in archive.items() if key != "url"})
     return entry
 
@@ -256,10 +256,10 @@ def make(folder: Path) -> None:
         if name not in made:
             raise SystemExit(f"published() has no small {name}: add it")
         splits, archives = made[name]
-        place = folder / "published" / name
-        place.mkdir(parents=True)
+        target = folder / "published" / name
+        target.mkdir(parents=True)
         for file, body in archives.items():
-            (place / file).write_bytes(body)
+            (target / file).write_bytes(body)
         entry = small_entry(known, splits, archives)
         if name == "cifar10":
             entry["other_forms"][0]["md5"] = hashlib.md5(b"pickles").hexdigest()
@@ -304,7 +304,7 @@ def bad(folder: Path) -> None:
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """GET of files with single ranges; may break off or be slow."""
+    """Serves files and single ranges; can close connections early or respond slowly."""
 
     protocol_version = "HTTP/1.1"
     options: argparse.Namespace

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Prepares a data set once, then kills the same call at a dozen moments, and compares what is made in the end.
+"""Prepares a data set once, then kills the same call at a dozen random moments, and compares the final results.
 
-    prepare_killed.py NAME [OPTIONS of unstarve prepare]   in a folder of prepare_archives.py make; NAME: what to make
+    prepare_killed.py NAME [OPTIONS of unstarve prepare]   run in a folder of prepare_archives.py make; writes NAME
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 import time
 
 ATTEMPTS = 12
-# More where the machine is so quick, or slow in so uneven a way, that few of them were killed.
+# Further attempts if few runs were killed, because the machine is fast or its speed varies.
 ENOUGH, MOST_ATTEMPTS = 4, 60
 
 
@@ -45,18 +45,18 @@ def main(name: str, options: list[str]) -> int:
             run.communicate()
             killed += 1
         else:
-            # Done in time: once more from the start.
+            # The run ended before the timeout: start again from nothing.
             if run.returncode != 0 or not same(name, out):
-                print(f"a run that was not killed: exit code {run.returncode}, {error}")
+                print(f"a complete run failed: exit code {run.returncode}, {error}")
                 return 1
             shutil.rmtree(out)
             continue
         if not options and os.path.isdir(out) and not same(name, out):
-            print("half a data set has the final name")
+            print("a partial data set has the final name")
             return 1
     subprocess.run([*call, out], check=True, capture_output=True)
     if not same(name, out) or os.path.exists(out + ".partial"):
-        print("it is not the same")
+        print("the final results differ")
         return 1
     if killed == 0:
         print("no run was killed: nothing was tested")

@@ -6,13 +6,13 @@ A script is a file of these lines:
     # a comment
     # needs: COMMAND      skip the whole script (exit code 77) unless this shell command succeeds
     # timeout: SECONDS    for each command that follows (120)
-    $ COMMAND             a bash command, run in a fresh folder; it goes on behind a `\\` at the end of a line
+    $ COMMAND             a bash command, run in a new folder; a `\\` at the end of a line continues it
     text                  the next line of its standard output
     ! text                the next line of its standard error
     ? N                   its exit code, when it is not 0
 
-In an expected line `...` stands for any text and `{/REGEX/}` for what the regular expression matches; a line that is
-only `...` stands for any number of lines. Everything printed must be expected. Trailing blanks do not count, and empty
+In an expected line `...` matches any text and `{/REGEX/}` what the regular expression matches; a line that is
+only `...` matches any number of lines. Everything printed must be expected. Trailing blanks do not count, and empty
 lines of the script do not either: an empty line that is expected is written `{//}`.
 
 Commands see $UNSTARVE (the program under test), $TMP (their folder, shared by the commands of one script and removed
@@ -37,7 +37,7 @@ SKIPPED = 77
 
 @dataclass
 class Command:
-    """One command of a script with all that is expected of it."""
+    """One command of a script with its expected output and exit code."""
 
     line: int
     text: str
