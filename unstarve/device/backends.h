@@ -1,6 +1,6 @@
 #pragma once
-// What each kind of device implements, and nothing else includes: open_device() and report_devices() are made of these.
-// cuda/ implements the CUDA half; cuda_absent.cpp stands in for it in a build without CUDA.
+// The functions that open_device() and report_devices() call. Private to this folder. cuda/ implements those of CUDA;
+// cuda_absent.cpp replaces them in builds without CUDA.
 
 #include <memory>
 
@@ -10,9 +10,9 @@ namespace unstarve {
 
 [[nodiscard]] std::unique_ptr<Device> open_host();
 
-// Throws Error(kMissing) when the build, the driver or the device is not there; the message says which.
+// Throws Error(kMissing), naming what is missing: CUDA in the build, the driver or the device.
 [[nodiscard]] std::unique_ptr<Device> open_cuda(int index);
-// Fills in what CUDA has to say; never throws but std::bad_alloc.
+// Fills in the CUDA part of the report. Throws only std::bad_alloc.
 void report_cuda(DeviceReport& report);
 
 }  // namespace unstarve

@@ -1,5 +1,5 @@
 #pragma once
-// What every Device must do, as Catch2 checks; run for each implementation by device_test.cpp.
+// The conformance suite of Device, run for each implementation by device_test.cpp.
 
 #include <catch2/catch.hpp>
 #include <cstring>
@@ -17,7 +17,7 @@ inline std::vector<std::uint8_t> pattern(std::size_t bytes, unsigned seed) {
   return all;
 }
 
-// Host to device and back through `staging` memory of the host.
+// Copies to the device and back through `staging` memory of the host.
 inline void check_round_trip(Device& device, Memory& staging, std::size_t bytes, unsigned seed) {
   const auto sent = pattern(bytes, seed);
   const auto stream = device.make_stream();
@@ -68,7 +68,7 @@ inline void check_empty(Device& device) {
   device.copy_to_device(memory->data(), pinned->data(), 0, *stream);
   device.copy_to_host(pinned->data(), memory->data(), 0, *stream);
   stream->synchronise();
-  const auto event = stream->record();  // of a stream that never had work
+  const auto event = stream->record();  // of a stream without work
   event->wait();
   CHECK(event->done());
 }
@@ -83,11 +83,11 @@ inline void check_refusal(Device& device) {
       CHECK(error.kind() == ErrorKind::kMemory);
     }
   }
-  const auto memory = device.allocate(1024);  // a refusal leaves the device usable
+  const auto memory = device.allocate(1024);  // the device stays usable after a failed allocation
   CHECK(memory->bytes() == 1024);
 }
 
-// A second stream that waits for the first one's event sees what the first one copied.
+// A second stream that waits for an event of the first one sees what the first one has copied.
 inline void check_order_between_streams(Device& device) {
   constexpr std::size_t kBytes = std::size_t{4} << 20;
   const auto first = device.make_stream();
@@ -108,7 +108,7 @@ inline void check_order_between_streams(Device& device) {
   }
 }
 
-// Threads that have never seen the device may call it at once.
+// New threads may use the device concurrently.
 inline void check_threads(Device& device) {
   std::vector<int> equal(4, 0);
   {

@@ -1,4 +1,4 @@
-// A build without CUDA: the one place that says so.
+// For builds without CUDA.
 #include "unstarve/core/error.h"
 #include "unstarve/device/backends.h"
 

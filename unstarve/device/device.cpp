@@ -11,7 +11,7 @@ namespace unstarve {
 
 namespace {
 
-// Of "cuda" and "cuda:N".
+// The index in "cuda" and "cuda:N"; none for other names.
 std::optional<int> cuda_index(const std::string& name) {
   if (name == "cuda") return 0;
   constexpr std::string_view kPrefix = "cuda:";

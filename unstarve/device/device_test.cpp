@@ -15,7 +15,7 @@ TEST_CASE("the host is a device", "[device]") {
   conformance::check_device(*device);
 }
 
-TEST_CASE("a CUDA device conforms, or says why there is none", "[device]") {
+TEST_CASE("a CUDA device conforms, or the reason why there is none is reported", "[device]") {
   const DeviceReport report = report_devices();
   if (report.gpus.empty()) {
     WARN("SKIPPED, the CUDA device is not checked: " << report.reason);
@@ -36,7 +36,7 @@ TEST_CASE("a CUDA device conforms, or says why there is none", "[device]") {
   conformance::check_device(*device);
 }
 
-TEST_CASE("a device that is not there is missing, one that cannot be is a wrong argument", "[device]") {
+TEST_CASE("an absent device is kMissing, an invalid name kArgument", "[device]") {
   const auto kind_of = [](const char* name) {
     try {
       (void)open_device(name);
@@ -54,7 +54,7 @@ TEST_CASE("a device that is not there is missing, one that cannot be is a wrong 
   for (const char* name : {"cpu", "cuda", "cuda:0", "cuda:4096"}) CHECK(is_device_name(name));
 }
 
-TEST_CASE("cuda is cuda:0, and any other name is the same as itself", "[device]") {
+TEST_CASE("cuda is cuda:0, and any other name equals only itself", "[device]") {
   const std::vector<std::string> names{"", "cpu", "cuda", "cuda:1", "cuda:x", "emulated:a"};
   for (const std::string& a : names)
     for (const std::string& b : names) CHECK(same_device(a, b) == (a == b));
@@ -62,7 +62,7 @@ TEST_CASE("cuda is cuda:0, and any other name is the same as itself", "[device]"
   CHECK(same_device("cuda:0", "cuda"));
 }
 
-TEST_CASE("the report agrees with itself", "[device]") {
+TEST_CASE("the report is consistent", "[device]") {
   const DeviceReport report = report_devices();
   CHECK(report.cuda_in_build == !report.cuda_runtime.empty());
   if (report.reason.empty()) CHECK_FALSE(report.gpus.empty());

@@ -1,5 +1,4 @@
-// The host as a device: its memory is the host's, its copies are memcpy and have run when the call returns, so that its
-// streams have nothing to wait for.
+// The host as a device: copies are memcpy and complete when the call returns, so that streams never wait.
 #include <cstring>
 #include <new>
 
@@ -11,8 +10,8 @@
 namespace unstarve {
 namespace {
 
-// No processor of today gives a program more than 2^47 bytes of addresses without being asked; beyond it the request
-// itself is a defect, and the arithmetic of alignment must not overflow on it.
+// By default CPUs offer 2^47 bytes of address space. A larger request is a defect and must not overflow the arithmetic
+// of alignment.
 constexpr std::size_t kAddressSpace = std::size_t{1} << 47;
 
 class HostMemory final : public Memory {
@@ -24,7 +23,7 @@ class HostMemory final : public Memory {
     } catch (const std::bad_alloc&) {
       throw Error(ErrorKind::kMemory, "allocate host memory: " + std::to_string(bytes) + " bytes were refused");
     }
-    // Touched now, so that page faults do not show up in the first step that is timed.
+    // Touched now, so that page faults do not affect the first timed step.
     if (touched && bytes > 0) std::memset(memory_.data(), 0, bytes);
   }
   std::uint8_t* data() override { return memory_.data(); }

@@ -1,5 +1,5 @@
-// A CUDA device through the runtime API. Every call makes its device the current one of the calling thread first, for
-// that choice belongs to threads and any thread may call.
+// A CUDA device through the runtime API. Every call first sets its device as the current one of the calling thread, as
+// that setting is per thread and any thread may call.
 #include <cuda_runtime.h>
 
 #include <string>
@@ -16,15 +16,15 @@ std::string message(const std::string& operation, cudaError_t status) {
 
 void check(cudaError_t status, const std::string& operation) {
   if (status == cudaSuccess) return;
-  (void)cudaGetLastError();  // the runtime would report it again to whoever asks next
+  (void)cudaGetLastError();  // otherwise the next call would report it again
   throw Error(status == cudaErrorMemoryAllocation ? ErrorKind::kMemory : ErrorKind::kInternal,
               message(operation, status));
 }
 
-void make_current(int index) { check(cudaSetDevice(index), "choose device cuda:" + std::to_string(index)); }
+void make_current(int index) { check(cudaSetDevice(index), "set device cuda:" + std::to_string(index)); }
 
-// Destructors ignore what CUDA says: at the end of a program the driver may be gone before them, and a failure of
-// earlier work has been or will be told by the call that waits for it.
+// Destructors ignore errors: at program exit the driver may be gone already, and errors of earlier work are reported by
+// the call that waits for it.
 class DeviceMemory final : public Memory {
  public:
   DeviceMemory(int index, std::size_t bytes) : index_(index), bytes_(bytes) {
@@ -71,8 +71,8 @@ class CudaEvent final : public Event {
  public:
   CudaEvent(int index, cudaStream_t stream, bool timed) {
     make_current(index);
-    // Without timing an event costs less; with blocking sync its waiter sleeps instead of spinning on a core that the
-    // loader needs.
+    // Events without timing are cheaper. With blocking sync a waiting thread sleeps instead of spinning on a core that
+    // the loader needs.
     check(cudaEventCreateWithFlags(&event_, (timed ? 0U : cudaEventDisableTiming) | cudaEventBlockingSync),
           "create an event");
     const cudaError_t status = cudaEventRecord(event_, stream);
@@ -96,7 +96,7 @@ class CudaEvent final : public Event {
     const auto* const other = dynamic_cast<const CudaEvent*>(&earlier);
     if (other == nullptr) throw Error(ErrorKind::kInternal, "time between events of two devices");
     float ms = 0;
-    check(cudaEventElapsedTime(&ms, other->native(), event_), "take the time between events");
+    check(cudaEventElapsedTime(&ms, other->native(), event_), "measure the time between events");
     return static_cast<double>(ms) * 1e-3;
   }
   [[nodiscard]] cudaEvent_t native() const { return event_; }
@@ -125,7 +125,7 @@ class CudaStream final : public Stream {
     if (const auto* of_cuda = dynamic_cast<const CudaEvent*>(&event)) {
       check(cudaStreamWaitEvent(stream_, of_cuda->native(), 0), "make a stream wait for an event");
     } else {
-      event.wait();  // another device's: nothing is queued after it until it is done
+      event.wait();  // of another device: block until it is done
     }
   }
   void synchronise() override { check(cudaStreamSynchronize(stream_), "wait for a stream"); }
@@ -202,12 +202,12 @@ void report_cuda(DeviceReport& report) {
 
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
-  if (status != cudaSuccess) report.reason = message("look for CUDA devices", status);
+  if (status != cudaSuccess) report.reason = message("list CUDA devices", status);
   for (int index = 0; status == cudaSuccess && index < count; ++index) {
     cudaDeviceProp properties{};
-    const cudaError_t asked = cudaGetDeviceProperties(&properties, index);
-    if (asked != cudaSuccess) {
-      report.reason = message("ask device cuda:" + std::to_string(index) + " for its properties", asked);
+    const cudaError_t status_of_device = cudaGetDeviceProperties(&properties, index);
+    if (status_of_device != cudaSuccess) {
+      report.reason = message("get the properties of device cuda:" + std::to_string(index), status_of_device);
       continue;
     }
     report.gpus.push_back({properties.name, properties.totalGlobalMem, properties.major, properties.minor});
