@@ -1,7 +1,6 @@
-// Chances and amounts are drawn as the parameters say: often enough, up to the ends of their ranges, and evenly.
+// Probabilities and amounts are drawn as the parameters specify: with the right frequency, uniformly, up to both ends.
 //
-// Amounts are looked up in what a Recorder writes down of an operation, which is made of the amounts themselves; pixels
-// show them only rounded.
+// Amounts are read from a Recording of the operation, which contains them exactly; pixels show them only rounded.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -26,9 +25,9 @@ namespace {
 
 using testing::Arrangement;
 using testing::Pixels;
-using testing::usual;
+using testing::defaults;
 
-// Made-up pixels of neither the least nor the largest values, so that no operation finds nothing to change.
+// Random pixels without the smallest and largest values, so that every operation changes something.
 Pixels noise(Size size) {
   Random random(1, 0, 0, 0);
   Pixels pixels(size, Arrangement::kInterleaved, random);
@@ -51,21 +50,21 @@ std::string made_of(const Operation& operation, const PixelView& view, std::uint
   return shown(frame);
 }
 
-// Whether so many of so many draws of this probability are within five standard deviations; of none and all, exactly.
+// Whether the count of draws of this probability is within five standard deviations; exact for 0 and 1.
 bool as_often(std::size_t times, std::size_t draws, double probability) {
   const auto n = static_cast<double>(draws);
   return std::abs(static_cast<double>(times) - n * probability) <= 5 * std::sqrt(n * probability * (1 - probability));
 }
 
-TEST_CASE("every operation with a probability changes as many samples as it says", "[ops]") {
+TEST_CASE("every operation with a probability changes that part of the samples", "[ops]") {
   const Pixels pixels = noise({24, 20});
   const std::string before = shown(Frame(pixels.view));
   int seen = 0;
   for (const OperationInfo& info : operations()) {
-    OpSpec spec = usual(info.name);
+    OpSpec spec = defaults(info.name);
     bool has_probability = false;
     for (const ParameterInfo& parameter : parameters_of(info.name)) {
-      // As much of everything else as there is, so that what is done is seen.
+      // All other parameters at their strongest, so that every change is visible.
       if (parameter.name == "probability") {
         has_probability = true;
       } else if (const auto* number = std::get_if<ParameterInfo::Number>(&parameter.kind)) {
@@ -91,12 +90,12 @@ TEST_CASE("every operation with a probability changes as many samples as it says
   CHECK(seen >= 20);
 }
 
-// An even distribution: Kolmogorov's largest deviation of the empirical one is below 1.95 / sqrt(n) with probability
-// 0.999; and both ends are reached to 1/100 and not passed.
+// A uniform distribution: Kolmogorov's statistic is below 1.95 / sqrt(n) with probability 0.999, and both ends are
+// reached to 1/100 and not exceeded.
 void check_even(std::vector<double> values, double low, double high) {
   REQUIRE(values.size() > 1000);
   std::sort(values.begin(), values.end());
-  const double slack = 1e-3 * (high - low);  // what integers of 16 bits leave of an amount
+  const double slack = 1e-3 * (high - low);  // rounding of amounts to 16 bits
   CHECK(values.front() >= low - slack);
   CHECK(values.back() <= high + slack);
   CHECK(values.front() <= low + 0.01 * (high - low));
@@ -110,7 +109,7 @@ void check_even(std::vector<double> values, double low, double high) {
   CHECK(deviation < 1.95 / std::sqrt(n) + 1e-3);
 }
 
-// The amount of one sample's change.
+// The amount by which one sample is changed.
 using Amount = std::function<double(const Recording&)>;
 
 const gpu::Layer& last_of(const Recording& all, gpu::LayerKind kind) {
@@ -122,7 +121,7 @@ const gpu::Layer& last_of(const Recording& all, gpu::LayerKind kind) {
 
 double in_65536(std::int32_t weight) { return weight / 65536.0; }
 
-// A factor of the values by which a table blends with black: 100 is not clipped below factors of 2.5.
+// The factor of a table that blends with black: 100 is not clipped below factors of 2.5.
 double of_table(const Recording& all) { return all.tables.at(0)[0][100] / 100.0; }
 
 double of_point(const Recording& all, gpu::PointKind kind) {
@@ -156,13 +155,13 @@ const Mapping& mapping_of(const Recording& all) { return last_of(all, gpu::Layer
 double degrees(double radians) { return radians * 180 / std::numbers::pi; }
 constexpr Size kSize{2000, 1000};
 
-// The way back of a turn clockwise by t has a = cos t, b = sin t.
+// The inverse of a clockwise rotation by t has a = cos t, b = sin t.
 double of_clockwise(const Recording& all) { return degrees(std::atan2(mapping_of(all).b, mapping_of(all).a)); }
 
-// Where the image's corner (x, y) of 0 and 1 went, in parts of half a side inwards.
+// How far the corner (x, y), each 0 or 1, has moved inwards, in parts of half a side.
 std::array<double, 2> corner_of(const Recording& all, int x, int y) {
   const Mapping& m = mapping_of(all);
-  // Solves (a - g u) x + (b - h u) y = u - c, and the same of v.
+  // Solves (a - g u) x + (b - h u) y = u - c, and the same for v.
   const double u = x * kSize.width, v = y * kSize.height;
   const double xx = m.a - m.g * u, xy = m.b - m.h * u, yx = m.d - m.g * v, yy = m.e - m.h * v;
   const double right = u - m.c, below = v - m.f, determinant = xx * yy - xy * yx;
@@ -173,15 +172,15 @@ std::array<double, 2> corner_of(const Recording& all, int x, int y) {
 struct Drawn {
   const char* operation;
   const char* parameter;
-  OpParams beside;  // other parameters, so that the amount shows
+  OpParams others;  // other parameters, so that the amount is visible
   double low, high;
   Amount amount;
-  double given_low, given_high;  // the parameter that gives amounts of low to high; for a number its only value
+  double given_low, given_high;  // the parameter that gives amounts from low to high; a number has only one value
 };
 
 Drawn interval(const char* operation, const char* parameter, double low, double high, Amount amount,
-               OpParams beside = {}) {
-  return {operation, parameter, std::move(beside), low, high, std::move(amount), low, high};
+               OpParams others = {}) {
+  return {operation, parameter, std::move(others), low, high, std::move(amount), low, high};
 }
 
 std::vector<Drawn> all_drawn() {
@@ -194,7 +193,7 @@ std::vector<Drawn> all_drawn() {
       interval("gaussian_blur", "sigma", 0.6, 2, of_blur, {{"probability", {1}}}),
       interval("rotation", "degrees", -30, 30, [](const Recording& all) { return -of_clockwise(all); }),
   };
-  // Ranges of other places and lengths than the usual ones.
+  // Ranges that differ from the defaults.
   const std::vector<Drawn> others = {
       interval("brightness", "factor", 0.1, 2, of_table),
       interval("contrast", "factor", 0, 3, of_contrast),
@@ -208,7 +207,7 @@ std::vector<Drawn> all_drawn() {
   const OpParams still = {{"degrees", {0}}, {"translate_x", {0}}, {"translate_y", {0}}, {"scale", {1}}};
   const auto affine = [&](const char* parameter, double low, double high, Amount amount) {
     Drawn drawn = interval("affine", parameter, low, high, std::move(amount), still);
-    drawn.beside.erase(parameter);
+    drawn.others.erase(parameter);
     return drawn;
   };
   list.push_back(affine("degrees", -15, 15, of_clockwise));
@@ -239,7 +238,7 @@ std::vector<Drawn> all_drawn() {
   const OpParams none = {{"brightness", {0}}, {"contrast", {0}}, {"saturation", {0}}, {"hue", {0}}};
   const auto jitter = [&](const char* parameter, double given, double low, double high, Amount amount) {
     Drawn drawn{"color_jitter", parameter, none, low, high, std::move(amount), given, given};
-    drawn.beside.erase(parameter);
+    drawn.others.erase(parameter);
     return drawn;
   };
   list.push_back(jitter("brightness", 0.4, 0.6, 1.4, of_table));
@@ -248,7 +247,7 @@ std::vector<Drawn> all_drawn() {
   list.push_back(jitter("saturation", 0.7, 0.3, 1.7, of_saturation));
   list.push_back(jitter("hue", 0.1, -0.1, 0.1, of_hue));
 
-  // No rectangle of these is as large as the image, so that no trial fails.
+  // These rectangles are smaller than the image, so that no trial fails.
   const OpParams often = {{"probability", {1}}};
   const auto rect = [](const Recording& all) { return last_of(all, gpu::LayerKind::kCover).rect; };
   list.push_back(interval("erasing", "scale", 0.02, 0.25,
@@ -261,15 +260,15 @@ std::vector<Drawn> all_drawn() {
                           [=](const Recording& all) { return static_cast<double>(rect(all).height) / rect(all).width; },
                           {{"probability", {1}}, {"scale", {0.1, 0.15}}}));
   list.push_back(
-      {"erasing", "place", often, 0, 1,
+      {"erasing", "position", often, 0, 1,
        [=](const Recording& all) { return rect(all).x / static_cast<double>(kSize.width - rect(all).width); }, 0, 0});
   list.push_back(
-      {"erasing", "place", often, 0, 1,
+      {"erasing", "position", often, 0, 1,
        [=](const Recording& all) { return rect(all).y / static_cast<double>(kSize.height - rect(all).height); }, 0, 0});
   return list;
 }
 
-TEST_CASE("every amount is drawn evenly from its range and reaches its ends", "[ops]") {
+TEST_CASE("every amount is uniform in its range and reaches both ends", "[ops]") {
   std::set<std::pair<std::string, std::string>> tested;
   Scratch scratch;
   ProgramRecorder recorder;
@@ -277,7 +276,7 @@ TEST_CASE("every amount is drawn evenly from its range and reaches its ends", "[
   for (const Drawn& drawn : all_drawn()) {
     INFO(drawn.operation << " " << drawn.parameter << " " << drawn.low << " to " << drawn.high);
     tested.insert({drawn.operation, drawn.parameter});
-    OpSpec spec{drawn.operation, drawn.beside};
+    OpSpec spec{drawn.operation, drawn.others};
     if (drawn.given_low < drawn.given_high)
       spec.params[drawn.parameter] = {drawn.given_low, drawn.given_high};
     else if (drawn.given_high > 0)
@@ -292,17 +291,17 @@ TEST_CASE("every amount is drawn evenly from its range and reaches its ends", "[
       recorder.finish(frame);
       amounts.push_back(drawn.amount(recorder.recording()));
     }
-    // Logarithms are even where a ratio is as likely as its inverse.
+    // Logarithms of ratios are uniform: a ratio is as likely as its inverse.
     const bool ratio = std::string(drawn.parameter) == "ratio";
     if (ratio)
       for (double& amount : amounts) amount = std::log(amount);
-    // A table shows its factor in 1/100, cut off.
+    // A table shows its factor in 1/100, truncated.
     const bool table = recorder.recording().tables.size() == 1;
     if (table)
       for (double& amount : amounts) amount += 0.005;
     check_even(amounts, ratio ? std::log(drawn.low) : drawn.low, ratio ? std::log(drawn.high) : drawn.high);
   }
-  // Of the library, every range but those of crops, which have tests of their own.
+  // Every range of the library except those of crops, which have their own tests.
   for (const OperationInfo& info : operations()) {
     for (const ParameterInfo& parameter : parameters_of(info.name)) {
       const bool range = std::holds_alternative<ParameterInfo::Interval>(parameter.kind) ||
@@ -313,13 +312,13 @@ TEST_CASE("every amount is drawn evenly from its range and reaches its ends", "[
   }
 }
 
-TEST_CASE("erasing's rectangle lies at any place equally often", "[ops]") {
+TEST_CASE("erasing draws every position of its rectangle equally often", "[ops]") {
   const auto operation =
       make_operation({"erasing", {{"probability", {1}}, {"scale", {0.25, 0.25}}, {"ratio", {1, 1}}}});
   Scratch scratch;
   ProgramRecorder recorder;
   scratch.record_with(&recorder);
-  std::map<std::pair<int, int>, std::size_t> places;
+  std::map<std::pair<int, int>, std::size_t> positions;
   constexpr std::size_t kSamples = 4000;
   for (std::uint64_t sample = 0; sample < kSamples; ++sample) {
     recorder.clear();
@@ -330,21 +329,21 @@ TEST_CASE("erasing's rectangle lies at any place equally often", "[ops]") {
     const Rect rect = last_of(recorder.recording(), gpu::LayerKind::kCover).rect;
     REQUIRE(rect.width == 3);
     REQUIRE(rect.height == 3);
-    ++places[{rect.x, rect.y}];
+    ++positions[{rect.x, rect.y}];
   }
-  CHECK(places.size() == 6 * 4);
-  for (const auto& [place, times] : places) {
+  CHECK(positions.size() == 6 * 4);
+  for (const auto& [position, times] : positions) {
     CHECK(as_often(times, kSamples, 1.0 / 24));
-    CHECK(place.first <= 5);
-    CHECK(place.second <= 3);
+    CHECK(position.first <= 5);
+    CHECK(position.second <= 3);
   }
 }
 
-TEST_CASE("color_jitter's four come in any order equally often", "[ops]") {
+TEST_CASE("color_jitter applies its four changes in every order equally often", "[ops]") {
   Scratch scratch;
   ProgramRecorder recorder;
   scratch.record_with(&recorder);
-  const auto operation = make_operation(usual("color_jitter"));
+  const auto operation = make_operation(defaults("color_jitter"));
   std::map<std::vector<gpu::PointKind>, std::size_t> orders;
   constexpr std::size_t kSamples = 6000;
   for (std::uint64_t sample = 0; sample < kSamples; ++sample) {
@@ -361,7 +360,7 @@ TEST_CASE("color_jitter's four come in any order equally often", "[ops]") {
   for (const auto& [order, times] : orders) CHECK(as_often(times, kSamples, 1.0 / 24));
 }
 
-// What can come out of a policy for one image, and how likely it is.
+// The possible outputs of a policy for one image, with their probabilities.
 using Outcomes = std::map<std::string, double>;
 
 struct PolicyImage {
@@ -370,7 +369,7 @@ struct PolicyImage {
   Rgb fill{};
 
   [[nodiscard]] Frame frame() const { return Frame(pixels.view); }
-  // Adds the images of a change by one bin, both ways where it has a sign, `chance` in all; behind each, `more`.
+  // Adds the images of a change by one bin, with both signs if it is signed, `chance` in all; `more` follows each.
   void each(const Frame& from, Change change, int bin, int bins, const MagnitudeSpace& space, double chance,
             const std::function<void(const std::string&, double)>& add) {
     const double magnitude = magnitude_at(change, bin, bins, space, from.size());
@@ -400,31 +399,31 @@ struct PolicyImage {
   }
 };
 
-TEST_CASE("rand_augment and trivial_augment draw changes, magnitudes and signs evenly", "[ops]") {
+TEST_CASE("rand_augment and trivial_augment draw changes, magnitudes and signs uniformly", "[ops]") {
   PolicyImage image;
   Outcomes rand, trivial;
-  for (std::uint32_t i = 0; i < kUsualChanges; ++i) {
+  for (std::uint32_t i = 0; i < kRandAugmentChanges; ++i) {
     const auto change = static_cast<Change>(i);
-    image.each(image.frame(), change, 9, 31, kAugmentSpace, 1.0 / kUsualChanges,
+    image.each(image.frame(), change, 9, 31, kAugmentSpace, 1.0 / kRandAugmentChanges,
                [&](const std::string& to, double chance) { rand[to] += chance; });
     for (int bin = 0; bin < 31; ++bin)
-      image.each(image.frame(), change, bin, 31, kWideSpace, 1.0 / kUsualChanges / 31,
+      image.each(image.frame(), change, bin, 31, kWideSpace, 1.0 / kRandAugmentChanges / 31,
                  [&](const std::string& to, double chance) { trivial[to] += chance; });
   }
   image.check({"rand_augment", {{"changes", {1}}}}, rand);
   image.check({"trivial_augment", {}}, trivial);
 }
 
-TEST_CASE("policies take another number of magnitudes, and fill with a colour", "[ops]") {
+TEST_CASE("policies accept a number of magnitude bins and a fill colour", "[ops]") {
   PolicyImage image;
   image.fill = {9, 130, 250};
   Outcomes rand, trivial;
-  for (std::uint32_t i = 0; i < kUsualChanges; ++i) {
+  for (std::uint32_t i = 0; i < kRandAugmentChanges; ++i) {
     const auto change = static_cast<Change>(i);
-    image.each(image.frame(), change, 40, 50, kAugmentSpace, 1.0 / kUsualChanges,
+    image.each(image.frame(), change, 40, 50, kAugmentSpace, 1.0 / kRandAugmentChanges,
                [&](const std::string& to, double chance) { rand[to] += chance; });
     for (int bin = 0; bin < 4; ++bin)
-      image.each(image.frame(), change, bin, 4, kWideSpace, 1.0 / kUsualChanges / 4,
+      image.each(image.frame(), change, bin, 4, kWideSpace, 1.0 / kRandAugmentChanges / 4,
                  [&](const std::string& to, double chance) { trivial[to] += chance; });
   }
   const OpValue colour = {9, 130, 250};
@@ -433,14 +432,14 @@ TEST_CASE("policies take another number of magnitudes, and fill with a colour", 
   image.check({"trivial_augment", {{"num_magnitude_bins", {4}}, {"fill", colour}}}, trivial);
 }
 
-TEST_CASE("auto_augment draws pairs evenly and each change as often as its table says", "[ops]") {
+TEST_CASE("auto_augment draws pairs uniformly and each change with the probability of its table", "[ops]") {
   PolicyImage image;
   for (const auto& [name, policy] :
        {std::pair{"auto_augment_imagenet", &kImagenetPolicy}, std::pair{"auto_augment_cifar10", &kCifar10Policy},
         std::pair{"auto_augment_svhn", &kSvhnPolicy}}) {
     INFO(name);
     Outcomes outcomes;
-    // An image by its bytes, as pixels again.
+    // Bytes back to pixels.
     const auto part = [&](const std::string& from, const AugmentPart& by, double chance, const auto& add) {
       if (by.tenths < 10) add(from, chance * (10 - by.tenths) / 10);
       const PixelView& all = image.pixels.view;

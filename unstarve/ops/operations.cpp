@@ -49,13 +49,13 @@ void add_operation(const OperationInfo& info) {
   };
   if (info.name.empty() || info.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") != std::string::npos)
     refuse("expected a name of lower-case letters, digits and underscores");
-  if (info.make == nullptr) refuse("it has no factory, expected `make`");
+  if (info.make == nullptr) refuse("no factory; expected `make`");
   const auto taken = [&](const OperationInfo& other) { return other.name == info.name; };
   AddedOperations& added = added_operations();
   const std::lock_guard lock(added.mutex);
   if (std::any_of(kOperations.begin(), kOperations.end(), taken) ||
       std::any_of(added.list.begin(), added.list.end(), taken))
-    refuse("the name is taken, expected another one");
+    refuse("the name is taken; expected a unique name");
   added.list.push_back(info);
 }
 

@@ -16,7 +16,7 @@
 namespace unstarve {
 namespace {
 
-using testing::usual;
+using testing::defaults;
 
 using Catch::Matchers::Contains;
 using testing::Arrangement;
@@ -30,12 +30,11 @@ Frame run(const Operation& operation, Frame frame, Random random, Scratch& scrat
   return frame;
 }
 
-// What every operation must do, whatever it is.
-TEST_CASE("every operation gives the size it announced, from the part it selected") {
+TEST_CASE("every operation outputs the size that it reports for the part it selects") {
   Random made_up(1, 0, 0, 0);
   for (const OperationInfo& info : operations()) {
     INFO(info.name);
-    const auto operation = make_operation(usual(info.name));
+    const auto operation = make_operation(defaults(info.name));
     for (const Size size : {Size{1, 1}, {1, 50}, {50, 1}, {23, 25}, {24, 24}, {60, 40}, {300, 200}}) {
       const Pixels pixels(size, Arrangement::kInterleaved, made_up);
       for (std::uint64_t sample = 0; sample < 20; ++sample) {
@@ -56,16 +55,16 @@ TEST_CASE("every operation gives the size it announced, from the part it selecte
   }
 }
 
-TEST_CASE("an operation on the selected part alone gives the same pixels as on the whole image") {
+TEST_CASE("an operation gives the same pixels from the selected part as from the whole image") {
   Random made_up(2, 0, 0, 0);
   const Pixels pixels({90, 70}, Arrangement::kInterleaved, made_up);
   for (const OperationInfo& info : operations()) {
     INFO(info.name);
-    const auto operation = make_operation(usual(info.name));
+    const auto operation = make_operation(defaults(info.name));
     for (std::uint64_t sample = 0; sample < 30; ++sample) {
       Scratch one, two;
       const Frame whole = run(*operation, Frame(pixels.view), stream(sample), one);
-      // As a decoder would: select() on the header's size, only that part in an image of its own, then apply().
+      // As with a decoder: select() with the size from the header, that part in an image of its own, then apply().
       Random random = stream(sample);
       const Rect part = operation->select(pixels.view.size(), random);
       Frame window(pixels.view);
@@ -82,7 +81,7 @@ TEST_CASE("an operation on the selected part alone gives the same pixels as on t
   }
 }
 
-TEST_CASE("what one operation cuts off does not come back as the border of the next") {
+TEST_CASE("pixels cut off by one operation do not reappear in the border of the next") {
   Random made_up(3, 0, 0, 0);
   const Pixels pixels({40, 30}, Arrangement::kInterleaved, made_up);
   const auto cut = make_operation({"center_crop", {{"size", {10}}}});
@@ -99,7 +98,7 @@ TEST_CASE("what one operation cuts off does not come back as the border of the n
   }
 }
 
-TEST_CASE("random resized crop draws areas and aspect ratios from its ranges") {
+TEST_CASE("random_resized_crop draws areas and aspect ratios from its ranges") {
   const auto crop = make_operation({"random_resized_crop", {{"size", {8}}}});
   const Size image{1000, 1000};
   constexpr int kDraws = 20'000;
@@ -139,7 +138,7 @@ TEST_CASE("random resized crop draws areas and aspect ratios from its ranges") {
   REQUIRE(std::abs(at_left - kDraws / 2) < 4 * std::sqrt(kDraws / 4.0) + kDraws * 0.01);
 }
 
-TEST_CASE("random resized crop falls back to the largest central part of an allowed ratio") {
+TEST_CASE("random_resized_crop falls back to the largest central part of an allowed ratio") {
   const auto crop = make_operation({"random_resized_crop", {{"size", {8}}, {"scale", {1, 1}}}});
   Random random = stream(1);
   REQUIRE(crop->select({1000, 100}, random) == Rect{433, 0, 133, 100});
@@ -147,20 +146,20 @@ TEST_CASE("random resized crop falls back to the largest central part of an allo
   REQUIRE(crop->select({1, 1000}, random) == Rect{0, 499, 1, 1});
 }
 
-TEST_CASE("pad crop reaches every place of the padded image, and no other") {
+TEST_CASE("pad_crop reaches every position in the padded image, and no other") {
   const auto crop = make_operation({"pad_crop", {{"size", {32}}}});
   Image image({32, 32});
   Scratch scratch;
-  std::set<std::pair<int, int>> places;
+  std::set<std::pair<int, int>> positions;
   for (std::uint64_t sample = 0; sample < 3000; ++sample) {
     const Frame frame = run(*crop, Frame(image.view()), stream(sample), scratch);
     REQUIRE((std::abs(frame.left) <= 4 && std::abs(frame.top) <= 4));
-    places.insert({frame.left, frame.top});
+    positions.insert({frame.left, frame.top});
   }
-  REQUIRE(places.size() == 81);
+  REQUIRE(positions.size() == 81);
 }
 
-TEST_CASE("horizontal flip mirrors as often as asked") {
+TEST_CASE("horizontal_flip mirrors with the probability given") {
   Image image({3, 1});
   Scratch scratch;
   for (const double probability : {0.0, 0.25, 0.5, 1.0}) {
@@ -183,26 +182,26 @@ TEST_CASE("a crop after a flip is the crop of the flipped image") {
   for (int x = 0; x < 5; ++x) REQUIRE(window_value(frame, x, 0, 0) == pixels.view.at(20 - 1 - (x + 3), 1, 0));
 }
 
-TEST_CASE("a resize that would blow a thin image up beyond the pixel limit is refused") {
+TEST_CASE("a resize that would enlarge a thin image beyond the pixel limit is refused") {
   const auto resize = make_operation({"resize", {{"size", {256}}}});
   REQUIRE(resize->output_size({100, 1000}) == Size{256, 2560});
   REQUIRE_THROWS_WITH(resize->output_size({1, 60'000}), Contains("1x60000 would become 15360000x256"));
 }
 
-TEST_CASE("a bounded resize rounds both sides as torchvision does, to a pixel at least") {
+TEST_CASE("a resize with max_size rounds both sides as torchvision does, to at least one pixel") {
   const auto bounded = [](double size, double most, Size image) {
     return make_operation({"resize", {{"size", {size}}, {"max_size", {most}}}})->output_size(image);
   };
   CHECK(bounded(800, 1333, {640, 480}) == Size{1066, 800});
   CHECK(bounded(800, 1333, {1920, 1080}) == Size{1333, 749});  // of 1422 x 800
   CHECK(bounded(800, 1333, {1080, 1920}) == Size{749, 1333});
-  CHECK(bounded(7, 11, {53, 29}) == Size{11, 6});  // of 12 x 7; of 53 x 29 itself it were the same
+  CHECK(bounded(7, 11, {53, 29}) == Size{11, 6});  // of 12 x 7; 53 x 29 itself would give the same
   CHECK(bounded(3, 4, {100, 60}) == Size{4, 2});   // of 5 x 3
   CHECK(bounded(256, 257, {100, 100}) == Size{256, 256});
   CHECK(bounded(256, 400, {60'000, 1}) == Size{400, 1});
 }
 
-TEST_CASE("wrong operations and parameters are refused with what was expected") {
+TEST_CASE("invalid operations and parameters are refused with the expected values") {
   const auto refused = [](const OpSpec& spec, const std::string& said) {
     INFO(said);
     REQUIRE_THROWS_WITH(make_operation(spec), Contains(said));

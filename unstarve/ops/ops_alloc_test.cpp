@@ -1,4 +1,4 @@
-// Once a worker's scratch has grown, a sample's operations allocate nothing. A program of its own: it counts malloc.
+// Once a worker's scratch has grown, operations allocate nothing. A separate program, as it replaces malloc.
 
 #include <algorithm>
 #include <atomic>
@@ -23,13 +23,13 @@ namespace {
 std::atomic<long> allocations{0};
 }
 
-// The two that operator new calls, with and without an alignment.
+// The functions that operator new calls, with and without an alignment.
 extern "C" {
 void* malloc(std::size_t bytes) {
   ++allocations;
   return __libc_malloc(bytes);
 }
-// Large buffers are mapped by themselves.
+// Large buffers are mapped directly.
 void* mmap(void* at, std::size_t bytes, int protection, int flags, int file, off_t offset) noexcept {
   ++allocations;
   return reinterpret_cast<void*>(::syscall(SYS_mmap, at, bytes, protection, flags, file, offset));
@@ -76,7 +76,7 @@ TEST_CASE("after the first epoch the operations allocate nothing") {
   const long first = allocations - before;
   epoch();
   const long both = allocations - before;
-  // What the first epoch took shows that the count works.
+  // The allocations of the first epoch show that the counter works.
   REQUIRE(first > 0);
   REQUIRE(both == first);
 }

@@ -1,6 +1,5 @@
-// The same bits on every processor: checksums that x86-64 and 64-bit ARM (make arm64) both have to come to. Whoever
-// means to change what an operation makes changes them here, and tells of it in CHANGELOG.md: trained runs change with
-// it.
+// The same bits on every CPU: x86-64 and 64-bit ARM (make arm64) must both give these checksums. A change that alters
+// the output of an operation on purpose updates them and is documented in CHANGELOG.md, as it changes training runs.
 #include <cstdint>
 #include <span>
 #include <string>
@@ -17,7 +16,7 @@ namespace {
 using testing::Arrangement;
 using testing::Chain;
 using testing::Pixels;
-using testing::usual;
+using testing::defaults;
 
 // FNV-1a, 64 bits.
 std::uint64_t checksum(std::span<const std::uint8_t> bytes, std::uint64_t sum) {
@@ -26,12 +25,12 @@ std::uint64_t checksum(std::span<const std::uint8_t> bytes, std::uint64_t sum) {
 }
 
 OpSpec always(const std::string& name) {
-  OpSpec spec = usual(name);
+  OpSpec spec = defaults(name);
   spec.params["probability"] = {1};
   return spec;
 }
 
-// Of 12 samples of the chain's output, each of an image of its own.
+// Checksum of the chain's output for 12 samples, each from an image of its own.
 std::uint64_t checksum_of(const Chain& chain, const StoreFormat& format) {
   const Storer storer(format);
   Random made_up(21, 0, 0, 0);
@@ -48,21 +47,22 @@ std::uint64_t checksum_of(const Chain& chain, const StoreFormat& format) {
   return sum;
 }
 
-TEST_CASE("chains of operations make the same bits on every processor") {
+TEST_CASE("chains of operations give the same bits on every CPU") {
   const OpSpec crop{"random_resized_crop", {{"size", {56, 72}}}};
-  const Chain photographs({crop, always("horizontal_flip"), usual("color_jitter"), usual("lighting"),
-                           always("auto_contrast"), always("equalize"), usual("sharpness"), always("gaussian_blur")});
+  const Chain photographs({crop, always("horizontal_flip"), defaults("color_jitter"), defaults("lighting"),
+                           always("auto_contrast"), always("equalize"), defaults("sharpness"),
+                           always("gaussian_blur")});
   CHECK(checksum_of(photographs, {ElementType::kUint8, Layout::kNhwc, {}}) == 0xABF1E09C7B2A2F66);
   CHECK(checksum_of(photographs, {ElementType::kFloat32, Layout::kNchw, kImagenetNormalisation}) == 0x7A0292E29999088E);
   CHECK(checksum_of(photographs, {ElementType::kBfloat16, Layout::kNhwc, kImagenetNormalisation}) ==
         0xB70A6494E17EC467);
   CHECK(checksum_of(photographs, {ElementType::kFloat16, Layout::kNchw, kCifar10Normalisation}) == 0x2DFE78251F531592);
   const Chain turned({{"resize", {{"size", {64, 64}}, {"interpolation", "bicubic"}}},
-                      usual("affine"),
+                      defaults("affine"),
                       always("perspective"),
-                      usual("rotation"),
-                      usual("rand_augment"),
-                      usual("aug_mix"),
+                      defaults("rotation"),
+                      defaults("rand_augment"),
+                      defaults("aug_mix"),
                       always("erasing")});
   CHECK(checksum_of(turned, {ElementType::kUint8, Layout::kNchw, {}}) == 0x378023546E650A6E);
 }

@@ -15,7 +15,7 @@
 namespace unstarve {
 namespace {
 
-// Whether the operation takes whole numbers alone for it.
+// True if the operation accepts only integers for the parameter.
 bool takes_whole(const OpSpec& spec, std::string_view parameter) {
   const std::vector<ParameterInfo> all = parameters_of(spec.name);
   return std::any_of(all.begin(), all.end(), [&](const ParameterInfo& info) {
@@ -25,7 +25,7 @@ bool takes_whole(const OpSpec& spec, std::string_view parameter) {
   });
 }
 
-// Precondition: check_schedules() has nothing against it.
+// Precondition: check_schedules() accepts it.
 std::vector<double> numbers_at(const OpSchedule& schedule, std::uint32_t epoch, bool whole) {
   const auto after = schedule.points.upper_bound(epoch);
   const auto& [from, before] = *std::prev(after);
@@ -57,15 +57,15 @@ void check_schedules(const OpSpec& spec) {
     };
     const auto& points = value.schedule.points;
     if (points.begin()->first != 0)
-      refuse(fmt::format("its schedule begins at epoch {}; expected a value for epoch 0", points.begin()->first));
-    if (points.rbegin()->first > kMostScheduledEpoch)
+      refuse(fmt::format("its schedule starts at epoch {}; expected a value for epoch 0", points.begin()->first));
+    if (points.rbegin()->first > kMaxScheduledEpoch)
       refuse(fmt::format("its schedule has a value for epoch {}; expected epochs up to {}", points.rbegin()->first,
-                         kMostScheduledEpoch));
+                         kMaxScheduledEpoch));
     if (!(value.schedule.multiple >= 0 && std::isfinite(value.schedule.multiple)))
       refuse(fmt::format("multiple is {}; expected a number of 0 or more", value.schedule.multiple));
     for (const auto& [epoch, numbers] : points)
       if (value.schedule.linear && numbers.size() != points.begin()->second.size())
-        refuse(fmt::format("{} numbers for epoch {}, {} for epoch 0; expected equally many where values lie between",
+        refuse(fmt::format("{} numbers for epoch {}, {} for epoch 0; expected the same count, to interpolate",
                            numbers.size(), epoch, points.begin()->second.size()));
   }
 }

@@ -30,7 +30,7 @@ TEST_CASE("a schedule of steps holds a value until the next one") {
   CHECK(make_operation(at_epoch(spec, 12)) != nullptr);
 }
 
-TEST_CASE("a linear schedule is a ramp, in whole numbers where the operation takes no others") {
+TEST_CASE("a linear schedule is a ramp, in whole numbers for integer parameters") {
   const OpSpec factors{"brightness", {{"factor", scheduled({{0, {1, 1}}, {4, {0.6, 1.4}}}, true)}}};
   CHECK(at_epoch(factors, 1).params.at("factor").numbers == std::vector<double>{0.9, 1.1});
   CHECK(changing_epochs({{factors}}) == std::vector<std::uint32_t>{1, 2, 3, 4});
@@ -45,11 +45,11 @@ TEST_CASE("a linear schedule is a ramp, in whole numbers where the operation tak
   CHECK(changing_epochs(std::vector{policy, sizes}) == std::vector<std::uint32_t>{1, 3, 4, 5, 7, 9, 12});
 }
 
-TEST_CASE("schedules that make no sense are refused with what was expected") {
+TEST_CASE("invalid schedules are refused with the expected values") {
   const auto refused = [](const OpValue& value, const char* said) {
     CHECK_THROWS_WITH(check_schedules({"resize", {{"size", value}}}), Catch::Contains(said));
   };
-  refused(scheduled({{1, {8}}}), "operation resize: parameter 'size': its schedule begins at epoch 1");
+  refused(scheduled({{1, {8}}}), "operation resize: parameter 'size': its schedule starts at epoch 1");
   refused(scheduled({{0, {8}}, {10'001, {9}}}), "epochs up to 10000");
   refused(scheduled({{0, {8}}, {1, {9, 9}}}, true), "2 numbers for epoch 1, 1 for epoch 0");
   refused(scheduled({{0, {8}}}, true, -1), "multiple is -1");

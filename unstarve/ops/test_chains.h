@@ -1,5 +1,5 @@
 #pragma once
-// For tests: a chain of operations run on the host, and the same one by the kernels' code.
+// For tests: a chain of operations run on the host and by the kernels.
 
 #include <cstring>
 #include <memory>

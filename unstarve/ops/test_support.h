@@ -1,5 +1,5 @@
 #pragma once
-// For this folder's tests: made-up pixels, windows and specifications.
+// For tests of operations: random pixels, windows and specs.
 
 #include <cstdint>
 #include <string>
@@ -16,8 +16,7 @@ namespace unstarve::testing {
 
 enum class Arrangement { kInterleaved, kPlanar, kStrided };
 
-// Pixels of a given arrangement, exactly as many bytes as the view spans, so that a sanitizer sees any read beyond
-// them.
+// Random pixels in exactly as many bytes as the view spans, so that a sanitizer detects any read beyond them.
 struct Pixels {
   std::vector<std::uint8_t> bytes;
   PixelView view;
@@ -32,7 +31,7 @@ struct Pixels {
     const std::ptrdiff_t last = (size.height - 1) * row + (size.width - 1) * pixel + 2 * channel;
     bytes.resize(static_cast<std::size_t>(last) + 1);
     for (auto& byte : bytes) byte = static_cast<std::uint8_t>(random.bits());
-    // Extremes, where rounding and saturation would show.
+    // Extremes, which show rounding and saturation.
     if (random.below(4) == 0) {
       for (auto& byte : bytes) byte = byte < 128 ? 0 : 255;
     }
@@ -44,7 +43,7 @@ inline int between(Random& random, int low, int high) {
   return low + static_cast<int>(random.below(static_cast<std::uint32_t>(high - low + 1)));
 }
 
-// A window over `view`: within it, or reaching out at any side, or (rarely) wholly outside.
+// A window over `view`: inside, beyond any side, or (rarely) fully outside.
 inline Frame random_window(const PixelView& view, Random& random) {
   Frame frame(view);
   frame.fill = {static_cast<std::uint8_t>(random.bits()), static_cast<std::uint8_t>(random.bits()),
@@ -64,8 +63,8 @@ inline Frame random_window(const PixelView& view, Random& random) {
   return frame;
 }
 
-// A specification of the operation with its defaults, and 24 where something is required.
-inline OpSpec usual(std::string_view name) {
+// A spec of the operation with its defaults, and 24 for required parameters.
+inline OpSpec defaults(std::string_view name) {
   OpSpec spec{std::string(name), {}};
   for (const ParameterInfo& parameter : parameters_of(name)) {
     if (parameter.required) spec.params[parameter.name] = {24};

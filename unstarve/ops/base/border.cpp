@@ -29,7 +29,7 @@ void crop_with_border(Frame& frame, Rect window, Border border, const std::array
   const Image& in = make_pixels(frame, scratch);
   Image& out = scratch.other_than(frame);
   out.resize({window.width, window.height});
-  // The columns of the window that are the image's own lie side by side.
+  // Columns [left, right) of the window are the image's own.
   const int left = std::clamp(-window.x, 0, window.width);
   const int right = std::clamp(frame.width - window.x, left, window.width);
   for (int y = 0; y < window.height; ++y) {

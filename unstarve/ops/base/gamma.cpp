@@ -6,7 +6,7 @@
 namespace unstarve {
 namespace {
 
-// Box and Muller's.
+// Box and Muller.
 double draw_normal(Random& random) {
   const double radius = std::sqrt(-2 * std::log(1 - random.uniform()));
   return radius * std::cos(2 * std::numbers::pi * random.uniform());
@@ -15,7 +15,7 @@ double draw_normal(Random& random) {
 }  // namespace
 
 double draw_gamma(double shape, Random& random) {
-  // A shape below 1 by one above it (section 6 of the source).
+  // A shape below 1 is reduced to one above (section 6 of the paper).
   if (shape < 1) {
     const double draw = draw_gamma(shape + 1, random);
     return draw * std::pow(1 - random.uniform(), 1 / shape);

@@ -1,5 +1,5 @@
 #pragma once
-// Pixels of noise by their numbers: the arithmetic, for the host and for GPUs. Private to ops.
+// Noise computed from a key and the index of the pixel, for the host and for GPUs. Private to ops.
 
 #include <array>
 #include <cstdint>

@@ -1,8 +1,8 @@
 #pragma once
-// The value of an operation's parameter as it stands in a spec: one or more numbers ("size: 224", "scale: [0.08, 1]"),
+// The value of an operation's parameter in a spec: one or more numbers ("size: 224", "scale: [0.08, 1]"),
 // a word ("interpolation: bicubic", "antialias: false"), or numbers that change from epoch to epoch (schedule.h).
 //
-// Threads: values, as any.
+// Threads: plain data.
 
 #include <cstdint>
 #include <initializer_list>
@@ -14,16 +14,16 @@
 namespace unstarve {
 
 struct OpSchedule {
-  std::map<std::uint32_t, std::vector<double>> points;  // from these epochs on
-  bool linear = false;                                  // on a line between the points; else as at the one before
-  double multiple = 0;                                  // that values on the line are rounded to; 0: none
+  std::map<std::uint32_t, std::vector<double>> points;  // epoch -> value from that epoch on
+  bool linear = false;                                  // interpolated between the points; else steps
+  double multiple = 0;                                  // interpolated values are rounded to a multiple of it; 0: not
   friend bool operator==(const OpSchedule&, const OpSchedule&) = default;
 };
 
 struct OpValue {
   std::vector<double> numbers;
-  std::string word;     // numbers are empty then
-  OpSchedule schedule;  // has points where numbers and word are empty
+  std::string word;     // if not empty, there are no numbers
+  OpSchedule schedule;  // has points if there are neither numbers nor a word
 
   OpValue() = default;
   // Implicit, so that specs are written as {{"size", {224}}, {"interpolation", "area"}}.
@@ -36,7 +36,7 @@ struct OpValue {
 
 using OpParams = std::map<std::string, OpValue>;
 
-// An operation as the user asked for it: plain data.
+// An operation as the user requested it.
 struct OpSpec {
   std::string name;  // "random_resized_crop", ...
   OpParams params;

@@ -1,11 +1,11 @@
 #pragma once
-// One image operation of a chain: a parameter set that is fixed for the run, applied to one sample at a time.
+// One image operation of a chain: fixed parameters, applied to one sample at a time.
 //
-// An operation is split in two so that a decoder can be told what it need not decode:
-//   select() draws the operation's random numbers and answers which part of its input it reads;
-//   apply()  gets exactly that part as a frame and turns it into the output, drawing on from the same generator.
-// Running select() on the header's size, decoding only that part and applying is exact: the pixels are the same as with
-// the whole image.
+// An operation has two steps, so that a decoder can skip what is not needed:
+//   select() draws random numbers and returns the part of the input that the operation reads;
+//   apply()  gets exactly that part as a frame and turns it into the output, drawing further numbers.
+// It is exact to call select() with the size from the header, decode only that part and call apply(): the pixels are
+// those of decoding the whole image.
 //
 // Threads: const after construction; any number of threads. Failure: Error(kArgument) from the factory; Error(kInput)
 // from output_size() and apply() for a sample that the operation would enlarge beyond the decoder's pixel limit.
@@ -32,38 +32,37 @@ class Operation {
  public:
   virtual ~Operation() = default;
 
-  // The part of an input of this size that apply() will read; the whole of it unless overridden.
+  // The part of an input of this size that apply() reads; all of it by default.
   [[nodiscard]] virtual Rect select(Size input, Random& random) const {
     (void)random;
     return {0, 0, input.width, input.height};
   }
-  // Size that comes out for a selected part of this size.
+  // Size of the output for a selected part of this size.
   [[nodiscard]] virtual Size output_size(Size selected) const = 0;
-  // True when output_size() is the same for every input: a batch needs it of the chain's last resizing operation.
+  // True if output_size() is the same for every input; a batch requires it of the chain's last resizing operation.
   [[nodiscard]] virtual bool fixed_output() const { return false; }
-  // True when the output depends on the generator: what comes before may be kept from epoch to epoch, this may not.
+  // True if the output depends on random numbers; only what comes before can be cached across epochs.
   [[nodiscard]] virtual bool random() const { return false; }
-  // True when apply() resamples, so that decoding at a reduction that is still at least output_size() is a sensible
+  // True if apply() resamples, so that decoding at a reduced scale of at least output_size() is a sensible
   // approximation.
   [[nodiscard]] virtual bool resamples() const { return false; }
-  // True when apply() makes an image of its own; false when it edits the window, or the colours that are put off.
+  // True if apply() writes an image; false if it edits only the window or the frame's colour chain.
   [[nodiscard]] virtual bool writes_pixels() const { return resamples(); }
-  // Bytes that apply() takes of `scratch` for an input of this size, at most, beside the two images that operations
-  // alternate between: what a memory limit sets aside for it (pipeline/memory_plan.h).
+  // An upper bound of the bytes of `scratch` for an input of this size, without the two images that operations
+  // alternate between. Used for memory limits (memory_plan.h).
   [[nodiscard]] virtual std::uint64_t scratch_bytes(Size input) const {
     (void)input;
     return 0;
   }
-  // True when apply() leaves all work on pixels to scratch.recorder() where there is one: the operation can then run on
-  // a GPU.
+  // True if apply() leaves all work on pixels to scratch.recorder() when there is one. Such operations run on GPUs.
   [[nodiscard]] virtual bool runs_on_gpu() const { return false; }
-  // How apply() resizes a selected part of this size, where it does nothing else and draws nothing: then it may be done
-  // on rows as they are decoded (resize_rows.h).
+  // How apply() resizes a selected part of this size if it does nothing else and draws nothing. It can then run on rows
+  // as they are decoded (resize_rows.h).
   [[nodiscard]] virtual std::optional<ResizeTo> only_resizes(Size selected) const {
     (void)selected;
     return std::nullopt;
   }
-  // Turns the selected part into the output, in place: edits the window, or points it to an image of `scratch`.
+  // Turns the selected part into the output: edits the frame, or points it to an image of `scratch`.
   virtual void apply(Frame& frame, Random& random, Scratch& scratch) const = 0;
 };
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kRandomWord = "random";
 
-// Of one number, of three; of none, where a word stands, black.
+// From one number or three; from none (the parameter is a word), black.
 Rgb colour_of(const std::vector<int>& numbers) {
   Rgb colour{};
   for (std::size_t c = 0; c < kChannels && !numbers.empty(); ++c)
@@ -37,7 +37,7 @@ void cover(Frame& frame, Rect rect, const Paint& paint, Random& random, Scratch&
   std::uint64_t key = 0;
   if (paint.noise) {
     key = std::uint64_t{random.bits()} << 32;
-    key |= random.bits() | 1U;  // 0 means none to a recorder
+    key |= random.bits() | 1U;  // 0 means no noise to a recorder
   }
   if (Recorder* recorder = scratch.recorder()) return recorder->cover(frame, rect, paint.colour, key);
   Image& image = make_pixels(frame, scratch);

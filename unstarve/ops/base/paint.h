@@ -1,5 +1,5 @@
 #pragma once
-// What covers a part of an image: one colour, or noise. Private to ops.
+// Covers a part of an image with one colour or with noise. Private to ops.
 //
 // Threads: pure; one at a time per scratch.
 
@@ -15,18 +15,18 @@ using Rgb = std::array<std::uint8_t, kChannels>;
 
 struct Paint {
   Rgb colour{};
-  bool noise = false;  // every value drawn evenly from 0..255
+  bool noise = false;  // every value uniform in 0..255
 };
 
 // The word that replace_means() replaces.
 inline constexpr const char* kMeanWord = "mean";
 
-// "fill: 114", "fill: [124, 116, 104]" or "fill: mean"; black when absent.
+// "fill: 114", "fill: [124, 116, 104]" or "fill: mean"; black if absent.
 [[nodiscard]] Rgb read_fill(const Parameters& parameters);
-// The same as "value", or "random"; "mean" when absent. A mean is black here, see replace_means().
+// The same under the name "value", or "random"; "mean" if absent. "mean" gives black: replace_means() comes before.
 [[nodiscard]] Paint read_paint(const Parameters& parameters);
 
-// Covers `rect`, which lies within the frame. Noise takes its key from the generator.
+// Covers `rect`, which is inside of the frame. The key of the noise is drawn from `random`.
 void cover(Frame& frame, Rect rect, const Paint& paint, Random& random, Scratch& scratch);
 
 }  // namespace unstarve

@@ -12,7 +12,7 @@
 namespace unstarve {
 namespace {
 
-// Of this thread: what is described at the moment.
+// The innermost DescribedParameters of this thread.
 thread_local DescribedParameters* described = nullptr;
 
 bool is_integer_in(double value, int low, int high) {

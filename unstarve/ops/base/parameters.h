@@ -1,9 +1,8 @@
 #pragma once
-// Reads an operation's parameters: checks names, counts and ranges, and says plainly what was expected.
+// Reads an operation's parameters; checks names, counts and ranges, and reports what was expected.
 //
-// What an operation takes can be had of its factory itself: see DescribedParameters.
-//
-// Use: construct with every name the operation knows, then take the values. Failure: Error(kArgument).
+// Use: construct with all names that the operation knows, then read the values. DescribedParameters records what a
+// factory reads, for the schema. Failure: Error(kArgument).
 
 #include <initializer_list>
 #include <string>
@@ -17,10 +16,10 @@
 
 namespace unstarve {
 
-// Sides of images that can come from a decoder reach this; an operation's output must be of the same kind.
+// The largest side of an image, as for decoders.
 inline constexpr int kMaxSize = 65'500;
 
-// A parameter as a factory asks for it.
+// A parameter as a factory reads it.
 struct ParameterInfo {
   struct Integer {
     int fallback, low, high;
@@ -39,8 +38,8 @@ struct ParameterInfo {
   struct Sides {  // one integer, or height and width
     int low, high;
   };
-  struct Integers {             // as many as one of `counts`, or one of some words
-    std::vector<int> fallback;  // none: the first word, which there must be
+  struct Integers {             // one of `counts` numbers, or one of some words
+    std::vector<int> fallback;  // if empty, the first word
     int low, high;
     std::vector<std::size_t> counts;
     std::vector<std::string> words;
@@ -63,8 +62,8 @@ struct IntegersOrWord {
   std::string word;
 };
 
-// While it lives, every Parameters of `operation` and of this thread is taken for empty and writes down what it is
-// asked for; the innermost of several. Those of other operations, which an operation may be made of, are read as ever.
+// While it lives, every Parameters of `operation` in this thread reads as empty and records each parameter that the
+// factory reads. The innermost of several counts. Other operations, which a factory may also make, are not affected.
 class DescribedParameters {
  public:
   explicit DescribedParameters(std::string_view operation);
@@ -85,21 +84,21 @@ class Parameters {
   // Throws for a name in `params` that is not among `known`.
   Parameters(std::string_view operation, const OpParams& params, std::initializer_list<std::string_view> known);
 
-  // An integer in [low, high]; `fallback` when absent.
+  // An integer in [low, high]; `fallback` if absent.
   [[nodiscard]] int integer(std::string_view name, int fallback, int low, int high) const;
   // A number in [low, high].
   [[nodiscard]] double number(std::string_view name, double fallback, double low, double high) const;
   // Two numbers a <= b in (0, high].
   [[nodiscard]] std::pair<double, double> range(std::string_view name, std::pair<double, double> fallback,
                                                 double high) const;
-  // "factor: [0.6, 1.4]", or "factor: 1.2" for always the same: two numbers a <= b in [low, high].
+  // "factor: [0.6, 1.4]", or "factor: 1.2" for a fixed value: two numbers a <= b in [low, high].
   [[nodiscard]] std::pair<double, double> interval(std::string_view name, std::pair<double, double> fallback,
                                                    double low, double high) const;
   // "fill: 114", "fill: [124, 116, 104]", "value: random".
   [[nodiscard]] IntegersOrWord integers(std::string_view name, const ParameterInfo::Integers& takes) const;
   // "size: 224" (a square) or "size: [height, width]" in the order of torchvision; required.
   [[nodiscard]] Size size(std::string_view name) const;
-  // "interpolation: bicubic": one of `words`, as its place among them; words[fallback] when absent.
+  // "interpolation: bicubic": the index of one of `words`; `fallback` if absent.
   [[nodiscard]] std::size_t choice(std::string_view name, std::size_t fallback,
                                    std::initializer_list<std::string_view> words) const;
   // "antialias: false".
@@ -110,7 +109,7 @@ class Parameters {
   void require(std::string_view name) const;
 
  private:
-  // Who wants to know what is asked for; nullptr for nobody.
+  // The DescribedParameters of this operation, or null.
   [[nodiscard]] DescribedParameters* describing() const;
   [[nodiscard]] const OpValue* find(std::string_view name) const;
   [[noreturn]] void fail(std::string_view name, const OpValue& found, std::string_view expected) const;

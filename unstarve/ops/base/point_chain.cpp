@@ -65,7 +65,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 constexpr std::size_t kBytes = HWY_MAX_BYTES < 64 ? HWY_MAX_BYTES : 64;
 using D8 = hn::FixedTag<std::uint8_t, kBytes>;
 using V8 = hn::VFromD<D8>;
-// As many pixels as a vector has 32-bit lanes.
+// Pixels per vector of 32-bit lanes.
 constexpr std::size_t kPixels = kBytes / 4;
 using D32 = hn::FixedTag<std::int32_t, kPixels>;
 using DF = hn::FixedTag<float, kPixels>;
@@ -74,7 +74,7 @@ using V32 = hn::VFromD<D32>;
 
 #if HWY_TARGET == HWY_AVX3_DL
 
-// 256 entries are four registers: two permutations and a choice by the index's highest bit.
+// 256 entries in four registers: two permutations, then a blend by the highest bit of the index.
 struct Table {
   __m512i quarter[4];
   explicit Table(const std::uint8_t* of) {
@@ -90,8 +90,8 @@ struct Table {
 
 #else
 
-// 256 entries are sixteen tables of sixteen; an index outside of one gets its highest bit set, which gives 0. One
-// inside has 0x70 added: x86 looks at the lower four bits only, others want it within 0..15.
+// 256 entries in sixteen tables of sixteen. An index outside of a table gets its highest bit set, which gives 0. An
+// index inside has 0x70 added: x86 ignores all but the lower four bits, other targets need 0..15.
 struct Table {
   V8 part[16];
   explicit Table(const std::uint8_t* of) {
@@ -103,11 +103,11 @@ struct Table {
     V8 index = hn::LoadU(D8(), at);
     V8 found = hn::Zero(D8());
     for (const V8& sixteenth : part) {
-      V8 place = hn::SaturatedAdd(index, outside);
+      V8 lane = hn::SaturatedAdd(index, outside);
 #if !HWY_ARCH_X86
-      place = hn::AndNot(outside, place);
+      lane = hn::AndNot(outside, lane);
 #endif
-      found = hn::Or(found, hn::TableLookupBytesOr0(sixteenth, place));
+      found = hn::Or(found, hn::TableLookupBytesOr0(sixteenth, lane));
       index = hn::Sub(index, sixteen);
     }
     hn::StoreU(found, D8(), at);
@@ -116,7 +116,7 @@ struct Table {
 
 #endif
 
-// Of a table that is the same for all channels: `count` values of whichever.
+// Applies a table that is the same for all channels to `count` values.
 std::size_t run_values(const PointTable& table, std::uint8_t* values, std::size_t count) {
   const std::size_t end = count - count % kBytes;
   const Table of(table.of[0].data());
@@ -177,9 +177,9 @@ std::size_t run_hue(std::int32_t shift, const Planes& planes, std::size_t count)
     hue = hn::IfThenElse(hn::Lt(hue, zero), hn::Add(hue, circle), hue);
     hue = hn::IfThenElse(hn::Lt(hue, circle), hue, hn::Sub(hue, circle));
     for (std::size_t c = 0; c < kChannels; ++c) {
-      V32 place = hn::Add(hue, hn::Set(D32(), (5 - 2 * static_cast<std::int32_t>(c)) * kSector));
-      place = hn::IfThenElse(hn::Lt(place, circle), place, hn::Sub(place, circle));
-      const V32 away = hn::Min(hn::Max(hn::Min(place, hn::Sub(four, place)), zero), sector);
+      V32 angle = hn::Add(hue, hn::Set(D32(), (5 - 2 * static_cast<std::int32_t>(c)) * kSector));
+      angle = hn::IfThenElse(hn::Lt(angle, circle), angle, hn::Sub(angle, circle));
+      const V32 away = hn::Min(hn::Max(hn::Min(angle, hn::Sub(four, angle)), zero), sector);
       const V32 less = hn::ShiftRight<kSectorBits>(hn::Add(hn::Mul(chroma, away), half));
       store(hn::Sub(most, less), planes[c] + x);
     }
@@ -202,7 +202,7 @@ void run(const PointChain& chain, const Planes& planes, std::size_t count) {
 
 #endif
 
-// Interleaved pixels go through planes of so many, which stay in the first-level cache.
+// Interleaved pixels are processed as planes of this many pixels, which stay in the first-level cache.
 constexpr std::size_t kStage = 1024;
 
 void split(const std::uint8_t* pixels, std::size_t count, const Planes& planes) {
@@ -237,7 +237,7 @@ void merge(const Planes& planes, std::size_t count, std::uint8_t* pixels) {
 }  // namespace
 
 void run_planes_on_target(const PointChain& chain, const Planes& planes, std::size_t count) {
-  // All steps of a part before the next part, as long as it is in the cache.
+  // All steps for one part before the next part, while the part is in the cache.
   for (std::size_t x = 0; x < count; x += kStage) {
     run(chain, {planes[0] + x, planes[1] + x, planes[2] + x}, std::min(kStage, count - x));
   }
@@ -284,7 +284,7 @@ void PointChain::add_table(const PointTable& table) {
 }
 
 void PointChain::add_blend_grey(double weight) {
-  // 8 bits of difference, 7 of weight and 16 behind the point.
+  // 8 bits of difference, 7 bits of weight and 16 fractional bits.
   static_assert(kMaxBlend < 128 && 255 * 128LL << kPointBits <= INT32_MAX);
   steps_[count_++] = {Kind::kBlendGrey, static_cast<std::int32_t>(std::lround(weight * (1 << kPointBits)))};
 }

@@ -1,4 +1,4 @@
-// The chain's kernels against its definition, and frames whose colours are put off against frames of finished pixels.
+// The chain's kernels against their reference, and deferred colours against colours applied at once.
 #include "unstarve/ops/base/point_chain.h"
 
 #include <catch2/catch.hpp>
@@ -42,7 +42,7 @@ std::vector<std::uint8_t> random_bytes(std::size_t count, Random& random) {
   return bytes;
 }
 
-// One of the colour operations by a random amount.
+// A colour operation by a random amount.
 void change_colours(Frame& frame, Random& random, Scratch& scratch) {
   switch (random.below(10)) {
     case 0: return adjust_brightness(frame, random.uniform(0, 2), scratch);
@@ -74,7 +74,7 @@ bool same(const Image& a, const Image& b) {
 
 }  // namespace
 
-TEST_CASE("the chain's kernels do what its definition does to one pixel, on every instruction set", "[ops]") {
+TEST_CASE("the chain's kernels equal the reference for one pixel on every instruction set", "[ops]") {
   testing::on_every_target([](const std::string& target) {
     for (std::uint32_t round = 0; round < 120; ++round) {
       Random random(71, 0, round, 0);
@@ -103,7 +103,7 @@ TEST_CASE("the chain's kernels do what its definition does to one pixel, on ever
   });
 }
 
-TEST_CASE("hue and saturation do the same to all 16 million colours on every instruction set", "[ops]") {
+TEST_CASE("hue and saturation have the same bits for all 16 million colours on every instruction set", "[ops]") {
   std::vector<std::array<std::vector<std::uint8_t>, kChannels>> results;
   testing::on_every_target([&](const std::string&) {
     PointChain chain;
@@ -126,14 +126,14 @@ TEST_CASE("hue and saturation do the same to all 16 million colours on every ins
   for (const auto& result : results) CHECK(result == results.front());
 }
 
-TEST_CASE("tables one after the other are one step", "[ops]") {
+TEST_CASE("consecutive tables are one step", "[ops]") {
   Random random(72, 0, 0, 0);
   PointChain chain;
   for (int i = 0; i < 20; ++i) chain.add_table(random_table(random));
   CHECK(chain.steps().size() == 1);
 }
 
-TEST_CASE("put off or done at once, crops, flips, colours and resizing give the same pixels", "[ops]") {
+TEST_CASE("deferred or immediate, crops, flips, colours and resizing give the same pixels", "[ops]") {
   for (std::uint32_t round = 0; round < 300; ++round) {
     Random random(73, 0, round, 0);
     INFO("round " << round);
@@ -145,12 +145,12 @@ TEST_CASE("put off or done at once, crops, flips, colours and resizing give the 
     Image image = finished(lazy);
     for (int step = 0; step < 12; ++step) {
       Frame eager(image.view());
-      eager.fill = lazy.fill = fill;  // make_pixels() forgets it
+      eager.fill = lazy.fill = fill;  // make_pixels() clears it
       Random draws(74, round, static_cast<std::uint64_t>(step), 0);
       const auto change = [&](Frame& frame, Random stream, Scratch& memory) {
         switch (stream.below(8)) {
           case 0: frame.mirror(); break;
-          case 1: frame.turn_over(); break;
+          case 1: frame.flip_vertically(); break;
           case 2:
             frame.crop({between(stream, -3, 3), between(stream, -3, 3), std::max(1, frame.width - 2),
                         std::max(1, frame.height - 1)});
@@ -164,7 +164,7 @@ TEST_CASE("put off or done at once, crops, flips, colours and resizing give the 
       image = finished(eager);
       REQUIRE(same(finished(lazy), image));
     }
-    // Through the kernels, to planes and to pixels.
+    // By the kernels, for planes and for interleaved pixels.
     Image copied(lazy.size());
     copy_window(lazy, 0, lazy.height, {copied.data(), static_cast<std::ptrdiff_t>(copied.row_bytes()), 1});
     REQUIRE(same(copied, image));
@@ -179,7 +179,7 @@ TEST_CASE("put off or done at once, crops, flips, colours and resizing give the 
   }
 }
 
-TEST_CASE("counts are those of the window as it looks", "[ops]") {
+TEST_CASE("statistics are those of the window as it looks", "[ops]") {
   testing::on_every_target([](const std::string& target) {
     INFO(target);
     for (std::uint32_t round = 0; round < 60; ++round) {

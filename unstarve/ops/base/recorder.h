@@ -40,11 +40,11 @@ class Recorder {
   virtual void equalize(Frame& frame) = 0;
   virtual void auto_contrast(Frame& frame) = 0;
 
-  // A blend of several versions of one image: keep() stores the image, kept() returns a frame of it to be changed,
+  // A blend of several versions of one image: save() stores the image, saved() returns a frame of it to be changed,
   // add_weighted() adds a changed version by its weight in 1/65536 (all weights add up to one), take_sums() makes
   // `frame` the blend. Blends do not nest.
-  virtual void keep(Frame& frame) = 0;
-  [[nodiscard]] virtual Frame kept() = 0;
+  virtual void save(Frame& frame) = 0;
+  [[nodiscard]] virtual Frame saved() = 0;
   virtual void add_weighted(Frame& frame, std::uint32_t weight, bool first) = 0;
   virtual void take_sums(Frame& frame) = 0;
 

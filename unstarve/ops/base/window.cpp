@@ -15,7 +15,7 @@ HWY_BEFORE_NAMESPACE();
 namespace unstarve::HWY_NAMESPACE {
 namespace {
 
-// Rows of pixels that lie side by side in the source; `to` of mirrored rows is still their leftmost output pixel.
+// Rows of neighbouring source pixels. For mirrored rows, `to` is still the leftmost output pixel.
 struct Block {
   const std::uint8_t* from;     // channel 0 of the first row's first source pixel
   std::ptrdiff_t from_row;      // distance of rows
@@ -86,8 +86,8 @@ HWY_INLINE void copy_vector(D d, const std::uint8_t* from, std::ptrdiff_t from_c
   }
 }
 
-// A row of interleaved pixels turned round, five of them a vector, read forwards, as memory is fetched ahead. The byte
-// before the five that a store writes is the next one's. Precondition: more than five pixels.
+// Mirrors a row of interleaved pixels, five per vector, reading forwards, as the hardware prefetches. Each store also
+// writes the byte before its five pixels; the next store overwrites it. Precondition: more than five pixels.
 HWY_INLINE void mirror_row(const std::uint8_t* from, std::ptrdiff_t n, std::uint8_t* to) {
   constexpr std::ptrdiff_t kPixels = 5;
   alignas(16) static constexpr std::uint8_t kTurned[16] = {15, 12, 13, 14, 9, 10, 11, 6, 7, 8, 3, 4, 5, 0, 1, 2};
@@ -100,7 +100,8 @@ HWY_INLINE void mirror_row(const std::uint8_t* from, std::ptrdiff_t n, std::uint
     end -= kChannels * kPixels;
     hn::StoreU(hn::TableLookupBytes(hn::LoadU(d, from + kChannels * x), turned), d, end - 1);
   }
-  // The last five, the first ones here: nothing behind them is read and nothing before them written.
+  // The last five source pixels are the first output pixels: nothing after the source is read, nothing before the
+  // output is written.
   const auto last = hn::TableLookupBytes(hn::LoadU(d, from + kChannels * (n - kPixels) - 1), hn::Load(d, kTurnedLast));
   hn::StoreU(hn::LowerHalf(half, last), half, to);
   hn::StoreU(hn::LowerHalf(half, hn::ShiftRightBytes<7>(d, last)), half, to + 7);
@@ -135,7 +136,7 @@ void copy_block(const Block& block) {
       copy_at(wide, n - kWide);
     }
   } else if (n >= 16) {
-    // Two vectors whatever the width: that of a small image's window is drawn anew every time and defies prediction.
+    // Always two vectors: the width of a small image's window is random, so a loop over it would be mispredicted.
     for (std::ptrdiff_t y = 0; y < block.rows; ++y, from += block.from_row, to += block.to_row) {
       copy_at(narrow, 0);
       copy_at(narrow, n - 16);
@@ -161,15 +162,15 @@ void copy_any(const Block& block, bool mirrored) {
   }
 }
 
-// The part of a copy that lies outside of the source: everything but rows [top, bottom) of columns [left, right).
-struct Hole {
+// The part of a copy that is inside of the source: rows [top, bottom) of columns [left, right). The rest is fill.
+struct Inside {
   int top, bottom, left, right;
 };
 
-void fill_around(const Frame& frame, int count, const Hole& hole, const RowTarget& target) {
+void fill_around(const Frame& frame, int count, const Inside& inside, const RowTarget& target) {
   const bool interleaved = target.channel_stride == 1;
   const auto width = static_cast<std::size_t>(frame.width);
-  // Narrow strips beside every row would cost more than the pixels: small planes without gaps are filled whole.
+  // Filling narrow strips next to every row costs more than the pixels: small planes without gaps are filled winside.
   const bool whole = !interleaved && target.row_stride == frame.width && frame.width <= 64;
   for (int c = 0; c < kChannels; ++c) {
     const std::uint8_t value = frame.fill[static_cast<std::size_t>(c)];
@@ -181,15 +182,15 @@ void fill_around(const Frame& frame, int count, const Hole& hole, const RowTarge
     const std::ptrdiff_t step = interleaved ? kChannels : 1;
     for (int y = 0; y < count; ++y) {
       std::uint8_t* const row = plane + y * target.row_stride;
-      const bool open = y >= hole.top && y < hole.bottom;
-      const int left = open ? hole.left : frame.width, right = open ? hole.right : frame.width;
+      const bool open = y >= inside.top && y < inside.bottom;
+      const int left = open ? inside.left : frame.width, right = open ? inside.right : frame.width;
       for (std::ptrdiff_t x = 0; x < left; ++x) row[x * step] = value;
       for (std::ptrdiff_t x = right; x < frame.width; ++x) row[x * step] = value;
     }
   }
 }
 
-// What has just been copied, as one run of pixels where there are no gaps between its rows.
+// Applies the chain to a block that has just been copied, in one run if there are no gaps between its rows.
 void colour_block(const PointChain& chain, const Block& block, bool interleaved) {
   const std::ptrdiff_t to_pixel = interleaved ? kChannels : 1;
   const bool gapless = block.to_row == block.pixels * to_pixel;
@@ -209,29 +210,30 @@ void colour_block(const PointChain& chain, const Block& block, bool interleaved)
 
 void copy_window_on_target(const Frame& frame, int first, int count, const RowTarget& target) {
   const PixelView& pixels = frame.pixels;
-  // The rows and columns of the copy that lie within the source; the columns first as if not mirrored.
+  // The rows and columns of the copy that are inside of the source; the columns as if not mirrored.
   const int y0 = frame.top + first;
-  Hole hole;
-  hole.top = std::clamp(-y0, 0, count);
-  hole.bottom = std::clamp(pixels.height - y0, hole.top, count);
+  Inside inside;
+  inside.top = std::clamp(-y0, 0, count);
+  inside.bottom = std::clamp(pixels.height - y0, inside.top, count);
   const int left = std::clamp(-frame.left, 0, frame.width);
   const int right = std::clamp(pixels.width - frame.left, left, frame.width);
-  hole.left = frame.mirrored ? frame.width - right : left;
-  hole.right = frame.mirrored ? frame.width - left : right;
-  if (hole.top > 0 || hole.bottom < count || left > 0 || right < frame.width) fill_around(frame, count, hole, target);
-  if (hole.top == hole.bottom || left == right) return;
+  inside.left = frame.mirrored ? frame.width - right : left;
+  inside.right = frame.mirrored ? frame.width - left : right;
+  if (inside.top > 0 || inside.bottom < count || left > 0 || right < frame.width)
+    fill_around(frame, count, inside, target);
+  if (inside.top == inside.bottom || left == right) return;
 
   const bool to_interleaved = target.channel_stride == 1;
   const std::ptrdiff_t to_pixel = to_interleaved ? kChannels : 1;
   Block block;
-  block.from = pixels.data + std::ptrdiff_t{y0 + hole.top} * pixels.row_stride +
+  block.from = pixels.data + std::ptrdiff_t{y0 + inside.top} * pixels.row_stride +
                std::ptrdiff_t{frame.left + left} * pixels.pixel_stride;
   block.from_row = pixels.row_stride;
   block.from_channel = pixels.channel_stride;
-  block.to = target.data + hole.top * target.row_stride + hole.left * to_pixel;
+  block.to = target.data + inside.top * target.row_stride + inside.left * to_pixel;
   block.to_row = target.row_stride;
   block.to_channel = target.channel_stride;
-  block.rows = hole.bottom - hole.top;
+  block.rows = inside.bottom - inside.top;
   block.pixels = right - left;
   if (pixels.interleaved()) {
     to_interleaved ? copy_any<true, true>(block, frame.mirrored) : copy_any<true, false>(block, frame.mirrored);

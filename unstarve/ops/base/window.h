@@ -1,6 +1,6 @@
 #pragma once
-// Copies rows of a frame's window out, resolving what a Frame only describes: the window's place, fill, mirroring,
-// colours, and planar against interleaved pixels.
+// Copies rows of a frame's window to memory and applies everything that a Frame only describes: position, fill,
+// mirroring, colours, planar or interleaved layout.
 //
 // Reads only pixels of the window and writes only bytes of the rows, so both may end at the end of a page.
 // Threads: pure. Cost: near a copy for interleaved and planar pixels; views of other strides go pixel by pixel.
@@ -23,10 +23,10 @@ struct RowTarget {
 // Rows [first, first + count) of the window, to rows [0, count) of the target.
 void copy_window(const Frame& frame, int first, int count, const RowTarget& target);
 
-// Turns the frame into one of plain pixels of its own, interleaved, in an image of `scratch`, which is returned.
+// Writes the frame to an interleaved image of `scratch`, points the frame to it, and returns it.
 Image& make_pixels(Frame& frame, Scratch& scratch);
 
-// The value of the window's pixel (x, y): the definition that everything is tested against.
+// One value of the window's pixel (x, y): the reference for tests.
 [[nodiscard]] std::uint8_t window_value(const Frame& frame, int x, int y, int channel);
 
 }  // namespace unstarve

@@ -1,13 +1,13 @@
 #pragma once
-// An operation on a whole batch, after its samples are in their places: classes as rows of probabilities, and mixing.
+// An operation on a complete batch: labels as rows of probabilities, and mixing of samples.
 //
-// As soon as a chain has one, a batch carries `targets`: float32, samples x classes, one-hot of the labels before the
-// first operation. Labels stay as they are.
+// With any batch operation, a batch has `targets`: float32, samples x classes, initially the one-hot labels. Labels are
+// not changed.
 //
 // Threads: const after construction; any number of threads. Failure: Error(kArgument) from the factory.
 // Source of the formulas: label smoothing, Szegedy et al., CVPR 2016; mixup, Zhang et al., ICLR 2018; cutmix, Yun et
 // al., ICCV 2019; both pair a sample with the one before it, as torchvision's v2.MixUp and v2.CutMix do.
-// To add one: a file beside this one with class and factory, a row in kBatchOperations (batch_operations.cpp).
+// To add one: a file in this folder with class and factory, a row in kBatchOperations (batch_operations.cpp).
 
 #include <cstdint>
 #include <memory>
@@ -20,7 +20,7 @@
 
 namespace unstarve {
 
-// A full batch in the memory it is handed over in.
+// A complete batch in its slot.
 struct BatchPixels {
   std::uint8_t* data = nullptr;
   std::size_t samples = 0;
@@ -57,8 +57,8 @@ struct BatchOperationInfo {
 [[nodiscard]] std::unique_ptr<BatchOperation> make_mixup(const OpParams& params);
 [[nodiscard]] std::unique_ptr<BatchOperation> make_cutmix(const OpParams& params);
 
-// Rows of zeros with a one at each label. Precondition: 0 <= label < classes, targets.size() == labels.size() *
-// classes.
+// Writes rows of zeros with a one at each label. Preconditions: 0 <= label < classes,
+// targets.size() == labels.size() * classes.
 void write_one_hot(std::span<const std::int64_t> labels, std::size_t classes, std::span<float> targets);
 
 }  // namespace unstarve

@@ -10,11 +10,12 @@ namespace unstarve {
 namespace {
 
 constexpr std::array kBatchOperations = {
-    BatchOperationInfo{"one_hot", "classes as rows of probabilities, nothing else", make_one_hot},
-    BatchOperationInfo{"label_smoothing", "a part of every label spread over all classes: epsilon 0.1",
+    BatchOperationInfo{"one_hot", "labels as rows of probabilities, without other changes", make_one_hot},
+    BatchOperationInfo{"label_smoothing", "distributes a part of every label over all classes: epsilon 0.1",
                        make_label_smoothing},
-    BatchOperationInfo{"mixup", "each sample blended with the one before it: alpha 0.2, probability 1", make_mixup},
-    BatchOperationInfo{"cutmix", "a box of each sample from the one before it: alpha 1, probability 1", make_cutmix},
+    BatchOperationInfo{"mixup", "blends each sample with the one before it: alpha 0.2, probability 1", make_mixup},
+    BatchOperationInfo{"cutmix", "replaces a box of each sample by that of the one before it: alpha 1, probability 1",
+                       make_cutmix},
 };
 
 }  // namespace

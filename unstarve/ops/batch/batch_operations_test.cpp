@@ -18,7 +18,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-// A batch whose sample i is all i * 10 + channel, with its targets.
+// A batch with targets whose sample i has the value i * 10 + channel everywhere.
 struct TestBatch {
   TestBatch(std::size_t samples, ElementType type, Layout layout) {
     const std::size_t elements = std::size_t{kChannels} * 12 * 20;
@@ -52,7 +52,7 @@ struct TestBatch {
     std::memcpy(&high, memory.data() + 2 * at, 2);
     return std::bit_cast<float>(std::uint32_t{high} << 16);
   }
-  // Of sample i at (x, y).
+  // The value of sample i at (x, y).
   float at(std::size_t i, std::size_t channel, std::size_t y, std::size_t x) const {
     const std::size_t base = i * pixels.sample_elements();
     return get(base +
@@ -65,13 +65,13 @@ struct TestBatch {
   BatchPixels pixels;
 };
 
-OpSpec usual(std::string_view name) { return {std::string(name), {}}; }
+OpSpec defaults(std::string_view name) { return {std::string(name), {}}; }
 
-TEST_CASE("targets stay rows of probabilities under every batch operation") {
+TEST_CASE("targets remain rows of probabilities after every batch operation") {
   for (const BatchOperationInfo& info : batch_operations()) {
     TestBatch batch(9, ElementType::kFloat32, Layout::kNchw);
     Random random(1, 2, 3, 4);
-    make_batch_operation(usual(info.name))->apply(batch.pixels, random);
+    make_batch_operation(defaults(info.name))->apply(batch.pixels, random);
     for (std::size_t i = 0; i < 9; ++i) {
       const auto row = std::span(batch.targets).subspan(i * TestBatch::kClasses, TestBatch::kClasses);
       CHECK(std::accumulate(row.begin(), row.end(), 0.0f) == Approx(1));
@@ -79,7 +79,7 @@ TEST_CASE("targets stay rows of probabilities under every batch operation") {
   }
 }
 
-TEST_CASE("label smoothing leaves 1 - epsilon and spreads the rest") {
+TEST_CASE("label smoothing leaves 1 - epsilon and distributes the rest") {
   TestBatch batch(2, ElementType::kUint8, Layout::kNchw);
   Random random(0, 0, 0, 0);
   make_batch_operation({"label_smoothing", {{"epsilon", {0.14}}}})->apply(batch.pixels, random);
@@ -87,12 +87,12 @@ TEST_CASE("label smoothing leaves 1 - epsilon and spreads the rest") {
   CHECK(batch.targets[1] == Approx(0.02));
 }
 
-TEST_CASE("mixup blends every sample with what the one before it was, by the weight of the targets") {
+TEST_CASE("mixup blends every sample with the original of the one before it, by the weight of the targets") {
   for (const ElementType type : {ElementType::kUint8, ElementType::kFloat32, ElementType::kBfloat16}) {
     TestBatch batch(6, type, Layout::kNhwc);
     Random random(7, 0, 0, 0);
     make_batch_operation({"mixup", {{"alpha", {1}}}})->apply(batch.pixels, random);
-    const float weight = batch.targets[TestBatch::kClasses + 1];  // of sample 1's own class
+    const float weight = batch.targets[TestBatch::kClasses + 1];  // sample 1's own class
     CHECK(weight > 0.01f);
     CHECK(weight < 0.99f);
     for (std::size_t i = 0; i < 6; ++i) {
@@ -116,7 +116,7 @@ TEST_CASE("runs of elements are blended to the same bits on every instruction se
       for (const float weight : {0.0F, 0.3F, 0.5F, 0.9371F, 1.0F}) {
         INFO(target << ", " << element_bytes(type) << " bytes, weight " << weight);
         for (const std::size_t count : {std::size_t{1}, std::size_t{15}, std::size_t{64}, std::size_t{1003}}) {
-          // Values of -8 to 8 and of -4e-6 to 4e-6, where float16 has fewer bits; of uint8 all there are.
+          // Values in -8..8 and in -4e-6..4e-6, where float16 has fewer bits; for uint8 all values.
           const std::size_t bytes = count * element_bytes(type);
           std::vector<std::uint8_t> from(bytes), to(bytes);
           for (auto* run : {&from, &to}) {
@@ -139,14 +139,14 @@ TEST_CASE("runs of elements are blended to the same bits on every instruction se
   });
 }
 
-TEST_CASE("cutmix pastes one box of the sample before, and the targets tell its area") {
+TEST_CASE("cutmix pastes a box of the sample before, and the targets have its area") {
   std::set<float> weights;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     const Layout layout = seed % 2 ? Layout::kNchw : Layout::kNhwc;
     const ElementType type = seed % 3 ? ElementType::kFloat32 : ElementType::kUint8;
     TestBatch batch(4, type, layout);
     Random random(seed, 0, 0, 0);
-    make_batch_operation(usual("cutmix"))->apply(batch.pixels, random);
+    make_batch_operation(defaults("cutmix"))->apply(batch.pixels, random);
     for (std::size_t i = 0; i < 4; ++i) {
       const std::size_t before = (i + 3) % 4;
       std::size_t pasted = 0, left = 20, right = 0, top = 12, bottom = 0;
@@ -171,7 +171,7 @@ TEST_CASE("cutmix pastes one box of the sample before, and the targets tell its 
   CHECK(weights.size() > 50);
 }
 
-TEST_CASE("with probability 0, or alone in its batch, a sample stays what it was") {
+TEST_CASE("with probability 0, or alone in its batch, a sample is unchanged") {
   for (const char* name : {"mixup", "cutmix"}) {
     for (const std::size_t samples : {1, 5}) {
       TestBatch batch(samples, ElementType::kFloat32, Layout::kNchw),
@@ -203,8 +203,9 @@ TEST_CASE("weights are drawn from Beta(alpha, alpha)") {
   }
 }
 
-TEST_CASE("what makes no sense is refused with what is known") {
-  CHECK_THROWS_WITH(make_batch_operation(usual("mixdown")), Contains("known: one_hot, label_smoothing, mixup, cutmix"));
+TEST_CASE("invalid batch operations are refused with the known ones") {
+  CHECK_THROWS_WITH(make_batch_operation(defaults("mixdown")),
+                    Contains("known: one_hot, label_smoothing, mixup, cutmix"));
   CHECK_THROWS_WITH(make_batch_operation({"mixup", {{"alpha", {0}}}}), Contains("alpha"));
   CHECK_THROWS_WITH(make_batch_operation({"label_smoothing", {{"epsilon", {1.5}}}}), Contains("epsilon"));
   CHECK_THROWS_WITH(make_batch_operation({"one_hot", {{"classes", {3}}}}), Contains("classes"));

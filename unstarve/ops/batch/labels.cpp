@@ -8,13 +8,13 @@
 namespace unstarve {
 namespace {
 
-// The targets are there as soon as any batch operation is.
+// Does nothing: any batch operation makes the batch have targets.
 class OneHot final : public BatchOperation {
  public:
   void apply(const BatchPixels&, Random&) const override {}
 };
 
-// y (1 - epsilon) + epsilon / classes, as torch's CrossEntropyLoss does it.
+// y (1 - epsilon) + epsilon / classes, as in torch's CrossEntropyLoss.
 class LabelSmoothing final : public BatchOperation {
  public:
   explicit LabelSmoothing(double epsilon) : epsilon_(static_cast<float>(epsilon)) {}

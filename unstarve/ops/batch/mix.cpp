@@ -1,5 +1,4 @@
-// Mixing a batch: each sample and its target with those before it, blended (mixup) or by a box (cutmix), one draw per
-// batch.
+// Mixes each sample and its target with the one before it: blended (mixup) or by a box (cutmix), one draw per batch.
 
 #include <algorithm>
 #include <cmath>
@@ -20,23 +19,23 @@ class Mixup final : public BatchOperation {
     if (random.uniform() >= probability_ || batch.samples < 2) return;
     const auto weight = static_cast<float>(draw_beta(alpha_, random));
     const std::size_t elements = batch.sample_elements(), bytes = elements * element_bytes(batch.type);
-    // From the last to the first, so that the one before is still what it was; the first one's is the last, kept.
+    // From the last to the first, so that the sample before is still unchanged. The first one takes the saved last one.
     const std::size_t last = batch.samples - 1;
-    const std::vector<std::uint8_t> kept(batch.data + last * bytes, batch.data + batch.samples * bytes);
+    const std::vector<std::uint8_t> saved(batch.data + last * bytes, batch.data + batch.samples * bytes);
     for (std::size_t i = last; i > 0; --i)
       blend(batch.type, batch.data + (i - 1) * bytes, weight, elements, batch.data + i * bytes);
-    blend(batch.type, kept.data(), weight, elements, batch.data);
+    blend(batch.type, saved.data(), weight, elements, batch.data);
     mix_targets(batch, weight);
   }
 
   static void mix_targets(const BatchPixels& batch, float weight) {
     const std::size_t classes = batch.classes, last = batch.samples - 1;
     float* const targets = batch.targets.data();
-    const std::vector<float> kept(targets + last * classes, targets + batch.samples * classes);
+    const std::vector<float> saved(targets + last * classes, targets + batch.samples * classes);
     for (std::size_t i = last; i > 0; --i)
       for (std::size_t c = 0; c < classes; ++c)
         targets[i * classes + c] = weight * targets[i * classes + c] + (1 - weight) * targets[(i - 1) * classes + c];
-    for (std::size_t c = 0; c < classes; ++c) targets[c] = weight * targets[c] + (1 - weight) * kept[c];
+    for (std::size_t c = 0; c < classes; ++c) targets[c] = weight * targets[c] + (1 - weight) * saved[c];
   }
 
  private:
@@ -44,8 +43,8 @@ class Mixup final : public BatchOperation {
   double probability_;
 };
 
-// A box around a uniform centre whose area is 1 - weight of the image, cut off at the edges; the weight of the targets
-// is what the cut left.
+// A box around a uniform centre with an area of 1 - weight of the image, clipped at the edges. The clipped area is the
+// weight of the targets.
 class Cutmix final : public BatchOperation {
  public:
   Cutmix(double alpha, double probability) : alpha_(alpha), probability_(probability) {}
@@ -82,9 +81,9 @@ class Cutmix final : public BatchOperation {
       }
     };
     const std::size_t last = batch.samples - 1;
-    const std::vector<std::uint8_t> kept(batch.data + last * bytes, batch.data + batch.samples * bytes);
+    const std::vector<std::uint8_t> saved(batch.data + last * bytes, batch.data + batch.samples * bytes);
     for (std::size_t i = last; i > 0; --i) copy(batch.data + (i - 1) * bytes, batch.data + i * bytes);
-    copy(kept.data(), batch.data);
+    copy(saved.data(), batch.data);
   }
 
   double alpha_;

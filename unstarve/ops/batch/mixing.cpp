@@ -17,7 +17,7 @@
 #define UNSTARVE_MIXING_DEFINITION
 namespace unstarve::mixing {
 
-// Elements in memory, by the value that is computed with.
+// Conversion of elements in memory to and from float32.
 inline float value_of(std::uint8_t element) { return static_cast<float>(element); }
 inline float value_of(float element) { return element; }
 inline float value_of(Bfloat16 element) { return from_bfloat16(static_cast<std::uint16_t>(element)); }
@@ -27,7 +27,7 @@ inline void write(float value, float& to) { to = value; }
 inline void write(float value, Bfloat16& to) { to = Bfloat16{bfloat16_bits(value)}; }
 inline void write(float value, Float16& to) { to = Float16{float16_bits(value)}; }
 
-// The plain loop over elements [first, count).
+// The scalar loop over elements [first, count).
 template <class T>
 void blend(const T* from, float weight, std::size_t first, std::size_t count, T* to) {
   const float rest = 1 - weight;
@@ -81,7 +81,7 @@ HWY_INLINE void store(VF value, Bfloat16* to) {
   hn::StoreU(hn::DemoteTo(D16(), hn::BitCast(DI(), upper)), D16(), reinterpret_cast<std::uint16_t*>(to));
 }
 
-#if HWY_NATIVE_FMA  // instruction sets that convert to and from float16
+#if HWY_NATIVE_FMA  // instruction sets with float16 conversion
 
 using DH = hn::Rebind<hwy::float16_t, DF>;
 
@@ -141,7 +141,7 @@ HWY_EXPORT(blend_on_target);
 
 double draw_beta(double alpha, Random& random) {
   const double a = draw_gamma(alpha, random), b = draw_gamma(alpha, random);
-  // Both can underflow for a tiny alpha, whose limit is 0 or 1 by a coin.
+  // Both can underflow for a tiny alpha; in the limit the result is 0 or 1 with equal probability.
   return a + b > 0 ? a / (a + b) : (random.uniform() < 0.5 ? 0.0 : 1.0);
 }
 

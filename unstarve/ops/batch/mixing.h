@@ -1,6 +1,7 @@
 #pragma once
-// What mixup and cutmix share: the weight's distribution, and blending runs of elements of any type. Private to ops.
-// Threads: pure, but for the generator.
+// The distribution of the weight of mixup and cutmix, and blends of elements of any type. Private to ops.
+//
+// Threads: one at a time per generator; otherwise pure.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,9 +15,9 @@ namespace unstarve {
 [[nodiscard]] double draw_beta(double alpha, Random& random);
 
 // to = weight * to + (1 - weight) * from, `count` elements of `type`, computed in float32; 8-bit and 16-bit values
-// are rounded to nearest even. Of finite values.
+// are rounded to nearest even. Precondition: finite values.
 void blend(ElementType type, const std::uint8_t* from, float weight, std::size_t count, std::uint8_t* to);
-// The same by the plain loop: bit-equal, for tests.
+// The same by a scalar loop, bit-equal, for tests.
 void blend_reference(ElementType type, const std::uint8_t* from, float weight, std::size_t count, std::uint8_t* to);
 
 }  // namespace unstarve

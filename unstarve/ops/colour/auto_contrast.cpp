@@ -1,4 +1,4 @@
-// Each channel spread over all values: Pillow's ImageOps.autocontrast, torchvision's RandomAutocontrast.
+// Stretches each channel to 0..255: Pillow's ImageOps.autocontrast, torchvision's RandomAutocontrast.
 
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// Lighter or darker: torchvision's ColorJitter(brightness), Pillow's ImageEnhance.Brightness.
+// Scales brightness: torchvision's ColorJitter(brightness), Pillow's ImageEnhance.Brightness.
 
 #include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/parameters.h"

@@ -1,4 +1,4 @@
-// Brightness, contrast, saturation and hue by random amounts, one after the other in random order: torchvision's
+// Brightness, contrast, saturation and hue by random amounts, in random order: torchvision's
 // ColorJitter. Its parameters are torchvision's: 0.4 means factors of 0.6 to 1.4, hue 0.1 hue shifts of -0.1 to 0.1.
 
 #include <algorithm>
@@ -19,7 +19,7 @@ class ColorJitter final : public ColourOperation {
 
  private:
   void change(Frame& frame, Random& random, Scratch& scratch) const override {
-    // All numbers are drawn, whatever is used, so that one parameter changes nothing else.
+    // All numbers are drawn even if unused, so that one parameter does not affect the others.
     std::array<double, 4> drawn{};
     for (std::size_t i = 0; i < drawn.size(); ++i) {
       const double least = i == 3 ? -by_[i] : std::max(0.0, 1 - by_[i]);
@@ -47,9 +47,9 @@ class ColorJitter final : public ColourOperation {
 
 std::unique_ptr<Operation> make_color_jitter(const OpParams& params) {
   const Parameters p("color_jitter", params, {"brightness", "contrast", "saturation", "hue", "probability"});
-  constexpr double kMost = kMaxBlend - 1;
-  return std::make_unique<ColorJitter>(p.number("brightness", 0.4, 0, kMost), p.number("contrast", 0.4, 0, kMost),
-                                       p.number("saturation", 0.4, 0, kMost), p.number("hue", 0.1, 0, 0.5),
+  constexpr double kMax = kMaxBlend - 1;
+  return std::make_unique<ColorJitter>(p.number("brightness", 0.4, 0, kMax), p.number("contrast", 0.4, 0, kMax),
+                                       p.number("saturation", 0.4, 0, kMax), p.number("hue", 0.1, 0, 0.5),
                                        p.number("probability", 1, 0, 1));
 }
 

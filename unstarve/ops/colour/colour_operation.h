@@ -1,5 +1,5 @@
 #pragma once
-// The base of operations that change colours and no sizes: with a given probability, they change all of the frame.
+// Base classes of operations that change pixel values, not sizes: with a given probability they change the whole frame.
 //
 // Threads: as any Operation, const after construction.
 
@@ -30,12 +30,12 @@ class ColourOperation : public Operation {
   bool draws_;
 };
 
-// By an amount that is drawn evenly from a range, or always the same.
+// Changes by an amount that is uniform in a range, or fixed.
 class DrawnColour final : public ColourOperation {
  public:
   using Adjust = void (*)(Frame& frame, double amount, Scratch& scratch);
 
-  // `writes`: whether `adjust` makes an image of its own instead of putting its work off.
+  // `writes`: whether `adjust` writes an image instead of extending the colour chain.
   DrawnColour(Adjust adjust, std::pair<double, double> amount, double probability, bool writes = false)
       : ColourOperation(probability, amount.first < amount.second), adjust_(adjust), amount_(amount), writes_(writes) {}
 
@@ -51,7 +51,7 @@ class DrawnColour final : public ColourOperation {
   bool writes_;
 };
 
-// Without an amount.
+// Changes without an amount.
 class PlainColour final : public ColourOperation {
  public:
   using Change = void (*)(Frame& frame, Scratch& scratch);
@@ -64,7 +64,7 @@ class PlainColour final : public ColourOperation {
   Change change_;
 };
 
-// By a whole number that is always the same.
+// Changes by a fixed integer.
 class FixedColour final : public ColourOperation {
  public:
   using Adjust = void (*)(Frame& frame, int amount, Scratch& scratch);

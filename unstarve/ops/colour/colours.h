@@ -1,9 +1,9 @@
 #pragma once
-// What the colour operations do, by itself: each of these changes a frame's colours once, by values that are given. The
-// operations of the same names draw the values; color_jitter and the policies of random augmentation draw which.
+// The colour changes themselves, with given values. The operations of the same names draw the values; color_jitter and
+// the policies of random augmentation also draw which change to apply.
 //
-// They put their work off (point_chain.h), so that what they leave in `frame` is valid as long as the scratch is.
-// Threads: one at a time per scratch. Failure: none. Values are clipped to 0..255.
+// The work is deferred (point_chain.h): `frame` then points into the scratch. Values are clipped to 0..255.
+// Threads: one at a time per scratch. Failure: none.
 
 #include <array>
 
@@ -12,11 +12,11 @@
 
 namespace unstarve {
 
-// factor * pixel, the fraction cut off: Pillow's ImageEnhance.Brightness. `factor` 0 .. kMaxBlend.
+// factor * pixel, truncated: Pillow's ImageEnhance.Brightness. `factor` 0 .. kMaxBlend.
 void adjust_brightness(Frame& frame, double factor, Scratch& scratch);
-// mean + factor * (pixel - mean) of the window's mean luma, the fraction cut off: ImageEnhance.Contrast.
+// mean + factor * (pixel - mean) with the mean luma of the window, truncated: ImageEnhance.Contrast.
 void adjust_contrast(Frame& frame, double factor, Scratch& scratch);
-// luma + factor * (pixel - luma), the fraction cut off: ImageEnhance.Color.
+// luma + factor * (pixel - luma), truncated: ImageEnhance.Color.
 void adjust_saturation(Frame& frame, double factor, Scratch& scratch);
 // Shifts the hue by `shift` of the colour circle, -0.5 .. 0.5: torchvision's adjust_hue of tensors.
 void adjust_hue(Frame& frame, double shift, Scratch& scratch);
@@ -28,9 +28,9 @@ void posterize(Frame& frame, int bits, Scratch& scratch);
 void solarize(Frame& frame, int threshold, Scratch& scratch);
 // 255 - value.
 void invert(Frame& frame, Scratch& scratch);
-// Spreads each channel so that its least value becomes 0 and its largest 255: Pillow's ImageOps.autocontrast.
+// Stretches each channel so that its least value becomes 0 and its largest 255: Pillow's ImageOps.autocontrast.
 void auto_contrast(Frame& frame, Scratch& scratch);
-// Spreads each channel so that its values become about equally frequent: Pillow's ImageOps.equalize.
+// Maps each channel so that its values become about equally frequent: Pillow's ImageOps.equalize.
 void equalize(Frame& frame, Scratch& scratch);
 // Adds to each channel, rounded to the nearest integer.
 void add_colour(Frame& frame, std::array<double, kChannels> more, Scratch& scratch);

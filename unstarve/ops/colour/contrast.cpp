@@ -1,4 +1,4 @@
-// Away from or towards the mean luma: torchvision's ColorJitter(contrast), Pillow's ImageEnhance.Contrast.
+// Blends with the mean luma: torchvision's ColorJitter(contrast), Pillow's ImageEnhance.Contrast.
 
 #include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/parameters.h"

@@ -78,17 +78,17 @@ HWY_EXPORT(widen_on_target);
 
 constexpr int kStage = 4096;
 
-// Calls visit(r, g, b, count) with all pixels of the window, some at a time, in no order that matters.
+// Calls visit(r, g, b, count) for all pixels of the window, in parts of any order.
 template <class Visit>
 void visit_pixels(const Frame& frame, const Visit& visit) {
   alignas(64) std::uint8_t stage[kChannels][kStage + 64];
   const int strip = std::min(frame.width, kStage);
-  const int rows_at_once = kStage / strip;
+  const int rows_per_step = kStage / strip;
   for (int x = 0; x < frame.width; x += strip) {
     Frame part = frame;
     part.crop({x, 0, std::min(strip, frame.width - x), frame.height});
-    for (int y = 0; y < frame.height; y += rows_at_once) {
-      const int rows = std::min(rows_at_once, frame.height - y);
+    for (int y = 0; y < frame.height; y += rows_per_step) {
+      const int rows = std::min(rows_per_step, frame.height - y);
       copy_window(part, y, rows, {stage[0], part.width, kStage + 64});
       visit(stage[0], stage[1], stage[2], static_cast<std::size_t>(part.width) * static_cast<std::size_t>(rows));
     }
@@ -98,7 +98,7 @@ void visit_pixels(const Frame& frame, const Visit& visit) {
 }  // namespace
 
 Histograms histograms(const Frame& frame) {
-  // Two of each, so that equal neighbours do not wait for each other.
+  // Two histograms, so that equal neighbours do not depend on each other.
   Histograms counts{}, others{};
   visit_pixels(frame, [&](const std::uint8_t* r, const std::uint8_t* g, const std::uint8_t* b, std::size_t count) {
     const std::array<const std::uint8_t*, kChannels> planes{r, g, b};

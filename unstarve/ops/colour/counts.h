@@ -1,9 +1,8 @@
 #pragma once
-// What operations ask of a whole image before they change it: its mean luma, how often each value occurs, the least and
-// the largest.
+// Statistics of a whole image: mean luma, histograms, the least and the largest value.
 //
-// All of the frame's window counts, as it looks: with the colours that are put off, and with fill. Threads: pure.
-// Cost: one more pass over the pixels, without memory beside the stack.
+// They cover the frame's window as it looks: with its colour chain applied, and with fill. Threads: pure.
+// Cost: one more pass over the pixels; memory only on the stack.
 
 #include <array>
 #include <cstdint>
@@ -12,14 +11,14 @@
 
 namespace unstarve {
 
-// Of [channel][value].
+// [channel][value].
 using Histograms = std::array<std::array<std::uint32_t, 256>, kChannels>;
 
 [[nodiscard]] Histograms histograms(const Frame& frame);
 struct Extremes {
   std::array<std::uint8_t, kChannels> least, most;
 };
-// Of an empty frame 255 and 0.
+// 255 and 0 for an empty frame.
 [[nodiscard]] Extremes extremes(const Frame& frame);
 // Rounded to the nearest integer, halves up.
 [[nodiscard]] int mean_luma(const Frame& frame);

@@ -1,4 +1,4 @@
-// Each channel's values about equally frequent: Pillow's ImageOps.equalize, torchvision's RandomEqualize.
+// Makes the values of each channel about equally frequent: Pillow's ImageOps.equalize, torchvision's RandomEqualize.
 
 #include <cstdint>
 
@@ -22,7 +22,7 @@ void equalize(Frame& frame, Scratch& scratch) {
       all += count;
       if (count > 0) last = count;
     }
-    // Pillow's rule: the largest value's pixels do not count for the step, and without a step nothing changes.
+    // As in Pillow, the pixels of the largest value do not count for the step; without a step nothing changes.
     const std::uint64_t step = (all - last) / 255;
     std::uint64_t below = step / 2;
     for (std::size_t value = 0; value < 256; ++value) {

@@ -1,4 +1,4 @@
-// Grey, the luma in all three channels: torchvision's RandomGrayscale.
+// Replaces all three channels by the luma: torchvision's RandomGrayscale.
 
 #include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/parameters.h"

@@ -1,5 +1,5 @@
-// The light's colour, at random: along the principal components of ImageNet's pixels (Krizhevsky, Sutskever and Hinton,
-// "ImageNet classification with deep convolutional neural networks", 2012, section 4.1).
+// Random lighting along the principal components of ImageNet's pixels, AlexNet's colour augmentation (Krizhevsky,
+// Sutskever and Hinton, "ImageNet classification with deep convolutional neural networks", 2012, section 4.1).
 
 #include <algorithm>
 #include <cmath>
@@ -13,13 +13,12 @@
 namespace unstarve {
 namespace {
 
-// Eigenvalues and eigenvectors of ImageNet's RGB values over 0..1, as the public training scripts of the field use
-// them.
+// Eigenvalues and eigenvectors of ImageNet's RGB values in 0..1, as in public training scripts.
 constexpr std::array<double, kChannels> kValues = {0.2175, 0.0188, 0.0045};
 constexpr double kVectors[kChannels][kChannels] = {
     {-0.5675, 0.7192, 0.4009}, {-0.5808, -0.0045, -0.8140}, {-0.5836, -0.6948, 0.4203}};
 
-// Normally distributed, mean 0, deviation 1 (Box and Muller 1958).
+// Standard normal (Box and Muller 1958).
 double normal(Random& random) {
   const double radius = std::sqrt(-2 * std::log(1 - random.uniform()));
   return radius * std::cos(2 * std::numbers::pi * random.uniform());

@@ -1,4 +1,4 @@
-// Away from or towards grey: torchvision's ColorJitter(saturation), Pillow's ImageEnhance.Color.
+// Blends with grey: torchvision's ColorJitter(saturation), Pillow's ImageEnhance.Color.
 
 #include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/parameters.h"

@@ -1,4 +1,4 @@
-// Turns the light values round: Pillow's ImageOps.solarize, torchvision's RandomSolarize.
+// Inverts values from a threshold on: Pillow's ImageOps.solarize, torchvision's RandomSolarize.
 
 #include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/parameters.h"

@@ -1,5 +1,5 @@
 #pragma once
-// The table of a blend with one value: brightness blends with black, contrast with the mean. Private to this folder.
+// Tables of functions of 8 bits. Brightness blends with black, contrast with the mean. Private to this folder.
 
 #include <cmath>
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace unstarve {
 
-// A factor of 0 .. kMaxBlend in 1/65536.
+// A factor in 0 .. kMaxBlend as a weight in 1/65536.
 inline std::int32_t blend_weight(double factor) {
   return static_cast<std::int32_t>(std::lround(factor * (1 << kPointBits)));
 }
 
-// from + factor * (value - from), the fraction cut off, within 0..255.
+// from + factor * (value - from), truncated and clipped to 0..255.
 inline PointTable blend_table(std::int32_t from, double factor) {
   const std::int32_t weight = blend_weight(factor);
   PointTable table;

@@ -13,8 +13,8 @@ namespace unstarve::gpu {
 namespace {
 
 constexpr int kWarp = 32;
-constexpr int kMostWarps = 32;
-constexpr unsigned kMostBlocksY = 65'535;
+constexpr int kMaxWarps = 32;
+constexpr unsigned kMaxBlocksY = 65'535;
 
 void check(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
@@ -25,14 +25,14 @@ void check(cudaError_t status, const char* what) {
 
 int make_current(cudaStream_t stream) {
   int device = 0;
-  check(cudaStreamGetDevice(stream, &device), "ask a stream for its device");
-  check(cudaSetDevice(device), "choose the stream's device");
+  check(cudaStreamGetDevice(stream, &device), "get the device of a stream");
+  check(cudaSetDevice(device), "set the stream's device");
   return device;
 }
 
 struct Shared {
   Counts counts;
-  unsigned long long warp_sums[kMostWarps];
+  unsigned long long warp_sums[kMaxWarps];
 };
 
 // The threads of a block.
@@ -64,7 +64,7 @@ class BlockTeam {
   Shared& shared_;
 };
 
-// Every sample is one pass: blocks in x share a sample's pixels, blocks in y the samples.
+// For batches of one pass: blocks in x share the pixels of a sample, blocks in y the samples.
 __global__ void __launch_bounds__(256)
     single_pass_kernel(BatchProgram program, const std::uint8_t* source, Output output) {
   const auto width = static_cast<std::uint32_t>(output.size.width);
@@ -80,7 +80,7 @@ __global__ void __launch_bounds__(256)
   }
 }
 
-// A block is a team with scratch memory of its own and takes sample after sample.
+// Each block is a team with its own scratch memory and processes sample after sample.
 __global__ void __launch_bounds__(512, 2)
     team_kernel(BatchProgram program, const std::uint8_t* source, Output output, std::uint8_t* scratch) {
   __shared__ Shared shared;
@@ -96,7 +96,7 @@ __global__ void __launch_bounds__(512, 2)
 int cuda_multiprocessors(Stream& stream) {
   const int device = make_current(static_cast<cudaStream_t>(stream.native()));
   int count = 0;
-  check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device), "ask for the multiprocessors");
+  check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device), "get the number of multiprocessors");
   return count;
 }
 
@@ -108,11 +108,11 @@ void launch_cuda(const Launch& launch, const BatchProgram& program, const std::u
   if (launch.teams) {
     team_kernel<<<static_cast<unsigned>(launch.blocks), threads, 0, native>>>(program, source, output, scratch);
   } else {
-    const auto samples = static_cast<unsigned>(std::min<std::int64_t>(program.count, kMostBlocksY));
+    const auto samples = static_cast<unsigned>(std::min<std::int64_t>(program.count, kMaxBlocksY));
     const dim3 grid(static_cast<unsigned>(launch.blocks_per_sample), samples);
     single_pass_kernel<<<grid, threads, 0, native>>>(program, source, output);
   }
-  check(cudaGetLastError(), "start the kernel of a batch's operations");
+  check(cudaGetLastError(), "launch the kernel of a batch's operations");
 }
 
 }  // namespace unstarve::gpu

@@ -1,6 +1,5 @@
 #pragma once
-// A worker's memory for blurring: rows that are blurred along x and wait for those below. Private to this folder and to
-// Scratch, which keeps it.
+// A worker's memory for blurring: rows already blurred along x. Private to this folder.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +12,7 @@ namespace unstarve {
 
 class BlurRows final : public ScratchPart {
  public:
-  // For rows of so many values, and the neighbours within `radius`.
+  // For rows of `values` values and neighbours within `radius`.
   void reserve(std::size_t values, int radius) {
     const Needs needs(values, radius);
     values_ = needs.values;
@@ -21,7 +20,7 @@ class BlurRows final : public ScratchPart {
     wide_.reserve_discard(needs.wide);
     sums_.reserve_discard(needs.sums);
   }
-  // What the first reserve() takes.
+  // Bytes that the first reserve() allocates.
   [[nodiscard]] static std::uint64_t bytes(std::size_t values, int radius) {
     const Needs needs(values, radius);
     return AlignedBytes::capacity_for(needs.blurred) + AlignedBytes::capacity_for(needs.wide) +
@@ -34,14 +33,14 @@ class BlurRows final : public ScratchPart {
   [[nodiscard]] std::uint16_t* blurred(int i) {
     return reinterpret_cast<std::uint16_t*>(blurred_.data()) + static_cast<std::size_t>(i) * values_;
   }
-  // A row with `radius` pixels before and behind it.
+  // A row with `radius` pixels before and after it.
   [[nodiscard]] std::uint8_t* wide() { return wide_.data(); }
   [[nodiscard]] std::uint32_t* sums() { return reinterpret_cast<std::uint32_t*>(sums_.data()); }
 
  private:
   struct Needs {
-    Needs(std::size_t of_a_row, int radius)
-        : values((of_a_row + 63) / 64 * 64),
+    Needs(std::size_t row_values, int radius)
+        : values((row_values + 63) / 64 * 64),
           blurred(static_cast<std::size_t>(2 * radius + 1) * values * sizeof(std::uint16_t)),
           wide(values + 2 * static_cast<std::size_t>(radius) * kChannels),
           sums(values * sizeof(std::uint32_t)) {}

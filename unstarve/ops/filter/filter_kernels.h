@@ -1,8 +1,8 @@
 #pragma once
-// The inner loops of the filters, over one row of values at a time. Private to this folder.
+// The inner loops of the filters, for one row of values. Private to this folder.
 //
-// Threads: pure. Every instruction set gives the same bits. Reads and writes nothing beyond `count` values (and their
-// neighbours, where it says so).
+// Threads: pure. Every instruction set gives the same bits. Reads and writes `count` values only, and neighbours where
+// documented.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,7 @@ void add_weighted(const std::uint8_t* a, const std::uint8_t* b, std::uint32_t we
 void add_weighted(const std::uint16_t* a, const std::uint16_t* b, std::uint32_t weight, std::size_t count,
                   std::uint32_t* sums);
 
-// One row of adjust_sharpness(): `row` and its neighbours are read from 3 values before to 3 behind. weight: in
+// One row of adjust_sharpness(): `row` and its neighbours are read from 3 values before to 3 after. weight: in
 // 1/65536.
 void sharpen_row(const std::uint8_t* above, const std::uint8_t* row, const std::uint8_t* below, std::int32_t weight,
                  std::size_t count, std::uint8_t* to);

@@ -1,21 +1,21 @@
 #pragma once
-// What the filters do, by itself: a pixel and its neighbours make the new pixel. The operations of the same names draw
-// the values; the policies of random augmentation draw which.
+// The filters themselves, with given values: each pixel is computed from its neighbours. The operations of the same
+// names draw the values.
 //
-// Threads: one at a time per scratch. Failure: none. Arithmetic of integers: the same bits on every machine.
+// Threads: one at a time per scratch. Failure: none. Integer arithmetic: the same bits on every machine.
 
 #include "unstarve/ops/base/frame.h"
 
 namespace unstarve {
 
-// smooth + factor * (pixel - smooth), the fraction cut off, where smooth is the mean of the pixel (5 times) and its
+// smooth + factor * (pixel - smooth), truncated, where smooth is the mean of the pixel (5 times) and its
 // eight neighbours; the outermost pixels stay: Pillow's ImageEnhance.Sharpness. `factor` 0 .. kMaxBlend.
 void adjust_sharpness(Frame& frame, double factor, Scratch& scratch);
 
 inline constexpr int kMaxBlurRadius = 64;
-// The mean of the pixels within `radius` rows and columns, by the weights of a normal distribution of deviation `sigma`
-// (above 0) pixels; at the edges the image is mirrored without repeating the edge: torchvision's gaussian_blur of
-// kernel size 2 * radius + 1. `radius` 0 .. kMaxBlurRadius.
+// The mean of the pixels within `radius` rows and columns, weighted by a normal distribution of `sigma` > 0 pixels. At
+// the edges the image is mirrored without repeating the edge: torchvision's gaussian_blur of kernel size
+// 2 * radius + 1. `radius` 0 .. kMaxBlurRadius.
 void gaussian_blur(Frame& frame, double sigma, int radius, Scratch& scratch);
 
 }  // namespace unstarve

@@ -1,4 +1,4 @@
-// The filters against plain arithmetic, on every instruction set.
+// The filters against scalar arithmetic on every instruction set.
 #include "unstarve/ops/filter/filters.h"
 
 #include <catch2/catch.hpp>
@@ -15,7 +15,7 @@ using testing::Arrangement;
 using testing::between;
 using testing::Pixels;
 
-// In double precision, with the image mirrored at its edges.
+// Reference blur in double precision, with the image mirrored at its edges.
 double blurred(const PixelView& image, int x, int y, int c, double sigma, int radius) {
   const auto mirrored = [](int i, int side) {
     while (side > 1 && (i < 0 || i >= side)) i = i < 0 ? -i : 2 * (side - 1) - i;
@@ -34,7 +34,7 @@ double blurred(const PixelView& image, int x, int y, int c, double sigma, int ra
 
 }  // namespace
 
-TEST_CASE("a blur is the mean by a normal distribution, also of images smaller than its radius", "[ops]") {
+TEST_CASE("a blur is a normally weighted mean, also for images smaller than its radius", "[ops]") {
   testing::on_every_target([](const std::string& target) {
     for (std::uint32_t round = 0; round < 14; ++round) {
       Random random(91, 0, round, 0);

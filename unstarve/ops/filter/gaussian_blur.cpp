@@ -1,4 +1,4 @@
-// Out of focus: torchvision's GaussianBlur.
+// Gaussian blur: torchvision's GaussianBlur.
 
 #include <algorithm>
 #include <array>
@@ -38,10 +38,10 @@ class GaussianBlur final : public ColourOperation {
   }
 
   std::pair<double, double> sigma_;
-  int radius_;  // 0: three deviations
+  int radius_;  // 0: three sigma
 };
 
-// Weights that add up to 65536; [0] is the middle's.
+// Weights that add up to 65536; [0] is that of the centre.
 using Weights = std::array<std::uint32_t, kMaxBlurRadius + 1>;
 
 Weights weights_of(double sigma, int radius) {
@@ -75,7 +75,7 @@ void gaussian_blur(Frame& frame, double sigma, int radius, Scratch& scratch) {
   BlurRows& rows = scratch.part<BlurRows>();
   rows.reserve(bytes, radius);
 
-  // The rows blurred along x, in 1/256, as many as a row of the output needs; each is made once.
+  // Rows blurred along x, in 1/256, as many as one output row needs; each is computed once.
   const auto blurred_row = [&](int y) {
     std::uint16_t* const to = rows.blurred(y % (2 * radius + 1));
     std::uint8_t* const wide = rows.wide();

@@ -1,4 +1,4 @@
-// Sharper or smoother: torchvision's RandomAdjustSharpness, Pillow's ImageEnhance.Sharpness.
+// Sharpens or smooths: torchvision's RandomAdjustSharpness, Pillow's ImageEnhance.Sharpness.
 
 #include <algorithm>
 #include <cmath>

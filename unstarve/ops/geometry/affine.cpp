@@ -1,4 +1,4 @@
-// Turned, moved, scaled and sheared at random about the middle; the size stays: torchvision's RandomAffine.
+// Random rotation, translation, scale and shear about the centre; the size stays: torchvision's RandomAffine.
 
 #include <cmath>
 
@@ -13,7 +13,7 @@ namespace {
 
 struct AffineRanges {
   std::pair<double, double> degrees, scale, shear_x, shear_y;
-  double move_x, move_y;  // at most, of the width and of the height
+  double move_x, move_y;  // the largest translation, as parts of width and height
 };
 
 class Affine final : public Operation {
@@ -32,7 +32,7 @@ class Affine final : public Operation {
   void apply(Frame& frame, Random& random, Scratch& scratch) const override {
     if (probability_ < 1 && random.uniform() >= probability_) return;
     const auto draw = [&](std::pair<double, double> range) { return random.uniform(range.first, range.second); };
-    // Moved by whole pixels, as torchvision does.
+    // By whole pixels, as torchvision does.
     const auto move = [&](double most, int side) {
       return std::nearbyint(random.uniform(-most, most) * static_cast<double>(side));
     };

@@ -1,4 +1,4 @@
-// The middle of the image; where the image is smaller than asked, zeros around it: torchvision's CenterCrop.
+// The centre of the image, zero-padded where the image is smaller: torchvision's CenterCrop.
 
 #include <algorithm>
 #include <cmath>
@@ -28,7 +28,7 @@ class CenterCrop final : public Operation {
   Size output_size(Size) const override { return size_; }
   bool fixed_output() const override { return true; }
   void apply(Frame& frame, Random&, Scratch& scratch) const override {
-    // What select() left is at most `size_` on each axis.
+    // select() has left at most `size_` on each axis.
     if (frame.size() == size_) return;
     crop_with_border(frame,
                      {offset(frame.width, size_.width), offset(frame.height, size_.height), size_.width, size_.height},

@@ -1,6 +1,6 @@
-// Squares of a fixed size, cut off at the edges, hide a part of the image: DeVries and Taylor, "Improved regularization
-// of convolutional neural networks with cutout", 2017, whose code draws the middle of each evenly over all pixels.
-// Sides are as long as is asked for; that code covers a pixel less where they are odd.
+// Covers rectangles of a fixed size, clipped at the edges: DeVries and Taylor, "Improved regularization of
+// convolutional neural networks with cutout", 2017. As in their code, centres are uniform over all pixels. Sides have
+// the length requested; their code covers one pixel less if it is odd.
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
-// A random rectangle of one colour or of noise over the image: torchvision's RandomErasing (Zhong et al., "Random
-// erasing data augmentation", 2017), with the same trials. It works on pixels, before normalisation.
+// Covers a random rectangle with one colour or with noise: torchvision's RandomErasing (Zhong et al., "Random erasing
+// data augmentation", 2017), with the same trials. It works on pixels, before normalisation.
 
 #include <cmath>
 
@@ -29,7 +29,7 @@ class Erasing final : public Operation {
   }
 
  private:
-  // Empty when no trial's rectangle was smaller than the image on both sides.
+  // Empty if no trial gives a rectangle that is smaller than the image on both sides.
   Rect draw(Size image, Random& random) const {
     const double area = static_cast<double>(image.width) * image.height;
     const double log_low = std::log(ratio_.first), log_high = std::log(ratio_.second);

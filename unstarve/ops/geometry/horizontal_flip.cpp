@@ -1,4 +1,4 @@
-// Mirrors left and right with a given probability, by a flag of the frame that the store obeys.
+// Mirrors left and right with a given probability, by setting a flag of the frame: torchvision's RandomHorizontalFlip.
 
 #include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/parameters.h"

@@ -1,6 +1,6 @@
-// A window of a given size at a random place of the image with a border: torchvision's RandomCrop with padding, the
-// usual augmentation of CIFAR. With a border of one colour nothing moves: the window only reaches beyond the image.
-// Without a border only the window is read.
+// A window of a given size at a random position of the padded image: torchvision's RandomCrop with padding, common for
+// CIFAR. Padding by one colour moves no pixel: the window reaches beyond the image. Without padding only the window is
+// read.
 
 #include <algorithm>
 
@@ -21,7 +21,7 @@ class PadCrop final : public Operation {
   PadCrop(Size size, const Padding& padding, Border border, const Rgb& fill)
       : size_(size), padding_(padding), border_(border), fill_(fill) {}
 
-  // With a border everything is read, so that the place can be drawn in apply().
+  // With padding all of the input is read, and apply() draws the position.
   Rect select(Size input, Random& random) const override {
     if (!lies_inside(input)) return {0, 0, input.width, input.height};
     return draw(input, random);
@@ -32,7 +32,7 @@ class PadCrop final : public Operation {
   bool fixed_output() const override { return true; }
   [[nodiscard]] bool writes_pixels() const override { return border_ != Border::kConstant; }
   void apply(Frame& frame, Random& random, Scratch& scratch) const override {
-    if (lies_inside(frame.size())) return;  // select() drew it
+    if (lies_inside(frame.size())) return;  // select() has cropped
     crop_with_border(frame, draw(frame.size(), random), border_, fill_, scratch);
   }
 
@@ -42,14 +42,14 @@ class PadCrop final : public Operation {
     return none && input.width >= size_.width && input.height >= size_.height;
   }
   Rect draw(Size input, Random& random) const {
-    const int y = place(input.height, size_.height, padding_.top, padding_.bottom, random);
-    const int x = place(input.width, size_.width, padding_.left, padding_.right, random);
+    const int y = position(input.height, size_.height, padding_.top, padding_.bottom, random);
+    const int x = position(input.width, size_.width, padding_.left, padding_.right, random);
     return {x, y, size_.width, size_.height};
   }
-  // Uniform over the places where the window lies within image and border; the middle when there is none.
-  static int place(int side, int size, int before, int behind, Random& random) {
-    const int room = side + before + behind - size;
-    if (room < 0) return (side + behind - before - size) / 2;
+  // Uniform over the positions at which the window fits into the padded side; the centre if it does not fit.
+  static int position(int side, int size, int before, int after, Random& random) {
+    const int room = side + before + after - size;
+    if (room < 0) return (side + after - before - size) / 2;
     return static_cast<int>(random.below(static_cast<std::uint32_t>(room) + 1)) - before;
   }
 

@@ -1,4 +1,4 @@
-// Seen from a random side: each corner moves inwards by a random part of the distance: torchvision's RandomPerspective.
+// Random perspective: each corner moves inwards by a random part of the distance: torchvision's RandomPerspective.
 
 #include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/paint.h"
@@ -42,7 +42,7 @@ class Perspective final : public Operation {
 
 std::unique_ptr<Operation> make_perspective(const OpParams& params) {
   const Parameters p("perspective", params, {"distortion", "probability", "interpolation", "fill"});
-  // At 1 opposite corners may meet in the middle, where nothing is left to see.
+  // At 1 opposite corners could meet in the centre.
   return std::make_unique<Perspective>(p.number("distortion", 0.5, 0, 0.99), p.number("probability", 0.5, 0, 1),
                                        read_interpolation(p), read_fill(p));
 }

@@ -21,15 +21,15 @@ using DF = hn::CappedTag<double, 8>;
 using DI = hn::Rebind<std::int32_t, DF>;
 using VF = hn::VFromD<DF>;
 
-// in_places(): the same sums and products in the same order, and what is subtracted at its end is exact in doubles.
-HWY_INLINE hn::VFromD<DI> in_places_of(VF pixels) {
+// As to_fixed_position(): the same sums and products in the same order; the final subtraction is exact in doubles.
+HWY_INLINE hn::VFromD<DI> to_fixed_positions(VF pixels) {
   const DF d;
   const VF low = hn::Set(d, -kFar);
-  // A comparison with what is not a number is false.
+  // A comparison with NaN is false.
   const VF within = hn::Min(hn::IfThenElse(hn::Gt(pixels, low), pixels, low), hn::Set(d, kFar));
-  const VF places =
-      hn::Add(hn::Mul(hn::Add(within, hn::Set(d, kPositive)), hn::Set(d, 1 << kPlaceBits)), hn::Set(d, 0.5));
-  return hn::DemoteTo(DI(), hn::Sub(hn::Floor(places), hn::Set(d, kPositive * (1 << kPlaceBits))));
+  const VF positions =
+      hn::Add(hn::Mul(hn::Add(within, hn::Set(d, kPositive)), hn::Set(d, 1 << kPositionBits)), hn::Set(d, 0.5));
+  return hn::DemoteTo(DI(), hn::Sub(hn::Floor(positions), hn::Set(d, kPositive * (1 << kPositionBits))));
 }
 
 std::size_t vectors(const Mapping& m, int first, int row, std::size_t count, std::int32_t* to_x, std::int32_t* to_y) {
@@ -46,8 +46,8 @@ std::size_t vectors(const Mapping& m, int first, int row, std::size_t count, std
     const VF nearness = hn::Div(one, sum(m.g, hy, one));
     const VF u = hn::Sub(hn::Mul(sum(m.a, by, hn::Set(d, m.c)), nearness), half);
     const VF v = hn::Sub(hn::Mul(sum(m.d, ey, hn::Set(d, m.f)), nearness), half);
-    hn::StoreU(in_places_of(u), DI(), to_x + i);
-    hn::StoreU(in_places_of(v), DI(), to_y + i);
+    hn::StoreU(to_fixed_positions(u), DI(), to_x + i);
+    hn::StoreU(to_fixed_positions(v), DI(), to_y + i);
   }
   return end;
 }
@@ -60,12 +60,12 @@ std::size_t vectors(const Mapping&, int, int, std::size_t, std::int32_t*, std::i
 
 }  // namespace
 
-void perspective_places_on_target(const Mapping& m, int first, int row, std::size_t count, std::int32_t* x,
+void perspective_positions_on_target(const Mapping& m, int first, int row, std::size_t count, std::int32_t* x,
                                   std::int32_t* y) {
   for (std::size_t i = vectors(m, first, row, count, x, y); i < count; ++i) {
-    const Place place = perspective_place(m, first + static_cast<int>(i), row);
-    x[i] = place.x;
-    y[i] = place.y;
+    const Position position = perspective_position(m, first + static_cast<int>(i), row);
+    x[i] = position.x;
+    y[i] = position.y;
   }
 }
 
@@ -75,11 +75,11 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace unstarve {
 
-HWY_EXPORT(perspective_places_on_target);
+HWY_EXPORT(perspective_positions_on_target);
 
-void perspective_places(const Mapping& mapping, int first, int row, std::size_t count, std::int32_t* x,
+void perspective_positions(const Mapping& mapping, int first, int row, std::size_t count, std::int32_t* x,
                         std::int32_t* y) {
-  HWY_DYNAMIC_DISPATCH(perspective_places_on_target)(mapping, first, row, count, x, y);
+  HWY_DYNAMIC_DISPATCH(perspective_positions_on_target)(mapping, first, row, count, x, y);
 }
 
 }  // namespace unstarve

@@ -1,8 +1,7 @@
 #pragma once
-// Where the pixels of a part of a row come from by a perspective: perspective_place() (places.h) of each, in vectors.
-// Private to geometry.
+// perspective_position() (positions.h) for a run of pixels, vectorised. Private to geometry.
 //
-// Threads: pure. Bit-equal to perspective_place() on every instruction set.
+// Threads: pure. Bit-equal to perspective_position() on every instruction set.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,8 +10,8 @@
 
 namespace unstarve {
 
-// Of pixels (first + i, row), i < count.
-void perspective_places(const Mapping& mapping, int first, int row, std::size_t count, std::int32_t* x,
+// Of pixels (first + i, row) for i < count.
+void perspective_positions(const Mapping& mapping, int first, int row, std::size_t count, std::int32_t* x,
                         std::int32_t* y);
 
 }  // namespace unstarve

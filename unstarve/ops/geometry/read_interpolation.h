@@ -1,5 +1,5 @@
 #pragma once
-// `interpolation` of the operations that turn and bend images. Private to ops.
+// Reads `interpolation` of operations that warp images. Private to ops.
 
 #include <string_view>
 

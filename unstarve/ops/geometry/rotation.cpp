@@ -1,4 +1,4 @@
-// Turned about the middle by a random angle, counter-clockwise; the size stays: torchvision's RandomRotation.
+// Rotates about the centre by a random angle, counter-clockwise; the size stays: torchvision's RandomRotation.
 
 #include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/paint.h"

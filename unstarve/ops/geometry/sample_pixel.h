@@ -1,6 +1,6 @@
 #pragma once
-// One pixel at a place between pixels: the definition that sampling.cpp's vector kernels are tested against, and the
-// code that runs on a GPU. See sampling.h. Threads: pure.
+// One pixel at a fractional position (sampling.h): the reference for the vector kernels of sampling.cpp, and the code
+// that runs on a GPU. Threads: pure.
 
 #include <algorithm>
 #include <array>
@@ -12,24 +12,24 @@
 
 namespace unstarve::sampling {
 
-constexpr std::int32_t kHalf = 1 << (kPlaceBits - 1);
+constexpr std::int32_t kHalf = 1 << (kPositionBits - 1);
 constexpr int kWeightBits = 11;  // twice that and 8 of the pixel fit into 31
 constexpr std::int32_t kRound = 1 << (2 * kWeightBits - 1);
 
 using Pixel = std::array<std::uint8_t, kChannels>;
 
-// An Image has width, height and pixel(column, row).
+// Image: a type with width, height and pixel(column, row).
 template <class Image>
 UNSTARVE_HD inline Pixel at(const Image& image, std::int32_t x, std::int32_t y, Interpolation how, const Pixel& fill) {
-  const std::int32_t column = (x + kHalf) >> kPlaceBits, row = (y + kHalf) >> kPlaceBits;
+  const std::int32_t column = (x + kHalf) >> kPositionBits, row = (y + kHalf) >> kPositionBits;
   if (column < 0 || row < 0 || column >= image.width || row >= image.height) return fill;
   if (how == Interpolation::kNearest) return image.pixel(column, row);
-  const std::int32_t left = x >> kPlaceBits, top = y >> kPlaceBits;
+  const std::int32_t left = x >> kPositionBits, top = y >> kPositionBits;
   const std::int32_t x0 = std::max(left, 0), x1 = std::min(left + 1, image.width - 1);
   const std::int32_t y0 = std::max(top, 0), y1 = std::min(top + 1, image.height - 1);
   constexpr std::int32_t kWeight = (1 << kWeightBits) - 1;
-  const std::int32_t right = x >> (kPlaceBits - kWeightBits) & kWeight;
-  const std::int32_t below = y >> (kPlaceBits - kWeightBits) & kWeight;
+  const std::int32_t right = x >> (kPositionBits - kWeightBits) & kWeight;
+  const std::int32_t below = y >> (kPositionBits - kWeightBits) & kWeight;
   const Pixel upper_left = image.pixel(x0, y0), upper_right = image.pixel(x1, y0);
   const Pixel lower_left = image.pixel(x0, y1), lower_right = image.pixel(x1, y1);
   Pixel pixel{};

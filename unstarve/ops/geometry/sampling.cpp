@@ -44,7 +44,7 @@ void sample_plainly(const Image& image, const std::int32_t* x, const std::int32_
   }
 }
 
-#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2  // instruction sets that gather
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2  // instruction sets with gather
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -53,7 +53,7 @@ using D32 = hn::FixedTag<std::int32_t, kLanes>;
 using DQ = hn::FixedTag<std::uint8_t, kLanes>;
 using V32 = hn::VFromD<D32>;
 
-// Three channels of one pixel in the low bytes of each lane. Behind the last one lies what an Image has there.
+// Three channels of one pixel in the low bytes of each lane. The last load reads the padding of an Image.
 HWY_INLINE V32 gather(const Image& image, V32 row, V32 column) {
   const V32 offset = hn::Add(hn::Mul(row, hn::Set(D32(), static_cast<std::int32_t>(image.row_bytes()))),
                              hn::Mul(column, hn::Set(D32(), kChannels)));
@@ -90,9 +90,9 @@ std::size_t sample_vectors(const Image& image, const std::int32_t* x, const std:
   const V32 background = hn::Set(d, fill[0] | fill[1] << 8 | fill[2] << 16);
   const std::size_t end = count - count % kLanes;
   for (std::size_t i = 0; i < end; i += kLanes) {
-    const V32 place_x = hn::LoadU(d, x + i), place_y = hn::LoadU(d, y + i);
-    const V32 column = hn::ShiftRight<kPlaceBits>(hn::Add(place_x, half));
-    const V32 row = hn::ShiftRight<kPlaceBits>(hn::Add(place_y, half));
+    const V32 position_x = hn::LoadU(d, x + i), position_y = hn::LoadU(d, y + i);
+    const V32 column = hn::ShiftRight<kPositionBits>(hn::Add(position_x, half));
+    const V32 row = hn::ShiftRight<kPositionBits>(hn::Add(position_y, half));
     const V32 inside_column = hn::Min(hn::Max(column, zero), last_column);
     const V32 inside_row = hn::Min(hn::Max(row, zero), last_row);
     const auto inside = hn::And(hn::Eq(column, inside_column), hn::Eq(row, inside_row));
@@ -103,7 +103,7 @@ std::size_t sample_vectors(const Image& image, const std::int32_t* x, const std:
       g = channel_of<1>(pixels);
       b = channel_of<2>(pixels);
     } else {
-      const V32 left = hn::ShiftRight<kPlaceBits>(place_x), top = hn::ShiftRight<kPlaceBits>(place_y);
+      const V32 left = hn::ShiftRight<kPositionBits>(position_x), top = hn::ShiftRight<kPositionBits>(position_y);
       const auto within = [&](V32 v, V32 last) HWY_ATTR { return hn::Min(hn::Max(v, zero), last); };
       const V32 x0 = within(left, last_column), x1 = within(hn::Add(left, one), last_column);
       const V32 y0 = within(top, last_row), y1 = within(hn::Add(top, one), last_row);
@@ -112,8 +112,8 @@ std::size_t sample_vectors(const Image& image, const std::int32_t* x, const std:
       corners.upper_right = gather(image, y0, x1);
       corners.lower_left = gather(image, y1, x0);
       corners.lower_right = gather(image, y1, x1);
-      corners.right = hn::And(hn::ShiftRight<kPlaceBits - sampling::kWeightBits>(place_x), weight);
-      corners.below = hn::And(hn::ShiftRight<kPlaceBits - sampling::kWeightBits>(place_y), weight);
+      corners.right = hn::And(hn::ShiftRight<kPositionBits - sampling::kWeightBits>(position_x), weight);
+      corners.below = hn::And(hn::ShiftRight<kPositionBits - sampling::kWeightBits>(position_y), weight);
       r = hn::IfThenElse(inside, mixed<0>(corners), channel_of<0>(background));
       g = hn::IfThenElse(inside, mixed<1>(corners), channel_of<1>(background));
       b = hn::IfThenElse(inside, mixed<2>(corners), channel_of<2>(background));
@@ -145,7 +145,7 @@ void sample(const Image& image, const std::int32_t* x, const std::int32_t* y, st
 
 }  // namespace
 
-void sample_places_on_target(const Image& image, const std::int32_t* x, const std::int32_t* y, std::size_t count,
+void sample_positions_on_target(const Image& image, const std::int32_t* x, const std::int32_t* y, std::size_t count,
                              Interpolation how, const sampling::Pixel& fill, std::uint8_t* rgb) {
   sample(image, x, y, count, how, fill, rgb);
 }
@@ -156,15 +156,16 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace unstarve {
 
-HWY_EXPORT(sample_places_on_target);
+HWY_EXPORT(sample_positions_on_target);
 
-void sample_places(const Image& image, const std::int32_t* x, const std::int32_t* y, std::size_t count,
+void sample_positions(const Image& image, const std::int32_t* x, const std::int32_t* y, std::size_t count,
                    Interpolation how, const std::array<std::uint8_t, kChannels>& fill, std::uint8_t* rgb) {
-  HWY_DYNAMIC_DISPATCH(sample_places_on_target)(image, x, y, count, how, fill, rgb);
+  HWY_DYNAMIC_DISPATCH(sample_positions_on_target)(image, x, y, count, how, fill, rgb);
 }
 
-std::array<std::uint8_t, kChannels> sample_place(const Image& image, std::int32_t x, std::int32_t y, Interpolation how,
-                                                 const std::array<std::uint8_t, kChannels>& fill) {
+std::array<std::uint8_t, kChannels> sample_position(const Image& image, std::int32_t x, std::int32_t y,
+                                                    Interpolation how,
+                                                    const std::array<std::uint8_t, kChannels>& fill) {
   return sampling::at(image, x, y, how, fill);
 }
 

@@ -14,7 +14,7 @@ class VerticalFlip final : public Operation {
   [[nodiscard]] bool runs_on_gpu() const override { return true; }
   Size output_size(Size selected) const override { return selected; }
   void apply(Frame& frame, Random& random, Scratch&) const override {
-    if (random.uniform() < probability_) frame.turn_over();
+    if (random.uniform() < probability_) frame.flip_vertically();
   }
 
  private:

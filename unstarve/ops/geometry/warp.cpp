@@ -16,7 +16,7 @@
 namespace unstarve {
 namespace {
 
-constexpr std::size_t kRun = kPlacesRun;
+constexpr std::size_t kRun = kPositionsRun;
 
 double radians(double degrees) { return degrees * std::numbers::pi / 180; }
 
@@ -33,20 +33,20 @@ struct Linear {
   }
 };
 
-struct Places {
+struct Positions {
   alignas(64) std::int32_t x[kRun];
   alignas(64) std::int32_t y[kRun];
 };
 
-void affine_places(const Mapping& m, int first, int row, std::size_t count, Places& places) {
+void affine_positions(const Mapping& m, int first, int row, std::size_t count, Positions& positions) {
   const AffineRun run(m, first, row, static_cast<int>(count));
   for (std::size_t i = 0; run.near && i < count; ++i) {
-    places.x[i] = run.near_place(i).x;
-    places.y[i] = run.near_place(i).y;
+    positions.x[i] = run.near_position(i).x;
+    positions.y[i] = run.near_position(i).y;
   }
   for (std::size_t i = 0; !run.near && i < count; ++i) {
-    places.x[i] = run.far_place(i).x;
-    places.y[i] = run.far_place(i).y;
+    positions.x[i] = run.far_position(i).x;
+    positions.y[i] = run.far_position(i).y;
   }
 }
 
@@ -54,7 +54,7 @@ void affine_places(const Mapping& m, int first, int row, std::size_t count, Plac
 
 Mapping affine_mapping(Size size, double degrees, double move_x, double move_y, double scale, double shear_x,
                        double shear_y) {
-  // To the middle, sheared in x, in y, turned, scaled, back, moved; a mapping is the way back of all that.
+  // The inverse of: shear in x, shear in y, rotate, scale, all about the centre, then translate.
   const double turn = radians(degrees);
   const Linear there = Linear{scale, 0, 0, scale} *
                        Linear{std::cos(turn), -std::sin(turn), std::sin(turn), std::cos(turn)} *
@@ -97,8 +97,7 @@ Mapping perspective_mapping(const std::array<std::array<double, 2>, 4>& from,
 void warp(Frame& frame, const Mapping& mapping, Interpolation how, const std::array<std::uint8_t, kChannels>& fill,
           Scratch& scratch) {
   if (frame.width > kMaxSampledSide || frame.height > kMaxSampledSide) {
-    throw Error(ErrorKind::kInput, fmt::format("an image of {}x{} pixels cannot be turned or bent, its sides may have "
-                                               "up to {} pixels; resize it before",
+    throw Error(ErrorKind::kInput, fmt::format("warp an image: {}x{} pixels; expected sides up to {}. Resize it first.",
                                                frame.width, frame.height, kMaxSampledSide));
   }
   if (Recorder* recorder = scratch.recorder()) return recorder->warp(frame, mapping, how, fill);
@@ -106,17 +105,17 @@ void warp(Frame& frame, const Mapping& mapping, Interpolation how, const std::ar
   Image& out = scratch.other_than(frame);
   out.resize(frame.size());
   const bool affine = mapping.g == 0 && mapping.h == 0;
-  Places places;
+  Positions positions;
   const auto width = static_cast<std::size_t>(frame.width);
   for (int y = 0; y < frame.height; ++y) {
     for (std::size_t x = 0; x < width; x += kRun) {
       const std::size_t count = std::min(kRun, width - x);
       if (affine) {
-        affine_places(mapping, static_cast<int>(x), y, count, places);
+        affine_positions(mapping, static_cast<int>(x), y, count, positions);
       } else {
-        perspective_places(mapping, static_cast<int>(x), y, count, places.x, places.y);
+        perspective_positions(mapping, static_cast<int>(x), y, count, positions.x, positions.y);
       }
-      sample_places(in, places.x, places.y, count, how, fill, out.row(y) + x * kChannels);
+      sample_positions(in, positions.x, positions.y, count, how, fill, out.row(y) + x * kChannels);
     }
   }
   frame = Frame(out.view());

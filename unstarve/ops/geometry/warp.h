@@ -1,10 +1,11 @@
 #pragma once
-// An image drawn anew from where a mapping says each of its pixels comes from: affine and perspective transforms.
+// Affine and perspective transforms: each output pixel is sampled from the input where a mapping points to.
 //
-// A Mapping leads from the output to the input, in pixels with the origin at the image's upper left corner, so that the
-// first pixel's middle is (0.5, 0.5):  u = (a x + b y + c) / (g x + h y + 1),  v = (d x + e y + f) / (g x + h y + 1).
+// A Mapping leads from the output to the input, in pixels with the origin at the upper left corner of the image, so
+// that the centre of the first pixel is (0.5, 0.5):
+//   u = (a x + b y + c) / (g x + h y + 1),  v = (d x + e y + f) / (g x + h y + 1).
 //
-// Threads: one at a time per scratch. Cost: a pass that gathers; the frame's pixels are made first.
+// Threads: one at a time per scratch. Cost: a pass with gathers, after make_pixels() of the frame.
 
 #include "unstarve/ops/base/frame.h"
 #include "unstarve/ops/geometry/sampling.h"
@@ -17,12 +18,12 @@ struct Mapping {
   double g = 0, h = 0;
 };
 
-// What torchvision's affine() does, as the way back: about the middle of an image of `size`, turned by `degrees`
-// (clockwise), sheared by `shear_x` and `shear_y` degrees, made `scale` times as large, then moved by pixels.
+// The inverse of torchvision's affine(), about the centre of an image of `size`: rotated by `degrees` (clockwise),
+// sheared by `shear_x` and `shear_y` degrees, scaled by `scale`, then translated by pixels.
 [[nodiscard]] Mapping affine_mapping(Size size, double degrees, double move_x, double move_y, double scale,
                                      double shear_x, double shear_y);
-// The mapping that takes the corners `to` of the output to the corners `from` of the input: upper left, upper right,
-// lower right, lower left, (x, y) each. No three of a kind may lie on a line.
+// Maps the corners `to` of the output to the corners `from` of the input: upper left, upper right, lower right, lower
+// left, as (x, y). No three corners of `to` or of `from` may be collinear.
 [[nodiscard]] Mapping perspective_mapping(const std::array<std::array<double, 2>, 4>& from,
                                           const std::array<std::array<double, 2>, 4>& to);
 

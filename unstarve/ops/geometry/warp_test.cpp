@@ -1,4 +1,4 @@
-// Places between pixels against their definition on every instruction set, and mappings that must come out exactly.
+// Sampling against its reference on every instruction set, and mappings whose result is known exactly.
 #include "unstarve/ops/geometry/warp.h"
 
 #include <catch2/catch.hpp>
@@ -25,28 +25,30 @@ Image noise(Size size, Random& random) {
 
 }  // namespace
 
-TEST_CASE("sampled places are those of the definition on every instruction set", "[ops]") {
+TEST_CASE("sampling equals its reference on every instruction set", "[ops]") {
   testing::on_every_target([](const std::string& target) {
     for (std::uint32_t round = 0; round < 60; ++round) {
       Random random(81, 0, round, 0);
       const Image image = noise({between(random, 1, 70), between(random, 1, 50)}, random);
       const std::size_t count = random.below(80);
       std::vector<std::int32_t> x(count), y(count);
-      const auto place = [&](int side) {
-        return static_cast<std::int32_t>(random.uniform(-2, side + 1) * (1 << kPlaceBits));
+      const auto position = [&](int side) {
+        return static_cast<std::int32_t>(random.uniform(-2, side + 1) * (1 << kPositionBits));
       };
       for (std::size_t i = 0; i < count; ++i) {
         const bool far = random.below(10) == 0;
-        x[i] = far ? between(random, -kMaxSampledSide, kMaxSampledSide) * 2 << kPlaceBits : place(image.size().width);
+        x[i] = far ? between(random, -kMaxSampledSide, kMaxSampledSide) * 2 << kPositionBits
+                   : position(image.size().width);
         y[i] =
-            random.below(5) == 0 ? between(random, -1, image.size().height) << kPlaceBits : place(image.size().height);
+            random.below(5) == 0 ? between(random, -1, image.size().height) << kPositionBits
+                                 : position(image.size().height);
       }
       for (const Interpolation how : {Interpolation::kNearest, Interpolation::kBilinear}) {
         INFO(target << ", round " << round);
         std::vector<std::uint8_t> rgb(count * kChannels + 1, 77);
-        sample_places(image, x.data(), y.data(), count, how, kFill, rgb.data());
+        sample_positions(image, x.data(), y.data(), count, how, kFill, rgb.data());
         for (std::size_t i = 0; i < count; ++i) {
-          const auto expected = sample_place(image, x[i], y[i], how, kFill);
+          const auto expected = sample_position(image, x[i], y[i], how, kFill);
           for (std::size_t c = 0; c < kChannels; ++c) REQUIRE(rgb[kChannels * i + c] == expected[c]);
         }
         REQUIRE(rgb.back() == 77);
@@ -55,7 +57,7 @@ TEST_CASE("sampled places are those of the definition on every instruction set",
   });
 }
 
-TEST_CASE("places of a perspective are those of the definition on every instruction set", "[ops]") {
+TEST_CASE("positions of a perspective equal their reference on every instruction set", "[ops]") {
   testing::on_every_target([](const std::string& target) {
     for (std::uint32_t round = 0; round < 200; ++round) {
       INFO(target << ", round " << round);
@@ -64,27 +66,27 @@ TEST_CASE("places of a perspective are those of the definition on every instruct
       Mapping m{random.uniform(-2, 2),        random.uniform(-2, 2),       random.uniform(-size, size),
                 random.uniform(-2, 2),        random.uniform(-2, 2),       random.uniform(-size, size),
                 random.uniform(-2, 2) / size, random.uniform(-2, 2) / size};
-      // Places far outside, a horizon within the row, where there is none at all, and halves that are rounded.
+      // Positions far outside, a horizon within the row, no horizon at all, and halves that are rounded.
       if (round % 5 == 0) m.a *= 1e9;
       if (round % 7 == 0) m = {0, 0, 0, 0, 0, 0, -1 / 4.5, 0};
       if (round % 11 == 0) m = {1, 0, 0x1p-17, 0, 1, -0x1p-17, 0, 0};
       const std::size_t count = random.below(70);
       const int first = between(random, 0, 900), row = between(random, 0, 900);
       std::vector<std::int32_t> x(count + 1, 77), y(count + 1, 77);
-      perspective_places(m, round % 7 == 0 ? 0 : first, row, count, x.data(), y.data());
+      perspective_positions(m, round % 7 == 0 ? 0 : first, row, count, x.data(), y.data());
       for (std::size_t i = 0; i < count; ++i) {
-        const Place place = perspective_place(m, (round % 7 == 0 ? 0 : first) + static_cast<int>(i), row);
-        REQUIRE(x[i] == place.x);
-        REQUIRE(y[i] == place.y);
+        const Position position = perspective_position(m, (round % 7 == 0 ? 0 : first) + static_cast<int>(i), row);
+        REQUIRE(x[i] == position.x);
+        REQUIRE(y[i] == position.y);
       }
       REQUIRE((x.back() == 77 && y.back() == 77));
     }
   });
 }
 
-TEST_CASE("half and whole turns, moves and mirrors by mappings move every pixel to its place", "[ops]") {
+TEST_CASE("mappings of rotations by 90 and 180 degrees, translations and mirrors are exact", "[ops]") {
   Random random(82, 0, 0, 0);
-  const Image image = noise({1100, 37}, random);  // longer than a run of places
+  const Image image = noise({1100, 37}, random);  // longer than a run of positions
   const auto moved = [&](const Mapping& mapping, Interpolation how) {
     Scratch scratch;
     Frame frame(image.view());
@@ -121,7 +123,7 @@ TEST_CASE("half and whole turns, moves and mirrors by mappings move every pixel 
   }
 }
 
-TEST_CASE("mappings without sense end in fill, and images that are too large in an error", "[ops]") {
+TEST_CASE("degenerate mappings give fill, and images that are too large an error", "[ops]") {
   Random random(83, 0, 0, 0);
   const Image image = noise({40, 30}, random);
   for (const Mapping& mapping : {Mapping{1e30, 0, 0, 0, 1e30, 0, 0, 0}, Mapping{1, 0, 1e9, 0, 1, -1e9, 0, 0},

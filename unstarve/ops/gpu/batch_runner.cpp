@@ -11,9 +11,9 @@ namespace gpu {
 namespace {
 
 constexpr std::int32_t kPixelThreads = 256;
-// Pixels a thread makes in a row, so that its block's start is paid for.
+// Pixels per thread, so that the start of a block is amortised.
 constexpr std::int64_t kPixelsPerThread = 4;
-// A multiprocessor holds two teams of this size at 64 registers a thread.
+// A multiprocessor holds two teams of this size at 64 registers per thread.
 constexpr std::int32_t kTeamThreads = 512;
 constexpr std::int32_t kTeamsPerMultiprocessor = 2;
 
@@ -44,7 +44,7 @@ BatchRunner::BatchRunner(Device& device) : device_(device) {}
 BatchRunner::~BatchRunner() {
   try {
     wait_for_all();
-  } catch (...) {  // told by whoever waits for the stream
+  } catch (...) {  // the call that waits for the stream reports it
   }
 }
 
@@ -55,13 +55,13 @@ void BatchRunner::wait_for_all() {
 }
 
 void BatchRunner::reserve(std::size_t packet_bytes, std::size_t scratch_bytes) {
-  // Half as much again as is needed, so that batches of about one size settle soon.
+  // Half more than needed, so that batches of similar size soon stop allocating.
   if (!packets_[0].pinned || packets_[0].pinned->bytes() < packet_bytes) {
     wait_for_all();
     for (Packet& packet : packets_) {
       packet = {};
       packet.pinned = device_.allocate_pinned(packet_bytes + packet_bytes / 2);
-      packet.there = device_.allocate(packet_bytes + packet_bytes / 2);
+      packet.on_device = device_.allocate(packet_bytes + packet_bytes / 2);
     }
   }
   if (scratch_bytes > 0 && (!scratch_ || scratch_->bytes() < scratch_bytes)) {
@@ -83,8 +83,8 @@ void BatchRunner::run(const Recording& recording, const std::uint8_t* source, co
   next_ = 1 - next_;
   if (packet.used) packet.used->wait();
   gpu::write_packet(recording, packet.pinned->data());
-  device_.copy_to_device(packet.there->data(), packet.pinned->data(), bytes, stream);
-  const gpu::BatchProgram program = gpu::read_packet(recording, packet.there->data());
+  device_.copy_to_device(packet.on_device->data(), packet.pinned->data(), bytes, stream);
+  const gpu::BatchProgram program = gpu::read_packet(recording, packet.on_device->data());
   std::uint8_t* const scratch = scratch_ ? scratch_->data() : nullptr;
   if (host) {
     gpu::run_on_host(program, source, output, scratch);

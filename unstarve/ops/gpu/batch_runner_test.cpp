@@ -15,7 +15,7 @@ namespace {
 
 using testing::Chain;
 using testing::Key;
-using testing::usual;
+using testing::defaults;
 
 constexpr Size kOut{40, 32};
 constexpr int kBatches = 5;
@@ -24,17 +24,17 @@ OpSpec cropped() { return {"random_resized_crop", {{"size", {kOut.height, kOut.w
 
 std::vector<Chain> chains() {
   std::vector<Chain> all;
-  all.emplace_back(std::vector<OpSpec>{cropped(), usual("horizontal_flip"), usual("saturation")});
-  all.emplace_back(std::vector<OpSpec>{cropped(), usual("rand_augment"), usual("rotation"), usual("erasing")});
+  all.emplace_back(std::vector<OpSpec>{cropped(), defaults("horizontal_flip"), defaults("saturation")});
+  all.emplace_back(std::vector<OpSpec>{cropped(), defaults("rand_augment"), defaults("rotation"), defaults("erasing")});
   all.emplace_back(std::vector<OpSpec>{
-      usual("color_jitter"), {"gaussian_blur", {{"probability", {1}}}}, usual("perspective"), cropped()});
+      defaults("color_jitter"), {"gaussian_blur", {{"probability", {1}}}}, defaults("perspective"), cropped()});
   return all;
 }
 
 struct Batch {
   std::vector<Image> images;
   std::vector<std::uint8_t> source;
-  std::vector<SourceImage> places;
+  std::vector<SourceImage> sources;
   std::vector<std::uint64_t> ids;
 };
 
@@ -43,7 +43,7 @@ Batch made_up_batch(Random& random, std::size_t samples) {
   for (std::size_t i = 0; i < samples; ++i) {
     Image& image = batch.images.emplace_back(Size{testing::between(random, 20, 90), testing::between(random, 20, 90)});
     for (std::size_t k = 0; k < image.bytes(); ++k) image.data()[k] = static_cast<std::uint8_t>(random.bits());
-    batch.places.push_back(SourceImage::interleaved(static_cast<std::int64_t>(batch.source.size()), image.size()));
+    batch.sources.push_back(SourceImage::interleaved(static_cast<std::int64_t>(batch.source.size()), image.size()));
     batch.source.insert(batch.source.end(), image.data(), image.data() + image.bytes());
     batch.ids.push_back(random.bits());
   }
@@ -61,7 +61,7 @@ std::vector<std::uint8_t> on_host(const Chain& chain, const Batch& batch, const 
   return made;
 }
 
-// Batches of growing and shrinking size, all queued before the first is looked at.
+// Batches of growing and shrinking size, all queued before the first result is read.
 void check_batches(Device& device, const Chain& chain, const StoreFormat& format) {
   Random random(8, 0, 0, 0);
   const Storer storer(format);
@@ -77,10 +77,10 @@ void check_batches(Device& device, const Chain& chain, const StoreFormat& format
     outputs.push_back(device.allocate(expected.back().size()));
     device.copy_to_device(sources.back()->data(), batch.source.data(), batch.source.size(), *stream);
     recorder.clear();
-    for (std::size_t k = 0; k < batch.ids.size(); ++k) recorder.add(batch.places[k], 1, 2, batch.ids[k]);
+    for (std::size_t k = 0; k < batch.ids.size(); ++k) recorder.add(batch.sources[k], 1, 2, batch.ids[k]);
     runner.run(recorder.recording(), sources.back()->data(), testing::output_of(format, kOut, outputs.back()->data()),
                *stream);
-    stream->record()->wait();  // the batch's pageable source goes
+    stream->record()->wait();  // the pageable source is freed
   }
   for (int i = 0; i < kBatches; ++i) {
     const auto k = static_cast<std::size_t>(i);
@@ -104,9 +104,9 @@ void check_device(Device& device) {
   }
 }
 
-TEST_CASE("the host as a device runs batches to the host's bits", "[gpu]") { check_device(*open_device("cpu")); }
+TEST_CASE("the host device gives the host's bits", "[gpu]") { check_device(*open_device("cpu")); }
 
-TEST_CASE("a CUDA device runs batches to the host's bits, or says why there is none", "[gpu]") {
+TEST_CASE("a CUDA device gives the host's bits, or the reason why there is none is reported", "[gpu]") {
   const DeviceReport report = report_devices();
   if (report.gpus.empty()) {
     WARN("SKIPPED, no kernel has run: " << report.reason);
@@ -115,20 +115,20 @@ TEST_CASE("a CUDA device runs batches to the host's bits, or says why there is n
   }
   const auto device = open_device("cuda:0");
   check_device(*device);
-  // Every operation by itself, on every arrangement the host is checked with.
+  // Every operation alone, in every pixel arrangement.
   const auto stream = device->make_stream();
   Random random(4, 0, 0, 0);
   BatchRunner runner(*device);
   for (const OperationInfo& info : operations()) {
     INFO(info.name);
-    const Chain chain({usual(info.name), {"resize", {{"size", {kOut.height, kOut.width}}}}});
+    const Chain chain({defaults(info.name), {"resize", {{"size", {kOut.height, kOut.width}}}}});
     const Batch batch = made_up_batch(random, 24);
     const Storer storer({ElementType::kUint8, Layout::kNhwc, {}});
     const auto expected = on_host(chain, batch, storer);
     const auto source = device->allocate(batch.source.size()), output = device->allocate(expected.size());
     device->copy_to_device(source->data(), batch.source.data(), batch.source.size(), *stream);
     BatchRecorder recorder(chain.specs, chain.operations, kOut);
-    for (std::size_t k = 0; k < batch.ids.size(); ++k) recorder.add(batch.places[k], 1, 2, batch.ids[k]);
+    for (std::size_t k = 0; k < batch.ids.size(); ++k) recorder.add(batch.sources[k], 1, 2, batch.ids[k]);
     runner.run(recorder.recording(), source->data(),
                testing::output_of({ElementType::kUint8, Layout::kNhwc, {}}, kOut, output->data()), *stream);
     std::vector<std::uint8_t> made(expected.size());
@@ -138,13 +138,13 @@ TEST_CASE("a CUDA device runs batches to the host's bits, or says why there is n
   }
 }
 
-TEST_CASE("the kernel is chosen by what the batch needs", "[gpu]") {
+TEST_CASE("the kernel is chosen by the needs of the batch", "[gpu]") {
   Recording recording;
   recording.samples.resize(256);
   const gpu::Launch plain = gpu::choose_launch(recording, {224, 224}, 132);
   CHECK_FALSE(plain.teams);
   CHECK(plain.scratch_bytes == 0);
-  // Every pixel has a thread, four at a time.
+  // Four pixels per thread.
   CHECK(plain.blocks_per_sample * plain.threads * 4 >= 224 * 224);
   CHECK((plain.blocks_per_sample - 1) * plain.threads * 4 < 224 * 224);
 
@@ -152,7 +152,7 @@ TEST_CASE("the kernel is chosen by what the batch needs", "[gpu]") {
   recording.scratch = {224 * 224 * 3, 0, 2};
   const gpu::Launch teams = gpu::choose_launch(recording, {224, 224}, 132);
   CHECK(teams.teams);
-  CHECK(teams.blocks == 256);  // no more than samples
+  CHECK(teams.blocks == 256);  // at most one per sample
   CHECK(teams.scratch_bytes == 256 * recording.scratch.bytes());
   recording.samples.resize(1000);
   CHECK(gpu::choose_launch(recording, {224, 224}, 132).blocks == 264);

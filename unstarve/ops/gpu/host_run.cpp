@@ -30,7 +30,7 @@ class HostTeam {
   [[nodiscard]] Counts& counts() const { return counts_; }
 
  private:
-  // Without a common divisor, so that every number comes once.
+  // Coprime to count, so that every index comes once.
   [[nodiscard]] std::uint64_t stride_of(std::uint32_t count) const {
     std::uint64_t stride = order_ == TeamOrder::kScattered ? 1'000'003 : 1;
     while (std::gcd(stride, std::uint64_t{count}) > 1) ++stride;
@@ -49,7 +49,7 @@ void run_on_host(const BatchProgram& program, const std::uint8_t* source, const 
   Counts counts;
   HostTeam team(counts, order);
   for (std::int64_t sample = 0; sample < program.count; ++sample) {
-    // What a command reads, one before it has written: whatever else is there must not show.
+    // Commands read only what earlier ones wrote: leftovers must not show.
     if (bytes > 0) std::memset(scratch, static_cast<int>(0xA5 + sample), bytes);
     std::memset(&counts, 0x5A, sizeof counts);
     const Task task{program, source + program.samples[sample].source, scratch};

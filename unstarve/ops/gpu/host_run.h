@@ -1,8 +1,8 @@
 #pragma once
-// Runs a batch's program on the host, by the kernel's own code, one team of one thread: what checks the arithmetic
-// where there is no device. Not for speed: the host's operations are vectorised.
+// Runs a batch's program on the host by the kernel's code, with one team of one thread, to check the arithmetic without
+// a device. Slow: the host's own operations are vectorised.
 //
-// Threads: pure but for `scratch`.
+// Threads: one at a time per `scratch`.
 
 #include <cstdint>
 
@@ -11,11 +11,10 @@
 
 namespace unstarve::gpu {
 
-// The order in which the team's one thread takes what a device's threads do at the same time; no result may depend on
-// it.
+// The order in which the single thread runs what a device runs concurrently. No result may depend on it.
 enum class TeamOrder { kForwards, kBackwards, kScattered };
 
-// `source`: the batch's source pixels. `scratch`: program.scratch.bytes(), for one team. All memory is the host's.
+// `source`: the batch's source pixels. `scratch`: program.scratch.bytes(), for one team. All host memory.
 void run_on_host(const BatchProgram& program, const std::uint8_t* source, const Output& output, std::uint8_t* scratch,
                  TeamOrder order = TeamOrder::kForwards);
 

@@ -1,4 +1,4 @@
-// The kernels' code, run on the host, makes the bits that the host's operations make.
+// The kernels, run on the host, give the same bits as the host's operations.
 #include "unstarve/ops/gpu/host_run.h"
 
 #include <cstring>
@@ -23,14 +23,14 @@ using testing::Chain;
 using testing::Key;
 using testing::Pixels;
 using testing::TwoWays;
-using testing::usual;
+using testing::defaults;
 
-TEST_CASE("every operation of the library makes the host's bits", "[gpu]") {
+TEST_CASE("every operation of the library gives the host's bits", "[gpu]") {
   Random made_up(1, 0, 0, 0);
   TwoWays ways;
   for (const OperationInfo& info : operations()) {
     INFO(info.name);
-    const OpSpec spec = usual(info.name);
+    const OpSpec spec = defaults(info.name);
     REQUIRE(make_operation(spec)->runs_on_gpu());
     const Chain chain({spec});
     std::uint64_t id = 0;
@@ -46,7 +46,7 @@ TEST_CASE("every operation of the library makes the host's bits", "[gpu]") {
   }
 }
 
-TEST_CASE("what is covered is so to the host's bits, by colours, noise, once or often", "[gpu]") {
+TEST_CASE("rectangles covered by colours or noise, once or repeatedly, have the host's bits", "[gpu]") {
   Random made_up(16, 0, 0, 0);
   TwoWays ways;
   const OpValue noise = "random", colour = {9, 8, 7};
@@ -54,7 +54,10 @@ TEST_CASE("what is covered is so to the host's bits, by colours, noise, once or 
   const OpSpec cut{"cutout", {{"size", {9, 12}}, {"holes", {3}}, {"value", colour}}};
   const OpSpec noisy{"cutout", {{"size", {8}}, {"holes", {2}}, {"value", noise}}};
   for (const std::vector<OpSpec>& specs : std::vector<std::vector<OpSpec>>{
-           {erased}, {noisy}, {cut, usual("vertical_flip"), usual("contrast")}, {usual("rotation"), noisy, erased}}) {
+           {erased},
+           {noisy},
+           {cut, defaults("vertical_flip"), defaults("contrast")},
+           {defaults("rotation"), noisy, erased}}) {
     const Chain chain(specs);
     for (std::uint64_t id = 0; id < 10; ++id) {
       const Pixels pixels({between(made_up, 1, 40), between(made_up, 1, 40)}, Arrangement::kInterleaved, made_up);
@@ -63,7 +66,7 @@ TEST_CASE("what is covered is so to the host's bits, by colours, noise, once or 
   }
 }
 
-TEST_CASE("what a turned or bent picture leaves free is filled to the host's bits", "[gpu]") {
+TEST_CASE("the fill around a warped image has the host's bits", "[gpu]") {
   Random made_up(19, 0, 0, 0);
   TwoWays ways;
   const OpValue colour = {9, 130, 250}, nearest = "nearest", bilinear = "bilinear";
@@ -81,7 +84,7 @@ TEST_CASE("what a turned or bent picture leaves free is filled to the host's bit
       CHECK(made != ways.made());
     }
   }
-  // What a policy moves shows its colour around that of a border before.
+  // The fill of a policy's translation shows next to the fill of an earlier border.
   const OpSpec pad{"pad_crop", {{"size", {44, 54}}, {"padding", {6}}, {"fill", {200}}}};
   for (const OpSpec& policy :
        {OpSpec{"rand_augment", {{"changes", {4}}, {"magnitude", {29}}, {"num_magnitude_bins", {30}}, {"fill", colour}}},
@@ -89,7 +92,7 @@ TEST_CASE("what a turned or bent picture leaves free is filled to the host's bit
         OpSpec{"aug_mix", {{"severity", {10}}, {"fill", colour}}},
         OpSpec{"auto_augment_cifar10", {{"fill", colour}}}}) {
     INFO(policy.name);
-    const Chain chain({pad, policy, usual("contrast")});
+    const Chain chain({pad, policy, defaults("contrast")});
     for (std::uint64_t id = 0; id < 40; ++id) {
       const Pixels pixels({50, 40}, Arrangement::kInterleaved, made_up);
       REQUIRE(ways.equal(chain, pixels.view, {3, 1, id}));
@@ -97,13 +100,13 @@ TEST_CASE("what a turned or bent picture leaves free is filled to the host's bit
   }
 }
 
-TEST_CASE("borders of every kind make the host's bits, whatever comes before and behind", "[gpu]") {
+TEST_CASE("every kind of border gives the host's bits, whatever operations come before and after", "[gpu]") {
   Random random(18, 0, 0, 0);
   TwoWays ways;
-  const std::vector<OpSpec> before = {usual("horizontal_flip"), usual("vertical_flip"), usual("contrast"),
-                                      usual("rotation"),        usual("center_crop"),   usual("saturation")};
-  const std::vector<OpSpec> behind = {usual("resize"), usual("gaussian_blur"), usual("equalize"), usual("erasing"),
-                                      usual("center_crop")};
+  const std::vector<OpSpec> before = {defaults("horizontal_flip"), defaults("vertical_flip"), defaults("contrast"),
+                                      defaults("rotation"),        defaults("center_crop"),   defaults("saturation")};
+  const std::vector<OpSpec> after = {defaults("resize"), defaults("gaussian_blur"), defaults("equalize"),
+                                     defaults("erasing"), defaults("center_crop")};
   const auto any_of = [&](const std::vector<OpSpec>& all) {
     return all[random.below(static_cast<std::uint32_t>(all.size()))];
   };
@@ -112,7 +115,7 @@ TEST_CASE("borders of every kind make the host's bits, whatever comes before and
     const OpValue mode = modes[trial % 4], fill = {1, 2, 3};
     const OpSpec pad{"pad_crop",
                      {{"size", {24, 31}}, {"padding", {9, 2, 30, 5}}, {"padding_mode", mode}, {"fill", fill}}};
-    const Chain chain({any_of(before), any_of(before), pad, any_of(behind), pad});
+    const Chain chain({any_of(before), any_of(before), pad, any_of(after), pad});
     const Pixels pixels({between(random, 1, 40), between(random, 1, 40)}, static_cast<Arrangement>(random.below(3)),
                         random);
     INFO("trial " << trial << " " << modes[trial % 4]);
@@ -120,7 +123,7 @@ TEST_CASE("borders of every kind make the host's bits, whatever comes before and
   }
 }
 
-TEST_CASE("resizing by every interpolation makes the host's bits", "[gpu]") {
+TEST_CASE("resizing by every interpolation gives the host's bits", "[gpu]") {
   Random made_up(6, 0, 0, 0);
   TwoWays ways;
   for (const char* const interpolation : {"nearest", "bilinear", "bicubic", "box", "area", "lanczos"}) {
@@ -135,7 +138,7 @@ TEST_CASE("resizing by every interpolation makes the host's bits", "[gpu]") {
   }
 }
 
-TEST_CASE("a bounded resize makes the host's bits", "[gpu]") {
+TEST_CASE("a resize with max_size gives the host's bits", "[gpu]") {
   Random made_up(20, 0, 0, 0);
   TwoWays ways;
   const Chain chain({{"resize", {{"size", {30}}, {"max_size", {41}}}}});
@@ -145,9 +148,9 @@ TEST_CASE("a bounded resize makes the host's bits", "[gpu]") {
   }
 }
 
-TEST_CASE("chains of any operations make the host's bits, whatever the order of a team's threads", "[gpu]") {
+TEST_CASE("random chains of operations give the host's bits in any order of a team's threads", "[gpu]") {
   std::vector<OpSpec> all;
-  for (const OperationInfo& info : operations()) all.push_back(usual(info.name));
+  for (const OperationInfo& info : operations()) all.push_back(defaults(info.name));
   Random random(2, 0, 0, 0);
   TwoWays ways;
   int several_passes = 0;
@@ -168,15 +171,16 @@ TEST_CASE("chains of any operations make the host's bits, whatever the order of 
   CHECK(several_passes < 500);
 }
 
-TEST_CASE("a blend of images makes the host's bits, be it the first of a chain or the last", "[gpu]") {
+TEST_CASE("a blend of images gives the host's bits anywhere in a chain", "[gpu]") {
   const auto blend = [](double width, double depth) {
     return OpSpec{"aug_mix", {{"mixture_width", {width}}, {"chain_depth", {depth}}, {"severity", {10}}}};
   };
   const std::vector<std::vector<OpSpec>> chains = {
       {blend(1, 1)},
-      {usual("horizontal_flip"), usual("contrast"), blend(3, -1), usual("equalize"), usual("gaussian_blur")},
-      {usual("rotation"), blend(4, 5), usual("rotation"), usual("sharpness")},
-      {usual("resize"), blend(16, 2), blend(2, 3), usual("resize")}};
+      {defaults("horizontal_flip"), defaults("contrast"), blend(3, -1), defaults("equalize"),
+       defaults("gaussian_blur")},
+      {defaults("rotation"), blend(4, 5), defaults("rotation"), defaults("sharpness")},
+      {defaults("resize"), blend(16, 2), blend(2, 3), defaults("resize")}};
   Random random(11, 0, 0, 0);
   TwoWays ways;
   for (std::uint64_t trial = 0; trial < 60; ++trial) {
@@ -187,19 +191,19 @@ TEST_CASE("a blend of images makes the host's bits, be it the first of a chain o
                        static_cast<TeamOrder>(trial / 4 % 3)));
     CHECK_FALSE(ways.recording().single_pass);
   }
-  // The image and the sums of the blend, beside what its changes need.
+  // The image and the sums of the blend, in addition to the memory for its changes.
   const Pixels pixels({20, 16}, Arrangement::kInterleaved, random);
   REQUIRE(ways.equal(Chain({blend(2, 1)}), pixels.view, {}));
-  CHECK(ways.recording().scratch.kept_bytes == 20 * 16 * 3);
+  CHECK(ways.recording().scratch.saved_bytes == 20 * 16 * 3);
   CHECK(ways.recording().scratch.sum_bytes == 20 * 16 * 3 * 4);
 }
 
-TEST_CASE("the usual training chain is one pass from the source to the batch", "[gpu]") {
+TEST_CASE("a typical training chain is one pass from the source to the batch", "[gpu]") {
   Random random(3, 0, 0, 0);
   const Pixels pixels({90, 70}, Arrangement::kInterleaved, random);
   TwoWays ways;
-  const Chain one({usual("random_resized_crop"),
-                   usual("horizontal_flip"),
+  const Chain one({defaults("random_resized_crop"),
+                   defaults("horizontal_flip"),
                    {"brightness", {{"factor", {0.5}}}},
                    {"saturation", {{"factor", {1.5}}}},
                    {"erasing", {{"probability", {1}}}}});
@@ -207,19 +211,19 @@ TEST_CASE("the usual training chain is one pass from the source to the batch", "
   CHECK(ways.recording().single_pass);
   CHECK(ways.recording().commands.size() == 1);
   CHECK(ways.recording().scratch.bytes() == 0);
-  // Turned after it has been resized: the resized pixels are made in between.
-  const Chain two({usual("random_resized_crop"), usual("rotation")});
+  // A rotation after a resize: the resized pixels are written in between.
+  const Chain two({defaults("random_resized_crop"), defaults("rotation")});
   CHECK(ways.equal(two, pixels.view, {}));
   CHECK_FALSE(ways.recording().single_pass);
   CHECK(ways.recording().commands.size() == 2);
   CHECK(ways.recording().scratch.bytes() == 2 * 24 * 24 * 3);  // two slots
 }
 
-TEST_CASE("photographs come out of whole batches as from the host", "[gpu]") {
+TEST_CASE("batches of photographs give the host's bits", "[gpu]") {
   const auto path = testing::photographs();
   if (path.empty()) return;
   const MappedFile archive(path);
-  // Several sizes, one behind the other.
+  // Several sizes, one after the other.
   std::vector<Image> images;
   Decoder decoder;
   testing::for_each_file(archive.bytes(), [&](std::span<const std::uint8_t> bytes) {
@@ -229,9 +233,9 @@ TEST_CASE("photographs come out of whole batches as from the host", "[gpu]") {
   });
   REQUIRE(images.size() == 10);
   std::vector<std::uint8_t> source;
-  std::vector<SourceImage> places;
+  std::vector<SourceImage> sources;
   for (const Image& image : images) {
-    places.push_back(SourceImage::interleaved(static_cast<std::int64_t>(source.size()), image.size()));
+    sources.push_back(SourceImage::interleaved(static_cast<std::int64_t>(source.size()), image.size()));
     source.insert(source.end(), image.data(), image.data() + image.bytes());
   }
 
@@ -239,17 +243,17 @@ TEST_CASE("photographs come out of whole batches as from the host", "[gpu]") {
   const std::vector<double> target{80, 96};
   const std::vector<Chain> chains = [&] {
     std::vector<Chain> made;
-    made.emplace_back(std::vector<OpSpec>{{"random_resized_crop", {{"size", target}}}, usual("horizontal_flip")});
+    made.emplace_back(std::vector<OpSpec>{{"random_resized_crop", {{"size", target}}}, defaults("horizontal_flip")});
     made.emplace_back(std::vector<OpSpec>{{"resize", {{"size", {110}}}}, {"center_crop", {{"size", target}}}});
     made.emplace_back(std::vector<OpSpec>{{"random_resized_crop", {{"size", target}}},
-                                          usual("horizontal_flip"),
-                                          usual("color_jitter"),
-                                          usual("rand_augment"),
-                                          usual("erasing")});
+                                          defaults("horizontal_flip"),
+                                          defaults("color_jitter"),
+                                          defaults("rand_augment"),
+                                          defaults("erasing")});
     made.emplace_back(std::vector<OpSpec>{{"random_resized_crop", {{"size", target}}},
-                                          usual("trivial_augment"),
+                                          defaults("trivial_augment"),
                                           {"gaussian_blur", {{"probability", {1}}}},
-                                          usual("lighting")});
+                                          defaults("lighting")});
     return made;
   }();
   const StoreFormat formats[] = {{ElementType::kUint8, Layout::kNchw, {}},
@@ -269,7 +273,7 @@ TEST_CASE("photographs come out of whole batches as from the host", "[gpu]") {
     for (std::size_t sample = 0; sample < images.size(); ++sample) {
       const Key key{77, 3, 1000 + sample};
       storer.store(run_operations(chain, Frame(images[sample].view()), key, scratch), host.data() + sample * bytes);
-      recorder.add(places[sample], key.seed, key.draw, key.id);
+      recorder.add(sources[sample], key.seed, key.draw, key.id);
     }
     packet.reserve_discard(gpu::packet_bytes(recorder.recording()));
     gpu::write_packet(recorder.recording(), packet.data());
@@ -280,7 +284,7 @@ TEST_CASE("photographs come out of whole batches as from the host", "[gpu]") {
   }
 }
 
-TEST_CASE("an operation that a program has added is refused by name", "[gpu]") {
+TEST_CASE("an operation added by the program is refused by name", "[gpu]") {
   struct Doubled final : Operation {
     Size output_size(Size selected) const override { return selected; }
     void apply(Frame&, Random&, Scratch&) const override {}
@@ -293,8 +297,8 @@ TEST_CASE("an operation that a program has added is refused by name", "[gpu]") {
                     "on the host");
 }
 
-TEST_CASE("a sample of the wrong size leaves nothing in its batch", "[gpu]") {
-  const Chain chain({usual("gaussian_blur"), usual("rand_augment")});
+TEST_CASE("a sample of the wrong size is left out of its batch", "[gpu]") {
+  const Chain chain({defaults("gaussian_blur"), defaults("rand_augment")});
   BatchRecorder recorder(chain.specs, chain.operations, {24, 24});
   recorder.add(SourceImage::interleaved(0, {24, 24}), 1, 2, 3);
   const Recording before = recorder.recording();

@@ -1,7 +1,7 @@
 #pragma once
-// Starts the kernel on a CUDA device: what ../cuda/launch.cu does, and launch_absent.cpp where there is no CUDA.
+// Starts the kernel on a CUDA device. Implemented by ../cuda/launch.cu, in builds without CUDA by launch_absent.cpp.
 //
-// Threads: any, one at a time per stream. Failure: Error(kMemory) or Error(kInternal) with CUDA's own words,
+// Threads: any, one at a time per stream. Failure: Error(kMemory) or Error(kInternal) with CUDA's message,
 // Error(kMissing) in a build without CUDA.
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 
 namespace unstarve::gpu {
 
-// Of the device that `stream` is of.
+// Of the device of `stream`.
 [[nodiscard]] int cuda_multiprocessors(Stream& stream);
-// Queues the batch. All memory is the device's; `scratch`: launch.scratch_bytes.
+// Queues the batch. All device memory; `scratch`: launch.scratch_bytes.
 void launch_cuda(const Launch& launch, const BatchProgram& program, const std::uint8_t* source, const Output& output,
                  std::uint8_t* scratch, Stream& stream);
 

@@ -1,4 +1,4 @@
-// A build without CUDA: open_device() gives no device that would get here.
+// For builds without CUDA, in which open_device() returns no device that could lead here.
 #include "unstarve/core/error.h"
 #include "unstarve/ops/gpu/launch.h"
 

@@ -1,4 +1,4 @@
-// nvJPEG's pixels in a device's memory against the host's, where there are a device, nvJPEG and photographs.
+// nvJPEG's pixels in device memory against the host's, if a device, nvJPEG and photographs are available.
 #include <cstdlib>
 #include <memory>
 #include <vector>
@@ -14,14 +14,14 @@
 namespace unstarve {
 namespace {
 
-// Mean difference of a photograph's values, of 255: another inverse transform moves few by 1, another interpolation of
-// chroma moves edges. Not yet seen on a device.
+// Mean difference of a photograph's values, of 255: another inverse transform changes few values by 1, another chroma
+// interpolation changes edges. Not yet measured on a device.
 constexpr double kNear = 2;
 
 void check_backend(const NvjpegLibrary& library, NvjpegBackend backend, Device& device) {
   std::vector<std::vector<std::uint8_t>> files;
   std::vector<Image> expected;
-  std::vector<std::unique_ptr<Memory>> places;
+  std::vector<std::unique_ptr<Memory>> outputs;
   std::vector<NvjpegJob> jobs;
   const MappedFile archive(testing::photographs());
   Decoder host;
@@ -29,9 +29,9 @@ void check_backend(const NvjpegLibrary& library, NvjpegBackend backend, Device& 
     if (files.size() == 60 || !why_not_nvjpeg(host.open(bytes)).empty()) return;
     host.decode({}, expected.emplace_back());
     files.emplace_back(bytes.begin(), bytes.end());
-    places.push_back(device.allocate(expected.back().bytes()));
+    outputs.push_back(device.allocate(expected.back().bytes()));
   });
-  for (std::size_t i = 0; i < files.size(); ++i) jobs.push_back({files[i], expected[i].size(), places[i]->data()});
+  for (std::size_t i = 0; i < files.size(); ++i) jobs.push_back({files[i], expected[i].size(), outputs[i]->data()});
   const auto stream = device.make_stream();
   NvjpegDecoder decoder(library, backend, 2);
   const auto refusals = decoder.decode(jobs, stream->native());
@@ -41,7 +41,7 @@ void check_backend(const NvjpegLibrary& library, NvjpegBackend backend, Device& 
     if (!refusals[i].empty()) continue;
     ++decoded;
     std::vector<std::uint8_t> made(expected[i].bytes());
-    device.copy_to_host(made.data(), places[i]->data(), made.size(), *stream);
+    device.copy_to_host(made.data(), outputs[i]->data(), made.size(), *stream);
     stream->synchronise();
     double sum = 0;
     for (std::size_t k = 0; k < made.size(); ++k) sum += std::abs(int{made[k]} - int{expected[i].data()[k]});
@@ -50,7 +50,7 @@ void check_backend(const NvjpegLibrary& library, NvjpegBackend backend, Device& 
   CHECK(decoded > jobs.size() / 2);
 }
 
-TEST_CASE("nvJPEG decodes photographs on a device, or it is said why not", "[gpu][nvjpeg]") {
+TEST_CASE("nvJPEG decodes photographs on a device, or the reason why not is reported", "[gpu][nvjpeg]") {
   const DeviceReport report = report_devices();
   if (report.gpus.empty()) {
     WARN("SKIPPED, nvJPEG has decoded nothing: " << report.reason);

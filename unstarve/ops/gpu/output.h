@@ -1,8 +1,7 @@
 #pragma once
-// Where and as what a batch's pixels end, on the host or on a GPU: as the host's Storer (store.h).
+// Stores a batch's pixels in the output format, for the kernels; bit-equal to the host's Storer (store.h).
 //
-// value = pixel * scale + bias in float32, one fused multiply-add; rounded to 16 bits to nearest even. To the bit as on
-// the host. Threads: pure.
+// value = pixel * scale + bias in float32, one fused multiply-add; rounded to 16 bits to nearest even. Threads: pure.
 
 #include <array>
 #include <bit>
@@ -23,7 +22,7 @@ enum class OutputType : std::int32_t { kUint8, kFloat32, kBfloat16, kFloat16 };
   return type == OutputType::kUint8 ? 1 : type == OutputType::kFloat32 ? 4 : 2;
 }
 
-// Of all samples of a batch: one behind the other without gaps.
+// The output of a batch: consecutive samples without gaps.
 struct Output {
   void* pixels = nullptr;
   OutputType type = OutputType::kUint8;
@@ -36,16 +35,16 @@ struct Output {
   }
 };
 
-// All but pixels and size. Throws Error(kArgument) as Storer.
+// Everything except pixels and size. Throws Error(kArgument) as Storer.
 [[nodiscard]] Output make_output(const StoreFormat& format);
 
 // Writes the pixel at (x, y) of sample `sample`.
 UNSTARVE_HD inline void store_pixel(const Output& output, std::int64_t sample, int x, int y,
                                     const point::Pixel& pixel) {
   const std::int64_t plane = std::int64_t{output.size.width} * output.size.height;
-  const std::int64_t place = std::int64_t{y} * output.size.width + x;
+  const std::int64_t index = std::int64_t{y} * output.size.width + x;
   const bool planar = output.layout == Layout::kNchw;
-  const std::int64_t first = sample * output.sample_values() + (planar ? place : place * kChannels);
+  const std::int64_t first = sample * output.sample_values() + (planar ? index : index * kChannels);
   for (std::size_t c = 0; c < kChannels; ++c) {
     const std::int64_t at = first + static_cast<std::int64_t>(c) * (planar ? plane : 1);
     if (output.type == OutputType::kUint8) {

@@ -12,7 +12,7 @@
 namespace unstarve::gpu {
 namespace {
 
-// By the definition of binary16.
+// The definition of binary16.
 double value_of(unsigned bits) {
   const double sign = bits & 0x8000 ? -1 : 1;
   const int exponent = static_cast<int>(bits >> 10 & 31), fraction = static_cast<int>(bits & 1023);
@@ -20,13 +20,13 @@ double value_of(unsigned bits) {
   return sign * std::ldexp(1024 + fraction, exponent - 25);
 }
 
-TEST_CASE("float16 is the nearest, and the even one of two") {
+TEST_CASE("float16 rounds to nearest even") {
   int wrong = 0;
   for (unsigned bits = 0; bits < 0x7C00; ++bits) {
     for (const unsigned sign : {0U, 0x8000U}) {
       const auto exact = static_cast<float>(value_of(bits | sign));
       wrong += float16_bits(exact) != (bits | sign);
-      // Half way to the next, which for the last one is where infinity begins.
+      // Half way to the next value; after the last one infinity begins.
       const double beyond = bits == 0x7BFF ? 65'536 : std::abs(value_of(bits + 1));
       const double between = (value_of(bits) + beyond) / 2 * (sign ? -1 : 1);
       const auto half = static_cast<float>(between);

@@ -7,7 +7,7 @@
 namespace unstarve::gpu {
 namespace {
 
-// Calls visit(part, offset) with each part of the recording in turn; returns the packet's bytes.
+// Calls visit(part, offset) for each part of the recording in order; returns the size of the packet in bytes.
 template <class Visit>
 std::size_t each_part(const Recording& all, const Visit& visit) {
   std::size_t offset = 0;

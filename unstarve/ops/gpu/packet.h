@@ -1,7 +1,7 @@
 #pragma once
-// A recording as one run of bytes, so that one copy takes it to a device.
+// A recording as one block of bytes, so that one copy takes it to a device.
 //
-// Threads: pure. The packet begins at a multiple of 64; what is in it lies at the same distances wherever it is.
+// Threads: pure. The packet starts at a multiple of 64; offsets in it do not depend on its address.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace unstarve::gpu {
 [[nodiscard]] std::size_t packet_bytes(const Recording& recording);
 // Writes packet_bytes() to `to`.
 void write_packet(const Recording& recording, std::uint8_t* to);
-// The program as it reads where the packet begins at `base`, which need not be memory of the host.
+// The program in a packet at `base`, which may be device memory.
 [[nodiscard]] BatchProgram read_packet(const Recording& recording, const std::uint8_t* base);
 
 }  // namespace unstarve::gpu

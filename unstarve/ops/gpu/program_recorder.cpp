@@ -8,12 +8,12 @@
 namespace unstarve {
 namespace {
 
-// A made-up address of the pixels below, far from 0 on both sides; rows without gaps, so that a distance from it tells
-// column and row.
-const std::uint8_t* const kNowhere = reinterpret_cast<const std::uint8_t*>(std::uintptr_t{1} << 44);
+// The fictitious address of the pixels below, far from 0; rows have no gaps, so that the distance from it gives column
+// and row.
+const std::uint8_t* const kFictitious = reinterpret_cast<const std::uint8_t*>(std::uintptr_t{1} << 44);
 
 Frame frame_of(Size size) {
-  return Frame(PixelView{kNowhere, size.width, size.height, std::ptrdiff_t{size.width} * kChannels, kChannels, 1});
+  return Frame(PixelView{kFictitious, size.width, size.height, std::ptrdiff_t{size.width} * kChannels, kChannels, 1});
 }
 
 template <class T>
@@ -32,10 +32,10 @@ void ProgramRecorder::clear() {
   recording_.scratch = {};
   recording_.single_pass = true;
   finished_ = {};
-  forget_unfinished();
+  discard_unfinished();
 }
 
-void ProgramRecorder::forget_unfinished() {
+void ProgramRecorder::discard_unfinished() {
   recording_.commands.resize(finished_.commands);
   recording_.layers.resize(finished_.layers);
   recording_.points.resize(finished_.points);
@@ -43,12 +43,12 @@ void ProgramRecorder::forget_unfinished() {
   recording_.starts.resize(finished_.starts);
   recording_.blur_weights.resize(finished_.blur_weights);
   recording_.weights.resize(finished_.weights);
-  waiting_.clear();
+  pending_points_.clear();
   measured_ = 0;
 }
 
 Frame ProgramRecorder::begin(const SourceImage& image) {
-  forget_unfinished();
+  discard_unfinished();
   source_ = image.offset;
   first_command_ = count_of(recording_.commands);
   input_ = {gpu::From::kSource, 0, image.row_stride, image.pixel_stride, image.channel_stride};
@@ -74,39 +74,39 @@ void ProgramRecorder::make_pixels(Frame& frame) {
 }
 
 void ProgramRecorder::resize(Frame& frame, const AxisFilter& across, const AxisFilter& down) {
-  // As on the host, the image is resized as it lies and mirrored afterwards.
+  // As on the host, the image is resized first and mirrored afterwards.
   const bool mirrored = std::exchange(frame.mirrored, false);
-  need_memory(frame);
+  make_readable(frame);
   gpu::Layer& layer =
       recording_.layers[static_cast<std::size_t>(add_layer(gpu::LayerKind::kResize, {across.output(), down.output()}))];
   layer.view = view_of(frame);
   layer.view_size = frame.size();
   layer.across = add_axis(across);
   layer.down = add_axis(down);
-  put_on(frame, layer.size, true);
+  read_from_layer(frame, layer.size, true);
   frame.mirrored = mirrored;
 }
 
 void ProgramRecorder::warp(Frame& frame, const Mapping& mapping, Interpolation how, const Colour& fill) {
-  need_memory(frame);
+  make_readable(frame);
   gpu::Layer& layer = recording_.layers[static_cast<std::size_t>(add_layer(gpu::LayerKind::kWarp, frame.size()))];
   layer.view = view_of(frame);
   layer.mapping = mapping;
   layer.how = how;
   layer.fill = fill;
-  put_on(frame, layer.size, true);
+  read_from_layer(frame, layer.size, true);
 }
 
 void ProgramRecorder::sharpen(Frame& frame, std::int32_t weight) {
-  need_memory(frame);
+  make_readable(frame);
   gpu::Layer& layer = recording_.layers[static_cast<std::size_t>(add_layer(gpu::LayerKind::kSharpen, frame.size()))];
   layer.view = view_of(frame);
   layer.value = weight;
-  put_on(frame, layer.size, true);
+  read_from_layer(frame, layer.size, true);
 }
 
 void ProgramRecorder::blur(Frame& frame, std::span<const std::uint32_t> weights) {
-  need_memory(frame);
+  make_readable(frame);
   const Size size = frame.size();
   const std::int32_t index = add_layer(gpu::LayerKind::kBlurDown, size);
   gpu::Layer& layer = recording_.layers[static_cast<std::size_t>(index)];
@@ -116,7 +116,7 @@ void ProgramRecorder::blur(Frame& frame, std::span<const std::uint32_t> weights)
   recording_.blur_weights.insert(recording_.blur_weights.end(), weights.begin(), weights.end());
   recording_.commands.push_back({gpu::CommandKind::kBlurAcross, index, 0, 0});
   recording_.scratch.wide_bytes = std::max(recording_.scratch.wide_bytes, rounded_up(pixels_of(size) * kChannels * 2));
-  put_on(frame, size, true);
+  read_from_layer(frame, size, true);
 }
 
 void ProgramRecorder::cover(Frame& frame, Rect rect, const Colour& colour, std::uint64_t noise) {
@@ -125,7 +125,7 @@ void ProgramRecorder::cover(Frame& frame, Rect rect, const Colour& colour, std::
   layer.rect = rect;
   layer.fill = colour;
   layer.noise = noise;
-  put_on(frame, layer.size, reads_several_);
+  read_from_layer(frame, layer.size, reads_several_);
 }
 
 void ProgramRecorder::extend(Frame& frame, Rect window, Border border) {
@@ -141,18 +141,18 @@ void ProgramRecorder::equalize(Frame& frame) { measure(frame, gpu::CommandKind::
 void ProgramRecorder::auto_contrast(Frame& frame) { measure(frame, gpu::CommandKind::kAutoContrast, 0); }
 
 void ProgramRecorder::measure(Frame& frame, gpu::CommandKind kind, std::int32_t weight) {
-  // What is read twice is computed once, where that costs more than reading it.
-  if (reads_several_) need_memory(frame);
+  // Pixels are read twice: compute them once if that costs more than reading them.
+  if (reads_several_) make_readable(frame);
   add_view(frame);
   recording_.commands.push_back({kind, count_of(recording_.layers) - 1, measured_, weight});
-  waiting_.push_back({gpu::PointKind::kMeasured, measured_++});
+  pending_points_.push_back({gpu::PointKind::kMeasured, measured_++});
 }
 
 gpu::View ProgramRecorder::view_of(const Frame& frame) const {
   const PixelView& pixels = frame.pixels;
-  // Where the frame's first pixel and its rows lie in the image below.
+  // Position of the frame's first pixel in the image below.
   const std::ptrdiff_t row_bytes = std::ptrdiff_t{input_size_.width} * kChannels;
-  const std::ptrdiff_t distance = pixels.data - kNowhere;
+  const std::ptrdiff_t distance = pixels.data - kFictitious;
   const auto row = static_cast<std::int32_t>(distance / row_bytes);
   const auto column = static_cast<std::int32_t>(distance % row_bytes / kChannels);
   const int down = pixels.row_stride < 0 ? -1 : 1;
@@ -171,8 +171,8 @@ gpu::View ProgramRecorder::view_of(const Frame& frame) const {
 
 bool ProgramRecorder::shows_all(const Frame& frame) const {
   const gpu::View view = view_of(frame);
-  return waiting_.empty() && frame.points == nullptr && frame.size() == input_size_ && view.x == 0 && view.y == 0 &&
-         view.step_x == 1 && view.step_y == 1 && frame.pixels.size() == input_size_;
+  return pending_points_.empty() && frame.points == nullptr && frame.size() == input_size_ && view.x == 0 &&
+         view.y == 0 && view.step_x == 1 && view.step_y == 1 && frame.pixels.size() == input_size_;
 }
 
 std::int32_t ProgramRecorder::add_layer(gpu::LayerKind kind, Size size) {
@@ -186,8 +186,8 @@ std::int32_t ProgramRecorder::add_layer(gpu::LayerKind kind, Size size) {
 
 void ProgramRecorder::add_points(const Frame& frame, gpu::Layer& layer) {
   layer.first_point = count_of(recording_.points);
-  recording_.points.insert(recording_.points.end(), waiting_.begin(), waiting_.end());
-  waiting_.clear();
+  recording_.points.insert(recording_.points.end(), pending_points_.begin(), pending_points_.end());
+  pending_points_.clear();
   if (frame.points != nullptr) {
     const auto steps = frame.points->steps();
     for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -212,19 +212,19 @@ void ProgramRecorder::add_view(Frame& frame, Border border) {
   layer.view = view;
   layer.view.border = border;
   add_points(frame, layer);
-  put_on(frame, layer.size, reads_several_);
+  read_from_layer(frame, layer.size, reads_several_);
 }
 
-void ProgramRecorder::need_memory(Frame& frame) {
-  const bool colours = !waiting_.empty() || frame.points != nullptr;
+void ProgramRecorder::make_readable(Frame& frame) {
+  const bool colours = !pending_points_.empty() || frame.points != nullptr;
   if (!colours && input_.from != gpu::From::kLayer) return;
   if (!shows_all(frame)) add_view(frame);
   make_slot();
-  // The frame shows all of the layer's pixels, now those of the slot.
+  // The frame showed all pixels of the layer; these are now in the slot.
 }
 
 void ProgramRecorder::make_slot() {
-  // The layers end in one of the slots at most: the other one is free.
+  // The layers read at most one of the slots; the other one is free.
   std::int32_t taken = 1;
   for (std::size_t i = recording_.layers.size(); i-- > 0;) {
     const gpu::Input& below = recording_.layers[i].input;
@@ -241,20 +241,20 @@ void ProgramRecorder::read_from(gpu::From from, std::int32_t slot, Size size) {
   input_ = {from, slot, std::int64_t{size.width} * kChannels, kChannels, 1};
   input_size_ = size;
   reads_several_ = false;
-  std::int64_t& most = from == gpu::From::kSlot ? recording_.scratch.slot_bytes : recording_.scratch.kept_bytes;
+  std::int64_t& most = from == gpu::From::kSlot ? recording_.scratch.slot_bytes : recording_.scratch.saved_bytes;
   most = std::max(most, rounded_up(pixels_of(size) * kChannels));
 }
 
-void ProgramRecorder::keep(Frame& frame) {
+void ProgramRecorder::save(Frame& frame) {
   add_view(frame);
-  recording_.commands.push_back({gpu::CommandKind::kKeep, count_of(recording_.layers) - 1, 0, 0});
-  kept_size_ = frame.size();
+  recording_.commands.push_back({gpu::CommandKind::kSave, count_of(recording_.layers) - 1, 0, 0});
+  saved_size_ = frame.size();
 }
 
-Frame ProgramRecorder::kept() {
-  waiting_.clear();
-  read_from(gpu::From::kKept, 0, kept_size_);
-  return frame_of(kept_size_);
+Frame ProgramRecorder::saved() {
+  pending_points_.clear();
+  read_from(gpu::From::kSaved, 0, saved_size_);
+  return frame_of(saved_size_);
 }
 
 void ProgramRecorder::add_weighted(Frame& frame, std::uint32_t weight, bool first) {
@@ -267,12 +267,12 @@ void ProgramRecorder::take_sums(Frame& frame) {
   recording_.commands.push_back({gpu::CommandKind::kTakeSums, count_of(recording_.layers) - 1, 0, 0});
   recording_.scratch.sum_bytes =
       std::max(recording_.scratch.sum_bytes,
-               rounded_up(pixels_of(kept_size_) * kChannels * std::int64_t{sizeof(std::uint32_t)}));
-  read_from(gpu::From::kSlot, 0, kept_size_);
-  frame = frame_of(kept_size_);
+               rounded_up(pixels_of(saved_size_) * kChannels * std::int64_t{sizeof(std::uint32_t)}));
+  read_from(gpu::From::kSlot, 0, saved_size_);
+  frame = frame_of(saved_size_);
 }
 
-void ProgramRecorder::put_on(Frame& frame, Size size, bool reads_several) {
+void ProgramRecorder::read_from_layer(Frame& frame, Size size, bool reads_several) {
   input_ = {gpu::From::kLayer, 0, 0, 0, 0};
   input_size_ = size;
   reads_several_ = reads_several;

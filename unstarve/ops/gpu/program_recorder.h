@@ -19,9 +19,9 @@
 
 namespace unstarve {
 
-// One 8-bit RGB image among a batch's source pixels: PixelView with an offset for the address.
+// An 8-bit RGB image in a batch's source memory: a PixelView with an offset instead of an address.
 struct SourceImage {
-  std::int64_t offset = 0;  // bytes from the first of the batch
+  std::int64_t offset = 0;  // in bytes
   Size size;
   std::int64_t row_stride = 0, pixel_stride = kChannels, channel_stride = 1;
 
@@ -31,7 +31,7 @@ struct SourceImage {
   }
 };
 
-// A batch's program in parts.
+// The program of a batch (program.h) as growing arrays.
 struct Recording {
   std::vector<gpu::SampleProgram> samples;
   std::vector<gpu::Command> commands;
@@ -42,7 +42,7 @@ struct Recording {
   std::vector<std::uint32_t> blur_weights;
   std::vector<std::int16_t> weights;
   gpu::ScratchLayout scratch;
-  // Every sample is one pass from its source to its place: no scratch, and any thread may make any pixel.
+  // Every sample is one pass from source to batch: no scratch memory, and any thread may compute any pixel.
   bool single_pass = true;
 };
 
@@ -50,7 +50,7 @@ class ProgramRecorder final : public Recorder {
  public:
   void clear();
   [[nodiscard]] Frame begin(const SourceImage& image);
-  // The frame is the sample.
+  // Ends the sample: `frame` is its output.
   void finish(Frame& frame);
   [[nodiscard]] const Recording& recording() const { return recording_; }
 
@@ -64,40 +64,40 @@ class ProgramRecorder final : public Recorder {
   void adjust_contrast(Frame& frame, std::int32_t weight) override;
   void equalize(Frame& frame) override;
   void auto_contrast(Frame& frame) override;
-  void keep(Frame& frame) override;
-  [[nodiscard]] Frame kept() override;
+  void save(Frame& frame) override;
+  [[nodiscard]] Frame saved() override;
   void add_weighted(Frame& frame, std::uint32_t weight, bool first) override;
   void take_sums(Frame& frame) override;
 
  private:
-  void forget_unfinished();
+  void discard_unfinished();
   [[nodiscard]] gpu::View view_of(const Frame& frame) const;
   [[nodiscard]] bool shows_all(const Frame& frame) const;
   std::int32_t add_layer(gpu::LayerKind kind, Size size);
   void add_points(const Frame& frame, gpu::Layer& layer);
-  // A layer for the frame's window and colours.
+  // Adds a layer for the frame's window and colours.
   void add_view(Frame& frame, Border border = Border::kConstant);
-  // Makes what the frame shows readable in memory, where it is not, but for its window.
-  void need_memory(Frame& frame);
+  // Ensures that the frame shows a window of pixels in memory.
+  void make_readable(Frame& frame);
   void make_slot();
-  // The image that lies in this part of the team's memory, rows without gaps, is what the next layer reads.
+  // The next layer reads the image in this part of the team's memory, rows without gaps.
   void read_from(gpu::From from, std::int32_t slot, Size size);
-  // What lies below is a layer from now on, that makes an image of `size`; `reads_several`: of pixels below it.
-  void put_on(Frame& frame, Size size, bool reads_several);
+  // The next layer reads the last one, of size `size`. `reads_several`: a pixel of that one reads several below.
+  void read_from_layer(Frame& frame, Size size, bool reads_several);
   void measure(Frame& frame, gpu::CommandKind kind, std::int32_t weight);
   [[nodiscard]] gpu::Axis add_axis(const AxisFilter& filter);
 
   Recording recording_;
   struct Mark {
     std::size_t commands = 0, layers = 0, points = 0, tables = 0, starts = 0, blur_weights = 0, weights = 0;
-  } finished_;        // as long as the vectors were after the last finish()
+  } finished_;        // lengths of the arrays after the last finish()
   gpu::Input input_;  // what the next layer reads
-  Size input_size_, kept_size_;
-  bool reads_several_ = false;  // the layers since the last pixels in memory have one that reads several
+  Size input_size_, saved_size_;
+  bool reads_several_ = false;  // a layer since the last pixels in memory reads several pixels per pixel
   std::int64_t source_ = 0;
   std::int32_t first_command_ = 0;
   std::int32_t measured_ = 0;
-  std::vector<gpu::PointStep> waiting_;  // colours that come before those of the frame's chain
+  std::vector<gpu::PointStep> pending_points_;  // colour steps that precede those of the frame's chain
 };
 
 }  // namespace unstarve

@@ -1,5 +1,5 @@
 #pragma once
-// One pixel of a layer: the arithmetic of all operations, as the host's and to the bit. For the host and for GPUs.
+// One pixel of a layer: the arithmetic of all operations, bit-equal to the host's. For the host and for GPUs.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,11 +16,11 @@ namespace unstarve::gpu {
 
 using point::Pixel;
 
-// What one team works on.
+// The work of one team.
 struct Task {
   BatchProgram program;
   const std::uint8_t* source = nullptr;  // of the sample
-  std::uint8_t* scratch = nullptr;       // of the team, program.scratch.bytes(); null where no command needs it
+  std::uint8_t* scratch = nullptr;       // of the team, program.scratch.bytes(); null if no command needs it
 
   [[nodiscard]] UNSTARVE_HD std::uint8_t* slot(int which) const { return scratch + which * program.scratch.slot_bytes; }
   [[nodiscard]] UNSTARVE_HD std::uint16_t* wide() const {
@@ -29,13 +29,13 @@ struct Task {
   [[nodiscard]] UNSTARVE_HD Table* tables() const {
     return reinterpret_cast<Table*>(scratch + 2 * program.scratch.slot_bytes + program.scratch.wide_bytes);
   }
-  [[nodiscard]] UNSTARVE_HD std::uint8_t* kept() const { return scratch + program.scratch.kept(); }
+  [[nodiscard]] UNSTARVE_HD std::uint8_t* saved() const { return scratch + program.scratch.saved(); }
   [[nodiscard]] UNSTARVE_HD std::uint32_t* sums() const {
-    return reinterpret_cast<std::uint32_t*>(kept() + program.scratch.kept_bytes);
+    return reinterpret_cast<std::uint32_t*>(saved() + program.scratch.saved_bytes);
   }
 };
 
-// From a view's pixel to the one below; whether there is one.
+// Maps a pixel of a view to the one below. False if there is none.
 UNSTARVE_HD inline bool look_through(const View& view, std::int32_t& x, std::int32_t& y) {
   x = view.x + view.step_x * x;
   y = view.y + view.step_y * y;
@@ -48,14 +48,14 @@ UNSTARVE_HD inline bool look_through(const View& view, std::int32_t& x, std::int
 
 UNSTARVE_HD inline Pixel read_memory(const Task& task, const Input& input, std::int32_t x, std::int32_t y) {
   const std::uint8_t* const first = input.from == From::kSource ? task.source
-                                    : input.from == From::kKept ? task.kept()
+                                    : input.from == From::kSaved ? task.saved()
                                                                 : task.slot(input.slot);
   const std::uint8_t* const at = first + y * input.row_stride + x * input.pixel_stride;
   return {at[0], at[input.channel_stride], at[2 * input.channel_stride]};
 }
 
 // The pixels in memory that a layer sees through its view.
-struct SeenImage {
+struct ViewedInput {
   const Task& task;
   const Layer& layer;
   int width, height;
@@ -65,9 +65,9 @@ struct SeenImage {
   }
 };
 
-// Columns within rows first, each rounded to 8 bits, as the host's two passes do it.
+// Horizontal pass, then vertical pass, each rounded to 8 bits as on the host.
 UNSTARVE_HD inline Pixel resized(const Task& task, const Layer& layer, int x, int y) {
-  const SeenImage image{task, layer, layer.view_size.width, layer.view_size.height};
+  const ViewedInput image{task, layer, layer.view_size.width, layer.view_size.height};
   const Axis &across = layer.across, &down = layer.down;
   const std::int16_t* const across_weights =
       task.program.weights + across.first_weight + std::ptrdiff_t{x} * across.taps;
@@ -96,14 +96,14 @@ UNSTARVE_HD inline Pixel resized(const Task& task, const Layer& layer, int x, in
 }
 
 UNSTARVE_HD inline Pixel warped(const Task& task, const Layer& layer, int x, int y) {
-  const Place place = place_of(layer.mapping, x, y, layer.size.width);
-  return sampling::at(SeenImage{task, layer, layer.size.width, layer.size.height}, place.x, place.y, layer.how,
+  const Position position = position_of(layer.mapping, x, y, layer.size.width);
+  return sampling::at(ViewedInput{task, layer, layer.size.width, layer.size.height}, position.x, position.y, layer.how,
                       layer.fill);
 }
 
 // adjust_sharpness(): the outermost pixels stay.
 UNSTARVE_HD inline Pixel sharpened_pixel(const Task& task, const Layer& layer, int x, int y) {
-  const SeenImage image{task, layer, layer.size.width, layer.size.height};
+  const ViewedInput image{task, layer, layer.size.width, layer.size.height};
   Pixel pixel = image.pixel(x, y);
   if (x == 0 || y == 0 || x == image.width - 1 || y == image.height - 1) return pixel;
   std::int32_t nine[kChannels] = {};
@@ -120,16 +120,16 @@ UNSTARVE_HD inline Pixel sharpened_pixel(const Task& task, const Layer& layer, i
 // gaussian_blur()'s first half: the sums of a row, in 1/256.
 UNSTARVE_HD inline std::array<std::uint16_t, kChannels> blurred_across(const Task& task, const Layer& layer, int x,
                                                                        int y) {
-  const SeenImage image{task, layer, layer.size.width, layer.size.height};
+  const ViewedInput image{task, layer, layer.size.width, layer.size.height};
   const std::uint32_t* const weights = task.program.blur_weights + layer.first_blur_weight;
   const Pixel middle = image.pixel(x, y);
   std::uint32_t sums[kChannels];
   for (std::size_t c = 0; c < kChannels; ++c) sums[c] = weights[0] * middle[c] + 128;
   for (int k = 1; k <= layer.radius; ++k) {
     const Pixel before = image.pixel(mirrored_index(x - k, image.width), y);
-    const Pixel behind = image.pixel(mirrored_index(x + k, image.width), y);
+    const Pixel after = image.pixel(mirrored_index(x + k, image.width), y);
     for (std::size_t c = 0; c < kChannels; ++c) {
-      sums[c] += weights[k] * (static_cast<std::uint32_t>(before[c]) + static_cast<std::uint32_t>(behind[c]));
+      sums[c] += weights[k] * (static_cast<std::uint32_t>(before[c]) + static_cast<std::uint32_t>(after[c]));
     }
   }
   std::array<std::uint16_t, kChannels> blurred{};
@@ -186,7 +186,7 @@ UNSTARVE_HD inline Pixel covering(const Layer& layer, int x, int y) {
   return noise_pixel(layer.noise, static_cast<std::uint64_t>(index));
 }
 
-// Down from layer `top` to where the pixel's value comes from, then up again through the colours of those above.
+// Goes down from layer `top` to the layer that has the pixel's value, then up through the colours of those above.
 UNSTARVE_HD inline Pixel read_layer(const Task& task, std::int32_t top, std::int32_t x, std::int32_t y) {
   const Layer* const layers = task.program.layers;
   std::int32_t from = top;  // the first layer whose colours apply

@@ -1,11 +1,11 @@
 #pragma once
-// A team of threads makes one sample: the kernel, written once for the host and for GPUs.
+// The kernel: a team of threads computes one sample. Written once for the host and for GPUs.
 //
 // A Team has
-//   each(count, f)     calls f(i) for all of [0, count), in any order and at the same time; returns when all have run
-//   sum(count, f)      likewise; the sum of what f(i) gives, for all threads
+//   each(count, f)     calls f(i) for all of [0, count), in any order, concurrently; returns after all have run
+//   sum(count, f)      likewise; returns the sum of all f(i) to every thread
 //   add(to, more)      atomically, to a counter of counts()
-//   counts()           memory that the team shares
+//   counts()           memory shared by the team
 
 #include <cstdint>
 
@@ -31,7 +31,7 @@ UNSTARVE_HD void each_pixel(Team& team, Size size, const Make& make) {
   });
 }
 
-// The mean luma, and of all three channels the table that blends with it.
+// Writes the table that blends with the mean luma, for all three channels.
 template <class Team>
 UNSTARVE_HD void contrast_table(const Task& task, const Command& command, Team& team) {
   const Size size = task.program.layers[command.layer].size;
@@ -92,7 +92,7 @@ UNSTARVE_HD void auto_contrast_table(const Task& task, const Command& command, T
 
 }  // namespace running
 
-// All commands of sample `sample`. `task.scratch` is this team's alone.
+// Runs all commands of a sample. No other team uses `task.scratch`.
 template <class Team>
 UNSTARVE_HD void run_sample(const Task& task, std::int64_t sample, const Output& output, Team& team) {
   using namespace running;
@@ -102,8 +102,8 @@ UNSTARVE_HD void run_sample(const Task& task, std::int64_t sample, const Output&
     const Layer& layer = task.program.layers[command.layer];
     switch (command.kind) {
       case CommandKind::kMakePixels:
-      case CommandKind::kKeep: {
-        std::uint8_t* const made = command.kind == CommandKind::kKeep ? task.kept() : task.slot(command.to);
+      case CommandKind::kSave: {
+        std::uint8_t* const made = command.kind == CommandKind::kSave ? task.saved() : task.slot(command.to);
         each_pixel(team, layer.size, [&](std::uint32_t i, std::int32_t x, std::int32_t y) {
           const Pixel pixel = read_layer(task, command.layer, x, y);
           for (std::size_t c = 0; c < kChannels; ++c) made[std::size_t{i} * kChannels + c] = pixel[c];

@@ -1,8 +1,8 @@
-// A blend of the image with several chains of changes drawn from thirteen: AugMix (Hendrycks et al., "AugMix: a simple
+// A blend of the image with several chains of random changes: AugMix (Hendrycks et al., "AugMix: a simple
 // data processing method to improve robustness and uncertainty", 2019), as torchvision has it.
 //
-// The fraction of a blended value is cut off, as there; weights are in 1/65536 and add up to one exactly, so that a
-// value that no chain changes stays.
+// Blended values are truncated, as there. Weights are in 1/65536 and add up to exactly one, so that a value that no
+// chain changes stays.
 
 #include <array>
 #include <cmath>
@@ -18,15 +18,15 @@
 namespace unstarve {
 namespace {
 
-constexpr int kBins = 10;  // of which the severity leaves the first ones
-constexpr int kMostChains = 16;
-constexpr int kMostDrawnDepth = 3;
+constexpr int kBins = 10;  // the severity limits them to the first ones
+constexpr int kMaxChains = 16;
+constexpr int kMaxDrawnDepth = 3;
 
-// Numbers of 0 to 1 that add up to one: the symmetric Dirichlet distribution.
+// The symmetric Dirichlet distribution: numbers in 0..1 that add up to one.
 void draw_weights(double alpha, Random& random, double* weights, int count) {
   double sum = 0;
   for (int i = 0; i < count; ++i) sum += weights[i] = draw_gamma(alpha, random);
-  // All can underflow for a tiny alpha, whose limit is one of them alone.
+  // All can underflow for a tiny alpha; in the limit one of them is 1.
   if (sum <= 0) sum = weights[random.below(static_cast<std::uint32_t>(count))] = 1;
   for (int i = 0; i < count; ++i) weights[i] /= sum;
 }
@@ -44,11 +44,11 @@ class AugMix final : public Operation {
 
   void apply(Frame& frame, Random& random, Scratch& scratch) const override {
     if (Recorder* recorder = scratch.recorder()) {
-      recorder->keep(frame);
+      recorder->save(frame);
       const std::uint32_t rest = each_chain(
-          random, scratch, [&] { return recorder->kept(); },
+          random, scratch, [&] { return recorder->saved(); },
           [&](Frame& changed, std::uint32_t weight, bool first) { recorder->add_weighted(changed, weight, first); });
-      Frame original = recorder->kept();
+      Frame original = recorder->saved();
       recorder->add_weighted(original, rest, false);
       return recorder->take_sums(frame);
     }
@@ -79,11 +79,11 @@ class AugMix final : public Operation {
   }
 
  private:
-  // Changes an image that begin() gives for each chain, and gives it to add() with its weight and whether it is the
-  // first; the weight that is left for the original.
+  // For each chain: takes an image from begin(), changes it and calls add(image, weight, first). Returns the weight
+  // left for the original.
   template <class Begin, class Add>
   std::uint32_t each_chain(Random& random, Scratch& scratch, const Begin& begin, const Add& add) const {
-    double parts[2], shares[kMostChains];
+    double parts[2], shares[kMaxChains];
     draw_weights(alpha_, random, parts, 2);
     draw_weights(alpha_, random, shares, chains_);
     std::uint32_t rest = 1U << kMixBits;
@@ -98,7 +98,7 @@ class AugMix final : public Operation {
   }
 
   void change(Frame& frame, Random& random, Scratch& scratch) const {
-    const int depth = depth_ > 0 ? depth_ : 1 + static_cast<int>(random.below(kMostDrawnDepth));
+    const int depth = depth_ > 0 ? depth_ : 1 + static_cast<int>(random.below(kMaxDrawnDepth));
     for (int i = 0; i < depth; ++i) {
       const Change change =
           kMixChanges[random.below(all_ ? static_cast<std::uint32_t>(kMixChanges.size()) : kMixWithoutFactors)];
@@ -120,7 +120,7 @@ class AugMix final : public Operation {
 std::unique_ptr<Operation> make_aug_mix(const OpParams& params) {
   const Parameters p("aug_mix", params,
                      {"severity", "mixture_width", "chain_depth", "alpha", "all_ops", "interpolation", "fill"});
-  return std::make_unique<AugMix>(p.integer("severity", 3, 1, kBins), p.integer("mixture_width", 3, 1, kMostChains),
+  return std::make_unique<AugMix>(p.integer("severity", 3, 1, kBins), p.integer("mixture_width", 3, 1, kMaxChains),
                                   p.integer("chain_depth", -1, -1, 100), p.number("alpha", 1, 0.01, 1000),
                                   p.flag("all_ops", true), read_warping(p, Interpolation::kBilinear));
 }

@@ -32,17 +32,17 @@ std::vector<std::uint8_t> augmented(const Operation& operation, Frame frame, std
   return stored(frame);
 }
 
-// Of one chain of one change: the blend of two images that are known, but for the weight.
+// One chain of one change: a blend of two known images by an unknown weight.
 TEST_CASE("aug_mix blends the image with one of its changes") {
   Random made_up(1, 0, 0, 0);
   const Pixels pixels({40, 33}, Arrangement::kInterleaved, made_up);
   const auto plain = stored(Frame(pixels.view));
-  // Every image that a change of the first three of ten magnitudes gives, for 40 x 33 pixels: those of AugMix's paper,
-  // a third of the sides for moves.
+  // Every image that a change by one of the first three of ten magnitudes gives for 40 x 33 pixels: those of the AugMix
+  // paper, with a third of the side for translations.
   struct Magnitudes {
     Change change;
     double of[3];
-    bool negative;  // as well
+    bool negative;  // with both signs
   };
   constexpr Magnitudes kMagnitudes[] = {{Change::kShearX, {0, 0.3 / 9, 0.6 / 9}, true},
                                         {Change::kShearY, {0, 0.3 / 9, 0.6 / 9}, true},
@@ -74,7 +74,7 @@ TEST_CASE("aug_mix blends the image with one of its changes") {
       make_operation({"aug_mix", {{"mixture_width", {1}}, {"chain_depth", {1}}, {"fill", {9, 130, 250}}}});
   for (std::uint64_t sample = 0; sample < 60; ++sample) {
     const auto mixed = augmented(*operation, Frame(pixels.view), sample);
-    // The weight by least squares, then every value within what cutting the fraction off allows.
+    // The weight by least squares, then every value within the error of truncation.
     bool found = false;
     for (const auto& changed : changes) {
       double along = 0, length = 0;
@@ -94,17 +94,17 @@ TEST_CASE("aug_mix blends the image with one of its changes") {
   }
 }
 
-TEST_CASE("aug_mix leaves alone what no chain changes") {
+TEST_CASE("aug_mix leaves values that no chain changes") {
   Image white({20, 20});
   std::fill_n(white.data(), white.bytes(), std::uint8_t{64});
-  // Of the least severity nothing moves; 64 has no low bits to lose and lies below every threshold.
+  // At the lowest severity nothing moves; 64 has no low bits to lose and is below every threshold.
   const auto operation =
       make_operation({"aug_mix", {{"severity", {1}}, {"mixture_width", {7}}, {"all_ops", {"false"}}}});
   for (std::uint64_t sample = 0; sample < 40; ++sample)
     REQUIRE(augmented(*operation, Frame(white.view()), sample) == stored(Frame(white.view())));
 }
 
-TEST_CASE("aug_mix is the same for the same sample, and another one for others") {
+TEST_CASE("aug_mix is deterministic per sample and differs between samples") {
   Random made_up(2, 0, 0, 0);
   const Pixels pixels({30, 30}, Arrangement::kPlanar, made_up);
   const auto operation = make_operation({"aug_mix", {}});
@@ -117,7 +117,7 @@ TEST_CASE("aug_mix is the same for the same sample, and another one for others")
   REQUIRE(seen.size() >= 28);
 }
 
-TEST_CASE("images are mixed to the same bits on every instruction set") {
+TEST_CASE("blends have the same bits on every instruction set") {
   testing::on_every_target([](const std::string& target) {
     INFO(target);
     Random random(3, 0, 0, 0);
@@ -133,7 +133,7 @@ TEST_CASE("images are mixed to the same bits on every instruction set") {
   });
 }
 
-TEST_CASE("gamma draws have their shape as mean and as variance") {
+TEST_CASE("gamma draws have mean and variance equal to the shape") {
   Random random(4, 0, 0, 0);
   for (const double shape : {0.3, 1.0, 4.0}) {
     double sum = 0, squares = 0;

@@ -1,4 +1,4 @@
-// One of twenty-five pairs of changes, drawn for each image: AutoAugment, as torchvision has it.
+// AutoAugment as in torchvision: one of 25 pairs of changes, drawn for each image.
 
 #include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/parameters.h"

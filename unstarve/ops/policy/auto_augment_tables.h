@@ -1,5 +1,5 @@
 #pragma once
-// AutoAugment's pairs of changes, each with its probability and magnitude, as they were found by search for a data set
+// AutoAugment's pairs of changes with probabilities and magnitudes, found by search for a dataset
 // (Cubuk et al., "AutoAugment: learning augmentation policies from data", 2018, tables of the appendix). Private to
 // policy.
 //
@@ -15,7 +15,7 @@ inline constexpr int kAutoAugmentBins = 10;
 
 struct AugmentPart {
   Change change;
-  int tenths;  // the probability
+  int tenths;  // probability in tenths
   int bin;     // of kAutoAugmentBins
 };
 using AugmentPolicy = std::array<std::array<AugmentPart, 2>, 25>;

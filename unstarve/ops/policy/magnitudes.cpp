@@ -13,13 +13,14 @@
 namespace unstarve {
 namespace {
 
-// About the upper left corner, as the original policies shear: (x, y) comes from (x + by * y, y).
+// Shears about the upper left corner, as the original policies do: (x, y) comes from (x + along_x * y, y + along_y *
+// x).
 void shear(Frame& frame, double along_x, double along_y, const Warping& warping, Scratch& scratch) {
   warp(frame, {1, along_x, 0, along_y, 1, 0, 0, 0}, warping.how, warping.fill, scratch);
 }
 
 void move(Frame& frame, double x, double y, const Warping& warping, Scratch& scratch) {
-  // By whole pixels, which a window does by itself.
+  // Whole pixels: moving the window suffices.
   const int left = static_cast<int>(x), top = static_cast<int>(y);
   crop_with_border(frame, {-left, -top, frame.width, frame.height}, Border::kConstant, warping.fill, scratch);
 }
@@ -51,7 +52,7 @@ Warping read_warping(const Parameters& parameters, Interpolation fallback) {
   return {read_interpolation(parameters, fallback), read_fill(parameters)};
 }
 
-int read_bins(const Parameters& parameters) { return parameters.integer("num_magnitude_bins", 31, 2, kMostBins); }
+int read_bins(const Parameters& parameters) { return parameters.integer("num_magnitude_bins", 31, 2, kMaxBins); }
 
 void change_by(Frame& frame, Change change, double magnitude, const Warping& warping, Scratch& scratch) {
   switch (change) {

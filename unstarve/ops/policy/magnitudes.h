@@ -1,6 +1,6 @@
 #pragma once
-// The fourteen changes that the policies of random augmentation choose from, each by a magnitude, with torchvision's
-// meanings and signs: what AutoAugment, RandAugment and TrivialAugment have in common.
+// The changes that the policies of random augmentation draw from, each by a magnitude, with torchvision's meanings and
+// signs.
 //
 // Threads: one at a time per scratch. Failure: Error(kInput) as warp().
 
@@ -21,30 +21,30 @@ enum class Change {
   kTranslateX,  // pixels
   kTranslateY,
   kRotate,      // degrees, counter-clockwise
-  kBrightness,  // factor less 1, as for the three behind it
+  kBrightness,  // factor - 1, as for the next three
   kSaturation,
   kContrast,
   kSharpness,
   kPosterize,     // bits
   kSolarize,      // threshold
-  kAutoContrast,  // none, as for those behind it
+  kAutoContrast,  // no magnitude, as for the next two
   kEqualize,
   kInvert,
 };
 
-// Whether the sign of the magnitude is drawn.
+// True if the sign of the magnitude is random.
 [[nodiscard]] constexpr bool is_signed(Change change) {
   return change >= Change::kShearX && change <= Change::kSharpness;
 }
 
-// The largest magnitude of each change in a policy's space; the least is 0, of posterize
-// `posterize_most` bits, of solarize 255.
+// The largest magnitude of each change in a policy's space. The smallest is 0; for posterize `posterize_most` bits, for
+// solarize 255.
 struct MagnitudeSpace {
   double shear;
-  double translate_pixels;  // or, where 0, `translate_part` of the side
+  double translate_pixels;  // if 0, `translate_part` of the side
   double translate_part;
   double rotate;
-  double factor;       // of brightness, saturation, contrast and sharpness
+  double factor;       // for brightness, saturation, contrast and sharpness
   int posterize_bits;  // fewer than `posterize_most`
   int posterize_most = 8;
 };
@@ -54,28 +54,28 @@ inline constexpr MagnitudeSpace kAugmentSpace{0.3, 0, 150.0 / 331.0, 30, 0.9, 4}
 inline constexpr MagnitudeSpace kWideSpace{0.99, 32, 0, 135, 0.99, 6};
 inline constexpr MagnitudeSpace kMixSpace{0.3, 0, 1.0 / 3.0, 30, 0.9, 4, 4};
 
-// The magnitude at step `bin` of `bins` evenly spaced ones, for an image of this size.
+// The magnitude of step `bin` of `bins` evenly spaced steps, for an image of this size.
 [[nodiscard]] double magnitude_at(Change change, int bin, int bins, const MagnitudeSpace& space, Size image);
 
-// All changes but kInvert, which RandAugment and TrivialAugment choose from.
-inline constexpr std::uint32_t kUsualChanges = 14;
-// Those that AugMix chooses from; without `all_ops` the first kMixWithoutFactors.
+// RandAugment and TrivialAugment draw from the first changes, all except kInvert.
+inline constexpr std::uint32_t kRandAugmentChanges = 14;
+// AugMix draws from these; without `all_ops` from the first kMixWithoutFactors.
 inline constexpr std::array kMixChanges = {
     Change::kShearX,     Change::kShearY,   Change::kTranslateX,   Change::kTranslateY, Change::kRotate,
     Change::kPosterize,  Change::kSolarize, Change::kAutoContrast, Change::kEqualize,   Change::kBrightness,
     Change::kSaturation, Change::kContrast, Change::kSharpness};
 inline constexpr std::uint32_t kMixWithoutFactors = 9;
 
-// How turning and shearing resample, and what they and moving leave free.
+// How rotations and shears resample, and the fill of uncovered pixels.
 struct Warping {
   Interpolation how = Interpolation::kNearest;
   Rgb fill{};
 };
 // "interpolation" and "fill".
 [[nodiscard]] Warping read_warping(const Parameters& parameters, Interpolation fallback);
-// "num_magnitude_bins", torchvision's 31 when absent.
+// "num_magnitude_bins", 31 as in torchvision if absent.
 [[nodiscard]] int read_bins(const Parameters& parameters);
-inline constexpr int kMostBins = 1000;
+inline constexpr int kMaxBins = 1000;
 
 void change_by(Frame& frame, Change change, double magnitude, const Warping& warping, Scratch& scratch);
 

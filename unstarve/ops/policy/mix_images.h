@@ -1,8 +1,7 @@
 #pragma once
-// A worker's memory for mixing images: the one that several are made of, and the weighted sum of those. Private to this
-// folder and to Scratch, which keeps it.
+// A worker's memory for blending images: the original and the weighted sum of its versions. Private to this folder.
 //
-// Sums are of integers, with weights in 1/65536 that add up to one: every machine gives the same bits.
+// Integer sums with weights in 1/65536 that add up to one: every machine gives the same bits.
 // Threads: one at a time per MixImages; the functions are pure.
 
 #include <cstddef>
@@ -18,10 +17,10 @@ inline constexpr int kMixBits = 16;
 
 struct MixImages final : ScratchPart {
   Image original;
-  Image row;          // of one of the images
+  Image row;          // of one version
   AlignedBytes sums;  // a std::uint32_t for each of the image's values
 
-  // Of all of it, for images of a size, at most.
+  // Upper bound for images of a size.
   [[nodiscard]] static std::uint64_t bytes(Size size) {
     const std::size_t row = static_cast<std::size_t>(size.width) * kChannels,
                       values = row * static_cast<std::size_t>(size.height);

@@ -50,14 +50,14 @@ TEST_CASE("AutoAugment's pairs are torchvision's, with their probabilities and b
         const json& expected = theirs[pair][part];
         CHECK(kNames.at(ours.change) == expected[0].get<std::string>());
         CHECK(ours.tenths == Approx(10 * expected[1].get<double>()));
-        // None where the change has no magnitude.
+        // Null if the change has no magnitude.
         CHECK(ours.bin == (expected[2].is_null() ? 0 : expected[2].get<int>()));
       }
     }
   }
 }
 
-TEST_CASE("magnitudes of every change, policy and bin are torchvision's, and so is whether they have a sign") {
+TEST_CASE("magnitudes and signs of every change, policy and bin are torchvision's") {
   const json& sides = golden()["size"];
   const Size size{sides[0], sides[1]};
   std::vector<std::pair<std::string, MagnitudeSpace>> spaces = {{"AutoAugment", kAugmentSpace},
@@ -77,22 +77,22 @@ TEST_CASE("magnitudes of every change, policy and bin are torchvision's, and so 
       const json& values = theirs[known_as]["values"];
       for (std::size_t bin = 0; bin < values.size(); ++bin) {
         const double ours = magnitude_at(change, static_cast<int>(bin), static_cast<int>(values.size()), space, size);
-        CHECK(ours == Approx(values[bin].get<double>()).margin(2e-5));  // theirs are float32
+        CHECK(ours == Approx(values[bin].get<double>()).margin(2e-5));  // torchvision computes in float32
       }
     }
   }
 }
 
-TEST_CASE("policies choose from the changes that torchvision's choose from") {
+TEST_CASE("policies draw from the same changes as torchvision's") {
   const json& spaces = golden()["spaces"];
-  std::set<std::string> usual, mixed, without_factors;
-  for (std::uint32_t i = 0; i < kUsualChanges; ++i) usual.insert(kNames.at(static_cast<Change>(i)));
+  std::set<std::string> rand_augment, mixed, without_factors;
+  for (std::uint32_t i = 0; i < kRandAugmentChanges; ++i) rand_augment.insert(kNames.at(static_cast<Change>(i)));
   for (std::size_t i = 0; i < kMixChanges.size(); ++i) {
     mixed.insert(kNames.at(kMixChanges[i]));
     if (i < kMixWithoutFactors) without_factors.insert(kNames.at(kMixChanges[i]));
   }
-  CHECK(usual == keys(spaces["RandAugment"]));
-  CHECK(usual == keys(spaces["TrivialAugmentWide"]));
+  CHECK(rand_augment == keys(spaces["RandAugment"]));
+  CHECK(rand_augment == keys(spaces["TrivialAugmentWide"]));
   CHECK(mixed == keys(spaces["AugMix"]));
   CHECK(without_factors == keys(spaces["AugMixPartial"]));
 }

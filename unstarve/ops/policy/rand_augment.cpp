@@ -1,5 +1,5 @@
-// A few changes drawn from fourteen, all of one magnitude: RandAugment (Cubuk et al., "RandAugment: practical automated
-// data augmentation with a reduced search space", 2019), as torchvision has it.
+// RandAugment as in torchvision: random changes of one magnitude (Cubuk et al., "RandAugment: practical automated
+// data augmentation with a reduced search space", 2019).
 
 #include <fmt/format.h>
 
@@ -22,7 +22,7 @@ class RandAugment final : public Operation {
   Size output_size(Size selected) const override { return selected; }
   void apply(Frame& frame, Random& random, Scratch& scratch) const override {
     for (int i = 0; i < changes_; ++i) {
-      const auto change = static_cast<Change>(random.below(kUsualChanges));
+      const auto change = static_cast<Change>(random.below(kRandAugmentChanges));
       const double magnitude = magnitude_at(change, magnitude_, bins_, kAugmentSpace, frame.size());
       const bool negative = is_signed(change) && random.below(2) == 1;
       change_by(frame, change, negative ? -magnitude : magnitude, warping_, scratch);
@@ -38,7 +38,7 @@ class RandAugment final : public Operation {
 
 std::unique_ptr<Operation> make_rand_augment(const OpParams& params) {
   const Parameters p("rand_augment", params, {"changes", "magnitude", "num_magnitude_bins", "interpolation", "fill"});
-  const int changes = p.integer("changes", 2, 0, 100), magnitude = p.integer("magnitude", 9, 0, kMostBins - 1);
+  const int changes = p.integer("changes", 2, 0, 100), magnitude = p.integer("magnitude", 9, 0, kMaxBins - 1);
   const int bins = read_bins(p);
   if (magnitude >= bins)
     throw Error(

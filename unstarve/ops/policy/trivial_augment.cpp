@@ -1,5 +1,5 @@
-// One change drawn from fourteen, by a random magnitude: TrivialAugment's wide space (Müller and Hutter,
-// "TrivialAugment: tuning-free yet state-of-the-art data augmentation", 2021), as torchvision has it.
+// One random change by a random magnitude: TrivialAugment's wide space, as in torchvision (Müller and Hutter,
+// "TrivialAugment: tuning-free yet state-of-the-art data augmentation", 2021).
 
 #include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/parameters.h"
@@ -17,7 +17,7 @@ class TrivialAugment final : public Operation {
   [[nodiscard]] bool runs_on_gpu() const override { return true; }
   Size output_size(Size selected) const override { return selected; }
   void apply(Frame& frame, Random& random, Scratch& scratch) const override {
-    const auto change = static_cast<Change>(random.below(kUsualChanges));
+    const auto change = static_cast<Change>(random.below(kRandAugmentChanges));
     const auto bin = static_cast<int>(random.below(static_cast<std::uint32_t>(bins_)));
     const double magnitude = magnitude_at(change, bin, bins_, kWideSpace, frame.size());
     const bool negative = is_signed(change) && random.below(2) == 1;

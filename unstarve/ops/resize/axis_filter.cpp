@@ -10,7 +10,7 @@
 namespace unstarve {
 namespace {
 
-// Sums of 8-bit values times weights that add up to 2^22 stay below 2^31; it is also Pillow's own precision.
+// 8-bit values times weights that add up to 2^22 stay below 2^31. Pillow uses the same precision.
 constexpr int kMaxFractionBits = 22;
 
 double triangle(double x) { return std::max(0.0, 1.0 - std::abs(x)); }
@@ -27,9 +27,9 @@ double sinc(double x) {
   return x == 0 ? 1 : std::sin(x) / x;
 }
 
-// A filter in units of its stretched input samples.
+// A filter as a function of the distance in stretched input samples.
 struct Shape {
-  double support;  // 0 beyond
+  double support;  // the weight is 0 beyond
   double (*weight)(double x);
 };
 
@@ -42,12 +42,12 @@ Shape shape_of(Resampling::Kind kind) {
   }
 }
 
-// Where the weights of an output sample begin, and how many there are.
+// The first input sample of an output sample and the number of weights.
 struct Span {
   int begin, count;
 };
 
-// A filter that is stretched by `stretch`, at `centre`: cut at the edges, not yet normalised.
+// A filter stretched by `stretch` at `centre`, cut at the edges, not yet normalised.
 Span stretched(Shape shape, double stretch, double centre, int input, double* weights) {
   const double support = shape.support * stretch, inverse = 1.0 / stretch;
   const int begin = std::max(0, static_cast<int>(centre - support + 0.5));
@@ -60,13 +60,13 @@ Span stretched(Shape shape, double stretch, double centre, int input, double* we
   return {begin, count};
 }
 
-// The part of each input sample that lies between two places.
+// The part of each input sample that is between two positions.
 Span covered(double from, double to, int input, double* weights) {
   const int begin = std::clamp(static_cast<int>(from), 0, input - 1);
   int count = 0;
   for (int x = begin; x < input && x < to; ++x) {
     weights[x - begin] = std::min(x + 1.0, to) - std::max<double>(x, from);
-    // What rounding makes of a place between two samples is not part of either.
+    // Smaller parts are rounding errors of a position between two samples.
     if (weights[x - begin] > 1e-9) count = x - begin + 1;
   }
   return {begin, count};
@@ -83,10 +83,10 @@ Span repeated_cubic(double centre, int input, double* weights) {
 
 }  // namespace
 
-int AxisFilter::most_taps(int input, int output, Resampling resampling) {
+int AxisFilter::max_taps(int input, int output, Resampling resampling) {
   const double stretch = resampling.antialias ? std::max(1.0, static_cast<double>(input) / output) : 1.0;
-  // A window of width 2 * support holds at most ceil(2 * support) samples whose weight is not 0; the two ends are
-  // rounded on their own, which can add one, and one more makes the number even.
+  // A window of width 2 * support holds at most ceil(2 * support) samples of nonzero weight. Rounding its two ends can
+  // add one, and one more makes the number even.
   return static_cast<int>(std::ceil(std::max(shape_of(resampling.kind).support, 1.0) * stretch)) * 2 + 2;
 }
 
@@ -117,8 +117,8 @@ void AxisFilter::choose_precision(double largest) {
   while (std::lround(std::ldexp(largest, fraction_bits_)) > 32767) --fraction_bits_;
 }
 
-// What the outputs that are made read; of all of them, all of the input, also what a nearest or an area filter leaves
-// out.
+// The input that the requested outputs read; the whole input if all outputs are requested, even what a nearest or an
+// area filter skips.
 void AxisFilter::choose_input(int begin, int end, int longest) {
   const bool whole = from_ == 0 && to_ == whole_output_;
   begin_ = whole ? 0 : begin;
@@ -134,8 +134,7 @@ void AxisFilter::reverse() {
   for (int i = 0; i < output(); ++i) {
     int& first = first_[static_cast<std::size_t>(i)];
     first = input() - first - taps_;
-    // Taps of weight 0 that reached beyond the input's far end, and the one beside what is picked, go back behind the
-    // others.
+    // Taps of weight 0 beyond the far end of the input, and the unused tap of a picked sample, move after the others.
     const int unused = picks_ ? 1 : std::max(0, -first);
     if (unused == 0) continue;
     std::int16_t* const w = weights_.data() + static_cast<std::size_t>(i) * static_cast<std::size_t>(taps_);
@@ -146,8 +145,8 @@ void AxisFilter::reverse() {
 
 void AxisFilter::build_triangle() {
   const auto outputs = static_cast<std::size_t>(whole_output_), pitch = outputs + kTriangleSlack;
-  const auto stride = static_cast<std::size_t>(most_taps(whole_input_, whole_output_, resampling_)) - 1;
-  exact_.resize((TriangleTables::kBeside + stride) * pitch);
+  const auto stride = static_cast<std::size_t>(max_taps(whole_input_, whole_output_, resampling_)) - 1;
+  exact_.resize((TriangleTables::kOtherTables + stride) * pitch);
   const TriangleTables t = TriangleTables::in(exact_.data(), pitch);
   choose_precision(make_triangle_weights(t, whole_input_, outputs, scale(), stretch(), stride));
   int longest = 1, end = 0;
@@ -166,22 +165,22 @@ void AxisFilter::build_triangle() {
 void AxisFilter::build_any() {
   const int input = whole_input_;
   const Shape shape = shape_of(resampling_.kind);
-  const auto stride = static_cast<std::size_t>(most_taps(input, whole_output_, resampling_)) - 1;
+  const auto stride = static_cast<std::size_t>(max_taps(input, whole_output_, resampling_)) - 1;
   const auto outputs = static_cast<std::size_t>(whole_output_);
   const auto from = static_cast<std::size_t>(from_), to = static_cast<std::size_t>(to_);
   exact_.assign(outputs * stride, 0.0);
 
-  // The largest weight is that of the whole: it decides about the precision of all.
+  // The largest weight of the whole axis determines the precision of all.
   double largest = 0;
   int longest = 1, begin = input, end = 0;
-  // Added up as Pillow does it, which decides where a centre lies between two samples.
+  // Summed as in Pillow, which matters for centres between two samples.
   double added_centre = 0.5 * scale();
   for (std::size_t i = 0; i < outputs; ++i, added_centre += scale()) {
     const double centre = (static_cast<double>(i) + 0.5) * scale();
     double* w = exact_.data() + i * stride;
     Span span{};
     if (identity()) {
-      // What the filters below come to when rounded, without their neighbours of weight 0.
+      // What the filters below give when rounded, without neighbours of weight 0.
       span = {static_cast<int>(i), 1};
       w[0] = 1;
     } else if (resampling_.kind == Resampling::Kind::kNearest) {

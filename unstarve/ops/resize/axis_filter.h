@@ -1,9 +1,9 @@
 #pragma once
-// The weights of one axis of a resize: which input samples make an output sample, and how much each counts.
+// The weights of one axis of a resize: the input samples of each output sample and their weights.
 //
-// The filter (resampling.h) lies around the output sample's centre, cut at the edges and normalised. Weights are
+// The filter (resampling.h) is centred at the output sample, cut at the edges and normalised. Weights are
 // computed in double and rounded to 16 bits with as many fractional bits as the largest one allows (14 when enlarging,
-// more the wider the filter), so that a 16-bit multiply-add with 32-bit sums is enough; Pillow keeps 22 bits in 32-bit
+// more the wider the filter), so that a 16-bit multiply-add with 32-bit sums is enough; Pillow uses 22 bits in 32-bit
 // products. The rounding moves a result by less than 0.02 of 255, far below the rounding to 8 bits between the passes.
 // Weights may be negative; the kernels clip the sums.
 //
@@ -19,31 +19,31 @@ namespace unstarve {
 
 class AxisFilter {
  public:
-  // Both at least 1. Nothing happens when all are those of the last call.
+  // Precondition: both at least 1. Does nothing if the arguments are those of the last call.
   void build(int input, int output, Resampling resampling = {}) { build(input, output, resampling, 0, output); }
-  // The same of output samples [from, to), 0 <= from < to <= output, alone: they are numbered from 0 on, and the input
-  // is what they need of it, from begin() on. Their weights are those of the whole. `reversed`: both are numbered from
-  // the far end, which makes the mirror image of the same input the mirror image of the same output, bit by bit.
+  // The same for output samples [from, to) only, 0 <= from < to <= output. They are numbered from 0 on; the input is
+  // the part that they read, from begin() on. Their weights are those of the whole axis. `reversed`: both are numbered
+  // from the far end, so that a mirrored input gives the mirrored output, bit by bit.
   void build(int input, int output, Resampling resampling, int from, int to, bool reversed = false);
 
-  // What taps() is at most; not less for a larger input.
-  [[nodiscard]] static int most_taps(int input, int output, Resampling resampling);
+  // Upper bound of taps(); does not shrink for a larger input.
+  [[nodiscard]] static int max_taps(int input, int output, Resampling resampling);
 
-  // Samples of the input and of the output, of the parts that were asked for.
+  // Number of samples in the requested parts of input and output.
   [[nodiscard]] int input() const { return end_ - begin_; }
   [[nodiscard]] int output() const { return to_ - from_; }
-  // Where the input begins in that of the whole, from its near end.
+  // Index of the first sample of the input part within the whole input.
   [[nodiscard]] int begin() const { return begin_; }
   [[nodiscard]] bool identity() const { return whole_input_ == whole_output_; }
-  // Whether every output sample is one of the input's, first(i), as it is: of kNearest, and where nothing changes.
+  // True if every output sample is the input sample first(i) unchanged: for kNearest and for equal sizes.
   [[nodiscard]] bool picks() const { return picks_; }
-  // Weights per output sample, an even number; those before and past the sample's own are 0.
+  // Weights per output sample, an even number; unused ones are 0.
   [[nodiscard]] int taps() const { return taps_; }
   [[nodiscard]] int fraction_bits() const { return fraction_bits_; }
   // First input sample of output sample i; first(i) + k may reach beyond the input only where the weight is 0.
   [[nodiscard]] int first(int i) const { return first_[static_cast<std::size_t>(i)]; }
-  [[nodiscard]] const int* firsts() const { return first_.data(); }  // of all, one behind the other
-  // Those of sample i, and behind them those of the next.
+  [[nodiscard]] const int* firsts() const { return first_.data(); }  // of all output samples
+  // taps() weights of sample i, followed by those of sample i + 1.
   [[nodiscard]] const std::int16_t* weights(int i) const {
     return weights_.data() + static_cast<std::size_t>(i) * static_cast<std::size_t>(taps_);
   }
@@ -54,7 +54,7 @@ class AxisFilter {
   }
 
  private:
-  [[nodiscard]] double scale() const;    // input samples to an output sample
+  [[nodiscard]] double scale() const;    // input samples per output sample
   [[nodiscard]] double stretch() const;  // of the filter
   void build_triangle();
   void build_any();
@@ -64,8 +64,8 @@ class AxisFilter {
 
   int whole_input_ = 0, whole_output_ = 0;
   Resampling resampling_;
-  int from_ = 0, to_ = 0;    // of the outputs
-  int begin_ = 0, end_ = 0;  // of the inputs
+  int from_ = 0, to_ = 0;    // output samples
+  int begin_ = 0, end_ = 0;  // input samples
   bool reversed_ = false;
   bool picks_ = false;
   int taps_ = 0;

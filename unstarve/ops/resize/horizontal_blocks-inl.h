@@ -3,7 +3,7 @@
 
 namespace blocks {
 
-// 32 bytes at most: see wide_vectors.h.
+// At most 32 bytes: see wide_vectors.h.
 constexpr std::size_t kBytes = HWY_MAX_BYTES < 32 ? HWY_MAX_BYTES : 32;
 constexpr std::size_t kBlocks = kBytes / 16;
 constexpr std::size_t kGroup = 4 * kBlocks;  // output pixels per step
@@ -29,7 +29,7 @@ HWY_INLINE hn::VFromD<D> load_blocks(D d, const std::uint8_t* row, const std::in
   }
 }
 
-// The first 12 bytes of every block, side by side; 4 more bytes are written behind the last.
+// Stores the first 12 bytes of every block without gaps; 4 more bytes are written after the last.
 template <class D>
 HWY_INLINE void store_blocks(D d, hn::VFromD<D> v, std::uint8_t* out) {
   if constexpr (hn::MaxLanes(D()) == 16) {
@@ -75,13 +75,13 @@ HWY_INLINE void horizontal_row(const std::uint8_t* HWY_RESTRICT row, const std::
     };
     const V8 mixed = V::narrow(pixel_sum(0), pixel_sum(1), pixel_sum(2), pixel_sum(3));
     spread += pairs * kBytes * 2;
-    // What is written behind the last block, the next group or row overwrites.
+    // Bytes written beyond the last block are overwritten by the next group or row.
     store_blocks(D8(), hn::TableLookupBytes(mixed, to_rgb), out + 3 * i);
   }
 }
 
-// The horizontal weights as the kernel loads them: per group of pixels, pair of taps and vector j, each block the pair
-// of pixel 4 * block + j, four times over. Pixels past the last repeat it.
+// The horizontal weights as the kernel loads them: per group of pixels, pair of taps and vector j, each block has the
+// pair of pixel 4 * block + j, four times. Pixels beyond the last repeat it.
 void prepare(ResizeTables& t) {
   const AxisFilter& filter = t.horizontal;
   const auto pixels = static_cast<std::size_t>(filter.output());

@@ -1,18 +1,18 @@
-// The horizontal pass of a resize where bytes can be permuted freely (AVX-512 VBMI). Included by resize_kernels.cpp
-// once per instruction set.
+// The horizontal pass of a resize on CPUs that permute bytes across a vector (AVX-512 VBMI). Included by
+// resize_kernels.cpp once per instruction set.
 //
-// An output row is a run of 3 * width bytes; each vector of 32-bit sums makes neighbouring ones, all lanes in use. The
-// input bytes of one pair of taps lie within a vector for all of them (of 32 bytes: up to a reduction of some 3), so
-// one permutation brings each to its lane as 16 bits, zero extended; for the next pair the same permutation reads 6
-// bytes further. Loads are what bounds it, nearly all of them across a cache line: several rows share those of the
-// permutation and of the weights, and where the bytes of all taps lie within one vector (of 64 bytes: up to a reduction
-// of some 2.7) or two (5.8) these are loaded once, and the permutation takes from places further on instead.
+// An output row is a run of 3 * width bytes; each vector of 32-bit sums computes neighbouring bytes and uses all lanes.
+// The input bytes of one pair of taps are within one vector (of 32 bytes: up to a reduction of about 3), so that one
+// permutation brings each to its lane, zero-extended to 16 bits; for the next pair the same permutation reads 6 bytes
+// further. Loads are the bottleneck, nearly all of them across a cache line. So several rows share the loads of
+// permutation and weights, and if the bytes of all taps are within one vector (of 64 bytes: up to a reduction of about
+// 2.7) or two (5.8), these are loaded once and the indices of the permutation advance instead.
 #if HWY_TARGET == HWY_AVX3_DL
 
 // kVector: bytes per vector, 32 or 64.
 template <std::size_t kVector>
 struct Permuted {
-  static constexpr std::size_t kRowsAtOnce = 2;      // more run no faster, out of registers
+  static constexpr std::size_t kRowsPerCall = 2;      // more rows are no faster: registers run out
   static constexpr std::size_t kSums = kVector / 4;  // bytes of output per vector of sums
   static constexpr std::size_t kStep = 4 * kSums;    // bytes per step: narrowing joins four vectors
 
@@ -25,7 +25,7 @@ struct Permuted {
   using V32 = typename V::V32;
   using Sum = typename V::Sum;
 
-  // Of each 16 bits the byte at `index`, zero extended; odd places of `index` mean nothing.
+  // The byte at `index` for each 16 bits, zero-extended; odd bytes of `index` are ignored.
   static HWY_INLINE V16 pick(V8 index, V8 from) {
     if constexpr (kVector == 64) {
       return V16{_mm512_maskz_permutexvar_epi8(0x5555555555555555u, index.raw, from.raw)};
@@ -34,10 +34,10 @@ struct Permuted {
     }
   }
 
-  // The same of two vectors, where 64 bytes wide.
-  static HWY_INLINE V16 pick(V8 index, V8 from, [[maybe_unused]] V8 behind) {
+  // The same from two vectors if they are 64 bytes wide.
+  static HWY_INLINE V16 pick(V8 index, V8 from, [[maybe_unused]] V8 next) {
     if constexpr (kVector == 64) {
-      return V16{_mm512_maskz_permutex2var_epi8(0x5555555555555555u, from.raw, index.raw, behind.raw)};
+      return V16{_mm512_maskz_permutex2var_epi8(0x5555555555555555u, from.raw, index.raw, next.raw)};
     } else {
       return pick(index, from);
     }
@@ -53,13 +53,13 @@ struct Permuted {
     return hn::BitCast(D8(), hn::TableLookupLanes(packed, order));
   }
 
-  // Of vectors, the first and the last input byte that a lane takes, from its vector's first byte on.
+  // The first and the last input byte that a lane takes, relative to the first byte of its vector.
   struct Reach {
     int first = 0, last = 0;
   };
 
-  // What makes the sums of one vector: `index` of the bytes of the first two taps and, per pair of taps, weights in
-  // `spread`. Lanes past the row's last byte repeat it.
+  // Tables for the sums of one vector: `index` of the bytes of the first two taps and, per pair of taps, weights in
+  // `spread`. Lanes beyond the last byte of the row repeat it.
   static Reach prepare_lanes(const AxisFilter& filter, std::size_t v, std::uint8_t* index, std::uint8_t* spread) {
     const std::size_t bytes = static_cast<std::size_t>(filter.output()) * kChannels;
     const std::size_t pairs = static_cast<std::size_t>(filter.taps()) / 2;
@@ -80,24 +80,24 @@ struct Permuted {
   }
 
   static constexpr std::size_t kPixels =
-      (kSums + 2 * kChannels - 2) / kChannels;  // that have a lane in a vector, at most
+      (kSums + 2 * kChannels - 2) / kChannels;  // with a lane in one vector, at most
 
-  // The output pixel of each lane, from its vector's first on, and its channel, where that first lane has channel c.
-  struct LanePlaces {
+  // The output pixel of each lane, relative to the first of its vector, and its channel; [c]: the first lane's channel.
+  struct LanePositions {
     alignas(64) std::int32_t pixel[kChannels][kSums], channel[kChannels][kSums];
   };
-  static constexpr LanePlaces lane_places() {
-    LanePlaces places{};
+  static constexpr LanePositions lane_positions() {
+    LanePositions positions{};
     for (std::size_t c = 0; c < kChannels; ++c) {
       for (std::size_t lane = 0; lane < kSums; ++lane) {
-        places.pixel[c][lane] = static_cast<std::int32_t>((c + lane) / kChannels);
-        places.channel[c][lane] = static_cast<std::int32_t>((c + lane) % kChannels);
+        positions.pixel[c][lane] = static_cast<std::int32_t>((c + lane) / kChannels);
+        positions.channel[c][lane] = static_cast<std::int32_t>((c + lane) % kChannels);
       }
     }
-    return places;
+    return positions;
   }
 
-  // Value `index` of 2 * kSums ones.
+  // Value `index` of 2 * kSums values.
   static HWY_INLINE V32 pick_of_two(V32 low, V32 index, V32 high) {
     if constexpr (kVector == 64) {
       return V32{_mm512_permutex2var_epi32(low.raw, index.raw, high.raw)};
@@ -106,19 +106,19 @@ struct Permuted {
     }
   }
 
-  // How many vectors prepare_all_lanes() may make: it reads of kSums output pixels from a vector's first on, and of the
-  // weights of those that have a lane as many as two vectors hold.
-  static std::size_t count_at_once(const AxisFilter& filter) {
+  // Number of vectors that prepare_all_lanes() may prepare: it reads kSums output pixels from the first of a vector on,
+  // and two vectors of weights.
+  static std::size_t full_vectors(const AxisFilter& filter) {
     const std::size_t pairs = static_cast<std::size_t>(filter.taps()) / 2;
     const auto output = static_cast<std::size_t>(filter.output());
     if (kPixels * pairs > 2 * kSums || output < kSums) return 0;
     return (output - kSums) * kChannels / kSums;
   }
 
-  // The same as prepare_lanes() of vectors 0 .. count - 1, all lanes of each at once.
+  // prepare_lanes() for vectors 0 .. count - 1, vectorised over lanes.
   static Reach prepare_all_lanes(const AxisFilter& filter, std::size_t count, std::uint8_t* index,
                                  std::uint8_t* spread) {
-    static constexpr LanePlaces kPlaces = lane_places();
+    static constexpr LanePositions kPositions = lane_positions();
     const D32 d;
     const std::size_t pairs = static_cast<std::size_t>(filter.taps()) / 2;
     const V32 each = hn::Set(d, static_cast<std::int32_t>(pairs));
@@ -127,11 +127,11 @@ struct Permuted {
     V32 least = hn::Zero(d), most = hn::Zero(d);
     for (std::size_t v = 0; v < count; ++v, index += kVector) {
       const std::size_t start = v * kSums / kChannels, c = v * kSums % kChannels;
-      const V32 pixel = hn::Load(d, kPlaces.pixel[c]);
+      const V32 pixel = hn::Load(d, kPositions.pixel[c]);
       const int* const firsts = filter.firsts() + start;
       const V32 first =
           hn::TableLookupLanes(hn::Sub(hn::LoadU(d, firsts), hn::Set(d, *firsts)), hn::IndicesFromVec(d, pixel));
-      const V32 from = hn::Add(hn::Add(hn::Add(first, first), first), hn::Load(d, kPlaces.channel[c]));
+      const V32 from = hn::Add(hn::Add(hn::Add(first, first), first), hn::Load(d, kPositions.channel[c]));
       least = hn::Min(least, from);
       most = hn::Max(most, from);
       hn::Store(hn::Add(hn::Or(from, hn::ShiftLeft<16>(from)), next_tap), d, reinterpret_cast<std::int32_t*>(index));
@@ -147,7 +147,7 @@ struct Permuted {
   }
 
   // Tables of the filter: per vector of sums `offsets` (of its first input byte), `indices` and, per pair of taps,
-  // weights in `spread`. False, and nothing useful in them, when the input of a vector lies too far apart.
+  // weights in `spread`. Returns false, with invalid tables, if the input of a vector is spread too far.
   static bool prepare(ResizeTables& t) {
     const AxisFilter& filter = t.horizontal;
     const std::size_t bytes = static_cast<std::size_t>(filter.output()) * kChannels;
@@ -159,7 +159,7 @@ struct Permuted {
     for (std::size_t v = 0; v < vectors; ++v) {
       t.offsets[v] = filter.first(static_cast<int>(std::min(v * kSums, bytes - 1) / kChannels)) * kChannels;
     }
-    const std::size_t at_once = count_at_once(filter);
+    const std::size_t at_once = full_vectors(filter);
     Reach reach = prepare_all_lanes(filter, at_once, t.indices.data(), t.spread.data());
     for (std::size_t v = at_once; v < vectors; ++v) {
       const Reach one = prepare_lanes(filter, v, t.indices.data() + v * kVector, t.spread.data() + v * pairs * kVector);
@@ -171,10 +171,10 @@ struct Permuted {
     return reach.first >= 0 && (t.loads == 0 ? reach.last : last) < (t.loads == 2 ? 2 * kBytes : kBytes);
   }
 
-  // kRows rows; to each of `out` up to kStep - 1 bytes more are written than the row has.
+  // Resizes kRows rows; writes up to kStep - 1 bytes beyond each row of `out`.
   // kPairs 0: any number of pairs of taps. kLoads: t.loads.
   template <std::size_t kPairs, std::size_t kRows, int kLoads>
-  static HWY_INLINE void rows(const std::uint8_t* const* source, std::ptrdiff_t ahead, const ResizeTables& t,
+  static HWY_INLINE void rows(const std::uint8_t* const* source, std::ptrdiff_t advance, const ResizeTables& t,
                               std::uint8_t* const* out) {
     const std::size_t pairs = kPairs != 0 ? kPairs : static_cast<std::size_t>(t.horizontal.taps()) / 2;
     const std::size_t bytes = static_cast<std::size_t>(t.horizontal.output()) * kChannels;
@@ -194,23 +194,23 @@ struct Permuted {
       Sum sums[kRows][4];
       HWY_UNROLL(4) for (std::size_t j = 0; j < 4; ++j) {
         V8 index = hn::Load(D8(), indices + j * kVector);
-        V8 loaded[kRows], behind[kRows];
+        V8 loaded[kRows], next[kRows];
         HWY_UNROLL(2) for (std::size_t r = 0; r < kRows; ++r) {
           sums[r][j] = Sum(rounding);
           if (kLoads > 0) loaded[r] = hn::LoadU(D8(), row[r] + offsets[j]);
-          if (kLoads > 1) behind[r] = hn::LoadU(D8(), row[r] + offsets[j] + kVector);
-          // The same place of rows to come, into the second-level cache: several streams of short rows are more than a
-          // processor prefetches by itself, and the first level has too few lines under way for memory's latency. A
-          // photograph that is not in the cache takes 123 us without, 87 with the next rows into the first level, 75
-          // so (Zen 4; 55 in the cache).
-          if (kRows > 1) _mm_prefetch(reinterpret_cast<const char*>(row[r] + 4 * ahead + offsets[j]), _MM_HINT_T1);
+          if (kLoads > 1) next[r] = hn::LoadU(D8(), row[r] + offsets[j] + kVector);
+          // Prefetch the same offset of later rows to the second-level cache: several streams of short rows are too
+          // many for the hardware prefetcher, and the first level allows too few outstanding misses. A photograph that
+          // is not cached takes 123 us without prefetch, 87 us with prefetch to the first level, 75 us with this (Zen
+          // 4; 55 us if cached).
+          if (kRows > 1) _mm_prefetch(reinterpret_cast<const char*>(row[r] + 4 * advance + offsets[j]), _MM_HINT_T1);
         }
         for (std::size_t p = 0; p < pairs; ++p) {
           const V16 weights =
               hn::Load(D16(), reinterpret_cast<const std::int16_t*>(spread + (j * pairs + p) * kVector));
           HWY_UNROLL(2) for (std::size_t r = 0; r < kRows; ++r) {
             if (kLoads == 0) loaded[r] = hn::LoadU(D8(), row[r] + offsets[j] + p * 2 * kChannels);
-            sums[r][j].add(kLoads > 1 ? pick(index, loaded[r], behind[r]) : pick(index, loaded[r]), weights);
+            sums[r][j].add(kLoads > 1 ? pick(index, loaded[r], next[r]) : pick(index, loaded[r]), weights);
           }
           if (kLoads > 0) index = hn::Add(index, two_pixels);
         }
@@ -226,29 +226,29 @@ struct Permuted {
   }
 
   template <std::size_t kRows, int kLoads>
-  static void run_rows(const std::uint8_t* const* source, std::ptrdiff_t ahead, const ResizeTables& t,
+  static void run_rows(const std::uint8_t* const* source, std::ptrdiff_t advance, const ResizeTables& t,
                        std::uint8_t* const* out) {
     switch (t.horizontal.taps() / 2) {
-      case 1: return rows<1, kRows, kLoads>(source, ahead, t, out);
-      case 2: return rows<2, kRows, kLoads>(source, ahead, t, out);
-      case 3: return rows<3, kRows, kLoads>(source, ahead, t, out);
-      case 4: return rows<4, kRows, kLoads>(source, ahead, t, out);
-      default: return rows<0, kRows, kLoads>(source, ahead, t, out);
+      case 1: return rows<1, kRows, kLoads>(source, advance, t, out);
+      case 2: return rows<2, kRows, kLoads>(source, advance, t, out);
+      case 3: return rows<3, kRows, kLoads>(source, advance, t, out);
+      case 4: return rows<4, kRows, kLoads>(source, advance, t, out);
+      default: return rows<0, kRows, kLoads>(source, advance, t, out);
     }
   }
 
   template <std::size_t kRows>
-  static void run_rows(const std::uint8_t* const* source, std::ptrdiff_t ahead, const ResizeTables& t,
+  static void run_rows(const std::uint8_t* const* source, std::ptrdiff_t advance, const ResizeTables& t,
                        std::uint8_t* const* out) {
-    if (t.loads == 1) return run_rows<kRows, 1>(source, ahead, t, out);
-    run_rows<kRows, kVector == 64 ? 2 : 0>(source, ahead, t, out);
+    if (t.loads == 1) return run_rows<kRows, 1>(source, advance, t, out);
+    run_rows<kRows, kVector == 64 ? 2 : 0>(source, advance, t, out);
   }
 
-  // `count` rows: 1 or kRowsAtOnce, each of which the one to be taken next follows `ahead` bytes later.
-  static void run(const std::uint8_t* const* source, std::size_t count, std::ptrdiff_t ahead,
+  // Resizes `count` rows: 1 or kRowsPerCall. The row after each is `advance` bytes later.
+  static void run(const std::uint8_t* const* source, std::size_t count, std::ptrdiff_t advance,
                   const ResizeTables& t, std::uint8_t* const* out) {
-    if (count == 1) return run_rows<1>(source, ahead, t, out);
-    run_rows<kRowsAtOnce>(source, ahead, t, out);
+    if (count == 1) return run_rows<1>(source, advance, t, out);
+    run_rows<kRowsPerCall>(source, advance, t, out);
   }
 };
 

@@ -1,20 +1,20 @@
 // The horizontal pass of a resize whose filter picks pixels (AxisFilter::picks()). Included by resize_kernels.cpp once
 // per instruction set.
 //
-// As many neighbouring pixels of the output as lie within one vector of the input are picked by one permutation. The
-// vector is stored whole; what it holds behind them the next one, or the next row, overwrites.
+// One permutation picks the neighbouring output pixels that are within one vector of the input. The whole vector is
+// stored; the next vector or row overwrites the bytes beyond these pixels.
 namespace picks {
 
 #if HWY_TARGET == HWY_AVX3_DL
-constexpr std::size_t kVector = 32;  // whose bytes can be permuted freely
+constexpr std::size_t kVector = 32;  // bytes of a vector that one permutation can reorder
 #else
 constexpr std::size_t kVector = 16;
 #endif
 
-// `offsets`: per vector, of its first input byte and of its first output byte; `indices`: which bytes it takes.
+// `offsets`: per vector, those of its first input byte and first output byte; `indices`: the bytes it takes.
 void prepare(ResizeTables& t) {
   const AxisFilter& filter = t.horizontal;
-  constexpr int kMostPixels = static_cast<int>(kVector) / kChannels;
+  constexpr int kMaxPixelsPerVector = static_cast<int>(kVector) / kChannels;
   t.offsets.clear();
   t.indices.reserve_discard(static_cast<std::size_t>(filter.output()) * kVector);
   std::uint8_t* index = t.indices.data();
@@ -23,9 +23,9 @@ void prepare(ResizeTables& t) {
     t.offsets.push_back(filter.first(first) * kChannels);
     t.offsets.push_back(first * kChannels);
     std::memset(index, 0, kVector);
-    for (; x < std::min(first + kMostPixels, filter.output()); ++x) {
+    for (; x < std::min(first + kMaxPixelsPerVector, filter.output()); ++x) {
       const int from = filter.first(x) - filter.first(first);
-      if (from >= kMostPixels) break;
+      if (from >= kMaxPixelsPerVector) break;
       for (int c = 0; c < kChannels; ++c)
         index[(x - first) * kChannels + c] = static_cast<std::uint8_t>(from * kChannels + c);
     }

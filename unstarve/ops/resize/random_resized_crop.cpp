@@ -1,4 +1,4 @@
-// A random part of the image of random area and aspect ratio, resized to one size: torchvision's RandomResizedCrop
+// A part of random area and aspect ratio, resized to one size: torchvision's RandomResizedCrop
 // (Szegedy et al., "Going deeper with convolutions", 2014), with the same trials and the same fallback.
 
 #include <algorithm>
@@ -24,7 +24,7 @@ class RandomResizedCrop final : public Operation {
     for (int trial = 0; trial < kTrials; ++trial) {
       const double target = area * random.uniform(scale_.first, scale_.second);
       const double ratio = std::exp(random.uniform(log_low, log_high));
-      // Python's round(), that is, to nearest even.
+      // To nearest even, as Python's round().
       const double width = std::nearbyint(std::sqrt(target * ratio));
       const double height = std::nearbyint(std::sqrt(target / ratio));
       if (width > 0 && width <= input.width && height > 0 && height <= input.height) {
@@ -47,7 +47,7 @@ class RandomResizedCrop final : public Operation {
   void apply(Frame& frame, Random&, Scratch& scratch) const override { resize(frame, size_, resampling_, scratch); }
 
  private:
-  // The largest central part whose aspect ratio is allowed.
+  // The largest central part of an allowed aspect ratio.
   Rect central(Size input) const {
     const double ratio = static_cast<double>(input.width) / input.height;
     int w = input.width, h = input.height;

@@ -45,7 +45,7 @@ void resize_part(Frame& frame, const ResizePart& part, Scratch& scratch) {
   begin_resize(tables, out.data());
   const PixelView& pixels = frame.pixels;
   const std::uint8_t* const rows = pixels.data + frame.top * pixels.row_stride + std::ptrdiff_t{frame.left} * kChannels;
-  // The last rows, behind which what vectors read might not be there, from a copy.
+  // Vectors read beyond a row, which may not be readable after the last rows: those are copied first.
   const auto slack = static_cast<std::ptrdiff_t>(resize_slack(tables.horizontal));
   const int copied =
       static_cast<int>(std::min<std::ptrdiff_t>((slack + pixels.row_stride - 1) / pixels.row_stride, frame.height));
@@ -65,24 +65,24 @@ void resize_part(Frame& frame, const ResizePart& part, Scratch& scratch) {
 
 namespace {
 
-// Of a picture whose rows come as they are stored.
+// For one order of the two passes.
 std::uint64_t scratch_bytes(Size window, Size size, Resampling resampling, bool vertical_first) {
-  const std::uint64_t taps_across = AxisFilter::most_taps(window.width, size.width, resampling),
-                      taps_down = AxisFilter::most_taps(window.height, size.height, resampling);
+  const std::uint64_t taps_across = AxisFilter::max_taps(window.width, size.width, resampling),
+                      taps_down = AxisFilter::max_taps(window.height, size.height, resampling);
   const auto in_width = static_cast<std::uint64_t>(window.width), width = static_cast<std::uint64_t>(size.width),
              height = static_cast<std::uint64_t>(size.height);
-  // Per output sample: weights, exact and in 16 bits, where they begin, and the tables of triangle_weights.h;
-  // across, the kernels' tables as well.
-  constexpr std::uint64_t kBeside = 4 + TriangleTables::kBeside * 8;
+  // Per output sample: exact and 16-bit weights, the index of the first input, and the tables of triangle_weights.h;
+  // for the horizontal pass the kernels' tables as well.
+  constexpr std::uint64_t kOtherBytes = 4 + TriangleTables::kOtherTables * 8;
   const std::uint64_t filters =
-      (width + kTriangleSlack) * (taps_across * 10 + kBeside) + (height + kTriangleSlack) * (taps_down * 10 + kBeside);
+      (width + kTriangleSlack) * (taps_across * 10 + kOtherBytes) +
+      (height + kTriangleSlack) * (taps_down * 10 + kOtherBytes);
   const std::uint64_t tables = AlignedBytes::capacity_for((width + 64) * (taps_across * 8 + 20));
   const std::uint64_t row = in_width * kChannels, slack = taps_across * kChannels + 64;
   const std::uint64_t between = vertical_first ? row : width * kChannels;
   const std::uint64_t rows = AlignedBytes::capacity_for((taps_down + 1) * (between + 64)) +
                              (vertical_first ? AlignedBytes::capacity_for(row + slack) : 0);
-  // Rows on their way into the resize: of a row of a decoder's blocks, or the last ones of an image; half as much again
-  // is what such memory grows by.
+  // Rows copied for the resize: one row of a decoder's blocks, or the last rows of an image. Such memory grows by half.
   constexpr std::uint64_t kDecoderRows = 17;
   const std::uint64_t strip = std::max(kDecoderRows, slack / row + 1) * (row + slack + 64) * 3 / 2;
   return filters + tables + rows + AlignedBytes::capacity_for(strip) + taps_down * 8;

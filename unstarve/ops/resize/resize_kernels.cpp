@@ -17,15 +17,15 @@ HWY_BEFORE_NAMESPACE();
 namespace unstarve::HWY_NAMESPACE {
 namespace {
 
-// Either pass writes at most so much behind a row. The next row overwrites it.
-constexpr std::size_t kWrittenBehind = 64;
-constexpr std::size_t kRowsAtOnce = 2;
+// Bytes that either pass may write beyond a row; the next row overwrites them.
+constexpr std::size_t kOverrun = 64;
+constexpr std::size_t kRowsPerCall = 2;
 
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
 
 std::uint8_t clipped(int value) { return static_cast<std::uint8_t>(std::clamp(value, 0, 255)); }
 
-// Machines without SSE4: plain loops.
+// Scalar targets.
 
 void prepare_horizontal(ResizeTables&) {}
 
@@ -63,13 +63,13 @@ void run_vertical(const ResizeTables& t, int y, std::size_t bytes, std::uint8_t*
 namespace hn = hwy::HWY_NAMESPACE;
 
 #include "unstarve/ops/resize/sum_vectors-inl.h"
-// In this order.
+// The order matters.
 #include "unstarve/ops/resize/horizontal_blocks-inl.h"
 #include "unstarve/ops/resize/horizontal_permute-inl.h"
 #include "unstarve/ops/resize/horizontal_picks-inl.h"
 #include "unstarve/ops/resize/vertical-inl.h"
 
-// The tables of the horizontal filter, for whichever of the kernels takes it.
+// Prepares the tables of the horizontal filter for the kernel that will run it.
 void prepare_horizontal(ResizeTables& t) {
   t.permuted = 0;
   if (t.horizontal.picks()) return picks::prepare(t);
@@ -83,16 +83,17 @@ void prepare_horizontal(ResizeTables& t) {
   if (t.permuted == 0) blocks::prepare(t);
 }
 
-// Rows through the horizontal pass: one, or kRowsAtOnce where t.permuted is not 0; the next lie `ahead` bytes later.
-void run_horizontal(const std::uint8_t* const* rows, std::size_t count, [[maybe_unused]] std::ptrdiff_t ahead,
+// Runs the horizontal pass on one row, or on kRowsPerCall if t.permuted is not 0; the next rows are `advance` bytes
+// later.
+void run_horizontal(const std::uint8_t* const* rows, std::size_t count, [[maybe_unused]] std::ptrdiff_t advance,
                     const ResizeTables& t, std::uint8_t* const* outs) {
   if (t.horizontal.picks()) {
     for (std::size_t i = 0; i < count; ++i) picks::run(rows[i], t, outs[i]);
     return;
   }
 #if HWY_TARGET == HWY_AVX3_DL
-  if (t.permuted == 64) return Permuted<64>::run(rows, count, ahead, t, outs);
-  if (t.permuted == 32) return Permuted<32>::run(rows, count, ahead, t, outs);
+  if (t.permuted == 64) return Permuted<64>::run(rows, count, advance, t, outs);
+  if (t.permuted == 32) return Permuted<32>::run(rows, count, advance, t, outs);
 #endif
   for (std::size_t i = 0; i < count; ++i) blocks::run(rows[i], t, outs[i]);
 }
@@ -106,17 +107,17 @@ void run_vertical(const ResizeTables& t, int y, std::size_t bytes, std::uint8_t*
 
 #endif
 
-// Only as many rows as one output row needs lie between the passes, and those made along with the last of them: line i
-// in place i % ring.
+// Between the passes there is a ring of the rows that one output row needs, plus those computed together with the last
+// of them: line i is in entry i % ring.
 std::size_t ring_of(const ResizeTables& t) {
-  return static_cast<std::size_t>(t.vertical.taps()) + kRowsAtOnce - 1;
+  return static_cast<std::size_t>(t.vertical.taps()) + kRowsPerCall - 1;
 }
 // Bytes of a row that the vertical pass reads and writes.
 std::size_t vertical_bytes(const ResizeTables& t) {
   const AxisFilter& horizontal = t.horizontal;
   return static_cast<std::size_t>(t.vertical_first ? horizontal.input() : horizontal.output()) * kChannels;
 }
-std::size_t pitch_of(const ResizeTables& t) { return vertical_bytes(t) + kWrittenBehind; }
+std::size_t pitch_of(const ResizeTables& t) { return vertical_bytes(t) + kOverrun; }
 std::uint8_t* between(ResizeTables& t, int line) {
   return t.between.data() + static_cast<std::size_t>(line) % ring_of(t) * pitch_of(t);
 }
@@ -132,7 +133,7 @@ void begin(ResizeTables& t, std::uint8_t* out) {
   if (!t.horizontal.identity()) prepare_horizontal(t);
 }
 
-// Lines of the input to lines of the output's width, at `outs`.
+// Resizes input lines to the width of the output, to `outs`.
 void narrow_lines(const std::uint8_t* const* lines, int count, std::ptrdiff_t stride, const ResizeTables& t,
                   std::uint8_t* const* outs) {
   const auto n = static_cast<std::size_t>(count);
@@ -142,7 +143,7 @@ void narrow_lines(const std::uint8_t* const* lines, int count, std::ptrdiff_t st
   }
 }
 
-// The output's rows that the lines so far are enough for.
+// Computes the output rows whose input lines have all arrived.
 void make_rows(ResizeTables& t) {
   const AxisFilter& vertical = t.vertical;
   const int last_line = vertical.input() - 1;
@@ -163,13 +164,13 @@ void make_rows(ResizeTables& t) {
   }
 }
 
-// A row that the processor does not fetch by itself, since others before it are left out.
+// Prefetches a row; the hardware does not, because rows before it are skipped.
 void fetch(const std::uint8_t* row, const ResizeTables& t) {
   constexpr int kLine = 64;
   for (int i = 0; i < t.horizontal.input() * kChannels; i += kLine) __builtin_prefetch(row + i);
 }
 
-// As push() where the vertical filter picks lines: each goes where it belongs, once or several times.
+// push() for a vertical filter that picks lines: each line is written once or several times, or skipped.
 void push_picked(const std::uint8_t* lines, std::ptrdiff_t stride, int count, ResizeTables& t) {
   const AxisFilter& vertical = t.vertical;
   const std::size_t out_bytes = static_cast<std::size_t>(t.horizontal.output()) * kChannels;
@@ -179,8 +180,8 @@ void push_picked(const std::uint8_t* lines, std::ptrdiff_t stride, int count, Re
     int more = 1;
     while (t.made + more < vertical.output() && vertical.first(t.made + more) == t.lines) ++more;
     t.made += more;
-    const int ahead = t.made < vertical.output() ? vertical.first(t.made) - t.lines : 0;
-    if (ahead > 1 && ahead < count) fetch(lines + ahead * stride, t);
+    const int to_next = t.made < vertical.output() ? vertical.first(t.made) - t.lines : 0;
+    if (to_next > 1 && to_next < count) fetch(lines + to_next * stride, t);
     narrow_lines(&lines, 1, stride, t, &made);
     for (t.out += out_bytes; --more > 0; t.out += out_bytes) std::memcpy(t.out, made, out_bytes);
   }
@@ -190,15 +191,15 @@ void push(const std::uint8_t* lines, std::ptrdiff_t stride, int count, ResizeTab
   const AxisFilter& vertical = t.vertical;
   if (vertical.picks()) return push_picked(lines, stride, count, t);
   while (count > 0) {
-    // Lines that no row needs any more, or no row needs at all.
+    // n = 1: a line that no output row needs, which is skipped.
     int n = t.made < vertical.output() && t.lines >= vertical.first(t.made) ? 0 : 1;
     if (n == 0 && t.vertical_first) {
       n = 1;
       std::memcpy(between(t, t.lines), lines, vertical_bytes(t));
     } else if (n == 0) {
-      n = t.permuted != 0 && count > 1 ? static_cast<int>(kRowsAtOnce) : 1;
-      const std::uint8_t* from[kRowsAtOnce];
-      std::uint8_t* to[kRowsAtOnce];
+      n = t.permuted != 0 && count > 1 ? static_cast<int>(kRowsPerCall) : 1;
+      const std::uint8_t* from[kRowsPerCall];
+      std::uint8_t* to[kRowsPerCall];
       for (int i = 0; i < n; ++i) {
         from[i] = lines + i * stride;
         to[i] = between(t, t.lines + i);

@@ -1,5 +1,5 @@
-// The whole image to a short side of a given length (aspect ratio kept, the long side bounded), or to a given height
-// and width: torchvision's Resize.
+// Resizes the image to a given short side (aspect ratio preserved, long side bounded), or to a given height and width:
+// torchvision's Resize.
 
 #include <algorithm>
 #include <cstdint>
@@ -25,7 +25,7 @@ class Resize final : public Operation {
   [[nodiscard]] bool runs_on_gpu() const override { return true; }
   Size output_size(Size in) const override {
     if (exact_) return *exact_;
-    // Rounded towards zero one behind the other, as torchvision does, whose short side of none is an error.
+    // Each step truncates, as torchvision does; there a short side of 0 is an error.
     std::int64_t short_side = short_side_;
     std::int64_t long_side = short_side * std::max(in.width, in.height) / std::min(in.width, in.height);
     if (max_size_ > 0 && long_side > max_size_) {

@@ -1,5 +1,5 @@
 #pragma once
-// What a resize makes of a picture: all of its output, or a part, for which it reads a part of its input.
+// A resize whose output may be needed only in part; it then reads a part of its input.
 //
 //   input   +-----------------+        output  +-----------+
 //           |   +---------+   |                |  +-----+  |
@@ -15,9 +15,9 @@
 namespace unstarve {
 
 struct ResizePart {
-  Size input;   // the whole of it
-  ResizeTo to;  // the whole of it
-  Rect made;    // the part of the output, inside of it, not empty
+  Size input;   // whole input
+  ResizeTo to;  // whole output
+  Rect made;    // the part of the output to compute, not empty
 };
 
 [[nodiscard]] inline ResizePart whole_resize(Size input, const ResizeTo& to) {

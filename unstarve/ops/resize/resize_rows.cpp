@@ -16,7 +16,7 @@ void ResizeRows::begin(Size stored) {
   out_ = &scratch_.other_than(Frame());
   out_->resize({tables.horizontal.output(), tables.vertical.output()});
   begin_resize(tables, out_->data());
-  // A row's slack is what its vectors read and what the decoder's write behind it; rows begin on cache lines.
+  // The slack after a row is read by our vectors and overwritten by the decoder's; rows start at cache lines.
   const std::size_t row = static_cast<std::size_t>(stored.width) * kChannels + resize_slack(tables.horizontal);
   stride_ = static_cast<std::ptrdiff_t>((row + 63) / 64 * 64);
 }

@@ -1,10 +1,10 @@
 #pragma once
-// A resize, or a part of one, of rows as a decoder makes them, to an image of the scratch: the picture that is resized
-// is nowhere as a whole. The same bits as decoding it, turning it upright and resize() afterwards.
+// Resizes rows as a decoder delivers them, to an image of the scratch, so that the full-size image is never in memory.
+// Bit-equal to decoding the image, rotating it upright and calling resize().
 //
-//   stored rows ──▶ the two passes, in the order in which the upright picture takes them ──▶ turned where it must be
+//   stored rows ──▶ the two passes, in the order of the upright image ──▶ rotated upright if necessary
 //
-// Ownership: borrows the scratch. Threads: one at a time. Failure: what `target` throws for a size, and std::bad_alloc.
+// Ownership: borrows the scratch. Threads: one at a time. Failure: what `target` throws for a size, std::bad_alloc.
 
 #include <cstdint>
 #include <functional>
@@ -18,8 +18,8 @@ namespace unstarve {
 
 class ResizeRows final : public RowSink {
  public:
-  // `target` tells what is made of an upright picture of this size, which is that of read_by(part); `orientation`: of
-  // the rows (codecs/common/orientation.h); `timed`: clocks tell spent_ns().
+  // `target` returns the resize for an upright image of a size; that image is read_by(part). `orientation`: of the
+  // stored rows (codecs/common/orientation.h). `timed`: measure spent_ns().
   ResizeRows(std::function<ResizePart(Size)> target, int orientation, Scratch& scratch, bool timed = false)
       : target_(std::move(target)), orientation_(orientation), scratch_(scratch), timed_(timed) {}
 
@@ -27,10 +27,10 @@ class ResizeRows final : public RowSink {
   std::uint8_t* room(int count, std::ptrdiff_t& stride) override;
   void take(int count) override;
 
-  // What came out, upright, once all rows were taken.
+  // The upright output, after all rows were taken.
   [[nodiscard]] Frame frame() const { return Frame(out_->view()); }
   [[nodiscard]] Size taken() const { return stored_; }
-  // In here so far, since the last begin().
+  // Time spent in this class since the last begin().
   [[nodiscard]] std::int64_t spent_ns() const { return spent_ns_; }
 
  private:

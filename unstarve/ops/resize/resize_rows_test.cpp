@@ -22,7 +22,7 @@ std::unique_ptr<Operation> resize_to(Size size, const char* interpolation) {
                           {"interpolation", interpolation}}});
 }
 
-// Rows of `image` to `sink` as a decoder brings them: some at a time, up to `most`.
+// Passes rows of `image` to `sink` as a decoder does: up to `most` at a time.
 void bring(const Image& image, int rows, int most, Random& random, RowSink& sink) {
   for (int y = 0; y < rows;) {
     const int count = std::min(rows - y, between(random, 1, most));
@@ -30,7 +30,7 @@ void bring(const Image& image, int rows, int most, Random& random, RowSink& sink
     std::uint8_t* const to = sink.room(count, stride);
     for (int i = 0; i < count; ++i) {
       std::memcpy(to + i * stride, image.row(y + i), image.row_bytes());
-      // What a decoder writes behind a row.
+      // A decoder also writes beyond a row.
       if (stride > static_cast<std::ptrdiff_t>(image.row_bytes())) {
         std::fill(to + i * stride + image.row_bytes(), to + (i + 1) * stride, std::uint8_t{255});
       }
@@ -40,11 +40,11 @@ void bring(const Image& image, int rows, int most, Random& random, RowSink& sink
   }
 }
 
-// Turned by that, an upright picture is as it is stored: 6 and 8, by a quarter to the left and to the right, undo each
-// other, all else undoes itself.
+// The orientation that turns the upright image into the stored one: 6 and 8 (90 degrees right and left) are inverse to
+// each other, all others to themselves.
 int inverse_of(int orientation) { return orientation == 6 || orientation == 8 ? 14 - orientation : orientation; }
 
-TEST_CASE("rows that come one after the other are resized to the bits of the whole picture") {
+TEST_CASE("rows resized as they arrive have the bits of the whole image resized") {
   constexpr const char* kInterpolations[] = {"nearest", "bilinear", "bicubic", "box", "area", "lanczos"};
   testing::on_every_target([&](const std::string& target) {
     INFO(target);
@@ -52,7 +52,7 @@ TEST_CASE("rows that come one after the other are resized to the bits of the who
     Scratch scratch, other;
     for (int trial = 0; trial < 200; ++trial) {
       const Size size{between(random, 1, trial % 10 == 0 ? 700 : 90), between(random, 1, trial % 10 == 1 ? 700 : 90)};
-      // Sometimes one side, or both, stay as they are.
+      // Sometimes one side or both stay unchanged.
       const Size to{trial % 7 == 0 ? size.width : between(random, 1, 120),
                     trial % 5 == 0 ? size.height : between(random, 1, 120)};
       INFO(size.width << "x" << size.height << " to " << to.width << "x" << to.height);
@@ -63,7 +63,7 @@ TEST_CASE("rows that come one after the other are resized to the bits of the who
       operation->apply(expected, random, other);
 
       ResizeRows rows([&](Size from) { return whole_resize(from, *operation->only_resizes(from)); }, 1, scratch);
-      // A decoder that gave up in between began anew.
+      // A decoder failed half way and another one started again.
       rows.begin(size);
       bring(image, between(random, 0, size.height), 17, random, rows);
       rows.begin(size);
@@ -79,8 +79,7 @@ TEST_CASE("rows that come one after the other are resized to the bits of the who
   });
 }
 
-// Of a picture that does not end where the part does, and of one that does, row by row.
-TEST_CASE("a part of a resize, made of what it reads, has the bits of the whole, however its rows are stored") {
+TEST_CASE("a part of a resize, computed from the part that it reads, has the bits of the whole for any orientation") {
   constexpr Resampling::Kind kKinds[] = {Resampling::Kind::kNearest, Resampling::Kind::kBilinear,
                                          Resampling::Kind::kBicubic, Resampling::Kind::kBox,
                                          Resampling::Kind::kArea,    Resampling::Kind::kLanczos};
@@ -122,7 +121,7 @@ TEST_CASE("a part of a resize, made of what it reads, has the bits of the whole,
       resize_part(window, part, scratch);
       check(window);
 
-      // As it is, and as rows of a picture that is stored otherwise.
+      // From the image, and from rows in another orientation.
       Image cut(read.size()), stored;
       for (int y = 0; y < read.height; ++y)
         std::memcpy(cut.row(y), image.row(read.y + y) + read.x * kChannels, cut.row_bytes());
@@ -131,7 +130,7 @@ TEST_CASE("a part of a resize, made of what it reads, has the bits of the whole,
       turn_upright(cut, inverse_of(orientation), stored);
       ResizeRows rows([&](Size) { return part; }, orientation, scratch);
       rows.begin(stored.size());
-      bring(stored, stored.size().height / 2, 17, random, rows);  // a decoder that gave up, and began anew
+      bring(stored, stored.size().height / 2, 17, random, rows);  // a decoder that failed; another one starts again
       rows.begin(stored.size());
       bring(stored, stored.size().height, 17, random, rows);
       check(rows.frame());
@@ -140,7 +139,7 @@ TEST_CASE("a part of a resize, made of what it reads, has the bits of the whole,
   });
 }
 
-TEST_CASE("operations that only resize say so, the others do not") {
+TEST_CASE("only_resizes() is set for operations that only resize") {
   const Size size{200, 100};
   const auto resize = make_operation({"resize", {{"size", {50}}}});
   REQUIRE(resize->only_resizes(size).has_value());

@@ -1,5 +1,5 @@
 #pragma once
-// What a resize keeps between calls, so that it allocates nothing once it has met its largest sample. Private to ops.
+// The memory of a resize, reused between calls: no allocation after the largest sample. Private to ops.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,23 +16,23 @@ namespace unstarve {
 struct ResizeTables final : ScratchPart {
   AxisFilter vertical;
   AxisFilter horizontal;
-  // Of a picture that is turned by a right angle, the vertical pass is what its upright rows' would be, so it is first:
-  // the sums are rounded in between.
+  // True for an image stored rotated by 90 degrees. Its vertical pass is the horizontal one of the upright image and
+  // must come first, as sums are rounded between the passes.
   bool vertical_first = false;
-  AlignedBytes between;               // rows between the passes; those before the first where it is the vertical one
-  AlignedBytes line;                  // one row between them, where the vertical pass is the first
-  AlignedBytes spread;                // the horizontal filter's weights in the order of the kernel's vectors
+  AlignedBytes between;               // rows between the passes, or the input rows if the vertical pass is first
+  AlignedBytes line;                  // one row between the passes if the vertical one is first
+  AlignedBytes spread;                // the horizontal weights in the order of the kernel's vectors
   std::vector<std::int32_t> offsets;  // byte offset of every output pixel's first input pixel
-  AlignedBytes indices;               // which bytes a vector takes, where those can be permuted freely
-  std::size_t permuted = 0;           // vector bytes of that kernel; 0: the other one, and its tables, are in use
-  int loads = 0;                      // of that kernel: vectors that hold all taps of its sums; 0: each pair its own
-  std::vector<const std::uint8_t*> rows;  // those that the vertical pass sums
-  AlignedBytes strip;                     // rows on their way into a resize (resize_rows.h)
-  // How far a resize is: lines of the input so far, rows made of them, and where the next one goes.
+  AlignedBytes indices;               // bytes that each vector takes, for kernels that permute bytes
+  std::size_t permuted = 0;           // vector bytes of the permuting kernel; 0: the other kernel is used
+  int loads = 0;                      // permuting kernel: vectors that hold all taps of its sums; 0: one load per pair
+  std::vector<const std::uint8_t*> rows;  // the rows that the vertical pass sums
+  AlignedBytes strip;                     // rows copied for the resize (resize_rows.h)
+  // Progress: input lines so far, output rows so far, and the address of the next output row.
   int lines = 0, made = 0;
   std::uint8_t* out = nullptr;
 
-  // The two filters, of rows of the picture as it is stored; `part` is of the upright one.
+  // Builds the filters for rows as they are stored; `part` is of the upright image.
   void build(const ResizePart& part, int orientation = 1) {
     const Rect& to = part.made;
     vertical_first = exchanges_axes(orientation);

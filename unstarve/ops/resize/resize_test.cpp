@@ -19,7 +19,7 @@ using testing::between;
 using testing::Pixels;
 using Kind = Resampling::Kind;
 
-// Every filter there is.
+// Every filter.
 constexpr Resampling kAll[] = {{Kind::kBilinear, true},  {Kind::kNearest, true}, {Kind::kBicubic, true},
                                {Kind::kBox, true},       {Kind::kArea, true},    {Kind::kLanczos, true},
                                {Kind::kBilinear, false}, {Kind::kBicubic, false}};
@@ -57,11 +57,11 @@ TEST_CASE("a resize gives the reference's bits on every instruction set") {
   });
 }
 
-TEST_CASE("where pixels are picked they are the ones that the output's centres lie in, on every instruction set") {
+TEST_CASE("nearest picks the pixels that contain the output's centres, on every instruction set") {
   testing::on_every_target([](const std::string& target) {
     Random random(9, 0, 0, 0);
     Scratch scratch;
-    // Odd sides: no centre lies between two pixels, where rounding decides.
+    // Odd sides: no centre is on the border of two pixels, where rounding decides.
     for (const Size from : {Size{1, 1}, Size{7, 301}, Size{65, 49}, Size{333, 21}, Size{701, 31}}) {
       const Pixels pixels(from, Arrangement::kInterleaved, random);
       for (const Size to : {Size{1, 1}, Size{64, 48}, Size{224, 224}, Size{31, 7}, Size{5, 400}}) {
@@ -84,7 +84,7 @@ TEST_CASE("where pixels are picked they are the ones that the output's centres l
   });
 }
 
-TEST_CASE("an axis whose side stays goes with any filter of the other, on every instruction set") {
+TEST_CASE("an unchanged axis combines with any filter of the other, on every instruction set") {
   testing::on_every_target([](const std::string& target) {
     Random random(10, 0, 0, 0);
     Scratch scratch;
@@ -143,7 +143,7 @@ TEST_CASE("a flat image stays flat at any reduction") {
   }
 }
 
-// The definition, in double: what both passes would give without any rounding.
+// The reference in double: both passes without rounding.
 TEST_CASE("a resize stays within one step of the exact triangle filter") {
   const auto exact_weight = [](int in, int out, int i, int x) {
     const double scale = static_cast<double>(in) / out, support = std::max(1.0, scale);
@@ -169,7 +169,7 @@ TEST_CASE("a resize stays within one step of the exact triangle filter") {
             sum += weight * exact_weight(in.width, out.width, x, u) * pixels.view.at(u, v, 2);
           }
         }
-        // Half a step per rounding, and what 16-bit weights add.
+        // Half a step per rounding, plus the error of 16-bit weights.
         REQUIRE(std::abs(sum - frame.pixels.at(x, y, 2)) < 1.05);
       }
     }
@@ -196,7 +196,7 @@ TEST_CASE("filter weights add up to one within their rounding") {
   }
 }
 
-// Its weights by input sample, and that kernels can read what it tells them to.
+// The weights per input sample; checks that kernels read within the input.
 std::vector<std::vector<int>> weights_of(const AxisFilter& filter) {
   std::vector<std::vector<int>> all;
   for (int i = 0; i < filter.output(); ++i) {
@@ -210,7 +210,7 @@ std::vector<std::vector<int>> weights_of(const AxisFilter& filter) {
   return all;
 }
 
-TEST_CASE("a filter from the far end is the mirror image of the one from the near end") {
+TEST_CASE("a reversed filter is the mirror image of the filter") {
   Random random(5, 0, 0, 0);
   for (int trial = 0; trial < 400; ++trial) {
     const Resampling resampling = kAll[random.below(std::size(kAll))];
@@ -233,7 +233,7 @@ TEST_CASE("a filter from the far end is the mirror image of the one from the nea
   }
 }
 
-TEST_CASE("a filter is built anew for the same sizes and another interpolation") {
+TEST_CASE("a filter is rebuilt for the same sizes and another interpolation") {
   AxisFilter filter;
   filter.build(100, 50);
   REQUIRE(filter.taps() == 4);
@@ -243,7 +243,7 @@ TEST_CASE("a filter is built anew for the same sizes and another interpolation")
   REQUIRE(filter.weights(20)[0] < 0);
 }
 
-// What lies beyond 0..255 is clipped, on both sides and in both passes.
+// Values beyond 0..255 are clipped on both sides and in both passes.
 TEST_CASE("a bicubic filter overshoots at an edge and is clipped") {
   Image edge({64, 64});
   for (int y = 0; y < 64; ++y)

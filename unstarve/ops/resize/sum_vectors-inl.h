@@ -1,7 +1,7 @@
-// Vectors of a resize's sums, and their narrowing to bytes. Included by resize_kernels.cpp once per instruction set.
+// Vectors of sums and their conversion to bytes. Included by resize_kernels.cpp once per instruction set.
 
 // On x86 a 16-bit multiply-add sums neighbouring products, so the rounding constant can be the first summand.
-// Elsewhere the products wait in two vectors, and the pairs are summed at the end.
+// Elsewhere products are accumulated in two vectors, and pairs are summed at the end.
 constexpr bool kSumsPairs = HWY_ARCH_X86;
 
 template <std::size_t kBytes>
@@ -21,7 +21,7 @@ struct Vectors {
     explicit HWY_INLINE Sum(V32 rounding) : first(kSumsPairs ? rounding : hn::Zero(D32())), second(hn::Zero(D32())) {}
     HWY_INLINE void add(V16 values, V16 weights) {
 #if HWY_TARGET == HWY_AVX3_DL
-      // Products and sum in one instruction, which Highway has no name for, nor its functions the attribute.
+      // Products and sum in one instruction, which Highway does not offer.
       asm("vpdpwssd %2, %1, %0" : "+v"(first.raw) : "v"(values.raw), "v"(weights.raw));
 #else
       first = hn::ReorderWidenMulAccumulate(D32(), values, weights, first, second);
@@ -33,7 +33,7 @@ struct Vectors {
     }
   };
 
-  // Four vectors of 32-bit values to one of bytes, clipped to 0..255: each 128-bit block holds those of a, b, c and d.
+  // Converts four vectors of 32-bit values to bytes, clipped to 0..255; each 128-bit block holds those of a, b, c, d.
   static HWY_INLINE V8 narrow(V32 a, V32 b, V32 c, V32 d) {
     return to_bytes(D8(), hn::ReorderDemote2To(D16(), a, b), hn::ReorderDemote2To(D16(), c, d));
   }

@@ -57,7 +57,7 @@ void round_on_target(const TriangleTables& t, std::size_t from, std::size_t to, 
     const std::size_t count = std::min(hn::Lanes(d), to - i);
     std::int16_t* const first = out + (i - from) * taps;
     for (std::size_t k = 0; k < longest; ++k) {
-      // Exact: by a power of two.
+      // Exact: multiplication by a power of two.
       const auto scaled = hn::Mul(hn::LoadU(d, t.weights + k * t.pitch + i), scale);
       hn::Store(hn::DemoteTo(D32(), hn::Add(scaled, half)), D32(), rounded);
       for (std::size_t lane = 0; lane < count; ++lane)
@@ -83,7 +83,7 @@ double make_triangle_weights(const TriangleTables& t, int input, std::size_t out
     t.begins[i] = std::max(0, static_cast<int>(centre - stretch + 0.5));
     t.ends[i] = std::min(input, static_cast<int>(centre + stretch + 0.5));
   }
-  // Vectors go beyond the last one.
+  // Vectors read and write beyond the last sample.
   for (double* table : {t.centres, t.begins, t.ends}) std::fill_n(table + outputs, kTriangleSlack, table[outputs - 1]);
   return HWY_DYNAMIC_DISPATCH(weights_on_target)(t, outputs, stretch, taps);
 }

@@ -1,9 +1,9 @@
 #pragma once
-// The weights of a triangle filter, several output samples at a time: what AxisFilter makes of bilinear resizing, the
-// common case. Private to ops.
+// The weights of a triangle filter (bilinear resizing, the common case), for several output samples at a time. Private
+// to ops.
 //
-// Threads: pure. Exactness: the same operations in the same order for each output sample, so that every instruction set
-// gives the same bits.
+// Threads: pure. Every output sample takes the same operations in the same order, so that every instruction set gives
+// the same bits.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,24 +16,25 @@ inline constexpr std::size_t kTriangleSlack = 8;
 struct TriangleTables {
   double* centres;
   double* begins;   // first input sample
-  double* ends;     // behind the last one
-  double* counts;   // of weights up to the last one that is not 0
-  double* weights;  // [k]: of input sample begins + k, 0 <= k < taps
+  double* ends;     // one past the last
+  double* counts;   // number of weights up to the last nonzero one
+  double* weights;  // [k]: weight of input sample begins + k, 0 <= k < taps
   std::size_t pitch;
 
-  static constexpr std::size_t kBeside = 4;  // tables beside the weights
-  // One behind the other in `memory`, which has room for (kBeside + taps) * pitch values.
+  static constexpr std::size_t kOtherTables = 4;  // tables before the weights
+  // Consecutive tables in `memory`, which has room for (kOtherTables + taps) * pitch values.
   [[nodiscard]] static TriangleTables in(double* memory, std::size_t pitch) {
-    return {memory, memory + pitch, memory + 2 * pitch, memory + 3 * pitch, memory + kBeside * pitch, pitch};
+    return {memory, memory + pitch, memory + 2 * pitch, memory + 3 * pitch, memory + kOtherTables * pitch, pitch};
   }
 };
 
-// Fills all tables for `outputs` samples of an axis of `input` samples, `scale` input samples to an output sample; the
+// Fills all tables for `outputs` samples of an axis of `input` samples, `scale` input samples per output sample; the
 // triangle reaches `stretch` to either side and is cut at the edges. Weights add up to 1. Returns the largest.
 [[nodiscard]] double make_triangle_weights(const TriangleTables& tables, int input, std::size_t outputs, double scale,
                                            double stretch, std::size_t taps);
 
-// Weights of outputs [from, to) in fixed point, `one` for 1: sample i's first `longest` to out[(i - from) * taps].
+// Weights of outputs [from, to) in fixed point (1 is `one`): the first `longest` of sample i go to
+// out[(i - from) * taps].
 void round_triangle_weights(const TriangleTables& tables, std::size_t from, std::size_t to, std::size_t longest,
                             double one, std::size_t taps, std::int16_t* out);
 

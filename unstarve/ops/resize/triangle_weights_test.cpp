@@ -14,7 +14,7 @@ namespace {
 
 using testing::between;
 
-// One output sample's weights by the definition: cut at the edges, normalised.
+// Reference weights of one output sample: cut at the edges, normalised.
 std::vector<double> by_definition(int input, double scale, double stretch, std::size_t i, int& begin) {
   const double centre = (static_cast<double>(i) + 0.5) * scale, inverse = 1.0 / stretch;
   begin = std::max(0, static_cast<int>(centre - stretch + 0.5));
@@ -31,7 +31,7 @@ std::vector<double> by_definition(int input, double scale, double stretch, std::
   return weights;
 }
 
-TEST_CASE("triangle weights have the bits of their definition on every instruction set") {
+TEST_CASE("triangle weights equal their reference on every instruction set") {
   testing::on_every_target([](const std::string& target) {
     INFO(target);
     Random random(11, 0, 0, 0);

@@ -1,6 +1,6 @@
 // The vertical pass of a resize. Included by resize_kernels.cpp once per instruction set.
 
-// One row of the vertical pass: a weighted sum of `2 * pairs` rows, byte by byte. kPairs 0: any number, from `pairs`.
+// One row of the vertical pass: a weighted sum of `2 * pairs` rows, byte by byte. kPairs 0: `pairs` of them.
 template <std::size_t kBytes, std::size_t kPairs>
 HWY_INLINE void vertical_row(const std::uint8_t* const* HWY_RESTRICT rows, const std::int16_t* HWY_RESTRICT weights,
                              std::size_t pairs, int bits, std::size_t bytes, std::uint8_t* HWY_RESTRICT out) {
@@ -21,8 +21,8 @@ HWY_INLINE void vertical_row(const std::uint8_t* const* HWY_RESTRICT rows, const
   };
 
   for (std::size_t x = 0; x < bytes; x += kBytes) {
-    // The last vector overlaps the one before. A row shorter than a vector is followed by readable bytes, and what is
-    // written behind it by the next row.
+    // The last vector overlaps the one before. A row shorter than a vector is followed by readable bytes; the next row
+    // overwrites what is written there.
     if (x + kBytes > bytes) x = bytes > kBytes ? bytes - kBytes : 0;
     typename V::Sum s0(rounding), s1(rounding), s2(rounding), s3(rounding);
     for (std::size_t p = 0; p < pairs; ++p) {
@@ -42,7 +42,7 @@ HWY_INLINE void vertical_row(const std::uint8_t* const* HWY_RESTRICT rows, const
   }
 }
 
-// Row `y` of the result from t.rows, each of so many bytes, in vectors of kBytes.
+// Row `y` of the result from t.rows of `bytes` bytes each, in vectors of kBytes.
 template <std::size_t kBytes>
 void vertical_pass(const ResizeTables& t, int y, std::size_t bytes, std::uint8_t* out) {
   const std::uint8_t* const* rows = t.rows.data();

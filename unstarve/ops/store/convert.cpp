@@ -20,7 +20,7 @@ HWY_INLINE void write_one(float value, float* to) { *to = value; }
 HWY_INLINE void write_one(float value, Bfloat16* to) { *to = Bfloat16{bfloat16_bits(value)}; }
 HWY_INLINE void write_one(float value, Float16* to) { *to = Float16{float16_bits(value)}; }
 
-// kPeriod 1: all values are of `channel`; 3: the first is of `channel`, and they go on in turn.
+// kPeriod 1: all values are of `channel`; 3: interleaved, starting with `channel`.
 template <std::size_t kPeriod, class T>
 HWY_INLINE void convert_by_table(const ValueMap& map, std::size_t channel, const std::uint8_t* from, std::size_t count,
                                  T* to) {
@@ -32,7 +32,7 @@ HWY_INLINE void convert_by_table(const ValueMap& map, std::size_t channel, const
 
 #if HWY_NATIVE_FMA
 
-template <std::size_t kPeriod, bool kPastCache, class T>
+template <std::size_t kPeriod, bool kBypassCache, class T>
 HWY_INLINE void convert(const ValueMap& map, std::size_t channel, const std::uint8_t* from, std::size_t count, T* to) {
   constexpr std::size_t kLineValues = kLine / sizeof(T);
   const std::size_t misaligned = reinterpret_cast<std::uintptr_t>(to) % kLine / sizeof(T);
@@ -40,7 +40,7 @@ HWY_INLINE void convert(const ValueMap& map, std::size_t channel, const std::uin
   convert_by_table<kPeriod>(map, channel, from, head, to);
   channel = (channel + head % kPeriod) % kChannels;
 
-  // The constants of three vectors in a row; the fourth begins with the channel that the first began with.
+  // The constants of three consecutive vectors; the fourth starts with the same channel as the first.
   alignas(64) float scales[kPeriod * kLanes], biases[kPeriod * kLanes];
   for (std::size_t i = 0; i < kPeriod * kLanes; ++i) {
     scales[i] = map.scale[kPeriod == 1 ? channel : (channel + i) % kChannels];
@@ -52,7 +52,7 @@ HWY_INLINE void convert(const ValueMap& map, std::size_t channel, const std::uin
     bias[j] = hn::Load(DF(), biases + j * kLanes);
   }
 
-  // An even number of vectors and of cache lines, after which the channels begin anew.
+  // An even number of vectors and of cache lines, after which the channels repeat.
   constexpr std::size_t kStep = 2 * kPeriod * (kLineValues > kLanes ? kLineValues : kLanes);
   std::size_t i = head;
   for (; i + kStep <= count; i += kStep) {
@@ -60,7 +60,7 @@ HWY_INLINE void convert(const ValueMap& map, std::size_t channel, const std::uin
       const VF a = normalise(hn::LoadU(D8(), from + i + j * kLanes), scale[j % kPeriod], bias[j % kPeriod]);
       const VF b =
           normalise(hn::LoadU(D8(), from + i + (j + 1) * kLanes), scale[(j + 1) % kPeriod], bias[(j + 1) % kPeriod]);
-      write_two<kPastCache>(a, b, to + i + j * kLanes);
+      write_two<kBypassCache>(a, b, to + i + j * kLanes);
     }
   }
   convert_by_table<kPeriod>(map, channel, from + i, count - i, to + i);
@@ -68,7 +68,7 @@ HWY_INLINE void convert(const ValueMap& map, std::size_t channel, const std::uin
 
 #else
 
-template <std::size_t kPeriod, bool kPastCache, class T>
+template <std::size_t kPeriod, bool kBypassCache, class T>
 HWY_INLINE void convert(const ValueMap& map, std::size_t channel, const std::uint8_t* from, std::size_t count, T* to) {
   convert_by_table<kPeriod>(map, channel, from, count, to);
 }
@@ -111,7 +111,7 @@ void interleaved_to_float16(const ValueMap& map, const std::uint8_t* from, std::
   convert_to<kChannels>(map, 0, from, count, to, how);
 }
 
-void copy_past_cache_on_target(const std::uint8_t* HWY_RESTRICT from, std::size_t count,
+void copy_bypassing_cache_on_target(const std::uint8_t* HWY_RESTRICT from, std::size_t count,
                                std::uint8_t* HWY_RESTRICT to) {
   namespace hn = hwy::HWY_NAMESPACE;
   const hn::CappedTag<std::uint8_t, 64> d;
@@ -142,7 +142,7 @@ HWY_EXPORT(plane_to_float16);
 HWY_EXPORT(interleaved_to_float);
 HWY_EXPORT(interleaved_to_bfloat16);
 HWY_EXPORT(interleaved_to_float16);
-HWY_EXPORT(copy_past_cache_on_target);
+HWY_EXPORT(copy_bypassing_cache_on_target);
 
 void convert_plane(const ValueMap& map, int channel, const std::uint8_t* from, std::size_t count, float* to,
                    Destination how) {
@@ -168,8 +168,8 @@ void convert_interleaved(const ValueMap& map, const std::uint8_t* from, std::siz
   HWY_DYNAMIC_DISPATCH(interleaved_to_float16)(map, from, count, to, how);
 }
 
-void copy_past_cache(const std::uint8_t* from, std::size_t count, std::uint8_t* to) {
-  HWY_DYNAMIC_DISPATCH(copy_past_cache_on_target)(from, count, to);
+void copy_bypassing_cache(const std::uint8_t* from, std::size_t count, std::uint8_t* to) {
+  HWY_DYNAMIC_DISPATCH(copy_bypassing_cache_on_target)(from, count, to);
 }
 
 void finish_streaming() noexcept { hwy::FlushStream(); }

@@ -1,9 +1,9 @@
 #pragma once
-// 8-bit values to normalised float32, bfloat16 or float16 in one straight run: the second half of a store. Private
-// to ops.
+// Converts a run of 8-bit values to normalised float32, bfloat16 or float16: the second half of a store. Private to
+// ops.
 //
-// Same bits everywhere: instruction sets with a fused multiply-add compute it; the others look the result up in
-// `table`, which was computed by std::fma.
+// The same bits everywhere: instruction sets with a fused multiply-add compute the values, others look them up in
+// `table`, which std::fma has computed.
 
 #include <array>
 #include <cstddef>
@@ -16,19 +16,19 @@
 
 namespace unstarve {
 
-// What the 256 pixel values of each channel become, and the constants that say the same.
+// The normalised values of each channel as constants and as a table of all 256.
 struct ValueMap {
   std::array<float, kChannels> scale{};
   std::array<float, kChannels> bias{};
   alignas(64) std::array<std::array<float, 256>, kChannels> table{};
 };
 
-// Throws Error(kArgument) when a std is 0 or a value not finite.
+// Throws Error(kArgument) if a std is 0 or a value not finite.
 [[nodiscard]] std::shared_ptr<const ValueMap> make_map(const Normalisation& normalisation);
 
 enum class Destination {
   kCache,   // ordinary writes
-  kMemory,  // whole cache lines past the cache; finish_streaming() must follow before another thread may read them
+  kMemory,  // streaming stores that bypass the cache; call finish_streaming() before another thread reads them
 };
 
 // `count` values of one channel.
@@ -38,15 +38,15 @@ void convert_plane(const ValueMap& map, int channel, const std::uint8_t* from, s
                    Destination how);
 void convert_plane(const ValueMap& map, int channel, const std::uint8_t* from, std::size_t count, Float16* to,
                    Destination how);
-// `count` values that go through the channels in turn, beginning with the first.
+// `count` values of interleaved channels, starting with the first.
 void convert_interleaved(const ValueMap& map, const std::uint8_t* from, std::size_t count, float* to, Destination how);
 void convert_interleaved(const ValueMap& map, const std::uint8_t* from, std::size_t count, Bfloat16* to,
                          Destination how);
 void convert_interleaved(const ValueMap& map, const std::uint8_t* from, std::size_t count, Float16* to,
                          Destination how);
 
-// `count` bytes as they are, as to Destination::kMemory.
-void copy_past_cache(const std::uint8_t* from, std::size_t count, std::uint8_t* to);
+// Copies `count` bytes as with Destination::kMemory.
+void copy_bypassing_cache(const std::uint8_t* from, std::size_t count, std::uint8_t* to);
 
 void finish_streaming() noexcept;
 

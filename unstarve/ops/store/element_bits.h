@@ -1,5 +1,5 @@
 #pragma once
-// The 16-bit floating types' bits, rounded to nearest even, on the host and on GPUs. Threads: pure.
+// Conversion to and from 16-bit floating-point bits, rounded to nearest even, on the host and on GPUs. Threads: pure.
 
 #include <bit>
 #include <cstdint>
@@ -8,23 +8,23 @@
 
 namespace unstarve {
 
-// Elements in memory, so that functions can be told which of the two they write.
+// Elements in memory, as types of their own so that functions can be overloaded.
 enum class Bfloat16 : std::uint16_t {};
 enum class Float16 : std::uint16_t {};  // IEEE 754 binary16
 
-// Of finite values.
+// Precondition: finite.
 UNSTARVE_HD inline std::uint16_t bfloat16_bits(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   return static_cast<std::uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
 }
 
-// Of finite values; infinity beyond 65,504.
+// Precondition: finite. Infinity beyond 65,504.
 UNSTARVE_HD inline std::uint16_t float16_bits(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t sign = bits >> 16 & 0x8000, magnitude = bits & 0x7FFF'FFFF;
   if (magnitude >= 0x477F'F000) return static_cast<std::uint16_t>(sign | 0x7C00);  // 65,520: half way beyond 65,504
   if (magnitude < 0x3880'0000) {
-    // Below 2^-14 a unit is 2^-24: adding 0.5, whose unit in float32 is that, rounds.
+    // Below 2^-14 the unit is 2^-24, which is the unit of 0.5 in float32: adding 0.5 rounds.
     const float rounded = std::bit_cast<float>(magnitude) + 0.5F;
     return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(rounded) - 0x3F00'0000));
   }
@@ -37,7 +37,7 @@ UNSTARVE_HD inline float from_bfloat16(std::uint16_t bits) { return std::bit_cas
 UNSTARVE_HD inline float from_float16(std::uint16_t bits) {
   const std::uint32_t sign = (bits & 0x8000U) << 16, magnitude = bits & 0x7FFFU;
   if (magnitude >= 0x7C00) return std::bit_cast<float>(sign | 0x7F80'0000 | (magnitude & 0x3FF) << 13);
-  // Its exponent is 112 less, and multiplying takes those below 2^-14 along.
+  // The exponent bias differs by 112; the multiplication also handles subnormals.
   const float value = std::bit_cast<float>(magnitude << 13) * 0x1p112F;
   return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(value));
 }

@@ -13,15 +13,14 @@
 namespace unstarve {
 namespace {
 
-// 8-bit pixels on their way to the conversion: small enough to stay in the first-level cache beside the source rows,
-// large enough for a whole 32 x 32 sample and for several rows of a 224 one.
+// 8-bit pixels staged for the conversion: few enough to stay in the first-level cache together with the source rows,
+// enough for a 32 x 32 sample or several rows of a 224 x 224 one.
 constexpr int kStagePixels = 4096;
-// Not a multiple of 4096, at which loads and stores of the planes would wait for each other.
+// Not a multiple of 4096: loads and stores at such distances alias and wait for each other.
 constexpr int kStageStride = kStagePixels + 64;
 
-// Samples of at least this size are written past the cache. On a Zen 5 core a 224 x 224 float32 sample took 20 us so
-// and 34 us through the cache; a 32 x 32 one (12 KB) took 780 ns so, of which much was the fence at its end, and 640 ns
-// through it.
+// Samples of at least this size bypass the cache. On a Zen 5 core a 224 x 224 float32 sample took 20 us this way and
+// 34 us through the cache; a 32 x 32 one (12 KB) took 780 ns, much of it the fence at the end, against 640 ns.
 constexpr std::size_t kStreamBytes = 64 * 1024;
 
 }  // namespace
@@ -46,7 +45,7 @@ std::shared_ptr<const ValueMap> make_map(const Normalisation& normalisation) {
 
 namespace {
 
-// A part of the frame, as a frame: columns [x, x + width) as they come out.
+// Output columns [x, x + width) of a frame.
 Frame columns(const Frame& frame, int x, int width) {
   Frame part = frame;
   part.crop({x, 0, width, frame.height});
@@ -54,21 +53,21 @@ Frame columns(const Frame& frame, int x, int width) {
 }
 
 template <class T>
-void convert_frame(const Frame& frame, const ValueMap& map, Layout layout, T* dst, CacheFetch& ahead) {
-  if (layout == Layout::kNchw && store_small(frame, map, dst, ahead)) return;
-  ahead.finish();
+void convert_frame(const Frame& frame, const ValueMap& map, Layout layout, T* dst, CacheFetch& prefetch) {
+  if (layout == Layout::kNchw && store_small(frame, map, dst, prefetch)) return;
+  prefetch.finish();
   const auto width = static_cast<std::size_t>(frame.width);
   const std::size_t plane = width * static_cast<std::size_t>(frame.height);
   alignas(64) std::uint8_t stage[kStageStride * kChannels + 64];
   const auto how = plane * kChannels * sizeof(T) >= kStreamBytes ? Destination::kMemory : Destination::kCache;
-  // Wide frames go through in strips of columns, others whole rows at a time, as many as fit.
+  // Wide frames are processed in strips of columns, others in as many whole rows as fit.
   const int strip = std::min(frame.width, kStagePixels);
-  const int rows_at_once = strip == frame.width ? kStagePixels / strip : 1;
+  const int rows_per_step = strip == frame.width ? kStagePixels / strip : 1;
   for (int x = 0; x < frame.width; x += strip) {
     const int part_width = std::min(strip, frame.width - x);
     const Frame part = strip == frame.width ? frame : columns(frame, x, part_width);
-    for (int y = 0; y < frame.height; y += rows_at_once) {
-      const int rows = std::min(rows_at_once, frame.height - y);
+    for (int y = 0; y < frame.height; y += rows_per_step) {
+      const int rows = std::min(rows_per_step, frame.height - y);
       const auto pixels = static_cast<std::size_t>(part_width) * static_cast<std::size_t>(rows);
       const std::size_t at = static_cast<std::size_t>(y) * width + static_cast<std::size_t>(x);
       if (layout == Layout::kNchw) {
@@ -86,7 +85,7 @@ void convert_frame(const Frame& frame, const ValueMap& map, Layout layout, T* ds
   if (how == Destination::kMemory) finish_streaming();
 }
 
-// The first byte of a window that is one run of bytes which stay as they are, as interleaved pixels are; else null.
+// The first byte of a window that is stored as it is, as one run of interleaved bytes; else null.
 const std::uint8_t* as_one_run(const Frame& frame) {
   const PixelView& pixels = frame.pixels;
   const bool whole_rows = pixels.interleaved() && frame.left == 0 && frame.width == pixels.width &&
@@ -100,9 +99,9 @@ const std::uint8_t* as_one_run(const Frame& frame) {
 
 Storer::Storer(const StoreFormat& format) : format_(format), map_(make_map(format.normalisation)) {}
 
-void Storer::store(const Frame& frame, void* dst, CacheFetch* ahead) const {
+void Storer::store(const Frame& frame, void* dst, CacheFetch* prefetch) const {
   CacheFetch nothing;
-  CacheFetch& fetch = ahead ? *ahead : nothing;
+  CacheFetch& fetch = prefetch ? *prefetch : nothing;
   if (frame.width <= 0 || frame.height <= 0) return;
   const std::ptrdiff_t width = frame.width;
   switch (format_.type) {
@@ -110,11 +109,11 @@ void Storer::store(const Frame& frame, void* dst, CacheFetch* ahead) const {
       fetch.finish();
       auto* to = static_cast<std::uint8_t*>(dst);
       if (format_.layout == Layout::kNchw) {
-        // A single pixel's planes lie 1 apart, as interleaved channels do.
+        // The planes of a 1 x 1 image have distance 1, as interleaved channels do; the result is the same.
         copy_window(frame, 0, frame.height, {to, width, width * frame.height});
       } else if (const std::uint8_t* const run = as_one_run(frame);
                  run != nullptr && sample_bytes(frame.size()) >= kStreamBytes) {
-        copy_past_cache(run, sample_bytes(frame.size()), to);
+        copy_bypassing_cache(run, sample_bytes(frame.size()), to);
         finish_streaming();
       } else {
         copy_window(frame, 0, frame.height, {to, width * kChannels, 1});

@@ -1,13 +1,12 @@
 #pragma once
-// The end of a chain: a frame's pixels into their place in the batch, normalised, cast and laid out in one pass.
+// The end of a chain: writes a frame's pixels to the batch; normalises, converts and arranges them in one pass.
 //
 // value = (pixel / 255 - mean[c]) / std[c], computed as pixel * scale[c] + bias[c] in float32 (one fused
 // multiply-add, so that every instruction set gives the same bits), rounded to the element type to nearest even. kUint8
 // stores the pixel itself and ignores mean and std.
-// Threads: pure. Failure: Error(kArgument) from the constructor when a std is 0 or a value not finite.
-// Cost: large samples (in uint8: of whole rows without gaps) are written past the cache by whole cache lines (streaming
-// stores), and are as visible to other threads as any other write when store() returns. Best when every sample begins
-// at a multiple of 64 bytes.
+// Threads: pure. Failure: Error(kArgument) from the constructor if a std is 0 or a value not finite.
+// Cost: large samples (in uint8: whole rows without gaps) bypass the cache with streaming stores; store() returns after
+// a fence, so that other threads see them as any other write. Fastest if every sample starts at a multiple of 64 bytes.
 
 #include <array>
 #include <cstddef>
@@ -31,7 +30,7 @@ struct Normalisation {
   std::array<float, kChannels> std{1, 1, 1};
   friend bool operator==(const Normalisation&, const Normalisation&) = default;
 };
-// Statistics of the training images over 0..1, as torchvision's references use them.
+// Statistics of the training images in 0..1, as in torchvision's references.
 inline constexpr Normalisation kImagenetNormalisation{{0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}};
 inline constexpr Normalisation kCifar10Normalisation{{0.4914f, 0.4822f, 0.4465f}, {0.2470f, 0.2435f, 0.2616f}};
 
@@ -53,9 +52,9 @@ class Storer {
            element_bytes(format_.type);
   }
   // Writes sample_bytes(frame.size()) bytes at `dst`, which must be aligned to the element size.
-  // What `ahead` has left is fetched meanwhile.
-  void store(const Frame& frame, void* dst, CacheFetch* ahead = nullptr) const;
-  // The same by the plain loop, for tests: bit-equal to store().
+  // Prefetches the rest of `prefetch` meanwhile.
+  void store(const Frame& frame, void* dst, CacheFetch* prefetch = nullptr) const;
+  // The same by a scalar loop, for tests: bit-equal to store().
   void store_reference(const Frame& frame, void* dst) const;
 
  private:

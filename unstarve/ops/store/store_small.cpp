@@ -20,9 +20,9 @@ namespace {
 constexpr int kLanes16 = 16;
 alignas(16) constexpr std::uint8_t kReverse[16] = {15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0};
 
-// kPieces pieces of 16 pixels make a row.
+// A row has kPieces pieces of 16 pixels.
 template <int kPieces, bool kMirrored, class T>
-void store_planes(const Frame& frame, const ValueMap& map, T* to, CacheFetch& ahead) {
+void store_planes(const Frame& frame, const ValueMap& map, T* to, CacheFetch& fetch) {
   constexpr int kWidth = kPieces * kLanes16;
   const PixelView& pixels = frame.pixels;
   const int top = std::clamp(-frame.top, 0, frame.height);
@@ -48,8 +48,8 @@ void store_planes(const Frame& frame, const ValueMap& map, T* to, CacheFetch& ah
     const std::uint8_t* from = pixels.data + static_cast<std::ptrdiff_t>(c) * pixels.channel_stride +
                                std::ptrdiff_t{frame.top + top} * pixels.row_stride;
     for (int y = top; y < bottom; ++y, from += pixels.row_stride, to += kWidth) {
-      // Half as often as rows suffices for a sample of this size, and leaves the stores their share.
-      if (y % 2 == 0) ahead.step();
+      // Every second row suffices for a sample of this size and leaves bandwidth to the stores.
+      if (y % 2 == 0) fetch.step();
       for (int i = 0; i < kPieces; i += 2) {
         auto a = hn::IfThenElse(inside[i], hn::MaskedLoad(inside[i], D8(), from + column[i]), fill);
         auto b = hn::IfThenElse(inside[i + 1], hn::MaskedLoad(inside[i + 1], D8(), from + column[i + 1]), fill);
@@ -62,17 +62,17 @@ void store_planes(const Frame& frame, const ValueMap& map, T* to, CacheFetch& ah
     }
     fill_rows(frame.height - bottom);
   }
-  ahead.finish();
+  fetch.finish();
 }
 
 template <class T>
-bool store_small_as(const Frame& frame, const ValueMap& map, T* dst, CacheFetch& ahead) {
+bool store_small_as(const Frame& frame, const ValueMap& map, T* dst, CacheFetch& fetch) {
   if (frame.points != nullptr || !frame.pixels.planar() || reinterpret_cast<std::uintptr_t>(dst) % kLine != 0)
     return false;
   if (frame.width == 32) {
-    frame.mirrored ? store_planes<2, true>(frame, map, dst, ahead) : store_planes<2, false>(frame, map, dst, ahead);
+    frame.mirrored ? store_planes<2, true>(frame, map, dst, fetch) : store_planes<2, false>(frame, map, dst, fetch);
   } else if (frame.width == 64) {
-    frame.mirrored ? store_planes<4, true>(frame, map, dst, ahead) : store_planes<4, false>(frame, map, dst, ahead);
+    frame.mirrored ? store_planes<4, true>(frame, map, dst, fetch) : store_planes<4, false>(frame, map, dst, fetch);
   } else {
     return false;
   }
@@ -90,14 +90,14 @@ bool store_small_as(const Frame&, const ValueMap&, T*, CacheFetch&) {
 
 }  // namespace
 
-bool store_small_float(const Frame& frame, const ValueMap& map, float* dst, CacheFetch& ahead) {
-  return store_small_as(frame, map, dst, ahead);
+bool store_small_float(const Frame& frame, const ValueMap& map, float* dst, CacheFetch& fetch) {
+  return store_small_as(frame, map, dst, fetch);
 }
-bool store_small_bfloat16(const Frame& frame, const ValueMap& map, Bfloat16* dst, CacheFetch& ahead) {
-  return store_small_as(frame, map, dst, ahead);
+bool store_small_bfloat16(const Frame& frame, const ValueMap& map, Bfloat16* dst, CacheFetch& fetch) {
+  return store_small_as(frame, map, dst, fetch);
 }
-bool store_small_float16(const Frame& frame, const ValueMap& map, Float16* dst, CacheFetch& ahead) {
-  return store_small_as(frame, map, dst, ahead);
+bool store_small_float16(const Frame& frame, const ValueMap& map, Float16* dst, CacheFetch& fetch) {
+  return store_small_as(frame, map, dst, fetch);
 }
 
 }  // namespace unstarve::HWY_NAMESPACE
@@ -110,14 +110,14 @@ HWY_EXPORT(store_small_float);
 HWY_EXPORT(store_small_bfloat16);
 HWY_EXPORT(store_small_float16);
 
-bool store_small(const Frame& frame, const ValueMap& map, float* dst, CacheFetch& ahead) {
-  return HWY_DYNAMIC_DISPATCH(store_small_float)(frame, map, dst, ahead);
+bool store_small(const Frame& frame, const ValueMap& map, float* dst, CacheFetch& fetch) {
+  return HWY_DYNAMIC_DISPATCH(store_small_float)(frame, map, dst, fetch);
 }
-bool store_small(const Frame& frame, const ValueMap& map, Bfloat16* dst, CacheFetch& ahead) {
-  return HWY_DYNAMIC_DISPATCH(store_small_bfloat16)(frame, map, dst, ahead);
+bool store_small(const Frame& frame, const ValueMap& map, Bfloat16* dst, CacheFetch& fetch) {
+  return HWY_DYNAMIC_DISPATCH(store_small_bfloat16)(frame, map, dst, fetch);
 }
-bool store_small(const Frame& frame, const ValueMap& map, Float16* dst, CacheFetch& ahead) {
-  return HWY_DYNAMIC_DISPATCH(store_small_float16)(frame, map, dst, ahead);
+bool store_small(const Frame& frame, const ValueMap& map, Float16* dst, CacheFetch& fetch) {
+  return HWY_DYNAMIC_DISPATCH(store_small_float16)(frame, map, dst, fetch);
 }
 
 }  // namespace unstarve

@@ -1,9 +1,9 @@
 #pragma once
-// Small planar images (CIFAR's kind) from window to batch in one pass: read under a mask, so that what lies beyond the
-// image is filled without a branch, mirrored, normalised and written, in registers. Private to ops.
+// Stores small planar images (like CIFAR's) in one pass in registers: masked loads, so that fill needs no branch, then
+// mirroring, normalisation and the write. Private to ops.
 //
-// Only on instruction sets whose masked loads never touch a byte that is masked out (AVX-512): elsewhere, and for other
-// frames, false, and nothing is written or fetched.
+// Only on instruction sets whose masked loads never touch masked-out bytes (AVX-512). Otherwise, and for other frames,
+// the functions return false and write and prefetch nothing.
 
 #include <cstdint>
 
@@ -13,10 +13,10 @@
 
 namespace unstarve {
 
-// Writes planes (NCHW) as convert_plane() would, and fetches all of `ahead` between their rows. False: pixels that are
-// not planar, colours that are put off, a width that is not 32 or 64, `dst` not at a cache line.
-[[nodiscard]] bool store_small(const Frame& frame, const ValueMap& map, float* dst, CacheFetch& ahead);
-[[nodiscard]] bool store_small(const Frame& frame, const ValueMap& map, Bfloat16* dst, CacheFetch& ahead);
-[[nodiscard]] bool store_small(const Frame& frame, const ValueMap& map, Float16* dst, CacheFetch& ahead);
+// Writes planes (NCHW) as convert_plane() would and prefetches all of `fetch` between their rows. False if the
+// pixels are not planar, the frame has a colour chain, the width is not 32 or 64, or `dst` is not at a cache line.
+[[nodiscard]] bool store_small(const Frame& frame, const ValueMap& map, float* dst, CacheFetch& fetch);
+[[nodiscard]] bool store_small(const Frame& frame, const ValueMap& map, Bfloat16* dst, CacheFetch& fetch);
+[[nodiscard]] bool store_small(const Frame& frame, const ValueMap& map, Float16* dst, CacheFetch& fetch);
 
 }  // namespace unstarve

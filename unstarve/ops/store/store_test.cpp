@@ -29,7 +29,7 @@ TEST_CASE("a store gives the reference's bits on every instruction set, and noth
     INFO(target);
     Random random(5, 0, 0, 0);
     for (int trial = 0; trial < 600; ++trial) {
-      // Some wider than the staging buffer; both sides cross the widths of vectors.
+      // Some are wider than the staging buffer; sides cross the widths of vectors.
       const bool wide = trial % 60 == 0;
       const Size size{wide ? between(random, 4000, 9000) : between(random, 1, 100), between(random, 1, wide ? 3 : 80)};
       const Pixels pixels(size, static_cast<Arrangement>(random.below(3)), random);
@@ -38,7 +38,7 @@ TEST_CASE("a store gives the reference's bits on every instruction set, and noth
                                random.below(2) == 0 ? kImagenetNormalisation : kCifar10Normalisation};
       const Storer storer(format);
       const std::size_t bytes = storer.sample_bytes(frame.size());
-      // Aligned to the element only, in half of the trials.
+      // Aligned only to the element in half of the trials.
       const std::size_t shift = random.below(2) == 0 ? 0 : random.below(16) * element_bytes(format.type);
       AlignedBytes actual(bytes + shift + 64), expected(bytes + 64);
       std::memset(actual.data(), kGuard, bytes + shift + 64);
@@ -53,7 +53,7 @@ TEST_CASE("a store gives the reference's bits on every instruction set, and noth
   });
 }
 
-// Bytes between two pages that must not be touched, flush with either.
+// Bytes between two inaccessible pages, adjacent to one of them.
 class GuardedBytes {
  public:
   GuardedBytes(std::size_t size, bool at_end) {
@@ -107,7 +107,7 @@ TEST_CASE("small planar images are stored with the reference's bits, and no byte
   });
 }
 
-TEST_CASE("large interleaved images in uint8 are stored as they are, past the cache or not, and no byte beyond them") {
+TEST_CASE("large interleaved images in uint8 are stored unchanged, without a byte beyond them") {
   testing::on_every_target([](const std::string& target) {
     INFO(target);
     Random random(7, 0, 0, 0);
@@ -121,7 +121,7 @@ TEST_CASE("large interleaved images in uint8 are stored as they are, past the ca
       Frame frame({bytes.data(), source.width, source.height, row, kChannels, 1});
       frame.fill = {1, 2, 250};
       if (random.below(4) == 0) frame.mirror();
-      const int top = between(random, -1, 2);  // whole rows most often
+      const int top = between(random, -1, 2);  // mostly whole rows
       const int left = random.below(3) == 0 ? between(random, -2, 3) : 0;
       frame.crop({left, top, source.width - std::abs(left), source.height - between(random, 0, 3)});
       const Storer storer({ElementType::kUint8, Layout::kNhwc, {}});
@@ -163,7 +163,7 @@ TEST_CASE("bfloat16 rounds to nearest even") {
   REQUIRE(bfloat16_bits(0.0f) == 0);
 }
 
-TEST_CASE("every float16 survives being read and written") {
+TEST_CASE("every float16 survives a round trip") {
   for (unsigned bits = 0; bits < 0x10000; ++bits) {
     if ((bits & 0x7C00) == 0x7C00) continue;  // infinite, or not a number
     REQUIRE(float16_bits(from_float16(static_cast<std::uint16_t>(bits))) == bits);
@@ -173,7 +173,7 @@ TEST_CASE("every float16 survives being read and written") {
   REQUIRE(from_float16(0x7C00) == std::numeric_limits<float>::infinity());
 }
 
-TEST_CASE("a store in float16 beyond its range is infinite, in vectors as in the reference") {
+TEST_CASE("float16 values beyond the range are infinite, in vectors as in the reference") {
   testing::on_every_target([](const std::string& target) {
     INFO(target);
     Image image({64, 9});
