@@ -31,6 +31,7 @@ RANK = {
 }  # fmt: skip
 # The subfolders of a folder, lowest first. Those of one tuple have equal ranks: they never include each other.
 SUBFOLDERS = {
+    "ops": ["base", ("resize", "colour", "geometry", "store"), ("filter", "batch"), ("policy", "gpu"), "cuda"],
     "storage": ["dataset", "bytes", "io", "remote", "source", "index", "cache", "formats"],
     "storage/formats": [
         ("arrays", "cifar", "folder", "mds", "parquet", "recordio", "synthetic", "tfrecord", "webdataset"),
