@@ -7,7 +7,7 @@
 // Threads: const after construction; any number of threads. Failure: Error(kArgument) from the factory.
 // Source of the formulas: label smoothing, Szegedy et al., CVPR 2016; mixup, Zhang et al., ICLR 2018; cutmix, Yun et
 // al., ICCV 2019; both pair a sample with the one before it, as torchvision's v2.MixUp and v2.CutMix do.
-// To add one: a file in this folder with class and factory, a row in kBatchOperations (batch_operations.cpp).
+// To add one: a file in this folder with class and factory, a row in batch_operation_table.inl.
 
 #include <cstdint>
 #include <memory>
@@ -51,11 +51,6 @@ struct BatchOperationInfo {
 [[nodiscard]] std::span<const BatchOperationInfo> batch_operations();
 // Throws Error(kArgument) for an unknown name (the message lists the known ones), an unknown or malformed parameter.
 [[nodiscard]] std::unique_ptr<BatchOperation> make_batch_operation(const OpSpec& spec);
-
-[[nodiscard]] std::unique_ptr<BatchOperation> make_one_hot(const OpParams& params);
-[[nodiscard]] std::unique_ptr<BatchOperation> make_label_smoothing(const OpParams& params);
-[[nodiscard]] std::unique_ptr<BatchOperation> make_mixup(const OpParams& params);
-[[nodiscard]] std::unique_ptr<BatchOperation> make_cutmix(const OpParams& params);
 
 // Writes rows of zeros with a one at each label. Preconditions: 0 <= label < classes,
 // targets.size() == labels.size() * classes.

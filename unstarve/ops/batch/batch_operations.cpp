@@ -7,15 +7,17 @@
 #include "unstarve/ops/batch/batch_operation.h"
 
 namespace unstarve {
+
+#define BATCH_OPERATION(name, help) std::unique_ptr<BatchOperation> make_##name(const OpParams& params);
+#include "unstarve/ops/batch/batch_operation_table.inl"
+#undef BATCH_OPERATION
+
 namespace {
 
 constexpr std::array kBatchOperations = {
-    BatchOperationInfo{"one_hot", "labels as rows of probabilities, without other changes", make_one_hot},
-    BatchOperationInfo{"label_smoothing", "distributes a part of every label over all classes: epsilon 0.1",
-                       make_label_smoothing},
-    BatchOperationInfo{"mixup", "blends each sample with the one before it: alpha 0.2, probability 1", make_mixup},
-    BatchOperationInfo{"cutmix", "replaces a box of each sample by that of the one before it: alpha 1, probability 1",
-                       make_cutmix},
+#define BATCH_OPERATION(name, help) BatchOperationInfo{#name, help, make_##name},
+#include "unstarve/ops/batch/batch_operation_table.inl"
+#undef BATCH_OPERATION
 };
 
 }  // namespace
