@@ -39,7 +39,7 @@ class Affine final : public Operation {
     const double degrees = draw(ranges_.degrees);
     const double x = move(ranges_.move_x, frame.width), y = move(ranges_.move_y, frame.height);
     const double scale = draw(ranges_.scale), shear_x = draw(ranges_.shear_x), shear_y = draw(ranges_.shear_y);
-    warp(frame, affine_mapping(frame.size(), degrees, x, y, scale, shear_x, shear_y), how_, fill_, scratch);
+    warp(frame, affine_mapping(frame.size(), {degrees, x, y, scale, shear_x, shear_y}), how_, fill_, scratch);
   }
 
  private:

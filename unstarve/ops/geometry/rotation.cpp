@@ -21,7 +21,7 @@ class Rotation final : public Operation {
   void apply(Frame& frame, Random& random, Scratch& scratch) const override {
     if (probability_ < 1 && random.uniform() >= probability_) return;
     const double degrees = random.uniform(degrees_.first, degrees_.second);
-    warp(frame, affine_mapping(frame.size(), -degrees, 0, 0, 1, 0, 0), how_, fill_, scratch);
+    warp(frame, affine_mapping(frame.size(), {.degrees = -degrees}), how_, fill_, scratch);
   }
 
  private:

@@ -52,16 +52,15 @@ void affine_positions(const Mapping& m, int first, int row, std::size_t count, P
 
 }  // namespace
 
-Mapping affine_mapping(Size size, double degrees, double move_x, double move_y, double scale, double shear_x,
-                       double shear_y) {
+Mapping affine_mapping(Size size, const AffineTransform& transform) {
   // The inverse of: shear in x, shear in y, rotate, scale, all about the centre, then translate.
-  const double turn = radians(degrees);
-  const Linear there = Linear{scale, 0, 0, scale} *
-                       Linear{std::cos(turn), -std::sin(turn), std::sin(turn), std::cos(turn)} *
-                       Linear{1, 0, -std::tan(radians(shear_y)), 1} * Linear{1, -std::tan(radians(shear_x)), 0, 1};
+  const double turn = radians(transform.degrees), scale = transform.scale;
+  const Linear there =
+      Linear{scale, 0, 0, scale} * Linear{std::cos(turn), -std::sin(turn), std::sin(turn), std::cos(turn)} *
+      Linear{1, 0, -std::tan(radians(transform.shear_y)), 1} * Linear{1, -std::tan(radians(transform.shear_x)), 0, 1};
   const Linear back = there.inverse();
   const double middle_x = size.width * 0.5, middle_y = size.height * 0.5;
-  const double to_x = middle_x + move_x, to_y = middle_y + move_y;
+  const double to_x = middle_x + transform.move_x, to_y = middle_y + transform.move_y;
   return {back.xx, back.xy, middle_x - back.xx * to_x - back.xy * to_y,
           back.yx, back.yy, middle_y - back.yx * to_x - back.yy * to_y,
           0,       0};

@@ -18,10 +18,16 @@ struct Mapping {
   double g = 0, h = 0;
 };
 
-// The inverse of torchvision's affine(), about the centre of an image of `size`: rotated by `degrees` (clockwise),
-// sheared by `shear_x` and `shear_y` degrees, scaled by `scale`, then translated by pixels.
-[[nodiscard]] Mapping affine_mapping(Size size, double degrees, double move_x, double move_y, double scale,
-                                     double shear_x, double shear_y);
+// As the arguments of torchvision's affine().
+struct AffineTransform {
+  double degrees = 0;             // clockwise
+  double move_x = 0, move_y = 0;  // pixels
+  double scale = 1;
+  double shear_x = 0, shear_y = 0;  // degrees
+};
+
+// The inverse of an affine transform about the centre of an image of `size`: sheared, rotated, scaled, then translated.
+[[nodiscard]] Mapping affine_mapping(Size size, const AffineTransform& transform);
 // Maps the corners `to` of the output to the corners `from` of the input: upper left, upper right, lower right, lower
 // left, as (x, y). No three corners of `to` or of `from` may be collinear.
 [[nodiscard]] Mapping perspective_mapping(const std::array<std::array<double, 2>, 4>& from,

@@ -98,9 +98,9 @@ TEST_CASE("mappings of rotations by 90 and 180 degrees, translations and mirrors
   const Size size = image.size();
   for (const Interpolation how : {Interpolation::kNearest, Interpolation::kBilinear}) {
     const Image same = moved({}, how);
-    const Image whole = moved(affine_mapping(size, 360, 0, 0, 1, 0, 0), how);
-    const Image half = moved(affine_mapping(size, 180, 0, 0, 1, 0, 0), how);
-    const Image shifted = moved(affine_mapping(size, 0, 5, -3, 1, 0, 0), how);
+    const Image whole = moved(affine_mapping(size, {.degrees = 360}), how);
+    const Image half = moved(affine_mapping(size, {.degrees = 180}), how);
+    const Image shifted = moved(affine_mapping(size, {.move_x = 5, .move_y = -3}), how);
     const double w = size.width, h = size.height;
     const Image mirrored =
         moved(perspective_mapping({{{w, 0}, {0, 0}, {0, h}, {w, h}}}, {{{0, 0}, {w, 0}, {w, h}, {0, h}}}), how);

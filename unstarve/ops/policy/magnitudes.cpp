@@ -62,7 +62,7 @@ void change_by(Frame& frame, Change change, double magnitude, const Warping& war
     case Change::kTranslateX: return move(frame, magnitude, 0, warping, scratch);
     case Change::kTranslateY: return move(frame, 0, magnitude, warping, scratch);
     case Change::kRotate:
-      return warp(frame, affine_mapping(frame.size(), -magnitude, 0, 0, 1, 0, 0), warping.how, warping.fill, scratch);
+      return warp(frame, affine_mapping(frame.size(), {.degrees = -magnitude}), warping.how, warping.fill, scratch);
     case Change::kBrightness: return adjust_brightness(frame, std::max(0.0, 1 + magnitude), scratch);
     case Change::kSaturation: return adjust_saturation(frame, std::max(0.0, 1 + magnitude), scratch);
     case Change::kContrast: return adjust_contrast(frame, std::max(0.0, 1 + magnitude), scratch);
