@@ -29,7 +29,7 @@ class Recorder {
 
   virtual void make_pixels(Frame& frame) = 0;
   virtual void resize(Frame& frame, const AxisFilter& across, const AxisFilter& down) = 0;
-  virtual void warp(Frame& frame, const Mapping& mapping, Interpolation how, const Colour& fill) = 0;
+  virtual void warp(Frame& frame, const Mapping& mapping, Interpolation interpolation, const Colour& fill) = 0;
   virtual void sharpen(Frame& frame, std::int32_t weight) = 0;  // adjust_sharpness(), in 1/65536
   // weights[i]: of the pixels at distance i, in 1/65536.
   virtual void blur(Frame& frame, std::span<const std::uint32_t> weights) = 0;

@@ -18,8 +18,8 @@ struct AffineRanges {
 
 class Affine final : public Operation {
  public:
-  Affine(const AffineRanges& ranges, double probability, Interpolation how, const Rgb& fill)
-      : ranges_(ranges), probability_(probability), how_(how), fill_(fill) {}
+  Affine(const AffineRanges& ranges, double probability, Interpolation interpolation, const Rgb& fill)
+      : ranges_(ranges), probability_(probability), interpolation_(interpolation), fill_(fill) {}
 
   [[nodiscard]] bool random() const override {
     const auto draws = [](std::pair<double, double> range) { return range.first < range.second; };
@@ -39,13 +39,13 @@ class Affine final : public Operation {
     const double degrees = draw(ranges_.degrees);
     const double x = move(ranges_.move_x, frame.width), y = move(ranges_.move_y, frame.height);
     const double scale = draw(ranges_.scale), shear_x = draw(ranges_.shear_x), shear_y = draw(ranges_.shear_y);
-    warp(frame, affine_mapping(frame.size(), {degrees, x, y, scale, shear_x, shear_y}), how_, fill_, scratch);
+    warp(frame, affine_mapping(frame.size(), {degrees, x, y, scale, shear_x, shear_y}), interpolation_, fill_, scratch);
   }
 
  private:
   AffineRanges ranges_;
   double probability_;
-  Interpolation how_;
+  Interpolation interpolation_;
   Rgb fill_;
 };
 

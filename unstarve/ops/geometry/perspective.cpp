@@ -11,8 +11,8 @@ namespace {
 
 class Perspective final : public Operation {
  public:
-  Perspective(double distortion, double probability, Interpolation how, const Rgb& fill)
-      : distortion_(distortion), probability_(probability), how_(how), fill_(fill) {}
+  Perspective(double distortion, double probability, Interpolation interpolation, const Rgb& fill)
+      : distortion_(distortion), probability_(probability), interpolation_(interpolation), fill_(fill) {}
 
   [[nodiscard]] bool random() const override { return probability_ > 0; }
   [[nodiscard]] bool writes_pixels() const override { return true; }
@@ -29,12 +29,12 @@ class Perspective final : public Operation {
       moved[i][0] += corners[i][0] > 0 ? -x : x;
       moved[i][1] += corners[i][1] > 0 ? -y : y;
     }
-    warp(frame, perspective_mapping(corners, moved), how_, fill_, scratch);
+    warp(frame, perspective_mapping(corners, moved), interpolation_, fill_, scratch);
   }
 
  private:
   double distortion_, probability_;
-  Interpolation how_;
+  Interpolation interpolation_;
   Rgb fill_;
 };
 

@@ -11,8 +11,8 @@ namespace {
 
 class Rotation final : public Operation {
  public:
-  Rotation(std::pair<double, double> degrees, double probability, Interpolation how, const Rgb& fill)
-      : degrees_(degrees), probability_(probability), how_(how), fill_(fill) {}
+  Rotation(std::pair<double, double> degrees, double probability, Interpolation interpolation, const Rgb& fill)
+      : degrees_(degrees), probability_(probability), interpolation_(interpolation), fill_(fill) {}
 
   [[nodiscard]] bool random() const override { return degrees_.first < degrees_.second || probability_ < 1; }
   [[nodiscard]] bool writes_pixels() const override { return true; }
@@ -21,13 +21,13 @@ class Rotation final : public Operation {
   void apply(Frame& frame, Random& random, Scratch& scratch) const override {
     if (probability_ < 1 && random.uniform() >= probability_) return;
     const double degrees = random.uniform(degrees_.first, degrees_.second);
-    warp(frame, affine_mapping(frame.size(), {.degrees = -degrees}), how_, fill_, scratch);
+    warp(frame, affine_mapping(frame.size(), {.degrees = -degrees}), interpolation_, fill_, scratch);
   }
 
  private:
   std::pair<double, double> degrees_;
   double probability_;
-  Interpolation how_;
+  Interpolation interpolation_;
   Rgb fill_;
 };
 

@@ -20,10 +20,11 @@ using Pixel = std::array<std::uint8_t, kChannels>;
 
 // Image: a type with width, height and pixel(column, row).
 template <class Image>
-UNSTARVE_HD inline Pixel at(const Image& image, std::int32_t x, std::int32_t y, Interpolation how, const Pixel& fill) {
+UNSTARVE_HD inline Pixel at(const Image& image, std::int32_t x, std::int32_t y, Interpolation interpolation,
+                            const Pixel& fill) {
   const std::int32_t column = (x + kHalf) >> kPositionBits, row = (y + kHalf) >> kPositionBits;
   if (column < 0 || row < 0 || column >= image.width || row >= image.height) return fill;
-  if (how == Interpolation::kNearest) return image.pixel(column, row);
+  if (interpolation == Interpolation::kNearest) return image.pixel(column, row);
   const std::int32_t left = x >> kPositionBits, top = y >> kPositionBits;
   const std::int32_t x0 = std::max(left, 0), x1 = std::min(left + 1, image.width - 1);
   const std::int32_t y0 = std::max(top, 0), y1 = std::min(top + 1, image.height - 1);

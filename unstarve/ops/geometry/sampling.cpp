@@ -25,8 +25,8 @@ struct ViewedImage {
   }
 };
 
-inline Pixel at(const Image& image, std::int32_t x, std::int32_t y, Interpolation how, const Pixel& fill) {
-  return at(ViewedImage{image}, x, y, how, fill);
+inline Pixel at(const Image& image, std::int32_t x, std::int32_t y, Interpolation interpolation, const Pixel& fill) {
+  return at(ViewedImage{image}, x, y, interpolation, fill);
 }
 
 }  // namespace unstarve::sampling
@@ -37,9 +37,9 @@ namespace unstarve::HWY_NAMESPACE {
 namespace {
 
 void sample_plainly(const Image& image, const std::int32_t* x, const std::int32_t* y, std::size_t first,
-                    std::size_t count, Interpolation how, const sampling::Pixel& fill, std::uint8_t* rgb) {
+                    std::size_t count, Interpolation interpolation, const sampling::Pixel& fill, std::uint8_t* rgb) {
   for (std::size_t i = first; i < count; ++i) {
-    const sampling::Pixel pixel = sampling::at(image, x[i], y[i], how, fill);
+    const sampling::Pixel pixel = sampling::at(image, x[i], y[i], interpolation, fill);
     std::copy(pixel.begin(), pixel.end(), rgb + kChannels * i);
   }
 }
@@ -80,7 +80,7 @@ HWY_INLINE V32 mixed(const Corners& in) {
   return hn::ShiftRight<2 * sampling::kWeightBits>(hn::Add(down, hn::Set(D32(), sampling::kRound)));
 }
 
-template <Interpolation kHow>
+template <Interpolation kInterpolation>
 std::size_t sample_vectors(const Image& image, const std::int32_t* x, const std::int32_t* y, std::size_t count,
                            const sampling::Pixel& fill, std::uint8_t* rgb) {
   const D32 d;
@@ -97,7 +97,7 @@ std::size_t sample_vectors(const Image& image, const std::int32_t* x, const std:
     const V32 inside_row = hn::Min(hn::Max(row, zero), last_row);
     const auto inside = hn::And(hn::Eq(column, inside_column), hn::Eq(row, inside_row));
     V32 r, g, b;
-    if constexpr (kHow == Interpolation::kNearest) {
+    if constexpr (kInterpolation == Interpolation::kNearest) {
       const V32 pixels = hn::IfThenElse(inside, gather(image, inside_row, inside_column), background);
       r = channel_of<0>(pixels);
       g = channel_of<1>(pixels);
@@ -124,21 +124,22 @@ std::size_t sample_vectors(const Image& image, const std::int32_t* x, const std:
   return end;
 }
 
-void sample(const Image& image, const std::int32_t* x, const std::int32_t* y, std::size_t count, Interpolation how,
-            const sampling::Pixel& fill, std::uint8_t* rgb) {
+void sample(const Image& image, const std::int32_t* x, const std::int32_t* y, std::size_t count,
+            Interpolation interpolation, const sampling::Pixel& fill, std::uint8_t* rgb) {
   std::size_t done = 0;
   if (image.bytes() < INT32_MAX) {
-    done = how == Interpolation::kNearest ? sample_vectors<Interpolation::kNearest>(image, x, y, count, fill, rgb)
-                                          : sample_vectors<Interpolation::kBilinear>(image, x, y, count, fill, rgb);
+    done = interpolation == Interpolation::kNearest
+               ? sample_vectors<Interpolation::kNearest>(image, x, y, count, fill, rgb)
+               : sample_vectors<Interpolation::kBilinear>(image, x, y, count, fill, rgb);
   }
-  sample_plainly(image, x, y, done, count, how, fill, rgb);
+  sample_plainly(image, x, y, done, count, interpolation, fill, rgb);
 }
 
 #else
 
-void sample(const Image& image, const std::int32_t* x, const std::int32_t* y, std::size_t count, Interpolation how,
-            const sampling::Pixel& fill, std::uint8_t* rgb) {
-  sample_plainly(image, x, y, 0, count, how, fill, rgb);
+void sample(const Image& image, const std::int32_t* x, const std::int32_t* y, std::size_t count,
+            Interpolation interpolation, const sampling::Pixel& fill, std::uint8_t* rgb) {
+  sample_plainly(image, x, y, 0, count, interpolation, fill, rgb);
 }
 
 #endif
@@ -146,8 +147,8 @@ void sample(const Image& image, const std::int32_t* x, const std::int32_t* y, st
 }  // namespace
 
 void sample_positions_on_target(const Image& image, const std::int32_t* x, const std::int32_t* y, std::size_t count,
-                             Interpolation how, const sampling::Pixel& fill, std::uint8_t* rgb) {
-  sample(image, x, y, count, how, fill, rgb);
+                             Interpolation interpolation, const sampling::Pixel& fill, std::uint8_t* rgb) {
+  sample(image, x, y, count, interpolation, fill, rgb);
 }
 
 }  // namespace unstarve::HWY_NAMESPACE
@@ -159,14 +160,14 @@ namespace unstarve {
 HWY_EXPORT(sample_positions_on_target);
 
 void sample_positions(const Image& image, const std::int32_t* x, const std::int32_t* y, std::size_t count,
-                   Interpolation how, const std::array<std::uint8_t, kChannels>& fill, std::uint8_t* rgb) {
-  HWY_DYNAMIC_DISPATCH(sample_positions_on_target)(image, x, y, count, how, fill, rgb);
+                   Interpolation interpolation, const std::array<std::uint8_t, kChannels>& fill, std::uint8_t* rgb) {
+  HWY_DYNAMIC_DISPATCH(sample_positions_on_target)(image, x, y, count, interpolation, fill, rgb);
 }
 
 std::array<std::uint8_t, kChannels> sample_position(const Image& image, std::int32_t x, std::int32_t y,
-                                                    Interpolation how,
+                                                    Interpolation interpolation,
                                                     const std::array<std::uint8_t, kChannels>& fill) {
-  return sampling::at(image, x, y, how, fill);
+  return sampling::at(image, x, y, interpolation, fill);
 }
 
 }  // namespace unstarve

@@ -93,13 +93,13 @@ Mapping perspective_mapping(const std::array<std::array<double, 2>, 4>& from,
   return {solved(0), solved(1), solved(2), solved(3), solved(4), solved(5), solved(6), solved(7)};
 }
 
-void warp(Frame& frame, const Mapping& mapping, Interpolation how, const std::array<std::uint8_t, kChannels>& fill,
-          Scratch& scratch) {
+void warp(Frame& frame, const Mapping& mapping, Interpolation interpolation,
+          const std::array<std::uint8_t, kChannels>& fill, Scratch& scratch) {
   if (frame.width > kMaxSampledSide || frame.height > kMaxSampledSide) {
     throw Error(ErrorKind::kInput, fmt::format("warp an image: {}x{} pixels; expected sides up to {}. Resize it first.",
                                                frame.width, frame.height, kMaxSampledSide));
   }
-  if (Recorder* recorder = scratch.recorder()) return recorder->warp(frame, mapping, how, fill);
+  if (Recorder* recorder = scratch.recorder()) return recorder->warp(frame, mapping, interpolation, fill);
   const Image& in = make_pixels(frame, scratch);
   Image& out = scratch.other_than(frame);
   out.resize(frame.size());
@@ -114,7 +114,7 @@ void warp(Frame& frame, const Mapping& mapping, Interpolation how, const std::ar
       } else {
         perspective_positions(mapping, static_cast<int>(x), y, count, positions.x, positions.y);
       }
-      sample_positions(in, positions.x, positions.y, count, how, fill, out.row(y) + x * kChannels);
+      sample_positions(in, positions.x, positions.y, count, interpolation, fill, out.row(y) + x * kChannels);
     }
   }
   frame = Frame(out.view());

@@ -34,7 +34,7 @@ struct AffineTransform {
                                           const std::array<std::array<double, 2>, 4>& to);
 
 // Points `frame` to an image of `scratch` of the same size. Throws Error(kInput) for sides over kMaxSampledSide.
-void warp(Frame& frame, const Mapping& mapping, Interpolation how, const std::array<std::uint8_t, kChannels>& fill,
-          Scratch& scratch);
+void warp(Frame& frame, const Mapping& mapping, Interpolation interpolation,
+          const std::array<std::uint8_t, kChannels>& fill, Scratch& scratch);
 
 }  // namespace unstarve

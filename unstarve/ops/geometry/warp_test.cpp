@@ -43,12 +43,12 @@ TEST_CASE("sampling equals its reference on every instruction set", "[ops]") {
             random.below(5) == 0 ? between(random, -1, image.size().height) << kPositionBits
                                  : position(image.size().height);
       }
-      for (const Interpolation how : {Interpolation::kNearest, Interpolation::kBilinear}) {
+      for (const Interpolation interpolation : {Interpolation::kNearest, Interpolation::kBilinear}) {
         INFO(target << ", round " << round);
         std::vector<std::uint8_t> rgb(count * kChannels + 1, 77);
-        sample_positions(image, x.data(), y.data(), count, how, kFill, rgb.data());
+        sample_positions(image, x.data(), y.data(), count, interpolation, kFill, rgb.data());
         for (std::size_t i = 0; i < count; ++i) {
-          const auto expected = sample_position(image, x[i], y[i], how, kFill);
+          const auto expected = sample_position(image, x[i], y[i], interpolation, kFill);
           for (std::size_t c = 0; c < kChannels; ++c) REQUIRE(rgb[kChannels * i + c] == expected[c]);
         }
         REQUIRE(rgb.back() == 77);
@@ -87,23 +87,24 @@ TEST_CASE("positions of a perspective equal their reference on every instruction
 TEST_CASE("mappings of rotations by 90 and 180 degrees, translations and mirrors are exact", "[ops]") {
   Random random(82, 0, 0, 0);
   const Image image = noise({1100, 37}, random);  // longer than a run of positions
-  const auto moved = [&](const Mapping& mapping, Interpolation how) {
+  const auto moved = [&](const Mapping& mapping, Interpolation interpolation) {
     Scratch scratch;
     Frame frame(image.view());
-    warp(frame, mapping, how, kFill, scratch);
+    warp(frame, mapping, interpolation, kFill, scratch);
     Image out(frame.size());
     copy_window(frame, 0, frame.height, {out.data(), static_cast<std::ptrdiff_t>(out.row_bytes()), 1});
     return out;
   };
   const Size size = image.size();
-  for (const Interpolation how : {Interpolation::kNearest, Interpolation::kBilinear}) {
-    const Image same = moved({}, how);
-    const Image whole = moved(affine_mapping(size, {.degrees = 360}), how);
-    const Image half = moved(affine_mapping(size, {.degrees = 180}), how);
-    const Image shifted = moved(affine_mapping(size, {.move_x = 5, .move_y = -3}), how);
+  for (const Interpolation interpolation : {Interpolation::kNearest, Interpolation::kBilinear}) {
+    const Image same = moved({}, interpolation);
+    const Image whole = moved(affine_mapping(size, {.degrees = 360}), interpolation);
+    const Image half = moved(affine_mapping(size, {.degrees = 180}), interpolation);
+    const Image shifted = moved(affine_mapping(size, {.move_x = 5, .move_y = -3}), interpolation);
     const double w = size.width, h = size.height;
     const Image mirrored =
-        moved(perspective_mapping({{{w, 0}, {0, 0}, {0, h}, {w, h}}}, {{{0, 0}, {w, 0}, {w, h}, {0, h}}}), how);
+        moved(perspective_mapping({{{w, 0}, {0, 0}, {0, h}, {w, h}}}, {{{0, 0}, {w, 0}, {w, h}, {0, h}}}),
+              interpolation);
     for (int y = 0; y < size.height; ++y) {
       for (int x = 0; x < size.width; ++x) {
         for (int c = 0; c < kChannels; ++c) {

@@ -72,10 +72,10 @@ TEST_CASE("the fill around a warped image has the host's bits", "[gpu]") {
   const OpValue colour = {9, 130, 250}, nearest = "nearest", bilinear = "bilinear";
   for (const OpSpec& spec : {OpSpec{"rotation", {{"degrees", {45}}}}, OpSpec{"affine", {{"scale", {0.5}}}},
                              OpSpec{"perspective", {{"probability", {1}}}}}) {
-    for (const OpValue& how : {nearest, bilinear}) {
-      INFO(spec.name << " " << how.word);
+    for (const OpValue& interpolation : {nearest, bilinear}) {
+      INFO(spec.name << " " << interpolation.word);
       OpSpec filled = spec, black = spec;
-      filled.params["interpolation"] = black.params["interpolation"] = how;
+      filled.params["interpolation"] = black.params["interpolation"] = interpolation;
       filled.params["fill"] = colour;
       const Pixels pixels({50, 40}, Arrangement::kInterleaved, made_up);
       REQUIRE(ways.equal(Chain({filled}), pixels.view, {3, 1, 7}));

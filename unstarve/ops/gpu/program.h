@@ -73,7 +73,7 @@ struct Layer {
   std::int32_t value = 0;                    // kSharpen: the weight in 1/65536
   Axis across, down;                         // kResize
   Mapping mapping;                           // kWarp
-  Interpolation how = Interpolation::kNearest;
+  Interpolation interpolation = Interpolation::kNearest;
   std::array<std::uint8_t, kChannels> fill{};
   std::int32_t radius = 0, first_blur_weight = 0;  // kBlurDown
 };

@@ -87,12 +87,12 @@ void ProgramRecorder::resize(Frame& frame, const AxisFilter& across, const AxisF
   frame.mirrored = mirrored;
 }
 
-void ProgramRecorder::warp(Frame& frame, const Mapping& mapping, Interpolation how, const Colour& fill) {
+void ProgramRecorder::warp(Frame& frame, const Mapping& mapping, Interpolation interpolation, const Colour& fill) {
   make_readable(frame);
   gpu::Layer& layer = recording_.layers[static_cast<std::size_t>(add_layer(gpu::LayerKind::kWarp, frame.size()))];
   layer.view = view_of(frame);
   layer.mapping = mapping;
-  layer.how = how;
+  layer.interpolation = interpolation;
   layer.fill = fill;
   read_from_layer(frame, layer.size, true);
 }

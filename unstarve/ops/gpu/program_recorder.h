@@ -56,7 +56,7 @@ class ProgramRecorder final : public Recorder {
 
   void make_pixels(Frame& frame) override;
   void resize(Frame& frame, const AxisFilter& across, const AxisFilter& down) override;
-  void warp(Frame& frame, const Mapping& mapping, Interpolation how, const Colour& fill) override;
+  void warp(Frame& frame, const Mapping& mapping, Interpolation interpolation, const Colour& fill) override;
   void sharpen(Frame& frame, std::int32_t weight) override;
   void blur(Frame& frame, std::span<const std::uint32_t> weights) override;
   void extend(Frame& frame, Rect window, Border border) override;

@@ -16,7 +16,7 @@ namespace {
 // Shears about the upper left corner, as the original policies do: (x, y) comes from (x + along_x * y, y + along_y *
 // x).
 void shear(Frame& frame, double along_x, double along_y, const Warping& warping, Scratch& scratch) {
-  warp(frame, {1, along_x, 0, along_y, 1, 0, 0, 0}, warping.how, warping.fill, scratch);
+  warp(frame, {1, along_x, 0, along_y, 1, 0, 0, 0}, warping.interpolation, warping.fill, scratch);
 }
 
 void move(Frame& frame, double x, double y, const Warping& warping, Scratch& scratch) {
@@ -62,7 +62,8 @@ void change_by(Frame& frame, Change change, double magnitude, const Warping& war
     case Change::kTranslateX: return move(frame, magnitude, 0, warping, scratch);
     case Change::kTranslateY: return move(frame, 0, magnitude, warping, scratch);
     case Change::kRotate:
-      return warp(frame, affine_mapping(frame.size(), {.degrees = -magnitude}), warping.how, warping.fill, scratch);
+      return warp(frame, affine_mapping(frame.size(), {.degrees = -magnitude}), warping.interpolation, warping.fill,
+                  scratch);
     case Change::kBrightness: return adjust_brightness(frame, std::max(0.0, 1 + magnitude), scratch);
     case Change::kSaturation: return adjust_saturation(frame, std::max(0.0, 1 + magnitude), scratch);
     case Change::kContrast: return adjust_contrast(frame, std::max(0.0, 1 + magnitude), scratch);

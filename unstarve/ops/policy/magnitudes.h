@@ -68,7 +68,7 @@ inline constexpr std::uint32_t kMixWithoutFactors = 9;
 
 // How rotations and shears resample, and the fill of uncovered pixels.
 struct Warping {
-  Interpolation how = Interpolation::kNearest;
+  Interpolation interpolation = Interpolation::kNearest;
   Rgb fill{};
 };
 // "interpolation" and "fill".
