@@ -6,11 +6,8 @@
 #include <set>
 #include <string>
 
-#include "unstarve/core/result.h"
-
 using unstarve::Error;
 using unstarve::ErrorKind;
-using unstarve::Result;
 
 TEST_CASE("every kind of error has a name of its own") {
   std::set<std::string> names;
@@ -25,15 +22,4 @@ TEST_CASE("an error of the operating system names operation, path and reason") {
   const Error error = unstarve::io_error("open", "/no/such", ENOENT);
   CHECK(error.kind() == ErrorKind::kIo);
   CHECK(std::string(error.what()) == "open /no/such: No such file or directory");
-}
-
-TEST_CASE("a result holds its value or throws its error") {
-  Result<std::string> good(std::string("text"));
-  CHECK(good.ok());
-  CHECK(good.value() == "text");
-  CHECK(std::move(good).value() == "text");
-  const Result<std::string> bad(Error(ErrorKind::kInput, "broken"));
-  CHECK_FALSE(bad);
-  CHECK(bad.error().kind() == ErrorKind::kInput);
-  CHECK_THROWS_WITH(bad.value(), "broken");
 }
