@@ -67,12 +67,12 @@ bool decode(JpegDecoder& decoder, std::span<const std::uint8_t> bytes, const Req
   try {
     decoder.open(bytes);
     if (!request.make_index) {
-      decoder.decode(request.reduction, request.rect, out, request.index);
+      decoder.decode({request.reduction, request.rect, request.index}, out);
       return true;
     }
     StripRows rows(out);
     static Image theirs;
-    if (decoder.decode(request.reduction, request.rect, rows, theirs, request.index, true)) {
+    if (decoder.decode({request.reduction, request.rect, request.index, true}, rows, theirs)) {
       check(rows.full());
     } else {
       std::swap(out, theirs);

@@ -62,7 +62,7 @@ struct Way {
     using Clock = std::chrono::steady_clock;
     const auto start = Clock::now();
     decoder.open(file);
-    decoder.decode(reduction, rect, out, index);
+    decoder.decode({reduction, rect, index}, out);
     best_ms = std::min(best_ms, std::chrono::duration<double, std::milli>(Clock::now() - start).count());
   }
 };

@@ -74,7 +74,7 @@ class LibjpegSide final : public FilesSide {
     return run_threads(threads_, seconds, [this](int thread) {
       Worker& worker = *workers_[static_cast<std::size_t>(thread)];
       const Size size = worker.decoder.open(files_[advance(thread)]).size;
-      worker.decoder.decode(1, {0, 0, size.width, size.height}, worker.decoded);
+      worker.decoder.decode({1, {0, 0, size.width, size.height}}, worker.decoded);
       return 1;
     });
   }

@@ -19,6 +19,7 @@
 #include "unstarve/codecs/common/image_arena.h"
 #include "unstarve/codecs/jpeg/libjpeg/jpeg_errors.h"
 #include "unstarve/codecs/jpeg/libjpeg/jpeg_memory.h"
+#include "unstarve/codecs/jpeg/libjpeg/read_baseline.h"
 #include "unstarve/codecs/jpeg/scan_reader.h"
 #include "unstarve/core/error.h"
 

@@ -34,20 +34,6 @@ const char* to_string(DecodePath path) noexcept {
   return "unknown";
 }
 
-const char* to_string(JpegKind kind) noexcept {
-  switch (kind) {
-    case JpegKind::kNone: return "no JPEG file";
-    case JpegKind::kBaseline: return "baseline";
-    case JpegKind::kProgressive: return "progressive";
-    case JpegKind::kArithmetic: return "arithmetic-coded";
-    case JpegKind::kScans: return "of several scans";
-    case JpegKind::kDepth: return "of more than 8 bits";
-    case JpegKind::kColour: return "neither greyscale nor YCbCr";
-    case JpegKind::kSampling: return "sampled otherwise than 4:4:4, 4:2:2, 4:4:0 and 4:2:0";
-  }
-  return "unknown";
-}
-
 int choose_reduction(Size selected, Size target) {
   for (const int reduction : {8, 4, 2})
     if (selected.width / reduction >= target.width && selected.height / reduction >= target.height) return reduction;
@@ -68,14 +54,14 @@ Rect stored_part(const ImageHeader& header, Rect crop, int reduction) {
     upright = {left, top, divided_up(crop.x + crop.width, reduction) - left,
                divided_up(crop.y + crop.height, reduction) - top};
   }
-  // Reversed axes count from the far edge of the reduced image, so the request is turned after it is reduced.
+  // Reversed axes count from the far edge of the reduced image, so the rectangle is reduced first and then turned.
   return stored_rect(upright, upright_size(whole, header.orientation), header.orientation);
 }
 
 DecodePlan plan_decode(const ImageHeader& header, const DecodeHint& hint) {
   DecodePlan plan;
   const bool within = lies_within(hint.selected, header.size);
-  if (within && hint.reduce && Decoder::can_reduce(header.encoding))
+  if (within && hint.reduce && can_reduce(header.encoding))
     plan.reduction = choose_reduction(hint.selected.size(), hint.target);
   if (within && hint.crop) plan.crop = hint.selected;
   plan.path = decode_path(header, plan.reduction);

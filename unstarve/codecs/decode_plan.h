@@ -1,57 +1,55 @@
 #pragma once
-// How an image is decoded: by which decoder, at which scale, which part of it, and whether by an index of its scan. A
-// function of its header and of what its pixels are for, so that it can be tested, and told, without decoding.
+// How an image is decoded: the decoder, the scale, the part, and whether a scan index is used. A pure function of the
+// header and of a hint about the use of the pixels, so that it can be tested and explained without decoding.
 //
-// The part is what is selected, if parts may be decoded. The scale is the smallest of 1/1, 1/2, 1/4 and 1/8 at which
-// what is selected still has the target's size, if the format reduces and that is allowed. A selection that reaches
-// beyond the image's edges (an operation of a program's own may make one) needs all there is, at full size.
-// The path is our own decoder for baseline JPEG files (codecs/jpeg/layout/baseline_image.h), the format's library for others.
-// Damage shows only while decoding: what our own decoder takes for damaged goes to libjpeg-turbo after all.
+// Part: the selection, if decoding a part is allowed. Scale: the smallest of 1/1, 1/2, 1/4 and 1/8 at which the
+// selection still has at least the target's size, if the format and the hint allow reducing. A selection beyond the
+// image's edges, which user-defined operations may produce, requires the whole image at full size.
+// Path: our own decoder for baseline JPEG files (jpeg/layout/baseline_image.h), the format's library for others.
+// Damage is detected only while decoding: files that our own decoder finds damaged go to libjpeg-turbo then.
 //
 // Threads: pure functions.
 
-#include "unstarve/codecs/decoder.h"
+#include "unstarve/codecs/common/image_header.h"
 #include "unstarve/codecs/jpeg/layout/baseline_plan.h"
 
 namespace unstarve {
 
 struct DecodeHint {
-  Rect selected;        // of the upright image at full size; may lie beyond its edges
-  Size target;          // what it is resampled to
-  bool crop = false;    // it may be decoded alone
-  bool reduce = false;  // it may be decoded at a reduced scale
-  bool index = false;   // indexes of scans are kept
+  Rect selected;        // in the upright full-size image; may extend beyond its edges
+  Size target;          // the size that the selection is resized to
+  bool crop = false;    // the selection may be decoded without the rest
+  bool reduce = false;  // decoding at a reduced scale is allowed
+  bool index = false;   // scan indexes are stored
 };
 
 enum class DecodePath { kOwn, kLibjpegTurbo, kLibpng, kLibwebp };
 
 [[nodiscard]] const char* to_string(DecodePath path) noexcept;
-// As in "a JPEG file: progressive".
-[[nodiscard]] const char* to_string(JpegKind kind) noexcept;
 
 struct DecodePlan {
   DecodePath path = DecodePath::kOwn;
   int reduction = 1;
-  Rect crop;           // as DecodeRequest's: width 0 is all of the image
-  bool index = false;  // it is looked for and used, and made where there is none
-  Rect stored;         // the pixels that are decoded, of the stored image, reduced
-  BaselinePlan mcus;   // kOwn: the rows and columns of MCUs that hold them
+  Rect crop;           // as in DecodeRequest: width 0 is the whole image
+  bool index = false;  // use the stored scan index, or build one
+  Rect stored;         // the decoded pixels of the reduced stored image
+  BaselinePlan mcus;   // kOwn: the rows and columns of MCUs that contain them
 };
 
-// Of an image of this kind, unless it is found damaged. Precondition: its encoding is known.
+// The decoder for such an image, unless it is damaged. Precondition: its encoding is known.
 [[nodiscard]] DecodePath decode_path(const ImageHeader& header, int reduction);
 
-// `header`: of an image that is open. Precondition: its encoding is known.
+// Precondition: the header's encoding is known.
 [[nodiscard]] DecodePlan plan_decode(const ImageHeader& header, const DecodeHint& hint);
 
 // The largest reduction of 1, 2, 4, 8 at which `selected` is still at least `target` in both sides.
 [[nodiscard]] int choose_reduction(Size selected, Size target);
 
-// The pixels of the stored image that show `crop` (width 0: all) of the upright image, both reduced: from
-// floor(crop.x / reduction) to ceil((crop.x + crop.width) / reduction), and likewise in y.
+// The pixels of the reduced stored image that correspond to `crop` (width 0: everything) of the upright full-size
+// image: from floor(crop.x / reduction) to ceil((crop.x + crop.width) / reduction), and likewise in y.
 [[nodiscard]] Rect stored_part(const ImageHeader& header, Rect crop, int reduction);
 
-// Whether `part` lies within an image of this size.
+// Whether `part` is inside an image of this size.
 [[nodiscard]] bool lies_within(const Rect& part, Size size);
 
 }  // namespace unstarve

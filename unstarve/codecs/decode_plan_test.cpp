@@ -1,4 +1,4 @@
-// The plan of an image's decoding: its rules, and that decoding goes the way it says.
+// The rules of decode plans, and that decoding follows the plan.
 #include "unstarve/codecs/decode_plan.h"
 
 #include <catch2/catch.hpp>
@@ -31,7 +31,7 @@ TEST_CASE("reductions keep at least the target", "[codecs]") {
   CHECK(choose_reduction({10, 10}, {224, 224}) == 1);
 }
 
-TEST_CASE("what is not allowed or not possible is not planned", "[codecs]") {
+TEST_CASE("a plan contains only what is allowed and possible", "[codecs]") {
   const Rect part{40, 50, 300, 200};
   const Size target{100, 100};
   DecodePlan plan = plan_decode(photograph(), everything(part, target));
@@ -57,14 +57,14 @@ TEST_CASE("what is not allowed or not possible is not planned", "[codecs]") {
   hint.index = false;
   CHECK_FALSE(plan_decode(photograph(), hint).index);
 
-  // Beyond the edges: all of it, at full size.
+  // Beyond the edges: the whole image at full size.
   plan = plan_decode(photograph(), everything({-10, 0, 300, 300}, target));
   CHECK(plan.reduction == 1);
   CHECK(plan.crop.width == 0);
   CHECK(plan.stored == Rect{0, 0, 500, 400});
 }
 
-TEST_CASE("other formats and kinds are their libraries'", "[codecs]") {
+TEST_CASE("other formats and kinds of JPEG are decoded by their libraries", "[codecs]") {
   const DecodeHint hint = everything({40, 50, 300, 200}, {100, 100});
   ImageHeader header = photograph();
   header.encoding = Encoding::kPng;
@@ -84,7 +84,7 @@ TEST_CASE("other formats and kinds are their libraries'", "[codecs]") {
   CHECK_FALSE(plan.index);
 }
 
-TEST_CASE("the rows and columns of MCUs hold the part and the chroma beside it", "[codecs]") {
+TEST_CASE("the planned MCUs contain the part and the chroma samples next to it", "[codecs]") {
   DecodeHint hint = everything({32, 64, 96, 48}, {96, 48});
   DecodePlan plan = plan_decode(photograph(), hint);  // MCUs of 16 x 16; one more on each side for smooth chroma
   CHECK(plan.mcus.columns == 32);
@@ -101,7 +101,7 @@ TEST_CASE("the rows and columns of MCUs hold the part and the chroma beside it",
   CHECK(plan.mcus.end_column == 8);
   CHECK(plan.mcus.first_row == 4);
   CHECK(plan.mcus.end_row == 7);
-  // Turned by a quarter, upright x is stored y, from the other end.
+  // With a quarter turn, upright x is stored y from the other end.
   ImageHeader turned = photograph();
   turned.size = {400, 500};
   turned.orientation = 6;
@@ -110,7 +110,7 @@ TEST_CASE("the rows and columns of MCUs hold the part and the chroma beside it",
   CHECK(plan.mcus.end_row == 25);
 }
 
-TEST_CASE("files are decoded the way that is planned", "[codecs]") {
+TEST_CASE("files are decoded as planned", "[codecs]") {
   JpegDecoder decoder;
   Random random(81, 0, 0, 0);
   Image out;
@@ -122,11 +122,11 @@ TEST_CASE("files are decoded the way that is planned", "[codecs]") {
         const ImageHeader header = decoder.open(bytes);
         DecodeHint hint = everything({0, 0, size.width, size.height}, {});
         hint.target = {size.width / reduction, size.height / reduction};
-        // A side of less than the reduction has no pixel left to ask for.
+        // A side shorter than the reduction has no pixel at this scale.
         if (hint.target.width == 0 || hint.target.height == 0) continue;
         const DecodePlan plan = plan_decode(header, hint);
         REQUIRE(plan.reduction >= reduction);
-        decoder.decode(plan.reduction, plan.stored, out);
+        decoder.decode({plan.reduction, plan.stored}, out);
         REQUIRE(decoder.used_own_decoder() == (plan.path == DecodePath::kOwn));
         REQUIRE(plan.index == decoder.used_own_decoder());
       }

@@ -1,7 +1,6 @@
 #include "unstarve/codecs/decoder.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <string>
 
@@ -51,23 +50,22 @@ void check_request(const DecodeRequest& request, const ImageHeader& header) {
   const Rect& crop = request.crop;
   const bool whole = crop.width == 0;
   if (!whole && (crop.height == 0 || !lies_within(crop, header.size))) {
-    throw Error(ErrorKind::kArgument, "decode: crop " + text_of(crop) + " does not lie within the image of " +
+    throw Error(ErrorKind::kArgument, "decode: crop " + text_of(crop) + ", expected a part of the image of " +
                                           std::to_string(header.size.width) + " x " +
                                           std::to_string(header.size.height));
   }
-  if (reduction != 1 && !Decoder::can_reduce(header.encoding)) {
-    throw Error(ErrorKind::kArgument, std::string("decode: ") + to_string(header.encoding) +
-                                          " cannot be reduced while decoding, asked for 1/" +
-                                          std::to_string(reduction));
+  if (reduction != 1 && !can_reduce(header.encoding)) {
+    throw Error(ErrorKind::kArgument, "decode: reduction " + std::to_string(reduction) + " of a " +
+                                          to_string(header.encoding) + " image, expected 1");
   }
 }
 
-// A picture that is there as a whole, as if it came row by row.
+// Passes a whole image to `rows`.
 void put_rows(const Image& image, RowSink& rows) {
-  constexpr int kAtOnce = 16;
+  constexpr int kStrip = 16;
   rows.begin(image.size());
-  for (int y = 0; y < image.size().height; y += kAtOnce) {
-    const int count = std::min(kAtOnce, image.size().height - y);
+  for (int y = 0; y < image.size().height; y += kStrip) {
+    const int count = std::min(kStrip, image.size().height - y);
     std::ptrdiff_t stride = 0;
     std::uint8_t* const room = rows.room(count, stride);
     for (int i = 0; i < count; ++i) std::memcpy(room + i * stride, image.row(y + i), image.row_bytes());
@@ -77,45 +75,20 @@ void put_rows(const Image& image, RowSink& rows) {
 
 }  // namespace
 
-const char* to_string(Encoding encoding) noexcept {
-  switch (encoding) {
-    case Encoding::kUnknown: return "unknown";
-    case Encoding::kJpeg: return "jpeg";
-    case Encoding::kPng: return "png";
-    case Encoding::kWebp: return "webp";
-  }
-  return "unknown";
-}
-
-Encoding detect_encoding(std::span<const std::uint8_t> bytes) noexcept {
-  constexpr std::array<std::uint8_t, 3> kJpegStart = {0xFF, 0xD8, 0xFF};
-  constexpr std::array<std::uint8_t, 8> kPngStart = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
-  constexpr std::array<std::uint8_t, 4> kRiffStart = {'R', 'I', 'F', 'F'};
-  constexpr std::array<std::uint8_t, 4> kWebp = {'W', 'E', 'B', 'P'};  // behind RIFF and a size
-  const auto begins_with = [bytes](const auto& magic, std::size_t at = 0) {
-    return bytes.size() >= at + magic.size() && std::equal(magic.begin(), magic.end(), bytes.begin() + at);
-  };
-  if (begins_with(kJpegStart)) return Encoding::kJpeg;
-  if (begins_with(kPngStart)) return Encoding::kPng;
-  if (begins_with(kRiffStart) && begins_with(kWebp, 8)) return Encoding::kWebp;
-  return Encoding::kUnknown;
-}
-
 struct Decoder::State {
   JpegDecoder jpeg;
   PngDecoder png;
   WebpDecoder webp;
   ImageHeader header;
-  Image stored;        // a turned image, as a whole, where it does not come as rows
-  AlignedBytes strip;  // some of its rows where it does
+  Image stored;        // an image that has to be turned, if it is decoded as a whole
+  AlignedBytes strip;  // some of its rows, if it is decoded row by row
 
-  // `rect` of the image as stored, reduced: as rows (true), or as a whole to `otherwise`. Only JPEG comes with a
-  // reduction and with an index.
+  // Decodes `rect` of the reduced stored image into `rows` (true) or into `otherwise` (false).
   [[nodiscard]] bool decode_stored(const DecodeRequest& request, Rect rect, RowSink& rows, Image& otherwise) {
     switch (header.encoding) {
       case Encoding::kUnknown: throw Error(ErrorKind::kArgument, "decode: no image is open");
       case Encoding::kJpeg:
-        return jpeg.decode(request.reduction, rect, rows, otherwise, request.index, request.make_index);
+        return jpeg.decode({request.reduction, rect, request.index, request.make_index}, rows, otherwise);
       case Encoding::kPng: png.decode(rect, otherwise); break;
       case Encoding::kWebp: webp.decode(rect, otherwise); break;
     }

@@ -1,88 +1,32 @@
 #pragma once
-// Encoded image bytes to upright 8-bit RGB, the whole image or a part of it, at full size or reduced.
+// Decodes JPEG, PNG and WebP bytes to upright 8-bit RGB: the whole image or a crop, at full or reduced size.
 //
-// Format is told from the content (magic bytes), never from a file name. Greyscale is replicated, CMYK/YCCK converted
-// (Adobe's inverted convention understood), alpha dropped (not composited), 16-bit PNG reduced to its high byte, the
-// EXIF orientation of JPEG and WebP applied (PNG's eXIf chunk is ignored): every coordinate of this interface is in the
-// upright image. Of an animated WebP the first frame is taken.
+// The format is detected from the content. Greyscale is replicated, CMYK/YCCK is converted (Adobe's inverted
+// convention), alpha is dropped (not composited), 16-bit PNG is reduced to its high byte. The EXIF orientation of JPEG
+// and WebP is applied (PNG's eXIf chunk is ignored): all coordinates of this interface are in the upright image. Of an
+// animated WebP, the first frame is decoded.
 //
-// Exactness: decoding with a crop gives exactly the crop of decoding the whole image (at the same reduction); JPEG
-//            pixels equal Pillow's. jpeg/jpeg_decoder.h, png.h and webp.h tell the details.
-// Ownership: a Decoder keeps its codecs' state and scratch between images; after the largest image it allocates
-// nothing (but for WebP: its library does).
+// Exactness: a decoded crop equals the crop of the decoded whole image (at the same reduction); JPEG pixels equal
+//            Pillow's. See jpeg/jpeg_decoder.h, png/png_decoder.h and webp/webp_decoder.h.
+// Ownership: a Decoder reuses its codecs' state and scratch memory; after the largest image it allocates nothing
+//            (except for WebP, whose library allocates).
 // Threads:   one Decoder per thread.
-// Failure:   Error(kInput) with the reason (truncated, not an image, a dimension over kMaxSide, ...). The caller adds
-//            the path. A truncated or corrupt entropy-coded segment is an error, not grey pixels; damage below the part
-//            that was asked for is not looked at. After an error the Decoder opens the next image as if nothing was.
+// Failure:   Error(kInput) with the reason (truncated, not an image, a side above kMaxSide, ...); the caller adds the
+//            path. A truncated or corrupt entropy-coded segment is an error, not grey pixels. Damage below the
+//            requested part is not detected. After an error, the Decoder can open the next image.
+//            A file that is too short for the requested rows is rejected before memory is allocated: Huffman-coded
+//            JPEG, PNG, lossy WebP. Arithmetic-coded JPEG and lossless WebP can be tiny at any size.
 
 #include <cstdint>
 #include <memory>
 #include <span>
 
+#include "unstarve/codecs/common/decode_request.h"
+#include "unstarve/codecs/common/image_header.h"
 #include "unstarve/codecs/common/row_sink.h"
 #include "unstarve/core/image.h"
 
 namespace unstarve {
-
-enum class Encoding { kUnknown, kJpeg, kPng, kWebp };
-
-[[nodiscard]] const char* to_string(Encoding encoding) noexcept;
-[[nodiscard]] Encoding detect_encoding(std::span<const std::uint8_t> bytes) noexcept;
-
-// Guards against size bombs: 65,500 is JPEG's own limit (libjpeg's JPEG_MAX_DIMENSION); the pixel limit is 2^28
-// (805 MB of RGB), a little over the largest photographs in public data sets. Only decode.max_pixels of a spec lowers
-// it, and the message names that setting only where it refused: what packs or inspects has none.
-// Below it, a file too short for the rows that are asked for is refused before memory is taken for them: Huffman-coded
-// JPEG, PNG, lossy WebP. Arithmetic-coded JPEG and lossless WebP can have next to no data at any size.
-inline constexpr int kMaxSide = 65'500;
-inline constexpr std::int64_t kMaxPixels = std::int64_t{1} << 28;
-
-// Whether a JPEG file is our own decoder's (codecs/jpeg/layout/baseline_image.h), or what about it is libjpeg-turbo's.
-enum class JpegKind {
-  kNone,  // no JPEG file
-  kBaseline,
-  kProgressive,
-  kArithmetic,  // coded
-  kScans,       // several, or one that holds a part of the coefficients
-  kDepth,       // more than 8 bits; libjpeg-turbo 2 refuses the header, 3 has them opened and refuses to decode
-  kColour,      // neither greyscale nor YCbCr
-  kSampling,    // other than 4:4:4, 4:2:2, 4:4:0 and 4:2:0
-};
-
-struct ImageHeader {
-  Encoding encoding = Encoding::kUnknown;
-  Size size;            // upright, after EXIF orientation
-  int orientation = 1;  // EXIF tag 0x0112: 1..8
-  int components = 3;   // as stored: 1 grey, 3 colour, 4 CMYK or with alpha
-  bool lossless = false;
-  JpegKind jpeg = JpegKind::kNone;
-  // JPEG: pixels to a chroma sample, in x and y of the stored image; those of the first component.
-  int horizontal = 1;
-  int vertical = 1;
-};
-
-struct DecodeRequest {
-  // Part of the upright full-size image; must lie within it. Width 0 asks for all of it.
-  Rect crop;
-  // 1, 2, 4 or 8: each side comes out as ceil(side / reduction) of the whole image; with a crop, the pixels whose
-  // reduced coordinates run from floor(crop.x / reduction) to ceil((crop.x + crop.width) / reduction), and likewise in
-  // y. Only JPEG reduces (in the IDCT); for other formats it must be 1, see can_reduce().
-  int reduction = 1;
-  // What an earlier decoding of these bytes made (made_index()), or empty. It changes how long decoding takes, never
-  // what comes out or is refused: where a byte of the scan or of the index is another one since, the image is decoded
-  // without. But for an index that somebody made up, with the checksums it takes (jpeg/scan_index.h).
-  std::span<const std::uint8_t> index{};
-  // Make an index on the way; the image is then read to its end.
-  bool make_index = false;
-};
-
-enum class IndexUse {
-  kNone,  // there was none, or the file was not decoded by our own decoder
-  kUsed,
-  // Without it our own decoder decoded the image:
-  kWrong,         // it belongs to another file or is damaged
-  kOtherVersion,  // another version of this program has written it, says its first byte
-};
 
 class Decoder {
  public:
@@ -91,26 +35,25 @@ class Decoder {
   Decoder(Decoder&&) noexcept;
   Decoder& operator=(Decoder&&) noexcept;
 
-  // Reads the header only and remembers `bytes`, which must stay until decode() has returned. Refuses images of more
-  // than `max_pixels`.
+  // Reads only the header. `bytes` must stay valid until decode() has returned. Rejects images of more than
+  // `max_pixels`; the message names the setting decode.max_pixels only if it is lower than kMaxPixels.
   ImageHeader open(std::span<const std::uint8_t> bytes, std::int64_t max_pixels = kMaxPixels);
-  // Decodes the image last opened, once per open(), into `out` (resized to what was asked).
+  // Decodes the image opened last, once per open(), into `out`, which is resized.
   void decode(const DecodeRequest& request, Image& out);
-  // The same, as rows where they come one after the other: those of the image as stored, `rows` turns them by the
-  // header's orientation. Our own JPEG decoder brings them as it makes them; an image that another decoder makes as a
-  // whole is brought so where it is to be turned. True: `rows` got all of them, and `out` nothing. False: all is in
-  // `out`, upright, and whatever `rows` had begun is void.
+  // Like decode(), but row by row if possible: rows of the stored image, which `rows` has to turn by the header's
+  // orientation. Our own JPEG decoder writes rows as it decodes them; other decoders produce whole images, which are
+  // passed to `rows` only if they have to be turned. True: `rows` received all rows and `out` is unused. False: `out`
+  // contains the upright image, and rows that `rows` received are void.
   [[nodiscard]] bool decode(const DecodeRequest& request, RowSink& rows, Image& out);
-  // Of the last decode(). The bytes stay until the next one; empty where no index can be made: other formats,
-  // progressive files, damage behind the crop.
+
+  // About the last decode(). The index stays valid until the next decode(); it is empty if none can be built: other
+  // formats, progressive files, damage below the crop.
   [[nodiscard]] IndexUse index_use() const noexcept;
-  [[nodiscard]] bool used_own_decoder() const noexcept;  // our own JPEG decoder, not its format's library
+  [[nodiscard]] bool used_own_decoder() const noexcept;  // our own JPEG decoder rather than the format's library
   [[nodiscard]] std::span<const std::uint8_t> made_index() const noexcept;
 
-  [[nodiscard]] static bool can_reduce(Encoding encoding) noexcept { return encoding == Encoding::kJpeg; }
-
  private:
-  // In pixels of the reduced image as stored; throws Error(kArgument) for a request that the open image cannot meet.
+  // In pixels of the reduced stored image. Throws Error(kArgument) for an invalid request.
   [[nodiscard]] Rect stored_rect(const DecodeRequest& request) const;
 
   struct State;

@@ -25,20 +25,20 @@ ErrorKind kind_of(Decoder& decoder, const DecodeRequest& request) {
 
 }  // namespace
 
-TEST_CASE("the format is told from the first bytes", "[codecs]") {
+TEST_CASE("the format is detected from the first bytes", "[codecs]") {
   const Image image = sample_image({9, 7}, 1);
   CHECK(detect_encoding(encode_jpeg(image.view(), 90)) == Encoding::kJpeg);
   CHECK(detect_encoding(encode_png(image.view())) == Encoding::kPng);
   const std::vector<std::uint8_t> webp = {'R', 'I', 'F', 'F', 4, 0, 0, 0, 'W', 'E', 'B', 'P'};
   CHECK(detect_encoding(webp) == Encoding::kWebp);
   CHECK(detect_encoding(std::span(webp).first(11)) == Encoding::kUnknown);
-  CHECK_FALSE(Decoder::can_reduce(Encoding::kWebp));
+  CHECK_FALSE(can_reduce(Encoding::kWebp));
   CHECK(detect_encoding({}) == Encoding::kUnknown);
   CHECK(detect_encoding(std::vector<std::uint8_t>(100, 0xFF)) == Encoding::kUnknown);
   CHECK(std::string(to_string(Encoding::kJpeg)) == "jpeg");
 }
 
-TEST_CASE("what is no image is refused with its first bytes", "[codecs]") {
+TEST_CASE("a file that is not an image is rejected with its first bytes in the message", "[codecs]") {
   Decoder decoder;
   CHECK_THROWS_WITH(decoder.open({}), Catch::Contains("0 bytes"));
   const std::vector<std::uint8_t> gif = {'G', 'I', 'F', '8'};
@@ -55,7 +55,7 @@ TEST_CASE("what is no image is refused with its first bytes", "[codecs]") {
   }
 }
 
-TEST_CASE("a request outside of the image, or an impossible reduction, is the caller's error", "[codecs]") {
+TEST_CASE("a crop outside of the image or an invalid reduction is an argument error", "[codecs]") {
   Decoder decoder;
   const Image image = sample_image({20, 10}, 1);
   const auto jpeg = encode_jpeg(image.view(), 90);
@@ -65,7 +65,7 @@ TEST_CASE("a request outside of the image, or an impossible reduction, is the ca
     CHECK(kind_of(decoder, {crop, 1}) == ErrorKind::kArgument);
   }
   for (const int reduction : {0, -1, 3, 16}) CHECK(kind_of(decoder, {{}, reduction}) == ErrorKind::kArgument);
-  // None of these used up the open image.
+  // The image is still open.
   Image out;
   decoder.decode({{16, 0, 4, 5}, 1}, out);
   CHECK(out.size() == Size{4, 5});
@@ -75,7 +75,7 @@ TEST_CASE("a request outside of the image, or an impossible reduction, is the ca
   CHECK(kind_of(decoder, {{}, 2}) == ErrorKind::kArgument);
 }
 
-TEST_CASE("decoding twice, or before opening, is the caller's error", "[codecs]") {
+TEST_CASE("decoding twice or without opening is an argument error", "[codecs]") {
   Decoder decoder;
   CHECK(kind_of(decoder, {}) == ErrorKind::kArgument);
   const Image image = sample_image({20, 10}, 1);
@@ -87,7 +87,7 @@ TEST_CASE("decoding twice, or before opening, is the caller's error", "[codecs]"
   }
 }
 
-TEST_CASE("images of both formats alternate in one decoder, also after opening without decoding", "[codecs]") {
+TEST_CASE("one decoder alternates between formats, also after opening without decoding", "[codecs]") {
   Decoder decoder;
   const Image image = sample_image({33, 21}, 1);
   const auto jpeg = encode_jpeg(image.view(), 90);
@@ -111,7 +111,7 @@ TEST_CASE("images of both formats alternate in one decoder, also after opening w
   CHECK(same_pixels(out, first));
 }
 
-TEST_CASE("the header tells size, orientation and components", "[codecs]") {
+TEST_CASE("the header contains size, orientation and components", "[codecs]") {
   Decoder decoder;
   const auto grey =
       with_orientation(make_jpeg(sample_image({30, 20}, 1), {"grey", 1, 1, SampleColour::kGrey}), 6, true);

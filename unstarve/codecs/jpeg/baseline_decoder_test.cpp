@@ -54,7 +54,7 @@ std::optional<Image> decoded(JpegDecoder& decoder, const std::vector<std::uint8_
   decoder.use_own_decoder(own);
   try {
     decoder.open(bytes);
-    decoder.decode(reduction, rect, out);
+    decoder.decode({reduction, rect}, out);
   } catch (const Error&) {
     return std::nullopt;
   }

@@ -23,7 +23,7 @@ std::optional<Image> decoded(JpegDecoder& decoder, const Bytes& file, Rect rect,
   Image out;
   try {
     decoder.open(file);
-    decoder.decode(1, rect, out, index, make_index);
+    decoder.decode({1, rect, index, make_index}, out);
   } catch (const Error&) {
     return std::nullopt;
   }

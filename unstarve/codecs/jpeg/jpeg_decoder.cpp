@@ -1,342 +1,81 @@
 #include "unstarve/codecs/jpeg/jpeg_decoder.h"
 
-#include <algorithm>
-#include <cstddef>
-#include <cstring>
-#include <string>
+#include <vector>
 
-#include <jerror.h>
-
-#include "unstarve/codecs/common/exif.h"
-#include "unstarve/codecs/common/guarded_call.h"
-#include "unstarve/codecs/common/image_arena.h"
 #include "unstarve/codecs/jpeg/baseline_decoder.h"
-#include "unstarve/codecs/jpeg/libjpeg/jpeg_errors.h"
-#include "unstarve/codecs/jpeg/libjpeg/jpeg_memory.h"
-#include "unstarve/codecs/jpeg/libjpeg/least_scan.h"
+#include "unstarve/codecs/jpeg/libjpeg/libjpeg_decoder.h"
+#include "unstarve/core/error.h"
 
 namespace unstarve {
 
-// libjpeg's structs hold each other's addresses, so a session never moves.
-struct JpegSession {
-  JpegFailure failure{};
-  jpeg_decompress_struct cinfo{};
-  jpeg_source_mgr source{};
-  jpeg_progress_mgr progress{};
-  ImageArena arena;
-  bool created = false;
-
-  std::span<const std::uint8_t> bytes;
+struct JpegDecoder::State {
+  LibjpegDecoder libjpeg;
   bool opened = false;
 
   bool use_own_decoder = true;
   bool used_own_decoder = false;
-  BaselineImage baseline;
-  BaselineDecoder baseline_decoder;
+  BaselineImage image;
+  BaselineDecoder own;
   ScanIndex scan_index;
   IndexUse index_use = IndexUse::kNone;
   std::vector<std::uint8_t> made_index;
 
-  // What decode_step() is to do.
-  int reduction = 1;
-  Rect rect;
-  std::uint8_t* out = nullptr;
-  std::size_t out_stride = 0;
-
-  ~JpegSession() { close(); }
-  void close() noexcept {
-    if (created) jpeg_destroy_decompress(&cinfo);
-    created = false;
-    opened = false;
-    arena.release();
+  // By our own decoder; false if it does not support the file or finds it damaged.
+  bool decode_own(const JpegRequest& request, RowSink& out) {
+    if (!libjpeg.read_baseline(image)) return false;
+    if (!request.index.empty() && scan_index.read(request.index, image) &&
+        own.decode(image, request.reduction, request.rect, scan_index, out)) {
+      index_use = IndexUse::kUsed;
+      return true;
+    }
+    const bool intact = request.make_index
+                            ? own.decode_and_index(image, request.reduction, request.rect, scan_index, out)
+                            : own.decode(image, request.reduction, request.rect, out);
+    if (!intact) return false;
+    // Not earlier: the index of a damaged image cannot be judged.
+    if (!request.index.empty())
+      index_use = ScanIndex::is_of_other_version(request.index) ? IndexUse::kOtherVersion : IndexUse::kWrong;
+    if (request.make_index && scan_index.complete()) scan_index.write(image, made_index);
+    return true;
   }
 };
 
-namespace {
-
-// A progressive file of a few kilobytes can ask for thousands of passes over 2^28 pixels; real ones have about ten. The
-// limit is the one libjpeg-turbo's report LJT-01-004 on this attack suggests.
-constexpr int kMaxScans = 500;
-// The most rows that one call of libjpeg hands out: the largest vertical sampling factor.
-constexpr JDIMENSION kRowsPerCall = 4;
-
-// ---- the data source: one span of memory ----
-
-void init_source(j_decompress_ptr) {}
-void term_source(j_decompress_ptr) {}
-
-// libjpeg asks for more only when all of the span is used up.
-boolean fill_input_buffer(j_decompress_ptr cinfo) { fail(reinterpret_cast<j_common_ptr>(cinfo), JERR_INPUT_EOF); }
-
-void skip_input_data(j_decompress_ptr cinfo, long count) {
-  if (count <= 0) return;
-  jpeg_source_mgr& source = *cinfo->src;
-  const std::size_t step = std::min(static_cast<std::size_t>(count), source.bytes_in_buffer);
-  const bool beyond = step < static_cast<std::size_t>(count);
-  source.next_input_byte += step;
-  source.bytes_in_buffer -= step;
-  if (beyond) fail(reinterpret_cast<j_common_ptr>(cinfo), JERR_INPUT_EOF);
-}
-
-void count_scans(j_common_ptr cinfo) {
-  if (reinterpret_cast<j_decompress_ptr>(cinfo)->input_scan_number > kMaxScans) fail(cinfo, kTooManyScans);
-}
-
-// ---- steps: run inside guarded_call(), so they hold only numbers and pointers ----
-
-void create_step(void* context) {
-  auto& session = *static_cast<JpegSession*>(context);
-  session.cinfo.err = install(session.failure);
-  jpeg_create_decompress(&session.cinfo);
-  serve_jpeg_memory_from(session.arena, session.cinfo);
-  session.source.init_source = init_source;
-  session.source.fill_input_buffer = fill_input_buffer;
-  session.source.skip_input_data = skip_input_data;
-  session.source.resync_to_restart = jpeg_resync_to_restart;
-  session.source.term_source = term_source;
-  session.cinfo.src = &session.source;
-  session.progress.progress_monitor = count_scans;
-}
-
-void header_step(void* context) {
-  auto& session = *static_cast<JpegSession*>(context);
-  jpeg_abort_decompress(&session.cinfo);
-  forget_tables(session.cinfo);
-  session.source.next_input_byte = session.bytes.data();
-  session.source.bytes_in_buffer = session.bytes.size();
-  session.cinfo.progress = nullptr;
-  jpeg_read_header(&session.cinfo, TRUE);
-}
-
-// Whether libjpeg estimates low frequencies from neighbouring blocks, because a progressive file leaves them inexact.
-// Such estimates reach two blocks to each side, so these rare files are decoded in full width.
-bool smooths_blocks(const jpeg_decompress_struct& cinfo) {
-  constexpr int kSmoothed = 10;  // DC and the nine lowest AC coefficients (jdcoefct.h, SAVED_COEFS)
-  if (!cinfo.progressive_mode || cinfo.coef_bits == nullptr) return false;
-  for (int component = 0; component < cinfo.num_components; ++component) {
-    for (int i = 1; i < kSmoothed; ++i) {
-      if (cinfo.coef_bits[component][i] != 0) return true;
-    }
-  }
-  return false;
-}
-
-// Adobe's inverted CMYK, 0 meaning full ink: a channel is C * K / 255, rounded.
-void cmyk_to_rgb(const JSAMPLE* cmyk, std::uint8_t* rgb, int pixels) {
-  for (int x = 0; x < pixels; ++x, cmyk += 4, rgb += kChannels) {
-    for (int c = 0; c < kChannels; ++c) {
-      // Exact division by 255 with rounding, for products up to 255 * 255.
-      const unsigned product = static_cast<unsigned>(cmyk[c]) * cmyk[3] + 128;
-      rgb[c] = static_cast<std::uint8_t>((product + (product >> 8)) >> 8);
-    }
-  }
-}
-
-// Makes libjpeg decode the columns of `rect` and a margin; returns the column its rows begin with.
-//
-// Smooth upsampling mixes each chroma sample with its neighbours, and at the edge of what is decoded it repeats the
-// last one. With two pixels to a chroma sample, the first pixel decoded and the last one are wrong where the image goes
-// on: hence one pixel more on the left (libjpeg goes on down to a block boundary) and two on the right. libjpeg also
-// changes its upsampling method for components that become less than three samples wide: hence the least width.
-JDIMENSION crop_columns(jpeg_decompress_struct& cinfo, const Rect& rect) {
-  const auto full = static_cast<int>(cinfo.output_width);
-  const int least = 3 * cinfo.max_h_samp_factor;
-  int right = std::min(rect.x + rect.width + 2, full);
-  int left = std::max(rect.x - 1, 0);
-  right = std::min(std::max(right, left + least), full);
-  left = std::max(std::min(left, right - least), 0);
-  auto x = static_cast<JDIMENSION>(left);
-  auto width = static_cast<JDIMENSION>(right - left);
-  jpeg_crop_scanline(&cinfo, &x, &width);
-  // Version 2.1.5 forgets here that a component's own IDCT size may differ (4:1:0 at half size), and upsampling then
-  // ends too early.
-  for (int i = 0; i < cinfo.num_components; ++i) {
-    jpeg_component_info& component = cinfo.comp_info[i];
-    const auto samples = static_cast<JDIMENSION>(component.h_samp_factor * component.DCT_scaled_size);
-    const auto pixels = static_cast<JDIMENSION>(cinfo.max_h_samp_factor * cinfo.min_DCT_scaled_size);
-    component.downsampled_width = (cinfo.output_width * samples + pixels - 1) / pixels;
-  }
-  return x;
-}
-
-void decode_step(void* context) {
-  auto& session = *static_cast<JpegSession*>(context);
-  jpeg_decompress_struct& cinfo = session.cinfo;
-  const Rect& rect = session.rect;
-
-  cinfo.scale_num = 1;
-  cinfo.scale_denom = static_cast<unsigned>(session.reduction);
-  cinfo.out_color_space = cinfo.num_components == 4 ? JCS_CMYK : JCS_RGB;
-  cinfo.dct_method = JDCT_ISLOW;
-  cinfo.do_fancy_upsampling = TRUE;
-  if (jpeg_has_multiple_scans(&cinfo)) cinfo.progress = &session.progress;
-  jpeg_start_decompress(&cinfo);
-
-  const bool part_of_width = rect.width < static_cast<int>(cinfo.output_width);
-  const JDIMENSION first = part_of_width && !smooths_blocks(cinfo) ? crop_columns(cinfo, rect) : 0;
-
-  // Rows go to their place at once where libjpeg's rows are ours, else through a few rows of its memory.
-  const bool cmyk = cinfo.output_components == 4;
-  const bool direct = !cmyk && static_cast<int>(cinfo.output_width) == rect.width;
-  JSAMPROW rows[kRowsPerCall];
-  if (!direct) {
-    const auto samples = static_cast<JDIMENSION>(cinfo.output_width * static_cast<unsigned>(cinfo.output_components));
-    JSAMPARRAY scratch =
-        cinfo.mem->alloc_sarray(reinterpret_cast<j_common_ptr>(&cinfo), JPOOL_IMAGE, samples, kRowsPerCall);
-    std::copy(scratch, scratch + kRowsPerCall, rows);
-  }
-  const std::size_t offset =
-      (static_cast<std::size_t>(rect.x) - first) * static_cast<unsigned>(cinfo.output_components);
-
-  // Skipping lands inside the row of blocks that holds the line before ours, so the context that vertical upsampling
-  // needs is decoded with it.
-  if (rect.y > 0) jpeg_skip_scanlines(&cinfo, static_cast<JDIMENSION>(rect.y));
-  std::uint8_t* target = session.out;
-  for (int left = rect.height; left > 0;) {
-    const JDIMENSION wanted = std::min(kRowsPerCall, static_cast<JDIMENSION>(left));
-    if (direct) {
-      for (JDIMENSION i = 0; i < wanted; ++i) rows[i] = target + i * session.out_stride;
-    }
-    const JDIMENSION got = jpeg_read_scanlines(&cinfo, rows, wanted);
-    if (got == 0) fail(reinterpret_cast<j_common_ptr>(&cinfo), JERR_CANT_SUSPEND);
-    for (JDIMENSION i = 0; i < got; ++i, target += session.out_stride) {
-      if (cmyk) {
-        cmyk_to_rgb(rows[i] + offset, target, rect.width);
-      } else if (!direct) {
-        std::memcpy(target, rows[i] + offset, session.out_stride);
-      }
-    }
-    left -= static_cast<int>(got);
-  }
-
-  if (cinfo.output_scanline == cinfo.output_height) {
-    jpeg_finish_decompress(&cinfo);
-  } else {
-    jpeg_abort_decompress(&cinfo);
-  }
-}
-
-// Runs a step; after a failure the decompressor is made anew, since libjpeg promises nothing about its state.
-void run(JpegSession& session, void (*step)(void*)) {
-  if (guarded_call(session.failure.jump, step, &session)) return;
-  const jpeg_decompress_struct& cinfo = session.cinfo;
-  std::string where = "file of " + std::to_string(session.bytes.size()) + " bytes";
-  if (step == decode_step) {
-    where += ", at row " + std::to_string(cinfo.output_scanline) + " of " + std::to_string(cinfo.output_height);
-  }
-  const Error error = jpeg_error(session.failure, where);
-  session.close();
-  throw error;
-}
-
-}  // namespace
-
-JpegDecoder::JpegDecoder() : session_(std::make_unique<JpegSession>()) {}
+JpegDecoder::JpegDecoder() : state_(std::make_unique<State>()) {}
 JpegDecoder::~JpegDecoder() = default;
 JpegDecoder::JpegDecoder(JpegDecoder&&) noexcept = default;
 JpegDecoder& JpegDecoder::operator=(JpegDecoder&&) noexcept = default;
 
 ImageHeader JpegDecoder::open(std::span<const std::uint8_t> bytes) {
-  JpegSession& session = *session_;
-  session.opened = false;
-  session.bytes = bytes;
-  if (!session.created) {
-    // Set first: after a failure in here, close() has to free what there is.
-    session.created = true;
-    session.cinfo.mem = nullptr;
-    run(session, create_step);
-  }
-  run(session, header_step);
-
-  const jpeg_decompress_struct& cinfo = session.cinfo;
-  if (cinfo.num_components != 1 && cinfo.num_components != 3 && cinfo.num_components != 4) {
-    throw Error(ErrorKind::kInput, "JPEG: " + std::to_string(cinfo.num_components) +
-                                       " colour components, expected 1 (grey), 3 (colour) or 4 (CMYK)");
-  }
-  session.opened = true;
-  ImageHeader header;
-  header.encoding = Encoding::kJpeg;
-  header.size = {static_cast<int>(cinfo.image_width), static_cast<int>(cinfo.image_height)};
-  header.orientation = exif_orientation(bytes);
-  header.components = cinfo.num_components;
-  header.jpeg = jpeg_kind(cinfo);
-  if (cinfo.num_components > 1) {
-    header.horizontal = cinfo.comp_info[0].h_samp_factor;
-    header.vertical = cinfo.comp_info[0].v_samp_factor;
-  }
+  state_->opened = false;
+  const ImageHeader header = state_->libjpeg.open(bytes);
+  state_->opened = true;
   return header;
 }
 
-void JpegDecoder::use_own_decoder(bool use) noexcept { session_->use_own_decoder = use; }
-bool JpegDecoder::used_own_decoder() const noexcept { return session_->used_own_decoder; }
-std::uint64_t JpegDecoder::mcus_read() const noexcept { return session_->baseline_decoder.mcus_read(); }
-void JpegDecoder::use_pairs(bool use) noexcept { session_->baseline_decoder.use_pairs(use); }
+void JpegDecoder::use_own_decoder(bool use) noexcept { state_->use_own_decoder = use; }
+bool JpegDecoder::used_own_decoder() const noexcept { return state_->used_own_decoder; }
+std::uint64_t JpegDecoder::mcus_read() const noexcept { return state_->own.mcus_read(); }
+void JpegDecoder::use_pairs(bool use) noexcept { state_->own.use_pairs(use); }
 
-IndexUse JpegDecoder::index_use() const noexcept { return session_->index_use; }
-std::span<const std::uint8_t> JpegDecoder::made_index() const noexcept { return session_->made_index; }
+IndexUse JpegDecoder::index_use() const noexcept { return state_->index_use; }
+std::span<const std::uint8_t> JpegDecoder::made_index() const noexcept { return state_->made_index; }
 
-namespace {
-
-// By our own decoder; false where the file is not its kind, or taken for damaged.
-bool decode_own(JpegSession& session, int reduction, Rect rect, RowSink& out, std::span<const std::uint8_t> index,
-                bool make_index) {
-  const BaselineImage& image = session.baseline;
-  if (!read_baseline(session.cinfo, session.bytes, session.baseline)) return false;
-  BaselineDecoder& decoder = session.baseline_decoder;
-  if (!index.empty() && session.scan_index.read(index, image) &&
-      decoder.decode(image, reduction, rect, session.scan_index, out)) {
-    session.index_use = IndexUse::kUsed;
-    return true;
-  }
-  const bool right = make_index ? decoder.decode_and_index(image, reduction, rect, session.scan_index, out)
-                                : decoder.decode(image, reduction, rect, out);
-  if (!right) return false;
-  // Not before: where the image is damaged, nothing is known of its index.
-  if (!index.empty())
-    session.index_use = ScanIndex::is_of_other_version(index) ? IndexUse::kOtherVersion : IndexUse::kWrong;
-  if (make_index && session.scan_index.complete()) session.scan_index.write(image, session.made_index);
-  return true;
-}
-
-// Before memory is taken for what the header claims.
-void check_scan_length(JpegSession& session, int reduction, Rect rect) {
-  jpeg_decompress_struct& cinfo = session.cinfo;
-  const auto height = static_cast<std::int64_t>(cinfo.image_height);
-  const std::int64_t rows = std::min((std::int64_t{rect.y} + rect.height) * reduction, height);
-  const std::uint64_t least = least_scan_bytes(cinfo, static_cast<int>(rows));
-  if (cinfo.src->bytes_in_buffer >= least) return;
-  throw Error(ErrorKind::kInput, "JPEG: truncated: " + std::to_string(rows) + " rows of " +
-                                     std::to_string(cinfo.image_width) + " x " + std::to_string(height) +
-                                     " pixels take at least " + std::to_string(least) + " bytes, and the file of " +
-                                     std::to_string(session.bytes.size()) + " has " +
-                                     std::to_string(cinfo.src->bytes_in_buffer) + " behind its header");
-}
-
-}  // namespace
-
-void JpegDecoder::decode(int reduction, Rect rect, Image& out, std::span<const std::uint8_t> index, bool make_index) {
+void JpegDecoder::decode(const JpegRequest& request, Image& out) {
   ImageRows rows(out);
-  (void)decode(reduction, rect, rows, out, index, make_index);
+  (void)decode(request, rows, out);
 }
 
-bool JpegDecoder::decode(int reduction, Rect rect, RowSink& rows, Image& out, std::span<const std::uint8_t> index,
-                         bool make_index) {
-  JpegSession& session = *session_;
-  if (!session.opened) throw Error(ErrorKind::kArgument, "JPEG: decode() needs an open() of its own before it");
-  session.opened = false;
-  session.index_use = IndexUse::kNone;
-  session.made_index.clear();
-  session.used_own_decoder = false;
-  check_scan_length(session, reduction, rect);
-  session.used_own_decoder = session.use_own_decoder && decode_own(session, reduction, rect, rows, index, make_index);
-  if (session.used_own_decoder) return true;
-  out.resize(rect.size());
-  session.reduction = reduction;
-  session.rect = rect;
-  session.out = out.data();
-  session.out_stride = out.row_bytes();
-  run(session, decode_step);
-  return false;
+bool JpegDecoder::decode(const JpegRequest& request, RowSink& rows, Image& out) {
+  State& state = *state_;
+  if (!state.opened) throw Error(ErrorKind::kArgument, "JPEG: decode() without a preceding open()");
+  state.opened = false;
+  state.index_use = IndexUse::kNone;
+  state.made_index.clear();
+  state.used_own_decoder = false;
+  state.libjpeg.check_scan_length(request.reduction, request.rect);
+  state.used_own_decoder = state.use_own_decoder && state.decode_own(request, rows);
+  if (!state.used_own_decoder) state.libjpeg.decode(request.reduction, request.rect, out);
+  return state.used_own_decoder;
 }
 
 }  // namespace unstarve

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 
+#include "unstarve/codecs/decoder.h"
 #include "unstarve/codecs/testing/jpeg_bomb.h"
 #include "unstarve/codecs/testing/jpeg_samples.h"
 #include "unstarve/core/error.h"

@@ -14,6 +14,7 @@
 
 #include <jpeglib.h>
 
+#include "unstarve/codecs/jpeg/libjpeg/read_baseline.h"
 #include "unstarve/codecs/testing/jpeg_samples.h"
 #include "unstarve/core/random.h"
 #include "unstarve/core/sanitizers.h"

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "unstarve/codecs/decoder.h"
+#include "unstarve/codecs/common/image_header.h"
 #include "unstarve/codecs/nvjpeg/nvjpeg_library.h"
 #include "unstarve/core/image.h"
 

@@ -11,6 +11,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "unstarve/codecs/decoder.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 

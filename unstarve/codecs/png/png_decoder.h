@@ -14,7 +14,7 @@
 #include <memory>
 #include <span>
 
-#include "unstarve/codecs/decoder.h"
+#include "unstarve/codecs/common/image_header.h"
 
 namespace unstarve {
 

@@ -9,6 +9,7 @@
 #include <zlib.h>
 
 #include "unstarve/codecs/common/encode.h"
+#include "unstarve/codecs/decoder.h"
 #include "unstarve/codecs/testing/jpeg_samples.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/random.h"

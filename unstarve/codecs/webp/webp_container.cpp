@@ -9,7 +9,7 @@
 #include <webp/decode.h>
 
 #include "unstarve/codecs/common/exif.h"
-#include "unstarve/codecs/decoder.h"
+#include "unstarve/codecs/common/image_header.h"
 #include "unstarve/core/error.h"
 
 namespace unstarve {

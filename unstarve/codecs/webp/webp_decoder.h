@@ -19,7 +19,7 @@
 #include <cstdint>
 #include <span>
 
-#include "unstarve/codecs/decoder.h"
+#include "unstarve/codecs/common/image_header.h"
 #include "unstarve/codecs/webp/webp_container.h"
 
 namespace unstarve {

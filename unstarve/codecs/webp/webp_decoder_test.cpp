@@ -8,6 +8,7 @@
 #include <webp/decode.h>
 #include <webp/encode.h>
 
+#include "unstarve/codecs/decoder.h"
 #include "unstarve/codecs/testing/jpeg_samples.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/random.h"

@@ -40,7 +40,7 @@ bool applied(const Plan& plan, std::string_view pass) {
 }
 
 std::string scale_reason(const Plan& plan, const ImageHeader& header, const DecodeHint& hint, const DecodePlan& how) {
-  if (!Decoder::can_reduce(header.encoding)) return fmt::format("{} is not reduced", to_string(header.encoding));
+  if (!can_reduce(header.encoding)) return fmt::format("{} is not reduced", to_string(header.encoding));
   if (!plan.scale_into_decode) return "the pass scale_into_decode is not applied";
   if (!lies_within(hint.selected, header.size)) return "what is selected reaches beyond the image";
   const std::string target = fmt::format("{} are resized to {}", text_of(hint.selected.size()), text_of(hint.target));

@@ -1,4 +1,4 @@
-#include "unstarve/codecs/jpeg/layout/baseline_image.h"
+#include "unstarve/codecs/jpeg/libjpeg/read_baseline.h"
 
 #include <algorithm>
 #include <cstdio>
