@@ -13,32 +13,32 @@ namespace {
 
 constexpr std::align_val_t kAlignment{64};
 
-// Every block as large as was asked for, to the next 64 bytes, in front of a page that must not be touched.
+// In guarded builds, each block has the requested size, rounded up to 64 bytes, and ends at an inaccessible page.
 #ifdef UNSTARVE_GUARD_PAGES
 constexpr bool kGuarded = true;
 #else
 constexpr bool kGuarded = false;
 #endif
 
-// AddressSanitizer guards the ends of the heap's blocks alone.
+// AddressSanitizer detects overruns of heap blocks only, not of mapped ones.
 constexpr bool kMaps = UNSTARVE_ASAN == 0;
 
 bool is_mapped(std::size_t bytes) { return kMaps && !kGuarded && bytes >= AlignedBytes::kMapped; }
 
-// Only those that lie in the block as a whole: what is mapped is never more than the block, and goes with it.
-void ask_for_huge_pages(void* memory, std::size_t bytes) {
+// Requests huge pages for those that lie completely within the block, so that the block maps no extra memory.
+void request_huge_pages(void* memory, std::size_t bytes) {
   constexpr std::uintptr_t kHuge = std::uintptr_t{2} << 20;  // of x86-64, and of 64-bit ARM with pages of 4 KiB
   const auto begin = reinterpret_cast<std::uintptr_t>(memory);
   const std::uintptr_t first = (begin + kHuge - 1) / kHuge * kHuge, last = (begin + bytes) / kHuge * kHuge;
   if (first >= last) return;
-  // A kernel without them, or told to give none, says so: `unstarve doctor` tells.
+  // An error means that the kernel does not support or allow huge pages, which `unstarve doctor` reports.
   (void)::madvise(static_cast<std::uint8_t*>(memory) + (first - begin), last - first, MADV_HUGEPAGE);
 }
 
 std::uint8_t* map(std::size_t bytes) {
   void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
-  ask_for_huge_pages(memory, bytes);
+  request_huge_pages(memory, bytes);
   return static_cast<std::uint8_t*>(memory);
 }
 

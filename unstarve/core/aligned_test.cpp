@@ -33,7 +33,7 @@ TEST_CASE("a block grows by at least half and never shrinks, on both sides of wh
   }
 }
 
-TEST_CASE("a block that was moved from holds nothing and can be used again") {
+TEST_CASE("a moved-from block is empty and can be reused") {
   for (const std::size_t bytes : {std::size_t{100}, 2 * AlignedBytes::kMapped}) {
     AlignedBytes block(bytes);
     block.data()[0] = 7;
@@ -47,11 +47,10 @@ TEST_CASE("a block that was moved from holds nothing and can be used again") {
   }
 }
 
-// Bytes of [begin, begin + bytes) that the kernel was asked to back with huge pages ("hg", proc_pid_smaps(5)), and
-// bytes outside of it.
+// Bytes inside and outside of [begin, begin + bytes) for which huge pages were requested ("hg", proc_pid_smaps(5)).
 std::pair<std::size_t, std::size_t> asked_for_huge_pages(const void* memory, std::size_t bytes) {
   const auto begin = reinterpret_cast<std::uintptr_t>(memory), end = begin + bytes;
-  std::pair<std::size_t, std::size_t> asked;
+  std::pair<std::size_t, std::size_t> huge;
   std::uintptr_t first = 0, last = 0;
   std::ifstream file("/proc/self/smaps");
   for (std::string line; std::getline(file, line);) {
@@ -59,29 +58,29 @@ std::pair<std::size_t, std::size_t> asked_for_huge_pages(const void* memory, std
     if (std::sscanf(line.c_str(), "%lx-%lx ", &from, &to) == 2) first = from, last = to;
     if (!line.starts_with("VmFlags:") || line.find(" hg") == std::string::npos || last <= begin || first >= end)
       continue;
-    asked.first += std::min(last, end) - std::max(first, begin);
-    asked.second += (first < begin ? begin - first : 0) + (last > end ? last - end : 0);
+    huge.first += std::min(last, end) - std::max(first, begin);
+    huge.second += (first < begin ? begin - first : 0) + (last > end ? last - end : 0);
   }
-  return asked;
+  return huge;
 }
 
-// Whether smaps tells of it: under qemu-user, which answers smaps itself, it does not.
+// Whether smaps reports this flag; qemu-user's own smaps does not.
 bool tells_of_huge_pages() {
   constexpr std::size_t kBytes = std::size_t{8} << 20;
   void* const memory = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   REQUIRE(memory != MAP_FAILED);
-  const bool tells =
+  const bool reported =
       ::madvise(memory, kBytes, MADV_HUGEPAGE) == 0 && asked_for_huge_pages(memory, kBytes).first == kBytes;
   ::munmap(memory, kBytes);
-  return tells;
+  return reported;
 }
 
-TEST_CASE("a mapped block asks for the huge pages that lie in it as a whole, and for no other's memory") {
+TEST_CASE("a mapped block requests huge pages only completely within itself") {
 #if UNSTARVE_ASAN
   return;  // nothing is mapped there
 #endif
   if (!tells_of_huge_pages()) {
-    WARN("SKIPPED, this kernel does not tell who asked it for huge pages");
+    WARN("SKIPPED, this kernel does not report requests for huge pages");
     return;
   }
   constexpr std::size_t kHuge = std::size_t{2} << 20;
@@ -110,9 +109,9 @@ std::size_t resident() {
   return 0;
 }
 
-TEST_CASE("a large block that is freed is the system's again, whatever lies behind it") {
+TEST_CASE("freeing a large block returns its memory to the system") {
 #if UNSTARVE_ASAN || defined(__SANITIZE_THREAD__)
-  SUCCEED("their allocators keep what is freed");
+  SUCCEED("sanitizers retain freed memory");
 #else
   constexpr std::size_t kBytes = 8 * AlignedBytes::kMapped;
   const auto touched = [] {
@@ -121,10 +120,10 @@ TEST_CASE("a large block that is freed is the system's again, whatever lies behi
     return block;
   };
   (void)touched();  // a heap would serve blocks of this size itself from now on
-  std::vector<AlignedBytes> blocks, behind;
+  std::vector<AlignedBytes> blocks, later;
   for (int i = 0; i < 20; ++i) {
     blocks.push_back(touched());
-    behind.emplace_back(100);
+    later.emplace_back(100);
   }
   const std::size_t before = resident();
   blocks.clear();

@@ -10,9 +10,9 @@
 namespace unstarve {
 namespace {
 
-// Of the calling thread alone: Linux has a nice value per thread (setpriority(2), "C library/kernel differences"), and
-// anyone may raise it.
-void stand_back() noexcept { (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 19); }
+// For the calling thread only: Linux has one nice value per thread (setpriority(2), "C library/kernel differences"),
+// and raising it needs no privilege.
+void lower_priority() noexcept { (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 19); }
 
 }  // namespace
 
@@ -21,7 +21,7 @@ BackgroundTask::BackgroundTask(std::function<void()> task, std::chrono::millisec
   result_ = work->get_future().share();
   try {
     thread_ = std::thread([this, work, delay] {
-      stand_back();
+      lower_priority();
       (void)awaited_.try_acquire_for(delay);
       (*work)();
     });
@@ -36,7 +36,7 @@ BackgroundTask::~BackgroundTask() {
     awaited_.release();
     thread_.join();
   } else {
-    new std::thread(std::move(thread_));  // a thread that is not there cannot be joined, nor its handle be destroyed
+    new std::thread(std::move(thread_));  // the thread does not exist here: its handle can be neither joined nor freed
   }
 }
 

@@ -1,13 +1,13 @@
 #pragma once
-// One piece of work that nobody waits for, on a thread of its own behind whatever else wants the processors (nice 19),
-// and after what is more urgent: what makes the next run quicker must not make this one slower.
+// A low-priority task on its own thread (nice 19), for example work that speeds up the next run and must not slow down
+// this one.
 //
-// Ownership: owns its thread and the task. The destructor waits for the task's end; in a process that was forked
-//            meanwhile, where the thread is not, it lets go of it.
-// Threads:   wait() from any thread but the task's own.
-// Failure:   what the task throws is thrown by wait(), each time, and dropped by the destructor. Where the system gives
-//            no thread the constructor runs the task itself.
-// Cost:      starting a thread, some 30 us.
+// Ownership: owns its thread and the task. The destructor waits until the task has finished. In a forked child, which
+//            does not have the thread, the destructor abandons it.
+// Threads:   wait() from any thread except the task's own.
+// Failure:   each wait() rethrows the task's exception; the destructor drops it. If the system cannot create a thread,
+//            the constructor runs the task itself.
+// Cost:      starting a thread, about 30 us.
 
 #include <sys/types.h>
 
@@ -21,13 +21,13 @@ namespace unstarve {
 
 class BackgroundTask {
  public:
-  // Begins after `delay`, or as soon as somebody waits.
+  // Starts after `delay`, or as soon as wait() or the destructor is called.
   explicit BackgroundTask(std::function<void()> task, std::chrono::milliseconds delay = std::chrono::milliseconds(0));
   ~BackgroundTask();
   BackgroundTask(const BackgroundTask&) = delete;
   BackgroundTask& operator=(const BackgroundTask&) = delete;
 
-  // Waits for the task's end; false, at once, in a process that was forked before it.
+  // Waits until the task has finished. Returns false at once in a child that was forked before that.
   [[nodiscard]] bool wait();
 
  private:

@@ -15,7 +15,7 @@
 namespace unstarve {
 namespace {
 
-TEST_CASE("a background task runs on a thread of the lowest priority, and its maker's stays") {
+TEST_CASE("a background task runs at the lowest priority, and its creator's priority is unchanged") {
   const pid_t maker = ::gettid();
   const int before = ::getpriority(PRIO_PROCESS, 0);
   pid_t thread = 0;
@@ -30,7 +30,7 @@ TEST_CASE("a background task runs on a thread of the lowest priority, and its ma
   CHECK(::getpriority(PRIO_PROCESS, 0) == before);
 }
 
-TEST_CASE("the maker goes on while a background task works, and its destructor waits") {
+TEST_CASE("a background task runs concurrently with its creator, and its destructor waits") {
   std::latch gone_on(1);
   std::atomic<bool> ended = false;
   {
@@ -44,7 +44,7 @@ TEST_CASE("the maker goes on while a background task works, and its destructor w
   CHECK(ended);
 }
 
-TEST_CASE("a background task that is to begin later begins when somebody waits") {
+TEST_CASE("a delayed background task starts as soon as wait() is called") {
   std::atomic<bool> ended = false;
   const auto work = [&] { ended = true; };
   {
@@ -62,7 +62,7 @@ TEST_CASE("a background task that is to begin later begins when somebody waits")
   while (!ended) std::this_thread::yield();
 }
 
-TEST_CASE("what a background task throws comes to whoever waits, as often as it is asked") {
+TEST_CASE("each wait() rethrows a background task's exception") {
   BackgroundTask task([] { throw std::runtime_error("no room"); });
   CHECK_THROWS_WITH(task.wait(), "no room");
   CHECK_THROWS_WITH(task.wait(), "no room");
@@ -72,7 +72,7 @@ TEST_CASE("what a background task throws comes to whoever waits, as often as it 
 }
 
 #if !defined(__SANITIZE_THREAD__)  // which lets no forked process start a thread
-TEST_CASE("a fork made while a background task works neither waits for it nor hangs at its end") {
+TEST_CASE("a child forked during a background task neither waits for it nor hangs at exit") {
   std::latch forked(1);
   auto task = std::make_unique<BackgroundTask>([&] { forked.wait(); });
   const pid_t child = ::fork();

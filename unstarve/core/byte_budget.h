@@ -1,7 +1,7 @@
 #pragma once
-// Bytes that several users of memory share: whoever comes first takes of what is left, and may give it back.
+// A memory limit that several users share, first come, first served.
 //
-// Threads: any number. Failure: none; take() says no. Cost: one atomic exchange.
+// Threads: any number. Failure: none; take() returns false. Cost: one atomic exchange.
 
 #include <atomic>
 #include <cstdint>
@@ -16,14 +16,14 @@ class ByteBudget {
 
   [[nodiscard]] std::uint64_t size() const { return size_; }
   [[nodiscard]] std::uint64_t left() const { return left_.load(std::memory_order_relaxed); }
-  // Takes so many, all or none; whether it did.
+  // Takes all of `bytes` and returns true, or takes nothing and returns false.
   [[nodiscard]] bool take(std::uint64_t bytes) {
     std::uint64_t left = left_.load(std::memory_order_relaxed);
     while (left >= bytes)
       if (left_.compare_exchange_weak(left, left - bytes, std::memory_order_relaxed)) return true;
     return false;
   }
-  // Precondition: they were taken.
+  // Precondition: take() has returned true for these bytes.
   void give_back(std::uint64_t bytes) { left_.fetch_add(bytes, std::memory_order_relaxed); }
 
  private:

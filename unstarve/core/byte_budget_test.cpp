@@ -7,7 +7,7 @@
 namespace unstarve {
 namespace {
 
-TEST_CASE("a budget gives all or nothing, and what came back again") {
+TEST_CASE("a budget grants all or nothing, and returned bytes can be taken again") {
   ByteBudget budget(10);
   CHECK(budget.take(7));
   CHECK_FALSE(budget.take(4));
@@ -19,7 +19,7 @@ TEST_CASE("a budget gives all or nothing, and what came back again") {
   CHECK(budget.size() == 10);
 }
 
-TEST_CASE("many threads never take more than there is") {
+TEST_CASE("concurrent threads never take more than the budget") {
   ByteBudget budget(1000);
   std::atomic<std::uint64_t> taken{0};
   {

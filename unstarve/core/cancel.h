@@ -1,13 +1,13 @@
 #pragma once
-// A wish to stop that goes along with a call, however deep: what opens data asks it between its pieces.
+// Cancellation of nested calls through a thread-local stop token.
 //
-//   CancelScope scope(stop.get_token());     the caller's thread, for as long as the scope lives
-//   open_dataset(path);                      throw_if_cancelled() in its loops, and in the tasks of its thread pools
+//   CancelScope scope(stop.get_token());     sets the token of the caller's thread while the scope exists
+//   open_dataset(path);                      calls throw_if_cancelled() in its loops and in its thread pools' tasks
 //
-// Threads:   the token is the thread's own; ThreadPool hands that of the submitting thread on to the task, and drops
-//            tasks that have not begun when it asks.
-// Failure:   throw_if_cancelled() throws Error(kCancelled). Nobody asks outside of a scope.
-// Cost:      a look at an atomic: for each record, file or piece, not for each byte.
+// Threads:   each thread has its own token. ThreadPool passes the submitting thread's token on to the task and drops
+//            tasks that have not started when a stop is requested.
+// Failure:   throw_if_cancelled() throws Error(kCancelled); outside of a scope it does nothing.
+// Cost:      one atomic load: check per record, file or piece, not per byte.
 
 #include <stop_token>
 
@@ -16,7 +16,7 @@ namespace unstarve {
 class CancelScope {
  public:
   explicit CancelScope(std::stop_token token);
-  ~CancelScope();  // the token before holds again
+  ~CancelScope();  // restores the previous token
   CancelScope(const CancelScope&) = delete;
   CancelScope& operator=(const CancelScope&) = delete;
 

@@ -12,7 +12,7 @@ namespace {
 
 using testing::refusal;
 
-TEST_CASE("who is in no scope is never asked to stop, and scopes nest") {
+TEST_CASE("without a scope nothing is cancelled, and scopes nest") {
   throw_if_cancelled();
   std::stop_source outer, inner;
   {
@@ -29,24 +29,24 @@ TEST_CASE("who is in no scope is never asked to stop, and scopes nest") {
   throw_if_cancelled();
 }
 
-TEST_CASE("a pool's tasks are asked as their submitter, and those that have not begun are dropped") {
+TEST_CASE("a pool's tasks inherit their submitter's token, and those that have not started are dropped") {
   ThreadPool pool(1);
   std::stop_source stop;
-  std::latch begun(1), asked(1);
+  std::latch begun(1), checked(1);
   std::atomic<int> later{0};
   {
     const CancelScope scope(stop.get_token());
     pool.submit([&] {
       begun.count_down();
-      asked.wait();
+      checked.wait();
       throw_if_cancelled();
     });
     for (int i = 0; i < 10; ++i) pool.submit([&] { ++later; });
   }
-  pool.submit([&] { later += 100; });  // of nobody who may stop
+  pool.submit([&] { later += 100; });  // without a token
   begun.wait();
   stop.request_stop();
-  asked.count_down();
+  checked.count_down();
   CHECK(refusal([&] { pool.wait(); }, ErrorKind::kCancelled) == "stopped");
   CHECK(later == 100);
 }

@@ -1,8 +1,8 @@
 #pragma once
-// Time as a parameter: everything that waits or measures takes a Clock, so that tests decide what time it is.
-// wall_clock_ns() is for what is compared with the time stamps of files.
+// Time as a parameter: code that waits or measures takes a Clock, so that tests control the time.
+// wall_clock_ns() is for comparison with the time stamps of files.
 //
-// Threads: every Clock here may be used by any number of threads at once.
+// Threads: every Clock here may be used by several threads concurrently.
 
 #include <condition_variable>
 #include <cstdint>
@@ -15,25 +15,24 @@ class Clock {
   virtual ~Clock() = default;
   // Monotonic nanoseconds since an arbitrary origin.
   [[nodiscard]] virtual std::int64_t now_ns() const = 0;
-  // Returns at `deadline_ns` or later, at once when it has passed.
+  // Returns at `deadline_ns` or later; at once if the deadline has passed.
   virtual void sleep_until(std::int64_t deadline_ns) = 0;
 };
 
-// std::chrono::steady_clock. sleep_until sleeps; it may oversleep by some 60 us (see EmulatedAccelerator for the
-// remedy).
+// std::chrono::steady_clock. sleep_until() may return about 60 us late (EmulatedAccelerator corrects for this).
 class SteadyClock final : public Clock {
  public:
   [[nodiscard]] std::int64_t now_ns() const override;
   void sleep_until(std::int64_t deadline_ns) override;
 };
 
-// The process's SteadyClock; lives as long as the program.
+// The process's SteadyClock; never destroyed before the program ends.
 [[nodiscard]] Clock& steady_clock();
 
-// Now, in nanoseconds since 1970, by the clock that file systems take their times from; it may be set back.
+// Nanoseconds since 1970 from the clock that file systems use for time stamps. Not monotonic.
 [[nodiscard]] std::int64_t wall_clock_ns() noexcept;
 
-// Stands still until advance() is called; sleepers wake when their deadline is reached.
+// For tests: time changes only by advance(), which wakes sleepers whose deadline is reached.
 class ManualClock final : public Clock {
  public:
   [[nodiscard]] std::int64_t now_ns() const override;

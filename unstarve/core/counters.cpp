@@ -70,9 +70,8 @@ std::vector<StageProfile> StageCounters::sum(const Totals& since, const Totals& 
 }
 
 std::int64_t StageCounters::run_delay_ns(const Totals& since, const Totals& until) const {
-  // Threads that sleep less than once in so many samples, or less than a few times in all (a lock now and then, a
-  // stopped process), do not sleep. One straggler in a hundred (bench's `stragglers`) is well above it; a lock is met
-  // more rarely.
+  // Fewer sleeps than these come from occasional lock contention or a stopped process, and do not count as sleeping.
+  // One straggler in a hundred samples (bench's `stragglers`) is well above the threshold.
   constexpr std::int64_t kSamplesPerSleep = 256, kLeastSleeps = 4;
   const std::int64_t watched = until.watched_samples - since.watched_samples, sleeps = until.sleeps - since.sleeps;
   if (watched == 0 || (sleeps >= kLeastSleeps && sleeps * kSamplesPerSleep >= watched))

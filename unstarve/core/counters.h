@@ -1,15 +1,16 @@
 #pragma once
-// What every worker thread counts about every stage: cheap enough to stay on.
+// Counters per worker thread and stage, cheap enough to be always enabled.
 //
-// Each worker has cache lines of its own and is their only writer, so counting is a plain load, add and store; a reader
-// sums over the workers at any time and sees each counter at some recent value.
-// Reading the clock costs more than small stages, so only some samples are timed: time() says how long how many samples
-// took, and the sum scales that to all samples counted. The processor's share of it costs a system call to read: it is
-// taken of fewer samples still, as a share of their time.
+// Each worker writes only its own cache lines, so counting is a plain load, add and store. A reader sums over the
+// workers at any time and sees a recent value of each counter.
+// Reading the clock costs more than a small stage, so only some samples are timed: time() records the time of a number
+// of samples, and the sum scales it to all samples. Reading CPU time costs a system call, so it is measured for still
+// fewer samples, as a share of their time.
 //
-// Ownership: owns its counters; a Worker is a borrowed handle. Threads: worker(i) is used by one thread at a time,
-// sum() by any. Failure: Error(kArgument) from the constructor and worker(). Cost: no allocation but in construction
-// and sum().
+// Ownership: owns its counters; a Worker is a borrowed handle.
+// Threads:   worker(i) is used by one thread at a time, sum() by any.
+// Failure:   Error(kArgument) from the constructor and worker().
+// Cost:      allocates only in the constructor and sum().
 
 #include <array>
 #include <atomic>
@@ -39,14 +40,14 @@ class StageCounters {
       add(stages_[stage].timed_ns, ns);
       add(stages_[stage].squares_us2, squares_us2);
     }
-    // Some of those took `ns`, of which `cpu_ns` on a processor.
+    // Some of those took `ns`, of which `cpu_ns` were CPU time.
     void cpu(std::size_t stage, std::int64_t ns, std::int64_t cpu_ns) noexcept {
       add(stages_[stage].both_ns, ns);
       add(stages_[stage].cpu_ns, cpu_ns);
     }
-    // The thread was ready to run for so long, without a processor.
+    // The thread was ready to run for `ns` but had no CPU.
     void delay(std::int64_t ns) noexcept { add(run_delay_ns_, ns); }
-    // The thread gave its processor up by itself `times` while it worked on so many of the samples.
+    // The thread gave up its CPU voluntarily `times` while it worked on `samples`.
     void sleeps(std::int64_t samples, std::int64_t times) noexcept {
       add(watched_samples_, samples);
       add(sleeps_, times);
@@ -67,11 +68,11 @@ class StageCounters {
     std::atomic<std::int64_t> run_delay_ns_{0}, watched_samples_{0}, sleeps_{0};
   };
 
-  // Between 1 and kMaxStages names, at least one worker.
+  // Requires 1 to kMaxStages names and at least one worker.
   StageCounters(std::vector<std::string> stages, int workers);
 
   [[nodiscard]] Worker& worker(int index);
-  // The plain counts of all workers at some moment.
+  // The sums over all workers at one moment.
   struct Totals {
     struct Stage {
       std::int64_t samples = 0, bytes = 0, timed_samples = 0, timed_ns = 0, both_ns = 0, cpu_ns = 0;
@@ -81,11 +82,11 @@ class StageCounters {
     std::int64_t run_delay_ns = 0, watched_samples = 0, sleeps = 0;
   };
   [[nodiscard]] Totals totals() const;
-  // One entry per stage, in the order of construction: what was counted from `since` until `until`.
+  // One entry per stage, in the constructor's order: the counts between `since` and `until`.
   [[nodiscard]] std::vector<StageProfile> sum(const Totals& since, const Totals& until) const;
   [[nodiscard]] std::vector<StageProfile> sum() const { return sum({}, totals()); }
-  // For how long threads were kept from running: as the kernel counted it, or, where they hardly ever slept, all that
-  // they were away. Other guests of a hypervisor and a stopped process take time that the kernel does not count.
+  // How long threads were ready but not running: the kernel's figure or, if they hardly ever slept, all time without a
+  // CPU. The latter includes time that the kernel does not count: other guests of a hypervisor, a stopped process.
   [[nodiscard]] std::int64_t run_delay_ns(const Totals& since, const Totals& until) const;
 
  private:

@@ -9,7 +9,7 @@
 using unstarve::Error;
 using unstarve::StageCounters;
 
-TEST_CASE("counters add up over workers, per stage") {
+TEST_CASE("counters are summed over workers per stage") {
   StageCounters counters({"read", "decode"}, 2);
   counters.worker(0).count(0, 10, 1000);
   counters.worker(1).count(0, 5, 500);
@@ -24,7 +24,7 @@ TEST_CASE("counters add up over workers, per stage") {
   CHECK(sum[0].busy_ns == 0);
 }
 
-TEST_CASE("the time of the timed samples stands for all of them") {
+TEST_CASE("the time of the timed samples is scaled to all samples") {
   StageCounters counters({"decode"}, 2);
   counters.worker(0).count(0, 90, 0);
   counters.worker(1).count(0, 10, 0);
@@ -33,7 +33,7 @@ TEST_CASE("the time of the timed samples stands for all of them") {
   CHECK(counters.sum()[0].busy_ns == 12000);  // 1200 ns / 10 timed * 100
 }
 
-TEST_CASE("the processor's share of some samples' time stands for all, and squares are scaled as times are") {
+TEST_CASE("the CPU share of some samples is applied to all, and squares are scaled like times") {
   StageCounters counters({"read"}, 2);
   counters.worker(0).count(0, 100, 0);
   counters.worker(0).time(0, 10, 1000, 40);
@@ -52,7 +52,7 @@ TEST_CASE("the processor's share of some samples' time stands for all, and squar
   CHECK(counters.totals().sleeps == 3);
 }
 
-TEST_CASE("threads that hardly ever sleep were kept from running whenever they were away") {
+TEST_CASE("for threads that hardly ever sleep, all time without a CPU is run delay") {
   StageCounters counters({"read", "decode"}, 1);
   auto& worker = counters.worker(0);
   worker.sleeps(10, 10);
@@ -75,7 +75,7 @@ TEST_CASE("threads that hardly ever sleep were kept from running whenever they w
   CHECK(delay() == 700);
 }
 
-TEST_CASE("the time since a moment does not depend on how many samples were timed before it") {
+TEST_CASE("the time since a moment is independent of the samples timed before it") {
   StageCounters counters({"read"}, 1);
   auto& worker = counters.worker(0);
   worker.count(0, 1000, 10);
@@ -89,7 +89,7 @@ TEST_CASE("the time since a moment does not depend on how many samples were time
   CHECK(since[0].busy_ns == 1'000'000);
 }
 
-TEST_CASE("workers count at once without losing anything, while another thread reads") {
+TEST_CASE("concurrent workers lose no counts while another thread reads") {
   constexpr int kWorkers = 3, kRounds = 20000;
   StageCounters counters({"a", "b"}, kWorkers);
   {
@@ -117,7 +117,7 @@ TEST_CASE("workers count at once without losing anything, while another thread r
   CHECK(sum[1].bytes == 4 * kWorkers * kRounds);
 }
 
-TEST_CASE("counters for nobody or nothing are refused") {
+TEST_CASE("counters without workers or stages are rejected") {
   CHECK_THROWS_AS(StageCounters({}, 1), Error);
   CHECK_THROWS_AS(StageCounters({"a"}, 0), Error);
   CHECK_THROWS_AS(StageCounters(std::vector<std::string>(9, "s"), 1), Error);

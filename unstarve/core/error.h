@@ -1,9 +1,9 @@
 #pragma once
-// The one exception type of the library, and what kind of failure it reports.
+// The library's only exception type.
 //
-// Expected outcomes are values (see result.h); an Error is thrown when an operation cannot do what it was asked.
-// A message names the operation, the object (path, record, stage), what was found and what was expected, and, where
-// there is a remedy, the remedy. No exception leaves a thread: workers hand it to their consumer.
+// Expected outcomes are return values; an Error is thrown when an operation cannot do what was requested.
+// A message names the operation, the object (path, record, stage), what was found, what was expected and, if known, how
+// to fix it. No exception leaves a thread: workers pass it to their consumer.
 
 #include <stdexcept>
 #include <string>
@@ -11,12 +11,12 @@
 namespace unstarve {
 
 enum class ErrorKind {
-  kArgument,   // the caller's request makes no sense (program exit code 2)
-  kInput,      // data that was read is not what it should be (3)
-  kIo,         // the operating system refused: missing, unreadable, disk full (3)
-  kMemory,     // a budget or the machine's memory is exhausted (3)
-  kMissing,    // a component this build or machine does not have (4)
-  kCheck,      // a check that was asked for failed (1)
+  kArgument,   // invalid request by the caller (program exit code 2)
+  kInput,      // invalid data (3)
+  kIo,         // the operating system reported an error: missing, unreadable, disk full (3)
+  kMemory,     // a memory limit or the machine's memory is exhausted (3)
+  kMissing,    // a component that this build or machine does not have (4)
+  kCheck,      // a requested check failed (1)
   kCancelled,  // stopped by the user or by close() (1)
   kInternal,   // a defect of unstarve itself (1)
 };

@@ -9,7 +9,7 @@
 using unstarve::Error;
 using unstarve::ErrorKind;
 
-TEST_CASE("every kind of error has a name of its own") {
+TEST_CASE("every kind of error has a unique name") {
   std::set<std::string> names;
   for (int kind = 0; kind <= static_cast<int>(ErrorKind::kInternal); ++kind) {
     names.insert(to_string(static_cast<ErrorKind>(kind)));
@@ -18,7 +18,7 @@ TEST_CASE("every kind of error has a name of its own") {
   CHECK(names.count("unknown") == 0);
 }
 
-TEST_CASE("an error of the operating system names operation, path and reason") {
+TEST_CASE("an I/O error contains operation, path and reason") {
   const Error error = unstarve::io_error("open", "/no/such", ENOENT);
   CHECK(error.kind() == ErrorKind::kIo);
   CHECK(std::string(error.what()) == "open /no/such: No such file or directory");

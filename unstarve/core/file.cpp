@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Closes a descriptor on every way out; close() itself can be asked for its verdict.
+// Closes the descriptor on destruction; close() also reports whether closing succeeded.
 class Descriptor {
  public:
   explicit Descriptor(int fd) : fd_(fd) {}
@@ -41,7 +41,7 @@ int open_for_reading(const fs::path& path) {
   return fd;
 }
 
-// Devices and pipes have no final name to protect, and renaming over /dev/null would replace it; nor have they places.
+// For devices and pipes: renaming over /dev/null would replace it, and they have no offsets to write at.
 void write_in_place(const fs::path& path, std::string_view contents) {
   Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   if (file.get() < 0) throw io_error("open", path.string(), errno);
@@ -54,17 +54,17 @@ void write_in_place(const fs::path& path, std::string_view contents) {
   if (!file.close()) throw io_error("close", path.string(), errno);
 }
 
-// A symbolic link stays one, also one that points to nothing yet: what it points to is written.
+// The target of a symbolic link, which may not exist yet, is written; the link itself stays.
 fs::path follow_links(fs::path path) {
   std::error_code none;
   for (int links = 0; fs::is_symlink(path, none); ++links) {
-    if (links == 40) throw io_error("write", path.string(), ELOOP);  // as many as the kernel follows
+    if (links == 40) throw io_error("write", path.string(), ELOOP);  // the kernel's limit
     path = path.parent_path() / fs::read_symlink(path);
   }
   return path;
 }
 
-// Puts the rename itself on the disk. Some file systems cannot sync a folder; the rename stands all the same.
+// Makes the rename itself durable. Errors are ignored: some file systems cannot sync a folder.
 void sync_folder(const fs::path& folder) {
   Descriptor file(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (file.get() >= 0) ::fsync(file.get());
@@ -78,7 +78,7 @@ std::string read_text_file(const fs::path& path) {
   std::string text;
   if (::fstat(file.get(), &info) == 0 && S_ISREG(info.st_mode))
     text.reserve(static_cast<std::size_t>(info.st_size) + 1);
-  // Read to the end rather than to the size: files of /proc claim to be empty.
+  // Read to the end rather than to the size: files of /proc report size 0.
   char chunk[16384];
   while (true) {
     const ssize_t n = ::read(file.get(), chunk, sizeof chunk);

@@ -1,7 +1,8 @@
 #pragma once
-// Whole files: read one, map one, and write one so that its final name never shows a partial file.
+// Whole files: read, map, and write atomically.
 //
-// Failure: Error(kIo) with operation, path and reason. Threads: free functions are safe; a MappedFile is read-only.
+// Failure: Error(kIo) with operation, path and reason.
+// Threads: the free functions may be called concurrently; a MappedFile is read-only.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,20 +16,20 @@ namespace unstarve {
 // The whole file as text.
 [[nodiscard]] std::string read_text_file(const std::filesystem::path& path);
 
-// What must survive a loss of power. A process that is killed leaves the old file or the new one with either.
+// What survives a loss of power. A process that is killed leaves the old file or the new one with either.
 enum class Durability {
-  kSynced,   // whoever has seen the new file will find it whole
-  kRenamed,  // may be found cut or empty: for what has a checksum and can be made again, as syncing can take a second
+  kSynced,   // the complete file
+  kRenamed,  // possibly a truncated or empty file: for files with a checksum that can be rebuilt; syncing may take 1 s
 };
 
-// Writes `<path>.partial-<pid>-<n>` beside it, syncs, then renames over `path`. On failure (disk full, no permission)
-// the partial file is removed and what stood under `path` before is untouched. A link is followed; a device or pipe
-// (/dev/stdout, /dev/null) is written to as it is.
+// Writes `<path>.partial-<pid>-<n>` in the same folder, syncs it, then renames it to `path`. On failure (disk full, no
+// permission) the partial file is removed and the file at `path` is unchanged. Symbolic links are followed; devices and
+// pipes (/dev/stdout, /dev/null) are written directly.
 void write_file_atomically(const std::filesystem::path& path, std::string_view contents,
                            Durability durability = Durability::kSynced);
 
-// A read-only memory map of a regular file; an empty one maps to an empty span. Movable. What is gone of a file that is
-// shortened meanwhile reads as zeros, and check_map() (map_guard.h) tells.
+// A read-only memory map of a regular file; an empty file maps to an empty span. Movable. If the file is shortened
+// while it is mapped, the lost part reads as zeros and check_map() (map_guard.h) reports it.
 class MappedFile {
  public:
   explicit MappedFile(const std::filesystem::path& path);

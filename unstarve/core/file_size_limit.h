@@ -1,6 +1,7 @@
 #pragma once
-// For tests: files of this process may not grow beyond a size, as on a full disk. A write stops short there, and the
-// next fails with EFBIG. The limit is the process's: one at a time, no other threads that write.
+// For tests: limits the size of files that this process writes, to imitate a full disk. A write at the limit is short,
+// and the next one fails with EFBIG. The limit applies to the whole process: use one at a time and write from one
+// thread.
 
 #include <sys/resource.h>
 

@@ -18,7 +18,7 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-// A folder of its own, removed with all that is in it.
+// A temporary folder, removed with its contents.
 class Folder {
  public:
   Folder() {
@@ -43,7 +43,7 @@ class Folder {
 
 }  // namespace
 
-TEST_CASE("what is written is read back, whatever the bytes") {
+TEST_CASE("any bytes written are read back") {
   const Folder folder;
   const std::string text("a\0b\r\n\xff", 6);
   for (const std::string& contents : {std::string(), text, std::string(100000, 'x')}) {
@@ -55,11 +55,11 @@ TEST_CASE("what is written is read back, whatever the bytes") {
   CHECK(folder.names() == std::vector<std::string>{"file"});
 }
 
-TEST_CASE("files whose size is not told are read to their end") {
+TEST_CASE("files of unknown size are read to their end") {
   CHECK_THAT(read_text_file("/proc/self/status"), Contains("Cpus_allowed_list:"));
 }
 
-TEST_CASE("a missing file is one clear error") {
+TEST_CASE("a missing file is reported with operation, path and reason") {
   const Folder folder;
   const std::string path = (folder / "none").string();
   CHECK_THROWS_WITH(read_text_file(path), "open " + path + ": No such file or directory");
@@ -68,7 +68,7 @@ TEST_CASE("a missing file is one clear error") {
                     "write " + path + "/inside: No such file or directory");
 }
 
-TEST_CASE("a folder is no file") {
+TEST_CASE("a folder is rejected as a file") {
   const Folder folder;
   const std::string path = (folder / "").string();
   CHECK_THROWS_WITH(read_text_file(path), "read " + path + ": Is a directory");
@@ -76,7 +76,7 @@ TEST_CASE("a folder is no file") {
   CHECK_THROWS_WITH(write_file_atomically(path, "x"), "write " + path + ": Is a directory");
 }
 
-TEST_CASE("a disk that fills up leaves the old file and nothing beside it") {
+TEST_CASE("a full disk leaves the old file and no partial file") {
   const Folder folder;
   const std::string path = (folder / "report.html").string();
   for (const bool existed : {false, true}) {
@@ -86,21 +86,21 @@ TEST_CASE("a disk that fills up leaves the old file and nothing beside it") {
       CHECK_THROWS_WITH(
           write_file_atomically(path, std::string(10000, 'x')),
           "write " + path +
-              ": File too large after 4096 bytes of it; the limit of file sizes (RLIMIT_FSIZE) is 4096 bytes");
+              ": File too large after 4096 bytes; the limit of file sizes (RLIMIT_FSIZE) is 4096 bytes");
     }
     CHECK(folder.names() == (existed ? std::vector<std::string>{"report.html"} : std::vector<std::string>{}));
     if (existed) CHECK(read_text_file(path) == "old");
   }
 }
 
-TEST_CASE("a full device is reported by its reason, and no device is replaced by a file") {
+TEST_CASE("a full device is reported with its reason and not replaced by a file") {
   CHECK_THROWS_WITH(write_file_atomically("/dev/full", "x"), "write /dev/full: No space left on device");
   write_file_atomically("/dev/null", "x");
   CHECK(fs::is_character_file("/dev/null"));
   CHECK(fs::is_character_file("/dev/full"));
 }
 
-TEST_CASE("a link stays a link and its target is replaced") {
+TEST_CASE("a link is preserved and its target replaced") {
   const Folder folder;
   write_file_atomically(folder / "target", "old");
   fs::create_symlink("target", folder / "link");
@@ -115,7 +115,7 @@ TEST_CASE("a link stays a link and its target is replaced") {
   CHECK_THROWS_AS(write_file_atomically(folder / "round", "x"), Error);
 }
 
-TEST_CASE("readers of a file that threads rewrite see one version or another, never a part") {
+TEST_CASE("readers of a file under concurrent rewriting see complete versions only") {
   const Folder folder;
   const fs::path path = folder / "file";
   write_file_atomically(path, std::string(5000, 'a'));
@@ -134,7 +134,7 @@ TEST_CASE("readers of a file that threads rewrite see one version or another, ne
   CHECK(folder.names() == std::vector<std::string>{"file"});
 }
 
-TEST_CASE("a map moves") {
+TEST_CASE("a mapped file can be moved") {
   const Folder folder;
   write_file_atomically(folder / "one", "1");
   write_file_atomically(folder / "two", "22");

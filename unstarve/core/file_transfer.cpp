@@ -7,7 +7,7 @@
 namespace unstarve {
 namespace {
 
-// `once(done)` moves what comes behind the first `done` bytes, and returns as read(2) and write(2) do.
+// `once(done)` transfers bytes from offset `done` on, and returns what read(2) and write(2) return.
 template <class Once>
 Transfer repeat(std::uint64_t bytes, const Once& once) noexcept {
   Transfer transfer;
@@ -33,7 +33,7 @@ Transfer write_at(int descriptor, std::uint64_t at, std::span<const std::uint8_t
   Transfer transfer = repeat(bytes.size(), [&](std::uint64_t done) {
     return ::pwrite(descriptor, bytes.data() + done, bytes.size() - done, static_cast<off_t>(at + done));
   });
-  // None written and no error: no file does so for a write of some bytes, but it must not pass for a whole one.
+  // pwrite() that returns 0 is not expected, but must not be reported as success.
   if (transfer.error == 0 && transfer.bytes < bytes.size()) transfer.error = ENOSPC;
   return transfer;
 }

@@ -1,8 +1,9 @@
 #pragma once
-// Reading and writing at a place of an open file until all of it is done, or the file goes no further.
+// Complete reads and writes at an offset of an open file: they continue until all bytes are transferred or an error or
+// the end of the file is reached.
 //
-// For callers to whom a failure is no error, or who have words of their own for it; write_fully.h throws.
-// Threads: free functions; the file's position is neither used nor moved. A signal does not end them.
+// For callers that handle failures themselves; write_fully.h throws.
+// Threads: free functions; the file's position is neither used nor moved. Interrupted calls are repeated.
 
 #include <cstdint>
 #include <span>
@@ -10,16 +11,16 @@
 namespace unstarve {
 
 struct Transfer {
-  std::uint64_t bytes = 0;  // done
-  int error = 0;            // errno of what ended it early; 0 with fewer bytes than asked for: the file ended
+  std::uint64_t bytes = 0;  // transferred
+  int error = 0;            // errno, or 0; 0 with fewer bytes than requested means end of file
 };
 
 [[nodiscard]] Transfer read_at(int descriptor, std::uint64_t at, std::span<std::uint8_t> out) noexcept;
-// Whether all of it was there to read.
+// Whether `out` was filled completely.
 [[nodiscard]] inline bool read_whole(int descriptor, std::uint64_t at, std::span<std::uint8_t> out) noexcept {
   return read_at(descriptor, at, out).bytes == out.size();
 }
-// Fewer bytes always come with an error.
+// A short write always has an error.
 [[nodiscard]] Transfer write_at(int descriptor, std::uint64_t at, std::span<const std::uint8_t> bytes) noexcept;
 
 }  // namespace unstarve

@@ -18,7 +18,7 @@ std::vector<std::uint8_t> bytes_of(const std::string& text) { return {text.begin
 
 }  // namespace
 
-TEST_CASE("what is written at a place is read there, and the file's position stays") {
+TEST_CASE("bytes written at an offset are read there, and the file position is unchanged") {
   const int file = ::memfd_create("unstarve-transfer", MFD_CLOEXEC);
   REQUIRE(file >= 0);
   const Transfer written = write_at(file, 5, bytes_of("photo"));
@@ -43,7 +43,7 @@ TEST_CASE("what is written at a place is read there, and the file's position sta
   ::close(file);
 }
 
-TEST_CASE("what ended a transfer early is told with what was done before") {
+TEST_CASE("a partial transfer reports its error and the bytes transferred") {
   std::vector<std::uint8_t> bytes(10'000, 'x');
   CHECK(read_at(-1, 0, bytes).error == EBADF);
   CHECK_FALSE(read_whole(-1, 0, bytes));

@@ -1,9 +1,9 @@
 #pragma once
-// Memory whose end lies at a page that must not be touched: who reads or writes behind it ends the program there. For
-// tests and fuzz programs of what AddressSanitizer does not see, such as instructions written by hand.
+// Memory that ends at an inaccessible page, so that an access past the end crashes. For tests and fuzzers of code that
+// AddressSanitizer does not instrument, such as hand-written assembly.
 //
 // Ownership: GuardedBytes owns its pages. Threads: plain memory. Failure: std::bad_alloc.
-// Cost:      two calls of the system and a page at least, each.
+// Cost:      two system calls and at least one page per block.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace unstarve {
 
-// `bytes` zeros right before such a page; so they are aligned as `bytes` is.
+// `bytes` zeros directly before an inaccessible page, hence aligned only as far as `bytes` is a multiple.
 [[nodiscard]] std::uint8_t* map_guarded(std::size_t bytes);
 void unmap_guarded(std::uint8_t* memory, std::size_t bytes) noexcept;
 

@@ -10,7 +10,7 @@
 namespace unstarve {
 namespace {
 
-// Whether a process that reads there is ended for it.
+// Whether a process that reads this byte crashes.
 bool ends_who_reads(const volatile std::uint8_t* byte) {
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
@@ -28,7 +28,7 @@ bool ends_who_reads(const volatile std::uint8_t* byte) {
 
 }  // namespace
 
-TEST_CASE("the byte behind guarded memory ends who reads it, the last one does not") {
+TEST_CASE("reading the byte after guarded memory crashes, reading the last one does not") {
   for (const std::size_t bytes : {std::size_t{1}, std::size_t{64}, std::size_t{4095}, std::size_t{4096},
                                   std::size_t{4097}, std::size_t{100'000}}) {
     CAPTURE(bytes);

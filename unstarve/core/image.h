@@ -1,10 +1,10 @@
 #pragma once
 // Pixels in memory: sizes, rectangles, a borrowed view of 8-bit RGB in any stride, and an image that owns its pixels.
 //
-// Coordinates: x grows to the right, y downwards, origin at the top left, units pixels. Everything here is upright RGB;
-// codecs turn greyscale, CMYK and EXIF orientation into it.
-// Ownership: PixelView borrows. Image owns, grows when needed and never shrinks, so that a worker's scratch image stops
-// allocating once it has seen its largest sample.
+// Coordinates: pixels, x to the right, y downwards, origin at the top left. Everything here is upright RGB; codecs
+// convert greyscale and CMYK and apply the EXIF orientation.
+// Ownership: PixelView borrows. Image owns its memory and never shrinks, so that a worker's scratch image stops
+// allocating after its largest sample.
 
 #include <cstddef>
 #include <cstdint>
@@ -48,14 +48,14 @@ struct PixelView {
   }
 };
 
-// Interleaved RGB rows without gaps, 64-byte aligned, with at least 64 readable bytes behind the last pixel, so that
-// vector code may read (not use) past the end.
+// Interleaved RGB rows without gaps, 64-byte aligned, with at least 64 readable bytes after the last pixel, so that
+// vector code may load past the end.
 class Image {
  public:
   Image() = default;
   explicit Image(Size size) { resize(size); }
 
-  // Keeps the memory when it suffices; the pixels are then undefined.
+  // Reuses the memory if it is large enough. The pixels are undefined afterwards.
   void resize(Size size) {
     size_ = size;
     memory_.reserve_discard(bytes() + 64);

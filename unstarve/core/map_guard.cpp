@@ -23,8 +23,7 @@ namespace {
 
 constexpr std::uint64_t kNothing = ~std::uint64_t{0};
 
-// What the handler may look at. It takes no lock, so a slot is filled end first and emptied begin first: begin 0 is
-// free.
+// Read by the signal handler, which takes no lock: `begin` is set last and cleared first; 0 marks a free slot.
 struct Slot {
   std::atomic<std::uintptr_t> begin = 0;
   std::atomic<std::uintptr_t> end = 0;
@@ -32,7 +31,7 @@ struct Slot {
 };
 constexpr std::size_t kSlots = 65536;
 Slot slots[kSlots];
-std::atomic<std::size_t> used = 0;  // slots beyond were never filled
+std::atomic<std::size_t> used = 0;  // slots from here on were never filled
 std::uintptr_t page_bytes = 4096;
 struct sigaction before;
 
@@ -45,8 +44,8 @@ Slot* slot_of(std::uintptr_t address) noexcept {
   return nullptr;
 }
 
-// Async-signal-safe: atomics, and the system call itself: what a library puts around mmap() is not for handlers, and a
-// sanitizer's takes new pages for a write by this thread.
+// Async-signal-safe: only atomics and the raw system call. Library wrappers of mmap() are not safe in handlers, and
+// a sanitizer's wrapper treats the new page as a write by this thread.
 bool replace_page(std::uintptr_t address) noexcept {
   Slot* const slot = slot_of(address);
   if (slot == nullptr) return false;
@@ -55,19 +54,19 @@ bool replace_page(std::uintptr_t address) noexcept {
   std::uint64_t first = slot->first_lost.load(std::memory_order_relaxed);
   while (offset < first && !slot->first_lost.compare_exchange_weak(first, offset)) {
   }
-  // Before the page is there: who reads zeros of it finds them noted.
+  // Recorded before the page is mapped, so that a reader of the zeros finds the record.
   map_guard_detail::lost_pages.fetch_add(1, std::memory_order_acq_rel);
   return ::syscall(SYS_mmap, page, page_bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != -1;
 }
 
 void on_bus_error(int number, siginfo_t* info, void* context) {
-  const int kept = errno;
+  const int saved_errno = errno;
   const bool ours = info->si_code == BUS_ADRERR && replace_page(reinterpret_cast<std::uintptr_t>(info->si_addr));
-  errno = kept;
+  errno = saved_errno;
   if (ours) return;
   if ((before.sa_flags & SA_SIGINFO) != 0) return before.sa_sigaction(number, info, context);
   if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) return before.sa_handler(number);
-  // The fault comes again, or the signal that someone sent is sent again, and ends the process as it would have.
+  // Default action: the fault repeats, or a signal sent by a process is raised again, and ends this process.
   ::signal(SIGBUS, SIG_DFL);
   if (info->si_code <= 0) ::raise(SIGBUS);
 }
@@ -78,7 +77,7 @@ struct Table {
   std::vector<std::size_t> free;
 };
 
-// Never destroyed: maps of other objects of the process may go after it would.
+// Never destroyed: static objects may forget their maps later.
 Table& table() {
   static Table* const all = [] {
     page_bytes = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
@@ -137,8 +136,8 @@ void map_guard_detail::check_slowly(const void* begin, std::size_t bytes) {
   if (address >= slot.end.load(std::memory_order_relaxed)) return;
   const std::uint64_t lost = slot.first_lost.load(std::memory_order_acquire);
   if (lost == kNothing || address - map + bytes <= lost) return;
-  throw Error(ErrorKind::kIo, "read " + path + ": its bytes from offset " + std::to_string(lost) +
-                                  " on are gone: the file was shortened, or its disk failed, while it was read");
+  throw Error(ErrorKind::kIo, "read " + path + ": the bytes from offset " + std::to_string(lost) +
+                                  " on are lost: the file was shortened, or its disk failed, while it was read");
 }
 
 }  // namespace unstarve

@@ -1,21 +1,22 @@
 #pragma once
-// Maps of files whose reader survives the file being shortened, or its disk failing, while it is read.
+// Guarded file maps: the process survives if a mapped file is shortened, or its disk fails, while it is read.
 //
-// Touching a page that a map can no longer bring raises SIGBUS, which ends the process. For guarded maps a handler puts
-// a page of zeros in its place, notes where, and lets the reader go on; who has used bytes of a map asks check_map()
-// before believing what came of them:
+// Accessing a page that is no longer available raises SIGBUS, which would end the process. For guarded maps, a signal
+// handler replaces the page by zeros, records its offset and lets the reader continue. Code that has used bytes of a
+// map calls check_map() before it trusts the result:
 //
-//   read, decode ──▶ check_map(bytes) ──▶ Error(kIo) with file and offset, or they were the file's
+//   read, decode ──▶ check_map(bytes) ──▶ Error(kIo) with file and offset, or the bytes were valid
 //
-// The handler is installed once, with the first map, and hands on what is none of its business to the one before it; a
-// handler that is installed later takes its place. Of a map that lost a page all from there on counts as lost until it
-// is opened anew: nobody could tell zeros of ours from the file's.
+// The first map installs the handler. It forwards unrelated signals to the previous handler; a handler that is
+// installed later replaces it. After a lost page, the rest of the map counts as lost until the file is opened again,
+// because substituted zeros cannot be distinguished from the file's.
 //
-// A file that is cut within a page keeps that page, its end read as zeros: unnoticed, until the next page is touched.
+// A file that is cut within a page keeps that page and its end reads as zeros. This is not detected until the next page
+// is accessed.
 //
-// Threads: free functions, any thread; a map is forgotten before it is unmapped and used by no one then.
-// Failure: where the table of maps is full (65,536 at a time) a map stays unguarded.
-// Cost:    check_map() is one load of a variable that nobody writes, until a page was lost in this process.
+// Threads: free functions, any thread. Call forget_map() before unmapping, when no thread uses the map.
+// Failure: if the table is full (65,536 maps at a time), a map stays unguarded.
+// Cost:    check_map() is one load of a variable that is not written until a page is lost in this process.
 
 #include <atomic>
 #include <cstdint>
@@ -35,8 +36,8 @@ extern std::atomic<std::uint64_t> lost_pages;
 void check_slowly(const void* begin, std::size_t bytes);
 }  // namespace map_guard_detail
 
-// Throws Error(kIo) with path and offset when `bytes` lie in a guarded map and a page of it, at their end or before,
-// was lost. Other memory is always right.
+// Throws Error(kIo) with path and offset if `bytes` are in a guarded map that has lost a page before their end. Memory
+// outside of guarded maps is always valid.
 inline void check_map(const void* begin, std::size_t bytes) {
   if (map_guard_detail::lost_pages.load(std::memory_order_acquire) != 0) map_guard_detail::check_slowly(begin, bytes);
 }

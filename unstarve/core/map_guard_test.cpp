@@ -31,7 +31,7 @@ std::uint64_t touch(std::span<const std::uint8_t> bytes) {
   return sum;
 }
 
-TEST_CASE("bytes of a file that was cut under its map are an error with file and offset") {
+TEST_CASE("reading a file truncated under its map is an error with path and offset") {
   const TemporaryFile file, other;
   const MappedFile cut(file.path);
   const MappedFile whole(other.path);
@@ -49,12 +49,12 @@ TEST_CASE("bytes of a file that was cut under its map are an error with file and
   check_map(whole.bytes());
   const std::string elsewhere = "not of a map";
   check_map(elsewhere.data(), elsewhere.size());
-  const MappedFile again(file.path);  // perhaps in the same place
+  const MappedFile again(file.path);  // possibly at the same address
   touch(again.bytes());
   check_map(again.bytes());
 }
 
-TEST_CASE("the slot of a map that went says nothing of the next one there") {
+TEST_CASE("a reused map slot does not inherit lost pages") {
   const TemporaryFile file;
   for (int round = 0; round < 3; ++round) {
     write_file_atomically(file.path, std::string(100'000, 'x'), Durability::kRenamed);

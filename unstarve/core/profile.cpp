@@ -25,7 +25,7 @@ const json& field(const json& object, const std::string& where, const char* name
   return *found;
 }
 
-// Strict: JSON that says 1.5 or "3" where an integer belongs was not written by us.
+// Strict: 1.5 or "3" in place of an integer means that the profile was not written by this library.
 void read(const json& object, const std::string& where, const char* name, std::int64_t& into) {
   const json& value = field(object, where, name);
   const bool fits =
@@ -60,8 +60,8 @@ void read_list(const json& object, const char* name, std::vector<T>& into, ReadO
   }
 }
 
-// What version 1 does not have.
-void read_second(const json& in, Profile& profile) {
+// Fields added in version 2.
+void read_version_2_fields(const json& in, Profile& profile) {
   const std::string top = "top level";
   read(in, top, "read_ahead", profile.read_ahead);
   read(in, top, "batch_samples", profile.batch_samples);
@@ -139,8 +139,8 @@ Profile profile_from_json(const std::string& text) {
   Profile profile;
   read(in, top, "version", profile.version);
   if (profile.version < 1 || profile.version > kProfileVersion) {
-    throw Error(ErrorKind::kInput, fmt::format("profile: version {}, this program reads versions 1 to {}",
-                                               profile.version, kProfileVersion));
+    throw Error(ErrorKind::kInput,
+                fmt::format("profile: version {}, expected 1 to {}", profile.version, kProfileVersion));
   }
   const bool second = profile.version >= 2, third = profile.version >= 3;
   read(in, top, "wall_ns", profile.wall_ns);
@@ -170,7 +170,7 @@ Profile profile_from_json(const std::string& text) {
               read(item, where, "seconds", u.seconds);
               read(item, where, "utilisation", u.utilisation);
             });
-  if (second) read_second(in, profile);
+  if (second) read_version_2_fields(in, profile);
   profile.version = kProfileVersion;
   return profile;
 }

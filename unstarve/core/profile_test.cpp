@@ -53,7 +53,7 @@ void check_refused(const std::string& text, const std::string& why) {
 
 }  // namespace
 
-TEST_CASE("a profile survives JSON") {
+TEST_CASE("a profile round-trips through JSON") {
   const std::string text = to_json(example());
   const Profile back = profile_from_json(text);
   CHECK(to_json(back) == text);
@@ -67,17 +67,17 @@ TEST_CASE("a profile survives JSON") {
   CHECK(to_json(profile_from_json(to_json(Profile{}))) == to_json(Profile{}));
 }
 
-TEST_CASE("a profile of a later writer with more fields is read") {
+TEST_CASE("unknown fields of a later writer are ignored") {
   CHECK(profile_from_json(altered("{", "{\"colour\":[1,{}],")).samples == 1000);
 }
 
-TEST_CASE("what is not a profile is refused with the field and what was found") {
+TEST_CASE("invalid profiles are rejected with the field and the value found") {
   check_refused("", "not JSON");
   check_refused("{\"version\":1", "not JSON");
   check_refused("[]", "top level is array");
   check_refused("{}", "no field \"version\"");
-  check_refused(altered("\"version\":3", "\"version\":4"), "version 4, this program reads versions 1 to 3");
-  check_refused(altered("\"version\":3", "\"version\":0"), "version 0, this program reads versions 1 to 3");
+  check_refused(altered("\"version\":3", "\"version\":4"), "version 4, expected 1 to 3");
+  check_refused(altered("\"version\":3", "\"version\":0"), "version 0, expected 1 to 3");
   check_refused(altered("\"cpu_ns\":0,", ""), "stages[0] has no field \"cpu_ns\"");
   check_refused(altered("\"consumer\":{", "\"consumer\":7,\"old\":{"), "consumer is number, expected an object");
   check_refused(altered("\"paused_ns\"", "\"paused\""), "consumer has no field \"paused_ns\"");
@@ -91,7 +91,7 @@ TEST_CASE("what is not a profile is refused with the field and what was found") 
   check_refused(altered("\"utilisation\":[", "\"utilisation\":[3,"), "utilisation[0] is number, expected an object");
 }
 
-TEST_CASE("a profile of version 1 is read, without what it lacks") {
+TEST_CASE("a profile of version 1 is read with missing fields as zero") {
   const Profile old = profile_from_json(
       R"({"version":1,"wall_ns":5,"samples":3,"batches":1,"loader_threads":2,"prefetch_batches":2,"cpu_cores_busy":1.5,
           "stages":[{"name":"read","samples":3,"busy_ns":10,"bytes":20}],"step":[],"utilisation":[]})");
@@ -101,7 +101,7 @@ TEST_CASE("a profile of version 1 is read, without what it lacks") {
   CHECK(old.consumer.batches == 0);
 }
 
-TEST_CASE("a profile of version 2 is read, without what it lacks") {
+TEST_CASE("a profile of version 2 is read with missing fields as zero") {
   std::string text = altered("\"version\":3", "\"version\":2");
   for (const char* const awake : {",\"awake_ns\":0", ",\"awake_ns\":2000"}) {
     REQUIRE(text.find(awake) != std::string::npos);
@@ -113,7 +113,7 @@ TEST_CASE("a profile of version 2 is read, without what it lacks") {
   check_refused(altered(",\"awake_ns\":2000", ""), "stages[1] has no field \"awake_ns\"");
 }
 
-TEST_CASE("what lies between two profiles of a run is their difference; settings are the later ones") {
+TEST_CASE("between() subtracts counters and keeps the later settings") {
   const Profile earlier = example();
   Profile later = example();
   later.wall_ns += 100;

@@ -16,7 +16,8 @@ std::array<std::uint32_t, 4> philox4x32_10(std::array<std::uint32_t, 4> c, std::
   return c;
 }
 
-// Key: the seed. Counter: 20 bits number the blocks of one operation and 12 bits the operation, then epoch and sample.
+// Key: the seed. Counter: 20 bits for the block number within an operation, 12 bits for the operation, then epoch and
+// sample.
 Random::Random(std::uint64_t seed, std::uint32_t epoch, std::uint64_t sample, std::uint32_t operation) noexcept
     : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)},
       counter_{operation << 20, epoch, static_cast<std::uint32_t>(sample), static_cast<std::uint32_t>(sample >> 32)} {}

@@ -1,33 +1,34 @@
 #pragma once
 // Counter-based random numbers: the n-th draw of a stream is a pure function of the stream's name and n.
 //
-// A stream is named by (seed, epoch, sample, operation), so augmentation does not depend on which thread handles a
-// sample, in what order, or on where a run was resumed. The generator is Philox4x32-10 of Salmon, Moraes, Dror and
-// Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011; it passes TestU01's BigCrush.
+// A stream is named by (seed, epoch, sample, operation), so augmentation does not depend on the thread, the processing
+// order or the resume position. The generator is Philox4x32-10 of Salmon, Moraes, Dror and Shaw, "Parallel random
+// numbers: as easy as 1, 2, 3", SC 2011; it passes TestU01's BigCrush.
 //
-// Threads: a Random is a small value; copy it freely, use each copy from one thread at a time.
+// Threads: a Random is a small value; copy it freely and use each copy from one thread at a time.
 
 #include <array>
 #include <cstdint>
 
 namespace unstarve {
 
-// One block: 128 bits of counter and 64 bits of key to 128 random bits.
+// One block: maps a 128-bit counter and a 64-bit key to 128 random bits.
 [[nodiscard]] std::array<std::uint32_t, 4> philox4x32_10(std::array<std::uint32_t, 4> counter,
                                                          std::array<std::uint32_t, 2> key) noexcept;
 
 class Random {
  public:
-  // `sample` names the sample in the data set (not its position), `operation` the place in the chain of operations.
+  // `sample`: the sample's id in the dataset, not its position in the epoch. `operation`: index in the chain of
+  // operations.
   Random(std::uint64_t seed, std::uint32_t epoch, std::uint64_t sample, std::uint32_t operation) noexcept;
 
   // Uniform over all 32-bit values.
   std::uint32_t bits() noexcept;
-  // Uniform in [0, 1), a multiple of 2^-24: the same value in float and double.
+  // Uniform in [0, 1), a multiple of 2^-24 and therefore exact in float and double.
   double uniform() noexcept;
   // Uniform in [low, high).
   double uniform(double low, double high) noexcept { return low + (high - low) * uniform(); }
-  // Uniform over {0, .., n - 1}; n in [1, 2^31]. By multiplication with rejection (Lemire 2019): no bias.
+  // Uniform over {0, .., n - 1}, without bias; n in [1, 2^31]. Multiplication with rejection (Lemire 2019).
   std::uint32_t below(std::uint32_t n) noexcept;
 
  private:

@@ -13,7 +13,7 @@ using unstarve::Random;
 using Block = std::array<std::uint32_t, 4>;
 
 // The known answers published with the Random123 library (kat_vectors, philox4x32 with 10 rounds).
-TEST_CASE("philox gives the published known answers") {
+TEST_CASE("Philox returns the published known answers") {
   CHECK(philox4x32_10({0, 0, 0, 0}, {0, 0}) == Block{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
   CHECK(philox4x32_10({0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}, {0xffffffff, 0xffffffff}) ==
         Block{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
@@ -21,7 +21,7 @@ TEST_CASE("philox gives the published known answers") {
         Block{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
 }
 
-TEST_CASE("a stream is a function of its name, and every part of the name counts") {
+TEST_CASE("a stream is a function of its name, and every part of the name matters") {
   const auto draws = [](Random random) {
     std::vector<std::uint32_t> bits(9);
     for (auto& b : bits) b = random.bits();
@@ -39,7 +39,7 @@ TEST_CASE("a stream is a function of its name, and every part of the name counts
   CHECK(all.size() == 7);
 }
 
-TEST_CASE("a copy of a stream goes on where the original stood") {
+TEST_CASE("a copy of a stream continues from the original's position") {
   Random random(7, 0, 0, 0);
   (void)random.bits();
   Random copy = random;
@@ -56,12 +56,12 @@ TEST_CASE("uniform stays in [0, 1), is exact in float and has the right moments"
     sum += u;
     squares += u * u;
   }
-  // Standard errors are 0.0009 and 0.0009; the draws are fixed, so this cannot flicker.
+  // Standard errors are 0.0009 and 0.0009; the draws are fixed, so this test is deterministic.
   CHECK(sum / kDraws == Approx(0.5).margin(0.004));
   CHECK(squares / kDraws == Approx(1.0 / 3).margin(0.004));
 }
 
-TEST_CASE("below reaches every value equally often, and nothing else") {
+TEST_CASE("below() returns every value equally often and nothing else") {
   Random random(5, 0, 0, 0);
   for (const std::uint32_t n : {1u, 2u, 3u, 7u, 10u}) {
     std::vector<int> seen(n);
@@ -74,7 +74,7 @@ TEST_CASE("below reaches every value equally often, and nothing else") {
 }
 
 // 2^32 is 8/3 of 3 * 2^29: without rejection the values of three residues modulo 3 would share 3 : 3 : 2.
-TEST_CASE("below is unbiased where the range does not divide 2^32") {
+TEST_CASE("below() is unbiased if the range does not divide 2^32") {
   Random random(6, 0, 0, 0);
   int residues[3] = {};
   for (int i = 0; i < 30000; ++i) ++residues[random.below(3u << 29) % 3];

@@ -1,5 +1,5 @@
 #pragma once
-// For tests: what a call that must fail says.
+// For tests: the message of a call that must fail.
 
 #include <catch2/catch.hpp>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace unstarve::testing {
 
-// The message of the Error that `call` throws, whose kind is checked; "no error" without one.
+// Returns the message of the Error that `call` throws and checks its kind; "no error" if nothing is thrown.
 template <class Call>
 std::string refusal(Call&& call, ErrorKind kind = ErrorKind::kInput) {
   try {

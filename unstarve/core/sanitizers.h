@@ -1,7 +1,7 @@
 #pragma once
-// UNSTARVE_ASAN and UNSTARVE_MSAN: 1 where this file is compiled with AddressSanitizer or MemorySanitizer, else 0.
+// UNSTARVE_ASAN and UNSTARVE_MSAN: 1 if this file is compiled with AddressSanitizer or MemorySanitizer, else 0.
 //
-// GCC says so by a macro, Clang by a feature. Highway's HWY_IS_ASAN (1.0.3) knows of Clang's way alone.
+// GCC defines a macro, Clang a feature. Highway's HWY_IS_ASAN (1.0.3) supports only Clang's.
 
 #if defined(__has_feature)
 #define UNSTARVE_HAS_FEATURE(name) __has_feature(name)

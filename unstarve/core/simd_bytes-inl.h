@@ -1,5 +1,5 @@
-// What kernels do with vectors of bytes and Highway 1.0 does not have. Included once per instruction set, hence without
-// an ordinary guard (Highway's way). Not where HWY_TARGET is HWY_SCALAR or HWY_EMU128.
+// Byte-vector functions that Highway 1.0 lacks. Included once per instruction set, hence Highway's include guard. Not
+// available where HWY_TARGET is HWY_SCALAR or HWY_EMU128.
 #if defined(UNSTARVE_CORE_SIMD_BYTES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef UNSTARVE_CORE_SIMD_BYTES_INL_H_
 #undef UNSTARVE_CORE_SIMD_BYTES_INL_H_
@@ -21,8 +21,8 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Two vectors of signed 16-bit values to one of bytes, D8 telling whether with a sign, saturated: in every 128-bit part
-// those of `a`, then those of `b`.
+// Converts two vectors of signed 16-bit values to one vector of bytes, signed or unsigned as D8 is, with saturation.
+// Each 128-bit block holds the values of `a`, then those of `b`.
 template <class D8, class V16>
 HWY_INLINE hn::VFromD<D8> to_bytes(D8 d, V16 a, V16 b) {
   [[maybe_unused]] constexpr bool kSigned = std::is_signed_v<hn::TFromD<D8>>;
@@ -50,10 +50,10 @@ HWY_INLINE hn::VFromD<D8> to_bytes(D8 d, V16 a, V16 b) {
 
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL
 
-// How 64 pixels' bytes of three channels come to lie side by side: the first two channels', then the third among them.
+// Permutations that interleave 64 pixels of three channels: first two channels, then the third with the result.
 struct InterleavedOrder {
-  alignas(64) std::uint8_t two[3][64] = {};    // index into the first and the second channel, one behind the other
-  alignas(64) std::uint8_t three[3][64] = {};  // index into what this gives, and the third channel behind it
+  alignas(64) std::uint8_t two[3][64] = {};    // index into the first channel followed by the second
+  alignas(64) std::uint8_t three[3][64] = {};  // index into the result of `two` followed by the third channel
 };
 
 constexpr InterleavedOrder interleaved_order() {
@@ -66,7 +66,7 @@ constexpr InterleavedOrder interleaved_order() {
   return order;
 }
 
-// Highway's StoreInterleaved3 by permutations of any bytes.
+// Highway's StoreInterleaved3 by full byte permutations.
 HWY_INLINE void store_interleaved(hn::FixedTag<std::uint8_t, 64> d, hn::VFromD<hn::FixedTag<std::uint8_t, 64>> a,
                                   hn::VFromD<hn::FixedTag<std::uint8_t, 64>> b,
                                   hn::VFromD<hn::FixedTag<std::uint8_t, 64>> c, std::uint8_t* out) {

@@ -1,5 +1,5 @@
 #pragma once
-// For tests of SIMD kernels: a loop over the instruction sets of the machine. Include from test files only.
+// For tests of SIMD kernels: a loop over the machine's instruction sets. Include from test files only.
 
 #include <cstdint>
 #include <string>
@@ -13,8 +13,9 @@
 
 namespace unstarve::testing {
 
-// Runs `body(name)` for every instruction set that this machine has and the kernels are compiled for, plain loops too;
-// the best one also with the other width of vectors. The choice is global: no other thread may run kernels meanwhile.
+// Runs `body(name)` for each instruction set that this machine has and the kernels are compiled for, including plain
+// loops, and for the best one again with the other vector width. The choice is global: no other thread may run kernels
+// during the call.
 template <class Body>
 void on_every_target(const Body& body) {
   std::vector<std::int64_t> targets = hwy::SupportedAndGeneratedTargets();

@@ -30,15 +30,16 @@ double student_t_central_probability(double t, int degrees) {
 }  // namespace
 
 double student_t_975(int degrees) {
-  if (degrees < 1) throw Error(ErrorKind::kArgument, fmt::format("Student's t: {} degrees of freedom", degrees));
+  if (degrees < 1)
+    throw Error(ErrorKind::kArgument, fmt::format("Student's t: {} degrees of freedom, expected at least 1", degrees));
   constexpr double kNormal = 1.9599639845400545;  // the same quantile of the normal distribution
   if (degrees > 1000) {
-    // Abramowitz and Stegun, 26.7.5; the first term left out is below 1e-11 here.
+    // Abramowitz and Stegun, 26.7.5; the first omitted term is below 1e-11 here.
     const double v = degrees, x = kNormal, x2 = x * x;
     return x + x * (x2 + 1) / (4 * v) + x * ((5 * x2 + 16) * x2 + 3) / (96 * v * v) +
            x * (((3 * x2 + 19) * x2 + 17) * x2 - 15) / (384 * v * v * v);
   }
-  double low = kNormal, high = 12.8;  // the quantile falls with the degrees; with one it is 12.706
+  double low = kNormal, high = 12.8;  // the quantile decreases with the degrees, from 12.706 for one
   for (int i = 0; i < 100 && high - low > 1e-12; ++i) {
     const double middle = (low + high) / 2;
     (student_t_central_probability(middle, degrees) < 0.95 ? low : high) = middle;
@@ -48,8 +49,8 @@ double student_t_975(int degrees) {
 
 RatioInterval ratio_interval(std::span<const double> numerator, std::span<const double> denominator) {
   if (numerator.size() != denominator.size() || numerator.empty()) {
-    throw Error(ErrorKind::kArgument, fmt::format("ratio interval: {} numerators and {} denominators, expected equally "
-                                                  "many and at least one",
+    throw Error(ErrorKind::kArgument, fmt::format("ratio interval: {} numerators and {} denominators, expected the "
+                                                  "same number and at least one",
                                                   numerator.size(), denominator.size()));
   }
   std::vector<double> logs(numerator.size());
@@ -76,14 +77,14 @@ RatioInterval ratio_interval(std::span<const double> numerator, std::span<const 
 }
 
 double quantile(std::span<const double> values, double q) {
-  if (values.empty()) throw Error(ErrorKind::kArgument, "quantile: no values");
-  if (!(q >= 0 && q <= 1)) throw Error(ErrorKind::kArgument, fmt::format("quantile: {} is not in [0, 1]", q));
+  if (values.empty()) throw Error(ErrorKind::kArgument, "quantile: no values, expected at least one");
+  if (!(q >= 0 && q <= 1)) throw Error(ErrorKind::kArgument, fmt::format("quantile: q is {}, expected 0 to 1", q));
   std::vector<double> sorted(values.begin(), values.end());
   std::sort(sorted.begin(), sorted.end());
-  const double place = q * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(place);
+  const double position = q * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(position);
   const auto above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+  return sorted[below] + (position - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
 }  // namespace unstarve

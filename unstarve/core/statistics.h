@@ -1,9 +1,9 @@
 #pragma once
-// Statistics of interleaved A/B runs: the ratio of two rates with its 95 % interval, and order statistics.
+// Statistics of interleaved A/B runs: the ratio of two rates with its 95 % confidence interval, and order statistics.
 //
-// Runs on shared machines drift, so two settings are measured in alternating blocks (A B B A A B ...) and compared pair
-// by pair. The ratio is the geometric mean of the pairs' ratios; its interval is Student's t over their logarithms,
-// which assumes pairs that are independent and roughly log-normal.
+// The speed of shared machines drifts, so two settings are measured in alternating blocks (A B B A A B ...) and
+// compared pair by pair. The ratio is the geometric mean of the pairs' ratios. Its interval is Student's t over their
+// logarithms, which assumes independent, roughly log-normal pairs.
 // Threads: pure functions.
 
 #include <span>
@@ -17,13 +17,14 @@ struct RatioInterval {
   int pairs = 0;
 };
 
-// Pairs are numerator[i], denominator[i]; all values positive, equally many. Throws Error(kArgument) otherwise.
+// The pairs are numerator[i], denominator[i]. Throws Error(kArgument) unless the spans have the same nonzero size and
+// all values are positive.
 [[nodiscard]] RatioInterval ratio_interval(std::span<const double> numerator, std::span<const double> denominator);
 
 // Two-sided 95 % quantile of Student's t with `degrees` >= 1 degrees of freedom (accurate to 1e-6).
 [[nodiscard]] double student_t_975(int degrees);
 
-// Quantile q in [0, 1] by linear interpolation between order statistics (NumPy's default). Throws Error(kArgument) when
+// Quantile q in [0, 1] by linear interpolation between order statistics (NumPy's default). Throws Error(kArgument) if
 // `values` is empty. Copies and sorts.
 [[nodiscard]] double quantile(std::span<const double> values, double q);
 [[nodiscard]] inline double median(std::span<const double> values) { return quantile(values, 0.5); }

@@ -12,7 +12,7 @@ using namespace unstarve;
 
 // Reference values: the regularised incomplete beta function inverted with 30 digits (mpmath), equal to
 // scipy.stats.t.ppf(0.975, degrees).
-TEST_CASE("student's t quantile is exact for few, many and very many degrees") {
+TEST_CASE("Student's t quantile is exact for few, many and very many degrees") {
   const std::pair<int, double> known[] = {
       {1, 12.7062047361747},     {2, 4.302652729749464},    {3, 3.18244630528371},     {4, 2.776445105197794},
       {5, 2.570581835636316},    {10, 2.228138851986275},   {29, 2.045229642132704},   {30, 2.042272456301238},
@@ -39,7 +39,7 @@ TEST_CASE("the ratio is the geometric mean, and its interval is Student's t over
   CHECK(back.high == Approx(1 / r.low));
 }
 
-TEST_CASE("equal ratios have an interval without width") {
+TEST_CASE("equal ratios have an interval of zero width") {
   const std::vector<double> a{2, 4, 6}, b{1, 2, 3};
   const RatioInterval r = ratio_interval(a, b);
   CHECK(r.ratio == Approx(2));
@@ -47,7 +47,7 @@ TEST_CASE("equal ratios have an interval without width") {
   CHECK(r.high == Approx(2));
 }
 
-TEST_CASE("one pair says nothing about its spread") {
+TEST_CASE("one pair has an infinite interval") {
   const std::vector<double> a{3}, b{2};
   const RatioInterval r = ratio_interval(a, b);
   CHECK(r.ratio == Approx(1.5));
@@ -55,7 +55,7 @@ TEST_CASE("one pair says nothing about its spread") {
   CHECK(std::isinf(r.high));
 }
 
-TEST_CASE("rates that are not positive numbers, or do not pair up, are refused") {
+TEST_CASE("rates that are not positive, or of unequal number, are rejected") {
   const std::vector<double> one{1}, two{1, 2}, zero{0}, negative{-1}, nan{std::nan("")}, none;
   const std::vector<double> infinite{std::numeric_limits<double>::infinity()};
   CHECK_THROWS_AS(ratio_interval(one, two), Error);
@@ -81,7 +81,7 @@ TEST_CASE("quantiles interpolate between order statistics") {
   CHECK(quantile(one, 0.3) == 4);
 }
 
-TEST_CASE("a quantile of nothing, or outside [0, 1], is refused") {
+TEST_CASE("a quantile of no values, or outside [0, 1], is rejected") {
   const std::vector<double> none, one{4};
   CHECK_THROWS_AS(quantile(none, 0.5), Error);
   CHECK_THROWS_AS(quantile(one, 1.01), Error);

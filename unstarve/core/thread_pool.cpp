@@ -16,7 +16,7 @@ ThreadPool::ThreadPool(int threads) {
   try {
     for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
   } catch (...) {
-    stop_.request_stop();  // else those already started would never be joined
+    stop_.request_stop();  // otherwise the threads that have started would never be joined
     throw;
   }
 }
@@ -58,7 +58,7 @@ void ThreadPool::work() {
     } catch (...) {
       failure = std::current_exception();
     }
-    task = nullptr;  // what it captured goes before wait() can return
+    task = nullptr;  // destroys its captures before wait() can return
     lock.lock();
     if (failure && !failure_) failure_ = failure;
     failure = nullptr;

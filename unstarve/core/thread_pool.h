@@ -1,14 +1,15 @@
 #pragma once
-// A fixed number of threads that run what is submitted, in the order of submission.
+// A fixed number of threads that run submitted tasks in the order of submission.
 //
-// Ownership: owns its threads and the tasks it was given.
-// Threads:   submit() and wait() from any thread, submit() from tasks too; wait() never from a task.
-// Failure:   the first exception of a task since the last wait() is rethrown by wait(); the other tasks still run.
+// Ownership: owns its threads and the submitted tasks.
+// Threads:   submit() from any thread, also from tasks; wait() from any thread, but not from a task.
+// Failure:   wait() rethrows the first exception of a task since the last wait(); the other tasks still run.
 //            Error(kArgument) for fewer than one thread.
-// Closing:   the destructor lets running tasks finish, drops those that have not begun, and joins. A task that may run
-//            long takes the pool's stop_token and asks it.
-// Cancelling: a task has the submitting thread's wish to stop (cancel.h), and is dropped if that came before it began.
-// Cost:      one allocation and one mutex per task: for pieces of work of a millisecond and more.
+// Closing:   the destructor lets running tasks finish, drops those that have not started, and joins. Long tasks should
+//            check the pool's stop_token.
+// Cancelling: a task inherits the submitting thread's cancel token (cancel.h) and is dropped if a stop is requested
+//            before it starts.
+// Cost:      one allocation and one mutex per task: suited to tasks of at least a millisecond.
 
 #include <condition_variable>
 #include <cstddef>
@@ -30,11 +31,11 @@ class ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   void submit(std::function<void()> task);
-  // Returns when nothing is queued or running.
+  // Blocks until no task is queued or running.
   void wait();
 
   [[nodiscard]] int threads() const { return static_cast<int>(threads_.size()); }
-  // Requested by the destructor.
+  // The destructor requests a stop.
   [[nodiscard]] std::stop_token stop_token() const { return stop_.get_token(); }
 
  private:
@@ -43,11 +44,11 @@ class ThreadPool {
   std::stop_source stop_;
   std::mutex mutex_;
   std::condition_variable_any available_;  // a task was queued
-  std::condition_variable idle_;           // none is left
+  std::condition_variable idle_;           // no task is queued or running
   std::deque<std::function<void()>> tasks_;
   std::size_t running_ = 0;
   std::exception_ptr failure_;
-  std::vector<std::jthread> threads_;  // last: joined before anything they use goes
+  std::vector<std::jthread> threads_;  // last member: joined before the others are destroyed
 };
 
 }  // namespace unstarve

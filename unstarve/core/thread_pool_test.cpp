@@ -13,7 +13,7 @@ using unstarve::Error;
 using unstarve::ErrorKind;
 using unstarve::ThreadPool;
 
-TEST_CASE("wait returns when every task has run, and the pool goes on") {
+TEST_CASE("wait() returns when every task has run, and the pool stays usable") {
   ThreadPool pool(3);
   CHECK(pool.threads() == 3);
   pool.wait();  // nothing to wait for
@@ -25,9 +25,9 @@ TEST_CASE("wait returns when every task has run, and the pool goes on") {
   }
 }
 
-TEST_CASE("tasks really run side by side") {
+TEST_CASE("tasks run concurrently") {
   ThreadPool pool(2);
-  std::barrier meet(2);  // neither gets past it alone
+  std::barrier meet(2);  // both tasks must arrive
   for (int i = 0; i < 2; ++i) pool.submit([&] { meet.arrive_and_wait(); });
   pool.wait();
 }
@@ -41,7 +41,7 @@ TEST_CASE("one thread runs tasks in the order of submission") {
   CHECK(std::is_sorted(order.begin(), order.end()));
 }
 
-TEST_CASE("the first failure is rethrown once, and the other tasks run all the same") {
+TEST_CASE("the first exception is rethrown once, and the other tasks still run") {
   ThreadPool pool(1);
   int done = 0;
   pool.submit([] { throw Error(ErrorKind::kInput, "first"); });
@@ -52,7 +52,7 @@ TEST_CASE("the first failure is rethrown once, and the other tasks run all the s
   CHECK_NOTHROW(pool.wait());
 }
 
-TEST_CASE("a task may submit another, and wait waits for that too") {
+TEST_CASE("a task may submit another, and wait() includes it") {
   ThreadPool pool(2);
   std::atomic<bool> inner{false};
   pool.submit([&] { pool.submit([&] { inner = true; }); });
@@ -81,7 +81,7 @@ TEST_CASE("destroying the pool lets the running task finish and drops the rest")
   CHECK(watch.expired());
 }
 
-TEST_CASE("what a task captured is gone when wait returns") {
+TEST_CASE("a task's captures are destroyed when wait() returns") {
   ThreadPool pool(2);
   auto held = std::make_shared<int>(0);
   const std::weak_ptr<int> watch = held;
@@ -91,4 +91,4 @@ TEST_CASE("what a task captured is gone when wait returns") {
   CHECK(watch.expired());
 }
 
-TEST_CASE("a pool without threads is refused") { CHECK_THROWS_AS(ThreadPool(0), Error); }
+TEST_CASE("a pool without threads is rejected") { CHECK_THROWS_AS(ThreadPool(0), Error); }

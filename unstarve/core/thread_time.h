@@ -1,11 +1,11 @@
 #pragma once
-// What the kernel says of the calling thread: its time on a processor, and its time ready for one without getting it.
-// What is left of a thread's wall time it slept: for a disk, a server, a lock. Or it was kept from running in a way
-// that the kernel does not count (a hypervisor's other guests, a stopped process): how often it slept tells the two
-// apart.
+// The calling thread's CPU time and run delay (time ready to run, but without a CPU), as counted by the kernel.
 //
-// Failure: never throws; a kernel without run delays (no CONFIG_SCHED_INFO, no /proc) gives 0, and what was delay
-// counts as sleep. Cost: a system call each, some 0.3 and 1 us.
+// In the rest of its wall time the thread slept (disk, server, lock), or was stopped in a way that the kernel does not
+// count (other guests of a hypervisor, a stopped process). The number of sleeps distinguishes the two.
+//
+// Failure: never throws. A kernel without run delays (no CONFIG_SCHED_INFO, no /proc) reports 0, so that delay counts
+//          as sleep. Cost: a system call each, about 0.3 and 1 us.
 
 #include <cstdint>
 #include <optional>
@@ -14,11 +14,11 @@ namespace unstarve {
 
 [[nodiscard]] std::int64_t thread_cpu_ns();
 
-// How often it gave its processor up by itself (getrusage(2), ru_nvcsw); a stopped process counts as once. Nothing
-// where the kernel does not count it, as found out by a sleep of some microseconds at the first call.
+// Voluntary context switches (getrusage(2), ru_nvcsw); stopping the process counts once. Empty if the kernel does not
+// count them; the first call checks this with a sleep of a few microseconds.
 [[nodiscard]] std::optional<std::int64_t> thread_sleeps();
 
-// Threads: made and asked by the one thread that it tells of.
+// Threads: constructed and read by the thread that it measures.
 class RunDelay {
  public:
   RunDelay();
@@ -26,7 +26,7 @@ class RunDelay {
   RunDelay(const RunDelay&) = delete;
   RunDelay& operator=(const RunDelay&) = delete;
 
-  // Nanoseconds since the last call or the construction.
+  // Run delay in nanoseconds since the last call or the construction.
   [[nodiscard]] std::int64_t take_ns();
 
  private:

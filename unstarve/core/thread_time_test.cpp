@@ -9,7 +9,7 @@
 namespace unstarve {
 namespace {
 
-TEST_CASE("a thread that computes uses its processor, one that sleeps does not") {
+TEST_CASE("computing uses CPU time, sleeping does not") {
   std::thread([] {
     const std::int64_t begun = thread_cpu_ns();
     while (thread_cpu_ns() - begun < 5'000'000) continue;
@@ -19,7 +19,7 @@ TEST_CASE("a thread that computes uses its processor, one that sleeps does not")
   }).join();
 }
 
-TEST_CASE("sleeps are counted, and computing is none") {
+TEST_CASE("sleeps are counted, computing is not") {
   std::thread([] {
     const std::optional<std::int64_t> begun = thread_sleeps();
     if (!begun) {
@@ -35,7 +35,7 @@ TEST_CASE("sleeps are counted, and computing is none") {
   }).join();
 }
 
-TEST_CASE("delays are those since the last time they were taken") {
+TEST_CASE("take_ns() returns the delay since the previous call") {
   RunDelay delay;
   const std::int64_t begun = steady_clock().now_ns();
   std::int64_t sum = 0;

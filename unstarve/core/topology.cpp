@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Kernel lists such as "0-3,8,10-11"; 0 when the text is none.
+// The number of CPUs in a kernel list such as "0-3,8,10-11"; 0 if the text is not a list.
 int count_of_list(const std::string& text) {
   std::istringstream in(text);
   long total = 0, first = 0;
@@ -25,7 +25,7 @@ int count_of_list(const std::string& text) {
       in.get();
       if (!(in >> last)) return 0;
     }
-    if (first < 0 || last < first || last > 1 << 20) return 0;  // no machine has a million processors
+    if (first < 0 || last < first || last > 1 << 20) return 0;  // no machine has a million CPUs
     total += last - first + 1;
     if (in.peek() != ',') break;
     in.get();
@@ -44,9 +44,9 @@ std::string first_line(const fs::path& path) {
 fs::path under(const fs::path& root, const fs::path& absolute) { return root / absolute.relative_path(); }
 
 int affinity_of_process() {
-  // The mask is as long as the kernel's, which is not known beforehand: EINVAL asks for a longer one.
-  for (int processors = 1024; processors <= 1 << 20; processors *= 4) {
-    std::vector<cpu_set_t> mask(static_cast<std::size_t>(processors) / 1024);
+  // The size of the kernel's mask is unknown; EINVAL means that ours is too short.
+  for (int cpus = 1024; cpus <= 1 << 20; cpus *= 4) {
+    std::vector<cpu_set_t> mask(static_cast<std::size_t>(cpus) / 1024);
     const std::size_t bytes = mask.size() * sizeof(cpu_set_t);
     if (sched_getaffinity(0, bytes, mask.data()) == 0) return CPU_COUNT_S(bytes, mask.data());
   }
@@ -62,7 +62,7 @@ int affinity_of_status(const fs::path& root) {
   return 0;
 }
 
-// Is `word` one of the comma-separated `list`?
+// Whether the comma-separated `list` contains `word`.
 bool lists(std::string_view list, std::string_view word) {
   while (!list.empty()) {
     const auto comma = std::min(list.find(','), list.size());
@@ -72,7 +72,8 @@ bool lists(std::string_view list, std::string_view word) {
   return false;
 }
 
-// Where a cgroup hierarchy is mounted, and which of its folders is the mount's top (not "/" inside some containers).
+// The mount point of a cgroup hierarchy and the folder of the hierarchy that is mounted there ("/" except in some
+// containers).
 struct Mount {
   fs::path point;
   std::string top = "/";
@@ -82,7 +83,7 @@ struct Mount {
 std::optional<Mount> find_mount(const fs::path& root, bool v2) {
   std::ifstream file(under(root, "/proc/self/mountinfo"));
   for (std::string line; std::getline(file, line);) {
-    if (line.find("cgroup") == std::string::npos) continue;  // most lines, and taking one apart takes microseconds
+    if (line.find("cgroup") == std::string::npos) continue;  // most lines; parsing one takes microseconds
     std::istringstream words(line);
     std::string id, parent, device, top, point, word, type, source, options;
     words >> id >> parent >> device >> top >> point;
@@ -91,9 +92,9 @@ std::optional<Mount> find_mount(const fs::path& root, bool v2) {
     words >> type >> source >> options;
     if (v2 ? type == "cgroup2" : (type == "cgroup" && lists(options, "cpu"))) return Mount{point, top};
   }
-  const fs::path usual = v2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu";
-  std::error_code none;
-  if (fs::is_directory(under(root, usual), none)) return Mount{usual, "/"};
+  const fs::path standard = v2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu";
+  std::error_code ignored;
+  if (fs::is_directory(under(root, standard), ignored)) return Mount{standard, "/"};
   return std::nullopt;
 }
 
@@ -110,8 +111,8 @@ std::optional<std::string> find_group(const fs::path& root, bool v2) {
   return std::nullopt;
 }
 
-// Cores that one folder grants, 0 when it sets no limit: v2 "cpu.max" holds "QUOTA|max PERIOD" in microseconds, v1
-// "cpu.cfs_quota_us" (-1: none) and "cpu.cfs_period_us" hold one number each.
+// One folder's quota in cores, 0 for no limit. v2: "cpu.max" contains "QUOTA|max PERIOD" in microseconds. v1:
+// "cpu.cfs_quota_us" (-1: none) and "cpu.cfs_period_us" contain one number each.
 double quota_of_folder(const fs::path& folder, bool v2) {
   double quota = 0, period = 0;
   if (v2) {
@@ -123,13 +124,13 @@ double quota_of_folder(const fs::path& folder, bool v2) {
   return quota > 0 && period > 0 ? quota / period : 0;
 }
 
-// The least quota from the process's folder up to the mount: a parent's limit binds its children.
+// The minimum quota from the process's folder up to the mount: a parent's limit applies to its children.
 double quota_of_hierarchy(const fs::path& root, bool v2) {
   const auto mount = find_mount(root, v2);
   const auto group = find_group(root, v2);
   if (!mount || !group) return 0;
   std::string inside = *group;
-  // Paths are told from the hierarchy's top, or from our namespace's; what lies above the mount cannot be seen.
+  // The path is relative to the root of the hierarchy or of our namespace. Folders above the mount are not visible.
   if (mount->top != "/" && inside.starts_with(mount->top)) inside.erase(0, mount->top.size());
   if (inside.find("..") != std::string::npos) inside.clear();
   const fs::path top = under(root, mount->point);

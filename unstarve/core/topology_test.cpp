@@ -38,7 +38,7 @@ class Tree {
 
 }  // namespace
 
-TEST_CASE("a desktop without limits: every processor, two threads to a core") {
+TEST_CASE("a desktop without limits has all CPUs and two threads per core") {
   const Tree tree{{"sys/devices/system/cpu/online", "0-15\n"},
                   {"sys/devices/system/cpu/cpu0/topology/thread_siblings_list", "0,8\n"},
                   {"sys/devices/system/node/online", "0\n"},
@@ -56,7 +56,7 @@ TEST_CASE("a desktop without limits: every processor, two threads to a core") {
   CHECK(t.usable() == 16);
 }
 
-TEST_CASE("cgroup v2 in a container with its own namespace") {
+TEST_CASE("cgroup v2 quota in a container with its own namespace") {
   const Tree tree{
       {"sys/devices/system/cpu/online", "0-63\n"},
       {"sys/devices/system/node/online", "0-1\n"},
@@ -70,7 +70,7 @@ TEST_CASE("cgroup v2 in a container with its own namespace") {
   CHECK(t.usable() == 2);
 }
 
-TEST_CASE("nested cgroups: the least quota on the way up binds") {
+TEST_CASE("the lowest quota of nested cgroups applies") {
   const Tree tree{{"sys/devices/system/cpu/online", "0-31\n"},
                   {"proc/self/status", "Cpus_allowed_list:\t0-31\n"},
                   {"proc/self/cgroup", "0::/slurm/job_7/step_0\n"},
@@ -82,7 +82,7 @@ TEST_CASE("nested cgroups: the least quota on the way up binds") {
   CHECK(tree.read().usable() == 3);
 }
 
-TEST_CASE("cgroup v1 with cpu and cpuacct mounted together, the container's folder as the mount's top") {
+TEST_CASE("cgroup v1 with cpu and cpuacct mounted together and the container's folder as root") {
   const Tree tree{{"sys/devices/system/cpu/online", "0-7\n"},
                   {"proc/self/status", "Cpus_allowed_list:\t0-7\n"},
                   {"proc/self/cgroup",
@@ -98,7 +98,7 @@ TEST_CASE("cgroup v1 with cpu and cpuacct mounted together, the container's fold
   CHECK(tree.read().usable() == 4);
 }
 
-TEST_CASE("both cgroup versions mounted, the quota in version 1") {
+TEST_CASE("a quota in cgroup v1 applies if both versions are mounted") {
   const Tree tree{{"sys/devices/system/cpu/online", "0-3\n"},
                   {"proc/self/status", "Cpus_allowed_list:\t0-3\n"},
                   {"proc/self/cgroup", "2:cpuacct:/\n1:cpu:/\n0::/\n"},
@@ -112,7 +112,7 @@ TEST_CASE("both cgroup versions mounted, the quota in version 1") {
   CHECK(tree.read().usable() == 1);
 }
 
-TEST_CASE("a cpuset leaves fewer processors than the machine has") {
+TEST_CASE("a cpuset limits the number of CPUs") {
   const Tree tree{{"sys/devices/system/cpu/online", "0-63\n"},
                   {"proc/self/status", "Cpus_allowed:\tf0f\nCpus_allowed_list:\t0-3,8,10-12\n"},
                   {"proc/self/cgroup", "0::/\n"},
@@ -124,7 +124,7 @@ TEST_CASE("a cpuset leaves fewer processors than the machine has") {
   CHECK(t.usable() == 8);
 }
 
-TEST_CASE("a quota below one core still leaves one thread") {
+TEST_CASE("a quota below one core results in one thread") {
   const Tree tree{{"sys/devices/system/cpu/online", "0-3\n"},
                   {"proc/self/cgroup", "0::/\n"},
                   {"sys/fs/cgroup/cpu.max", "50000 100000\n"}};
@@ -133,7 +133,7 @@ TEST_CASE("a quota below one core still leaves one thread") {
   CHECK(tree.read().usable() == 1);
 }
 
-TEST_CASE("a process in a cgroup outside its namespace sees the mount's top") {
+TEST_CASE("a process in a cgroup outside its namespace uses the root of the mount") {
   const Tree tree{{"sys/devices/system/cpu/online", "0-7\n"},
                   {"proc/self/cgroup", "0::/../../other\n"},
                   {"proc/self/mountinfo", "30 22 0:26 /../.. /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"},
@@ -141,7 +141,7 @@ TEST_CASE("a process in a cgroup outside its namespace sees the mount's top") {
   CHECK(tree.read().quota == 2);
 }
 
-TEST_CASE("unreadable or senseless files mean no limit") {
+TEST_CASE("unreadable or invalid files mean no limit") {
   const Tree nothing{};
   CHECK(nothing.read().usable() == 1);
   CHECK(nothing.read().quota == 0);
@@ -158,7 +158,7 @@ TEST_CASE("unreadable or senseless files mean no limit") {
   CHECK(t.usable() == 1);
 }
 
-TEST_CASE("this machine grants at least one processor, and no more than it has") {
+TEST_CASE("this machine has at least one usable CPU and no more than it has online") {
   const Topology t = read_topology();
   CHECK(t.usable() >= 1);
   CHECK(t.affinity <= t.online);

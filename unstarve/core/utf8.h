@@ -1,5 +1,5 @@
 #pragma once
-// Names of files and classes are bytes of any kind; JSON and YAML hold UTF-8 alone.
+// UTF-8 check for names of files and classes, which may be arbitrary bytes; JSON and YAML require UTF-8.
 //
 // Threads: free functions. Failure: none.
 

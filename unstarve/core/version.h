@@ -1,5 +1,5 @@
 #pragma once
-// The version of the library, the program and the Python package: semantic versioning, equal to CMakeLists.txt's.
+// The version of the library, the program and the Python package (semantic versioning); equal to CMakeLists.txt's.
 
 namespace unstarve {
 

@@ -3,7 +3,7 @@
 namespace unstarve {
 namespace {
 
-bool ask_processor() {
+bool detect() {
 #if defined(__x86_64__)
   return __builtin_cpu_supports("avx512bf16") != 0;
 #else
@@ -12,7 +12,7 @@ bool ask_processor() {
 }
 
 bool& wide() {
-  static bool value = ask_processor();
+  static bool value = detect();
   return value;
 }
 

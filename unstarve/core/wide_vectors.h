@@ -1,17 +1,17 @@
 #pragma once
-// Whether kernels with a choice use vectors of 512 bits on this machine, or of 256.
+// Whether kernels that support both widths use 512-bit or 256-bit vectors on this machine.
 //
 // Intel's cores up to Ice Lake change their power state for short bursts of 512-bit instructions, which cost more than
-// they brought (57 us became 165 us for a 224 x 224 resize that followed other code). AMD's from Zen 4 on and Intel's
-// from Sapphire Rapids on do not: they are told apart by AVX512_BF16, which came with them.
+// it gained (165 us instead of 57 us for a 224 x 224 resize after other code). AMD's cores from Zen 4 on and Intel's
+// from Sapphire Rapids on do not; AVX512_BF16, introduced with both, identifies them.
 //
-// Results do not depend on it. Threads: any, but for choose_wide_vectors().
+// Results do not depend on the width. Threads: any, except for choose_wide_vectors().
 
 namespace unstarve {
 
 [[nodiscard]] bool wide_vectors_pay();
 
-// Instead of what the processor says; for tests, while no other thread runs kernels.
+// Overrides the choice. For tests; no other thread may run kernels during the call.
 void choose_wide_vectors(bool value);
 
 }  // namespace unstarve

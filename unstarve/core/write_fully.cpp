@@ -14,8 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What is left of the room that was missed, or empty.
-std::string room_left(const std::string& path, int reason) {
+// The free space or the limit that was exceeded, or empty if unknown.
+std::string limit_text(const std::string& path, int reason) {
   if (reason == EDQUOT) return "; the quota is used up";
   if (reason == EFBIG) {
     rlimit limit{};
@@ -32,7 +32,7 @@ Error write_error(const std::string& path, std::uint64_t written, int reason) {
   const Error error = io_error("write", path, reason);
   if (reason != ENOSPC && reason != EDQUOT && reason != EFBIG) return error;
   return {ErrorKind::kIo,
-          error.what() + (" after " + std::to_string(written) + " bytes of it") + room_left(path, reason)};
+          error.what() + (" after " + std::to_string(written) + " bytes") + limit_text(path, reason)};
 }
 
 }  // namespace

@@ -1,7 +1,5 @@
 #pragma once
-// Writing to an open file until all of it is written, and an error that tells what a full disk left.
-//
-// Threads: free functions.
+// Complete writes to an open file, with a detailed error for a full disk. Threads: a free function.
 
 #include <cstdint>
 #include <span>
@@ -9,9 +7,9 @@
 
 namespace unstarve {
 
-// Writes `bytes` at byte `at` of the file; `path` is its name for the error. Throws Error(kIo); of a full disk, quota
-// or file size it tells how far the file came, and what is free there or which limit it is: "write <path>: No space
-// left on device after 8192 bytes of it; 0 bytes are free".
+// Writes `bytes` at offset `at`; `path` names the file in errors. Throws Error(kIo). For a full disk, an exceeded quota
+// or file size limit, the message reports the bytes written so far and the free space or the limit:
+// "write <path>: No space left on device after 8192 bytes; 0 bytes are free".
 void write_fully(int descriptor, const std::string& path, std::uint64_t at, std::span<const std::uint8_t> bytes);
 
 }  // namespace unstarve

@@ -17,7 +17,7 @@ from reading import needs_remote, nginx, content  # noqa: F401
 from small_disk_support import SmallDisk
 
 ROOT = Path(__file__).resolve().parents[3]
-FULL = re.compile(r"write \S+: No space left on device after \d+ bytes of it; \d+ bytes are free\n")
+FULL = re.compile(r"write \S+: No space left on device after \d+ bytes; \d+ bytes are free\n")
 
 
 def unstarve(*arguments):

@@ -229,7 +229,7 @@ TEST_CASE("a file truncated while it is open is an error with file and offset") 
     const auto data = open_dataset(path);
     std::filesystem::resize_file(path, 0);
     CHECK_THAT(refusal([&] { (void)text_of(*data, 0); }, ErrorKind::kIo),
-               Catch::Contains(path) && Catch::Contains("its bytes from offset 0 on are gone"));
+               Catch::Contains(path) && Catch::Contains("the bytes from offset 0 on are lost"));
   }
 }
 
