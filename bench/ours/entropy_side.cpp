@@ -127,7 +127,7 @@ class EntropySide final : public BaselineFilesSide {
       ok = ok && worker.reader.start();
     } else {
       ok = ok && worker.index.read(indexes_[file], image);
-      worker.reader.start_by(worker.index);
+      worker.reader.start_with_index(worker.index);
     }
     for (int row = 0; row < plan.rows && ok; ++row) {
       ok = worker.reader.read_row(row);

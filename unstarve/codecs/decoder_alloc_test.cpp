@@ -1,5 +1,5 @@
-// Once a decoder has seen an image of each kind, decoding allocates nothing; nor does encoding once the largest image
-// was seen. A program of its own: it counts malloc.
+// Decoding allocates nothing after an image of each kind, encoding nothing after the largest image. A separate program,
+// because it replaces malloc to count calls.
 #include <array>
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -29,7 +29,7 @@ namespace {
 std::atomic<long> g_allocations{0};
 }
 
-// glibc's own functions, counted: operator new, libjpeg and libpng all come through here.
+// Counts calls and forwards them to glibc: operator new, libjpeg and libpng all allocate through these functions.
 extern "C" {
 void* malloc(std::size_t bytes) {
   ++g_allocations;
@@ -43,7 +43,7 @@ void* realloc(void* memory, std::size_t bytes) {
   ++g_allocations;
   return __libc_realloc(memory, bytes);
 }
-// Large buffers are mapped by themselves.
+// Large buffers are mapped directly.
 void* mmap(void* at, std::size_t bytes, int protection, int flags, int file, off_t offset) noexcept {
   ++g_allocations;
   return reinterpret_cast<void*>(::syscall(SYS_mmap, at, bytes, protection, flags, file, offset));
@@ -70,7 +70,7 @@ std::vector<std::uint8_t> read(const std::string& path) {
 
 }  // namespace
 
-TEST_CASE("decoding allocates nothing once every kind of image was seen", "[codecs]") {
+TEST_CASE("decoding allocates nothing after one image of every kind", "[codecs]") {
   const std::string corpus = "fuzz/corpus/";
   std::vector<std::vector<std::uint8_t>> files;
   for (const char* name : {"jpeg/444.jpg", "jpeg/420.jpg", "jpeg/progressive_420.jpg", "jpeg/grey.jpg", "jpeg/cmyk.jpg",
@@ -101,7 +101,7 @@ TEST_CASE("decoding allocates nothing once every kind of image was seen", "[code
   CHECK(before > 0);
 }
 
-TEST_CASE("encoding JPEG allocates nothing once the largest image was seen", "[codecs]") {
+TEST_CASE("encoding JPEG allocates nothing after the largest image", "[codecs]") {
   Image large({700, 500});
   for (std::size_t i = 0; i < large.bytes(); ++i) large.data()[i] = static_cast<std::uint8_t>(i * i >> 7);
   PixelView small = large.view();

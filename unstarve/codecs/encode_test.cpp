@@ -20,14 +20,14 @@ Image decoded(const std::vector<std::uint8_t>& bytes) {
 
 }  // namespace
 
-TEST_CASE("PNG keeps every pixel", "[codecs]") {
+TEST_CASE("PNG encoding is lossless", "[codecs]") {
   for (const Size size : {Size{1, 1}, Size{3, 200}, Size{131, 67}}) {
     const Image image = sample_image(size, 2);
     CHECK(same_pixels(decoded(encode_png(image.view())), image));
   }
 }
 
-TEST_CASE("planar, strided and interleaved views of the same pixels encode alike", "[codecs]") {
+TEST_CASE("planar, strided and interleaved views of the same pixels encode to the same bytes", "[codecs]") {
   const Size size{37, 23};
   const Image image = sample_image(size, 2);
   std::vector<std::uint8_t> planar(image.bytes());
@@ -59,7 +59,7 @@ TEST_CASE("planar, strided and interleaved views of the same pixels encode alike
   CHECK(same_pixels(crop_of(turned, {0, 0, size.width, 1}), crop_of(image, {0, size.height - 1, size.width, 1})));
 }
 
-TEST_CASE("JPEG quality and sampling trade size for likeness", "[codecs]") {
+TEST_CASE("JPEG quality and sampling trade file size for accuracy", "[codecs]") {
   const Image image = sample_image({200, 150}, 2);
   const auto difference = [&image](const std::vector<std::uint8_t>& bytes) {
     const Image out = decoded(bytes);
@@ -79,7 +79,7 @@ TEST_CASE("JPEG quality and sampling trade size for likeness", "[codecs]") {
   CHECK(difference(quarter) < difference(poor));
 }
 
-TEST_CASE("an empty or too large image, or a quality outside 1..100, is the caller's error", "[codecs]") {
+TEST_CASE("encoding an empty or too large image, or at a quality outside 1..100, is an argument error", "[codecs]") {
   const Image image = sample_image({4, 4}, 1);
   CHECK_THROWS_AS(encode_jpeg(PixelView{}, 90), Error);
   CHECK_THROWS_AS(encode_png(PixelView{}), Error);

@@ -1,7 +1,7 @@
-// Pixels equal to Pillow's, bit for bit: checksums of what Pillow 13.0.0 (with libjpeg-turbo 3.2.0 and libwebp 1.6.0)
-// makes of the fuzz corpus's whole files and of 160 photographs, as
+// Decoded pixels equal Pillow's, bit for bit. The checksums are those of Pillow 13.0.0 (with libjpeg-turbo 3.2.0 and
+// libwebp 1.6.0) for the fuzz corpus's complete files and for 160 photographs, computed as
 // zlib.crc32(ImageOps.exif_transpose(image).convert("RGB").tobytes()).
-// And these photographs encoded by us and by the libjpeg-turbo of this build.
+// Also compares these photographs encoded by us and by the libjpeg-turbo of this build.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdint>
@@ -66,7 +66,7 @@ constexpr Golden kGolden[] = {
     {"webp/palette.webp", {33, 20}, 0x192771a6},
 };
 
-// Of the photographs' pixels one behind the other, in the archive's order.
+// Over the pixels of all photographs, in the archive's order.
 constexpr std::uint32_t kPhotographsChecksum = 0xd7bcf0a4;
 constexpr int kPhotographs = 160;
 
@@ -89,7 +89,7 @@ TEST_CASE("the corpus decodes to Pillow's pixels", "[codecs]") {
   }
 }
 
-TEST_CASE("photographs decode to Pillow's pixels, and their crops to the crops of these", "[codecs]") {
+TEST_CASE("photographs and crops of them decode to Pillow's pixels", "[codecs]") {
   const auto path = photographs();
   if (path.empty()) return;
   const MappedFile archive(path);
@@ -135,7 +135,7 @@ TEST_CASE("photographs decode to Pillow's pixels, and their crops to the crops o
   CHECK(different == 0);
 }
 
-TEST_CASE("photographs are encoded to libjpeg-turbo's bytes", "[codecs]") {
+TEST_CASE("photographs encode to libjpeg-turbo's bytes", "[codecs]") {
   const auto path = photographs();
   if (path.empty()) return;
   const MappedFile archive(path);

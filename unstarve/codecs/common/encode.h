@@ -1,9 +1,9 @@
 #pragma once
-// Upright 8-bit RGB to JPEG or PNG bytes: used by the synthetic data set, by packing and by tests.
+// Encodes upright 8-bit RGB to JPEG or PNG bytes: for the synthetic dataset, packing and tests.
 //
 // Threads: pure functions. Failure: Error(kArgument) for an empty image or a quality outside 1..100.
-// Cost: who encodes many JPEG files keeps a JpegEncoder (jpeg_encode/jpeg_encoder.h), which allocates nothing per
-// image.
+// Cost: allocates per call. To encode many JPEG files without allocation, use JpegEncoder
+//       (jpeg/encode/jpeg_encoder.h).
 
 #include <cstdint>
 #include <vector>

@@ -12,7 +12,7 @@ constexpr std::uint16_t kLong = 4;
 constexpr std::size_t kEntryBytes = 12;
 constexpr std::array<std::uint8_t, 6> kExifName = {'E', 'x', 'i', 'f', 0, 0};
 
-// Reads numbers at offsets of a TIFF file; outside of it everything is 0, which no valid field is.
+// Reads numbers at offsets of a TIFF file. Reads outside of the file return 0, which is not a valid field.
 class TiffReader {
  public:
   TiffReader(std::span<const std::uint8_t> bytes, bool big_endian) : bytes_(bytes), big_endian_(big_endian) {}
@@ -61,9 +61,9 @@ int tiff_orientation(std::span<const std::uint8_t> tiff) noexcept {
 
 int exif_orientation(std::span<const std::uint8_t> jpeg) noexcept {
   constexpr std::uint8_t kApp1 = 0xE1, kScan = 0xDA, kEnd = 0xD9, kTem = 0x01;
-  std::size_t at = 2;  // behind FF D8
+  std::size_t at = 2;  // after FF D8
   while (true) {
-    // As libjpeg does: bytes that are no marker are passed over, FF may be repeated as fill.
+    // Like libjpeg: skips bytes that are not markers, and fill bytes FF.
     while (at < jpeg.size() && jpeg[at] != 0xFF) ++at;
     while (at < jpeg.size() && jpeg[at] == 0xFF) ++at;
     if (at >= jpeg.size()) return 1;

@@ -18,23 +18,23 @@ TEST_CASE("EXIF orientation is read in both byte orders", "[codecs]") {
   }
 }
 
-TEST_CASE("a file without EXIF, or with a value outside 1..8, is upright as stored", "[codecs]") {
+TEST_CASE("a file without EXIF orientation, or with a value outside 1..8, has orientation 1", "[codecs]") {
   CHECK(exif_orientation(plain_jpeg()) == 1);
   CHECK(exif_orientation({}) == 1);
   for (const int value : {0, 9, 255, 65535}) CHECK(exif_orientation(with_orientation(plain_jpeg(), value, true)) == 1);
 }
 
-TEST_CASE("an APP1 segment that is not EXIF does not hide the one behind it", "[codecs]") {
+TEST_CASE("an EXIF segment is found after another APP1 segment", "[codecs]") {
   std::vector<std::uint8_t> jpeg = with_orientation(plain_jpeg(), 6, false);
   const std::vector<std::uint8_t> xmp = {0xFF, 0xE1, 0, 8, 'h', 't', 't', 'p', ':', '/', 0xFF, 0xFF};
   jpeg.insert(jpeg.begin() + 2, xmp.begin(), xmp.end() - 2);
   CHECK(exif_orientation(jpeg) == 6);
 }
 
-TEST_CASE("an EXIF segment cut or damaged at any byte is read without harm", "[codecs]") {
+TEST_CASE("an EXIF segment truncated or damaged at any byte is read safely", "[codecs]") {
   const std::vector<std::uint8_t> jpeg = with_orientation(plain_jpeg(), 6, true);
   for (std::size_t size = 0; size < 60; ++size) {
-    // A copy of the exact size, so that a sanitizer sees a read beyond it.
+    // A copy of the exact size, so that a sanitizer detects reads beyond its end.
     const std::vector<std::uint8_t> cut(jpeg.begin(), jpeg.begin() + static_cast<std::ptrdiff_t>(size));
     const int orientation = exif_orientation(cut);
     CHECK((orientation == 1 || orientation == 6));

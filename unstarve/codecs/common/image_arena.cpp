@@ -8,10 +8,11 @@ namespace unstarve {
 namespace {
 
 constexpr std::size_t kAlign = 64;
-// Holds all of a 4:2:0 JPEG of about 500 pixels' width; smaller first blocks would only be joined later.
+// Enough for a 4:2:0 JPEG about 500 pixels wide; smaller first blocks would only be replaced later.
 constexpr std::size_t kFirstBlock = 128 * 1024;
 constexpr std::size_t kHeader = kAlign;
-// Far above what an image within kMaxPixels needs (2 GB of coefficients); a larger request comes from a damaged file.
+// Far above the requirement of an image within kMaxPixels (2 GB of coefficients): larger requests come from damaged
+// files.
 constexpr std::size_t kMostBytes = std::size_t{1} << 36;
 
 }  // namespace
@@ -20,7 +21,7 @@ void* ImageArena::allocate(std::size_t bytes) noexcept {
   if (bytes > kMostBytes) return nullptr;
   const std::size_t wanted = (bytes + kAlign - 1) / kAlign * kAlign + kAlign;
   if (last_ == nullptr || last_->bytes - used_ < wanted) {
-    // Growing by half of what there is keeps the number of blocks of one image logarithmic.
+    // Growing by half of the capacity keeps the number of blocks per image logarithmic.
     if (add_block(std::max({wanted + kHeader, kFirstBlock, capacity_ / 2})) == nullptr) return nullptr;
   }
   void* result = reinterpret_cast<std::uint8_t*>(last_) + used_;
@@ -30,9 +31,9 @@ void* ImageArena::allocate(std::size_t bytes) noexcept {
 
 void ImageArena::reset() noexcept {
   if (last_ != nullptr && last_->previous != nullptr) {
-    const std::size_t together = capacity_;
+    const std::size_t total = capacity_;
     release();
-    add_block(together);  // when refused, the next allocate() tries again with less
+    add_block(total);  // if this fails, the next allocate() tries a smaller block
   }
   used_ = kHeader;
 }

@@ -1,15 +1,14 @@
 #pragma once
-// Memory that lives as long as one image's decoding: a bump allocator that keeps what it got.
+// A bump allocator for the memory of one image's decoding, reused for the next image.
 //
-// libjpeg and libpng allocate tens of blocks per image and free them all at its end; the larger ones go to mmap, so
-// every image would pay page faults for the same few hundred kilobytes again. Here they lie one behind the other in one
-// block that is reused for the next image. An image that needs more gets further blocks; reset() joins them into one,
-// so that a second image of that size allocates nothing.
+// libjpeg and libpng allocate tens of blocks per image and free all of them at its end. malloc() would map the larger
+// ones, so each image would pay page faults for the same few hundred kilobytes. The arena places them in one block that
+// the next image reuses. An image that needs more gets further blocks; reset() replaces them by one block, so that a
+// second image of that size allocates nothing.
 //
-// Ownership: owns all it handed out; reset() and release() make every pointer invalid.
+// Ownership: owns all memory that it returns; reset() and release() invalidate every pointer.
 // Threads:   one at a time.
-// Failure:   allocate() returns nullptr when the machine refuses. Nothing throws, because C code calls it, and no frame
-//            that an error jumps over holds a C++ object.
+// Failure:   allocate() returns nullptr. Nothing throws, because C code calls it.
 
 #include <cstddef>
 
@@ -22,11 +21,11 @@ class ImageArena {
   ImageArena(const ImageArena&) = delete;
   ImageArena& operator=(const ImageArena&) = delete;
 
-  // `bytes` bytes aligned to 64, followed by at least 64 more that may be read and overwritten (SIMD code runs over).
+  // `bytes` bytes aligned to 64, followed by at least 64 more that SIMD code may read and overwrite.
   [[nodiscard]] void* allocate(std::size_t bytes) noexcept;
-  // Forgets all allocations, keeps the memory.
+  // Ends all allocations but retains the memory for new ones.
   void reset() noexcept;
-  // Gives the memory back.
+  // Returns the memory to the system.
   void release() noexcept;
 
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
@@ -39,7 +38,7 @@ class ImageArena {
   Block* add_block(std::size_t bytes) noexcept;
 
   Block* last_ = nullptr;
-  std::size_t used_ = 0;      // of the last block, its header included
+  std::size_t used_ = 0;      // of the last block, including its header
   std::size_t capacity_ = 0;  // of all blocks
 };
 

@@ -6,7 +6,7 @@
 
 namespace unstarve {
 
-TEST_CASE("an arena's blocks are aligned, apart, and have 64 writable bytes behind them", "[codecs]") {
+TEST_CASE("an arena's blocks are aligned, disjoint and followed by 64 writable bytes", "[codecs]") {
   ImageArena arena;
   std::uint8_t* previous_end = nullptr;
   for (const std::size_t bytes : {std::size_t{1}, std::size_t{63}, std::size_t{64}, std::size_t{1000}}) {
@@ -19,7 +19,7 @@ TEST_CASE("an arena's blocks are aligned, apart, and have 64 writable bytes behi
   }
 }
 
-TEST_CASE("an arena grows for the largest image and stays so", "[codecs]") {
+TEST_CASE("an arena grows to the largest image and then allocates nothing", "[codecs]") {
   ImageArena arena;
   const auto image = [&arena] {
     for (int i = 0; i < 50; ++i) REQUIRE(arena.allocate(100'000) != nullptr);
@@ -35,7 +35,7 @@ TEST_CASE("an arena grows for the largest image and stays so", "[codecs]") {
   CHECK(arena.allocate(1) == first);
 }
 
-TEST_CASE("an arena answers an impossible request with null and goes on", "[codecs]") {
+TEST_CASE("an arena returns null for an impossible request and stays usable", "[codecs]") {
   ImageArena arena;
   CHECK(arena.allocate(SIZE_MAX) == nullptr);
   CHECK(arena.allocate(std::size_t{1} << 40) == nullptr);

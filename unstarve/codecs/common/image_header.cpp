@@ -31,14 +31,14 @@ Encoding detect_encoding(std::span<const std::uint8_t> bytes) noexcept {
 
 const char* to_string(JpegKind kind) noexcept {
   switch (kind) {
-    case JpegKind::kNone: return "no JPEG file";
+    case JpegKind::kNone: return "not a JPEG file";
     case JpegKind::kBaseline: return "baseline";
     case JpegKind::kProgressive: return "progressive";
     case JpegKind::kArithmetic: return "arithmetic-coded";
-    case JpegKind::kScans: return "of several scans";
-    case JpegKind::kDepth: return "of more than 8 bits";
+    case JpegKind::kScans: return "several scans";
+    case JpegKind::kDepth: return "more than 8 bits";
     case JpegKind::kColour: return "neither greyscale nor YCbCr";
-    case JpegKind::kSampling: return "sampled otherwise than 4:4:4, 4:2:2, 4:4:0 and 4:2:0";
+    case JpegKind::kSampling: return "chroma sampling other than 4:4:4, 4:2:2, 4:4:0 and 4:2:0";
   }
   return "unknown";
 }

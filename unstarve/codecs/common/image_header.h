@@ -41,7 +41,7 @@ enum class JpegKind {
 
 struct ImageHeader {
   Encoding encoding = Encoding::kUnknown;
-  Size size;            // after EXIF orientation from Decoder::open(), as stored from the decoder of a format
+  Size size;            // from Decoder::open() after EXIF orientation; from the decoder of a format as stored
   int orientation = 1;  // EXIF tag 0x0112: 1..8
   int components = 3;   // as stored: 1 grey, 3 colour, 4 CMYK or with alpha
   bool lossless = false;

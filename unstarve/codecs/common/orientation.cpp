@@ -6,17 +6,17 @@
 namespace unstarve {
 namespace {
 
-// Pixels of a tile's side: 32 rows of 96 bytes stay in the first-level cache while they are read or written by columns.
+// A tile's side in pixels: 32 rows of 96 bytes stay in the first-level cache while they are accessed by columns.
 constexpr int kTile = 32;
-// Rows that are turned at once. Each column of them is a piece of an upright row: short ones mean that every page of
-// the upright image is visited as often again.
+// Rows per turn(). Each of their columns is a piece of an upright row; with shorter pieces, every page of the upright
+// image is visited more often.
 constexpr int kStrip = 64;
 
-// Puts `count` rows of the stored image, the first of which is row `first`, where they belong.
+// Copies rows `first` to `first + count - 1` of the stored image to their positions in `upright`.
 void turn_rows(const std::uint8_t* rows, std::ptrdiff_t stride, int first, int count, Size stored, int orientation,
                Image& upright) {
   if (stored.width == 0 || count == 0) return;
-  // The steps in the upright image, in bytes, of one pixel to the right and one row down in the stored one.
+  // Steps in the upright image, in bytes, for one pixel to the right and one row down in the stored image.
   std::ptrdiff_t step_x = kChannels;
   std::ptrdiff_t step_y = static_cast<std::ptrdiff_t>(upright.row_bytes());
   if (exchanges_axes(orientation)) std::swap(step_x, step_y);
@@ -45,7 +45,7 @@ void turn_rows(const std::uint8_t* rows, std::ptrdiff_t stride, int first, int c
       const int width = std::min(kTile, stored.width - left);
       const std::uint8_t* from = rows + top * stride + std::ptrdiff_t{left} * kChannels;
       std::uint8_t* to = origin + top * step_y + left * step_x;
-      // Along a row of the upright image.
+      // In the order of the upright image's rows.
       if (exchanges_axes(orientation)) {
         for (int x = 0; x < width; ++x) copy_line(from + x * kChannels, stride, to + x * step_x, step_y, height);
       } else {
@@ -82,8 +82,7 @@ void turn_upright(const Image& stored, int orientation, Image& upright) {
 void TurnedRows::begin(Size stored) {
   stored_ = stored;
   upright_.resize(upright_size(stored, orientation_));
-  // What a decoder writes behind a row.
-  constexpr std::ptrdiff_t kSlack = 64;
+  constexpr std::ptrdiff_t kSlack = 64;  // bytes that a decoder may write after a row
   stride_ = std::ptrdiff_t{stored.width} * kChannels + kSlack;
   turned_ = 0;
   held_ = 0;
@@ -91,7 +90,7 @@ void TurnedRows::begin(Size stored) {
 
 std::uint8_t* TurnedRows::room(int count, std::ptrdiff_t& stride) {
   if (held_ + count > kStrip) turn();
-  // Rows that are held stay where they are: the strip never has to grow for them.
+  // Preserves the held rows: while there are any, the strip is large enough and does not grow.
   strip_.reserve_discard(static_cast<std::size_t>(std::max(kStrip, count) * stride_));
   stride = stride_;
   return strip_.data() + held_ * stride_;

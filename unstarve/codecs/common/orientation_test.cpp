@@ -30,13 +30,13 @@ std::string text_of(const Image& image) {
   return text;
 }
 
-// By the words of the standard: 6 is "row 0 at the right, column 0 at the top".
+// As in the standard: 6 is "row 0 at the right, column 0 at the top".
 const std::array<std::string, 9> kUpright = {"",         "abc/def",  "cba/fed",  "fed/cba", "def/abc",
                                              "ad/be/cf", "da/eb/fc", "fc/eb/da", "cf/be/ad"};
 
 }  // namespace
 
-TEST_CASE("each EXIF orientation turns the stored image as the standard says", "[codecs]") {
+TEST_CASE("each EXIF orientation turns the stored image as the standard specifies", "[codecs]") {
   const Image stored = image_of("abc/def");
   for (int orientation = 1; orientation <= 8; ++orientation) {
     Image upright;
@@ -77,18 +77,18 @@ TEST_CASE("a part of the upright image is found in the stored one", "[codecs]") 
   }
 }
 
-// Enough of them that the strip is emptied in between, each time with another number of rows.
-TEST_CASE("rows that come one after the other are turned as the whole image is", "[codecs]") {
+// Enough rows that the strip is emptied several times, with different numbers of rows.
+TEST_CASE("turning row by row equals turning the whole image", "[codecs]") {
   Image stored({77, 301});
   for (std::size_t i = 0; i < stored.bytes(); ++i) stored.data()[i] = static_cast<std::uint8_t>(i * 7 + i / 251);
   AlignedBytes strip;
   for (int orientation = 1; orientation <= 8; ++orientation) {
     for (const int most : {1, 8, 13, 64, 100}) {
-      INFO("orientation " << orientation << ", " << most << " rows at once");
+      INFO("orientation " << orientation << ", " << most << " rows per call");
       Image upright, expected;
       turn_upright(stored, orientation, expected);
       TurnedRows rows(orientation, strip, upright);
-      // What came before a begin() is void.
+      // begin() discards the rows before it.
       for (const int height : {50, stored.size().height}) {
         rows.begin(stored.size());
         for (int y = 0; y < height; y += most) {

@@ -1,11 +1,9 @@
 #pragma once
-// Where a decoder's rows go as they come: into an image, or on into what makes something smaller of them, so that the
-// picture as a whole is nowhere.
+// The destination of a decoder's rows: an image, or a consumer such as a resize that does not need the whole image.
 //
-//   begin(size), then until all rows are there: room(n), the decoder writes n rows, take(n)
+//   begin(size), then until all rows are written: room(n), the decoder writes n rows, take(n)
 //
-// Threads: one at a time. Failure: what an implementation throws goes through the decoder, which takes the next image
-// as if nothing was.
+// Threads: one at a time. Failure: an implementation's exception propagates through the decoder, which stays usable.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,17 +16,17 @@ class RowSink {
  public:
   virtual ~RowSink() = default;
 
-  // A picture begins, of the size that it is stored in: a sink that turns it upright knows its orientation. What came
-  // before it is void: its decoding failed and starts again.
+  // Starts an image of this stored size (a sink that turns the image knows its orientation). Rows before begin() are
+  // void: decoding failed and starts again.
   virtual void begin(Size size) = 0;
-  // Memory for the next `count` rows of interleaved RGB, `stride` bytes apart, with 64 writable bytes behind each but
-  // that a later row may begin there. Valid until take().
+  // Memory for the next `count` rows of interleaved RGB, `stride` bytes apart, valid until take(). The 64 bytes after a
+  // row are writable, but the next row may start there.
   [[nodiscard]] virtual std::uint8_t* room(int count, std::ptrdiff_t& stride) = 0;
-  // Those rows hold their pixels.
+  // The first `count` rows of room() have been written.
   virtual void take(int count) = 0;
 };
 
-// Into an image.
+// Writes into an image, which is resized.
 class ImageRows final : public RowSink {
  public:
   explicit ImageRows(Image& image) : image_(image) {}

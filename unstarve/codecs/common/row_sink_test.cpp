@@ -13,7 +13,7 @@
 namespace unstarve {
 namespace {
 
-// Into an image, until so many strips were taken.
+// Writes into an image and throws after a number of strips.
 class Limited final : public RowSink {
  public:
   Limited(Image& image, int strips) : rows_(image), left_(strips) {}
@@ -33,7 +33,7 @@ bool same(const Image& a, const Image& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.bytes()) == 0;
 }
 
-TEST_CASE("rows that come one after the other are those of the whole image", "[codecs]") {
+TEST_CASE("decoding row by row equals decoding the whole image", "[codecs]") {
   for (const int restarts : {0, 5}) {
     JpegSample sample;
     sample.horizontal = sample.vertical = 2;
@@ -49,7 +49,7 @@ TEST_CASE("rows that come one after the other are those of the whole image", "[c
     REQUIRE(decoder.decode({}, sink, other));
     CHECK(same(rows, whole));
 
-    // A sink that throws leaves nothing behind in the decoder, wherever it throws.
+    // The decoder stays usable after a sink has thrown at any strip.
     for (const bool indexed : {false, true}) {
       DecodeRequest request;
       request.crop = {0, 0, 190, 130};
@@ -66,7 +66,7 @@ TEST_CASE("rows that come one after the other are those of the whole image", "[c
   }
 }
 
-// What a request makes of an upright image that is there as a whole, at the request's reduction.
+// The part of `whole`, an upright image at the request's reduction, that the request selects.
 Image part_of(const Image& whole, DecodeRequest request) {
   if (request.crop.width == 0) {
     request.crop = {0, 0, whole.size().width * request.reduction, whole.size().height * request.reduction};
@@ -79,7 +79,7 @@ Image part_of(const Image& whole, DecodeRequest request) {
   return part;
 }
 
-TEST_CASE("turned images, whole or as rows, are the stored one turned", "[codecs]") {
+TEST_CASE("decoding with an orientation, whole or row by row, equals turning the stored image", "[codecs]") {
   JpegSample progressive;
   progressive.progressive = true;
   for (const JpegSample& sample : {JpegSample{}, progressive}) {
@@ -128,7 +128,7 @@ TEST_CASE("turned images, whole or as rows, are the stored one turned", "[codecs
   }
 }
 
-TEST_CASE("what is upright and not of our own JPEG decoder comes as an image", "[codecs]") {
+TEST_CASE("an upright image of another decoder than our own JPEG decoder is delivered whole", "[codecs]") {
   JpegSample progressive;
   progressive.progressive = true;
   const Image image = sample_image({60, 40}, 3);

@@ -9,13 +9,13 @@
 namespace unstarve {
 namespace {
 
-constexpr int kBlock = 8;  // coefficients of a block's side
-// Before each row of samples, for the repeated sample left of the image; a cache line, to keep rows aligned.
+constexpr int kBlock = 8;  // side of a block in coefficients
+// Bytes before each row of samples for the repeated sample left of the image; a cache line, to keep rows aligned.
 constexpr std::size_t kRowMargin = 64;
 
 std::size_t as_size(int value) { return static_cast<std::size_t>(value); }
 
-// To blocks of 8, 4, 2 or 1 samples a side.
+// To blocks of `block` (8, 4, 2 or 1) samples per side.
 void inverse_dct_to(int block, CoefficientRow& row, const std::int16_t* quantisation, std::uint8_t* out,
                     std::ptrdiff_t stride) {
   if (block == kBlock) {
@@ -76,7 +76,7 @@ void BaselineDecoder::repeat_edges(Plane& plane, int y) {
   if (end <= decoded) row[end] = row[end - 1];
 }
 
-// The chroma row of output row y, a sample per pixel, from the crop's first pixel on.
+// The chroma row of output row y, one sample per pixel, from the crop's first pixel on.
 const std::uint8_t* BaselineDecoder::upsampled(const Rect& rect, Plane& plane, int y, AlignedBytes& row) {
   const int first = rect.x / plan_.up_x;
   const auto count = as_size((rect.x + rect.width - 1) / plan_.up_x - first + 1);
@@ -113,7 +113,7 @@ void BaselineDecoder::emit(const BaselineImage& image, const Rect& rect, int y, 
 }
 
 void BaselineDecoder::emit_rows(const BaselineImage& image, const Rect& rect, int row, int& y, RowSink& out) {
-  // With two rows of pixels to a row of chroma, the last one waits for the chroma below.
+  // With two rows of pixels per row of chroma, the last one needs the chroma row below.
   const bool last = row + 1 == plan_.end_row;
   const int waiting = plan_.up_y == 2 && plan_.smooth ? 1 : 0;
   const int end = last ? rect.y + rect.height : (row + 1) * plan_.block * image.vertical - waiting;
@@ -170,7 +170,7 @@ bool BaselineDecoder::decode_and_index(const BaselineImage& image, int reduction
   index.reset(image);
   return or_clear([&] {
     const bool ok = prepare(image, reduction, rect) && reader_.start_recording(index) && decode_rows(image, rect, out);
-    if (!ok || !reader_.read_on()) index.reset(image);
+    if (!ok || !reader_.read_rest()) index.reset(image);
     return ok;
   });
 }
@@ -179,7 +179,7 @@ bool BaselineDecoder::decode(const BaselineImage& image, int reduction, const Re
                              RowSink& out) {
   return or_clear([&] {
     if (!prepare(image, reduction, rect)) return false;
-    reader_.start_by(index);
+    reader_.start_with_index(index);
     return decode_rows(image, rect, out);
   });
 }

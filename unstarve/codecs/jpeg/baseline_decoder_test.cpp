@@ -1,4 +1,4 @@
-// Our own decoder against libjpeg-turbo: the same pixels for whole images and crops, the same decision about damage.
+// Compares our own decoder with libjpeg-turbo: same pixels for whole images and crops, same decisions about damage.
 #include "unstarve/codecs/jpeg/baseline_decoder.h"
 
 #include <catch2/catch.hpp>
@@ -14,8 +14,8 @@
 namespace unstarve {
 namespace {
 
-// Layouts that are ours, with and without restarts, at qualities that make blocks of every length; and with tables that
-// few encoders write, at a quality that has quantisers in the thousands, too.
+// Supported layouts, with and without restarts, at qualities that produce blocks of every length. Also with tables that
+// few encoders write, and at a quality with quantisers in the thousands.
 std::vector<JpegSample> our_samples() {
   std::vector<JpegSample> samples;
   for (const int restarts : {0, 1, 7}) {
@@ -47,7 +47,7 @@ std::vector<JpegSample> our_samples() {
   return samples;
 }
 
-// The pixels, or nothing when the decoder refuses.
+// The pixels, or nothing if the decoder rejects the file.
 std::optional<Image> decoded(JpegDecoder& decoder, const std::vector<std::uint8_t>& bytes, bool own, Rect rect,
                              int reduction = 1) {
   Image out;
@@ -92,12 +92,12 @@ TEST_CASE("baseline files decode to libjpeg-turbo's pixels, whole and in part", 
   }
 }
 
-TEST_CASE("rows of more blocks than the innermost loop takes at once decode to libjpeg-turbo's pixels", "[codecs]") {
+TEST_CASE("rows longer than one run of the innermost loop decode to libjpeg-turbo's pixels", "[codecs]") {
   JpegDecoder decoder;
   Random random(57, 0, 0, 0);
   for (const JpegSample& sample : our_samples()) {
     if (sample.quality != 60) continue;
-    // Three such parts at least: in an MCU of 4:2:0 six blocks stand for 16 pixels, grey has one for 8.
+    // At least three runs: an MCU of 4:2:0 has six blocks per 16 pixels, grey one block per 8.
     const Size size{sample.colour == SampleColour::kGrey ? 8400 : 4200, 17};
     const auto bytes = make_jpeg(sample_image(size, random.bits()), sample);
     const Rect all{0, 0, size.width, size.height};
@@ -112,7 +112,7 @@ TEST_CASE("rows of more blocks than the innermost loop takes at once decode to l
   }
 }
 
-TEST_CASE("baseline files are reduced to libjpeg-turbo's pixels, whole and in part", "[codecs]") {
+TEST_CASE("baseline files decode at reduced size to libjpeg-turbo's pixels, whole and in part", "[codecs]") {
   JpegDecoder decoder;
   Random random(54, 0, 0, 0);
   for (const JpegSample& sample : our_samples()) {
@@ -125,7 +125,7 @@ TEST_CASE("baseline files are reduced to libjpeg-turbo's pixels, whole and in pa
         const Rect all{0, 0, reduced.width, reduced.height};
         const auto expected = decoded(decoder, bytes, false, all, reduction);
         REQUIRE(expected.has_value());
-        // libjpeg smooths no component of one or two samples.
+        // libjpeg does not smooth components one or two samples wide.
         const bool halved = sample.colour == SampleColour::kYcc && sample.horizontal == 2 && sample.vertical == 1;
         const bool narrow = halved && reduction < 8 && size.width <= 4 * reduction;
         for (int i = 0; i < 8; ++i) {
@@ -161,8 +161,8 @@ TEST_CASE("our own decoder gives the same pixels on every instruction set", "[co
 
 namespace {
 
-// Our own decoder takes the file, and gives libjpeg-turbo's pixels at every reduction, whole and in part.
-void check_taken(const std::vector<std::uint8_t>& bytes, Size size, const std::string& what) {
+// Our own decoder decodes the file to libjpeg-turbo's pixels at every reduction, whole and in part.
+void check_own_decoder(const std::vector<std::uint8_t>& bytes, Size size, const std::string& what) {
   JpegDecoder decoder;
   Random random(58, 0, 0, 0);
   for (const int reduction : {1, 2, 4, 8}) {
@@ -184,7 +184,7 @@ void check_taken(const std::vector<std::uint8_t>& bytes, Size size, const std::s
 
 }  // namespace
 
-TEST_CASE("the number of the frame's marker, 8-bit sequential either way, changes nothing", "[codecs]") {
+TEST_CASE("8-bit sequential files decode alike with either frame marker", "[codecs]") {
   JpegDecoder decoder;
   const Size size{61, 47};
   const Rect all{0, 0, size.width, size.height};
@@ -192,30 +192,30 @@ TEST_CASE("the number of the frame's marker, 8-bit sequential either way, change
     if (sample.quality > 60) continue;
     const auto bytes = make_jpeg(sample_image(size, 3), sample);
     const bool extended = sample.first_table > 0 || sample.wide_quantisers;
-    // Baseline files that are called extended, and extended ones that are called baseline, which libjpeg-turbo takes.
+    // Baseline files marked as extended, and extended files marked as baseline, which libjpeg-turbo accepts.
     const auto other = with_frame(bytes, extended ? 0xC0 : 0xC1);
     REQUIRE(other != bytes);
-    check_taken(other, size, sample.name);
+    check_own_decoder(other, size, sample.name);
     CHECK(same_pixels(*decoded(decoder, other, true, all), *decoded(decoder, bytes, true, all)));
   }
 }
 
 #if defined(__x86_64__)
-// Elsewhere libjpeg-turbo's SIMD code treats coefficients that overflow 16 bits in other ways (idct.h).
-TEST_CASE("quantisers of any 16 bits multiply as libjpeg-turbo multiplies", "[codecs]") {
+// On other machines libjpeg-turbo's SIMD code treats coefficients that overflow 16 bits differently (idct.h).
+TEST_CASE("16-bit quantisers of any value multiply as in libjpeg-turbo", "[codecs]") {
   const Size size{61, 47};
   for (const JpegSample& sample : our_samples()) {
     if (sample.wide_quantisers) continue;
     const auto bytes = make_jpeg(sample_image(size, 4), sample);
-    // At quality 100 all are 1: 200, the largest that is positive in 16 bits, the next one, and the largest there is.
+    // At quality 100 all quantisers are 1. Factors: 200, the largest positive 16-bit number, the next one, the largest.
     for (const unsigned factor : {200u, 32'767u, 32'768u, 65'535u}) {
-      check_taken(with_quantisers_times(bytes, factor), size, sample.name + ", times " + std::to_string(factor));
+      check_own_decoder(with_quantisers_times(bytes, factor), size, sample.name + ", times " + std::to_string(factor));
     }
   }
 }
 #endif
 
-TEST_CASE("files with a scan to each component have the pixels of those with one scan", "[codecs]") {
+TEST_CASE("files with one scan per component decode to the pixels of files with one scan", "[codecs]") {
   JpegDecoder decoder;
   Random random(59, 0, 0, 0);
   for (JpegSample sample : our_samples()) {
@@ -244,7 +244,7 @@ TEST_CASE("files with a scan to each component have the pixels of those with one
   }
 }
 
-TEST_CASE("what is not of its kind goes to libjpeg-turbo", "[codecs]") {
+TEST_CASE("files that our own decoder does not support go to libjpeg-turbo", "[codecs]") {
   JpegDecoder decoder;
   for (const JpegSample& sample : all_jpeg_samples()) {
     const bool ours = !sample.progressive && !sample.arithmetic && sample.interleaved && sample.horizontal <= 2 &&
@@ -259,14 +259,14 @@ TEST_CASE("what is not of its kind goes to libjpeg-turbo", "[codecs]") {
   CHECK_FALSE(decoder.used_own_decoder());
 }
 
-// What became of damaged copies of a file.
+// Results for damaged copies of a file.
 struct Judged {
   int refused = 0;
-  int own = 0;  // by our own decoder
+  int own = 0;  // decoded by our own decoder
 };
 
-// Compares both decoders on copies first .. end - 1, each damaged in its own way. A single bit that is wrong is mostly
-// a value's: then all behind it is decoded as it was, where a byte would make other codes of it, to the scan's end.
+// Compares both decoders on copies first .. end - 1, each damaged differently. A single wrong bit is mostly in a value,
+// so that decoding continues in step; a wrong byte mostly changes all codes up to the scan's end.
 void judge_damaged(JpegDecoder& decoder, const std::vector<std::uint8_t>& bytes, std::uint32_t first, std::uint32_t end,
                    Judged& judged) {
   for (std::uint32_t i = first; i < end; ++i) {
@@ -275,7 +275,7 @@ void judge_damaged(JpegDecoder& decoder, const std::vector<std::uint8_t>& bytes,
     const bool one_bit = random.below(2) == 0;
     const std::uint32_t changes = one_bit ? 1 : 1 + random.below(3);
     for (std::uint32_t k = 0; k < changes; ++k) {
-      // Mostly in the entropy-coded part, which is the larger end of the file.
+      // Mostly in the entropy-coded part, the last two thirds of the file.
       const std::uint32_t start = random.below(4) == 0 ? 2 : static_cast<std::uint32_t>(bytes.size() / 3);
       std::uint8_t& byte = damaged[start + random.below(static_cast<std::uint32_t>(bytes.size()) - start)];
       byte = static_cast<std::uint8_t>(one_bit ? byte ^ 1u << random.below(8) : random.bits());
@@ -298,8 +298,8 @@ void judge_damaged(JpegDecoder& decoder, const std::vector<std::uint8_t>& bytes,
     REQUIRE(ours.has_value() == expected.has_value());
     if (ours.has_value()) {
 #if defined(__x86_64__)
-      // Elsewhere libjpeg-turbo's SIMD code treats coefficients that overflow 16 bits in other ways (idct.h); ours
-      // gives the same pixels on every machine.
+      // On other machines libjpeg-turbo's SIMD code treats coefficients that overflow 16 bits differently (idct.h).
+      // Ours gives the same pixels on every machine.
       REQUIRE(same_pixels(*ours, *expected));
 #endif
     } else {
@@ -308,7 +308,7 @@ void judge_damaged(JpegDecoder& decoder, const std::vector<std::uint8_t>& bytes,
   }
 }
 
-TEST_CASE("damaged files are judged as libjpeg-turbo judges them, and those that pass have its pixels", "[codecs]") {
+TEST_CASE("damaged files are rejected, or decode to the same pixels, as in libjpeg-turbo", "[codecs]") {
   Judged judged;
   for (const bool pairs : {false, true}) {
     JpegDecoder decoder;
@@ -323,12 +323,12 @@ TEST_CASE("damaged files are judged as libjpeg-turbo judges them, and those that
   CHECK(judged.own > 500);
 }
 
-TEST_CASE("damaged files with scans as long as photographs' are judged as libjpeg-turbo judges them", "[codecs]") {
+TEST_CASE("damaged files with long scans are rejected, or decode, as in libjpeg-turbo", "[codecs]") {
   JpegDecoder decoder;
   Judged judged;
   for (const JpegSample& sample : our_samples()) {
     if (sample.quality != 100) continue;
-    // From here on, tables have entries of two symbols without being told (scan_reader.cpp).
+    // For longer scans, tables have entries of two symbols by default (kWorthPairs in scan_reader.cpp).
     constexpr std::size_t kLong = 8192 + 1024;
     const auto bytes = make_jpeg(sample_image({128, 96}, 4), sample);
     INFO(sample.name);
@@ -339,7 +339,7 @@ TEST_CASE("damaged files with scans as long as photographs' are judged as libjpe
   CHECK(judged.own > 200);
 }
 
-TEST_CASE("after damage the decoder's scratch is clean", "[codecs]") {
+TEST_CASE("a damaged file does not affect the next image", "[codecs]") {
   JpegDecoder decoder;
   for (const JpegSample& sample : our_samples()) {
     const auto bytes = make_jpeg(sample_image({40, 40}, 5), sample);

@@ -1,4 +1,4 @@
-// What a crop by an index reads and what it does not: its cost, and damage in places that it does not come by.
+// Crops by an index: the MCUs they read, and damage in bytes that they do not read.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-// The pixels, or nothing when the decoder refuses.
+// The pixels, or nothing if the decoder rejects the file.
 std::optional<Image> decoded(JpegDecoder& decoder, const Bytes& file, Rect rect, const Bytes& index = {},
                              bool make_index = false) {
   Image out;
@@ -37,7 +37,7 @@ Bytes index_of(JpegDecoder& decoder, const Bytes& file, Rect rect) {
 
 }  // namespace
 
-TEST_CASE("a crop by an index reads the crop's blocks and no more than to the points beside them", "[codecs]") {
+TEST_CASE("a crop by an index reads only the blocks from the points before the crop to those after it", "[codecs]") {
   JpegDecoder decoder;
   const Size size{1024, 768};
   for (const int restarts : {0, 5, 40, 700}) {
@@ -56,23 +56,22 @@ TEST_CASE("a crop by an index reads the crop's blocks and no more than to the po
       INFO("restarts " << restarts << ", " << crop.width << " x " << crop.height << " at " << crop.x << ", " << crop.y);
       const auto expected = decoded(decoder, file, crop);
       REQUIRE(expected);
-      // Without an index: all above, and all beside but for the last row.
+      // Without an index: all MCUs above the crop and, except in the last row, next to it.
       const int above = std::max(crop.y - 2, 0) / 16;
       REQUIRE(decoder.mcus_read() >= static_cast<std::uint64_t>(above * columns));
       const auto by_index = decoded(decoder, file, crop, index);
       REQUIRE(by_index);
       REQUIRE(decoder.index_use() == IndexUse::kUsed);
       REQUIRE(same_pixels(*by_index, *expected));
-      // A neighbour's row and column for smooth chroma; up to two points before it where there are restarts, and one
-      // behind.
+      // One more row and column for smooth chroma, one point before (two with restarts) and one after the crop.
       const int crop_rows = (crop.height + 2) / 16 + 2, crop_columns = (crop.width + 2) / 16 + 2;
-      const int beside = (restarts > 0 ? 3 : 2) * ScanIndex::kStep;
-      CHECK(decoder.mcus_read() <= static_cast<std::uint64_t>(crop_rows * (crop_columns + beside)));
+      const int outside = (restarts > 0 ? 3 : 2) * ScanIndex::kStep;
+      CHECK(decoder.mcus_read() <= static_cast<std::uint64_t>(crop_rows * (crop_columns + outside)));
     }
   }
 }
 
-TEST_CASE("a file that changed in place decodes, or is refused, as without its index", "[codecs]") {
+TEST_CASE("a file modified after indexing decodes, or is rejected, as without its index", "[codecs]") {
   JpegDecoder decoder;
   const Size size{320, 320};
   const Bytes file = make_jpeg(sample_image(size, 8), {});
@@ -89,7 +88,7 @@ TEST_CASE("a file that changed in place decodes, or is refused, as without its i
     if (without) REQUIRE(same_pixels(*by_index, *without));
     (!without ? refused : same_pixels(*without, *expected) ? same : other) += 1;
   };
-  const std::size_t start = scan_starts(file)[0] + 700;        // behind the headers
+  const std::size_t start = scan_starts(file)[0] + 700;        // after the headers
   for (std::size_t at = start; at < file.size(); at += 101) {  // above the crop, in it and below it
     INFO("byte " << at);
     Bytes changed = file;
@@ -105,7 +104,7 @@ TEST_CASE("a file that changed in place decodes, or is refused, as without its i
   CHECK(same > 10);  // below the crop
 }
 
-TEST_CASE("a file that is damaged within the crop says nothing about its index", "[codecs]") {
+TEST_CASE("a file damaged within the crop reports nothing about its index", "[codecs]") {
   JpegDecoder decoder;
   const Size size{160, 160};
   const Bytes file = make_jpeg(sample_image(size, 5), {});
@@ -125,7 +124,7 @@ TEST_CASE("a file that is damaged within the crop says nothing about its index",
     wrong += decoder.index_use() == IndexUse::kWrong ? 1 : 0;
   }
   CHECK(refused > 50);
-  CHECK(wrong > 20);  // of a file with other bytes that our own decoder takes
+  CHECK(wrong > 20);  // files with other bytes that our own decoder accepts
 }
 
 }  // namespace unstarve

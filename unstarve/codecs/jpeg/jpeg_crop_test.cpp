@@ -1,4 +1,5 @@
-// A crop is the crop of the whole image, bit for bit: over samplings, colour spaces, sizes, reductions and places.
+// A decoded crop equals the crop of the whole image, bit for bit: over samplings, colour spaces, sizes, reductions and
+// positions.
 #include <algorithm>
 #include <catch2/catch.hpp>
 
@@ -25,15 +26,15 @@ Rect random_rect(Random& random, Size size) {
     const int limit = kind == 0 ? std::min(whole, 3) : whole;
     return kind == 1 ? whole : 1 + static_cast<int>(random.below(static_cast<std::uint32_t>(limit)));
   };
-  const auto place = [&random](int room) {
+  const auto position = [&random](int room) {
     const std::uint32_t kind = random.below(4);
     if (kind == 0) return 0;
     if (kind == 1) return room;
     return static_cast<int>(random.below(static_cast<std::uint32_t>(room) + 1));
   };
   Rect rect{0, 0, side(size.width), side(size.height)};
-  rect.x = place(size.width - rect.width);
-  rect.y = place(size.height - rect.height);
+  rect.x = position(size.width - rect.width);
+  rect.y = position(size.height - rect.height);
   return rect;
 }
 
@@ -78,7 +79,7 @@ TEST_CASE("a JPEG crop equals the crop of the whole image", "[codecs]") {
   }
 }
 
-TEST_CASE("a JPEG crop equals the crop of the whole image at every place of a small one", "[codecs]") {
+TEST_CASE("a JPEG crop equals the crop of the whole image at every position of a small image", "[codecs]") {
   Decoder decoder;
   for (const JpegSample& sample : all_jpeg_samples()) {
     DYNAMIC_SECTION(sample.name) {
@@ -99,7 +100,7 @@ TEST_CASE("a JPEG crop equals the crop of the whole image at every place of a sm
   }
 }
 
-TEST_CASE("a progressive JPEG without its last scans is smoothed alike in a crop", "[codecs]") {
+TEST_CASE("a crop of a progressive JPEG without its last scans is smoothed like the whole image", "[codecs]") {
   const Size size{130, 90};
   for (const JpegSample& sample : all_jpeg_samples()) {
     if (!sample.progressive) continue;

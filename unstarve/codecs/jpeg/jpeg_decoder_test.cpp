@@ -12,7 +12,7 @@
 namespace unstarve {
 namespace {
 
-// The message of the Error(kInput) that decoding all of `bytes` throws; empty when it throws none.
+// The message of the Error(kInput) that decoding `bytes` throws; empty if it succeeds.
 std::string failure_of(Decoder& decoder, const std::vector<std::uint8_t>& bytes) {
   try {
     Image out;
@@ -45,7 +45,7 @@ double mean_difference(const Image& a, const Image& b) {
 
 }  // namespace
 
-TEST_CASE("every kind of JPEG decodes to nearly the image it was made of", "[codecs]") {
+TEST_CASE("every kind of JPEG decodes to nearly the original image", "[codecs]") {
   Decoder decoder;
   // Smooth, so that chroma subsampling loses little.
   Image image({61, 47});
@@ -80,7 +80,7 @@ TEST_CASE("every kind of JPEG decodes to nearly the image it was made of", "[cod
   }
 }
 
-TEST_CASE("a JPEG cut at any length is refused as truncated", "[codecs]") {
+TEST_CASE("a JPEG truncated at any length is rejected", "[codecs]") {
   Decoder decoder;
   for (const JpegSample& sample : all_jpeg_samples()) {
     const auto bytes = make_jpeg(sample_image({33, 29}, 2), sample);
@@ -94,7 +94,7 @@ TEST_CASE("a JPEG cut at any length is refused as truncated", "[codecs]") {
   }
 }
 
-TEST_CASE("a JPEG whose data segment ends early is refused, and the message tells the row", "[codecs]") {
+TEST_CASE("a JPEG whose data segment ends early is rejected with the row in the message", "[codecs]") {
   Decoder decoder;
   auto bytes = cut(make_jpeg(sample_image({64, 64}, 2), {}), 1500);
   bytes.insert(bytes.end(), {0xFF, 0xD9});
@@ -103,7 +103,7 @@ TEST_CASE("a JPEG whose data segment ends early is refused, and the message tell
   CHECK(message.find("of 64") != std::string::npos);
 }
 
-TEST_CASE("a part above the damage of a JPEG decodes well", "[codecs]") {
+TEST_CASE("a part of a JPEG above the damage decodes", "[codecs]") {
   Decoder decoder;
   const auto bytes = make_jpeg(sample_image({64, 256}, 2), {"4:4:4", 1, 1});
   const auto broken = cut(bytes, bytes.size() / 2);
@@ -115,7 +115,7 @@ TEST_CASE("a part above the damage of a JPEG decodes well", "[codecs]") {
   CHECK(same_pixels(part, crop_of(whole, {5, 10, 20, 30})));
 }
 
-TEST_CASE("bytes changed at random give an image or an error, never more", "[codecs]") {
+TEST_CASE("randomly changed bytes result in an image or an error", "[codecs]") {
   Decoder decoder;
   int refused = 0;
   for (const JpegSample& sample : all_jpeg_samples()) {
@@ -134,25 +134,25 @@ TEST_CASE("bytes changed at random give an image or an error, never more", "[cod
   CHECK(refused > 100);
 }
 
-TEST_CASE("a header of 60,000 x 60,000 pixels is refused", "[codecs]") {
+TEST_CASE("a header of 60,000 x 60,000 pixels is rejected", "[codecs]") {
   Decoder decoder;
   auto bytes = jpeg_bomb(make_jpeg(sample_image({16, 16}, 1), {}));
   const std::size_t frame = find(bytes, 0xC0);
   CHECK_THROWS_WITH(decoder.open(bytes),
                     "jpeg too large: 60000 x 60000 pixels, expected at most the decoder's pixel limit of 268435456; "
                     "scale it down or remove it");
-  // Over libjpeg's own limit of a side.
+  // Above libjpeg's own limit for a side.
   bytes[frame + 5] = bytes[frame + 6] = 0xFF;
   CHECK_THROWS_WITH(decoder.open(bytes), Catch::Contains("65500"));
 }
 
-TEST_CASE("a JPEG of 12 bits is refused in libjpeg-turbo's words", "[codecs]") {
+TEST_CASE("a 12-bit JPEG is rejected with libjpeg-turbo's message", "[codecs]") {
   Decoder decoder;
   auto bytes = make_jpeg(sample_image({16, 16}, 1), {});
   const std::size_t frame = find(bytes, 0xC0);
-  bytes[frame + 1] = 0xC1;  // extended: baseline has 8 bits alone
+  bytes[frame + 1] = 0xC1;  // extended: baseline allows only 8 bits
   bytes[frame + 4] = 12;
-  // libjpeg-turbo 2 knows one depth; 3 opens such files, for functions of their own.
+  // libjpeg-turbo 2 supports only 8 bits; 3 opens such files for separate functions.
   const auto decode = [&] {
     const JpegKind kind = decoder.open(bytes).jpeg;
     CHECK(kind == JpegKind::kDepth);
@@ -163,7 +163,7 @@ TEST_CASE("a JPEG of 12 bits is refused in libjpeg-turbo's words", "[codecs]") {
   CHECK_FALSE(decoder.used_own_decoder());
 }
 
-TEST_CASE("a two-component JPEG is refused", "[codecs]") {
+TEST_CASE("a two-component JPEG is rejected", "[codecs]") {
   Decoder decoder;
   auto bytes = make_jpeg(sample_image({16, 16}, 1), {"4:4:4", 1, 1});
   const std::size_t frame = find(bytes, 0xC0);
@@ -171,7 +171,7 @@ TEST_CASE("a two-component JPEG is refused", "[codecs]") {
     bytes.erase(bytes.begin() + static_cast<std::ptrdiff_t>(at),
                 bytes.begin() + static_cast<std::ptrdiff_t>(at) + count);
   };
-  // Takes the third component out of the frame's header and the scan's.
+  // Removes the third component from the frame header and the scan header.
   bytes[frame + 9] = 2;
   bytes[frame + 3] -= 3;
   erase(frame + 16, 3);
@@ -182,7 +182,7 @@ TEST_CASE("a two-component JPEG is refused", "[codecs]") {
   CHECK_THROWS_WITH(decoder.open(bytes), Catch::Contains("2 colour components"));
 }
 
-TEST_CASE("what data sets really hold is accepted", "[codecs]") {
+TEST_CASE("irregularities of real datasets are accepted", "[codecs]") {
   Decoder decoder;
   const auto bytes = make_jpeg(sample_image({40, 40}, 4), {});
   Image expected, out;
@@ -203,7 +203,7 @@ TEST_CASE("what data sets really hold is accepted", "[codecs]") {
     variant.insert(variant.end() - 2, {1, 2, 3});
     check_accepted(variant);
   }
-  SECTION("bytes behind the end-of-image marker") {
+  SECTION("bytes after the end-of-image marker") {
     auto variant = bytes;
     variant.insert(variant.end(), 1000, 7);
     check_accepted(variant);
@@ -213,7 +213,7 @@ TEST_CASE("what data sets really hold is accepted", "[codecs]") {
     variant[find(bytes, 0xE0) + 9] = 0;
     check_accepted(variant);
   }
-  SECTION("scan parameters of no meaning") {
+  SECTION("meaningless scan parameters") {
     auto variant = bytes;
     const std::size_t scan = find(bytes, 0xDA);
     variant[scan + 12] = 0;  // Se
@@ -235,11 +235,11 @@ TEST_CASE("an image's tables do not leak into the next image", "[codecs]") {
   CHECK(failure_of(decoder, without).find("Quantization table") != std::string::npos);
 }
 
-TEST_CASE("a progressive JPEG of thousands of scans is refused", "[codecs]") {
+TEST_CASE("a progressive JPEG of thousands of scans is rejected", "[codecs]") {
   Decoder decoder;
   const auto bytes = make_jpeg(sample_image({16, 16}, 4), {"progressive", 1, 1, SampleColour::kGrey, true});
-  // A scan that says "no more coefficients" for each of the four blocks: a table whose only code, 0, means end of
-  // block; the scan's header; four zero bits and padding.
+  // A scan with "end of block" for each of the four blocks: a table whose only code, 0, means end of block; the scan
+  // header; four zero bits and padding.
   const std::vector<std::uint8_t> scan = {0xFF, 0xC4, 0, 20, 0x10, 1,    0,    0, 0, 0, 0, 0, 0, 0,  0, 0,   0,
                                           0,    0,    0, 0,  0,    0xFF, 0xDA, 0, 8, 1, 1, 0, 1, 63, 0, 0x0F};
   std::vector<std::uint8_t> many(bytes.begin(), bytes.end() - 2);

@@ -8,9 +8,9 @@
 namespace unstarve {
 namespace {
 
-// Scans from which on entries of two symbols repay their making.
+// The scan size from which building entries of two symbols pays.
 constexpr std::size_t kWorthPairs = 8192;
-// Of the next row that is read by an index: what comes behind, the processor fetches by itself.
+// Bytes prefetched of the next row that is read by an index; the CPU prefetches those after them.
 constexpr std::size_t kFetched = 1024;
 
 std::size_t as_size(int value) { return static_cast<std::size_t>(value); }
@@ -29,7 +29,7 @@ bool ScanReader::build_tables() {
 
 void ScanReader::lay_out(bool two) {
   two_ = two;
-  ahead_ = -1;
+  next_row_ = -1;
   row_ = &rows_[0];
   const auto mcus = as_size(plan_.end_column - plan_.first_column);
   std::array<McuBlock, McuRow::kMostBlocks> mcu;
@@ -85,7 +85,7 @@ bool ScanReader::start_recording(ScanIndex& index) {
   return start();
 }
 
-void ScanReader::start_by(const ScanIndex& index) {
+void ScanReader::start_with_index(const ScanIndex& index) {
   expected_ = &index;
   lay_out(image_->restart_interval == 0 && plan_.first_row + 1 < plan_.end_row);
 }
@@ -101,18 +101,18 @@ bool ScanReader::skip_to_plan() {
   return true;
 }
 
-bool ScanReader::look(Row& reading, int row, int column) {
+bool ScanReader::pass_point(Row& reading, int row, int column) {
   const bool at_end = row + 1 == plan_.rows && column == plan_.columns;
   EntropyDecoder& entropy = reading.entropy;
   if (!at_end && !entropy.pass_restart()) return false;
-  const EntropyPlace place = entropy.place();
-  const ScanPoint point{reading.positions.bit_in_file(place.bit, entropy.restarts_passed()), place.dc};
+  const EntropyPosition position = entropy.position();
+  const ScanPoint point{reading.positions.bit_in_file(position.bit, entropy.restarts_passed()), position.dc};
   if (expected_ != nullptr) return point == expected_->at(row, column);
   recorded_->add(point);
   return true;
 }
 
-int ScanReader::next_look(int row, int from) const {
+int ScanReader::next_point(int row, int from) const {
   constexpr int kNever = std::numeric_limits<int>::max();
   constexpr int kStep = ScanIndex::kStep;
   if (recorded_ == nullptr && expected_ == nullptr) return kNever;
@@ -122,16 +122,16 @@ int ScanReader::next_look(int row, int from) const {
   return from < last ? last : kNever;
 }
 
-bool ScanReader::advance(Row& reading, int row, int from, int to, bool keep) {
+bool ScanReader::advance(Row& reading, int row, int from, int to, bool decode) {
   while (from < to) {
-    const int look_at = next_look(row, from);
-    const int end = std::min(to, look_at);
+    const int point_at = next_point(row, from);
+    const int end = std::min(to, point_at);
     const auto mcus = as_size(end - from);
     mcus_read_ += mcus;
     EntropyDecoder& entropy = reading.entropy;
-    if (!(keep ? entropy.keep(as_size(from - plan_.first_column), mcus) : entropy.skip(mcus))) return false;
+    if (!(decode ? entropy.read(as_size(from - plan_.first_column), mcus) : entropy.skip(mcus))) return false;
     from = end;
-    if (from == look_at && !look(reading, row, from)) return false;
+    if (from == point_at && !pass_point(reading, row, from)) return false;
   }
   return true;
 }
@@ -141,17 +141,17 @@ ScanReader::Begin ScanReader::begin_of(int row) const {
   const Begin here{row, plan_.first_column / kStep * kStep};
   const int interval = image_->restart_interval;
   if (interval == 0) return here;
-  // What the next point tells of this one's DC: nothing where a restart comes before it. Behind a restart DC is 0.
+  // The next point verifies this point's DC, unless a restart marker, after which DC is 0, comes before it.
   const int first = row * plan_.columns + here.column;
   const int next = row * plan_.columns + std::min(here.column + kStep, plan_.columns);
   if (first % interval == 0 || next < (first / interval + 1) * interval) return here;
-  // From the point before, whose DC is checked by this point, or ends at a restart in between.
+  // Starts one point earlier: this point verifies its DC, unless a restart in between makes that irrelevant.
   if (here.column > 0) return {row, here.column - kStep};
   return {row - 1, (plan_.columns - 1) / kStep * kStep};
 }
 
 int ScanReader::end_of(int row) const {
-  // Reads on to the end of the image where the plan does, as without an index, and to a point in any case.
+  // The image's last row is read to its end, as without an index; other rows to a point.
   if (row + 1 == plan_.rows) return plan_.columns;
   const int least = plan_.first_column / ScanIndex::kStep * ScanIndex::kStep + ScanIndex::kStep;
   return std::min(std::max(plan_.end_column, least), plan_.columns);
@@ -167,7 +167,7 @@ bool ScanReader::start_at(Row& reading, Begin begin, int row) {
   if (restarts > 0 && mcu % interval == 0) {
     if (from < 2 || scan[from - 2] != 0xFF || scan[from - 1] != 0xD0 + (restarts - 1) % 8) return false;
   }
-  // The byte behind the last one needed: it tells an FF of the data from a marker.
+  // Includes the byte after the last one needed, which distinguishes an FF of the data from a marker.
   const int to = end_of(row);
   const bool to_end = row + 1 == plan_.rows;
   const std::size_t end = to_end ? scan.size() : std::min(expected_->at(row, to).bit / 8 + 2, scan.size());
@@ -198,20 +198,20 @@ bool ScanReader::read_by_index(int row) {
          (row + 1 < plan_.rows || reading.entropy.finish());
 }
 
-bool ScanReader::advance_two(int row, int from, int to, bool keep) {
+bool ScanReader::advance_two(int row, int from, int to, bool decode) {
   EntropyDecoder& upper = rows_[0].entropy;
   EntropyDecoder& lower = rows_[1].entropy;
   while (from < to) {
-    const std::array<int, 2> look_at{next_look(row, from), next_look(row + 1, from)};
-    const int end = std::min({look_at[0], look_at[1], to});
+    const std::array<int, 2> point_at{next_point(row, from), next_point(row + 1, from)};
+    const int end = std::min({point_at[0], point_at[1], to});
     const auto mcus = as_size(end - from);
     mcus_read_ += 2 * mcus;
-    const bool read = keep ? EntropyDecoder::keep_two(upper, lower, as_size(from - plan_.first_column), mcus)
+    const bool ok = decode ? EntropyDecoder::read_two(upper, lower, as_size(from - plan_.first_column), mcus)
                            : EntropyDecoder::skip_two(upper, lower, mcus);
-    if (!read) return false;
+    if (!ok) return false;
     from = end;
     for (int i = 0; i < 2; ++i)
-      if (from == look_at[as_size(i)] && !look(rows_[as_size(i)], row + i, from)) return false;
+      if (from == point_at[as_size(i)] && !pass_point(rows_[as_size(i)], row + i, from)) return false;
   }
   return true;
 }
@@ -220,7 +220,7 @@ bool ScanReader::read_two_by_index(int row) {
   const int begin = begin_of(row).column;
   for (int i = 0; i < 2; ++i)
     if (!start_at(rows_[as_size(i)], {row + i, begin}, row + i)) return false;
-  // The image's last row is read on to its end.
+  // The image's last row is read to its end.
   const int end = end_of(row);
   return advance_two(row, begin, plan_.first_column, false) &&
          advance_two(row, plan_.first_column, plan_.end_column, true) &&
@@ -230,24 +230,24 @@ bool ScanReader::read_two_by_index(int row) {
 
 bool ScanReader::read_row(int row) {
   if (expected_ != nullptr) {
-    const bool ready = row == ahead_;
+    const bool ready = row == next_row_;
     row_ = &rows_[ready ? 1 : 0];
-    ahead_ = -1;
+    next_row_ = -1;
     if (ready) return true;
     if (!two_ || row + 1 == plan_.end_row) return read_by_index(row);
     if (!read_two_by_index(row)) return false;
-    ahead_ = row + 1;
+    next_row_ = row + 1;
     return true;
   }
   if (!advance(*row_, row, 0, plan_.first_column, false)) return false;
   if (!advance(*row_, row, plan_.first_column, plan_.end_column, true)) return false;
-  // What lies behind the last MCU of the plan is damage that nobody sees.
+  // Damage after the plan's last MCU is not visible.
   if (row + 1 == plan_.end_row && plan_.end_row < plan_.rows) return true;
   if (!advance(*row_, row, plan_.end_column, plan_.columns, false)) return false;
   return row + 1 < plan_.rows || row_->entropy.finish();
 }
 
-bool ScanReader::read_on() {
+bool ScanReader::read_rest() {
   if (plan_.end_row == plan_.rows) return true;
   if (!advance(*row_, plan_.end_row - 1, plan_.end_column, plan_.columns, false)) return false;
   for (int row = plan_.end_row; row < plan_.rows; ++row)

@@ -1,21 +1,19 @@
 #pragma once
-// A baseline scan as rows of coefficients, row of MCUs by row of MCUs: tables, layout, entropy decoding, and the points
-// of an index on the way.
+// Reads a baseline scan as rows of coefficients, one row of MCUs at a time, with or without a scan index.
 //
 //   scan ──EntropyBytes──▶ bits ──EntropyDecoder──▶ CoefficientRow per component
 //
-// The rows are those of a plan (baseline_plan.h). Everything before them is skipped, from the scan's start on or from
-// the points of an index (scan_index.h). By an index two rows are read at once where no restart markers part the scan,
-// since neither waits for the other (entropy_blocks.h).
+// Reads the rows of a plan (layout/baseline_plan.h). The MCUs before them are skipped, from the scan's start or from
+// the points of an index (index/scan_index.h). With an index and without restart markers, two rows are read at a time,
+// because they are independent of each other (entropy/entropy_blocks.h).
 //
-// Use: open(); start(), start_recording() or start_by(); read_row() for plan.first_row .. plan.end_row - 1, in order,
-// and after each the blocks() of its row.
+// Use: open(); start(), start_recording() or start_with_index(); read_row() for plan.first_row .. plan.end_row - 1 in
+// order, and after each call the blocks() of that row.
 //
-// Ownership: borrows image and index until the last call; keeps its scratch, and after the largest image it allocates
-//            nothing. Threads: one at a time.
-// Failure:   false for data that cannot be right (see entropy_decoder.h) and for a point of the index that is wrong;
-//            std::bad_alloc from start*(). After these, and after reading that stops before the plan's last row,
-//            clear() before the next open().
+// Ownership: borrows image and index until the last call; owns its scratch memory and allocates nothing after the
+//            largest image. Threads: one at a time.
+// Failure:   false for invalid data (entropy/entropy_decoder.h) and for a wrong point of the index; std::bad_alloc from
+//            start*(). After a failure, or if reading stops before the plan's last row, call clear() before open().
 
 #include <array>
 #include <cstdint>
@@ -34,74 +32,74 @@ namespace unstarve {
 
 class ScanReader {
  public:
-  // For tests and fuzzing, before the first open(): whether tables have entries of two symbols. Otherwise those of
-  // scans that are long enough for it to pay have them. What is decoded is the same.
+  // For tests and fuzzing, before the first open(): whether tables have entries of two symbols. By default, only the
+  // tables of long scans do. Does not change the result.
   void use_pairs(bool use) { pairs_ = use; }
 
-  // False when the file's Huffman tables are none.
+  // False if the file's Huffman tables are invalid.
   [[nodiscard]] bool open(const BaselineImage& image, const BaselinePlan& plan);
 
-  // From the scan's start; reads all above plan.first_row.
+  // Starts at the scan's start and skips the rows above plan.first_row.
   [[nodiscard]] bool start();
-  // The same, and `index` gets each point that reading passes, all of them with read_on() behind the last row.
+  // Like start(), and adds each point that is passed to `index`, which is complete after read_rest().
   [[nodiscard]] bool start_recording(ScanIndex& index);
-  // Each row from the point before plan.first_column on. `index` is of this image and complete. A row that is wrong may
-  // be told by the row before it, which then counts as not read either.
-  void start_by(const ScanIndex& index);
+  // Starts each row at the point before plan.first_column. `index` belongs to this image and is complete. An error in
+  // a row may be reported while reading the row before it.
+  void start_with_index(const ScanIndex& index);
 
-  // MCUs plan.first_column .. plan.end_column - 1 of a row to blocks(), all of which are zero before. Where the plan
-  // reaches down to the last row, that one is read up to the end-of-image marker; with an index, every row to a point.
+  // Decodes MCUs plan.first_column .. plan.end_column - 1 of a row into blocks(), all of which must be zero. The
+  // image's last row is read up to the end-of-image marker; with an index, every row is read to a point.
   [[nodiscard]] bool read_row(int row);
-  // Behind the plan's last row: the rest of the scan.
-  [[nodiscard]] bool read_on();
+  // After the plan's last row: reads the rest of the scan.
+  [[nodiscard]] bool read_rest();
 
-  // The kept blocks, of the row read last, of one row of blocks of a component, 0 <= row < its vertical sampling
-  // factor, from the left.
+  // The decoded blocks of the last MCU row: those of one row of blocks of a component (0 <= row < its vertical sampling
+  // factor), from left to right.
   [[nodiscard]] CoefficientRow& blocks(int component, int row) {
     return row_->blocks[static_cast<std::size_t>(component)][static_cast<std::size_t>(row)];
   }
-  // Of this image so far, kept or skipped: what reading cost.
+  // MCUs of this image read so far, decoded or skipped.
   [[nodiscard]] std::uint64_t mcus_read() const { return mcus_read_; }
 
   // Zeroes all blocks.
   void clear();
 
  private:
-  // A row of MCUs while it is read: from which bytes, and to where.
+  // The state of reading one row of MCUs.
   struct Row {
     EntropyBytes bytes;
-    ScanPositions positions;  // where `bytes` lie in the file
+    ScanPositions positions;  // of `bytes` in the file
     EntropyDecoder entropy;
     std::array<std::array<CoefficientRow, 2>, 3> blocks;
   };
 
   bool build_tables();
-  // For one row at a time, or two.
+  // Prepares `mcus_` and the rows of blocks for one row at a time, or two.
   void lay_out(bool two);
   bool skip_to_plan();
   bool read_by_index(int row);
   bool read_two_by_index(int row);
-  // The MCU from which on a row is read by the index.
+  // The MCU at which reading a row by the index starts.
   struct Begin {
     int row = 0;
     int column = 0;  // a multiple of ScanIndex::kStep
   };
   [[nodiscard]] Begin begin_of(int row) const;
-  // Up to which column a row is read: to a point, or to the image's end where the plan reaches there.
+  // The column up to which a row is read: that of a point, or the end of the image's last row.
   [[nodiscard]] int end_of(int row) const;
-  // Begins there, with the bytes up to point (row, end_of(row)). False when the file has no restart marker where one
-  // has to be.
+  // Starts at `begin` with the bytes up to point (row, end_of(row)). False if a required restart marker is missing.
   bool start_at(Row& reading, Begin begin, int row);
-  // Gets the beginning of a row that comes later into the cache.
+  // Prefetches the start of a later row into the cache.
   void fetch(int row) const;
-  // Columns [from, to) of a row, kept or skipped, with a look at points on the way.
-  bool advance(Row& reading, int row, int from, int to, bool keep);
-  // The same of this row and the next at once, in `rows_`.
-  bool advance_two(int row, int from, int to, bool keep);
-  // The next column behind `from` where to look. Where no restart marker makes DC 0, the last point of a row tells that
-  // all before it is right.
-  [[nodiscard]] int next_look(int row, int from) const;
-  bool look(Row& reading, int row, int column);
+  // Decodes or skips columns [from, to) of a row and handles the points in between.
+  bool advance(Row& reading, int row, int from, int to, bool decode);
+  // The same for this row and the next one together, in `rows_`.
+  bool advance_two(int row, int from, int to, bool decode);
+  // The next column after `from` with a point to compare or record. Without restart markers, which reset DC, the last
+  // point of a row verifies everything before it.
+  [[nodiscard]] int next_point(int row, int from) const;
+  // Compares or records the point at `column`; false if it is wrong.
+  bool pass_point(Row& reading, int row, int column);
 
   const BaselineImage* image_ = nullptr;
   BaselinePlan plan_;
@@ -111,10 +109,10 @@ class ScanReader {
   McuRow mcus_;
   std::array<Row, 2> rows_;
   Row* row_ = &rows_[0];  // the one read last
-  bool two_ = false;      // rows are read two at once
-  int ahead_ = -1;        // the row that rows_[1] holds already, or -1
+  bool two_ = false;      // rows are read two at a time
+  int next_row_ = -1;     // the row that rows_[1] already contains, or -1
   std::uint64_t mcus_read_ = 0;
-  // What points are compared with or added to.
+  // The index that points are compared with, or added to.
   const ScanIndex* expected_ = nullptr;
   ScanIndex* recorded_ = nullptr;
 };

@@ -1,5 +1,5 @@
-// Rows of coefficients by an index against those of the whole scan, and that each row, also the second one of two that
-// are read at once, is held against its points and the end of the image.
+// Compares rows of coefficients read by an index with those of the whole scan. Each row, also the second of two that
+// are read together, is compared with its points and the end of the image.
 #include "unstarve/codecs/jpeg/scan_reader.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace {
 
 using Values = std::vector<std::int16_t>;
 
-// A file and what the reader needs to know of it.
+// A file and its header.
 struct OpenJpeg {
   OpenJpeg(Size size, const JpegSample& sample, std::uint32_t seed)
       : bytes(make_jpeg(sample_image(size, seed), sample)) {
@@ -42,7 +42,7 @@ struct OpenJpeg {
   BaselineImage image;
 };
 
-// The coefficients of the row read last, of all components; they are zero afterwards.
+// Returns and zeroes the coefficients of the last row of all components.
 Values take_row(ScanReader& reader, const BaselineImage& image) {
   Values all;
   for (int c = 0; c < image.components; ++c) {
@@ -56,7 +56,7 @@ Values take_row(ScanReader& reader, const BaselineImage& image) {
   return all;
 }
 
-// All rows of the plan from the scan's start on; with `index`, that one is made.
+// All rows of the plan, read from the scan's start; builds `index` if it is not null.
 std::vector<Values> read_all(ScanReader& reader, const BaselineImage& image, const BaselinePlan& plan,
                              ScanIndex* index = nullptr) {
   std::vector<Values> rows;
@@ -66,16 +66,16 @@ std::vector<Values> read_all(ScanReader& reader, const BaselineImage& image, con
     REQUIRE(reader.read_row(row));
     rows.push_back(take_row(reader, image));
   }
-  if (index != nullptr) REQUIRE(reader.read_on());
+  if (index != nullptr) REQUIRE(reader.read_rest());
   return rows;
 }
 
-// The same by an index; nothing when a row is wrong.
+// The same by an index; nothing if a row is wrong.
 std::optional<std::vector<Values>> read_by(ScanReader& reader, const BaselineImage& image, const BaselinePlan& plan,
                                            const ScanIndex& index) {
   std::vector<Values> rows;
   REQUIRE(reader.open(image, plan));
-  reader.start_by(index);
+  reader.start_with_index(index);
   for (int row = plan.first_row; row < plan.end_row; ++row) {
     if (!reader.read_row(row)) {
       reader.clear();
@@ -105,12 +105,12 @@ std::vector<JpegSample> samples() {
 
 }  // namespace
 
-TEST_CASE("rows by an index are those of the whole scan", "[codecs]") {
+TEST_CASE("rows read by an index equal those of the whole scan", "[codecs]") {
   const auto reader = std::make_unique<ScanReader>(), by_index = std::make_unique<ScanReader>();
   Random random(36, 0, 0, 0);
   const auto below = [&](int limit) { return static_cast<int>(random.below(static_cast<std::uint32_t>(limit))); };
   for (const JpegSample& sample : samples()) {
-    // From one row of MCUs to nine, and one image whose rows take more than one list of blocks.
+    // One to nine rows of MCUs, and an image whose rows need more than one list of blocks.
     for (int round = 0; round < 20; ++round) {
       const Size size{round == 0 ? 5000 : 1 + below(300), 1 + below(140)};
       const OpenJpeg file(size, sample, random.bits());
@@ -134,7 +134,7 @@ TEST_CASE("rows by an index are those of the whole scan", "[codecs]") {
   }
 }
 
-TEST_CASE("by an index two rows are read at once, but for those of a scan with restart markers", "[codecs]") {
+TEST_CASE("by an index two rows are read at a time, unless the scan has restart markers", "[codecs]") {
   const auto reader = std::make_unique<ScanReader>();
   for (const JpegSample& sample : samples()) {
     const OpenJpeg file({150, 72}, sample, 5);
@@ -142,12 +142,12 @@ TEST_CASE("by an index two rows are read at once, but for those of a scan with r
     const BaselinePlan plan = plan_baseline(file.image);
     INFO(sample.name << ", restarts " << sample.restart_interval);
     REQUIRE(reader->open(file.image, plan));
-    reader->start_by(index);
+    reader->start_with_index(index);
     int before = 0;
     for (int row = 0; row < plan.rows; ++row) {
       REQUIRE(reader->read_row(row));
       take_row(*reader, file.image);
-      // Of restart markers, eight MCUs more at most, from the point before.
+      // With restart markers, at most eight more MCUs from the previous point.
       const int read = static_cast<int>(reader->mcus_read()), own = plan.columns;
       if (sample.restart_interval > 0) {
         CHECK(read - before >= own);
@@ -160,14 +160,14 @@ TEST_CASE("by an index two rows are read at once, but for those of a scan with r
   }
 }
 
-TEST_CASE("a reader that was left between two rows is as new once it is cleared", "[codecs]") {
+TEST_CASE("a reader that stopped between two rows is usable after clear()", "[codecs]") {
   const auto reader = std::make_unique<ScanReader>(), fresh = std::make_unique<ScanReader>();
   for (const JpegSample& sample : samples()) {
     const OpenJpeg left({300, 80}, sample, 6), file({200, 100}, sample, 7);
     const ScanIndex index = index_of(*fresh, file.image);
     REQUIRE(reader->open(left.image, plan_baseline(left.image)));
     const ScanIndex left_index = index_of(*fresh, left.image);
-    reader->start_by(left_index);
+    reader->start_with_index(left_index);
     REQUIRE(reader->read_row(0));
     reader->clear();
     const BaselinePlan plan = plan_baseline(file.image);
@@ -175,8 +175,8 @@ TEST_CASE("a reader that was left between two rows is as new once it is cleared"
   }
 }
 
-TEST_CASE("a row of coefficients for which there is no memory has no blocks", "[codecs]") {
-  if (UNSTARVE_ASAN) return;  // which ends the program instead
+TEST_CASE("a row of coefficients has no blocks if memory is exhausted", "[codecs]") {
+  if (UNSTARVE_ASAN) return;  // ends the program instead
   CoefficientRow row;
   row.resize(8);
   row.block(7)[3] = 5;
@@ -187,10 +187,10 @@ TEST_CASE("a row of coefficients for which there is no memory has no blocks", "[
   REQUIRE(std::all_of(row.block(0), row.block(8), [](std::int16_t value) { return value == 0; }));
 }
 
-TEST_CASE("a wrong point is found in whichever row it is", "[codecs]") {
+TEST_CASE("a wrong point is detected in any row", "[codecs]") {
   const auto reader = std::make_unique<ScanReader>();
   for (const JpegSample& sample : samples()) {
-    for (const int height : {64, 70}) {  // rows of MCUs that are even in number, and odd
+    for (const int height : {64, 70}) {  // an even and an odd number of MCU rows
       const OpenJpeg file({150, height}, sample, 3);
       const ScanIndex index = index_of(*reader, file.image);
       const BaselinePlan plan = plan_baseline(file.image);
@@ -200,19 +200,19 @@ TEST_CASE("a wrong point is found in whichever row it is", "[codecs]") {
       }
       points.push_back(index.at(plan.rows - 1, plan.columns));
       for (std::size_t wrong = 1; wrong < points.size(); ++wrong) {
-        // Of those within a row, which nothing is read from, only restarts make one look at all.
+        // Points within a row, at which no reading starts, are compared only if there are restart markers.
         const bool first_of_row = wrong % ((points.size() - 1) / static_cast<std::size_t>(plan.rows)) == 0;
         if (sample.restart_interval == 0 && !first_of_row) continue;
         for (const bool dc : {false, true}) {
-          ScanIndex lie;
-          lie.reset(file.image);
+          ScanIndex forged;
+          forged.reset(file.image);
           for (std::size_t i = 0; i < points.size(); ++i) {
             ScanPoint point = points[i];
             if (i == wrong) dc ? point.dc[0] += 8 : point.bit += 1;
-            lie.add(point);
+            forged.add(point);
           }
           INFO(sample.name << ", restarts " << sample.restart_interval << ", point " << wrong << (dc ? " DC" : " bit"));
-          REQUIRE_FALSE(read_by(*reader, file.image, plan, lie));
+          REQUIRE_FALSE(read_by(*reader, file.image, plan, forged));
         }
       }
       REQUIRE(read_by(*reader, file.image, plan, index));
@@ -220,7 +220,7 @@ TEST_CASE("a wrong point is found in whichever row it is", "[codecs]") {
   }
 }
 
-TEST_CASE("the last row by an index ends in front of the end of the image", "[codecs]") {
+TEST_CASE("the last row read by an index must end before the end-of-image marker", "[codecs]") {
   const auto reader = std::make_unique<ScanReader>();
   for (const JpegSample& sample : samples()) {
     for (const int height : {16, 20, 40, 64}) {

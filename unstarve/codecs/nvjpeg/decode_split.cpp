@@ -14,7 +14,7 @@ void check(const DecodeRate& rate, const char* whose) {
   for (const double part : {rate.s_per_byte, rate.s_per_pixel, rate.s_per_batch}) {
     if (!(part >= 0) || !std::isfinite(part)) {
       throw Error(ErrorKind::kArgument,
-                  fmt::format("split of decoding: a rate of the {} of {} s, expected 0 or more", whose, part));
+                  fmt::format("split decoding: the {}'s rate is {} s, expected 0 or more", whose, part));
     }
   }
 }
@@ -40,7 +40,7 @@ DecodeSplit split_decode(std::span<const DecodeFile> files, const DecodeRate& ho
     split.host_alone_s += host_s;
     if (files[i].device_can) candidates.push_back({i, host_s, seconds(device, files[i].bytes, files[i].device_pixels)});
   }
-  // Where the host's time is largest against the device's; equal ones as they come.
+  // By descending ratio of host time to device time.
   std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
     return a.host_s * b.device_s > b.host_s * a.device_s;
   });

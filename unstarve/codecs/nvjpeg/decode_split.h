@@ -1,8 +1,8 @@
 #pragma once
-// Which files of a batch a device decodes and which the host, so that both are done at about the same time.
+// Splits a batch's files between device and host decoding so that both finish at about the same time.
 //
-// Threads: pure functions: the same files and rates give the same split. Pixels of the two decoders differ a little
-// (nvjpeg_decoder.h), so batches are reproducible only where the rates are fixed.
+// Threads: pure functions; equal files and rates give equal splits. The two decoders' pixels differ slightly
+//          (nvjpeg_decoder.h), so batches are reproducible only with fixed rates.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,29 +12,29 @@
 
 namespace unstarve {
 
-// Seconds that decoding takes, as measured: of the host with all its threads, of the device.
+// Measured decoding time in seconds: of the host with all its threads, or of the device.
 struct DecodeRate {
-  double s_per_byte = 0;   // of the file: Huffman codes
-  double s_per_pixel = 0;  // that comes out
-  double s_per_batch = 0;  // whatever is in it
+  double s_per_byte = 0;   // per byte of the file (Huffman decoding)
+  double s_per_pixel = 0;  // per output pixel
+  double s_per_batch = 0;  // fixed cost
 };
 
 struct DecodeFile {
   std::size_t bytes = 0;
-  std::int64_t host_pixels = 0;    // that the host would decode: of a crop, where it decodes no more
+  std::int64_t host_pixels = 0;    // those that the host would decode, for example of a crop
   std::int64_t device_pixels = 0;  // of the whole image
   bool device_can = false;         // see why_not_nvjpeg()
 };
 
 struct DecodeSplit {
-  std::vector<std::size_t> on_device;  // which files, ascending
+  std::vector<std::size_t> on_device;  // file indices, ascending
   double host_s = 0, device_s = 0;     // expected for the batch
-  double host_alone_s = 0;             // if the host decoded all
+  double host_alone_s = 0;             // if the host decoded all files
 };
 
-// Those that the device is best at, compared with the host, as many as make the later of the two the earliest. At most
-// the largest single file's time away from the best split there is. Throws Error(kArgument) for a rate that is negative
-// or no number.
+// Gives the device the files at which it is fastest relative to the host, as many as minimise the time until both have
+// finished. The result is within the largest single file's time of the optimum. Throws Error(kArgument) for a rate that
+// is negative or not finite.
 [[nodiscard]] DecodeSplit split_decode(std::span<const DecodeFile> files, const DecodeRate& host,
                                        const DecodeRate& device);
 

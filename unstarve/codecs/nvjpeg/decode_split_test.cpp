@@ -25,15 +25,15 @@ TEST_CASE("two equal decoders share a batch", "[nvjpeg]") {
         "5 of 10 files on the device (0.5 of 1.0 MB): host 5.0 ms, device 5.0 ms; the host alone 10.0 ms");
 }
 
-TEST_CASE("a device that is slow to begin gets nothing of a small batch", "[nvjpeg]") {
+TEST_CASE("a device with a high fixed cost gets no files of a small batch", "[nvjpeg]") {
   const DecodeRate host{1e-8, 0, 0}, device{1e-9, 0, 0.005};
   CHECK(split_decode(alike(4), host, device).on_device.empty());
   CHECK(split_decode(alike(4), host, device).device_s == 0);
-  CHECK(split_decode(alike(100), host, device).on_device.size() == 87);  // 13.7 ms there, 13 ms here
+  CHECK(split_decode(alike(100), host, device).on_device.size() == 87);  // 13.7 ms on the device, 13 ms on the host
   CHECK(split_decode({}, host, device).on_device.empty());
 }
 
-TEST_CASE("what the device cannot decode stays, and what the host would crop goes last", "[nvjpeg]") {
+TEST_CASE("files that the device cannot decode stay on the host, and files the host would crop move last", "[nvjpeg]") {
   std::vector<DecodeFile> files = {{100'000, 1'000'000, 1'000'000, true},
                                    {100'000, 1'000'000, 1'000'000, false},
                                    {100'000, 50'000, 1'000'000, true},
@@ -47,7 +47,7 @@ TEST_CASE("what the device cannot decode stays, and what the host would crop goe
   CHECK(split_decode(files, host, device).on_device.empty());
 }
 
-TEST_CASE("no split is better by more than one file's time", "[nvjpeg]") {
+TEST_CASE("the split is within one file's time of the optimum", "[nvjpeg]") {
   Random random(1, 0, 0, 0);
   for (int trial = 0; trial < 60; ++trial) {
     std::vector<DecodeFile> files(1 + random.below(10));
@@ -88,12 +88,12 @@ TEST_CASE("no split is better by more than one file's time", "[nvjpeg]") {
   }
 }
 
-TEST_CASE("a rate that is none is refused", "[nvjpeg]") {
+TEST_CASE("an invalid rate is rejected", "[nvjpeg]") {
   const auto files = alike(2);
   CHECK_THROWS_WITH(split_decode(files, {-1, 0, 0}, {}),
-                    "split of decoding: a rate of the host of -1 s, expected 0 or more");
+                    "split decoding: the host's rate is -1 s, expected 0 or more");
   CHECK_THROWS_WITH(split_decode(files, {}, {0, std::nan(""), 0}),
-                    "split of decoding: a rate of the device of nan s, expected 0 or more");
+                    "split decoding: the device's rate is nan s, expected 0 or more");
 }
 
 }  // namespace

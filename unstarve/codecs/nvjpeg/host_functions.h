@@ -1,8 +1,8 @@
 #pragma once
-// For tests: functions that stand in for nvJPEG's and decode into the host's memory, by libjpeg-turbo. They refuse what
-// is no whole JPEG file, a batch for one bad file in it, and by the hardware back end progressive files.
+// For tests: stand-ins for nvJPEG's functions that decode into host memory by libjpeg-turbo. They reject incomplete
+// JPEG files, a batch with one bad file and, in the hardware backend, progressive files.
 //
-// Threads: any; handles and states are objects of their own, each for one thread at a time.
+// Threads: any; each handle and state is used by one thread at a time.
 
 #include <csetjmp>
 #include <cstddef>
@@ -20,7 +20,7 @@ struct JpegFailure {
 };
 
 inline void leave(j_common_ptr jpeg) { std::longjmp(reinterpret_cast<JpegFailure*>(jpeg->err)->back, 1); }
-// Warnings are of made-up pixels.
+// Warnings mean invented pixels.
 inline void leave_if_warning(j_common_ptr jpeg, int level) {
   if (level < 0) leave(jpeg);
 }
@@ -30,7 +30,7 @@ struct HostJpegHeader {
   bool progressive = false;
 };
 
-// Into `to` where there is one, by rows of `pitch` bytes; whether it could.
+// Decodes to rows of `pitch` bytes at `to`, or only reads the header if `to` is null. False if the file is rejected.
 inline bool decode_jpeg(const unsigned char* data, std::size_t length, HostJpegHeader& header, unsigned char* to,
                         std::size_t pitch) {
   jpeg_decompress_struct jpeg{};

@@ -19,7 +19,7 @@ constexpr int backend_number(NvjpegBackend backend) {
   return 0;
 }
 
-// The file is to blame, not nvJPEG.
+// Whether the status is about the file rather than nvJPEG.
 bool refused(nvjpeg::Status status) {
   return status == kBadJpeg || status == kNotSupported || status == kImplementationNotSupported ||
          status == kIncomplete;
@@ -50,16 +50,16 @@ std::string why_not_nvjpeg(const ImageHeader& header, NvjpegBackend backend) {
   if (header.jpeg == JpegKind::kArithmetic) return "arithmetic coding";
   if (header.jpeg == JpegKind::kDepth) return "more than 8 bits";
   if (backend == NvjpegBackend::kHardware && (header.jpeg == JpegKind::kProgressive || header.jpeg == JpegKind::kScans))
-    return "several scans, which JPEG engines do not take";
+    return "several scans, which JPEG engines do not support";
   return {};
 }
 
 NvjpegDecoder::NvjpegDecoder(const NvjpegLibrary& library, NvjpegBackend backend, int cpu_threads)
     : f_(library.functions()), backend_(backend_number(backend)), cpu_threads_(cpu_threads) {
   if (cpu_threads < 1) {
-    throw Error(ErrorKind::kArgument, fmt::format("nvJPEG: {} threads of the host, expected 1 or more", cpu_threads));
+    throw Error(ErrorKind::kArgument, fmt::format("nvJPEG: {} CPU threads, expected 1 or more", cpu_threads));
   }
-  // Chroma is interpolated, as libjpeg-turbo does it; without, edges differ by dozens.
+  // Interpolates chroma like libjpeg-turbo; otherwise edges would differ by dozens.
   const nvjpeg::Status status = f_.create(backend_, nullptr, nullptr, nvjpeg::kUpsamplingWithInterpolation, &handle_);
   if (status != kSuccess) {
     throw Error(ErrorKind::kMissing,
@@ -67,13 +67,13 @@ NvjpegDecoder::NvjpegDecoder(const NvjpegLibrary& library, NvjpegBackend backend
                             library.version(), to_string(backend), nvjpeg::status_name(status),
                             backend == NvjpegBackend::kHardware ? " and JPEG engines (A100, H100 or later)" : ""));
   }
-  nvjpeg::Status made = f_.state_create(handle_, &state_);
-  if (made == kSuccess) {
-    made = f_.stream_create(handle_, &header_);
-    if (made != kSuccess) (void)f_.state_destroy(state_);
+  nvjpeg::Status created = f_.state_create(handle_, &state_);
+  if (created == kSuccess) {
+    created = f_.stream_create(handle_, &header_);
+    if (created != kSuccess) (void)f_.state_destroy(state_);
   }
-  if (made != kSuccess) (void)f_.destroy(handle_);
-  check(made, "make a decoder's state");
+  if (created != kSuccess) (void)f_.destroy(handle_);
+  check(created, "create a decoder state");
 }
 
 NvjpegDecoder::~NvjpegDecoder() {
@@ -92,40 +92,40 @@ std::string NvjpegDecoder::refusal(const NvjpegJob& job) {
   const nvjpeg::Status parsed = f_.stream_parse_header(handle_, job.file.data(), job.file.size(), header_);
   if (refused(parsed)) return nvjpeg::status_name(parsed);
   check(parsed, "read a header");
-  // It writes as many pixels as it reads of, whatever room there is.
+  // nvJPEG writes as many pixels as its header declares, regardless of the memory behind `to`.
   unsigned width = 0, height = 0;
-  check(f_.stream_dimensions(header_, &width, &height), "ask for an image's size");
+  check(f_.stream_dimensions(header_, &width, &height), "get an image's size");
   if (width != static_cast<unsigned>(job.size.width) || height != static_cast<unsigned>(job.size.height)) {
-    return fmt::format("nvJPEG reads {}x{} pixels where the host reads {}x{}", width, height, job.size.width,
+    return fmt::format("nvJPEG reads {}x{} pixels, the host {}x{}", width, height, job.size.width,
                        job.size.height);
   }
   if (backend_ != backend_number(NvjpegBackend::kHardware)) return {};
   int unsupported = 1;
-  const nvjpeg::Status asked = f_.batched_supported(handle_, header_, &unsupported);
-  if (refused(asked)) return nvjpeg::status_name(asked);
-  check(asked, "ask whether a file can be decoded");
-  return unsupported == 0 ? std::string() : "not of the kind that JPEG engines decode";
+  const nvjpeg::Status checked = f_.batched_supported(handle_, header_, &unsupported);
+  if (refused(checked)) return nvjpeg::status_name(checked);
+  check(checked, "check whether a file is supported");
+  return unsupported == 0 ? std::string() : "not supported by the JPEG engines";
 }
 
 std::span<const std::string> NvjpegDecoder::decode(std::span<const NvjpegJob> jobs, void* cuda_stream) {
   refusals_.assign(jobs.size(), {});
-  taken_.clear();
+  accepted_.clear();
   data_.clear();
   lengths_.clear();
   images_.clear();
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     refusals_[i] = refusal(jobs[i]);
     if (!refusals_[i].empty()) continue;
-    taken_.push_back(i);
+    accepted_.push_back(i);
     data_.push_back(jobs[i].file.data());
     lengths_.push_back(jobs[i].file.size());
     images_.push_back(image_of(jobs[i]));
   }
-  if (taken_.empty()) return refusals_;
-  const auto batch = static_cast<int>(taken_.size());
+  if (accepted_.empty()) return refusals_;
+  const auto batch = static_cast<int>(accepted_.size());
   if (initialized_for_ != batch) {
     initialized_for_ = 0;
-    check(f_.batched_initialize(handle_, state_, batch, cpu_threads_, nvjpeg::kRgbInterleaved), "begin a batch");
+    check(f_.batched_initialize(handle_, state_, batch, cpu_threads_, nvjpeg::kRgbInterleaved), "start a batch");
     initialized_for_ = batch;
   }
   const nvjpeg::Status status =
@@ -139,14 +139,14 @@ std::span<const std::string> NvjpegDecoder::decode(std::span<const NvjpegJob> jo
 }
 
 void NvjpegDecoder::decode_one_by_one(std::span<const NvjpegJob> jobs, void* cuda_stream) {
-  ++taken_apart_;
-  initialized_for_ = 0;  // the state was left in the midst of a batch
-  for (std::size_t k = 0; k < taken_.size(); ++k) {
-    const NvjpegJob& job = jobs[taken_[k]];
+  ++batches_split_;
+  initialized_for_ = 0;  // the state is in the middle of a batch
+  for (std::size_t k = 0; k < accepted_.size(); ++k) {
+    const NvjpegJob& job = jobs[accepted_[k]];
     const nvjpeg::Status status =
         f_.decode(handle_, state_, job.file.data(), job.file.size(), nvjpeg::kRgbInterleaved, &images_[k], cuda_stream);
     if (refused(status)) {
-      refusals_[taken_[k]] = nvjpeg::status_name(status);
+      refusals_[accepted_[k]] = nvjpeg::status_name(status);
     } else {
       check(status, "decode a file");
     }

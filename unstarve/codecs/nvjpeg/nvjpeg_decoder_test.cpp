@@ -1,5 +1,5 @@
-// Without a GPU nvJPEG gives no handle, so that the decoder runs here against functions of nvJPEG's kind that decode by
-// the host's own decoder into the host's memory, and fail where nvJPEG fails: a whole batch by one file.
+// Without a GPU nvJPEG creates no handle. These tests therefore use stand-ins for its functions that decode into host
+// memory by the host's decoder and fail as nvJPEG does: one bad file fails the whole batch.
 #include "unstarve/codecs/nvjpeg/nvjpeg_decoder.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-// What the functions were called with; they are C, and have no other way to tell.
+// Records the calls of the functions; global because they are C functions.
 struct Seen {
   int live_handles = 0, live_states = 0, live_headers = 0;
   int initialized_for = 0, threads = 0, batches = 0, single = 0;
@@ -28,7 +28,7 @@ struct Seen {
   std::vector<int> backends;
   Size header;
   bool progressive = false;
-  nvjpeg::Status broken = 0;  // of every decoding
+  nvjpeg::Status broken = 0;  // the result of every decode call
 } seen;
 
 int object;  // handles and states have its address
@@ -118,7 +118,7 @@ nvjpeg::Functions functions() {
 struct Files {
   std::vector<std::vector<std::uint8_t>> bytes;
   std::vector<Image> expected;
-  std::vector<std::vector<std::uint8_t>> made;
+  std::vector<std::vector<std::uint8_t>> outputs;
   std::vector<NvjpegJob> jobs;
 
   explicit Files(std::initializer_list<const char*> names) {
@@ -130,21 +130,21 @@ struct Files {
       decoder.decode({}, expected.emplace_back());
     }
     for (std::size_t i = 0; i < bytes.size(); ++i) {
-      made.emplace_back(expected[i].bytes(), std::uint8_t{0xEE});
-      jobs.push_back({bytes[i], expected[i].size(), made[i].data()});
+      outputs.emplace_back(expected[i].bytes(), std::uint8_t{0xEE});
+      jobs.push_back({bytes[i], expected[i].size(), outputs[i].data()});
     }
   }
   [[nodiscard]] bool right(std::size_t i) const {
-    return std::memcmp(made[i].data(), expected[i].data(), expected[i].bytes()) == 0;
+    return std::memcmp(outputs[i].data(), expected[i].data(), expected[i].bytes()) == 0;
   }
-  // Its entropy-coded data ends in the midst.
+  // Truncates its entropy-coded data.
   void cut(std::size_t i) {
     bytes[i].resize(bytes[i].size() * 3 / 4);
     jobs[i].file = bytes[i];
   }
 };
 
-TEST_CASE("a batch is decoded by one call, each file to its place", "[nvjpeg]") {
+TEST_CASE("a batch is decoded by one call, each file to its destination", "[nvjpeg]") {
   seen = {};
   const NvjpegLibrary library(functions());
   CHECK(library.version() == "13.12.11");
@@ -152,7 +152,7 @@ TEST_CASE("a batch is decoded by one call, each file to its place", "[nvjpeg]") 
     NvjpegDecoder decoder(library, NvjpegBackend::kHybrid, 3);
     Files files({"420.jpg", "grey.jpg", "444.jpg", "progressive_420.jpg"});
     for (int round = 0; round < 2; ++round) {
-      for (auto& pixels : files.made) std::fill(pixels.begin(), pixels.end(), std::uint8_t{0xEE});
+      for (auto& pixels : files.outputs) std::fill(pixels.begin(), pixels.end(), std::uint8_t{0xEE});
       const auto refusals = decoder.decode(files.jobs, nullptr);
       REQUIRE(refusals.size() == 4);
       for (std::size_t i = 0; i < 4; ++i) {
@@ -166,13 +166,13 @@ TEST_CASE("a batch is decoded by one call, each file to its place", "[nvjpeg]") 
     CHECK(seen.flags == nvjpeg::kUpsamplingWithInterpolation);
     CHECK(decoder.decode({}, nullptr).empty());
     CHECK(seen.batches == 2);
-    CHECK(decoder.batches_taken_apart() == 0);
+    CHECK(decoder.batches_split() == 0);
   }
   CHECK(seen.backends == std::vector<int>{1});
   CHECK(seen.live_handles + seen.live_states + seen.live_headers == 0);
 }
 
-TEST_CASE("one damaged file costs the others nothing but time", "[nvjpeg]") {
+TEST_CASE("one damaged file does not affect the others of its batch", "[nvjpeg]") {
   seen = {};
   const NvjpegLibrary library(functions());
   NvjpegDecoder decoder(library, NvjpegBackend::kGpuHybrid, 1);
@@ -184,16 +184,16 @@ TEST_CASE("one damaged file costs the others nothing but time", "[nvjpeg]") {
   CHECK(refusals[2].empty());
   CHECK(files.right(0));
   CHECK(files.right(2));
-  CHECK(decoder.batches_taken_apart() == 1);
-  // And the next batch is one again.
+  CHECK(decoder.batches_split() == 1);
+  // The next batch is decoded by one call again.
   Files whole({"420.jpg", "444.jpg", "422.jpg"});
   (void)decoder.decode(whole.jobs, nullptr);
   CHECK(whole.right(1));
   CHECK(seen.batches == 2);
-  CHECK(decoder.batches_taken_apart() == 1);
+  CHECK(decoder.batches_split() == 1);
 }
 
-TEST_CASE("what the engines do not decode, and what has another size, is left to the host", "[nvjpeg]") {
+TEST_CASE("files that the engines do not support, or of another size, are left to the host", "[nvjpeg]") {
   seen = {};
   const NvjpegLibrary library(functions());
   NvjpegDecoder decoder(library, NvjpegBackend::kHardware, 1);
@@ -202,12 +202,12 @@ TEST_CASE("what the engines do not decode, and what has another size, is left to
   const auto refusals = decoder.decode(files.jobs, nullptr);
   CHECK(refusals[0].empty());
   CHECK(files.right(0));
-  CHECK(refusals[1] == "not of the kind that JPEG engines decode");
-  CHECK(refusals[2] == "nvJPEG reads 45x37 pixels where the host reads 46x37");
+  CHECK(refusals[1] == "not supported by the JPEG engines");
+  CHECK(refusals[2] == "nvJPEG reads 45x37 pixels, the host 46x37");
   CHECK(seen.initialized_for == 1);
 }
 
-TEST_CASE("a failure of nvJPEG's own is an error", "[nvjpeg]") {
+TEST_CASE("a failure of nvJPEG itself is an error", "[nvjpeg]") {
   seen = {};
   const NvjpegLibrary library(functions());
   NvjpegDecoder decoder(library, NvjpegBackend::kHybrid, 1);
@@ -215,10 +215,10 @@ TEST_CASE("a failure of nvJPEG's own is an error", "[nvjpeg]") {
   seen.broken = 6;
   CHECK_THROWS_WITH(decoder.decode(files.jobs, nullptr), "nvJPEG, decode a batch: EXECUTION_FAILED");
   CHECK_THROWS_WITH(NvjpegDecoder(library, NvjpegBackend::kHybrid, 0),
-                    "nvJPEG: 0 threads of the host, expected 1 or more");
+                    "nvJPEG: 0 CPU threads, expected 1 or more");
 }
 
-TEST_CASE("a machine without GPU is told as one, and leaves nothing behind", "[nvjpeg]") {
+TEST_CASE("a machine without a GPU is reported, and nothing leaks", "[nvjpeg]") {
   seen = {};
   auto none = functions();
   none.create = [](int, void*, void*, unsigned, void**) { return 6; };
@@ -233,11 +233,11 @@ TEST_CASE("a machine without GPU is told as one, and leaves nothing behind", "[n
   auto half = functions();
   half.stream_create = [](void*, void**) { return 5; };
   CHECK_THROWS_WITH(NvjpegDecoder(NvjpegLibrary(half), NvjpegBackend::kHybrid, 1),
-                    "nvJPEG, make a decoder's state: ALLOCATOR_FAILURE");
+                    "nvJPEG, create a decoder state: ALLOCATOR_FAILURE");
   CHECK(seen.live_handles + seen.live_states + seen.live_headers == 0);
 }
 
-TEST_CASE("a library that is not there, or is another one, is told with the remedy", "[nvjpeg]") {
+TEST_CASE("a missing or unsuitable library is an error that says what to install", "[nvjpeg]") {
   for (const char* path : {"/nowhere/libnvjpeg.so.13", "libm.so.6"}) {
     INFO(path);
     try {
@@ -252,7 +252,7 @@ TEST_CASE("a library that is not there, or is another one, is told with the reme
 }
 
 #ifdef UNSTARVE_NVJPEG_STAND_IN  // not where folders are tested without the rest of the tree: tools/arm64.sh
-TEST_CASE("libraries of a later CUDA than the driver's are passed over", "[nvjpeg]") {
+TEST_CASE("libraries of a later CUDA version than the driver's are skipped", "[nvjpeg]") {
   if (std::getenv("UNSTARVE_NVJPEG") != nullptr) {
     WARN("SKIPPED, UNSTARVE_NVJPEG says which library it is");
     return;
@@ -265,16 +265,16 @@ TEST_CASE("libraries of a later CUDA than the driver's are passed over", "[nvjpe
   CHECK(NvjpegLibrary::open_any({of_13, of_12}, "13.1").path() == of_13);
   CHECK(NvjpegLibrary::open_any({of_13, of_12}, "12.4").path() == of_12);
   CHECK_THROWS_WITH(NvjpegLibrary::open_any({of_13, of_12}, "11.8"),
-                    Contains(of_13 + " is of CUDA 13, and the driver goes up to CUDA 11.8; " + of_12 +
-                             " is of CUDA 12, and the driver") &&
+                    Contains(of_13 + " requires CUDA 13, the driver supports up to CUDA 11.8; " + of_12 +
+                             " requires CUDA 12, the driver") &&
                         Contains("install the wheel nvidia-nvjpeg (nvidia-nvjpeg-cu12 for drivers of CUDA 12)"));
   std::filesystem::remove_all(folder);
 }
 #endif
 
-TEST_CASE("nvJPEG itself is opened where UNSTARVE_NVJPEG names it", "[nvjpeg]") {
+TEST_CASE("nvJPEG is opened at the path in UNSTARVE_NVJPEG", "[nvjpeg]") {
   if (std::getenv("UNSTARVE_NVJPEG") == nullptr) {
-    WARN("SKIPPED, nvJPEG is not opened: UNSTARVE_NVJPEG does not name it");
+    WARN("SKIPPED, nvJPEG is not opened: UNSTARVE_NVJPEG is not set to its path");
     return;
   }
   const NvjpegLibrary library = NvjpegLibrary::open_any();
@@ -287,7 +287,7 @@ TEST_CASE("nvJPEG itself is opened where UNSTARVE_NVJPEG names it", "[nvjpeg]") 
   }
 }
 
-TEST_CASE("files that nvJPEG could not show upright or in colour do not go to it", "[nvjpeg]") {
+TEST_CASE("files that nvJPEG cannot turn upright or convert to RGB are not passed to it", "[nvjpeg]") {
   CHECK(why_not_nvjpeg({Encoding::kJpeg, {8, 8}, 1, 3}).empty());
   CHECK(why_not_nvjpeg({Encoding::kJpeg, {8, 8}, 1, 1}).empty());
   CHECK(why_not_nvjpeg({Encoding::kJpeg, {8, 8}, 6, 3}) == "EXIF orientation 6");

@@ -13,8 +13,8 @@ namespace unstarve {
 namespace {
 
 constexpr const char* kRemedy =
-    "; install the wheel nvidia-nvjpeg (nvidia-nvjpeg-cu12 for drivers of CUDA 12); Python finds it, programs need its "
-    "libnvjpeg.so.* named in UNSTARVE_NVJPEG";
+    "; install the wheel nvidia-nvjpeg (nvidia-nvjpeg-cu12 for drivers of CUDA 12); Python finds it, for the program "
+    "set UNSTARVE_NVJPEG to the path of its libnvjpeg.so.*";
 
 template <class F>
 void find(void* library, const std::string& path, const char* name, F*& function) {
@@ -43,7 +43,7 @@ nvjpeg::Functions functions_of(void* library, const std::string& path) {
   return f;
 }
 
-// The major version of CUDA that a library of this name is of; 0 where the name does not tell.
+// The major version of CUDA in the library's name; 0 if the name has none.
 int cuda_major(const std::string& path) {
   constexpr std::string_view kSuffix = ".so.";
   const std::size_t at = path.rfind(kSuffix);
@@ -77,29 +77,29 @@ NvjpegLibrary NvjpegLibrary::open(const std::string& path) { return open_first({
 NvjpegLibrary NvjpegLibrary::open_any(const std::vector<std::string>& wheels, const std::string& driver) {
   const char* const named = std::getenv("UNSTARVE_NVJPEG");
   if (named != nullptr && *named != '\0') return open_first({named}, driver);
-  std::vector<std::string> places = wheels;
-  places.insert(places.end(), {"libnvjpeg.so.13", "libnvjpeg.so.12"});
-  return open_first(places, driver);
+  std::vector<std::string> paths = wheels;
+  paths.insert(paths.end(), {"libnvjpeg.so.13", "libnvjpeg.so.12"});
+  return open_first(paths, driver);
 }
 
-NvjpegLibrary NvjpegLibrary::open_first(const std::vector<std::string>& places, const std::string& driver) {
+NvjpegLibrary NvjpegLibrary::open_first(const std::vector<std::string>& paths, const std::string& driver) {
   std::string reasons;
-  for (const std::string& place : places) {
+  for (const std::string& path : paths) {
     if (!reasons.empty()) reasons += "; ";
-    if (!driver.empty() && cuda_major(place) > std::atoi(driver.c_str())) {
+    if (!driver.empty() && cuda_major(path) > std::atoi(driver.c_str())) {
       reasons +=
-          place + " is of CUDA " + std::to_string(cuda_major(place)) + ", and the driver goes up to CUDA " + driver;
+          path + " requires CUDA " + std::to_string(cuda_major(path)) + ", the driver supports up to CUDA " + driver;
       continue;
     }
-    if (void* const library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+    if (void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
       std::shared_ptr<void> loaded(library, [](void* handle) { (void)dlclose(handle); });
-      NvjpegLibrary opened(functions_of(library, place), dlsym(library, "unstarve_decodes_to_host") != nullptr);
-      opened.path_ = place;
+      NvjpegLibrary opened(functions_of(library, path), dlsym(library, "unstarve_decodes_to_host") != nullptr);
+      opened.path_ = path;
       opened.loaded_ = std::move(loaded);
       return opened;
     }
     const char* const reason = dlerror();
-    reasons += reason != nullptr ? reason : place;
+    reasons += reason != nullptr ? reason : path;
   }
   throw Error(ErrorKind::kMissing, "nvJPEG was not found: " + reasons + kRemedy);
 }

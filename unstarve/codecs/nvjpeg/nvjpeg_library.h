@@ -1,11 +1,11 @@
 #pragma once
-// NVIDIA's JPEG decoder, taken when the program runs: from its PyPI wheel (nvidia-nvjpeg) or a CUDA toolkit.
+// NVIDIA's JPEG decoder, loaded at run time from its PyPI wheel (nvidia-nvjpeg) or a CUDA toolkit.
 //
-// Nothing of it is needed to build; the few declarations here are of its C interface as nvjpeg.h of 12.4 and 13.3 has
-// it. A process that opens the library and has no GPU gets as far as the first handle, which nvJPEG then refuses.
+// The build does not need nvJPEG: this header declares the few C functions that are used, as in nvjpeg.h of 12.4 and
+// 13.3. Without a GPU the library can be loaded, but nvJPEG fails to create a handle.
 //
-// Ownership: the library stays loaded as long as the NvjpegLibrary lives, which must outlive its decoders.
-// Threads:   const. Failure: Error(kMissing), saying where it was looked for and what to install.
+// Ownership: the library stays loaded while the NvjpegLibrary exists, which must outlive its decoders.
+// Threads:   const. Failure: Error(kMissing) with the paths tried and what to install.
 
 #include <cstddef>
 #include <memory>
@@ -56,25 +56,25 @@ class NvjpegLibrary {
  public:
   // The library at `path`.
   [[nodiscard]] static NvjpegLibrary open(const std::string& path);
-  // The one at $UNSTARVE_NVJPEG; without, the first that can be loaded of `wheels`, where a caller knows such paths,
-  // and of libnvjpeg.so.13 and .12 where the loader looks. `driver`: up to which version of CUDA the device's driver
-  // goes, "12.4"; libraries whose names are of a later major version could be loaded, but not run, and are passed over.
-  // Empty: any will do.
+  // The library at $UNSTARVE_NVJPEG. If that is not set, the first one that can be loaded of `wheels` (paths known to
+  // the caller), then of libnvjpeg.so.13 and .12 in the loader's search path. `driver`: the latest CUDA version that
+  // the device's driver supports, for example "12.4". Libraries of a later major version, according to their names, are
+  // skipped because they could be loaded but not run. Empty: no limit.
   [[nodiscard]] static NvjpegLibrary open_any(const std::vector<std::string>& wheels = {},
                                               const std::string& driver = {});
-  // Of functions that are in the process already.
+  // From functions that are already in the process.
   explicit NvjpegLibrary(const nvjpeg::Functions& functions, bool to_host = false)
       : functions_(functions), to_host_(to_host) {}
 
   [[nodiscard]] const nvjpeg::Functions& functions() const { return functions_; }
-  [[nodiscard]] const std::string& path() const { return path_; }  // as it was given to the loader
-  // Whether it decodes into the host's memory: nvJPEG does not. A library that stands in for it where there is no GPU
-  // says so by having a symbol unstarve_decodes_to_host.
+  [[nodiscard]] const std::string& path() const { return path_; }  // as passed to the loader
+  // Whether the library decodes into host memory. nvJPEG does not; a stand-in for machines without a GPU defines the
+  // symbol unstarve_decodes_to_host.
   [[nodiscard]] bool to_host() const { return to_host_; }
   [[nodiscard]] std::string version() const;  // "13.3.2"
 
  private:
-  [[nodiscard]] static NvjpegLibrary open_first(const std::vector<std::string>& places, const std::string& driver = {});
+  [[nodiscard]] static NvjpegLibrary open_first(const std::vector<std::string>& paths, const std::string& driver = {});
 
   nvjpeg::Functions functions_;
   std::string path_;

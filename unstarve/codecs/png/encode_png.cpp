@@ -50,7 +50,7 @@ void on_write(png_structp png, png_bytep data, std::size_t count) {
 
 void on_flush(png_structp) {}
 
-// Runs inside guarded_call(), so it holds only numbers and pointers.
+// Runs inside guarded_call() and therefore holds only numbers and pointers.
 void encode_step(void* context) {
   auto& session = *static_cast<EncodeSession*>(context);
   session.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &session, on_error, on_warning);
@@ -74,14 +74,14 @@ std::vector<std::uint8_t> encode_png(PixelView pixels) {
   if (pixels.width <= 0 || pixels.height <= 0 || pixels.width > kMaxSide || pixels.height > kMaxSide) {
     throw Error(ErrorKind::kArgument, "encode PNG: image of " + std::to_string(pixels.width) + " x " +
                                           std::to_string(pixels.height) + ", expected 1 to " +
-                                          std::to_string(kMaxSide) + " a side");
+                                          std::to_string(kMaxSide) + " per side");
   }
   std::vector<std::uint8_t> scratch(static_cast<std::size_t>(pixels.width) * kChannels);
   EncodeSession session;
   session.pixels = pixels;
   session.scratch_row = scratch.data();
   if (!guarded_call(session.jump, encode_step, &session)) {
-    throw Error(ErrorKind::kMemory, std::string("PNG: encoding failed: ") + session.text);
+    throw Error(ErrorKind::kMemory, std::string("encode PNG: ") + session.text);
   }
   return std::move(session.bytes);
 }

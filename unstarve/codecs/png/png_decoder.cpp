@@ -20,8 +20,8 @@ struct PngSession {
   bool out_of_memory = false;
   png_structp png = nullptr;
   png_infop info = nullptr;
-  ImageArena arena;  // all of libpng's and zlib's memory of one image
-  Image whole;       // of an interlaced image of which a part is wanted
+  ImageArena arena;  // libpng's and zlib's memory for one image
+  Image whole;       // an interlaced image of which a part is requested
 
   std::span<const std::uint8_t> bytes;
   std::size_t position = 0;
@@ -30,10 +30,10 @@ struct PngSession {
   bool interlaced = false;
   std::uint64_t row_bytes = 0;  // as filtered, before compression
 
-  // What decode_step() is to do.
+  // The task of decode_step().
   Rect rect;
   std::uint8_t* out = nullptr;    // rows of rect.width pixels
-  std::uint8_t* image = nullptr;  // rows of size.width pixels: where an interlaced image grows
+  std::uint8_t* image = nullptr;  // rows of size.width pixels, for an interlaced image
 };
 
 namespace {
@@ -59,18 +59,18 @@ int components_of(int colour_type) {
   }
 }
 
-// Before memory is taken for what the header claims: a file too short for these rows ends too early in any case.
+// Called before memory is allocated for the declared size. A shorter file would fail later in any case.
 void check_length(const PngSession& session, const Rect& rect) {
-  // Two bits of deflate (RFC 1951) stand for 258 bytes at most.
+  // Two bits of deflate (RFC 1951) represent at most 258 bytes.
   constexpr std::uint64_t kMostCompressed = 258 * 8 / 2;
   const auto rows = static_cast<std::uint64_t>(session.interlaced ? session.size.height : rect.y + rect.height);
   const std::uint64_t least = rows * session.row_bytes / kMostCompressed;
-  const std::size_t there = session.bytes.size() - kHeaderBytes;
-  if (there >= least) return;
+  const std::size_t available = session.bytes.size() - kHeaderBytes;
+  if (available >= least) return;
   throw Error(ErrorKind::kInput, "PNG: truncated: " + std::to_string(rows) + " rows of " +
                                      std::to_string(session.size.width) + " x " + std::to_string(session.size.height) +
-                                     " pixels take at least " + std::to_string(least) + " bytes, and the file has " +
-                                     std::to_string(there) + " behind its header");
+                                     " pixels require at least " + std::to_string(least) + " bytes, the file has " +
+                                     std::to_string(available) + " after its header");
 }
 
 [[noreturn]] void on_error(png_structp png, png_const_charp message) {
@@ -81,7 +81,7 @@ void check_length(const PngSession& session, const Rect& rect) {
 
 void on_warning(png_structp, png_const_charp) {}
 
-// libpng frees and reallocates little, and the arena forgets everything after each image.
+// libpng rarely frees or reallocates during an image, and the arena is reset after each image.
 png_voidp on_malloc(png_structp png, png_alloc_size_t bytes) {
   auto& session = *static_cast<PngSession*>(png_get_mem_ptr(png));
   void* memory = session.arena.allocate(bytes);
@@ -109,7 +109,7 @@ void decode_step(void* context) {
   }
   session.info = png_create_info_struct(png);
   if (session.info == nullptr) png_error(png, "out of memory");
-  // Chunks that cannot change the pixels are passed over unread: text, profiles, time.
+  // Skips chunks that cannot change the pixels: text, profiles, time.
   png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
   png_set_user_limits(png, kMaxSide, kMaxSide);
   png_set_read_fn(png, &session, on_read);
@@ -150,7 +150,7 @@ void decode_step(void* context) {
       if (target != nullptr && !direct) std::memcpy(target, row + offset, out_stride);
     }
   }
-  // With the last row read, so must be the checksums and the end.
+  // After the last row, also verifies the checksums and the end of the file.
   if (last == session.size.height) png_read_end(png, nullptr);
 }
 
@@ -172,11 +172,12 @@ ImageHeader PngDecoder::open(std::span<const std::uint8_t> bytes) {
   session.bytes = bytes;
   if (bytes.size() < kHeaderBytes) {
     throw Error(ErrorKind::kInput, "PNG: truncated: the file has " + std::to_string(bytes.size()) +
-                                       " bytes, its header takes " + std::to_string(kHeaderBytes));
+                                       " bytes, expected at least " + std::to_string(kHeaderBytes) +
+                                       " for the header");
   }
   if (!std::equal(std::begin(kSignature), std::end(kSignature), bytes.begin()) || big_endian_32(&bytes[8]) != 13 ||
       std::memcmp(&bytes[12], "IHDR", 4) != 0) {
-    throw Error(ErrorKind::kInput, "PNG: damaged: it does not begin with signature and IHDR");
+    throw Error(ErrorKind::kInput, "PNG: damaged: the file does not begin with the signature and IHDR");
   }
   const std::uint32_t width = big_endian_32(&bytes[16]);
   const std::uint32_t height = big_endian_32(&bytes[20]);
@@ -185,7 +186,7 @@ ImageHeader PngDecoder::open(std::span<const std::uint8_t> bytes) {
   if (width == 0 || height == 0) throw Error(ErrorKind::kInput, "PNG: empty: " + found());
   if (width > kMaxSide || height > kMaxSide) {
     throw Error(ErrorKind::kInput,
-                "PNG: too large: " + found() + ", the limit is " + std::to_string(kMaxSide) + " a side");
+                "PNG: too large: " + found() + ", expected at most " + std::to_string(kMaxSide) + " per side");
   }
   if (components == 0) {
     throw Error(ErrorKind::kInput, "PNG: colour type " + std::to_string(bytes[25]) + ", expected 0, 2, 3, 4 or 6");
@@ -204,7 +205,7 @@ ImageHeader PngDecoder::open(std::span<const std::uint8_t> bytes) {
 
 void PngDecoder::decode(Rect rect, Image& out) {
   PngSession& session = *session_;
-  if (!session.opened) throw Error(ErrorKind::kArgument, "PNG: decode() needs an open() of its own before it");
+  if (!session.opened) throw Error(ErrorKind::kArgument, "PNG: decode() without a preceding open()");
   session.opened = false;
   check_length(session, rect);
   out.resize(rect.size());
@@ -220,8 +221,7 @@ void PngDecoder::decode(Rect rect, Image& out) {
   session.out_of_memory = false;
 
   const bool done = guarded_call(session.jump, decode_step, &session);
-  // Ending zlib's stream cannot fail, but it runs libpng's code: should it complain, the image is decoded all the same
-  // and the arena takes the memory back.
+  // Errors while closing are ignored: the image is decoded, and the arena reclaims the memory.
   static_cast<void>(guarded_call(session.jump, close_step, &session));
   session.png = nullptr;
   session.info = nullptr;

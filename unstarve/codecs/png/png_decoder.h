@@ -1,14 +1,14 @@
 #pragma once
 // PNG bytes to RGB rows by libpng: all colour types, bit depths and interlacing.
 //
-// Palettes and grey are expanded, 16-bit samples keep their high byte. Alpha (a channel or a tRNS chunk) is dropped,
-// not composited over a background: the colour that is stored shows, as with Pillow's convert("RGB"). Gamma, colour
-// profiles and an eXIf chunk's orientation are not applied: pixels come out as they are stored.
+// Palettes and grey are expanded; 16-bit samples keep their high byte. Alpha (a channel or a tRNS chunk) is dropped,
+// not composited: the stored colour is used, as with Pillow's convert("RGB"). Gamma, colour profiles and an eXIf
+// chunk's orientation are not applied.
 //
-// A part of an image is decoded down to its last row (all of it when interlaced), keeping its columns.
-// Ownership: keeps libpng's memory; after the largest image it allocates nothing.
-// Threads:   one at a time. Failure: Error(kInput), Error(kMemory). Checksums of what is read are verified; what lies
-//            below the part asked for is not read. libpng's warnings (about ancillary chunks) are not failures.
+// For a part of an image, all rows down to the part's last one are decoded (the whole image if interlaced).
+// Ownership: owns libpng's memory; after the largest image it allocates nothing.
+// Threads:   one at a time. Failure: Error(kInput), Error(kMemory). Checksums of the bytes read are verified; bytes
+//            below the requested part are not read. libpng's warnings (about ancillary chunks) are ignored.
 
 #include <cstdint>
 #include <memory>
@@ -27,7 +27,7 @@ class PngDecoder {
   PngDecoder(PngDecoder&&) noexcept;
   PngDecoder& operator=(PngDecoder&&) noexcept;
 
-  // Reads IHDR. `bytes` must stay until decode() is done.
+  // Reads IHDR. `bytes` must stay valid until decode() has returned.
   ImageHeader open(std::span<const std::uint8_t> bytes);
   // `rect`: not empty, inside the image. Once per open().
   void decode(Rect rect, Image& out);

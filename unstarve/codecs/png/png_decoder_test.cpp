@@ -49,7 +49,7 @@ void append(png_structp png, png_bytep data, std::size_t count) {
   bytes.insert(bytes.end(), data, data + count);
 }
 
-// Random samples in a file of this kind, and the RGB that they mean by the PNG specification.
+// Random samples in a file of this kind; `meaning` is their RGB according to the PNG specification.
 std::vector<std::uint8_t> make_png(const PngSample& kind, Size size, Image& meaning) {
   Random random(5, 0, static_cast<std::uint64_t>(kind.depth), static_cast<std::uint32_t>(kind.colour_type));
   const int channels = channels_of(kind.colour_type);
@@ -162,7 +162,7 @@ TEST_CASE("a PNG crop is the crop of the whole image", "[codecs]") {
   }
 }
 
-TEST_CASE("a PNG cut at any length is refused", "[codecs]") {
+TEST_CASE("a PNG truncated at any length is rejected", "[codecs]") {
   PngDecoder decoder;
   for (const bool interlaced : {false, true}) {
     Image meaning;
@@ -176,7 +176,7 @@ TEST_CASE("a PNG cut at any length is refused", "[codecs]") {
   }
 }
 
-TEST_CASE("a PNG of which any byte was changed is refused or decodes, and its checksums are verified", "[codecs]") {
+TEST_CASE("a PNG with any byte changed is rejected or decodes, and its checksums are verified", "[codecs]") {
   PngDecoder decoder;
   Image meaning;
   const auto bytes = make_png({PNG_COLOR_TYPE_PALETTE, 4, false, true}, {20, 20}, meaning);
@@ -190,7 +190,7 @@ TEST_CASE("a PNG of which any byte was changed is refused or decodes, and its ch
   CHECK(failure_of(decoder, bytes).empty());
 }
 
-TEST_CASE("PNG headers of impossible bit depths are refused", "[codecs]") {
+TEST_CASE("PNG headers with invalid bit depths are rejected", "[codecs]") {
   PngDecoder decoder;
   auto bytes = encode_png(sample_image({4, 4}, 1).view());
   for (const int depth : {0, 3, 12, 32, 255}) {
@@ -199,7 +199,7 @@ TEST_CASE("PNG headers of impossible bit depths are refused", "[codecs]") {
   }
 }
 
-TEST_CASE("PNG headers of impossible sizes are refused", "[codecs]") {
+TEST_CASE("PNG headers with invalid sizes are rejected", "[codecs]") {
   Decoder decoder;
   const Image image = sample_image({4, 4}, 1);
   auto bytes = encode_png(image.view());
@@ -221,25 +221,25 @@ TEST_CASE("PNG headers of impossible sizes are refused", "[codecs]") {
   CHECK_THROWS_WITH(decoder.open(bytes), Catch::Contains("colour type 5"));
 }
 
-TEST_CASE("a PNG header that claims more pixels than its data can hold is refused before memory is taken", "[codecs]") {
+TEST_CASE("a PNG header that declares more pixels than its data can hold is rejected before allocation", "[codecs]") {
   Decoder decoder;
   Image black({9000, 1000}), out;
   std::fill_n(black.data(), black.bytes(), std::uint8_t{0});
   const auto bytes = encode_png(black.view());
   REQUIRE(bytes.size() < black.bytes() / 500);
   decoder.open(bytes);
-  CHECK_NOTHROW(decoder.decode({}, out));  // as small as it can be
+  CHECK_NOTHROW(decoder.decode({}, out));  // nearly the smallest possible file
 
-  auto claims = bytes;
-  set_32(claims, 20, 29'000);
-  const std::uint32_t checksum = static_cast<std::uint32_t>(crc32(0, &claims[12], 17));
-  set_32(claims, 29, checksum);
+  auto forged = bytes;
+  set_32(forged, 20, 29'000);
+  const std::uint32_t checksum = static_cast<std::uint32_t>(crc32(0, &forged[12], 17));
+  set_32(forged, 29, checksum);
   out = {};
-  decoder.open(claims);
+  decoder.open(forged);
   CHECK_THROWS_WITH(decoder.decode({}, out),
-                    Catch::Contains("PNG: truncated: 29000 rows of 9000 x 29000") && Catch::Contains("take at least"));
+                    Catch::Contains("PNG: truncated: 29000 rows of 9000 x 29000 pixels require at least"));
   CHECK(out.bytes() == 0);
-  decoder.open(claims);
+  decoder.open(forged);
   CHECK_NOTHROW(decoder.decode({{0, 0, 50, 500}, 1}, out));
 }
 

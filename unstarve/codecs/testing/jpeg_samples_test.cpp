@@ -29,7 +29,7 @@ struct SampleSession {
   std::array<jpeg_scan_info, 4> scans{};  // libjpeg borrows them
 };
 
-// As the standard's tables, of which libjpeg sets 0 and 1, under other numbers.
+// Copies the standard's tables, which libjpeg sets as 0 and 1, to other numbers.
 void move_tables(jpeg_compress_struct& cinfo, int first) {
   const auto common = reinterpret_cast<j_common_ptr>(&cinfo);
   for (int i = 0; i < 2; ++i) {
@@ -205,7 +205,7 @@ std::vector<std::uint8_t> with_orientation(std::vector<std::uint8_t> jpeg, int o
   segment.insert(segment.end(), {order, order});
   put(42, 2);
   put(8, 4);
-  put(2, 2);  // two entries, the wanted one second
+  put(2, 2);  // two entries, orientation second
   put(0x0100, 2), put(4, 2), put(1, 4), put(77, 4);
   put(0x0112, 2), put(3, 2), put(1, 4), put(static_cast<std::uint32_t>(orientation), 2), put(0, 2);
   put(0, 4);
@@ -222,7 +222,7 @@ struct Segment {
   std::size_t end = 0;
 };
 
-// Of a whole file from its start on: every segment, a scan without its data.
+// All segments of a file from its start, scans without their data.
 std::vector<Segment> segments_of(const std::vector<std::uint8_t>& jpeg) {
   std::vector<Segment> segments;
   for (std::size_t at = 2; at + 4 <= jpeg.size() && jpeg[at] == 0xFF && jpeg[at + 1] != 0xD9;) {
@@ -289,7 +289,7 @@ bool same_pixels(const Image& a, const Image& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.bytes()) == 0;
 }
 
-TEST_CASE("a progressive sample has several scans, a sequential one a single one", "[codecs]") {
+TEST_CASE("a progressive sample has several scans, a sequential sample has one", "[codecs]") {
   const Image image = sample_image({40, 30}, 1);
   CHECK(scan_starts(make_jpeg(image, {})).size() == 1);
   CHECK(scan_starts(make_jpeg(image, {"progressive", 2, 2, SampleColour::kYcc, true})).size() > 5);
@@ -298,8 +298,8 @@ TEST_CASE("a progressive sample has several scans, a sequential one a single one
   CHECK(scan_starts(make_jpeg(image, apart)).size() == 3);
 }
 
-TEST_CASE("rare samples have the frame and the tables that they are named after", "[codecs]") {
-  // Of each segment its marker and, of tables, their precision or class and number.
+TEST_CASE("rare samples have the frame and the tables that their names state", "[codecs]") {
+  // Each segment's marker; for tables also their precision or class, and number.
   const auto heads = [](const std::vector<std::uint8_t>& jpeg) {
     std::vector<int> found;
     for (const Segment& segment : segments_of(jpeg)) {

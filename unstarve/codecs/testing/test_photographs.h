@@ -1,5 +1,5 @@
 #pragma once
-// For tests: the encoded photographs of imagenet160.tar, where there are some.
+// For tests: the encoded photographs of imagenet160.tar, if available.
 
 #include <catch2/catch.hpp>
 #include <cstdint>
@@ -12,7 +12,8 @@
 
 namespace unstarve::testing {
 
-// A tar archive (POSIX.1-1988): a header of 512 bytes with the size in octal at 124, then the file, padded to 512.
+// A tar archive (POSIX.1-1988): a header of 512 bytes with the size in octal at offset 124, then the file, padded to a
+// multiple of 512.
 template <typename Visit>
 void for_each_file(std::span<const std::uint8_t> tar, Visit visit) {
   constexpr std::size_t kBlock = 512;
@@ -25,7 +26,7 @@ void for_each_file(std::span<const std::uint8_t> tar, Visit visit) {
   }
 }
 
-// Empty where they are missing.
+// The archive's path; empty with a warning if it is missing.
 inline std::filesystem::path photographs() {
   const char* folder = std::getenv("UNSTARVE_DATA");
   const auto path = std::filesystem::path(folder != nullptr ? folder : "../shared/data") / "imagenet160.tar";

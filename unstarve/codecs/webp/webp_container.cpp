@@ -33,7 +33,7 @@ std::uint32_t little_32(const std::uint8_t* p) { return little_24(p) | static_ca
 
 bool is_named(Bytes bytes, const char* name) { return std::memcmp(bytes.data(), name, 4) == 0; }
 
-// The payload of the first chunk of that name, nothing where there is none that lies within `chunks`.
+// The payload of the first chunk of that name, or nothing if `chunks` does not contain it completely.
 std::optional<Bytes> find_chunk(Bytes chunks, const char* name) {
   while (chunks.size() >= kChunkHeader) {
     const std::size_t size = little_32(&chunks[4]);
@@ -45,8 +45,8 @@ std::optional<Bytes> find_chunk(Bytes chunks, const char* name) {
 }
 
 int orientation_of(Bytes chunks) {
-  constexpr std::array<std::uint8_t, 6> kName = {'E', 'x', 'i',
-                                                 'f', 0,   0};  // of JPEG's segment; some write it here too
+  // The name of JPEG's segment, which some programs write here too.
+  constexpr std::array<std::uint8_t, 6> kName = {'E', 'x', 'i', 'f', 0, 0};
   Bytes exif = find_chunk(chunks, "EXIF").value_or(Bytes{});
   if (exif.size() >= kName.size() && std::equal(kName.begin(), kName.end(), exif.begin())) {
     exif = exif.subspan(kName.size());
@@ -56,8 +56,8 @@ int orientation_of(Bytes chunks) {
 
 void check_size(Size size) {
   if (size.width > kMaxSide || size.height > kMaxSide) {
-    refuse("too large: " + std::to_string(size.width) + " x " + std::to_string(size.height) + " pixels, the limit is " +
-           std::to_string(kMaxSide) + " a side");
+    refuse("too large: " + std::to_string(size.width) + " x " + std::to_string(size.height) +
+           " pixels, expected at most " + std::to_string(kMaxSide) + " per side");
   }
 }
 
@@ -65,21 +65,21 @@ WebPBitstreamFeatures features_of(Bytes image) {
   WebPBitstreamFeatures features;
   switch (WebPGetFeatures(image.data(), image.size(), &features)) {
     case VP8_STATUS_OK: break;
-    case VP8_STATUS_NOT_ENOUGH_DATA: refuse("truncated: the header of the image is cut");
-    default: refuse("damaged: the header of the image is no valid one");
+    case VP8_STATUS_NOT_ENOUGH_DATA: refuse("truncated: incomplete image header");
+    default: refuse("damaged: invalid image header");
   }
   return features;
 }
 
-// The first frame of an animation; `chunks` are those behind VP8X.
-void take_first_frame(Bytes chunks, WebpFile& file) {
+// The first frame of an animation; `chunks` are those after VP8X.
+void read_first_frame(Bytes chunks, WebpFile& file) {
   const auto frame = find_chunk(chunks, "ANMF");
   if (!frame || frame->size() < kFrameBytes) refuse("damaged: an animation without a frame");
   const auto number = [&](std::size_t at) { return static_cast<int>(little_24(&(*frame)[at])); };
   file.frame = {2 * number(0), 2 * number(3), number(6) + 1, number(9) + 1};
   file.image = frame->subspan(kFrameBytes);
   if (file.frame.x > file.canvas.width - file.frame.width || file.frame.y > file.canvas.height - file.frame.height) {
-    refuse("damaged: the first frame does not lie within the canvas");
+    refuse("damaged: the first frame extends beyond the canvas");
   }
 }
 
@@ -92,23 +92,23 @@ WebpFile read_webp(Bytes bytes) {
   if (bytes.size() < kFileHeader + kChunkHeader) truncated(kFileHeader + kChunkHeader);
   const std::uint64_t size = std::uint64_t{little_32(&bytes[4])} + kChunkHeader;
   if (!is_named(bytes, "RIFF") || !is_named(bytes.subspan(8), "WEBP") || size < kFileHeader + kChunkHeader) {
-    refuse("damaged: it does not begin with RIFF, a size and WEBP");
+    refuse("damaged: the file does not begin with RIFF, a size and WEBP");
   }
   if (size > bytes.size()) truncated(size);
-  bytes = bytes.first(static_cast<std::size_t>(size));  // what lies behind is not the file's
+  bytes = bytes.first(static_cast<std::size_t>(size));  // ignores bytes after the file's declared end
 
   WebpFile file;
   file.image = bytes;
   const Bytes chunks = bytes.subspan(kFileHeader);
   const bool extended = is_named(chunks, "VP8X");
   const auto header = extended ? find_chunk(chunks, "VP8X") : std::nullopt;
-  if (extended && (!header || header->size() < kCanvasBytes)) refuse("damaged: its VP8X chunk is cut");
+  if (extended && (!header || header->size() < kCanvasBytes)) refuse("damaged: incomplete VP8X chunk");
   const std::uint8_t flags = extended ? header->front() : 0;
   const bool animated = (flags & kAnimationFlag) != 0;
   if (animated) {
     file.canvas = {static_cast<int>(little_24(&(*header)[4])) + 1, static_cast<int>(little_24(&(*header)[7])) + 1};
     check_size(file.canvas);
-    take_first_frame(chunks, file);
+    read_first_frame(chunks, file);
   }
   if ((flags & kExifFlag) != 0) file.orientation = orientation_of(chunks);
 
@@ -120,7 +120,7 @@ WebpFile read_webp(Bytes bytes) {
     file.canvas = found;
     file.frame = {0, 0, found.width, found.height};
   } else if (file.frame.size() != found) {
-    refuse("damaged: the first frame has another size than its header says");
+    refuse("damaged: the size of the first frame differs from its header");
   }
   file.alpha = features.has_alpha != 0;
   file.lossless = features.format == 2;

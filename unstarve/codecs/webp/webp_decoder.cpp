@@ -19,8 +19,8 @@ Rect intersection(Rect a, Rect b) {
   return {left, top, std::min(a.x + a.width, b.x + b.width) - left, std::min(a.y + a.height, b.y + b.height) - top};
 }
 
-// Colours are stored for every second pixel and interpolated between their neighbours: one more pixel on each side,
-// two where the window must begin at an even one.
+// Chroma is stored for every second pixel and interpolated between neighbours: one more pixel on each side, two where
+// the window must start at an even coordinate.
 Rect with_margin(Rect part, Size size) {
   const auto before = [](int begin) { return std::max(begin - 1, 0) & ~1; };
   const int left = before(part.x);
@@ -33,7 +33,7 @@ void decode_into(std::span<const std::uint8_t> image, Rect window, Size size, st
                  std::size_t stride) {
   WebPDecoderConfig config;
   if (WebPInitDecoderConfig(&config) == 0) {
-    throw Error(ErrorKind::kInternal, "WebP: the libwebp that is loaded is not the one that this was built with");
+    throw Error(ErrorKind::kInternal, "WebP: the loaded libwebp is incompatible with the version this was built with");
   }
   config.options.use_cropping = window.size() == size ? 0 : 1;
   config.options.crop_left = window.x;
@@ -53,17 +53,17 @@ void decode_into(std::span<const std::uint8_t> image, Rect window, Size size, st
   switch (status) {
     case VP8_STATUS_OUT_OF_MEMORY: throw Error(ErrorKind::kMemory, "WebP: out of memory" + where);
     case VP8_STATUS_NOT_ENOUGH_DATA:
-    case VP8_STATUS_SUSPENDED: throw Error(ErrorKind::kInput, "WebP: truncated: the data end too early" + where);
+    case VP8_STATUS_SUSPENDED: throw Error(ErrorKind::kInput, "WebP: truncated: the data ends too early" + where);
     default:
       throw Error(ErrorKind::kInput,
-                  "WebP: damaged: libwebp refuses the data with status " + std::to_string(status) + where);
+                  "WebP: damaged: libwebp rejects the data with status " + std::to_string(status) + where);
   }
 }
 
-// Before memory is taken for what the header claims; `rows` of the frame.
+// Called before memory is allocated for `rows` of the frame.
 void check_length(const WebpFile& file, int rows) {
-  // The modes of each macroblock, row by row in one stream (RFC 6386, 11.2 and 11.3): by the format's fixed
-  // probabilities 3.42 bits for the likeliest ones, which libwebp's flat images come to.
+  // Each macroblock has modes, row by row in one stream (RFC 6386, 11.2 and 11.3). With the format's fixed
+  // probabilities the likeliest ones take 3.42 bits, as in libwebp's flat images.
   constexpr int kMacroblock = 16;
   constexpr std::uint64_t kLeastBits = 3;
   if (file.lossless) return;
@@ -74,8 +74,8 @@ void check_length(const WebpFile& file, int rows) {
   if (file.lossy_bytes >= least) return;
   throw Error(ErrorKind::kInput, "WebP: truncated: " + std::to_string(rows) + " rows of " +
                                      std::to_string(file.frame.width) + " x " + std::to_string(file.frame.height) +
-                                     " pixels take at least " + std::to_string(least) +
-                                     " bytes, and the image's chunk has " + std::to_string(file.lossy_bytes));
+                                     " pixels require at least " + std::to_string(least) +
+                                     " bytes, the image's chunk has " + std::to_string(file.lossy_bytes));
 }
 
 }  // namespace
@@ -88,7 +88,7 @@ ImageHeader WebpDecoder::open(std::span<const std::uint8_t> bytes) {
 
 void WebpDecoder::decode(Rect rect, Image& out) {
   const std::span<const std::uint8_t> image = std::exchange(file_.image, {});
-  if (image.empty()) throw Error(ErrorKind::kArgument, "WebP: decode() needs an open() of its own before it");
+  if (image.empty()) throw Error(ErrorKind::kArgument, "WebP: decode() without a preceding open()");
   const Rect shown = intersection(rect, file_.frame);
   const bool any = shown.width > 0 && shown.height > 0;
   if (any) check_length(file_, shown.y + shown.height - file_.frame.y);

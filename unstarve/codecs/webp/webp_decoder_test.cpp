@@ -23,7 +23,7 @@ struct WebpSample {
   bool lossless = false;
   bool alpha = false;
   float quality = 60;
-  int filter_type = 1;  // of the loop filter: 0 simple, 1 strong
+  int filter_type = 1;  // loop filter: 0 simple, 1 strong
   int filter_strength = 60;
   int partitions = 0;  // log2
 };
@@ -38,7 +38,7 @@ constexpr WebpSample kSamples[] = {
     {"lossless with alpha", true, true},
 };
 
-// Alpha falls from left to right, down to 0; the colours below stay what they are.
+// Alpha decreases from left to right, down to 0; the colours are unchanged.
 Bytes make_webp(const Image& image, const WebpSample& sample) {
   WebPConfig config;
   REQUIRE(WebPConfigInit(&config) != 0);
@@ -103,14 +103,14 @@ Bytes canvas(std::uint8_t flags, Size size) {
                                little(static_cast<std::size_t>(size.height) - 1, 3)}));
 }
 
-// The image's own chunks of a file without VP8X.
+// The image's chunks of a file without VP8X.
 Bytes chunks_of(const Bytes& webp) { return {webp.begin() + 12, webp.end()}; }
 
-Bytes frame(Rect place, const Bytes& image) {
-  return chunk("ANMF", joined({little(static_cast<std::size_t>(place.x) / 2, 3),
-                               little(static_cast<std::size_t>(place.y) / 2, 3),
-                               little(static_cast<std::size_t>(place.width) - 1, 3),
-                               little(static_cast<std::size_t>(place.height) - 1, 3),
+Bytes frame(Rect rect, const Bytes& image) {
+  return chunk("ANMF", joined({little(static_cast<std::size_t>(rect.x) / 2, 3),
+                               little(static_cast<std::size_t>(rect.y) / 2, 3),
+                               little(static_cast<std::size_t>(rect.width) - 1, 3),
+                               little(static_cast<std::size_t>(rect.height) - 1, 3),
                                little(100, 3),
                                {0},
                                image}));
@@ -120,7 +120,7 @@ Bytes animation(Size size, std::initializer_list<Bytes> frames) {
   return file_of(joined({canvas(0x02, size), chunk("ANIM", Bytes(6, 0xFF)), joined(frames)}));
 }
 
-// What libwebp's plainest call makes of it.
+// Decoded by libwebp's simplest function.
 Image reference(const Bytes& bytes) {
   int width = 0, height = 0;
   std::uint8_t* pixels = WebPDecodeRGB(bytes.data(), bytes.size(), &width, &height);
@@ -150,7 +150,7 @@ std::string failure_of(WebpDecoder& decoder, const Bytes& bytes) {
 
 }  // namespace
 
-TEST_CASE("WebP of every kind decodes to libwebp's own pixels, lossless to the original ones", "[codecs]") {
+TEST_CASE("WebP of every kind decodes to libwebp's pixels, lossless to the original pixels", "[codecs]") {
   WebpDecoder decoder;
   for (const WebpSample& sample : kSamples) {
     for (const Size size : {Size{1, 1}, Size{2, 3}, Size{33, 29}, Size{64, 48}}) {
@@ -170,7 +170,7 @@ TEST_CASE("WebP of every kind decodes to libwebp's own pixels, lossless to the o
   }
 }
 
-TEST_CASE("a WebP crop is the crop of the whole image", "[codecs]") {
+TEST_CASE("a WebP crop equals the crop of the whole image", "[codecs]") {
   WebpDecoder decoder;
   Random random(23, 0, 0, 0);
   Image out;
@@ -194,7 +194,7 @@ TEST_CASE("a WebP crop is the crop of the whole image", "[codecs]") {
   }
 }
 
-TEST_CASE("a WebP cut at any length is refused", "[codecs]") {
+TEST_CASE("a WebP truncated at any length is rejected", "[codecs]") {
   WebpDecoder decoder;
   for (const WebpSample& sample : kSamples) {
     const Bytes bytes = make_webp(sample_image({20, 20}, 5), sample);
@@ -203,7 +203,7 @@ TEST_CASE("a WebP cut at any length is refused", "[codecs]") {
       const Bytes cut(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size));
       CHECK(failure_of(decoder, cut).find("truncated") != std::string::npos);
     }
-    // With sizes that say the same: libwebp finds the end.
+    // With sizes adjusted to the truncated length: libwebp detects the end.
     const Bytes half(bytes.begin() + 20, bytes.begin() + static_cast<std::ptrdiff_t>(bytes.size() / 2));
     if (!sample.alpha || sample.lossless) {
       CHECK_FALSE(failure_of(decoder, file_of(chunk(sample.lossless ? "VP8L" : "VP8 ", half))).empty());
@@ -212,7 +212,7 @@ TEST_CASE("a WebP cut at any length is refused", "[codecs]") {
   }
 }
 
-TEST_CASE("a WebP of which any byte was changed is refused or decodes, and the next one is as ever", "[codecs]") {
+TEST_CASE("a WebP with any byte changed is rejected or decodes, and does not affect the next file", "[codecs]") {
   WebpDecoder decoder;
   for (const WebpSample& sample : kSamples) {
     const Bytes bytes = make_webp(sample_image({20, 20}, 5), sample);
@@ -227,7 +227,7 @@ TEST_CASE("a WebP of which any byte was changed is refused or decodes, and the n
   }
 }
 
-TEST_CASE("a WebP is decoded once per opening, also where that failed", "[codecs]") {
+TEST_CASE("a WebP is decoded once per open(), even if decoding failed", "[codecs]") {
   WebpDecoder decoder;
   const Bytes bytes = make_webp(sample_image({20, 20}, 5), kSamples[5]);
   Bytes damaged = bytes;
@@ -236,7 +236,7 @@ TEST_CASE("a WebP is decoded once per opening, also where that failed", "[codecs
   CHECK_FALSE(failure_of(decoder, damaged).empty());
   for (const Bytes& each : {bytes, damaged}) {
     static_cast<void>(failure_of(decoder, each));
-    CHECK_THROWS_WITH(decoder.decode({0, 0, 20, 20}, out), Catch::Contains("needs an open()"));
+    CHECK_THROWS_WITH(decoder.decode({0, 0, 20, 20}, out), Catch::Contains("without a preceding open()"));
   }
 }
 
@@ -254,7 +254,7 @@ TEST_CASE("the orientation of a WebP file's EXIF chunk is applied", "[codecs]") 
     CHECK(header.orientation == 6);
     CHECK(header.size == Size{13, 21});
     decoder.decode({}, out);
-    // 6: the stored rows are the columns, the first of them at the right.
+    // 6: the stored rows become columns, the first of them at the right.
     for (int y = 0; y < 21; ++y) {
       for (int x = 0; x < 13; ++x) REQUIRE(out.view().at(x, y, 1) == image.view().at(y, 12 - x, 1));
     }
@@ -263,7 +263,7 @@ TEST_CASE("the orientation of a WebP file's EXIF chunk is applied", "[codecs]") 
     decoder.decode({{2, 3, 9, 11}, 1}, part);
     CHECK(same_pixels(part, crop_of(out, {2, 3, 9, 11})));
   }
-  // Without the flag that announces it, and where the chunk is cut or missing, the image is as it is stored.
+  // Without the flag that announces it, and if the chunk is truncated or missing, the image is not turned.
   for (const Bytes& stored : {file_of(joined({canvas(0, image.size()), chunks_of(plain), chunk("EXIF", exif)})),
                               file_of(joined({canvas(0x08, image.size()), chunks_of(plain), chunk("EXIF", {'I'})})),
                               file_of(joined({canvas(0x08, image.size()), chunks_of(plain)}))}) {
@@ -273,13 +273,14 @@ TEST_CASE("the orientation of a WebP file's EXIF chunk is applied", "[codecs]") 
   }
 }
 
-TEST_CASE("of an animated WebP the first frame shows, on black", "[codecs]") {
+TEST_CASE("an animated WebP decodes to its first frame on black", "[codecs]") {
   const Image image = sample_image({21, 13}, 7);
   for (const WebpSample& sample : {kSamples[0], kSamples[5]}) {
     const Bytes still = make_webp(image, sample);
     const Image first = reference(still);
-    const Rect place{6, 4, 21, 13};
-    const Bytes moving = animation({40, 30}, {frame(place, chunks_of(still)), frame({0, 0, 21, 13}, chunks_of(still))});
+    const Rect first_rect{6, 4, 21, 13};
+    const Bytes moving =
+        animation({40, 30}, {frame(first_rect, chunks_of(still)), frame({0, 0, 21, 13}, chunks_of(still))});
     WebpDecoder decoder;
     CHECK(decoder.open(moving).size == Size{40, 30});
     Image expected({40, 30});
@@ -295,13 +296,13 @@ TEST_CASE("of an animated WebP the first frame shows, on black", "[codecs]") {
     }
     CHECK_THAT(failure_of(decoder, animation({40, 30}, {})), Catch::Contains("without a frame"));
     CHECK_THAT(failure_of(decoder, animation({40, 30}, {frame({20, 0, 21, 13}, chunks_of(still))})),
-               Catch::Contains("does not lie within the canvas"));
+               Catch::Contains("extends beyond the canvas"));
     CHECK_THAT(failure_of(decoder, animation({40, 30}, {frame({0, 0, 20, 13}, chunks_of(still))})),
-               Catch::Contains("another size than its header says"));
+               Catch::Contains("differs from its header"));
   }
 }
 
-TEST_CASE("WebP headers of impossible sizes are refused", "[codecs]") {
+TEST_CASE("WebP headers with invalid sizes are rejected", "[codecs]") {
   WebpDecoder decoder;
   const Image image = sample_image({4, 4}, 1);
   const Bytes still = make_webp(image, kSamples[5]);
@@ -325,7 +326,7 @@ Image flat(Size size, std::uint8_t value) {
   return image;
 }
 
-// The same lossy file, but its header claims another size (RFC 6386, 9.1).
+// The same lossy file with another size in its header (RFC 6386, 9.1).
 Bytes claiming(Bytes webp, Size size) {
   constexpr std::size_t kWidthAt = 12 + 8 + 6;
   const Bytes sides =
@@ -336,7 +337,7 @@ Bytes claiming(Bytes webp, Size size) {
 
 }  // namespace
 
-TEST_CASE("a lossy WebP that claims more pixels than its data can hold is refused before memory is taken", "[codecs]") {
+TEST_CASE("a lossy WebP that declares more pixels than its data can hold is rejected before allocation", "[codecs]") {
   WebpDecoder decoder;
   const Bytes small = make_webp(flat({64, 64}, 90), kSamples[0]);
   const Size claimed{16'000, 16'000};
@@ -344,27 +345,27 @@ TEST_CASE("a lossy WebP that claims more pixels than its data can hold is refuse
   Image out;
   CHECK_THROWS_WITH(
       decoder.decode({0, 0, claimed.width, claimed.height}, out),
-      Catch::StartsWith("WebP: truncated: 16000 rows of 16000 x 16000 pixels take at least 375000 bytes"));
+      Catch::StartsWith("WebP: truncated: 16000 rows of 16000 x 16000 pixels require at least 375000 bytes"));
   CHECK(out.bytes() == 0);
-  // So it is in a frame of an animation.
+  // The same in a frame of an animation.
   const Bytes moving =
       animation(claimed, {frame({0, 0, claimed.width, claimed.height}, chunks_of(claiming(small, claimed)))});
   decoder.open(moving);
   CHECK_THROWS_WITH(decoder.decode({0, 0, claimed.width, claimed.height}, out),
-                    Catch::Contains("take at least 375000"));
+                    Catch::Contains("require at least 375000"));
 }
 
-// One of one colour takes no bits at all, so that the limit alone holds.
-TEST_CASE("a lossless WebP of more pixels than are allowed is refused by its header, and the limit is named",
+// A lossless image of one colour needs no bits at all, so that only the limit applies.
+TEST_CASE("a lossless WebP with more pixels than allowed is rejected by its header with the limit in the message",
           "[codecs]") {
   Bytes webp = make_webp(flat({4, 4}, 90), {"lossless", true});
-  constexpr std::size_t kSidesAt = 21;  // behind RIFF, its size, WEBP, VP8L, its size, and VP8L's signature
+  constexpr std::size_t kSidesAt = 21;  // after RIFF, its size, WEBP, VP8L, its size, and VP8L's signature
   REQUIRE(webp[kSidesAt - 1] == 0x2F);
-  // Two sides less one, of 14 bits each.
+  // Width - 1 and height - 1, 14 bits each.
   const std::uint32_t sides = 16'382u | 16'382u << 14;
   for (std::size_t i = 0; i < 4; ++i) {
-    const std::uint32_t kept = i == 3 ? webp[kSidesAt + i] & 0xF0u : 0;
-    webp[kSidesAt + i] = static_cast<std::uint8_t>((sides >> (8 * i) & 0xFFu) | kept);
+    const std::uint32_t other_bits = i == 3 ? webp[kSidesAt + i] & 0xF0u : 0;
+    webp[kSidesAt + i] = static_cast<std::uint8_t>((sides >> (8 * i) & 0xFFu) | other_bits);
   }
   Decoder decoder;
   CHECK(decoder.open(webp).size == Size{16'383, 16'383});
@@ -372,7 +373,7 @@ TEST_CASE("a lossless WebP of more pixels than are allowed is refused by its hea
                     "webp too large: 16383 x 16383 pixels; decode.max_pixels is 100000000");
 }
 
-TEST_CASE("WebP files with the least data that their size takes decode, whole and in part", "[codecs]") {
+TEST_CASE("WebP files with the minimum data for their size decode, whole and in part", "[codecs]") {
   WebpDecoder decoder;
   Image out;
   for (const WebpSample& sample : kSamples) {

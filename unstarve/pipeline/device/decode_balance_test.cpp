@@ -95,7 +95,7 @@ TEST_CASE("files that the device cannot take stay, and it is told why", "[decode
         "decode      a share of 1 of the files that the device can take, by their samples\n"
         "decode      2 of 8 files went to the device; 6 could not: EXIF orientation 6 (2); images of more than 8 times "
         "their place (1); larger files than their place in a batch (1); png, not JPEG (1); several scans, which JPEG "
-        "engines do not take (1)\n"
+        "engines do not support (1)\n"
         "decode      1 refused by nvJPEG and decoded by the host; the latest: a.jpg: BAD_JPEG\n");
 }
 

@@ -60,7 +60,7 @@ TEST_CASE("a tar that is cut in mid-run is an error with file and offset") {
   folder.write("x.tar", tar.end());
   const Error error = error_after(in_order(), folder.str("x.tar"), [&] { fs::resize_file(folder.str("x.tar"), 512); });
   CHECK(error.kind() == ErrorKind::kIo);
-  CHECK_THAT(error.what(), Catch::Contains(folder.str("x.tar")) && Catch::Contains("its bytes from offset "));
+  CHECK_THAT(error.what(), Catch::Contains(folder.str("x.tar")) && Catch::Contains("the bytes from offset "));
 }
 
 TEST_CASE("a CIFAR binary that is cut in mid-run is an error with file and offset") {
@@ -69,7 +69,7 @@ TEST_CASE("a CIFAR binary that is cut in mid-run is an error with file and offse
   const Error error = error_after(in_order(), folder.str("data_batch_1.bin"),
                                   [&] { fs::resize_file(folder.str("data_batch_1.bin"), 0); });
   CHECK(error.kind() == ErrorKind::kIo);
-  CHECK_THAT(error.what(), Catch::Contains("data_batch_1.bin") && Catch::Contains("its bytes from offset "));
+  CHECK_THAT(error.what(), Catch::Contains("data_batch_1.bin") && Catch::Contains("the bytes from offset "));
 }
 
 // Of so many images of 32 x 32 RGB, and of their labels 0, 1, 2, ...
@@ -90,7 +90,7 @@ TEST_CASE("an npy file that is cut in mid-run is an error with file and offset")
   const Error error =
       error_after(in_order(), folder.str("images.npy"), [&] { fs::resize_file(folder.str("images.npy"), 0); });
   CHECK(error.kind() == ErrorKind::kIo);
-  CHECK_THAT(error.what(), Catch::Contains(folder.str("images.npy")) && Catch::Contains("its bytes from offset "));
+  CHECK_THAT(error.what(), Catch::Contains(folder.str("images.npy")) && Catch::Contains("the bytes from offset "));
 }
 
 TEST_CASE("an idx file that is cut in mid-run is an error with file and offset") {
@@ -102,7 +102,7 @@ TEST_CASE("an idx file that is cut in mid-run is an error with file and offset")
   const std::string images = folder.str("train-images-idx3-ubyte");
   const Error error = error_after(in_order(), images, [&] { fs::resize_file(images, 0); });
   CHECK(error.kind() == ErrorKind::kIo);
-  CHECK_THAT(error.what(), Catch::Contains(images) && Catch::Contains("its bytes from offset "));
+  CHECK_THAT(error.what(), Catch::Contains(images) && Catch::Contains("the bytes from offset "));
 }
 
 TEST_CASE("a Parquet file that is cut in mid-run is an error with file and offset") {
@@ -129,7 +129,7 @@ TEST_CASE("a Parquet file that is cut in mid-run is an error with file and offse
   const Error error =
       error_after(in_order(), folder.str("x.parquet"), [&] { fs::resize_file(folder.str("x.parquet"), 0); });
   CHECK(error.kind() == ErrorKind::kIo);
-  CHECK_THAT(error.what(), Catch::Contains(folder.str("x.parquet")) && Catch::Contains("its bytes from offset "));
+  CHECK_THAT(error.what(), Catch::Contains(folder.str("x.parquet")) && Catch::Contains("the bytes from offset "));
 }
 
 TEST_CASE("files of a folder that are cut in mid-run are an error with the file") {

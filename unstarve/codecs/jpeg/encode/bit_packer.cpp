@@ -20,7 +20,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr int kLengthBits = ScanCodes::kLengthBits;
 constexpr std::uint64_t kLengthMask = (1u << kLengthBits) - 1;
-// With at most seven bits pending, a word that is joined must not be longer.
+// The maximum length of a joined word, because up to seven bits may be pending.
 constexpr std::uint64_t kMostBits = 57;
 
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
@@ -44,7 +44,7 @@ using V64 = hn::VFromD<D64>;
 HWY_INLINE V64 length_of(V64 words) { return hn::And(words, hn::Set(D64(), kLengthMask)); }
 HWY_INLINE V64 bits_of(V64 words) { return hn::ShiftRight<kLengthBits>(words); }
 
-// The words of `first` with those of `second` behind them, whose length together is `length`.
+// Appends the words of `second` to those of `first`; `length` is the total length.
 HWY_INLINE V64 joined(V64 first, V64 second, V64 length) {
   const V64 bits = hn::Or(hn::Shl(bits_of(first), length_of(second)), bits_of(second));
   return hn::Or(hn::ShiftLeft<kLengthBits>(bits), length);
@@ -68,7 +68,7 @@ std::size_t join(const std::uint32_t* entries, std::size_t count, std::uint64_t*
     const V64 first = hn::ConcatEven(d, upper, lower);
     const V64 second = hn::ConcatOdd(d, upper, lower);
     const V64 length = hn::Add(length_of(first), length_of(second));
-    // Lengths are below 128, so that bit 6 tells which are too great.
+    // Lengths are below 128, so that bit 6 marks those that are too long.
     const V64 excess = hn::And(hn::Add(length, hn::Set(d, 63 - kMostBits)), hn::Set(d, 64));
     if (HWY_LIKELY(hn::AllTrue(d, hn::Eq(excess, hn::Zero(d))))) {
       hn::StoreU(joined(first, second, length), d, word);

@@ -1,5 +1,6 @@
 #pragma once
-// Byte stuffing (T.81, F.1.2.3): in a scan's data, a zero byte follows each FF, so that it is not taken for a marker.
+// Byte stuffing (T.81, F.1.2.3): inserts a zero byte after each FF of a scan's data, which distinguishes it from a
+// marker.
 //
 // Threads: a pure function.
 
@@ -10,8 +11,8 @@ namespace unstarve {
 
 inline constexpr std::size_t kStuffingSlack = 64;
 
-// Copies `bytes` bytes with stuffing and returns how many it wrote. `target` has room for twice as many and
-// kStuffingSlack; they do not overlap.
+// Copies `bytes` bytes with stuffing and returns the number written. `target` has room for twice as many bytes and
+// kStuffingSlack; source and target do not overlap.
 [[nodiscard]] std::size_t stuff_bytes(const std::uint8_t* source, std::size_t bytes, std::uint8_t* target);
 
 }  // namespace unstarve

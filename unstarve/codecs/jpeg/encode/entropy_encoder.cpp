@@ -14,7 +14,7 @@
 #define UNSTARVE_COMPACTION
 namespace unstarve {
 
-// By eight bits: the bytes of the 16-bit lanes whose bit is set, in their order, for a table look-up.
+// For each value of eight bits: the bytes of the 16-bit lanes whose bit is set, in order, for a table look-up.
 using Compaction = std::array<std::array<std::uint8_t, 16>, 256>;
 
 constexpr Compaction make_compaction() {
@@ -42,38 +42,38 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 using Symbols = EntropyEncoder::Symbols;
 
-constexpr int kPlaceShift = 8;
+constexpr int kPositionShift = 8;
 constexpr std::uint16_t kChroma = 128;
 constexpr std::uint16_t kValueMask = 2 * ScanCodes::kSmall - 1;
 
-constexpr std::uint64_t bit(int place) { return std::uint64_t{1} << place; }
+constexpr std::uint64_t bit(int position) { return std::uint64_t{1} << position; }
 
-// The places that need a symbol: `nonzero`, DC in any case, and every sixteenth of more than fifteen zeros in a row
-// that a value follows: there the zero itself is stored (T.81, F.1.2.2: the symbol F0).
-HWY_INLINE std::uint64_t stored_places(std::uint64_t nonzero) {
-  std::uint64_t places = nonzero | 1;
-  std::uint64_t near = places | places << 1;  // what lies at most fifteen behind
+// The positions that need a symbol: nonzero values, DC always, and every sixteenth zero of a run of more than fifteen
+// that precedes a value: that zero is stored itself (T.81, F.1.2.2: the symbol F0).
+HWY_INLINE std::uint64_t stored_positions(std::uint64_t nonzero) {
+  std::uint64_t positions = nonzero | 1;
+  std::uint64_t near = positions | positions << 1;  // positions at most fifteen after one of these
   near |= near << 2;
   near |= near << 4;
   near |= near << 8;
-  const std::uint64_t up_to_last = ~std::uint64_t{0} >> std::countl_zero(places);
+  const std::uint64_t up_to_last = ~std::uint64_t{0} >> std::countl_zero(positions);
   std::uint64_t far = ~near & up_to_last;
-  while (HWY_UNLIKELY(far != 0)) {  // its lowest bit is sixteen behind a place, and the next fifteen are near then
-    const int place = std::countr_zero(far);
-    places |= bit(place);
-    far &= ~(std::uint64_t{0xFFFF} << place);
+  while (HWY_UNLIKELY(far != 0)) {  // its lowest bit is sixteen after a position; the next fifteen are then near
+    const int position = std::countr_zero(far);
+    positions |= bit(position);
+    far &= ~(std::uint64_t{0xFFFF} << position);
   }
-  return places;
+  return positions;
 }
 
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
 
-// Words of the places, in their order.
-HWY_INLINE void compact(const std::int16_t* values, std::uint64_t places, std::uint16_t chroma, std::uint16_t* out) {
-  for (; places != 0; places &= places - 1) {
-    const int place = std::countr_zero(places);
-    const int value = (values[place] + ScanCodes::kSmall) & kValueMask;
-    *out++ = static_cast<std::uint16_t>(place << kPlaceShift | chroma | value);
+// The words of the positions, in order.
+HWY_INLINE void compact(const std::int16_t* values, std::uint64_t positions, std::uint16_t chroma, std::uint16_t* out) {
+  for (; positions != 0; positions &= positions - 1) {
+    const int position = std::countr_zero(positions);
+    const int value = (values[position] + ScanCodes::kSmall) & kValueMask;
+    *out++ = static_cast<std::uint16_t>(position << kPositionShift | chroma | value);
   }
 }
 
@@ -83,7 +83,7 @@ HWY_INLINE void compact(const std::int16_t* values, std::uint64_t places, std::u
 
 using DWords = hn::FixedTag<std::uint16_t, 32>;
 
-// The lanes of `bits` first, in their order: one instruction.
+// Moves the lanes in `bits` to the front, in order: one instruction.
 HWY_INLINE hn::VFromD<DWords> compacted(hn::VFromD<DWords> words, std::uint32_t bits) {
   return hn::Compress(words, hn::LoadMaskBits(DWords(), reinterpret_cast<const std::uint8_t*>(&bits)));
 }
@@ -92,7 +92,7 @@ HWY_INLINE hn::VFromD<DWords> compacted(hn::VFromD<DWords> words, std::uint32_t 
 
 using DWords = hn::FixedTag<std::uint16_t, 8>;
 
-// The same by a table: Highway's own is copied to the stack at each use by GCC 12.
+// The same by a table, because GCC 12 copies Highway's own table to the stack at each use.
 HWY_INLINE hn::VFromD<DWords> compacted(hn::VFromD<DWords> words, std::uint32_t bits) {
   const hn::Repartition<std::uint8_t, DWords> bytes;
   return hn::TableLookupBytes(words, hn::BitCast(DWords(), hn::Load(bytes, kCompaction[bits & 0xFF].data())));
@@ -100,18 +100,18 @@ HWY_INLINE hn::VFromD<DWords> compacted(hn::VFromD<DWords> words, std::uint32_t 
 
 #endif
 
-HWY_INLINE void compact(const std::int16_t* values, std::uint64_t places, std::uint16_t chroma, std::uint16_t* out) {
+HWY_INLINE void compact(const std::int16_t* values, std::uint64_t positions, std::uint16_t chroma, std::uint16_t* out) {
   const DWords d;
   constexpr std::size_t kLanes = hn::MaxLanes(DWords());
-  auto place = hn::Or(hn::ShiftLeft<kPlaceShift>(hn::Iota(d, 0)), hn::Set(d, chroma));
+  auto position = hn::Or(hn::ShiftLeft<kPositionShift>(hn::Iota(d, 0)), hn::Set(d, chroma));
   for (std::size_t i = 0; i < 64; i += kLanes) {
     const auto value =
         hn::Add(hn::LoadU(d, reinterpret_cast<const std::uint16_t*>(values + i)), hn::Set(d, ScanCodes::kSmall));
-    const auto word = hn::Or(hn::And(value, hn::Set(d, kValueMask)), place);
-    const auto bits = static_cast<std::uint32_t>(places >> i & ((std::uint64_t{1} << kLanes) - 1));
+    const auto word = hn::Or(hn::And(value, hn::Set(d, kValueMask)), position);
+    const auto bits = static_cast<std::uint32_t>(positions >> i & ((std::uint64_t{1} << kLanes) - 1));
     hn::StoreU(compacted(word, bits), d, out);
     out += std::popcount(bits);
-    place = hn::Add(place, hn::Set(d, kLanes << kPlaceShift));
+    position = hn::Add(position, hn::Set(d, kLanes << kPositionShift));
   }
 }
 
@@ -143,47 +143,47 @@ HWY_INLINE void add_special(Symbols& symbols, std::size_t slot, std::uint32_t en
 
 HWY_INLINE void collect_block(const std::int16_t* values, std::uint64_t nonzero, int& dc_before, bool chroma,
                               const ScanCodes& codes, Symbols& symbols) {
-  const std::uint64_t places = stored_places(nonzero);
+  const std::uint64_t positions = stored_positions(nonzero);
   const std::size_t start = symbols.count;
-  compact(values, places, chroma ? kChroma : 0, symbols.words.data() + Symbols::kBefore + start);
+  compact(values, positions, chroma ? kChroma : 0, symbols.words.data() + Symbols::kBefore + start);
   add_special(symbols, start, codes.dc_entry(chroma, values[0] - dc_before));
   dc_before = values[0];
   for (std::uint64_t large = large_values(values) & ~bit(0); HWY_UNLIKELY(large != 0); large &= large - 1) {
-    const int place = std::countr_zero(large);
-    const std::uint64_t below = places & (bit(place) - 1);
-    const int run = place - (63 - std::countl_zero(below)) - 1;
+    const int position = std::countr_zero(large);
+    const std::uint64_t below = positions & (bit(position) - 1);
+    const int run = position - (63 - std::countl_zero(below)) - 1;
     add_special(symbols, start + static_cast<std::size_t>(std::popcount(below)),
-                codes.ac_entry(chroma, run, values[place]));
+                codes.ac_entry(chroma, run, values[position]));
   }
-  const std::size_t end = start + static_cast<std::size_t>(std::popcount(places));
-  const std::size_t ends_early = places >> 63 == 0;
+  const std::size_t end = start + static_cast<std::size_t>(std::popcount(positions));
+  const std::size_t ends_early = positions >> 63 == 0;
   symbols.special[symbols.special_count] = {static_cast<std::uint32_t>(end), codes.ac[chroma][ScanCodes::kEndOfBlock]};
   symbols.special_count += ends_early;
   symbols.count = end + ends_early;
 }
 
-// No change of DC, and the end.
+// An unchanged DC and an end of block.
 HWY_INLINE void collect_empty_block(bool chroma, const ScanCodes& codes, Symbols& symbols) {
   add_special(symbols, symbols.count++, codes.dc[chroma][0]);
   add_special(symbols, symbols.count++, codes.ac[chroma][ScanCodes::kEndOfBlock]);
 }
 
-// Every slot's entry.
+// Looks up the entries of all slots.
 HWY_INLINE void look_up(const ScanCodes& codes, Symbols& symbols) {
   const std::uint32_t* table = codes.small.data();
-  // The difference of the places is one more than the run; special slots give any number.
-  constexpr unsigned kMask = (16u << kPlaceShift) - 1;
+  // The difference of two positions is the run plus one; the results of special slots are overwritten below.
+  constexpr unsigned kMask = (16u << kPositionShift) - 1;
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
   for (std::size_t i = 0; i < symbols.count; ++i) {
     const unsigned before = symbols.words[i] & 0xFF00u;
-    symbols.entries[i] = table[(symbols.words[i + Symbols::kBefore] - before - (1u << kPlaceShift)) & kMask];
+    symbols.entries[i] = table[(symbols.words[i + Symbols::kBefore] - before - (1u << kPositionShift)) & kMask];
   }
 #else
   const hn::CappedTag<std::uint16_t, 32> d;
   for (std::size_t i = 0; i < symbols.count; i += hn::Lanes(d)) {
     const auto before = hn::And(hn::LoadU(d, symbols.words.data() + i), hn::Set(d, 0xFF00));
     const auto word = hn::LoadU(d, symbols.words.data() + Symbols::kBefore + i);
-    const auto index = hn::Sub(hn::Sub(word, before), hn::Set(d, 1u << kPlaceShift));
+    const auto index = hn::Sub(hn::Sub(word, before), hn::Set(d, 1u << kPositionShift));
     hn::Store(hn::And(index, hn::Set(d, kMask)), d, symbols.indices.data() + i);
   }
   for (std::size_t i = 0; i < symbols.count; i += 8) {
@@ -197,8 +197,8 @@ HWY_INLINE void look_up(const ScanCodes& codes, Symbols& symbols) {
 
 }  // namespace
 
-// The symbols of MCUs first .. last - 1, at most Symbols::kMcus.
-void make_symbols_on_target(const McuRow& row, std::size_t first, std::size_t last, const ScanCodes& codes,
+// The symbols of MCUs first .. last - 1, at most Symbols::kMcus of them.
+void make_symbols_on_target(const McuRowBlocks& row, std::size_t first, std::size_t last, const ScanCodes& codes,
                             std::array<int, 3>& dc, Symbols& symbols) {
   symbols.count = 0;
   symbols.special_count = 0;
@@ -233,7 +233,7 @@ void EntropyEncoder::begin() {
   packer_.begin();
 }
 
-std::size_t EntropyEncoder::append(const McuRow& row, std::size_t mcus, std::uint8_t* out) {
+std::size_t EntropyEncoder::append(const McuRowBlocks& row, std::size_t mcus, std::uint8_t* out) {
   const ScanCodes& codes = standard_codes();
   std::size_t written = 0;
   for (std::size_t first = 0; first < mcus; first += Symbols::kMcus) {

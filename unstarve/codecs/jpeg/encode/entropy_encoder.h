@@ -1,14 +1,13 @@
 #pragma once
-// From quantised coefficients to the bits of a baseline scan (T.81, F.1.2), without byte stuffing.
+// Encodes quantised coefficients to the bits of a baseline scan (T.81, F.1.2), without byte stuffing.
 //
-// Symbols are made for several MCUs at a time in passes that do one thing each and have next to no unforeseeable
-// branch: where the coefficients of a block that are not zero lie (collected to one list for all blocks), which runs of
-// zeros are between them, what entry of the code tables that means, and last the packing (bit_packer.h). Going from
-// coefficient to coefficient and writing each as it comes takes half as long again: its branches, when a block ends and
-// when a word of bits is full, cannot be foretold.
+// Processes several MCUs at a time in passes that do one thing each with hardly any unpredictable branch: collect the
+// positions of nonzero coefficients (in one list for all blocks), compute the runs of zeros between them, look up the
+// code entries, and pack the bits (bit_packer.h). Encoding one coefficient after the other takes 1.5 times as long,
+// because the branches at the end of a block and of a word of bits are unpredictable.
 //
-// Ownership: holds some 60 KB to work in. Threads: one at a time.
-// Failure:   none; coefficients are those of 8-bit samples: DC within -1024..1023, AC within -1023..1023.
+// Ownership: owns about 60 KB of scratch memory. Threads: one at a time.
+// Failure:   none. Precondition: coefficients of 8-bit samples, DC within -1024..1023, AC within -1023..1023.
 
 #include <array>
 #include <cstddef>
@@ -20,8 +19,8 @@
 
 namespace unstarve {
 
-// One component's blocks of one row of MCUs. An MCU has `horizontal` x `vertical` of them, row by row; those that lie
-// outside of the image (from `blocks` on in x, from `block_rows` on in y) are encoded as having no detail.
+// One component's blocks in one row of MCUs. An MCU has `horizontal` x `vertical` blocks, row by row. Blocks outside of
+// the image (from `blocks` on in x, from `block_rows` on in y) are encoded without detail.
 struct McuBlocks {
   std::array<const ZigzagRow*, 2> rows{};
   std::size_t horizontal = 1;
@@ -31,7 +30,7 @@ struct McuBlocks {
 };
 
 // Luma, Cb, Cr.
-using McuRow = std::array<McuBlocks, 3>;
+using McuRowBlocks = std::array<McuBlocks, 3>;
 
 class EntropyEncoder {
  public:
@@ -39,23 +38,23 @@ class EntropyEncoder {
   static constexpr std::size_t kBlockBytes = 64 * 26 / 8;
   static constexpr std::size_t kSlack = BitPacker::kSlack + 1;
 
-  // A new scan.
+  // Starts a new scan.
   void begin();
 
-  // Appends `mcus` MCUs and writes the bytes that are whole; returns how many. `out` has room for kBlockBytes for every
-  // block and kSlack.
-  [[nodiscard]] std::size_t append(const McuRow& row, std::size_t mcus, std::uint8_t* out);
+  // Appends `mcus` MCUs, writes all complete bytes and returns their number. `out` has room for kBlockBytes per block,
+  // plus kSlack.
+  [[nodiscard]] std::size_t append(const McuRowBlocks& row, std::size_t mcus, std::uint8_t* out);
 
-  // The last bits: 0 or 1 bytes.
+  // Writes the last bits; returns 0 or 1 bytes.
   [[nodiscard]] std::size_t finish(std::uint8_t* out) { return packer_.finish(out); }
 
-  // The symbols of a few MCUs. A word is a place << 8 | chroma << 7 | low seven bits of value + 64; what a word cannot
-  // tell (DC, ends of blocks, large values) is an entry of its own for that slot.
+  // The symbols of a few MCUs. A word is position << 8 | chroma << 7 | low seven bits of value + 64. DC, ends of blocks
+  // and large values do not fit a word and have a `special` entry for their slot.
   struct Symbols {
     static constexpr std::size_t kMcus = 8;
     static constexpr std::size_t kMost = kMcus * 6 * 64;
     static constexpr std::size_t kSlack = 64;
-    // words[kBefore + i] is slot i: the word before the first is read, and not used.
+    // words[kBefore + i] is slot i; the word before the first is read but not used.
     static constexpr std::size_t kBefore = 1;
 
     std::size_t count = 0;
@@ -72,7 +71,7 @@ class EntropyEncoder {
   };
 
  private:
-  std::array<int, 3> dc_{};  // each component's DC value before
+  std::array<int, 3> dc_{};  // each component's previous DC value
   BitPacker packer_;
   Symbols symbols_;
 };

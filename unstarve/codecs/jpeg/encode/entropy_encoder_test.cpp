@@ -1,4 +1,4 @@
-// Entropy coding, packing and byte stuffing against plain loops over bits, on every instruction set.
+// Compares entropy coding, packing and byte stuffing with plain loops over bits, on every instruction set.
 #include "unstarve/codecs/jpeg/encode/entropy_encoder.h"
 
 #include <bit>
@@ -17,7 +17,7 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-// A bit a character, as T.81 tells it.
+// One character per bit, encoded as T.81 specifies.
 struct PlainEncoder {
   std::string bits;
 
@@ -66,7 +66,7 @@ struct PlainEncoder {
   }
 };
 
-// Few or many values, small or up to the limits, so that runs of all lengths come.
+// Few or many values, small or up to the limits, so that runs of all lengths occur.
 void fill(Random& random, ZigzagRow& row, std::size_t blocks) {
   row.resize(blocks);
   for (std::size_t b = 0; b < blocks; ++b) {
@@ -88,10 +88,10 @@ void fill(Random& random, ZigzagRow& row, std::size_t blocks) {
 
 struct Scan {
   std::array<ZigzagRow, 4> rows;  // luma, luma's second row, Cb, Cr
-  McuRow row;
+  McuRowBlocks row;
 };
 
-// One row of MCUs; `blocks`: of luma, each row.
+// One row of MCUs; `blocks`: luma blocks per row.
 void fill(Random& random, Scan& scan, std::size_t horizontal, std::size_t vertical, std::size_t blocks,
           std::size_t block_rows) {
   const std::size_t mcus = (blocks + horizontal - 1) / horizontal;
@@ -102,7 +102,7 @@ void fill(Random& random, Scan& scan, std::size_t horizontal, std::size_t vertic
 
 }  // namespace
 
-TEST_CASE("blocks of any values become the bits that T.81 tells, and those outside of the image the fewest",
+TEST_CASE("blocks of any values are encoded as T.81 specifies, and those outside of the image with the fewest bits",
           "[codecs]") {
   testing::on_every_target([](const std::string& target) {
     Random random(51, 0, 0, 0);
@@ -144,7 +144,7 @@ TEST_CASE("blocks of any values become the bits that T.81 tells, and those outsi
   });
 }
 
-TEST_CASE("symbols of any length are packed one behind the other", "[codecs]") {
+TEST_CASE("symbols of any length are packed without gaps", "[codecs]") {
   testing::on_every_target([](const std::string& target) {
     INFO(target);
     Random random(52, 0, 0, 0);
@@ -159,7 +159,7 @@ TEST_CASE("symbols of any length are packed one behind the other", "[codecs]") {
         alignas(64) std::array<std::uint64_t, 2 * BitPacker::kGroup> words;
         entries.fill(0xFFFFFFFF);
         for (std::size_t i = 0; i < count; ++i) {
-          // Half of the calls with the longest only.
+          // Half of the calls use only the longest symbols.
           const std::uint32_t length = call % 2 == 0 ? longest : random.below(longest + 1);
           const std::uint32_t bits = static_cast<std::uint32_t>(random.bits()) & ((1u << length) - 1);
           entries[i] = bits << ScanCodes::kLengthBits | length;
@@ -177,13 +177,13 @@ TEST_CASE("symbols of any length are packed one behind the other", "[codecs]") {
   });
 }
 
-TEST_CASE("a zero follows each FF, wherever it lies", "[codecs]") {
+TEST_CASE("a zero follows each FF at any position", "[codecs]") {
   testing::on_every_target([](const std::string& target) {
     INFO(target);
     Random random(53, 0, 0, 0);
     for (std::size_t count = 0; count < 400; ++count) {
       Bytes source(count), expected;
-      const std::uint32_t one_in = 1u << random.below(10);  // from all FF to next to none
+      const std::uint32_t one_in = 1u << random.below(10);  // from all FF to hardly any
       for (auto& byte : source) {
         byte = random.below(one_in) == 0 ? std::uint8_t{0xFF} : static_cast<std::uint8_t>(random.below(255));
         expected.push_back(byte);

@@ -89,7 +89,7 @@ HWY_INLINE V16 quantised(V16 v, const Quantiser& quantiser, std::size_t y) {
   return hn::Sub(hn::Xor(hn::BitCast(D16(), quotient), sign), sign);
 }
 
-// Each part to the block it belongs to.
+// Stores each part in its block.
 template <class D>
 HWY_INLINE void store_parts(D d, hn::VFromD<D> v, std::int16_t* out) {
   if constexpr (hn::MaxLanes(D()) == 8) {
@@ -101,7 +101,7 @@ HWY_INLINE void store_parts(D d, hn::VFromD<D> v, std::int16_t* out) {
   }
 }
 
-// Sixteen coefficients of every block, and 16 bits of each which are not zero.
+// Sixteen coefficients of each block, and 16 bits that mark those that are not zero.
 template <std::size_t kQuarter>
 HWY_INLINE void store_quarter(const V16 (&rows)[8], std::int16_t* values, std::uint16_t* nonzero) {
   const V16 zero = hn::Zero(D16());

@@ -85,7 +85,7 @@ TEST_CASE("the forward DCT is within 0.7 of the cosine transform", "[codecs]") {
   CHECK(worst < 0.7);
 }
 
-TEST_CASE("multiplication by reciprocals rounds as division does, for every factor and 15-bit value", "[codecs]") {
+TEST_CASE("multiplication by reciprocals equals division for every factor and 15-bit value", "[codecs]") {
   for (std::uint32_t factor = 1; factor <= 255; ++factor) {
     QuantisationTable factors;
     factors.fill(static_cast<std::uint8_t>(factor));

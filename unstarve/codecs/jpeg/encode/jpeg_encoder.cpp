@@ -16,7 +16,7 @@ namespace unstarve {
 namespace {
 
 constexpr int kBlock = 8;
-// Rows of samples_: luma's of one MCU row, those of Cb and of Cr, and two of each before they are averaged.
+// Rows of samples_: luma of one MCU row, then Cb and Cr, then two of each before averaging.
 constexpr int kLumaRows = 2 * kBlock;
 constexpr int kSampleRows = kLumaRows + 2 * kBlock + 2 * 2;
 
@@ -26,7 +26,7 @@ void check(PixelView pixels, int quality) {
   if (pixels.width <= 0 || pixels.height <= 0 || pixels.width > kMaxSide || pixels.height > kMaxSide) {
     throw Error(ErrorKind::kArgument, "encode JPEG: image of " + std::to_string(pixels.width) + " x " +
                                           std::to_string(pixels.height) + ", expected 1 to " +
-                                          std::to_string(kMaxSide) + " a side");
+                                          std::to_string(kMaxSide) + " per side");
   }
   if (quality < 1 || quality > 100) {
     throw Error(ErrorKind::kArgument, "encode JPEG: quality " + std::to_string(quality) + ", expected 1 to 100");
@@ -133,7 +133,7 @@ void JpegEncoder::transform(int mcu_row) {
 
 void JpegEncoder::append_bits(int mcu_row, std::vector<std::uint8_t>& out) {
   const auto mcus = static_cast<std::size_t>(divided_up(size_.width, horizontal_ * kBlock));
-  McuRow row;
+  McuRowBlocks row;
   row[0].rows = {&coefficients_[0], &coefficients_[1]};
   row[0].horizontal = static_cast<std::size_t>(horizontal_);
   row[0].vertical = static_cast<std::size_t>(vertical_);

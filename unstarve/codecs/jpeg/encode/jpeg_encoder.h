@@ -1,12 +1,12 @@
 #pragma once
-// RGB pixels to baseline JPEG files, bit-equal to those of libjpeg-turbo with its default settings (accurate integer
+// Encodes RGB pixels to baseline JPEG files, bit-equal to libjpeg-turbo with its default settings (accurate integer
 // DCT, the tables of T.81's annex K, JFIF), in half its time with AVX-512 (docs/decisions/0018-jpeg-encoder.md).
 //
-// A file is made one row of MCUs (8 or 16 rows of pixels) at a time, so that everything in between stays in the cache:
+// Encodes one row of MCUs (8 or 16 rows of pixels) at a time, so that intermediate data stays in the cache:
 //
 //   pixels -> samples (sampling.h) -> coefficients (forward_dct.h) -> bits (entropy_encoder.h) -> stuffed bytes
 //
-// Ownership: keeps the memory it works in, which grows to the widest image and is then not allocated again.
+// Ownership: owns its scratch memory; after the widest image it allocates nothing.
 // Threads:   one encoder per thread.
 // Failure:   Error(kArgument) for an empty or too large image or a quality outside 1..100.
 
@@ -25,7 +25,7 @@ namespace unstarve {
 
 class JpegEncoder {
  public:
-  // Replaces what `out` holds by the file; `out` keeps its memory where that suffices.
+  // Replaces the contents of `out` by the file; reuses the memory of `out` if it is large enough.
   void encode(PixelView pixels, int quality, ChromaSampling sampling, std::vector<std::uint8_t>& out);
 
  private:
@@ -43,7 +43,7 @@ class JpegEncoder {
   QuantisationTable chrominance_{};
   Quantiser luma_;
   Quantiser chroma_;
-  std::size_t stride_ = 0;  // of all samples
+  std::size_t stride_ = 0;  // of all planes
   AlignedBytes samples_;
   AlignedBytes pixel_row_;
   std::array<ZigzagRow, 4> coefficients_;  // luma, luma's second row, Cb, Cr

@@ -1,4 +1,4 @@
-// Files of our encoder against those of libjpeg-turbo, byte for byte. Photographs: golden_test.cpp.
+// Compares files of our encoder with those of libjpeg-turbo, byte for byte. For photographs see golden_test.cpp.
 #include "unstarve/codecs/jpeg/encode/jpeg_encoder.h"
 
 #include <catch2/catch.hpp>
@@ -33,8 +33,8 @@ Image image_of(Size size, const std::function<std::uint8_t(int x, int y, int c)>
   return image;
 }
 
-// What an encoder meets at its limits: the largest coefficients, the longest codes, blocks without detail and nearly
-// so, long runs of zeros.
+// Images at an encoder's limits: the largest coefficients, the longest codes, blocks without or with little detail,
+// long runs of zeros.
 std::vector<Image> made_images() {
   Random random(5, 0, 0, 0);
   const auto noise = [&](int, int, int) { return static_cast<std::uint8_t>(random.bits()); };
@@ -47,7 +47,7 @@ std::vector<Image> made_images() {
   };
   const auto flat = [](int, int, int c) { return static_cast<std::uint8_t>(40 * c + 3); };
   const auto dots = [&](int, int, int) { return static_cast<std::uint8_t>(random.below(300) == 0 ? 255 : 128); };
-  // One high frequency alone, behind many zeros.
+  // A single high frequency, after many zeros.
   const auto ripple = [](int x, int y, int) {
     return static_cast<std::uint8_t>(128 + ((x + y) % 2 * 2 - 1) * (x / 8 % 20));
   };
@@ -63,7 +63,7 @@ std::vector<Image> made_images() {
 
 }  // namespace
 
-TEST_CASE("images of every size up to some MCUs get libjpeg-turbo's bytes", "[codecs]") {
+TEST_CASE("images of every size up to a few MCUs encode to libjpeg-turbo's bytes", "[codecs]") {
   testing::on_every_target([](const std::string& target) {
     INFO(target);
     JpegEncoder encoder;
@@ -82,7 +82,7 @@ TEST_CASE("images of every size up to some MCUs get libjpeg-turbo's bytes", "[co
   });
 }
 
-TEST_CASE("images of every kind get libjpeg-turbo's bytes at every quality", "[codecs]") {
+TEST_CASE("images of every kind encode to libjpeg-turbo's bytes at every quality", "[codecs]") {
   const std::vector<Image> images = made_images();
   JpegEncoder encoder;
   std::vector<std::uint8_t> out;
@@ -98,7 +98,7 @@ TEST_CASE("images of every kind get libjpeg-turbo's bytes at every quality", "[c
   }
 }
 
-TEST_CASE("every instruction set gives libjpeg-turbo's bytes for images of every kind", "[codecs]") {
+TEST_CASE("images of every kind encode to libjpeg-turbo's bytes on every instruction set", "[codecs]") {
   const std::vector<Image> images = made_images();
   testing::on_every_target([&](const std::string& target) {
     JpegEncoder encoder;
@@ -114,7 +114,7 @@ TEST_CASE("every instruction set gives libjpeg-turbo's bytes for images of every
   });
 }
 
-TEST_CASE("images as wide and as high as can be get libjpeg-turbo's bytes", "[codecs]") {
+TEST_CASE("images of maximum width and height encode to libjpeg-turbo's bytes", "[codecs]") {
   JpegEncoder encoder;
   std::vector<std::uint8_t> out;
   for (const Size size : {Size{kMaxSide, 3}, Size{2, kMaxSide}}) {
@@ -126,7 +126,7 @@ TEST_CASE("images as wide and as high as can be get libjpeg-turbo's bytes", "[co
   }
 }
 
-TEST_CASE("an encoder's file does not depend on what it encoded before, nor on what was in its target", "[codecs]") {
+TEST_CASE("an encoder's output does not depend on earlier images or on the contents of its target", "[codecs]") {
   const Image large = sample_image({300, 200}, 1);
   const Image small = sample_image({23, 41}, 2);
   const auto expected = encode_jpeg(small.view(), 60, ChromaSampling::k422);

@@ -13,7 +13,7 @@ using Bytes = std::vector<std::uint8_t>;
 std::uint8_t high(int value) { return static_cast<std::uint8_t>(value >> 8); }
 std::uint8_t low(int value) { return static_cast<std::uint8_t>(value & 255); }
 
-// `bytes`: of the segment's contents.
+// `bytes`: size of the segment's contents.
 void begin_segment(std::uint8_t marker, int bytes, Bytes& out) {
   out.insert(out.end(), {0xFF, marker, high(bytes + 2), low(bytes + 2)});
 }
@@ -54,7 +54,7 @@ void append_jpeg_header(const JpegFrame& frame, Bytes& out) {
   append_codes(0x10, kAcLuminanceCodes, out);
   append_codes(0x01, kDcChrominanceCodes, out);
   append_codes(0x11, kAcChrominanceCodes, out);
-  // SOS: three components, each with its tables; all coefficients at once.
+  // SOS: three components, each with its tables; all coefficients in one scan.
   append_segment(0xDA, {3, 1, 0x00, 2, 0x11, 3, 0x11, 0, 63, 0}, out);
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// What stands before a baseline file's data: JFIF marker, tables, frame and scan header (T.81, annex B; JFIF 1.02), in
-// the order and with the contents that libjpeg writes.
+// Writes the headers of a baseline file: JFIF marker, tables, frame and scan header (T.81, annex B; JFIF 1.02), with
+// the same order and contents as libjpeg.
 //
 // Threads: a pure function.
 

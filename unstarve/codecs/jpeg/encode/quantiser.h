@@ -1,12 +1,13 @@
 #pragma once
-// Division of coefficients by quantisation factors, as multiplication by reciprocals that SIMD code can do.
+// Divides coefficients by quantisation factors through multiplication by reciprocals, which is suited to SIMD.
 //
-// The forward transform's results are eight times too large, so that the divisor is 8 * factor. For every such divisor
-// d and |x| < 2^15, with c, m and s from here,
+// The forward transform's results are scaled by eight, so the divisor is 8 * factor. For every such divisor d and
+// |x| < 2^15, with c, m and s from this table,
 //
 //   round(|x| / d), halves up  ==  ((|x| + c) * m >> 16) * s >> 16
 //
-// (Alverson, "Integer division using reciprocals", ARITH 1991; the tests try all of them). Signs are put back after.
+// (Alverson, "Integer division using reciprocals", ARITH 1991; the tests check all values). The sign is restored
+// afterwards.
 //
 // Threads: plain data.
 

@@ -14,7 +14,7 @@ HWY_BEFORE_NAMESPACE();
 namespace unstarve::HWY_NAMESPACE {
 namespace {
 
-constexpr std::size_t kMcu = 16;  // pixels: no component's blocks need more
+constexpr std::size_t kMcu = 16;  // pixels: the maximum that a component's blocks need
 
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
 
@@ -61,7 +61,7 @@ using V16 = hn::VFromD<D16>;
 using VU16 = hn::VFromD<DU16>;
 using V32 = hn::VFromD<D32>;
 
-// 16 bytes for every 128-bit part of a vector, 48 bytes (16 pixels) apart.
+// 16 bytes for each 128-bit part of a vector, 48 bytes (16 pixels) apart.
 template <class D>
 HWY_INLINE hn::VFromD<D> load_parts(D d, const std::uint8_t* p) {
   if constexpr (hn::MaxLanes(D()) == 16) {
@@ -72,13 +72,13 @@ HWY_INLINE hn::VFromD<D> load_parts(D d, const std::uint8_t* p) {
   }
 }
 
-// Four pixels of every part: (R, G) and (B, G), each in 16 bits.
+// Four pixels of each part: (R, G) and (B, G), 16 bits each.
 struct Pixels {
   V16 rg;
   V16 bg;
 };
 
-// kAt: where in the 16 bytes the first pixel begins.
+// kAt: the offset of the first pixel in the 16 bytes.
 template <int kAt>
 HWY_INLINE Pixels pixels_of(V8 bytes) {
   constexpr std::uint8_t kZero = 0x80;
@@ -105,7 +105,7 @@ HWY_INLINE V32 weighted(const Pixels& pixels, V16 rg, V16 bg) {
   return hn::RearrangeToOddPlusEven(first, second);
 }
 
-// Of four vectors of values below 2^24 their bits 16..23, each part's four pixels after the other's.
+// Bits 16..23 of four vectors of values below 2^24; each part's four pixels follow those of the previous vector.
 HWY_INLINE V8 third_bytes(V32 v0, V32 v1, V32 v2, V32 v3) {
   const auto halves = [](V32 even, V32 odd) HWY_ATTR {  // bytes: even, 0, odd, 0
     const auto down = hn::BitCast(D16(), hn::ShiftRight<16>(hn::BitCast(DU32(), even)));
@@ -122,12 +122,12 @@ void convert(const std::uint8_t* rgb, std::uint8_t* y, std::uint8_t* cb, std::ui
   const Pixels p2 = pixels_of<0>(load_parts(D8(), rgb + 24));
   const Pixels p3 = pixels_of<4>(load_parts(D8(), rgb + 32));  // 36 would read past the end
   const auto luma = [&](const Pixels& p) HWY_ATTR {
-    // G's factor 38470 does not fit 16 bits and is divided among its two places.
+    // G's factor 38470 does not fit 16 bits and is split between its two terms.
     const V32 sum = weighted(p, factors(19595, 38470 - 16384), factors(7471, 16384));
     return hn::Add(sum, hn::Set(D32(), 32768));
   };
-  // The chroma are taken from their offset, as -32768 fits 16 bits and 32768 does not. Their rounding is one less than
-  // a half, as libjpeg has it, so that 255.5 does not become 256.
+  // Chroma is subtracted from its offset, because -32768 fits 16 bits and 32768 does not. Its rounding term is one less
+  // than a half, as in libjpeg, so that 255.5 does not become 256.
   const V32 offset = hn::Set(D32(), (128 << 16) + 32767);
   const auto blue = [&](const Pixels& p)
                         HWY_ATTR { return hn::Sub(offset, weighted(p, factors(11059, 21709), factors(-32768, 0))); };

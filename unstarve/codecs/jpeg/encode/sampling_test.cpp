@@ -1,4 +1,4 @@
-// Colour conversion and averaging against their definitions, on every instruction set and every length.
+// Compares colour conversion and averaging with their definitions, for every instruction set and length.
 #include "unstarve/codecs/jpeg/encode/sampling.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ struct Ycc {
   int y, cb, cr;
 };
 
-// jccolor.c: 16-bit fixed point; the chroma's rounding is one less than a half.
+// jccolor.c: 16-bit fixed point; the rounding term of chroma is one less than a half.
 Ycc defined(const std::uint8_t* rgb) {
   const int r = rgb[0], g = rgb[1], b = rgb[2];
   constexpr int kOffset = (128 << 16) + 32767;
@@ -39,11 +39,11 @@ bool converts(const Bytes& rgb, std::size_t count) {
 
 }  // namespace
 
-TEST_CASE("rows of pixels of any length become luma and chroma, widened to whole blocks", "[codecs]") {
+TEST_CASE("rows of any length are converted to luma and chroma and extended to whole blocks", "[codecs]") {
   testing::on_every_target([](const std::string& target) {
     Random random(41, 0, 0, 0);
     for (std::size_t count = 1; count < 300; count += count < 140 ? 1 : 17) {
-      Bytes rgb(3 * count);  // exactly: sanitizers see what is read behind
+      Bytes rgb(3 * count);  // exact size, so that sanitizers detect reads past the end
       for (auto& value : rgb) value = static_cast<std::uint8_t>(random.bits());
       INFO(target << ", " << count << " pixels");
       CHECK(converts(rgb, count));
@@ -51,7 +51,7 @@ TEST_CASE("rows of pixels of any length become luma and chroma, widened to whole
   });
 }
 
-TEST_CASE("colours of all kinds, extremes among them, are converted as defined", "[codecs]") {
+TEST_CASE("colours of all kinds, including extremes, are converted as defined", "[codecs]") {
   testing::on_every_target([](const std::string& target) {
     INFO(target);
     Random random(42, 0, 0, 0);
@@ -69,7 +69,7 @@ TEST_CASE("colours of all kinds, extremes among them, are converted as defined",
   });
 }
 
-TEST_CASE("averages are rounded down and up in turn", "[codecs]") {
+TEST_CASE("averages are rounded alternately down and up", "[codecs]") {
   testing::on_every_target([](const std::string& target) {
     INFO(target);
     Random random(43, 0, 0, 0);

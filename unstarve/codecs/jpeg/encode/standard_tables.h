@@ -1,5 +1,5 @@
 #pragma once
-// The tables of ITU-T T.81, annex K, that JPEG files are encoded with unless they bring better ones of their own.
+// The default tables of JPEG encoders: ITU-T T.81, annex K.
 //
 // Threads: constants and pure functions.
 
@@ -14,8 +14,8 @@ namespace unstarve {
 // 64 factors in natural order (row by row, vertical frequencies downwards).
 using QuantisationTable = std::array<std::uint8_t, 64>;
 
-// K.1 or K.2, scaled as libjpeg defines quality: 50 is the table itself, 100 all ones, 1 fifty times the table; factors
-// are kept within 1..255. `quality`: 1..100.
+// K.1 or K.2, scaled by libjpeg's definition of quality: 50 is the table itself, 100 all ones, 1 fifty times the table;
+// factors are clamped to 1..255. `quality`: 1..100.
 [[nodiscard]] QuantisationTable quantisation_table(bool chrominance, int quality);
 
 // K.3 to K.6.

@@ -1,9 +1,8 @@
 #pragma once
-// One row of blocks of quantised coefficients, in the order in which they are stored: what the forward transform writes
-// and the entropy encoder reads. Beside each block, which of its coefficients are not zero, so that the encoder can go
-// from one of those to the next.
+// One row of blocks of quantised coefficients in zigzag order: the forward transform's output and the entropy encoder's
+// input. A bit mask per block marks the nonzero coefficients, so that the encoder can skip from one to the next.
 //
-// Blocks are made in groups of kGroupBlocks; there is room for whole groups.
+// Blocks are written in groups of kGroupBlocks; memory is allocated for whole groups.
 // Threads: plain memory, one writer.
 
 #include <cstddef>
@@ -17,7 +16,7 @@ class ZigzagRow {
  public:
   static constexpr std::size_t kGroupBlocks = 4;
 
-  // Room for so many blocks; what they hold is undefined.
+  // Allocates `blocks` blocks with undefined contents.
   void resize(std::size_t blocks) {
     groups_ = (blocks + kGroupBlocks - 1) / kGroupBlocks;
     values_.reserve_discard(groups_ * kGroupBlocks * 64 * sizeof(std::int16_t));
@@ -25,12 +24,12 @@ class ZigzagRow {
   }
 
   [[nodiscard]] std::size_t groups() const noexcept { return groups_; }
-  // 64 values a block; the first is DC.
+  // 64 values per block; the first is DC.
   [[nodiscard]] std::int16_t* values() noexcept { return reinterpret_cast<std::int16_t*>(values_.data()); }
   [[nodiscard]] const std::int16_t* values() const noexcept {
     return reinterpret_cast<const std::int16_t*>(values_.data());
   }
-  // Bit k of a block's: value k is not zero.
+  // Per block: bit k is set if value k is not zero.
   [[nodiscard]] std::uint64_t* nonzero() noexcept { return reinterpret_cast<std::uint64_t*>(nonzero_.data()); }
   [[nodiscard]] const std::uint64_t* nonzero() const noexcept {
     return reinterpret_cast<const std::uint64_t*>(nonzero_.data());

@@ -17,29 +17,31 @@ namespace unstarve::HWY_NAMESPACE {
 namespace {
 
 static_assert(std::endian::native == std::endian::little);
-// The number of DC is its slot; a block's end goes on to the next slot, which is still zero.
+// DC's number is its slot. A block's end advances to the next slot, which is still zero.
 static_assert((-63 & 63) == CoefficientRow::kDc && HuffmanEntry::kEndOfBlock % 64 == 1);
-// The least that an end comes to, behind DC; and the most that a run of 15 zeros, or a value behind one, goes too far.
+// The minimum number after an end of block, directly after DC, exceeds the maximum overrun by a run of 15 zeros and a
+// value.
 static_assert(EntropyBlocks::kEarly == HuffmanEntry::kEndOfBlock - 63 && 16 < EntropyBlocks::kEarly);
 
-// How far a lane has come: in block number `block`, behind the coefficient of number `before`.
+// A lane's progress: in block number `block`, after the coefficient of number `before`.
 struct Reached {
   std::size_t block = 0;
   std::int64_t before = 0;
 };
 
-// Not under sanitizers, which do not see what instructions written by hand access.
+// Not under sanitizers, which do not check the memory accesses of inline assembly.
 #if HWY_ARCH_X86_64 && HWY_TARGET <= HWY_AVX2 && !UNSTARVE_ASAN && !UNSTARVE_MSAN
 
-// The loops below in 24 instructions a look-up, or 25 with two lanes. Compilers make branches of the selections, or
-// spill half of the state.
+// The loops of the C++ version below in 24 instructions per look-up, or 25 with two lanes. Compilers turn the
+// selections into branches or spill half of the state.
 //
-//   place     the look-up's index        entry     all of the entry; then the block's values
-//   first     number of the first symbol's coefficient, then its slot      number    of the last one
+// Registers:
+//   index     the look-up's index        entry     bits of the entry; then the block's values
+//   first     number of the first symbol's coefficient, then its slot      number    of the last symbol's
 //
-// Local labels: 1 the loop, 2 its end, 3 data that are wrong, N0 and N1 of step N: a rare entry, and back. L: the lane.
+// Local labels: 1 the loop, 2 its end, 3 invalid data, N0 and N1 of step N: a rare entry, and the return. L: the lane.
 
-// What the instructions have as numbers; an asm statement takes no more operands.
+// Offsets that the instructions contain as numbers, because an asm statement cannot have more operands.
 static_assert(offsetof(EntropyBlocks, dc) == 0 && offsetof(EntropyBlocks::Lane, values) == 0);
 static_assert(offsetof(EntropyBlocks, limit) == offsetof(EntropyBlocks, end) + 8);
 static_assert(offsetof(EntropyBlocks, before_dc) == offsetof(EntropyBlocks, end) + 16);
@@ -53,10 +55,10 @@ static_assert(offsetof(HuffmanEntries::Value, base) == 2);
 static_assert(HuffmanTable::kBits == 10 && HuffmanEntry::kSecond == 64);
 
 // clang-format off
-// One lane has its place in the stream, and the list of values, in registers.
+// One lane keeps its stream position and the list of values in registers.
 //
-// At least 56 bits. After F. Giesen, "Reading bits in far too many ways (part 2)", variant 4: bits beyond `count` are
-// right too, so that loading them again changes nothing.
+// Refill to at least 56 bits. After F. Giesen, "Reading bits in far too many ways (part 2)", variant 4: bits beyond
+// `count` are correct too, so that loading them again changes nothing.
 #define UNSTARVE_ONE_REFILL(WORD, BYTES)                                                      \
   "mov (%[next]), %[" #WORD "]\n\t"                                                           \
   "mov %[count], %[" #BYTES "]\n\t"                                                           \
@@ -67,27 +69,27 @@ static_assert(HuffmanTable::kBits == 10 && HuffmanEntry::kSecond == 64);
   "shr $3, %[" #BYTES "]\n\t"                                                                 \
   "or $56, %[count]\n\t"                                                                      \
   "add %[" #BYTES "], %[next]\n\t"
-#define UNSTARVE_ONE_PLACE "shrx %[shift], %[bits0], %[place]\n\t"
+#define UNSTARVE_ONE_INDEX "shrx %[shift], %[bits0], %[index]\n\t"
 #define UNSTARVE_ONE_CONSUME(L) "sub %[entry], %[count]\n\t"
 #define UNSTARVE_ONE_REFILL_BEHIND_10(L)                                                      \
   "shl $10, %[bits0]\n\t"                                                                     \
   "sub $10, %[count]\n\t"                                                                     \
-  UNSTARVE_ONE_REFILL(place, entry)
+  UNSTARVE_ONE_REFILL(index, entry)
 #define UNSTARVE_ONE_VALUES(L) "(%[lane],%[block0],8)"
 #define UNSTARVE_ONE_ENDS(L) "%c[ends](%[lane],%[block0])"
 
-// Two lanes leave no registers for that: the next bit's place is in memory, and all bits are loaded from there.
+// Two lanes do not have enough registers: the position of the next bit is in memory, and a refill loads all bits.
 #define UNSTARVE_TWO_REFILL(L)                                                                \
-  "mov 24+8*" #L "+%c[end](%[blocks]), %[place]\n\t"                                          \
-  "mov %[place], %[entry]\n\t"                                                                \
+  "mov 24+8*" #L "+%c[end](%[blocks]), %[index]\n\t"                                          \
+  "mov %[index], %[entry]\n\t"                                                                \
   "shr $3, %[entry]\n\t"                                                                      \
-  "and $7, %k[place]\n\t"                                                                     \
+  "and $7, %k[index]\n\t"                                                                     \
   "mov (%[entry]), %[bits" #L "]\n\t"                                                         \
   "bswap %[bits" #L "]\n\t"                                                                   \
-  "shlx %[place], %[bits" #L "], %[bits" #L "]\n\t"
-#define UNSTARVE_TWO_PLACE(L)                                                                 \
-  "mov %[bits" #L "], %[place]\n\t"                                                           \
-  "shr $54, %[place]\n\t"
+  "shlx %[index], %[bits" #L "], %[bits" #L "]\n\t"
+#define UNSTARVE_TWO_INDEX(L)                                                                 \
+  "mov %[bits" #L "], %[index]\n\t"                                                           \
+  "shr $54, %[index]\n\t"
 #define UNSTARVE_TWO_CONSUME(L) "add %[entry], 24+8*" #L "+%c[end](%[blocks])\n\t"
 #define UNSTARVE_TWO_REFILL_BEHIND_10(L)                                                      \
   "addq $10, 24+8*" #L "+%c[end](%[blocks])\n\t"                                              \
@@ -95,27 +97,27 @@ static_assert(HuffmanTable::kBits == 10 && HuffmanEntry::kSecond == 64);
 #define UNSTARVE_TWO_VALUES(L) "%c[lane" #L "](%[blocks],%[block" #L "],8)"
 #define UNSTARVE_TWO_ENDS(L) "%c[ends]+%c[lane" #L "](%[blocks],%[block" #L "])"
 #define UNSTARVE_TWO_STEP(N, L)                                                               \
-  UNSTARVE_TWO_PLACE(L)                                                                       \
+  UNSTARVE_TWO_INDEX(L)                                                                       \
   UNSTARVE_STEP(N, L, UNSTARVE_TWO_, UNSTARVE_LOAD_SECOND, UNSTARVE_STORE_SECOND)
 
-// The second symbol's value, and where it goes. Of skipped blocks DC alone is looked at, which is never second: one
-// lane leaves these out, two write them where they do no harm (mcu_row.h).
-#define UNSTARVE_LOAD_SECOND(L) "movsbl 3*%c[field](%[table" #L "],%[place]), %k[place]\n\t"
+// Loads and stores the second symbol's value. For skipped blocks only DC is needed, which is never second: one lane
+// omits these instructions, two lanes write the value where it does no harm (mcu_row.h).
+#define UNSTARVE_LOAD_SECOND(L) "movsbl 3*%c[field](%[table" #L "],%[index]), %k[index]\n\t"
 #define UNSTARVE_STORE_SECOND                                                                 \
   "and $63, %k[number]\n\t"                                                                  \
-  "movw %w[place], (%[entry],%[number],2)\n\t"
+  "movw %w[index], (%[entry],%[number],2)\n\t"
 #define UNSTARVE_NO_SECOND(...)
 
 #define UNSTARVE_STEP(N, L, LANES, LOAD_SECOND, STORE_SECOND)                                 \
-  "movzbl (%[table" #L "],%[place]), %k[entry]\n\t"                                           \
-  "movzbl %c[field](%[table" #L "],%[place]), %k[first]\n\t"                                  \
-  "movzbl 2*%c[field](%[table" #L "],%[place]), %k[number]\n\t"                               \
+  "movzbl (%[table" #L "],%[index]), %k[entry]\n\t"                                           \
+  "movzbl %c[field](%[table" #L "],%[index]), %k[first]\n\t"                                  \
+  "movzbl 2*%c[field](%[table" #L "],%[index]), %k[number]\n\t"                               \
   "add %[before" #L "], %[first]\n\t"                                                         \
   "jns " #N "0f\n"                                                                            \
   #N "1:\n\t"                                                                                 \
-  "movzwl 4*%c[field](%[table" #L "],%[place],4), %k[value]\n\t"                              \
+  "movzwl 4*%c[field](%[table" #L "],%[index],4), %k[value]\n\t"                              \
   "bextr %[value], %[bits" #L "], %[value]\n\t"                                               \
-  "addw 2+4*%c[field](%[table" #L "],%[place],4), %w[value]\n\t"                              \
+  "addw 2+4*%c[field](%[table" #L "],%[index],4), %w[value]\n\t"                              \
   LOAD_SECOND(L)                                                                              \
   "shlx %[entry], %[bits" #L "], %[bits" #L "]\n\t"                                           \
   LANES##CONSUME(L)                                                                           \
@@ -131,40 +133,40 @@ static_assert(HuffmanTable::kBits == 10 && HuffmanEntry::kSecond == 64);
   "and $63, %k[first]\n\t"                                                                   \
   "movw %w[value], (%[entry],%[first],2)\n\t"
 
-// Where the first symbol leaves the block or is at its last coefficient. A second table: consumes the first one's bits
-// and looks up there. A last coefficient: takes the first symbol alone. Else the data are wrong.
+// The first symbol reaches or exceeds the block's last coefficient. For a second table: consumes the first table's bits
+// and looks up there. For the last coefficient: uses only the first symbol. Otherwise the data is invalid.
 #define UNSTARVE_RARE(N, L, LANES)                                                            \
   #N "0:\n\t"                                                                                 \
-  "cmpb $64, %c[field](%[table" #L "],%[place])\n\t"                                          \
+  "cmpb $64, %c[field](%[table" #L "],%[index])\n\t"                                          \
   "jne " #N "2f\n\t"                                                                          \
-  "movzwl 2+4*%c[field](%[table" #L "],%[place],4), %k[first]\n\t"                            \
-  "movzbl 4*%c[field](%[table" #L "],%[place],4), %k[number]\n\t"                             \
+  "movzwl 2+4*%c[field](%[table" #L "],%[index],4), %k[first]\n\t"                            \
+  "movzbl 4*%c[field](%[table" #L "],%[index],4), %k[number]\n\t"                             \
   LANES##REFILL_BEHIND_10(L)                                                                  \
-  "shrx %[number], %[bits" #L "], %[place]\n\t"                                               \
-  "add %[first], %[place]\n\t"                                                                \
-  "movzbl (%[table" #L "],%[place]), %k[entry]\n\t"                                           \
-  "movzbl %c[field](%[table" #L "],%[place]), %k[first]\n\t"                                  \
-  "movzbl 2*%c[field](%[table" #L "],%[place]), %k[number]\n\t"                               \
+  "shrx %[number], %[bits" #L "], %[index]\n\t"                                               \
+  "add %[first], %[index]\n\t"                                                                \
+  "movzbl (%[table" #L "],%[index]), %k[entry]\n\t"                                           \
+  "movzbl %c[field](%[table" #L "],%[index]), %k[first]\n\t"                                  \
+  "movzbl 2*%c[field](%[table" #L "],%[index]), %k[number]\n\t"                               \
   "add %[before" #L "], %[first]\n\t"                                                         \
   "js " #N "1b\n"                                                                             \
   #N "2:\n\t"                                                                                 \
   "test %[first], %[first]\n\t"                                                               \
   "jnz 3f\n\t"                                                                                \
-  "movzbl 4*%c[field](%[table" #L "],%[place],4), %k[entry]\n\t"                              \
+  "movzbl 4*%c[field](%[table" #L "],%[index],4), %k[entry]\n\t"                              \
   "neg %[entry]\n\t"                                                                          \
   "and $63, %k[entry]\n\t"                                                                    \
-  "movzbl %c[field](%[table" #L "],%[place]), %k[number]\n\t"                                 \
+  "movzbl %c[field](%[table" #L "],%[index]), %k[number]\n\t"                                 \
   "jmp " #N "1b\n\t"
 
 #define UNSTARVE_ONE_LANE(LOAD_SECOND, STORE_SECOND)                                          \
-  UNSTARVE_ONE_REFILL(place, entry)                                                           \
+  UNSTARVE_ONE_REFILL(index, entry)                                                           \
   "1:\n\t"                                                                                    \
-  UNSTARVE_ONE_PLACE                                                                          \
+  UNSTARVE_ONE_INDEX                                                                          \
   UNSTARVE_ONE_REFILL(value, number)                                                          \
   UNSTARVE_STEP(1, 0, UNSTARVE_ONE_, LOAD_SECOND, STORE_SECOND)                               \
-  UNSTARVE_ONE_PLACE                                                                          \
+  UNSTARVE_ONE_INDEX                                                                          \
   UNSTARVE_STEP(2, 0, UNSTARVE_ONE_, LOAD_SECOND, STORE_SECOND)                               \
-  UNSTARVE_ONE_PLACE                                                                          \
+  UNSTARVE_ONE_INDEX                                                                          \
   UNSTARVE_STEP(3, 0, UNSTARVE_ONE_, LOAD_SECOND, STORE_SECOND)                               \
   "cmp %c[end](%[blocks]), %[block0]\n\t"                                                     \
   "je 2f\n\t"                                                                                 \
@@ -177,7 +179,7 @@ static_assert(HuffmanTable::kBits == 10 && HuffmanEntry::kSecond == 64);
   "3:\n"                                                                                      \
   "2:\n\t"                                                                                    \
       : [bits0] "+&r"(bits), [count] "+&r"(count), [next] "+&r"(next), [table0] "+&r"(table), \
-        [before0] "+&r"(before), [block0] "+&r"(block), [place] "=&r"(place),                 \
+        [before0] "+&r"(before), [block0] "+&r"(block), [index] "=&r"(index),                 \
         [entry] "=&r"(entry), [first] "=&r"(first), [value] "=&r"(value),                     \
         [number] "=&r"(number)                                                                \
       : [blocks] "r"(&blocks), [lane] "r"(&blocks.lanes[lane]),                               \
@@ -186,7 +188,7 @@ static_assert(HuffmanTable::kBits == 10 && HuffmanEntry::kSecond == 64);
         [end] "i"(offsetof(EntropyBlocks, end)), [field] "i"(HuffmanEntries::kCount)          \
       : "cc", "memory"
 
-// From there to the end of one lane, with idle blocks behind the last one. False as decode_blocks().
+// Decodes one lane from `from` to its end; idle blocks must follow the last block. False like decode_blocks().
 HWY_NOINLINE bool run(EntropyState& state, EntropyBlocks& blocks, std::size_t lane, Reached from) {
   blocks.limit = state.limit;
   std::uint64_t bits = state.bits, count = state.count;
@@ -194,7 +196,7 @@ HWY_NOINLINE bool run(EntropyState& state, EntropyBlocks& blocks, std::size_t la
   std::size_t block = from.block;
   std::int64_t before = from.before;
   const HuffmanEntries* table = before == blocks.before_dc ? blocks.dc[block] : blocks.ac[block];
-  std::uint64_t place, entry, first, value, number;
+  std::uint64_t index, entry, first, value, number;
   if (blocks.skipped) {
     asm volatile(UNSTARVE_ONE_LANE(UNSTARVE_NO_SECOND, ));
   } else {
@@ -205,13 +207,13 @@ HWY_NOINLINE bool run(EntropyState& state, EntropyBlocks& blocks, std::size_t la
   return true;
 }
 
-// Both lanes, until one is at its end or behind its limit; blocks.at is where they are in their streams. False when one
-// of them cannot be right: `entry`, where values go, is null then alone.
+// Decodes both lanes until one is at its end or past its limit; blocks.at are their stream positions. False for invalid
+// data, which the loop signals by a null `entry` (otherwise the address of a block's values).
 HWY_NOINLINE bool run_two(EntropyBlocks& blocks, Reached& lane0, Reached& lane1) {
   std::uint64_t bits0, bits1;
   const HuffmanEntries* table0 = blocks.dc[lane0.block];
   const HuffmanEntries* table1 = blocks.dc[lane1.block];
-  std::uint64_t place, entry, first, value, number;
+  std::uint64_t index, entry, first, value, number;
   asm volatile(
       "1:\n\t"
       UNSTARVE_TWO_REFILL(0)
@@ -226,11 +228,11 @@ HWY_NOINLINE bool run_two(EntropyBlocks& blocks, Reached& lane0, Reached& lane1)
       "je 2f\n\t"
       "cmp %c[end](%[blocks]), %[block1]\n\t"
       "je 2f\n\t"
-      "mov 24+%c[end](%[blocks]), %[place]\n\t"
-      "cmp 40+%c[end](%[blocks]), %[place]\n\t"
+      "mov 24+%c[end](%[blocks]), %[index]\n\t"
+      "cmp 40+%c[end](%[blocks]), %[index]\n\t"
       "ja 2f\n\t"
-      "mov 32+%c[end](%[blocks]), %[place]\n\t"
-      "cmp 48+%c[end](%[blocks]), %[place]\n\t"
+      "mov 32+%c[end](%[blocks]), %[index]\n\t"
+      "cmp 48+%c[end](%[blocks]), %[index]\n\t"
       "jbe 1b\n\t"
       "jmp 2f\n\t"
       UNSTARVE_RARE(1, 0, UNSTARVE_TWO_)
@@ -244,7 +246,7 @@ HWY_NOINLINE bool run_two(EntropyBlocks& blocks, Reached& lane0, Reached& lane1)
       "2:\n\t"
       : [bits0] "=&r"(bits0), [table0] "+&r"(table0), [before0] "+&r"(lane0.before), [block0] "+&r"(lane0.block),
         [bits1] "=&r"(bits1), [table1] "+&r"(table1), [before1] "+&r"(lane1.before), [block1] "+&r"(lane1.block),
-        [place] "=&r"(place), [entry] "=&r"(entry), [first] "=&r"(first), [value] "=&r"(value), [number] "=&r"(number)
+        [index] "=&r"(index), [entry] "=&r"(entry), [first] "=&r"(first), [value] "=&r"(value), [number] "=&r"(number)
       : [blocks] "r"(&blocks), [ac] "i"(offsetof(EntropyBlocks, ac)), [lane0] "i"(offsetof(EntropyBlocks, lanes[0])),
         [lane1] "i"(offsetof(EntropyBlocks, lanes[1])), [ends] "i"(offsetof(EntropyBlocks::Lane, ends)),
         [end] "i"(offsetof(EntropyBlocks, end)), [field] "i"(HuffmanEntries::kCount)
@@ -255,7 +257,7 @@ HWY_NOINLINE bool run_two(EntropyBlocks& blocks, Reached& lane0, Reached& lane1)
 
 std::uint64_t first_bit(const std::uint8_t* byte) { return reinterpret_cast<std::uint64_t>(byte) * 8; }
 
-// As after a refill at that bit.
+// Sets the state to that after a refill at `bit`.
 void go_to(EntropyState& state, std::uint64_t bit) {
   const auto* const byte = reinterpret_cast<const std::uint8_t*>(bit / 8);
   std::uint64_t word;
@@ -265,7 +267,7 @@ void go_to(EntropyState& state, std::uint64_t bit) {
   state.next = byte + 7;
 }
 
-// As decode_blocks_of_two(), with idle blocks behind the last one.
+// Like decode_blocks_of_two(); idle blocks must follow the last block.
 bool run_both(EntropyState& lane0, EntropyState& lane1, EntropyBlocks& blocks, std::size_t first) {
   const std::array<EntropyState*, EntropyBlocks::kLanes> states{&lane0, &lane1};
   std::array<Reached, EntropyBlocks::kLanes> reached;
@@ -285,14 +287,14 @@ bool run_both(EntropyState& lane0, EntropyState& lane1, EntropyBlocks& blocks, s
 }
 
 #undef UNSTARVE_ONE_REFILL
-#undef UNSTARVE_ONE_PLACE
+#undef UNSTARVE_ONE_INDEX
 #undef UNSTARVE_ONE_CONSUME
 #undef UNSTARVE_ONE_REFILL_BEHIND_10
 #undef UNSTARVE_ONE_VALUES
 #undef UNSTARVE_ONE_ENDS
 #undef UNSTARVE_ONE_LANE
 #undef UNSTARVE_TWO_REFILL
-#undef UNSTARVE_TWO_PLACE
+#undef UNSTARVE_TWO_INDEX
 #undef UNSTARVE_TWO_CONSUME
 #undef UNSTARVE_TWO_REFILL_BEHIND_10
 #undef UNSTARVE_TWO_VALUES
@@ -312,8 +314,8 @@ struct Bits {
   std::uint64_t count;
   const std::uint8_t* next;
 
-  // At least 56 bits afterwards. After F. Giesen, "Reading bits in far too many ways (part 2)", variant 4: bits beyond
-  // `count` are right too, so that loading them again changes nothing.
+  // Refills to at least 56 bits. After F. Giesen, "Reading bits in far too many ways (part 2)", variant 4: bits beyond
+  // `count` are correct too, so that loading them again changes nothing.
   HWY_INLINE void refill() {
     std::uint64_t word;
     std::memcpy(&word, next, sizeof(word));
@@ -333,7 +335,7 @@ HWY_INLINE std::int16_t value_of(std::uint64_t bits, const HuffmanEntry& entry) 
   return static_cast<std::int16_t>(static_cast<int>(bits >> entry.value_from & mask) + entry.value_base);
 }
 
-// What a rare entry means in place of it: see UNSTARVE_RARE above. False when the block cannot be right.
+// Replaces a rare entry by its meaning, see UNSTARVE_RARE above. False if the block is invalid.
 HWY_NOINLINE bool replace_rare(Bits& in, const HuffmanEntries& table, std::int64_t before, HuffmanEntry& entry) {
   if (entry.first == HuffmanEntry::kSecond) {
     in.consume(HuffmanTable::kBits);
@@ -349,7 +351,7 @@ HWY_NOINLINE bool replace_rare(Bits& in, const HuffmanEntries& table, std::int64
   return first <= 0;
 }
 
-// From there to the end of one lane, with idle blocks behind the last one. False as decode_blocks().
+// Decodes one lane from `from` to its end; idle blocks must follow the last block. False like decode_blocks().
 HWY_NOINLINE bool run(EntropyState& state, EntropyBlocks& blocks, std::size_t lane, Reached from) {
   Bits in{state.bits, state.count, state.next};
   std::size_t block = from.block;
@@ -363,7 +365,7 @@ HWY_NOINLINE bool run(EntropyState& state, EntropyBlocks& blocks, std::size_t la
     const std::int64_t first = before + entry.first;
     const std::int64_t number = before + entry.both;
     std::int16_t* const values = blocks.lanes[lane].values[block];
-    // Without a second symbol both have the same slot, and the first is right.
+    // Without a second symbol both have the same slot, and the first value overwrites the second.
     if (!blocks.skipped) values[number & 63] = entry.second;
     values[first & 63] = value_of(in.bits, entry);
     blocks.lanes[lane].ends[block] = static_cast<std::uint8_t>(number & 255);
@@ -383,7 +385,7 @@ HWY_NOINLINE bool run(EntropyState& state, EntropyBlocks& blocks, std::size_t la
   return right && block == blocks.end;
 }
 
-// As decode_blocks_of_two(), with idle blocks behind the last one; one lane after the other.
+// Like decode_blocks_of_two(), one lane after the other; idle blocks must follow the last block.
 bool run_both(EntropyState& lane0, EntropyState& lane1, EntropyBlocks& blocks, std::size_t first) {
   const Reached begin{first, blocks.before_dc};
   return run(lane0, blocks, 0, begin) && run(lane1, blocks, 1, begin);
@@ -412,10 +414,10 @@ namespace {
 HWY_EXPORT(decode_blocks_on_target);
 HWY_EXPORT(decode_blocks_of_two_on_target);
 
-// What the steps behind the last block do: nothing, again and again.
+// A table for the steps after the last block, which do nothing.
 constexpr HuffmanEntries kIdle;
 
-// Idle blocks behind the last one, and back to what was there.
+// Appends an idle block after the last one, and restores the previous one when destroyed.
 class IdleEnd {
  public:
   IdleEnd(EntropyBlocks& blocks, std::size_t end)

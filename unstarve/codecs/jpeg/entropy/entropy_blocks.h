@@ -1,19 +1,19 @@
 #pragma once
-// Blocks of a baseline scan, in the order of the file, and their Huffman decoding: the innermost loop of JPEG decoding.
+// Huffman decoding of the blocks of a baseline scan, in the order of the file: the innermost loop of JPEG decoding.
 //
-// Where a block ends cannot be predicted, and a processor that guesses wrong there loses more time than several symbols
-// take. So nothing is guessed: every look-up, of a DC or of an AC symbol, does the same, and what follows from it
-// (which table is next, which block) is selected, not branched to. Only what is rare branches: codes that one look-up
-// does not resolve, and blocks that end with their last coefficient.
+// The end of a block cannot be predicted, and a mispredicted branch costs more time than several symbols. The loop
+// therefore has no branch there: every look-up of a DC or an AC symbol does the same, and the next table and block are
+// selected by conditional moves. Only rare cases branch: codes that one look-up does not resolve, and blocks that end
+// with their last coefficient.
 //
-// One stream waits for itself: the next look-up needs the last one's bits. Two that are independent, as the rows of an
-// index are, go in turns through one loop, and each waits under the other's work.
+// A single stream is limited by latency: each look-up needs the bits after the previous one. Two independent streams,
+// such as two rows of an index, alternate in one loop so that each hides the other's latency.
 //
-// Numbers go from -64, before DC, over -63, DC, to 0, the last coefficient: the addition that comes to it carries. The
-// low six bits are the coefficient's slot (coefficients.h).
+// Coefficients are numbered from -64 (before DC) and -63 (DC) to 0 (the last one), so that the addition that reaches
+// the end carries. The low six bits are the coefficient's slot (layout/coefficients.h).
 //
 // Threads: one at a time. Memory: borrows tables and coefficients.
-// Failure: false for data that cannot be right: no such code, more than 64 coefficients in a block, too few bytes.
+// Failure: false for invalid data: an unknown code, more than 64 coefficients in a block, too few bytes.
 
 #include <cstddef>
 #include <cstdint>
@@ -23,9 +23,9 @@
 
 namespace unstarve {
 
-// The stream's next bits are the top bits of `bits`, of which `count` are counted in (of `count` the low six bits mean
-// something); `next` is the byte to load from. It may come to lie behind `limit`, by 56 bytes at most, whence 8 bytes
-// are read; then the next call that has blocks to decode fails.
+// The stream's next bits are the top bits of `bits`; the low six bits of `count` are the number of valid ones. `next`
+// is the byte to load from. It may advance at most 56 bytes past `limit`, and 8 bytes are read from there; after that,
+// the next call with blocks to decode fails.
 struct EntropyState {
   std::uint64_t bits = 0;
   std::uint64_t count = 0;
@@ -33,37 +33,38 @@ struct EntropyState {
   const std::uint8_t* limit = nullptr;
 };
 
-// What the kernel reads, laid out for it: all is reached from one register.
+// The kernel's input, laid out so that one register addresses all of it.
 struct EntropyBlocks {
   static constexpr std::size_t kMost = 510;
   static constexpr std::size_t kLanes = 2;
 
-  // Per block, and one place behind the last.
+  // Per block, plus one entry after the last.
   const HuffmanEntries* dc[kMost + 1];
   const HuffmanEntries* ac[kMost + 1];
   struct Lane {
-    std::int16_t* values[kMost + 1];  // its slots
-    // The number that a block came to: 0 for one that is full, at least kEarly (HuffmanEntry::kEndOfBlock on from DC)
-    // for one that a symbol has ended. What lies between has gone on beyond the last coefficient.
+    std::int16_t* values[kMost + 1];  // the blocks' slots
+    // The number that a block reached: 0 if it is full, at least kEarly (HuffmanEntry::kEndOfBlock after DC) if a
+    // symbol ended it. Numbers in between mean that the block exceeds its last coefficient.
     std::uint8_t ends[kMost + 1];
   };
   Lane lanes[kLanes];
   static constexpr std::uint8_t kEarly = 66;
   std::size_t count = 0;
-  bool skipped = false;  // of the blocks, DC alone will be looked at
+  bool skipped = false;  // only DC of the blocks is needed
 
   // Set for one run of the kernel.
   std::size_t end = 0;
   const std::uint8_t* limit = nullptr;
   std::int64_t before_dc = -64;
-  std::uint64_t at[kLanes] = {};    // the next bit; bits are counted from address 0
+  std::uint64_t at[kLanes] = {};    // the next bit, counted from address 0
   std::uint64_t last[kLanes] = {};  // the first bit of `limit`
 };
 
-// Decodes blocks first .. end - 1 of lane 0: their coefficients, which are zero before, with DC as the difference to
-// the block before, and their ends, which alone show a block that goes on beyond its last coefficient.
+// Decodes blocks first .. end - 1 of lane 0. Writes their coefficients, which must be zero before, with DC as the
+// difference to the previous block, and their `ends`. A block that exceeds its last coefficient is visible only in
+// `ends`.
 [[nodiscard]] bool decode_blocks(EntropyState& state, EntropyBlocks& blocks, std::size_t first, std::size_t end);
-// The same blocks of both lanes, from a stream each.
+// Decodes the same blocks of both lanes, each from its own stream.
 [[nodiscard]] bool decode_blocks_of_two(EntropyState& lane0, EntropyState& lane1, EntropyBlocks& blocks,
                                         std::size_t first, std::size_t end);
 

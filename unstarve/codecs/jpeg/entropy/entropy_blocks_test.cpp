@@ -1,5 +1,5 @@
-// The innermost loop of every instruction set against a decoder that reads bit by bit, over random codes: right blocks,
-// blocks that end with their last coefficient, that go on beyond it, codes that do not exist, data that end too early.
+// Compares the innermost loop of every instruction set with a decoder that reads bit by bit, over random codes: valid
+// blocks, blocks that end with their last coefficient or exceed it, unknown codes, truncated data.
 #include "unstarve/codecs/jpeg/entropy/entropy_blocks.h"
 
 #include <algorithm>
@@ -20,13 +20,13 @@ namespace {
 using testing::read_symbol;
 using testing::Symbol;
 
-constexpr std::size_t kBlocks = 150, kBehind = 4;  // more than are skipped at a time
+constexpr std::size_t kBlocks = 150, kAfterEnd = 4;  // more than are skipped at a time
 constexpr std::int16_t kUntouched = 12345;
-// How far behind the data decode_blocks() is told its limit, and what it may read behind that.
+// The limit passed to decode_blocks(), in bytes after the data, and the bytes it may read after that.
 constexpr std::size_t kLimit = 8, kReadable = 56 + 8;
 static_assert(kLimit + kReadable <= EntropyBytes::kSlack);
 
-// One component with one block in an MCU.
+// One component with one block per MCU.
 struct Scan {
   HuffmanCodes dc, ac;
   std::vector<std::uint8_t> bytes;
@@ -50,7 +50,7 @@ struct Scan {
 
 struct Expected {
   bool right = true;
-  std::vector<std::array<std::int16_t, 64>> blocks;  // in zigzag order, DC as it is
+  std::vector<std::array<std::int16_t, 64>> blocks;  // in zigzag order, with DC values, not differences
   std::size_t bits = 0;
 };
 
@@ -102,14 +102,14 @@ Scan random_codes(Random& random) {
     scan.dc = testing::random_codes(random, false);
     scan.ac = testing::random_codes(random, true);
   } while (codes_of(scan.dc).empty() || codes_of(scan.ac).size() < 20);
-  // Blocks end, and fill up to their last coefficient.
+  // Blocks that end early, and blocks with a last coefficient.
   const auto symbols = codes_of(scan.ac).size();
   scan.ac.symbols[random.below(static_cast<std::uint32_t>(symbols))] = 0x00;
   scan.ac.symbols[random.below(static_cast<std::uint32_t>(symbols))] = static_cast<std::uint8_t>(1 + random.below(10));
   return scan;
 }
 
-// Blocks of random symbols that fit; with `wrong`, now and then one that does not; and cut off for some `ends_early`.
+// Blocks of random symbols that fit; with `wrong`, sometimes one that does not; truncated for some `ends_early`.
 Scan random_blocks(Scan scan, Random& random, bool wrong, bool ends_early) {
   const std::vector<Code> dc = codes_of(scan.dc), ac = codes_of(scan.ac);
   const auto one_of = [&](const std::vector<Code>& codes) {
@@ -140,7 +140,7 @@ Scan random_blocks(Scan scan, Random& random, bool wrong, bool ends_early) {
   return scan;
 }
 
-// A scan's bytes in front of memory that must not be read, and its decoding from the start.
+// A scan's bytes before inaccessible memory, and the state for decoding them from the start.
 struct GuardedScan {
   explicit GuardedScan(const Scan& scan) : memory(scan.bytes.size() + kLimit + kReadable) {
     std::ranges::copy(scan.bytes, memory.bytes().begin());
@@ -155,10 +155,11 @@ struct GuardedScan {
   McuRow::Stream stream;
 };
 
-// Blocks behind the last one, which decoding must leave alone.
-void mark_behind(CoefficientRow& row) { std::fill(row.block(kBlocks), row.block(kBlocks + kBehind), kUntouched); }
-bool untouched_behind(CoefficientRow& row) {
-  return std::all_of(row.block(kBlocks), row.block(kBlocks + kBehind), [](std::int16_t v) { return v == kUntouched; });
+// Blocks after the last one, which decoding must not modify.
+void mark_after_end(CoefficientRow& row) { std::fill(row.block(kBlocks), row.block(kBlocks + kAfterEnd), kUntouched); }
+bool untouched_after_end(CoefficientRow& row) {
+  return std::all_of(row.block(kBlocks), row.block(kBlocks + kAfterEnd),
+                     [](std::int16_t v) { return v == kUntouched; });
 }
 
 bool same_values(CoefficientRow& a, CoefficientRow& b) {
@@ -167,7 +168,7 @@ bool same_values(CoefficientRow& a, CoefficientRow& b) {
 
 }  // namespace
 
-TEST_CASE("blocks of random codes are decoded as bit by bit, on every instruction set", "[codecs]") {
+TEST_CASE("blocks of random codes decode as bit by bit on every instruction set", "[codecs]") {
   testing::on_every_target([](const std::string& target) {
     int right = 0, wrong = 0;
     const auto dc = std::make_unique<HuffmanTable>(), ac = std::make_unique<HuffmanTable>();
@@ -180,31 +181,31 @@ TEST_CASE("blocks of random codes are decoded as bit by bit, on every instructio
 
       REQUIRE(dc->build(scan.dc, false, false));
       REQUIRE(ac->build(scan.ac, true, round % 3 != 0));
-      CoefficientRow kept;
-      kept.resize(kBlocks + kBehind);
-      const McuBlock block{.dc = dc.get(), .ac = ac.get(), .row = &kept};
-      row->assign(std::span(&block, 1), kBlocks + kBehind);
-      mark_behind(kept);
+      CoefficientRow coefficients;
+      coefficients.resize(kBlocks + kAfterEnd);
+      const McuBlock block{.dc = dc.get(), .ac = ac.get(), .row = &coefficients};
+      row->assign(std::span(&block, 1), kBlocks + kAfterEnd);
+      mark_after_end(coefficients);
 
       // In two parts; the first ones skipped as well, which leaves the same state.
       GuardedScan read(scan), skipped(scan);
       const std::size_t part = random.below(kBlocks);
-      bool ok = row->keep(read.stream, 0, part);
+      bool ok = row->read(read.stream, 0, part);
       REQUIRE(row->skip(skipped.stream, part) == ok);
       if (ok) {
         REQUIRE(skipped.bits_read() == read.bits_read());
         REQUIRE(skipped.stream.dc == read.stream.dc);
-        ok = row->keep(read.stream, part, kBlocks - part);
+        ok = row->read(read.stream, part, kBlocks - part);
       }
       ok = ok && read.bits_read() <= scan.bits;
       REQUIRE(ok == expected.right);
-      REQUIRE(untouched_behind(kept));
+      REQUIRE(untouched_after_end(coefficients));
       ok ? ++right : ++wrong;
       if (!ok) continue;
       REQUIRE(read.bits_read() == expected.bits);
       for (std::size_t b = 0; b < kBlocks; ++b) {
         std::array<std::int16_t, 64> zigzag{};
-        const std::int16_t* const values = kept.block(b);
+        const std::int16_t* const values = coefficients.block(b);
         for (std::size_t i = 0; i < 64; ++i) zigzag[i] = values[(i + 1) % 64];
         REQUIRE(zigzag == expected.blocks[b]);
       }
@@ -214,7 +215,7 @@ TEST_CASE("blocks of random codes are decoded as bit by bit, on every instructio
   });
 }
 
-TEST_CASE("two rows at once are decoded as one after the other, on every instruction set", "[codecs]") {
+TEST_CASE("decoding two rows together equals decoding one after the other on every instruction set", "[codecs]") {
   testing::on_every_target([](const std::string& target) {
     int right = 0, wrong = 0;
     const auto dc = std::make_unique<HuffmanTable>(), ac = std::make_unique<HuffmanTable>();
@@ -225,7 +226,7 @@ TEST_CASE("two rows at once are decoded as one after the other, on every instruc
       const Scan codes = random_codes(random);
       REQUIRE(dc->build(codes.dc, false, false));
       REQUIRE(ac->build(codes.ac, true, round % 3 != 0));
-      // One of the two wrong, or the other.
+      // One of the two is wrong, or the other.
       const bool first_wrong = round % 4 == 1, second_wrong = round % 4 == 3;
       const std::array<Scan, 2> scans{random_blocks(codes, random, first_wrong, first_wrong && round % 8 == 1),
                                       random_blocks(codes, random, second_wrong, second_wrong && round % 8 == 3)};
@@ -233,39 +234,39 @@ TEST_CASE("two rows at once are decoded as one after the other, on every instruc
 
       std::array<CoefficientRow, 2> rows, expected;
       for (std::size_t i = 0; i < 2; ++i) {
-        rows[i].resize(kBlocks + kBehind);
-        expected[i].resize(kBlocks + kBehind);
-        mark_behind(rows[i]);
-        mark_behind(expected[i]);
+        rows[i].resize(kBlocks + kAfterEnd);
+        expected[i].resize(kBlocks + kAfterEnd);
+        mark_after_end(rows[i]);
+        mark_after_end(expected[i]);
       }
-      std::array<GuardedScan, 2> alone{GuardedScan(scans[0]), GuardedScan(scans[1])};
+      std::array<GuardedScan, 2> separate{GuardedScan(scans[0]), GuardedScan(scans[1])};
       bool ok = true;
       for (std::size_t i = 0; i < 2; ++i) {
         const McuBlock block{.dc = dc.get(), .ac = ac.get(), .row = &expected[i]};
         row->assign(std::span(&block, 1), kBlocks);
-        ok = ok && row->keep(alone[i].stream, 0, kBlocks) && alone[i].bits_read() <= scans[i].bits;
+        ok = ok && row->read(separate[i].stream, 0, kBlocks) && separate[i].bits_read() <= scans[i].bits;
       }
 
       const McuBlock block{.dc = dc.get(), .ac = ac.get(), .row = rows.data(), .second_row = &rows[1]};
-      row->assign(std::span(&block, 1), kBlocks + kBehind);
+      row->assign(std::span(&block, 1), kBlocks + kAfterEnd);
       std::array<GuardedScan, 2> read{GuardedScan(scans[0]), GuardedScan(scans[1])};
       // In two parts; the first ones skipped as well, which leaves the same state.
       std::array<GuardedScan, 2> skipped{GuardedScan(scans[0]), GuardedScan(scans[1])};
-      bool both = row->keep_two(read[0].stream, read[1].stream, 0, part);
+      bool both = row->read_two(read[0].stream, read[1].stream, 0, part);
       REQUIRE(row->skip_two(skipped[0].stream, skipped[1].stream, part) == both);
       for (std::size_t i = 0; i < 2 && both; ++i) {
         REQUIRE(skipped[i].bits_read() == read[i].bits_read());
         REQUIRE(skipped[i].stream.dc == read[i].stream.dc);
       }
-      both = both && row->keep_two(read[0].stream, read[1].stream, part, kBlocks - part);
+      both = both && row->read_two(read[0].stream, read[1].stream, part, kBlocks - part);
       for (std::size_t i = 0; i < 2; ++i) both = both && read[i].bits_read() <= scans[i].bits;
       REQUIRE(both == ok);
-      for (CoefficientRow& read_row : rows) REQUIRE(untouched_behind(read_row));
+      for (CoefficientRow& read_row : rows) REQUIRE(untouched_after_end(read_row));
       ok ? ++right : ++wrong;
       if (!ok) continue;
       for (std::size_t i = 0; i < 2; ++i) {
-        REQUIRE(read[i].bits_read() == alone[i].bits_read());
-        REQUIRE(read[i].stream.dc == alone[i].stream.dc);
+        REQUIRE(read[i].bits_read() == separate[i].bits_read());
+        REQUIRE(read[i].stream.dc == separate[i].stream.dc);
         REQUIRE(same_values(rows[i], expected[i]));
       }
     }
@@ -274,8 +275,8 @@ TEST_CASE("two rows at once are decoded as one after the other, on every instruc
   });
 }
 
-TEST_CASE("decoding that nothing in the data stops goes no further than it may, on every instruction set", "[codecs]") {
-  // Codes of every length, each with a value; a block is never ended by one, so that all 64 have to come.
+TEST_CASE("decoding data without an end stays within its limit on every instruction set", "[codecs]") {
+  // Codes of every length, each with a value. No code ends a block, so that each has 64 coefficients.
   HuffmanCodes dc, ac;
   for (std::size_t bits = 1; bits <= 16; ++bits) dc.counts[bits] = ac.counts[bits] = 1;
   dc.symbols.fill(11);
@@ -288,12 +289,12 @@ TEST_CASE("decoding that nothing in the data stops goes no further than it may, 
       Random random(34, 0, round, 0);
       REQUIRE(dc_table->build(dc, false, false));
       REQUIRE(ac_table->build(ac, true, round % 2 == 1));
-      CoefficientRow kept, second;
-      kept.resize(kBlocks);
+      CoefficientRow coefficients, second;
+      coefficients.resize(kBlocks);
       second.resize(kBlocks);
-      const McuBlock block{.dc = dc_table.get(), .ac = ac_table.get(), .row = &kept, .second_row = &second};
+      const McuBlock block{.dc = dc_table.get(), .ac = ac_table.get(), .row = &coefficients, .second_row = &second};
       row->assign(std::span(&block, 1), kBlocks);
-      // Of noise; the more ones, the longer the codes.
+      // Noise; more ones mean longer codes.
       const std::size_t data = random.below(100);
       const GuardedBytes memory(data + kLimit + kReadable);
       const std::span<std::uint8_t> bytes = memory.bytes();
@@ -304,10 +305,10 @@ TEST_CASE("decoding that nothing in the data stops goes no further than it may, 
       McuRow::Stream both = stream, other = stream;
       other.bits.next += random.below(static_cast<std::uint32_t>(data) + 1);
       if (round % 3 == 0) std::swap(both, other);
-      CHECK_FALSE(row->keep(stream, 0, kBlocks));
+      CHECK_FALSE(row->read(stream, 0, kBlocks));
       CHECK_FALSE(row->skip(skipped, kBlocks));
       McuRow::Stream skipped_both = both, skipped_other = other;
-      CHECK_FALSE(row->keep_two(both, other, 0, kBlocks));
+      CHECK_FALSE(row->read_two(both, other, 0, kBlocks));
       CHECK_FALSE(row->skip_two(skipped_both, skipped_other, kBlocks));
     }
   });

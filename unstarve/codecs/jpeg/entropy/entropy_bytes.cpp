@@ -16,7 +16,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Copies bytes until the first FF, which is not copied; returns how many. May write a vector more than that.
+// Copies bytes before the first FF and returns their number. May write up to one vector more.
 std::size_t copy_to_ff(const std::uint8_t* source, std::size_t bytes, std::uint8_t* target) {
   const hn::CappedTag<std::uint8_t, 32> d;
   const std::size_t lanes = hn::Lanes(d);
@@ -32,13 +32,13 @@ std::size_t copy_to_ff(const std::uint8_t* source, std::size_t bytes, std::uint8
   return i;
 }
 
-// How far a copy has come.
+// The progress of a copy.
 struct Copied {
   std::size_t read = 0;
   std::size_t written = 0;
 };
 
-// Copies whole vectors without the zeros behind FFs, as long as there is nothing else behind one.
+// Copies whole vectors without the zeros after FFs; stops before an FF that something else follows.
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL
 Copied copy_vectors(const std::uint8_t* source, std::size_t bytes, std::uint8_t* target) {
   const __m512i ff = _mm512_set1_epi8(-1);
@@ -47,13 +47,13 @@ Copied copy_vectors(const std::uint8_t* source, std::size_t bytes, std::uint8_t*
   for (; copied.read + 64 <= bytes; copied.read += 64) {
     const __m512i v = _mm512_loadu_si512(source + copied.read);
     const std::uint64_t ffs = _mm512_cmpeq_epi8_mask(v, ff);
-    const std::uint64_t behind = ffs << 1 | before;
-    if (_mm512_mask_test_epi8_mask(behind, v, v) != 0) break;
-    _mm512_storeu_si512(target + copied.written, _mm512_maskz_compress_epi8(~behind, v));
-    copied.written += 64 - static_cast<std::size_t>(std::popcount(behind));
+    const std::uint64_t after_ff = ffs << 1 | before;
+    if (_mm512_mask_test_epi8_mask(after_ff, v, v) != 0) break;
+    _mm512_storeu_si512(target + copied.written, _mm512_maskz_compress_epi8(~after_ff, v));
+    copied.written += 64 - static_cast<std::size_t>(std::popcount(after_ff));
     before = ffs >> 63;
   }
-  // An FF whose next byte is still to be seen is not copied yet.
+  // Excludes a last FF, whose next byte is not known yet.
   return {copied.read - before, copied.written - before};
 }
 #else

@@ -1,4 +1,4 @@
-// Taking the stuffing out, against doing it byte by byte.
+// Compares the removal of byte stuffing with a loop over bytes.
 #include "unstarve/codecs/jpeg/entropy/entropy_bytes.h"
 
 #include <catch2/catch.hpp>
@@ -40,7 +40,7 @@ Expected plainly(const std::vector<std::uint8_t>& scan, bool restarts) {
 
 }  // namespace
 
-TEST_CASE("scans lose their stuffing and their restart markers, whatever stands where", "[codecs]") {
+TEST_CASE("stuffing and restart markers are removed at any position", "[codecs]") {
   testing::on_every_target([](const std::string& target) {
     INFO(target);
     EntropyBytes bytes;

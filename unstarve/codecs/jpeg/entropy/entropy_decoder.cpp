@@ -13,20 +13,20 @@ void EntropyDecoder::start(const EntropyBytes& bytes, McuRow& row, int restart_i
 }
 
 void EntropyDecoder::start_at(const EntropyBytes& bytes, McuRow& row, int restart_interval, std::size_t mcus,
-                              std::size_t first, const EntropyPlace& place) {
+                              std::size_t first, const EntropyPosition& position) {
   start(bytes, row, restart_interval, mcus);
   left_in_segment_ -= first % interval_;
-  stream_.dc = place.dc;
+  stream_.dc = position.dc;
   EntropyState& bits = stream_.bits;
-  // As after a refill of which `bit` bits are consumed.
+  // The state after a refill and the consumption of position.bit bits.
   constexpr std::size_t kLoaded = sizeof(std::uint64_t) - 1;
   for (std::size_t i = 0; i <= kLoaded; ++i) bits.bits = bits.bits << 8 | bits.next[i];
-  bits.bits <<= place.bit;
-  bits.count = 8 * kLoaded - place.bit;
+  bits.bits <<= position.bit;
+  bits.count = 8 * kLoaded - position.bit;
   bits.next += kLoaded;
 }
 
-EntropyPlace EntropyDecoder::place() const {
+EntropyPosition EntropyDecoder::position() const {
   return {static_cast<std::size_t>(stream_.bits.next - bytes_->data()) * 8 - stream_.bits.count, stream_.dc};
 }
 
@@ -38,7 +38,7 @@ void EntropyDecoder::enter_segment() {
   left_in_segment_ = interval_;
 }
 
-// All bits of the segment are used up but for those that fill its last byte.
+// Whether all bits of the segment have been consumed, except padding in its last byte.
 bool EntropyDecoder::ends_here() const {
   const std::size_t loaded = static_cast<std::size_t>(stream_.bits.next - bytes_->data()) * 8;
   const std::size_t used = loaded - stream_.bits.count;
@@ -54,8 +54,8 @@ bool EntropyDecoder::pass_restart() {
   return true;
 }
 
-// Bits that do not exist were read as zeros.
-bool EntropyDecoder::within_segment() const { return place().bit <= bytes_->segment_ends()[segment_] * 8; }
+// Bits after the end of the data are read as zeros.
+bool EntropyDecoder::within_segment() const { return position().bit <= bytes_->segment_ends()[segment_] * 8; }
 
 template <class Decode>
 bool EntropyDecoder::run(std::size_t mcus, const Decode& decode) {
@@ -73,8 +73,8 @@ bool EntropyDecoder::skip(std::size_t mcus) {
   return run(mcus, [&](std::size_t, std::size_t count) { return row_->skip(stream_, count); });
 }
 
-bool EntropyDecoder::keep(std::size_t first, std::size_t mcus) {
-  return run(mcus, [&](std::size_t done, std::size_t count) { return row_->keep(stream_, first + done, count); });
+bool EntropyDecoder::read(std::size_t first, std::size_t mcus) {
+  return run(mcus, [&](std::size_t done, std::size_t count) { return row_->read(stream_, first + done, count); });
 }
 
 template <class Decode>
@@ -91,9 +91,9 @@ bool EntropyDecoder::skip_two(EntropyDecoder& decoder, EntropyDecoder& second, s
   });
 }
 
-bool EntropyDecoder::keep_two(EntropyDecoder& decoder, EntropyDecoder& second, std::size_t first, std::size_t mcus) {
+bool EntropyDecoder::read_two(EntropyDecoder& decoder, EntropyDecoder& second, std::size_t first, std::size_t mcus) {
   return run_two(decoder, second, mcus, [&](McuRow& row, McuRow::Stream& stream, McuRow::Stream& second_stream) {
-    return row.keep_two(stream, second_stream, first, mcus);
+    return row.read_two(stream, second_stream, first, mcus);
   });
 }
 

@@ -1,14 +1,14 @@
 #pragma once
-// Huffman decoding of a baseline scan, MCU by MCU, into rows of coefficients or into nothing.
+// Huffman decoding of a baseline scan, MCU by MCU, into rows of coefficients, or skipping them.
 //
-// Without an index (scan_index.h) a JPEG file can only be read from its start: where a block's bits begin is known when
-// those before it have been read, and its DC is a difference to the block before. So blocks outside of a crop are
-// skipped, not left out: their bits are consumed and their DC summed.
+// Without an index (index/scan_index.h) a scan can only be read from its start: a block's first bit is known only after
+// the previous block has been read, and its DC is a difference to that of the previous block. Skipping a block
+// therefore consumes its bits and sums its DC.
 //
 // Ownership: borrows the row of MCUs and the bytes. Threads: one at a time.
-// Failure:   skip(), keep() and finish() return false when the data cannot be right: no such code, more than 64
-//            coefficients in a block, too few bits or bytes left over in a restart interval. What then is to be
-//            said is libjpeg-turbo's to find out.
+// Failure:   skip(), read() and finish() return false for invalid data: an unknown code, more than 64
+//            coefficients in a block, too few bits or surplus bytes in a restart interval. libjpeg-turbo then decodes
+//            the file and reports the error.
 
 #include <cstddef>
 
@@ -17,38 +17,39 @@
 
 namespace unstarve {
 
-// Between two MCUs.
-struct EntropyPlace {
+// A position between two MCUs.
+struct EntropyPosition {
   std::size_t bit = 0;  // of EntropyBytes::data(), the highest of a byte first
   McuRow::DcSums dc{};
 };
 
 class EntropyDecoder {
  public:
-  // `row` and `bytes` stay until the last call. restart_interval in MCUs, 0 for none; mcus: of the whole image.
+  // `row` and `bytes` must stay valid until the last call. `restart_interval`: in MCUs, 0 for none. `mcus`: of the
+  // whole image.
   void start(const EntropyBytes& bytes, McuRow& row, int restart_interval, std::size_t mcus);
 
-  // The same from the middle of an image on, where `bytes` begin with the byte that holds the first bit of MCU number
-  // `first`; place.bit (0 .. 7): which one of it. Where that MCU follows a restart marker, `bytes` begin behind that.
+  // Starts in the middle of an image. `bytes` begin with the byte that contains the first bit of MCU number `first`;
+  // position.bit (0 .. 7) is that bit. If the MCU follows a restart marker, `bytes` begin after the marker.
   void start_at(const EntropyBytes& bytes, McuRow& row, int restart_interval, std::size_t mcus, std::size_t first,
-                const EntropyPlace& place);
+                const EntropyPosition& position);
 
   [[nodiscard]] bool skip(std::size_t mcus);
-  // To numbers first .. first + mcus - 1 of the row, whose blocks are zero before.
-  [[nodiscard]] bool keep(std::size_t first, std::size_t mcus);
-  // The same of two decoders at once, the second one's to the second row, which takes less time than one after the
-  // other. Precondition: of one row of MCUs; no restart marker comes before their next so many MCUs.
+  // Decodes into MCUs first .. first + mcus - 1 of the row, whose blocks must be zero before.
+  [[nodiscard]] bool read(std::size_t first, std::size_t mcus);
+  // Two decoders together, the second one into the second row; faster than one after the other. Precondition: both have
+  // the same McuRow, and no restart marker comes before the end of these MCUs.
   [[nodiscard]] static bool skip_two(EntropyDecoder& decoder, EntropyDecoder& second, std::size_t mcus);
-  [[nodiscard]] static bool keep_two(EntropyDecoder& decoder, EntropyDecoder& second, std::size_t first,
+  [[nodiscard]] static bool read_two(EntropyDecoder& decoder, EntropyDecoder& second, std::size_t first,
                                      std::size_t mcus);
-  // When the next MCU lies behind a restart marker, goes there; false when the data do not end in front of one. For all
-  // MCUs but the one behind the image's last; skip() and keep() do it themselves where they begin.
+  // If the next MCU follows a restart marker, advances to it; false if the data does not end directly before a marker.
+  // Must not be called after the image's last MCU. skip() and read() call it when they start.
   [[nodiscard]] bool pass_restart();
-  // Where the next MCU begins, or the segment ends that pass_restart() has not left; and how many restart markers of
-  // `bytes` lie before it.
-  [[nodiscard]] EntropyPlace place() const;
+  // The start of the next MCU, or the end of the segment before pass_restart(); and the number of restart markers in
+  // `bytes` before it.
+  [[nodiscard]] EntropyPosition position() const;
   [[nodiscard]] std::size_t restarts_passed() const { return segment_; }
-  // After the last MCU of the image: that the data ends there, in front of the end-of-image marker.
+  // After the image's last MCU: whether the data ends there, before the end-of-image marker.
   [[nodiscard]] bool finish() const;
 
  private:

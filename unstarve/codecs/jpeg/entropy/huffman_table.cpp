@@ -7,7 +7,7 @@ namespace {
 
 constexpr int kCodeBits = 16;  // of the longest code
 constexpr int kBits = HuffmanTable::kBits;
-constexpr int kBehind = kCodeBits - kBits;  // bits of the longest code that the first table does not look at
+constexpr int kRemaining = kCodeBits - kBits;  // bits of the longest code that are not in the first table's index
 
 constexpr int value_bits_of(std::uint8_t symbol, bool ac) { return ac ? symbol & 15 : symbol; }
 
@@ -17,12 +17,12 @@ constexpr HuffmanEntry no_code() {
   return entry;
 }
 
-// The entry of a symbol with a code of `code_bits` bits where `used` bits of the stream are consumed before it.
-// `value_start`: the first `known` bits of the value, all that are consumed and its sign among them.
+// The entry of a symbol with a code of `code_bits` bits, of which `used` bits (with its value) were consumed before.
+// `value_start`: the first `known` bits of the value, including the sign and all consumed bits.
 HuffmanEntry entry_of(std::uint8_t symbol, bool ac, int code_bits, int used, int value_start, int known) {
   const int run = ac ? symbol >> 4 : 0;
   const int value_bits = value_bits_of(symbol, ac);
-  // Without value bits, a run of 15 means 16 zeros; any other means the end of the block, as libjpeg reads it.
+  // Without value bits, a run of 15 means 16 zeros; any other run means the end of the block, as in libjpeg.
   const bool ends = ac && value_bits == 0 && run != 15;
   const int consumed = std::max(used - code_bits, 0);  // of the value
   const int left = value_bits - consumed;
@@ -38,7 +38,7 @@ HuffmanEntry entry_of(std::uint8_t symbol, bool ac, int code_bits, int used, int
   return entry;
 }
 
-// All entries of a symbol in a table of which `count` begin with its code: those with a sign first negative ones.
+// Fills the `count` entries that begin with a symbol's code; of values with a sign, the first half is negative.
 void fill_symbol(HuffmanEntries& entries, std::size_t from, std::size_t count, std::uint8_t symbol, bool ac,
                  int code_bits, int used) {
   if (value_bits_of(symbol, ac) == 0) {
@@ -74,11 +74,11 @@ bool HuffmanTable::build_singles() {
   std::array<LongCode, kFirst + 256> longer;
   std::size_t longers = 0;
   std::size_t symbol = 0;
-  std::uint32_t at = 0;  // the 16 bits that the next code begins with
+  std::uint32_t at = 0;  // the smallest 16-bit stream that begins with the next code
   for (int bits = 1; bits <= kCodeBits; ++bits) {
     const std::size_t count = codes_.counts[static_cast<std::size_t>(bits)];
     const std::uint32_t step = 1u << (kCodeBits - bits);
-    // No code may be all ones (T.81, annex C), which libjpeg refuses, too.
+    // No code may be all ones (T.81, annex C); libjpeg rejects such tables too.
     if (at + count * step >= 1u << kCodeBits || symbol + count > codes_.symbols.size()) return false;
     for (std::size_t i = 0; i < count; ++i, at += step) {
       const std::uint8_t value = codes_.symbols[symbol++];
@@ -86,20 +86,20 @@ bool HuffmanTable::build_singles() {
       if (value_bits > (ac_ ? 10 : 11)) return false;
       const bool resolved = bits + (value_bits > 0 ? 1 : 0) <= kBits;
       if (resolved && bits + value_bits <= kMostBits) {
-        fill_symbol(entries_, at >> kBehind, step >> kBehind, value, ac_, bits, 0);
+        fill_symbol(entries_, at >> kRemaining, step >> kRemaining, value, ac_, bits, 0);
         continue;
       }
-      for (std::uint32_t prefix = at; prefix < at + step; prefix += 1u << kBehind) {
+      for (std::uint32_t prefix = at; prefix < at + step; prefix += 1u << kRemaining) {
         longer[longers++] = {static_cast<std::uint16_t>(prefix), static_cast<std::uint8_t>(bits), value};
       }
     }
   }
-  const std::size_t first_without = (at + (1u << kBehind) - 1) >> kBehind;
+  const std::size_t first_without = (at + (1u << kRemaining) - 1) >> kRemaining;
   entries_.fill(first_without, kFirst - first_without, no_code());
   std::size_t end = kFirst;
   const std::span<const LongCode> all(longer.data(), longers);
   for (std::size_t i = 0, next = 0; i < longers; i = next) {
-    while (next < longers && all[next].at >> kBehind == all[i].at >> kBehind) ++next;
+    while (next < longers && all[next].at >> kRemaining == all[i].at >> kRemaining) ++next;
     if (!build_second(all.subspan(i, next - i), end)) return false;
   }
   return true;
@@ -118,26 +118,26 @@ bool HuffmanTable::build_second(std::span<const LongCode> codes, std::size_t& en
   for (const LongCode& code : codes) {
     if (code.bits < kBits) {
       const int known = kBits - code.bits;
-      const int value_start = code.at >> kBehind & ((1 << known) - 1);
+      const int value_start = code.at >> kRemaining & ((1 << known) - 1);
       entries_.fill(end, size, entry_of(code.symbol, ac_, code.bits, kBits, value_start, known));
       continue;
     }
-    const std::size_t behind = code.at & ((1u << kBehind) - 1);
-    fill_symbol(entries_, end + (behind << width >> kBehind), size >> (code.bits - kBits), code.symbol, ac_, code.bits,
-                kBits);
+    const std::size_t remaining = code.at & ((1u << kRemaining) - 1);
+    fill_symbol(entries_, end + (remaining << width >> kRemaining), size >> (code.bits - kBits), code.symbol, ac_,
+                code.bits, kBits);
   }
   HuffmanEntry prefix;
   prefix.bits = kBits;
   prefix.first = HuffmanEntry::kSecond;
   prefix.value_from = static_cast<std::uint8_t>(64 - width);
   prefix.value_base = static_cast<std::int16_t>(end);
-  entries_.fill(codes[0].at >> kBehind, 1, prefix);
+  entries_.fill(codes[0].at >> kRemaining, 1, prefix);
   end += size;
   return true;
 }
 
 void HuffmanTable::build_pairs() {
-  // Of each first entry, as a second symbol: its bits (too many for any pair where it can be none) and what it adds.
+  // Each entry of the first table as a second symbol: its bits (kNone if it cannot be one), advance and value.
   constexpr std::uint8_t kNone = 64;
   std::array<std::uint8_t, kFirst> bits_of;
   std::array<std::uint8_t, kFirst> onward_of;

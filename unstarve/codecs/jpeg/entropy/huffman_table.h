@@ -1,19 +1,18 @@
 #pragma once
-// Huffman codes as look-up tables made for speed: one entry tells all that the entropy decoder needs of one symbol, or
-// of two.
+// Huffman codes as look-up tables: one entry contains all that the entropy decoder needs for one symbol, or two.
 //
 // JPEG's symbols are a run of zero coefficients and the number of bits of the value that follows the code. An entry
-// belongs to the next kBits bits of the stream. The decoder's time is the latency from one look-up to the next, so
-// where kBits bits hold a symbol and another one with all of its value, the entry resolves both.
+// belongs to the next kBits bits of the stream. Decoding is limited by the latency from one look-up to the next, so if
+// kBits bits contain a symbol and another one with its complete value, the entry resolves both.
 //
-// A value's first bit is its sign (T.81, F.1.2.1). Every entry knows it, since it lies within the bits looked up, and
-// so the value is bits of the stream plus a constant: no arithmetic upon a sign that has to be found first.
+// A value's first bit is its sign (T.81, F.1.2.1). It is among the bits of the look-up, so each entry knows the sign,
+// and the value is bits of the stream plus a constant, without further arithmetic.
 //
-// What kBits bits do not resolve (longer codes, and codes whose sign lies behind) has a second table behind the first:
-// the first entry consumes kBits bits and tells where the second begins and how many bits it is looked up by.
+// Codes that kBits bits do not resolve (longer codes, and codes whose sign follows later) have a second table: the
+// first entry consumes kBits bits and contains the second table's position and the number of bits of its index.
 //
-// Threads: plain data. Cost: building takes a few microseconds; tables differ from file to file, so that it is paid per
-// file, and pairs are worth it only for files of some size.
+// Threads: plain data. Cost: building takes a few microseconds per file, because tables differ between files; pairs pay
+//          only for larger files.
 
 #include <array>
 #include <cstddef>
@@ -25,34 +24,34 @@
 namespace unstarve {
 
 struct HuffmanEntry {
-  // Coefficients to go on that no right block allows, which is what the kernels look for.
+  // Special values of `first`, which exceed any valid block, so that the kernels detect them.
   static constexpr std::uint8_t kSecond = 64;   // look into a second table
-  static constexpr std::uint8_t kNoCode = 128;  // such a code does not exist
-  // In `both`: the block ends, whatever number it is at. 128, and one to go on, to a coefficient that is not there.
+  static constexpr std::uint8_t kNoCode = 128;  // unknown code
+  // In `both`: the block ends at any number. 128, plus one to advance to a coefficient that does not exist.
   static constexpr std::uint8_t kEndOfBlock = 129;
 
-  std::uint8_t bits = 0;   // of all codes and values of the entry: what to consume
-  std::uint8_t first = 0;  // coefficients to go on by the first symbol: run + 1; 1 at the block's end; or see above
-  std::uint8_t both = 0;   // the same by both symbols; kEndOfBlock more where one of them ends the block
-  std::int8_t second = 0;  // second symbol: its value; without a second symbol 0
-  // First symbol: where the value's bits lie in the 64 bits of the stream, counted from the lowest; and how many.
+  std::uint8_t bits = 0;   // to consume: of all codes and values of the entry
+  std::uint8_t first = 0;  // coefficients that the first symbol advances: run + 1; 1 at the block's end; or see above
+  std::uint8_t both = 0;   // the same for both symbols; plus kEndOfBlock if one of them ends the block
+  std::int8_t second = 0;  // the second symbol's value; 0 without a second symbol
+  // The position of the first symbol's value in the 64 bits of the stream, from the lowest bit; and its number of bits.
   std::uint8_t value_from = 0;
   std::uint8_t value_bits = 0;
-  std::int16_t value_base = 0;  // what is added to them
+  std::int16_t value_base = 0;  // added to these bits
 
-  // Of an entry with first == kSecond: it has kBits bits, `value_from` is 64 - the second table's bits, and
-  // `value_base` its first entry.
+  // If first == kSecond: bits == kBits, `value_from` is 64 - the second table's bits, and `value_base` is its first
+  // entry.
 };
 
-// Entries field by field: what is looked up by a byte's index comes a cycle earlier than by a larger index. 2^kBits
-// entries of the first table and then those of second tables.
+// Entries as one array per field, because loads with a byte index are a cycle faster. The 2^kBits entries of the first
+// table are followed by those of second tables.
 struct HuffmanEntries {
   static constexpr int kBits = 10;
   static constexpr std::size_t kFirst = std::size_t{1} << kBits;
-  // All second tables: two entries for each prefix whose code is whole; and for longer codes, whose tables of n bits
-  // are full of codes and signs of n bits but at their ends, where those of other lengths begin, twice the symbols and
-  // twice 2^n for every n from 1 to 7. 1 KiB more, so that the fields' first tables lie in different sets of a cache of
-  // 4 KiB ways.
+  // Upper bound for all second tables: two entries for each prefix whose code is complete. For longer codes, tables of
+  // n bits are full of codes and signs of n bits except at their ends, where other lengths begin: twice the number of
+  // symbols plus twice 2^n for each n from 1 to 7. Plus 1 KiB, so that the fields' first tables are in different sets
+  // of a cache with 4 KiB ways.
   static constexpr std::size_t kCount = kFirst + 2 * kFirst + 2 * 256 + 2 * 256 + 1024;
 
   struct Value {
@@ -76,14 +75,14 @@ struct HuffmanEntries {
 class HuffmanTable {
  public:
   static constexpr int kBits = HuffmanEntries::kBits;
-  // Most bits of an entry of the first table. Three entries are consumed between two loads, after which 56 bits at
-  // least are counted in and all 64 are right; so kBits are left for the next index, which does not wait for the load.
-  // An entry of a second table has 17 bits at most, loaded behind the kBits of the first.
+  // The maximum bits of an entry of the first table. Three entries are consumed between two loads, after which at least
+  // 56 bits are valid and all 64 are correct; so kBits remain for the next index, which need not wait for the load. An
+  // entry of a second table has at most 17 bits, loaded after the first kBits.
   static constexpr int kMostBits = 18;
 
-  // False, and the table unusable, when the codes are no prefix code, one is all ones, or a symbol is outside of what
-  // 8-bit baseline files hold (DC values of at most 11 bits, AC values of at most 10).
-  // `pairs`: with entries of two symbols (AC only); a decoder that is near a block's end takes their first alone.
+  // False, with the table unusable, if the codes are not a prefix code, a code is all ones, or a symbol is invalid in
+  // 8-bit baseline files (DC values have at most 11 bits, AC values at most 10).
+  // `pairs`: with entries of two symbols (AC only); near a block's end, a decoder uses only their first symbol.
   [[nodiscard]] bool build(const HuffmanCodes& codes, bool ac, bool pairs);
 
   [[nodiscard]] const HuffmanEntries& entries() const noexcept { return entries_; }
@@ -91,10 +90,10 @@ class HuffmanTable {
  private:
   static constexpr std::size_t kFirst = HuffmanEntries::kFirst;
 
-  // A code that goes on behind kBits bits, or its value's sign does; or a prefix of kBits bits whose code does not, but
-  // which has too many bits altogether.
+  // A code that, with its value's sign, is longer than kBits; or a prefix of kBits bits of a shorter code that has too
+  // many bits together with its value.
   struct LongCode {
-    std::uint16_t at = 0;  // the first stream of 16 bits that begins with it
+    std::uint16_t at = 0;  // the smallest 16-bit stream that begins with it
     std::uint8_t bits = 0;
     std::uint8_t symbol = 0;
   };

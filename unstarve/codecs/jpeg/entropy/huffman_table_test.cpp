@@ -1,4 +1,4 @@
-// The look-up tables against a decoder that reads bit by bit, as T.81's figure F.16 does.
+// Compares the look-up tables with a decoder that reads bit by bit, as in T.81's figure F.16.
 #include "unstarve/codecs/jpeg/entropy/huffman_table.h"
 
 #include <catch2/catch.hpp>
@@ -14,7 +14,7 @@ using testing::random_codes;
 using testing::read_symbol;
 using testing::Symbol;
 
-// The entry for a stream, with the first table's bits consumed where a second one has it.
+// The entry for a stream. If it is in a second table, the first table's bits are consumed.
 struct Found {
   HuffmanEntry entry;
   int before = 0;  // bits consumed
@@ -24,8 +24,8 @@ Found entry_for(const HuffmanTable& table, std::uint64_t stream) {
   const HuffmanEntry entry = table.entries().at(stream >> (64 - HuffmanTable::kBits));
   if (entry.first != HuffmanEntry::kSecond) return {entry};
   REQUIRE(entry.bits == HuffmanTable::kBits);
-  const std::uint64_t place = stream << HuffmanTable::kBits >> entry.value_from;
-  return {table.entries().at(static_cast<std::uint64_t>(entry.value_base) + place), HuffmanTable::kBits};
+  const std::uint64_t index = stream << HuffmanTable::kBits >> entry.value_from;
+  return {table.entries().at(static_cast<std::uint64_t>(entry.value_base) + index), HuffmanTable::kBits};
 }
 
 void check_entry(const HuffmanCodes& codes, const HuffmanTable& table, std::uint64_t stream, bool ac, bool with_pairs,
@@ -65,7 +65,7 @@ void check_entry(const HuffmanCodes& codes, const HuffmanTable& table, std::uint
 
 }  // namespace
 
-TEST_CASE("a Huffman entry tells what reading bit by bit tells, one symbol or two", "[codecs]") {
+TEST_CASE("a Huffman entry of one or two symbols equals reading bit by bit", "[codecs]") {
   const auto table = std::make_unique<HuffmanTable>();
   int pairs = 0, seconds = 0, none = 0;
   for (std::uint32_t round = 0; round < 80; ++round) {
@@ -76,7 +76,7 @@ TEST_CASE("a Huffman entry tells what reading bit by bit tells, one symbol or tw
     REQUIRE(table->build(codes, ac, with_pairs));
     for (int i = 0; i < 3000; ++i) {
       std::uint64_t stream = std::uint64_t{random.bits()} << 32 | random.bits();
-      // Long codes are rare in random bits; they begin with ones.
+      // Long codes begin with ones and are rare in random bits.
       if (i % 3 == 0) stream |= ~(~std::uint64_t{0} >> random.below(16));
       check_entry(codes, *table, stream, ac, with_pairs, pairs, seconds, none);
     }
@@ -86,9 +86,9 @@ TEST_CASE("a Huffman entry tells what reading bit by bit tells, one symbol or tw
   CHECK(none > 1000);
 }
 
-TEST_CASE("second tables have room for the most that codes can ask for", "[codecs]") {
-  // 256 codes of more than 10 bits in all ways to part them between two lengths, and some of every length; short codes
-  // before them use up what they leave.
+TEST_CASE("second tables have room for the largest possible codes", "[codecs]") {
+  // 256 codes of more than 10 bits, divided in all ways between two lengths, and some of every length; shorter codes
+  // before them use the remaining code space.
   const auto table = std::make_unique<HuffmanTable>();
   int pairs = 0, seconds = 0, none = 0;
   for (std::size_t bits = 9; bits <= 16; ++bits) {
@@ -125,13 +125,13 @@ TEST_CASE("second tables have room for the most that codes can ask for", "[codec
   CHECK(seconds > 1000);
 }
 
-TEST_CASE("codes that are none, and values that 8-bit files do not hold, are refused", "[codecs]") {
+TEST_CASE("invalid codes, and values that 8-bit files cannot contain, are rejected", "[codecs]") {
   const auto dc = std::make_unique<HuffmanTable>();
   const auto ac = std::make_unique<HuffmanTable>();
   HuffmanCodes three_of_one_bit;
   three_of_one_bit.counts[1] = 3;
   CHECK_FALSE(ac->build(three_of_one_bit, true, true));
-  // One of all ones, of few bits and of most.
+  // A code of all ones, short and of maximum length.
   for (const std::size_t last : {std::size_t{2}, std::size_t{16}}) {
     HuffmanCodes full;
     for (std::size_t bits = 1; bits <= last; ++bits) full.counts[bits] = 1;
@@ -151,7 +151,7 @@ TEST_CASE("codes that are none, and values that 8-bit files do not hold, are ref
   wide.symbols[0] = 11;
   CHECK(dc->build(wide, false, false));
   CHECK_FALSE(ac->build(wide, true, false));
-  // A refused table does not pass for the one built before.
+  // A rejected table is not mistaken for the one built before.
   wide.symbols[0] = 12;
   CHECK_FALSE(dc->build(wide, false, false));
   CHECK_FALSE(dc->build(wide, false, false));

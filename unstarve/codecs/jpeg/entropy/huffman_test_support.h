@@ -10,7 +10,7 @@
 namespace unstarve::testing {
 
 struct Symbol {
-  int code_bits = 0;  // 0: no such code
+  int code_bits = 0;  // 0: unknown code
   int run = 0;
   int value_bits = 0;
   int value = 0;
@@ -19,7 +19,7 @@ struct Symbol {
   [[nodiscard]] int onward() const { return ends ? HuffmanEntry::kEndOfBlock : run + 1; }
 };
 
-// The symbol that `stream` begins with, bit by bit, as T.81's figure F.16 does.
+// The symbol at the start of `stream`, read bit by bit as in T.81's figure F.16.
 inline Symbol read_symbol(const HuffmanCodes& codes, std::uint64_t stream, bool ac) {
   int code = 0, first = 0;
   std::size_t number = 0;
@@ -43,7 +43,7 @@ inline Symbol read_symbol(const HuffmanCodes& codes, std::uint64_t stream, bool 
   return {};
 }
 
-// A prefix code of random shape over random symbols that 8-bit baseline files may hold; not always complete.
+// A random prefix code over random symbols that are valid in 8-bit baseline files; not always complete.
 inline HuffmanCodes random_codes(Random& random, bool ac) {
   HuffmanCodes codes;
   int room = 1;

@@ -21,9 +21,9 @@ void McuRow::assign(std::span<const McuBlock> mcu, std::size_t mcus) {
 
   const std::size_t per_list = EntropyBlocks::kMost / blocks_;
   const std::size_t lists = (mcus + per_list - 1) / per_list;
-  if (kept_.size() < lists) kept_.resize(lists);
+  if (lists_.size() < lists) lists_.resize(lists);
   for (std::size_t i = 0; i < lists; ++i) {
-    EntropyBlocks& list = kept_[i];
+    EntropyBlocks& list = lists_[i];
     list.count = 0;
     for (std::size_t m = i * per_list; m < std::min((i + 1) * per_list, mcus); ++m) {
       for (const McuBlock& block : mcu) {
@@ -57,7 +57,7 @@ bool McuRow::sum_up(DcSums& dc, EntropyBlocks::Lane& lane, std::size_t first, st
         }
       }
     };
-    switch (of_component_[c]) {  // the usual numbers: without a loop
+    switch (of_component_[c]) {  // unrolls the loop for common numbers
       case 1: sum_component(1); break;
       case 4: sum_component(4); break;
       default: sum_component(of_component_[c]);
@@ -85,12 +85,12 @@ bool McuRow::decode_two(Stream& stream, Stream& second, EntropyBlocks& blocks, s
 }
 
 template <class Decode>
-bool McuRow::each_kept(std::size_t first, std::size_t mcus, const Decode& decode) {
+bool McuRow::each_list(std::size_t first, std::size_t mcus, const Decode& decode) {
   const std::size_t per_list = EntropyBlocks::kMost / blocks_;
   for (const std::size_t last = first + mcus; first < last;) {
     const std::size_t at = first % per_list;
     const std::size_t now = std::min(last - first, per_list - at);
-    if (!decode(kept_[first / per_list], at, now)) return false;
+    if (!decode(lists_[first / per_list], at, now)) return false;
     first += now;
   }
   return true;
@@ -107,14 +107,14 @@ bool McuRow::each_skipped(std::size_t mcus, const Decode& decode) {
   return true;
 }
 
-bool McuRow::keep(Stream& stream, std::size_t first, std::size_t mcus) {
-  return each_kept(first, mcus, [&](EntropyBlocks& blocks, std::size_t at, std::size_t now) {
+bool McuRow::read(Stream& stream, std::size_t first, std::size_t mcus) {
+  return each_list(first, mcus, [&](EntropyBlocks& blocks, std::size_t at, std::size_t now) {
     return decode(stream, blocks, at, now);
   });
 }
 
-bool McuRow::keep_two(Stream& stream, Stream& second, std::size_t first, std::size_t mcus) {
-  return each_kept(first, mcus, [&](EntropyBlocks& blocks, std::size_t at, std::size_t now) {
+bool McuRow::read_two(Stream& stream, Stream& second, std::size_t first, std::size_t mcus) {
+  return each_list(first, mcus, [&](EntropyBlocks& blocks, std::size_t at, std::size_t now) {
     return decode_two(stream, second, blocks, at, now);
   });
 }

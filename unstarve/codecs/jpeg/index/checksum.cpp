@@ -14,11 +14,11 @@ HWY_BEFORE_NAMESPACE();
 namespace unstarve::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// 256 bits at most: wider ones pay for long runs of them only (core/wide_vectors.h), and memory is the limit.
+// At most 256 bits: wider vectors pay only for long runs (core/wide_vectors.h), and memory is the limit.
 using D = hn::CappedTag<std::uint64_t, ChecksumLanes::kCount>;
 using V = hn::Vec<D>;
 
-// Wherever they lie.
+// At any alignment.
 HWY_INLINE V load(const std::uint8_t* bytes) {
 #if HWY_TARGET == HWY_SCALAR
   std::uint64_t word;

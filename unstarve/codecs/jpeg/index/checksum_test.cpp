@@ -21,7 +21,7 @@ std::vector<std::uint8_t> random_bytes(std::size_t count, std::uint32_t seed) {
 
 }  // namespace
 
-TEST_CASE("a checksum is the same on every instruction set, wherever the bytes lie", "[codecs]") {
+TEST_CASE("a checksum is the same on every instruction set and at any alignment", "[codecs]") {
   const std::vector<std::uint8_t> bytes = random_bytes(700, 90);
   testing::on_every_target([&](const std::string& target) {
     for (std::size_t count = 0; count + 40 < bytes.size(); count += count < 140 ? 1 : 37) {
@@ -34,7 +34,7 @@ TEST_CASE("a checksum is the same on every instruction set, wherever the bytes l
   });
 }
 
-TEST_CASE("a checksum tells every change of a bit, and zeros at the end", "[codecs]") {
+TEST_CASE("a checksum detects every changed bit and zeros at the end", "[codecs]") {
   for (const std::uint8_t filled : {std::uint8_t{0}, std::uint8_t{255}, std::uint8_t{90}}) {
     std::vector<std::uint8_t> bytes(200, filled);
     std::set<std::uint64_t> sums{checksum_of(bytes)};
@@ -50,7 +50,7 @@ TEST_CASE("a checksum tells every change of a bit, and zeros at the end", "[code
   }
 }
 
-TEST_CASE("a checksum tells the same words in another order", "[codecs]") {
+TEST_CASE("a checksum detects reordered words", "[codecs]") {
   constexpr std::size_t kWords = 40;
   std::vector<std::uint8_t> bytes = random_bytes(kWords * 8, 91);
   std::set<std::uint64_t> sums{checksum_of(bytes)};

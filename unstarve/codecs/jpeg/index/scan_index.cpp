@@ -8,7 +8,7 @@
 namespace unstarve {
 namespace {
 
-// In parts whose count a byte holds: vectors of bytes then.
+// In parts whose count fits a byte, so that the compiler vectorises over bytes.
 std::size_t count_ff(std::span<const std::uint8_t> bytes) {
   constexpr std::size_t kPart = 128;
   std::size_t count = 0;
@@ -47,7 +47,7 @@ void put_varint(std::uint64_t value, std::vector<std::uint8_t>& bytes) {
   bytes.push_back(static_cast<std::uint8_t>(value));
 }
 
-// Of at most 5 bytes, which is 35 bits; false at the end of the bytes or of those.
+// Reads a varint of at most 5 bytes (35 bits). False if it is longer or `end` is reached.
 bool take_varint(const std::uint8_t*& next, const std::uint8_t* end, std::uint64_t& value) {
   value = 0;
   for (int shift = 0; shift < 35 && next != end; shift += 7) {
@@ -137,7 +137,7 @@ bool ScanIndex::read(std::span<const std::uint8_t> bytes, const BaselineImage& i
   if (bytes.size() < kHeaderBytes || bytes[0] != kVersion || bytes[1] != kStep) return false;
   if (u64_at(bytes.data() + 2) != identity_of(image)) return false;
   if (u64_at(bytes.data() + 10) != checksum_of(bytes.subspan(kHeaderBytes))) return false;
-  // A point takes two bytes at least, so that lengths that lie cost no memory.
+  // A point takes at least two bytes. Checked before memory is reserved for a forged size.
   const std::size_t count = per_row_ * rows_ + 1;
   if (count > bytes.size()) return false;
   const std::uint8_t* next = bytes.data() + kHeaderBytes;
@@ -164,7 +164,7 @@ bool ScanIndex::read(std::span<const std::uint8_t> bytes, const BaselineImage& i
 
 void ScanPositions::go_to(std::size_t written) {
   const std::span<const std::uint8_t> passed(bytes_->data() + written_, written - written_);
-  read_ += passed.size() + count_ff(passed);  // a byte is stuffed behind each of them
+  read_ += passed.size() + count_ff(passed);  // a stuffed byte follows each FF
   written_ = written;
 }
 

@@ -1,34 +1,36 @@
 #pragma once
-// Where inside a baseline scan decoding can begin: what makes a crop's cost follow its area instead of the image's.
+// Positions inside a baseline scan at which decoding can start, so that a crop's cost depends on its own area instead
+// of the image's.
 //
-// A JPEG's bits have no marks: a block begins where the one before ends, and its DC is a difference to that one's. A
-// scan index remembers both, for the first MCU of each row, every eighth one behind it, and the end:
+// A JPEG scan has no synchronisation points: a block starts where the previous one ends, and its DC is a difference to
+// the previous one's. A scan index stores both values for the first MCU of each row, every eighth MCU after it, and the
+// end:
 //
 //   row 0   P.......P.......P....        P: bit in the file, DC of each component before the MCU
 //   row 1   P.......P.......P....P
 //
-// It belongs to one file, which stays as it is. As bytes: 0.5 to 2 % of the file.
+// It belongs to one unmodified file. Serialised, it takes 0.5 to 2 % of the file's size:
 //
 //   0   version (2)                            u8
 //   1   MCUs between points (8)                u8
 //   2   identity of the file, see identity_of  u64, little-endian
-//   10  checksum of what follows               u64
-//   18  points but the first, row by row:  bits since the one before as a varint, then per component the difference of
-//       its DC as a zigzag varint (LEB128, 7 bits to a byte, the low ones first)
+//   10  checksum of the rest                   u64
+//   18  all points except the first, row by row:  bits since the previous point as a varint, then for each component
+//       the difference of its DC as a zigzag varint (LEB128: 7 bits per byte, low bits first)
 //
-// Restart markers: an MCU that follows one has its point behind the marker, at a whole byte, with all DC 0.
+// Restart markers: the point of an MCU that follows a marker is after the marker, at a whole byte, with all DC 0.
 //
-// Trust: read() takes nothing whose identity or checksum is another, or that could lead out of the scan; the identity
-//        is of every byte of the scan, also of those that a crop by the index does not come by. The decoder compares
-//        the last point of a row that it passes at least, and decodes without the index when one of them is wrong. So
-//        damage, files that changed and wrong points change no pixel. A restart marker ends what a point can tell of
-//        the DC before it, so that where one comes before the next point, decoding begins a point earlier
-//        (ScanReader::begin_of()). Somebody who makes up points that agree with each other, and a checksum for them,
-//        can show other blocks of the image in a row's place, or make it lighter or darker, and nothing else.
+// Trust: read() rejects an index with another identity or checksum, and points outside of the scan. The identity covers
+//        every byte of the scan, also those that a crop by the index does not read. The decoder compares at least the
+//        last point that it passes in each row, and decodes without the index if one is wrong. So damage, modified
+//        files and wrong points change no pixel. A restart marker resets DC, so a point after it does not verify the DC
+//        before it: if a marker comes before the next point, decoding starts one point earlier
+//        (ScanReader::begin_of()). Forged points that agree with each other and with a forged checksum can show other
+//        blocks of the image in a row, or make the row lighter or darker, but nothing else.
 //
-// Threads: plain data. Failure: read() returns false. Cost of read(): the file's bytes once, 3 us of 100 KiB in the
-//          cache and 6 us from memory (Zen 4; 1 to 2 % of a crop by index), and some 10 ns a point; a photograph of 500
-//          x 400 has 400.
+// Threads: plain data. Failure: read() returns false.
+// Cost:    read() reads the scan once, 3 us per 100 KiB from the cache and 6 us from memory (Zen 4; 1 to 2 % of a crop
+//          by index), and takes about 10 ns per point; a photograph of 500 x 400 has 400 points.
 
 #include <array>
 #include <cstddef>
@@ -42,8 +44,8 @@
 namespace unstarve {
 
 struct ScanPoint {
-  std::uint64_t bit = 0;             // of BaselineImage::scan as it lies in the file: 8 * byte + bit, the highest is 0
-  std::array<std::int32_t, 3> dc{};  // before the MCU; 0 for components that are not there
+  std::uint64_t bit = 0;             // in BaselineImage::scan (with stuffing): 8 * byte + bit, the highest bit is 0
+  std::array<std::int32_t, 3> dc{};  // before the MCU; 0 for missing components
   friend bool operator==(const ScanPoint&, const ScanPoint&) = default;
 };
 
@@ -51,13 +53,13 @@ class ScanIndex {
  public:
   static constexpr int kStep = 8;
 
-  // Forgets all points and takes on the layout of `image`.
+  // Removes all points and sets the layout of `image`.
   void reset(const BaselineImage& image);
-  // The next point, in the order of the file; the first one is bit 0 with all DC 0.
+  // Appends a point, in the order of the file; the first one is bit 0 with all DC 0.
   void add(const ScanPoint& point) { points_.push_back(point); }
   [[nodiscard]] bool complete() const { return points_.size() == per_row_ * rows_ + 1; }
 
-  // The point of an MCU whose column is a multiple of kStep, or, for column == columns, the next row's first or the
+  // The point of an MCU whose column is a multiple of kStep; for column == columns, the next row's first point or the
   // end. Precondition: complete().
   [[nodiscard]] const ScanPoint& at(int row, int column) const {
     const auto steps = static_cast<std::size_t>((column + kStep - 1) / kStep);
@@ -66,14 +68,14 @@ class ScanIndex {
 
   // Precondition: complete(). `bytes` is overwritten.
   void write(const BaselineImage& image, std::vector<std::uint8_t>& bytes) const;
-  // False, with no points, unless `bytes` were written for this very file and lie within its scan.
+  // False, with no points, unless `bytes` were written for exactly this file and all points are inside its scan.
   [[nodiscard]] bool read(std::span<const std::uint8_t> bytes, const BaselineImage& image);
-  // Whether `bytes`, which are not trusted, say that another version of this program has written them. Zeros, as which
-  // lost pages read, say nothing.
+  // Whether another version of this program wrote `bytes` (not trusted), according to their first byte. False for
+  // zeros, which lost pages of a map contain.
   [[nodiscard]] static bool is_of_other_version(std::span<const std::uint8_t> bytes);
 
  private:
-  // Whether point number i is of an MCU that follows a restart marker.
+  // Whether point number i is that of an MCU after a restart marker.
   [[nodiscard]] bool follows_restart(std::size_t i) const;
 
   std::size_t per_row_ = 0;
@@ -83,19 +85,19 @@ class ScanIndex {
   std::vector<ScanPoint> points_;
 };
 
-// Of all that entropy decoding depends on: layout, Huffman tables and every byte of the scan (checksum.h). Other files
-// have another one but for chance (2^-64).
+// A hash of everything that entropy decoding depends on: layout, Huffman tables and all bytes of the scan (checksum.h).
+// Two files have the same identity with probability 2^-64.
 [[nodiscard]] std::uint64_t identity_of(const BaselineImage& image);
 
-// From positions in unstuffed bytes (EntropyBytes) to positions in the file, forwards only.
+// Maps positions in unstuffed bytes (EntropyBytes) to positions in the file, in increasing order only.
 class ScanPositions {
  public:
   ScanPositions() = default;
-  // `start`: the byte of the file's scan that `bytes` begin with. They stay unchanged.
+  // `start`: the offset in the file's scan at which `bytes` begin; they must not change.
   ScanPositions(std::size_t start, const EntropyBytes& bytes) : start_(start), bytes_(&bytes) {}
 
-  // The bit in the file of bit `bit` of the unstuffed bytes, which lies in this segment of theirs.
-  // Precondition: not before what was asked last, and there.
+  // The bit in the file for bit `bit` of the unstuffed bytes, which is in segment `segment`.
+  // Precondition: the bit exists and is not before that of the previous call.
   [[nodiscard]] std::uint64_t bit_in_file(std::size_t bit, std::size_t segment);
 
  private:
@@ -104,8 +106,8 @@ class ScanPositions {
   std::size_t start_ = 0;
   const EntropyBytes* bytes_ = nullptr;
   std::size_t segment_ = 0;
-  std::size_t read_ = 0;     // bytes of the scan, from `start` on, before here
-  std::size_t written_ = 0;  // unstuffed bytes before here
+  std::size_t read_ = 0;     // bytes of the scan, from `start` on, before the current position
+  std::size_t written_ = 0;  // unstuffed bytes before the current position
 };
 
 }  // namespace unstarve

@@ -1,4 +1,4 @@
-// Decoding by an index: the same pixels as without, no index that lies is believed, and its bytes stay small.
+// Decoding by an index gives the same pixels as without; wrong indexes are rejected; an index is small.
 #include "unstarve/codecs/jpeg/index/scan_index.h"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ std::vector<JpegSample> indexed_samples() {
     samples.push_back({"4:2:0" + rest, 2, 2, SampleColour::kYcc, false, false, 0, quality});
     samples.push_back({"grey" + rest, 1, 1, SampleColour::kGrey, false, false, 0, quality});
   }
-  // Tables that few encoders write.
+  // Tables that few encoders use.
   for (const bool wide : {false, true}) {
     JpegSample sample{wide ? "16-bit quantisers" : "tables 2 and 3"};
     sample.quality = 95;
@@ -38,7 +38,7 @@ std::vector<JpegSample> indexed_samples() {
     sample.first_table = wide ? 0 : 2;
     samples.push_back(sample);
   }
-  // Restart markers more often than points, at all of them, between them, and less than once a row.
+  // Restart markers more often than points, at all points, between points, and less often than once per row.
   for (const int interval : {1, 3, 8, 13, 16, 30}) {
     const std::string rest = ", restarts every " + std::to_string(interval);
     samples.push_back({"4:4:4" + rest, 1, 1, SampleColour::kYcc, false, false, interval, 95});
@@ -66,7 +66,7 @@ Rect random_rect(Random& random, Size size) {
   return {x, y, 1 + below(size.width - x), 1 + below(size.height - y)};
 }
 
-// The points of an index as plain numbers, each with its bit and DCs, for tests that lie.
+// The points of an index as plain numbers, each with its bit and DCs, for tests that modify them.
 struct Points {
   Bytes header;
   std::vector<std::vector<std::int64_t>> values;
@@ -92,7 +92,7 @@ Points points_of(const Bytes& index, std::size_t components) {
   return points;
 }
 
-// With a checksum that is right.
+// Serialises them with a correct checksum.
 Bytes bytes_of(const Points& points) {
   Bytes bytes = points.header;
   std::vector<std::int64_t> before(points.values[0].size(), 0);
@@ -127,7 +127,7 @@ TEST_CASE("a crop by an index has the pixels of the whole image", "[codecs]") {
       for (int i = 0; i < 20; ++i) {
         const Rect crop = i == 0 ? Rect{0, 0, size.width, size.height} : random_rect(random, size);
         INFO(crop.width << " x " << crop.height << " at " << crop.x << ", " << crop.y);
-        // What crop was decoded while the index was made makes no difference to it.
+        // The index does not depend on the crop decoded while building it.
         if (i < 4) REQUIRE(index_of(decoder, file, crop) == index);
         const Image part = decoded(decoder, file, {crop, 1, index, false});
         REQUIRE(decoder.index_use() == IndexUse::kUsed);
@@ -166,7 +166,7 @@ TEST_CASE("upright images use the index of the stored one", "[codecs]") {
   }
 }
 
-TEST_CASE("files that are not baseline have no index", "[codecs]") {
+TEST_CASE("no index is built for files that are not baseline", "[codecs]") {
   Decoder decoder;
   JpegSample progressive;
   progressive.progressive = true;
@@ -176,7 +176,7 @@ TEST_CASE("files that are not baseline have no index", "[codecs]") {
   CHECK(index_of(decoder, make_jpeg(sample_image({80, 60}, 1), apart)).empty());
   const Bytes file = make_jpeg(sample_image({80, 60}, 1), {});
   const Bytes index = index_of(decoder, file);
-  // An index of what it would be for does no harm to a file that cannot have one.
+  // Passing an index for a file that cannot have one has no effect.
   const Bytes other = make_jpeg(sample_image({80, 60}, 1), progressive);
   CHECK(same_pixels(decoded(decoder, other, {{3, 3, 40, 40}, 1, index, false}),
                     crop_of(decoded(decoder, other), {3, 3, 40, 40})));
@@ -201,7 +201,7 @@ TEST_CASE("a reduced crop by an index has the pixels of the whole reduced image"
                            end(crop.y + crop.height) - crop.y / reduction};
         REQUIRE(same_pixels(decoded(decoder, file, {crop, reduction, index}), crop_of(whole, reduced)));
         REQUIRE(decoder.index_use() == IndexUse::kUsed);
-        // Made on the way, it is the index of full size.
+        // An index built while decoding at reduced size equals that of full size.
         decoded(decoder, file, {crop, reduction, {}, true});
         REQUIRE(std::ranges::equal(decoder.made_index(), index));
       }
@@ -218,13 +218,13 @@ TEST_CASE("an index of another file is not used", "[codecs]") {
   const Image part = decoded(decoder, b, {crop, 1, index, true});
   CHECK(decoder.index_use() == IndexUse::kWrong);
   CHECK(same_pixels(part, crop_of(decoded(decoder, b), crop)));
-  // And the right one is made at once.
+  // The correct index is built in the same call.
   decoded(decoder, b, {crop, 1, index, true});
   const Bytes right(decoder.made_index().begin(), decoder.made_index().end());
   CHECK(right == index_of(decoder, b));
 }
 
-TEST_CASE("an index of another version is told, and the right one is made", "[codecs]") {
+TEST_CASE("an index of another version is reported, and the correct one is built", "[codecs]") {
   Decoder decoder;
   const Bytes file = make_jpeg(sample_image({160, 120}, 1), {});
   const Bytes index = index_of(decoder, file);
@@ -237,7 +237,7 @@ TEST_CASE("an index of another version is told, and the right one is made", "[co
     CHECK(decoder.index_use() == IndexUse::kOtherVersion);
     CHECK(std::ranges::equal(decoder.made_index(), index));
   }
-  // As pages that are lost read.
+  // Lost pages of a map contain zeros.
   CHECK(same_pixels(decoded(decoder, file, {crop, 1, Bytes(index.size()), true}), expected));
   CHECK(decoder.index_use() == IndexUse::kWrong);
 }
@@ -252,7 +252,7 @@ TEST_CASE("a damaged index is not used", "[codecs]") {
   const auto check = [&](std::span<const std::uint8_t> damaged) {
     const Rect crop = random_rect(random, size);
     REQUIRE(same_pixels(decoded(decoder, file, {crop, 1, damaged, false}), crop_of(whole, crop)));
-    // The byte of the version alone tells nothing of the damage.
+    // A damaged version byte is reported as another version.
     const bool version = damaged[0] != 0 && damaged[0] != index[0];
     REQUIRE(decoder.index_use() == (version ? IndexUse::kOtherVersion : IndexUse::kWrong));
   };
@@ -278,23 +278,23 @@ TEST_CASE("an index with one wrong point changes no pixel", "[codecs]") {
     const Points points = points_of(index_of(decoder, file), sample.colour == SampleColour::kGrey ? 1 : 3);
     Random random(73, 0, 0, 0);
     for (int i = 0; i < 1000; ++i) {
-      INFO(sample.name << ", lie " << i);
-      Points lie = points;
+      INFO(sample.name << ", forged point " << i);
+      Points forged = points;
       const std::size_t number = random.below(static_cast<std::uint32_t>(points.values.size()));
-      std::int64_t& value = lie.values[number][random.below(static_cast<std::uint32_t>(points.values[0].size()))];
+      std::int64_t& value = forged.values[number][random.below(static_cast<std::uint32_t>(points.values[0].size()))];
       value += static_cast<std::int64_t>(random.below(400)) - 200;
       const Rect crop = random_rect(random, size);
-      const Image part = decoded(decoder, file, {crop, 1, bytes_of(lie), false});
+      const Image part = decoded(decoder, file, {crop, 1, bytes_of(forged), false});
       REQUIRE(same_pixels(part, crop_of(whole, crop)));
       (decoder.index_use() == IndexUse::kWrong ? wrong : used) += 1;
     }
   }
   CHECK(wrong > 1000);
-  CHECK(used > 500);  // lies in places that the crop does not come by
+  CHECK(used > 500);  // wrong points that the crop does not read
 }
 
-TEST_CASE("DC before a restart is not believed on the word of one point", "[codecs]") {
-  // Behind the restart, DC is right again whatever it was before, so that the next point agrees with a wrong one.
+TEST_CASE("a wrong DC before a restart marker is detected", "[codecs]") {
+  // After a restart, DC is correct regardless of its previous value, so the next point does not reveal a wrong one.
   Decoder decoder;
   for (const JpegSample& sample : indexed_samples()) {
     if (sample.restart_interval == 0) continue;
@@ -307,40 +307,40 @@ TEST_CASE("DC before a restart is not believed on the word of one point", "[code
     int wrong = 0;
     for (std::size_t number = 0; number + 1 < points.values.size(); ++number) {
       INFO(sample.name << ", point " << number + 1);
-      Points lie = points;
-      lie.values[number].back() += 40;
-      // The first MCU that this point is of.
-      const int place = static_cast<int>(number) + 1;
-      const Rect crop{place % per_row * ScanIndex::kStep * mcu_width, place / per_row * mcu_height, 1, 1};
-      REQUIRE(same_pixels(decoded(decoder, file, {crop, 1, bytes_of(lie), false}), crop_of(whole, crop)));
+      Points forged = points;
+      forged.values[number].back() += 40;
+      // The number of this point's MCU.
+      const int mcu_number = static_cast<int>(number) + 1;
+      const Rect crop{mcu_number % per_row * ScanIndex::kStep * mcu_width, mcu_number / per_row * mcu_height, 1, 1};
+      REQUIRE(same_pixels(decoded(decoder, file, {crop, 1, bytes_of(forged), false}), crop_of(whole, crop)));
       wrong += decoder.index_use() == IndexUse::kWrong ? 1 : 0;
     }
     CHECK(wrong + 1 == static_cast<int>(points.values.size()));
   }
 }
 
-TEST_CASE("a point behind a restart marker lies where one is", "[codecs]") {
+TEST_CASE("a point after a restart marker is rejected unless the marker exists", "[codecs]") {
   Decoder decoder;
   JpegSample sample;
-  sample.restart_interval = ScanIndex::kStep;  // every point is of an MCU behind a marker
-  const Size size{256, 110};                   // two points to a row
+  sample.restart_interval = ScanIndex::kStep;  // every point's MCU follows a marker
+  const Size size{256, 110};                   // two points per row
   const Bytes file = make_jpeg(sample_image(size, 12), sample);
   const Image whole = decoded(decoder, file);
   const Points points = points_of(index_of(decoder, file), 3);
   for (std::size_t number = 0; number + 1 < points.values.size(); ++number) {
     CHECK(points.values[number][0] % 8 == 0);
     for (const int bits : {-64, -16, -8, -1, 1, 8, 16, 64}) {
-      Points lie = points;
-      lie.values[number][0] += bits;
+      Points forged = points;
+      forged.values[number][0] += bits;
       const int y = static_cast<int>(number + 1) / 2 * 16;
       const Rect crop{0, y, size.width, std::min(16, size.height - y)};
-      REQUIRE(same_pixels(decoded(decoder, file, {crop, 1, bytes_of(lie), false}), crop_of(whole, crop)));
+      REQUIRE(same_pixels(decoded(decoder, file, {crop, 1, bytes_of(forged), false}), crop_of(whole, crop)));
       REQUIRE(decoder.index_use() == IndexUse::kWrong);
     }
   }
 }
 
-TEST_CASE("made-up points that agree with each other break nothing", "[codecs]") {
+TEST_CASE("forged points that agree with each other do no harm", "[codecs]") {
   Decoder decoder;
   for (const JpegSample& sample : indexed_samples()) {
     const Size size{190, 110};
@@ -348,20 +348,20 @@ TEST_CASE("made-up points that agree with each other break nothing", "[codecs]")
     const Points points = points_of(index_of(decoder, file), sample.colour == SampleColour::kGrey ? 1 : 3);
     Random random(74, 0, 0, 0);
     for (int i = 0; i < 60; ++i) {
-      Points lie = points;
+      Points forged = points;
       const std::uint32_t range = 1u << (1 + random.below(24));
-      for (auto& point : lie.values)
+      for (auto& point : forged.values)
         for (std::int64_t& value : point)
           if (random.below(4) == 0) value += static_cast<std::int64_t>(random.below(range)) - range / 2;
       const Rect crop = random_rect(random, size);
-      CHECK(decoded(decoder, file, {crop, 1, bytes_of(lie), false}).size() == crop.size());
+      CHECK(decoded(decoder, file, {crop, 1, bytes_of(forged), false}).size() == crop.size());
     }
-    Image whole = decoded(decoder, file);  // and leaves the decoder clean
+    Image whole = decoded(decoder, file);  // the decoder stays usable
     CHECK(same_pixels(decoded(decoder, file), whole));
   }
 }
 
-TEST_CASE("damage behind the crop leaves the crop and no index", "[codecs]") {
+TEST_CASE("with damage below the crop, the crop decodes and no index is built", "[codecs]") {
   Decoder decoder;
   const Bytes file = make_jpeg(sample_image({160, 160}, 5), {});
   const Rect crop{0, 0, 160, 40};
@@ -374,14 +374,14 @@ TEST_CASE("damage behind the crop leaves the crop and no index", "[codecs]") {
   CHECK(decoder.made_index().empty());
 }
 
-TEST_CASE("the indexes that fuzzing begins with are of the version that is written", "[codecs]") {
-  // Those of another version are refused by their first byte, and what lies behind it is not read.
+TEST_CASE("the indexes in the fuzz corpus have the current version", "[codecs]") {
+  // An index of another version is rejected by its first byte, so that fuzzing would not reach the rest.
   Decoder decoder;
   const Bytes written = index_of(decoder, make_jpeg(sample_image({64, 64}, 6), {}));
   int seeds = 0;
   for (const auto& seed : std::filesystem::directory_iterator("fuzz/corpus/jpeg_index")) {
     const std::string bytes = read_text_file(seed.path());
-    INFO(seed.path().string() << ": fuzz/jpeg_index_fuzz.cpp tells what they are made of");
+    INFO(seed.path().string() << ": fuzz/jpeg_index_fuzz.cpp documents how they are created");
     REQUIRE_FALSE(bytes.empty());
     CHECK(static_cast<std::uint8_t>(bytes[0]) == written[0]);
     ++seeds;
@@ -389,7 +389,7 @@ TEST_CASE("the indexes that fuzzing begins with are of the version that is writt
   CHECK(seeds >= 8);
 }
 
-TEST_CASE("an index takes a few bytes for each point", "[codecs]") {
+TEST_CASE("an index takes a few bytes per point", "[codecs]") {
   Decoder decoder;
   const Bytes file = make_jpeg(sample_image({512, 384}, 6), {});
   const std::size_t points = (384 / 16) * ((512 / 16 + 7) / 8);

@@ -7,18 +7,18 @@ namespace {
 
 constexpr int kBlock = 8;
 
-// The MCUs along one axis that hold pixels [first, end) of `side`, `mcu` pixels each, with `up` pixels to a chroma
+// The MCUs of `mcu` pixels along one axis that contain pixels [first, end) of `side`, with `up` pixels per chroma
 // sample.
 void cover(int first, int end, int side, int mcu, int up, bool smooth, int& first_mcu, int& end_mcu, int& mcus) {
   mcus = (side + mcu - 1) / mcu;
-  // With two pixels to a sample, the pixels of the sample before and of the sample behind.
+  // With two pixels per sample: the pixels of the previous and of the next sample.
   const int margin = up == 2 && smooth ? 2 : 0;
   first_mcu = std::max(first / up * up - margin, 0) / mcu;
   const int last = std::min((end - 1) / up * up + margin, side - 1);
   end_mcu = last / mcu + 1;
 }
 
-// What the reduction makes of blocks and of chroma.
+// The sizes of blocks and of chroma at this reduction.
 BaselinePlan scale_of(const BaselineLayout& image, int reduction) {
   BaselinePlan plan;
   plan.block = kBlock / reduction;

@@ -1,13 +1,12 @@
 #pragma once
-// One row of blocks of coefficients, in the layout that the entropy decoder writes and the IDCT reads: block behind
-// block, and each in zigzag order (T.81, figure 5), turned by one:
+// One row of blocks of coefficients, in the layout that the entropy decoder writes and the IDCT reads: one block after
+// the other, each in zigzag order (T.81, figure 5), rotated by one:
 //
 //   slot of a block:   0    1    2    3   ...   63
 //   zigzag number:    63    0    1    2   ...   62
 //
-// So a slot is the low six bits of the number that the decoder counts by (entropy_blocks.h), and needs no look-up.
-// The decoder writes only the coefficients that are not zero; so all must be zero before, and the IDCT leaves zeros
-// behind.
+// So a slot is the low six bits of the number by which the decoder counts (entropy/entropy_blocks.h) and needs no
+// look-up. The decoder writes only nonzero coefficients: all must be zero before, and the IDCT resets them to zero.
 //
 // Threads: plain memory, one writer.
 
@@ -23,17 +22,17 @@ namespace unstarve {
 class CoefficientRow {
  public:
   static constexpr std::size_t kBlockValues = 64;
-  // There is room for whole groups of blocks.
+  // Memory is allocated for whole groups of blocks.
   static constexpr std::size_t kGroupBlocks = 4;
   static constexpr std::size_t kDc = 1;  // its slot
 
-  // So many blocks, and those that fill the last group.
+  // The number of blocks rounded up to whole groups.
   [[nodiscard]] static constexpr std::size_t whole_groups(std::size_t blocks) {
     return (blocks + kGroupBlocks - 1) / kGroupBlocks * kGroupBlocks;
   }
 
-  // Room for so many blocks in whole groups; all are zero, as those of the size before were.
-  // std::bad_alloc: there is no block then.
+  // Allocates `blocks` blocks, rounded up to whole groups. All are zero, provided that those of the previous size were.
+  // Throws std::bad_alloc; there are no blocks then.
   void resize(std::size_t blocks) {
     blocks_ = 0;
     const std::size_t before = values_.capacity();
@@ -41,14 +40,14 @@ class CoefficientRow {
     if (values_.capacity() != before) std::memset(values_.data(), 0, values_.capacity());
     blocks_ = whole_groups(blocks);
   }
-  // After a failed decoding, when not all blocks went through the IDCT.
+  // Zeroes all blocks. Needed after failed decoding, when the IDCT has not processed all of them.
   void clear() {
     if (blocks_ > 0) std::memset(values_.data(), 0, bytes_of(blocks_));
   }
 
-  // With those that fill the last group.
+  // Including those that fill the last group.
   [[nodiscard]] std::size_t blocks() const noexcept { return blocks_; }
-  // The slots of a block; aligned as a group's are.
+  // The slots of a block.
   [[nodiscard]] std::int16_t* block(std::size_t number) noexcept {
     return reinterpret_cast<std::int16_t*>(values_.data()) + number * kBlockValues;
   }

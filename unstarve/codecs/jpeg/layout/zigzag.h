@@ -1,6 +1,6 @@
 #pragma once
-// The order in which JPEG files store the coefficients of a block (ITU-T T.81, figure A.6), and how eight values of one
-// order are taken from vectors of eight of another.
+// The order in which JPEG files store the coefficients of a block (ITU-T T.81, figure A.6), and table look-ups that
+// reorder vectors of eight values.
 //
 // Threads: constants and pure functions.
 
@@ -10,10 +10,10 @@
 
 namespace unstarve {
 
-// Where in one order each value of another lies.
+// Maps each position in one order to a position in another.
 using BlockOrder = std::array<std::uint8_t, 64>;
 
-// The natural-order index of the coefficient that is stored in each place.
+// The natural-order index of the coefficient at each stored position.
 inline constexpr BlockOrder kZigzag = {
     0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,   //
     12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6,  7,  14, 21, 28,  //
@@ -21,14 +21,14 @@ inline constexpr BlockOrder kZigzag = {
     58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
 };
 
-// Which bytes of eight 16-bit values come from one eighth of the others: indices for a table look-up, 0x80 for those
-// that do not.
+// Selects bytes for eight 16-bit values from one eighth of the source: indices for a table look-up, 0x80 for values
+// from other eighths.
 struct EighthSelection {
   alignas(16) std::array<std::uint8_t, 16> bytes{};
   bool any = false;
 };
 
-// Of order[8 * eighth] .. order[8 * eighth + 7], those from 8 * source .. 8 * source + 7.
+// For order[8 * eighth] .. order[8 * eighth + 7]: the values in 8 * source .. 8 * source + 7.
 constexpr EighthSelection eighth_selection(const BlockOrder& order, std::size_t eighth, std::size_t source) {
   EighthSelection selection;
   for (std::size_t i = 0; i < 8; ++i) {

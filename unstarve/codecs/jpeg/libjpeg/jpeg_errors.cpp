@@ -44,18 +44,19 @@ void fail(j_common_ptr cinfo, int code) {
 }
 
 Error jpeg_error(const JpegFailure& failure, const std::string& where) {
-  const std::string behind = where.empty() ? "" : " (" + where + ")";
+  const std::string suffix = where.empty() ? "" : " (" + where + ")";
   switch (failure.code) {
-    case JERR_OUT_OF_MEMORY: return Error(ErrorKind::kMemory, "JPEG: out of memory" + behind);
-    case JERR_INPUT_EOF: return Error(ErrorKind::kInput, "JPEG: truncated: the file ends too early" + behind);
+    case JERR_OUT_OF_MEMORY: return Error(ErrorKind::kMemory, "JPEG: out of memory" + suffix);
+    case JERR_INPUT_EOF: return Error(ErrorKind::kInput, "JPEG: truncated: the file ends too early" + suffix);
     case JWRN_HIT_MARKER:
     case JWRN_HUFF_BAD_CODE:
     case JWRN_ARITH_BAD_CODE:
     case JWRN_MUST_RESYNC:
-      return Error(ErrorKind::kInput, std::string("JPEG: truncated or damaged: ") + failure.text + behind);
+      return Error(ErrorKind::kInput, std::string("JPEG: truncated or damaged: ") + failure.text + suffix);
     case kTooManyScans:
-      return Error(ErrorKind::kInput, "JPEG: more than 500 scans, as only files made to waste time have" + behind);
-    default: return Error(ErrorKind::kInput, std::string("JPEG: ") + failure.text + behind);
+      return Error(ErrorKind::kInput, "JPEG: more than 500 scans" + suffix +
+                                          ", expected at most 500; remove the file, it was made to waste time");
+    default: return Error(ErrorKind::kInput, std::string("JPEG: ") + failure.text + suffix);
   }
 }
 

@@ -12,7 +12,7 @@
 namespace unstarve {
 namespace {
 
-// libjpeg declares struct jvirt_barray_control without defining it; whoever manages the memory defines its own.
+// libjpeg declares struct jvirt_barray_control without defining it; each memory manager defines its own.
 struct CoefficientArray {
   CoefficientArray* next;
   JBLOCKARRAY rows;
@@ -74,8 +74,8 @@ void realize_coefficients(j_common_ptr cinfo) {
   }
 }
 
-// Rows are zeroed (all decoder arrays ask for it) when they are first reached, not all at once: a file that breaks off
-// early then costs no more than what it has.
+// Rows are zeroed on first access (all decoder arrays require zeros), so that a truncated file costs no more than its
+// data.
 JBLOCKARRAY access_coefficients(j_common_ptr cinfo, jvirt_barray_ptr handle, JDIMENSION first, JDIMENSION count,
                                 boolean) {
   auto* array = reinterpret_cast<CoefficientArray*>(handle);

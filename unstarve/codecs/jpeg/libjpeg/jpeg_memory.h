@@ -1,15 +1,14 @@
 #pragma once
 // libjpeg's memory manager, served from an ImageArena instead of malloc.
 //
-// The manager is a struct of function pointers inside the decompressor, public in jpeglib.h. This replaces those that
-// hand out memory for an image: small and large objects, sample rows, coefficient rows, and the whole-image coefficient
-// arrays that progressive files need (libjpeg could put those on disk; here they stay in memory).
-// What libjpeg calls permanent is served from the arena too once the object exists: quantisation and Huffman tables.
-// That makes forget_tables() possible, without which a file that defines no tables of its own would be decoded with
-// those of the image before.
+// The manager is a struct of function pointers inside the decompressor, public in jpeglib.h. This file replaces the
+// functions that allocate memory for an image: small and large objects, sample rows, coefficient rows, and the
+// whole-image coefficient arrays of progressive files (libjpeg could store those on disk; here they stay in memory).
+// Quantisation and Huffman tables, permanent objects for libjpeg, come from the arena too. forget_tables() removes
+// them, so that a file without tables is not decoded with those of the previous image.
 //
-// Ownership: the arena outlives the decompressor. Failure: libjpeg's own JERR_OUT_OF_MEMORY.
-// Threads: one at a time, with the decompressor. Its client_data belongs to this file.
+// Ownership: the arena must outlive the decompressor, whose client_data belongs to this file.
+// Failure: libjpeg's JERR_OUT_OF_MEMORY. Threads: one at a time, with the decompressor.
 
 struct jpeg_decompress_struct;
 
@@ -17,10 +16,10 @@ namespace unstarve {
 
 class ImageArena;
 
-// Once, right after jpeg_create_decompress().
+// Call once, directly after jpeg_create_decompress().
 void serve_jpeg_memory_from(ImageArena& arena, jpeg_decompress_struct& cinfo) noexcept;
 
-// Before each image, after jpeg_abort(): no table of an earlier image is left.
+// Removes the tables of earlier images. Call before each image, after jpeg_abort().
 void forget_tables(jpeg_decompress_struct& cinfo) noexcept;
 
 }  // namespace unstarve

@@ -1,12 +1,12 @@
 #pragma once
-// How little data an image of a JPEG's size can have: a header of a few hundred bytes may claim any size, and memory is
-// not taken on its word.
+// The minimum size of a JPEG's data, checked before memory is allocated: a header of a few hundred bytes may declare
+// any size.
 //
-// Every block of a Huffman-coded scan has a code for DC at least, and one for AC where the scan holds those too; no
-// code is shorter than its table's shortest. A file with less than that ends too early, which is refused anyway
-// (jpeg_decoder.h): so nothing is refused by this that would be decoded otherwise. Arithmetic coding has no such bound:
-// a likely decision comes down to 2^-15 bits (T.81, table D.3), some 500 bytes for 65,500 x 65,500. Nor have scans that
-// begin a progressive file without its DC.
+// Each block of a Huffman-coded scan has at least a code for DC and, if the scan contains AC, one for AC. No code is
+// shorter than its table's shortest. A file with less data is truncated and would be rejected anyway (jpeg_decoder.h),
+// so this check rejects no file that would decode. There is no such bound for arithmetic coding, where a likely
+// decision takes 2^-15 bits (T.81, table D.3), about 500 bytes for 65,500 x 65,500, nor for progressive files whose
+// first scan lacks DC.
 //
 // Threads: a pure function.
 
@@ -16,8 +16,8 @@ struct jpeg_decompress_struct;
 
 namespace unstarve {
 
-// After jpeg_read_header(): bytes of the first scan, if rows 0 .. rows - 1 of the stored image at full size are to be
-// decoded; all rows, where the file has several scans. 0 where nothing is known.
+// The minimum bytes of the first scan for decoding rows 0 .. rows - 1 of the stored full-size image (all rows if the
+// file has several scans); 0 if unknown. Call after jpeg_read_header().
 [[nodiscard]] std::uint64_t least_scan_bytes(jpeg_decompress_struct& cinfo, int rows);
 
 }  // namespace unstarve

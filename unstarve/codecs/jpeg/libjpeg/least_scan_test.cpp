@@ -1,5 +1,5 @@
-// Headers that claim more than their data can hold are refused before memory is taken; files whose data are as short as
-// can be decode.
+// Headers that declare more than their data can hold are rejected before allocation; files with the shortest possible
+// data decode.
 #include "unstarve/codecs/jpeg/libjpeg/least_scan.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-// The same file, but its header claims another size.
+// The same file with another size in its header.
 Bytes claiming(Bytes bytes, Size size) {
   for (std::size_t i = 0; i + 9 < bytes.size(); ++i) {
     if (bytes[i] != 0xFF || bytes[i + 1] < 0xC0 || bytes[i + 1] > 0xCA || bytes[i + 1] == 0xC4) continue;
@@ -43,7 +43,7 @@ std::vector<JpegSample> optimised_samples() {
 
 }  // namespace
 
-TEST_CASE("files with the least data that their size takes decode, whole and in part", "[codecs]") {
+TEST_CASE("files with the minimum data for their size decode, whole and in part", "[codecs]") {
   Decoder decoder;
   Image out;
   for (const JpegSample& sample : optimised_samples()) {
@@ -60,24 +60,24 @@ TEST_CASE("files with the least data that their size takes decode, whole and in 
   }
 }
 
-TEST_CASE("a header that claims more pixels than its data can hold is refused before memory is taken", "[codecs]") {
+TEST_CASE("a header that declares more pixels than its data can hold is rejected before allocation", "[codecs]") {
   Decoder decoder;
   for (const JpegSample& sample : optimised_samples()) {
-    if (sample.arithmetic) continue;  // which has no least size
+    if (sample.arithmetic) continue;  // has no minimum size
     const Bytes bytes = claiming(make_jpeg(flat({64, 64}), sample), {16'000, 16'000});
     INFO(sample.name << ", " << bytes.size() << " bytes");
     Image out;
     decoder.open(bytes);
     CHECK_THROWS_WITH(decoder.decode({}, out), Catch::Contains("JPEG: truncated: 16000 rows of 16000 x 16000") &&
-                                                   Catch::Contains("take at least"));
+                                                   Catch::Contains("require at least"));
     CHECK(out.bytes() == 0);
-    // As at other sizes, a part that lies above where the data end is decoded; of several scans all are read.
+    // A part above the end of the data decodes, but files with several scans are read completely.
     const Bytes tall = claiming(make_jpeg(flat({64, 64}), sample), {64, 60'000});
     decoder.open(tall);
     if (scan_starts(tall).size() == 1) {
       CHECK_NOTHROW(decoder.decode({{0, 0, 64, 16}, 1}, out));
     } else {
-      CHECK_THROWS_WITH(decoder.decode({{0, 0, 64, 16}, 1}, out), Catch::Contains("take at least"));
+      CHECK_THROWS_WITH(decoder.decode({{0, 0, 64, 16}, 1}, out), Catch::Contains("require at least"));
     }
   }
 }

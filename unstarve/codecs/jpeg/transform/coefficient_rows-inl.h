@@ -1,7 +1,7 @@
-// From blocks as the entropy decoder leaves them, each by itself and in its slots' order, to the rows of several blocks
-// side by side that the transforms work on. Included once per instruction set, hence without an ordinary guard
-// (Highway's way). Where HWY_TARGET is HWY_SCALAR or HWY_EMU128, take_plainly() alone is there.
-// Threads: pure functions but for the coefficients.
+// Loads blocks from the entropy decoder's layout (one after the other, in slot order) into vectors that hold the same
+// row of several blocks, for the transforms. Included once per instruction set, hence Highway's include guard. Where
+// HWY_TARGET is HWY_SCALAR or HWY_EMU128, only take_scalar() is available.
+// Threads: pure functions, except that they modify the coefficients.
 #if defined(UNSTARVE_CODECS_JPEG_COEFFICIENT_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef UNSTARVE_CODECS_JPEG_COEFFICIENT_ROWS_INL_H_
 #undef UNSTARVE_CODECS_JPEG_COEFFICIENT_ROWS_INL_H_
@@ -22,21 +22,21 @@ HWY_BEFORE_NAMESPACE();
 namespace unstarve::HWY_NAMESPACE {
 namespace {
 
-// One block in natural order; its coefficients become zero.
-HWY_INLINE void take_plainly(std::int16_t* block, std::int16_t (&natural)[64]) {
+// Copies one block in natural order and zeroes its coefficients.
+HWY_INLINE void take_scalar(std::int16_t* block, std::int16_t (&natural)[64]) {
   for (std::size_t i = 0; i < 64; ++i) natural[i] = block[kSlots[i]];
   std::fill_n(block, CoefficientRow::kBlockValues, std::int16_t{0});
 }
 
 #if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
 
-// The slots of kParts blocks, as they are loaded.
+// The slots of kParts blocks, as loaded.
 struct Slots {
   V16 of[8];
-  Slots() {}  // NOLINT: GCC does not compile what it defines itself for the instruction set (64-bit ARM)
+  Slots() {}  // NOLINT: GCC does not compile an implicit constructor for the instruction set (64-bit ARM)
 };
 
-// Values of row 0 that the shift between the passes takes out of 16 bits: no image has them.
+// Whether values of row 0 exceed 16 bits after the shift between the passes; those of real images never do.
 HWY_INLINE bool is_wild(V16 row0) {
   constexpr std::int16_t kMost = 32767 >> dct::kBetween;
   return !hn::AllFalse(D16(), hn::Or(hn::Gt(row0, hn::Set(D16(), kMost)), hn::Lt(row0, hn::Set(D16(), -kMost - 1))));
@@ -54,7 +54,7 @@ static_assert(CoefficientRow::kDc == 1);
 
 static_assert(kParts == 4);
 
-// A block is two vectors, from which any 32 values are picked at once.
+// A block is two vectors; one instruction selects any 32 of their values.
 HWY_INLINE Slots load_slots(const std::int16_t* block) {
   Slots slots;
   for (std::size_t i = 0; i < 8; ++i) slots.of[i] = hn::Load(D16(), block + 32 * i);
@@ -73,7 +73,7 @@ HWY_INLINE bool only_dc(const Slots& slots) {
   return hn::AllTrue(D16(), hn::Eq(others, hn::Zero(D16())));
 }
 
-// From vectors of four parts of one block each to vectors of one part of four blocks each.
+// Transposes four vectors of four parts: from one block per vector to one block per part.
 HWY_INLINE void turn(const V16 (&blocks)[4], V16* parts) {
   const auto low01 = _mm512_shuffle_i32x4(blocks[0].raw, blocks[1].raw, 0x44);  // parts 0 1 of 0, of 1
   const auto low23 = _mm512_shuffle_i32x4(blocks[2].raw, blocks[3].raw, 0x44);
@@ -85,7 +85,7 @@ HWY_INLINE void turn(const V16 (&blocks)[4], V16* parts) {
   parts[3] = V16{_mm512_shuffle_i32x4(high01, high23, 0xDD)};
 }
 
-// Slots order[8 * i] .. order[8 * i + 7] of the blocks to v[i], a block to each part.
+// v[i] = slots order[8 * i] .. order[8 * i + 7] of the blocks, one block per part.
 using SlotOrder = std::array<std::int16_t, CoefficientRow::kBlockValues>;  // aligned to 64 bytes
 HWY_INLINE void pick(const Slots& slots, const SlotOrder& order, V16 (&v)[8]) {
   V16 blocks[4];
@@ -117,7 +117,7 @@ HWY_INLINE V16 dc_row(const Slots& slots) {
 
 #else
 
-// Vector e has slots 8 * e .. 8 * e + 7 of kParts blocks, one in each part.
+// Vector e contains slots 8 * e .. 8 * e + 7 of kParts blocks, one block per part.
 template <class D>
 HWY_INLINE hn::VFromD<D> load_parts(D d, const std::int16_t* block) {
   if constexpr (hn::MaxLanes(D()) == 8) {

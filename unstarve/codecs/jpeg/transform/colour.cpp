@@ -71,7 +71,7 @@ static_assert(kBytes <= kRowSlack);
 HWY_INLINE VU16 widened(const std::uint8_t* p) { return hn::PromoteTo(DU16(), hn::LoadU(D8H(), p)); }
 HWY_INLINE VU16 thrice(VU16 v) { return hn::Add(v, hn::Add(v, v)); }
 
-// Even and odd samples (0..255 in 16 bits) side by side.
+// Interleaves even and odd samples (0..255 in 16 bits).
 HWY_INLINE void store_pairs(VU16 even, VU16 odd, std::uint8_t* out) {
   hn::StoreU(hn::BitCast(D8(), hn::Or(even, hn::ShiftLeft<8>(odd))), D8(), out);
 }
@@ -114,7 +114,7 @@ struct Rgb16 {
   V16 r, g, b;
 };
 
-// With x = chroma - 128, and every factor cut into whole parts and a rest below 1/2 that 16 bits hold:
+// With x = chroma - 128, and every factor split into an integer and a remainder below 1/2 that fits 16 bits:
 //   R - Y = x + round(26345 x / 2^16)          26345 = 91881 - 2^16; by a rounding multiplication, 13173 = 26346 / 2
 //   B - Y = 2 x - round(14942 x / 2^16)        14942 = 2^17 - 116130; 7471 = 14942 / 2
 //   G - Y = -cr + ((-22554 cb + 18734 cr + 2^15) >> 16)
@@ -139,7 +139,7 @@ HWY_INLINE Rgb16 convert(V16 y, V16 cb_sample, V16 cr_sample) {
   return {r, g, b};
 }
 
-// Bytes of every 128-bit part's lower and upper half, widened; and both back, saturated.
+// Widens the bytes of each 128-bit part's lower and upper half, and converts both back with saturation.
 HWY_INLINE V16 lower(V8 v) { return hn::BitCast(D16(), hn::InterleaveLower(D8(), v, hn::Zero(D8()))); }
 HWY_INLINE V16 upper(V8 v) { return hn::BitCast(D16(), hn::InterleaveUpper(D8(), v, hn::Zero(D8()))); }
 HWY_INLINE V8 joined(V16 low, V16 high) { return to_bytes(D8(), low, high); }

@@ -1,4 +1,4 @@
-// Chroma upsampling and colour conversion against their definitions, on every instruction set and every length.
+// Compares chroma upsampling and colour conversion with their definitions, for every instruction set and length.
 #include "unstarve/codecs/jpeg/transform/colour.h"
 
 #include <algorithm>
@@ -39,7 +39,7 @@ TEST_CASE("colour conversion equals jdcolor.c's tables for every pair of chroma 
   });
 }
 
-TEST_CASE("rows of any length: conversion writes its bytes and no more, upsampling is the triangle filter",
+TEST_CASE("for rows of any length, conversion writes only its bytes and upsampling equals the triangle filter",
           "[codecs]") {
   testing::on_every_target([](const std::string& target) {
     INFO(target);

@@ -1,13 +1,12 @@
 #pragma once
-// What the discrete cosine transform and its inverse multiply by: the accurate integer method's constants, by their
-// value as in libjpeg's jfdctint.c, jidctint.c and jidctred.c (Loeffler, Ligtenberg and Moschytz, "Practical fast 1-D
-// DCT algorithms with 11 multiplications", ICASSP 1989). In 13-bit fixed point: k0_298 is 0.298 times 2^13, and so on.
-// Threads: constants.
+// The constants of the accurate integer DCT and its inverse, named by their value as in libjpeg's jfdctint.c,
+// jidctint.c and jidctred.c (Loeffler, Ligtenberg and Moschytz, "Practical fast 1-D DCT algorithms with 11
+// multiplications", ICASSP 1989). In 13-bit fixed point: k0_298 is 0.298 times 2^13, and so on.
 
 namespace unstarve::dct {
 
 constexpr int kBits = 13;
-constexpr int kBetween = 2;  // bits kept from the first pass to the second
+constexpr int kBetween = 2;  // additional bits between the first pass and the second
 constexpr int k0_211 = 1730;
 constexpr int k0_298 = 2446;
 constexpr int k0_390 = 3196;

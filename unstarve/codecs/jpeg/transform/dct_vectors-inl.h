@@ -1,5 +1,5 @@
-// What both cosine transforms of 8 x 8 blocks are made of, in vectors. Included once per instruction set, hence without
-// an ordinary guard (Highway's way). Not where HWY_TARGET is HWY_SCALAR or HWY_EMU128.
+// Vector operations of the forward and the inverse DCT of 8 x 8 blocks. Included once per instruction set, hence
+// Highway's include guard. Not available where HWY_TARGET is HWY_SCALAR or HWY_EMU128.
 // Threads: pure functions.
 #if defined(UNSTARVE_CODECS_DCT_VECTORS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef UNSTARVE_CODECS_DCT_VECTORS_INL_H_
@@ -24,7 +24,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// One row of as many blocks as a vector has 128-bit parts: 1, 2 or 4. Everything below stays within those parts.
+// A vector holds one row of 1, 2 or 4 blocks, one per 128-bit part. All operations below stay within these parts.
 constexpr std::size_t kBytes = HWY_MAX_BYTES < 64 ? HWY_MAX_BYTES : 64;
 constexpr std::size_t kParts = kBytes / 16;
 using D16 = hn::FixedTag<std::int16_t, kBytes / 2>;
@@ -42,12 +42,12 @@ struct Wide {
 HWY_INLINE Wide operator+(Wide a, Wide b) { return {hn::Add(a.lower, b.lower), hn::Add(a.upper, b.upper)}; }
 HWY_INLINE Wide operator-(Wide a, Wide b) { return {hn::Sub(a.lower, b.lower), hn::Sub(a.upper, b.upper)}; }
 
-// a * x + b * y, 16-bit inputs and factors.
+// Computes a * x + b * y for 16-bit inputs and factors.
 struct Pair {
   V16 lower;
   V16 upper;
   HWY_INLINE Pair(V16 a, V16 b) : lower(hn::InterleaveLower(D16(), a, b)), upper(hn::InterleaveUpper(D16(), a, b)) {}
-  // Of a and b whose values lie in turns already.
+  // From values of a and b that are already interleaved.
   static HWY_INLINE Pair interleaved(V16 lower, V16 upper) {
     Pair pair;
     pair.lower = lower;
@@ -65,7 +65,7 @@ struct Pair {
   }
 
  private:
-  Pair() {}  // NOLINT: GCC does not compile what it defines itself for the instruction set (64-bit ARM)
+  Pair() {}  // NOLINT: GCC does not compile an implicit constructor for the instruction set (64-bit ARM)
   template <int kX, int kY>
   static HWY_INLINE V16 factors() {
     return hn::BitCast(
@@ -87,7 +87,7 @@ HWY_INLINE Wide shifted(V16 v) {
           hn::ShiftRight<kDown>(hn::BitCast(D32(), hn::InterleaveUpper(D16(), zero, v)))};
 }
 
-// What rounds a shift by kDown, where it is in a sum already.
+// The rounding term of a shift by kDown, to be added before narrowed().
 template <int kDown>
 HWY_INLINE Wide half() {
   const V32 all = hn::Set(D32(), 1 << (kDown - 1));
@@ -113,7 +113,7 @@ HWY_INLINE void interleave(D d, V16& a, V16& b) {
   b = hn::BitCast(D16(), upper);
 }
 
-// Values kOrder[8 * kEighth] .. kOrder[8 * kEighth + 7] of each part's 64, which lie eight in a vector.
+// Values kOrder[8 * kEighth] .. kOrder[8 * kEighth + 7] of each part's 64 values, eight per vector.
 template <const BlockOrder& kOrder, std::size_t kEighth, std::size_t kSource = 0>
 HWY_INLINE V16 eighth_of(const V16 (&v)[8], V16 before = hn::Zero(D16())) {
   if constexpr (kSource == 8) {

@@ -18,12 +18,12 @@ HWY_BEFORE_NAMESPACE();
 namespace unstarve::HWY_NAMESPACE {
 namespace {
 
-// So many blocks by the reference.
+// `count` blocks by the reference.
 HWY_NOINLINE void plain_blocks(std::int16_t* block, std::size_t blocks, const std::int16_t* quantisation,
                                std::uint8_t* out, std::ptrdiff_t stride) {
   for (; blocks > 0; --blocks, block += CoefficientRow::kBlockValues, out += 8) {
     std::int16_t coefficients[64];
-    take_plainly(block, coefficients);
+    take_scalar(block, coefficients);
     inverse_dct_reference(coefficients, quantisation, out, stride);
   }
 }
@@ -42,8 +42,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D8 = hn::FixedTag<std::uint8_t, kBytes / 2>;
 using D8Whole = hn::FixedTag<std::uint8_t, kBytes>;
 
-// What the transform in one dimension, across eight vectors, is a sum of: the even half's two ends, which bring what
-// rounds every output, and pairs of inputs. z34: v[7] + v[3] and v[5] + v[1].
+// The terms of the one-dimensional transform across eight vectors: the even half's two ends, which include the rounding
+// of all outputs, and pairs of inputs. z34: v[7] + v[3] and v[5] + v[1].
 struct Terms {
   Wide even0;
   Wide even1;
@@ -94,7 +94,7 @@ HWY_INLINE void transform(const Terms& terms, V16 (&v)[8]) {
 // The first pass's terms, dequantised.
 #if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
 
-// Two rows come interleaved, as pairs have them: none is left to interleave.
+// Loads two rows interleaved, as pairs need them.
 class FirstPass {
  public:
   explicit FirstPass(const std::int16_t* quantisation) {
@@ -105,7 +105,7 @@ class FirstPass {
     }
   }
 
-  // False for values that no image has: of row 0, see is_wild(); of row 4, whose sums with those wrap.
+  // False for values that no image has: in row 0, see is_wild(); in row 4, whose sums with row 0 wrap.
   HWY_INLINE bool load(const Slots& slots) {
     pick(slots, kOrder, pairs_);
     for (std::size_t i = 0; i < 8; ++i) pairs_[i] = hn::Mul(pairs_[i], factors_[i]);
@@ -170,7 +170,7 @@ HWY_INLINE void store_samples(V16 v, std::uint8_t* out) {
   hn::StoreU(hn::DemoteTo(D8(), centred), D8(), out);
 }
 
-// Two rows of samples less 128, one behind the other in every part.
+// Two rows of samples minus 128, one after the other in each part.
 HWY_INLINE void store_two_rows(V16 rows, std::uint8_t* out, std::ptrdiff_t stride) {
   auto samples = hn::Xor(hn::BitCast(D8Whole(), rows), hn::Set(D8Whole(), 0x80));
   if constexpr (kParts > 1) {
@@ -182,24 +182,24 @@ HWY_INLINE void store_two_rows(V16 rows, std::uint8_t* out, std::ptrdiff_t strid
   hn::StoreU(hn::UpperHalf(D8(), samples), D8(), out + stride);
 }
 
-// From columns, a row to each lane, to rows of samples. They are transposed as bytes: half as many as of 16 bits.
+// Transposes columns to rows of samples, as bytes: half the work of 16-bit values.
 HWY_INLINE void store_columns(const V16 (&v)[8], std::uint8_t* out, std::ptrdiff_t stride) {
-  V16 c[4];  // columns i and i + 4 in every part
+  V16 c[4];  // columns i and i + 4 in each part
   const hn::FixedTag<std::int8_t, kBytes> d;
   for (std::size_t i = 0; i < 4; ++i) c[i] = hn::BitCast(D16(), to_bytes(d, v[i], v[i + 4]));
   interleave(D8Whole(), c[0], c[1]);  // columns 0 1, 4 5
   interleave(D8Whole(), c[2], c[3]);  // 2 3, 6 7
-  interleave(D16(), c[0], c[2]);      // 0 1 2 3 of the upper rows, of the lower ones
+  interleave(D16(), c[0], c[2]);      // 0 1 2 3 of the upper rows, then of the lower rows
   interleave(D16(), c[1], c[3]);      // 4 5 6 7
   interleave(D32(), c[0], c[1]);
   interleave(D32(), c[2], c[3]);
   for (std::ptrdiff_t i = 0; i < 4; ++i) store_two_rows(c[i], out + 2 * i * stride, stride);
 }
 
-// Blocks with nothing but DC: every sample is the same.
+// Blocks with only DC: all samples are equal.
 HWY_INLINE void flat_blocks(V16 row0, std::uint8_t* out, std::ptrdiff_t stride) {
   const V16 dc = hn::ShiftLeft<dct::kBetween>(row0);
-  // The first value of each part, in all of its lanes; then the second pass, of which only the DC term is left.
+  // Broadcasts the first value of each part, then applies the second pass, which has only the DC term.
   alignas(16) static constexpr std::uint8_t kFirst[16] = {0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1};
   const hn::FixedTag<std::uint8_t, kBytes> bytes;
   const V16 all = hn::BitCast(D16(), hn::TableLookupBytes(hn::BitCast(bytes, dc), hn::LoadDup128(bytes, kFirst)));
@@ -259,7 +259,7 @@ std::int16_t descaled(std::uint32_t value, int down) {
   return static_cast<std::int16_t>(std::clamp(shifted, -32768, 32767));
 }
 
-// The transform of eight values `step` apart. Unsigned: sums of wild values wrap as in vector registers.
+// The transform of eight values `step` apart. Unsigned, so that sums of wild values wrap as in vector registers.
 void transform(std::int16_t* v, std::ptrdiff_t step, int down) {
   using namespace dct;  // NOLINT: its constants
   const auto in = [&](int i) { return static_cast<int>(v[i * step]); };
@@ -299,7 +299,7 @@ void inverse_dct_reference(const std::int16_t* coefficients, const std::int16_t*
                            std::ptrdiff_t stride) {
   std::int16_t values[64];
   for (std::size_t i = 0; i < 64; ++i) values[i] = wrapped(coefficients[i] * quantisation[i]);
-  // libjpeg-turbo's short cut: without vertical frequencies the first pass only shifts.
+  // libjpeg-turbo's shortcut: without vertical frequencies the first pass only shifts.
   const bool constant_columns = std::all_of(coefficients + 8, coefficients + 64, [](std::int16_t c) { return c == 0; });
   for (std::ptrdiff_t x = 0; x < 8; ++x) {
     if (constant_columns) {

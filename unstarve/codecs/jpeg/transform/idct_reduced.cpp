@@ -18,12 +18,12 @@ HWY_BEFORE_NAMESPACE();
 namespace unstarve::HWY_NAMESPACE {
 namespace {
 
-// So many blocks by the reference, from `first` on.
+// `count` blocks by the reference, from `first` on.
 HWY_NOINLINE void plain_blocks(CoefficientRow& row, std::size_t first, std::size_t blocks, int size,
                                const std::int16_t* quantisation, std::uint8_t* out, std::ptrdiff_t stride) {
   for (std::size_t block = first; block < first + blocks; ++block) {
     std::int16_t coefficients[64];
-    take_plainly(row.block(block), coefficients);
+    take_scalar(row.block(block), coefficients);
     inverse_dct_reduced_reference(coefficients, size, quantisation, out + block * static_cast<std::size_t>(size),
                                   stride);
   }
@@ -42,7 +42,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using D8 = hn::FixedTag<std::uint8_t, kBytes / 2>;
 
-// The factors of all rows, repeated for every part of a vector.
+// The factors of all rows, repeated for each part of a vector.
 struct Factors {
   V16 of[8];
   explicit Factors(const std::int16_t* quantisation) {
@@ -56,13 +56,13 @@ HWY_INLINE void load_rows(const std::int16_t* block, const Factors& factors, V16
   for (std::size_t y = 0; y < 8; ++y) v[y] = hn::Mul(v[y], factors.of[y]);
 }
 
-// Whether kParts blocks have nothing but DC, none of them wild.
+// Whether kParts blocks have only DC and no wild value.
 HWY_INLINE bool is_flat(CoefficientRow& row, std::size_t first, const Factors& factors) {
   const Slots slots = load_slots(row.block(first));
   return only_dc(slots) && !is_wild(hn::Mul(dc_row(slots), factors.of[0]));
 }
 
-// From eight values to four, across vectors; v[4] does not matter.
+// From eight values to four, across vectors; ignores v[4].
 template <int kDown>
 HWY_INLINE void to_four(const V16 (&v)[8], V16 (&out)[4]) {
   using namespace dct;  // NOLINT: its constants
@@ -80,7 +80,7 @@ HWY_INLINE void to_four(const V16 (&v)[8], V16 (&out)[4]) {
   out[3] = descaled<kDown>(t10 - outer);
 }
 
-// Rows y and y + 1 of kParts blocks, four samples each, side by side in every part.
+// Rows y and y + 1 of kParts blocks, four samples each, next to each other in each part.
 HWY_INLINE void store_fours(V16 v, std::ptrdiff_t y, std::uint8_t* out, std::ptrdiff_t stride) {
   alignas(64) std::uint8_t samples[kBytes / 2];
   hn::Store(hn::DemoteTo(D8(), hn::SaturatedAdd(v, hn::Set(D16(), 128))), D8(), samples);
@@ -90,7 +90,7 @@ HWY_INLINE void store_fours(V16 v, std::ptrdiff_t y, std::uint8_t* out, std::ptr
   }
 }
 
-// Blocks with nothing but DC: every sample is the same.
+// Blocks with only DC: all samples are equal.
 HWY_INLINE void flat_blocks(CoefficientRow& row, std::size_t first, std::size_t blocks, std::ptrdiff_t size,
                             const std::int16_t* quantisation, std::uint8_t* out, std::ptrdiff_t stride) {
   for (std::size_t block = first; block < first + blocks; ++block) {
@@ -104,8 +104,8 @@ HWY_INLINE void flat_blocks(CoefficientRow& row, std::size_t first, std::size_t 
   }
 }
 
-// Two vectors' blocks at a time, so that the second pass works on full vectors: behind the transposition their rows lie
-// side by side.
+// Two vectors of blocks at a time, so that the second pass has full vectors: after the transposition their rows are
+// next to each other.
 void run_4(CoefficientRow& row, const std::int16_t* quantisation, std::uint8_t* out, std::ptrdiff_t stride) {
   const Factors factors(quantisation);
   const std::size_t blocks = row.blocks();
@@ -138,7 +138,7 @@ void run_4(CoefficientRow& row, const std::int16_t* quantisation, std::uint8_t* 
     }
     transpose(w);
     to_four<dct::kBits + dct::kBetween + 3 + 1>(w, o);
-    // Columns of four rows of either block to rows.
+    // Transposes columns of four rows of both blocks to rows.
     interleave(D16(), o[0], o[1]);
     interleave(D16(), o[2], o[3]);
     interleave(D32(), o[0], o[2]);
@@ -151,7 +151,7 @@ void run_4(CoefficientRow& row, const std::int16_t* quantisation, std::uint8_t* 
   }
 }
 
-// The sum, in every lane of a part, of its values times `factors`.
+// The sum of a part's values times `factors`, in each of its lanes.
 HWY_INLINE V32 sum_of(V16 values, V16 factors) {
   V32 second = hn::Zero(D32());
   const V32 first = hn::ReorderWidenMulAccumulate(D32(), values, factors, hn::Zero(D32()), second);
@@ -160,7 +160,7 @@ HWY_INLINE V32 sum_of(V16 values, V16 factors) {
   return hn::Add(halves, hn::Shuffle1032(halves));
 }
 
-// One row of two samples from a row of the first pass, in `samples`: kParts first ones, then kParts second ones.
+// One row of two samples from a row of the first pass, in `samples`: kParts first samples, then kParts second samples.
 HWY_INLINE void second_pass_to_two(Wide row, V16 factors, std::int32_t* samples) {
   constexpr int kFirstDown = dct::kBits - dct::kBetween + 2;
   constexpr int kDown = dct::kBits + dct::kBetween + 3 + 2;

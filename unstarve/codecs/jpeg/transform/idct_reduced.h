@@ -1,8 +1,8 @@
 #pragma once
-// From coefficients to fewer samples: dequantisation and the inverse transform of 8 x 8 blocks to 4 x 4, 2 x 2 or one.
+// Dequantisation and reduced inverse transform of 8 x 8 blocks to 4 x 4, 2 x 2 or 1 x 1 samples.
 //
-// Not a transform of 8 x 8 and an average: the low frequencies alone, as libjpeg's jidctred.c does it in the fixed
-// point of the accurate method (idct.h). Samples are bit-equal to libjpeg-turbo's SIMD code on x86-64, also for made-up
+// Uses only the low frequencies (not the average of 8 x 8 samples), as in libjpeg's jidctred.c, in the fixed point of
+// the accurate method (idct.h). Samples are bit-equal to libjpeg-turbo's SIMD code on x86-64, also for forged
 // coefficients that overflow 16 bits: products wrap, descaled values saturate (at 2 x 2 those of column 0 do not), and
 // at 4 x 4, without vertical frequencies, the values between the passes wrap; a single sample wraps at 10 bits.
 //
@@ -15,13 +15,13 @@
 
 namespace unstarve {
 
-// All blocks of `row` to `size` (4, 2 or 1) rows of samples each: block b to out + size * b, rows `stride` bytes apart;
-// whole groups are written. `quantisation`: 64 factors in natural order. Leaves the coefficients zero; at size 1 it
-// looks at DC alone.
+// Transforms all blocks of `row`, in whole groups, to `size` (4, 2 or 1) rows of samples each: block b to out + size *
+// b, rows `stride` bytes apart. `quantisation`: 64 factors in natural order. Zeroes the coefficients. Size 1 uses only
+// DC.
 void inverse_dct_reduced(CoefficientRow& row, int size, const std::int16_t* quantisation, std::uint8_t* out,
                          std::ptrdiff_t stride);
 
-// One block, plain code: the reference. `coefficients`: 64 in natural order; at size 1 it looks at the first alone.
+// One block; the scalar reference. `coefficients`: 64 in natural order; size 1 uses only the first.
 void inverse_dct_reduced_reference(const std::int16_t* coefficients, int size, const std::int16_t* quantisation,
                                    std::uint8_t* out, std::ptrdiff_t stride);
 

@@ -1,4 +1,4 @@
-// Plain code for one block: what the kernels in idct_reduced.cpp are tested against, and what they leave to it.
+// Scalar code for one block: the reference for the tests of the kernels in idct_reduced.cpp, and their fallback.
 #include <algorithm>
 
 #include "unstarve/codecs/jpeg/transform/dct_constants.h"
@@ -11,7 +11,7 @@ std::int16_t wrapped(int value) { return static_cast<std::int16_t>(static_cast<s
 std::int16_t saturated(std::int32_t value) { return static_cast<std::int16_t>(std::clamp(value, -32768, 32767)); }
 std::uint8_t sample_of(std::int32_t value) { return static_cast<std::uint8_t>(std::clamp(value, -128, 127) + 128); }
 
-// Unsigned: sums of wild values wrap as in vector registers.
+// Unsigned, so that sums of wild values wrap as in vector registers.
 std::uint32_t times(int a, int x) { return static_cast<std::uint32_t>(a * x); }
 std::int32_t descaled(std::uint32_t value, int down) {
   return static_cast<std::int32_t>(value + (1u << (down - 1))) >> down;
@@ -33,7 +33,7 @@ void to_four(const std::int16_t* v, std::ptrdiff_t step, int down, std::int32_t*
 
 void reference_4(const std::int16_t* coefficients, const std::int16_t* values, std::uint8_t* out,
                  std::ptrdiff_t stride) {
-  // libjpeg-turbo's short cut: without vertical frequencies, the fourth of which is never used, the first pass shifts.
+  // libjpeg-turbo's shortcut: without vertical frequencies (the fourth is never used), the first pass only shifts.
   bool constant_columns = true;
   for (std::size_t i = 8; i < 64; ++i) constant_columns = constant_columns && (coefficients[i] == 0 || i / 8 == 4);
   std::int16_t rows[4][8];
@@ -51,7 +51,7 @@ void reference_4(const std::int16_t* coefficients, const std::int16_t* values, s
   }
 }
 
-// The part of two values that changes its sign from one to the other.
+// The part of two values that has opposite signs in them.
 std::uint32_t odd_of_two(const std::int16_t* v, std::ptrdiff_t step) {
   using namespace dct;  // NOLINT: its constants
   return times(v[step], k3_624) - times(v[3 * step], k1_272) + times(v[5 * step], k0_850) - times(v[7 * step], k0_720);

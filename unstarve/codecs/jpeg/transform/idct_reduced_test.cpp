@@ -1,5 +1,5 @@
-// The reduced transforms' kernels against their reference on every instruction set, and the reference against the
-// cosine transform of the low frequencies. That they are libjpeg-turbo's bits shows in baseline_decoder_test.cpp.
+// Compares the reduced transforms' kernels with their reference on every instruction set, and the reference with the
+// cosine transform of the low frequencies. baseline_decoder_test.cpp compares them with libjpeg-turbo.
 #include "unstarve/codecs/jpeg/transform/idct_reduced.h"
 
 #include <algorithm>
@@ -46,16 +46,16 @@ TEST_CASE("the reduced IDCT of every instruction set equals the reference", "[co
   });
 }
 
-TEST_CASE("the reduced IDCT is near the cosine transform of the low frequencies", "[codecs]") {
-  // Four samples use four frequencies, whose own are exact; the others that jidctred.c adds stay small. At 1 x 1 the
-  // sample is the mean.
+TEST_CASE("the reduced IDCT is close to the cosine transform of the low frequencies", "[codecs]") {
+  // Four samples use four frequencies exactly; the contributions of others in jidctred.c are small. At 1 x 1 the sample
+  // is the mean.
   Random random(24, 0, 0, 0);
   std::int16_t ones[64];
   std::fill_n(ones, 64, std::int16_t{1});
   for (const int size : {4, 2, 1}) {
     double worst = 0;
     for (int round = 0; round < 200; ++round) {
-      // Values of a smooth block: an encoder's transform of samples that are `size` x `size` waves.
+      // A smooth block: the forward transform of samples that are `size` x `size` waves.
       const double a = random.uniform(-40.0, 40.0), b = random.uniform(-25.0, 25.0), c = random.uniform(-25.0, 25.0);
       std::int16_t in[64] = {};
       in[0] = static_cast<std::int16_t>(std::lround(8 * a));
@@ -65,7 +65,7 @@ TEST_CASE("the reduced IDCT is near the cosine transform of the low frequencies"
       inverse_dct_reduced_reference(in, size, ones, out, size);
       for (int y = 0; y < size; ++y) {
         for (int x = 0; x < size; ++x) {
-          // The mean over the pixels of the 8 x 8 block that this sample stands for.
+          // The mean over the pixels of the 8 x 8 block that this sample represents.
           const int side = 8 / size;
           double sum = 0;
           for (int v = y * side; v < (y + 1) * side; ++v) {

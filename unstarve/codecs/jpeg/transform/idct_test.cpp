@@ -1,4 +1,4 @@
-// The IDCT's kernels against their reference on every instruction set, and the reference against the real transform.
+// Compares the IDCT's kernels with their reference on every instruction set, and the reference with the real transform.
 #include "unstarve/codecs/jpeg/transform/idct.h"
 
 #include <catch2/catch.hpp>

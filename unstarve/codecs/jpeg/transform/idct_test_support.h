@@ -1,7 +1,7 @@
 #pragma once
-// What the tests of the inverse transforms share: blocks of every kind, and rows of them as the decoder leaves them.
+// For tests of the inverse transforms: blocks of every kind, and rows of them in the decoder's layout.
 //
-// Threads: pure functions but for the row and the random numbers that they are given.
+// Threads: pure functions, except that they modify the row and the random number generator passed in.
 
 #include <algorithm>
 #include <cstddef>
@@ -16,7 +16,7 @@ struct Block {
   std::int16_t values[64] = {};
 };
 
-// DC alone, few coefficients, a first row alone, many, and values no image has. `dc_alone`: always the first of these.
+// Only DC, few coefficients, only a first row, many coefficients, or values no image has. `dc_alone`: always only DC.
 inline Block random_block(Random& random, bool dc_alone = false) {
   Block block;
   const std::uint32_t kind = random.below(5);
@@ -27,10 +27,10 @@ inline Block random_block(Random& random, bool dc_alone = false) {
   block.values[0] = value();
   if (dc_alone) return block;
   const std::uint32_t count = kind == 0 ? 0 : kind == 1 ? 1 + random.below(5) : random.below(64);
-  const std::uint32_t places = kind == 2 ? 8 : 64;
+  const std::uint32_t positions = kind == 2 ? 8 : 64;
   for (std::uint32_t i = 0; i < count; ++i) {
-    const std::uint32_t place = 1 + random.below(places - 1);
-    block.values[place] = value();
+    const std::uint32_t position = 1 + random.below(positions - 1);
+    block.values[position] = value();
   }
   return block;
 }
@@ -39,7 +39,7 @@ inline void put(CoefficientRow& row, std::size_t number, const Block& block) {
   for (std::size_t i = 0; i < 64; ++i) row.block(number)[kSlots[i]] = block.values[i];
 }
 
-// As the next row of blocks expects it.
+// The precondition for decoding the next row.
 inline bool holds_zeros(CoefficientRow& row) {
   const std::int16_t* const values = row.block(0);
   return std::all_of(values, values + row.blocks() * CoefficientRow::kBlockValues,
