@@ -72,7 +72,7 @@ Command inspect_command() {
       "  unstarve inspect photos/ --io",
       {data_option(),
        split_option(),
-       {"--threads", "N", "all usable cores", "decoding threads"},
+       {"--threads", "N", "all usable cores", "threads for decoding"},
        {"--strict", "", "", "exit with 1 if a record is corrupt"},
        {"--quarantine", "FILE", "", "write corrupt records to this file, for unstarve pack --exclude", false,
         Completes::kPath},

@@ -51,7 +51,7 @@ Command synth_command() {
           {{"DIR", "", "", "folder to create", true, Completes::kPath},
            {"--classes", "N", "10", "number of classes"},
            {"--images", "N", "2000", "number of images"},
-           {"--size", "PX", "500", "longer side"},
+           {"--size", "PX", "500", "longer side of an image, in pixels"},
            {"--seed", "N", "1", "seed of the images"},
            {"--test-images", "N", "0", "number of further images for DIR/test"},
            json_option()},
