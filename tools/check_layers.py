@@ -31,6 +31,8 @@ RANK = {
 }  # fmt: skip
 # The subfolders of a folder, lowest first. Those of one tuple have equal ranks: they never include each other.
 SUBFOLDERS = {
+    "codecs": ["common", ("jpeg", "png", "webp", "nvjpeg")],
+    "codecs/jpeg": ["layout", ("transform", "entropy", "libjpeg"), ("index", "encode")],
     "ops": ["base", ("resize", "colour", "geometry", "store"), ("filter", "batch"), ("policy", "gpu"), "cuda"],
     "storage": ["dataset", "bytes", "io", "remote", "source", "index", "cache", "formats"],
     "storage/formats": [
