@@ -35,10 +35,10 @@ gpu::OutputType type_of(const std::string& name) {
   if (name == "bfloat16") return gpu::OutputType::kBfloat16;
   if (name == "float16") return gpu::OutputType::kFloat16;
   throw Error(ErrorKind::kArgument,
-              "operations on a device: dtype " + name + ", expected uint8, float32, bfloat16 or float16");
+              "operations on a device: found dtype " + name + "; expected uint8, float32, bfloat16 or float16");
 }
 
-// nvJPEG's threads take their time from the loader's.
+// nvJPEG's threads compete with those of the loader for cores.
 constexpr int kCoresPerThread = 4;
 
 std::unique_ptr<DeviceDecoder> decoder_for(std::shared_ptr<DecodeBalance> balance, DatasetPtr dataset,

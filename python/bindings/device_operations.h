@@ -1,11 +1,11 @@
 #pragma once
-// Operations on a device over memory that a framework owns.
+// Operations on a device in memory that a framework owns.
 
 #include <nanobind/nanobind.h>
 
 namespace unstarve::python {
 
-// _core's first_on_device, DeviceOperations.
+// Adds first_on_device, decode_balance, decoded_bytes and DeviceOperations to _core.
 void bind_device_operations(nanobind::module_& m);
 
 }  // namespace unstarve::python

@@ -1,13 +1,13 @@
 #pragma once
-// The library's Error as Python exceptions: unstarve.errors, one class per ErrorKind.
+// Translates Error to Python exceptions: unstarve.errors has one class per ErrorKind.
 //
-// Threads: to be called with the GIL held.
+// Precondition: the GIL is held.
 
 #include <nanobind/nanobind.h>
 
 namespace unstarve::python {
 
-// From now on every Error that leaves a bound function becomes the exception of its kind.
+// Registers the translator for all bound functions.
 void translate_errors();
 
 }  // namespace unstarve::python

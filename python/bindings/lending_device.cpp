@@ -13,7 +13,7 @@ namespace nb = nanobind;
 
 class LentMemory final : public Memory {
  public:
-  // The function gives (address, owner).
+  // `allocate` returns (address, owner).
   LentMemory(const nb::object& allocate, std::size_t bytes) : bytes_(bytes) {
     const nb::gil_scoped_acquire acquire;
     const auto [address, owner] = nb::cast<std::pair<std::uintptr_t, nb::object>>(allocate(bytes));

@@ -1,9 +1,9 @@
 #pragma once
-// The host as a device whose page-locked memory comes of a Python function: of a framework that has a GPU.
+// The host as a device whose page-locked memory is allocated by a Python function, for a framework with a GPU.
 //
-// Ownership: the device keeps the function, each Memory the object that the function gave with its address.
-// Threads:   may be used and destroyed without the GIL, which is taken for the function's calls and references.
-// Cost:      its memory does not grow; only a loader's slots are allocated of it.
+// Ownership: the device owns the function, each Memory the object that the function returned with its address.
+// Threads:   may be used and destroyed without the GIL, which is acquired for calls and references of Python objects.
+// Cost:      its memory does not grow; only the batch slots of a loader are allocated from it.
 
 #include <nanobind/nanobind.h>
 
@@ -13,7 +13,7 @@
 
 namespace unstarve::python {
 
-// `allocate`: called with a number of bytes, gives (address, owner). What it raises leaves allocate_pinned().
+// `allocate` maps a number of bytes to (address, owner). allocate_pinned() throws its exceptions.
 [[nodiscard]] std::unique_ptr<Device> lending_device(nanobind::object allocate);
 
 }  // namespace unstarve::python

@@ -1,5 +1,5 @@
 #pragma once
-// Work that may take long, while Ctrl-C is heard.
+// Runs long work while Ctrl-C remains effective.
 
 #include <nanobind/nanobind.h>
 
@@ -13,11 +13,12 @@
 
 namespace unstarve::python {
 
-// How long Ctrl-C may go unheard.
+// Longest delay before Ctrl-C takes effect.
 inline constexpr std::chrono::milliseconds kSignalCheck{100};
 
-// What work() gives or throws, made by a thread of its own without the GIL, which the caller holds and gives up
-// meanwhile. A signal's exception asks the work to stop (core/cancel.h), and is raised once it has.
+// Returns the result of work(), which runs in another thread without the GIL, or throws its exception. The caller holds
+// the GIL, which is released meanwhile. If a signal handler raises, the work is cancelled (core/cancel.h), and the
+// exception is thrown when the work has ended.
 template <class Work>
 auto listening(Work work) {
   using Result = decltype(work());

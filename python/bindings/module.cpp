@@ -1,13 +1,13 @@
-// The extension module unstarve._core: data sets and the loader, as thin as can be. What users see is the Python around
-// it; nothing here is public.
+// The private extension module unstarve._core: datasets and the loader. The Python package around it is the public
+// interface.
 //
-// Threads: every call that may wait gives up the GIL; threads of the library take it only for a data set that is a
-// Python object (python_source.h), and then hold nothing that a call from Python waits for with it.
+// Threads: every call that may block releases the GIL. Threads of the library acquire it only to call a dataset that is
+//          a Python object (python_source.h), and then hold no lock for which a call from Python waits.
 //
-// Without a GIL (FREE_THREADED) nothing here leans on it: Dataset, SampleSet and RunState are immutable; SampleReader,
-// DeviceOperations, DecodeBalance, the notices and Python sources have locks of their own; Run.next() and Loader.next()
-// lock their object, which like the GIL is given up while a batch is waited for, so that they stay for one thread at a
-// time; Loader's other methods are the library's for any thread, and so is letting go of a batch's arrays.
+// Without a GIL (FREE_THREADED): Dataset, SampleSet and RunState are immutable; SampleReader, DeviceOperations,
+// DecodeBalance, the notices and Python sources have their own locks. Run.next() and Loader.next() are for one thread
+// at a time: they lock their object, but, as with the GIL, not while waiting for a batch. Loader's other methods and
+// the deallocation of a batch's arrays are thread-safe.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -92,13 +92,13 @@ nb::dict read(const Dataset& dataset, std::uint64_t id) {
   nb::dict values;
   for (std::size_t i = 0; i < dataset.fields().size(); ++i)
     values[nb::cast(dataset.fields()[i].name)] = value_of(dataset.fields()[i], record.values[i]);
-  check_maps(record);  // after they were copied
+  check_maps(record);  // after the values were copied
   return values;
 }
 
 class PyLoader {
  public:
-  // Memory of `allocate` does not grow: a slot is never allocated while the loader's lock is held and the GIL is not.
+  // Memory of `allocate` does not grow, so no slot is allocated while the loader's lock is held without the GIL.
   PyLoader(const std::string& spec, DatasetPtr dataset, Position start, nb::object allocate, OrderBasis basis,
            OnDevice on_device, std::shared_ptr<DecodeBalance> decode) {
     const bool lent = !allocate.is_none();
@@ -107,14 +107,14 @@ class PyLoader {
     output_ = parsed.output;
     const nb::gil_scoped_release release;
     loader_ = std::make_unique<Loader>(std::move(parsed), std::move(dataset), *device_,
-                                       Loader::Options{start, 0, !lent, std::move(basis), Consumer::kHost, keep_notice,
+                                       Loader::Options{start, 0, !lent, std::move(basis), Consumer::kHost, queue_notice,
                                                        on_device, true, std::move(decode)});
   }
 
   ~PyLoader() {
-    // Its threads are joined: they may be waiting for a server.
+    // Joining the threads may block: they may be waiting for a server.
     const nb::gil_scoped_release release;
-    // Garbage may be collected amid a call of its data set, by one of the threads that would be joined.
+    // The garbage collector may run during a call of the dataset, in one of the threads that would be joined.
     if (in_python_source())
       std::thread([device = std::move(device_), loader = std::move(loader_)]() mutable { loader.reset(); }).detach();
     loader_.reset();
@@ -122,7 +122,7 @@ class PyLoader {
   PyLoader(const PyLoader&) = delete;
   PyLoader& operator=(const PyLoader&) = delete;
 
-  // The next batch, None after close(). Listens to signals and warns while it waits.
+  // Returns the next batch, or nothing after close(). Handles signals and issues warnings while it waits.
   std::optional<Batch> next() {
     while (true) {
       bool ready = false;
@@ -132,7 +132,7 @@ class PyLoader {
       }
       if (ready) return loader_->next();
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
-      nb::module_::import_("unstarve.notices").attr("warn")();
+      nb::module_::import_("unstarve.notices").attr("warn_pending")();
     }
   }
 
@@ -149,8 +149,8 @@ class PyLoader {
   std::unique_ptr<Loader> loader_;
 };
 
-// (images, labels, ids, sizes or files or None, how many are valid, ...) of a batch whose slot lives as long as any of
-// the arrays. bfloat16 comes as uint16, which NumPy knows.
+// Returns (images, labels, ids, sizes or files or None, number of valid samples, ...). The batch slot is released when
+// the last array is deallocated. bfloat16 is represented as uint16, which NumPy supports.
 nb::tuple arrays(Batch batch, const StoreFormat& output) {
   auto* const kept = new Batch(std::move(batch));
   const nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<Batch*>(p); });
@@ -174,7 +174,7 @@ nb::tuple arrays(Batch batch, const StoreFormat& output) {
       images = nb::cast(nb::ndarray<nb::numpy>(data, 4, shape, owner, nullptr, kFloat16Numbers));
       break;
   }
-  // With batch operations rows of probabilities stand for the labels.
+  // With batch operations, rows of probabilities replace the labels.
   nb::object labels;
   if (kept->classes() > 0)
     labels = nb::cast(
@@ -199,7 +199,7 @@ ProgressTuple tuple_of(const RankProgress& progress) {
           packed(progress.ahead)};
 }
 
-// The list of what was wrong with these samples, by id, as the program writes it.
+// Writes the quarantine file of these (id, reason), in the format of the command line.
 void write_quarantine(const std::string& path, const Dataset& dataset,
                       const std::vector<std::pair<std::uint64_t, std::string>>& bad) {
   std::string lines;
@@ -208,7 +208,7 @@ void write_quarantine(const std::string& path, const Dataset& dataset,
   write_file_atomically(path, lines);
 }
 
-// Of nodes that were made of arguments: what cannot be read of them is wrong with these, too.
+// Checks nodes that were created from arguments; a parse error is therefore an error of an argument.
 void check(const std::string& nodes) {
   try {
     check_spec(pipeline_from_yaml(nodes, "pipeline"));
@@ -223,7 +223,7 @@ PipelineSpec checked(PipelineSpec spec) {
   return spec;
 }
 
-// Batches and samples of one rank in an epoch, without starting anything.
+// Returns batches and samples per epoch of one rank, without starting a loader.
 std::tuple<std::uint64_t, std::uint64_t> epoch_of(const std::string& spec, SampleSetPtr samples) {
   const PipelineSpec parsed = pipeline_from_yaml(spec, "pipeline");
   const Order order(parsed.order, parsed.batch, basis_of(std::move(samples), {}));
@@ -234,7 +234,7 @@ std::tuple<std::uint64_t, std::uint64_t> epoch_of(const std::string& spec, Sampl
 
 NB_MODULE(_core, m) {
   translate_errors();
-  keep_notices();
+  queue_notices();
 
   nb::class_<Dataset>(m, "Dataset", nb::is_weak_referenceable())
       .def("__len__", &Dataset::size)
@@ -258,7 +258,7 @@ NB_MODULE(_core, m) {
       .def("read", &read, "id"_a,
            nb::sig("def read(self, id: int) -> dict[str, int | bytes | numpy.typing.NDArray[numpy.uint8]]"));
   m.def("open", &open, "path"_a, "split"_a);
-  m.def("python_source", &python_source, "object"_a, "name"_a, "classes"_a, "at_once"_a);
+  m.def("python_source", &python_source, "object"_a, "name"_a, "classes"_a, "concurrency"_a);
   m.def("end_source", &end_source, "source"_a);
   m.def("concatenate", &concatenation, "parts"_a, "names"_a);
   m.def(
@@ -348,7 +348,7 @@ NB_MODULE(_core, m) {
       [](const std::string& text, DatasetPtr dataset, SampleSetPtr samples) {
         const nb::gil_scoped_release release;
         PipelineSpec spec = pipeline_from_yaml(text, "pipeline");
-        spec.cache = {};  // what is kept changes no shape
+        spec.cache = {};  // a cache does not change shapes
         const Plan plan = make_plan(std::move(spec), std::move(dataset), read_topology().usable(), Caches::kDryRun,
                                     {std::move(samples), {}}, Consumer::kHost, 0, true);
         return std::make_tuple(plan.sample_size.height, plan.sample_size.width, plan.classes);

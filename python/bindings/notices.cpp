@@ -11,44 +11,44 @@
 namespace unstarve::python {
 namespace {
 
-struct Kept {
+struct Queue {
   std::mutex mutex;
-  std::set<std::string> told;
+  std::set<std::string> seen;
   std::deque<std::string> waiting;
   std::atomic<bool> any{false};
 };
 
-// Never destroyed: threads may tell something while the process ends.
-Kept& kept() {
-  static Kept* const all = new Kept;
-  return *all;
+// Never destroyed: threads may emit notices while the process exits.
+Queue& queue() {
+  static Queue* const instance = new Queue;
+  return *instance;
 }
 
 }  // namespace
 
-void keep_notices() {
+void queue_notices() {
   set_notice_sink([](const std::string& text) {
     {
-      const std::lock_guard lock(kept().mutex);
-      if (!kept().told.insert(text).second) return;
+      const std::lock_guard lock(queue().mutex);
+      if (!queue().seen.insert(text).second) return;
     }
-    keep_notice(text);
+    queue_notice(text);
   });
 }
 
-void keep_notice(const std::string& text) {
-  const std::lock_guard lock(kept().mutex);
-  kept().waiting.push_back(text);
-  kept().any = true;
+void queue_notice(const std::string& text) {
+  const std::lock_guard lock(queue().mutex);
+  queue().waiting.push_back(text);
+  queue().any = true;
 }
 
 std::optional<std::string> take_notice() {
-  if (!kept().any) return std::nullopt;
-  const std::lock_guard lock(kept().mutex);
-  if (kept().waiting.empty()) return std::nullopt;
-  std::string text = std::move(kept().waiting.front());
-  kept().waiting.pop_front();
-  kept().any = !kept().waiting.empty();
+  if (!queue().any) return std::nullopt;
+  const std::lock_guard lock(queue().mutex);
+  if (queue().waiting.empty()) return std::nullopt;
+  std::string text = std::move(queue().waiting.front());
+  queue().waiting.pop_front();
+  queue().any = !queue().waiting.empty();
   return text;
 }
 

@@ -1,18 +1,18 @@
 #pragma once
-// The library's notices (notice.h), kept until Python asks for them: threads of the library never take the GIL.
+// Queues the notices of the library (notice.h) until Python takes them, so that its threads never acquire the GIL.
 //
-// Threads: all of them by any thread.
+// Threads: all functions are thread-safe.
 
 #include <optional>
 #include <string>
 
 namespace unstarve::python {
 
-// From now on what is told is kept, each text once in the life of the process.
-void keep_notices();
-// Keeps one text more, also one that was told before.
-void keep_notice(const std::string& text);
-// The oldest that was not taken. Cost: a look at an atomic when there is none.
+// Starts queueing all notices, each text once per process.
+void queue_notices();
+// Queues one notice, even if it is a repetition.
+void queue_notice(const std::string& text);
+// Removes and returns the oldest notice. Cost: one atomic load if there is none.
 [[nodiscard]] std::optional<std::string> take_notice();
 
 }  // namespace unstarve::python

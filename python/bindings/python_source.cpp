@@ -22,9 +22,9 @@ namespace nb = nanobind;
 
 thread_local bool in_call = false;
 
-// What was raised, with its traceback. Not what() of nanobind: it expects UTF-8 of a text that may hold the name of a
-// file as os.fsdecode() gives it. Precondition: the GIL is held.
-std::string told(const nb::python_error& error) {
+// Returns the traceback of an exception. nanobind's what() requires UTF-8, but the text may contain a file name as
+// os.fsdecode() represents it. Precondition: the GIL is held.
+std::string traceback_of(const nb::python_error& error) {
   const nb::object lines = nb::module_::import_("traceback").attr("format_exception")(error.value());
   const nb::object text = nb::str("").attr("join")(lines).attr("encode")("utf-8", "backslashreplace");
   const nb::bytes bytes = nb::cast<nb::bytes>(text);
@@ -33,16 +33,16 @@ std::string told(const nb::python_error& error) {
   return message;
 }
 
-// One of the calls that may run at once, and the GIL. The GIL is not held while the turn is waited for: who has the
-// turn may be waiting for it.
+// Acquires one of the permitted concurrent calls, then the GIL. The GIL is released while waiting, because the threads
+// in a call may need it.
 class Call {
  public:
-  explicit Call(std::counting_semaphore<>& turns) : turns_(turns) {
+  explicit Call(std::counting_semaphore<>& permits) : permits_(permits) {
     if (PyGILState_Check() != 0) {
       const nb::gil_scoped_release release;
-      turns_.acquire();
+      permits_.acquire();
     } else {
-      turns_.acquire();
+      permits_.acquire();
     }
     acquired_.emplace();
     outer_ = std::exchange(in_call, true);
@@ -50,13 +50,13 @@ class Call {
   ~Call() {
     in_call = outer_;
     acquired_.reset();
-    turns_.release();
+    permits_.release();
   }
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
  private:
-  std::counting_semaphore<>& turns_;
+  std::counting_semaphore<>& permits_;
   std::optional<nb::gil_scoped_acquire> acquired_;
   bool outer_ = false;
 };
@@ -88,8 +88,8 @@ class Buffer {
   void copy_to(std::uint8_t* to) {
     if (PyBuffer_ToContiguous(to, &view_, view_.len, 'C') != 0) throw nb::python_error();
   }
-  // For messages: "a buffer of format f and shape (3, 4)".
-  [[nodiscard]] std::string told() const {
+  // For messages: " of format 'f' and shape (3, 4)".
+  [[nodiscard]] std::string description() const {
     if (!held_) return {};
     std::string shape;
     for (int i = 0; i < view_.ndim; ++i) shape += fmt::format("{}{}", i > 0 ? ", " : "", view_.shape[i]);
@@ -108,19 +108,19 @@ std::string kind_of(nb::handle object) { return nb::cast<std::string>(object.typ
 
 class PythonSource final : public Dataset {
  public:
-  PythonSource(nb::object object, std::string name, std::vector<std::string> classes, int at_once)
+  PythonSource(nb::object object, std::string name, std::vector<std::string> classes, int concurrency)
       : object_(std::move(object)),
         name_(std::move(name)),
         classes_(std::move(classes)),
-        at_once_(at_once),
+        concurrency_(concurrency),
         size_(nb::len(object_)),
-        turns_(at_once) {
-    if (size_ == 0) throw Error(ErrorKind::kInput, name_ + ": its length is 0, expected one sample or more");
+        permits_(concurrency) {
+    if (size_ == 0) throw Error(ErrorKind::kInput, name_ + ": found length 0; expected at least one sample");
     const nb::object first = first_sample();
     fields_ = {{"image", Buffer(image_of(first)).pixels() ? FieldKind::kPixels : FieldKind::kEncodedImage}};
     if (is_pair(first)) fields_.push_back({"label", FieldKind::kLabel});
     RecordBuffer record;
-    take(first, first_, record);  // tells what is wrong with it
+    take(first, first_, record);  // throws if it has an unsupported form
   }
   ~PythonSource() override {
     const nb::gil_scoped_acquire acquire;
@@ -137,29 +137,29 @@ class PythonSource final : public Dataset {
   [[nodiscard]] RecordLocation record_location(std::uint64_t id) const override {
     return {.file = fmt::format("{}[{}]", name_, id)};
   }
-  [[nodiscard]] int reads_in_flight() const override { return at_once_ > 1 ? at_once_ : 0; }
+  [[nodiscard]] int reads_in_flight() const override { return concurrency_ > 1 ? concurrency_ : 0; }
 
   void read(std::uint64_t id, RecordBuffer& record) const override {
-    const Call call(turns_);
+    const Call call(permits_);
     const nb::object object = held();
-    if (!object.is_valid()) throw Error(ErrorKind::kCancelled, location(id) + ": the interpreter is ending");
+    if (!object.is_valid()) throw Error(ErrorKind::kCancelled, location(id) + ": the interpreter is exiting");
     try {
       take(sample(object, id), id, record);
       check_label(id, record);
     } catch (const nb::python_error& error) {
-      throw Error(ErrorKind::kInput, location(id) + ": " + told(error));
+      throw Error(ErrorKind::kInput, location(id) + ": " + traceback_of(error));
     }
   }
 
   void end() {
-    const Call call(turns_);
-    nb::object last;  // what its end runs meets no lock
+    const Call call(permits_);
+    nb::object last;  // destroyed after the lock is released
     const std::lock_guard lock(object_mutex_);
     std::swap(last, object_);
   }
 
  private:
-  // Calls that run at once may meet end(). Precondition: the GIL is held.
+  // Calls may run concurrently with end(). Precondition: the GIL is held.
   [[nodiscard]] nb::object held() const {
     const std::lock_guard lock(object_mutex_);
     return object_;
@@ -167,7 +167,7 @@ class PythonSource final : public Dataset {
   [[nodiscard]] static nb::object sample(const nb::object& object, std::uint64_t id) {
     return object.attr("__getitem__")(id);
   }
-  // The first that the object gives; what it raises for those before it is theirs, and told when their turn comes.
+  // The first sample that the object returns; an exception for an earlier one is reported when that one is loaded.
   [[nodiscard]] nb::object first_sample() {
     constexpr std::uint64_t kProbes = 100;
     const std::uint64_t probes = std::min(size_, kProbes);
@@ -177,11 +177,11 @@ class PythonSource final : public Dataset {
         return sample(object_, first_);
       } catch (const nb::python_error& error) {
         if (!error.matches(PyExc_Exception)) throw;  // Ctrl-C
-        if (reason.empty()) reason = location(first_) + ": " + told(error);
+        if (reason.empty()) reason = location(first_) + ": " + traceback_of(error);
       }
     }
     throw Error(ErrorKind::kInput,
-                fmt::format("{}: none of the first {} samples can be read; the first: {}", name_, probes, reason));
+                fmt::format("{}: none of the first {} samples can be read. First: {}", name_, probes, reason));
   }
   [[nodiscard]] static bool is_pair(nb::handle sample) {
     return (nb::isinstance<nb::tuple>(sample) || nb::isinstance<nb::list>(sample)) && nb::len(sample) == 2;
@@ -193,21 +193,22 @@ class PythonSource final : public Dataset {
   void take(nb::handle sample, std::uint64_t id, RecordBuffer& record) const {
     const bool labelled = fields_.size() == 2;
     if (is_pair(sample) != labelled)
-      throw Error(ErrorKind::kInput, fmt::format("{}: {} label, but the first sample has {}; expected the same of all",
+      throw Error(ErrorKind::kInput, fmt::format("{}: found {} label; expected {}, as in the first sample",
                                                  location(id), labelled ? "no" : "a", labelled ? "one" : "none"));
     const nb::object image = image_of(sample);
     Buffer buffer(image);
     const bool encoded = fields_[0].kind == FieldKind::kEncodedImage;
     if (encoded ? !buffer.encoded() : !buffer.pixels()) {
-      const char* const expected = encoded && id != first_ ? "bytes of an encoded image, as the first sample has"
+      const char* const expected = encoded && id != first_ ? "bytes of an encoded image, as in the first sample"
                                    : id != first_
-                                       ? "a uint8 array (height, width, 3), as the first sample has"
+                                       ? "a uint8 array (height, width, 3), as in the first sample"
                                        : "bytes of an encoded image, or a uint8 array (height, width, 3), alone or "
                                          "in a pair with its label";
       throw Error(ErrorKind::kInput,
-                  fmt::format("{}: found {}{}, expected {}", location(id), kind_of(image), buffer.told(), expected));
+                  fmt::format("{}: found {}{}; expected {}", location(id), kind_of(image), buffer.description(),
+                              expected));
     }
-    // The last row may be read beyond its end.
+    // Decoders may read beyond the end of the last row.
     record.storage.reserve_discard(buffer.bytes() + 64);
     buffer.copy_to(record.storage.data());
     record.values.assign(fields_.size(), {});
@@ -229,7 +230,7 @@ class PythonSource final : public Dataset {
     }
     PyErr_Clear();
     throw Error(ErrorKind::kInput,
-                fmt::format("{}: its label is {}, expected a whole number", location(id), kind_of(label)));
+                fmt::format("{}: found a label of type {}; expected an integer", location(id), kind_of(label)));
   }
 
   void check_label(std::uint64_t id, const RecordBuffer& record) const {
@@ -237,26 +238,26 @@ class PythonSource final : public Dataset {
     const std::int64_t label = record.values[1].integer,
                        end = classes_.empty() ? kMaxClasses : static_cast<std::int64_t>(classes_.size());
     if (label < 0 || label >= end)
-      throw Error(ErrorKind::kInput, fmt::format("{}: its label is {}, expected a class number from 0 to {}",
+      throw Error(ErrorKind::kInput, fmt::format("{}: found label {}; expected 0 to {}",
                                                  location(id), label, end - 1));
   }
 
   nb::object object_;
-  mutable std::mutex object_mutex_;  // of object_; held for no call of Python
+  mutable std::mutex object_mutex_;  // guards object_; not held during calls of Python
   std::string name_;
   std::vector<std::string> classes_;
-  int at_once_;
+  int concurrency_;
   std::uint64_t size_;
-  std::uint64_t first_ = 0;  // the sample that all others have to be like
+  std::uint64_t first_ = 0;  // the sample whose form all others must have
   std::vector<Field> fields_;
-  mutable std::counting_semaphore<> turns_;
+  mutable std::counting_semaphore<> permits_;
 };
 
 }  // namespace
 
 std::shared_ptr<Dataset> python_source(nb::object object, std::string name, std::vector<std::string> classes,
-                                       int at_once) {
-  return std::make_shared<PythonSource>(std::move(object), std::move(name), std::move(classes), at_once);
+                                       int concurrency) {
+  return std::make_shared<PythonSource>(std::move(object), std::move(name), std::move(classes), concurrency);
 }
 
 void end_source(Dataset& source) {

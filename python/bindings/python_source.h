@@ -1,15 +1,15 @@
 #pragma once
-// A Python object with __len__ and __getitem__ as a data set: object[i] is an encoded image (bytes, or whatever has a
-// buffer of bytes, in one dimension) or pixels (uint8 of height x width x 3), alone or in a pair with its label.
+// A Python object with __len__ and __getitem__ as a dataset. object[i] is an encoded image (bytes, or a one-dimensional
+// buffer of bytes) or pixels (uint8, height x width x 3), alone or in a pair with its label.
 //
-// What the first sample is, all have to be. The bytes are copied while the GIL is held; all that comes after it,
-// decoding and operations, runs without it.
+// All samples must have the form of the first one. The bytes are copied while the GIL is held; decoding and operations
+// run without it.
 //
-// Threads:  as Dataset; a call of the object takes the GIL and is one of at most `at_once`. Threads that wait for their
-//           turn hold nothing.
-// Failure:  Error(kInput) with the object's name and index, and the traceback of what it raised.
-// Closing:  a loader over it must have ended before the interpreter does, and end_source() been called: the object may
-//           lead back to it (loader.py and sources.py see to both).
+// Threads:  as Dataset. A call of the object acquires the GIL; up to `concurrency` calls run at the same time. Threads
+//           that wait for their turn hold no lock.
+// Failure:  Error(kInput) with the object's name and index, and the traceback of its exception.
+// Closing:  before the interpreter exits, loaders over it must be closed and end_source() be called, because the object
+//           may refer back to it (base_loader.py and sources.py do both).
 
 #include <nanobind/nanobind.h>
 
@@ -21,16 +21,15 @@
 
 namespace unstarve::python {
 
-// Asks for the first sample, or, where the object raises, the next, of a hundred at most. Throws Error(kInput) without
-// samples, where none of these can be read, and for one that is neither kind. Precondition: the GIL is held,
-// at_once >= 1.
+// Reads the first sample that the object returns, of up to 100. Throws Error(kInput) if there is none, or if it has
+// another form. Preconditions: the GIL is held, concurrency >= 1.
 [[nodiscard]] std::shared_ptr<Dataset> python_source(nanobind::object object, std::string name,
-                                                     std::vector<std::string> classes, int at_once);
+                                                     std::vector<std::string> classes, int concurrency);
 
-// Lets go of the object of a python_source(), whose reads fail from then on; does nothing to other data sets.
+// Releases the object of a python_source(), whose reads then fail. Ignores other datasets.
 void end_source(Dataset& source);
 
-// Whether this thread is in a call of such an object.
+// Returns whether this thread is in a call of such an object.
 [[nodiscard]] bool in_python_source();
 
 }  // namespace unstarve::python

@@ -33,41 +33,41 @@ namespace {
 namespace nb = nanobind;
 using namespace nb::literals;
 
-// name, function of a list of ids that gives a list of whether each passes; None: all do
+// (name, function that maps ids to whether each passes); None: all pass
 using Predicate = std::optional<std::pair<std::string, nb::callable>>;
 
-void keep_what_passes(const Predicate& predicate, std::vector<std::uint32_t>& ids) {
+void filter_ids(const Predicate& predicate, std::vector<std::uint32_t>& ids) {
   const nb::gil_scoped_acquire acquire;
   const auto passes = nb::cast<std::vector<bool>>(predicate->second(ids));
   if (passes.size() != ids.size())
-    throw Error(ErrorKind::kInternal, fmt::format("{} answers for {} samples", passes.size(), ids.size()));
+    throw Error(ErrorKind::kInternal, fmt::format("filter: {} results for {} samples", passes.size(), ids.size()));
   std::size_t kept = 0;
   for (std::size_t i = 0; i < ids.size(); ++i)
     if (passes[i]) ids[kept++] = ids[i];
   ids.resize(kept);
 }
 
-// Raises what a signal asks for (Ctrl-C), where the calling thread is the one that hears signals.
-void listen() {
+// Throws the exception of a signal handler (Ctrl-C) if the calling thread is the main thread.
+void check_signals() {
   const nb::gil_scoped_acquire acquire;
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
 SampleSetPtr choose(const std::string& text, const DatasetPtr& dataset, const std::vector<Predicate>& predicates) {
   const PipelineSpec spec = pipeline_from_yaml(text, "pipeline");
-  std::vector<SamplePredicate> asked(predicates.size());
+  std::vector<SamplePredicate> filters(predicates.size());
   for (std::size_t i = 0; i < predicates.size(); ++i)
     if (const Predicate& predicate = predicates[i])
-      asked[i] = {predicate->first,
-                  [&predicate](std::vector<std::uint32_t>& ids) { keep_what_passes(predicate, ids); }};
+      filters[i] = {predicate->first,
+                  [&predicate](std::vector<std::uint32_t>& ids) { filter_ids(predicate, ids); }};
   const nb::gil_scoped_release release;
   check_spec(spec);
   const int threads = spec.execution.threads > 0 ? spec.execution.threads : read_topology().usable();
-  return std::const_pointer_cast<SampleSet>(choose_samples(spec, *dataset, threads, asked, listen));
+  return std::const_pointer_cast<SampleSet>(choose_samples(spec, *dataset, threads, filters, check_signals));
 }
 
 SampleFacts facts_of(const Dataset& dataset) {
-  return {dataset, read_topology().usable(), FactsFrom::kIndexAndHeaders, listen};
+  return {dataset, read_topology().usable(), FactsFrom::kIndexAndHeaders, check_signals};
 }
 
 std::vector<std::optional<std::int64_t>> labels_of(const DatasetPtr& dataset, const std::vector<std::uint32_t>& ids) {
@@ -87,7 +87,7 @@ std::vector<std::optional<ImageTuple>> images_of(const DatasetPtr& dataset, cons
   return list;
 }
 
-// records, (first, count) of the runs of ids, or the ids as bytes of uint32, begin of the groups, weights
+// (records, (first, count) of the runs of ids, other ids as bytes of uint32, first sample of each group, weights)
 using SetState = std::tuple<std::uint64_t, std::vector<std::pair<std::uint64_t, std::uint64_t>>, nb::bytes,
                             std::vector<std::uint64_t>, std::vector<double>>;
 
@@ -106,7 +106,7 @@ void set_state(SampleSet& set, const SetState& state) {
   new (&set) SampleSet(records, std::move(ids), begin, weights);
 }
 
-// The batches of a run, one after the other, without end.
+// The endless sequence of the batches of a run.
 class Run {
  public:
   Run(const std::string& text, SampleSetPtr samples, const std::vector<Stretch>& stretches, Position start)
@@ -115,7 +115,7 @@ class Run {
         epoch_(order_.start().epoch),
         batch_(order_.start().batch) {}
 
-  // epoch, batch, whether it is the epoch's last, (id, draw) of each sample
+  // Returns (epoch, batch, whether it is the last of the epoch, (id, draw) of each sample).
   std::tuple<std::uint32_t, std::uint64_t, bool, std::vector<std::pair<std::uint64_t, std::uint32_t>>> next() {
     const Order& order = order_.order(epoch_);
     const Order::Epoch epoch(order, epoch_);
@@ -124,12 +124,12 @@ class Run {
       const Sample sample = epoch.sample(batch_, i);
       samples[i] = {sample.id, sample.draw};
     }
-    const std::uint32_t at_epoch = epoch_;
-    const std::uint64_t at = batch_;
-    const bool last = at + 1 == order.batches_per_epoch();
+    const std::uint32_t this_epoch = epoch_;
+    const std::uint64_t batch = batch_;
+    const bool last = batch + 1 == order.batches_per_epoch();
     epoch_ += last ? 1 : 0;
-    batch_ = last ? 0 : at + 1;
-    return {at_epoch, at, last, std::move(samples)};
+    batch_ = last ? 0 : batch + 1;
+    return {this_epoch, batch, last, std::move(samples)};
   }
 
  private:
@@ -154,16 +154,16 @@ std::string state_text(const RunState& run, const ProgressTuple& progress, const
   return run.text({{epoch, 0, offset, unpacked(used)}, samples, unpacked(ahead)}, stretches_of(stretches));
 }
 
-// epoch, samples and bits of those behind, stretches, samples of a bucket
+// Returns (epoch, samples used, bits of later ones, stretches, samples per bucket).
 std::tuple<std::uint32_t, std::uint64_t, nb::bytes, std::vector<Stretch>, std::uint64_t> start_of(
     const RunState& run, const std::vector<std::string>& states) {
   const RunStart start = run.start(states);
   return {start.at.epoch, start.at.offset, packed(start.at.used), tuples_of(start.stretches), start.bucket_run};
 }
 
-// Samples of a pipeline one by one, each as large as the operations make it.
+// Makes single samples of a pipeline, of the size that the operations give them.
 //
-// Threads: make() by any number of them; each has a worker's buffers for itself meanwhile.
+// Threads: thread-safe; each call of make() uses its own worker buffers.
 class SampleReader {
  public:
   SampleReader(const std::string& text, DatasetPtr dataset, SampleSetPtr samples) {
@@ -173,8 +173,7 @@ class SampleReader {
         make_plan(std::move(spec), std::move(dataset), 1, Caches::kOpened, {std::move(samples), {}}));
     if (!plan_->later.empty())
       throw Error(ErrorKind::kArgument,
-                  "operations: one follows a schedule, which does not go with functions (map()) behind it; "
-                  "expected values that stay");
+                  "operations: found a schedule before map(); expected constant values");
     plan_->any_size = true;
   }
 
@@ -192,7 +191,7 @@ class SampleReader {
       memory->reserve_discard(std::max<std::size_t>(worker->made_bytes(), 1));
       worker->store(memory->data(), totals, false);
       const std::lock_guard lock(mutex_);
-      idle_.push_back(std::move(worker));  // one that failed is not used again
+      idle_.push_back(std::move(worker));  // a worker that threw is not reused
     }
     return nb::make_tuple(array(std::move(memory), size), label);
   }
@@ -215,7 +214,7 @@ class SampleReader {
     return std::make_unique<SampleWorker>(*plan_);
   }
 
-  // bfloat16 comes as uint16, which NumPy knows.
+  // bfloat16 is represented as uint16, which NumPy supports.
   [[nodiscard]] nb::object array(std::unique_ptr<AlignedBytes> memory, Size made) const {
     const StoreFormat& output = plan_->spec.output;
     const auto height = static_cast<std::size_t>(made.height), width = static_cast<std::size_t>(made.width);

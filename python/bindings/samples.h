@@ -1,8 +1,7 @@
 #pragma once
-// Which samples take part, in which order they come, and samples one by one: what Python asks for that makes its
-// batches itself.
+// Sample sets, orders and single samples, for pipelines whose batches are assembled in Python.
 //
-// Threads: every call that may wait gives up the GIL.
+// Threads: every call that may block releases the GIL.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -18,10 +17,10 @@
 
 namespace unstarve::python {
 
-// nanobind keeps no pointers to const; nothing that is bound of these can change them.
+// nanobind does not support pointers to const; no bound function modifies these objects.
 using DatasetPtr = std::shared_ptr<Dataset>;
 using SampleSetPtr = std::shared_ptr<SampleSet>;
-// from, given, weights
+// (from, given, weights) of a MixtureStretch
 using Stretch = std::tuple<std::uint64_t, std::vector<std::uint64_t>, std::vector<double>>;
 
 // (epoch, offset, used, samples, ahead) of a RankProgress.
@@ -29,15 +28,15 @@ using ProgressTuple = std::tuple<std::uint32_t, std::uint64_t, nanobind::bytes, 
 
 [[nodiscard]] OrderBasis basis_of(SampleSetPtr samples, const std::vector<Stretch>& stretches);
 
-// Bits in Python are bytes, the first bit the lowest of the first byte.
+// Bit sets are bytes in Python, first bit in the lowest bit of the first byte.
 [[nodiscard]] nanobind::bytes packed(const std::vector<bool>& bits);
 [[nodiscard]] std::vector<bool> unpacked(const nanobind::bytes& bytes);
 
-// What NumPy shows as float16.
+// The DLPack type of NumPy's float16.
 inline constexpr nanobind::dlpack::dtype kFloat16Numbers{static_cast<std::uint8_t>(nanobind::dlpack::dtype_code::Float),
                                                          16, 1};
 
-// _core's SampleSet, choose, facts, Run, RunState, SampleReader.
+// Adds SampleSet, choose, labels_of, images_of, Run, RunState and SampleReader to _core.
 void bind_samples(nanobind::module_& m);
 
 }  // namespace unstarve::python

@@ -1,7 +1,6 @@
 #pragma once
-// Texts between Python and the library: instead of <nanobind/stl/string.h>, which takes UTF-8 alone. Names of files and
-// classes are bytes of any kind, and Python has those that are no UTF-8 as os.fsdecode() gives them (PEP 383): so they
-// go both ways unchanged.
+// Converts text between Python and the library. Replaces <nanobind/stl/string.h>, which supports UTF-8 only: names of
+// files and classes may be any bytes, which Python represents as os.fsdecode() does (PEP 383).
 
 #include <nanobind/nanobind.h>
 

@@ -1,4 +1,4 @@
-"""unstarve keeps the accelerator busy: a loader that reads what you have, in place, and feeds it without being tuned.
+"""unstarve: a data loader for deep-learning training that reads datasets in place and autotunes its threads.
 
     import unstarve as un
 
@@ -6,10 +6,15 @@
     for images, labels in loader.to_torch("cuda", normalize=un.IMAGENET):
         ...
 
-`un.open` begins a pipeline (unstarve.pipeline), `un.from_source` one over an object of yours that gives encoded images;
-`batch` ends it with a Loader (unstarve.loader): NumPy arrays, or torch tensors by `to_torch`. `un.from_torch` takes
-your own torch dataset instead, `un.DataLoader` replaces torch's. Importing unstarve imports NumPy and no framework.
-Failures are unstarve.errors.
+| to                                             | use                                                     |
+|------------------------------------------------|---------------------------------------------------------|
+| load files in any supported format             | `un.open`, then the steps of unstarve.pipeline          |
+| load images from an object, e.g. a database    | `un.from_source`                                        |
+| iterate over batches                           | `batch` returns a Loader (unstarve.loader)              |
+| load a torch dataset                           | `un.from_torch`, or `un.DataLoader` in place of torch's |
+| handle failures                                | unstarve.errors                                         |
+
+Importing unstarve imports NumPy but no framework.
 """
 
 __version__ = "0.1.0"
@@ -19,9 +24,9 @@ from typing import TYPE_CHECKING, Any
 
 from unstarve import errors
 from unstarve._core import batch_operations, operations
+from unstarve.constructors import from_source, from_yaml, mix, open, schema
 from unstarve.errors import DataWarning, Error
 from unstarve.loader import Loader
-from unstarve.opening import from_source, from_yaml, mix, open, schema
 from unstarve.pipeline import CIFAR10, IMAGENET, Pipeline
 from unstarve.schedules import schedule
 
@@ -29,14 +34,14 @@ if TYPE_CHECKING:
     from unstarve.dataloader import DataLoader as DataLoader
     from unstarve.torch_dataset import from_torch as from_torch
 
-# Their modules import torch: loaded when they are asked for.
-_OF_TORCH = {"DataLoader": "dataloader", "from_torch": "torch_dataset"}
+# Names whose modules import torch; they are imported on first access.
+_TORCH_MODULES = {"DataLoader": "dataloader", "from_torch": "torch_dataset"}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _OF_TORCH:
+    if name not in _TORCH_MODULES:
         raise AttributeError(f"module 'unstarve' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"unstarve.{_OF_TORCH[name]}"), name)
+    return getattr(importlib.import_module(f"unstarve.{_TORCH_MODULES[name]}"), name)
 
 
 __all__ = ["CIFAR10", "IMAGENET", "DataWarning", "Error", "Loader", "Pipeline", "__version__",

@@ -1,51 +1,57 @@
-"""What unstarve raises: one class per kind of failure, each also the built-in exception that people would catch.
+"""Exceptions and warnings of unstarve: one class per kind of failure, each also the built-in exception it resembles.
 
 A message names the operation, the object (path, record, node of the spec), what was found and what was expected.
-What does not fail anything is a DataWarning.
+
+    try:
+        pipeline = un.open("photos/train")
+    except un.errors.IoError as error:  # also an OSError
+        print(error)
 """
 
 
 class DataWarning(UserWarning):
-    """What is odd and fails nothing. Of data: an index that could not be kept, say; each is told once in a process, and
-    `loader.notes` has those of one data set. Of a loop: that it waits for itself, keeping all batches that memory_limit
-    has room for. Silence them by warnings.simplefilter("ignore", un.DataWarning)."""
+    """A problem that does not stop the run, for example an index that could not be cached.
+
+    A warning about data is issued once per process; `loader.notes` lists those of one dataset. Silence them with
+    `warnings.simplefilter("ignore", un.DataWarning)`.
+    """
 
 
 class Error(Exception):
-    """Base of all of them."""
+    """Base class of all exceptions of unstarve."""
 
 
 class ArgumentError(Error, ValueError):
-    """The request makes no sense: an unknown option, a value out of range, a wrong order of steps."""
+    """An invalid request: an unknown option, a value out of range, steps in the wrong order."""
 
 
 class InputError(Error, ValueError):
-    """Data that was read is not what it should be: a damaged record, a spec that does not parse."""
+    """Invalid data: a damaged record, a spec that does not parse."""
 
 
 class IoError(Error, OSError):
-    """The operating system refused: missing, unreadable, disk full, connection lost."""
+    """An operation of the operating system failed: file missing or unreadable, disk full, connection lost."""
 
 
 class OutOfMemoryError(Error, MemoryError):
-    """A budget or the machine's memory is exhausted."""
+    """The memory limit or the memory of the machine is exhausted."""
 
 
 class MissingError(Error, RuntimeError):
-    """A component that this build or machine does not have."""
+    """A component that this build or this machine does not have."""
 
 
 class MissingPackageError(ImportError, MissingError):
-    """A Python package that is not installed; the message has the command that installs it."""
+    """A Python package that is not installed. The message contains the command that installs it."""
 
 
 class CheckError(Error, RuntimeError):
-    """A check that was asked for failed."""
+    """A requested check failed."""
 
 
 class CancelledError(Error, RuntimeError):
-    """Stopped by the user or by close()."""
+    """The operation was stopped by the user or by close()."""
 
 
 class InternalError(Error, RuntimeError):
-    """A defect of unstarve itself."""
+    """A defect of unstarve."""

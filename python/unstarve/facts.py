@@ -1,4 +1,4 @@
-"""What is known of samples before they are decoded, as the functions that filter() takes are told it."""
+"""Facts about samples before they are decoded: the argument of the functions given to filter()."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import TypeAlias
 from unstarve import _core
 
 
-class _Unknown(Exception):
-    """The record cannot be read: the run meets it again, and `errors` says what it does then."""
+class _UnreadableError(Exception):
+    """The record cannot be read. The run reads it again and applies the policy of errors()."""
 
 
-class _Stretch:
-    """Some thousand neighbours, whose facts are fetched together, in parallel, when the first of them is asked for."""
+class _Chunk:
+    """A few thousand consecutive samples whose facts are read together, in parallel, on first use."""
 
     def __init__(self, dataset: _core.Dataset, ids: list[int]) -> None:
         self.dataset, self.ids = dataset, ids
@@ -33,83 +33,90 @@ class _Stretch:
 
 
 class Facts:
-    """A sample that may take part. Made by unstarve; what is not asked for is not read.
+    """Facts about one sample, read on access.
 
-    id, location: cost nothing. label, class_name: come from the index of folders, manifests and arrays; of shards every
-    record is read once. width, height, size_bytes: read every image's header once.
+    | fact                       | cost                                                                        |
+    |----------------------------|-----------------------------------------------------------------------------|
+    | id, location               | none                                                                        |
+    | label, class_name          | folders, manifests, arrays: none; shards: every record is read once         |
+    | width, height, size_bytes  | the header of every image is read once                                      |
+
+    Example:
+        pipeline.filter(lambda facts: facts.width > 64 and facts.class_name != "dog")
     """
 
-    __slots__ = ("_place", "_stretch")
+    __slots__ = ("_chunk", "_index")
 
-    def __init__(self, stretch: _Stretch, place: int) -> None:
-        self._stretch, self._place = stretch, place
+    def __init__(self, chunk: _Chunk, index: int) -> None:
+        self._chunk, self._index = chunk, index
 
     @property
     def id(self) -> int:
-        """Its number in the data set, as stored."""
-        return self._stretch.ids[self._place]
+        """Index of the sample in the dataset, in storage order."""
+        return self._chunk.ids[self._index]
 
     @property
     def location(self) -> str:
-        """Where its record lies: file and offset or member."""
-        return self._stretch.dataset.location(self.id)
+        """Location of the record: file and offset, or archive member."""
+        return self._chunk.dataset.location(self.id)
 
     @property
     def label(self) -> int:
-        """Number of its class."""
-        label = self._stretch.labels[self._place]
+        """Number of the class."""
+        label = self._chunk.labels[self._index]
         if label is None:
-            raise _Unknown
+            raise _UnreadableError
         return label
 
     @property
     def class_name(self) -> str:
-        """Name of its class; "" where the format has none."""
-        classes = self._stretch.classes
+        """Name of the class; "" if the format has no class names."""
+        classes = self._chunk.classes
         return classes[self.label] if 0 <= self.label < len(classes) else ""
 
     @property
     def width(self) -> int:
-        """Pixels of the upright image."""
+        """Width of the upright image in pixels."""
         return self._image()[0]
 
     @property
     def height(self) -> int:
-        """Pixels of the upright image."""
+        """Height of the upright image in pixels."""
         return self._image()[1]
 
     @property
     def size_bytes(self) -> int:
-        """Of the image as it is stored."""
+        """Size of the stored image in bytes."""
         return self._image()[2]
 
     def _image(self) -> tuple[int, int, int]:
-        image = self._stretch.images[self._place]
+        image = self._chunk.images[self._index]
         if image is None:
-            raise _Unknown
+            raise _UnreadableError
         return image
 
 
 Predicate: TypeAlias = "Callable[[Facts], bool]"
 
 
-def asking(predicates: Sequence[Predicate], dataset: _core.Dataset) -> Callable[[list[int]], list[bool]]:
-    """A function of ids of `dataset`: whether each passes all `predicates`; one of whose facts a predicate asks in vain
-    passes that."""
+def all_of(predicates: Sequence[Predicate], dataset: _core.Dataset) -> Callable[[list[int]], list[bool]]:
+    """Returns a function that maps ids of samples of `dataset` to whether each passes all `predicates`.
 
-    def ask(ids: list[int]) -> list[bool]:
-        stretch = _Stretch(dataset, ids)
-        return [all(_passes(predicate, Facts(stretch, place)) for predicate in predicates)
-                for place in range(len(ids))]
+    A sample whose facts cannot be read passes.
+    """
 
-    return ask
+    def evaluate(ids: list[int]) -> list[bool]:
+        chunk = _Chunk(dataset, ids)
+        return [all(_passes(predicate, Facts(chunk, index)) for predicate in predicates) for index in range(len(ids))]
+
+    return evaluate
 
 
 def _passes(predicate: Predicate, facts: Facts) -> bool:
     try:
         return bool(predicate(facts))
-    except _Unknown:
+    except _UnreadableError:
         return True
     except Exception as error:
-        error.add_note(f"in the function given to filter(), of sample {facts.id} ({facts.location})")
+        error.add_note(f"in the function given to filter(), for sample {facts.id} ({facts.location})")
         raise

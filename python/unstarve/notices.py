@@ -1,4 +1,4 @@
-"""What the library tells without failing, as Python warnings. Nothing here is public but the warnings' class."""
+"""Issues the notices of the library as Python warnings (DataWarning)."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from unstarve import _core
 from unstarve.errors import DataWarning
 
 
-def warn() -> None:
-    """Warns of what was told since the last call, at the line of the caller outside of the package.
+def warn_pending() -> None:
+    """Issues a DataWarning for each notice that the library emitted since the last call.
 
-    Where a filter makes an exception of a warning, the rest is told by the next call.
+    If a warnings filter turns one of them into an exception, the next call issues the rest.
     """
     while (text := _core.take_notice()) is not None:
-        tell(text)
+        warn(text)
 
 
-def tell(text: str) -> None:
-    """Warns at the line of the caller outside of the package."""
-    warnings.warn(text, DataWarning, stacklevel=_level_of_user())
+def warn(text: str) -> None:
+    """Issues a DataWarning at the line of the first caller outside this package."""
+    warnings.warn(text, DataWarning, stacklevel=_user_stacklevel())
 
 
-def _level_of_user() -> int:
-    """The stacklevel, for the function that called this one, of the first frame of another package."""
+def _user_stacklevel() -> int:
+    """Returns the `stacklevel`, as seen from the calling function, of the first frame outside this package."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "unstarve":
         level, frame = level + 1, frame.f_back

@@ -1,4 +1,4 @@
-"""Where pip has put NVIDIA's JPEG decoder."""
+"""Finds nvJPEG, NVIDIA's JPEG decoder, in the wheels that pip installed."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from pathlib import Path
 
 
 def libraries() -> list[str]:
-    """Paths of libnvjpeg in the wheels on sys.path (nvidia-nvjpeg, nvidia-nvjpeg-cu12), the newest version first; of a
-    later CUDA than the driver's it is passed over."""
+    """Returns the paths of libnvjpeg in the wheels on sys.path (nvidia-nvjpeg, nvidia-nvjpeg-cu12), newest first.
+
+    The caller tries them in turn: a version built for a newer CUDA than the driver's does not load.
+    """
     found = {file for entry in sys.path for file in Path(entry or ".").glob("nvidia/*/lib/libnvjpeg.so.*")}
 
     def version(file: Path) -> list[int]:

@@ -1,16 +1,15 @@
-"""Packs on a Ray cluster what `unstarve pack` packs on one machine.
+"""Runs `unstarve pack` on a Ray cluster.
 
     python -m unstarve.ray pack SRC DST --format webdataset --parts 8
 
-Every part is one task that runs `unstarve pack SRC DST ... --part i/n`; the options of `unstarve pack` are passed on as
-they are. Parts are disjoint, and shards and manifest are equal bit by bit to those of one machine. SRC and DST must be
-reachable under the same path from every node (a shared file system), and the program must be installed there: it is
-looked for in $UNSTARVE, then on PATH.
+Each part is one task that runs `unstarve pack SRC DST ... --part i/n` with the other options unchanged. Shards and
+manifest are bit-equal to those of a single machine. SRC and DST must have the same path on every node (a shared file
+system), and the program `unstarve` must be installed there: in $UNSTARVE or on PATH.
 
-The cluster is the one that $RAY_ADDRESS or --address names; without either, a local one is started. A task takes
---cpus processors (1), and the program in it uses as many threads. A part that fails is tried --retries times more (1):
-it goes on where it was left. One that fails for good is told at once, and the others go on, as those of a job array
-do: the next run makes only what is missing. Exit codes are those of `unstarve pack`.
+The cluster is that of --address or $RAY_ADDRESS; without either, a local one is started. A task uses --cpus CPUs (1)
+and as many threads. A part that fails is retried --retries times (1) and continues where it stopped. A part that fails
+finally is reported immediately; the others continue, and the next run packs only what is missing. Exit codes are those
+of `unstarve pack`.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ from typing import Any
 __all__ = ["PartError", "main", "pack"]
 
 _log = logging.getLogger("unstarve.ray")
-_MOST_REASONS = 8  # an error tells so many of them
+_MAX_REASONS = 8  # failed parts named in an error
 
 
 class PartError(RuntimeError):
-    """Parts that failed for good, a line each. `code` is the program's exit code for the first of them."""
+    """Some parts failed; the message has a line for each. `code` is the exit code of the first."""
 
     def __init__(self, message: str, code: int) -> None:
         super().__init__(message)
@@ -41,15 +40,16 @@ class PartError(RuntimeError):
 
 
 def _program() -> str:
-    """The path of the program `unstarve` on this machine."""
+    """Returns the path of the program `unstarve` on this machine."""
     program = os.environ.get("UNSTARVE") or shutil.which("unstarve")
     if not program:
-        raise FileNotFoundError("the program unstarve is not on PATH; set $UNSTARVE to it on every node")
+        raise FileNotFoundError("unstarve: program not found on PATH; expected it on every node. Set $UNSTARVE to "
+                                "its path.")
     return program
 
 
 def _run_part(arguments: Sequence[str], part: int, parts: int, threads: int) -> dict[str, Any]:
-    """One part, on whatever node it is started. Returns {"part", "code", "result" or "error", "node"}."""
+    """Packs one part. Returns {"part", "code", "result" or "error", "node"}."""
     node = os.uname().nodename
     try:
         command = [_program(), "pack", *arguments, "--part", f"{part}/{parts}", "--threads", str(threads), "--json"]
@@ -57,34 +57,46 @@ def _run_part(arguments: Sequence[str], part: int, parts: int, threads: int) -> 
     except OSError as error:
         return {"part": part, "code": 4, "error": str(error), "node": node}
     if done.returncode != 0:
-        reason = done.stderr.strip() or f"ended with {done.returncode} and no message"
+        reason = done.stderr.strip() or f"exit code {done.returncode} without a message"
         return {"part": part, "code": done.returncode, "error": reason.removeprefix("unstarve: "), "node": node}
     return {"part": part, "code": 0, "result": json.loads(done.stdout), "node": node}
 
 
 def pack(source: str, folder: str, arguments: Sequence[str] = (), *, parts: int, cpus: int = 1, retries: int = 1,
          address: str | None = None) -> dict[str, Any]:
-    """Packs `source` into `folder` by `parts` tasks.
+    """Packs `source` into `folder` with `parts` tasks.
 
-    `arguments` are options of `unstarve pack`, for example ["--format", "webdataset"]. Uses the Ray that is connected,
-    else connects to `address` (None: $RAY_ADDRESS, or a local cluster), and then disconnects at the end. A task has
-    `cpus` cores; a part that fails is tried `retries` times more.
+    Args:
+        source: Any dataset that unstarve reads, at the same path on every node.
+        folder: Folder for the shards, shared by all nodes.
+        arguments: Options of `unstarve pack`, for example ["--format", "webdataset"].
+        parts: Number of tasks, 1 or more.
+        cpus: CPUs, and threads, of a task.
+        retries: How often a failed part is retried.
+        address: Address of the cluster; None is $RAY_ADDRESS or a local cluster. Ignored if Ray is connected already.
 
-    Returns what `unstarve pack --json` tells of the whole: its "shards", "records", "bytes", "complete", ... Raises
-    ImportError without Ray, ValueError for fewer than one part, PartError, after all others have ended, when parts
-    fail for good: each is logged as a warning when it does.
+    Returns:
+        The result of `unstarve pack --json` for all parts: "shards", "records", "bytes", "complete", ...
+
+    Raises:
+        ImportError: Ray is not installed.
+        ValueError: `parts` is less than 1.
+        PartError: Parts failed; raised after all others have ended. Each failure is logged as a warning.
+
+    Example:
+        unstarve.ray.pack("/data/photos", "/data/shards", ["--format", "webdataset"], parts=8, cpus=4)
     """
     if parts < 1:
-        raise ValueError(f"{parts} parts, expected at least 1")
-    import ray  # the package ray, not this module: imports are absolute
+        raise ValueError(f"pack(parts): found {parts}; expected 1 or more")
+    import ray  # the package, not this module: imports are absolute
 
     passed = [source, folder, *arguments]
     connect = not ray.is_initialized()
     if connect:
-        # Nodes import nothing of this package: what they run is shipped with the task.
+        # Nodes do not import this package: their code is sent with the task.
         ray.init(address=address, log_to_driver=False, include_dashboard=False)
     try:
-        # cloudpickle ships functions of __main__ by value; those of an installed module would need it on every node.
+        # cloudpickle sends functions of installed modules by name, which would require the module on every node.
         ray.cloudpickle.register_pickle_by_value(sys.modules[_run_part.__module__])
         task = ray.remote(num_cpus=cpus, max_retries=3)(_run_part)
         waiting = {task.remote(passed, part, parts, cpus): (part, retries) for part in range(1, parts + 1)}
@@ -93,26 +105,26 @@ def pack(source: str, folder: str, arguments: Sequence[str] = (), *, parts: int,
             (done,), _ = ray.wait(list(waiting), num_returns=1)
             part, tries = waiting.pop(done)
             try:
-                told = ray.get(done)
-            except ray.exceptions.RayError as error:  # a worker or its node died more often than Ray tries
-                told = {"code": 1, "error": str(error).strip(), "node": "a node that is lost"}
-            if told["code"] == 0:
-                results.append(told["result"])
+                outcome = ray.get(done)
+            except ray.exceptions.RayError as error:  # a worker or its node died more often than Ray retries
+                outcome = {"code": 1, "error": str(error).strip(), "node": "a lost node"}
+            if outcome["code"] == 0:
+                results.append(outcome["result"])
                 if sys.stderr.isatty():
                     print(f"{len(results)} of {parts} parts", file=sys.stderr)
-            elif tries > 0 and told["code"] != 2:  # wrong usage stays wrong
+            elif tries > 0 and outcome["code"] != 2:  # a usage error is not retried
                 waiting[task.remote(passed, part, parts, cpus)] = (part, tries - 1)
             else:
-                # The others are not cancelled: what they make is kept, and ray.cancel of a task that ends in that
-                # moment aborts this process ("Tried to complete task that was not pending", seen with Ray 2.60).
-                failures.append((f"part {part}/{parts} on {told['node']}: {told['error']}", told["code"]))
+                # The others are not cancelled: their results remain useful, and ray.cancel of a task that ends at the
+                # same moment aborts this process ("Tried to complete task that was not pending", Ray 2.60).
+                failures.append((f"part {part}/{parts} on {outcome['node']}: {outcome['error']}", outcome["code"]))
                 if waiting:
-                    _log.warning("%s (the others go on)", failures[-1][0])
+                    _log.warning("%s (the others continue)", failures[-1][0])
     finally:
         if connect:
             ray.shutdown()
     if failures:
-        reasons = [reason for reason, _ in failures[:_MOST_REASONS]]
+        reasons = [reason for reason, _ in failures[:_MAX_REASONS]]
         if len(failures) > len(reasons):
             reasons.append(f"and {len(failures) - len(reasons)} more of {parts} parts")
         raise PartError("\n".join(reasons), failures[0][1])
@@ -123,24 +135,24 @@ def pack(source: str, folder: str, arguments: Sequence[str] = (), *, parts: int,
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line: of `arguments`, else of the process. Returns the exit code."""
+    """Runs the command line `arguments`, by default that of the process. Returns the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m unstarve.ray", description=__doc__.splitlines()[0],
-        epilog="Other options go to `unstarve pack`.")
+        epilog="Other options are passed to `unstarve pack`.")
     verbs = parser.add_subparsers(dest="verb", required=True)
-    verb = verbs.add_parser("pack", help="pack on a Ray cluster", epilog="Other options go to `unstarve pack`.")
-    verb.add_argument("source", metavar="SRC", help="any data set that unstarve reads")
+    verb = verbs.add_parser("pack", help="pack on a Ray cluster", epilog="Other options are passed to `unstarve pack`.")
+    verb.add_argument("source", metavar="SRC", help="any dataset that unstarve reads")
     verb.add_argument("folder", metavar="DST", help="folder for the shards, shared by all nodes")
-    verb.add_argument("--parts", type=int, required=True, help="how many tasks")
-    verb.add_argument("--address", help="of the cluster [$RAY_ADDRESS, else a local one]")
-    verb.add_argument("--cpus", type=int, default=1, help="processors of a task [1]")
-    verb.add_argument("--retries", type=int, default=1, help="how often a failed part is tried again [1]")
+    verb.add_argument("--parts", type=int, required=True, help="number of tasks")
+    verb.add_argument("--address", help="address of the cluster [$RAY_ADDRESS, else a local one]")
+    verb.add_argument("--cpus", type=int, default=1, help="CPUs of a task [1]")
+    verb.add_argument("--retries", type=int, default=1, help="how often a failed part is retried [1]")
     verb.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     given, passed = parser.parse_known_args(arguments)
     for taken in ("--part", "--threads"):
         if any(word == taken or word.startswith(taken + "=") for word in passed):
-            parser.error(f"{taken} is chosen here; see --parts and --cpus")
-    # Tasks run in folders of their own.
+            parser.error(f"{taken} is set automatically; use --parts and --cpus")
+    # Tasks run in their own working folders.
     elsewhere = "://" in given.source or given.source.startswith(("synthetic:", "sleep:"))
     source = given.source if elsewhere else os.path.abspath(given.source)
     try:
@@ -160,13 +172,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     else:
         print(f"{given.folder}: {whole['records']} records in {len(whole['shards'])} shards by {given.parts} parts")
     if not whole["complete"]:
-        print(f"unstarve.ray: {len(whole['shards'])} of {whole['shards_in_all']} shards are there", file=sys.stderr)
+        print(f"unstarve.ray: {len(whole['shards'])} of {whole['shards_in_all']} shards exist", file=sys.stderr)
         return 1
     return 0
 
 
 def _absolute(word: str, before: str) -> str:
-    """The list of --exclude is named relative to here."""
+    """Makes the path of --exclude absolute."""
     if before == "--exclude":
         return os.path.abspath(word)
     if word.startswith("--exclude="):

@@ -1,4 +1,4 @@
-"""Parameters of operations that change from epoch to epoch."""
+"""Parameters of operations that change with the epoch."""
 
 from __future__ import annotations
 
@@ -12,20 +12,31 @@ Schedule = dict[str, Any]
 
 def schedule(points: Mapping[int, float | Sequence[float]], *, between: str = "steps",
              multiple: float | None = None) -> Schedule:
-    """A parameter's value by epochs: `random_resized_crop(un.schedule({0: 128, 10: 224}))`.
+    """Defines the value of a parameter per epoch.
 
-    points: values from these epochs on, that of epoch 0 among them. between: "steps", or "linear" for values on a line
-    between the points, rounded to `multiple` where it is given, else to whole numbers where the operation takes no
-    others. Where an output size follows one, batches change their shape at an epoch's border.
+    If an output size follows a schedule, the shape of the batches changes between epochs.
 
-    Raises ArgumentError without points; the step that takes it says what else makes no sense.
+    Args:
+        points: Maps an epoch to the value from this epoch on. Epoch 0 is required.
+        between: "steps" keeps a value until the next point; "linear" interpolates between the points.
+        multiple: Interpolated values are rounded to a multiple of this number; None rounds to integers where the
+            operation requires them.
+
+    Returns:
+        A value for the numeric parameters of most operations.
+
+    Raises:
+        ArgumentError: `points` is empty. The step that uses the schedule checks the rest.
+
+    Example:
+        pipeline.random_resized_crop(un.schedule({0: 128, 10: 224}))
     """
     if not points:
-        raise ArgumentError("schedule: found no points, expected epochs with values: {0: 128, 10: 224}")
+        raise ArgumentError("schedule(points): found none; expected epochs with values, such as {0: 128, 10: 224}")
     values = {str(epoch): list(value) if isinstance(value, Sequence) else value for epoch, value in points.items()}
-    made: Schedule = {"schedule": values}
+    result: Schedule = {"schedule": values}
     if between != "steps":
-        made["between"] = between
+        result["between"] = between
     if multiple is not None:
-        made["multiple"] = multiple
-    return made
+        result["multiple"] = multiple
+    return result

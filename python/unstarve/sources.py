@@ -1,4 +1,4 @@
-"""What a pipeline's data are opened from, again in every helper process: paths, and objects of users."""
+"""Sources of a pipeline: files, or an object of the user. Each helper process opens them again."""
 
 from __future__ import annotations
 
@@ -10,64 +10,64 @@ from typing import Any, TypeAlias
 
 from unstarve import _core
 
-
-# They lead to Python, and from there perhaps back to themselves, which no collector sees.
-_of_objects: weakref.WeakSet[_core.Dataset] = weakref.WeakSet()
+# Datasets that hold Python objects. They may form reference cycles through C++, which the garbage collector does not
+# see, so they release their objects when the interpreter exits.
+_object_datasets: weakref.WeakSet[_core.Dataset] = weakref.WeakSet()
 
 
 @atexit.register
-def _end_all() -> None:
-    for dataset in list(_of_objects):
+def _release_objects() -> None:
+    for dataset in list(_object_datasets):
         _core.end_source(dataset)
 
 
 @dataclasses.dataclass(frozen=True)
-class Files:
-    """As un.open takes them."""
+class FileSource:
+    """The arguments of un.open()."""
 
     path: str
     split: str = ""
 
     @property
     def name(self) -> str:
-        """For people."""
+        """The path, for messages."""
         return self.path
 
     @property
-    def written(self) -> str:
-        """The path in a spec, which is text: with U+FFFD for what of it is no UTF-8."""
+    def spec_path(self) -> str:
+        """The path as a spec stores it: bytes that are not UTF-8 become U+FFFD."""
         return self.path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
     def open(self) -> _core.Dataset:
-        """The data set, anew."""
+        """Opens the dataset."""
         return _core.open(self.path, self.split)
 
 
 @dataclasses.dataclass(frozen=True)
-class Object:
-    """As un.from_source takes it."""
+class ObjectSource:
+    """The arguments of un.from_source()."""
 
     holder: Any
     classes: tuple[str, ...]
-    at_once: int
+    concurrency: int
 
     @property
     def name(self) -> str:
-        """For people."""
+        """The type of the object, for messages."""
         return type(self.holder).__name__
 
     def open(self) -> _core.Dataset:
-        """The data set, over the same object."""
-        dataset = _core.python_source(self.holder, self.name, self.classes, self.at_once)
-        _of_objects.add(dataset)
+        """Opens a dataset over the same object."""
+        dataset = _core.python_source(self.holder, self.name, self.classes, self.concurrency)
+        _object_datasets.add(dataset)
         return dataset
 
 
-Source: TypeAlias = "Files | Object"
+Source: TypeAlias = "FileSource | ObjectSource"
 
 
-def joined(sources: Sequence[Source], datasets: Sequence[_core.Dataset]) -> _core.Dataset:
-    """One data set of several, their classes merged by name; a lone one as it is."""
+def concatenate(sources: Sequence[Source], datasets: Sequence[_core.Dataset]) -> _core.Dataset:
+    """Returns one dataset of all `datasets`, which `sources` opened. Classes of the same name are merged."""
     if len(datasets) == 1:
         return datasets[0]
     return _core.concatenate(datasets, [source.name for source in sources])

@@ -1,10 +1,10 @@
-"""Batches as torch tensors, on the processor without a copy, on a GPU copied while the one before is computed on.
+"""Batches as torch tensors: zero-copy views on the CPU, asynchronous copies on a GPU.
 
     for images, labels in loader.to_torch("cuda", normalize=un.IMAGENET, channels_last=True):
         ...
 
-On a GPU uint8 pixels cross the bus, a quarter of float32's bytes, out of page-locked memory, on a stream of their own,
-and are normalised there; the batch is ready when the current stream gets to it.
+On a GPU, uint8 pixels (a quarter of the bytes of float32) are copied from page-locked memory on a separate stream while
+the previous batch is in use, and normalised there. The current stream waits for the copy.
 """
 
 from __future__ import annotations
@@ -14,154 +14,167 @@ import json
 from collections.abc import Iterator
 from typing import Any, Generic, TypeAlias, TypeVar, cast
 
-from unstarve.frameworks import needed
+from unstarve.optional_packages import require_package
 
-with needed("torch", "to_torch"):
+with require_package("torch", "to_torch"):
     import torch
 
 from unstarve import _core
-from unstarve.arguments import number
-from unstarve.converted import ConvertedLoader
+from unstarve.arguments import check_nonnegative
+from unstarve.device_operations import DeviceOperations
 from unstarve.errors import ArgumentError, MissingError
-from unstarve.loader import Loader
-from unstarve.on_device import DeviceOperations
-from unstarve.running import Normalisation
+from unstarve.loaders.base_loader import BaseLoader
+from unstarve.loaders.engine import Normalisation
+from unstarve.loaders.framework_loader import FrameworkLoader
 
 _Batch = TypeVar("_Batch")  # a tuple, or a dict
 _Tensors: TypeAlias = "tuple[torch.Tensor, ...]"
 
 _DTYPES = {"uint8": torch.uint8, "float32": torch.float32, "bfloat16": torch.bfloat16,
            "float16": torch.float16}
-# images and all else, event of their copies, what must live until it, the loader's state
+# (batch on the device, event at the end of its copy, host tensors to keep until then, state of the loader after it)
 _Sent: TypeAlias = "tuple[_Tensors, torch.cuda.Event, _Tensors, dict[str, Any]]"
-# The batch that the loop has, the one that comes next, and the one that is being sent.
-_SENT_AT_ONCE = 3
+# Batches on the device: the consumer's, the next one, and the one that is being sent.
+_DEVICE_BATCHES = 3
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
 
-class TorchLoader(ConvertedLoader, Generic[_Batch]):
-    """An iterable of (images, labels) like the Loader it is made of, with `len`, `set_epoch` and torch's state_dict.
+class TorchLoader(FrameworkLoader, Generic[_Batch]):
+    """An iterable of (images, labels, ...) with the methods of Loader; `Loader.to_torch` creates it.
 
-    device: "cpu", "cuda", "cuda:1", or a torch.device; None is the pipeline's own device(), else "cpu".
-    normalize: (mean, std) per channel over 0..1; un.IMAGENET. None keeps the pipeline's own normalize().
-    dtype: torch.uint8, float32, bfloat16, float16; None keeps the pipeline's.
-    channels_last: images in torch.channels_last memory format; always of logical shape (batch, 3, height, width). None:
-        where the pipeline's output() says "NHWC".
+    images: (batch, 3, height, width) of `dtype`. labels: int64 (batch,), or with batch operations float32 (batch,
+    classes). Further parts as in Loader. On the CPU, tensors are zero-copy views of the loader's memory; on a GPU their
+    memory belongs to torch. With map() its functions determine images and labels, and normalize, dtype and
+    channels_last are rejected.
 
-    names: gives dicts of these names instead of tuples, ("pixel_values", "labels") as Hugging Face's models take them.
-    operations, decode, decode_share: as Pipeline.device has them, whose values these are where they are left out; but
-        for another kind of device than it names, and for what depends on an argument that is given (decode on
-        operations, decode_share on decode): then "host", "host" and None.
+    Args:
+        loader: The loader of the batches.
+        device: "cpu", "cuda", "cuda:1", or a torch.device; None is that of Pipeline.device, or "cpu".
+        normalize: (mean, std) per channel for pixel values scaled to 0..1, such as un.IMAGENET. None keeps the
+            pipeline's normalize().
+        dtype: torch.uint8, float32, bfloat16 or float16. None keeps the pipeline's, or is float32 if `normalize` is
+            given for uint8.
+        channels_last: Use the memory format torch.channels_last; the logical shape is the same. None: True if the
+            layout of the pipeline is "NHWC".
+        names: Yield dicts with these keys instead of tuples: ("pixel_values", "labels") for Hugging Face models.
+        operations: As in Pipeline.device, whose value is the default for the same type of device; otherwise "host".
+        decode: As in Pipeline.device, whose value is the default unless `operations` is given as "host".
+        decode_share: As in Pipeline.device, whose value is the default unless `decode` is given.
 
-    images: (batch, 3, height, width) of dtype; labels: int64 (batch,), or with batch operations float32 (batch,
-    classes); and what else the loader's batches have (`Loader.parts`). On a GPU a batch's memory belongs to torch. Of a
-    pipeline with map() both are what its functions make, and normalize, dtype and channels_last are refused.
+    Raises:
+        ArgumentError: The arguments contradict each other.
+        MissingError: The device is not available; raised by the first batch at the latest.
 
-    Raises ArgumentError for what does not go together, MissingError for a device that is not here, when it
-    is first needed: the first batch at the latest.
+    Example:
+        data = loader.to_torch("cuda", normalize=un.IMAGENET, dtype=torch.bfloat16)
+        for epoch in range(90):
+            for images, labels in data:
+                ...
     """
 
-    def __init__(self, loader: Loader, device: str | torch.device | None = None, *,
+    def __init__(self, loader: BaseLoader, device: str | torch.device | None = None, *,
                  normalize: Normalisation | None = None, dtype: torch.dtype | None = None,
                  channels_last: bool | None = None, names: tuple[str, ...] | None = None, operations: str | None = None,
                  decode: str | None = None, decode_share: float | None = None) -> None:
-        asked = _asked(loader, device, operations, decode, decode_share)
-        self.device = torch.device(asked["name"])
+        requested = _device_node(loader, device, operations, decode, decode_share)
+        self.device = torch.device(requested["name"])
         if names is not None and (isinstance(names, str) or len({*names}) != len(loader.parts)
                                   or len(names) != len(loader.parts)):
-            raise ArgumentError(f"to_torch: names {names!r}, expected {len(loader.parts)} that differ, of the "
+            raise ArgumentError(f"to_torch(names): found {names!r}; expected {len(loader.parts)} different names, for "
                                 f"{', '.join(loader.parts)}")
         self._names = names
         self._normalize: Normalisation | None = None
         self._operations: DeviceOperations | None = None
         if loader.mapped:
-            if normalize is not None or dtype is not None or channels_last or asked["operations"] != "host":
-                raise ArgumentError("to_torch: normalize, dtype, channels_last and operations of a pipeline with "
-                                    "map(), whose functions' images stay as they are; do it in a function, or with "
-                                    "the batches")
+            if normalize is not None or dtype is not None or channels_last or requested["operations"] != "host":
+                raise ArgumentError("to_torch(normalize, dtype, channels_last, operations) with map(): unsupported, "
+                                    "its functions determine them. Convert in a function, or convert the batches.")
             self.channels_last = False
             self._whole = self._loader = loader.with_output()
         else:
             self.channels_last = loader.layout == "NHWC" if channels_last is None else channels_last
-            self._loader = self._converted(loader, normalize, dtype, asked)
+            self._loader = self._converted(loader, normalize, dtype, requested)
         self._state = self._loader.state_dict()
 
-    # --- for accelerate's skip_first_batches, by which transformers.Trainer goes on in mid-epoch: it makes a DataLoader
-    # of
-    # --- these, which then asks for batches by number
+    # --- for accelerate's skip_first_batches, with which transformers.Trainer resumes within an epoch: it creates a
+    # --- DataLoader of these attributes, which then requests batches by index
 
     @property
-    def dataset(self) -> NumberedBatches[_Batch]:
-        """The batches of the epoch at hand, by number."""
-        return NumberedBatches(self)
+    def dataset(self) -> BatchDataset[_Batch]:
+        """The batches of the current epoch by index."""
+        return BatchDataset(self)
 
     @property
-    def batch_sampler(self) -> BatchNumbers:
-        """The numbers of an epoch's batches, each alone."""
-        return BatchNumbers(self)
+    def batch_sampler(self) -> BatchSampler:
+        """The indices of the batches of an epoch, each in a list."""
+        return BatchSampler(self)
 
     sampler = prefetch_factor = None
-    num_workers = 0  # of the DataLoader: this loader has threads of its own
+    num_workers = 0  # for the DataLoader; this loader has its own threads
 
     @staticmethod
     def collate_fn(batches: list[_Batch]) -> _Batch:
-        """The batch that was asked for, alone in `batches`."""
+        """Returns the only element of `batches`."""
         return batches[0]
 
-    def _converted(self, loader: Loader, normalize: Normalisation | None, dtype: torch.dtype | None,
-                   asked: dict[str, Any]) -> Loader:
-        """The loader of what this process makes. Sets `dtype`, `_whole`, and what the device does of it."""
+    def _converted(self, loader: BaseLoader, normalize: Normalisation | None, dtype: torch.dtype | None,
+                   requested: dict[str, Any]) -> BaseLoader:
+        """Returns the loader of the host's part. Sets `dtype`, `_whole` and the device's part."""
         self.dtype = _DTYPES[loader.dtype] if dtype is None else dtype
         if normalize is not None and dtype is None and self.dtype == torch.uint8:
             self.dtype = torch.float32
         if self.dtype == torch.uint8 and normalize is not None:
-            raise ArgumentError("to_torch: normalize with dtype torch.uint8; normalised values are floating")
+            raise ArgumentError("to_torch(dtype): found torch.uint8 with normalize; expected a floating-point dtype")
         on_host = self.device.type == "cpu"
-        if self.dtype not in _NAMES and (on_host or asked["operations"] == "device"):
-            raise ArgumentError(f"to_torch: dtype {self.dtype}, expected one of {', '.join(map(str, _NAMES))}"
+        if self.dtype not in _NAMES and (on_host or requested["operations"] == "device"):
+            raise ArgumentError(f"to_torch(dtype): found {self.dtype}; expected one of {', '.join(map(str, _NAMES))}"
                                 f"{' on cpu' if on_host else ''}")
         layout = "NHWC" if self.channels_last else "NCHW"
-        whole = self._whole = loader.for_device(asked).with_output(_NAMES.get(self.dtype), layout, normalize)
-        if asked["operations"] == "device":
+        whole = self._whole = loader.for_device(requested).with_output(_NAMES.get(self.dtype), layout, normalize)
+        if requested["operations"] == "device":
             self._operations = DeviceOperations(whole, self.device, self.dtype, None if on_host else _pinned,
-                                                2 if on_host else _SENT_AT_ONCE)
+                                                2 if on_host else _DEVICE_BATCHES)
             return self._operations.host
         here = whole.for_device(None)
         if on_host:
             return here
         if self.dtype != torch.uint8:
             self._normalize = whole.normalisation
-        return here.with_output("uint8", allocate=_pinned, on_device=(_sent_bytes(self.dtype), 0))
+        return here.with_output("uint8", allocate=_pinned, device_bytes=(_bytes_per_value(self.dtype), 0))
 
     def explain(self) -> str:
-        """What will run, as Loader.explain; where operations run on the device, these behind the host's."""
+        """Describes what runs, as Loader.explain, followed by the operations of the device."""
         return self._loader.explain() + ("" if self._operations is None else self._operations.explain())
 
     def to_yaml(self) -> str:
-        """The whole pipeline, as the program takes it: with the dtype, the layout and the normalisation of these
-        tensors, and their device. `un.from_yaml(text).to_torch()` gives the same. ArgumentError as Loader.to_yaml, and
-        for a dtype that no pipeline's output has."""
+        """Returns the pipeline as YAML, with dtype, layout, normalisation and device of this loader.
+
+        `un.from_yaml(text).to_torch()` creates the same loader.
+
+        Raises:
+            ArgumentError: As in Loader.to_yaml, or the dtype is not one of Pipeline.output.
+        """
         if not self._loader.mapped and self.dtype not in _NAMES:
-            raise ArgumentError(f"to_yaml: dtype {self.dtype}, expected one of {', '.join(map(str, _NAMES))}")
+            raise ArgumentError(f"to_yaml: found dtype {self.dtype}; expected one of {', '.join(map(str, _NAMES))}")
         return super().to_yaml()
 
-    def _moved(self) -> None:
+    def _position_changed(self) -> None:
         self._state = self._loader.state_dict()
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the run stands, after the last batch that was given; on a GPU the loader itself is further."""
+        """Returns the resume position after the last batch received; batches on their way to a GPU do not count."""
         return dict(self._state)
 
     def __iter__(self) -> Iterator[_Batch]:
         if self.device.type == "cuda":
-            _require(self.device)
+            _check_available(self.device)
         batches = self._on_gpu() if self.device.type == "cuda" else self._on_host()
         if self._names is None:
             return cast("Iterator[_Batch]", batches)
         return (cast("_Batch", dict(zip(self._names, batch, strict=True))) for batch in batches)
 
-    def _host(self) -> Iterator[_Tensors]:
-        """The parts of a batch as tensors over the loader's own memory."""
+    def _host_batches(self) -> Iterator[_Tensors]:
+        """Yields the parts of a batch as tensors, zero-copy views of the loader's memory."""
         for array, *others in self._loader:
             images = torch.from_numpy(array)
             if not self._loader.mapped and self._loader.dtype == "bfloat16":
@@ -169,27 +182,26 @@ class TorchLoader(ConvertedLoader, Generic[_Batch]):
             if self.channels_last:
                 images = images.permute(0, 3, 1, 2)
             yield images, *map(torch.from_numpy, others)
-            del array, others, images  # what the loop let go of is free before the next batch is asked for
+            del array, others, images  # releases the batch before the next one is requested
 
-    def _before_operations(self) -> Iterator[_Tensors]:
-        """Images as the device's operations take them, and all else, the ids last, as int64; before them, where the
-        device decodes, the files."""
+    def _device_inputs(self) -> Iterator[_Tensors]:
+        """Yields the inputs of the device's operations: images, other parts, files if the device decodes, int64 ids."""
         assert self._operations is not None
         for array, labels, ids, *more in self._loader.batches():
             files = [more.pop(0)] if self._operations.decodes else []
             yield tuple(map(torch.from_numpy, (array, labels, *more, *files, ids.view("int64"))))
 
-    def _operated(self, host: _Tensors, stream: int) -> _Tensors:
-        """Images that went through the operations, and all else, on the device; `host` stays until the stream is."""
+    def _apply_operations(self, host: _Tensors, stream: int) -> _Tensors:
+        """Returns a batch on the device with all operations applied. Keep `host` until `stream` has finished."""
         assert self._operations is not None
         images, *others, ids = host
         files = others.pop() if self._operations.decodes else None
-        made = self._operations(images, files, ids, self._loader.given_epoch, stream)
-        return made, *(part.to(self.device, non_blocking=True) for part in others)
+        output = self._operations(images, files, ids, self._loader.given_epoch, stream)
+        return output, *(part.to(self.device, non_blocking=True) for part in others)
 
     def _on_host(self) -> Iterator[_Tensors]:
-        batches = self._host() if self._operations is None else (
-            self._operated(host, 0) for host in self._before_operations())
+        batches = self._host_batches() if self._operations is None else (
+            self._apply_operations(host, 0) for host in self._device_inputs())
         for batch in batches:
             self._state = self._loader.state_dict()
             yield batch
@@ -199,98 +211,99 @@ class TorchLoader(ConvertedLoader, Generic[_Batch]):
         copies = torch.cuda.Stream(self.device)
         mean, inverse = self._constants()
         copies.wait_stream(torch.cuda.current_stream(self.device))  # for the constants
-        batches = self._host() if self._operations is None else self._before_operations()
-        ahead: _Sent | None = None
+        batches = self._host_batches() if self._operations is None else self._device_inputs()
+        pending: _Sent | None = None
         failure: Exception | None = None
         while failure is None:
             try:
                 host = next(batches, None)
                 following = self._send(host, copies, mean, inverse) if host is not None else None
             except Exception as error:
-                following, failure = None, error  # the good batches before it come first
-            if ahead is not None:
-                yield self._give(*ahead)
+                following, failure = None, error  # after the good batches before it
+            if pending is not None:
+                yield self._receive(*pending)
             if following is None:
                 break
-            ahead, host, following = following, None, None
+            pending, host, following = following, None, None
         if failure is not None:
             raise failure
 
     def _send(self, host: _Tensors, copies: torch.cuda.Stream, mean: torch.Tensor, inverse: torch.Tensor) -> _Sent:
-        """Begins a batch's way over the bus: (images and all else, event, what must live until the event, state)."""
+        """Starts the copy of a batch to the device."""
         with torch.cuda.stream(copies):
             if self._operations is not None:
-                made = self._operated(host, copies.cuda_stream)
-                return made, copies.record_event(), host, self._loader.state_dict()
+                output = self._apply_operations(host, copies.cuda_stream)
+                return output, copies.record_event(), host, self._loader.state_dict()
             there, *others = (part.to(self.device, non_blocking=True) for part in host)
             if self._normalize is not None:
                 there = there.to(torch.float32).sub_(mean).mul_(inverse).to(self.dtype)
             return (there, *others), copies.record_event(), host, self._loader.state_dict()
 
-    def _give(self, there: _Tensors, done: torch.cuda.Event, host: _Tensors | None, state: dict[str, Any]) -> _Tensors:
+    def _receive(self, there: _Tensors, done: torch.cuda.Event, host: _Tensors | None,
+                 state: dict[str, Any]) -> _Tensors:
         current = torch.cuda.current_stream(self.device)
         current.wait_event(done)
         for part in there:
             part.record_stream(current)
-        # The host's memory is the loader's again once its copy is done.
+        # Returns the host memory to the loader when its copy is complete.
         done.synchronize()
         del host
         self._state = state
         return there
 
     def _constants(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """mean and 1 / std in units of the pixels, for (batch, 3, height, width)."""
+        """Returns mean and 1 / std for pixel values of 0..255, of shape (1, 3, 1, 1)."""
         means, stds = self._normalize or ((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
         shape = (1, 3, 1, 1)
         mean = torch.tensor(means, dtype=torch.float32, device=self.device).mul(255).reshape(shape)
         return mean, torch.tensor(stds, dtype=torch.float32, device=self.device).mul(255).reciprocal().reshape(shape)
 
 
-def _asked(loader: Loader, device: str | torch.device | None, operations: str | None, decode: str | None,
-           share: float | None) -> dict[str, Any]:
-    """What the device is to do: the pipeline's own, to_torch()'s arguments on top. ArgumentError for what cannot be."""
+def _device_node(loader: BaseLoader, device: str | torch.device | None, operations: str | None, decode: str | None,
+                 share: float | None) -> dict[str, Any]:
+    """Merges the arguments of to_torch() into the `device` node of the pipeline. Raises ArgumentError."""
     own = loader.device if loader.device["name"] else {"name": "cpu"}
     if device is not None:
-        place = torch.device(device)
-        if torch.device(own["name"]).type != place.type:
+        target = torch.device(device)
+        if torch.device(own["name"]).type != target.type:
             own = {}
-        own["name"] = "cpu" if place.type == "cpu" else str(place)
+        own["name"] = "cpu" if target.type == "cpu" else str(target)
     given = {"operations": operations, "decode": decode,
-             "decode_share": None if share is None else number("to_torch(decode_share)", share)}
+             "decode_share": None if share is None else check_nonnegative("to_torch(decode_share)", share)}
     if operations is not None and operations != "device":
         own.pop("decode", None)
     if operations is not None and operations != "device" or decode is not None:
         own.pop("decode_share", None)
-    asked = {"operations": "host", **own, **{key: value for key, value in given.items() if value is not None}}
-    _core.check(json.dumps({"device": asked}))
-    return asked
+    node = {"operations": "host", **own, **{key: value for key, value in given.items() if value is not None}}
+    _core.check(json.dumps({"device": node}))
+    return node
 
 
-def _require(device: torch.device) -> None:
-    """MissingError for a GPU that torch does not find."""
+def _check_available(device: torch.device) -> None:
+    """Raises MissingError if torch does not find the GPU."""
     found = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if (device.index or 0) >= found:
-        raise MissingError(f"to_torch: device {device}: torch {torch.__version__} finds {found} GPUs, expected one "
-                           "that is here, or cpu")
+        raise MissingError(f"to_torch(device): found {device}, but torch {torch.__version__} finds {found} GPUs; "
+                           "expected an available device, or cpu")
 
 
-class NumberedBatches(Generic[_Batch]):
-    """The batches of one epoch of a TorchLoader by their numbers: the first that is asked for, whichever, costs no more
-    than any other; those after it in their order.
+class BatchDataset(Generic[_Batch]):
+    """The batches of one epoch of a TorchLoader by index.
 
-    They are counted as a loop counts them. Where errors("skip") may leave some out, only reading tells which: those
-    before the first are then made again, unseen."""
+    The first request may have any index at no extra cost; later ones must follow in order. With errors("skip"), which
+    may omit batches, the batches before the first request are loaded and discarded.
+    """
 
     def __init__(self, loader: TorchLoader[_Batch]) -> None:
         self._loader = loader
         self._next: tuple[int, Iterator[_Batch]] | None = None
 
     def __len__(self) -> int:
-        """Samples."""
+        """Samples per epoch."""
         return cast("int", self._loader.samples)
 
     def __getitems__(self, numbers: list[int]) -> list[_Batch]:
-        """The batch of a list of one number."""
+        """Returns the batch of a list of one index, in a list."""
         number, = numbers
         if self._next is None or self._next[0] != number:
             self._next = (number, self._from(number))
@@ -299,7 +312,7 @@ class NumberedBatches(Generic[_Batch]):
 
     def _from(self, number: int) -> Iterator[_Batch]:
         self._loader.set_epoch(self._loader.epoch, number)
-        if not self._loader.leaves_out:
+        if not self._loader.may_omit_batches:
             return iter(self._loader)
         self._loader.set_epoch(self._loader.epoch)
         batches = iter(self._loader)
@@ -308,32 +321,31 @@ class NumberedBatches(Generic[_Batch]):
         return batches
 
 
-class BatchNumbers:
-    """The numbers of an epoch's batches of a TorchLoader, each in a list of its own."""
+class BatchSampler:
+    """Yields the indices of the batches of a TorchLoader's epoch, each in a list."""
 
     def __init__(self, loader: TorchLoader[Any]) -> None:
         self._loader = loader
 
     def __len__(self) -> int:
-        """Batches of an epoch."""
+        """Batches per epoch."""
         return len(self._loader)
 
     def __iter__(self) -> Iterator[list[int]]:
         return ([number] for number in range(len(self)))
 
     def set_epoch(self, epoch: int) -> None:
-        """The loader's next loop runs this epoch."""
+        """Sets the epoch of the loader's next loop."""
         self._loader.set_epoch(epoch)
 
 
-def _sent_bytes(dtype: torch.dtype) -> int:
-    """What the batches on a GPU take there, for each value: as they are given, and what one that is sent takes besides:
-    uint8 and, on its way to another dtype, float32."""
-    beside = 0 if dtype == torch.uint8 else 1 if dtype == torch.float32 else 5
-    return _SENT_AT_ONCE * dtype.itemsize + beside
+def _bytes_per_value(dtype: torch.dtype) -> int:
+    """Returns the GPU memory of all batches per value, including the temporary uint8 and float32 of the one sent."""
+    temporary = 0 if dtype == torch.uint8 else 1 if dtype == torch.float32 else 5
+    return _DEVICE_BATCHES * dtype.itemsize + temporary
 
 
 def _pinned(size: int) -> tuple[int, object]:
-    """Page-locked memory by torch's allocator, as _core.Loader takes it."""
+    """Allocates page-locked memory with torch's allocator; an engine.Allocate."""
     buffer = torch.empty(size, dtype=torch.uint8, pin_memory=True)
     return buffer.data_ptr(), buffer

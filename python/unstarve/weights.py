@@ -1,14 +1,12 @@
-"""Weights between PyTorch and `unstarve`, as safetensors files.
+"""Exchanges weights between PyTorch and `unstarve` as safetensors files.
 
-`unstarve train` reads and writes safetensors under torchvision's names, so a `state_dict` of
-`torchvision.models.resnet50` goes in as it is, and what was trained comes back as one::
+`unstarve train` reads and writes safetensors with torchvision's names:
 
     from unstarve import weights
-    weights.convert("resnet50.pth", "resnet50.safetensors")      # or a state_dict itself
+    weights.convert("resnet50.pth", "resnet50.safetensors")      # or a state_dict
     network.load_state_dict(weights.load_torch("trained.safetensors"))
 
-Only NumPy is needed; PyTorch where its tensors or files are involved. The layout of the file is drawn in
-`unstarve/models/safetensors.h`.
+Requires NumPy only, except for PyTorch's tensors and files. `unstarve/models/safetensors.h` documents the file format.
 """
 
 from __future__ import annotations
@@ -29,20 +27,23 @@ _NAMES = {
     "int64": "I64", "int32": "I32", "int16": "I16", "int8": "I8",
     "uint64": "U64", "uint32": "U32", "uint16": "U16", "uint8": "U8", "bool": "BOOL",
 }  # fmt: skip
-# NumPy has no bfloat16: its bits are carried as uint16.
+# NumPy has no bfloat16; its bits are represented as uint16.
 _NUMPY = {name: np.dtype("uint16" if kind == "bfloat16" else kind) for kind, name in _NAMES.items()}
 _OPTIMISER = ("optimiser.", "loss_scaler.")
 
 
 def convert(source: str | os.PathLike[str] | Mapping[str, Any], destination: str | os.PathLike[str]) -> None:
-    """Writes a state_dict as safetensors.
+    """Writes a state_dict as a safetensors file.
 
-    `source` is a mapping from names to tensors (PyTorch's or NumPy's, any shape, any dtype of the format) or the path
-    of a file made by `torch.save(state_dict)`; a file that holds {"state_dict": ...} or {"model": ...} is unwrapped.
-    Files are read with `weights_only=True`, so they cannot run code. The destination appears only when complete.
+    Args:
+        source: A mapping from names to tensors (PyTorch or NumPy, any shape), or the path of a file written by
+            `torch.save(state_dict)`, which may be wrapped as {"state_dict": ...} or {"model": ...}. Files are read with
+            `weights_only=True`, so they cannot run code.
+        destination: The file to write, atomically.
 
-    Raises `ValueError` when there is no state_dict in it or a tensor has a dtype the format lacks, `OSError` when a
-    file cannot be read or written.
+    Raises:
+        ValueError: The source is not a state_dict, or a tensor has a dtype that the format lacks.
+        OSError: A file cannot be read or written.
     """
     if not isinstance(source, Mapping):
         import torch
@@ -53,7 +54,7 @@ def convert(source: str | os.PathLike[str] | Mapping[str, Any], destination: str
             if isinstance(source, Mapping) and isinstance(source.get(key), Mapping):
                 source = source[key]
         if not isinstance(source, Mapping):
-            raise ValueError(f"{os.fspath(path)}: found {type(source).__name__}, expected a state_dict")
+            raise ValueError(f"convert {os.fspath(path)}: found {type(source).__name__}; expected a state_dict")
     arrays = {name: _to_bytes(name, value) for name, value in source.items()}
 
     header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
@@ -82,18 +83,33 @@ def convert(source: str | os.PathLike[str] | Mapping[str, Any], destination: str
 
 
 def load(path: str | os.PathLike[str], *, optimiser: bool = False) -> dict[str, npt.NDArray[Any]]:
-    """Reads the safetensors file `path` into NumPy arrays by their names, of the shapes and dtypes that are stored;
-    bfloat16 comes as the uint16 of its bits.
+    """Reads a safetensors file.
 
-    Momentum and loss scale of a checkpoint are left out unless `optimiser` is set. Raises `ValueError` when the file is
-    no safetensors file or is truncated.
+    Args:
+        path: The file.
+        optimiser: Include the momentum and the loss scale of a checkpoint.
+
+    Returns:
+        NumPy arrays by name, with the stored shape and dtype; bfloat16 as uint16 with the same bits.
+
+    Raises:
+        ValueError: The file is not a safetensors file or is truncated.
     """
     return {name: array for name, (_, array) in _read(path, optimiser).items()}
 
 
 def load_torch(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Reads the weights of the safetensors file `path` as a state_dict of PyTorch tensors, on the processor. Raises
-    ValueError as load()."""
+    """Reads the weights of a safetensors file as a state_dict.
+
+    Args:
+        path: The file.
+
+    Returns:
+        CPU tensors by name, with the stored shape and dtype.
+
+    Raises:
+        ValueError: As in load().
+    """
     import torch
 
     state = {}
@@ -106,7 +122,7 @@ def load_torch(path: str | os.PathLike[str]) -> dict[str, Any]:
 def _to_bytes(name: str, value: Any) -> tuple[str, list[int], bytes]:
     kind = str(value.dtype).removeprefix("torch.")
     if kind not in _NAMES:
-        raise ValueError(f"tensor {name!r} has dtype {value.dtype}, which safetensors does not have")
+        raise ValueError(f"convert tensor {name!r}: found dtype {value.dtype}; expected one that safetensors supports")
     if hasattr(value, "detach"):
         value = value.detach().cpu().contiguous()
         if kind == "bfloat16":
@@ -132,8 +148,8 @@ def _read(path: str | os.PathLike[str], optimiser: bool) -> dict[str, tuple[str,
             begin, end = entry["data_offsets"]
             kind, shape = _NUMPY[entry["dtype"]], entry["shape"]
             if not 0 <= begin <= end <= len(data) or math.prod(shape) * kind.itemsize != end - begin:
-                raise ValueError(f"tensor {name!r} does not lie inside the file")
+                raise ValueError(f"tensor {name!r} exceeds the file")
             arrays[name] = entry["dtype"], np.frombuffer(data[begin:end], kind).reshape(shape)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise ValueError(f"{os.fspath(path)}: no valid safetensors file: {error!r}") from error
+        raise ValueError(f"load {os.fspath(path)}: invalid safetensors file: {error!r}") from error
     return arrays

@@ -1,4 +1,4 @@
-"""Fixtures of several test files."""
+"""Fixtures of several subjects."""
 
 import gc
 import os
@@ -51,16 +51,16 @@ def load(pools):
         key = (loader.num_workers, isinstance(loader.dataset, torch.utils.data.IterableDataset))
         if options.get("workers") != "threads" and loader.num_workers:
             gc.collect()
-            idle = (other._home.take() for other, others in made if others == key)
+            idle = (other._idle_pool.take() for other, others in made if others == key)
             pool = pools.pop(key, None) or next(filter(None, idle), None) or loader._new_pool()
-            loader._home.give(pool)
+            loader._idle_pool.give(pool)
             made.append((loader, key))
         return loader
 
     yield make
     gc.collect()
     for loader, key in made:
-        pool = loader._home.take()
+        pool = loader._idle_pool.take()
         if pool is not None and key not in pools:
             pools[key] = pool
         elif pool is not None:

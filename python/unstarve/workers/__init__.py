@@ -1,14 +1,17 @@
-"""What a DataLoader's samples are loaded by: helper processes or threads. Nothing here is public.
+"""Workers that make samples: helper processes or threads. Private.
 
-    schedule      which part of which batch is made next
-    job           what workers are given to do;  tasks: a torch dataset;  caught: what their exceptions become
-    order         the order of from_torch(), by ranks and from any place
-    epoch         one epoch's iterator: asks ahead, hands over in order;  pinning: through page-locked memory
-    unlike        which sample cannot be stacked with the others
-    pools         what every pool of workers can do, and the pool without any
-    processes     the pool of helper processes;  process_main, helper: what runs in each
-    transport     objects between processes;  tensors: torch's;  jobs: on their way to new ones
-    threads       the pool of threads
-    seeding       the global generators, seeded for a sample
-    generators    the states of the generators that an epoch's order is drawn from
+    job                what workers execute: fetches samples, assembles batches
+    torch_job          the job of a torch dataset;  map_job: of a pipeline with map()
+    scheduler          which part of which batch is made next
+    pool               the interface of all pools, the pool without workers, and the idle pool of a loader
+    process_pool       a pool of helper processes;  process_main, helper: what runs in each
+    thread_pool        a pool of threads
+    transport          objects between processes through shared memory;  tensor_pickling: torch tensors in them
+    job_pickling       jobs on their way to new processes
+    epoch              the iterator of a DataLoader;  pinning: page-locked batches
+    order              the sample order of from_torch(), by rank, from any position
+    seeding            seeds the global generators for a sample
+    generator_states   states of the generators that determine the order of an epoch
+    exceptions         exceptions of workers on their way to the consumer
+    mismatch           finds the sample that cannot be stacked with the others
 """

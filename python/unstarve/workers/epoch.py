@@ -1,4 +1,4 @@
-"""One epoch of a DataLoader: asks the workers for batches ahead of the consumer and hands them over in their order."""
+"""One epoch of a DataLoader: prefetches batches from the workers and yields them in order."""
 
 from __future__ import annotations
 
@@ -6,29 +6,45 @@ import itertools
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import torch
+from torch.utils.data.dataloader import DataLoader as TorchDataLoader
 from torch.utils.data.dataloader import _DatasetKind
 
 from unstarve.errors import ArgumentError
-from unstarve.workers import generators
-from unstarve.workers.pinning import Made, Pinner, made, pin_device
-from unstarve.workers.pools import Inline, Pool
+from unstarve.workers import generator_states
+from unstarve.workers.job import Job
+from unstarve.workers.pinning import Pinner, Taken, pin_device, take
+from unstarve.workers.pool import IdlePool, InlinePool, Pool
 
-if TYPE_CHECKING:
-    from unstarve.dataloader import DataLoader
+_EPOCH_SEED_STEP = 0x632BE59BD9B4E019  # between the seeds of consecutive epochs of persistent workers
+_Sample = TypeVar("_Sample", covariant=True)
 
-_ROUND = 0x632BE59BD9B4E019  # sets the seeds of persistent workers' epochs apart
+
+class EpochLoader(TorchDataLoader[_Sample]):
+    """The part of unstarve.DataLoader that Epoch requires."""
+
+    _idle_pool: IdlePool
+    _first_position: int  # position in the epoch of the first sample of the next loop
+    _rounds: int  # epochs begun
+    _epoch_base_seed: int | None  # of the newest epoch; kept by persistent workers
+    _progress: dict[str, Any] | None
+
+    def _job(self) -> Job:
+        raise NotImplementedError
+
+    def _new_pool(self) -> Pool:
+        raise NotImplementedError
 
 
 class Epoch:
-    """An iterator. Its end, or the end of the last reference to it, gives the workers back.
+    """The iterator of a DataLoader. Its end or deletion returns the workers to the loader.
 
-    resume: a state of the loader to go on from, or None.
+    `resume` is a state dict of the loader from which to continue, or None.
     """
 
-    def __init__(self, loader: DataLoader[Any], resume: Mapping[str, Any] | None) -> None:
+    def __init__(self, loader: EpochLoader[Any], resume: Mapping[str, Any] | None) -> None:
         self._pool: Pool | None = None
         self._pinner: Pinner | None = None
         if loader.num_workers == 0 and loader.timeout != 0:
@@ -39,19 +55,19 @@ class Epoch:
         self._auto_collation = loader._auto_collation
         self._batch_size = loader.batch_size
         self._workers = loader.num_workers
-        self._ahead = (loader.prefetch_factor or 0) * loader.num_workers
+        self._prefetch = (loader.prefetch_factor or 0) * loader.num_workers
         self._timeout = loader.timeout or None
         self._in_order = loader.in_order
         self._loader_length = getattr(loader, "_IterableDataset_len_called", None)  # noqa: B009
         self._pin_device = pin_device(loader)
-        self._home = loader._home
-        self._generators = generators.of(loader)
+        self._idle_pool = loader._idle_pool
+        self._generators = generator_states.generators_of(loader)
         self._num_yielded = 0
-        self._submitted = self._next = 0  # serial numbers
-        self._position = loader._first_position  # of the next sample to be submitted
+        self._submitted = self._next = 0  # serial numbers of batches
+        self._position = loader._first_position  # of the next sample to submit
 
         if resume is not None and (not resume["begun"] or resume["finished"]):
-            generators.set_own_states(self._generators, resume["generators"])
+            generator_states.set_own_states(self._generators, resume["generators"])
             loader._rounds = resume["round"] + 1 if resume["begun"] else 0
             loader._epoch_base_seed = resume["base_seed"] if resume["begun"] else None
             resume = None
@@ -61,13 +77,13 @@ class Epoch:
         loader._rounds = round_ + 1
         self._progress["round"] = round_
         loader._progress = self._progress
-        self._begin_workers(loader, base_seed, base_seed + _ROUND * round_ if persistent else base_seed,
+        self._begin_workers(loader, base_seed, base_seed + _EPOCH_SEED_STEP * round_ if persistent else base_seed,
                             not persistent, resume)
 
     # --- the beginning ----------------------------------------------------------------------------------------------
 
-    def _begin_order(self, loader: DataLoader[Any], resume: Mapping[str, Any] | None) -> int:
-        """Sets the iterator of indices; draws from the generators exactly what torch draws. The base seed."""
+    def _begin_order(self, loader: EpochLoader[Any], resume: Mapping[str, Any] | None) -> int:
+        """Creates the iterator of indices, drawing exactly the numbers that torch draws. Returns the base seed."""
         sampler: Any = loader._index_sampler
         stateful: Any = next((holder for holder in (loader.batch_sampler, loader.sampler)
                          if hasattr(holder, "state_dict") and hasattr(holder, "load_state_dict")), None)
@@ -77,9 +93,9 @@ class Epoch:
             "finished": False, "yielded": 0, "sampler": stateful.state_dict() if stateful else None,
             "generators": None, "global": None, "base_seed": None, "round": 0, "streams": None}
         self._progress = progress
-        with generators.replayed(self._generators, resume):
-            progress["generators"] = generators.own_states(self._generators)
-            progress["global"] = generators.global_states()
+        with generator_states.replayed(self._generators, resume):
+            progress["generators"] = generator_states.own_states(self._generators)
+            progress["global"] = generator_states.global_states()
             self._indices: Iterator[Any] = iter(sampler)
             base_seed = loader._epoch_base_seed
             if resume is not None:
@@ -87,8 +103,8 @@ class Epoch:
             if base_seed is None or not loader.persistent_workers:
                 base_seed = int(torch.empty((), dtype=torch.int64).random_(generator=loader.generator).item())
                 if self._workers:
-                    # torch's multi-process iterator makes its sampler's iterator twice: samplers that draw or count
-                    # there are the same only so.
+                    # torch's multi-process iterator creates the iterator of its sampler twice, which matters for
+                    # samplers that draw or count there.
                     self._indices = iter(sampler)
             if resume is not None:
                 base_seed = int(resume["base_seed"])
@@ -102,16 +118,17 @@ class Epoch:
         for number in range(batches):
             index = next(self._indices, None)
             if index is None:
-                raise ArgumentError(f"state: {batches} batches into the epoch, but the sampler gives only {number}")
+                raise ArgumentError(f"state: found {batches} batches of the epoch; expected at most {number}, the "
+                                    "length of the sampler")
             self._position += self._samples(index)
-        # What comes next is drawn while the generators are those of the epoch's beginning.
+        # Draws the next index while the generators have their states of the beginning of the epoch.
         self._indices = itertools.chain(list(itertools.islice(self._indices, 1)), self._indices)
         self._submitted = self._next = self._num_yielded = self._progress["yielded"] = batches
 
     def _samples(self, index: Any) -> int:
         return len(index) if self._auto_collation and hasattr(index, "__len__") else 1
 
-    def _begin_workers(self, loader: DataLoader[Any], base_seed: int, sample_seed: int, fresh: bool,
+    def _begin_workers(self, loader: EpochLoader[Any], base_seed: int, sample_seed: int, fresh: bool,
                        resume: Mapping[str, Any] | None) -> None:
         points = None
         if self._iterable:
@@ -119,18 +136,18 @@ class Epoch:
                 "turn": 0, "workers": [{"state": None, "given": 0, "ended": False}] * max(1, self._workers)}
             self._streams: list[dict[str, Any]] = [dict(worker) for worker in streams["workers"]]
             self._turn: int = streams["turn"]
-            self._keep_streams()
+            self._save_streams()
             self._num_yielded = self._progress["yielded"] = resume["yielded"] if resume else 0
             if resume:
                 points = [(worker["state"], worker["given"]) for worker in self._streams]
         job = loader._job()
         if self._workers == 0:
-            self._pool = Inline()
+            self._pool = InlinePool()
             self._pool.begin(job, base_seed, sample_seed, fresh, points)
         else:
             loader.check_worker_number_rationality()
-            pool = self._home.take()
-            # A resume point is for workers that have not begun.
+            pool = self._idle_pool.take()
+            # Only new workers can begin at a resume position.
             if pool is not None and points is not None and not fresh:
                 pool.close()
                 pool = None
@@ -148,14 +165,14 @@ class Epoch:
             self._pinner = Pinner(self._pool, self._pin_device, self._iterable)
         if self._iterable:
             first = self._turn
-            for _ in range(self._ahead // max(1, self._workers)):
+            for _ in range(self._prefetch // max(1, self._workers)):
                 for offset in range(self._workers):
                     self._submit_stream((first + offset) % self._workers)
         else:
-            for _ in range(self._ahead):
+            for _ in range(self._prefetch):
                 self._submit()
 
-    # --- going on ---------------------------------------------------------------------------------------------------
+    # --- iteration --------------------------------------------------------------------------------------------------
 
     def __iter__(self) -> Epoch:
         return self
@@ -185,20 +202,20 @@ class Epoch:
         self._submitted += 1
         self._pool.submit(serial, index, position, worker)
         if self._pinner is not None:
-            self._pinner.ask(serial, not self._in_order)
+            self._pinner.request(serial, not self._in_order)
 
-    def _get(self, serial: int) -> Made:
-        """As made() of batch `serial`, which is past then. RuntimeError after the loader's timeout, or at a death."""
+    def _get(self, serial: int) -> Taken:
+        """Takes batch `serial`. Raises RuntimeError after the timeout, or if a helper died."""
         assert self._pool is not None
         if self._pinner is None:
-            asked = serial if self._in_order or not self._workers else None
-            got = made(self._pool, asked, self._timeout, self._pin_device, self._iterable)
+            wanted = serial if self._in_order or not self._workers else None
+            taken = take(self._pool, wanted, self._timeout, self._pin_device, self._iterable)
         else:
-            got = self._pinner.get(serial, self._timeout)
-        if got is None:
+            taken = self._pinner.get(serial, self._timeout)
+        if taken is None:
             raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds")
         self._next = serial + 1
-        return got
+        return taken
 
     def _next_batch(self) -> Any:
         if self._workers == 0:
@@ -227,7 +244,7 @@ class Epoch:
             stream = self._streams[batch.worker]
             if error is None and value is None:
                 stream["ended"] = True
-                self._keep_streams()
+                self._save_streams()
                 continue
             if self._workers:
                 self._submit_stream(batch.worker)
@@ -236,14 +253,14 @@ class Epoch:
             data, stream["state"] = value
             stream["given"] += 1
             self._turn = (batch.worker + 1) % len(self._streams)
-            self._keep_streams()
+            self._save_streams()
             self._num_yielded += 1
             self._progress["yielded"] = self._num_yielded
             if self._loader_length is not None and self._num_yielded > self._loader_length:
                 self._warn_of_length()
             return data
 
-    def _keep_streams(self) -> None:
+    def _save_streams(self) -> None:
         self._progress["streams"] = {"turn": self._turn, "workers": [dict(stream) for stream in self._streams]}
 
     def _warn_of_length(self) -> None:
@@ -259,10 +276,10 @@ class Epoch:
 
     def _finish(self) -> None:
         self._progress["finished"] = True
-        self._progress["generators"] = generators.own_states(self._generators)
-        self._leave()
+        self._progress["generators"] = generator_states.own_states(self._generators)
+        self._release_workers()
 
-    def _leave(self) -> None:
+    def _release_workers(self) -> None:
         pool, self._pool = self._pool, None
         if pool is None:
             return
@@ -270,11 +287,11 @@ class Epoch:
         if self._pinner is not None:
             self._pinner.close()
         if self._workers:
-            self._home.give(pool)
+            self._idle_pool.give(pool)
 
     def __del__(self) -> None:
         if not sys.is_finalizing():
-            self._leave()
+            self._release_workers()
 
     def __getstate__(self) -> dict[str, Any]:
-        raise NotImplementedError("an iterator of unstarve.DataLoader cannot be pickled")
+        raise NotImplementedError("pickle: an iterator of unstarve.DataLoader is not picklable")

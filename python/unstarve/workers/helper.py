@@ -1,4 +1,4 @@
-"""A helper process's tasks: what it keeps from one task to the next, and how each is done."""
+"""Executes the tasks of a helper process."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import time
 from typing import Any, TypeAlias
 
 from unstarve.workers import transport
-from unstarve.workers.caught import Caught
+from unstarve.workers.exceptions import ExceptionWrapper
 from unstarve.workers.job import Fetcher, Job, Stream
 
 
-# what a task gives: ((worker, message of it) or (worker, None) at an end, samples, seconds they took)
+# result of a task: ((worker, message) or (worker, None) at the end of a stream, samples, seconds for the samples)
 _Made: TypeAlias = "tuple[tuple[int, bytes | None], int, float]"
 
 
 class Unpicklable(Exception):
-    """Samples cannot be sent to another process; the batch made of them perhaps can."""
+    """Samples cannot be pickled; their batch may be."""
 
 
 class Helper:
-    """setup: see processes.HelperPool._launch."""
+    """The state of a helper process between tasks. `setup`: see process_pool.ProcessPool._launch."""
 
     def __init__(self, setup: dict[str, Any]) -> None:
         self._name, self._worker, self._workers = setup["name"], setup["worker"], setup["workers"]
@@ -34,19 +34,19 @@ class Helper:
         self._job: Job | None = None
         self._fetcher: Fetcher | None = None
         self._stream: Stream | None = None
-        self._failure: Caught | None = None
+        self._failure: ExceptionWrapper | None = None
         self._enter(setup["epoch"])
 
     def _enter(self, epoch: tuple[int, int, int, int, bytes, bytes | None]) -> None:
-        """epoch: (number, base seed, sample seed, since, message of the job, message of the streams' resume points).
+        """Enters an epoch: (number, base seed, sample seed, since, message of the job, message of the stream states).
 
-        since: the epoch that brought the job. A helper may have had no task in that one, being slow to wake.
+        `since` is the epoch in which the job was sent; this helper may have had no task in it.
         """
         number, base_seed, sample_seed, since, job, resume = epoch
         if number == self._epoch:
             return
         self._epoch, self._failure = number, None
-        # A mapping of its own for every epoch: of one that was written to, pages would be those of the epoch before.
+        # A new private mapping for every epoch: pages that were written to would show the data of the previous epoch.
         private = transport.View(self._parent_arena, private=True)
         try:
             if since != self._since or self._job is None:
@@ -67,9 +67,9 @@ class Helper:
             self._failure = self._caught()
 
     def run(self, message: bytes) -> bytes:
-        """The answer to a task: (epoch, serial, kind, first, result, error, refused, samples, seconds), pickled.
+        """Executes a task. Returns (epoch, serial, kind, first, result, error, refused, samples, seconds), pickled.
 
-        error: what Caught.pickled() gives, or None. refused: the samples cannot be sent.
+        `error` is a result of ExceptionWrapper.pickled() or None; `refused` means that the samples cannot be pickled.
         """
         epoch, serial, kind, first, body = pickle.loads(message)
         self._enter(epoch)
@@ -80,15 +80,15 @@ class Helper:
             try:
                 result, samples, seconds = getattr(self, f"_{kind}")(body, begin)
             except StopIteration if kind == "next" else ():
-                result = (self._worker, None)  # the end
+                result = (self._worker, None)  # end of the stream
             except Unpicklable:
                 refused = True
             except Exception:
                 error = self._caught()
-        told = None if error is None else error.pickled()
-        return pickle.dumps((epoch[0], serial, kind, first, result, told, refused, samples, seconds), 5)
+        failure = None if error is None else error.pickled()
+        return pickle.dumps((epoch[0], serial, kind, first, result, failure, refused, samples, seconds), 5)
 
-    # Each gives (result, samples, seconds that the samples took).
+    # Each returns (result, samples, seconds for the samples).
 
     def _run(self, body: bytes, begin: float) -> _Made:
         assert self._fetcher is not None
@@ -122,5 +122,5 @@ class Helper:
         batch = self._stream.next(size)
         return (self._worker, transport.pack((batch, self._stream.state()), self._arena)), 0, 0.0
 
-    def _caught(self) -> Caught:
-        return Caught(f"in {self._name} worker process {self._worker}")
+    def _caught(self) -> ExceptionWrapper:
+        return ExceptionWrapper(f"in {self._name} worker process {self._worker}")

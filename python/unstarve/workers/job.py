@@ -1,4 +1,4 @@
-"""What workers are given to do: a job makes, in each worker, what fetches samples. Nothing here needs a framework."""
+"""The interface of what workers execute: a job creates a fetcher or a stream in each worker."""
 
 from __future__ import annotations
 
@@ -7,49 +7,49 @@ from typing import Any, Protocol
 
 
 class Fetcher(Protocol):
-    """Samples and batches by index. position: of the first sample in the epoch."""
+    """Loads samples and batches by index. `position` is that of the first sample in the epoch."""
 
     def samples(self, indices: list[Any], position: int) -> list[Any]:
-        """The samples of `indices`."""
+        """Returns the samples of `indices`."""
 
     def collate(self, samples: list[Any], position: int) -> Any:
-        """The batch of them."""
+        """Returns a batch of `samples`."""
 
     def whole(self, index: Any, position: int) -> Any:
-        """The batch of an index as it was submitted."""
+        """Returns the batch of an index that was submitted to the pool."""
 
 
 class Stream(Protocol):
-    """Batches of what has no indices."""
+    """Loads the batches of a dataset without indices."""
 
     def next(self, size: int | None) -> Any:
-        """A batch of `size` samples, or one sample where it is None. StopIteration at the end."""
+        """Returns a batch of `size` samples, or one sample if it is None. Raises StopIteration at the end."""
 
     def state(self) -> Any:
-        """From which it can go on, or None."""
+        """Returns the state from which the stream can resume, or None."""
 
 
 class Job(Protocol):
-    """Pickled once and sent to the helper processes, or shared by threads."""
+    """Pickled once and sent to all helper processes, or shared by threads."""
 
-    iterable: bool  # it gives streams, not fetchers
-    by_index: bool  # randomness follows from the samples' indices instead of their positions
+    iterable: bool  # the job creates streams, not fetchers
+    by_index: bool  # seeds depend on the indices of the samples, not on their positions
 
     @property
     def splits(self) -> bool:
         """Whether a batch may be made in parts."""
 
     def enter(self, worker: int, workers: int, base_seed: int, in_thread: bool) -> None:
-        """Before anything else, in every worker."""
+        """Called first, in every worker."""
 
     def leave(self) -> None:
-        """Before another job takes its place in a helper process."""
+        """Called before another job replaces this one in a helper process."""
 
     def fetcher(self, sample_seed: int, seeded: bool = True) -> Fetcher:
-        """Of one epoch. seeded: False leaves the global generators alone, for threads, which share them."""
+        """Returns the fetcher of one epoch. `seeded` is False for threads: they share the global generators."""
 
     def stream(self, resume: tuple[Any, int] | None = None) -> Stream:
-        """Of one epoch; resume: the state and the number of batches given of a stream that goes on."""
+        """Returns the stream of one epoch. `resume`: (state, batches already loaded) of a stream to continue."""
 
 
-Resume = Sequence[tuple[Any, int]]  # of every worker's stream
+Resume = Sequence[tuple[Any, int]]  # (state, batches already loaded) of the stream of every worker

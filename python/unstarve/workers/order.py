@@ -1,4 +1,4 @@
-"""The order of a torch dataset's samples: shuffled by (seed, epoch), dealt to ranks in batches, from any place on."""
+"""The order of the samples of a torch dataset: shuffled by (seed, epoch), distributed to ranks, from any position."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from unstarve.errors import ArgumentError
 
 
 class Order:
-    """A batch sampler: the lists of indices of one rank, from batch at[1] of epoch at[0] on, behind at[2] samples.
+    """A batch sampler: yields the lists of indices of one rank.
 
-    at: epoch; batch of what is left of the epoch behind its first so many samples, of all ranks, which were used
-        before, maybe by other ranks in other batches; and how many these are.
+    `at` is the position (epoch, batch, offset). The first `offset` samples of the epoch, over all ranks, have been
+    used; batches are counted from there.
 
-    The global batch is world x size samples, rank r takes its r-th stretch; a kept last one that does not divide by the
-    world is filled up with the first samples of the epoch, as unstarve.Loader and torch's DistributedSampler do.
+    A global batch has world x size samples; rank r takes the r-th part. A last global batch that is kept and not
+    divisible by the world size is completed with the first samples of the epoch, as unstarve.Loader and torch's
+    DistributedSampler do.
     """
 
     def __init__(self, samples: int, size: int, drop_last: bool, rank: int, world: int, seed: int, shuffle: bool
@@ -27,33 +28,33 @@ class Order:
         if self.batches(0) == 0:
             most = samples // world
             smaller = f"a size of at most {most}" if most else "fewer ranks"
-            raise ArgumentError(f"batch: {samples} sample(s) make no full batch of {size} on {world} rank(s); "
-                                f"give {smaller}, or keep the last, short one (last='keep')")
+            raise ArgumentError(f"batch: found {samples} sample(s); expected at least one full batch of {size} on "
+                                f"{world} rank(s). Use {smaller}, or last='keep'.")
         self.at = (0, 0, 0)
 
     def _parts(self, offset: int) -> tuple[int, int]:
-        """Behind the first `offset` samples of an epoch: whole batches, and this rank's samples of a shorter one."""
+        """Returns (full batches, samples of a shorter one) of this rank after `offset` samples of an epoch."""
         full, over = divmod(self._total - offset, self._size * self._world)
         return full, 0 if self._drop_last else -(-over // self._world)
 
     def batches(self, offset: int) -> int:
-        """Of this rank, behind the first `offset` samples of an epoch."""
+        """Returns the number of batches of this rank after the first `offset` samples of an epoch."""
         full, last = self._parts(offset)
         return full + (last > 0)
 
     @property
     def samples(self) -> int:
-        """Of this rank, in a whole epoch."""
+        """Samples per epoch of this rank."""
         full, last = self._parts(0)
         return full * self._size + last
 
     @property
     def position(self) -> int:
-        """How many samples of the epoch this rank has had before `at`, if the ranks stayed as they are."""
+        """Samples of the epoch that this rank used before `at`, if the number of ranks did not change."""
         return self.at[2] // self._world + self.at[1] * self._size
 
     def seed_of(self, epoch: int) -> int:
-        """A generator's seed (63 bits) of the pair: neighbouring pairs give unrelated ones."""
+        """Returns the seed (63 bits) of the generator of an epoch."""
         value = (self._seed * 0x9E3779B97F4A7C15 + (epoch + 1) * 0xD1B54A32D192ED03) & ((1 << 64) - 1)
         value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & ((1 << 64) - 1)
         value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & ((1 << 64) - 1)
@@ -73,5 +74,5 @@ class Order:
         for batch in range(first, self.batches(offset)):
             size = self._size if batch < full else last
             begin = offset + batch * self._size * self._world + self._rank * size
-            places = [place % self._total for place in range(begin, begin + size)]
-            yield places if order is None else order[places].tolist()
+            positions = [position % self._total for position in range(begin, begin + size)]
+            yield positions if order is None else order[positions].tolist()

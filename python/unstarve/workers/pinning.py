@@ -1,27 +1,24 @@
-"""Page-locked batches, made by a thread of their own while the consumer computes."""
+"""Copies batches into page-locked memory in a separate thread, while the consumer computes."""
 
 from __future__ import annotations
 
 import warnings
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.utils.data import _utils
 
-from unstarve.workers.pools import Pool
-from unstarve.workers.schedule import Batch
+from unstarve.workers.pool import Pool
+from unstarve.workers.scheduler import Batch
 
-if TYPE_CHECKING:
-    from unstarve.dataloader import DataLoader
-
-# A batch that was taken, its value or None, its error or None.
-Made = tuple[Batch, Any, "Exception | None"]
+# (batch, its data or None, its error or None)
+Taken = tuple[Batch, Any, "Exception | None"]
 
 
-def pin_device(loader: DataLoader[Any]) -> str | None:
-    """The type of the accelerator for which batches are page-locked, or None; warns as torch does."""
+def pin_device(loader: torch.utils.data.DataLoader[Any]) -> str | None:
+    """Returns the type of the accelerator for which batches are page-locked, or None. Warns as torch does."""
     if not loader.pin_memory:
         return None
     if loader.pin_memory_device:
@@ -40,8 +37,8 @@ def pin_device(loader: DataLoader[Any]) -> str | None:
     return device
 
 
-def made(pool: Pool, serial: int | None, timeout: float | None, device: str | None, stream: bool) -> Made | None:
-    """Takes batch `serial`, or any where that is None, page-locked for `device`; None after `timeout` seconds."""
+def take(pool: Pool, serial: int | None, timeout: float | None, device: str | None, stream: bool) -> Taken | None:
+    """Takes batch `serial` (None: any), page-locked for `device`. Returns None after `timeout` seconds."""
     batch = pool.take(serial, timeout)
     if batch is None:
         return None
@@ -56,28 +53,28 @@ def made(pool: Pool, serial: int | None, timeout: float | None, device: str | No
 
 
 class Pinner:
-    """The thread, and what it has made of each batch that was asked for. The calls of one thread."""
+    """A thread that page-locks the requested batches. Used by one thread."""
 
     def __init__(self, pool: Pool, device: str, stream: bool) -> None:
         index = torch.accelerator.current_device_index()
         self._pool, self._device, self._stream = pool, device, stream
         self._thread = ThreadPoolExecutor(1, "unstarve-pin", torch.accelerator.set_device_index, (index,))
-        self._asked: dict[int, Future[Made | None]] = {}
+        self._requests: dict[int, Future[Taken | None]] = {}
 
-    def ask(self, serial: int, any_batch: bool) -> None:
-        """Batch `serial` was submitted. any_batch: whichever is ready first may stand in its place."""
-        self._asked[serial] = self._thread.submit(made, self._pool, None if any_batch else serial, None, self._device,
-                                                  self._stream)
+    def request(self, serial: int, any_batch: bool) -> None:
+        """Requests a submitted batch. If `any_batch`, the first batch that is ready may replace it."""
+        self._requests[serial] = self._thread.submit(take, self._pool, None if any_batch else serial, None,
+                                                     self._device, self._stream)
 
-    def get(self, serial: int, timeout: float | None) -> Made | None:
-        """What ask(serial) gave, past then; None after `timeout` seconds."""
+    def get(self, serial: int, timeout: float | None) -> Taken | None:
+        """Returns the result of request(serial), once. Returns None after `timeout` seconds."""
         try:
-            value = self._asked[serial].result(timeout)
+            value = self._requests[serial].result(timeout)
         except FutureTimeoutError:
             return None
-        del self._asked[serial]
+        del self._requests[serial]
         return value
 
     def close(self) -> None:
         self._thread.shutdown(cancel_futures=True)
-        self._asked.clear()
+        self._requests.clear()

@@ -1,6 +1,6 @@
-"""The main function of a helper process: takes tasks from a socket, puts results into its arena, until the socket ends.
+"""The main function of a helper process: receives tasks from a socket and writes results into its arena.
 
-It ends when the parent closes the pool or dies in whatever way; a thread watches for that while a sample takes long.
+The process ends when the parent closes the pool or dies. A thread watches for that while a sample is being made.
 """
 
 from __future__ import annotations
@@ -19,20 +19,21 @@ import threading
 import time
 from typing import Any
 
-_GRACE_SECONDS = 5.0  # to end the sample at hand after the pool was closed
+_GRACE_SECONDS = 5.0  # to finish the current sample after the pool was closed
 _ORPHAN_SECONDS = 0.5  # after the parent died
 
 
 def main(setup: dict[str, Any]) -> None:
-    """setup: see processes.HelperPool._launch."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business, which then ends this process
+    """Runs a helper process. `setup`: see process_pool.ProcessPool._launch."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and ends this process
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     results = socket.socket(fileno=setup["results"])
     threading.Thread(target=_watch, args=(results, setup["parent"]), daemon=True).start()
     begun, failure = None, None
     try:
         current = multiprocessing.current_process()
-        current._inheriting = True  # type: ignore[attr-defined]  # tells a main module that starts processes unguarded
+        # Detects a main module that starts processes unguarded.
+        current._inheriting = True  # type: ignore[attr-defined]
         try:
             multiprocessing.spawn.prepare(setup["prepare"])
         finally:
@@ -41,9 +42,9 @@ def main(setup: dict[str, Any]) -> None:
 
         begun = Helper(setup)
     except BaseException:
-        from unstarve.workers.caught import Caught
+        from unstarve.workers.exceptions import ExceptionWrapper
 
-        failure = Caught(f"in {setup['name']} worker process {setup['worker']}, starting").pickled()
+        failure = ExceptionWrapper(f"in {setup['name']} worker process {setup['worker']}, starting").pickled()
     tasks = socket.socket(fileno=setup["tasks"])
     while message := tasks.recv(setup["message_bytes"]):
         try:
@@ -54,7 +55,7 @@ def main(setup: dict[str, Any]) -> None:
                 results.sendall(begun.run(message))
         except (BrokenPipeError, ConnectionResetError):
             break
-    # The dataset's end and what was registered for the exit; not the taking down of modules, near a second with torch.
+    # Deletes the dataset and runs exit handlers, but skips the teardown of modules, nearly a second with torch.
     del begun
     gc.collect()
     atexit._run_exitfuncs()
@@ -64,7 +65,7 @@ def main(setup: dict[str, Any]) -> None:
 
 
 def _watch(results: socket.socket, parent: int) -> None:
-    """Ends the process when the parent is gone or closed the pool, and the task at hand does not end by itself."""
+    """Ends the process if the parent has died or closed the pool and the current task does not finish in time."""
     hangup = select.poll()
     hangup.register(results, select.POLLRDHUP)
     while not hangup.poll(2000) and os.getppid() == parent:

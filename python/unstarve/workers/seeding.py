@@ -1,5 +1,4 @@
-"""The global random generators of a process, seeded for one sample at a time: random's, numpy.random's, and torch's
-where that is imported."""
+"""Seeds the global random generators for one sample at a time: random, numpy.random, and torch if it is imported."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ _MASK = (1 << 64) - 1
 
 
 def mix(base_seed: int, key: int) -> int:
-    """64 bits of the pair; neighbouring keys give unrelated ones (splitmix64)."""
+    """Returns 64 pseudo-random bits for the pair (splitmix64)."""
     value = (base_seed + (key + 1) * 0x9E3779B97F4A7C15) & _MASK
     value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
     value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & _MASK
@@ -21,17 +20,17 @@ def mix(base_seed: int, key: int) -> int:
 
 
 def seed_sample(base_seed: int, key: int) -> None:
-    """Seeds the global generators by (base_seed, key). About 9 us."""
+    """Seeds the global generators with (base_seed, key). Takes about 9 us."""
     value = mix(base_seed, key)
     random.seed(value)
     torch: Any = sys.modules.get("torch")
     if torch is not None:
-        torch.default_generator.manual_seed(value)  # torch.manual_seed would queue a call for every device, each time
+        torch.default_generator.manual_seed(value)  # torch.manual_seed queues a call for every device
     np.random.seed(value & 0xFFFFFFFF)
 
 
-class kept_generators:  # noqa: N801  (a context manager, named as it reads)
-    """A block that may seed the global generators: they are afterwards as they were before."""
+class preserved_generators:  # noqa: N801  (a context manager)
+    """Restores the states of the global generators at the end of the block."""
 
     def __enter__(self) -> None:
         torch: Any = sys.modules.get("torch")

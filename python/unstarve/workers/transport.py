@@ -1,11 +1,11 @@
-"""Python objects from one process to another: pickled, their large buffers through anonymous shared memory.
+"""Sends Python objects between processes: pickled, with large buffers in anonymous shared memory.
 
-An Arena is a memfd: memory without a name, so that nothing is left in /dev/shm however a process ends, and the size
-of /dev/shm is no limit. One process allocates slots in it and writes them once; the others map it. A slot's first byte
-says whether it is lent; the reader clears it when the last array or tensor over the slot is gone, and the owner uses it
-again: no message, no lock, no copy at the reader, no page faults for memory that was used before.
+An Arena is a memfd, memory without a name: nothing remains in /dev/shm however a process ends, and its size is not
+limited by /dev/shm. One process allocates slots and writes them once; the others map them. The first byte of a slot
+says whether it is in use. The reader clears it when the last array or tensor over the slot is deleted, and the owner
+reuses the slot: no message, no lock, no copy in the reader, no page faults for memory that was used before.
 
-    chunk   [ slot | slot | ... ]            64 MiB or more, mapped as a whole; what is not touched costs nothing
+    chunk   [ slot | slot | ... ]            64 MiB or more, mapped as a whole; untouched pages cost nothing
     slot    [ state, 64 bytes | pickle | buffer | buffer | ... ]      each part aligned to 64 bytes
 
 Linux only (memfd).
@@ -27,14 +27,14 @@ import numpy as np
 
 _ALIGN = 64
 _CHUNK_BYTES = 64 << 20
-# Smaller buffers stay in the pickle, smaller messages in the socket: below it a copy costs less than the bookkeeping.
+# Smaller buffers stay in the pickle, smaller messages in the socket: there a copy costs less than a slot.
 _SMALL_BUFFER_BYTES = 1 << 10
 _INLINE_BYTES = 16 << 10
 _PIECE_BYTES = 1 << 20
-_FREE, _LENT = 0, 1
+_FREE, _IN_USE = 0, 1
 
 
-# functions that pickle a class, by the class
+# The function that pickles a class, by class.
 Reducers: TypeAlias = "MutableMapping[type, Callable[[Any], Any]]"
 
 
@@ -43,17 +43,17 @@ def _aligned(size: int) -> int:
 
 
 class Arena:
-    """The writing side. One process allocates, from one thread at a time."""
+    """The writer's side. One process allocates, from one thread at a time."""
 
     def __init__(self, fd: int | None = None) -> None:
         self.fd = os.memfd_create("unstarve", os.MFD_CLOEXEC) if fd is None else fd
         self._end = 0
         self._chunks: dict[int, mmap.mmap] = {}  # by start
         self._free: list[tuple[int, int, int]] = []  # (start, offset, size), sorted
-        self._lent: list[tuple[int, int, int]] = []  # as _free
+        self._used: list[tuple[int, int, int]] = []  # as _free
 
     def take(self, size: int) -> tuple[int, int, mmap.mmap]:
-        """A slot of at least `size` bytes, lent from now on: (start of the chunk, offset in it, the chunk's mmap)."""
+        """Allocates a slot of at least `size` bytes: (start of the chunk, offset in it, mmap of the chunk)."""
         size = _aligned(_ALIGN + size)
         found = self._find(size)
         if found is None:
@@ -66,23 +66,23 @@ class Arena:
         start, offset, room = self._free.pop(found)
         if room > size:
             self._free.insert(found, (start, offset + size, room - size))
-        self._lent.append((start, offset, size))
+        self._used.append((start, offset, size))
         chunk = self._chunks[start]
-        chunk[offset] = _LENT
+        chunk[offset] = _IN_USE
         return start, offset, chunk
 
     def _find(self, size: int) -> int | None:
-        """The smallest free stretch that holds `size` bytes."""
+        """Returns the index of the smallest free range of at least `size` bytes."""
         fitting = [(room, at) for at, (_, _, room) in enumerate(self._free) if room >= size]
         return min(fitting)[1] if fitting else None
 
     def _sweep(self) -> None:
-        """Takes back the slots that their readers have released, and joins neighbours."""
-        released = [slot for slot in self._lent if self._chunks[slot[0]][slot[1]] == _FREE]
+        """Reclaims the slots that readers have released and joins adjacent ranges."""
+        released = [slot for slot in self._used if self._chunks[slot[0]][slot[1]] == _FREE]
         if not released:
             return
         gone = set(released)
-        self._lent = [slot for slot in self._lent if slot not in gone]
+        self._used = [slot for slot in self._used if slot not in gone]
         joined: list[tuple[int, int, int]] = []
         for start, offset, size in sorted(self._free + released):
             if joined and joined[-1][0] == start and joined[-1][1] + joined[-1][2] == offset:
@@ -99,16 +99,18 @@ class Arena:
         self._end += size
 
     def close(self) -> None:
-        """Gives the descriptor back; memory that is still mapped stays until its readers let go."""
+        """Closes the descriptor. Mapped memory remains until the readers release it."""
         os.close(self.fd)
         self._chunks.clear()
 
 
 class View:
-    """The reading side of another process's arena.
+    """The reader's side of another process's arena.
 
-    private: what is written to the arrays afterwards stays in this process (copy on write), and slots are never
-        released; else slots are released when nothing refers to them any more.
+    Args:
+        fd: Descriptor of the arena.
+        private: Map copy-on-write, so that changes stay in this process, and never release slots. Otherwise a slot is
+            released when nothing refers to it.
     """
 
     def __init__(self, fd: int, private: bool = False) -> None:
@@ -124,11 +126,11 @@ class View:
         return found
 
     def unpack(self, message: bytes) -> Any:
-        """The object that pack() made `message` of. Its arrays and tensors are writable and lie in the arena."""
-        place, head, sizes = pickle.loads(message)
-        if place is None:
+        """Returns the object of a message of pack(). Its arrays and tensors are writable views of the arena."""
+        slot_of, head, sizes = pickle.loads(message)
+        if slot_of is None:
             return pickle.loads(head, buffers=[bytearray(buffer) for buffer in sizes])
-        start, chunk_size, offset = place
+        start, chunk_size, offset = slot_of
         chunk = self.chunk(start, chunk_size)
         total = _aligned(head) + sum(map(_aligned, sizes))
         slot = np.frombuffer(chunk, np.uint8, total, offset + _ALIGN)
@@ -142,7 +144,7 @@ class View:
         return pickle.loads(whole[:head], buffers=buffers)
 
     def holds(self, message: bytes, head: bytes, buffers: list[memoryview]) -> bool:
-        """Whether the slot of `message` is what store(head, buffers) would make."""
+        """Returns whether the slot of `message` has the contents that store(head, buffers) would write."""
         (start, chunk_size, offset), size, sizes = pickle.loads(message)
         if size != len(head) or sizes != [buffer.nbytes for buffer in buffers]:
             return False
@@ -150,7 +152,7 @@ class View:
         for stored in (memoryview(head), *buffers):
             part = np.frombuffer(stored, np.uint8)
             there = np.frombuffer(chunk, np.uint8, len(part), at)
-            # In pieces: a comparison makes an array of its own.
+            # In pieces, because a comparison allocates an array.
             if not all(np.array_equal(part[i:i + _PIECE_BYTES], there[i:i + _PIECE_BYTES])
                        for i in range(0, len(part), _PIECE_BYTES)):
                 return False
@@ -158,10 +160,10 @@ class View:
         return True
 
     def release(self, message: bytes) -> None:
-        """Gives back the slot of a message that nobody will unpack."""
-        place, _, _ = pickle.loads(message)
-        if place is not None:
-            start, chunk_size, offset = place
+        """Releases the slot of a message that will not be unpacked."""
+        slot_of, _, _ = pickle.loads(message)
+        if slot_of is not None:
+            start, chunk_size, offset = slot_of
             _release(self.chunk(start, chunk_size), offset)
 
 
@@ -173,7 +175,7 @@ def _release(chunk: mmap.mmap, offset: int) -> None:
 
 
 def pack(value: object, arena: Arena, inline: int = _INLINE_BYTES) -> bytes:
-    """`value` as a message of a few bytes, what is more than `inline` bytes of it in a slot of `arena`."""
+    """Returns `value` as a short message. If it has more than `inline` bytes, they are in a slot of `arena`."""
     head, buffers = dump(value)
     if len(head) + sum(buffer.nbytes for buffer in buffers) <= inline:
         return pickle.dumps((None, head, [bytes(buffer) for buffer in buffers]), 5)
@@ -181,7 +183,7 @@ def pack(value: object, arena: Arena, inline: int = _INLINE_BYTES) -> bytes:
 
 
 def store(head: bytes, buffers: list[memoryview], arena: Arena) -> bytes:
-    """As pack(), of what dump() gave, always in a slot."""
+    """As pack(), for a result of dump(), always in a slot."""
     sizes = [buffer.nbytes for buffer in buffers]
     start, offset, chunk = arena.take(_aligned(len(head)) + sum(map(_aligned, sizes)))
     whole = memoryview(chunk)
@@ -194,7 +196,7 @@ def store(head: bytes, buffers: list[memoryview], arena: Arena) -> bytes:
 
 
 def dump(value: object, table: Reducers | None = None) -> tuple[bytes, list[memoryview]]:
-    """(pickle, buffers) of `value`: protocol 5, CPU tensors and arrays as flat buffers out of band."""
+    """Returns (pickle, buffers) of `value`: protocol 5, with CPU tensors and arrays as out-of-band buffers."""
     buffers: list[memoryview] = []
 
     def keep(buffer: pickle.PickleBuffer) -> bool:
@@ -212,9 +214,9 @@ def dump(value: object, table: Reducers | None = None) -> tuple[bytes, list[memo
 
 
 def reducers() -> Reducers:
-    """How pickles are made: torch's tensors, where it is imported, as arrays are."""
+    """Returns the reducers for pickling; torch tensors, if torch is imported, are pickled like arrays."""
     if "torch" not in sys.modules:
         return copyreg.dispatch_table
-    from unstarve.workers import tensors
+    from unstarve.workers import tensor_pickling
 
-    return tensors.REDUCERS
+    return tensor_pickling.REDUCERS

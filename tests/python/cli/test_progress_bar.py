@@ -1,4 +1,4 @@
-"""The progress bar on a terminal: what it tells, that it fits, and that nothing of it stays or reaches a file."""
+"""The progress bar on a terminal: its content, its width, and that it is erased and never written to files."""
 
 import fcntl
 import os
@@ -70,7 +70,7 @@ def bars(screen):
     return [match.groupdict() for match in drawn]
 
 
-def test_pack_tells_how_far_it_is_how_quick_and_how_long_it_takes(tmp_path):
+def test_pack_shows_progress_speed_and_remaining_time(tmp_path):
     code, out, sent = run_on_terminal(["pack", SLOW[0], tmp_path / "dst", *SLOW[1:]])
     assert code == 0, sent
     assert "48 records" in out and "#" not in out
@@ -111,7 +111,7 @@ def test_on_a_narrow_terminal_it_stays_on_one_line(tmp_path, columns):
         assert len(told[-1]["bar"]) < len(told[0]["bar"]) == 30
 
 
-def test_what_is_there_already_counts_for_nothing(tmp_path):
+def test_installed_packages_are_not_counted(tmp_path):
     """The share and the rate are of what this run has to do."""
     half = [*SLOW, "--shard-mb", "0.00001"]
     command = [os.environ["UNSTARVE"], "pack", half[0], str(tmp_path / "dst"), *half[1:]]
@@ -123,7 +123,7 @@ def test_what_is_there_already_counts_for_nothing(tmp_path):
     assert (int(told[0]["done"]), int(told[-1]["done"])) == (0, 24)
 
 
-def test_an_error_stands_alone(tmp_path):
+def test_an_error_does_not_overlap_the_progress_bar(tmp_path):
     (tmp_path / "dst").write_text("a file")
     code, _, sent = run_on_terminal(["pack", SLOW[0], tmp_path / "dst", *SLOW[1:]], columns=200)
     assert code != 0
@@ -139,7 +139,7 @@ def test_an_interrupt_erases_it(tmp_path):
     assert Screen(sent).lines == [""]
 
 
-def test_a_file_gets_nothing_of_it(tmp_path):
+def test_no_progress_bar_is_written_to_a_file(tmp_path):
     terminal, end = pty.openpty()  # standard output on a terminal makes no difference
     try:
         done = subprocess.run([os.environ["UNSTARVE"], "pack", SLOW[0], str(tmp_path / "dst"), *SLOW[1:]],

@@ -1,4 +1,4 @@
-"""libtorch is loaded when something trains and by nothing else; where its module is amiss, what mends it is told."""
+"""The program loads libtorch only for training, and explains how to fix a missing or broken module."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_the_program_is_linked_without_libtorch(program, tmp_path):
     assert "libtorch" in run("ldd", program.parent / MODULE, cwd=tmp_path).stdout
 
 
-def test_only_what_trains_loads_libtorch(program, tmp_path):
+def test_only_training_loads_libtorch(program, tmp_path):
     for command in (
         ["--version"], ["--help"], ["train", "--help"], ["completion"], ["man"], ["datasets"],
         ["synth", "shapes", "--classes", "2", "--images", "40", "--size", "64"],
@@ -61,7 +61,7 @@ def test_only_what_trains_loads_libtorch(program, tmp_path):
     assert MODULE in loaded and "libtorch" in loaded
 
 
-def test_the_module_shows_its_entry_alone(program, tmp_path):
+def test_the_module_exports_only_its_entry_point(program, tmp_path):
     if not shutil.which("nm"):
         pytest.skip("no nm")
     shown = run("nm", "-D", "--defined-only", program.parent / MODULE, cwd=tmp_path).stdout.split("\n")
@@ -81,7 +81,7 @@ def test_an_installed_program_finds_module_and_libtorch(program, tmp_path):
     assert str(module) in loaded and str(program.parent / MODULE) not in loaded
 
 
-def test_a_program_without_its_module_does_all_but_train(program, tmp_path):
+def test_without_libtorch_everything_but_training_works(program, tmp_path):
     alone = tmp_path / "bin" / "unstarve"
     alone.parent.mkdir()
     shutil.copy(program, alone)
@@ -96,7 +96,7 @@ def test_a_program_without_its_module_does_all_but_train(program, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-def test_a_libtorch_that_is_gone_is_named_with_the_remedy(program, tmp_path):
+def test_a_missing_libtorch_is_named_with_the_remedy(program, tmp_path):
     shutil.copy(program, tmp_path / "unstarve")
     module = (program.parent / MODULE).read_bytes()
     assert b"/torch/lib" in module

@@ -1,6 +1,6 @@
-"""Training on real images reaches the accuracy that the product promises: CIFAR-10, 70 % within ten minutes.
+"""Training reaches 70 % accuracy on CIFAR-10 within ten minutes.
 
-Needs cifar10-jpeg.tar.zst in $UNSTARVE_DATA or ../shared/data; skips elsewhere.
+Requires cifar10-jpeg.tar.zst in $UNSTARVE_DATA or ../shared/data; skipped otherwise.
 """
 
 import json

@@ -1,5 +1,7 @@
-"""nvJPEG takes part in decoding: the host's batches where its pixels are the host's. Here a library that decodes by
-libjpeg-turbo into the host's memory stands in for it; no GPU is needed, and nothing is told of one."""
+"""Decoding partly on the device, with a stand-in for nvJPEG that decodes with libjpeg-turbo into host memory.
+
+Its pixels are those of the host, so batches must equal the host's. Requires no GPU and tests none.
+"""
 
 import os
 import re
@@ -54,7 +56,7 @@ def given(loader):
 
 @pytest.mark.parametrize("threads", [1, 4])
 @pytest.mark.parametrize("share", [0, 0.5, 1, None])
-def test_epoch_after_epoch_of_the_hosts_bits(photographs, share, threads):
+def test_every_epoch_is_bit_equal_to_the_host(photographs, share, threads):
     whole = pipeline(photographs, threads)
     loader, plain = on_device(whole, share), on_host(whole)
     for _ in range(2):
@@ -76,7 +78,7 @@ def test_other_types_layouts_and_back_ends(photographs):
         assert equal(on_device(whole, 0.7, decode, **options), on_host(whole, **options)) == len(on_host(whole))
 
 
-def test_goes_on_where_a_state_was_taken(photographs):
+def test_resumes_from_a_state(photographs):
     whole = pipeline(photographs)
     loader = on_device(whole, 0.5)
     batches = iter(loader)
@@ -104,7 +106,7 @@ def files_of(pipeline, epoch=0, batch=0, size=8):
             for sample, file in zip(ids, files, strict=True)}
 
 
-def test_a_share_is_the_same_files_however_the_run_is_cut(photographs):
+def test_the_device_decodes_the_same_files_after_a_resume(photographs):
     whole = files_of(pipeline(photographs))
     assert 0.2 < sum(whole.values()) / len(whole) < 0.6
     assert whole == files_of(pipeline(photographs, threads=4), size=5)
@@ -134,7 +136,7 @@ def altered(photographs, folder, change):
     return chosen
 
 
-def test_a_file_that_only_nvjpeg_refuses_is_the_hosts(photographs, tmp_path):
+def test_a_file_that_nvjpeg_rejects_is_decoded_by_the_host(photographs, tmp_path):
     # Bytes between the scan and the marker that ends it: the host's decoder skips them.
     odd = altered(photographs, tmp_path / "odd", lambda data: data[:-2] + bytes([0xFF, 0xFE, 0, 4, 1, 2]) + b"\1\2\3"
                   + data[-2:])
@@ -156,7 +158,7 @@ def test_a_damaged_file_ends_the_run_after_the_good_batches(photographs, tmp_pat
     assert counts[0] == counts[1]
 
 
-def test_what_is_decoded_there_is_counted_by_a_memory_limit(photographs):
+def test_pixels_decoded_on_the_device_count_towards_the_limit(photographs):
     loader = pipeline(photographs).options(memory_limit=400 * MB).batch(32)
     place, made = 3 * 224 * 224, 4 * 3 * 224 * 224
     text = loader.to_torch(operations="device", decode="hybrid").explain()
@@ -166,7 +168,7 @@ def test_what_is_decoded_there_is_counted_by_a_memory_limit(photographs):
             operations="device", decode="hybrid").explain()
 
 
-def test_what_cannot_be_is_refused(photographs, monkeypatch):
+def test_invalid_combinations_are_rejected(photographs, monkeypatch):
     whole = pipeline(photographs)
     for options, message in (
             ({"decode": "nvjpeg"},
@@ -175,8 +177,8 @@ def test_what_cannot_be_is_refused(photographs, monkeypatch):
              "device.decode: hybrid with device.operations: host, expected"),
             ({"decode_share": 0.5}, "device.decode_share: 0.5 with device.decode: host, expected none"),
             ({"decode": "hybrid", "decode_share": 1.5}, "device.decode_share: 1.5, expected 0 to 1"),
-            ({"decode": "hybrid", "decode_share": -1}, r"decode_share\): found -1, expected a number of 0 or more"),
-            ({"decode": "hybrid", "decode_share": "half"}, r"decode_share\): found 'half', expected a number")):
+            ({"decode": "hybrid", "decode_share": -1}, r"decode_share\): found -1; expected a number of 0 or more"),
+            ({"decode": "hybrid", "decode_share": "half"}, r"decode_share\): found 'half'; expected a number")):
         with pytest.raises(un.errors.ArgumentError, match=message):
             whole.batch(8).to_torch(**{"operations": "device", **options})
     for wrong, message in ((whole.errors("skip"), "errors.policy: skip, expected fail"),

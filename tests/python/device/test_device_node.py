@@ -1,4 +1,4 @@
-"""The device of a pipeline: one description in the chain, in YAML and in to_torch(), and what is made without it."""
+"""The `device` node: the same in Python, YAML and to_torch(), and ignored by everything else."""
 
 import json
 
@@ -20,7 +20,7 @@ def node(text):
     return yaml.safe_load(text).get("device")
 
 
-def test_yaml_has_it_and_gives_it_back():
+def test_yaml_round_trips_the_device():
     assert node(chain().to_yaml()) is None
     pipeline = chain().device("cuda:1", operations="device", decode="gpu_hybrid", decode_share=1 / 3)
     loader = pipeline.batch(8)
@@ -34,7 +34,7 @@ def test_yaml_has_it_and_gives_it_back():
     assert node(chain().device("cuda").to_yaml()) == {"name": "cuda", "operations": "host", "decode": "host"}
 
 
-def test_without_the_device_batches_are_whole_and_the_hosts():
+def test_without_device_operations_batches_are_those_of_the_host():
     asked, plain = chain().device("cuda", operations="device", decode="hybrid").batch(32), chain().batch(32)
     assert all(np.array_equal(ours[0], theirs[0]) for ours, theirs in zip(asked, plain, strict=True))
     assert ("device      cuda: operations from operations[1] on are its own, and it decodes by nvJPEG (hybrid), files "
@@ -43,7 +43,7 @@ def test_without_the_device_batches_are_whole_and_the_hosts():
     assert "\ndevice " not in plain.explain()
 
 
-def test_what_cannot_be_there_is_refused_whoever_makes_the_batches():
+def test_invalid_devices_are_rejected_by_every_loader():
     wrong = un.open(SMALL).flip().device("cpu", operations="device").batch(8)
     with pytest.raises(un.errors.ArgumentError, match="operations: none gives all samples one size"):
         next(iter(wrong))
@@ -54,7 +54,7 @@ def test_what_cannot_be_there_is_refused_whoever_makes_the_batches():
 torch = pytest.importorskip("torch")
 
 
-def test_to_torch_goes_by_it():
+def test_to_torch_uses_the_device_of_the_pipeline():
     text = chain().device("cpu", operations="device").batch(32).to_yaml()
     loader = un.from_yaml(text).to_torch()
     assert "device      color_jitter" in loader.explain()
@@ -94,7 +94,7 @@ def test_arguments_override_it(given, expected, monkeypatch):
     assert made == [expected]
 
 
-def test_another_kind_of_device_takes_nothing_of_it():
+def test_settings_of_another_type_of_device_are_ignored():
     pipeline = chain().device("cuda", operations="device", decode="hybrid", decode_share=0.5)
     loader = pipeline.batch(32).to_torch("cpu")
     assert node(loader.to_yaml()) == {"name": "cpu", "operations": "host", "decode": "host"}
@@ -102,17 +102,17 @@ def test_another_kind_of_device_takes_nothing_of_it():
 
 
 @pytest.mark.parametrize(("found", "device"), [(0, "cuda"), (0, "cuda:0"), (2, "cuda:2")])
-def test_a_device_that_is_not_here_is_missing(found, device, monkeypatch):
+def test_an_unavailable_device_is_a_missing_error(found, device, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: found > 0)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: found)
     loader = chain().batch(32).to_torch(device)
     assert loader.explain()  # needs none
     with pytest.raises(un.errors.MissingError,
-                       match=f"to_torch: device {device}: torch .* finds {found} GPUs, expected"):
+                       match=f"to_torch.device.: found {device}, but torch .* finds {found} GPUs; expected"):
         iter(loader)
 
 
-def test_yaml_tells_dtype_layout_and_normalisation_too():
+def test_yaml_contains_dtype_layout_and_normalisation():
     loader = chain().batch(32).to_torch(dtype=torch.float16, channels_last=True, normalize=un.IMAGENET)
     again = un.from_yaml(loader.to_yaml()).to_torch()
     assert again.to_yaml() == loader.to_yaml()
@@ -122,7 +122,7 @@ def test_yaml_tells_dtype_layout_and_normalisation_too():
 
 
 @pytest.mark.parametrize("options", [{"device": "cuda"}, {"device": "cpu", "operations": "device"}, {"device": "cpu"}])
-def test_what_is_told_is_of_the_whole_pipeline(options):
+def test_properties_describe_the_whole_device_pipeline(options):
     loader = chain().batch(32).to_torch(normalize=un.IMAGENET, dtype=torch.float16, **options)
     output = yaml.safe_load(loader.to_yaml())["output"]
     assert (output["type"], output["layout"]) == ("float16", "NCHW") and loader.layout == "NCHW"
@@ -133,6 +133,6 @@ def test_what_is_told_is_of_the_whole_pipeline(options):
 @pytest.mark.parametrize("wrong",
                          [{"operations": "gpu"}, {"decode": "nvjpeg"}, {"decode": "hybrid"}, {"decode_share": 0.5},
                                    {"device": "meta"}])
-def test_arguments_that_make_no_sense_are_refused_by_their_node(wrong):
+def test_invalid_arguments_are_rejected_with_their_node(wrong):
     with pytest.raises(un.errors.ArgumentError, match=r"device\.\w+: .*expected"):
         chain().batch(8).to_torch(**wrong)

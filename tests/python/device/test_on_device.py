@@ -1,4 +1,4 @@
-"""Operations on the device that a batch is for: the bits of the host. On the processor the kernels' own code runs."""
+"""Operations on the device are bit-equal to the host. On the CPU the code of the kernels runs."""
 
 import pytest
 
@@ -31,7 +31,7 @@ def settings():
 
 
 @pytest.mark.parametrize("options", settings())
-def test_epoch_after_epoch_of_the_hosts_bits(options):
+def test_every_epoch_is_bit_equal_to_the_host(options):
     loader = pipeline().batch(32, last="pad").to_torch(operations="device", **options)
     plain = pipeline().batch(32, last="pad").to_torch(**options)
     for _ in range(2):
@@ -40,7 +40,7 @@ def test_epoch_after_epoch_of_the_hosts_bits(options):
     assert images.is_contiguous(memory_format=torch.channels_last) == bool(options.get("channels_last"))
 
 
-def test_goes_on_where_a_state_was_taken():
+def test_resumes_from_a_state():
     loader = pipeline().batch(32).to_torch(operations="device")
     batches = iter(loader)
     next(batches), next(batches)
@@ -79,7 +79,7 @@ def test_operations_that_follow_a_schedule():
     assert loader.shapes[0] == (3, None, None)
 
 
-def test_tells_the_whole_pipeline():
+def test_properties_describe_the_whole_pipeline():
     loader, plain = pipeline().batch(32).to_torch(operations="device"), pipeline().batch(32)
     assert loader.shapes == plain.shapes
     assert loader.to_yaml() == pipeline().device("cpu", operations="device").batch(32).to_yaml()
@@ -88,7 +88,7 @@ def test_tells_the_whole_pipeline():
     assert "device" not in plain.to_torch().explain().replace("normalise_on_device", "")
 
 
-def test_what_has_to_stay_on_the_host_is_told():
+def test_operations_that_require_the_host_are_reported():
     start = un.open(SMALL).shuffle(0)
     for wrong, message in ((start.flip(), "operations: none gives all samples one size"),
                            (start.repeat(2).center_crop(24), "order: a mixture, repeat"),
@@ -105,7 +105,7 @@ def test_what_has_to_stay_on_the_host_is_told():
 
 
 @pytest.mark.parametrize("options", settings())
-def test_a_gpu_gives_the_hosts_bits(options):
+def test_a_gpu_is_bit_equal_to_the_host(options):
     if not torch.cuda.is_available():
         pytest.skip("torch sees no GPU")
     loader = pipeline().batch(32).to_torch("cuda", operations="device", **options)

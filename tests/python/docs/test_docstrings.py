@@ -1,5 +1,7 @@
-"""The docstrings of what users call tell the arguments there are, the errors that are raised, and what there is to see
-elsewhere: what can be told of them by the sources alone, so that none of it goes stale."""
+"""Docstrings name every argument and error of their function, and refer to what exists.
+
+Only the sources are read, so that this runs without the extension module.
+"""
 
 import ast
 import re
@@ -8,15 +10,16 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).resolve().parents[3] / "python" / "unstarve"
-# What users call; the others are the package's own.
-MODULES = ("choosing", "converted", "converting", "dataloader", "errors", "facts", "jax", "loader", "opening",
-           "operating", "pipeline", "ray", "schedules", "telling", "tensorflow", "torch", "torch_dataset", "weights")
-# Told in the form of an argument, and none: parts of a batch, arguments of users' functions, a kind of object.
-BESIDE = {"images", "labels", "image", "label", "rng"}
+# The modules that users call.
+MODULES = ("constructors", "dataloader", "errors", "facts", "jax", "loader", "loaders.base_loader",
+           "loaders.conversions", "loaders.description", "loaders.framework_loader", "pipeline", "ray", "schedules",
+           "steps.execution", "steps.operations", "steps.selection", "tensorflow", "torch", "torch_dataset", "weights")
+# Words that look like a described argument and are the parts of a batch.
+PARTS = {"images", "labels", "image", "label"}
 
 
 def parsed(name):
-    return ast.parse((PACKAGE / f"{name}.py").read_text())
+    return ast.parse((PACKAGE / f"{name.replace('.', '/')}.py").read_text())
 
 
 def overloaded(function):
@@ -25,21 +28,23 @@ def overloaded(function):
 
 def arguments(function):
     spec = function.args
-    return [one.arg for one in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs) if one.arg not in ("self", "cls")]
+    named = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs, *filter(None, (spec.vararg, spec.kwarg))]
+    return [one.arg for one in named if one.arg not in ("self", "cls")]
 
 
 def public(tree):
-    """(name, function, docstring) of all that is public; a class is its __init__, with the docstring of the class."""
+    """(name, function, docstring) of the public functions; a class is its __init__ with the docstring of the class."""
     def of(body, around=""):
         for node in body:
             if isinstance(node, ast.FunctionDef) and not node.name.startswith("_") and not overloaded(node):
                 yield around + node.name, node, ast.get_docstring(node) or ""
             elif isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                made = [inner for inner in node.body if isinstance(inner, ast.FunctionDef) and inner.name == "__init__"]
+                methods = [inner for inner in node.body if isinstance(inner, ast.FunctionDef)]
+                initialisers = [method for method in methods if method.name == "__init__"]
                 doc = ast.get_docstring(node) or ""
-                # Made by users, where its docstring tells any of the arguments; else by a step of the chain.
-                if made and any(re.search(rf"\b{name}:", doc) for name in arguments(made[0])):
-                    yield around + node.name, made[0], doc
+                # Users create it if its docstring describes any argument; otherwise a step creates it.
+                if initialisers and any(re.search(rf"\b{name}:", doc) for name in arguments(initialisers[0])):
+                    yield around + node.name, initialisers[0], doc
                 yield from of(node.body, f"{around}{node.name}.")
     yield from of(tree.body)
 
@@ -51,50 +56,52 @@ NAMES = {name: doc for name, _, doc in PUBLIC} | {
 
 
 def seen(doc):
-    """The docstring, and those that it sends its reader to: "see unstarve.torch.TorchLoader"."""
+    """The docstring, and those to which it refers: "see unstarve.torch.TorchLoader"."""
     return doc + "".join(NAMES[name] or "" for name in re.findall(r"[sS]ee unstarve\.([\w.]+\w)", doc) if name in NAMES)
 
 
-def test_this_looks_at_what_there_is():
+def test_the_public_functions_are_found():
     assert len(PUBLIC) > 100
-    assert {"opening.open", "pipeline.Pipeline.batch", "torch.TorchLoader", "converting.Converting.to_torch",
+    assert {"constructors.open", "pipeline.Pipeline.batch", "torch.TorchLoader", "loader.Loader.to_torch",
             "jax.JaxLoader", "tensorflow.dataset", "dataloader.DataLoader"} <= ({name for name, _, _ in PUBLIC}
                                                                                 | NAMES.keys())
 
 
 @pytest.mark.parametrize(("name", "function", "doc"), PUBLIC, ids=[name for name, _, _ in PUBLIC])
-def test_a_docstring_tells_every_argument_and_no_other(name, function, doc):
+def test_a_docstring_names_every_argument_and_no_other(name, function, doc):
     assert doc, "no docstring"
-    told = set(re.findall(r"\w+", seen(doc)))
-    assert set(arguments(function)) <= told, "arguments that it does not name"
-    # "size: ..." or "scale, ratio: ..." at the beginning of a line, or behind a full stop, describes an argument.
+    words = set(re.findall(r"\w+", seen(doc)))
+    assert set(arguments(function)) <= words, "arguments that it does not name"
+    # "size: ..." or "scale, ratio: ..." at the beginning of a line or sentence describes an argument.
     described = {word for words in re.findall(r"(?:^|\. ) *([a-z_]+(?:, [a-z_]+)*): ", doc, re.MULTILINE)
                  for word in words.split(", ")}
-    assert described <= {*arguments(function), *BESIDE}, "described, and no argument"
+    assert described <= {*arguments(function), *PARTS}, "describes what is not an argument"
 
 
 @pytest.mark.parametrize(("name", "function", "doc"), PUBLIC, ids=[name for name, _, _ in PUBLIC])
-def test_a_docstring_tells_the_errors_that_the_function_raises(name, function, doc):
+def test_a_docstring_names_the_errors_that_the_function_raises(name, function, doc):
     raised = {ast.unparse(node.exc.func) for node in ast.walk(function)
               if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call)}
     assert {error for error in raised if not error.startswith("_")} <= set(re.findall(r"\w+", doc))
 
 
 @pytest.mark.parametrize(("name", "function", "doc"), PUBLIC, ids=[name for name, _, _ in PUBLIC])
-def test_a_docstring_of_what_gives_arrays_tells_their_shape_and_dtype(name, function, doc):
-    gives = ast.unparse(function.returns) if function.returns is not None else ""
-    if re.search(r"\bBatch\b|NDArray|Tensor\b|jax\.Array", gives):
+def test_the_docstring_of_a_function_that_returns_arrays_has_their_shape_and_dtype(name, function, doc):
+    returned = ast.unparse(function.returns) if function.returns is not None else ""
+    if re.search(r"\bBatch\b|NDArray|Tensor\b|jax\.Array", returned):
         assert re.search(r"shape|\(batch|HWC|see unstarve", seen(doc)), doc
         assert re.search(r"u?int\d|float\d|dtype", seen(doc)), doc
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_what_docstrings_refer_to_is_there(module):
+def test_docstrings_refer_to_existing_names(module):
     text = "\n".join(ast.get_docstring(node) or "" for node in ast.walk(parsed(module))
                      if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef))
     for kind, attribute in re.findall(r"\b(Loader|Pipeline)\.(\w+)", text):
-        homes = {"Loader": ["loader.Loader", "telling.Telling", "converting.Converting"],
-                 "Pipeline": ["pipeline.Pipeline", "choosing.Choosing", "operating.Operating"]}
+        homes = {"Loader": ["loader.Loader", "loaders.base_loader.BaseLoader", "loaders.description.LoaderDescription",
+                            "loaders.conversions.LoaderConversions"],
+                 "Pipeline": ["pipeline.Pipeline", "steps.selection.SelectionSteps", "steps.operations.OperationSteps",
+                              "steps.execution.ExecutionSteps"]}
         assert any(f"{home}.{attribute}" in NAMES for home in homes[kind]), f"{kind}.{attribute}"
     initial = parsed("__init__")
     exported = {word for node in ast.walk(initial) if isinstance(node, ast.List)

@@ -1,5 +1,4 @@
-"""A disk that is full: nothing is lost, the error names file and bytes, with room the same command finishes; and what
-is only kept to save time fails nothing."""
+"""Full disks: no data loss, errors with file and size, resumption when there is space; a cache never fails a run."""
 
 import filecmp
 import json
@@ -53,7 +52,7 @@ def disk(tmp_path):
 
 
 @pytest.mark.parametrize("format", ["tfrecord", "webdataset", "recordio"])
-def test_pack_keeps_what_is_finished_and_goes_on_with_room(source, tmp_path, disk, format):
+def test_pack_keeps_finished_shards_and_resumes_when_there_is_space(source, tmp_path, disk, format):
     options = ["--format", format, "--shard-mb", 0.1, "--scan-index"]
     whole = tmp_path / "whole"
     unstarve("pack", source, whole, *options)
@@ -85,7 +84,7 @@ def published(nginx):
 
 @pytest.mark.parametrize("size, packing", [("600k", []), ("2200k", ["--format", "webdataset", "--shard-mb", "0.1"])])
 @pytest.mark.parametrize("remote", [False, pytest.param(True, marks=needs_remote)])
-def test_prepare_loses_nothing_and_goes_on_with_room(published, nginx, tmp_path, disk, remote, size, packing):
+def test_prepare_resumes_when_there_is_space(published, nginx, tmp_path, disk, remote, size, packing):
     archives = f"{nginx.url}/published/caltech256" if remote else published / "published" / "caltech256"
     command = [os.environ["UNSTARVE"], "prepare", "caltech256", "--catalogue", published / "catalogue.json", "--from",
                archives, *packing, "--out"]
@@ -145,7 +144,7 @@ def test_a_full_cache_of_pixels_changes_no_batch(source, disk, size, reason):
     assert kept >= 200 * 96 * 96 * 3
 
 
-def test_an_index_without_room_is_made_in_memory_and_told(source, tmp_path, disk):
+def test_an_index_without_disk_space_is_built_in_memory_with_a_warning(source, tmp_path, disk):
     unstarve("pack", source, tmp_path / "packed", "--format", "webdataset")
     small = disk("3M")
     shard = small.seen / "data.tar"

@@ -1,4 +1,4 @@
-"""Where the kernel or a container refuses io_uring, a pool of threads reads the same bytes, and the program says so."""
+"""Without io_uring (refused by kernel or container) threads read the same bytes, and the program reports it."""
 
 import errno
 import json
@@ -52,7 +52,7 @@ def allowed_here():
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_the_program_says_which_reader_it_has(folder, name):
+def test_the_program_reports_its_reader(folder, name):
     answer = ANSWERS[name]
     probe = ["inspect", folder, "--io", "--json", "--seconds", "0.1"]
     refused = unstarve(*probe, answer=[answer])

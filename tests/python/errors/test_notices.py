@@ -1,4 +1,4 @@
-"""What goes wrong without failing anything reaches users as warnings: here shards whose indexes can be kept nowhere."""
+"""Notices reach users as warnings, for example if the indexes of shards cannot be cached."""
 
 import io
 import tarfile
@@ -53,7 +53,7 @@ def test_each_notice_is_a_warning_once_at_the_user_s_line(nowhere):
     assert all("cannot be kept" in note and f"part-{i}.tar" in note for i, note in enumerate(sorted(loader.notes)))
 
 
-def test_a_warning_made_an_error_ends_the_step_and_loses_no_other(nowhere):
+def test_a_warning_turned_into_an_error_loses_no_other_warning(nowhere):
     path = shards(nowhere, 2)
     raised = []
     for _ in range(3):
@@ -80,10 +80,10 @@ def told_by_calls_in_each_epoch(pipeline, before=lambda loader, epoch: None, epo
     return first, [warning for warning in caught if warning.category is un.DataWarning]
 
 
-def test_one_who_asks_for_tensors_in_each_epoch_anew_is_told_that_it_is_the_same_epoch():
+def test_to_torch_per_epoch_warns_that_the_epoch_is_the_same():
     epochs, told = told_by_calls_in_each_epoch(un.open(SMALL).shuffle(0))
     assert epochs[0] == epochs[1] == epochs[2]
-    assert len(told) == 2 and "to_torch() again, in epoch 0 again" in str(told[0].message)
+    assert len(told) == 2 and "to_torch() was called again at epoch 0" in str(told[0].message)
     assert told[0].filename == __file__
 
 
@@ -92,12 +92,12 @@ def test_one_who_asks_for_tensors_in_each_epoch_anew_is_told_that_it_is_the_same
     (lambda: un.open(SMALL).shuffle(0), lambda loader, epoch: loader.set_epoch(epoch)),
     (lambda: un.open(SMALL).shuffle(0), lambda loader, epoch: next(iter(loader.to_torch()))),
 ])
-def test_and_is_not_told_so_where_nothing_is_repeated_by_mistake(pipeline, before):
+def test_to_torch_per_epoch_does_not_warn_if_nothing_is_repeated(pipeline, before):
     epochs = 1 if "next" in before.__code__.co_names else 3
     assert told_by_calls_in_each_epoch(pipeline(), before, epochs)[1] == []
 
 
-def test_tensors_asked_for_once_go_on_from_epoch_to_epoch():
+def test_one_torch_loader_continues_from_epoch_to_epoch():
     pytest.importorskip("torch")
     data = un.open(SMALL).shuffle(0).batch(50).to_torch()
     with warnings.catch_warnings():

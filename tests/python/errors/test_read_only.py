@@ -1,8 +1,8 @@
-"""Data in a folder that the reader may not write, owned by someone else: the index that lies there serves, without one
-it is kept in the cache folder, and without that one it is made in memory, which is told and fails nothing.
+"""Data in a folder that is not writable: an existing index is used, otherwise it is stored in the cache folder.
 
-Root may write anywhere, so root runs the program as another user here; any other user takes the right to write from
-itself."""
+Without a writable cache folder the index is built in memory, with a warning. Root may write anywhere, so root runs the
+program as another user; other users remove their own write permission.
+"""
 
 import json
 import os
@@ -77,7 +77,7 @@ def files_below(folder):
 
 
 @pytest.mark.parametrize("format", ["tfrecord", "webdataset"])
-def test_an_index_that_lies_there_is_used(world, format):
+def test_an_existing_index_is_used(world, format):
     shard = pack(world, format)
     subprocess.run([os.environ["UNSTARVE"], "inspect", shard], check=True, stdout=subprocess.DEVNULL)  # keeps it
     assert shard.with_name(shard.name + ".unstarve-index").exists()
@@ -92,7 +92,7 @@ def test_an_index_that_lies_there_is_used(world, format):
 
 
 @pytest.mark.parametrize("format", ["tfrecord", "webdataset"])
-def test_without_one_it_is_kept_in_the_cache_folder(world, format):
+def test_without_an_index_it_is_stored_in_the_cache_folder(world, format):
     shard = pack(world, format)
     before = files_below(world / "data")
     close(world / "data")
@@ -106,7 +106,7 @@ def test_without_one_it_is_kept_in_the_cache_folder(world, format):
 
 
 @pytest.mark.parametrize("format", ["tfrecord", "webdataset"])
-def test_where_none_can_be_kept_it_is_told_and_all_records_are_read(world, format):
+def test_without_a_writable_cache_it_warns_and_reads_all_records(world, format):
     shard = pack(world, format)
     before = files_below(world / "data")
     close(world / "data")
@@ -118,7 +118,7 @@ def test_where_none_can_be_kept_it_is_told_and_all_records_are_read(world, forma
     assert files_below(world / "data") == before and files_below(world / "cache") == []
 
 
-def test_indexes_of_jpegs_that_lie_there_are_used_and_others_go_to_the_cache_folder(world):
+def test_existing_scan_indexes_are_used_and_others_are_cached(world):
     """What `index` and the first epoch keep is looked for in the same places."""
     pack(world, "webdataset")
     close(world / "src")

@@ -1,4 +1,4 @@
-"""Packing against the world: killed at any moment, refused folders, and the formats' own libraries."""
+"""Packing: resuming after kills, rejected folders, and reading the result with the reference libraries."""
 
 import filecmp
 import io
@@ -56,7 +56,7 @@ def skip_without(format):
 
 @pytest.mark.parametrize("format, more", [("webdataset", ["--scan-index"]), ("recordio", []), ("tfrecord", []),
                                           ("parquet", [])])
-def test_killed_at_any_moment_it_goes_on_and_ends_the_same(source, tmp_path, format, more):
+def test_pack_resumes_after_a_kill_with_the_same_result(source, tmp_path, format, more):
     skip_without(format)
     options = ["--format", format, "--threads", 2, *OPTIONS, *more]
     start = time.monotonic()
@@ -93,7 +93,7 @@ def test_killed_at_any_moment_it_goes_on_and_ends_the_same(source, tmp_path, for
     unstarve("verify", killed)
 
 
-def test_a_read_only_folder_is_refused(source, tmp_path):
+def test_a_read_only_folder_is_rejected(source, tmp_path):
     if os.geteuid() == 0:
         target = Path("/proc/unstarve-pack")  # root may write anywhere else
     else:
@@ -103,7 +103,7 @@ def test_a_read_only_folder_is_refused(source, tmp_path):
     assert str(target) in done.stderr
 
 
-def test_two_runs_at_once_do_not_spoil_each_other(source, tmp_path):
+def test_concurrent_runs_do_not_interfere(source, tmp_path):
     options = ["--format", "webdataset", "--threads", 1, *OPTIONS]
     unstarve("pack", source, tmp_path / "whole", *options)
     for _ in range(5):
@@ -129,7 +129,7 @@ def test_tar_shards_are_read_by_tarfile_and_hold_the_files(source, tmp_path):
     assert packed == originals(source)
 
 
-def test_recordio_is_what_mxnet_lays_out(source, tmp_path):
+def test_recordio_has_the_layout_of_mxnet(source, tmp_path):
     """mxnet.recordio.MXIndexedRecordIO's reading, written out: mxnet itself does not install on this Python."""
     unstarve("pack", source, tmp_path / "dst", "--format", "recordio", "--shard-mb", 0.2)
     packed = []

@@ -1,4 +1,4 @@
-"""WebP files as Pillow writes and reads them: whole images, crops, sizes, and what packing makes of them."""
+"""WebP files written by Pillow decode to the same pixels: whole images, crops, sizes, packed files."""
 
 import io
 import json
@@ -42,7 +42,7 @@ def pillows(folder):
     return [np.asarray(ImageOps.exif_transpose(Image.open(file)).convert("RGB")) for file in sorted(folder.glob("*/*"))]
 
 
-def test_pixels_are_pillows(folder):
+def test_pixels_equal_those_of_pillow(folder):
     expected = pillows(folder)
     seen = 0
     for images, _, ids, sizes in un.open(folder).output("uint8", "NHWC").batch(5, pad=True, last="keep").batches():
@@ -52,7 +52,7 @@ def test_pixels_are_pillows(folder):
     assert seen == 32
 
 
-def test_a_crop_that_is_decoded_alone_is_that_of_the_whole_image(folder):
+def test_decoding_only_the_crop_gives_the_same_pixels(folder):
     def batches(crop_only):
         pipeline = un.open(folder).shuffle(seed=2).decode(crop_only=crop_only).random_resized_crop(24)
         return [images.copy() for images, _, _ in pipeline.output("uint8", "NHWC").batch(8).batches()]
@@ -81,7 +81,7 @@ def test_packed_files_are_read_back(folder, tmp_path, format):
     assert sizes == sorted(image.shape[:2] for image in expected if max(image.shape) <= 80)
 
 
-def test_cut_files_are_named(folder, tmp_path):
+def test_truncated_files_are_named(folder, tmp_path):
     whole = (folder / "one/00.webp").read_bytes()
     (tmp_path / "a").mkdir()
     (tmp_path / "a/cut.webp").write_bytes(whole[:len(whole) // 2])

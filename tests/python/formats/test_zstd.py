@@ -1,4 +1,4 @@
-"""Zstandard shards as the zstd programs write them: what is packed from them is what is packed from plain ones."""
+"""Zstandard shards written by the zstd programs contain the same records as plain ones."""
 
 import filecmp
 import json
@@ -52,7 +52,7 @@ WAYS = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_shards_are_read_as_their_plain_ones(plain, tmp_path, way):
+def test_compressed_shards_equal_plain_ones(plain, tmp_path, way):
     shard = tmp_path / "train.tar.zst"
     subprocess.run([*WAYS[way], "-q", "-k", "-o", shard, plain], check=True)
     for options in ([], ["--threads", 4]):
@@ -73,7 +73,7 @@ def test_shuffled_reading_is_the_same(plain, tmp_path):
         assert filecmp.cmp(path, tmp_path / "other" / path.name, shallow=False)
 
 
-def test_a_window_beyond_the_limit_is_refused(plain, tmp_path):
+def test_a_window_beyond_the_limit_is_rejected(plain, tmp_path):
     shard = tmp_path / "train.tar.zst"
     # From a pipe: a known size would make the window no larger than it.
     with open(plain, "rb") as content:
@@ -83,7 +83,7 @@ def test_a_window_beyond_the_limit_is_refused(plain, tmp_path):
 
 
 @pytest.mark.parametrize("part", [0.00001, 0.3, 0.99999])
-def test_a_shard_that_was_cut_gives_what_is_whole_and_says_where_it_ends(plain, tmp_path, part):
+def test_a_truncated_shard_yields_its_complete_records_and_names_the_end(plain, tmp_path, part):
     whole, shard = tmp_path / "whole.zst", tmp_path / "train.tar.zst"
     subprocess.run(["zstd", "-q", "-o", whole, plain], check=True)
     content = whole.read_bytes()
@@ -102,7 +102,7 @@ FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "formats"
 
 
 @pytest.mark.parametrize("name", ["webdataset/cls.tar.zst", "webdataset/frames.tar.zst", "mds-zstd"])
-def test_what_the_formats_own_libraries_wrote(tmp_path, name):
+def test_files_written_by_the_reference_libraries(tmp_path, name):
     """webdataset's and mosaicml-streaming's shards (tests/fixtures/formats/make.py), equal to the plain ones."""
     mds = name == "mds-zstd"
     packed = []

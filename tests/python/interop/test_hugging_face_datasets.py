@@ -1,5 +1,4 @@
-"""Hugging Face's datasets and what `pack --format parquet` writes: their own reader takes it for what it is, images and
-classes, and what they write back is read by ours."""
+"""Hugging Face's datasets library reads Parquet files of `unstarve pack`, and we read the files that it writes."""
 
 import json
 import os
@@ -71,7 +70,7 @@ def test_images_and_classes_are_known_as_such(datasets, loaded, source):
     assert sum(map(len, loaded.values())) == IMAGES
 
 
-def test_every_row_is_the_file_it_was_made_of(datasets, loaded, source):
+def test_every_row_equals_its_file(datasets, loaded, source):
     expected = originals(source)
     for data in loaded.values():
         stored = data.cast_column("image", datasets.Image(decode=False))
@@ -89,7 +88,7 @@ def test_images_decode_and_rows_stream(datasets, loaded, packed):
     assert [row["label"] for row in streamed] == loaded["train"]["label"][:]
 
 
-def test_what_they_write_is_read_by_ours(loaded, tmp_path):
+def test_files_written_by_hugging_face_are_read(loaded, tmp_path):
     loaded["train"].to_parquet(str(tmp_path / "again.parquet"), batch_size=7)
     told = json.loads(unstarve("inspect", tmp_path / "again.parquet", "--json"))
     assert (told["format"], told["samples"], told["classes"], told["corrupt"]) == ("parquet", len(loaded["train"]),

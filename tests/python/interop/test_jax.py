@@ -1,4 +1,4 @@
-"""Loader.to_jax: the loader's own memory on the host, uint8 sent and normalised elsewhere. Skipped without JAX."""
+"""Loader.to_jax: zero-copy views on the host, uint8 sent and normalised on other devices. Skipped without JAX."""
 
 import os
 
@@ -16,7 +16,7 @@ SMALL = "synthetic:classes=10,images=48,size=16,seed=1"
 pytestmark = [pytest.mark.frameworks, pytest.mark.filterwarnings("ignore:Explicitly requested dtype")]
 
 
-def test_on_the_host_arrays_lie_over_the_loader_s_memory():
+def test_arrays_on_the_host_are_zero_copy_views():
     loader = un.open(SMALL).shuffle(2).normalize(*un.CIFAR10).batch(12)
     expected = [(images.copy(), labels.copy()) for images, labels in loader]
     run = loader.to_jax(jax.devices("cpu")[0])
@@ -61,7 +61,7 @@ def test_every_dtype_and_layout_on_both_devices(device, dtype, layout):
         np.testing.assert_array_equal(np.asarray(images), np.asarray(theirs))
 
 
-def test_it_resumes_and_what_makes_no_sense_is_refused():
+def test_device_pipelines_resume_and_reject_invalid_arguments():
     loader = un.open(SMALL).shuffle(2).mixup().batch(12)
     run = loader.to_jax()
     given = iter(run)
@@ -75,7 +75,7 @@ def test_it_resumes_and_what_makes_no_sense_is_refused():
     for device in jax.devices("cpu"):
         with pytest.raises(un.errors.ArgumentError, match="normalised values are floating"):
             loader.to_jax(device, dtype="uint8", normalize=un.IMAGENET)
-    with pytest.raises(un.errors.ArgumentError, match="dtype int8, expected one of uint8, float32, bfloat16, float16"):
+    with pytest.raises(un.errors.ArgumentError, match="found int8; expected one of uint8, float32, bfloat16, float16"):
         loader.to_jax(jax.devices("cpu")[0], dtype="int8")
 
 

@@ -1,4 +1,4 @@
-"""Weights go between Python and C++ both ways; the recorded golden values are torchvision's."""
+"""Weights are exchanged between Python and C++; the recorded golden values are torchvision's."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def formula_state(name: str) -> dict[str, np.ndarray]:
     return {key: make_models.formula(key, tuple(shape)) for key, shape in GOLDEN[name]["shapes"].items()}
 
 
-def test_arrays_come_back_as_they_were_written(tmp_path):
+def test_arrays_round_trip(tmp_path):
     arrays = {
         "a.weight": np.arange(24, dtype=np.float32).reshape(2, 3, 4).transpose(2, 0, 1),
         "count": np.array(7, np.int64),
@@ -47,7 +47,7 @@ def test_arrays_come_back_as_they_were_written(tmp_path):
         np.testing.assert_array_equal(back[key], array)
 
 
-def test_a_pth_file_converts_and_comes_back_as_a_state_dict(tmp_path):
+def test_a_pth_file_round_trips_through_safetensors(tmp_path):
     torch = pytest.importorskip("torch")
     state = {
         "w": torch.randn(4, 3, 2, 2).contiguous(memory_format=torch.channels_last),
@@ -62,7 +62,7 @@ def test_a_pth_file_converts_and_comes_back_as_a_state_dict(tmp_path):
         assert torch.equal(back[key], tensor)
 
 
-def test_what_is_no_state_dict_is_refused_and_leaves_no_file(tmp_path):
+def test_invalid_state_dicts_are_rejected_without_leaving_a_file(tmp_path):
     torch = pytest.importorskip("torch")
     torch.save([1, 2], tmp_path / "list.pth")
     with pytest.raises(ValueError, match="expected a state_dict"):
@@ -73,16 +73,16 @@ def test_what_is_no_state_dict_is_refused_and_leaves_no_file(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff" * 20, b"\x02" + bytes(7) + b"[]"])
-def test_what_is_no_safetensors_file_is_refused(tmp_path, content):
+def test_invalid_safetensors_files_are_rejected(tmp_path, content):
     (tmp_path / "x").write_bytes(content)
-    with pytest.raises(ValueError, match="no valid safetensors file"):
+    with pytest.raises(ValueError, match="invalid safetensors file"):
         weights.load(tmp_path / "x")
 
 
 def test_a_truncated_file_is_refused(tmp_path):
     weights.convert({"a": np.zeros(8, np.float32)}, tmp_path / "x")
     (tmp_path / "x").write_bytes((tmp_path / "x").read_bytes()[:-1])
-    with pytest.raises(ValueError, match="'a' does not lie inside the file"):
+    with pytest.raises(ValueError, match="tensor 'a' exceeds the file"):
         weights.load(tmp_path / "x")
 
 

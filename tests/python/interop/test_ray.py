@@ -1,4 +1,4 @@
-"""Packing on a Ray cluster gives what one machine gives; the cluster is a local one."""
+"""Packing on a (local) Ray cluster gives the same result as on one machine."""
 
 import filecmp
 import json
@@ -46,7 +46,7 @@ def run_module(folder, *arguments, code=MODULE):
                           capture_output=True, text=True, check=False, timeout=120)
 
 
-def test_a_cluster_makes_what_one_machine_makes(source):
+def test_a_cluster_packs_the_same_shards_as_one_machine(source):
     one = source.parent / "one"
     assert unstarve("pack", source, one, *OPTIONS).returncode == 0
     # Relative paths: tasks run in other folders.
@@ -61,7 +61,7 @@ def test_a_cluster_makes_what_one_machine_makes(source):
     assert unstarve("verify", source.parent / "many").returncode == 0
 
 
-def test_a_part_that_fails_tells_its_reason_and_code(source):
+def test_a_failed_part_reports_its_reason_and_exit_code(source):
     done = run_module(source.parent, "pack", "nowhere", "x", "--format", "tfrecord", "--parts", 2)
     assert done.returncode == 3, done.stderr
     assert done.stderr.count("nowhere: No such file or directory") >= 2  # each part for itself
@@ -78,7 +78,7 @@ exec "$REAL" "$@"
 """
 
 
-def test_parts_beside_one_that_fails_are_made(source, monkeypatch):
+def test_other_parts_are_packed_if_one_fails(source, monkeypatch):
     program = source.parent / "fails_once"
     program.write_text(FAILS_ONCE)
     program.chmod(0o755)
@@ -100,7 +100,7 @@ def test_parts_beside_one_that_fails_are_made(source, monkeypatch):
     assert {path: path.stat().st_mtime_ns for path in made} == made
 
 
-def test_wrong_usage_is_told_without_a_cluster(source):
+def test_usage_errors_are_reported_without_a_cluster(source):
     for arguments in (["pack", "a", "b", "--parts", "0"], ["pack", "a", "b", "--parts", "2", "--part", "1/2"]):
         alone = "import runpy; runpy.run_module('unstarve.ray', run_name='__main__')"
         done = run_module(source.parent, *arguments, code=alone)

@@ -57,7 +57,7 @@ def halved(image, label):
     return image[::2, ::2].astype(np.float32) / 255, label + 1
 
 
-def test_functions_of_the_user_s_make_its_shapes_and_dtypes():
+def test_functions_of_the_user_determine_shapes_and_dtypes():
     def mapped():
         return un.open(SMALL).shuffle(2).map(halved).options(workers=0).batch(12, drop_last=False)
 

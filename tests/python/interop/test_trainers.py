@@ -1,6 +1,6 @@
-"""The loader in other people's training loops: Lightning's Trainer and Hugging Face's, on real photographs.
+"""The loader in the training loops of Lightning and Hugging Face, on real photographs.
 
-Skipped, with the reason, where the packages are missing: make test-frameworks has them.
+Skipped if the packages are missing; make test-frameworks installs them.
 """
 
 import itertools
@@ -147,7 +147,7 @@ class Stream(torch.utils.data.IterableDataset):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("prepared", [False, True])
 @pytest.mark.parametrize("kind", ["replace", "skip", "map-style", "workers", "iterable"])
-def test_accelerate_s_skip_first_batches_goes_on_where_a_loop_was(tmp_path, kind, prepared):
+def test_skip_first_batches_of_accelerate_resumes_a_loop(tmp_path, kind, prepared):
     accelerate = pytest.importorskip("accelerate", reason="it is not installed: make test-frameworks")
     if kind in ("replace", "skip"):
         pipeline = un.open(photos(tmp_path, bad=(5, 7, 20, 22))).sequential().center_crop(32)
@@ -166,7 +166,7 @@ def test_accelerate_s_skip_first_batches_goes_on_where_a_loop_was(tmp_path, kind
     data.close()
 
 
-def test_batches_by_number_are_those_of_the_epoch(photographs):
+def test_batches_by_index_equal_those_of_the_epoch(photographs):
     with loader(photographs) as data:
         data.set_epoch(1)
         epoch = [images.clone() for images, _ in data]
@@ -179,10 +179,10 @@ def test_batches_by_number_are_those_of_the_epoch(photographs):
             data.set_epoch(1)
             assert torch.equal(data.dataset.__getitems__([number])[0][0], epoch[number])
         assert data.state_dict()["samples"] == 2 * 16
-        for batch, refused in ((-1, r"set_epoch\(batch\): found -1, expected 0 or more"),
-                               (len(data), f"set_epoch: batch {len(data)}, but an epoch has {len(data)}")):
+        for batch, refused in ((-1, r"set_epoch\(batch\): found -1; expected 0 or more"),
+                               (len(data), rf"set_epoch\(batch\): found {len(data)}; expected 0 to {len(data) - 1}")):
             with pytest.raises(un.errors.ArgumentError, match=refused):
                 data.set_epoch(0, batch)
     relaxed = un.open(photographs).resize((8, 8)).options(order="relaxed").batch(16)
-    with pytest.raises(un.errors.ArgumentError, match="set_epoch: batch 1 in relaxed order"):
+    with pytest.raises(un.errors.ArgumentError, match=r"set_epoch\(batch\): found 1 with order='relaxed'"):
         relaxed.set_epoch(0, 1)

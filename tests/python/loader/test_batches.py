@@ -1,4 +1,4 @@
-"""What batch() makes of a last batch and of images of varying sizes."""
+"""batch(): last batches, and images of different sizes."""
 
 import io
 
@@ -41,7 +41,7 @@ def images_of(batches, padding=0):
     return found
 
 
-def test_a_padded_last_batch_has_full_size_and_says_what_is_real(folder):
+def test_a_padded_last_batch_is_full_and_marks_valid_samples(folder):
     pipeline = un.open(folder).shuffle(seed=3).center_crop(32)
     kept, padded = pipeline.batch(20, drop_last=False), pipeline.batch(20, last="pad")
     assert padded.parts == ("images", "labels", "valid") and len(padded) == len(kept) == 3
@@ -69,7 +69,7 @@ def test_every_sample_is_real_once_over_all_ranks(folder, order):
         assert sorted(seen) == list(range(45))
 
 
-def test_images_of_varying_sizes_are_padded_and_tell_their_sizes(folder):
+def test_images_of_different_sizes_are_padded_and_their_sizes_returned(folder):
     image = pytest.importorskip("PIL.Image")
     loader = varied(folder).batch(8, last="keep", pad=True, pad_value=7)
     assert loader.parts == ("images", "labels", "sizes") and loader.shapes == ((None, None, 3), ())
@@ -133,7 +133,7 @@ def test_all_parts_reach_torch(folder):
             np.testing.assert_array_equal(ours.numpy(), theirs)
     named = next(iter(loader.to_torch(names=("pixels", "labels", "sizes", "real"))))
     np.testing.assert_array_equal(named["real"].numpy(), expected[0][3])
-    with pytest.raises(ArgumentError, match="expected 4 that differ, of the images, labels, sizes, valid"):
+    with pytest.raises(ArgumentError, match="expected 4 different names, for images, labels, sizes, valid"):
         loader.to_torch(names=("pixels", "labels"))
 
 
@@ -148,7 +148,7 @@ def test_all_parts_reach_jax(folder):
             np.testing.assert_array_equal(np.asarray(ours), theirs)
 
 
-def test_what_makes_no_sense_is_refused(folder):
+def test_invalid_arguments_are_rejected(folder):
     pipeline = un.open(folder).shuffle(0)
     for arguments, text in [({"last": "full"}, "batch.last"),
                             ({"last": "drop", "drop_last": True}, "both last and drop"),

@@ -1,4 +1,4 @@
-"""A fork of the process after a loader has started: the child is told, the parent notices nothing."""
+"""Using a loader in a fork of its process is an error and does not disturb the parent."""
 
 import subprocess
 import sys
@@ -45,7 +45,7 @@ CODE = """
 """
 
 
-def test_a_fork_is_told_and_the_parent_undisturbed():
+def test_a_fork_raises_an_error_and_does_not_disturb_the_parent():
     run = subprocess.run([sys.executable, "-c", textwrap.dedent(CODE)], capture_output=True, text=True, timeout=120,
                          check=False)
     assert run.returncode == 0 and run.stdout == "as ever\n", run.stderr

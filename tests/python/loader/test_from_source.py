@@ -1,4 +1,4 @@
-"""un.from_source(): objects of users that give encoded images or pixels, decoded and augmented by the library."""
+"""un.from_source(): objects that return encoded images or pixels."""
 
 import os
 import re
@@ -32,7 +32,7 @@ class Pixels:
         return np.asfortranarray(image) if i % 2 else image
 
 
-def test_encoded_images_of_an_object_are_as_those_of_the_files(photographs):
+def test_encoded_images_of_an_object_equal_those_of_files(photographs):
     source = Encoded(photographs, 100)
     expected = batches(steps(un.open(photographs)).batch(10))
     pipeline = un.from_source(source, [f"class {i}" for i in range(100)])
@@ -41,7 +41,7 @@ def test_encoded_images_of_an_object_are_as_those_of_the_files(photographs):
     for options in ({"threads": 1}, {"threads": 4}, {"threads": 3, "read_ahead": 4},
                     {"order": "relaxed", "threads": 1}):
         assert same(batches(steps(pipeline).options(**options).batch(10)), expected), options
-    assert same(batches(steps(un.from_source(source, at_once=4)).options(threads=4).batch(10)), expected)
+    assert same(batches(steps(un.from_source(source, concurrency=4)).options(threads=4).batch(10)), expected)
     mapped = steps(un.open(photographs)).map(shifted)
     assert same(batches(steps(pipeline).map(shifted).options(workers=2).batch(10)),
                 batches(mapped.options(workers=0).batch(10)))
@@ -115,15 +115,15 @@ class Together:
         return np.zeros((4, 4, 3), np.uint8)
 
 
-def test_one_call_at_a_time_unless_asked_for():
-    for at_once in (1, 2):
-        source = Together(at_once)
-        pipeline = un.from_source(source, at_once=at_once)
+def test_calls_are_sequential_unless_concurrency_is_requested():
+    for concurrency in (1, 2):
+        source = Together(concurrency)
+        pipeline = un.from_source(source, concurrency=concurrency)
         batches(pipeline.sequential().options(threads=4, read_ahead=0).batch(8))
-        assert source.most == at_once
+        assert source.most == concurrency
 
 
-def test_what_an_object_raises_comes_with_its_traceback_or_is_skipped(photographs):
+def test_exceptions_of_an_object_have_a_traceback_or_are_skipped(photographs):
     bad = {5: "raise", 6: b"no image", 7: np.zeros((3, 3), np.uint8), 8: (b"x", "y")}
     source = Encoded(photographs, 10, labelled=True, bad={5: "raise"})
     with un.from_source(source).sequential().resize((8, 8)).batch(5) as loader:
@@ -139,25 +139,25 @@ def test_what_an_object_raises_comes_with_its_traceback_or_is_skipped(photograph
         assert [labels.tolist() for _, labels in loader] == [[0, 1, 2, 3, 4, 9]]
         told = dict((sample, reason) for sample, _, reason in loader.bad_samples())
     assert "LookupError" in told[5] and "Encoded[6]" in told[6]
-    assert ("Encoded[7]: found ndarray of format 'B' and shape (3, 3), expected bytes of an encoded image, as the"
+    assert ("Encoded[7]: found ndarray of format 'B' and shape (3, 3); expected bytes of an encoded image, as in"
             in told[7])
-    assert "Encoded[8]: its label is str, expected a whole number" in told[8]
+    assert "Encoded[8]: found a label of type str; expected an integer" in told[8]
 
 
 @pytest.mark.parametrize(("source", "message"), [
-    (3, "int has no __len__ and __getitem__"),
-    ([], "list: its length is 0, expected one sample or more"),
-    (["text"], r"list\[0\]: found str, expected bytes of an encoded image, or a uint8 array"),
-    ([np.zeros((2, 2, 3), np.float32)], r"found ndarray of format 'f' and shape \(2, 2, 3\), expected bytes"),
+    (3, "found int; expected an object with __len__ and __getitem__"),
+    ([], "list: found length 0; expected at least one sample"),
+    (["text"], r"list\[0\]: found str; expected bytes of an encoded image, or a uint8 array"),
+    ([np.zeros((2, 2, 3), np.float32)], r"found ndarray of format 'f' and shape \(2, 2, 3\); expected bytes"),
     ([np.zeros((2, 2, 4), np.uint8)], r"shape \(2, 2, 4\)"),
-    ([(b"x", 1.5)], r"list\[0\]: its label is float, expected a whole number"),
+    ([(b"x", 1.5)], r"list\[0\]: found a label of type float; expected an integer"),
 ])
-def test_a_first_sample_that_is_neither_is_refused_at_once(source, message):
+def test_an_invalid_first_sample_is_rejected_when_opening(source, message):
     with pytest.raises((un.errors.ArgumentError, un.errors.InputError), match=message):
         un.from_source(source)
 
 
-def test_what_an_object_raises_may_hold_any_text(photographs):
+def test_exceptions_of_an_object_may_contain_any_text(photographs):
     class Unnamed(Encoded):
         def __getitem__(self, i):
             if i in (0, 4):
@@ -172,7 +172,7 @@ def test_what_an_object_raises_may_hold_any_text(photographs):
     assert all(reason.endswith("ValueError: cannot read c\\udce9 \\ud83d caf\u00e9") for reason in told)
 
 
-def test_a_first_sample_that_raises_is_bad_as_any_other(photographs):
+def test_a_first_sample_that_raises_is_a_bad_sample(photographs):
     source = Encoded(photographs, 6, bad={0: "raise", 1: "raise"})
     pipeline = un.from_source(source).sequential().resize((8, 8))
     with pytest.raises(un.errors.InputError, match=r"(?s)Encoded\[0\]: Traceback.*LookupError: row 0"):
@@ -181,7 +181,7 @@ def test_a_first_sample_that_raises_is_bad_as_any_other(photographs):
         (_, labels), = loader
         assert set(labels.tolist()) == {2, 3, 4, 5} and {bad[0] for bad in loader.bad_samples()} == {0, 1}
     with pytest.raises(un.errors.InputError,
-                       match=r"(?s)Encoded: none of the first 3 samples can be read; the first: Encoded\[0\]: .*row 0"):
+                       match=r"(?s)Encoded: none of the first 3 samples can be read. First: Encoded\[0\]: .*row 0"):
         un.from_source(Encoded(photographs, 3, bad=dict.fromkeys(range(3), "raise")))
 
 
@@ -193,18 +193,18 @@ def test_labels_out_of_range_are_bad_samples(photographs, label, classes, end):
         source = [(image, label if i == wrong else 1) for i in range(3)]
         pipeline = un.from_source(source, classes).sequential().resize((8, 8))
         with pytest.raises(un.errors.InputError,
-                           match=rf"list\[{wrong}\]: its label is {label}, expected a class number from 0 to {end}"):
+                           match=rf"list\[{wrong}\]: found label {label}; expected 0 to {end}"):
             next(iter(pipeline.batch(3)))
         with pipeline.errors("skip").batch(3) as loader:
             assert [labels.tolist() for _, labels in loader] == [[1, 1]]
             assert [bad[0] for bad in loader.bad_samples()] == [wrong]
 
 
-def test_what_a_source_cannot_have_or_be_is_refused(photographs):
-    with pytest.raises(un.errors.ArgumentError, match=r"to_yaml: the source Encoded is Python"):
+def test_invalid_sources_are_rejected(photographs):
+    with pytest.raises(un.errors.ArgumentError, match="to_yaml: found the source Encoded; expected a pipeline without"):
         un.from_source(Encoded(photographs, 3)).batch(1).to_yaml()
-    with pytest.raises(un.errors.ArgumentError, match=r"at_once\): found 0"):
-        un.from_source([b"x"], at_once=0)
+    with pytest.raises(un.errors.ArgumentError, match=r"concurrency\): found 0"):
+        un.from_source([b"x"], concurrency=0)
 
 
 def run(code):
@@ -246,7 +246,7 @@ def test_a_loop_that_is_left_running_at_the_end_of_the_program():
             def __len__(self): return 1000
             def __getitem__(self, i): return np.zeros((4, 4, 3), np.uint8)
 
-        loader = un.from_source(Source(), at_once=3).options(threads=3, read_ahead=2).batch(5)
+        loader = un.from_source(Source(), concurrency=3).options(threads=3, read_ahead=2).batch(5)
         iterator = iter(loader)
         next(iterator)
         print("ended")

@@ -1,4 +1,4 @@
-"""The Python loader: its batches are what the chain says, whatever threads, passes, ranks and specs they come from."""
+"""Batches follow the steps of the pipeline, for any threads, passes, ranks and specs."""
 
 import io
 import re
@@ -11,7 +11,7 @@ import unstarve as un
 from loader_support import SMALL, copies, equal, photos
 
 
-def test_batches_are_what_the_chain_says(tmp_path):
+def test_batches_follow_the_steps_of_the_pipeline(tmp_path):
     pipeline = un.open(photos(tmp_path))
     assert len(pipeline) == 24 and pipeline.classes == ["cat", "dog"]
     loader = pipeline.shuffle(seed=3).decode().random_resized_crop(48).flip().batch(5, drop_last=False)
@@ -26,7 +26,7 @@ def test_batches_are_what_the_chain_says(tmp_path):
             assert pipeline.read(int(sample))["label"] == label
 
 
-def test_any_number_of_threads_gives_the_same_bits(tmp_path):
+def test_any_number_of_threads_is_bit_equal(tmp_path):
     pipeline = un.open(photos(tmp_path)).shuffle(1).random_resized_crop(32).flip()
     expected = copies(pipeline.options(threads=1, prefetch=0).batch(6))
     for threads in (2, 5):
@@ -64,7 +64,7 @@ def test_members_that_nothing_uses_are_read_where_their_removal_is_switched_off(
     assert "bytes beside images and labels" not in plain.explain()
 
 
-def test_values_are_those_of_pillow(tmp_path):
+def test_values_equal_those_of_pillow(tmp_path):
     from PIL import Image
 
     pipeline = un.open(photos(tmp_path)).sequential().resize((30, 20))
@@ -100,7 +100,7 @@ def test_batch_operations_give_targets(tmp_path):
         pipeline.mixup(alpha=-1)
 
 
-def test_steps_of_operations_are_the_operations_of_their_names():
+def test_methods_equal_the_operations_of_their_names():
     start = un.open(SMALL).shuffle(0).resize(30, max_size=31)
     made = (start.center_crop(24).vertical_flip(0.3).color_jitter(0.2, hue=0).grayscale(0.5).rotation(12, p=0.5)
             .affine(5, (0.2, 0), shear_x=(-3, 3), fill="mean").perspective(0.3, 1, 7, "nearest")
@@ -129,7 +129,7 @@ def test_steps_of_operations_are_the_operations_of_their_names():
         start.auto_augment("mars")
 
 
-def test_what_erasing_and_cutout_cover_is_normalised_to_zero() -> None:
+def test_pixels_covered_by_erasing_and_cutout_are_normalised_to_zero() -> None:
     """As torchvision's RandomErasing(value=0) does behind Normalize; the device's part begins with the same pixels."""
     start = un.open(SMALL).shuffle(0).resize((32, 32)).erasing(1, (0.3, 0.3), (1, 1)).cutout(6)
     mean, std = (0.485, 0.456, 0.1), (0.229, 0.224, 0.225)
@@ -148,7 +148,7 @@ def test_what_erasing_and_cutout_cover_is_normalised_to_zero() -> None:
 @pytest.mark.parametrize("operation", [
     {"name": "rotation", "degrees": 45}, {"name": "affine", "degrees": 45, "scale": 0.5},
     {"name": "perspective", "distortion": 0.9, "probability": 1}, {"name": "pad_crop", "size": 32, "padding": 30}])
-def test_what_is_filled_with_the_mean_is_normalised_to_zero(operation: dict) -> None:
+def test_pixels_filled_with_the_mean_are_normalised_to_zero(operation: dict) -> None:
     start = un.open(SMALL).shuffle(0).resize((32, 32))
     mean, std = (0.485, 0.456, 0.1), (0.229, 0.224, 0.225)
 

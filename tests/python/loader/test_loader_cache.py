@@ -1,4 +1,4 @@
-"""Caches of the Python loader: none changes a batch, the one chosen by itself spares reads."""
+"""Caches do not change batches, and the automatic one avoids reads."""
 
 import unstarve as un
 from loader_support import copies, equal, photos
@@ -19,7 +19,7 @@ def test_caches_change_nothing(tmp_path):
     assert not (tmp_path / "told").exists()  # telling makes none
 
 
-def test_the_cache_that_auto_chooses_spares_the_second_epochs_reads(photographs):
+def test_the_automatic_cache_avoids_reads_in_the_second_epoch(photographs):
     files = sorted(photographs.rglob("*.jpg"))[:48]
 
     class Source:

@@ -1,4 +1,4 @@
-"""What a loop over the Python loader holds and how it ends: batches kept and let go of, closed, interrupted."""
+"""Lifetime of batches and loaders: held and released batches, close(), interrupts."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ import unstarve as un
 from loader_support import SMALL, copies, equal
 
 
-def test_ctrl_c_is_heard_while_data_are_opened(tmp_path):
+def test_ctrl_c_works_while_data_are_opened(tmp_path):
     shard = tmp_path / "train-00000-of-00001"
     with shard.open("wb") as file:  # a terabyte of zeros, no record among them: looked through for hours
         file.truncate(1 << 40)
@@ -37,7 +37,7 @@ def test_ctrl_c_is_heard_while_data_are_opened(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == [shard.name]
 
 
-def test_ctrl_c_is_heard_while_a_server_does_not_answer():
+def test_ctrl_c_works_while_a_server_does_not_answer():
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"http://127.0.0.1:{server.getsockname()[1]}/train.tar"
         with subprocess.Popen([sys.executable, "-c", f"import unstarve as un; un.open({url!r})"],
@@ -62,7 +62,7 @@ def test_ctrl_c_is_heard_while_a_server_does_not_answer():
     assert told.endswith("KeyboardInterrupt\n") and process.returncode == -signal.SIGINT
 
 
-def test_batches_may_be_kept():
+def test_batches_may_be_held():
     loader = un.open(SMALL).shuffle(0).batch(10)
     expected = copies(loader)
     loader.set_epoch(0)
@@ -97,20 +97,20 @@ class Watched:
 
 
 @pytest.mark.parametrize("torch", [False, True])
-def test_what_a_loop_lets_go_of_is_free_before_the_next_batch_is_asked_for(torch):
+def test_released_batches_are_freed_before_the_next_request(torch):
     if torch:
         pytest.importorskip("torch")
     iterated = un.open(SMALL).batch(10).to_torch("cpu") if torch else un.open(SMALL).batch(10)
     begun = iter(iterated)
     next(begun)
     loader = iterated._loader if torch else iterated
-    loader._core = watched = Watched(loader._core)
+    loader._engine = watched = Watched(loader._engine)
     for images, labels in begun:
         del images, labels
     assert len(watched.freed) == 18 and all(watched.freed)
 
 
-def test_memory_may_be_lent():
+def test_batches_may_use_external_memory():
     lent = []
 
     def allocate(size):
@@ -143,7 +143,7 @@ def test_a_thousand_loops_left_early_leak_nothing():
     assert resident() - memory < 8 << 20
 
 
-def test_a_newer_loop_ends_the_older():
+def test_a_newer_loop_ends_the_older_one():
     loader = un.open(SMALL).batch(10)
     older, newer = iter(loader), iter(loader)
     next(older)
@@ -167,7 +167,7 @@ def test_close_ends_a_loop_that_waits(after):
 @pytest.mark.parametrize("waiting", ["next(iter(pipeline.batch(1000)))", "pipeline.filter(min_side=1).batch(10)",
                                      "pipeline.filter(lambda facts: facts.width > 1).batch(10)",
                                      "pipeline.batch(10, pad=True)"])
-def test_control_c_is_heard_while_waiting(waiting):
+def test_ctrl_c_works_while_waiting(waiting):
     code = f"""
         import unstarve as un
         pipeline = un.open("sleep:ms=300,images=1000,size=32").options(threads=1)

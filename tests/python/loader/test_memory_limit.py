@@ -1,4 +1,4 @@
-"""The byte budget: chosen within the limit, told, never passed, also not by the process's resident memory."""
+"""The memory limit: settings that fit, reports, and resident memory that stays within it."""
 
 import os
 import re
@@ -17,7 +17,7 @@ SMALL = "synthetic:classes=10,images=400,size=32,seed=1"
 MB = 1_000_000
 
 
-def test_batches_are_the_same_and_everyone_keeps_to_the_limit():
+def test_batches_do_not_depend_on_the_memory_limit_which_all_parts_respect():
     pipeline = un.open(SMALL).shuffle(2).pad_crop(32).flip()
     plain = [(images.copy(), ids.copy()) for images, _, ids in pipeline.batch(20).batches()]
     loader = pipeline.options(memory_limit=5 * MB, threads=2).batch(20)
@@ -39,10 +39,10 @@ def test_a_plain_loop_needs_room_for_two_batches():
         next(iter(un.open(SMALL).options(memory_limit=12 * MB, threads=1, order="relaxed").batch(400)))
 
 
-def test_what_a_device_holds_counts():
+def test_device_memory_counts_towards_the_limit():
     loader = un.open(SMALL).options(memory_limit=9 * MB, threads=1).batch(100)
     values = 100 * 3 * 32 * 32
-    on_device = loader.with_output("uint8", on_device=(13, 500))
+    on_device = loader.with_output("uint8", device_bytes=(13, 500))
     assert ", on the device 4.0" in on_device.explain()
     assert "on the device" not in loader.explain()
     for _ in on_device:
@@ -50,8 +50,8 @@ def test_what_a_device_holds_counts():
         assert memory["on the device"] == (13 * values + 500,) * 2
         assert sum(most for _, most in memory.values()) <= 9 * MB
     with pytest.raises(un.errors.ArgumentError, match="and 12.0 MB on the device"):
-        loader.with_output("uint8", on_device=(0, 12 * MB)).explain()
-    unlimited = un.open(SMALL).batch(100).with_output("uint8", on_device=(3, 0))
+        loader.with_output("uint8", device_bytes=(0, 12 * MB)).explain()
+    unlimited = un.open(SMALL).batch(100).with_output("uint8", device_bytes=(3, 0))
     next(iter(unlimited))
     assert unlimited.memory()["on the device"] == (3 * values, 0)
 
@@ -69,7 +69,7 @@ def test_to_torch_counts_its_batches_on_a_gpu():
     assert f", on the device {2 * 2 * values / MB:.1f}" in limited
 
 
-def test_kept_batches_are_let_go_in_time():
+def test_held_batches_are_released_in_time():
     loader = un.open(SMALL).options(memory_limit=5 * MB, threads=2).batch(20)
     kept = []
     for images, _, _ in loader.batches():
@@ -79,7 +79,7 @@ def test_kept_batches_are_let_go_in_time():
     assert len(kept) == 2
 
 
-def test_a_loop_that_keeps_all_batches_there_can_be_is_told_what_it_waits_for():
+def test_a_loop_that_holds_all_batches_gets_a_warning():
     for _ in range(2):  # every loader tells it
         loader = un.open(SMALL).options(memory_limit=5 * MB, threads=2).batch(20)
         kept = []
@@ -94,7 +94,7 @@ def test_a_loop_that_keeps_all_batches_there_can_be_is_told_what_it_waits_for():
 
 
 @pytest.mark.parametrize("what", ["pixels", "encoded"])
-def test_a_loop_that_keeps_its_batches_gets_the_room_that_a_cache_does_not_use(tmp_path, what):
+def test_a_loop_that_holds_batches_uses_the_memory_that_a_cache_does_not_need(tmp_path, what):
     pipeline = un.open(photos(tmp_path)).shuffle(0).center_crop(64).cache(what)
     loader = pipeline.options(memory_limit=6 * MB, threads=1).batch(2)
     own = int(re.search(r"limit 6.0 MB: \d+ to (\d+) batches", loader.explain())[1])
@@ -106,10 +106,10 @@ def test_a_loop_that_keeps_its_batches_gets_the_room_that_a_cache_does_not_use(t
 
 
 @pytest.mark.parametrize(("limit", "message"), [
-    (100, "found 100, expected 1000000 or more"),
+    (100, "found 100; expected 1000000 or more"),
     (2 * MB, r"execution.memory_limit_mb: 2, expected at least \d+: 2 batches of 4.9 MB"),
 ])
-def test_a_limit_that_holds_nothing_is_refused(limit, message):
+def test_a_memory_limit_below_the_minimum_is_rejected(limit, message):
     with pytest.raises(un.errors.ArgumentError, match=message):
         next(iter(un.open(SMALL).options(memory_limit=limit).batch(400)))
 
@@ -135,7 +135,7 @@ def resident_growth(folder, options):
     return int(run.stdout)
 
 
-def test_resident_memory_keeps_to_the_limit(tmp_path):
+def test_resident_memory_stays_within_the_limit(tmp_path):
     from PIL import Image
 
     # 200 names of one photograph: 600 MB of pixels.

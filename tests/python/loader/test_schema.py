@@ -1,4 +1,4 @@
-"""The JSON schema of pipelines: what it accepts the library accepts, and the other way round; wrong ones are named."""
+"""The JSON schema of pipelines accepts what the library accepts, and both name what they reject."""
 
 import json
 import random
@@ -46,13 +46,13 @@ def chains():
     yield start.options(threads=3, prefetch=0, read_ahead=-1).passes(cache=False, read_ahead=True)
 
 
-def test_what_the_steps_make_is_valid():
+def test_steps_produce_valid_specs():
     for chain in chains():
         for text in (chain.to_yaml(), chain.batch(4, last="pad", pad=True, bucket=40).to_yaml()):
             VALIDATOR.validate(yaml.safe_load(text))
 
 
-def test_it_is_a_schema_and_the_corpus_s_full_spec_is_valid():
+def test_the_schema_is_valid_and_accepts_the_full_spec():
     VALIDATOR.check_schema(SCHEMA)
     VALIDATOR.validate(yaml.safe_load((ROOT / "fuzz/corpus/spec/full.yaml").read_text()))
     VALIDATOR.validate({})
@@ -60,7 +60,7 @@ def test_it_is_a_schema_and_the_corpus_s_full_spec_is_valid():
         assert not VALIDATOR.is_valid(yaml.safe_load((ROOT / f"fuzz/corpus/spec/{wrong}.yaml").read_text()))
 
 
-def test_an_unknown_key_is_told_the_keys_that_the_schema_has():
+def test_an_unknown_key_lists_the_keys_of_the_schema():
     for node, schema in SCHEMA["properties"].items():
         if schema["type"] == "object" and node != "passes":
             assert said({node: {"none": 1}}).endswith("known here: " + ", ".join(sorted(schema["properties"])))
@@ -216,7 +216,7 @@ FIELDS = list(dict.fromkeys(keys for keys, _ in leaves(SCHEMA)))
 WRONG = [None, True, 3, -3, 1.5, 0, "many", "", [], [1, 2], ["a"], [[1]], {"a": 1}, 1e300, -1e-300, 1 << 70]
 
 
-def test_generated_sound_specs_are_accepted_by_both():
+def test_library_and_schema_accept_generated_valid_specs():
     rng = random.Random(1)
     for _ in range(300):
         spec = accepted(rng)
@@ -225,7 +225,7 @@ def test_generated_sound_specs_are_accepted_by_both():
         assert VALIDATOR.is_valid(yaml.safe_load(_core.canonical(json.dumps(spec)))), spec
 
 
-def test_the_fields_that_are_tried_are_all_that_the_schema_has():
+def test_every_field_of_the_schema_is_tested():
     tried = {pointer for _, pointer in leaves(SCHEMA)}
     of_names = {f"/properties/{node}/items/anyOf/0" for node in ("operations", "batch_operations")}
     for pointer in values(SCHEMA):
@@ -282,7 +282,7 @@ def put(spec, keys, value):
 
 
 @pytest.mark.parametrize("keys", FIELDS, ids=lambda keys: ".".join(map(str, keys)))
-def test_a_spec_wrong_in_one_field_is_refused_by_both_and_named(keys):
+def test_library_and_schema_reject_a_spec_with_one_wrong_field(keys):
     rng = random.Random(str(keys))
     node, word = named(keys)
     refused = 0
@@ -313,8 +313,8 @@ def test_a_spec_wrong_in_one_field_is_refused_by_both_and_named(keys):
 
 
 @pytest.mark.parametrize(("step", "message"), [
-    (lambda p: p.shuffle(-1), r"shuffle\(seed\): found -1, expected 0 or more"),
-    (lambda p: p.shuffle("x"), r"shuffle\(seed\): found 'x', expected a whole number"),
+    (lambda p: p.shuffle(-1), r"shuffle\(seed\): found -1; expected 0 or more"),
+    (lambda p: p.shuffle("x"), r"shuffle\(seed\): found 'x'; expected an integer"),
     (lambda p: p.shard(3, 3), "order.rank: rank 3 of world 3, expected"),
     (lambda p: p.decode().shuffle(), r"shuffle\(\) after decode\(\): expected before it"),
     (lambda p: p.random_resized_crop(0),
@@ -325,14 +325,14 @@ def test_a_spec_wrong_in_one_field_is_refused_by_both_and_named(keys):
     (lambda p: p.operation("resize", size=8, antialias=1), "'antialias' is .1.; expected true or false"),
     (lambda p: p.operation("blur"), "unknown operation 'blur'; known: random_resized_crop"),
     (lambda p: p.flip(2), r"'probability' is .2.; expected a number from 0 to 1"),
-    (lambda p: p.normalize((1, 2), (1, 1, 1)), "mean: found 2 numbers, expected three"),
+    (lambda p: p.normalize((1, 2), (1, 1, 1)), "mean: found 2 numbers; expected three"),
     (lambda p: p.normalize((0, 0, 0), (1, 0, 1)), "output.std: 0, expected above 0"),
     (lambda p: p.output("int7"), 'output.type: .*found "int7", expected one of uint8'),
     (lambda p: p.mixup(alpha=0), r"batch_operations.0.: .*'alpha' is .0.; expected"),
     (lambda p: p.cache("all"), 'cache.what: .*found "all", expected one of nothing'),
     (lambda p: p.cache(limit_mb=0), "cache.limit_mb: 0, expected 1 or more"),
     (lambda p: p.cache("encoded", after=1), "cache.after: encoded records are kept before any operation"),
-    (lambda p: p.cache("pixels", after=-2), r"cache\(after\): found -2, expected -1 or more"),
+    (lambda p: p.cache("pixels", after=-2), r"cache\(after\): found -2; expected -1 or more"),
     (lambda p: p.errors("ignore"), 'errors.policy: .*found "ignore", expected one of fail'),
     (lambda p: p.errors(rate=0), "errors.rate: 0, expected above 0"),
     (lambda p: p.options(threads=-1), "execution.threads: -1, expected 0 to 1024"),
@@ -345,10 +345,10 @@ def test_a_spec_wrong_in_one_field_is_refused_by_both_and_named(keys):
      "decode_share: 2, expected 0 to 1"),
     (lambda p: p.device("cuda", operations="device", decode="hybrid", decode_share=-1),
      r"device\(decode_share\): found -1"),
-    (lambda p: p.batch(0), r"batch\(size\): found 0, expected 1 or more"),
-    (lambda p: p.batch(1.5), r"batch\(size\): found 1.5, expected a whole number"),
+    (lambda p: p.batch(0), r"batch\(size\): found 0; expected 1 or more"),
+    (lambda p: p.batch(1.5), r"batch\(size\): found 1.5; expected an integer"),
     (lambda p: p.batch(61), "no full batch"),
 ])
-def test_a_wrong_step_is_refused_where_it_is_written(step, message):
+def test_an_invalid_step_is_rejected_by_the_step(step, message):
     with pytest.raises(un.Error, match=message):
         step(un.open(SMALL))

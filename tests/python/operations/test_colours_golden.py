@@ -1,7 +1,7 @@
-"""The colour operations against Pillow and torch, on made-up pictures and on photographs where there are any.
+"""Colour operations compared with Pillow and torch, on synthetic images and on photographs if available.
 
-Pillow computes in floating point and cuts the fraction off; ours is integer arithmetic, the same on every machine. So
-values may differ by 1 where the exact product lies within 0.004 of an integer.
+Pillow computes in floating point and truncates; we use integer arithmetic, equal on all machines. Values may differ by
+1 if the exact product is within 0.004 of an integer.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def test_auto_contrast_is_within_one_step_of_pillow() -> None:
         assert difference.max() <= 1
 
 
-def test_vertical_flip_turns_rows_round() -> None:
+def test_vertical_flip_reverses_rows() -> None:
     for pixels in pictures(2):
         ours, _ = apply(pixels, "vertical_flip:probability=1")
         assert np.array_equal(ours, pixels[::-1])
@@ -148,7 +148,7 @@ def test_erasing_and_cutout_take_a_colour_or_noise() -> None:
         assert np.abs(between).max() < 6 / np.sqrt(len(values))
 
 
-def test_cutout_is_that_of_the_paper() -> None:
+def test_cutout_equals_the_code_of_the_paper() -> None:
     """uoguelph-mlrg/Cutout: a middle anywhere, `length` // 2 to either side, cut off by the edges."""
     height, width, length = 9, 12, 6
     windows = {}

@@ -1,4 +1,4 @@
-"""Turning, bending, filters and policies against Pillow and torch, on made-up pictures and on photographs."""
+"""Rotation, affine, perspective, filters and policies compared with Pillow and torch."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def smooth(width: int, height: int, edge: int = 100) -> np.ndarray:
 
 
 @pytest.mark.parametrize("interpolation,most", [("nearest", 3), ("bilinear", 1)])
-def test_no_value_of_a_turned_smooth_picture_is_far_from_pillows(interpolation: str, most: int) -> None:
+def test_rotation_of_a_smooth_image_is_close_to_pillow(interpolation: str, most: int) -> None:
     for width, height in ((160, 120), (121, 120)):
         pixels = smooth(width, height)
         for degrees in (-170, -45, -7.5, 3, 30, 90, 133.3):
@@ -39,7 +39,7 @@ def test_no_value_of_a_turned_smooth_picture_is_far_from_pillows(interpolation: 
 
 
 @pytest.mark.parametrize("interpolation,most", [("nearest", 3), ("bilinear", 1)])
-def test_no_value_of_a_bent_smooth_picture_is_far_from_pillows(interpolation: str, most: int) -> None:
+def test_perspective_of_a_smooth_image_is_close_to_pillow(interpolation: str, most: int) -> None:
     width, height = 160, 120
     pixels = smooth(width, height)
     for given in GOLDEN["affine"]:
@@ -68,7 +68,7 @@ def test_rotation_is_pillows(degrees: float, interpolation: str) -> None:
 
 
 @pytest.mark.parametrize("interpolation", ["nearest", "bilinear"])
-def test_affine_is_torchs_definition(interpolation: str) -> None:
+def test_affine_equals_the_definition_of_torch(interpolation: str) -> None:
     """torchvision's affine() as a sampling grid, in float64."""
     for pixels in pictures(2):
         height, width, _ = pixels.shape
@@ -93,7 +93,7 @@ def test_affine_is_torchs_definition(interpolation: str) -> None:
 
 @pytest.mark.parametrize("given", GOLDEN["affine"], ids=lambda given: f"{given['angle']}-{given['shear']}")
 @pytest.mark.parametrize("interpolation,fill", [("nearest", (0,)), ("bilinear", (77, 5, 210))])
-def test_affine_is_pillows_transform_by_torchvisions_matrix(given: dict, interpolation: str, fill: tuple) -> None:
+def test_affine_equals_pillow_with_the_matrix_of_torchvision(given: dict, interpolation: str, fill: tuple) -> None:
     """Moves are drawn, so the one is looked for that torchvision would have made of the same numbers."""
     width, height = GOLDEN["size"]
     (move_x, move_y), (a, b, c, d, e, f) = given["translate"], given["matrix"]
@@ -118,7 +118,7 @@ def test_affine_is_pillows_transform_by_torchvisions_matrix(given: dict, interpo
         assert least[1] > 0.02  # no other move is as near
 
 
-def test_affine_moves_by_up_to_its_parts_of_the_sides() -> None:
+def test_affine_translates_by_up_to_its_fraction_of_the_sides() -> None:
     pixels = make_policies.picture()
     height, width, _ = pixels.shape
     windows = {}

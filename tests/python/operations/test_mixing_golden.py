@@ -1,6 +1,6 @@
-"""mixup and cutmix against the formulae of torchvision's v2.MixUp and v2.CutMix, as torch computes them.
+"""mixup and cutmix compared with the formulae of torchvision's v2.MixUp and v2.CutMix, computed by torch.
 
-Their random numbers are ours, so the weight is taken from the targets, and the box from the pixels.
+The random numbers are ours: the weight is taken from the targets, and the box from the pixels.
 """
 
 import numpy as np

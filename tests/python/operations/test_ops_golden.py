@@ -1,6 +1,6 @@
-"""The operations against Pillow and torch, pixel by pixel, on made-up pictures and on photographs where there are any.
+"""Operations compared with Pillow and torch, pixel by pixel, on synthetic images and on photographs if available.
 
-torch.nn.functional.interpolate(antialias=True) is what torchvision.transforms.v2 resizes tensors with.
+torchvision.transforms.v2 resizes tensors with torch.nn.functional.interpolate(antialias=True).
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def test_resize_is_within_one_step_of_pillow(size: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda s: f"{s[1]}x{s[0]}")
-def test_resize_is_torchs_of_bytes_and_near_its_of_floats(size: tuple[int, int]) -> None:
+def test_resize_equals_torch_on_uint8_and_is_close_on_floats(size: tuple[int, int]) -> None:
     for pixels in pictures(6):
         ours, _ = apply(pixels, f"resize:size={size[0]},{size[1]}")
         planes = torch.from_numpy(pixels.copy()).permute(2, 0, 1)[None]
@@ -149,7 +149,7 @@ def test_short_side_resize_gives_torchvisions_size() -> None:
         assert ours.shape[:2] == ((256, expected_long) if height <= width else (expected_long, 256))
 
 
-def test_a_bounded_resize_is_torchvisions() -> None:
+def test_resize_with_max_size_equals_torchvision() -> None:
     """Equal to what its Resize(size, max_size) made, tests/golden/make_policies.py."""
     for given in GOLDEN["bounded"]:
         pixels = make_policies.picture(*given["size"])
@@ -181,7 +181,7 @@ def test_center_crop_is_torchvisions(size: tuple[int, int]) -> None:
         assert np.array_equal(ours, torchvision_center_crop(pixels, size))
 
 
-def test_pad_crop_is_a_window_of_the_padded_image() -> None:
+def test_pad_crop_is_a_crop_of_the_padded_image() -> None:
     pixels = noise(32, 32)
     padded = np.pad(pixels, ((4, 4), (4, 4), (0, 0)))
     windows = {padded[y : y + 32, x : x + 32].tobytes(): (x, y) for y in range(9) for x in range(9)}
@@ -212,7 +212,7 @@ def test_pad_crop_pads_as_torchvision_does(mode: str, padding: tuple[int, ...]) 
     assert np.array_equal(mirrored, chained[0])
 
 
-def test_a_crop_beyond_a_border_keeps_the_border() -> None:
+def test_a_crop_beyond_the_image_keeps_the_border() -> None:
     pixels = noise(8, 8)
     ours, _ = apply(pixels, "pad_crop:size=12:padding=2:fill=200", "center_crop:size=16")
     expected = np.pad(np.pad(pixels, ((2, 2), (2, 2), (0, 0)), constant_values=200), ((2, 2), (2, 2), (0, 0)))
@@ -250,7 +250,7 @@ def test_a_training_chain_resizes_flips_and_normalises() -> None:
     np.testing.assert_allclose(floats.transpose(1, 2, 0), (bytes_ / 255 - mean) / std, rtol=0, atol=5e-7)
 
 
-def test_a_chain_for_evaluation_is_torchvisions() -> None:
+def test_an_evaluation_pipeline_equals_torchvision() -> None:
     """Equal to what torchvision made of the same pictures, tests/golden/make_policies.py."""
     for given in GOLDEN["resizes"]:
         pixels = make_policies.picture(*given["size"])

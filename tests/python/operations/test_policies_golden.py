@@ -1,6 +1,6 @@
-"""Policies of random augmentation, and perspective, against their definitions: every image that a policy gives is one
-of those that its definition can give. Their changes are Pillow's, as torchvision makes them of Pillow's images; what
-torchvision has is recorded in tests/golden/policies.json.
+"""Augmentation policies and perspective: every result is one that the definition allows.
+
+The reference operations are Pillow's, as in torchvision; tests/golden/policies.json records torchvision's tables.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def usual_space(width: int, height: int, bins: int = 31) -> dict[str, list[float
     return space
 
 
-def test_trivial_augment_makes_what_its_definition_can_make() -> None:
+def test_trivial_augment_follows_its_definition() -> None:
     pixels = picture()
     made = results(pixels, wide_space())
     seen = set()
@@ -113,7 +113,7 @@ def test_trivial_augment_makes_what_its_definition_can_make() -> None:
     assert len(seen) >= 11
 
 
-def test_policies_of_other_magnitudes_and_fill_make_what_their_definitions_can_make() -> None:
+def test_policies_with_other_magnitudes_and_fill_follow_their_definitions() -> None:
     pixels = picture()
     made = results(pixels, wide_space(6), FILL), results(
         pixels, {name: [values[40]] for name, values in usual_space(WIDTH, HEIGHT, 50).items()}, FILL)
@@ -127,7 +127,7 @@ def test_policies_of_other_magnitudes_and_fill_make_what_their_definitions_can_m
         assert len(seen) >= 11
 
 
-def test_what_lay_beyond_before_a_policy_moved_keeps_its_colour() -> None:
+def test_uncovered_pixels_keep_the_fill_colour() -> None:
     """A border of pad_crop is a part of the picture that the policy fills around."""
     pixels = picture()
     padded = np.full((HEIGHT + 8, WIDTH + 8, 3), 200, np.uint8)
@@ -144,7 +144,7 @@ def test_what_lay_beyond_before_a_policy_moved_keeps_its_colour() -> None:
 
 
 @pytest.mark.parametrize("magnitude", [9, 30])
-def test_rand_augment_makes_what_its_definition_can_make(magnitude: int) -> None:
+def test_rand_augment_follows_its_definition(magnitude: int) -> None:
     pixels = picture()
     made = results(pixels, {name: [values[magnitude]] for name, values in usual_space(WIDTH, HEIGHT).items()})
     seen = set()
@@ -155,7 +155,7 @@ def test_rand_augment_makes_what_its_definition_can_make(magnitude: int) -> None
     assert len(seen) >= 11
 
 
-def test_two_changes_of_rand_augment_are_one_behind_the_other() -> None:
+def test_two_operations_of_rand_augment_are_applied_in_sequence() -> None:
     pixels = picture()
     space = {name: [values[9]] for name, values in usual_space(WIDTH, HEIGHT).items()}
     both = {}
@@ -167,7 +167,7 @@ def test_two_changes_of_rand_augment_are_one_behind_the_other() -> None:
         assert share <= 0.05, sample
 
 
-def test_the_changes_above_are_torchvisions_of_pillows_images() -> None:
+def test_the_reference_operations_equal_torchvision() -> None:
     image = Image.fromarray(make_policies.picture())
     for name, magnitude, expected in GOLDEN["changes"]:
         made = {make_policies.digest(np.asarray(changed(image, name, each)))
@@ -183,7 +183,7 @@ def test_the_changes_above_are_torchvisions_of_pillows_images() -> None:
 
 
 @pytest.mark.parametrize("policy", ["imagenet", "cifar10", "svhn"])
-def test_auto_augment_makes_what_torchvisions_tables_can_make(policy: str) -> None:
+def test_auto_augment_produces_images_of_torchvisions_tables(policy: str) -> None:
     pixels = picture()
 
     def after(pixels: np.ndarray, name: str, probability: float, bin_: int | None) -> list[np.ndarray]:
@@ -205,7 +205,7 @@ def test_auto_augment_makes_what_torchvisions_tables_can_make(policy: str) -> No
         assert share <= 0.05, sample
 
 
-def test_perspective_is_pillows_of_corners_that_moved_inwards() -> None:
+def test_perspective_equals_pillow_with_the_same_corners() -> None:
     """The mapping is taken from an image of places; it must be perspective, and Pillow's transform by it ours."""
     width, height, distortion = 140, 100, 0.5
     y, x = np.mgrid[:height, :width]

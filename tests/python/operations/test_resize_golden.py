@@ -1,4 +1,4 @@
-"""resize by every interpolation against Pillow, torch and OpenCV's definition of its area filter."""
+"""resize with every interpolation, compared with Pillow, torch and the definition of OpenCV's area filter."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def resized(pixels: np.ndarray, size: tuple[int, int], *options: str) -> np.ndar
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda s: f"{s[1]}x{s[0]}")
 @pytest.mark.parametrize("name", ["nearest", "bicubic", "box", "lanczos"])
-def test_an_interpolation_is_pillows_of_its_name(name: str, size: tuple[int, int]) -> None:
+def test_interpolations_equal_those_of_pillow(name: str, size: tuple[int, int]) -> None:
     # Weights have 14 bits and more here, 22 there. Of a box they are all one, so that sums often end in one half.
     most, share = {"nearest": (0, 0.0), "box": (1, 0.16), "bicubic": (2, 0.01), "lanczos": (2, 0.015)}[name]
     for i, pixels in enumerate([*pictures(4), noise(1, 40), noise(17, 5)]):
@@ -30,7 +30,7 @@ def test_an_interpolation_is_pillows_of_its_name(name: str, size: tuple[int, int
 
 @pytest.mark.parametrize("antialias", [True, False], ids=["antialiased", "plain"])
 @pytest.mark.parametrize("name", ["bilinear", "bicubic"])
-def test_resize_is_torchs_of_bytes(name: str, antialias: bool) -> None:
+def test_resize_equals_torch_on_uint8(name: str, antialias: bool) -> None:
     for pixels in pictures(4):
         planes = torch.from_numpy(pixels.copy()).permute(2, 0, 1)[None]
         for size in [(224, 224), (160, 96), (500, 700), (5, 3)]:

@@ -1,4 +1,4 @@
-"""Operations that follow a schedule: what an epoch's batches are depends on the epoch alone."""
+"""Scheduled operations: batches depend on the epoch only."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_batches_change_their_shape_at_an_epochs_border_and_a_resumed_run_agrees
         np.testing.assert_array_equal(images, theirs)
 
 
-def test_mixing_follows_a_schedule_and_a_resumed_run_agrees() -> None:
+def test_mixing_follows_a_schedule_also_after_a_resume() -> None:
     def mixed() -> un.Loader:
         start = un.open(SMALL).shuffle(3).resize((16, 16))
         return start.label_smoothing(un.schedule({0: 0, 1: 0.5})).mixup(
@@ -64,7 +64,7 @@ def test_mixing_follows_a_schedule_and_a_resumed_run_agrees() -> None:
         np.testing.assert_array_equal(ours[1], theirs[1])
 
 
-def test_torch_tensors_follow_it_too_and_explain_lists_the_epochs() -> None:
+def test_torch_tensors_follow_a_schedule_and_explain_lists_the_epochs() -> None:
     pytest.importorskip("torch")
     loader = scheduled().batch(10).to_torch()
     assert [next(iter(loader))[0].shape[-1] for epoch in (0, 1, 3) if loader.set_epoch(epoch) is None] == [16, 24, 28]
@@ -73,12 +73,12 @@ def test_torch_tensors_follow_it_too_and_explain_lists_the_epochs() -> None:
     assert "from epoch 3: random_resized_crop size=28; rand_augment magnitude=8; samples of 28x28" in text
 
 
-def test_what_a_schedule_does_not_go_with_is_refused() -> None:
-    with pytest.raises(un.errors.ArgumentError, match="found no points"):
+def test_invalid_uses_of_a_schedule_are_rejected() -> None:
+    with pytest.raises(un.errors.ArgumentError, match="found none; expected epochs with values"):
         un.schedule({})
     with pytest.raises(un.Error, match="begins at epoch 2; expected a value for epoch 0"):
         un.open(SMALL).resize(un.schedule({2: 8}))
     with pytest.raises(un.Error, match="in epoch 5: operation rand_augment: parameter 'magnitude' is .31."):
         un.open(SMALL).rand_augment(magnitude=un.schedule({0: 3, 5: 31}))
-    with pytest.raises(un.Error, match=r"follows a schedule, which does not go with functions \(map\(\)\)"):
+    with pytest.raises(un.Error, match=r"operations: found a schedule before map\(\); expected constant values"):
         next(iter(scheduled().map(lambda image: image).options(kind="threads").batch(10)))

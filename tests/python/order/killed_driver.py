@@ -1,11 +1,10 @@
-"""Runs epochs in children that are killed by SIGKILL at random moments and go on elsewhere; a program of its own, since
-its children are forked before any thread runs. Prints what it saw as JSON; see test_killed.py.
+"""Runs epochs in children that are killed by SIGKILL at random moments. Prints the results as JSON; see test_killed.py.
 
-    killed_driver.py VARIANT KILLS SEED      # in an empty folder, but for what the variant reads
+    killed_driver.py VARIANT KILLS SEED      # in an empty folder, except for the data of the variant
 
-Each child runs some ranks in step, and after every batch of all of them replaces the file of the state and of the
-samples used so far in the epoch: what a training job does with its checkpoint. The next has other ranks, batches,
-threads.
+A separate program, because its children are forked before any thread runs. Each child runs some ranks in step. After
+every batch of all ranks it replaces the file with the state and the samples used in the epoch, as a training job writes
+checkpoints. The next child uses other ranks, batch sizes and threads.
 """
 
 import json

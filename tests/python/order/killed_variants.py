@@ -1,7 +1,6 @@
-"""The pipelines that killed_driver.py runs, by name: what decides which sample comes when, and what makes it.
+"""The pipelines that killed_driver.py runs, by name.
 
-Each is small, and augmented by random operations or functions, so that a sample that comes again after a kill is told
-from itself with other random numbers.
+Each is small and augmented randomly, so that a repeated sample differs from its first occurrence.
 """
 
 import os

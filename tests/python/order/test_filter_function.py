@@ -1,4 +1,4 @@
-"""filter() by a function of the user's: which samples take part, decided once."""
+"""filter() by a function: evaluated once."""
 
 import pytest
 
@@ -12,7 +12,7 @@ def ids(loader):
         return [batch[2].tolist() for batch in loader.batches()]
 
 
-def test_a_function_sees_the_facts_and_decides_once(photographs):
+def test_filter_functions_are_called_once_per_sample(photographs):
     pipeline = un.open(photographs)
     seen = []
 
@@ -36,7 +36,7 @@ def test_a_function_sees_the_facts_and_decides_once(photographs):
     assert f"passes {len(expected)} of 100 samples, asked once before the run" in text
 
 
-def test_it_stands_with_bounds_and_take_and_others_like_it():
+def test_filter_functions_combine_with_bounds_take_and_each_other():
     pipeline = un.open(DATA).filter(labels=[1, 2, 3]).filter(lambda facts: facts.label != 2)
     pipeline = pipeline.filter(lambda facts: facts.id >= 10).take(7).sequential()
     assert ids(pipeline.batch(7)) == [[i for i in range(10, 60) if i % 5 in (1, 3)][:7]]
@@ -64,7 +64,7 @@ def test_order_ranks_and_state_are_exact():
         other.load_state_dict(run.state_dict())
 
 
-def test_what_cannot_be_read_passes_and_what_a_function_raises_is_told(photographs, tmp_path):
+def test_unreadable_samples_pass_and_exceptions_are_raised(photographs, tmp_path):
     (tmp_path / "class").mkdir()
     (tmp_path / "class" / "broken.jpg").write_bytes(b"no image")
     whole = next(path for path in sorted(photographs.rglob("*.*")) if path.is_file())
@@ -74,22 +74,23 @@ def test_what_cannot_be_read_passes_and_what_a_function_raises_is_told(photograp
     assert loader.samples == 1
     with pytest.raises(ZeroDivisionError) as caught:
         un.open(DATA).filter(lambda facts: 1 / facts.label > 0).batch(2)
-    assert "in the function given to filter(), of sample 0 (" in caught.value.__notes__[0]
+    assert "in the function given to filter(), for sample 0 (" in caught.value.__notes__[0]
 
 
 @pytest.mark.parametrize(("make", "message"), [
     (lambda: un.open(DATA).filter(lambda facts: True, min_side=3),
-     "a function and bounds, expected them in filters of"),
+     "found a function and other conditions; expected one of"),
     (lambda: un.open(DATA).shuffle(1).filter(lambda facts: True), r"filter\(\) after shuffle\(\)"),
     (lambda: un.mix([un.open(DATA)]).filter(lambda facts: True), r"filter\(\) after mix\(\)"),
-    (lambda: un.open(DATA).filter(lambda facts: True).to_yaml(), r"to_yaml: filter\(.*<lambda> .* is Python"),
-    (lambda: un.open(DATA).filter(lambda facts: True).batch(2).to_yaml(), r"to_yaml: filter\("),
+    (lambda: un.open(DATA).filter(lambda facts: True).to_yaml(),
+     r"to_yaml: found filter\(.*<lambda> .*; expected a pipeline without Python"),
+    (lambda: un.open(DATA).filter(lambda facts: True).batch(2).to_yaml(), r"to_yaml: found filter\("),
 ])
-def test_what_makes_no_sense_is_refused(make, message):
+def test_invalid_arguments_are_rejected(make, message):
     with pytest.raises(un.errors.ArgumentError, match=message):
         make()
 
 
-def test_a_filter_that_leaves_nothing_says_so():
+def test_a_filter_without_samples_is_an_error():
     with pytest.raises(un.errors.InputError, match="source: its filter leaves none of 60 samples"):
         un.open(DATA).filter(lambda facts: False).batch(2)

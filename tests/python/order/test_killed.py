@@ -1,5 +1,7 @@
-"""Nothing is used twice, nothing is missed and nothing is made otherwise by a run that is killed again and again and
-goes on with other ranks, threads, batches and orders: the pipelines are those of killed_variants.py."""
+"""A run that is killed repeatedly and resumes with other ranks, threads and batch sizes uses every sample exactly once.
+
+Its pixels equal those of an undisturbed run. The pipelines are in killed_variants.py.
+"""
 
 import json
 import os
@@ -44,11 +46,11 @@ def kill(folder, name, kills):
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_a_run_that_is_killed_now_and_then_is_as_one_that_nobody_disturbed(tmp_path, name):
+def test_a_run_killed_occasionally_equals_an_undisturbed_run(tmp_path, name):
     assert kill(tmp_path, name, 6)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", VARIANTS)
-def test_a_run_that_is_killed_a_hundred_times_is_as_one_that_nobody_disturbed(tmp_path, name):
+def test_a_run_killed_a_hundred_times_equals_an_undisturbed_run(tmp_path, name):
     assert kill(tmp_path, name, 500 if name == "plain" else 100) > 3

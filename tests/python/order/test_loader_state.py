@@ -1,4 +1,4 @@
-"""Epochs and the saved state of the Python loader: one epoch per loop, resumable anywhere, damage refused."""
+"""Epochs and resume positions of the loader: one epoch per loop, resumable anywhere, invalid states rejected."""
 
 import json
 import re
@@ -50,7 +50,7 @@ def test_resumes_after_every_batch_with_any_threads():
 
 
 @pytest.mark.parametrize("drop_last", [True, False])
-def test_goes_on_with_other_ranks_and_batches(drop_last):
+def test_resumes_with_other_ranks_and_batch_sizes(drop_last):
     def loaders(world, batch):
         shuffled = un.open(SMALL).shuffle(5)
         return [shuffled.shard(rank, world).batch(batch, drop_last=drop_last) for rank in range(world)]
@@ -84,7 +84,7 @@ def test_goes_on_with_other_ranks_and_batches(drop_last):
     assert sum(len(ids) for _, _, ids in after[0].batches()) == 100
 
 
-def test_a_state_of_something_else_is_refused():
+def test_a_state_of_another_loader_is_rejected():
     state = un.open(SMALL).shuffle(1).batch(20).state_dict()
     with pytest.raises(un.errors.ArgumentError, match="seed 1, but this loader has 2"):
         un.open(SMALL).shuffle(2).batch(20).load_state_dict(state)
@@ -101,8 +101,8 @@ def test_a_state_of_something_else_is_refused():
     ("samples", 201, "state: samples: found 201, expected 0 to 200"),
     ("samples", "x", 'state: samples: found "x", expected a whole number'),
     ("seed", None, "state: seed null, but this loader has 3"),
-    ("samples", {1}, "set is not JSON serializable; expected what state_dict.. gave"),
-    ("samples", float("nan"), "expected what state_dict.. gave"),
+    ("samples", {1}, "set is not JSON serializable; expected the result of state_dict"),
+    ("samples", float("nan"), "expected the result of state_dict"),
     ("window", "?", "state: window: found .*, expected bits in base64"),
 ])
 def test_a_damaged_state_is_refused_and_changes_nothing(key, value, message):
@@ -114,9 +114,9 @@ def test_a_damaged_state_is_refused_and_changes_nothing(key, value, message):
 
 
 @pytest.mark.parametrize(("epoch", "message"), [
-    (-1, "found -1, expected 0 or more"), (2**32, "found 4294967296, expected 0 to 2147483647"),
-    (1.5, "found 1.5, expected a whole number"), ("x", "found 'x', expected a whole number")])
-def test_an_epoch_that_there_cannot_be_is_refused(epoch, message):
+    (-1, "found -1; expected 0 or more"), (2**32, "found 4294967296; expected 0 to 2147483647"),
+    (1.5, "found 1.5; expected an integer"), ("x", "found 'x'; expected an integer")])
+def test_an_invalid_epoch_is_rejected(epoch, message):
     with pytest.raises(un.errors.ArgumentError, match=r"set_epoch\(epoch\): " + message):
         un.open(SMALL).batch(10).set_epoch(epoch)
 
@@ -149,7 +149,7 @@ CHAINS = {
 
 
 @pytest.mark.parametrize("kind", [*CHAINS, "map"])
-def test_to_resume_reads_no_more_far_into_an_epoch_than_at_its_beginning(kind):
+def test_resuming_late_in_an_epoch_reads_no_more_than_early(kind):
     for batch in (10, 10**6, HUGE // 16 - 7):
         sources = []
 
@@ -175,7 +175,7 @@ def test_to_resume_reads_no_more_far_into_an_epoch_than_at_its_beginning(kind):
             assert given[0] == list(range(16 * batch, 16 * batch + 16))
 
 
-def test_a_state_of_other_data_is_refused_and_one_of_the_same_elsewhere_is_not(tmp_path):
+def test_a_state_of_other_data_is_rejected_but_the_location_may_differ(tmp_path):
     here, there, other = (photos(tmp_path / name) for name in ("here", "there", "other"))
     for number, path in enumerate(sorted(other.rglob("*.jpg"))):
         path.rename(path.with_name(f"new-{number:03}.jpg"))

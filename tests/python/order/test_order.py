@@ -1,4 +1,4 @@
-"""Which samples come when: filter, take, repeat, windows, mixtures, balanced classes; over any ranks, resumable."""
+"""The order of samples: filter, take, repeat, windows, mixtures, balanced classes; for any ranks, resumable."""
 
 import collections
 import io
@@ -22,7 +22,7 @@ def ids_of(loader):
     return [int(i) for _, _, ids in loader.batches() for i in ids]
 
 
-def test_filter_and_take_choose_what_takes_part(tmp_path):
+def test_filter_and_take_select_samples(tmp_path):
     pipeline = un.open(photos(tmp_path, 24))
     cats = pipeline.filter("cat")
     labels = [label for _, labels in cats.sequential().center_crop(32).batch(1) for label in labels]
@@ -41,7 +41,7 @@ def test_filter_and_take_choose_what_takes_part(tmp_path):
     assert "sizes of 24 images, 24 records read for it before the run" in text
 
 
-def test_repeat_gives_so_many_epochs_in_one_each_in_its_own_order():
+def test_repeat_makes_an_epoch_of_several_passes_in_different_orders():
     once = un.open(SMALL).shuffle(3).pad_crop(8, 2).batch(29)  # 203 = 7 x 29: no batch crosses
     epochs = [copies(once) for _ in range(3)]
     assert equal(copies(un.open(SMALL).shuffle(3).repeat(3).pad_crop(8, 2).batch(29)), sum(epochs, []))
@@ -49,7 +49,7 @@ def test_repeat_gives_so_many_epochs_in_one_each_in_its_own_order():
     assert set(across.values()) == {2} and len(across) == 203
 
 
-def test_a_window_keeps_near_what_lies_near():
+def test_a_shuffle_window_keeps_neighbouring_samples_together():
     loader = un.open("synthetic:classes=4,images=2000,size=8").shuffle(1, window=200).batch(200)
     first, second = copies(loader), copies(loader)
     assert sorted(np.concatenate([ids for _, _, ids in first])) == list(range(2000))
@@ -73,7 +73,7 @@ def test_mixed_sources_keep_their_weights_and_classes():
     assert sorted(ids_of(un.mix(parts).batch(112))) == sorted(ids_of(parts[0].batch(102))) + list(range(203, 213))
 
 
-def test_balanced_classes_come_equally_often_and_the_small_ones_again_and_again():
+def test_balanced_classes_are_equally_frequent_and_small_ones_repeat():
     pipeline = un.open(SMALL).filter(drop_labels=2)
     labels = [int(v) for _, labels in pipeline.balance(epoch=990).shuffle(1).batch(30) for v in labels]
     assert collections.Counter(labels) == {0: 330, 1: 330, 3: 330}
@@ -118,7 +118,7 @@ def of_ranks(loader, world, size):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_a_state_goes_on_exactly_with_other_ranks_and_batches(seed):
+def test_a_state_resumes_exactly_with_other_ranks_and_batch_sizes(seed):
     pipeline, draw = shapes(seed)
     run = pipeline.batch(8, drop_last=False)
     whole = by_sample(copies(run))
@@ -141,7 +141,7 @@ def test_a_state_goes_on_exactly_with_other_ranks_and_batches(seed):
     assert (seen - whole).total() < world
 
 
-def test_weights_change_after_a_resume_and_every_source_goes_on_where_it_was():
+def test_weights_may_change_after_a_resume_and_sources_continue():
     def mixed(*weights):
         return un.mix([un.open(SMALL), un.open(OTHER)], weights, epoch=1400).shuffle(2).pad_crop(8, 2).batch(10)
 
@@ -217,7 +217,7 @@ def test_the_state_of_many_sources_is_small_and_their_weights_may_change(sources
     assert np.array_equal(next(behind.batches())[2], next(batches)[2])
 
 
-def test_new_weights_in_relaxed_order_leave_out_no_sample_and_give_none_twice():
+def test_new_weights_in_relaxed_order_neither_skip_nor_repeat_samples():
     # A tenth of the samples sleeps, so that others overtake it, also into the blocks behind.
     slow, fast = "sleep:ms=3,images=70,size=8", "synthetic:classes=10,images=300,size=8"
 
@@ -250,7 +250,7 @@ def test_new_weights_in_relaxed_order_leave_out_no_sample_and_give_none_twice():
         assert seen + rest[0] == seen + rest[1] == expected
 
 
-def test_a_state_of_another_order_is_refused():
+def test_a_state_of_another_order_is_rejected():
     state = un.open(SMALL).batch(10).state_dict()
     assert set(state) == {"version", "epoch", "samples", "seed", "shuffle", "dataset", "data"}
     for pipeline, told in ((un.open(SMALL).shuffle(0, window=9), "window 0, but this loader has 9"),
@@ -316,26 +316,28 @@ def test_classes_are_named_in_any_bytes(tmp_path, name):
         with pytest.raises(un.errors.ArgumentError, match="source.filter.labels: .* is no UTF-8"):
             un.from_yaml(text)
     # Bytes of a name, a text that is none, and a class twice.
-    for wrong, told in ((lambda: data.filter(b"dog"), r"filter\(labels\): found b'dog', expected the name .* 'dog'"),
+    for wrong, told in ((lambda: data.filter(b"dog"),
+                         r"filter\(labels\): found b'dog'; expected a class number, or the name .* 'dog'"),
                         (lambda: data.balance({b"dog": 1}), r"balance\(weights\): found b'dog'"),
-                        (lambda: data.filter(3.5), r"filter\(labels\): found 3.5, expected a whole number"),
-                        (lambda: data.filter(-1), r"filter\(labels\): found -1, expected 0 or more"),
-                        (lambda: data.filter("\ud83d"), "which is no text"),
-                        (lambda: data.balance({1: 2, "1": 3}), "the share of class 1 was given before, as 2.0")):
+                        (lambda: data.filter(3.5), r"filter\(labels\): found 3.5; expected an integer"),
+                        (lambda: data.filter(-1), r"filter\(labels\): found -1; expected 0 or more"),
+                        (lambda: data.filter("\ud83d"), "expected UTF-8 text"),
+                        (lambda: data.balance({1: 2, "1": 3}), "the share of class 1 was already set to 2.0")):
         with pytest.raises(un.errors.ArgumentError, match=told):
             wrong()
     assert ids_of(data.filter(np.int64(label)).batch(3, last="keep")) == ids_of(data.filter(str(label)).batch(3))
 
 
-def test_what_makes_no_sense_is_refused_where_it_is_written():
+def test_invalid_arguments_are_rejected_by_the_step():
     data, nan = un.open(SMALL), float("nan")
     for wrong, told in ((lambda: data.take(0), "take"), (lambda: data.repeat(0), "repeat"),
-                        (lambda: data.filter(), "nothing to filter by"), (lambda: data.filter(labels=[]), "nothing"),
+                        (lambda: data.filter(), "found no condition; expected labels"),
+                        (lambda: data.filter(labels=[]), "found no condition; expected labels"),
                         (lambda: data.filter(min_side=-1), "filter.min_side.: found -1"),
                         (lambda: data.filter(max_aspect=nan), "max_aspect"),
                         (lambda: data.filter(max_aspect=0.5).batch(1), "max_aspect: 0.5, expected 1"),
                         (lambda: data.filter(min_side=9, max_side=8).batch(1), "9 is above max_side 8"),
-                        (lambda: data.filter(labels=1).filter(labels=2), "labels was given before"),
+                        (lambda: data.filter(labels=1).filter(labels=2), "labels was already set"),
                         (lambda: data.take(5).filter(labels=1), r"filter\(\) after take\(\)"),
                         (lambda: data.filter("catt").batch(1), 'source.filter.labels: found "catt"'),
                         (lambda: data.shuffle(window=-1), "shuffle.window."),
@@ -343,11 +345,11 @@ def test_what_makes_no_sense_is_refused_where_it_is_written():
                         (lambda: data.balance({"x": nan}), "balance.weights"),
                         (lambda: data.balance({"x": 1}).batch(1), "order.class_weights.x"),
                         (lambda: data.balance(epoch=0), "epoch"), (lambda: un.mix([]), "no source"),
-                        (lambda: un.mix([data, data], [1]), "1 weights for 2 pipelines"),
+                        (lambda: un.mix([data, data], [1]), "found 1 for 2 pipelines; expected one each"),
                         (lambda: un.mix([data, data], [1, nan]), "weights.1."),
                         (lambda: un.mix([data, data], [1, -1]), "weights.1."),
                         (lambda: un.mix([data, data], [0, 0]), "all weights are 0"),
-                        (lambda: un.mix([data, data], earlier=[[1, 1]]), "expected weights="),
+                        (lambda: un.mix([data, data], earlier=[[1, 1]]), "expected the current weights"),
                         (lambda: un.mix([data, data], [1, 2], earlier=[[1]]), "1 earlier.0. for 2 pipelines"),
                         (lambda: un.mix([data, data], [1, 2], earlier=[[1, nan]]), "earlier.0..1."),
                         (lambda: un.mix([data, data], [1, 1e-9]).batch(1), "millionth"),

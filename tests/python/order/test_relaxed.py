@@ -1,4 +1,4 @@
-"""Relaxed order from Python: the same samples in every epoch, resumed with exactly the rest, by any number of ranks."""
+"""Out-of-order delivery: every epoch has the same samples, and resuming loads exactly the rest, for any ranks."""
 
 import json
 
@@ -73,7 +73,7 @@ def test_resumes_with_exactly_the_rest(batches):
         assert len(rest) == left - left % ranks and not set(rest) & set(used) and len(set(rest)) == len(rest)
 
 
-def test_exact_order_goes_on_where_relaxed_order_stopped():
+def test_exact_order_resumes_a_relaxed_run():
     run = relaxed()
     used = taken(run, 10)
     loader = exact()
@@ -86,7 +86,7 @@ def test_exact_order_goes_on_where_relaxed_order_stopped():
 
 
 @pytest.mark.parametrize(("before", "after"), [(2, 2), (2, 3), (3, 1), (3, 2)])
-def test_any_ranks_go_on_from_the_states_of_all_ranks(before, after):
+def test_any_number_of_ranks_resumes_from_the_states_of_all_ranks(before, after):
     ranks = [relaxed(batch=4, rank=rank, world=before) for rank in range(before)]
     used = [sample for number, rank in enumerate(ranks) for sample in taken(rank, 3 + number)]
     checkpoint = json.loads(json.dumps([rank.state_dict() for rank in ranks]))
@@ -101,7 +101,7 @@ def test_any_ranks_go_on_from_the_states_of_all_ranks(before, after):
     assert len(used) + len(rest) < SAMPLES + after
 
 
-def test_several_ranks_give_their_states_together():
+def test_several_ranks_combine_their_states():
     ranks = [relaxed(batch=4, rank=rank, world=3, drop_last=True) for rank in range(3)]
     used = [sample for number, rank in enumerate(ranks) for sample in taken(rank, 3 + number)]
     states = [rank.state_dict() for rank in ranks]
@@ -121,12 +121,12 @@ def test_several_ranks_give_their_states_together():
         relaxed().load_state_dict([])
 
 
-def test_a_wrong_order_is_refused_where_it_is_written():
+def test_steps_in_the_wrong_order_are_rejected():
     with pytest.raises(un.Error, match='execution.*order: .*"any", expected one of exact, relaxed'):
         un.open(SET).options(order="any")
 
 
-def test_tensors_come_in_relaxed_order_too():
+def test_tensors_are_supported_in_relaxed_order():
     torch = pytest.importorskip("torch")
     loader = relaxed().to_torch()
     sums = torch.zeros(10, dtype=torch.int64)

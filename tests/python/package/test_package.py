@@ -1,4 +1,4 @@
-"""The Python package imports without torch, and its version is the program's."""
+"""The package: imports without torch, version, wheel."""
 
 import os
 import re
@@ -55,7 +55,7 @@ def test_the_wheel_installs_alone_and_loads(wheel, tmp_path):
 
 
 @pytest.mark.long
-def test_the_wheel_holds_module_sources_stub_and_marker(wheel, tmp_path):
+def test_the_wheel_contains_module_sources_stub_and_marker(wheel, tmp_path):
     names = set(zipfile.ZipFile(wheel).namelist())
     sources = {str(path.relative_to(ROOT / "python")) for path in (ROOT / "python/unstarve").rglob("*.py*")
                if path.suffix in (".py", ".pyi")}
@@ -68,7 +68,7 @@ def test_the_wheel_holds_module_sources_stub_and_marker(wheel, tmp_path):
     assert done.stdout == "2\n", done.stderr
 
 
-def test_what_needs_a_package_that_is_missing_tells_how_to_install_it():
+def test_a_missing_package_is_named_with_the_command_that_installs_it():
     code = """if True:
         import sys
         for package in ("torch", "jax", "tensorflow"):
@@ -85,7 +85,8 @@ def test_what_needs_a_package_that_is_missing_tells_how_to_install_it():
     """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout.splitlines() == [
-        f"{what}: found no package {package}, expected it installed: pip install {package}" for what, package in (
+        f"{what}: package {package} not found; expected it to be installed. Run: pip install {package}"
+        for what, package in (
             ("to_torch", "torch"), ("DataLoader", "torch"), ("from_torch", "torch"), ("to_jax", "jax"),
             ("to_tf", "tensorflow"))], done.stderr
 
@@ -95,7 +96,7 @@ def test_importing_does_not_import_torch():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_what_needs_torch_is_loaded_when_it_is_asked_for():
+def test_modules_that_import_torch_are_loaded_on_access():
     torch = pytest.importorskip("torch")
     import unstarve as un
 

@@ -1,4 +1,4 @@
-"""What a type checker must know of the package: read by mypy in test_types.py, never run."""
+"""A program that test_types.py checks with mypy and never runs."""
 
 from collections.abc import Iterator
 from typing import Any, assert_type
@@ -36,7 +36,7 @@ def augment(image: npt.NDArray[np.uint8], label: int, rng: np.random.Generator) 
 
 mapped = un.open("photos").filter(lambda facts: facts.width > 64 and facts.class_name != "dog").decode().map(augment)
 assert_type(mapped.options(workers=2, kind="threads").batch(64), un.Loader)
-assert_type(un.from_source([(b"...", 3)], ["cat"], at_once=2), un.Pipeline)
+assert_type(un.from_source([(b"...", 3)], ["cat"], concurrency=2), un.Pipeline)
 
 for tensors, targets in loader.to_torch("cuda", normalize=un.IMAGENET, dtype=torch.bfloat16, channels_last=True):
     assert_type(tensors, torch.Tensor)
@@ -70,6 +70,6 @@ un.open(3)  # wrong: [arg-type]
 pipeline.shuffle(seed="x")  # wrong: [arg-type]
 pipeline.resize((1, 2, 3))  # wrong: [arg-type]
 pipeline.options(kind="fibres")  # wrong: [arg-type]
-un.from_source(b"", at_once="2")  # wrong: [arg-type]
+un.from_source(b"", concurrency="2")  # wrong: [arg-type]
 un.DataLoader(Mine(), shufle=True)  # wrong: [call-arg]
 un.from_torch(Mine()).options(workers="many")  # wrong: [arg-type]

@@ -1,4 +1,4 @@
-"""un.DataLoader beside torch's own, batch for batch, and what its workers do."""
+"""un.DataLoader compared with torch's, batch by batch, and the behaviour of its workers."""
 
 import collections
 import multiprocessing
@@ -88,7 +88,7 @@ def test_same_errors_as_torch(options, error):
     assert str(ours.value) == str(theirs.value)
 
 
-def test_what_only_this_loader_refuses():
+def test_arguments_that_only_this_loader_rejects():
     with pytest.raises(un.errors.ArgumentError, match="expected 'processes', 'threads' or None"):
         un.DataLoader(Kinds(), workers="fibres")
     with pytest.raises(un.errors.ArgumentError, match="IterableDataset"):
@@ -97,11 +97,11 @@ def test_what_only_this_loader_refuses():
         iter(un.DataLoader(Kinds(), num_workers=1, collate_fn=lambda samples: samples))
     with pytest.raises(ValueError, match="batch_size attribute should not be set"):
         un.DataLoader(Kinds()).batch_size = 3
-    with pytest.warns(UserWarning, match="spawned, not forked"):
+    with pytest.warns(UserWarning, match="found 'fork'; helper processes are spawned"):
         un.DataLoader(Kinds(), num_workers=1, multiprocessing_context="fork")
 
 
-def test_a_stream_longer_than_it_says_warns_like_torch(load):
+def test_a_stream_longer_than_its_length_warns_like_torch(load):
     class Short(Stream):
         def __len__(self):
             return 5
@@ -167,7 +167,7 @@ def test_augmentation_is_the_same_for_any_number_of_workers(load):
     assert len({float(number) for batch in two for number in batch[2]}) == 23
 
 
-def test_persistent_workers_keep_the_dataset_and_draw_anew():
+def test_persistent_workers_keep_the_dataset_and_get_new_seeds():
     # With helpers of its own: those of another loader would keep that one's dataset.
     loader = un.DataLoader(Random(), batch_size=6, num_workers=2, persistent_workers=True)
     first, second = list(loader), list(loader)
@@ -176,7 +176,7 @@ def test_persistent_workers_keep_the_dataset_and_draw_anew():
     assert not same(first, second)
 
 
-def test_the_next_epoch_has_the_dataset_as_it_is_by_then(load):
+def test_the_next_epoch_uses_the_current_dataset(load):
     dataset = Kinds("tensor", samples=4)
     loader = load(dataset, num_workers=2)
     before = list(loader)
@@ -195,18 +195,18 @@ def test_arrays_are_shared_until_written_to_and_counters_are_shared():
     loader.close()
 
 
-def test_batches_may_be_kept_and_their_memory_is_used_again(load):
+def test_batches_may_be_held_and_their_memory_is_reused(load):
     loader = load(Kinds("tensor", samples=60), batch_size=10, num_workers=2)
     kept = list(loader)
     for _ in range(20):
         for batch in loader:
             batch += 1
     assert [float(batch[3, 0, 0, 0]) for batch in kept] == [3.0, 13.0, 23.0, 33.0, 43.0, 53.0]
-    pool = loader._home._idle[0]
+    pool = loader._idle_pool._pools[0]
     assert all(os.fstat(arena.fd).st_size <= 64 << 20 for arena in pool._arenas)
 
 
-def test_a_slow_sample_keeps_nothing_else_waiting(load):
+def test_a_slow_sample_delays_only_its_own_batch(load):
     loader = load(Uneven(samples=48), batch_size=8, num_workers=2, prefetch_factor=3, collate_fn=identity)
     made = collections.Counter(pid for batch in loader for _, pid in batch)
     assert sum(made.values()) == 48
@@ -214,7 +214,7 @@ def test_a_slow_sample_keeps_nothing_else_waiting(load):
     assert min(made.values()) <= 16
 
 
-def test_two_loops_at_once(load):
+def test_two_concurrent_loops(load):
     loader = load(Kinds(samples=6), num_workers=1)
     assert [(int(a[1]), int(b[1])) for a, b in zip(loader, loader, strict=True)] == [(i, i) for i in range(6)]
 

@@ -1,4 +1,4 @@
-"""un.DataLoader: errors and deaths in workers, and what is left after loops, ends and kills: nothing."""
+"""un.DataLoader: errors and deaths of workers; nothing leaks after loops, exits and kills."""
 
 import gc
 import os
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")
 
 
 @pytest.mark.parametrize("workers", [2, "threads"])
-def test_an_error_comes_in_its_turn_with_its_traceback(workers, load):
+def test_an_error_is_raised_in_order_with_its_traceback(workers, load):
     more = {"workers": "threads"} if workers == "threads" else {}
     loader = load(Faulty({9: "value", 15: "key", 20: "special"}), batch_size=4, num_workers=2, **more)
     iterator = iter(loader)
@@ -36,20 +36,20 @@ def test_an_error_comes_in_its_turn_with_its_traceback(workers, load):
         next(iterator)
 
 
-def test_an_error_that_cannot_be_sent_comes_as_its_text(load):
+def test_an_error_that_cannot_be_pickled_is_raised_as_text(load):
     with pytest.raises(RuntimeError, match=r"(?s)LocalError.*of a function"):
         list(load(Faulty({3: "local"}), num_workers=2))
     with pytest.raises(ValueError, match="^no sample 5$"):
         list(un.DataLoader(Faulty({5: "value"})))
 
 
-def test_samples_that_cannot_be_sent_stay_with_their_worker():
+def test_unpicklable_samples_are_collated_by_their_worker():
     loader = un.DataLoader(Closure(samples=24), batch_size=8, num_workers=1, collate_fn=call)
     assert list(loader) == [list(range(8)), list(range(8, 16)), list(range(16, 24))]
     loader.close()
 
 
-def test_a_dead_helper_ends_the_loop_and_the_next_one_has_others():
+def test_a_dead_helper_ends_the_loop_and_the_next_loop_starts_new_helpers():
     dataset = Faulty({})
     loader = un.DataLoader(dataset, batch_size=4, num_workers=1)
     for what, message in (("kill", "killed by SIGKILL"), ("exit", "exit code 3")):
@@ -74,10 +74,10 @@ def test_a_timeout(load):
 # --- nothing is left --------------------------------------------------------------------------------------------------
 
 
-def test_loops_left_early_leave_nothing(load):
+def test_loops_left_early_leak_nothing(load):
     def held():
         gc.collect()
-        return (len(os.listdir("/proc/self/fd")), threading.active_count(), len(loader._home._idle[0].pids))
+        return (len(os.listdir("/proc/self/fd")), threading.active_count(), len(loader._idle_pool._pools[0].pids))
 
     before = set(os.listdir("/dev/shm"))
     loader = load(Kinds("tensor", samples=200), batch_size=5, num_workers=2, shuffle=True)
@@ -87,17 +87,17 @@ def test_loops_left_early_leave_nothing(load):
             if number == loop % 4:
                 break
         if loop == 10:
-            level, pids = held(), loader._home._idle[0].pids
-    assert held() == level and loader._home._idle[0].pids == pids
+            level, pids = held(), loader._idle_pool._pools[0].pids
+    assert held() == level and loader._idle_pool._pools[0].pids == pids
     assert not {name for name in set(os.listdir("/dev/shm")) - before if "unstarve" in name or "psm" in name}
     assert len(list(loader)) == 40
 
 
-def test_close_and_the_loader_s_end_end_the_helpers():
+def test_close_and_deletion_end_the_helpers():
     descriptors = len(os.listdir("/proc/self/fd"))
     loader = un.DataLoader(Kinds(), num_workers=1)
     next(iter(loader))
-    pids = loader._home._idle[0].pids
+    pids = loader._idle_pool._pools[0].pids
     assert all(map(alive, pids))
     with pytest.raises(ZeroDivisionError):
         for _ in loader:
@@ -116,7 +116,7 @@ def test_close_and_the_loader_s_end_end_the_helpers():
     assert len(os.listdir("/proc/self/fd")) <= descriptors
 
 
-def test_control_c_is_heard_and_helpers_end_when_the_parent_is_killed():
+def test_ctrl_c_works_and_helpers_end_when_the_parent_is_killed():
     code = """
         import unstarve as un
         from dataloader_support import Faulty
@@ -148,14 +148,14 @@ def test_an_epoch_that_cannot_begin_ends_the_helpers(load):
     dataset = Kinds()
     loader = un.DataLoader(dataset, num_workers=1)
     next(iter(loader))
-    pids = loader._home._idle[0].pids
+    pids = loader._idle_pool._pools[0].pids
     dataset.function = lambda: None
-    with pytest.raises(un.errors.ArgumentError, match="cannot be sent to helper processes"):
+    with pytest.raises(un.errors.ArgumentError, match="cannot be pickled .* expected objects that can be sent"):
         iter(loader)
     assert gone(pids)
 
 
-def test_a_script_s_own_dataset_needs_the_guard_and_says_so(tmp_path):
+def test_a_dataset_defined_in_a_script_requires_the_main_guard(tmp_path):
     code = """
         import sys
         import torch, unstarve as un

@@ -1,7 +1,7 @@
-"""un.DataLoader against what torch's own tests ask of torch.utils.data.DataLoader (its test/test_dataloader.py).
+"""un.DataLoader shows the behaviours that torch's test/test_dataloader.py tests.
 
-That file is in no wheel of torch's, so its behaviours are listed here, one a line, with the test that has them or the
-reason why they do not apply. Where both loaders can do it, both are run and compared.
+No wheel contains that file, so its behaviours are listed here, each with our test of it or the reason why it does not
+apply. If both loaders support it, both run and are compared.
 """
 
 import itertools
@@ -30,11 +30,11 @@ pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")
 
 BEHAVIOURS = {
     # arguments
-    "arguments that exclude each other": "test_the_same_arguments_are_refused",
+    "arguments that exclude each other": "test_invalid_arguments_are_rejected_as_by_torch",
     "attributes that stay as they are": "test_attributes_are_not_assigned_later",
     "many workers warn": "test_more_workers_than_cores_warn",
     "a type with parameters": "test_it_takes_parameters_as_a_type",
-    "start methods by name and as contexts": "test_start_methods_are_taken_by_name_and_as_contexts",
+    "start methods by name and as contexts": "test_start_methods_are_accepted_by_name_and_as_contexts",
     "in_order": "test_in_any_order",
     # datasets and samplers
     "in sequence, with and without batches, with workers, with prefetch_factor": "test_same_batches_as_torch",
@@ -50,11 +50,11 @@ BEHAVIOURS = {
     "streams: any part per worker, full batches": "test_streams_with_uneven_and_empty_parts",
     "streams one after the other": "test_streams_in_a_chain",
     "streams: length and its warning": "test_the_length_of_a_stream",
-    "streams: the workers in turn, every epoch": "test_workers_of_a_stream_come_in_turn",
+    "streams: the workers in turn, every epoch": "test_workers_of_a_stream_alternate",
     # collating
     "numbers, strings, dicts, named tuples": "test_same_batches_as_torch",
     "NumPy's scalars, arrays and memory maps, types kept or not": "test_collated_as_by_torch",
-    "what cannot be collated": "test_what_cannot_be_collated_is_refused_alike",
+    "what cannot be collated": "test_uncollatable_samples_are_rejected_as_by_torch",
     "batches of a class of one's own, packed sequences, nested tensors": "test_batches_of_any_kind",
     # workers
     "get_worker_info": "test_worker_info_is_read_only_and_of_a_copy",
@@ -62,18 +62,18 @@ BEHAVIOURS = {
     "worker_init_fn": "test_worker_info_seeds_and_initialisation",
     "affinity set by worker_init_fn": "test_a_worker_s_affinity",
     "persistent workers keep the dataset": "test_persistent_workers_do_not_see_a_changed_dataset",
-    "several loaders at once, let go of amid": "test_loaders_in_turns",
-    "leaving early with persistent workers": "test_a_program_that_leaves_early_ends_well",
-    "few file descriptors": "test_many_kept_batches_need_no_descriptors",
+    "several loaders at once, let go of amid": "test_interleaved_loaders",
+    "leaving early with persistent workers": "test_leaving_a_loop_early_lets_the_program_exit",
+    "few file descriptors": "test_holding_many_batches_uses_no_descriptors",
     "indices too large for a pipe": "test_indices_may_be_large_where_the_loop_fails",
     # errors
     "an error per batch, and the loop goes on": "test_as_many_errors_as_batches",
     "errors in __iter__ and worker_init_fn": "test_errors_before_the_first_sample",
     "a worker that crashes": "test_a_worker_that_crashes",
-    "a worker that is killed or exits": "test_a_dead_helper_ends_the_loop_and_the_next_one_has_others",
+    "a worker that is killed or exits": "test_a_dead_helper_ends_the_loop_and_the_next_loop_starts_new_helpers",
     "a timeout": "test_a_timeout",
-    "every end of parent and workers": "test_control_c_is_heard_and_helpers_end_when_the_parent_is_killed",
-    "workers of a loop that is let go of": "test_loops_left_early_leave_nothing",
+    "every end of parent and workers": "test_ctrl_c_works_and_helpers_end_when_the_parent_is_killed",
+    "workers of a loop that is let go of": "test_loops_left_early_leak_nothing",
     # page-locked memory
     "pin_memory": "test_pinned_memory_without_an_accelerator_warns_like_torch",
     "pin_memory through a thread": "test_pinning_goes_through_a_thread_of_its_own",
@@ -82,10 +82,10 @@ NOT = {
     "the seed that worker_init_fn sets is that of all samples":
         "generators are seeded for every sample, so that augmentation does not depend on which worker makes it",
     "batches dealt to the workers in turn":
-        "a sample is made by whoever is free: test_a_slow_sample_keeps_nothing_else_waiting has that instead",
+        "a sample is made by whoever is free: test_a_slow_sample_delays_only_its_own_batch has that instead",
     "tensors collated in workers are in shared memory": "batches lie in an arena of unstarve.workers.transport",
     "convolutions and threads after a fork": "helpers are spawned, never forked",
-    "DataPipes": "deprecated by torch; refused by name, test_data_pipes_are_refused",
+    "DataPipes": "deprecated by torch; refused by name, test_data_pipes_are_rejected",
     "NumPy's states from torch's generator function": "a function inside torch; ours are in workers/seeding.py",
     "the samplers' and datasets' own behaviour": "torch's classes are used as they are",
     "tensors that workers make on a GPU": "this loader's batches are made in the host's memory",
@@ -96,7 +96,7 @@ def both():
     return torch.utils.data.DataLoader, un.DataLoader
 
 
-def test_the_lists_name_tests_that_are_there():
+def test_the_lists_name_existing_tests():
     there = set()
     for path in Path(__file__).parent.glob("test_dataloader*.py"):
         there |= set(re.findall(r"^def (test_\w+)", path.read_text(), re.MULTILINE))
@@ -121,7 +121,7 @@ IN_BATCHES = BatchSampler(SEQUENCE, 3, False)
     {"prefetch_factor": -1, "num_workers": 1}, {"batch_size": -1},
     {"batch_size": "many"}, {"timeout": -1, "num_workers": 1}, {"batch_size": None, "shuffle": True, "drop_last": True},
 ], ids=str)
-def test_the_same_arguments_are_refused(options):
+def test_invalid_arguments_are_rejected_as_by_torch(options):
     options = dict(options)
     dataset = Count() if options.pop("stream", False) else Kinds()
     told = []
@@ -149,7 +149,7 @@ def test_it_takes_parameters_as_a_type():
     assert un.DataLoader[list[torch.Tensor]].__origin__ is un.DataLoader
 
 
-def test_start_methods_are_taken_by_name_and_as_contexts(load):
+def test_start_methods_are_accepted_by_name_and_as_contexts(load):
     import multiprocessing
 
     expected = list(load(Kinds("tensor", 11), batch_size=3))
@@ -159,10 +159,10 @@ def test_start_methods_are_taken_by_name_and_as_contexts(load):
             assert same(list(loader), expected) and loader.multiprocessing_context.get_start_method() == name
 
 
-def test_data_pipes_are_refused():
+def test_data_pipes_are_rejected():
     from torch.utils.data.datapipes.iter import IterableWrapper
 
-    with pytest.raises(un.errors.ArgumentError, match="is a DataPipe; expected a Dataset"):
+    with pytest.raises(un.errors.ArgumentError, match="a DataPipe; expected a Dataset"):
         un.DataLoader(IterableWrapper([1]))
 
 
@@ -283,7 +283,7 @@ def test_the_length_of_a_stream(load):
             next(iterator)
 
 
-def test_workers_of_a_stream_come_in_turn(load):
+def test_workers_of_a_stream_alternate(load):
     loader = load(Parts([6, 6]), batch_size=3, num_workers=2)
     for _ in range(3):
         assert [batch.tolist() for batch in loader] == [[0, 1, 2], [0, 1, 2], [3, 4, 5], [3, 4, 5]]
@@ -322,7 +322,7 @@ def test_memory_maps(tmp_path, load):
 
 @pytest.mark.parametrize("values", [[["a"], ["a", "b"]], [object(), object()], [torch.zeros(2), torch.zeros(3)],
                                     [{"a": 1}, {"b": 1}], [np.array([["a"]]), np.array([["b"]])]], ids=str)
-def test_what_cannot_be_collated_is_refused_alike(values, load):
+def test_uncollatable_samples_are_rejected_as_by_torch(values, load):
     kinds = []
     for make, workers in ((torch.utils.data.DataLoader, 0), (un.DataLoader, 0), (load, 1)):
         with pytest.raises((RuntimeError, TypeError, KeyError)) as caught:
@@ -374,12 +374,12 @@ def test_persistent_workers_do_not_see_a_changed_dataset():
     loader.close()
 
 
-def test_loaders_in_turns(load):
+def test_interleaved_loaders(load):
     one, other = (iter(load(Kinds(samples=12), num_workers=workers)) for workers in (1, 2))
     assert [int(next(loop)[1]) for loop in (one, one, other, other, one, other)] == [0, 1, 0, 1, 2, 2]
 
 
-def test_a_program_that_leaves_early_ends_well():
+def test_leaving_a_loop_early_lets_the_program_exit():
     code = """
         import unstarve as un
         from like_torch_support import Count
@@ -391,7 +391,7 @@ def test_a_program_that_leaves_early_ends_well():
         assert program.communicate()[0] == "left\n" and program.returncode == 0
 
 
-def test_many_kept_batches_need_no_descriptors():
+def test_holding_many_batches_uses_no_descriptors():
     code = """
         import resource
         import unstarve as un

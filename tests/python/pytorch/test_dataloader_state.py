@@ -1,4 +1,4 @@
-"""un.DataLoader goes on after any batch, with any number of workers."""
+"""un.DataLoader resumes after any batch, with any number of workers."""
 
 import copy
 import os
@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 
 import unstarve as un  # noqa: E402
 from dataloader_support import Counting, Kinds, Random, Stream, same  # noqa: E402
-from unstarve.workers.pools import Home  # noqa: E402
+from unstarve.workers.pool import IdlePool  # noqa: E402
 
 
 class Reads(Kinds):
@@ -101,7 +101,7 @@ def test_a_stream_with_a_state_does_not_read_again(workers, load):
 
 
 @pytest.mark.parametrize("kind", ["from_torch", "DataLoader"])
-def test_to_resume_reads_no_sample_that_was_used(kind):
+def test_resuming_reads_no_used_sample(kind):
     for batch in (10, 60_000):
         dataset = Reads(samples=1_000_000)
         if kind == "from_torch":
@@ -120,7 +120,7 @@ def test_to_resume_reads_no_sample_that_was_used(kind):
 
 def test_a_copy_of_a_loader(load):
     loader = un.DataLoader(Kinds(), batch_size=4)
-    assert same(list(copy.deepcopy(loader)), list(loader)) and isinstance(copy.copy(loader)._home, Home)
+    assert same(list(copy.deepcopy(loader)), list(loader)) and isinstance(copy.copy(loader)._idle_pool, IdlePool)
 
 
 @pytest.mark.parametrize(("key", "value", "message"), [
@@ -134,5 +134,5 @@ def test_a_damaged_state_is_refused(key, value, message):
     broken = {**state, key: value} if value is not None else {name: state[name] for name in state if name != key}
     with pytest.raises(un.errors.ArgumentError, match="state: " + message):
         loader.load_state_dict(broken)
-    with pytest.raises(un.errors.ArgumentError, match="state: found None, expected the dict"):
+    with pytest.raises(un.errors.ArgumentError, match="state: found None; expected the result"):
         loader.load_state_dict(None)

@@ -1,4 +1,4 @@
-"""un.from_torch: a chain over a torch dataset."""
+"""un.from_torch: pipelines over a torch dataset."""
 
 import re
 
@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 
 import unstarve as un  # noqa: E402
 from dataloader_support import Kinds, Many, Stream, drawing, drawing_twice, growing, noisy, same, tossed  # noqa: E402
-from unstarve.workers.unlike import unlike  # noqa: E402
+from unstarve.workers.mismatch import find_mismatch  # noqa: E402
 
 
 
@@ -65,12 +65,12 @@ def test_a_chain_resumes_with_any_workers_and_a_loop_left_early_is_over():
     next(older), next(newer)
     with pytest.raises(un.errors.CancelledError, match="newer loop"):
         next(older)
-    with pytest.raises(un.errors.ArgumentError, match="seed 1, but this loader has 2"):
+    with pytest.raises(un.errors.ArgumentError, match="found seed 1; expected 2, as in this loader"):
         chain().shuffle(2).batch(6).load_state_dict(states[0])
 
 
 @pytest.mark.parametrize("shuffled", [False, True])
-def test_goes_on_with_other_ranks_and_batches(shuffled):
+def test_resumes_with_other_ranks_and_batch_sizes(shuffled):
     def part(size, rank=0, world=1, last="keep", workers=0):
         pipeline = chain(workers)
         pipeline = pipeline.shuffle(5) if shuffled else pipeline.sequential()
@@ -122,18 +122,19 @@ def test_the_batch_s_own_randomness_is_the_same_after_a_resume():
 
 
 @pytest.mark.parametrize(("change", "message"), [
-    (lambda state: 3, "found 3, expected the dict that state_dict.. gave"),
-    (lambda state: {}, "version None, expected 1"),
-    (lambda state: {**state, "version": 2}, "version 2, expected 1"),
-    (lambda state: {**state, "dataset": 41}, "dataset 41, but this loader has 40"),
-    (lambda state: {key: value for key, value in state.items() if key != "seed"}, "seed None, but this loader has 0"),
-    (lambda state: {key: value for key, value in state.items() if key != "samples"}, "samples: found None, expected a"),
-    (lambda state: {**state, "samples": -6}, "samples: found -6, expected 0"),
-    (lambda state: {**state, "samples": 41}, "samples: found 41, expected 0 to 40"),
-    (lambda state: {**state, "samples": 6.0}, "samples: found 6.0, expected a whole number"),
-    (lambda state: {**state, "epoch": -1}, "epoch: found -1, expected 0"),
-    (lambda state: {**state, "epoch": "1"}, "epoch: found '1', expected a whole number"),
-    (lambda state: {**state, "epoch": 2**31}, "epoch: found 2147483648, expected 0 to 2147483647"),
+    (lambda state: 3, "found 3; expected the result of state_dict"),
+    (lambda state: {}, "found version None; expected 1"),
+    (lambda state: {**state, "version": 2}, "found version 2; expected 1"),
+    (lambda state: {**state, "dataset": 41}, "found dataset 41; expected 40, as in this loader"),
+    (lambda state: {key: value for key, value in state.items() if key != "seed"},
+     "found seed None; expected 0, as in this loader"),
+    (lambda state: {key: value for key, value in state.items() if key != "samples"}, "samples: found None; expected a"),
+    (lambda state: {**state, "samples": -6}, "samples: found -6; expected 0"),
+    (lambda state: {**state, "samples": 41}, "samples: found 41; expected 0 to 40"),
+    (lambda state: {**state, "samples": 6.0}, "samples: found 6.0; expected an integer"),
+    (lambda state: {**state, "epoch": -1}, "epoch: found -1; expected 0"),
+    (lambda state: {**state, "epoch": "1"}, "epoch: found '1'; expected an integer"),
+    (lambda state: {**state, "epoch": 2**31}, "epoch: found 2147483648; expected 0 to 2147483647"),
 ])
 def test_a_damaged_state_is_refused_and_changes_nothing(change, message):
     loader = chain().batch(6)
@@ -147,19 +148,20 @@ def test_a_damaged_state_is_refused_and_changes_nothing(change, message):
 
 @pytest.mark.parametrize("options", [{"workers": 0}, {"workers": 2, "kind": "threads"}, {"workers": 2}])
 @pytest.mark.parametrize("dataset", [Kinds(samples=24), Many(samples=24)])
-def test_a_function_that_gives_another_shape_names_the_sample(dataset, options):
+def test_a_sample_of_another_shape_is_named(dataset, options):
     pipeline = un.from_torch(dataset).sequential().map(growing).options(**options)
     with pipeline.batch(8) as loader, pytest.raises(un.errors.InputError) as raised:
         list(loader)
-    assert re.search(r"map: what growing \(dataloader_support.py:\d+\) made of sample 13 is unlike the others of its "
-                     r"batch, such as sample 8: at \['image'\]\[1\] found float32 \(3, 2\), expected float32 \(2, 2\)",
+    assert re.search(r"map\(growing \(dataloader_support.py:\d+\)\): sample 13 cannot be stacked with the others of "
+                     r"its batch, such as sample 8: at \['image'\]\[1\] found float32 \(3, 2\), expected float32 "
+                     r"\(2, 2\)",
                      str(raised.value))
 
 
-def test_a_batch_that_cannot_be_made_for_another_reason_keeps_its_error():
+def test_other_errors_of_collating_are_raised_unchanged():
     with pytest.raises(TypeError, match="default_collate: batch must contain"):
         list(un.from_torch([object()] * 4).options(workers=0).batch(2))
-    with pytest.raises(un.errors.InputError, match=r"from_torch: sample 2 is unlike .* found float32 \(3,\), expected"):
+    with pytest.raises(un.errors.InputError, match=r"from_torch: .* 2 cannot be stacked .* float32 \(3,\), expected"):
         list(un.from_torch([torch.zeros(2), torch.zeros(2), torch.zeros(3)]).sequential().options(workers=0).batch(3))
     with pytest.raises(ZeroDivisionError):
         list(un.from_torch([1, 2.0]).options(workers=0).batch(2, collate=lambda samples: 1 // 0))
@@ -170,8 +172,8 @@ class Short(Many):
         return super().__getitems__(indices)[1:]
 
 
-def test_a_dataset_that_gives_too_few_samples_is_told_so():
-    with pytest.raises(un.errors.InputError, match="Short.__getitems__: found 3 samples, expected one for each of 4"):
+def test_getitems_with_too_few_samples_is_an_error():
+    with pytest.raises(un.errors.InputError, match="Short.__getitems__: found 3 samples; expected 4, one per index"):
         list(un.from_torch(Short(samples=8)).options(workers=0).batch(4))
 
 
@@ -184,8 +186,8 @@ def test_a_dataset_that_gives_too_few_samples_is_told_so():
     ([{"a": [1]}, {"a": [None]}], (1, 0, "at ['a'][0] found NoneType, expected int")),
     ([torch.zeros(2), torch.zeros(2, dtype=torch.int64)], (1, 0, "found int64 (2,), expected float32 (2,)")),
 ])
-def test_what_is_unlike_the_others_is_found(samples, expected):
-    assert unlike(samples) == expected
+def test_the_mismatching_sample_is_found(samples, expected):
+    assert find_mismatch(samples) == expected
 
 
 def test_ranks_share_an_epoch_of_a_dataset(monkeypatch):
@@ -203,7 +205,7 @@ def test_ranks_share_an_epoch_of_a_dataset(monkeypatch):
 
 
 @pytest.mark.parametrize("dataset", [Kinds(samples=12), Many(samples=12)])
-def test_a_function_s_own_generator_follows_from_the_sample(dataset):
+def test_the_rng_of_a_function_depends_on_the_sample_only(dataset):
     def run(**options):
         pipeline = un.from_torch(dataset).shuffle(2).map(drawing).map(drawing_twice)
         with pipeline.options(**options).batch(4) as loader:
@@ -216,31 +218,31 @@ def test_a_function_s_own_generator_follows_from_the_sample(dataset):
 
 
 @pytest.mark.parametrize(("make", "message"), [
-    (lambda: un.from_torch(3), "has no __len__"),
-    (lambda: un.from_torch(Stream().__iter__()), "has no __len__"),
-    (lambda: chain().batch(41), r"no full batch of 41 on 1 rank\(s\); give a size of at most 40, or keep the last"),
-    (lambda: chain().shard(0, 41).batch(1), "give fewer ranks, or keep the last"),
-    (lambda: chain().batch(4, last="pad"), "found 'pad', expected 'drop' or 'keep'"),
+    (lambda: un.from_torch(3), "expected an object with __len__"),
+    (lambda: un.from_torch(Stream().__iter__()), "expected an object with __len__"),
+    (lambda: chain().batch(41), r"one full batch of 41 on 1 rank\(s\)\. Use a size of at most 40, or last='keep'"),
+    (lambda: chain().shard(0, 41).batch(1), "Use fewer ranks, or last='keep'"),
+    (lambda: chain().batch(4, last="pad"), "found 'pad'; expected 'drop' or 'keep'"),
     (lambda: chain().batch(4, last="keep", drop_last=False), "both last and drop_last"),
-    (lambda: chain().batch(0), "found 0, expected 1 or more"),
-    (lambda: chain().shuffle("x"), "expected a whole number"),
-    (lambda: chain().shard(3, 3), "rank 3 of world 3"),
-    (lambda: chain().shard(3), "both rank and world"),
-    (lambda: chain().map(3), "not callable"),
+    (lambda: chain().batch(0), "found 0; expected 1 or more"),
+    (lambda: chain().shuffle("x"), "expected an integer"),
+    (lambda: chain().shard(3, 3), "shard.rank.: found 3; expected 0 to 2"),
+    (lambda: chain().shard(3), "only one of rank and world"),
+    (lambda: chain().map(3), "found 3; expected a callable"),
     (lambda: chain(2, kind="fibres").batch(4), "expected 'processes'"),
 ])
-def test_what_makes_no_sense_in_a_chain(make, message):
+def test_invalid_steps_of_a_torch_pipeline_are_rejected(make, message):
     with pytest.raises(un.errors.ArgumentError, match=message):
         make()
 
 
-def test_a_step_that_would_replace_another_is_refused_with_both():
+def test_setting_a_value_twice_is_rejected():
     start = un.from_torch(Kinds(samples=12))
-    for wrong, told in ((lambda: start.shuffle(3).shuffle(), "^shuffle: shuffle was given before, as True by shuffle"),
-                        (lambda: start.shuffle().sequential(), "^sequential: shuffle was given before, as True by shu"),
-                        (lambda: start.sequential().map(len).shuffle(), "given before, as False by sequential"),
-                        (lambda: start.shard(1, 2).shard(0, 2), "^shard: rank was given before, as 1 by shard"),
-                        (lambda: start.options(workers=0).options(workers=1), "^options: workers was given before")):
+    for wrong, told in ((lambda: start.shuffle(3).shuffle(), "^shuffle: shuffle was already set to True by shuffle"),
+                        (lambda: start.shuffle().sequential(), "^sequential: shuffle was already set to True by shu"),
+                        (lambda: start.sequential().map(len).shuffle(), "already set to False by sequential"),
+                        (lambda: start.shard(1, 2).shard(0, 2), "^shard: rank was already set to 1 by shard"),
+                        (lambda: start.options(workers=0).options(workers=1), "^options: workers was already set")):
         with pytest.raises(un.errors.ArgumentError, match=told):
             wrong()
     assert len(start.map(len).map(str).options(workers=0).options(prefetch=1).batch(3)) == 4

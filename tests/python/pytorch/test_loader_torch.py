@@ -1,4 +1,4 @@
-"""Tensors of the Python loader: those of its arrays, on the processor and on a GPU."""
+"""Loader.to_torch: tensors on the CPU and on a GPU."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import unstarve as un
 from loader_support import SMALL, copies, photos
 
 
-def test_torch_on_the_processor():
+def test_torch_on_the_cpu():
     torch = pytest.importorskip("torch")
     pipeline = un.open(SMALL).shuffle(0)
     plain = copies(pipeline.batch(50))
@@ -51,7 +51,7 @@ def test_torch_on_a_gpu():
 
 
 @pytest.mark.parametrize("consumer", ["torch", "numpy"])
-def test_what_takes_an_array_by_dlpack_shares_its_memory_and_keeps_it(consumer):
+def test_dlpack_consumers_share_memory_and_keep_it_alive(consumer):
     take = pytest.importorskip(consumer).from_dlpack
     loader = un.open(SMALL).shuffle(0).batch(20)
     expected = copies(loader)
@@ -75,7 +75,7 @@ def test_what_takes_an_array_by_dlpack_shares_its_memory_and_keeps_it(consumer):
             assert np.array_equal(np.asarray(mine), theirs)
 
 
-def test_a_batch_s_memory_is_the_loader_s_again_when_what_took_it_is_gone():
+def test_memory_of_a_batch_returns_to_the_loader_when_all_references_are_deleted():
     torch = pytest.importorskip("torch")
     loader = un.open(SMALL).shuffle(0).options(threads=1, prefetch=1).batch(20)
     addresses = set()
@@ -88,7 +88,7 @@ def test_a_batch_s_memory_is_the_loader_s_again_when_what_took_it_is_gone():
 
 
 @pytest.mark.parametrize(("size", "given", "first"), [(1, 20, 9), (2, 10, 4), (2, 10, 10), (2, 10, 0)])
-def test_batches_by_number_are_counted_without_those_that_were_left_out(tmp_path, size, given, first):
+def test_batch_indices_do_not_count_omitted_batches(tmp_path, size, given, first):
     torch = pytest.importorskip("torch")
     pipeline = un.open(photos(tmp_path, bad=(5, 7, 20, 22))).sequential().center_crop(32).errors("skip")
     with pipeline.batch(size).to_torch() as loader:
@@ -103,15 +103,16 @@ def test_batches_by_number_are_counted_without_those_that_were_left_out(tmp_path
         assert loader.epoch == 1 and len(list(loader)) == given
 
 
-def test_batches_by_number_are_not_those_of_relaxed_order(tmp_path):
+def test_batches_by_index_are_rejected_in_relaxed_order(tmp_path):
     pytest.importorskip("torch")
     for policy in ("fail", "skip"):
         pipeline = un.open(photos(tmp_path)).center_crop(32).errors(policy).options(order="relaxed")
         with pipeline.batch(2).to_torch() as loader, pytest.raises(
-                un.errors.ArgumentError, match="batch 3 in relaxed order, expected 0"):
+                un.errors.ArgumentError, match="set_epoch.batch.: found 3 with order='relaxed'; expected 0"):
             loader.dataset.__getitems__([3])
 
 
-def test_a_loader_of_arrays_is_no_dataloader_and_says_what_is():
-    with un.open(SMALL).batch(4) as loader, pytest.raises(AttributeError, match=r"dataset.*expected to_torch\(\)'s"):
+def test_attributes_of_a_dataloader_are_rejected_with_a_hint():
+    with un.open(SMALL).batch(4) as loader, pytest.raises(AttributeError, match=(
+            r"dataset: found on a Loader of NumPy arrays; expected on the loader that to_torch\(\) returns")):
         loader.dataset

@@ -1,4 +1,4 @@
-"""The loaders under the real torchrun: two ranks share the data exactly, and one goes on where they stood."""
+"""The loaders under torchrun: two ranks share the data exactly, and one rank resumes their run."""
 
 import os
 import subprocess
@@ -46,7 +46,7 @@ def test_the_ranks_have_every_sample_once_and_equally_many_batches(ranks, name, 
 
 @pytest.mark.parametrize(("name", "make", "samples"), [("opened", program.opened, program.ODD),
                                                        ("chained", program.chained, program.EVEN)])
-def test_one_rank_goes_on_where_two_stood(ranks, name, make, samples, monkeypatch):
+def test_one_rank_resumes_the_run_of_two(ranks, name, make, samples, monkeypatch):
     for key in ("RANK", "WORLD_SIZE"):
         monkeypatch.delenv(key, raising=False)
     states = [rank[name]["state"] for rank in ranks]
@@ -62,7 +62,7 @@ def test_one_rank_goes_on_where_two_stood(ranks, name, make, samples, monkeypatc
     assert [sample for batch in whole for sample in program.samples_of(batch)] == begun + rest
 
 
-def test_one_rank_goes_on_where_two_stood_in_relaxed_order(ranks, monkeypatch):
+def test_one_rank_resumes_two_in_relaxed_order(ranks, monkeypatch):
     for key in ("RANK", "WORLD_SIZE"):
         monkeypatch.delenv(key, raising=False)
     states = ranks[0]["relaxed"]["states"]
@@ -73,7 +73,7 @@ def test_one_rank_goes_on_where_two_stood_in_relaxed_order(ranks, monkeypatch):
     assert sorted(together(ranks, "relaxed", "begun") + rest) == list(range(program.ODD))
 
 
-def test_each_rank_of_the_drop_in_goes_on_with_its_distributed_sampler(ranks):
+def test_each_rank_resumes_with_its_distributed_sampler(ranks):
     for rank, seen in enumerate(ranks):
         resumed = program.drop_in(num_replicas=WORLD, rank=rank)
         resumed.load_state_dict(seen["drop_in"]["state"])

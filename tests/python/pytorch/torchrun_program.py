@@ -1,7 +1,7 @@
-"""A training program without the training, as torchrun starts it on every rank: loops over each kind of loader once,
-begins a second epoch, and writes what it saw and the states to rank-N.pt of the folder in its first argument.
+"""A training program without training, run by torchrun on every rank.
 
-The ranks agree over torch.distributed (gloo, loopback) on how many batches there were.
+Iterates once over each kind of loader, begins a second epoch, and writes the samples and the states to rank-N.pt in the
+folder given as first argument. The ranks agree over torch.distributed (gloo, loopback) on the number of batches.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""What the tests of buckets share: Swift with a bucket of the module's objects, and the tested program told of it."""
+"""Fixtures of bucket tests: Swift with a bucket of objects, and the program configured for it."""
 
 import pytest
 

@@ -1,6 +1,6 @@
-"""Proxies on loopback between a client and a server: one that injects faults into HTTP, one that shapes a link.
+"""Proxies on loopback between a client and a server: one injects faults into HTTP, one shapes a link.
 
-Both run an asyncio loop in a thread of their own and are stopped by their `with` block.
+Both run an asyncio loop in their own thread and are stopped by their `with` block.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""What the tests of remote reading share: 3 MB of content, a server and a reader of it, ranges, the program."""
+"""Fixtures of remote reading: 3 MB of content, a server and a reader of it, ranges, the program."""
 
 import hashlib
 import os

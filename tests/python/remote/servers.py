@@ -1,4 +1,4 @@
-"""Real servers on loopback for tests of remote reading, each stopped by its `with` block, and the tested program."""
+"""Real servers on loopback, each stopped by its `with` block, and the tested program."""
 
 import json
 import os

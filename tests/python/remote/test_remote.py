@@ -1,4 +1,4 @@
-"""Remote reading against a real server on loopback (nginx), and against faults between them."""
+"""Remote reading from a real server on loopback (nginx), with and without injected faults."""
 
 import os
 import threading
@@ -35,7 +35,7 @@ def test_many_ranges_from_one_and_from_many_callers(nginx, content):
         assert statistics["retries"] == 0
 
 
-def test_a_range_beyond_the_end_is_the_callers_mistake(nginx, probe):
+def test_a_range_beyond_the_end_is_an_argument_error(nginx, probe):
     source = probe.open(nginx.url + "/data.bin")
     for bad in [(BYTES, 1), (BYTES - 1, 2), (2**64 - 1, 1)]:
         with pytest.raises(Failed, match="argument: .*data.bin"):
@@ -48,7 +48,7 @@ def test_an_empty_object_opens(nginx, probe):
     probe.read(source, [(0, 0)])
 
 
-def test_an_object_that_is_not_there(nginx, probe):
+def test_a_missing_object(nginx, probe):
     with pytest.raises(Failed, match=r"io: open http://127.*/nothing: HTTP 404, not found"):
         probe.open(nginx.url + "/nothing")
     assert probe.statistics()["requests"] == 1  # trying again would not help
@@ -99,7 +99,7 @@ def resident_kb(child):
 
 
 @pytest.mark.parametrize("folder", ["", "/no-etag"])
-def test_an_object_that_changes_meanwhile_is_an_error(nginx, probe, content, folder):
+def test_an_object_that_changes_during_the_run_is_an_error(nginx, probe, content, folder):
     path = nginx.www / "changing.bin"
     path.write_bytes(content)
     os.utime(path, (1e9, 1e9))
@@ -115,7 +115,7 @@ def test_an_object_that_changes_meanwhile_is_an_error(nginx, probe, content, fol
 @pytest.mark.parametrize("url", ["http://", "http://a b/", "http://h:0/x", "http://h:99999/x", "s3://", "s3://b",
                                  "s3:///k", "ftp://h/x", "http://h/a\r\nX: y", "s3://AK:S3CRET/x@bucket/key",
                                  "http://u:%zz@h/"])
-def test_urls_that_make_no_sense(probe, url):
+def test_invalid_urls(probe, url):
     with pytest.raises(Failed, match="^argument: ") as failure:
         probe.open(url)
     assert "S3CRET" not in str(failure.value)
@@ -150,7 +150,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_is_healed_by_another_attempt(nginx, content, name):
+def test_a_transient_fault_is_retried(nginx, content, name):
     with FaultProxy(nginx.port, {1: FAULTS[name], 2: FAULTS[name]}) as proxy, Probe(hedge_factor=0) as probe:
         source = probe.open(proxy.url + "/data.bin")
         check(probe, source, content, [(200_000, 100_000)])
@@ -158,7 +158,7 @@ def test_a_fault_is_healed_by_another_attempt(nginx, content, name):
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_that_stays_is_an_error_that_says_what(nginx, content, name):
+def test_a_permanent_fault_is_an_error_that_names_it(nginx, content, name):
     with FaultProxy(nginx.port, {0: {}}, FAULTS[name]) as proxy, Probe(attempts=3, hedge_factor=0) as probe:
         source = probe.open(proxy.url + "/data.bin")
         with pytest.raises(Failed, match=r"io: read http.*/data.bin at offset \d+ \(\d+ bytes\): .+; 3 attempts in"):
@@ -168,7 +168,7 @@ def test_a_fault_that_stays_is_an_error_that_says_what(nginx, content, name):
         check(probe, source, content, [(200_000, 100_000)])
 
 
-def test_a_broken_body_is_continued_where_it_broke(nginx, content):
+def test_an_interrupted_response_is_continued(nginx, content):
     with FaultProxy(nginx.port, {1: {"reset": 60_000}}) as proxy, Probe() as probe:
         source = probe.open(proxy.url + "/data.bin")
         check(probe, source, content, [(1000, 100_000)])
@@ -189,7 +189,7 @@ def test_retry_after_is_honoured(nginx, content):
         assert time.monotonic() - started < 5
 
 
-def test_a_straggler_is_asked_for_again(nginx, content):
+def test_a_slow_request_is_sent_again(nginx, content):
     slow = {60: {"delay": 20}, 70: {"stall": 20, "at": 100}}
     with FaultProxy(nginx.port, slow) as proxy, Probe(join_bytes=1, stall_timeout=60) as probe:
         source = probe.open(proxy.url + "/data.bin")
@@ -230,7 +230,7 @@ def test_a_server_that_dies_and_comes_back(tmp_path, content):
             other.open(server.url + "/data.bin")
 
 
-def test_a_reply_that_ignores_ranges_only_now_and_then(nginx, content):
+def test_a_server_that_sometimes_ignores_ranges(nginx, content):
     whole = {"drop": ["range"]}
     with FaultProxy(nginx.port, {1: whole, 3: whole}) as proxy, Probe(join_bytes=1) as probe:
         source = probe.open(proxy.url + "/data.bin")

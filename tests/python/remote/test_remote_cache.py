@@ -35,7 +35,7 @@ def test_the_cache_serves_what_was_read_and_fetches_the_rest(nginx, content, tmp
         assert probe.statistics()["received_bytes"] <= 1
 
 
-def test_a_changed_object_is_another_object_to_the_cache(nginx, content, tmp_path):
+def test_the_cache_does_not_serve_a_changed_object(nginx, content, tmp_path):
     path = nginx.www / "cached.bin"
     path.write_bytes(content)
     os.utime(path, (1e9, 1e9))
@@ -67,7 +67,7 @@ def disk_bytes(folder):
     return sum((path.stat().st_size + 4095) // 4096 * 4096 for path in entries(folder))
 
 
-def test_the_limit_holds_and_the_oldest_goes_first(nginx, content, tmp_path):
+def test_the_cache_stays_within_its_limit_and_evicts_the_oldest(nginx, content, tmp_path):
     limit = 2 << 20
     with Probe(cache_folder=str(tmp_path), cache_bytes=limit) as probe:
         source = probe.open(nginx.url + "/data.bin")
@@ -115,7 +115,7 @@ def test_several_processes_share_a_cache_within_its_limit(nginx, content, tmp_pa
         child.__exit__()
 
 
-def test_a_kill_leaves_a_cache_that_works(nginx, content, tmp_path):
+def test_the_cache_works_after_a_kill(nginx, content, tmp_path):
     for i in range(5):
         probe = Probe(cache_folder=str(tmp_path))
         source = probe.open(nginx.url + "/data.bin")
@@ -132,7 +132,7 @@ def test_a_kill_leaves_a_cache_that_works(nginx, content, tmp_path):
         assert probe.statistics()["cache_damaged"] == 0
 
 
-def test_a_full_disk_is_passed_by_with_one_warning(nginx, content, tmp_path):
+def test_a_full_disk_skips_the_cache_with_one_warning(nginx, content, tmp_path):
     disk = SmallDisk(tmp_path / "small", "300k")
     try:
         with Probe(prefix=disk.prefix, cache_folder=str(disk.path)) as probe:
@@ -156,7 +156,7 @@ def test_a_full_disk_is_passed_by_with_one_warning(nginx, content, tmp_path):
         disk.close()
 
 
-def test_a_cache_folder_that_cannot_be_made_is_an_error(tmp_path):
+def test_a_cache_folder_that_cannot_be_created_is_an_error(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(Failed, match="io: make disk cache"):
         Probe(cache_folder=str(tmp_path / "file" / "below"))

@@ -1,4 +1,4 @@
-"""Folders of a bucket that are no shards: image folders, CIFAR, npy and idx are read there as they are near."""
+"""Folders of a bucket that are not shards: image folders, CIFAR, npy and idx read as from a local disk."""
 
 import filecmp
 import json
@@ -52,7 +52,7 @@ SETS = [("photos", ""), ("splits", "train"), ("splits", "val"), ("npy", ""), ("i
 
 
 @pytest.mark.parametrize("name, split", SETS)
-def test_far_is_as_near(unstarve, near, tmp_path, name, split):
+def test_remote_data_equal_local_data(unstarve, near, tmp_path, name, split):
     told = []
     for root in near, "s3://data":
         options = ["--split", split] if split else []
@@ -86,7 +86,7 @@ def test_an_object_that_is_replaced_after_the_list_is_an_error(unstarve, swift):
     assert "changed" in told["corrupt"][0]["reason"]
 
 
-def test_what_cannot_be_used_is_told(unstarve):
+def test_an_unusable_decoder_is_reported(unstarve):
     told = json.loads(unstarve("inspect", "s3://data/damaged", "--json"))
     assert told["samples"] == 2
     assert [record["location"] for record in told["corrupt"]] == ["s3://data/damaged/a/empty.jpg"]
@@ -97,5 +97,5 @@ def test_what_cannot_be_used_is_told(unstarve):
     assert "no split 'odd'; available: train, val" in unstarve("inspect", "s3://data/splits/", "--split", "odd", code=2)
 
 
-def test_the_loader_reads_ahead_from_an_image_folder_far_away(unstarve):
+def test_the_loader_prefetches_from_a_remote_image_folder(unstarve):
     assert "read_ahead (exact): applied" in unstarve("explain", "s3://data/photos", "--batch", 2)

@@ -1,4 +1,4 @@
-"""Every format from an HTTP server and a bucket, two shards each: packed from there it is what it is from near."""
+"""Every format from an HTTP server and a bucket, two shards each, equals the local data."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Shards of buckets named by wildcards and by their folder, against Swift's S3 interface, 20 objects to a page."""
+"""Shards in buckets, named by wildcards and by their folder, with Swift's S3 interface and 20 objects per page."""
 
 import json
 import tarfile
@@ -108,7 +108,7 @@ def test_folders_named_by_wildcards(unstarve):
     assert "none of the 0 folders that begin with s3://data/runs/x matches" in told
 
 
-def test_what_is_not_there_or_not_known_is_refused(unstarve):
+def test_missing_files_and_unknown_formats_are_rejected(unstarve):
     for url, reason in {
         "s3://data/set/none-*.tar": "list s3://data/set/none-*.tar: none of the 0 objects that begin with",
         "s3://data/set/train-*.rec": "none of the 3 objects that begin with s3://data/set/train- matches",

@@ -1,4 +1,4 @@
-"""What users meet who open remote data: secrets stay hidden, folders and passwords work, refusals say the remedy."""
+"""Opening remote data: secrets are not shown, folders and passwords work, errors contain the remedy."""
 
 import json
 import shutil
@@ -36,7 +36,7 @@ def private(nginx):
 
 
 @pytest.mark.parametrize("name", ["mds/index.json", "list.csv", "cls.tar"])
-def test_passwords_reach_every_file_of_a_set(private, run, name):
+def test_passwords_apply_to_every_shard(private, run, name):
     told = json.loads(run("inspect", f"{private}/{name}", "--json"))
     assert told["samples"] == 5 and told["corrupt"] == []
 
@@ -68,11 +68,11 @@ def test_no_output_and_no_file_name_shows_a_secret(private, run, tmp_path, argum
         assert "s3cr3t" not in text and "pass%20word" not in text
 
 
-def test_a_folder_of_a_server_without_lists_is_told(nginx, run):
+def test_a_folder_on_a_server_without_listings_is_an_error(nginx, run):
     assert "http(s) servers have no list" in run("inspect", nginx.url + "/data/", code=2)
 
 
-def test_the_classes_of_a_pack_are_known_far_away_too(nginx, run, tmp_path):
+def test_the_classes_of_packed_data_are_read_remotely(nginx, run, tmp_path):
     for name in "cat", "dog":
         (tmp_path / "src" / name).mkdir(parents=True)
         shutil.copy(FIXTURES / "images" / "0.jpg", tmp_path / "src" / name / "0.jpg")
@@ -84,7 +84,7 @@ def test_the_classes_of_a_pack_are_known_far_away_too(nginx, run, tmp_path):
     assert names == [["cat", "dog"]] * 2
 
 
-def test_a_server_that_refuses_what_is_missing_is_read(nginx, run):
+def test_a_server_that_denies_missing_objects_is_supported(nginx, run):
     """As the buckets of those who may read and not list, by https: what may lie beside a file is just not there."""
     folder = nginx.www / "refuses-what-is-missing"
     folder.mkdir()
@@ -107,7 +107,7 @@ def test_the_folder_of_a_bucket_needs_no_slash(unstarve):
     assert "HTTP 404, not found" in unstarve("inspect", "s3://data/md", code=3)
 
 
-def test_a_refusal_without_credentials_says_so(swift, run):
+def test_a_denied_request_without_credentials_says_so(swift, run):
     place = {"AWS_ENDPOINT_URL": swift.endpoint}
     told = run("inspect", "s3://data/webdataset/cls.tar", code=3, **place)
     assert "asked without credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY" in told
@@ -123,7 +123,7 @@ def test_a_refusal_without_credentials_says_so(swift, run):
 
 @pytest.mark.parametrize("url", ["s3://data/webdataset/{cls,json}.tar", "s3://data/webdataset/*.tar",
                                  "s3://data/webdataset"])
-def test_the_io_probe_reads_an_object_of_several(unstarve, url):
+def test_the_io_probe_reads_one_of_several_objects(unstarve, url):
     told = json.loads(unstarve("inspect", url, "--io", "--seconds", "0.1", "--json"))
     assert told["reader"] == "ranges" and told["note"].startswith("measured by s3://data/webdataset/")
     assert all(row["reads_per_s"] > 0 for row in told["rows"])

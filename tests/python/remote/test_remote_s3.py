@@ -1,4 +1,4 @@
-"""Objects of buckets: Swift's S3 interface, its credentials and lists, signatures as botocore makes them."""
+"""Objects in buckets: Swift's S3 interface, credentials, listings, and signatures equal to botocore's."""
 
 import datetime
 import random
@@ -90,7 +90,7 @@ def test_without_credentials_requests_are_not_signed(nginx, content):
         assert not any("authorization" in head.lower() for head in proxy.requests)
 
 
-def test_the_buckets_own_region_is_used_when_the_server_tells_it(swift, nginx, content):
+def test_the_region_that_the_server_reports_is_used(swift, nginx, content):
     told = {"status": 301, "headers": {"x-amz-bucket-region": "auto"}}
     port = port_of(swift.auto_endpoint)
     with FaultProxy(port, {0: told}) as proxy, Probe(swift.environment(AWS_ENDPOINT_URL=proxy.url)) as probe:

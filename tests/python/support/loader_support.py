@@ -1,4 +1,4 @@
-"""What the tests of the Python loader share: data sets, and batches to compare."""
+"""Datasets and comparisons for the tests of the loader."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Whether other processes live."""
+"""Checks whether processes are alive."""
 
 import time
 from pathlib import Path

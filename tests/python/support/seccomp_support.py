@@ -1,4 +1,4 @@
-"""A system call that a process and its children are refused, as containers do it: a seccomp filter set by prctl."""
+"""Denies a system call to a process and its children, as containers do: a seccomp filter set by prctl."""
 
 import ctypes
 import os

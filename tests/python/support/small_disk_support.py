@@ -1,4 +1,4 @@
-"""A disk of a few hundred kilobytes: a tmpfs that only the commands given to it see."""
+"""A disk of a few hundred kilobytes: a tmpfs that only the given commands see."""
 
 import shutil
 import subprocess

@@ -64,7 +64,7 @@ def test_children_together_run_at_the_same_time_and_their_rates_add_up(tmp_path)
         assert both.rate(2) == pytest.approx(2 * 30 / 2)
 
 
-def test_where_one_of_several_children_cannot_start_the_others_end():
+def test_if_one_child_fails_to_start_the_others_end():
     started = []
 
     def start():
@@ -112,7 +112,7 @@ def test_pairs_alternate_which_side_goes_first():
     assert [len(side) for side in rates] == [4, 4]
 
 
-def test_a_child_stands_still_between_its_blocks():
+def test_a_child_is_stopped_between_its_blocks():
     with child(PEER) as peer:
         assert state(peer.process.pid) == "T"
         assert peer.rate(1.5) == 20
@@ -121,7 +121,7 @@ def test_a_child_stands_still_between_its_blocks():
     assert process.returncode is not None
 
 
-def test_a_childs_own_reason_is_reported():
+def test_the_error_of_a_child_is_reported():
     with child(PEER) as peer, pytest.raises(Failed, match="cannot look"):
         peer.check()
 
@@ -143,13 +143,13 @@ def test_crop_boxes_lie_inside_and_cover_the_allowed_areas():
     assert min(areas) < 0.12 and max(areas) > 0.9
 
 
-def test_the_middle_is_what_evaluation_keeps():
+def test_center_crop_keeps_the_middle():
     assert inputs.middle_box(500, 375) == (86, 23, 328, 328)
     assert inputs.middle_box(256, 256) == (16, 16, 224, 224)
     assert inputs.middle_box(1, 3) == (0, 1, 1, 1)
 
 
-def test_every_promised_comparison_is_there_and_its_peer_can_be_looked_up():
+def test_every_documented_comparison_exists_with_its_peer():
     promised = {f"imagenet-{job}/{peer}" for job in ("train", "train-indexed", "train-python", "eval") for peer in
                 ("torchvision", "pillow", "simplejpeg", "tf.data", "dali", "ffcv", "spdl")}
     promised |= {"imagenet-train/ffcv-raw", "imagenet-train-indexed/ffcv-raw"}
@@ -202,7 +202,7 @@ def test_every_operation_has_a_benchmark():
     assert {f"resize{kind}" for kind in ("", "-nearest", "-bicubic", "-lanczos", "-box", "-area")} <= measured
 
 
-def test_a_first_batch_with_workers_is_never_measured_without():
+def test_first_batch_measurements_use_the_configured_workers():
     from bench.peers import torch_folder
 
     job = {"job": "folder-first-batch", "cores": 2}

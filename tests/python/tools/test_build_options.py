@@ -1,4 +1,4 @@
-"""The options of the CMake build, as its files declare them."""
+"""The options of the CMake build."""
 
 from __future__ import annotations
 

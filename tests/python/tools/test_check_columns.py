@@ -1,4 +1,4 @@
-"""tools/check_columns.py finds each line that is too long, by characters, and lets pass what may be wider."""
+"""tools/check_columns.py finds all lines that are too long, except those that may be wider."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def check(root: Path, files: dict[str, str]) -> tuple[int, list[str]]:
     return done.returncode, done.stdout.splitlines()
 
 
-def test_a_line_that_is_too_long_is_told_by_its_place(tmp_path):
+def test_a_long_line_is_reported_with_its_location(tmp_path):
     found = check(tmp_path, {"a.h": f"// {FULL}\n", "b/c.py": f"# {FULL[2:]}\n{WIDE}\n", "d.md": f"- {WIDE}\n",
                              "e.cpp": f"{FULL}\n"})
     assert found == (1, ["a.h:1: 123 columns, expected 120 at most", "b/c.py:2: 121 columns, expected 120 at most",
                          "d.md:1: 123 columns, expected 120 at most"])
 
 
-def test_tables_code_in_markdown_and_what_others_wrote_may_be_wider(tmp_path):
+def test_tables_code_and_vendored_files_may_be_wider(tmp_path):
     code = f"```\n{WIDE}\n```\n"
     found = check(tmp_path, {"a.md": f"| {WIDE} |\n{code}", "x/vendor/a.h": WIDE, "p/_core.pyi": WIDE, "a.json": WIDE,
                              ".gitignore": "/build*/\n", "build-x/a.h": WIDE})

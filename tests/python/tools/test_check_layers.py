@@ -1,4 +1,4 @@
-"""tools/check_layers.py catches each kind of violation, at its file and line, and nothing else."""
+"""tools/check_layers.py finds each kind of violation with file and line."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def test_text_of_html_and_strings_of_javascript_are_checked(tmp_path):
     assert check(tmp_path, files) == (1, ["a.html:2: tells -> reports", "b.js:2: told -> reports"])
 
 
-def test_exceptions_tests_and_history_are_left_out(tmp_path):
+def test_exceptions_tests_and_history_are_skipped(tmp_path):
     files = {"docs/a.md": "We told you.\n", "CHANGELOG.md": "told\n", "a_test.cpp": 'x("it told");',
              "x/vendor/a.md": "told", "tests/a.py": "'it told'"}
     assert check(tmp_path, files) == (0, [])
@@ -69,7 +69,7 @@ def test_summary_counts_findings_per_folder(tmp_path):
 
 
 @pytest.mark.parametrize("line", ["told", "told -> ", "to(ld -> x", "allow docs told -> why"])
-def test_a_malformed_word_list_is_refused_with_its_line(tmp_path, line):
+def test_a_malformed_word_list_is_rejected_with_its_line(tmp_path, line):
     code, lines = check(tmp_path, {}, words=f"a -> b\n{line}\n")
     assert code == 2 and "list.words:2: " in lines[0], lines
 

@@ -1,4 +1,4 @@
-"""The runner of tests/cli/*.test accepts what fits and complains about everything else."""
+"""The runner of tests/cli/*.test accepts matching scripts and rejects all others."""
 
 from __future__ import annotations
 

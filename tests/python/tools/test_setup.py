@@ -1,4 +1,4 @@
-"""tools/setup.sh on machines that are made up of stub commands: what it says, what it runs, how it ends."""
+"""tools/setup.sh on simulated machines of stub commands: output, commands, exit codes."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_where_sudo_refuses_it_prints_the_list(tree: Path) -> None:
     assert "sudo -n true" in calls(tree)  # nobody is there to be asked for a password
 
 
-def test_it_tells_the_size_before_it_installs_and_reports_a_failure(tree: Path) -> None:
+def test_setup_shows_the_size_before_installing_and_reports_failures(tree: Path) -> None:
     stub(tree, "dpkg-query", "true")
     stub(tree, "id", "echo 0")
     stub(
@@ -96,7 +96,7 @@ def test_on_another_system_it_prints_the_list(tree: Path) -> None:
     assert "this is no Debian" in result.stderr
 
 
-def test_an_old_python_is_refused_clearly(tree: Path) -> None:
+def test_an_old_python_is_rejected_clearly(tree: Path) -> None:
     stub(tree, "dpkg-query", "echo -n installed")
     # Stands for Python 3.9: fails the version check, tells its version.
     for name in ("python3", "oldpython"):

@@ -1,4 +1,4 @@
-"""Threads where the interpreter has no global lock, spawned processes elsewhere; what the user says goes first."""
+"""Threads without a GIL, spawned processes otherwise; explicit settings take precedence."""
 
 import sys
 
@@ -9,8 +9,8 @@ torch = pytest.importorskip("torch")
 import unstarve as un  # noqa: E402
 from dataloader_support import Kinds, Stream, noisy  # noqa: E402
 from map_support import shifted  # noqa: E402
-from unstarve.workers.processes import HelperPool  # noqa: E402
-from unstarve.workers.threads import ThreadPool  # noqa: E402
+from unstarve.workers.process_pool import ProcessPool  # noqa: E402
+from unstarve.workers.thread_pool import ThreadPool  # noqa: E402
 
 DATA = "synthetic:classes=3,images=12,size=8"
 
@@ -31,22 +31,22 @@ def kind_of(loader):
     return type(pool)
 
 
-def test_functions_of_a_pipeline_run_in_threads_where_there_is_no_lock(free):
+def test_functions_of_a_pipeline_run_in_threads_without_a_gil(free):
     def loader(**options):
         return un.open(DATA).map(shifted).options(workers=1, **options).batch(4)
 
-    assert kind_of(loader()) is (ThreadPool if free else HelperPool)
+    assert kind_of(loader()) is (ThreadPool if free else ProcessPool)
     assert kind_of(loader(kind="threads")) is ThreadPool
-    assert kind_of(loader(kind="processes")) is HelperPool
+    assert kind_of(loader(kind="processes")) is ProcessPool
 
 
-def test_a_torch_dataset_is_read_in_threads_where_there_is_no_lock(free):
+def test_a_torch_dataset_is_read_in_threads_without_a_gil(free):
     def loader(dataset=None, **options):
         return un.DataLoader(dataset or Kinds(samples=8), batch_size=4, num_workers=1, **options)
 
-    assert kind_of(loader()) is (ThreadPool if free else HelperPool)
+    assert kind_of(loader()) is (ThreadPool if free else ProcessPool)
     assert kind_of(loader(workers="threads")) is ThreadPool
-    assert kind_of(loader(workers="processes")) is HelperPool
-    assert kind_of(loader(Stream())) is HelperPool  # which threads cannot share
+    assert kind_of(loader(workers="processes")) is ProcessPool
+    assert kind_of(loader(Stream())) is ProcessPool  # which threads cannot share
     chain = un.from_torch(Kinds(samples=8)).map(noisy).options(workers=1).batch(4)
-    assert kind_of(chain._loader) is (ThreadPool if free else HelperPool)
+    assert kind_of(chain._loader) is (ThreadPool if free else ProcessPool)

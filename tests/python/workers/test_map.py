@@ -1,4 +1,4 @@
-"""map(): functions of users on the samples of a pipeline, in helper processes, in threads, in the caller's thread."""
+"""map(): functions of the user in helper processes, in threads, and in the calling thread."""
 
 import gc
 import json
@@ -30,7 +30,7 @@ def chain(*functions, data=DATA, **options):
 # --- what comes out ---------------------------------------------------------------------------------------------------
 
 
-def test_a_function_gets_pixels_and_label_and_gives_what_it_likes():
+def test_functions_receive_pixels_and_label_and_return_any_array():
     plain = batches(un.open(DATA).shuffle(seed=5).output("uint8", "NHWC").batch(8))
     cropped = batches(chain(crop).batch(8))
     for (image, label, ids), (before, label_before, ids_before) in zip(cropped, plain, strict=True):
@@ -45,7 +45,7 @@ def test_a_function_gets_pixels_and_label_and_gives_what_it_likes():
     assert expected[0][0].shape == (20, 3, 10, 10)
 
 
-def test_images_of_any_size_may_go_in_where_one_size_comes_out(photographs):
+def test_inputs_may_have_any_size_if_outputs_have_one(photographs):
     loader = un.open(photographs).take(8).sequential()
     images, labels = next(iter(loader.map(lambda image, label: image[:50, :40]).options(workers=0).batch(8)))
     assert images.shape == (8, 50, 40, 3) and labels.tolist() == list(range(8))
@@ -60,7 +60,7 @@ def test_batches_are_equal_for_every_number_and_kind_of_workers():
         assert same(batches(chain(shifted, **options).batch(7, drop_last=False)), expected), options
 
 
-def test_randomness_follows_from_the_sample_in_processes():
+def test_randomness_depends_on_the_sample_in_processes():
     with chain(noisy).batch(20) as alone, chain(noisy, workers=3).batch(20) as helped:
         first, second = batches(alone), batches(alone)
         drawn = np.concatenate([labels[:, 1:] for _, labels, _ in first + second])
@@ -72,7 +72,7 @@ def test_randomness_follows_from_the_sample_in_processes():
     assert len(np.unique(np.concatenate([labels[:, 1] for _, labels, _ in twice]))) == 120
 
 
-def test_the_caller_s_generators_are_left_alone():
+def test_the_generators_of_the_caller_are_unchanged():
     np.random.seed(3)  # noqa: NPY002
     expected = np.random.rand()  # noqa: NPY002
     np.random.seed(3)  # noqa: NPY002
@@ -117,21 +117,21 @@ def test_ranks_share_an_epoch():
 def test_a_loop_left_early_is_over_and_the_workers_stay_for_the_next():
     with chain(shifted, workers=2).batch(6) as loader:
         next(iter(loader))
-        pids = loader._core._pool.pids
+        pids = loader._engine._pool.pids
         expected = batches(chain(shifted).batch(6))
         loader.set_epoch(0)
         assert same([tuple(map(np.array, batch)) for batch in loader.batches()], expected)
-        assert loader._core._pool.pids == pids and loader.epoch == 1
+        assert loader._engine._pool.pids == pids and loader.epoch == 1
         older, newer = iter(loader), iter(loader)
         next(older), next(newer)
         with pytest.raises(un.errors.CancelledError, match="newer loop"):
             next(older)
 
 
-def test_forgetting_the_loader_ends_its_helpers():
+def test_deleting_the_loader_ends_its_helpers():
     loader = chain(shifted, workers=1).batch(6)
     next(iter(loader))
-    pids = loader._core._pool.pids
+    pids = loader._engine._pool.pids
     assert all(map(alive, pids))
     gc.disable()  # no collector is needed for it
     try:
@@ -157,7 +157,7 @@ def test_batches_as_torch_s_tensors():
     assert np.array_equal(next(iter(tensors))["pixel_values"].numpy(), expected[4][0])
     for wrong in ({"normalize": un.IMAGENET}, {"dtype": torch.uint8}, {"channels_last": True}):
         with pytest.raises(un.errors.ArgumentError,
-                           match=r"to_torch: normalize, dtype, channels_last and operations of a pipeline with"):
+                           match=r"to_torch\(normalize, dtype, channels_last, operations\) with map\(\): unsup"):
             loader.to_torch(**wrong)
 
 
@@ -192,11 +192,11 @@ def test_it_explains_itself_and_measures():
     with chain(crop, shifted, workers=2).batch(6) as loader:
         text = loader.explain()
         assert "map         crop (map_support.py:" in text and "random by rng" in text
-        assert "2 helper processes for the samples, 3 batches ahead" in text
+        assert "2 helper processes for the samples, 3 batches prefetched" in text
         list(loader)
         stages = {stage["name"]: stage for stage in loader.profile()["stages"]}
         assert stages["map"]["busy_ns"] > 0 and stages["map"]["samples"] == 60
-        with pytest.raises(un.errors.ArgumentError, match=r"to_yaml: map\(crop .*\), map\(shifted"):
+        with pytest.raises(un.errors.ArgumentError, match=r"to_yaml: found map\(crop .*\), map\(shifted"):
             loader.to_yaml()
 
 
@@ -222,37 +222,37 @@ def test_pixels_are_cached_in_a_file_that_all_workers_share(photographs, tmp_pat
 
 
 @pytest.mark.parametrize("options", KINDS)
-def test_what_a_function_raises_comes_in_its_turn_with_its_traceback(options):
+def test_exceptions_of_functions_are_raised_in_order_with_traceback(options):
     with un.open(DATA).sequential().map(Faulty(4, "raise")).options(**options).batch(2) as loader:
         iterator = iter(loader)
         assert [next(iterator)[1].tolist() for _ in range(2)] == [[0, 1], [2, 3]]
-        with pytest.raises(LookupError, match=r"(?s)Caught LookupError in map\(Faulty\), of sample 4 \(.*\)"
+        with pytest.raises(LookupError, match=r"(?s)Caught LookupError in map\(Faulty\), for sample 4 \(.*\)"
                                               r".*in deeper.*no 4 today"):
             next(iterator)
         assert loader.state_dict()["samples"] == 4
 
 
 @pytest.mark.parametrize(("what", "message"), [
-    ("shape", r"image made of sample 4 .* uint8 \(23, 24, 3\), that of sample [03] .* uint8 \(24, 24, 3\)"),
-    ("dtype", r"image made of sample 4 .* float32 \(24, 24, 3\), that of sample [03] .* uint8"),
-    ("label", r"label made of sample 4 .* float64 \(2,\), that of sample [03] .* int64 \(\)"),
+    ("shape", r"the image of sample 4 .* uint8 \(23, 24, 3\), that of sample [03] .* uint8 \(24, 24, 3\)"),
+    ("dtype", r"the image of sample 4 .* float32 \(24, 24, 3\), that of sample [03] .* uint8"),
+    ("label", r"the label of sample 4 .* float64 \(2,\), that of sample [03] .* int64 \(\)"),
 ])
-def test_samples_that_are_unlike_the_others_are_named(what, message):
+def test_samples_of_another_shape_or_dtype_are_named(what, message):
     for size in (60, 3):
         with un.open(DATA).sequential().map(Faulty(4, what)).options(workers=0).batch(size) as loader, \
                 pytest.raises(un.errors.InputError, match=message + ".*expected one shape and dtype"):
             list(loader)
     with un.open(DATA).sequential().map(Faulty(4, what)).options(workers=0).batch(1) as loader, \
-            pytest.raises(un.errors.InputError, match=r"sample 4 .* were made, of sample 0 .* expected one shape"):
+            pytest.raises(un.errors.InputError, match=r"sample 4 .* became .* sample 0 .* expected one shape"):
         list(loader)
 
 
 @pytest.mark.parametrize(("function", "message"), [
-    (nothing, r"nothing \(map_support.py.* made of sample \d+ .* image NoneType of dtype object, expected numbers"),
-    (pair_of, r"pair_of .* made a tuple of 3 of sample \d+"),
+    (nothing, r"nothing \(map_support.py.* for sample \d+ .* the image NoneType of dtype object; expected an array"),
+    (pair_of, r"pair_of .* returned a tuple of 3 for sample \d+"),
     (Scale("x"), "Caught .* in map"),
 ])
-def test_what_is_no_sample_is_refused(function, message):
+def test_invalid_results_of_a_function_are_rejected(function, message):
     with chain(function).batch(6) as loader, pytest.raises(Exception, match=message):
         next(iter(loader))
 
@@ -285,7 +285,7 @@ def test_bad_samples_are_skipped_or_replaced_and_listed(options):
         list(ranked)
 
 
-def test_a_damaged_image_is_the_library_s_own_error(photographs, tmp_path):
+def test_a_damaged_image_raises_the_error_of_the_library(photographs, tmp_path):
     (tmp_path / "class").mkdir()
     for number, path in enumerate(sorted(Path(photographs).rglob("*.*"))[:4]):
         data = path.read_bytes()
@@ -300,7 +300,7 @@ def test_a_damaged_image_is_the_library_s_own_error(photographs, tmp_path):
         assert [len(images) for images, _ in loader] == [3] and loader.bad_samples()[0][0] == 2
 
 
-def test_a_function_that_kills_its_process_ends_the_loop_and_the_next_has_other_helpers():
+def test_a_killed_helper_ends_the_loop_and_the_next_loop_starts_new_helpers():
     with un.open(DATA).sequential().map(Faulty(4, "kill")).options(workers=1).batch(2) as loader:
         iterator = iter(loader)
         assert next(iterator)[1].tolist() == [0, 1]
@@ -315,7 +315,7 @@ def test_close_while_a_function_sleeps():
     loader = un.open(DATA).sequential().map(Faulty(4, "sleep")).options(workers=1).batch(2)
     iterator, waits, told = iter(loader), threading.Event(), []
     assert next(iterator)[1].tolist() == [0, 1]
-    pids = loader._core._pool.pids
+    pids = loader._engine._pool.pids
 
     def wait():
         waits.set()
@@ -331,35 +331,35 @@ def test_close_while_a_function_sleeps():
     assert len(told) == 1 and not any(Path(f"/proc/{pid}").exists() for pid in pids)
 
 
-def test_what_cannot_be_sent_is_refused_by_name_when_the_loader_is_made():
+def test_unpicklable_functions_are_rejected_by_name():
     for function, message in ((lambda image, label: image, r"<lambda> \(test_map.py:\d+\)"),
-                              (Scale(threading.Lock()), "Scale cannot be sent .*lock")):
-        with pytest.raises(un.errors.ArgumentError, match=rf"map: .*{message}.*top level of a module, or use "
-                                                          r"\.options\(kind='threads'\)"):
+                              (Scale(threading.Lock()), "Scale cannot be pickled .*lock")):
+        remedy = r"top level of a module \(def or class\), or use \.options\(kind='threads'\)"
+        with pytest.raises(un.errors.ArgumentError, match=rf"map: .*{message}.*{remedy}"):
             chain(function, workers=1).batch(6)
         chain(function, workers=2, kind="threads").batch(6).close()
 
 
 @pytest.mark.parametrize(("make", "message"), [
-    (lambda: un.open(DATA).map(3), "map: 3 is not callable"),
-    (lambda: chain(crop).resize(8), r"resize\(\) after map\(\): expected before it; .*map or operations on the batch"),
+    (lambda: un.open(DATA).map(3), "map: found 3; expected a callable"),
+    (lambda: chain(crop).resize(8), r"resize\(\) after map\(\): expected before it; .*map or batch operations"),
     (lambda: chain(crop).normalize(*un.IMAGENET), r"normalize\(\) after map\(\)"),
-    (lambda: chain(crop).mixup().batch(6), "operations on whole batches"),
-    (lambda: chain(crop, order="relaxed").batch(6), r"options\(order\) with map\(\): expected 'exact'"),
+    (lambda: chain(crop).mixup().batch(6), r"map\(\) with batch operations: unsupported"),
+    (lambda: chain(crop, order="relaxed").batch(6), r"options\(order\) with map.*: found 'relaxed'; expected 'exact'"),
     (lambda: chain(crop, threads=3).batch(6), r"options\(threads\) with map\(\).*options\(workers="),
     (lambda: chain(crop, memory_limit=10**8).batch(6), r"options\(memory_limit\) with map\(\)"),
     (lambda: chain(crop).cache("pixels").batch(6), r"every worker would have its own"),
-    (lambda: chain(crop, kind="fibres"), "found 'fibres', expected 'processes' or 'threads'"),
-    (lambda: chain(crop, workers=-1), "found -1, expected 0 or more"),
-    (lambda: un.open(DATA).options(workers=2).batch(6), r"options\(workers, kind\) without map\(\)"),
-    (lambda: chain(crop).batch(6).with_output("float32"), "dtype, layout and normalize are what its functions make"),
+    (lambda: chain(crop, kind="fibres"), "found 'fibres'; expected 'processes' or 'threads'"),
+    (lambda: chain(crop, workers=-1), "found -1; expected 0 or more"),
+    (lambda: un.open(DATA).options(workers=2).batch(6), r"options\(workers, kind\): found without map\(\)"),
+    (lambda: chain(crop).batch(6).with_output("float32"), "map.* with dtype, layout or normalize: unsupported"),
 ])
-def test_what_makes_no_sense_is_refused_where_it_is_written(make, message):
+def test_invalid_arguments_are_rejected_by_the_step(make, message):
     with pytest.raises(un.errors.ArgumentError, match=message):
         make()
 
 
-def test_a_fork_of_a_process_with_a_running_loader_is_told_so():
+def test_using_a_running_loader_in_a_fork_is_an_error():
     with chain(crop, workers=1).batch(6) as loader:
         iterator = iter(loader)
         next(iterator)

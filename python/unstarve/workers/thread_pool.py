@@ -1,7 +1,7 @@
-"""Worker threads, as HelperPool's processes: same calls, no pickling, one job for all.
+"""A pool of worker threads: the interface of ProcessPool, without pickling, with one job shared by all threads.
 
-Worth it where the interpreter has no global lock, or the samples' work releases it. The global random generators are
-the process's, shared by all threads, so they are not seeded: samples that draw from them are not reproducible here.
+Useful if the interpreter has no global lock, or if making samples releases it. Threads share the global random
+generators, which are therefore not seeded: samples that draw from them are not reproducible.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from unstarve.errors import CancelledError
-from unstarve.workers.caught import Caught
+from unstarve.workers.exceptions import ExceptionWrapper
 from unstarve.workers.job import Fetcher, Job, Resume
-from unstarve.workers.schedule import Batch, Schedule, Task, ready_batch
+from unstarve.workers.scheduler import Batch, Scheduler, Task, ready_batch
 
-# Their threads end before the interpreter does: one that would take its lock when it is gone is ended inside C++ that
-# expects no end, which aborts the process.
+# Their threads must end before the interpreter exits. A thread that requests the lock of an interpreter that has exited
+# is terminated inside C++ code, which aborts the process.
 _open: weakref.WeakSet[ThreadPool] = weakref.WeakSet()
 
 
@@ -30,16 +30,16 @@ def _close_open() -> None:
 
 
 class ThreadPool:
-    """See processes.HelperPool, for map-style datasets."""
+    """A Pool for map-style datasets; see pool.Pool."""
 
     pids: Sequence[int] = ()
 
     def __init__(self, count: int, name: str = "DataLoader") -> None:
         self._count, self._name = count, name
-        self._schedule = Schedule(count)
-        self._changed = threading.Condition()  # guards all below
+        self._scheduler = Scheduler(count)
+        self._changed = threading.Condition()  # guards all members below
         self._batches: dict[int, Batch] = {}
-        self._since = 0  # the epoch whose seeds the threads are to have
+        self._since = 0  # number of the epoch whose job the threads must have entered
         self._epoch: tuple[int, Job, Fetcher, int, int] | None = None  # (number, job, fetcher, base seed, since)
         self._number = 0
         self._closed = False
@@ -52,7 +52,7 @@ class ThreadPool:
             if self._closed:
                 return False
             self._forget()
-            self._schedule.begin(job.splits)
+            self._scheduler.begin(job.splits)
             self._number += 1
             if fresh or self._since == 0:
                 self._since = self._number
@@ -67,7 +67,7 @@ class ThreadPool:
     def submit(self, serial: int, index: Any, position: int, worker: int | None = None) -> None:
         with self._changed:
             batch = self._batches[serial] = Batch(serial, index, position, worker)
-            self._schedule.add(batch)
+            self._scheduler.add(batch)
             self._changed.notify_all()
 
     def take(self, serial: int | None = None, timeout: float | None = None) -> Batch | None:
@@ -77,7 +77,7 @@ class ThreadPool:
             batch = ready_batch(self._batches, serial)
             if batch is None:
                 if self._closed or not self._batches:
-                    raise CancelledError(f"{self._name}: the loop was ended while a batch was waited for")
+                    raise CancelledError(f"{self._name}: the loop was ended while it waited for a batch")
                 return None
             return self._batches.pop(batch.serial)
 
@@ -93,7 +93,7 @@ class ThreadPool:
 
     def _forget(self) -> None:
         self._batches = {}
-        self._schedule.clear()
+        self._scheduler.clear()
         self._epoch = None
 
     def close(self) -> None:
@@ -112,7 +112,7 @@ class ThreadPool:
         while True:
             with self._changed:
                 task = None
-                while not self._closed and (self._epoch is None or (task := self._schedule.next()) is None):
+                while not self._closed and (self._epoch is None or (task := self._scheduler.next()) is None):
                     self._changed.wait()
                 if self._closed:
                     return
@@ -123,17 +123,17 @@ class ThreadPool:
                 failure = self._initialise(worker, job, base_seed)
             entered = number
             self._do(worker, number, fetcher, task, failure)
-            del task, job, fetcher, epoch  # while it waits, a worker keeps nothing alive
+            del task, job, fetcher, epoch  # a waiting worker keeps no objects alive
 
-    def _initialise(self, worker: int, job: Job, base_seed: int) -> Caught | None:
+    def _initialise(self, worker: int, job: Job, base_seed: int) -> ExceptionWrapper | None:
         try:
             job.enter(worker, self._count, base_seed, in_thread=True)
         except Exception:
-            return Caught(f"in {self._name} worker thread {worker}")
+            return ExceptionWrapper(f"in {self._name} worker thread {worker}")
         return None
 
     def _do(self, worker: int, number: int, fetcher: Fetcher, task: Task,
-            failure: Caught | None) -> None:
+            failure: ExceptionWrapper | None) -> None:
         kind, batch, first, given = task
         result, error, samples, seconds = None, failure, 0, 0.0
         begin = time.perf_counter()
@@ -149,8 +149,8 @@ class ThreadPool:
                 else:
                     result = fetcher.collate([sample for part in given for sample in part], batch.position)
             except Exception:
-                error = Caught(f"in {self._name} worker thread {worker}")
+                error = ExceptionWrapper(f"in {self._name} worker thread {worker}")
         with self._changed:
             if self._epoch is not None and self._epoch[0] == number:
-                self._schedule.done(kind, batch, first, result, error, samples, seconds)
+                self._scheduler.done(kind, batch, first, result, error, samples, seconds)
                 self._changed.notify_all()

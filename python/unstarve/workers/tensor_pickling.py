@@ -1,26 +1,26 @@
-"""torch's tensors in pickles: flat buffers out of band, as NumPy's arrays."""
+"""Pickles torch tensors as NumPy arrays are pickled: with out-of-band buffers."""
 
 from __future__ import annotations
 
 import copyreg
 import pickle
 from collections import ChainMap
+from collections.abc import Callable, MutableMapping
 from typing import Any
 
 import torch
 
-from unstarve.workers.transport import Reducers
-
 
 def reduce_tensor(tensor: torch.Tensor) -> Any:
     if tensor.requires_grad and not tensor.is_leaf:
-        raise RuntimeError("a tensor that requires grad and is no leaf cannot be sent from a worker; detach() it")
+        raise RuntimeError("pickle a tensor: found one that requires grad and is not a leaf; expected a detached "
+                           "tensor. Call detach().")
     if (tensor.device.type != "cpu" or tensor.layout != torch.strided or tensor.is_nested or tensor.requires_grad
             or tensor.is_quantized or tensor.is_conj() or tensor.is_neg() or tensor.numel() == 0):
         return tensor.__reduce_ex__(5)
     order = None
     if not tensor.is_contiguous():
-        # Permuted memory (channels_last) keeps its strides; anything else is made contiguous.
+        # Permuted dimensions (channels_last) keep their strides; other layouts are made contiguous.
         by_stride = sorted(range(tensor.dim()), key=tensor.stride, reverse=True)
         permuted = tensor.permute(by_stride)
         if permuted.is_contiguous():
@@ -37,4 +37,4 @@ def _tensor(buffer: pickle.PickleBuffer, dtype: torch.dtype, shape: tuple[int, .
     return tensor if order is None else tensor.permute(order)
 
 
-REDUCERS: Reducers = ChainMap({torch.Tensor: reduce_tensor}, copyreg.dispatch_table)
+REDUCERS: MutableMapping[type, Callable[[Any], Any]] = ChainMap({torch.Tensor: reduce_tensor}, copyreg.dispatch_table)

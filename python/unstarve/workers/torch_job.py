@@ -1,9 +1,9 @@
-"""A job of a torch dataset: fetch samples, seed the generators, assemble batches.
+"""The job of a torch dataset: fetches samples, seeds the generators, assembles batches.
 
-Randomness: before every sample of a map-style dataset the global generators of random, numpy.random and torch are
-seeded by (base seed, position of the sample in the epoch), and once more before the batch is assembled. So
-augmentation that draws from them is the same for any number of workers, whoever gets which sample, and after a resume.
-Iterable datasets draw from generators that are seeded once per worker and epoch, as torch does it.
+Before every sample of a map-style dataset, the global generators of random, numpy.random and torch are seeded with
+(base seed, position of the sample in the epoch), and again before the batch is assembled. Augmentation that draws from
+them is therefore the same for any number of workers and after a resume. For iterable datasets the generators are seeded
+once per worker and epoch, as in torch.
 """
 
 from __future__ import annotations
@@ -22,45 +22,44 @@ from torch.utils.data import _utils
 
 from unstarve.errors import InputError
 from unstarve.workers.seeding import seed_sample
-from unstarve.workers.unlike import unlike
+from unstarve.workers.mismatch import find_mismatch
 
-_COLLATE = 1 << 63  # sets a batch's key apart from its samples'
-
+_COLLATE = 1 << 63  # distinguishes the key of a batch from those of samples
 
 _current = threading.local()
 
 
 def worker_info() -> types.SimpleNamespace | None:
-    """Of the calling worker thread (id, num_workers, seed, dataset), or None elsewhere."""
+    """Returns id, num_workers, seed and dataset of the calling worker thread; None in other threads."""
     return getattr(_current, "info", None)
 
 
 def epoch_seed() -> int:
-    """What the samples that the calling thread fetches are seeded by, with their keys."""
+    """Returns the base seed of the samples that the calling thread is fetching."""
     seed: int = _current.epoch_seed
     return seed
 
 
 @dataclasses.dataclass
-class Job:
-    """What is loaded (job.Job): made once per epoch, sent to the workers as it is."""
+class TorchJob:
+    """A job.Job over a torch dataset, created once per epoch."""
 
     dataset: Any
     collate_fn: Any
     worker_init_fn: Any
     iterable: bool  # the dataset is an IterableDataset
-    auto_collation: bool  # an index is a list of indices
+    auto_collation: bool  # indices are lists, one per batch
     drop_last: bool
     batch_size: int | None
-    by_index: bool  # the seeds come from the samples' indices (whole numbers) instead of their positions
+    by_index: bool  # seeds depend on the indices of the samples (integers), not on their positions
 
     @property
     def splits(self) -> bool:
-        """Whether a batch may be made in parts; a dataset with __getitems__ asked for whole batches."""
+        """Whether a batch may be made in parts. A dataset with __getitems__ receives whole batches."""
         return self.auto_collation and not getattr(self.dataset, "__getitems__", None)
 
     def enter(self, worker: int, workers: int, base_seed: int, in_thread: bool) -> None:
-        """Seeds and tells the worker who it is, then calls worker_init_fn. Threads share the generators: not seeded."""
+        """Seeds the generators (not in threads, which share them), sets worker_info(), and calls worker_init_fn."""
         if in_thread:
             _current.info = types.SimpleNamespace(id=worker, num_workers=workers, seed=base_seed + worker,
                                                   dataset=self.dataset, worker_method="thread")
@@ -82,7 +81,7 @@ class Job:
 
 
 def seed_all(base_seed: int, worker: int) -> int:
-    """The worker's generators at the beginning of an epoch, as torch seeds them."""
+    """Seeds the generators of a worker at the beginning of an epoch, as torch does."""
     seed = base_seed + worker
     random.seed(seed)
     torch.manual_seed(seed)
@@ -91,8 +90,11 @@ def seed_all(base_seed: int, worker: int) -> int:
 
 
 def collate(function: Callable[[Any], Any], samples: list[Any]) -> Any:
-    """function(samples). torch's default_collate makes plain memory here: in a worker it would make shared memory of
-    its own, out of which the batch would be copied into the arena."""
+    """Returns function(samples).
+
+    Hides from torch's default_collate that it runs in a worker, where it would allocate shared memory from which the
+    batch would be copied into the arena.
+    """
     if function is not _utils.collate.default_collate:
         return function(samples)
     info, _utils.worker._worker_info = _utils.worker._worker_info, None
@@ -103,19 +105,21 @@ def collate(function: Callable[[Any], Any], samples: list[Any]) -> Any:
 
 
 class Fetcher:
-    """Samples and batches of a map-style dataset.
+    """Loads samples and batches of a map-style dataset.
 
-    seeded: False leaves the global generators alone, for threads, which share them.
+    `seeded` is False in threads: they share the global generators.
     """
 
-    def __init__(self, job: Job, base_seed: int, seeded: bool = True) -> None:
+    def __init__(self, job: TorchJob, base_seed: int, seeded: bool = True) -> None:
         self._job = job
         self._base_seed = base_seed
         self._seeded = seeded
 
     def samples(self, indices: list[Any], position: int) -> list[Any]:
-        """A list of the samples of `indices`, the first of which is at `position` of the epoch; where the job goes by
-        index, of pairs with their index."""
+        """Returns the samples of `indices`, or (index, sample) pairs if the job seeds by index.
+
+        `position` is the position in the epoch of the first one.
+        """
         dataset, by_index = self._job.dataset, self._job.by_index
         if getattr(dataset, "__getitems__", None):
             self._seed(indices[0] if by_index and len(indices) else position)
@@ -129,12 +133,12 @@ class Fetcher:
 
     def _counted(self, samples: list[Any], expected: int) -> list[Any]:
         if len(samples) != expected:
-            raise InputError(f"{type(self._job.dataset).__name__}.__getitems__: found {len(samples)} samples, expected "
-                             f"one for each of {expected} indices")
+            raise InputError(f"{type(self._job.dataset).__name__}.__getitems__: found {len(samples)} samples; expected "
+                             f"{expected}, one per index")
         return samples
 
     def collate(self, samples: list[Any], position: int) -> Any:
-        """The batch of what samples() gave. InputError that names the one that default_collate cannot stack."""
+        """Returns the batch of a result of samples(). Raises InputError naming a sample that cannot be stacked."""
         self._seed(_COLLATE | position)
         function = self._job.collate_fn
         if not self._job.by_index:
@@ -145,18 +149,18 @@ class Fetcher:
         try:
             return collate(function, plain)
         except Exception as error:
-            found = unlike(plain)
+            found = find_mismatch(plain)
             if found is None:
                 raise
-            odd, usual, how = found
+            odd, other, difference = found
             functions = getattr(self._job.dataset, "functions", ())
-            maker = f"map: what {functions[-1].name} made of" if functions else "from_torch:"
-            raise InputError(f"{maker} sample {samples[odd][0]} is unlike the others of its batch, such as sample "
-                             f"{samples[usual][0]}: {how}; give all one shape and structure, or batch(collate=)"
-                             ) from error
+            maker = f"map({functions[-1].name})" if functions else "from_torch"
+            raise InputError(f"{maker}: sample {samples[odd][0]} cannot be stacked with the others of its batch, such "
+                             f"as sample {samples[other][0]}: {difference}. Return one shape and structure for all "
+                             "samples, or use batch(collate=).") from error
 
     def whole(self, index: Any, position: int) -> Any:
-        """The batch of a list of indices, or, without automatic batching, the converted sample of one index."""
+        """Returns the batch of a list of indices or, without automatic batching, the converted sample of one index."""
         if self._job.auto_collation:
             return self.collate(self.samples(index, position), position)
         self._seed(index if self._job.by_index else position)
@@ -169,9 +173,9 @@ class Fetcher:
 
 
 class Stream:
-    """The batches of an IterableDataset, with its state where it has one (state_dict and load_state_dict)."""
+    """Loads the batches of an IterableDataset, and its state if it has state_dict and load_state_dict."""
 
-    def __init__(self, job: Job, resume: tuple[Any, int] | None = None) -> None:
+    def __init__(self, job: TorchJob, resume: tuple[Any, int] | None = None) -> None:
         self._job = job
         state, skip = resume or (None, 0)
         if state is not None and state[0] == "dataset":
@@ -192,11 +196,11 @@ class Stream:
         return None if size is None else range(size)
 
     def next(self, size: int | None) -> Any:
-        """A batch of `size` samples, or one sample where it is None. StopIteration at the end."""
+        """Returns a batch of `size` samples, or one sample if it is None. Raises StopIteration at the end."""
         return self._fetcher.fetch(self._request(size))
 
     def state(self) -> tuple[str, Any] | None:
-        """("iterator" or "dataset", its state dict), or None where neither has one."""
+        """Returns ("iterator" or "dataset", its state dict), or None if neither has one."""
         for name, holder in (("iterator", self._fetcher.dataset_iter), ("dataset", self._job.dataset)):
             if hasattr(holder, "state_dict") and hasattr(holder, "load_state_dict"):
                 return name, holder.state_dict()

@@ -1,4 +1,4 @@
-"""What all pools of workers can do, the pool that has none, and where pools stay between the epochs."""
+"""The interface of all pools of workers, the pool without workers, and the idle pool of a loader."""
 
 from __future__ import annotations
 
@@ -9,47 +9,56 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from unstarve.workers.job import Job, Resume
-from unstarve.workers.schedule import Batch
-from unstarve.workers.seeding import kept_generators
+from unstarve.workers.scheduler import Batch
+from unstarve.workers.seeding import preserved_generators
 
 
 class Pool(Protocol):
-    """Workers that make batches: processes.HelperPool, threads.ThreadPool, Inline. Used by one thread at a time, but
-    take() and value() may be called by another one than the rest."""
+    """Workers that make batches: ProcessPool, ThreadPool, InlinePool.
+
+    Threads: one at a time; take() and value() may be called from another thread than the rest.
+    """
 
     @property
     def pids(self) -> Sequence[int]:
-        """Of the helper processes."""
+        """Process ids of the helper processes."""
 
     def begin(self, job: Job, base_seed: int, sample_seed: int, fresh: bool,
               resume: Resume | None = None) -> bool:
-        """The submitted batches are of a new epoch. False: this pool cannot take the job, a new one can.
+        """Begins an epoch. Returns False if this pool cannot accept the job; a new pool can.
 
-        fresh: workers get the dataset as it is now, and are seeded and initialised anew. resume: for streams, the state
-            and the number of batches given of every worker. Raises ArgumentError when the job cannot be sent.
+        Args:
+            job: What the workers execute.
+            base_seed: Seed of the epoch, given to Job.enter().
+            sample_seed: Seed of the samples, given to Job.fetcher().
+            fresh: Send the dataset again, seed the workers and initialise them.
+            resume: The states of the streams to continue.
+
+        Raises:
+            ArgumentError: The job cannot be pickled.
         """
 
     def submit(self, serial: int, index: Any, position: int, worker: int | None = None) -> None:
-        """Asks for batch `serial`; index: see schedule.Batch, for streams the number of samples or None."""
+        """Requests batch `serial`. `index`: see scheduler.Batch; for streams the number of samples, or None."""
 
     def take(self, serial: int | None = None, timeout: float | None = None) -> Batch | None:
-        """Waits for batch `serial`, or for any; it is the caller's then. None after `timeout` seconds.
+        """Waits for batch `serial`, or for any batch if it is None. Returns None after `timeout` seconds.
 
-        RuntimeError when a helper died, CancelledError when the epoch was ended meanwhile.
+        Raises RuntimeError if a helper process died, CancelledError if the epoch was ended.
         """
 
     def value(self, batch: Batch) -> Any:
-        """The data of a batch that was taken. Raises its error. Of a stream: (data, state), or None at its end."""
+        """Returns the data of a taken batch, or raises its error. Streams: (data, state), or None at the end."""
 
     def forget(self) -> None:
-        """The epoch is over: what is not taken will not be."""
+        """Ends the epoch and drops all batches that were not taken."""
 
     def close(self) -> None:
-        """Ends the workers; batches that were given stay."""
+        """Stops the workers. Batches that were taken remain valid."""
 
 
-class Inline:
-    """The Pool of num_workers=0: batches are made where they are taken."""
+class InlinePool:
+    """The Pool of num_workers=0: value() makes the batch in the calling thread."""
 
     pids: Sequence[int] = ()
 
@@ -62,7 +71,7 @@ class Inline:
         if job.iterable:
             self._stream = job.stream(resume[0] if resume else None)
         else:
-            # torch leaves the caller's generators alone here; a loader that seeds by index puts them back.
+            # torch does not seed the caller's generators; a loader that seeds by index restores them.
             self._fetcher = job.fetcher(sample_seed, seeded=job.by_index)
         return True
 
@@ -80,7 +89,7 @@ class Inline:
                 return None
         if not self._job.by_index:
             return self._fetcher.whole(batch.index, batch.position)
-        with kept_generators():
+        with preserved_generators():
             return self._fetcher.whole(batch.index, batch.position)
 
     def forget(self) -> None:
@@ -90,24 +99,24 @@ class Inline:
         pass
 
 
-class Home:
-    """Where a loader's workers stay between loops: at most one idle pool. The loader's end ends it."""
+class IdlePool:
+    """Holds the workers of a loader between loops: at most one idle pool. It is closed when the loader is deleted."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._idle: list[Pool | None] = [None]
+        self._pools: list[Pool | None] = [None]
         self._closed = False
-        self._finalizer = weakref.finalize(self, _close_idle, self._idle)
+        self._finalizer = weakref.finalize(self, _close_pool, self._pools)
 
     def take(self) -> Pool | None:
         with self._lock:
-            pool, self._idle[0] = self._idle[0], None
+            pool, self._pools[0] = self._pools[0], None
             return pool
 
     def give(self, pool: Pool) -> None:
         with self._lock:
-            if not self._closed and self._idle[0] is None:
-                self._idle[0] = pool
+            if not self._closed and self._pools[0] is None:
+                self._pools[0] = pool
                 return
         pool.close()
 
@@ -116,6 +125,6 @@ class Home:
         self._finalizer()
 
 
-def _close_idle(idle: list[Pool | None]) -> None:
-    if idle[0] is not None:
-        idle[0].close()
+def _close_pool(pools: list[Pool | None]) -> None:
+    if pools[0] is not None:
+        pools[0].close()

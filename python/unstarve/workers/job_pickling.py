@@ -1,4 +1,4 @@
-"""A job on its way to new processes: pickled as multiprocessing and torch pickle what a spawned process may inherit."""
+"""Pickles jobs for new processes, including what a spawned process may inherit (locks, shared tensors)."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from unstarve.workers import transport
 from unstarve.workers.job import Job
 
 
-def dump(job: Job) -> tuple[bytes, list[memoryview], list[int]]:
-    """(pickle, its buffers, descriptors that the processes must inherit). ArgumentError when it cannot be pickled."""
+def dump_job(job: Job) -> tuple[bytes, list[memoryview], list[int]]:
+    """Returns (pickle, its buffers, descriptors to inherit). Raises ArgumentError if the job cannot be pickled."""
     try:
-        return dumped(job)
+        return dump(job)
     except Exception as error:
         raise ArgumentError(
-            f"DataLoader: the dataset, collate_fn or worker_init_fn cannot be sent to helper processes "
-            f"({type(error).__name__}: {error}); define what it holds at the top level of a module (no lambda), or "
-            "use workers='threads' or num_workers=0") from error
+            f"DataLoader: the dataset, collate_fn or worker_init_fn cannot be pickled ({type(error).__name__}: {error})"
+            "; expected objects that can be sent to helper processes. Define them at the top level of a module (no "
+            "lambda), or use workers='threads' or num_workers=0.") from error
 
 
-def dumped(value: object) -> tuple[bytes, list[memoryview], list[int]]:
-    """As dump(), of anything. Raises what pickling raises."""
+def dump(value: object) -> tuple[bytes, list[memoryview], list[int]]:
+    """As dump_job(), for any object. Raises the error of pickling."""
     spawning = _Spawning()
-    multiprocessing.context.set_spawning_popen(spawning)  # type: ignore[arg-type]  # what of it is asked for is there
+    multiprocessing.context.set_spawning_popen(spawning)  # type: ignore[arg-type]  # has the attributes that are used
     try:
         head, buffers = transport.dump(value, _reducers())
     finally:
@@ -38,7 +38,7 @@ def dumped(value: object) -> tuple[bytes, list[memoryview], list[int]]:
 
 
 class _Spawning:
-    """What pickles of multiprocessing's locks, values and shared tensors ask for: a process that is being started."""
+    """Represents the process being started, to which pickles of locks, values and shared tensors refer."""
 
     DupFd = staticmethod(multiprocessing.popen_spawn_posix._DupFd)
 
@@ -51,18 +51,18 @@ class _Spawning:
 
 
 def _reduce_tensor(tensor: Any) -> Any:
-    """Tensors of a dataset: shared ones stay shared, others are one copy for all helpers, private once written to."""
+    """Shared tensors remain shared; of others all helpers map one copy, private once written to."""
     import torch.multiprocessing.reductions
 
-    from unstarve.workers import tensors
+    from unstarve.workers import tensor_pickling
 
     if tensor.is_shared() and tensor.device.type == "cpu":
         return torch.multiprocessing.reductions.reduce_tensor(tensor)
-    return tensors.reduce_tensor(tensor)
+    return tensor_pickling.reduce_tensor(tensor)
 
 
 def _reducers() -> transport.Reducers:
-    """With those that multiprocessing and torch registered."""
+    """Returns the reducers that multiprocessing and torch registered, and that of tensors."""
     registered = multiprocessing.reduction.ForkingPickler(io.BytesIO()).dispatch_table
     torch: Any = sys.modules.get("torch")
     return registered if torch is None else ChainMap({torch.Tensor: _reduce_tensor}, registered)

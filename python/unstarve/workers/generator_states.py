@@ -1,21 +1,18 @@
-"""The random generators that an epoch's order is drawn from: their states, kept and brought back."""
+"""Saves and restores the random generators from which the order of an epoch is drawn."""
 
 from __future__ import annotations
 
 import contextlib
 import random
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 
-if TYPE_CHECKING:
-    from unstarve.dataloader import DataLoader
 
-
-def of(loader: DataLoader[Any]) -> list[torch.Generator]:
-    """The torch.Generators that the loader and its samplers hold, each once, in a fixed order."""
+def generators_of(loader: torch.utils.data.DataLoader[Any]) -> list[torch.Generator]:
+    """Returns the torch.Generators of the loader and its samplers, each once, in a fixed order."""
     batches = loader.batch_sampler
     holders = (loader, loader.sampler, batches, getattr(batches, "sampler", None))
     found: list[torch.Generator] = []
@@ -36,7 +33,7 @@ def set_own_states(generators: list[torch.Generator], states: Any) -> None:
 
 
 def global_states() -> dict[str, Any]:
-    """Of torch's, random's and numpy.random's global generators, as plain data and a tensor."""
+    """Returns the states of the global generators of torch, random and numpy.random."""
     version, numbers, gauss = random.getstate()
     legacy = np.random.get_state(legacy=False)
     legacy = {**legacy, "state": {"key": legacy["state"]["key"].tolist(), "pos": int(legacy["state"]["pos"])}}
@@ -54,9 +51,9 @@ def set_global_states(states: Any) -> None:
 
 @contextlib.contextmanager
 def replayed(generators: list[torch.Generator], resume: Mapping[str, Any] | None) -> Iterator[None]:
-    """A block that draws an epoch's beginning once more, as `resume` has it; nothing special where that is None.
+    """Sets all generators to their states at the beginning of the epoch of `resume`, if it is not None.
 
-    The loader's own generators go on from there; the global ones are afterwards as they were before.
+    At the end of the block the global generators are restored; the loader's own continue.
     """
     if resume is None:
         yield

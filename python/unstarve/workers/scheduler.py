@@ -1,10 +1,10 @@
-"""Which part of which batch is made next: the bookkeeping that threads and helper processes share.
+"""Decides which part of which batch is made next, for threads and helper processes.
 
-A batch of dear samples is dealt out in runs of a few samples to whoever is free and assembled when the last run is
-done, so that a slow sample delays only itself, and the first batch is there soon. A batch of cheap samples is one task,
-which saves handing samples around. The samples' measured time decides; the result is the same either way (see tasks).
+A batch of expensive samples is split into runs of a few samples, which go to idle workers and are collated when the
+last run is done: a slow sample delays only itself, and the first batch is ready early. A batch of cheap samples is one
+task, which avoids transferring samples. The measured time per sample decides; the result is the same (see torch_job).
 
-Threads: every method by one thread at a time; the engines hold a lock.
+Threads: one at a time; the pools hold a lock.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-# A batch that is made within this time stays whole; runs of longer batches take about the second.
+# A batch that takes less than the first time is one task; runs of longer batches take about the second.
 _WHOLE_SECONDS = 0.020
 _RUN_SECONDS = 0.010
 
 
 class Batch:
-    """One batch on its way. index: its list of indices, or one index without automatic batching; None for streams."""
+    """A submitted batch. `index`: its list of indices, or one index without automatic batching; None for streams."""
 
     def __init__(self, serial: int, index: Any, position: int, worker: int | None = None) -> None:
         self.serial, self.index, self.position, self.worker = serial, index, position, worker
-        self.dealt = 0  # samples that went into runs
-        self.missing = 0  # runs that are not back
-        self.parts: dict[int, Any] = {}  # first sample of a run: its result
+        self.dealt = 0  # samples in runs so far
+        self.missing = 0  # runs without a result
+        self.parts: dict[int, Any] = {}  # by first sample of the run: its result
         self.failed: tuple[int, Any] | None = None  # (first sample of the run, error)
-        self.whole = False  # its samples cannot be handed around
+        self.whole = False  # its samples cannot be transferred
         self.ready = False
         self.result: Any = None
         self.error: Any = None
@@ -39,26 +39,28 @@ class Batch:
 
 
 def ready_batch(batches: Mapping[int, Batch], serial: int | None = None) -> Batch | None:
-    """Batch `serial` of a dict by serial number, or any, if it is ready; else None."""
+    """Returns batch `serial`, or any batch if it is None, if it is ready; otherwise None."""
     if serial is not None:
         batch = batches.get(serial)
         return batch if batch and batch.ready else None
     return next((batch for batch in batches.values() if batch.ready), None)
 
 
-# (kind, batch, first, given): see Schedule
+# (kind, batch, first, given): see Scheduler
 Task: TypeAlias = "tuple[str, Batch, int, Any]"
 
 
-class Schedule:
-    """Tasks are (kind, batch, first, given): "run" with its indices, "collate" with the results of the runs in order,
-    or "whole". done() takes what came of them."""
+class Scheduler:
+    """Splits batches into tasks (kind, batch, first, given).
+
+    Kinds are "run", given its indices; "collate", given the results of the runs in order; and "whole".
+    """
 
     def __init__(self, workers: int) -> None:
         self._workers = workers
         self._splits = True  # False: every batch is one task
-        self._refused = False  # samples could not be handed around
-        self._seconds: float | None = None  # per sample, of the newest runs
+        self._refused = False  # samples could not be transferred
+        self._seconds: float | None = None  # per sample, recent runs weighted most
         self._waiting: deque[Batch] = deque()
         self._collate: deque[Batch] = deque()
 
@@ -66,7 +68,7 @@ class Schedule:
         self._waiting.append(batch)
 
     def begin(self, splits: bool) -> None:
-        """An epoch begins. splits: batches may be made in parts."""
+        """Begins an epoch. `splits`: batches may be made in parts."""
         self.clear()
         self._splits = splits and not self._refused
 
@@ -75,7 +77,7 @@ class Schedule:
         self._collate.clear()
 
     def next(self) -> Task | None:
-        """The next task, or None when all that was added is under way."""
+        """Returns the next task, or None if all tasks have been handed out."""
         if self._collate:
             batch = self._collate.popleft()
             parts, batch.parts = batch.parts, {}
@@ -99,7 +101,7 @@ class Schedule:
         return None
 
     def _run_length(self, batch: Batch) -> int | None:
-        """Samples of the batch's next run; None where the batch is to be one task."""
+        """Returns the number of samples of the batch's next run; None if the batch is one task."""
         if batch.whole:
             return None
         divisible = self._splits and isinstance(batch.index, (list, tuple)) and len(batch.index) > 1
@@ -113,10 +115,10 @@ class Schedule:
 
     def done(self, kind: str, batch: Batch, first: int, result: Any, error: Any, samples: int,
              seconds: float) -> list[Any]:
-        """Notes what a task gave. Returns the results of runs that nobody needs any more."""
+        """Records the result of a task. Returns the results of runs that are no longer needed."""
         if samples:
             each = seconds / samples
-            # Falls and rises within a few runs; one slow sample does not make all the others look slow.
+            # Adapts within a few runs; the limit of 2 keeps one slow sample from dominating.
             self._seconds = each if self._seconds is None else min(0.75 * self._seconds + 0.25 * each,
                                                                    2 * self._seconds)
         if kind != "run":
@@ -139,7 +141,7 @@ class Schedule:
         return spent
 
     def again(self, batch: Batch) -> list[Any]:
-        """The batch's samples cannot be handed around: it and all later ones are made whole. Returns spent results."""
+        """Makes this and later batches as one task, since samples cannot be transferred. Returns unneeded results."""
         self._refused, self._splits = True, False
         if batch.whole:
             return []

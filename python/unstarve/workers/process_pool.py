@@ -1,12 +1,12 @@
-"""Helper processes that make samples: started anew (never forked), fed and heard over sockets.
+"""A pool of helper processes: spawned (never forked), connected by sockets.
 
-    consumer ── submit ──▶ Schedule ── tasks ──▶ one socket, from which whoever is free takes (streams: one each)
-        ▲                     ▲                                     │
-        └─ take ── batches ── pump thread ◀── results, one socket per helper; their data in its arena
+    consumer ── submit ──▶ Scheduler ── tasks ──▶ one socket from which idle helpers receive (streams: one each)
+        ▲                      ▲                                    │
+        └─ take ── batches ── receiver thread ◀── results, one socket per helper; data in the helper's arena
 
-Map-style datasets: no task belongs to a helper before the helper takes it. A helper's death ends its socket, which ends
-every wait with an error that names it. Nothing has a name in the file system; no semaphore is shared that a dying
-process could hold.
+With map-style datasets a task belongs to no helper until one receives it. The death of a helper closes its socket,
+which ends every wait with an error that names the helper. The pool has no names in the file system, and no shared
+semaphore that a dying process could hold.
 """
 
 from __future__ import annotations
@@ -27,44 +27,47 @@ from collections import deque
 from typing import Any
 
 from unstarve.errors import CancelledError, MissingError
-from unstarve.workers import jobs, transport
-from unstarve.workers.caught import reraise_pickled
+from unstarve.workers import job_pickling, transport
+from unstarve.workers.exceptions import reraise_pickled
 from unstarve.workers.job import Job, Resume
-from unstarve.workers.schedule import Batch, Schedule, Task, ready_batch
+from unstarve.workers.scheduler import Batch, Scheduler, Task, ready_batch
 
-_MESSAGE_BYTES = 96 << 10  # more than any message: what is larger lies in an arena
-_CLOSE_SECONDS = 6.0  # a helper ends by itself within process_main._GRACE_SECONDS
+_MESSAGE_BYTES = 96 << 10  # larger than any message: larger data is in an arena
+_CLOSE_SECONDS = 6.0  # longer than process_main._GRACE_SECONDS, after which helpers end
 _BOOT = ("import pickle, sys; setup = pickle.load(sys.stdin.buffer); sys.path[:] = setup['path']; "
          "from unstarve.workers.process_main import main; main(setup)")
 
 
-class HelperPool:
-    """`count` helper processes. begin() an epoch, submit() its batches, take() them. By one thread at a time.
+class ProcessPool:
+    """A Pool of helper processes; see pool.Pool.
 
-    streams: every batch is made by the helper that it is submitted for. name: of what they work for, in messages.
+    Args:
+        count: Number of processes.
+        streams: Each batch is made by the helper for which it was submitted.
+        name: Name of the user of the pool in messages.
     """
 
     def __init__(self, count: int, streams: bool, name: str = "DataLoader") -> None:
         if not hasattr(os, "memfd_create"):
-            raise MissingError(f"{name}: helper processes need Linux (memfd_create); use threads")
+            raise MissingError(f"{name}: memfd_create not found; helper processes require Linux. Use threads.")
         self._count, self._streams, self._name = count, streams, name
-        self._since = 0  # the epoch whose job and seeds the helpers are to have
-        self._schedule = Schedule(count)
+        self._since = 0  # number of the epoch whose job the helpers must have entered
+        self._scheduler = Scheduler(count)
         self._arena = transport.Arena()
         self._arenas = [transport.Arena() for _ in range(count)]
         self._views = [transport.View(arena.fd) for arena in self._arenas]
         self._parent = transport.View(self._arena.fd)
-        self._changed = threading.Condition()  # guards all below
-        self._batches: dict[int, Batch] = {}  # of this epoch, by serial number, until they are taken
+        self._changed = threading.Condition()  # guards all members below
+        self._batches: dict[int, Batch] = {}  # of this epoch, by serial number, until taken
         self._requests: deque[Batch] = deque()  # for streams
-        self._outstanding = 0  # tasks sent whose results have not come
+        self._outstanding = 0  # tasks sent without a result
         self._epoch: tuple[int, int, int, int, bytes, bytes | None] | None = None  # see helper.Helper._enter
         self._number = 0
-        self._jobs: deque[tuple[int, bytes]] = deque()  # (epoch number, message): in the arena
-        self._entered = [0] * count  # the newest epoch of which each helper is known to be
-        self._dead: str | None = None  # why nothing more will come
+        self._jobs: deque[tuple[int, bytes]] = deque()  # (epoch number, message in the arena)
+        self._entered = [0] * count  # newest epoch that each helper is known to have entered
+        self._dead: str | None = None  # reason why no more results will arrive
         self._closed = False
-        self._single_use = False  # the job has descriptors that only new processes can be given
+        self._single_use = False  # the job has descriptors that only new processes can inherit
         self._needs_main = False
         self._pid = os.getpid()
         self._tasks: list[socket.socket] = []
@@ -72,17 +75,13 @@ class HelperPool:
         self._processes: list[subprocess.Popen[bytes]] = []
         self._wake: socket.socket | None = None
         self._woken: socket.socket | None = None
-        self._pump: threading.Thread | None = None
+        self._receiver: threading.Thread | None = None
 
     # --- an epoch ---------------------------------------------------------------------------------------------------
 
     def begin(self, job: Job, base_seed: int, sample_seed: int, fresh: bool,
               resume: Resume | None = None) -> bool:
-        """The submitted batches are of a new epoch. False: this pool cannot take the job, a new one can.
-
-        fresh: helpers get the dataset as it is now, and are seeded and initialised anew. Raises ArgumentError when it
-            cannot be pickled.
-        """
+        """See Pool.begin()."""
         with self._changed:
             if self._dead or self._closed or os.getpid() != self._pid:
                 return False
@@ -97,7 +96,7 @@ class HelperPool:
                 if started and inherited:
                     return False
             self._forget()
-            self._schedule.begin(job.splits)
+            self._scheduler.begin(job.splits)
             self._number += 1
             if fresh or not started:
                 self._since = self._number
@@ -111,20 +110,17 @@ class HelperPool:
         return True
 
     def submit(self, serial: int, index: Any, position: int, worker: int | None = None) -> None:
-        """Asks for batch `serial`; index: see schedule.Batch, for streams the number of samples or None."""
+        """See Pool.submit()."""
         with self._changed:
             batch = self._batches[serial] = Batch(serial, index, position, worker)
             if self._streams:
                 self._requests.append(batch)
             else:
-                self._schedule.add(batch)
+                self._scheduler.add(batch)
             self._send()
 
     def take(self, serial: int | None = None, timeout: float | None = None) -> Batch | None:
-        """Waits for batch `serial`, or for any; it is the caller's then. None after `timeout` seconds.
-
-        RuntimeError when a helper died.
-        """
+        """See Pool.take()."""
         with self._changed:
             self._changed.wait_for(
                 lambda: ready_batch(self._batches, serial) or self._dead or not self._batches, timeout)
@@ -133,15 +129,12 @@ class HelperPool:
                 if self._dead:
                     raise RuntimeError(self._dead)
                 if not self._batches:
-                    raise CancelledError(f"{self._name}: the loop was ended while a batch was waited for")
+                    raise CancelledError(f"{self._name}: the loop was ended while it waited for a batch")
                 return None
             return self._batches.pop(batch.serial)
 
     def value(self, batch: Batch) -> Any:
-        """The data of a batch that was taken, in the helper's memory until they are dropped. Raises its error.
-
-        Of a stream: (data, state), or None at its end.
-        """
+        """See Pool.value(). The data remains in the helper's memory until it is dropped."""
         if batch.error is not None:
             reraise_pickled(*batch.error)
         worker, message = batch.result
@@ -150,7 +143,7 @@ class HelperPool:
         return self._views[worker].unpack(message)
 
     def forget(self) -> None:
-        """The epoch is over: what is not taken will not be."""
+        """See Pool.forget()."""
         with self._changed:
             self._forget()
             self._changed.notify_all()
@@ -162,13 +155,15 @@ class HelperPool:
                     self._views[worker].release(message)
         self._batches = {}
         self._requests.clear()
-        self._schedule.clear()
+        self._scheduler.clear()
         self._epoch = None
 
     def _packed(self, job: Job) -> tuple[bytes, list[int]]:
-        """(message of the job in the arena, descriptors that helpers must inherit); the message that is there already
-        where the job is the same."""
-        head, buffers, inherited = jobs.dump(job)
+        """Returns (message of the job in the arena, descriptors that helpers must inherit).
+
+        An unchanged job has the same message as before.
+        """
+        head, buffers, inherited = job_pickling.dump_job(job)
         self._needs_main = b"__main__" in head
         if self._jobs and self._parent.holds(self._jobs[-1][1], head, buffers):
             return self._jobs[-1][1], inherited
@@ -177,7 +172,7 @@ class HelperPool:
     # --- tasks and results --------------------------------------------------------------------------------------------
 
     def _send(self) -> None:
-        """Sends what may be sent: so much that nobody is idle while this process is busy elsewhere."""
+        """Sends up to two tasks per helper, so that no helper is idle while this process is busy."""
         if self._dead or self._epoch is None:
             return
         while self._streams and self._requests:
@@ -186,13 +181,13 @@ class HelperPool:
             if not self._put(self._tasks[batch.worker], ("next", batch, 0, None), batch.index):
                 return
             self._requests.popleft()
-        while not self._streams and self._outstanding < 2 * self._count and (task := self._schedule.next()):
+        while not self._streams and self._outstanding < 2 * self._count and (task := self._scheduler.next()):
             kind, batch, first, given = task
             if kind == "run":
                 body = (batch.position + first, given)
             else:
                 body = (batch.position, batch.index if kind == "whole" else given)
-            # The sockets hold far more than two small tasks per helper: a blocking send does not wait.
+            # The sockets buffer far more than two small tasks per helper, so a blocking send does not wait.
             self._put(self._tasks[0], task, transport.pack(body, self._arena))
 
     def _put(self, tasks: socket.socket, task: Task, body: Any) -> bool:
@@ -200,20 +195,20 @@ class HelperPool:
         try:
             tasks.sendall(pickle.dumps((self._epoch, batch.serial, kind, first, body), 5))
         except (BrokenPipeError, ConnectionResetError):
-            return False  # all of them are gone, which the pump will hear
+            return False  # all helpers have died; the receiver thread handles it
         self._outstanding += 1
         return True
 
-    def _hear(self) -> None:
-        """The pump thread: takes results until the pool is closed or a helper died."""
+    def _receive(self) -> None:
+        """The receiver thread: processes results until the pool is closed or a helper dies."""
         try:
-            self._pump_results()
-        except BaseException:  # nobody may wait for a thread that is gone
+            self._receive_results()
+        except BaseException:  # no consumer may wait for a thread that has ended
             with self._changed:
-                self._dead = f"{self._name}: hearing the helpers failed.\nOriginal {traceback.format_exc()}"
+                self._dead = f"{self._name}: receiving results failed.\nOriginal {traceback.format_exc()}"
                 self._changed.notify_all()
 
-    def _pump_results(self) -> None:
+    def _receive_results(self) -> None:
         with selectors.DefaultSelector() as selector:
             assert self._woken is not None
             selector.register(self._woken, selectors.EVENT_READ, None)
@@ -231,20 +226,20 @@ class HelperPool:
                     except ConnectionResetError:
                         messages.append((worker, b""))
                 dead = [worker for worker, message in messages if not message]
-                fate = self._fate(dead) if dead else None
+                death = self._death(dead) if dead else None
                 with self._changed:
                     for worker, message in messages:
                         if message:
-                            self._answer(worker, pickle.loads(message))
-                    if fate:
-                        self._dead = fate
+                            self._process_result(worker, pickle.loads(message))
+                    if death:
+                        self._dead = death
                     else:
                         self._send()
                     self._changed.notify_all()
-                if fate:
+                if death:
                     return
 
-    def _answer(self, worker: int, answer: tuple[Any, ...]) -> None:
+    def _process_result(self, worker: int, answer: tuple[Any, ...]) -> None:
         number, serial, kind, first, result, error, refused, samples, seconds = answer
         self._outstanding -= 1
         self._entered[worker] = max(self._entered[worker], number)
@@ -254,15 +249,15 @@ class HelperPool:
         if batch is None:
             spent = [result] if result else []
         elif refused:
-            spent = self._schedule.again(batch)
+            spent = self._scheduler.again(batch)
         else:
-            spent = self._schedule.done(kind, batch, first, result, error, samples, seconds)
+            spent = self._scheduler.done(kind, batch, first, result, error, samples, seconds)
         for owner, message in spent:
             if message is not None:
                 self._views[owner].release(message)
 
-    def _fate(self, dead: list[int]) -> str:
-        stories = []
+    def _death(self, dead: list[int]) -> str:
+        descriptions = []
         for worker in dead:
             process = self._processes[worker]
             try:
@@ -272,19 +267,19 @@ class HelperPool:
             if code is not None and code < 0:
                 how = f"killed by {signal.Signals(-code).name}"
                 if code == -signal.SIGKILL:
-                    how += ", perhaps because memory ran out"
+                    how += ", possibly because the machine ran out of memory"
             else:
                 how = f"exit code {code}"
-            stories.append(f"(pid(s) {process.pid}) exited unexpectedly: {how}")
-        return f"{self._name} worker {', worker '.join(stories)}"
+            descriptions.append(f"(pid(s) {process.pid}) exited unexpectedly: {how}")
+        return f"{self._name} worker {', worker '.join(descriptions)}"
 
     # --- processes ----------------------------------------------------------------------------------------------------
 
     def _launch(self, inherited: list[int]) -> None:
         prepare = multiprocessing.spawn.get_preparation_data("unstarve-worker")
         prepare["authkey"] = bytes(prepare["authkey"])
-        # The main module is run again in the helpers only where something that they need is defined in it: a script
-        # without `if __name__ == "__main__"` is fine as long as its dataset is not its own.
+        # Helpers run the main module again only if the job needs something defined in it: a script without
+        # `if __name__ == "__main__"` works unless it defines the dataset.
         if not self._needs_main:
             for key in ("init_main_from_name", "init_main_from_path"):
                 prepare.pop(key, None)
@@ -312,37 +307,38 @@ class HelperPool:
                 self._processes.append(process)
                 theirs.close()
                 assert process.stdin is not None
-                with contextlib.suppress(BrokenPipeError), process.stdin as stdin:  # its end is heard by the pump
+                # A broken pipe: the helper has died, which the receiver thread notices.
+                with contextlib.suppress(BrokenPipeError), process.stdin as stdin:
                     stdin.write(pickle.dumps(setup, 5))
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, masked)
             for _, theirs in pairs:
                 theirs.close()
-        self._pump = threading.Thread(target=self._hear, name="unstarve-helpers", daemon=True)
-        self._pump.start()
+        self._receiver = threading.Thread(target=self._receive, name="unstarve-helpers", daemon=True)
+        self._receiver.start()
 
     @property
     def pids(self) -> list[int]:
         return [process.pid for process in self._processes]
 
     def close(self) -> None:
-        """Ends the helpers, idle ones at once, one amid a sample within a few seconds; batches that were given stay."""
+        """See Pool.close(). Idle helpers end immediately, a busy one within a few seconds."""
         if os.getpid() != self._pid:
-            return  # a forked copy of the owner: the helpers are not its own
+            return  # in a fork of the owner, which does not own the helpers
         with self._changed:
             if self._closed:
                 return
             self._closed = True
-            self._dead = self._dead or f"{self._name}: closed while it was waited for"
+            self._dead = self._dead or f"{self._name}: closed while a consumer waited for a batch"
             self._forget()
             self._changed.notify_all()
-        if self._pump is not None and self._wake is not None:
+        if self._receiver is not None and self._wake is not None:
             self._wake.send(b"x")
-            if self._pump is not threading.current_thread():
-                self._pump.join()
+            if self._receiver is not threading.current_thread():
+                self._receiver.join()
         for end in (*self._tasks, *self._results, *filter(None, (self._wake, self._woken))):
-            with contextlib.suppress(OSError):  # the other side has gone
-                end.shutdown(socket.SHUT_RDWR)  # heard even if a process that was forked meanwhile holds a copy of it
+            with contextlib.suppress(OSError):  # the helper has ended
+                end.shutdown(socket.SHUT_RDWR)  # effective even if a forked process holds a copy of the socket
             end.close()
         until = time.monotonic() + _CLOSE_SECONDS
         for process in self._processes:

@@ -1,0 +1,293 @@
+"""Iteration, lifetime and checkpoints of a loader; its batches are NumPy arrays.
+
+Batches are the same in every run: order and augmentation are functions of (seed, epoch, sample), not of threads or
+timing. One process with threads produces them, except for functions of the user (unstarve.mapped_loader). The threads
+continue from one epoch into the next, so epochs begin without a pause.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import sys
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from unstarve import _core, notices
+from unstarve.arguments import MAX_EPOCH, check_int
+from unstarve.errors import ArgumentError, CancelledError
+from unstarve.loaders import run_state
+from unstarve.loaders.conversions import LoaderConversions
+from unstarve.loaders.description import LoaderDescription
+from unstarve.loaders.engine import Allocate, BadSample, Batch, DeviceBytes, Engine
+from unstarve.spec_json import spec_json
+from unstarve.steps import PipelineSteps
+from unstarve.user_code import UserCode
+
+_PIPELINE_METHODS = ("batch", "read", "location")  # of Pipeline, in addition to the steps
+_DATALOADER_ATTRIBUTES = ("dataset", "batch_sampler", "sampler", "collate_fn")
+
+# Loaders whose threads call Python: they must stop before the interpreter exits.
+_calling_python: weakref.WeakSet[BaseLoader] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_loaders() -> None:
+    for loader in list(_calling_python):
+        loader.close()
+
+
+class BaseLoader(LoaderDescription, LoaderConversions):
+    """unstarve.Loader without the conversions to frameworks."""
+
+    mapped = False  # whether map() makes the samples
+
+    def __init__(self, spec: dict[str, Any], dataset: _core.Dataset, chosen: _core.SampleSet | None = None,
+                 users: UserCode | None = None) -> None:
+        self._spec = spec_json(spec)
+        self._dataset = dataset
+        self._users = UserCode.of_spec(spec) if users is None else users
+        if self._users.has_python_sources:
+            _calling_python.add(self)
+        self._batch_size: int = spec["batch"]["size"]
+        self._dtype: str = spec.get("output", {}).get("type", "float32")
+        self._layout: str = spec.get("output", {}).get("layout", "NCHW")
+        batch = spec["batch"]
+        pad = batch.get("pad", {}).get("to", "nothing")
+        self._varied: bool = pad == "largest" or pad == "nothing" and _core.size_changes(self._spec)
+        self._parts = ("images", "labels", *(("sizes",) if pad != "nothing" else ()),
+                       *(("valid",) if batch.get("last") == "pad" else ()))
+        # The samples that take part.
+        self._chosen = self._users.choose(self._spec, dataset) if chosen is None else chosen
+        self._relaxed: bool = spec.get("execution", {}).get("order") == "relaxed"
+        self._batches, self._samples = _core.epoch_of(self._spec, self._chosen)
+        self._run = _core.RunState(self._spec, self._chosen, dataset)
+        self._stretches: list[run_state.MixtureStretch] = self._run.first_stretches()
+        self._allocate: Allocate | None = None
+        self._device_bytes: DeviceBytes = (0, 0)
+        self._decode: _core.DecodeBalance | None = None
+        self._engine: Engine | None = None
+        self._engine_position: run_state.Position | None = None  # of the next batch of _engine
+        self._position = run_state.START  # of the next batch
+        self._progress: run_state.Progress | None = None  # of the last engine up to _position, in relaxed order
+        self._past_profile = ""  # of the last engine
+        self._past_bad: dict[int, BadSample] = {}  # by id, of all previous engines
+        self._begun = False  # a loop has run in the epoch of _position
+        self._given_epoch = 0
+        self._shuffled: bool = spec.get("order", {}).get("shuffle", True)
+        self._finished_copies: set[run_state.Position] = set()  # start positions of copies that finished an epoch
+        self._copied_from: list[tuple[set[run_state.Position], run_state.Position]] = []  # those sets of the originals
+        self._iteration = 0  # number of the newest iterator
+
+    def __len__(self) -> int:
+        """Batches per epoch of this rank, including those that errors("skip") may omit."""
+        return self._batches
+
+    def __repr__(self) -> str:
+        return f"<unstarve.Loader: {self._dataset.format}, {len(self)} batches of {self._batch_size}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("copy or pickle: found a Loader, which holds threads and memory; expected one loader per "
+                        "process. Repeat the steps there, or use un.from_yaml(loader.to_yaml()).")
+
+    if not TYPE_CHECKING:
+        def __getattr__(self, name):
+            if name in _PIPELINE_METHODS or not name.startswith("_") and hasattr(PipelineSteps, name):
+                raise AttributeError(f"{name}(): found on a Loader; expected on a Pipeline. Call it before batch().",
+                                     name=name, obj=self)
+            if name in _DATALOADER_ATTRIBUTES:
+                raise AttributeError(f"{name}: found on a Loader of NumPy arrays; expected on the loader that "
+                                     "to_torch() returns", name=name, obj=self)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+
+    @property
+    def epoch(self) -> int:
+        """Epoch of the next batch."""
+        return self._position[0]
+
+    @property
+    def given_epoch(self) -> int:
+        """Epoch of the last batch received."""
+        return self._given_epoch
+
+    def set_epoch(self, epoch: int, batch: int = 0) -> None:
+        """Sets the position of the next loop.
+
+        Args:
+            epoch: Epoch to run, 0 or more.
+            batch: Index of its first batch.
+
+        Raises:
+            ArgumentError: The epoch has no such batch, or `batch` is not 0 with order="relaxed", where only a state
+                dict knows which samples were used.
+        """
+        epoch = check_int("set_epoch(epoch)", epoch, 0, MAX_EPOCH)
+        batch = check_int("set_epoch(batch)", batch, 0)
+        if batch >= len(self):
+            raise ArgumentError(f"set_epoch(batch): found {batch}; expected 0 to {len(self) - 1}")
+        if batch and self._relaxed:
+            raise ArgumentError(f"set_epoch(batch): found {batch} with order='relaxed'; expected 0. Use "
+                                "load_state_dict() to resume within an epoch.")
+        self._position = (epoch, batch, *run_state.START[2:])
+        self._begun = False
+
+    # --- iteration --------------------------------------------------------------------------------------------------
+
+    def __iter__(self) -> Iterator[Batch]:
+        for images, labels, _, *more in self.batches():
+            yield images, labels, *more
+            del images, labels, more  # as in batches()
+
+    def batches(self) -> Iterator[Batch]:
+        """Iterates over one epoch with the ids of the samples.
+
+        Yields:
+            (images, labels, ids, ...): as in iteration, with ids uint64 of shape (batch,).
+
+        Raises:
+            CancelledError: close() or a newer loop ended this loop.
+            Error: A batch failed. All good batches before it are yielded first.
+        """
+        self._iteration += 1
+        iteration = self._iteration
+        if self._begun:
+            self._position = run_state.epoch_start(self._position[0] + 1)
+        self._begun = True
+        while True:
+            if iteration != self._iteration:
+                raise CancelledError("this loop was ended by close() or by a newer loop over the same loader")
+            engine = self._engine_at_position()
+            try:
+                batch = engine.next() if iteration == self._iteration else None
+                notices.warn_pending()
+            except BaseException:
+                self._engine_position = None  # unknown: the next loop starts another engine
+                raise
+            if batch is None:
+                self._stop()
+                raise CancelledError("the loader was closed during iteration")
+            images, labels, ids, sizes, valid, epoch, index, last = batch
+            self._given_epoch = epoch
+            del engine  # a paused loop must not keep a closed engine alive
+            self._engine_position = self._position = (
+                run_state.epoch_start(epoch + 1) if last else (epoch, index + 1, *self._position[2:]))
+            self._progress = None
+            if last:
+                self._begun = False
+                for finished, position in self._copied_from:
+                    finished.add(position)
+            if len(ids) == 0:
+                return  # all samples of the last batch are bad
+            more: list[npt.NDArray[Any]] = [] if sizes is None else [sizes]
+            if self._parts[-1] == "valid":
+                more.append(np.arange(len(ids)) < valid)
+            yield images, labels, ids, *more
+            if last:
+                return
+            # Releases the batch before the next one is requested, if the consumer has released it too.
+            del batch, images, labels, ids, sizes, more
+
+    def _engine_at_position(self) -> Engine:
+        """Returns the running engine, or a new one if it is not at the resume position."""
+        if self._engine is not None and self._engine.forked:
+            self._engine.next()  # raises the error that explains the fork
+        if self._engine is None or self._engine_position != self._position:
+            self._stop()
+            self._engine = self._start()
+            self._engine_position = self._position
+        return self._engine
+
+    def _start(self) -> Engine:
+        return _core.Loader(self._spec, self._dataset, *self._position, self._chosen, self._stretches, self._allocate,
+                            *self._device_bytes, self._decode)
+
+    def close(self) -> None:
+        """Stops the threads and frees the memory. The end of a `with` block does the same; iterating restarts.
+
+        May be called from another thread: a loop that waits for a batch then raises CancelledError.
+        """
+        self._iteration += 1
+        self._stop()
+
+    def _stop(self) -> None:
+        engine, self._engine, self._engine_position = self._engine, None, None
+        if engine is not None and not engine.forked:
+            engine.close()
+            if self._relaxed and self._progress is None:
+                self._progress = engine.progress()
+            self._past_profile = engine.profile()
+            self._past_bad.update((bad[0], bad) for bad in engine.bad_samples(sys.maxsize))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # --- checkpoints ------------------------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """Returns the resume position after the last batch received, a small dict that JSON can represent.
+
+        Loaders with any number of threads and ranks and any batch size can load it: together they load the rest of the
+        epoch. With order="relaxed" the value "window" has one bit per sample up to the last one that bypassed another:
+        up to 4096, or the samples of the batches in flight. Each of several ranks then knows its own part only.
+        """
+        epoch, batch, offset, used = self._position
+        return run_state.to_dict(self._run,
+                                 self._current_progress() or (epoch, offset, used, batch * self._batch_size, b""),
+                                 self._stretches)
+
+    def load_state_dict(self, state_dict: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
+        """Continues the run from a state in the next loop.
+
+        The location of the data may differ. Buckets remain those of the run that saved the state, so that each sample
+        occurs once; batches of another size may then cross bucket borders. The weights of a mixture may differ: the new
+        ones apply from the end of the current block of samples (see `explain` for its length), and every source
+        continues where it stopped. A state of more than 8 sources does not contain earlier weights; pass them to
+        `un.mix(earlier=)`.
+
+        Args:
+            state_dict: A result of state_dict(). With order="relaxed" and several ranks, the list of the states of all
+                ranks (torch.distributed.all_gather_object collects them).
+
+        Raises:
+            ArgumentError: The state is of another dataset or order; the message names the difference.
+        """
+        states = run_state.as_list(state_dict)
+        position, stretches, bucket_run = run_state.from_dicts(self._run, states)
+        if bucket_run:  # the samples of the epoch are in the buckets of the run that began it
+            self._stop()
+            spec = json.loads(self._spec)
+            spec["batch"]["bucket"]["run"] = bucket_run
+            self._spec = spec_json(spec)
+            self._run = _core.RunState(self._spec, self._chosen, self._dataset)
+        if stretches != self._stretches:
+            self._stop()
+            self._stretches = stretches
+        self._position = position
+        self._begun = False
+
+    def _current_progress(self) -> run_state.Progress | None:
+        if not self._relaxed or self._position[1] == 0:
+            return None
+        return self._progress or (self._engine.progress() if self._engine else None)
+
+    def _continue_with(self, spec: dict[str, Any], allocate: Allocate | None, device_bytes: DeviceBytes) -> Self:
+        result = type(self)(spec, self._dataset, self._chosen, self._users)
+        result._position, result._begun, result._stretches = self._position, self._begun, self._stretches
+        result._progress, result._allocate, result._device_bytes = self._current_progress(), allocate, device_bytes
+        result._copied_from = [*self._copied_from, (self._finished_copies, self._position)]
+        return result
+
+    def _warn_if_repeated(self, call: str) -> None:
+        """Warns if an earlier copy has already run the epoch that another copy would begin with."""
+        if self._shuffled and self._position in self._finished_copies:
+            notices.warn(f"{call} was called again at epoch {self._position[0]}: every call returns a new loader at "
+                         "the position of this one, and the previous loader has already run an epoch of the same order "
+                         "and pixels. Call it once, before the loop over epochs, or call this loader's set_epoch() "
+                         "before each call.")

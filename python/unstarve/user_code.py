@@ -1,0 +1,54 @@
+"""The Python objects of the user that are part of a pipeline and that YAML cannot represent."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from unstarve import _core
+from unstarve.errors import ArgumentError
+from unstarve.facts import Predicate, all_of
+from unstarve.sources import FileSource, ObjectSource, Source
+from unstarve.user_functions import Function, describe
+
+
+@dataclasses.dataclass(frozen=True)
+class UserCode:
+    """Sources, the predicates of filter() for each source, and the functions of map() with their workers."""
+
+    sources: tuple[Source, ...]
+    predicates: tuple[tuple[Predicate, ...], ...]
+    functions: tuple[Function, ...] = ()
+    workers: int | None = None
+    kind: str | None = None
+
+    @classmethod
+    def of_spec(cls, spec: dict[str, Any]) -> UserCode:
+        """Returns the sources of a pipeline that was read from YAML, without predicates and functions."""
+        sources = spec.get("mix") or [spec["source"]]
+        return cls(tuple(FileSource(source.get("path", ""), source.get("split", "")) for source in sources),
+                   ((),) * len(sources))
+
+    @property
+    def has_python_sources(self) -> bool:
+        """Whether any source is an object of the user."""
+        return any(isinstance(source, ObjectSource) for source in self.sources)
+
+    def choose(self, spec: str, dataset: _core.Dataset) -> _core.SampleSet:
+        """Applies the filters of `spec` and the predicates. Returns the samples that take part."""
+        predicates = [(" and ".join(map(describe, some)), all_of(some, dataset)) if some else None
+                      for some in self.predicates]
+        return _core.choose(spec, dataset, predicates)
+
+    def check_yaml(self) -> None:
+        """Raises ArgumentError if the pipeline contains Python objects or a path that is not UTF-8."""
+        for source in self.sources:
+            if isinstance(source, FileSource) and source.spec_path != source.path:
+                raise ArgumentError(f"to_yaml: the path {source.path!r} is not UTF-8; expected a path that YAML can "
+                                    "represent. Rename the data.")
+        found = [f"the source {source.name}" for source in self.sources if isinstance(source, ObjectSource)]
+        found += [f"filter({describe(one)})" for some in self.predicates for one in some]
+        found += [f"map({function.name})" for function in self.functions]
+        if found:
+            raise ArgumentError(f"to_yaml: found {', '.join(found)}; expected a pipeline without Python objects. Use "
+                                "open(), filters by label and size, and operations.")
