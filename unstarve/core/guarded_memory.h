@@ -11,7 +11,7 @@
 
 namespace unstarve {
 
-// `bytes` zeros directly before an inaccessible page, hence aligned only as far as `bytes` is a multiple.
+// `bytes` zeros directly before an inaccessible page; aligned to the largest power of two that divides `bytes`.
 [[nodiscard]] std::uint8_t* map_guarded(std::size_t bytes);
 void unmap_guarded(std::uint8_t* memory, std::size_t bytes) noexcept;
 

@@ -44,7 +44,7 @@ class ScanReader {
   // Like start(), and adds each point that is passed to `index`, which is complete after read_rest().
   [[nodiscard]] bool start_recording(ScanIndex& index);
   // Starts each row at the point before plan.first_column. `index` belongs to this image and is complete. An error in
-  // a row may be reported while reading the row before it.
+  // a row may be reported by read_row() of the row before it, which then counts as not read.
   void start_with_index(const ScanIndex& index);
 
   // Decodes MCUs plan.first_column .. plan.end_column - 1 of a row into blocks(), all of which must be zero. The

@@ -15,9 +15,8 @@
 
 namespace unstarve {
 
-// Transforms all blocks of `row`, in whole groups, to `size` (4, 2 or 1) rows of samples each: block b to out + size *
-// b, rows `stride` bytes apart. `quantisation`: 64 factors in natural order. Zeroes the coefficients. Size 1 uses only
-// DC.
+// Transforms all blocks of `row`, in whole groups, to `size` (4, 2 or 1) rows of samples each, `stride` bytes apart:
+// block b to out + size * b. `quantisation`: 64 factors in natural order. Zeroes the coefficients. Size 1 uses only DC.
 void inverse_dct_reduced(CoefficientRow& row, int size, const std::int16_t* quantisation, std::uint8_t* out,
                          std::ptrdiff_t stride);
 
