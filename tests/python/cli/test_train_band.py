@@ -1,8 +1,8 @@
 """The loss curve of a training run stays within a recorded band.
 
 The band contains means over windows of ten reported losses. It was recorded from runs of the same command (see
-`record`) and is four times as wide as the spread over seeds: a run that learns slower or diverges leaves it, another instruction
-set or thread count does not. To record it again after a change that is meant to change learning:
+`record`) and is four times as wide as the spread over seeds: a run that learns slower or diverges leaves it, another
+instruction set or thread count does not. To record it again after a change that is meant to change learning:
 
     UNSTARVE=build/unstarve PYTHONPATH=python .venv/bin/python tests/python/cli/test_train_band.py
 """

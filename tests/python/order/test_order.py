@@ -345,15 +345,15 @@ def test_invalid_arguments_are_rejected_by_the_step():
                         (lambda: data.balance({"x": nan}), "balance.weights"),
                         (lambda: data.balance({"x": 1}).batch(1), "order.class_weights.x"),
                         (lambda: data.balance(epoch=0), "epoch"), (lambda: un.mix([]), "no source"),
-                        (lambda: un.mix([data, data], [1]), "found 1 for 2 pipelines; expected one each"),
+                        (lambda: un.mix([data, data], [1]), r"mix\(weights\): found 1 for 2 pipelines"),
                         (lambda: un.mix([data, data], [1, nan]), "weights.1."),
                         (lambda: un.mix([data, data], [1, -1]), "weights.1."),
                         (lambda: un.mix([data, data], [0, 0]), "all weights are 0"),
                         (lambda: un.mix([data, data], earlier=[[1, 1]]), "expected the current weights"),
-                        (lambda: un.mix([data, data], [1, 2], earlier=[[1]]), "1 earlier.0. for 2 pipelines"),
+                        (lambda: un.mix([data, data], [1, 2], earlier=[[1]]), "earlier.0..: found 1 for 2 pipelines"),
                         (lambda: un.mix([data, data], [1, 2], earlier=[[1, nan]]), "earlier.0..1."),
                         (lambda: un.mix([data, data], [1, 1e-9]).batch(1), "millionth"),
-                        (lambda: un.mix([data.shuffle(1)], [1]), "filter.. and take.. alone"),
+                        (lambda: un.mix([data.shuffle(1)], [1]), "filter.. and take.. only"),
                         (lambda: un.mix([data, data], [1, 1]).sequential().batch(1), "order.shuffle"),
                         (lambda: un.mix([data]).take(3), r"take\(\) after mix")):
         with pytest.raises(un.errors.ArgumentError, match=told):
