@@ -1,5 +1,5 @@
-// Any bytes as the lists that come with a published data set: COCO's instances_*.json, Open Images' names of classes
-// and its labels; and the manifest that is written of them. The first byte chooses which.
+// Arbitrary bytes as the annotation files of a published dataset: COCO's instances_*.json, the class names or the
+// labels of Open Images; and the manifest written from them. The first byte selects the file.
 #include <unistd.h>
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace {
 using namespace unstarve;
 namespace fs = std::filesystem;
 
-// A folder of this process with two images, removed at its end.
+// A temporary folder with two images, removed at exit.
 struct Folder {
   fs::path path;
   Folder() {

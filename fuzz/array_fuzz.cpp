@@ -1,4 +1,4 @@
-// Any bytes as an .npy file and as an idx file.
+// Arbitrary bytes as an .npy file and as an idx file.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

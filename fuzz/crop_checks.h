@@ -1,5 +1,5 @@
 #pragma once
-// Any bytes as an image file: the whole image, and a part of it chosen by the last bytes, which must equal that part.
+// Arbitrary bytes as an image file: a crop selected by the last bytes must equal that part of the whole image.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

@@ -1,5 +1,5 @@
-// Any bytes as a JPEG file: the whole image, and a part of it chosen by the last bytes, which must equal that part of
-// the whole when both decode (the part may stop before the damage).
+// Arbitrary bytes as a JPEG file: decodes the whole image and a crop selected by the last bytes. If both decode, the
+// crop must equal the same part of the whole image; decoding a crop may stop before damage.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -38,10 +38,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   } catch (const Error&) {
     return 0;
   }
-  // Large headers over little data are decodable and slow; the limits have tests of their own.
+  // Large images with little data decode slowly; the size limits have their own tests.
   if (std::int64_t{header.size.width} * header.size.height > 256 * 256) return 0;
 
-  // Chosen by the file's content behind its start, so that every mutation asks for another part.
+  // Selected by the last bytes of the file, so that mutations request different crops.
   const auto choose = [data, size](std::size_t index, int limit) { return data[size - 1 - index % size] % limit; };
   const int reduction = 1 << choose(0, 4);
   Rect rect;

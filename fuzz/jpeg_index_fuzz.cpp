@@ -1,8 +1,9 @@
-// Any bytes as the scan index of a JPEG: decoding by it gives the pixels of decoding without, or breaks nothing where
-// somebody made up a right checksum.
+// Arbitrary bytes as the scan index of a JPEG. Decoding with the index must give the same pixels as without, or must at
+// least not crash if a wrong index has a right checksum.
 //
-// The last byte chooses the file (two of them have restart markers), the one before whether the checksum is made right.
-// The corpus is the index of each file, with both values of that byte: it is written anew with the index's version.
+// The last byte selects the file (two of them have restart markers), the one before whether the checksum is corrected.
+// The corpus contains the index of each file with both values of that byte; it must be rewritten for a new version of
+// the index format.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -29,7 +30,7 @@ struct File {
 
 constexpr Rect kCrop{21, 37, 60, 50};
 
-// By libjpeg, since our encoder writes no restart markers. Its errors end the program, and here there are none.
+// Encodes with libjpeg, because our encoder does not write restart markers. libjpeg errors would end the program.
 std::vector<std::uint8_t> encoded(const Image& image, bool halved, unsigned restart_interval) {
   jpeg_error_mgr errors;
   jpeg_compress_struct cinfo;
@@ -81,7 +82,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const bool sealed = data[size - 2] % 2 == 1;
   std::vector<std::uint8_t> index(data, data + size - 2);
   if (sealed && index.size() >= kHeaderBytes) {
-    // The right version, step and identity, and a checksum of what follows.
+    // Copies version, step and identity, and computes the checksum of the rest.
     std::memcpy(index.data(), file.index.data(), 10);
     const std::uint64_t sum = checksum_of(std::span(index).subspan(kHeaderBytes));
     for (std::size_t i = 0; i < 8; ++i) index[10 + i] = static_cast<std::uint8_t>(sum >> (8 * i));

@@ -1,4 +1,4 @@
-// Any bytes as a manifest, of the kind it is recognised as and of both.
+// Arbitrary bytes as a manifest: kind detection, and parsing as both kinds.
 #include <cstddef>
 #include <cstdint>
 
@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const ManifestKind kind : {ManifestKind::kCsv, ManifestKind::kJsonLines}) {
       std::uint64_t last = 0;
       parse_manifest(kind, text, columns, [&](const ManifestRow& row) {
-        if (row.line <= last || row.line > size + 1) __builtin_trap();  // rows come in order
+        if (row.line <= last || row.line > size + 1) __builtin_trap();  // rows are in order
         if (row.problem.empty() && row.path.empty()) __builtin_trap();
         last = row.line;
       });

@@ -1,4 +1,4 @@
-// Any bytes as the devkit's meta.mat.
+// Arbitrary bytes as meta.mat of the ImageNet devkit.
 #include <cstddef>
 #include <cstdint>
 

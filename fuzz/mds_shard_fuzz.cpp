@@ -1,5 +1,4 @@
-// Any bytes as a shard of an MDS data set: its table of samples, their columns, images encoded and raw. The first byte
-// chooses the columns.
+// Arbitrary bytes as an MDS shard: sample table, columns, encoded and raw images. The first byte selects the columns.
 #include <cstddef>
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// Any bytes as the JSON of a Profile: refused with Error(kInput), or read, and then written and read back unchanged.
+// Arbitrary bytes as the JSON of a Profile: refused with Error(kInput), or equal after writing and reading it again.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Any bytes as a file of the disk cache: read as an entry of an object, whole and in part. Bytes behind a right head
-// are looked at too: the input as the data of an entry, one byte of it changed behind the head.
+// Arbitrary bytes as an entry of the disk cache, read completely and in part. The input is also used as the data after
+// a valid header, unchanged and with one byte changed.
 #include <unistd.h>
 
 #include <algorithm>

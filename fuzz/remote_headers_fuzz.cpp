@@ -1,4 +1,4 @@
-// Any bytes as the header lines of an HTTP reply, and as a URL.
+// Arbitrary bytes as the header lines of an HTTP response, and as a URL.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

@@ -1,4 +1,4 @@
-// Any bytes as a page of a bucket's list and as an error of S3.
+// Arbitrary bytes as a page of a bucket listing and as an S3 error.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

@@ -1,4 +1,4 @@
-// Any bytes as ~/.aws/credentials or ~/.aws/config.
+// Arbitrary bytes as ~/.aws/credentials or ~/.aws/config.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

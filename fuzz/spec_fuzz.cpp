@@ -1,4 +1,4 @@
-// Any bytes as the YAML of a pipeline: refused with Error(kInput), or read, and then written and read back unchanged.
+// Arbitrary bytes as the YAML of a pipeline: refused with Error(kInput), or equal after writing and reading it again.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -27,7 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   const std::string text = written(spec);
-  // Compared as text, since a NaN does not equal itself.
+  // Compared as text, because NaN does not equal itself.
   if (written(unstarve::read_pipeline_yaml(unstarve::YamlMap::parse(text, "again"))) != text) std::abort();
   return 0;
 }

@@ -1,5 +1,5 @@
-// Any bytes as a WebDataset shard: members grouped into samples, labels parsed, and every sample's image found again.
-// The first byte chooses the options; checksums as they are and put right (tar_checksums.h).
+// Arbitrary bytes as a WebDataset shard: members are grouped into samples, labels parsed, and the image of every sample
+// read. The first byte selects the options. Checksums are used unchanged and corrected (tar_checksums.h).
 #include <cstddef>
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// Any bytes as a WebP file, with its crops.
+// Arbitrary bytes as a WebP file: whole images and crops.
 #include "fuzz/crop_checks.h"
 #include "unstarve/codecs/decoder.h"
 

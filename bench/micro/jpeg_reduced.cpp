@@ -1,12 +1,12 @@
-// Time of reduced decoding of a large photograph by our decoder beside libjpeg-turbo's:
+// Time of reduced decoding of a large photograph by our decoder compared with libjpeg-turbo:
 //
 //   cmake --build build --target unstarve_jpeg_reduced_bench
 //   build/bench/unstarve_jpeg_reduced_bench FOLDER [PASSES]
 //
-// The image has 4000 x 3000 pixels (12 megapixels), a mosaic of the folder's photographs, so that it has as many
-// coefficients as they have; 4:2:0 and 4:4:4, quality 90. At each reduction: the whole image, and a crop of half of
-// either side from the middle, without and with an index of the scan. Both sides decode in turns, pass after pass; the
-// least time of either is taken, since other work on the machine only ever adds. The pixels must be the same.
+// The image has 4000 x 3000 pixels (12 megapixels) and is a mosaic of the photographs in the folder, with a realistic
+// number of coefficients; 4:2:0 and 4:4:4, quality 90. For each reduction: the whole image, and a centre crop of half
+// of each side, without and with a scan index. The decoders alternate, pass after pass. The minimum time is used,
+// because other load on the machine only adds time. The pixels must be equal.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -28,7 +28,7 @@ namespace {
 constexpr Size kSize{4000, 3000};
 constexpr Size kTile{250, 250};
 
-// Photographs that hold a tile, again and again, each tile from the middle of one.
+// Tiles the image with centre crops of the photographs that are large enough.
 Image mosaic(const std::filesystem::path& folder) {
   std::vector<Image> tiles;
   Decoder decoder;
@@ -86,7 +86,7 @@ void compare(const std::vector<std::uint8_t>& file, const std::vector<std::uint8
     }
     if (indexed.decoder.index_use() != IndexUse::kUsed) throw Error(ErrorKind::kInternal, "the index was not used");
   }
-  std::printf("1/%d %-6s libjpeg-turbo %7.2f ms, ours %7.2f ms (ratio %.2f), by the index %7.2f ms (ratio %.2f)\n",
+  std::printf("1/%d %-6s libjpeg-turbo %7.2f ms, ours %7.2f ms (ratio %.2f), with index %7.2f ms (ratio %.2f)\n",
               reduction, crop ? "crop," : "whole,", theirs.best_ms, plain.best_ms, theirs.best_ms / plain.best_ms,
               indexed.best_ms, theirs.best_ms / indexed.best_ms);
 }

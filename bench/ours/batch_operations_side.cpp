@@ -1,4 +1,4 @@
-// Operations on whole batches alone: what mixing and its targets cost per image.
+// Batch operations alone: the cost per image of mixing and its targets.
 #include <algorithm>
 #include <memory>
 #include <numeric>

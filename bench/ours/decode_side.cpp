@@ -1,4 +1,4 @@
-// Photographs in memory: by our decoder to the pixels of a random crop, or by libjpeg-turbo to all of their pixels.
+// Photographs in memory: our decoder produces a random crop, libjpeg-turbo all pixels.
 #include <memory>
 #include <vector>
 
@@ -15,7 +15,7 @@
 namespace unstarve::bench {
 namespace {
 
-// To 224 x 224: one random resized crop of each file, the same in every round.
+// Decodes one random resized crop of 224 x 224 per file, the same in every round.
 class CropSide final : public FilesSide {
  public:
   explicit CropSide(const Job& job)

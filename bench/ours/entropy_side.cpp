@@ -1,13 +1,13 @@
-// Entropy decoding alone of whole photographs in memory: by our decoder into rows of coefficients, or by libjpeg-turbo
-// skipping all lines but the last.
+// Entropy decoding of whole photographs in memory: our decoder produces rows of coefficients, libjpeg-turbo skips all
+// lines but the last.
 //
-// libjpeg-turbo has no call for entropy decoding alone. Skipped lines are the nearest to it: their coefficients are
-// decoded and thrown away, but for the last row of blocks, which is decoded to pixels (a jpeg_skip_scanlines() to the
-// very end would not decode at all). Ours keeps the coefficients and zeroes them again, row by row, so it does more.
-// Both read the header by libjpeg.
+// libjpeg-turbo has no function for entropy decoding only. Skipping lines is the closest: it decodes and discards the
+// coefficients, except for the last row of blocks, which is decoded to pixels (skipping to the end would not decode at
+// all). Our side stores the coefficients and clears them, row by row, which is more work. Both sides parse the header
+// with libjpeg.
 //
-// By the index: each row of MCUs from its own point on, and points compared with what is found there. On a whole image
-// the index saves nothing.
+// With the index, each row of MCUs is decoded from its own point, and points are verified. For a whole image the index
+// saves nothing.
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,7 +26,7 @@
 namespace unstarve::bench {
 namespace {
 
-// A libjpeg decompressor whose memory is kept from image to image, as our JpegDecoder keeps it.
+// A libjpeg decompressor that reuses its memory for all images, like our JpegDecoder.
 class Decompressor {
  public:
   Decompressor() {
@@ -38,12 +38,12 @@ class Decompressor {
   Decompressor(const Decompressor&) = delete;
   Decompressor& operator=(const Decompressor&) = delete;
 
-  // The header as our decoder needs it; false for a file that is not its kind.
+  // Parses the header for our decoder; returns false for a file that it does not support.
   [[nodiscard]] bool read(const std::vector<std::uint8_t>& file, BaselineImage& image) {
     run(file, false);
     return read_baseline(cinfo_, file, image);
   }
-  // All lines skipped but the last.
+  // Skips all lines but the last.
   void skip_lines(const std::vector<std::uint8_t>& file) { run(file, true); }
 
  private:
@@ -58,7 +58,7 @@ class Decompressor {
     jpeg_decompress_struct& cinfo = self.cinfo_;
     jpeg_abort_decompress(&cinfo);
     forget_tables(cinfo);
-    cinfo.src = nullptr;  // as all memory of an image, forgotten
+    cinfo.src = nullptr;  // was freed with the memory of the previous image
     jpeg_mem_src(&cinfo, self.file_->data(), self.file_->size());
     jpeg_read_header(&cinfo, TRUE);
     if (!self.lines_) return;
@@ -79,7 +79,7 @@ class Decompressor {
   bool lines_ = false;
 };
 
-// The job's files that our decoder takes, for either side.
+// Both sides use the files that our decoder supports.
 class BaselineFilesSide : public FilesSide {
  public:
   explicit BaselineFilesSide(const Job& job) : FilesSide(job) {

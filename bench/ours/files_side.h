@@ -1,6 +1,5 @@
 #pragma once
-// What the sides that work on encoded images in memory share: the files of the job's "data", and the turns that the
-// threads take.
+// Base of the sides that process encoded images in memory: loads the files and distributes them over threads.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,16 +11,16 @@ namespace unstarve::bench {
 
 class FilesSide : public Side {
  public:
-  // Copies the encoded images of job["data"] to memory of their own; job["cores"] threads.
+  // Copies the encoded images of job["data"] to memory; uses job["cores"] threads.
   explicit FilesSide(const Job& job);
 
   nlohmann::json check(const std::optional<std::string>&) override { return {{"images", files_.size()}}; }
 
  protected:
-  // The number of the next file of a thread; each goes through all of them.
+  // Returns the next file index of a thread; each thread cycles through all files.
   std::size_t advance(int thread);
 
-  // Of each file; empty for one that can have none.
+  // The scan index of each file; empty for files that cannot have one.
   [[nodiscard]] std::vector<std::vector<std::uint8_t>> scan_indexes() const;
 
   std::vector<std::vector<std::uint8_t>> files_;

@@ -27,16 +27,16 @@ PipelineSpec pipeline_of(const Job& job) {
     spec.operations = training_operations(32);
     spec.output.normalisation = kCifar10Normalisation;
   } else if (name == "trivial") {
-    // Samples that cost next to nothing, so that the loader's own cost is what is left.
+    // Samples of almost no cost: measures the overhead of the loader.
     spec.source.path = job.at("source");
     spec.output = {ElementType::kUint8, Layout::kNhwc, {}};
   } else {
     throw Error(ErrorKind::kArgument, "bench: unknown job '" + name +
-                                          "', expected imagenet-train, imagenet-eval, packed-raw-256, cifar-train, "
+                                          "'; expected imagenet-train, imagenet-eval, packed-raw-256, cifar-train, "
                                           "folder-first-batch or trivial");
   }
   spec.execution.read_ahead = job.value("read_ahead", spec.execution.read_ahead);
-  // A pass that both sides ask for, and one that this side does without.
+  // A pass enabled on both sides, and a pass disabled on this side.
   if (job.contains("with")) spec.passes[job.at("with")] = true;
   if (job.contains("without")) spec.passes[job.at("without")] = false;
   return spec;

@@ -1,5 +1,5 @@
 #pragma once
-// The pipeline of a job, and threads that work until a time is up.
+// The pipeline of a job, and a loop that runs threads for a given time.
 
 #include <chrono>
 #include <cstdint>
@@ -12,11 +12,11 @@
 
 namespace unstarve::bench {
 
-// Float32, normalised, as many loader threads as the job has cores. Throws Error(kArgument) for an unknown job.
+// Float32, normalised, one loader thread per core of the job. Throws Error(kArgument) for an unknown job.
 [[nodiscard]] PipelineSpec pipeline_of(const Job& job);
 
-// Calls work(thread) on each of `threads` threads again and again until `seconds` have passed for that thread; work
-// returns how many samples it did. The threads begin together but for their start-up, some 20 us.
+// Calls work(thread) on each of `threads` threads repeatedly until `seconds` have passed for that thread; work returns
+// its number of samples. The threads start within about 20 us.
 template <class Work>
 Block run_threads(int threads, double seconds, const Work& work) {
   using Clock = std::chrono::steady_clock;
@@ -35,7 +35,7 @@ Block run_threads(int threads, double seconds, const Work& work) {
       });
     }
   }
-  // Each thread's own rate, added up: none waits for another.
+  // The sum of the rates of the threads: they do not wait for each other.
   double rate = 0;
   Block all;
   for (const Block& block : blocks) {

@@ -1,4 +1,4 @@
-// The loader as a training loop meets it: ask for a batch, let it go, ask for the next.
+// The loader as used by a training loop: gets a batch, releases it, gets the next.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -17,7 +17,7 @@
 namespace unstarve::bench {
 namespace {
 
-constexpr int kSheetSide = 4;  // crops per row and column of the picture
+constexpr int kSheetSide = 4;  // crops per row and column of the sheet
 
 // Float32 NCHW pixels of one batch.
 struct Pixels {
@@ -52,7 +52,7 @@ class LoaderSide final : public Side {
         device_(open_device("cpu")),
         loader_(spec_, open_dataset(spec_.source.path, spec_.source.split), *device_, {}) {
     (void)next();
-    // The first epoch makes what later ones use.
+    // The first epoch builds the scan indexes that later epochs use.
     if (loader_.plan().scan_index)
       for (std::uint64_t i = 0; i < loader_.batches_per_epoch(); ++i) (void)next();
   }
@@ -107,7 +107,7 @@ class LoaderSide final : public Side {
  private:
   Batch next() {
     std::optional<Batch> batch = loader_.next();
-    if (!batch) throw Error(ErrorKind::kInternal, "bench: an endless loader came to an end");
+    if (!batch) throw Error(ErrorKind::kInternal, "bench: the endless loader has ended");
     return std::move(*batch);
   }
 

@@ -1,4 +1,4 @@
-// The least that anybody must do who leaves batches in memory: write them.
+// A lower bound for any loader that writes batches to memory: only the write.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -14,9 +14,9 @@
 namespace unstarve::bench {
 namespace {
 
-// The destination is at least this often as large as the last-level cache.
+// Minimum size of the destination as a multiple of the last-level cache.
 constexpr std::size_t kCacheMultiple = 4;
-// Taken where the C library cannot tell the cache's size: larger than those of most single sockets.
+// Used if the C library does not report the cache size; larger than the cache of most sockets.
 constexpr std::size_t kAssumedCacheBytes = std::size_t{64} << 20;
 
 std::size_t last_level_cache_bytes() {
@@ -46,7 +46,7 @@ class MemcpySide final : public Side {
   }
 
  private:
-  // This thread's samples of its next batch.
+  // Copies the thread's share of its next batch.
   int copy_share(int thread) {
     const int first = samples_ * thread / threads_;
     const int count = samples_ * (thread + 1) / threads_ - first;

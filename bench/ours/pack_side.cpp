@@ -1,4 +1,4 @@
-// `unstarve pack` of a folder of photographs into tar shards on the disk, again and again.
+// `unstarve pack` of a folder of photographs into tar shards on disk, repeatedly.
 #include <unistd.h>
 
 #include <chrono>
@@ -26,7 +26,7 @@ class PackSide final : public Side {
     fs::remove_all(folder_, ignored);
   }
 
-  // Whole packs, the removal of the one before included.
+  // Runs whole packs; removing the previous output is included.
   Block run(double seconds) override {
     using Clock = std::chrono::steady_clock;
     Block block;

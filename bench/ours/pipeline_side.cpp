@@ -1,4 +1,4 @@
-// A pipeline from its YAML under a consumer that works for a given time on every batch.
+// A pipeline given as YAML, with a consumer that takes a given time per batch.
 #include <sys/resource.h>
 
 #include <chrono>
@@ -42,7 +42,7 @@ class PipelineSide final : public Side {
     const auto start = Clock::now();
     while (block.seconds < seconds) {
       const std::optional<Batch> batch = loader_.next();
-      if (!batch) throw Error(ErrorKind::kInternal, "bench: an endless loader came to an end");
+      if (!batch) throw Error(ErrorKind::kInternal, "bench: the endless loader has ended");
       if (work_.count() > 0) std::this_thread::sleep_for(work_);
       block.samples += static_cast<std::int64_t>(batch->samples());
       block.seconds = std::chrono::duration<double>(Clock::now() - start).count();
@@ -51,7 +51,7 @@ class PipelineSide final : public Side {
     return block;
   }
 
-  // What it runs with now, and what was decided.
+  // The current settings and the decisions of the autotuner.
   nlohmann::json check(const std::optional<std::string>&) override {
     const Profile profile = loader_.profile();
     nlohmann::json decisions = nlohmann::json::array();

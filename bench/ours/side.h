@@ -1,10 +1,10 @@
 #pragma once
-// One side of a comparison: does its job in blocks of a given time, and stands still in between.
+// One side of a comparison: runs its job in blocks of a given time and is stopped in between.
 //
-// A side is made from a job, the JSON object that bench/run.py also hands to the Python peers: "job", "data", "cores",
-// "batch", "seed", and for training "model", "classes", "image_size", "precision". "instructions": "avx2" keeps our
-// kernels from AVX-512, whatever the processor has. See sides.h for the sides there are.
-// Threads: run() and check() from one thread. Failure: what the library throws; main.cpp reports it as {"error": text}.
+// A side is constructed from a job, the JSON object that bench/run.py also passes to Python peers: "job", "data",
+// "cores", "batch", "seed", and for training "model", "classes", "image_size", "precision". "instructions": "avx2"
+// disables AVX-512 kernels. sides.h lists the sides.
+// Threads: run() and check() from one thread. Failure: exceptions of the library; main.cpp reports {"error": text}.
 
 #include <cstdint>
 #include <optional>
@@ -16,7 +16,7 @@ namespace unstarve::bench {
 
 using Job = nlohmann::json;
 
-// What was done, and the time it took.
+// The number of samples of a block, and its time.
 struct Block {
   std::int64_t samples = 0;
   double seconds = 0;
@@ -26,9 +26,9 @@ struct Block {
 class Side {
  public:
   virtual ~Side() = default;
-  // Whole batches (or, where there are none, samples) for at least `seconds`.
+  // Processes whole batches (or samples, if there are no batches) for at least `seconds`.
   virtual Block run(double seconds) = 0;
-  // What a person wants to see of the output; a picture goes to `sheet`, a PPM file, where there is one to draw.
+  // Statistics of the output for a person to check; sides with images write a sheet of crops to `sheet` (PPM).
   virtual nlohmann::json check(const std::optional<std::string>& sheet) = 0;
 };
 

@@ -1,7 +1,7 @@
 #pragma once
-// A data set whose reads take a time that the side chooses, asleep: what scheduling does shows without any work.
+// A dataset whose reads sleep for a given time, to measure scheduling without computation.
 //
-// Fields: image (8 x 8 raw pixels, all alike). Threads: as Dataset.
+// Fields: image (8 x 8 raw pixels, all equal). Threads: as Dataset.
 
 #include <chrono>
 #include <functional>
@@ -15,7 +15,7 @@ namespace unstarve::bench {
 class TimedSet final : public Dataset {
  public:
   using Time = std::chrono::nanoseconds;
-  // time(id): how long reading record `id` takes.
+  // time(id): the duration of read(id).
   TimedSet(std::uint64_t samples, std::function<Time(std::uint64_t id)> time)
       : samples_(samples), time_(std::move(time)), pixels_(kSide * kSide * kChannels) {}
 

@@ -1,5 +1,5 @@
-// Training steps of our trainer at the settings that the Python side has too: channels-last, fused optimiser, the job's
-// precision, one thread per core.
+// Training steps of our trainer with the settings of the Python peer: channels-last, fused optimiser, the precision of
+// the job, one thread per core.
 #include <chrono>
 #include <vector>
 
