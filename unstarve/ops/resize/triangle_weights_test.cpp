@@ -42,7 +42,7 @@ TEST_CASE("triangle weights equal their reference on every instruction set") {
       INFO(input << " to " << output << ", stretched by " << stretch);
       const auto outputs = static_cast<std::size_t>(output), pitch = outputs + kTriangleSlack;
       const std::size_t taps = static_cast<std::size_t>(std::ceil(stretch)) * 2 + 1;
-      std::vector<double> tables((TriangleTables::kBeside + taps) * pitch, 7.0);
+      std::vector<double> tables((TriangleTables::kOtherTables + taps) * pitch, 7.0);
       const TriangleTables t = TriangleTables::in(tables.data(), pitch);
       const double largest = make_triangle_weights(t, input, outputs, scale, stretch, taps);
       double expected_largest = 0;
